@@ -1,0 +1,64 @@
+// Package catalog holds instance types and their offerings: what a pool could buy, where, and for how much.
+//
+// Type and Offering are readable values; Catalog is the compiled, immutable, columnar form that the engine reads.
+package catalog
+
+import (
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// MicroUSD is money in millionths of a US dollar (of the price list's currency in partitions that use another).
+type MicroUSD int64
+
+// CapacityType names of the karpenter.sh/capacity-type label.
+const (
+	OnDemand = "on-demand"
+	Spot     = "spot"
+	Reserved = "reserved"
+)
+
+// Type is an instance type as one node class would run it: the class decides disk, pod count and overhead.
+type Type struct {
+	Name string `json:"name"`
+	// Requirements are the labels of a node of this type, In with one value for what is certain, In with several for what
+	// the offering decides (zone, capacity type), DoesNotExist for a known label that does not apply.
+	Requirements []requirement.Term `json:"requirements"`
+	// Capacity is what the node reports as capacity; zero amounts of extended resources are kept.
+	Capacity res.List `json:"capacity"`
+	// Overhead is what kube-reserved, system-reserved and the eviction threshold take; allocatable = capacity - overhead.
+	Overhead res.List `json:"overhead"`
+	// Offerings is sorted by zone, then capacity type, then reservation.
+	Offerings []Offering `json:"offerings"`
+}
+
+// Offering is one way to buy a Type.
+type Offering struct {
+	Zone         string `json:"zone"`
+	ZoneID       string `json:"zoneID,omitempty"`
+	CapacityType string `json:"capacityType"`
+	// ReservationID is set for reserved capacity only.
+	ReservationID string `json:"reservationID,omitempty"`
+	// Price per hour.
+	Price MicroUSD `json:"price"`
+	// Available is false while the offering must not be asked for; Unavailable says why (a closed set of words such as
+	// "insufficient capacity", "no price", "no subnet in zone").
+	Available   bool   `json:"available"`
+	Unavailable string `json:"unavailable,omitempty"`
+	// Reservable is how many instances a reservation still holds; reserved offerings only.
+	Reservable int `json:"reservable,omitempty"`
+}
+
+// Allocatable is capacity less overhead, hugepages taken off memory, never below zero.
+func (t *Type) Allocatable() res.List {
+	out := t.Capacity.Clone()
+	for k, v := range t.Overhead {
+		out[k] = max(0, out[k]-v)
+	}
+	for k, v := range t.Capacity {
+		if len(k) > 10 && k[:10] == "hugepages-" {
+			out[res.Memory] = max(0, out[res.Memory]-v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,33 @@
+// Package pack decides which pods go to which nodes and which nodes to buy for the rest.
+//
+// Solve is a pure function: the same Problem gives the same Plan, byte for byte, whatever the order of its parts.
+package pack
+
+import (
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+)
+
+// Problem is the whole input of a decision. It is immutable: Solve only reads it.
+type Problem struct {
+	Now        time.Time        `json:"now"`
+	Generation uint64           `json:"generation"`
+	Nodes      []*cluster.Node  `json:"nodes,omitempty"`
+	Pending    []*cluster.Pod   `json:"pending"`
+	Pools      []*cluster.Pool  `json:"pools"`
+	Daemons    []cluster.Daemon `json:"daemons,omitempty"`
+	Options    Options          `json:"options"`
+}
+
+// Options are the settings that change a decision.
+type Options struct {
+	// WellKnown label keys may be demanded of a pool that does not define them.
+	WellKnown []string `json:"wellKnown,omitempty"`
+	// IgnorePreferences is PREFERENCE_POLICY=Ignore.
+	IgnorePreferences bool `json:"ignorePreferences,omitempty"`
+	// MinValuesBestEffort is MIN_VALUES_POLICY=BestEffort.
+	MinValuesBestEffort bool `json:"minValuesBestEffort,omitempty"`
+	// MaxTypes caps the types listed for a new node; 0 means 600 (the NodeClaim's own practical limit).
+	MaxTypes int `json:"maxTypes,omitempty"`
+}
