@@ -1,0 +1,269 @@
+package wire
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options of a Server. Only Keys is required.
+type Options struct {
+	Region     string           // regional services refuse credentials scoped elsewhere; empty accepts all
+	Seed       uint64           // request ids follow from it
+	Keys       Keys             // who holds which access key
+	Authorizer Authorizer       // nil allows everything
+	Faults     Faults           // nil lets nothing go wrong
+	Recorder   Recorder         // nil keeps no log
+	Now        func() time.Time // the clock signatures are judged by; nil is the machine's
+	Logger     *slog.Logger     // nil is slog's default
+}
+
+// Server answers the requests of all registered services. It is an http.Handler.
+type Server struct {
+	opts Options
+
+	mu       sync.RWMutex
+	handlers map[*Service]map[string]Handler
+	routes   *http.ServeMux    // REST operations
+	rest     map[string]*route // by ServeMux pattern
+	mounts   map[string]http.Handler
+
+	requests atomic.Uint64
+}
+
+type route struct {
+	service   *Service
+	operation string
+	wildcards []string
+}
+
+// New makes a server without operations.
+func New(opts Options) *Server {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	return &Server{
+		opts: opts, handlers: map[*Service]map[string]Handler{}, routes: http.NewServeMux(),
+		rest: map[string]*route{}, mounts: map[string]http.Handler{},
+	}
+}
+
+// Handle registers the handler of an operation; a later one replaces an earlier one.
+func (s *Server) Handle(service *Service, operation string, h Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handlers[service] == nil {
+		s.handlers[service] = map[string]Handler{}
+	}
+	s.handlers[service][operation] = h
+}
+
+// HandleREST registers the handler of an operation that is addressed by method and path, such as
+// "GET /clusters/{name}"; the wildcards arrive in Request.Path.
+func (s *Server) HandleREST(service *Service, operation, pattern string, h Handler) {
+	s.Handle(service, operation, h)
+	rt := &route{service: service, operation: operation}
+	for segment := range strings.SplitSeq(pattern, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			rt.wildcards = append(rt.wildcards, strings.TrimSuffix(strings.TrimSuffix(name, "}"), "..."))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest[pattern] = rt
+	s.routes.Handle(pattern, http.NotFoundHandler())
+}
+
+// Mount hands every path below prefix to h, unsigned and unlogged.
+func (s *Server) Mount(prefix string, h http.Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mounts[prefix] = h
+}
+
+func (s *Server) mounted(path string) http.Handler {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for prefix, h := range s.mounts {
+		if strings.HasPrefix(path, prefix) {
+			return h
+		}
+	}
+	return nil
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	if h := s.mounted(hr.URL.Path); h != nil {
+		h.ServeHTTP(w, hr)
+		return
+	}
+	start := s.opts.Now()
+	began := time.Now()
+	r := &Request{
+		ID: s.requestID(), Service: s.guessService(hr), Form: url.Values{}, Header: hr.Header, Host: hr.Host,
+		Received: start, authorizer: s.opts.Authorizer,
+	}
+	result, err := s.serve(hr, r)
+	call := Call{Time: start, RequestID: r.ID, Service: r.Service.Name, Operation: r.Operation,
+		Principal: r.Principal.PrincipalARN, DryRun: r.DryRun(), RequestBytes: r.Size}
+	defer func() {
+		call.Duration = time.Since(began)
+		if s.opts.Recorder != nil {
+			s.opts.Recorder.Record(call)
+		}
+	}()
+	if errors.Is(err, ErrNoReply) {
+		call.ErrorCode = "NoReply"
+		hangUp(w)
+		return
+	}
+	a := s.encode(r, result, err, &call)
+	call.Status, call.ResponseBytes = a.status, len(a.body)
+	s.send(w, r, a)
+}
+
+// encode turns the outcome into bytes; an outcome that cannot be encoded is the server's own failure.
+func (s *Server) encode(r *Request, result any, err error, call *Call) answer {
+	if err == nil {
+		a, encodeErr := encodeResult(r, result)
+		if encodeErr == nil {
+			return a
+		}
+		err = fmt.Errorf("encode the answer of %s: %w", r.Action(), encodeErr)
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		s.opts.Logger.Error("simulated operation failed", "action", r.Action(), "request_id", r.ID, "error", err)
+		e = Internal(r, err.Error())
+	}
+	call.ErrorCode = e.Code
+	return encodeError(r.Service, r.ID, e)
+}
+
+func (s *Server) send(w http.ResponseWriter, r *Request, a answer) {
+	h := w.Header()
+	for k, v := range a.header {
+		h[k] = v
+	}
+	h.Set("X-Amzn-Requestid", r.ID)
+	h.Set("Date", s.opts.Now().UTC().Format(http.TimeFormat))
+	h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	h.Set("Content-Type", a.contentType)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // a caller that has gone away is no concern of ours
+}
+
+// hangUp closes the connection without a byte.
+func hangUp(w http.ResponseWriter) {
+	if hj, ok := w.(http.Hijacker); ok {
+		if conn, _, err := hj.Hijack(); err == nil {
+			_ = conn.Close()
+			return
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// serve takes a request from its bytes to the handler's outcome.
+func (s *Server) serve(hr *http.Request, r *Request) (any, error) {
+	body, err := readBody(hr, r.Service.MaxBody)
+	r.Size = len(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.resolve(hr, r, body); err != nil {
+		return nil, err
+	}
+	if err := s.authenticate(hr, r, body); err != nil {
+		return nil, err
+	}
+	handler := s.handler(r.Service, r.Operation)
+	if handler == nil {
+		return nil, unknownOperation(r.Service, r.Operation)
+	}
+	if err := r.Authorize(r.Action()); err != nil {
+		return nil, err
+	}
+	if s.opts.Faults == nil {
+		return s.run(hr.Context(), r, handler)
+	}
+	if err := s.opts.Faults.Before(hr.Context(), r); err != nil {
+		return nil, err
+	}
+	result, err := s.run(hr.Context(), r, handler)
+	if fault := s.opts.Faults.After(hr.Context(), r, err); fault != nil {
+		return nil, fault
+	}
+	return result, err
+}
+
+// run calls the handler; a panic in it costs that one request only.
+func (s *Server) run(ctx context.Context, r *Request, h Handler) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("%s panicked: %v", r.Action(), p)
+		}
+	}()
+	return h(ctx, r)
+}
+
+func (s *Server) handler(service *Service, operation string) Handler {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.handlers[service][operation]
+}
+
+func readBody(hr *http.Request, limit int64) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(hr.Body, limit+1))
+	if err != nil {
+		return nil, Errorf("RequestTimeout", "the body could not be read: %v", err)
+	}
+	if int64(len(body)) > limit {
+		return body[:limit], &Error{Code: "RequestEntityTooLarge", Status: http.StatusRequestEntityTooLarge,
+			Message: fmt.Sprintf("the body is larger than %d bytes", limit)}
+	}
+	return body, nil
+}
+
+func (s *Server) authenticate(hr *http.Request, r *Request, body []byte) error {
+	sig, problem := parseSignature(hr)
+	if problem != nil {
+		return authError(r.Service, problem.problem, problem.detail)
+	}
+	r.Region = sig.region
+	id, ok := s.opts.Keys.Identity(sig.keyID)
+	if !ok {
+		return authError(r.Service, authUnknownKey, "unknown access key")
+	}
+	if sig.service != r.Service.Name {
+		return authError(r.Service, authScope, fmt.Sprintf("Credential should be scoped to correct service: '%s'.", r.Service.Name))
+	}
+	if r.Service.Regional && s.opts.Region != "" && sig.region != s.opts.Region {
+		return authError(r.Service, authScope, fmt.Sprintf("Credential should be scoped to a valid region, not '%s'.", sig.region))
+	}
+	if problem := sig.verify(hr, body, id, s.opts.Now()); problem != nil {
+		return authError(r.Service, problem.problem, problem.detail)
+	}
+	r.Principal = id
+	return nil
+}
+
+// requestID makes the next id; the same seed gives the same ids.
+func (s *Server) requestID() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "request %d %d", s.opts.Seed, s.requests.Add(1)))
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
