@@ -1,0 +1,291 @@
+// Package settings reads the controller's flags and environment variables under the names that users of the Karpenter
+// v1 API already set, checks them once, and hands them on as one value.
+//
+// A flag beats its environment variable. A malformed value is refused by name, with what would be accepted; it never
+// falls back to a default in silence. Feature gates that Kerf does not know are returned as warnings.
+package settings
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Settings are the controller's settings. Field comments name the flag where it is not the field's own name.
+type Settings struct {
+	KarpenterService               string
+	MetricsPort, HealthProbePort   int
+	KubeClientQPS                  int
+	KubeClientBurst                int
+	EnableProfiling                bool
+	DisableControllerWarmup        bool
+	DisableLeaderElection          bool
+	DisableClusterStateObservation bool // --disable-cluster-state-observability
+	LeaderElectionName             string
+	LeaderElectionNamespace        string
+	MemoryLimit                    int64 // bytes, -1: none
+	CPURequests                    int64 // millicores
+	LogLevel                       string
+	LogOutputPaths                 string
+	LogErrorOutputPaths            string
+	BatchMaxDuration               time.Duration
+	BatchIdleDuration              time.Duration
+	PreferencePolicy               string
+	MinValuesPolicy                string
+	IgnoreDRARequests              bool
+	FeatureGates                   Gates
+	SchedulerConfig                string
+
+	ClusterName             string
+	ClusterEndpoint         string
+	ClusterCABundle         string // base64
+	IsolatedVPC             bool
+	EKSControlPlane         bool
+	VMMemoryOverheadPercent float64
+	InterruptionQueue       string
+	ReservedENIs            int
+	DisableDryRun           bool
+	EnableZonalShift        bool
+	AMIRefreshInterval      time.Duration
+	SubnetRefreshInterval   time.Duration
+
+	// LaunchTimeout and RegistrationTimeout bound the time from NodeClaim creation to launch, and from launch to the
+	// node's registration (Kerf's own flags; the defaults are those that users of the v1 API know).
+	LaunchTimeout       time.Duration
+	RegistrationTimeout time.Duration
+}
+
+// Gates are the feature gates.
+type Gates struct {
+	ReservedCapacity, NodeRepair, SpotToSpotConsolidation, NodeOverlay, StaticCapacity, CapacityBuffer bool
+}
+
+// Values that choice settings accept.
+const (
+	Respect    = "Respect"
+	Ignore     = "Ignore"
+	Strict     = "Strict"
+	BestEffort = "BestEffort"
+)
+
+// setting is one row of the table: a flag, its environment variable, its default, and how to parse it.
+type setting struct {
+	flag, env, def, help string
+	isBool               bool
+	parse                func(*Settings, string) error
+}
+
+func str(f func(*Settings) *string) func(*Settings, string) error {
+	return func(s *Settings, v string) error { *f(s) = v; return nil }
+}
+
+func boolean(f func(*Settings) *bool) func(*Settings, string) error {
+	return func(s *Settings, v string) error {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return errors.New("want true or false")
+		}
+		*f(s) = b
+		return nil
+	}
+}
+
+func integer(lo, hi int64, f func(*Settings, int64)) func(*Settings, string) error {
+	return func(s *Settings, v string) error {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < lo || n > hi {
+			return fmt.Errorf("want a whole number from %d to %d", lo, hi)
+		}
+		f(s, n)
+		return nil
+	}
+}
+
+func duration(least time.Duration, f func(*Settings) *time.Duration) func(*Settings, string) error {
+	return func(s *Settings, v string) error {
+		d, err := time.ParseDuration(v)
+		if err != nil || d < least {
+			return fmt.Errorf("want a duration such as 10s or 1m30s, at least %s", least)
+		}
+		*f(s) = d
+		return nil
+	}
+}
+
+func choice(f func(*Settings) *string, allowed ...string) func(*Settings, string) error {
+	return func(s *Settings, v string) error {
+		if !slices.Contains(allowed, v) {
+			return fmt.Errorf("want one of %q", allowed)
+		}
+		*f(s) = v
+		return nil
+	}
+}
+
+func table() []setting {
+	port := func(f func(*Settings) *int) func(*Settings, string) error {
+		return integer(0, 65535, func(s *Settings, n int64) { *f(s) = int(n) })
+	}
+	return []setting{
+		{flag: "karpenter-service", help: "name of the Service in front of the controller", parse: str(func(s *Settings) *string { return &s.KarpenterService })},
+		{flag: "metrics-port", def: "8080", help: "port of /metrics; 0 switches it off", parse: port(func(s *Settings) *int { return &s.MetricsPort })},
+		{flag: "health-probe-port", def: "8081", help: "port of /healthz and /readyz; 0 switches it off", parse: port(func(s *Settings) *int { return &s.HealthProbePort })},
+		{flag: "kube-client-qps", def: "200", help: "requests per second to the Kubernetes API", parse: integer(1, math.MaxInt32, func(s *Settings, n int64) { s.KubeClientQPS = int(n) })},
+		{flag: "kube-client-burst", def: "300", help: "burst of requests to the Kubernetes API", parse: integer(1, math.MaxInt32, func(s *Settings, n int64) { s.KubeClientBurst = int(n) })},
+		{flag: "enable-profiling", def: "false", isBool: true, help: "serve /debug/pprof/ on the metrics port", parse: boolean(func(s *Settings) *bool { return &s.EnableProfiling })},
+		{flag: "disable-controller-warmup", def: "true", isBool: true, help: "do not fill caches before winning the election", parse: boolean(func(s *Settings) *bool { return &s.DisableControllerWarmup })},
+		{flag: "disable-leader-election", def: "false", isBool: true, help: "run without leader election (one replica only)", parse: boolean(func(s *Settings) *bool { return &s.DisableLeaderElection })},
+		{flag: "disable-cluster-state-observability", def: "false", isBool: true, help: "leave out per-pod and per-node metrics", parse: boolean(func(s *Settings) *bool { return &s.DisableClusterStateObservation })},
+		{flag: "leader-election-name", def: "karpenter-leader-election", help: "name of the Lease", parse: str(func(s *Settings) *string { return &s.LeaderElectionName })},
+		{flag: "leader-election-namespace", help: "namespace of the Lease; default: the pod's own", parse: str(func(s *Settings) *string { return &s.LeaderElectionNamespace })},
+		{flag: "memory-limit", def: "-1", help: "memory limit of the container in bytes; nine tenths of it become the garbage collector's goal; -1: none", parse: integer(-1, math.MaxInt64, func(s *Settings, n int64) { s.MemoryLimit = n })},
+		{flag: "cpu-requests", def: "1000", help: "CPU request of the container in millicores; 0 or less means 1000", parse: integer(math.MinInt32, math.MaxInt32, func(s *Settings, n int64) {
+			if s.CPURequests = n; n <= 0 {
+				s.CPURequests = 1000
+			}
+		})},
+		{flag: "log-level", def: "info", help: "debug, info or error", parse: choice(func(s *Settings) *string { return &s.LogLevel }, "", "debug", "info", "error")},
+		{flag: "log-output-paths", def: "stdout", help: "where logs go: stdout, stderr or a file; several separated by commas", parse: str(func(s *Settings) *string { return &s.LogOutputPaths })},
+		{flag: "log-error-output-paths", def: "stderr", help: "where the logger's own errors go", parse: str(func(s *Settings) *string { return &s.LogErrorOutputPaths })},
+		{flag: "batch-max-duration", def: "10s", help: "the longest that a burst of pods is collected before a decision", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchMaxDuration })},
+		{flag: "batch-idle-duration", def: "1s", help: "the longest pause inside a burst; a lone pod is not made to wait for it", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchIdleDuration })},
+		{flag: "preference-policy", def: Respect, help: "Respect or Ignore preferred affinities and soft spreads", parse: choice(func(s *Settings) *string { return &s.PreferencePolicy }, Respect, Ignore)},
+		{flag: "min-values-policy", def: Strict, help: "Strict or BestEffort", parse: choice(func(s *Settings) *string { return &s.MinValuesPolicy }, Strict, BestEffort)},
+		{flag: "ignore-dra-requests", def: "true", isBool: true, help: "refuse pods with resource claims instead of serving them", parse: boolean(func(s *Settings) *bool { return &s.IgnoreDRARequests })},
+		{flag: "feature-gates", help: "Name=true|false, separated by commas", parse: func(s *Settings, v string) error { return s.FeatureGates.parse(v, nil) }},
+		{flag: "scheduler-config", help: "default topology spread constraints, YAML or JSON", parse: str(func(s *Settings) *string { return &s.SchedulerConfig })},
+		{flag: "cluster-name", help: "name of the EKS cluster; required", parse: clusterName},
+		{flag: "cluster-endpoint", help: "URL of the Kubernetes API as nodes reach it; default: asked of EKS", parse: endpoint},
+		{flag: "cluster-ca-bundle", help: "certificate authority of the Kubernetes API, base64; default: the one of the controller's own connection", parse: caBundle},
+		{flag: "isolated-vpc", def: "false", isBool: true, help: "use no service without a VPC endpoint (prices, IAM)", parse: boolean(func(s *Settings) *bool { return &s.IsolatedVPC })},
+		{flag: "eks-control-plane", def: "false", isBool: true, help: "ask EKS, not the API server, for the Kubernetes version", parse: boolean(func(s *Settings) *bool { return &s.EKSControlPlane })},
+		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of a machine's memory that the guest does not see, for types without a measured figure", parse: overheadPercent},
+		{flag: "interruption-queue", help: "name of the SQS queue with interruption messages; empty: none", parse: str(func(s *Settings) *string { return &s.InterruptionQueue })},
+		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
+		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
+		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "heed ARC zonal shifts", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
+		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
+		{flag: "subnet-refresh-interval", def: "1m", help: "how old resolved subnets may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.SubnetRefreshInterval })},
+		{flag: "launch-timeout", def: "5m", help: "a NodeClaim without a machine after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.LaunchTimeout })},
+		{flag: "registration-timeout", def: "15m", help: "a machine whose node has not joined after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
+	}
+}
+
+var clusterNamePattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
+
+// clusterName follows the EKS rule for cluster names (CreateCluster, parameter name).
+func clusterName(s *Settings, v string) error {
+	if v != "" && !clusterNamePattern.MatchString(v) {
+		return errors.New("want up to 100 letters, digits, dashes and underscores, the first a letter or digit")
+	}
+	s.ClusterName = v
+	return nil
+}
+
+func endpoint(s *Settings, v string) error {
+	if v != "" {
+		if u, err := url.Parse(v); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+			return errors.New("want a URL such as https://ABC.gr7.us-east-1.eks.amazonaws.com")
+		}
+	}
+	s.ClusterEndpoint = v
+	return nil
+}
+
+func caBundle(s *Settings, v string) error {
+	if _, err := base64.StdEncoding.DecodeString(v); err != nil {
+		return errors.New("want PEM certificates in base64")
+	}
+	s.ClusterCABundle = v
+	return nil
+}
+
+func overheadPercent(s *Settings, v string) error {
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f >= 1 {
+		return errors.New("want a share such as 0.075, at least 0 and below 1")
+	}
+	s.VMMemoryOverheadPercent = f
+	return nil
+}
+
+func (g *Gates) parse(v string, warn func(string)) error {
+	*g = Gates{ReservedCapacity: true}
+	known := map[string]*bool{
+		"ReservedCapacity": &g.ReservedCapacity, "NodeRepair": &g.NodeRepair, "NodeOverlay": &g.NodeOverlay,
+		"SpotToSpotConsolidation": &g.SpotToSpotConsolidation, "StaticCapacity": &g.StaticCapacity, "CapacityBuffer": &g.CapacityBuffer,
+	}
+	for item := range strings.SplitSeq(v, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(item, "=")
+		b, err := strconv.ParseBool(strings.TrimSpace(value))
+		if !ok || err != nil {
+			return fmt.Errorf("%q: want Name=true or Name=false", item)
+		}
+		name = strings.TrimSpace(name)
+		if p := known[name]; p != nil {
+			*p = b
+		} else if warn != nil {
+			warn(name)
+		}
+	}
+	return nil
+}
+
+// EnvName is the environment variable of a flag.
+func EnvName(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
+
+// AddFlags defines every setting on fs; read them with Load after fs is parsed.
+func AddFlags(fs *pflag.FlagSet) {
+	for _, row := range table() {
+		// All are strings here so that Load can word every refusal itself; boolean flags need an explicit value only when false.
+		fs.String(row.flag, row.def, fmt.Sprintf("%s [$%s]", row.help, EnvName(row.flag)))
+		if row.isBool {
+			fs.Lookup(row.flag).NoOptDefVal = "true"
+		}
+	}
+}
+
+// Load reads every setting from fs (flags that were given) and getenv (the rest), and checks them.
+//
+// Errors: all malformed settings at once, each named by its flag or variable. Warnings name feature gates that are not
+// known.
+func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, warnings []string, err error) {
+	var errs []error
+	for _, row := range table() {
+		value, source := row.def, ""
+		if env, ok := getenv(EnvName(row.flag)); ok && (env != "" || row.def == "") {
+			value, source = env, EnvName(row.flag)
+		}
+		if f := fs.Lookup(row.flag); f != nil && f.Changed {
+			value, source = f.Value.String(), "--"+row.flag
+		}
+		if perr := row.parse(&s, value); perr != nil {
+			errs = append(errs, fmt.Errorf("%s=%q: %w", source, value, perr))
+			continue
+		}
+		if row.flag == "feature-gates" {
+			_ = s.FeatureGates.parse(value, func(name string) {
+				warnings = append(warnings, fmt.Sprintf("feature gate %q is not known and has no effect", name))
+			})
+		}
+	}
+	if s.ClusterName == "" && len(errs) == 0 {
+		errs = append(errs, errors.New("CLUSTER_NAME is not set: give the name of the EKS cluster by --cluster-name or CLUSTER_NAME"))
+	}
+	if s.BatchIdleDuration > s.BatchMaxDuration && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s: a burst would never be idle before it ends", s.BatchIdleDuration, s.BatchMaxDuration))
+	}
+	return s, warnings, errors.Join(errs...)
+}

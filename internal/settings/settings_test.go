@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func load(t *testing.T, env map[string]string, args ...string) (Settings, []string, error) {
+	t.Helper()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(fs, func(k string) (string, bool) { v, ok := env[k]; return v, ok })
+}
+
+func TestLoadDefaults(t *testing.T) {
+	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "demo"})
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("err %v, warnings %v", err, warnings)
+	}
+	want := Settings{
+		MetricsPort: 8080, HealthProbePort: 8081, KubeClientQPS: 200, KubeClientBurst: 300, DisableControllerWarmup: true,
+		LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000, LogLevel: "info",
+		LogOutputPaths: "stdout", LogErrorOutputPaths: "stderr", BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second,
+		PreferencePolicy: Respect, MinValuesPolicy: Strict, IgnoreDRARequests: true, FeatureGates: Gates{ReservedCapacity: true},
+		ClusterName: "demo", VMMemoryOverheadPercent: 0.075, AMIRefreshInterval: time.Minute, SubnetRefreshInterval: time.Minute,
+		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
+	}
+	if s != want {
+		t.Errorf("got  %+v\nwant %+v", s, want)
+	}
+}
+
+func TestFlagBeatsVariable(t *testing.T) {
+	s, _, err := load(t, map[string]string{"CLUSTER_NAME": "a", "METRICS_PORT": "1"}, "--cluster-name=b", "--metrics-port=2", "--isolated-vpc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ClusterName != "b" || s.MetricsPort != 2 || !s.IsolatedVPC {
+		t.Errorf("got %q, %d, %v", s.ClusterName, s.MetricsPort, s.IsolatedVPC)
+	}
+}
+
+func TestUnknownGateIsAWarning(t *testing.T) {
+	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "FEATURE_GATES": "NodeRepair=true, Teleport=true,ReservedCapacity=false"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.FeatureGates.NodeRepair || s.FeatureGates.ReservedCapacity {
+		t.Errorf("gates %+v", s.FeatureGates)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "Teleport") {
+		t.Errorf("warnings %q", warnings)
+	}
+}
+
+func TestMalformedValuesAreRefusedByName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		env  map[string]string
+		want []string
+	}{
+		"no cluster name":        {map[string]string{}, []string{"CLUSTER_NAME"}},
+		"bad duration":           {map[string]string{"BATCH_MAX_DURATION": "10"}, []string{`BATCH_MAX_DURATION="10"`, "10s"}},
+		"idle longer than max":   {map[string]string{"BATCH_IDLE_DURATION": "1m"}, []string{"BATCH_IDLE_DURATION=1m0s"}},
+		"two at once":            {map[string]string{"METRICS_PORT": "x", "LOG_LEVEL": "loud"}, []string{`METRICS_PORT="x"`, `LOG_LEVEL="loud"`}},
+		"bad gate":               {map[string]string{"FEATURE_GATES": "NodeRepair"}, []string{"FEATURE_GATES", `"NodeRepair"`}},
+		"bad bool":               {map[string]string{"ISOLATED_VPC": "yes"}, []string{`ISOLATED_VPC="yes"`, "true or false"}},
+		"overhead of one":        {map[string]string{"VM_MEMORY_OVERHEAD_PERCENT": "7.5"}, []string{"VM_MEMORY_OVERHEAD_PERCENT", "0.075"}},
+		"refresh below a minute": {map[string]string{"AMI_REFRESH_INTERVAL": "5s"}, []string{"AMI_REFRESH_INTERVAL", "1m"}},
+		"endpoint without host":  {map[string]string{"CLUSTER_ENDPOINT": "abc"}, []string{"CLUSTER_ENDPOINT"}},
+		"preference policy":      {map[string]string{"PREFERENCE_POLICY": "respect"}, []string{"PREFERENCE_POLICY", "Respect", "Ignore"}},
+		"cluster name with a /":  {map[string]string{"CLUSTER_NAME": "a/b"}, []string{`CLUSTER_NAME="a/b"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, ok := tc.env["CLUSTER_NAME"]; !ok && name != "no cluster name" {
+				tc.env["CLUSTER_NAME"] = "demo"
+			}
+			_, _, err := load(t, tc.env)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, w := range tc.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q does not contain %q", err, w)
+				}
+			}
+		})
+	}
+}
