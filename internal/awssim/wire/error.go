@@ -6,9 +6,6 @@ import (
 	"net/http"
 )
 
-// ErrNoReply, returned by a fault, closes the connection without an answer.
-var ErrNoReply = errors.New("no reply is sent")
-
 // Error is an answer that says no. Code is what SDK clients see as the error code.
 type Error struct {
 	Code    string

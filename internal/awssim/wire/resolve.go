@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,8 +17,8 @@ func (s *Server) guessService(hr *http.Request) *Service {
 			}
 		}
 	}
-	if rt := s.route(hr); rt != nil {
-		return rt.service
+	if m := s.route(hr); m.service != nil {
+		return m.service
 	}
 	if sig, _ := parseSignature(hr); sig.service != "" {
 		for _, svc := range services() {
@@ -29,11 +30,41 @@ func (s *Server) guessService(hr *http.Request) *Service {
 	return EC2
 }
 
-func (s *Server) route(hr *http.Request) *route {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	_, pattern := s.routes.Handler(hr)
-	return s.rest[pattern]
+// match is a REST operation found by its path.
+type match struct {
+	service   *Service
+	operation string
+	path      map[string]string
+}
+
+type matchKey struct{}
+
+// matcher is the handler of a route: it notes which route it is and what its wildcards stand for, since
+// ServeMux tells those only to the handler it calls.
+func matcher(service *Service, operation, pattern string) http.HandlerFunc {
+	var names []string
+	for segment := range strings.SplitSeq(pattern, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			names = append(names, strings.TrimSuffix(strings.TrimSuffix(name, "}"), "..."))
+		}
+	}
+	return func(_ http.ResponseWriter, hr *http.Request) {
+		found, ok := hr.Context().Value(matchKey{}).(*match)
+		if !ok {
+			return
+		}
+		found.service, found.operation, found.path = service, operation, map[string]string{}
+		for _, name := range names {
+			found.path[name] = hr.PathValue(name)
+		}
+	}
+}
+
+// route finds the REST operation of a request; its service is nil when there is none.
+func (s *Server) route(hr *http.Request) match {
+	var found match
+	s.routes.ServeHTTP(discard{}, hr.WithContext(context.WithValue(hr.Context(), matchKey{}, &found)))
+	return found
 }
 
 // resolve finds service and operation and fills in the request's input.
@@ -46,9 +77,8 @@ func (s *Server) resolve(hr *http.Request, r *Request, body []byte) error {
 		r.Operation, r.JSON = operation, body
 		return nil
 	}
-	if rt := s.route(hr); rt != nil {
-		r.Service, r.Operation, r.JSON, r.Query = rt.service, rt.operation, body, hr.URL.Query()
-		r.Path = s.wildcards(hr, rt)
+	if m := s.route(hr); m.service != nil {
+		r.Service, r.Operation, r.Path, r.JSON, r.Query = m.service, m.operation, m.path, body, hr.URL.Query()
 		return nil
 	}
 	if hr.URL.Path != "/" && hr.URL.Path != "" {
@@ -80,23 +110,6 @@ func resolveQuery(hr *http.Request, r *Request, body []byte) error {
 		}
 	}
 	return Errorf("InvalidAction", "no service has the API version %q (Action %s)", version, r.Operation)
-}
-
-// wildcards reads the values of the route's wildcards from the path. ServeMux fills them in only for the
-// handler it calls, so the request is passed through it once more with a handler that copies them.
-func (s *Server) wildcards(hr *http.Request, rt *route) map[string]string {
-	values := map[string]string{}
-	s.mu.RLock()
-	_, pattern := s.routes.Handler(hr)
-	s.mu.RUnlock()
-	mux := http.NewServeMux()
-	mux.HandleFunc(pattern, func(_ http.ResponseWriter, in *http.Request) {
-		for _, name := range rt.wildcards {
-			values[name] = in.PathValue(name)
-		}
-	})
-	mux.ServeHTTP(discard{}, hr.Clone(hr.Context()))
-	return values
 }
 
 // discard is a response nobody reads.

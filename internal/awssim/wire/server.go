@@ -18,14 +18,15 @@ import (
 
 // Options of a Server. Only Keys is required.
 type Options struct {
-	Region     string           // regional services refuse credentials scoped elsewhere; empty accepts all
-	Seed       uint64           // request ids follow from it
-	Keys       Keys             // who holds which access key
-	Authorizer Authorizer       // nil allows everything
-	Faults     Faults           // nil lets nothing go wrong
-	Recorder   Recorder         // nil keeps no log
-	Now        func() time.Time // the clock signatures are judged by; nil is the machine's
-	Logger     *slog.Logger     // nil is slog's default
+	Region     string             // regional services refuse credentials scoped elsewhere; empty accepts all
+	Seed       uint64             // request ids follow from it
+	Keys       Keys               // who holds which access key
+	Authorizer Authorizer         // nil allows everything
+	Faults     Faults             // nil lets nothing go wrong
+	Recorder   Recorder           // nil keeps no log
+	Errors     func(error) *Error // turns errors of other packages into answers; may return nil
+	Now        func() time.Time   // the clock signatures are judged by; nil is the machine's
+	Logger     *slog.Logger       // nil is slog's default
 }
 
 // Server answers the requests of all registered services. It is an http.Handler.
@@ -34,17 +35,10 @@ type Server struct {
 
 	mu       sync.RWMutex
 	handlers map[*Service]map[string]Handler
-	routes   *http.ServeMux    // REST operations
-	rest     map[string]*route // by ServeMux pattern
+	routes   *http.ServeMux // REST operations
 	mounts   map[string]http.Handler
 
 	requests atomic.Uint64
-}
-
-type route struct {
-	service   *Service
-	operation string
-	wildcards []string
 }
 
 // New makes a server without operations.
@@ -57,7 +51,7 @@ func New(opts Options) *Server {
 	}
 	return &Server{
 		opts: opts, handlers: map[*Service]map[string]Handler{}, routes: http.NewServeMux(),
-		rest: map[string]*route{}, mounts: map[string]http.Handler{},
+		mounts: map[string]http.Handler{},
 	}
 }
 
@@ -75,16 +69,7 @@ func (s *Server) Handle(service *Service, operation string, h Handler) {
 // "GET /clusters/{name}"; the wildcards arrive in Request.Path.
 func (s *Server) HandleREST(service *Service, operation, pattern string, h Handler) {
 	s.Handle(service, operation, h)
-	rt := &route{service: service, operation: operation}
-	for segment := range strings.SplitSeq(pattern, "/") {
-		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			rt.wildcards = append(rt.wildcards, strings.TrimSuffix(strings.TrimSuffix(name, "}"), "..."))
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rest[pattern] = rt
-	s.routes.Handle(pattern, http.NotFoundHandler())
+	s.routes.Handle(pattern, matcher(service, operation, pattern))
 }
 
 // Mount hands every path below prefix to h, unsigned and unlogged.
@@ -119,14 +104,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 	result, err := s.serve(hr, r)
 	call := Call{Time: start, RequestID: r.ID, Service: r.Service.Name, Operation: r.Operation,
-		Principal: r.Principal.PrincipalARN, DryRun: r.DryRun(), RequestBytes: r.Size}
+		Principal: r.Principal.PrincipalARN, DryRun: r.DryRun(), UserAgent: hr.UserAgent(),
+		RequestBytes: r.Size, Fault: r.fault, Detail: r.Detail, Input: r.Input}
 	defer func() {
 		call.Duration = time.Since(began)
 		if s.opts.Recorder != nil {
 			s.opts.Recorder.Record(call)
 		}
 	}()
-	if errors.Is(err, ErrNoReply) {
+	if r.dropReply {
 		call.ErrorCode = "NoReply"
 		hangUp(w)
 		return
@@ -146,7 +132,10 @@ func (s *Server) encode(r *Request, result any, err error, call *Call) answer {
 		err = fmt.Errorf("encode the answer of %s: %w", r.Action(), encodeErr)
 	}
 	e, ok := errors.AsType[*Error](err)
-	if !ok {
+	if !ok && s.opts.Errors != nil {
+		e = s.opts.Errors(err)
+	}
+	if e == nil {
 		s.opts.Logger.Error("simulated operation failed", "action", r.Action(), "request_id", r.ID, "error", err)
 		e = Internal(r, err.Error())
 	}
@@ -198,17 +187,15 @@ func (s *Server) serve(hr *http.Request, r *Request) (any, error) {
 	if err := r.Authorize(r.Action()); err != nil {
 		return nil, err
 	}
-	if s.opts.Faults == nil {
-		return s.run(hr.Context(), r, handler)
+	if s.opts.Faults != nil {
+		in := s.opts.Faults.Intercept(hr.Context(), r)
+		r.fault = in.Note
+		if in.Err != nil {
+			return nil, in.Err
+		}
+		r.dropReply = in.DropReply
 	}
-	if err := s.opts.Faults.Before(hr.Context(), r); err != nil {
-		return nil, err
-	}
-	result, err := s.run(hr.Context(), r, handler)
-	if fault := s.opts.Faults.After(hr.Context(), r, err); fault != nil {
-		return nil, fault
-	}
-	return result, err
+	return s.run(hr.Context(), r, handler)
 }
 
 // run calls the handler; a panic in it costs that one request only.

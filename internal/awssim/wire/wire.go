@@ -8,8 +8,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -81,6 +83,12 @@ type Request struct {
 	Size      int    // bytes of request body
 	Received  time.Time
 
+	// Input and Detail may be set by the handler for the log: the decoded input, and a few words about what came of it.
+	Input  any
+	Detail string
+
+	fault      string
+	dropReply  bool
 	authorizer Authorizer
 }
 
@@ -89,6 +97,40 @@ func (r *Request) Action() string { return r.Service.Name + ":" + r.Operation }
 
 // DryRun tells whether the caller asked only for the permission check.
 func (r *Request) DryRun() bool { return r.Form.Get("DryRun") == "true" }
+
+// Values returns every plain value in the input, sorted: form parameters, members of the JSON body and of its lists,
+// and wildcards of the path. Fault patterns look for names of resources among them.
+func (r *Request) Values() []string {
+	seen := map[string]bool{}
+	for k, v := range r.Form {
+		if k != "Action" && k != "Version" {
+			for _, s := range v {
+				seen[s] = true
+			}
+		}
+	}
+	for _, v := range r.Path {
+		seen[v] = true
+	}
+	var members map[string]any
+	if json.Unmarshal(r.JSON, &members) == nil {
+		for _, v := range members {
+			collect(v, seen)
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func collect(v any, into map[string]bool) {
+	switch v := v.(type) {
+	case string:
+		into[v] = true
+	case []any:
+		for _, e := range v {
+			collect(e, into)
+		}
+	}
+}
 
 // Authorize asks whether the caller may also do another action, such as iam:PassRole, as part of this one. The
 // error, when there is one, is the answer to give.
@@ -116,7 +158,8 @@ func (r *Request) Decode(v any) error {
 
 // Handler does one operation. The value it returns is put into the service's envelope: for the query protocols
 // by encoding/xml with the members' own tags, for the JSON protocols by encoding/json; nil is an empty answer.
-// An *Error keeps its code and status; any other error becomes the service's internal failure.
+// An *Error keeps its code and status; any other error is translated by Options.Errors or else becomes the
+// service's internal failure.
 type Handler func(ctx context.Context, r *Request) (any, error)
 
 // Authorizer decides whether a principal may do an action. A nil error allows. An *Error is answered as it is,
@@ -130,12 +173,18 @@ type Keys interface {
 	Identity(accessKeyID string) (Identity, bool)
 }
 
-// Faults lets things go wrong. Before runs after the caller is known and before anything is done; After runs
-// when the handler has done its work, err being its outcome. An error from either is answered in place of the
-// real answer; ErrNoReply closes the connection instead of answering. Both may take their time, within ctx.
+// Faults lets things go wrong.
 type Faults interface {
-	Before(ctx context.Context, r *Request) error
-	After(ctx context.Context, r *Request, err error) error
+	// Intercept is asked once the caller is known and before anything is done. It may take its time, within ctx, to
+	// make the answer slow.
+	Intercept(ctx context.Context, r *Request) Interception
+}
+
+// Interception is what befalls a request.
+type Interception struct {
+	Err       error  // answered instead of acting
+	DropReply bool   // act, then close the connection without an answer
+	Note      string // names the fault in the log
 }
 
 // Call is the log entry of one request.
@@ -146,7 +195,11 @@ type Call struct {
 	Operation     string        `json:"operation"`
 	Principal     string        `json:"principal,omitempty"`
 	DryRun        bool          `json:"dryRun,omitempty"`
-	Status        int           `json:"status"` // HTTP status, 0 when no reply was sent
+	UserAgent     string        `json:"userAgent,omitempty"`
+	Fault         string        `json:"fault,omitempty"`  // Interception.Note
+	Detail        string        `json:"detail,omitempty"` // Request.Detail
+	Input         any           `json:"-"`                // Request.Input
+	Status        int           `json:"status"`           // HTTP status, 0 when no reply was sent
 	ErrorCode     string        `json:"errorCode,omitempty"`
 	Duration      time.Duration `json:"durationNanoseconds"`
 	RequestBytes  int           `json:"requestBytes"`
