@@ -1,0 +1,205 @@
+package requirement
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/bits-and-blooms/bitset"
+)
+
+// Set is the set of states that a requirement allows for one label key: a set of values, and whether the label may be
+// missing.
+//
+//	In            the listed values
+//	NotIn         all values but the listed ones, or no label
+//	Exists        all values
+//	DoesNotExist  no label
+//	Gt, Lt, ...   integers within the bounds
+//
+// "Exists and NotIn a" therefore differs from "NotIn a", as it does for kube-scheduler. A Set is immutable.
+type Set struct {
+	dom *domain
+	// complement: bits are the excluded values, and bounds may apply. Otherwise bits are the values and there are no bounds.
+	complement bool
+	// absent: the label may be missing.
+	absent       bool
+	bits         *bitset.BitSet
+	lower, upper int64 // inclusive; math.MinInt64 and math.MaxInt64 mean no bound
+	minValues    int
+}
+
+func (s Set) bounded() bool { return s.lower != math.MinInt64 || s.upper != math.MaxInt64 }
+
+func (d *domain) concrete(values ...string) Set {
+	s := Set{dom: d, bits: bitset.New(0), lower: math.MinInt64, upper: math.MaxInt64}
+	for _, v := range values {
+		s.bits.Set(d.intern(v))
+	}
+	return s
+}
+
+// Intersect is what both allow. Both must be of the same key. minValues is the larger one.
+func (s Set) Intersect(o Set) Set {
+	r := Set{
+		dom:       s.dom,
+		absent:    s.absent && o.absent,
+		minValues: max(s.minValues, o.minValues),
+		lower:     math.MinInt64,
+		upper:     math.MaxInt64,
+	}
+	lower, upper := max(s.lower, o.lower), min(s.upper, o.upper)
+	switch {
+	case lower > upper:
+		r.bits = bitset.New(0)
+		return r
+	case s.complement && o.complement:
+		r.complement, r.lower, r.upper = true, lower, upper
+		r.bits = s.bits.Union(o.bits)
+	case s.complement:
+		r.bits = o.bits.Difference(s.bits)
+	case o.complement:
+		r.bits = s.bits.Difference(o.bits)
+	default:
+		r.bits = s.bits.Intersection(o.bits)
+	}
+	r.dropOutside(lower, upper)
+	return r
+}
+
+// dropOutside forgets values that fail the bounds, and values that are no integers when there are bounds.
+func (s *Set) dropOutside(lower, upper int64) {
+	if lower == math.MinInt64 && upper == math.MaxInt64 {
+		return
+	}
+	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
+		if !s.dom.isInt[id] || s.dom.ints[id] < lower || s.dom.ints[id] > upper {
+			s.bits.Clear(id)
+		}
+	}
+}
+
+// Intersects reports whether anything is left of the intersection, without building it. Two sets that exclude values
+// always meet unless their bounds cross.
+func (s Set) Intersects(o Set) bool {
+	if s.absent && o.absent {
+		return true
+	}
+	lower, upper := max(s.lower, o.lower), min(s.upper, o.upper)
+	if lower > upper {
+		return false
+	}
+	if s.complement && o.complement {
+		return true
+	}
+	if s.complement {
+		s, o = o, s
+	}
+	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
+		if o.HasID(id) && (!s.bounded() || s.HasID(id)) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasID reports whether an interned value is in the set.
+func (s Set) HasID(id uint) bool {
+	if s.bits.Test(id) == s.complement {
+		return false
+	}
+	if !s.complement || !s.bounded() {
+		return true
+	}
+	return s.dom.isInt[id] && s.dom.ints[id] >= s.lower && s.dom.ints[id] <= s.upper
+}
+
+// Has reports whether a value is in the set.
+func (s Set) Has(value string) bool {
+	if id, ok := s.dom.ids[value]; ok {
+		return s.HasID(id)
+	}
+	if !s.complement {
+		return false
+	}
+	if !s.bounded() {
+		return true
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	return err == nil && n >= s.lower && n <= s.upper
+}
+
+// AllowsAbsent reports whether a node without the label satisfies the set.
+func (s Set) AllowsAbsent() bool { return s.absent }
+
+// Complement reports whether the set holds infinitely many values: all but some, or a range.
+func (s Set) Complement() bool { return s.complement }
+
+// IsEmpty reports whether nothing at all satisfies the set, not even a missing label.
+func (s Set) IsEmpty() bool { return !s.absent && !s.complement && s.bits.None() }
+
+// MinValues is the least number of values that must stay possible; 0 for no such demand.
+func (s Set) MinValues() int { return s.minValues }
+
+// Len is the number of values of a set that is not a complement.
+func (s Set) Len() int { return int(s.bits.Count()) }
+
+// Values are the values of a set that is not a complement, or the excluded ones of one that is; sorted.
+func (s Set) Values() []string {
+	out := make([]string, 0, s.bits.Count())
+	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
+		out = append(out, s.dom.values[id])
+	}
+	slices.Sort(out)
+	return out
+}
+
+// IDs are the interned values of a set that is not a complement, or the excluded ones of one that is.
+func (s Set) IDs(yield func(uint) bool) {
+	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
+		if !yield(id) {
+			return
+		}
+	}
+}
+
+// Single is the value that is left when there is exactly one and the label can't be missing.
+func (s Set) Single() (string, bool) {
+	if s.complement || s.absent || s.bits.Count() != 1 {
+		return "", false
+	}
+	id, _ := s.bits.NextSet(0)
+	return s.dom.values[id], true
+}
+
+// SubsetOf reports whether everything that s allows is allowed by o.
+func (s Set) SubsetOf(o Set) bool {
+	if s.absent && !o.absent {
+		return false
+	}
+	if s.complement {
+		return o.complement && o.lower <= s.lower && o.upper >= s.upper && s.excludesAll(o)
+	}
+	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
+		if !o.HasID(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// excludesAll reports whether s lacks every value that o excludes.
+func (s Set) excludesAll(o Set) bool {
+	for id, ok := o.bits.NextSet(0); ok; id, ok = o.bits.NextSet(id + 1) {
+		if s.HasID(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// Equal reports whether both allow the same and demand the same number of values.
+func (s Set) Equal(o Set) bool {
+	return s.complement == o.complement && s.absent == o.absent && s.lower == o.lower && s.upper == o.upper &&
+		s.minValues == o.minValues && s.bits.Count() == o.bits.Count() && s.bits.IsSuperSet(o.bits)
+}
