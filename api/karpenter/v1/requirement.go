@@ -1,0 +1,34 @@
+package v1
+
+import corev1 "k8s.io/api/core/v1"
+
+// Operators of requirements beyond those that core/v1 names.
+const (
+	// NodeSelectorOpGte asks for a label value that is at least the given integer.
+	NodeSelectorOpGte corev1.NodeSelectorOperator = "Gte"
+	// NodeSelectorOpLte asks for a label value that is at most the given integer.
+	NodeSelectorOpLte corev1.NodeSelectorOperator = "Lte"
+)
+
+// NodeSelectorRequirementWithMinValues is one demand on a node's labels, with an optional demand
+// that enough different values stay possible.
+type NodeSelectorRequirementWithMinValues struct {
+	// Label key that the demand is about.
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
+	// +required
+	Key string `json:"key"`
+	// How the label's value relates to values.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
+	// +required
+	Operator corev1.NodeSelectorOperator `json:"operator"`
+	// Values for In and NotIn; one non-negative integer for Gt, Lt, Gte and Lte; unused otherwise.
+	// +listType=atomic
+	// +optional
+	Values []string `json:"values,omitempty"`
+	// Least number of different values that must stay possible when a node is bought. Alpha.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	MinValues *int `json:"minValues,omitempty"`
+}
