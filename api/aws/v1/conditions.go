@@ -1,0 +1,66 @@
+package v1
+
+import "github.com/kerf-sh/kerf/api/status"
+
+// Condition types of EC2NodeClass.
+const (
+	ConditionTypeReady                     = status.Ready
+	ConditionTypeSubnetsReady              = "SubnetsReady"
+	ConditionTypeSecurityGroupsReady       = "SecurityGroupsReady"
+	ConditionTypeAMIsReady                 = "AMIsReady"
+	ConditionTypeInstanceProfileReady      = "InstanceProfileReady"
+	ConditionTypePlacementGroupReady       = "PlacementGroupReady"
+	ConditionTypeCapacityReservationsReady = "CapacityReservationsReady"
+	ConditionTypeValidationSucceeded       = "ValidationSucceeded"
+)
+
+// Reasons of EC2NodeClass conditions.
+const (
+	ReasonSubnetsNotFound                     = "SubnetsNotFound"
+	ReasonSecurityGroupsNotFound              = "SecurityGroupsNotFound"
+	ReasonAMINotFound                         = "AMINotFound"
+	ReasonUnsupportedAlias                    = "UnsupportedAlias"
+	ReasonInstanceProfileNotFound             = "InstanceProfileNotFound"
+	ReasonPlacementGroupResolutionFailed      = "PlacementGroupResolutionFailed"
+	ReasonPlacementGroupNotFound              = "PlacementGroupNotFound"
+	ReasonClusterCIDRResolutionFailed         = "ClusterCIDRResolutionFailed"
+	ReasonDependenciesNotReady                = "DependenciesNotReady"
+	ReasonTagValidationFailed                 = "TagValidationFailed"
+	ReasonCreateLaunchTemplateAuthCheckFailed = "CreateLaunchTemplateAuthCheckFailed"
+	ReasonCreateFleetAuthCheckFailed          = "CreateFleetAuthCheckFailed"
+	ReasonRunInstancesAuthCheckFailed         = "RunInstancesAuthCheckFailed"
+	ReasonUserDataSizeLimitExceeded           = "UserDataSizeLimitExceeded"
+	// ReasonSpecInvalid is Kerf's own: the schema admits the spec, but a field of it makes no sense.
+	ReasonSpecInvalid = "SpecInvalid"
+)
+
+// Reasons of the Drifted condition that come from this provider.
+const (
+	ReasonNodeClassDrift           = "NodeClassDrift"
+	ReasonAMIDrift                 = "AMIDrift"
+	ReasonSecurityGroupDrift       = "SecurityGroupDrift"
+	ReasonSubnetDrift              = "SubnetDrift"
+	ReasonCapacityReservationDrift = "CapacityReservationDrift"
+	ReasonPlacementGroupDrift      = "PlacementGroupDrift"
+)
+
+// GetConditions returns the conditions as stored.
+func (c *EC2NodeClass) GetConditions() []status.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (c *EC2NodeClass) SetConditions(conditions []status.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// StatusConditions returns the condition set of c. CapacityReservationsReady takes part only while
+// capacity reservations are in use, which is a setting of the controller.
+func (c *EC2NodeClass) StatusConditions(reservedCapacity bool) status.Set {
+	dependents := []string{
+		ConditionTypeAMIsReady, ConditionTypeSubnetsReady, ConditionTypeSecurityGroupsReady,
+		ConditionTypeInstanceProfileReady, ConditionTypePlacementGroupReady, ConditionTypeValidationSucceeded,
+	}
+	if reservedCapacity {
+		dependents = append(dependents, ConditionTypeCapacityReservationsReady)
+	}
+	return status.For(c, dependents...)
+}

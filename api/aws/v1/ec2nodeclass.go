@@ -1,0 +1,144 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EC2NodeClass says how nodes are made on EC2: network, image, identity, disks and boot.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=ec2nodeclasses,scope=Cluster,categories=karpenter,shortName={ec2nc,ec2ncs}
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the class can be used"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Role",type="string",JSONPath=".spec.role",priority=1,description="IAM role of the nodes"
+type EC2NodeClass struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// How nodes are made.
+	// +kubebuilder:validation:XValidation:rule="has(self.role) != has(self.instanceProfile)",message="set exactly one of 'role' and 'instanceProfile'"
+	// +kubebuilder:validation:XValidation:rule="has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))",message="set 'amiFamily', or select images by an alias"
+	// +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || self.amiFamily == 'Custom' || !self.amiSelectorTerms.exists(x, has(x.alias)) || self.amiSelectorTerms.all(x, !has(x.alias) || x.alias.find('^[^@]+') == self.amiFamily.lowerAscii())",message="'amiFamily' must be that of the alias, or Custom"
+	// +optional
+	Spec EC2NodeClassSpec `json:"spec,omitempty"`
+	// What the spec stands for in the account.
+	// +optional
+	Status EC2NodeClassStatus `json:"status,omitempty"`
+}
+
+// EC2NodeClassList is a list of EC2NodeClasses.
+//
+// +kubebuilder:object:root=true
+type EC2NodeClassList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []EC2NodeClass `json:"items"`
+}
+
+// EC2NodeClassSpec says how nodes are made.
+type EC2NodeClassSpec struct {
+	// Subnets to launch in: those that any term selects.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id))",message="every subnet term needs 'tags' or 'id'"
+	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.id) && has(x.tags))",message="'id' excludes 'tags' in a subnet term"
+	// +required
+	SubnetSelectorTerms []SubnetSelectorTerm `json:"subnetSelectorTerms"`
+	// Security groups of the nodes: those that any term selects.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.name))",message="every security group term needs 'tags', 'id' or 'name'"
+	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.id) && (has(x.tags) || has(x.name)))",message="'id' excludes the other fields of a security group term"
+	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))",message="'name' excludes the other fields of a security group term"
+	// +required
+	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms"`
+	// Capacity reservations that nodes may use: those that any term selects.
+	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))",message="every capacity reservation term needs 'tags', 'id' or 'instanceMatchCriteria'"
+	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",message="'id' excludes the other fields of a capacity reservation term"
+	// +optional
+	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
+	// Placement group to launch in.
+	// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="set exactly one of 'name' and 'id' in placementGroupSelector"
+	// +optional
+	PlacementGroupSelector *PlacementGroupSelector `json:"placementGroupSelector,omitempty"`
+	// Images that nodes may boot: those that any term selects.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=30
+	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.name) || has(x.alias) || has(x.ssmParameter))",message="every AMI term needs 'alias', 'id', 'name', 'ssmParameter' or 'tags'"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(x, has(x.id) && (has(x.alias) || has(x.tags) || has(x.name) || has(x.owner)))",message="'id' excludes the other fields of an AMI term"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(x, has(x.alias) && (has(x.id) || has(x.tags) || has(x.name) || has(x.owner)))",message="'alias' excludes the other fields of an AMI term"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(x, has(x.alias)) || self.size() == 1",message="'alias' must be the only AMI term"
+	// +required
+	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms"`
+	// Family of the images: how user data, disks and labels are made. An alias implies it.
+	// +optional
+	AMIFamily *AMIFamily `json:"amiFamily,omitempty"`
+	// Whether instances get a public IPv4 address. Unset leaves that to the subnet.
+	// +optional
+	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
+	// Number of IP prefixes for each network interface that carries addresses.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty"`
+	// User data to merge with what the family needs for the boot. Verbatim for the family Custom.
+	// +optional
+	UserData *string `json:"userData,omitempty"`
+	// IAM role of the nodes; an instance profile is kept for it.
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="role may not be empty"
+	// +optional
+	Role string `json:"role,omitempty"`
+	// Instance profile of the nodes, made and kept by somebody else.
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="instanceProfile may not be empty"
+	// +optional
+	InstanceProfile *string `json:"instanceProfile,omitempty"`
+	// Tags for everything that is launched.
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="tag keys may not be empty"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'eks:eks-cluster-name')",message="tag 'eks:eks-cluster-name' is restricted: it is always the name of the cluster"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster'))",message="tags that start with 'kubernetes.io/cluster' are restricted: they mark the owning cluster"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'karpenter.sh/nodepool')",message="tag 'karpenter.sh/nodepool' is restricted: it is always the name of the NodePool"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'karpenter.sh/nodeclaim')",message="tag 'karpenter.sh/nodeclaim' is restricted: it is always the name of the NodeClaim"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'karpenter.k8s.aws/ec2nodeclass')",message="tag 'karpenter.k8s.aws/ec2nodeclass' is restricted: it is always the name of the EC2NodeClass"
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+	// Settings of the kubelet.
+	// +kubebuilder:validation:XValidation:rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",message="imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent"
+	// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoft) || (has(self.evictionSoftGracePeriod) && self.evictionSoft.all(k, k in self.evictionSoftGracePeriod))",message="every evictionSoft signal needs an evictionSoftGracePeriod"
+	// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoftGracePeriod) || (has(self.evictionSoft) && self.evictionSoftGracePeriod.all(k, k in self.evictionSoft))",message="every evictionSoftGracePeriod signal needs an evictionSoft"
+	// +optional
+	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
+	// Disks of the nodes, in place of the family's.
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.filter(x, has(x.rootVolume) && x.rootVolume).size() <= 1",message="at most one block device may have rootVolume"
+	// +optional
+	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
+	// What becomes of instance store disks. Unset leaves them alone.
+	// +optional
+	InstanceStorePolicy *InstanceStorePolicy `json:"instanceStorePolicy,omitempty"`
+	// Network interfaces of the nodes, in place of a single one.
+	// +kubebuilder:validation:MaxItems=150
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.exists(x, x.networkCardIndex == 0 && x.deviceIndex == 0 && x.interfaceType == 'interface')",message="networkInterfaces need a primary: networkCardIndex 0, deviceIndex 0, interfaceType 'interface'"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex))",message="each pair of networkCardIndex and deviceIndex may be used once"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, x.interfaceType != 'efa-only' || self.exists_one(y, y.networkCardIndex == x.networkCardIndex && y.interfaceType == 'efa-only'))",message="each network card may have one efa-only interface"
+	// +optional
+	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
+	// Whether instances report metrics every minute.
+	// +optional
+	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
+	// How the instance metadata service may be used.
+	// +kubebuilder:default={"httpEndpoint":"enabled","httpProtocolIPv6":"disabled","httpPutResponseHopLimit":1,"httpTokens":"required"}
+	// +optional
+	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
+	// How long idle connections are tracked.
+	// +kubebuilder:validation:XValidation:rule="has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",message="connectionTracking needs at least one timeout"
+	// +optional
+	ConnectionTracking *ConnectionTracking `json:"connectionTracking,omitempty"`
+	// Features of the CPU.
+	// +optional
+	CPUOptions *CPUOptions `json:"cpuOptions,omitempty"`
+	// Context of fleet requests, passed on verbatim.
+	// +optional
+	Context *string `json:"context,omitempty"`
+}
