@@ -1,0 +1,160 @@
+// Package awserr turns the errors of the AWS SDK into cloud.Error: one table maps the services' error codes to the class
+// that callers decide on and to the reason that users see.
+package awserr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	smithy "github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// throttleWait is how long a caller should leave a throttled API alone; the SDK has already retried by then.
+const throttleWait = 2 * time.Second
+
+// Classify maps an error code and message to class and reason. known is false when no row of the table fits.
+func Classify(code, message string) (class cloud.ErrorClass, reason string, known bool) {
+	for _, r := range rules {
+		if (r.Code == "" || r.Code == code) && (r.Text == "" || strings.Contains(message, r.Text)) {
+			return r.Class, r.Reason, true
+		}
+	}
+	return cloud.Unavailable, ReasonLaunchFailed, false
+}
+
+// Wrap makes a *cloud.Error of what an SDK call returned; op says what was being done, with the object. It returns nil
+// for nil and an error that already is a *cloud.Error with op put in front.
+func Wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*cloud.Error](err); ok {
+		return &cloud.Error{Op: op, Class: e.Class, Reason: e.Reason, RetryAfter: e.RetryAfter, Err: err}
+	}
+	out := &cloud.Error{Op: op, Class: cloud.Unavailable, Reason: ReasonLaunchFailed, Err: err}
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		out.Err = explainTransport(err)
+		return out
+	}
+	class, reason, known := Classify(api.ErrorCode(), api.ErrorMessage())
+	out.Class, out.Reason = class, reason
+	if !known {
+		out.Class = classByStatus(err, api)
+	}
+	switch {
+	case out.Reason == ReasonCredentialsRefused:
+		out.Err = fmt.Errorf("AWS refuses the credentials (%s): check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the service account: %w", api.ErrorCode(), err)
+	case out.Class == cloud.Denied:
+		out.Err = denied(err, api)
+	case out.Reason == ReasonSpotSLRCreationFailed:
+		out.Err = fmt.Errorf("the service-linked role for spot instances does not exist and may not be created: run \"aws iam create-service-linked-role --aws-service-name spot.amazonaws.com\" once: %w", err)
+	case out.Class == cloud.Throttled:
+		out.RetryAfter = throttleWait
+	}
+	return out
+}
+
+// Code is the API error code of err, empty when the service did not answer with one.
+func Code(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// IsDryRunOK reports whether err is the answer to a dry run that would have been allowed.
+func IsDryRunOK(err error) bool { return Code(err) == "DryRunOperation" }
+
+// Refused reports whether the service certainly did not carry the request out: it answered, with an error that is the
+// caller's fault or a throttle. Anything else — no answer, a cancelled call, a fault of the service — leaves it open.
+func Refused(err error) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		return false
+	}
+	class, _, known := Classify(api.ErrorCode(), api.ErrorMessage())
+	if !known {
+		class = classByStatus(err, api)
+	}
+	return class != cloud.Unavailable
+}
+
+func classByStatus(err error, api smithy.APIError) cloud.ErrorClass {
+	var status int
+	if r, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		status = r.HTTPStatusCode()
+	}
+	switch {
+	case status >= http.StatusInternalServerError || api.ErrorFault() == smithy.FaultServer:
+		return cloud.Unavailable
+	case status == http.StatusTooManyRequests:
+		return cloud.Throttled
+	case status == http.StatusForbidden, status == http.StatusUnauthorized:
+		return cloud.Denied
+	case strings.Contains(api.ErrorCode(), "NotFound"):
+		return cloud.NotFound
+	case strings.Contains(api.ErrorCode(), "AlreadyExists"):
+		return cloud.Conflict
+	case status >= http.StatusBadRequest:
+		return cloud.Invalid
+	}
+	return cloud.Unavailable
+}
+
+var actionPattern = regexp.MustCompile(`not authorized to perform:? ([a-z0-9-]+:[A-Za-z]+)`)
+
+// Action is the IAM action that an error says is missing: the one that the message names, else the call itself.
+func Action(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		if m := actionPattern.FindStringSubmatch(api.ErrorMessage()); m != nil {
+			return m[1]
+		}
+	}
+	if call, ok := errors.AsType[*smithy.OperationError](err); ok {
+		return servicePrefix(call.Service()) + ":" + call.Operation()
+	}
+	return ""
+}
+
+// servicePrefix is the name of a service in IAM policies.
+func servicePrefix(id string) string {
+	return strings.ToLower(strings.ReplaceAll(id, " ", "-"))
+}
+
+func denied(err error, api smithy.APIError) error {
+	action := Action(err)
+	if action == "" {
+		return err
+	}
+	where := "allow it in the policies of the controller's role"
+	switch m := api.ErrorMessage(); {
+	case strings.Contains(m, "permissions boundary"):
+		where = "the permissions boundary of the controller's role forbids it; widen the boundary"
+	case strings.Contains(m, "service control policy"):
+		where = "a service control policy of the organization forbids it"
+	case strings.Contains(m, "explicit deny"):
+		where = "a policy denies it explicitly; remove that statement"
+	case strings.Contains(m, "Not authorized for images"):
+		where = "the image is not shared with this account"
+	}
+	return fmt.Errorf("missing permission %s: %s: %w", action, where, err)
+}
+
+func explainTransport(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if strings.Contains(err.Error(), "get credentials") || strings.Contains(err.Error(), "failed to refresh cached credentials") || strings.Contains(err.Error(), "get identity") {
+		return fmt.Errorf("no AWS credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the service account a role: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+package awserr
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	smithy "github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+func apiError(service, op, code, message string, status int) error {
+	return &smithy.OperationError{ServiceID: service, OperationName: op, Err: &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code, Message: message},
+	}}
+}
+
+func TestEveryRowOfTheTableIsReached(t *testing.T) {
+	for _, r := range rules {
+		t.Run(r.Code+"/"+r.Text, func(t *testing.T) {
+			code, text := r.Code, r.Text
+			if code == "" {
+				code = "SomethingElse"
+			}
+			err := Wrap("creating fleet", apiError("EC2", "CreateFleet", code, "because "+text+" of it", 400))
+			e, ok := errors.AsType[*cloud.Error](err)
+			if !ok {
+				t.Fatalf("Wrap gave %T", err)
+			}
+			if e.Class != r.Class || e.Reason != r.Reason {
+				t.Errorf("got %s %s, want %s %s", e.Class, e.Reason, r.Class, r.Reason)
+			}
+			if e.Class == cloud.Denied && e.Reason != ReasonCredentialsRefused && !strings.Contains(e.Error(), "ec2:CreateFleet") {
+				t.Errorf("a denied call must name the action: %s", e)
+			}
+			if (e.Class == cloud.Throttled) != (e.RetryAfter > 0) {
+				t.Errorf("RetryAfter is %v for class %s", e.RetryAfter, e.Class)
+			}
+		})
+	}
+}
+
+func TestClassesThatNoRowDecides(t *testing.T) {
+	tests := []struct {
+		name, code string
+		status     int
+		want       cloud.ErrorClass
+		refused    bool
+	}{
+		{"an unknown not-found code is not found", "InvalidThing.NotFound", 400, cloud.NotFound, true},
+		{"an unknown client error is invalid", "Whatever", 400, cloud.Invalid, true},
+		{"an unknown forbidden call is denied", "Whatever", 403, cloud.Denied, true},
+		{"an unknown server error is unavailable and leaves the outcome open", "Whatever", 500, cloud.Unavailable, false},
+		{"a throttle by status", "Whatever", 429, cloud.Throttled, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := apiError("EC2", "CreateFleet", tt.code, "m", tt.status)
+			if got := cloud.ClassOf(Wrap("x", in)); got != tt.want {
+				t.Errorf("class %s, want %s", got, tt.want)
+			}
+			if got := Refused(in); got != tt.refused {
+				t.Errorf("Refused = %v, want %v", got, tt.refused)
+			}
+		})
+	}
+	if Refused(errors.New("EOF")) {
+		t.Error("a broken connection must leave the outcome open")
+	}
+	if Wrap("x", nil) != nil {
+		t.Error("nil must stay nil")
+	}
+}
+
+func TestDeniedMessagesNameTheActionAndThePlaceToMend(t *testing.T) {
+	tests := []struct{ message, action, hint string }{
+		{"User: arn:aws:sts::1:x is not authorized to perform: iam:PassRole on resource: r because no identity-based policy allows the iam:PassRole action", "iam:PassRole", "policies of the controller's role"},
+		{"is not authorized to perform: ec2:CreateFleet because no permissions boundary allows it", "ec2:CreateFleet", "permissions boundary"},
+		{"is not authorized to perform: ec2:CreateFleet with an explicit deny in a service control policy", "ec2:CreateFleet", "service control policy"},
+		{"You are not authorized to perform this operation.", "ec2:RunInstances", "policies of the controller's role"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.message, func(t *testing.T) {
+			err := Wrap("checking", apiError("EC2", "RunInstances", "UnauthorizedOperation", tt.message, 403))
+			for _, want := range []string{"missing permission " + tt.action, tt.hint} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestWrapKeepsTheClassOfAnInnerError(t *testing.T) {
+	inner := &cloud.Error{Op: "a", Class: cloud.Exhausted, Reason: "R", Err: errors.New("b")}
+	err := Wrap("outer", fmt.Errorf("c: %w", inner))
+	if cloud.ClassOf(err) != cloud.Exhausted || !strings.HasPrefix(err.Error(), "outer: c: a: b") {
+		t.Errorf("got %s %v", cloud.ClassOf(err), err)
+	}
+}

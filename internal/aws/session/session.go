@@ -1,0 +1,131 @@
+// Package session makes the clients of the AWS services that Kerf calls. Region, credentials, endpoints, proxies and retry
+// mode come from the SDK's own settings (AWS_REGION, AWS_PROFILE, AWS_ENDPOINT_URL and its kin, the credentials chain);
+// Kerf adds a user agent, time limits and error messages that say what to set.
+package session
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	smithymiddleware "github.com/aws/smithy-go/middleware"
+)
+
+const (
+	// dialTimeout bounds the making of one connection, callTimeout one attempt of one call. A CreateFleet for many
+	// instances takes many seconds.
+	dialTimeout = 5 * time.Second
+	callTimeout = 2 * time.Minute
+	// imdsTimeout bounds the question for the region where there may be no metadata service at all.
+	imdsTimeout = 5 * time.Second
+	// keepConns is how many idle connections are kept to one endpoint, so that a burst of calls does not dial for each.
+	keepConns = 64
+)
+
+// Options change what New makes.
+type Options struct {
+	// Version goes into the user agent.
+	Version string
+	// Middleware is added to the stack of every call, for metrics.
+	Middleware []func(*smithymiddleware.Stack) error
+}
+
+// Session holds one client per service, all made from one configuration.
+type Session struct {
+	Config aws.Config
+	Region string
+
+	EC2     *ec2.Client
+	IAM     *iam.Client
+	SSM     *ssm.Client
+	SQS     *sqs.Client
+	EKS     *eks.Client
+	STS     *sts.Client
+	Pricing *pricing.Client
+}
+
+// New reads the SDK's settings and makes the clients. It calls no service except, when no region is set, the metadata
+// service of the machine it runs on.
+func New(ctx context.Context, o Options) (*Session, error) {
+	agent := o.Version
+	if agent == "" {
+		agent = "dev"
+	}
+	cfg, err := config.LoadDefaultConfig(ctx,
+		config.WithHTTPClient(httpClient()),
+		config.WithAPIOptions(append([]func(*smithymiddleware.Stack) error{
+			middleware.AddUserAgentKeyValue("kerf", agent),
+			middleware.AddUserAgentKey("karpenter.sh-" + agent),
+		}, o.Middleware...)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("reading the AWS settings (AWS_PROFILE, AWS_CONFIG_FILE, AWS_REGION and others): %w", err)
+	}
+	if cfg.Region == "" {
+		if cfg.Region, err = regionOfMachine(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	return &Session{
+		Config:  cfg,
+		Region:  cfg.Region,
+		EC2:     ec2.NewFromConfig(cfg),
+		IAM:     iam.NewFromConfig(cfg),
+		SSM:     ssm.NewFromConfig(cfg),
+		SQS:     sqs.NewFromConfig(cfg),
+		EKS:     eks.NewFromConfig(cfg),
+		STS:     sts.NewFromConfig(cfg),
+		Pricing: pricing.NewFromConfig(cfg, func(p *pricing.Options) { p.Region = PricingRegion(cfg.Region) }),
+	}, nil
+}
+
+// PricingRegion is the region whose price list service answers for a region.
+//
+// Source: AWS Price List Query API endpoints.
+func PricingRegion(region string) string {
+	switch {
+	case strings.HasPrefix(region, "ap-"):
+		return "ap-south-1"
+	case strings.HasPrefix(region, "cn-"):
+		return "cn-northwest-1"
+	case strings.HasPrefix(region, "eu-"):
+		return "eu-central-1"
+	}
+	return "us-east-1"
+}
+
+func httpClient() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().
+		WithTimeout(callTimeout).
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).
+		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = keepConns })
+}
+
+func regionOfMachine(ctx context.Context, cfg aws.Config) (string, error) {
+	if strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
+		return "", fmt.Errorf("no AWS region: set AWS_REGION (the metadata service is not asked because AWS_EC2_METADATA_DISABLED is true)")
+	}
+	ctx, cancel := context.WithTimeout(ctx, imdsTimeout)
+	defer cancel()
+	out, err := imds.NewFromConfig(cfg).GetRegion(ctx, &imds.GetRegionInput{})
+	if err != nil {
+		return "", fmt.Errorf("no AWS region: set AWS_REGION (the metadata service of this machine did not tell one either): %w", err)
+	}
+	return out.Region, nil
+}

@@ -1,0 +1,89 @@
+package session
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+)
+
+func isolate(t *testing.T) {
+	for _, k := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"} {
+		t.Setenv(k, "")
+	}
+	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+func TestAMissingRegionIsAnErrorThatSaysWhatToSet(t *testing.T) {
+	isolate(t)
+	_, err := New(t.Context(), Options{})
+	if err == nil || !strings.Contains(err.Error(), "set AWS_REGION") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestTheRegionComesFromTheMetadataServiceOnlyWhenItIsNotSet(t *testing.T) {
+	asked := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if r.Method == http.MethodPut {
+			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
+			io.WriteString(w, "token")
+			return
+		}
+		io.WriteString(w, `{"region":"eu-north-1"}`)
+	}))
+	defer srv.Close()
+	isolate(t)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "false")
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", srv.URL)
+	s, err := New(t.Context(), Options{})
+	if err != nil || s.Region != "eu-north-1" {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	asked = 0
+	t.Setenv("AWS_REGION", "us-west-2")
+	if s, err = New(t.Context(), Options{}); err != nil || s.Region != "us-west-2" || asked != 0 {
+		t.Fatalf("got %+v, %v after %d questions", s, err, asked)
+	}
+}
+
+func TestCallsGoToTheEndpointOfTheSettingsAndNameKerf(t *testing.T) {
+	var agent string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		agent = r.UserAgent()
+		io.WriteString(w, `<DescribeSubnetsResponse/>`)
+	}))
+	defer srv.Close()
+	isolate(t)
+	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	t.Setenv("AWS_ENDPOINT_URL", srv.URL)
+	s, err := New(context.Background(), Options{Version: "1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.EC2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"kerf/1.2.3", "karpenter.sh-1.2.3"} {
+		if !strings.Contains(agent, want) {
+			t.Errorf("user agent %q lacks %q", agent, want)
+		}
+	}
+}
+
+func TestPricingRegion(t *testing.T) {
+	for region, want := range map[string]string{"us-west-2": "us-east-1", "ap-east-1": "ap-south-1", "cn-north-1": "cn-northwest-1", "eu-west-1": "eu-central-1", "sa-east-1": "us-east-1"} {
+		if got := PricingRegion(region); got != want {
+			t.Errorf("PricingRegion(%s) = %s, want %s", region, got, want)
+		}
+	}
+}
