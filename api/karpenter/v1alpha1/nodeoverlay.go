@@ -43,6 +43,8 @@ type NodeOverlayList struct {
 type NodeOverlaySpec struct {
 	// Which offerings the overlay is for: every item must hold.
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !(x.operator in ['In', 'NotIn']) || (has(x.values) && x.values.size() != 0))",message="operators 'In' and 'NotIn' need 'values'"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && x.values[0].matches('^[+]?[0-9]+$') && int(x.values[0]) >= 0))",message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, a non-negative integer"
 	// +listType=atomic
 	// +required
 	Requirements []NodeSelectorRequirement `json:"requirements"`
@@ -69,6 +71,8 @@ type NodeOverlaySpec struct {
 type NodeSelectorRequirement struct {
 	// Label key that the demand is about.
 	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:XValidation:rule="self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.find('^([^/]+)').endsWith('karpenter.sh')",message="label domain \"karpenter.sh\" is restricted: use karpenter.sh/capacity-type or karpenter.sh/nodepool, or a domain of your own"
+	// +kubebuilder:validation:XValidation:rule="self != 'kubernetes.io/hostname'",message="label \"kubernetes.io/hostname\" is restricted: a node that does not exist yet has no name"
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
 	// +required
 	Key string `json:"key"`
