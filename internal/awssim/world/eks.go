@@ -1,0 +1,66 @@
+package world
+
+import "time"
+
+// eksState holds the cluster records of the account.
+type eksState struct {
+	clusters map[string]*Cluster
+}
+
+func (s *eksState) init() { s.clusters = map[string]*Cluster{} }
+
+// Cluster is what EKS knows about a cluster.
+type Cluster struct {
+	Name, ARN       string
+	Endpoint        string // https://…
+	CA              string // base64 PEM
+	Version         string // minor version: 1.36
+	PlatformVersion string
+	Status          string // CREATING, ACTIVE, DELETING, FAILED, UPDATING
+	IPFamily        string // ipv4 or ipv6
+	ServiceIPv4CIDR string
+	ServiceIPv6CIDR string
+	RoleARN         string
+	VPCID           string
+	SubnetIDs       []string
+	SecurityGroupID string
+	Created         time.Time
+	Tags            map[string]string
+}
+
+// SetCluster writes the record of a cluster; what is empty of ARN, status, family and time is filled in.
+func (w *World) SetCluster(c Cluster) Cluster {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.ARN == "" {
+		c.ARN = "arn:" + w.Partition() + ":eks:" + w.opts.Region + ":" + w.opts.Account + ":cluster/" + c.Name
+	}
+	if c.Status == "" {
+		c.Status = "ACTIVE"
+	}
+	if c.IPFamily == "" {
+		c.IPFamily = "ipv4"
+	}
+	if c.Created.IsZero() {
+		c.Created = w.clock.Now()
+	}
+	w.eks.clusters[c.Name] = &c
+	return c
+}
+
+// Cluster returns the record of a cluster.
+func (w *World) Cluster(name string) (Cluster, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.eks.clusters[name]; c != nil {
+		return *c, true
+	}
+	return Cluster{}, false
+}
+
+// DeleteCluster removes the record of a cluster.
+func (w *World) DeleteCluster(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.eks.clusters, name)
+}

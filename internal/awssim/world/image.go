@@ -1,0 +1,145 @@
+package world
+
+import (
+	"fmt"
+	"maps"
+	"time"
+)
+
+// Family says how an image boots: which kind of user data it reads.
+type Family string
+
+// Families of images.
+const (
+	FamilyAL2          Family = "al2"          // bootstrap script
+	FamilyAL2023       Family = "al2023"       // NodeConfig YAML in MIME
+	FamilyBottlerocket Family = "bottlerocket" // TOML settings
+	FamilyWindows      Family = "windows"      // PowerShell
+	FamilyOther        Family = "other"        // runs what it is given, never joins by itself
+)
+
+// Variants of images within a family.
+const (
+	VariantStandard = "standard"
+	VariantNVIDIA   = "nvidia"
+	VariantNeuron   = "neuron"
+)
+
+// Image is a machine image.
+type Image struct {
+	ID, Name, Description string
+	Arch                  string // x86_64 or arm64
+	OwnerID, OwnerAlias   string
+	Public                bool
+	SharedWith            []string // accounts that may launch a private image
+	Created               time.Time
+	Deprecated            time.Time // zero: not announced
+	State                 string    // available, deregistered, …
+	Platform              string    // windows or empty
+	RootDevice            string
+	RootSizeGiB           int32
+	Tags                  map[string]string
+
+	Family            Family
+	Variant           string
+	KubernetesVersion string // minor version of the kubelet in it, "1.35"
+	Release           string // date or version in the family's way of writing
+	// SSMPaths are the public parameters whose value is this image's id.
+	SSMPaths []string
+}
+
+func (i *Image) clone() Image {
+	c := *i
+	c.Tags = maps.Clone(i.Tags)
+	return c
+}
+
+// Images returns all images by id, deregistered ones excepted.
+func (w *World) Images() []Image {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return sorted(w.images, (*Image).clone)
+}
+
+// Image returns one image.
+func (w *World) Image(id string) (Image, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := w.images[id]; i != nil {
+		return i.clone(), true
+	}
+	return Image{}, false
+}
+
+// AddImage registers an image; an empty ID, OwnerID or State is filled in. It returns the image as registered.
+func (w *World) AddImage(i Image) Image {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.addImageLocked(i)
+}
+
+func (w *World) addImageLocked(i Image) Image {
+	if i.ID == "" {
+		i.ID = w.newIDLocked("ami")
+	}
+	if i.OwnerID == "" {
+		i.OwnerID = w.opts.Account
+	}
+	if i.State == "" {
+		i.State = "available"
+	}
+	if i.RootDevice == "" {
+		i.RootDevice = "/dev/xvda"
+	}
+	if i.RootSizeGiB == 0 {
+		i.RootSizeGiB = 20
+	}
+	if i.Created.IsZero() {
+		i.Created = w.clock.Now()
+	}
+	stored := i.clone()
+	w.images[i.ID] = &stored
+	for _, path := range i.SSMPaths {
+		w.imagePaths[path] = i.ID
+	}
+	return i
+}
+
+// DeprecateImage sets the time from which an image counts as deprecated.
+func (w *World) DeprecateImage(id string, at time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := w.images[id]
+	if i == nil {
+		return fmt.Errorf("deprecate image: no image %q", id)
+	}
+	i.Deprecated = at
+	return nil
+}
+
+// DeregisterImage removes an image. Parameters go on naming it, as they do for a while in reality.
+func (w *World) DeregisterImage(id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.images[id] == nil {
+		return fmt.Errorf("deregister image: no image %q", id)
+	}
+	delete(w.images, id)
+	return nil
+}
+
+// ImageParameters returns the public SSM parameters that name images: path to image id. Of several images that claim a
+// path, the one added last has it.
+func (w *World) ImageParameters() map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.imagePaths)
+}
+
+// ImageParameter returns the image id under one public SSM parameter.
+func (w *World) ImageParameter(path string) (string, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id, ok := w.imagePaths[path]
+	return id, ok
+}
