@@ -1,0 +1,139 @@
+// Package index names the field indexes of the informer cache that several controllers look objects up by, and the
+// look-ups themselves.
+package index
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+// The indexed fields.
+const (
+	PodNode              = "spec.nodeName"
+	NodeProviderID       = "spec.providerID"
+	ClaimProviderID      = "status.providerID"
+	ClaimClass           = "spec.nodeClassRef.name"
+	VolumeAttachmentNode = "spec.nodeName"
+)
+
+// classKind is the kind of node class that Kerf serves.
+const classKind = "EC2NodeClass"
+
+// Indexer adds an index; it is the method of client.FieldIndexer and of the fake client's builder, wrapped.
+type Indexer interface {
+	IndexField(ctx context.Context, obj client.Object, field string, extractValue client.IndexerFunc) error
+}
+
+type row struct {
+	object  client.Object
+	field   string
+	extract client.IndexerFunc
+}
+
+func rows() []row {
+	one := func(s string) []string {
+		if s == "" {
+			return nil
+		}
+		return []string{s}
+	}
+	return []row{
+		{&corev1.Pod{}, PodNode, func(o client.Object) []string { return one(o.(*corev1.Pod).Spec.NodeName) }},
+		{&corev1.Node{}, NodeProviderID, func(o client.Object) []string { return one(o.(*corev1.Node).Spec.ProviderID) }},
+		{&karpv1.NodeClaim{}, ClaimProviderID, func(o client.Object) []string { return one(o.(*karpv1.NodeClaim).Status.ProviderID) }},
+		{&karpv1.NodeClaim{}, ClaimClass, func(o client.Object) []string { return one(o.(*karpv1.NodeClaim).Spec.NodeClassRef.Name) }},
+		{&storagev1.VolumeAttachment{}, VolumeAttachmentNode, func(o client.Object) []string { return one(o.(*storagev1.VolumeAttachment).Spec.NodeName) }},
+	}
+}
+
+// Add adds all indexes.
+func Add(ctx context.Context, i Indexer) error {
+	for _, r := range rows() {
+		if err := i.IndexField(ctx, r.object, r.field, r.extract); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", r.object, r.field, err)
+		}
+	}
+	return nil
+}
+
+// Each calls add for every index; it serves builders that chain instead of returning errors.
+func Each(add func(obj client.Object, field string, extract client.IndexerFunc)) {
+	for _, r := range rows() {
+		add(r.object, r.field, r.extract)
+	}
+}
+
+// Managed reports whether a claim is of a node class that Kerf serves; all others belong to another controller.
+func Managed(claim *karpv1.NodeClaim) bool {
+	ref := claim.Spec.NodeClassRef
+	return ref != nil && ref.Group == awsv1.Group && ref.Kind == classKind
+}
+
+// ManagedPool is Managed for NodePools.
+func ManagedPool(pool *karpv1.NodePool) bool {
+	ref := pool.Spec.Template.Spec.NodeClassRef
+	return ref != nil && ref.Group == awsv1.Group && ref.Kind == classKind
+}
+
+// ClaimsOfNode lists the managed claims whose machine is the node's.
+func ClaimsOfNode(ctx context.Context, c client.Reader, node *corev1.Node) ([]*karpv1.NodeClaim, error) {
+	if node.Spec.ProviderID == "" {
+		return nil, nil
+	}
+	var list karpv1.NodeClaimList
+	if err := c.List(ctx, &list, client.MatchingFields{ClaimProviderID: node.Spec.ProviderID}); err != nil {
+		return nil, fmt.Errorf("listing nodeclaims of node %q: %w", node.Name, err)
+	}
+	var out []*karpv1.NodeClaim
+	for i := range list.Items {
+		if Managed(&list.Items[i]) {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}
+
+// NodesOfClaim lists the nodes whose machine is the claim's.
+func NodesOfClaim(ctx context.Context, c client.Reader, claim *karpv1.NodeClaim) ([]*corev1.Node, error) {
+	if claim.Status.ProviderID == "" {
+		return nil, nil
+	}
+	var list corev1.NodeList
+	if err := c.List(ctx, &list, client.MatchingFields{NodeProviderID: claim.Status.ProviderID}); err != nil {
+		return nil, fmt.Errorf("listing nodes of nodeclaim %q: %w", claim.Name, err)
+	}
+	out := make([]*corev1.Node, len(list.Items))
+	for i := range list.Items {
+		out[i] = &list.Items[i]
+	}
+	return out, nil
+}
+
+// NodeToClaims maps events of nodes to the claims of the same machine.
+func NodeToClaims(c client.Reader) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		node, ok := o.(*corev1.Node)
+		if !ok {
+			return nil
+		}
+		claims, err := ClaimsOfNode(ctx, c, node)
+		if err != nil {
+			return nil
+		}
+		var out []reconcile.Request
+		for _, claim := range claims {
+			out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Name: claim.Name}})
+		}
+		return out
+	})
+}

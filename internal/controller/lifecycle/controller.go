@@ -1,0 +1,208 @@
+// Package lifecycle takes a NodeClaim from its creation to an initialized node: launch, registration, initialization,
+// and the timeouts that give up on a machine that never comes.
+//
+//	created ──launch──▶ Launched ──node joins──▶ Registered ──node ready──▶ Initialized
+//	   │                   │
+//	   └─launch timeout────┴─registration timeout──▶ deleted
+//
+// Every pass works out the whole state from the objects and writes at most one patch of each: the writes are what bounds
+// a large scale-up. A reason for waiting is written only when the wait is long enough for a person to look.
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// patience is how long a claim waits for its next step before the reason for the wait is written to its status.
+const patience = 10 * time.Second
+
+// Health learns how launches of a NodePool end.
+type Health interface {
+	// Registered is told of every claim whose node registered (true) or was given up (false).
+	Registered(claim *karpv1.NodeClaim, ok bool)
+}
+
+// Controller reconciles NodeClaims that are not being deleted.
+type Controller struct {
+	Client   client.Client
+	Cloud    cloud.Provider
+	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Clock    clock.Clock
+	Health   Health
+	// LaunchTimeout and RegistrationTimeout as in settings.
+	LaunchTimeout, RegistrationTimeout time.Duration
+
+	// launched remembers machines by claim UID until their status is seen in the cache, so that a stale read does not ask
+	// the cloud again.
+	launched sync.Map
+}
+
+// Register adds the controller to mgr.
+func (c *Controller) Register(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.lifecycle").
+		For(&karpv1.NodeClaim{}).
+		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
+		Complete(c.Metrics.Guard(c.Log, "nodeclaim.lifecycle", c))
+}
+
+// Reconcile brings one NodeClaim a step further.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	claim := &karpv1.NodeClaim{}
+	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !index.Managed(claim) {
+		return reconcile.Result{}, nil
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		c.launched.Delete(claim.UID)
+		return reconcile.Result{}, nil
+	}
+	stored := claim.DeepCopy()
+	claim = claim.DeepCopy()
+	if controllerutil.AddFinalizer(claim, karpv1.TerminationFinalizer) {
+		// Nothing may be bought for a claim that could vanish without its machine being given back.
+		if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("adding the finalizer to nodeclaim %q: %w", claim.Name, err))
+		}
+		stored = claim.DeepCopy()
+	}
+
+	next, stepErr := c.steps(ctx, claim)
+	if next.deleted {
+		return reconcile.Result{}, stepErr
+	}
+	if err := c.store(ctx, stored, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if stepErr != nil {
+		return reconcile.Result{}, stepErr
+	}
+	return reconcile.Result{RequeueAfter: next.after}, nil
+}
+
+// outcome is what a pass of steps asks for next.
+type outcome struct {
+	deleted bool
+	after   time.Duration
+}
+
+// steps runs launch, registration, initialization and liveness in order on the in-memory claim.
+func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcome, error) {
+	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
+	conditions.Initialize()
+	if !conditions.IsTrue(karpv1.ConditionTypeLaunched) {
+		if gone, err := c.launch(ctx, claim); gone || err != nil {
+			if !gone {
+				gone = c.expired(ctx, claim)
+			}
+			return outcome{deleted: gone}, err
+		}
+	} else {
+		c.launched.Delete(claim.UID)
+	}
+	node, err := c.register(ctx, claim)
+	if err != nil {
+		return outcome{}, err
+	}
+	if node != nil {
+		if err := c.initialize(ctx, claim, node); err != nil {
+			return outcome{}, err
+		}
+	}
+	if c.expired(ctx, claim) {
+		return outcome{deleted: true}, nil
+	}
+	return outcome{after: c.nextLook(claim)}, nil
+}
+
+// store patches what changed of the claim: first metadata, then status. Reasons for a wait shorter than patience are
+// held back; the pass that nextLook asks for writes them if they still hold.
+func (c *Controller) store(ctx context.Context, stored, claim *karpv1.NodeClaim) error {
+	status := claim.Status.DeepCopy()
+	if !equality.Semantic.DeepEqual(stored.ObjectMeta, claim.ObjectMeta) {
+		if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+			return fmt.Errorf("writing labels and annotations of nodeclaim %q: %w", claim.Name, err)
+		}
+		claim.Status = *status
+	}
+	if !c.worthWriting(stored, claim) {
+		return nil
+	}
+	base := stored.DeepCopy()
+	base.ResourceVersion = claim.ResourceVersion
+	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(base)); err != nil {
+		return fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// worthWriting reports whether the status holds progress, or a reason that is old enough to be told.
+func (c *Controller) worthWriting(stored, claim *karpv1.NodeClaim) bool {
+	if equality.Semantic.DeepEqual(stored.Status, claim.Status) {
+		return false
+	}
+	was, is := stored.DeepCopy(), claim.DeepCopy()
+	was.Status.Conditions, is.Status.Conditions = nil, nil
+	if !equality.Semantic.DeepEqual(was.Status, is.Status) {
+		return true
+	}
+	for _, now := range claim.Status.Conditions {
+		before := stored.StatusConditions().Get(now.Type)
+		if before == nil || before.Status != now.Status {
+			return true
+		}
+		if before.Reason != now.Reason && c.Clock.Since(before.LastTransitionTime.Time) >= patience && c.Clock.Since(c.lastProgress(claim)) >= patience {
+			return true
+		}
+	}
+	return false
+}
+
+// lastProgress is when a condition last became True, or the claim's creation.
+func (c *Controller) lastProgress(claim *karpv1.NodeClaim) time.Time {
+	last := claim.CreationTimestamp.Time
+	for _, cond := range claim.Status.Conditions {
+		if cond.IsTrue() && cond.LastTransitionTime.After(last) {
+			last = cond.LastTransitionTime.Time
+		}
+	}
+	return last
+}
+
+// nextLook is when the claim must be looked at even if no event comes: to write the reason for a wait, and at the next
+// timeout. Zero when nothing is awaited.
+func (c *Controller) nextLook(claim *karpv1.NodeClaim) time.Duration {
+	if claim.StatusConditions().IsTrue() {
+		return 0
+	}
+	if wait := patience - c.Clock.Since(c.lastProgress(claim)); wait > 0 {
+		return wait + 100*time.Millisecond
+	}
+	if deadline, ok := c.deadline(claim); ok {
+		return max(time.Second, min(deadline.Sub(c.Clock.Now())+100*time.Millisecond, time.Minute))
+	}
+	return time.Minute
+}

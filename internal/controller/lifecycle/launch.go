@@ -1,0 +1,137 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// messageLimit cuts the cloud's words in a condition; the whole text is in the log.
+const messageLimit = 300
+
+func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)
+}
+
+// launch buys the machine of a claim. gone is true when the claim was deleted because it can't be served.
+func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone bool, err error) {
+	machine, err := c.machine(ctx, claim)
+	if err != nil {
+		return c.launchFailed(ctx, claim, err)
+	}
+	// What the user asked for wins over what the cloud adds.
+	labels := maps.Clone(machine.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, claim.Labels)
+	claim.Labels = labels
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	maps.Copy(claim.Annotations, machine.Annotations)
+	claim.Status.ProviderID = machine.ProviderID
+	claim.Status.ImageID = machine.ImageID
+	claim.Status.Capacity = resourceList(machine.Capacity)
+	claim.Status.Allocatable = resourceList(machine.Allocatable)
+	claim.StatusConditions().WithClock(c.Clock.Now).SetTrue(karpv1.ConditionTypeLaunched)
+	c.Log.Info("launched machine", "nodeclaim", claim.Name, "provider_id", machine.ProviderID, "instance_type", machine.InstanceType,
+		"zone", machine.Zone, "capacity_type", machine.CapacityType, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+	return false, nil
+}
+
+// machine asks the cloud once per claim; a second call with a stale claim gets the first answer.
+func (c *Controller) machine(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machine, error) {
+	if m, ok := c.launched.Load(claim.UID); ok {
+		return m.(*cloud.Machine), nil
+	}
+	class := &awsv1.EC2NodeClass{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); err != nil {
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading ec2nodeclass %q: %w", claim.Spec.NodeClassRef.Name, err)
+		}
+		return nil, &cloud.Error{Op: "launching nodeclaim " + claim.Name, Class: cloud.ClassNotReady, Reason: "NodeClassNotFound",
+			Err: fmt.Errorf("ec2nodeclass %q does not exist", claim.Spec.NodeClassRef.Name)}
+	}
+	if !class.DeletionTimestamp.IsZero() {
+		return nil, &cloud.Error{Op: "launching nodeclaim " + claim.Name, Class: cloud.ClassNotReady, Reason: "NodeClassTerminating",
+			Err: fmt.Errorf("ec2nodeclass %q is being deleted", class.Name)}
+	}
+	start := c.Clock.Now()
+	m, err := c.Cloud.Launch(ctx, claim, class)
+	c.Metrics.CloudDuration.WithLabelValues("nodeclaim.lifecycle", "Create", "aws").Observe(c.Clock.Since(start).Seconds())
+	if err != nil {
+		return nil, err
+	}
+	c.launched.Store(claim.UID, m)
+	return m, nil
+}
+
+// launchFailed decides what a failed launch means: capacity that can't be had and classes that are not ready end the
+// claim, so that its pods are looked at anew; anything else is tried again until the launch timeout.
+func (c *Controller) launchFailed(ctx context.Context, claim *karpv1.NodeClaim, err error) (gone bool, _ error) {
+	class := cloud.ClassOf(err)
+	metric := map[cloud.ErrorClass]string{cloud.Exhausted: "InsufficientCapacityError", cloud.ClassNotReady: "NodeClassNotReadyError"}[class]
+	c.Metrics.CloudErrors.WithLabelValues("nodeclaim.lifecycle", "Create", "aws", metric).Inc()
+	switch class {
+	case cloud.Exhausted:
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "InsufficientCapacityError", "%s", cut(err.Error(), 1000))
+		return true, c.give(ctx, claim, "insufficient_capacity", err.Error())
+	case cloud.ClassNotReady:
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "NodeClassNotReady", "%s", cut(err.Error(), 1000))
+		return true, c.give(ctx, claim, "nodeclass_not_ready", err.Error())
+	}
+	reason := karpv1.ReasonLaunchFailed
+	if e, ok := asCloud(err); ok && e.Reason != "" {
+		reason = e.Reason
+	}
+	claim.StatusConditions().WithClock(c.Clock.Now).SetUnknownWithReason(karpv1.ConditionTypeLaunched, reason, cut(err.Error(), messageLimit))
+	// The status is written by the caller before the error makes the queue wait; a reason matters here at once.
+	if perr := c.Client.Status().Patch(ctx, claim.DeepCopy(), client.MergeFrom(withoutConditions(claim))); client.IgnoreNotFound(perr) != nil {
+		c.Log.Error("writing launch failure", "nodeclaim", claim.Name, "error", perr)
+	}
+	return false, err
+}
+
+// withoutConditions is the base of a patch that writes all conditions.
+func withoutConditions(claim *karpv1.NodeClaim) *karpv1.NodeClaim {
+	out := claim.DeepCopy()
+	out.Status.Conditions = nil
+	return out
+}
+
+// resourceList writes amounts in the form of the Kubernetes API.
+func resourceList(in map[string]int64) corev1.ResourceList {
+	out := make(corev1.ResourceList, len(in))
+	for name, v := range in {
+		switch name {
+		case res.CPU:
+			out[corev1.ResourceCPU] = *resource.NewMilliQuantity(v, resource.DecimalSI)
+		case res.Memory, res.EphemeralStorage:
+			out[corev1.ResourceName(name)] = *resource.NewQuantity(v, resource.BinarySI)
+		default:
+			out[corev1.ResourceName(name)] = *resource.NewQuantity(v, resource.DecimalSI)
+		}
+	}
+	return out
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n-3] + "..."
+}

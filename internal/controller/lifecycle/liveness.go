@@ -1,0 +1,76 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+func asCloud(err error) (*cloud.Error, bool) { return errors.AsType[*cloud.Error](err) }
+
+// deadline is when the claim is given up, if it still waits for a step that has one.
+func (c *Controller) deadline(claim *karpv1.NodeClaim) (time.Time, bool) {
+	conditions := claim.StatusConditions()
+	if launched := conditions.Get(karpv1.ConditionTypeLaunched); !launched.IsTrue() {
+		return claim.CreationTimestamp.Add(c.LaunchTimeout), true
+	} else if !conditions.IsTrue(karpv1.ConditionTypeRegistered) {
+		return launched.LastTransitionTime.Add(c.RegistrationTimeout), true
+	}
+	return time.Time{}, false
+}
+
+// expired deletes a claim whose deadline has passed, telling why and what to look at, and reports whether it did.
+func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool {
+	deadline, ok := c.deadline(claim)
+	if !ok || c.Clock.Now().Before(deadline) {
+		return false
+	}
+	reason, event, message := "launch_timeout", "LaunchTimeout", ""
+	conditions := claim.StatusConditions()
+	if conditions.IsTrue(karpv1.ConditionTypeLaunched) {
+		reason, event = "registration_timeout", "RegistrationTimeout"
+		message = fmt.Sprintf("machine %s was launched, but no node with this provider ID registered within %s: check the instance's console output, its user data "+
+			"(cluster name, endpoint, certificate authority), the node role's access to the cluster, and the subnet's route to the API server", claim.Status.ProviderID, c.RegistrationTimeout)
+	} else {
+		launched := conditions.Get(karpv1.ConditionTypeLaunched)
+		message = fmt.Sprintf("no machine could be launched within %s; last failure: %s %s", c.LaunchTimeout, launched.Reason, launched.Message)
+	}
+	if c.Health != nil {
+		c.Health.Registered(claim, false)
+	}
+	c.Recorder.Event(claim, corev1.EventTypeWarning, event, message)
+	if err := c.give(ctx, claim, reason, message); err != nil {
+		c.Log.Error("giving up a nodeclaim", "nodeclaim", claim.Name, "error", err)
+		return false
+	}
+	return true
+}
+
+// give deletes a claim that can't become a node; its pods are looked at anew.
+func (c *Controller) give(ctx context.Context, claim *karpv1.NodeClaim, reason, message string) error {
+	if err := c.Client.Delete(ctx, claim.DeepCopy()); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting nodeclaim %q (%s): %w", claim.Name, reason, err)
+	}
+	c.Metrics.NodeClaimsDisrupted.WithLabelValues(reason, claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", terminationMode(claim)).Inc()
+	c.Log.Info("gave up nodeclaim", "nodeclaim", claim.Name, "reason", reason, "message", message)
+	return nil
+}
+
+// terminationMode is the metric label: without a grace period a drain waits as long as it takes.
+func terminationMode(claim *karpv1.NodeClaim) string {
+	tgp := claim.Spec.TerminationGracePeriod
+	switch {
+	case tgp == nil:
+		return "graceful"
+	case tgp.Duration > 0:
+		return "eventual"
+	}
+	return "forceful"
+}

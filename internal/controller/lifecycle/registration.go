@@ -1,0 +1,122 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+)
+
+// register finds the node of a launched claim and, the first time, gives it the claim's labels, annotations and taints.
+// It returns the node, or nil while there is none to go on with.
+func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*corev1.Node, error) {
+	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
+	if !conditions.IsTrue(karpv1.ConditionTypeLaunched) {
+		return nil, nil
+	}
+	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(nodes) == 0:
+		if !conditions.IsTrue(karpv1.ConditionTypeRegistered) {
+			conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonNodeNotFound, "no node with the machine's provider ID has joined yet")
+			conditions.SetUnknownWithReason(karpv1.ConditionTypeInitialized, karpv1.ReasonNodeNotFound, "no node with the machine's provider ID has joined yet")
+		}
+		return nil, nil
+	case len(nodes) > 1:
+		names := make([]string, len(nodes))
+		for i, n := range nodes {
+			names[i] = n.Name
+		}
+		slices.Sort(names)
+		conditions.SetFalse(karpv1.ConditionTypeRegistered, karpv1.ReasonMultipleNodesFound, fmt.Sprintf("nodes %v all claim provider ID %s; delete those that are not the machine's", names, claim.Status.ProviderID))
+		return nil, nil
+	}
+	node := nodes[0].DeepCopy()
+	if conditions.IsTrue(karpv1.ConditionTypeRegistered) {
+		return node, nil
+	}
+	stored := nodes[0]
+	if node.Labels[karpv1.NodeRegisteredLabelKey] != "true" {
+		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey }) {
+			c.Recorder.Eventf(node, corev1.EventTypeWarning, "UnregisteredTaintMissing",
+				"the node joined without the taint %s:NoExecute, so pods may have landed on it before its labels were right; add it to the kubelet's --register-with-taints", karpv1.UnregisteredTaintKey)
+		}
+		adopt(node, claim)
+		// Start-up writes at once what initialization would write a moment later.
+		if reason, _ := uninitialized(claim, node); reason == "" {
+			node.Labels[karpv1.NodeInitializedLabelKey] = "true"
+		}
+		if !equality.Semantic.DeepEqual(stored, node) {
+			if err := c.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+				return nil, client.IgnoreNotFound(fmt.Errorf("registering node %q for nodeclaim %q: %w", node.Name, claim.Name, err))
+			}
+		}
+		c.Metrics.NodesCreated.WithLabelValues(claim.Labels[karpv1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]).Inc()
+		c.Log.Info("registered node", "nodeclaim", claim.Name, "node", node.Name, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+	}
+	claim.Status.NodeName = node.Name
+	conditions.SetTrue(karpv1.ConditionTypeRegistered)
+	if c.Health != nil {
+		c.Health.Registered(claim, true)
+	}
+	c.tag(ctx, claim, node)
+	return node, nil
+}
+
+// adopt gives a node what its claim says and takes the unregistered taint away.
+func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
+	controllerutil.AddFinalizer(node, karpv1.TerminationFinalizer)
+	owner := metav1.NewControllerRef(claim, schema.GroupVersionKind{Group: karpv1.Group, Version: "v1", Kind: "NodeClaim"})
+	owner.Controller = nil
+	if !slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == claim.UID }) {
+		node.OwnerReferences = append(node.OwnerReferences, *owner)
+	}
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	if node.Labels[karpv1.DoNotSyncTaintsLabelKey] != "true" {
+		for _, t := range slices.Concat(claim.Spec.Taints, claim.Spec.StartupTaints) {
+			if !slices.ContainsFunc(node.Spec.Taints, func(o corev1.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect }) {
+				node.Spec.Taints = append(node.Spec.Taints, t)
+			}
+		}
+	}
+	maps.Copy(node.Labels, claim.Labels)
+	maps.Copy(node.Annotations, claim.Annotations)
+	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey })
+}
+
+// tag puts the node's and the claim's name on the machine, once. A failure is logged and tried again at the next pass
+// after a restart at the latest: the tags serve people, nothing decides on them.
+func (c *Controller) tag(ctx context.Context, claim *karpv1.NodeClaim, node *corev1.Node) {
+	const tagged = "karpenter.k8s.aws/tagged"
+	if claim.Annotations[tagged] == "true" {
+		return
+	}
+	err := c.Cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: {"Name": node.Name, "karpenter.sh/nodeclaim": claim.Name}})
+	if err != nil {
+		c.Log.Error("tagging machine", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)
+		return
+	}
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[tagged] = "true"
+}

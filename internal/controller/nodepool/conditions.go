@@ -1,0 +1,159 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+func newCount(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
+
+// validate checks what the schema can't.
+func (c *Controller) validate(pool *karpv1.NodePool) {
+	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
+	if err := pool.RuntimeValidate(awsv1.WellKnownLabels()); err != nil {
+		conditions.SetFalse(karpv1.ConditionTypeValidationSucceeded, karpv1.ReasonNodePoolValidationFailed, err.Error())
+		return
+	}
+	conditions.SetTrue(karpv1.ConditionTypeValidationSucceeded)
+}
+
+// classReady mirrors the readiness of the pool's node class.
+func (c *Controller) classReady(ctx context.Context, pool *karpv1.NodePool) error {
+	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
+	name := pool.Spec.Template.Spec.NodeClassRef.Name
+	class := &awsv1.EC2NodeClass{}
+	err := c.Client.Get(ctx, client.ObjectKey{Name: name}, class)
+	switch {
+	case apierrors.IsNotFound(err):
+		conditions.SetFalse(karpv1.ConditionTypeNodeClassReady, karpv1.ReasonNodeClassNotFound, fmt.Sprintf("there is no EC2NodeClass %q (spec.template.spec.nodeClassRef.name): create it, or name one that exists", name))
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading ec2nodeclass %q: %w", name, err)
+	case !class.DeletionTimestamp.IsZero():
+		conditions.SetFalse(karpv1.ConditionTypeNodeClassReady, karpv1.ReasonNodeClassTerminating, fmt.Sprintf("EC2NodeClass %q is being deleted", name))
+		return nil
+	}
+	pool.Status.NodeClassObservedGeneration = class.Generation
+	ready := class.StatusConditions().Root()
+	switch {
+	case ready.IsTrue():
+		conditions.SetTrue(karpv1.ConditionTypeNodeClassReady)
+	case ready.IsFalse():
+		conditions.SetFalse(karpv1.ConditionTypeNodeClassReady, ready.Reason, ready.Message)
+	default:
+		conditions.SetUnknownWithReason(karpv1.ConditionTypeNodeClassReady, karpv1.ReasonNodeClassReadinessUnknown, fmt.Sprintf("EC2NodeClass %q has not been checked yet: %s", name, ready.Message))
+	}
+	return nil
+}
+
+// outcomes is how many of a pool's last launches are remembered, and failures how many of them make it unhealthy.
+const (
+	outcomes = 4
+	failures = 2
+)
+
+// Health remembers, per NodePool, how its last launches ended. It informs; it stops nothing.
+//
+// Concurrency: safe.
+type Health struct {
+	mu    sync.Mutex
+	pools map[types.UID]*record
+	// Changed is called with the pool's name whenever an outcome changes what its condition says.
+	Changed func(pool string)
+}
+
+type record struct {
+	generation, classGeneration int64
+	last                        []bool
+}
+
+// NewHealth returns an empty memory.
+func NewHealth() *Health { return &Health{pools: map[types.UID]*record{}} }
+
+// Registered notes how a launch ended.
+func (h *Health) Registered(claim *karpv1.NodeClaim, ok bool) {
+	for _, o := range claim.OwnerReferences {
+		if o.Kind != "NodePool" {
+			continue
+		}
+		h.mu.Lock()
+		r := h.pools[o.UID]
+		if r == nil {
+			r = &record{}
+			h.pools[o.UID] = r
+		}
+		before := r.verdict()
+		r.last = append(r.last, ok)
+		if len(r.last) > outcomes {
+			r.last = r.last[len(r.last)-outcomes:]
+		}
+		changed := before != r.verdict()
+		h.mu.Unlock()
+		if changed && h.Changed != nil {
+			h.Changed(o.Name)
+		}
+	}
+}
+
+// verdict is 0 unknown, 1 healthy, -1 not.
+func (r *record) verdict() int {
+	if len(r.last) == 0 {
+		return 0
+	}
+	bad := 0
+	for _, ok := range r.last {
+		if !ok {
+			bad++
+		}
+	}
+	if bad >= failures {
+		return -1
+	}
+	return 1
+}
+
+// write puts the verdict into the pool's condition. A change of the pool or its class starts afresh; after a restart the
+// condition itself is the memory.
+func (h *Health) write(pool *karpv1.NodePool, now func() time.Time) {
+	conditions := pool.StatusConditions().WithClock(now)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.pools[pool.UID]
+	if r == nil {
+		r = &record{generation: pool.Generation, classGeneration: pool.Status.NodeClassObservedGeneration}
+		if cond := conditions.Get(karpv1.ConditionTypeNodeRegistrationHealthy); cond != nil && cond.ObservedGeneration == pool.Generation {
+			switch {
+			case cond.IsTrue():
+				r.last = []bool{true}
+			case cond.IsFalse():
+				r.last = []bool{false, false}
+			}
+		}
+		h.pools[pool.UID] = r
+	}
+	if r.generation != pool.Generation || r.classGeneration != pool.Status.NodeClassObservedGeneration {
+		fresh := r.generation == 0
+		r.generation, r.classGeneration = pool.Generation, pool.Status.NodeClassObservedGeneration
+		if !fresh {
+			r.last = nil
+		}
+	}
+	switch r.verdict() {
+	case 1:
+		conditions.SetTrue(karpv1.ConditionTypeNodeRegistrationHealthy)
+	case -1:
+		conditions.SetFalse(karpv1.ConditionTypeNodeRegistrationHealthy, karpv1.ReasonRegistrationFailed, fmt.Sprintf("%d or more of the last %d machines never registered as nodes; see the events of the NodeClaims", failures, outcomes))
+	default:
+		conditions.SetUnknown(karpv1.ConditionTypeNodeRegistrationHealthy)
+	}
+}

@@ -1,0 +1,153 @@
+// Package terminate takes machines away without losing pods: it is behind the finalizer of NodeClaims and of Nodes.
+//
+//	NodeClaim deleted ──▶ its Node is deleted ──▶ taint ─▶ drain ─▶ volumes detached ─▶ machine terminated ─▶ Node gone
+//	                                                                                         └─▶ NodeClaim gone
+//
+// A Node that is deleted by hand deletes its NodeClaim first and goes the same way. All state is on the objects, so that
+// any leader can go on where another one stopped.
+package terminate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// poll is how often a machine that is shutting down is asked about.
+const poll = 2 * time.Second
+
+func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, 10*time.Second)
+}
+
+// Claims finalizes NodeClaims.
+type Claims struct {
+	Client   client.Client
+	Cloud    cloud.Provider
+	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Clock    clock.Clock
+}
+
+// Register adds the controller to mgr.
+func (c *Claims) Register(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.termination").
+		For(&karpv1.NodeClaim{}).
+		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
+		Complete(c.Metrics.Guard(c.Log, "nodeclaim.termination", c))
+}
+
+// Reconcile brings the end of one NodeClaim a step further.
+func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	claim := &karpv1.NodeClaim{}
+	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if claim.DeletionTimestamp.IsZero() || !index.Managed(claim) || !controllerutil.ContainsFinalizer(claim, karpv1.TerminationFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	if err := c.stampDeadline(ctx, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	wait, err := c.deleteNodes(ctx, claim)
+	if err != nil || wait {
+		return reconcile.Result{}, err
+	}
+	if claim.Status.ProviderID != "" {
+		err := c.Cloud.Terminate(ctx, claim.Status.ProviderID)
+		if err == nil {
+			return reconcile.Result{RequeueAfter: poll}, markTerminating(ctx, c.Client, c.Clock, claim)
+		}
+		if !cloud.IsNotFound(err) {
+			return reconcile.Result{}, fmt.Errorf("terminating the machine of nodeclaim %q: %w", claim.Name, err)
+		}
+	}
+	return reconcile.Result{}, c.finish(ctx, claim)
+}
+
+// stampDeadline writes, once, when the drain stops to wait: deletion plus the grace period.
+func (c *Claims) stampDeadline(ctx context.Context, claim *karpv1.NodeClaim) error {
+	if claim.Spec.TerminationGracePeriod == nil || claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] != "" {
+		return nil
+	}
+	stored := claim.DeepCopy()
+	deadline := claim.DeletionTimestamp.Add(claim.Spec.TerminationGracePeriod.Duration)
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = deadline.Format(time.RFC3339)
+	if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+		return fmt.Errorf("writing the termination deadline of nodeclaim %q: %w", claim.Name, err)
+	}
+	c.Recorder.Eventf(claim, corev1.EventTypeWarning, "TerminationGracePeriodExpiring", "pods that are still on the node at %s will be deleted", deadline.Format(time.RFC3339))
+	return nil
+}
+
+// deleteNodes deletes the nodes of the claim and reports whether one of them is still there. A node that never registered
+// is left to the cloud controller manager: Kerf put no finalizer on it.
+func (c *Claims) deleteNodes(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, err error) {
+	if !claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {
+		return false, nil
+	}
+	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
+	if err != nil {
+		return false, err
+	}
+	for _, node := range nodes {
+		if node.DeletionTimestamp.IsZero() {
+			if err := c.Client.Delete(ctx, node.DeepCopy(), client.Preconditions{UID: &node.UID}); client.IgnoreNotFound(err) != nil {
+				return false, fmt.Errorf("deleting node %q of nodeclaim %q: %w", node.Name, claim.Name, err)
+			}
+		}
+	}
+	return len(nodes) > 0, nil
+}
+
+// markTerminating sets the condition InstanceTerminating unless it is set.
+func markTerminating(ctx context.Context, c client.Client, clk clock.Clock, claim *karpv1.NodeClaim) error {
+	stored := claim.DeepCopy()
+	claim = claim.DeepCopy()
+	if !claim.StatusConditions().WithClock(clk.Now).SetTrue(karpv1.ConditionTypeInstanceTerminating) {
+		return nil
+	}
+	if err := c.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err)
+	}
+	return nil
+}
+
+func (c *Claims) finish(ctx context.Context, claim *karpv1.NodeClaim) error {
+	stored := claim.DeepCopy()
+	claim = claim.DeepCopy()
+	controllerutil.RemoveFinalizer(claim, karpv1.TerminationFinalizer)
+	if err := c.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("releasing nodeclaim %q: %w", claim.Name, err))
+	}
+	pool := claim.Labels[karpv1.NodePoolLabelKey]
+	took := c.Clock.Since(claim.DeletionTimestamp.Time)
+	c.Metrics.NodeClaimsTerminated.WithLabelValues(pool, claim.Labels[karpv1.CapacityTypeLabelKey], claim.Labels[corev1.LabelTopologyZone]).Inc()
+	c.Metrics.ClaimTermination.WithLabelValues(pool).Observe(took.Seconds())
+	if cond := claim.StatusConditions().Get(karpv1.ConditionTypeInstanceTerminating); cond.IsTrue() {
+		c.Metrics.InstanceTermination.WithLabelValues(pool).Observe(c.Clock.Since(cond.LastTransitionTime.Time).Seconds())
+	}
+	c.Log.Info("nodeclaim is gone", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "after", took)
+	return nil
+}

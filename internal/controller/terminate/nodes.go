@@ -1,0 +1,201 @@
+package terminate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// settle is the least time between the taint and the end of a drain: the scheduler may bind pods for a moment after the
+// taint is set, because it works on a cache of its own.
+const settle = 5 * time.Second
+
+// Replacements knows whether pods still wait for the machine that will take them over.
+type Replacements interface {
+	// AwaitingReplacement reports whether pods of the node are promised to a machine that is not ready yet.
+	AwaitingReplacement(node string) bool
+}
+
+// Nodes finalizes Nodes: taint, drain, volumes, machine.
+type Nodes struct {
+	Client       client.Client
+	Cloud        cloud.Provider
+	Recorder     record.EventRecorder
+	Metrics      *obs.Metrics
+	Log          *slog.Logger
+	Clock        clock.Clock
+	Replacements Replacements
+}
+
+// Register adds the controller to mgr. Pods and volume attachments that go wake the drain of their node up.
+func (n *Nodes) Register(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("node.termination").
+		For(&corev1.Node{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(n.deletingNodeOfPod)).
+		Watches(&storagev1.VolumeAttachment{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			return n.ifDeleting(ctx, o.(*storagev1.VolumeAttachment).Spec.NodeName)
+		})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
+		Complete(n.Metrics.Guard(n.Log, "node.termination", n))
+}
+
+func (n *Nodes) deletingNodeOfPod(ctx context.Context, o client.Object) []reconcile.Request {
+	return n.ifDeleting(ctx, o.(*corev1.Pod).Spec.NodeName)
+}
+
+func (n *Nodes) ifDeleting(ctx context.Context, name string) []reconcile.Request {
+	if name == "" {
+		return nil
+	}
+	node := &corev1.Node{}
+	if err := n.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil || node.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
+}
+
+// Reconcile brings the end of one Node a step further.
+func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	node := &corev1.Node{}
+	if err := n.Client.Get(ctx, req.NamespacedName, node); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if node.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(node, karpv1.TerminationFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	claims, err := index.ClaimsOfNode(ctx, n.Client, node)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var claim *karpv1.NodeClaim
+	if len(claims) == 1 {
+		claim = claims[0].DeepCopy()
+	}
+	if claim != nil && claim.DeletionTimestamp.IsZero() {
+		if err := n.Client.Delete(ctx, claim.DeepCopy()); client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("deleting nodeclaim %q of node %q: %w", claim.Name, node.Name, err)
+		}
+	}
+	if lost, err := n.machineLost(ctx, node); err != nil || lost {
+		if lost {
+			err = n.release(ctx, node)
+		}
+		return reconcile.Result{}, err
+	}
+	if err := n.taint(ctx, node); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return n.wind(ctx, node, claim)
+}
+
+// wind drains, waits for volumes and ends the machine, noting each on the claim in one write at most.
+func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) (reconcile.Result, error) {
+	var stored *karpv1.NodeClaim
+	if claim != nil {
+		stored = claim.DeepCopy()
+	}
+	after, done, err := n.steps(ctx, node, claim)
+	if claim != nil && !slices.Equal(stored.Status.Conditions, claim.Status.Conditions) {
+		if perr := n.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(perr) != nil {
+			return reconcile.Result{}, fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, perr)
+		}
+	}
+	if err != nil || !done {
+		return reconcile.Result{RequeueAfter: after}, err
+	}
+	return reconcile.Result{}, n.release(ctx, node)
+}
+
+func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) (after time.Duration, done bool, err error) {
+	drained, after, err := n.drain(ctx, node, claim)
+	if err != nil || !drained {
+		return after, false, err
+	}
+	detached, err := n.detached(ctx, node, claim)
+	if err != nil || !detached {
+		return poll, false, err
+	}
+	if node.Spec.ProviderID == "" {
+		return 0, true, nil
+	}
+	switch err := n.Cloud.Terminate(ctx, node.Spec.ProviderID); {
+	case err == nil:
+		if claim != nil {
+			claim.StatusConditions().WithClock(n.Clock.Now).SetTrue(karpv1.ConditionTypeInstanceTerminating)
+		}
+		return poll, false, nil
+	case cloud.IsNotFound(err):
+		return 0, true, nil
+	default:
+		return 0, false, fmt.Errorf("terminating the machine of node %q: %w", node.Name, err)
+	}
+}
+
+// machineLost reports whether the node is not ready and its machine is gone: then there is nothing left to drain.
+func (n *Nodes) machineLost(ctx context.Context, node *corev1.Node) (bool, error) {
+	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+	if ready || node.Spec.ProviderID == "" {
+		return false, nil
+	}
+	_, err := n.Cloud.Get(ctx, node.Spec.ProviderID)
+	if cloud.IsNotFound(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+// taint keeps new pods and load balancers off the node.
+func (n *Nodes) taint(ctx context.Context, node *corev1.Node) error {
+	want := karpv1.DisruptedNoScheduleTaint()
+	stored := node.DeepCopy()
+	has := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&want) })
+	if has && node.Labels[karpv1.ExcludeBalancersLabelKey] == karpv1.ExcludeBalancersLabelValue {
+		return nil
+	}
+	node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return t.Key == want.Key })
+	node.Spec.Taints = append(node.Spec.Taints, want)
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	node.Labels[karpv1.ExcludeBalancersLabelKey] = karpv1.ExcludeBalancersLabelValue
+	if err := n.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("tainting node %q: %w", node.Name, err)
+	}
+	n.Log.Info("draining node", "node", node.Name)
+	return nil
+}
+
+// release lets the node object go.
+func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
+	stored := node.DeepCopy()
+	controllerutil.RemoveFinalizer(node, karpv1.TerminationFinalizer)
+	if err := n.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("releasing node %q: %w", node.Name, err))
+	}
+	pool := node.Labels[karpv1.NodePoolLabelKey]
+	n.Metrics.NodesTerminated.WithLabelValues(pool, node.Labels[corev1.LabelTopologyZone]).Inc()
+	n.Metrics.NodesTermination.WithLabelValues(pool).Observe(n.Clock.Since(node.DeletionTimestamp.Time).Seconds())
+	n.Metrics.NodesLifetime.WithLabelValues(pool).Observe(n.Clock.Since(node.CreationTimestamp.Time).Seconds())
+	n.Log.Info("node is gone", "node", node.Name, "after", n.Clock.Since(node.DeletionTimestamp.Time))
+	return nil
+}
