@@ -1,0 +1,33 @@
+// Package intake turns Kubernetes API objects into the values of package cluster. It is the only package that reads the
+// fields of core API objects for a decision: what it does not read, no decision can depend on.
+package intake
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Lookup answers what a pod's meaning depends on besides the pod itself. Answers are nil when the object is not known.
+type Lookup interface {
+	PersistentVolumeClaim(namespace, name string) *corev1.PersistentVolumeClaim
+	PersistentVolume(name string) *corev1.PersistentVolume
+	StorageClass(name string) *storagev1.StorageClass
+	// SelectNamespaces returns the sorted names of the namespaces whose labels match.
+	SelectNamespaces(labels.Selector) []string
+}
+
+// NoLookup is a Lookup that knows of nothing.
+type NoLookup struct{}
+
+// PersistentVolumeClaim returns nil.
+func (NoLookup) PersistentVolumeClaim(string, string) *corev1.PersistentVolumeClaim { return nil }
+
+// PersistentVolume returns nil.
+func (NoLookup) PersistentVolume(string) *corev1.PersistentVolume { return nil }
+
+// StorageClass returns nil.
+func (NoLookup) StorageClass(string) *storagev1.StorageClass { return nil }
+
+// SelectNamespaces returns nil.
+func (NoLookup) SelectNamespaces(labels.Selector) []string { return nil }
