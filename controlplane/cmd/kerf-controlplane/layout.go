@@ -1,0 +1,185 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// A layout says where one control plane keeps its things: files, ports and
+// addresses.
+type layout struct {
+	stateDir string // certificates, kubeconfigs, configuration files, logs
+	etcdDir  string // data and socket of etcd, in memory where there is room
+
+	apiserverPort, controllerManagerPort, schedulerPort, kwokPort int
+
+	serviceCIDR  *net.IPNet
+	kubernetesIP net.IP // cluster IP of the apiserver, the first of the range
+	dnsIP        net.IP // cluster IP of the kube-dns service, the tenth
+}
+
+func (l layout) pkiDir() string    { return filepath.Join(l.stateDir, "pki") }
+func (l layout) logDir() string    { return filepath.Join(l.stateDir, "logs") }
+func (l layout) configDir() string { return filepath.Join(l.stateDir, "config") }
+
+func (l layout) kubeconfig(name string) string {
+	return filepath.Join(l.stateDir, name+".kubeconfig")
+}
+
+func (l layout) logFile(component string) string {
+	return filepath.Join(l.logDir(), component+".log")
+}
+
+func (l layout) serverURL() string {
+	return "https://127.0.0.1:" + strconv.Itoa(l.apiserverPort)
+}
+
+// newLayout makes the folders and chooses the ports.
+func newLayout(o options) (layout, error) {
+	l := layout{stateDir: o.stateDir}
+	_, cidr, err := net.ParseCIDR(o.serviceCIDR)
+	if err != nil || cidr.IP.To4() == nil {
+		return layout{}, fmt.Errorf("--service-cidr %q: want an IPv4 range such as 10.100.0.0/16", o.serviceCIDR)
+	}
+	if ones, _ := cidr.Mask.Size(); ones > 28 || ones < 12 {
+		return layout{}, fmt.Errorf("--service-cidr %q: want a range between /12 and /28", o.serviceCIDR)
+	}
+	l.serviceCIDR = cidr
+	l.kubernetesIP = offset(cidr.IP, 1)
+	l.dnsIP = offset(cidr.IP, 10)
+	for _, dir := range []string{l.stateDir, l.pkiDir(), l.logDir(), l.configDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return layout{}, fmt.Errorf("make the state folder: %w", err)
+		}
+	}
+	l.apiserverPort = o.port
+	if err := choosePorts(&l.apiserverPort, &l.controllerManagerPort, &l.schedulerPort, &l.kwokPort); err != nil {
+		return layout{}, err
+	}
+	if l.etcdDir, err = makeEtcdDir(); err != nil {
+		return layout{}, fmt.Errorf("make etcd's folder: %w", err)
+	}
+	return l, nil
+}
+
+func offset(ip net.IP, n byte) net.IP {
+	out := append(net.IP(nil), ip.To4()...)
+	out[3] += n
+	return out
+}
+
+// Ports are taken from below the range that systems hand out to outgoing
+// connections, so that none of those takes a port between choice and use.
+const (
+	firstPort = 20000
+	lastPort  = 31999
+)
+
+// choosePorts fills in every port that is zero and checks the others. A port
+// in use is refused: a second control plane behind the port of a first would
+// seem healthy because the first one answers for it.
+func choosePorts(ports ...*int) error {
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}()
+	for _, port := range ports {
+		for attempt := 0; ; attempt++ {
+			candidate := *port
+			if candidate == 0 {
+				candidate = firstPort + rand.IntN(lastPort-firstPort+1)
+			}
+			l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(candidate)))
+			if err == nil {
+				held = append(held, l)
+				*port = candidate
+				break
+			}
+			if *port != 0 && errors.Is(err, syscall.EADDRINUSE) {
+				return fmt.Errorf("port %d is in use; stop what listens there or choose another --port", *port)
+			}
+			if *port != 0 || attempt == 100 {
+				return fmt.Errorf("find a port: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Memory that must be free in the RAM-backed folder before etcd uses it: two
+// preallocated log segments of 64 MB and a database of the size that some
+// thousand nodes make.
+const etcdMemoryBytes = 1 << 30
+
+// etcdDirPattern names the folders, so that later starts find those that a
+// killed control plane left behind.
+const etcdDirPattern = "kerf-etcd-"
+
+// makeEtcdDir makes a fresh folder for etcd, in memory if there is room.
+func makeEtcdDir() (string, error) {
+	parent := os.TempDir()
+	if ramFree("/dev/shm") >= etcdMemoryBytes {
+		parent = "/dev/shm"
+	}
+	removeStaleEtcdDirs(parent)
+	dir, err := os.MkdirTemp(parent, etcdDirPattern)
+	if err != nil {
+		return "", err
+	}
+	// The lock is held, through this open file, as long as the process lives.
+	if _, err := lockFile(filepath.Join(dir, "lock")); err != nil {
+		os.RemoveAll(dir)
+		return "", err
+	}
+	return dir, nil
+}
+
+// removeStaleEtcdDirs removes the folders whose control plane is gone: those
+// that nobody holds locked.
+func removeStaleEtcdDirs(parent string) {
+	dirs, _ := filepath.Glob(filepath.Join(parent, etcdDirPattern+"*"))
+	for _, dir := range dirs {
+		// A folder without a lock file is just being made by its owner.
+		if _, err := os.Stat(filepath.Join(dir, "lock")); err != nil {
+			continue
+		}
+		lock, err := lockFile(filepath.Join(dir, "lock"))
+		if err != nil {
+			continue
+		}
+		os.RemoveAll(dir)
+		lock.Close()
+	}
+}
+
+// lockFile opens the file and locks it without waiting. The lock ends when
+// the file is closed or the process ends.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// ramFree returns the free bytes of the file system at path, 0 if there is
+// none.
+func ramFree(path string) uint64 {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(path, &fs); err != nil {
+		return 0
+	}
+	return fs.Bavail * uint64(fs.Bsize)
+}
