@@ -57,7 +57,7 @@ type EC2NodeClassSpec struct {
 	// Capacity reservations that nodes may use: those that any term selects.
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))",message="every capacity reservation term needs 'tags', 'id' or 'instanceMatchCriteria'"
-	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",message="'id' excludes the other fields of a capacity reservation term"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",message="'id' excludes the other fields of a capacity reservation term"
 	// +optional
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
 	// Placement group to launch in.

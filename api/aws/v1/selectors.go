@@ -54,7 +54,6 @@ type CapacityReservationSelectorTerm struct {
 type PlacementGroupSelector struct {
 	// Name of the placement group.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Name string `json:"name,omitempty"`
 	// ID of the placement group.
@@ -69,7 +68,7 @@ type AMISelectorTerm struct {
 	// +kubebuilder:validation:MaxLength=30
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]+@.+$')",message="alias must be family@version, for example al2023@latest"
 	// +kubebuilder:validation:XValidation:rule="self.find('^[^@]+') in ['al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025']",message="alias family must be one of al2, al2023, bottlerocket, windows2019, windows2022, windows2025"
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('windows') || self.endsWith('@latest')",message="the windows families know the version latest only"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('windows') || self.matches('^windows[0-9]+@latest$')",message="the windows families know the version latest only"
 	// +optional
 	Alias string `json:"alias,omitempty"`
 	// Tags that an image must have; the value * stands for any.

@@ -4,6 +4,7 @@ package v1
 type Disruption struct {
 	// How long a node must have seen no pod come or go before it may be consolidated, or Never.
 	// +kubebuilder:default="0s"
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^(([0-9]+(s|m|h))+|Never)$`
 	// +optional
 	ConsolidateAfter NillableDuration `json:"consolidateAfter,omitzero"`
@@ -62,6 +63,7 @@ type Budget struct {
 	// +optional
 	Schedule *string `json:"schedule,omitempty"`
 	// How long the budget applies after each start, in hours and minutes.
+	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$`
 	// +optional
 	Duration *Duration `json:"duration,omitempty"`

@@ -44,16 +44,16 @@ type NodeOverlaySpec struct {
 	// Which offerings the overlay is for: every item must hold.
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:XValidation:rule="self.all(x, !(x.operator in ['In', 'NotIn']) || (has(x.values) && x.values.size() != 0))",message="operators 'In' and 'NotIn' need 'values'"
-	// +kubebuilder:validation:XValidation:rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && x.values[0].matches('^[+]?[0-9]+$') && int(x.values[0]) >= 0))",message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, a non-negative integer"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && x.values[0].matches('^[-+]?[0-9]+$') && int(x.values[0]) >= 0))",message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, a non-negative integer"
 	// +listType=atomic
 	// +required
 	Requirements []NodeSelectorRequirement `json:"requirements"`
 	// Difference to the price: absolute with a sign (+0.5, -1) or a percentage with a sign (+10%, -15%).
-	// +kubebuilder:validation:Pattern=`^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$`
+	// +kubebuilder:validation:Pattern=`^([+-]([0-9]*\.)?[0-9]+|[+]([0-9]*\.)?[0-9]+%|-([0-9]{1,2}(\.[0-9]+)?|100)%)$`
 	// +optional
 	PriceAdjustment *string `json:"priceAdjustment,omitempty"`
 	// Price in place of the known one, in dollars per hour, without a sign.
-	// +kubebuilder:validation:Pattern=`^\d+(\.\d+)?$`
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?$`
 	// +optional
 	Price *string `json:"price,omitempty"`
 	// Extended resources to add to the instance types' capacity.

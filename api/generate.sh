@@ -1,0 +1,15 @@
+#!/bin/sh
+# Regenerates everything in api/ that is made from the Go types: deep copies and CRDs.
+# CONTROLLER_GEN may name an installed binary; otherwise the pinned version is run from the module
+# cache or the proxy, without becoming a dependency of this module.
+set -eu
+cd "$(dirname "$0")/.."
+
+version=v0.21.0
+generator=${CONTROLLER_GEN:-go run sigs.k8s.io/controller-tools/cmd/controller-gen@$version}
+raw=$(mktemp -d)
+trap 'rm -rf "$raw"' EXIT
+
+$generator object paths=./api/status/... paths=./api/karpenter/... paths=./api/autoscaling/... paths=./api/aws/...
+$generator crd paths=./api/karpenter/... paths=./api/autoscaling/... paths=./api/aws/... output:crd:dir="$raw"
+go run ./api/crds/gen -in "$raw" -out api/crds
