@@ -225,13 +225,13 @@ func (r Requirements) conflict(q Requirements, undefined func(Key) bool) (Key, b
 }
 
 // Implies reports whether everything that satisfies r satisfies q too: a key that r does not mention may have any state,
-// so q must not demand anything of it unless absentOK says that an unmentioned key is a missing label.
-func (r Requirements) Implies(q Requirements, absentOK bool) bool {
+// so q must not demand anything of it unless missing says that an unmentioned key is a missing label.
+func (r Requirements) Implies(q Requirements, missing func(Key) bool) bool {
 	for _, e := range q.entries {
 		s, ok := r.Get(e.key)
 		switch {
 		case ok && s.SubsetOf(e.set):
-		case !ok && absentOK && e.set.absent:
+		case !ok && e.set.absent && missing(e.key):
 		default:
 			return false
 		}

@@ -1,0 +1,185 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// item is some pods of a class that have to go to the same kind of place: a class as a whole, or its share for one
+// topology domain.
+type item struct {
+	class *class
+	total int
+	left  int
+	// alts are the alternatives of requirements, the pinned domain included, by number.
+	alts []int
+	pin  string
+	// on holds, by pool, what is known of the item there.
+	on []itemOnPool
+	// pool is the one that the item would be bought for now; nil when there is none.
+	pool  *pool
+	kinds []int8
+	hard  hardness
+}
+
+// itemOnPool is the view of an item on a pool.
+type itemOnPool struct {
+	known   bool
+	verdict taintVerdict
+	// shape of a machine for this item alone; nil when there is none.
+	shape *shape
+	// worth of one pod in nano-USD per hour: the share of the cheapest machine that it takes.
+	worth int64
+}
+
+// hardness orders items: what is harder to place comes first.
+type hardness struct {
+	priority int32
+	bound    int // 0: the number of its nodes is forced by topology; 1: not
+	choices  int // binary order of magnitude of the types that would do
+	worth    int64
+}
+
+func (s *solver) view(it *item, p *pool) *itemOnPool {
+	v := &it.on[p.rank]
+	if v.known {
+		return v
+	}
+	v.known = true
+	v.verdict = judgeTaints(p.src.Taints, it.class.src.Tolerations)
+	if p.broken != "" || v.verdict == barred {
+		return v
+	}
+	for _, alt := range it.alts {
+		sh := s.and(p.base, alt)
+		if sh == nil {
+			continue
+		}
+		worth, ok := s.fairWorth(sh, it)
+		if ok && (v.shape == nil || worth < v.worth) {
+			v.shape, v.worth = sh, worth
+		}
+	}
+	return v
+}
+
+// fairWorth is what one pod costs on the machine on which it is cheapest, were the machine filled with its like.
+func (s *solver) fairWorth(sh *shape, it *item) (int64, bool) {
+	best, found := int64(math.MaxInt64), false
+	req := it.class.req
+	for t := range sh.types.Each {
+		net := sh.pool.net[t]
+		if !req.Fits(net) || portsConflict(it.class.src.HostPorts, sh.pool.burdens[sh.pool.burdenOf[t]].ports) {
+			continue
+		}
+		share := uint64(0)
+		for r, x := range req {
+			if x > 0 {
+				share = max(share, mulDiv(uint64(x), 1<<30, uint64(net[r])))
+			}
+		}
+		worth := int64(mulDiv(share, uint64(max(0, sh.price[t]))*1000, 1<<30))
+		if worth < best {
+			best, found = worth, true
+		}
+	}
+	return max(best, 1), found
+}
+
+// mulDiv is a*b/c without overflow in between, rounded up; the largest uint64 if it does not fit.
+func mulDiv(a, b, c uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	if hi >= c {
+		return math.MaxUint64
+	}
+	q, r := bits.Div64(hi, lo, c)
+	if r > 0 {
+		q++
+	}
+	return q
+}
+
+// compileItems makes items of all classes and sorts them, hardest first.
+func (s *solver) compileItems() {
+	for _, c := range s.classes {
+		if c.broken != "" {
+			continue
+		}
+		if !c.careful {
+			s.splitClass(c)
+		}
+	}
+	s.sortItems()
+}
+
+func (s *solver) newItem(c *class, n int, pin string, pinned int) *item {
+	it := &item{class: c, total: n, left: n, pin: pin, on: make([]itemOnPool, len(s.pools))}
+	for _, alt := range c.alts {
+		r := alt.And(s.reqs[pinned])
+		if _, empty := r.FirstEmpty(); empty {
+			continue
+		}
+		it.alts = append(it.alts, s.reqID(r))
+	}
+	return it
+}
+
+func (s *solver) sortItems() {
+	for _, it := range s.items {
+		it.hard = s.rate(it)
+	}
+	slices.SortStableFunc(s.items, func(a, b *item) int {
+		return cmp.Or(
+			cmp.Compare(b.hard.priority, a.hard.priority),
+			cmp.Compare(a.hard.bound, b.hard.bound),
+			cmp.Compare(a.hard.choices, b.hard.choices),
+			cmp.Compare(b.hard.worth, a.hard.worth),
+			a.class.pods[0].CreatedAt.Compare(b.class.pods[0].CreatedAt),
+			cmp.Compare(a.class.src.ID, b.class.src.ID),
+			cmp.Compare(a.pin, b.pin),
+		)
+	})
+}
+
+func (s *solver) rate(it *item) hardness {
+	h := hardness{priority: it.class.src.Priority, bound: 1}
+	if s.perHost(it.class) > 0 {
+		h.bound = 0
+	}
+	for _, p := range s.pools {
+		if v := s.view(it, p); v.shape != nil {
+			h.choices = bits.Len(uint(v.shape.types.Count()))
+			h.worth = v.worth
+			break
+		}
+	}
+	return h
+}
+
+// choosePool finds the first pool, by weight, on which the item can be bought now.
+func (s *solver) choosePool(it *item, worst taintVerdict) *pool {
+	for _, p := range s.pools {
+		v := s.view(it, p)
+		if v.shape == nil || v.verdict > worst {
+			continue
+		}
+		if p.hasLimits() && !s.affords(it, v.shape) {
+			continue
+		}
+		return p
+	}
+	return nil
+}
+
+// affords reports whether a type that the limits still allow can carry one pod of the item.
+func (s *solver) affords(it *item, sh *shape) bool {
+	p := sh.pool
+	for t := range sh.types.Each {
+		if p.affordable.Has(t) && it.class.req.Fits(p.net[t]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,316 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// machine is a node to buy.
+type machine struct {
+	pool  *pool
+	shape *shape
+	parts []part
+	used  res.Vector // by pods, daemons not counted
+	ports []cluster.HostPort
+	host  hostState
+	types catalog.TypeSet // that carry the pods, within the limits
+	price catalog.MicroUSD
+	// worth of the pods, and how many other types were weighed against the chosen one.
+	worth    int64
+	weighed  int
+	runnerUp string
+	careful  bool
+}
+
+// fits holds the types of m's shape that carry what is on m.
+func (m *machine) fits() catalog.TypeSet {
+	return m.pool.carrying(m.shape, m.used, m.ports)
+}
+
+// carrying holds the affordable types of sh that carry used and its daemons and whose daemons leave the ports free.
+func (p *pool) carrying(sh *shape, used res.Vector, ports []cluster.HostPort) catalog.TypeSet {
+	out := catalog.NewTypeSet(p.cat.Len())
+	want := make(res.Vector, len(used))
+	for i := range p.burdens {
+		b := &p.burdens[i]
+		if len(ports) > 0 && portsConflict(ports, b.ports) {
+			continue
+		}
+		some := b.types.Clone()
+		some.And(sh.types)
+		some.And(p.affordable)
+		if !some.Any() {
+			continue
+		}
+		copy(want, used)
+		want.Add(b.req, 1)
+		p.cat.KeepFitting(some, want)
+		out.Or(some)
+	}
+	return out
+}
+
+// cheapest is the first type of sh by price, then name, that is in types; -1 if there is none.
+func (sh *shape) cheapest(types catalog.TypeSet) int {
+	for _, t := range sh.order {
+		if types.Has(t) {
+			return t
+		}
+	}
+	return -1
+}
+
+// openMachine buys a machine for the item from the pool, filled with whatever else pays. It reports how many pods of the
+// item it took.
+func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
+	v := s.view(it, p)
+	var best *machine
+	targets := s.targets(it, v, p, want)
+	for _, t := range targets {
+		m := s.tryType(it, v, p, t, want, fill)
+		if m != nil && (best == nil || m.betterThan(best)) {
+			if best != nil {
+				m.runnerUp = best.name()
+			}
+			best = m
+		} else if m != nil && best.runnerUp == "" && m.name() != best.name() {
+			best.runnerUp = m.name()
+		}
+	}
+	if best == nil {
+		return 0
+	}
+	best.weighed = len(targets)
+	return s.commit(best, it)
+}
+
+func (m *machine) name() string { return m.pool.cat.Types[m.shape.cheapest(m.types)].Name }
+
+// betterThan compares by worth of pods per price, then by fewer machines, then by name.
+func (m *machine) betterThan(o *machine) bool {
+	a, b := float64(m.worth)/float64(max(m.price, 1)), float64(o.worth)/float64(max(o.price, 1))
+	if a != b {
+		return a > b
+	}
+	return cmp.Or(cmp.Compare(o.worth, m.worth), cmp.Compare(m.name(), o.name())) < 0
+}
+
+// tryType fills a machine of type t and then takes the cheapest type that still carries what is on it.
+func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill bool) *machine {
+	s.stats.TypesEvaluated++
+	m := &machine{pool: p, shape: v.shape, used: make(res.Vector, s.schema.Len())}
+	room := p.net[t].Clone()
+	if !s.take(m, it, t, room, want) {
+		return nil
+	}
+	if fill {
+		s.fill(m, it, t, room, it.thrift(m.shape, t)*suits)
+	}
+	best := m.settle()
+	if best >= 0 && fill {
+		room = p.net[best].Clone()
+		room.Sub(m.used, 1)
+		s.fill(m, it, best, room, 0)
+		best = m.settle()
+	}
+	if best < 0 {
+		return nil
+	}
+	return m
+}
+
+// suits is how well, next to the item that a machine is opened for, others must use the machine for it to be made larger
+// for them. Those that would be much cheaper elsewhere only get room that is left over.
+const suits = 0.95
+
+// fill takes along pods of other items of the same pool, in order, if they use the machine with at least that thrift.
+func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float64) {
+	for _, other := range s.items {
+		if other.left == 0 || other == it || other.pool != m.pool || !other.class.req.Fits(room) {
+			continue
+		}
+		left := other.left - m.count(other)
+		if left == 0 {
+			continue
+		}
+		if thrift > 0 && other.thrift(m.shape, t) < thrift {
+			continue
+		}
+		s.take(m, other, t, room, left)
+	}
+}
+
+// count is how many pods of the item are on m.
+func (m *machine) count(it *item) int {
+	n := 0
+	for _, q := range m.parts {
+		if q.item == it {
+			n += q.n
+		}
+	}
+	return n
+}
+
+// settle finds the types that carry what is on m, and the cheapest of them, which it returns; -1 if there is none.
+func (m *machine) settle() int {
+	m.types = m.fits()
+	best := m.shape.cheapest(m.types)
+	if best >= 0 {
+		m.price = m.shape.price[best]
+	}
+	return best
+}
+
+// thrift is what a pod of the item is worth, per what its share of type t costs: 1 on the type that suits it best.
+func (it *item) thrift(sh *shape, t int) float64 {
+	share := 0.0
+	per := sh.pool.perNet[t]
+	for r, x := range it.class.req {
+		share = max(share, float64(x)*per[r])
+	}
+	return float64(it.on[sh.pool.rank].worth) / (share * float64(max(1, sh.price[t])) * 1000)
+}
+
+// take puts up to want pods of the item on a machine that is to be of type t with the given room. Pods that make the
+// machine dearer than they are worth are not taken along.
+func (s *solver) take(m *machine, it *item, t int, room res.Vector, want int) bool {
+	c := it.class
+	n := min(c.req.Times(room, want), s.hostCap(c, &m.host, want))
+	if ports := c.src.HostPorts; len(ports) > 0 {
+		n = min(n, 1)
+		if portsConflict(ports, m.ports) || portsConflict(ports, m.pool.burdens[m.pool.burdenOf[t]].ports) {
+			return false
+		}
+	}
+	if n <= 0 {
+		return false
+	}
+	next := s.join(m.shape, it, t)
+	if next == nil {
+		return false
+	}
+	worth := it.on[m.pool.rank].worth * int64(n)
+	if more := next.price[t] - m.shape.price[t]; len(m.parts) > 0 && more > 0 && int64(more)*1000 > worth {
+		return false
+	}
+	if !s.keepsMinValues(m, next, it, n) {
+		return false
+	}
+	m.shape = next
+	m.parts = append(m.parts, part{it, n})
+	m.worth += worth
+	m.used.Add(c.req, n)
+	room.Sub(c.req, n)
+	m.ports = append(m.ports, c.src.HostPorts...)
+	s.hostAdd(c, &m.host, n)
+	return true
+}
+
+// commit makes a tried machine real, and more of the same as long as there are pods for them.
+func (s *solver) commit(m *machine, it *item) int {
+	got := 0
+	for {
+		mine := 0
+		for _, part := range m.parts {
+			part.item.left -= part.n
+			if part.item == it {
+				mine += part.n
+			}
+			s.dropDemand(part.item, part.n)
+			s.countOnMachine(part.item.class, m, part.n)
+		}
+		got += mine
+		s.bought = append(s.bought, m)
+		m.pool.charge(m.types, 1)
+		if m.pool.hasLimits() || m.careful || slices.ContainsFunc(m.parts, func(q part) bool { return q.item.left < m.count(q.item) }) {
+			return got
+		}
+		again := *m
+		again.parts = slices.Clone(m.parts)
+		again.used = m.used.Clone()
+		again.types = m.types.Clone()
+		again.host = m.host.clone()
+		m = &again
+	}
+}
+
+// targets are the types worth trying for the item: those that promise most worth per price if they were filled with an
+// even mixture of what is left, those on which the item itself is cheapest, and the cheapest that carries one pod.
+func (s *solver) targets(it *item, v *itemOnPool, p *pool, want int) []int {
+	const mixed, own = 8, 4
+	type bid struct {
+		t     int
+		score float64
+	}
+	keep := func(top []bid, b bid, n int) []bid {
+		at, _ := slices.BinarySearchFunc(top, b, func(x, y bid) int { return cmp.Compare(y.score, x.score) })
+		for at < len(top) && top[at].score == b.score {
+			at++
+		}
+		if at < n {
+			top = slices.Insert(top, at, b)
+			if len(top) > n {
+				top = top[:n]
+			}
+		}
+		return top
+	}
+	var byMix, byOwn []bid
+	cheapest := -1
+	demand, worth := p.demand, float64(p.worth)
+	forced := s.forcedMachines(it)
+	ceiling := catalog.NoPrice
+	for _, t := range v.shape.order {
+		net := p.net[t]
+		if !p.affordable.Has(t) || !it.class.req.Fits(net) {
+			continue
+		}
+		if cheapest < 0 {
+			cheapest = t
+		}
+		price := v.shape.price[t]
+		if price > ceiling {
+			break
+		}
+		share := 1.0
+		for r, d := range demand {
+			if d > 0 {
+				share = min(share, float64(net[r])/(float64(d)/float64(forced)))
+			}
+		}
+		if forced > 1 && share >= 1 && ceiling == catalog.NoPrice {
+			ceiling = price
+		}
+		f := float64(max(price, 1))
+		byMix = keep(byMix, bid{t, share * worth / f}, mixed)
+		n := min(it.class.req.Times(net, want), s.hostCap(it.class, nil, want))
+		byOwn = keep(byOwn, bid{t, float64(int64(n)*v.worth) / f}, own)
+	}
+	var out []int
+	for _, b := range append(byMix, byOwn...) {
+		if !slices.Contains(out, b.t) {
+			out = append(out, b.t)
+		}
+	}
+	if cheapest >= 0 && !slices.Contains(out, cheapest) {
+		out = append(out, cheapest)
+	}
+	return out
+}
+
+// keepsMinValues reports whether enough different types stay possible when n pods of the item come along.
+func (s *solver) keepsMinValues(m *machine, next *shape, it *item, n int) bool {
+	p := m.pool
+	if !p.hasMinValues || s.p.Options.MinValuesBestEffort {
+		return true
+	}
+	used := m.used.Clone()
+	used.Add(it.class.req, n)
+	types := p.carrying(next, used, append(slices.Clone(m.ports), it.class.src.HostPorts...))
+	_, _, _, short := s.minValuesShort(next, types)
+	return !short
+}

@@ -1,0 +1,216 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// node is an existing or in-flight node with the room that is left on it.
+type node struct {
+	src    *cluster.Node
+	labels requirement.Requirements
+	// open is set while the node's choices are not settled; only what the labels and Requirements imply may be demanded.
+	open   bool
+	room   res.Vector
+	ports  []cluster.HostPort
+	host   hostState
+	placed []part
+	// kind numbers nodes that look the same to every class: equal labels, as far as anything asks for them, and taints.
+	kind int
+}
+
+func (s *solver) compileNodes() {
+	for _, src := range s.p.Nodes {
+		if src.Deleting {
+			continue
+		}
+		s.nodes = append(s.nodes, s.newNode(src))
+	}
+	slices.SortFunc(s.nodes, func(a, b *node) int {
+		return cmp.Or(boolRank(b.settled())-boolRank(a.settled()), cmp.Compare(a.src.Name, b.src.Name))
+	})
+	s.numberKinds()
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// settled nodes are initialized, or not ours to initialize.
+func (n *node) settled() bool { return n.src.Initialized || n.src.Claim == "" }
+
+func (s *solver) newNode(src *cluster.Node) *node {
+	n := &node{src: src, labels: s.vocab.Labels(src.Labels), room: s.schema.Vector(src.Allocatable)}
+	hostname := src.Hostname
+	if hostname == "" {
+		hostname = src.Name
+	}
+	if src.Labels[requirement.Hostname] == "" {
+		n.labels = n.labels.And(s.vocab.Only(requirement.Hostname, hostname))
+	}
+	if len(src.Requirements) > 0 {
+		n.open = true
+		if extra, err := s.vocab.Parse(src.Requirements); err == nil {
+			n.labels = n.labels.And(extra)
+		}
+	}
+	used := src.Used
+	if used == nil {
+		used = res.List{}
+		for _, pod := range src.Pods {
+			used.Add(pod.Class.Requests)
+		}
+	}
+	n.room.Sub(s.schema.Vector(used), 1)
+	for _, pod := range src.Pods {
+		if pod.Class != nil {
+			n.ports = append(n.ports, pod.Class.HostPorts...)
+		}
+	}
+	n.room.Sub(s.daemonReserve(n), 1)
+	return n
+}
+
+// daemonReserve is what daemons that will still come to the node need.
+func (s *solver) daemonReserve(n *node) res.Vector {
+	reserve := make(res.Vector, s.schema.Len())
+	for _, d := range s.daemons {
+		if judgeTaints(n.src.Taints, d.src.Class.Tolerations) == barred {
+			continue
+		}
+		for _, alt := range d.alts {
+			if n.mayBecome(s, alt) {
+				reserve.Add(d.req, 1)
+				n.reservePorts(d.src.Class.HostPorts)
+				break
+			}
+		}
+	}
+	reserve.Sub(s.schema.Vector(n.src.DaemonUsed), 1)
+	for i := range reserve {
+		reserve[i] = max(0, reserve[i])
+	}
+	return reserve
+}
+
+func (n *node) reservePorts(ports []cluster.HostPort) {
+	for _, p := range ports {
+		if !portsConflict([]cluster.HostPort{p}, n.ports) {
+			n.ports = append(n.ports, p)
+		}
+	}
+}
+
+// mayBecome reports whether the node satisfies reqs, or still may once its choices are settled.
+func (n *node) mayBecome(s *solver, reqs requirement.Requirements) bool {
+	if n.open {
+		return n.labels.Compatible(reqs, s.isWellKnown)
+	}
+	return n.labels.Compatible(reqs, nil)
+}
+
+// satisfies reports whether the node is certain to satisfy reqs.
+func (n *node) satisfies(s *solver, reqs requirement.Requirements) bool {
+	if n.open {
+		return n.labels.Implies(reqs, func(k requirement.Key) bool { return !s.isWellKnown(k) })
+	}
+	return n.labels.Compatible(reqs, nil)
+}
+
+// numberKinds groups nodes by what classes can see of their labels and taints, so that a class is compared with each
+// kind once.
+func (s *solver) numberKinds() {
+	asked := map[requirement.Key]bool{}
+	for _, c := range s.classes {
+		for _, alt := range c.alts {
+			for k := range alt.All {
+				asked[k] = true
+			}
+		}
+	}
+	kinds := map[string]int{}
+	for _, n := range s.nodes {
+		var seen requirement.Requirements
+		for k, set := range n.labels.All {
+			if asked[k] {
+				seen = seen.With(set)
+			}
+		}
+		key := seen.CacheKey()
+		if n.open {
+			key += "?"
+		}
+		for _, t := range n.src.Taints {
+			key += "\x00" + t.String()
+		}
+		id, ok := kinds[key]
+		if !ok {
+			id = len(kinds)
+			kinds[key] = id
+		}
+		n.kind = id
+	}
+	s.kinds = len(kinds)
+}
+
+// fitsKind says how the class stands to nodes of n's kind.
+func (s *solver) fitsKind(it *item, n *node) taintVerdict {
+	if it.kinds == nil {
+		it.kinds = make([]int8, s.kinds)
+	}
+	if v := it.kinds[n.kind]; v != 0 {
+		return taintVerdict(v - 1)
+	}
+	v := judgeTaints(n.src.Taints, it.class.src.Tolerations)
+	if v != barred {
+		ok := slices.ContainsFunc(it.alts, func(alt int) bool { return n.satisfies(s, s.reqs[alt]) })
+		if !ok {
+			v = barred
+		}
+	}
+	it.kinds[n.kind] = int8(v) + 1
+	return v
+}
+
+// placeOnNodes puts as many of the item's pods as possible on existing nodes whose taints are no worse than worst.
+func (s *solver) placeOnNodes(it *item, want int, worst taintVerdict) int {
+	got := 0
+	for _, n := range s.nodes {
+		if got == want {
+			break
+		}
+		got += s.placeOnNode(it, n, want-got, worst)
+	}
+	return got
+}
+
+func (s *solver) placeOnNode(it *item, n *node, want int, worst taintVerdict) int {
+	if !it.class.req.Fits(n.room) || s.fitsKind(it, n) > worst {
+		return 0
+	}
+	s.stats.NodesTried++
+	k := min(it.class.req.Times(n.room, want), s.hostCap(it.class, &n.host, want))
+	if ports := it.class.src.HostPorts; len(ports) > 0 {
+		if portsConflict(ports, n.ports) {
+			return 0
+		}
+		k = min(k, 1)
+	}
+	if k <= 0 {
+		return 0
+	}
+	n.room.Sub(it.class.req, k)
+	n.ports = append(n.ports, it.class.src.HostPorts...)
+	n.placed = append(n.placed, part{it, k})
+	s.hostAdd(it.class, &n.host, k)
+	it.left -= k
+	s.countOnNode(it.class, n, k)
+	return k
+}

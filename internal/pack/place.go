@@ -1,0 +1,133 @@
+package pack
+
+// placeAll runs the passes: first without the nodes and pools that a PreferNoSchedule taint asks to avoid, then with
+// them for what is left.
+func (s *solver) placeAll() {
+	for _, worst := range []taintVerdict{bears, avoids} {
+		s.placeCareful(worst)
+		for _, it := range s.items {
+			if it.left > 0 {
+				s.placeOnNodes(it, it.left, worst)
+			}
+		}
+		s.buyAll(worst)
+	}
+}
+
+// buyAll opens machines until every item is placed or can't be.
+func (s *solver) buyAll(worst taintVerdict) {
+	s.sumDemand(worst)
+	for _, it := range s.items {
+		for it.left > 0 {
+			s.joinBought(it, it.left, worst)
+			if it.left == 0 {
+				break
+			}
+			p := s.choosePool(it, worst)
+			if p != it.pool {
+				s.moveDemand(it, p)
+			}
+			if p == nil || s.openMachine(it, p, it.left, true) == 0 {
+				if p == nil || !s.nextPool(it, p, worst) {
+					break
+				}
+			}
+		}
+		s.moveDemand(it, nil)
+	}
+}
+
+// nextPool tries the pools after p, which could carry the item by itself but not now.
+func (s *solver) nextPool(it *item, p *pool, worst taintVerdict) bool {
+	for _, next := range s.pools[p.rank+1:] {
+		v := s.view(it, next)
+		if v.shape == nil || v.verdict > worst || (next.hasLimits() && !s.affords(it, v.shape)) {
+			continue
+		}
+		s.moveDemand(it, next)
+		if s.openMachine(it, next, it.left, true) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// joinBought uses room on machines that are bought already and that would not get dearer by it.
+func (s *solver) joinBought(it *item, want int, worst taintVerdict) int {
+	got := 0
+	for _, m := range s.bought {
+		if got == want {
+			break
+		}
+		if m.pool == it.pool && !m.careful {
+			continue // it was filled with all that its pool's items could use
+		}
+		v := s.view(it, m.pool)
+		if v.shape == nil || v.verdict > worst {
+			continue
+		}
+		got += s.joinFree(it, m, want-got)
+	}
+	return got
+}
+
+// joinFree puts pods on a machine as far as its cheapest type has room.
+func (s *solver) joinFree(it *item, m *machine, want int) int {
+	t := m.shape.cheapest(m.types)
+	room := m.pool.net[t].Clone()
+	room.Sub(m.used, 1)
+	if !it.class.req.Fits(room) {
+		return 0
+	}
+	next := s.join(m.shape, it, t)
+	if next == nil || next.price[t] > m.shape.price[t] {
+		return 0
+	}
+	before := len(m.parts)
+	old := m.types
+	if !s.take(m, it, t, room, want) {
+		return 0
+	}
+	n := m.parts[before].n
+	m.pool.charge(old, -1)
+	m.types = m.fits()
+	m.pool.charge(m.types, 1)
+	m.price = m.shape.price[m.shape.cheapest(m.types)]
+	it.left -= n
+	s.dropDemand(it, n)
+	s.countOnMachine(it.class, m, n)
+	return n
+}
+
+// sumDemand assigns every item to the pool it would be bought for and adds up what each pool has to carry.
+func (s *solver) sumDemand(worst taintVerdict) {
+	for _, p := range s.pools {
+		clear(p.demand)
+		p.worth = 0
+	}
+	for _, it := range s.items {
+		it.pool = nil
+		if it.left > 0 {
+			s.moveDemand(it, s.choosePool(it, worst))
+		}
+	}
+}
+
+func (s *solver) moveDemand(it *item, p *pool) {
+	if it.pool != nil {
+		s.dropDemand(it, it.left)
+	}
+	it.pool = p
+	if p != nil {
+		p.demand.Add(it.class.req, it.left)
+		p.worth += it.on[p.rank].worth * int64(it.left)
+	}
+}
+
+func (s *solver) dropDemand(it *item, n int) {
+	if it.pool == nil {
+		return
+	}
+	it.pool.demand.Sub(it.class.req, n)
+	it.pool.worth -= it.on[it.pool.rank].worth * int64(n)
+}

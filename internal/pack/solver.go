@@ -1,0 +1,271 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// Solve places the pending pods on existing nodes and on new ones, at the least price per hour that it finds, and says
+// of every pod that is left why.
+//
+// The order of work: classes are compiled, demands on topology are turned into pinned items, items go to existing nodes,
+// then new nodes are opened for what is left, hardest item first, and filled with whatever pays best.
+//
+// Cost: grows with classes, types and nodes, hardly with the number of pods.
+// Concurrency: safe; p is only read.
+func Solve(p *Problem) *plan.Plan {
+	s := newSolver(p)
+	s.compile()
+	s.placeAll()
+	return s.plan()
+}
+
+// solver is the working state of one Solve. Everything in it is in an order that does not depend on the order of the
+// problem's parts, nor on that of maps.
+type solver struct {
+	p      *Problem
+	vocab  *requirement.Vocabulary
+	schema *res.Schema
+
+	classes []*class
+	pools   []*pool // by weight, then name descending
+	nodes   []*node // existing ones: initialized first, then by name
+	daemons []daemon
+	groups  []*group
+	items   []*item // hardest first
+	bought  []*machine
+
+	reqIDs map[string]int
+	reqs   []requirement.Requirements
+
+	wellKnown map[requirement.Key]bool
+	kinds     int
+	stats     plan.Stats
+}
+
+func newSolver(p *Problem) *solver {
+	s := &solver{p: p, vocab: requirement.NewVocabulary(), reqIDs: map[string]int{}, wellKnown: map[requirement.Key]bool{}}
+	for _, k := range p.Options.WellKnown {
+		s.wellKnown[s.vocab.Key(k)] = true
+	}
+	s.reqID(requirement.Requirements{}) // 0 is the requirement that demands nothing
+	return s
+}
+
+// reqID interns requirements; equal ones get the same number.
+func (s *solver) reqID(r requirement.Requirements) int {
+	k := r.CacheKey()
+	if id, ok := s.reqIDs[k]; ok {
+		return id
+	}
+	id := len(s.reqs)
+	s.reqIDs[k] = id
+	s.reqs = append(s.reqs, r)
+	return id
+}
+
+func (s *solver) compile() {
+	s.makeSchema()
+	s.compileClasses()
+	s.compileDaemons()
+	s.compilePools()
+	s.compileNodes()
+	s.compileTopology()
+	s.compileItems()
+}
+
+// makeSchema lists the resources that anything asks for; others can't decide anything.
+func (s *solver) makeSchema() {
+	names := []string{res.CPU, res.Memory, res.Pods}
+	seen := map[*cluster.Class]bool{}
+	add := func(c *cluster.Class) {
+		if seen[c] {
+			return
+		}
+		seen[c] = true
+		for k, v := range c.Requests {
+			if v > 0 {
+				names = append(names, k)
+			}
+		}
+	}
+	for _, pod := range s.p.Pending {
+		if pod.Class != nil {
+			add(pod.Class)
+		}
+	}
+	for _, d := range s.p.Daemons {
+		add(d.Class)
+	}
+	for _, pool := range s.p.Pools {
+		for k := range pool.Limits {
+			if k != res.Nodes {
+				names = append(names, k)
+			}
+		}
+	}
+	s.schema = res.NewSchema(names...)
+}
+
+// class is a set of pending pods that a scheduler can't tell apart.
+type class struct {
+	src  *cluster.Class
+	pods []*cluster.Pod // oldest first
+	req  res.Vector
+	// alts are the alternatives of node requirements, any of which will do.
+	alts []requirement.Requirements
+	// strict is alts without what volumes demand; it decides which domains the pod counts as its own.
+	strict []requirement.Requirements
+	// broken, when set, says why the class can't be placed anywhere.
+	broken string
+	placed int // of pods, from the front
+	topo   classTopology
+	// careful classes are placed pod by pod, because what one does decides what the next may do.
+	careful bool
+	items   []*item
+}
+
+func (c *class) left() int { return len(c.pods) - c.placed }
+
+func (s *solver) compileClasses() {
+	byID := map[string]*class{}
+	for _, pod := range s.p.Pending {
+		src := pod.Class
+		if src == nil {
+			src = &cluster.Class{Unplaceable: "its class is not known"}
+		}
+		id := src.ID
+		if id == "" {
+			id = src.Hash()
+		}
+		c := byID[id]
+		if c == nil {
+			c = &class{src: src, req: s.schema.Vector(src.Requests), broken: src.Unplaceable}
+			if c.src.ID == "" {
+				withID := *src
+				withID.ID = id
+				c.src = &withID
+			}
+			byID[id] = c
+			s.classes = append(s.classes, c)
+		}
+		c.pods = append(c.pods, pod)
+	}
+	slices.SortFunc(s.classes, func(a, b *class) int { return cmp.Compare(a.src.ID, b.src.ID) })
+	for _, c := range s.classes {
+		slices.SortFunc(c.pods, func(a, b *cluster.Pod) int {
+			return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Namespace, b.Namespace),
+				cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+		})
+		if c.broken == "" {
+			s.compileAlternatives(c)
+		}
+		s.stats.Pods += len(c.pods)
+	}
+	s.stats.Classes = len(s.classes)
+}
+
+func (s *solver) compileAlternatives(c *class) {
+	base, err := s.vocab.Parse(c.src.Selector)
+	if err != nil {
+		c.broken = err.Error()
+		return
+	}
+	strict, problem := s.alternatives([]requirement.Requirements{base}, c.src.Affinity)
+	if problem == "" {
+		c.strict = strict
+		c.alts, problem = s.alternatives(strict, c.src.Volumes)
+	}
+	c.broken = problem
+}
+
+// alternatives is every base with every one of the ORed term lists. A list that does not parse is left out, unless none
+// is left.
+func (s *solver) alternatives(bases []requirement.Requirements, ored [][]requirement.Term) ([]requirement.Requirements, string) {
+	if len(ored) == 0 {
+		return bases, ""
+	}
+	var out []requirement.Requirements
+	problem := ""
+	for _, base := range bases {
+		for _, terms := range ored {
+			r, err := s.vocab.Parse(terms)
+			if err != nil {
+				problem = err.Error()
+				continue
+			}
+			out = append(out, base.And(r))
+		}
+	}
+	if len(out) > 0 {
+		problem = ""
+	}
+	return out, problem
+}
+
+// daemon is a DaemonSet's pod as the solver counts it.
+type daemon struct {
+	src  cluster.Daemon
+	req  res.Vector
+	alts []requirement.Requirements
+}
+
+func (s *solver) compileDaemons() {
+	for _, d := range s.p.Daemons {
+		base, err := s.vocab.Parse(d.Class.Selector)
+		if err != nil {
+			continue // a daemon that selects nothing runs nowhere
+		}
+		alts, problem := s.alternatives([]requirement.Requirements{base}, d.Class.Affinity)
+		if problem != "" {
+			continue
+		}
+		s.daemons = append(s.daemons, daemon{src: d, req: s.schema.Vector(d.Class.Requests), alts: alts})
+	}
+	slices.SortFunc(s.daemons, func(a, b daemon) int { return strings.Compare(a.src.Name, b.src.Name) })
+}
+
+// part is some pods of an item on one machine.
+type part struct {
+	item *item
+	n    int
+}
+
+// taintVerdict says how taints stand to tolerations.
+type taintVerdict int
+
+const (
+	bears  taintVerdict = iota // all taints are tolerated
+	avoids                     // only PreferNoSchedule is not
+	barred                     // NoSchedule or NoExecute is not
+)
+
+func judgeTaints(taints []cluster.Taint, tolerations []cluster.Toleration) taintVerdict {
+	if len(taints) == 0 {
+		return bears
+	}
+	if _, ok := cluster.Untolerated(taints, tolerations, cluster.NoSchedule, cluster.NoExecute); ok {
+		return barred
+	}
+	if _, ok := cluster.Untolerated(taints, tolerations, cluster.PreferNoSchedule); ok {
+		return avoids
+	}
+	return bears
+}
+
+func portsConflict(a, b []cluster.HostPort) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Conflicts(y) {
+				return true
+			}
+		}
+	}
+	return false
+}
