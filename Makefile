@@ -1,0 +1,51 @@
+# Kerf. `make help` lists the targets.
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+export CGO_ENABLED := 0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+DATE    ?= $(shell git log -1 --format=%cs 2>/dev/null || echo unknown)
+PKG     := github.com/kerf-sh/kerf/internal/version
+LDFLAGS := -s -w -X $(PKG).Version=$(VERSION) -X $(PKG).Commit=$(COMMIT) -X $(PKG).Date=$(DATE)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: build ## the main job on a laptop, no AWS account: pods wait, machines come, pods run; scale down; spot interruption
+	bin/kerf demo
+
+.PHONY: test
+test: build ## all tests
+	go test ./...
+	go test -C controlplane ./...
+
+.PHONY: build
+build: build-kerf build-controlplane ## bin/kerf and bin/kerf-controlplane
+
+.PHONY: build-kerf
+build-kerf: ## bin/kerf alone
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kerf ./cmd/kerf
+
+.PHONY: build-controlplane
+build-controlplane: ## bin/kerf-controlplane alone (etcd, kube-apiserver, scheduler, controller-manager, kwok); minutes when cold
+	bash controlplane/build.sh bin/kerf-controlplane
+
+.PHONY: generate
+generate: ## deepcopy, CRDs, RBAC, reference docs
+	bash api/generate.sh
+
+.PHONY: lint
+lint: ## golangci-lint at the pinned version
+	bash .ci/tools golangci-lint
+	.ci/bin/golangci-lint run ./...
+
+.PHONY: bench
+bench: ## benchmarks of the engine
+	go test -run '^$$' -bench . -benchmem ./internal/pack/...
+
+.PHONY: clean
+clean: ## remove bin/
+	rm -rf bin

@@ -1,0 +1,10 @@
+// Command kerf is a node autoscaler for Kubernetes on AWS and the tools around it.
+package main
+
+import (
+	"os"
+
+	"github.com/kerf-sh/kerf/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }

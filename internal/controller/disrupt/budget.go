@@ -1,0 +1,72 @@
+package disrupt
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+// allowed is how many nodes of a pool may be under way for a reason now: the least over all budgets that apply. A pool
+// without budgets has no bound; the API server writes the default of 10% into pools that leave the field out.
+//
+// Percentages round up (Karpenter v1 API). A budget that can't be read allows nothing, and the error says which.
+func allowed(pool *karpv1.NodePool, reason karpv1.DisruptionReason, nodes int, now time.Time) (int, error) {
+	least := math.MaxInt
+	for i, b := range pool.Spec.Disruption.Budgets {
+		if len(b.Reasons) > 0 && !slices.Contains(b.Reasons, reason) {
+			continue
+		}
+		on, err := active(b, now)
+		if err != nil {
+			return 0, fmt.Errorf("nodepool %q: spec.disruption.budgets[%d]: %w", pool.Name, i, err)
+		}
+		if !on {
+			continue
+		}
+		n, err := share(b.Nodes, nodes)
+		if err != nil {
+			return 0, fmt.Errorf("nodepool %q: spec.disruption.budgets[%d].nodes: %w", pool.Name, i, err)
+		}
+		least = min(least, n)
+	}
+	return least, nil
+}
+
+// active reports whether a budget applies now: always without a schedule, else for its duration after each hit, in UTC.
+func active(b karpv1.Budget, now time.Time) (bool, error) {
+	if b.Schedule == nil && b.Duration == nil {
+		return true, nil
+	}
+	if b.Schedule == nil || b.Duration == nil {
+		return false, fmt.Errorf("schedule and duration go together")
+	}
+	schedule, err := cron.ParseStandard(*b.Schedule)
+	if err != nil {
+		return false, fmt.Errorf("schedule %q: %w", *b.Schedule, err)
+	}
+	now = now.UTC()
+	start := schedule.Next(now.Add(-b.Duration.Duration))
+	return !start.IsZero() && !start.After(now), nil
+}
+
+func share(text string, nodes int) (int, error) {
+	if pct, ok := strings.CutSuffix(text, "%"); ok {
+		p, err := strconv.Atoi(pct)
+		if err != nil || p < 0 || p > 100 {
+			return 0, fmt.Errorf("%q: want a percentage from 0%% to 100%%", text)
+		}
+		return (nodes*p + 99) / 100, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%q: want a whole number or a percentage", text)
+	}
+	return n, nil
+}

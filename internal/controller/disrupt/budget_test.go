@@ -1,0 +1,45 @@
+package disrupt
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+func TestAllowed(t *testing.T) {
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) // a Monday
+	hours := func(h int) *karpv1.Duration { return new(karpv1.NewDuration(time.Duration(h) * time.Hour)) }
+	for name, tc := range map[string]struct {
+		budgets []karpv1.Budget
+		nodes   int
+		now     time.Time
+		want    int
+		err     string
+	}{
+		"no budgets, no bound":                  {nil, 10, noon, math.MaxInt, ""},
+		"a percentage rounds up":                {[]karpv1.Budget{{Nodes: "10%"}}, 11, noon, 2, ""},
+		"ten percent of nothing":                {[]karpv1.Budget{{Nodes: "10%"}}, 0, noon, 0, ""},
+		"zero stops everything":                 {[]karpv1.Budget{{Nodes: "0"}, {Nodes: "5"}}, 10, noon, 0, ""},
+		"the least wins":                        {[]karpv1.Budget{{Nodes: "50%"}, {Nodes: "3"}}, 10, noon, 3, ""},
+		"a budget for another reason":           {[]karpv1.Budget{{Nodes: "0", Reasons: []karpv1.DisruptionReason{karpv1.DisruptionReasonDrifted}}, {Nodes: "4"}}, 10, noon, 4, ""},
+		"inside the schedule's window":          {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * mon-fri"), Duration: hours(8)}}, 10, noon, 0, ""},
+		"before the schedule's window":          {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * mon-fri"), Duration: hours(8)}}, 10, noon.Add(-4 * time.Hour), math.MaxInt, ""},
+		"at the very end of the window":         {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * *"), Duration: hours(3)}}, 10, noon, math.MaxInt, ""},
+		"the schedule is in UTC":                {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * *"), Duration: hours(1)}}, 10, time.Date(2026, 3, 2, 10, 30, 0, 0, time.FixedZone("CET", 3600)), 0, ""},
+		"a bad schedule allows nothing":         {[]karpv1.Budget{{Nodes: "5", Schedule: new("61 * * * *"), Duration: hours(1)}}, 10, noon, 0, "budgets[0]"},
+		"a bad number allows nothing":           {[]karpv1.Budget{{Nodes: "many"}}, 10, noon, 0, "budgets[0].nodes"},
+		"a schedule without a duration refuses": {[]karpv1.Budget{{Nodes: "5", Schedule: new("@daily")}}, 10, noon, 0, "go together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := &karpv1.NodePool{}
+			pool.Name, pool.Spec.Disruption.Budgets = "p", tc.budgets
+			got, err := allowed(pool, karpv1.DisruptionReasonEmpty, tc.nodes, tc.now)
+			if got != tc.want || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
+				t.Errorf("got %d, %v; want %d, %q", got, err, tc.want, tc.err)
+			}
+		})
+	}
+}
