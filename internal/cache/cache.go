@@ -1,0 +1,236 @@
+// Package cache turns watch events into snapshots of the cluster.
+//
+// The state is a function of the newest version of every object and of the assumptions that are alive, never of the
+// order of events. A snapshot is made of what changed since the last one; nodes that did not change keep their pointer.
+// There is no moment at which the whole state is held back because one object is not settled: a claim without an answer
+// from the cloud is a node whose shape is not certain yet, and nothing more.
+package cache
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+// DefaultBindGrace is how long a pod that was promised a node may stay unbound once the node is initialized, before it
+// counts as pending again.
+const DefaultBindGrace = 20 * time.Second
+
+// Options of a Cache.
+type Options struct {
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// BindGrace is DefaultBindGrace when zero.
+	BindGrace time.Duration
+	// AllowDeviceClaims is IGNORE_DRA_REQUESTS=false.
+	AllowDeviceClaims bool
+}
+
+// Cache is the mutable state behind the snapshots.
+//
+// Concurrency: all methods are safe for use by many goroutines.
+type Cache struct {
+	now       func() time.Time
+	bindGrace time.Duration
+
+	mu        sync.Mutex
+	listeners []func(Change)
+	changes   []Change // to be told once the lock is free
+
+	pods       store[*corev1.Pod]
+	nodes      store[*corev1.Node]
+	claims     store[*karpv1.NodeClaim]
+	pools      store[*karpv1.NodePool]
+	classes    store[*awsv1.EC2NodeClass]
+	daemonSets store[*appsv1.DaemonSet]
+	namespaces store[*corev1.Namespace]
+	pvcs       store[*corev1.PersistentVolumeClaim]
+	pvs        store[*corev1.PersistentVolume]
+	scs        store[*storagev1.StorageClass]
+
+	compiler *intake.Compiler
+	epoch    uint64
+
+	entries     map[types.NamespacedName]*entry
+	podsByNode  map[string]map[types.NamespacedName]*entry
+	waiting     map[types.NamespacedName]*entry // provisionable pods
+	claimUsers  index[types.NamespacedName, types.NamespacedName]
+	volumeUsers index[string, types.NamespacedName] // volume to the claims that name it
+	nsDependent map[types.NamespacedName]struct{}
+	daemonPods  index[types.NamespacedName, types.NamespacedName]
+
+	claimsByID index[string, string] // provider ID to claims
+	nodesByID  index[string, string] // provider ID to nodes
+
+	promises  map[types.UID]*promise
+	byTarget  index[string, types.UID]
+	expected  map[string]expectation
+	units     map[string]*cluster.Node
+	deleting  map[string]struct{} // units that are going away
+	daemons   map[types.NamespacedName]cluster.Daemon
+	nsLabels  map[string]map[string]string
+	dirty     map[string]struct{}
+	dirtySets map[types.NamespacedName]struct{}
+	dirtyWait bool
+	dirtyNS   bool
+
+	last *cluster.Snapshot
+}
+
+// New returns an empty cache.
+func New(o Options) *Cache {
+	c := &Cache{
+		now: o.Now, bindGrace: cmp.Or(o.BindGrace, DefaultBindGrace),
+		pods: newStore[*corev1.Pod](), nodes: newStore[*corev1.Node](), claims: newStore[*karpv1.NodeClaim](),
+		pools: newStore[*karpv1.NodePool](), classes: newStore[*awsv1.EC2NodeClass](),
+		daemonSets: newStore[*appsv1.DaemonSet](), namespaces: newStore[*corev1.Namespace](),
+		pvcs: newStore[*corev1.PersistentVolumeClaim](), pvs: newStore[*corev1.PersistentVolume](), scs: newStore[*storagev1.StorageClass](),
+		compiler:   intake.NewCompiler(),
+		entries:    map[types.NamespacedName]*entry{},
+		podsByNode: map[string]map[types.NamespacedName]*entry{},
+		waiting:    map[types.NamespacedName]*entry{},
+		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
+		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
+		claimsByID: index[string, string]{}, nodesByID: index[string, string]{},
+		promises: map[types.UID]*promise{}, byTarget: index[string, types.UID]{}, expected: map[string]expectation{},
+		units: map[string]*cluster.Node{}, deleting: map[string]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
+		dirty: map[string]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},
+		last: &cluster.Snapshot{},
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	c.compiler.AllowDeviceClaims = o.AllowDeviceClaims
+	return c
+}
+
+// index maps a key to a set.
+type index[K, V comparable] map[K]map[V]struct{}
+
+func (x index[K, V]) add(k K, v V) {
+	set := x[k]
+	if set == nil {
+		set = map[V]struct{}{}
+		x[k] = set
+	}
+	set[v] = struct{}{}
+}
+
+func (x index[K, V]) remove(k K, v V) {
+	set := x[k]
+	delete(set, v)
+	if len(set) == 0 {
+		delete(x, k)
+	}
+}
+
+// Snapshot is the cluster as of now. It is immutable, and the same pointer as the last one when nothing changed.
+//
+// Cost: proportional to what changed, plus a copy of the slice of nodes when any of them did.
+func (c *Cache) Snapshot() *cluster.Snapshot {
+	c.mu.Lock()
+	snapshot := c.snapshot()
+	c.unlock()
+	return snapshot
+}
+
+func (c *Cache) snapshot() *cluster.Snapshot {
+	c.expire()
+	next := *c.last
+	changed := c.rebuildDaemons(&next)
+	for c.epoch != c.compiler.Epoch() {
+		c.refreshClasses()
+		changed = c.rebuildDaemons(&next) || changed
+	}
+	changed = c.rebuildNodes(&next) || changed
+	changed = c.rebuildPending(&next) || changed
+	changed = c.rebuildNamespaces(&next) || changed
+	if changed {
+		next.Generation++
+		c.last = &next
+	}
+	return c.last
+}
+
+// refreshClasses makes all classes again after a label key came into sight that they may lack.
+func (c *Cache) refreshClasses() {
+	c.epoch = c.compiler.Epoch()
+	for _, e := range c.entries {
+		c.recompile(e)
+	}
+	for key := range c.daemonSets.objects {
+		c.dirtySets[key] = struct{}{}
+	}
+}
+
+func (c *Cache) rebuildNodes(next *cluster.Snapshot) bool {
+	changed := false
+	for key := range c.dirty {
+		changed = c.rebuildUnit(key) || changed
+	}
+	clear(c.dirty)
+	if changed {
+		next.Nodes = slices.SortedFunc(maps.Values(c.units), func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return changed
+}
+
+// rebuildPending lists the pods that need a place: those that the scheduler could not place and that nothing was
+// promised to, and those on nodes that are going away.
+func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
+	if !c.dirtyWait {
+		return false
+	}
+	c.dirtyWait = false
+	var out []*cluster.Pod
+	for _, e := range c.waiting {
+		if c.promises[e.obj.UID] == nil {
+			out = append(out, e.pod)
+		}
+	}
+	for key := range c.deleting {
+		for _, p := range c.units[key].Pods {
+			if p.Node == "" || c.promises[types.UID(p.UID)] != nil {
+				continue
+			}
+			e := c.entries[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
+			if intake.Reschedulable(e.obj) && !intake.HeldByUser(e.obj) {
+				out = append(out, p)
+			}
+		}
+	}
+	slices.SortFunc(out, comparePods)
+	if slices.Equal(out, next.Pending) {
+		return false
+	}
+	next.Pending = out
+	return true
+}
+
+func comparePods(a, b *cluster.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// unlock frees the state and then tells the listeners what happened.
+func (c *Cache) unlock() {
+	changes, listeners := c.changes, c.listeners
+	c.changes = nil
+	c.mu.Unlock()
+	for _, change := range changes {
+		for _, f := range listeners {
+			f(change)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package cache
+
+// ChangeKind is what a Change is about.
+type ChangeKind string
+
+// Kinds of change that a decision may have to be made again for.
+const (
+	PodPending   ChangeKind = "PodPending"   // a pod was found unschedulable, or its promise was broken
+	PodChanged   ChangeKind = "PodChanged"   // a waiting pod now asks for something else
+	PodLeft      ChangeKind = "PodLeft"      // a pod gave room back
+	NodeGoing    ChangeKind = "NodeGoing"    // a node or claim is being deleted
+	NodeGone     ChangeKind = "NodeGone"     // a node or claim is gone
+	NodeReady    ChangeKind = "NodeReady"    // a node became initialized
+	PoolChanged  ChangeKind = "PoolChanged"  // a NodePool changed in spec or conditions
+	ClassChanged ChangeKind = "ClassChanged" // an EC2NodeClass changed in spec or status
+	DaemonsMoved ChangeKind = "DaemonsMoved" // a DaemonSet came, went or changed
+)
+
+// Change tells of one thing that happened. Name is the object's name.
+type Change struct {
+	Kind ChangeKind
+	Name string
+}
+
+// Listen calls f for every change from now on, outside the cache's lock. f must not block.
+func (c *Cache) Listen(f func(Change)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listeners = append(c.listeners, f)
+}
+
+func (c *Cache) tell(kind ChangeKind, name string) {
+	c.changes = append(c.changes, Change{Kind: kind, Name: name})
+}

@@ -1,0 +1,75 @@
+package cache
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// maxTombs bounds how many deleted objects are remembered, so that a late event can't bring one back.
+const maxTombs = 1 << 14
+
+// store holds the newest version seen of each object of a kind, whatever the order in which the versions arrive.
+type store[T client.Object] struct {
+	objects map[types.NamespacedName]T
+	tombs   map[types.UID]struct{}
+	order   []types.UID // of tombs, oldest first
+}
+
+func newStore[T client.Object]() store[T] {
+	return store[T]{objects: map[types.NamespacedName]T{}, tombs: map[types.UID]struct{}{}}
+}
+
+func (s *store[T]) get(namespace, name string) T {
+	return s.objects[types.NamespacedName{Namespace: namespace, Name: name}]
+}
+
+// set takes in a version of an object; fresh is false when it is older than what is known or the object is gone.
+func (s *store[T]) set(obj T) (fresh bool) {
+	if _, gone := s.tombs[obj.GetUID()]; gone && obj.GetUID() != "" {
+		return false
+	}
+	key := client.ObjectKeyFromObject(obj)
+	if have, ok := s.objects[key]; ok && !newer(obj, have) {
+		return false
+	}
+	s.objects[key] = obj
+	return true
+}
+
+// remove takes in a deletion; known is false when this very object was not there.
+func (s *store[T]) remove(obj T) (known bool) {
+	s.bury(obj.GetUID())
+	key := client.ObjectKeyFromObject(obj)
+	have, ok := s.objects[key]
+	if !ok || have.GetUID() != obj.GetUID() {
+		return false
+	}
+	delete(s.objects, key)
+	return true
+}
+
+func (s *store[T]) bury(uid types.UID) {
+	if uid == "" {
+		return
+	}
+	if _, ok := s.tombs[uid]; ok {
+		return
+	}
+	s.tombs[uid] = struct{}{}
+	s.order = append(s.order, uid)
+	if len(s.order) > maxTombs {
+		delete(s.tombs, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// newer reports whether a is a later version than b. Versions that can't be compared (test servers, foreign stores)
+// count as newer when they differ.
+func newer(a, b client.Object) bool {
+	c, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	if err != nil {
+		return a.GetResourceVersion() != b.GetResourceVersion() || a.GetResourceVersion() == ""
+	}
+	return c > 0
+}

@@ -1,0 +1,122 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+// Watch feeds the cache from informers. Once the informers run, the returned function reports whether the first list of
+// every kind has been taken in; before that, no decision may be made.
+//
+// Errors: a kind that the API server does not serve.
+func (c *Cache) Watch(ctx context.Context, informers crcache.Informers) (synced func() bool, err error) {
+	var registered []toolscache.ResourceEventHandlerRegistration
+	for _, w := range c.watches() {
+		informer, err := informers.GetInformer(ctx, w.kind, crcache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("watching %T: %w", w.kind, err)
+		}
+		r, err := informer.AddEventHandler(w.handler)
+		if err != nil {
+			return nil, fmt.Errorf("watching %T: %w", w.kind, err)
+		}
+		registered = append(registered, r)
+	}
+	return func() bool {
+		for _, r := range registered {
+			if !r.HasSynced() {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+type watch struct {
+	kind    client.Object
+	handler toolscache.ResourceEventHandler
+}
+
+func (c *Cache) watches() []watch {
+	return []watch{
+		feed(&corev1.Namespace{}, c.SetNamespace, c.RemoveNamespace),
+		feed(&storagev1.StorageClass{}, c.SetStorageClass, c.RemoveStorageClass),
+		feed(&corev1.PersistentVolume{}, c.SetVolume, c.RemoveVolume),
+		feed(&corev1.PersistentVolumeClaim{}, c.SetVolumeClaim, c.RemoveVolumeClaim),
+		feed(&awsv1.EC2NodeClass{}, c.SetNodeClass, c.RemoveNodeClass),
+		feed(&karpv1.NodePool{}, c.SetPool, c.RemovePool),
+		feed(&appsv1.DaemonSet{}, c.SetDaemonSet, c.RemoveDaemonSet),
+		feed(&karpv1.NodeClaim{}, c.SetClaim, c.RemoveClaim),
+		feed(&corev1.Node{}, c.SetNode, c.RemoveNode),
+		feed(&corev1.Pod{}, c.SetPod, c.RemovePod),
+	}
+}
+
+func feed[T client.Object](kind T, set, remove func(T)) watch {
+	return watch{kind, toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) {
+			if obj, ok := o.(T); ok {
+				set(obj)
+			}
+		},
+		UpdateFunc: func(_, o any) {
+			if obj, ok := o.(T); ok {
+				set(obj)
+			}
+		},
+		DeleteFunc: func(o any) {
+			if lost, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = lost.Obj
+			}
+			if obj, ok := o.(T); ok {
+				remove(obj)
+			}
+		},
+	}}
+}
+
+// Strip is a transform for the manager's informers: it drops what nobody reads and what makes up most of an object's
+// size in memory.
+func Strip(o any) (any, error) {
+	obj, ok := o.(client.Object)
+	if !ok {
+		return o, nil
+	}
+	obj.SetManagedFields(nil)
+	switch x := o.(type) {
+	case *corev1.Pod:
+		stripPod(x)
+	case *corev1.Node:
+		x.Status.Images = nil
+	}
+	return o, nil
+}
+
+// stripPod drops how the containers run, and keeps what they take and where they may go.
+func stripPod(p *corev1.Pod) {
+	delete(p.Annotations, corev1.LastAppliedConfigAnnotation)
+	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range list {
+			c := &list[i]
+			*c = corev1.Container{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
+		}
+	}
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range list {
+			s := &list[i]
+			*s = corev1.ContainerStatus{Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources}
+		}
+	}
+	p.Status.EphemeralContainerStatuses = nil
+	p.Spec.EphemeralContainers = nil
+}
