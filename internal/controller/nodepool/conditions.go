@@ -20,8 +20,12 @@ func newCount(n int64) *resource.Quantity { return resource.NewQuantity(n, resou
 // validate checks what the schema can't.
 func (c *Controller) validate(pool *karpv1.NodePool) {
 	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
-	if err := pool.RuntimeValidate(awsv1.WellKnownLabels()); err != nil {
-		conditions.SetFalse(karpv1.ConditionTypeValidationSucceeded, karpv1.ReasonNodePoolValidationFailed, err.Error())
+	errs, warnings := pool.Validate(karpv1.CoreLabelRules().With(awsv1.WellKnownLabels(), awsv1.RestrictedLabelDomains(), awsv1.LabelAliases()))
+	for _, w := range warnings {
+		c.Log.Info("nodepool has a setting without effect", "nodepool", pool.Name, "warning", w)
+	}
+	if len(errs) > 0 {
+		conditions.SetFalse(karpv1.ConditionTypeValidationSucceeded, karpv1.ReasonNodePoolValidationFailed, errs.ToAggregate().Error())
 		return
 	}
 	conditions.SetTrue(karpv1.ConditionTypeValidationSucceeded)

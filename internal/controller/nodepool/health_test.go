@@ -1,0 +1,54 @@
+package nodepool
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+func TestHealthRemembersTheLastFourLaunches(t *testing.T) {
+	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1}}
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: "p", UID: "u"}}}}
+	now := func() time.Time { return time.Unix(0, 0) }
+	h := NewHealth()
+	changes := 0
+	h.Changed = func(string) { changes++ }
+	verdict := func() metav1.ConditionStatus {
+		h.write(pool, now)
+		return pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy).Status
+	}
+	for i, step := range []struct {
+		ok   bool
+		want metav1.ConditionStatus
+	}{
+		{true, metav1.ConditionTrue}, {false, metav1.ConditionTrue}, {false, metav1.ConditionFalse},
+		{true, metav1.ConditionFalse}, {true, metav1.ConditionFalse}, {true, metav1.ConditionTrue},
+	} {
+		if i == 0 && verdict() != metav1.ConditionUnknown {
+			t.Error("a pool without launches must not claim to know")
+		}
+		h.Registered(claim, step.ok)
+		if got := verdict(); got != step.want {
+			t.Errorf("after step %d: %s, want %s", i, got, step.want)
+		}
+	}
+	if changes != 3 {
+		t.Errorf("told of %d changes, want 3", changes)
+	}
+
+	again := NewHealth() // a restart: the condition is the memory
+	again.write(pool, now)
+	again.Registered(claim, false)
+	again.write(pool, now)
+	if got := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy).Status; got != metav1.ConditionTrue {
+		t.Errorf("one failure after a healthy past: %s", got)
+	}
+	pool.Generation = 2
+	again.write(pool, now)
+	if got := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy).Status; got != metav1.ConditionUnknown {
+		t.Errorf("after the pool was edited: %s, want Unknown", got)
+	}
+}
