@@ -48,7 +48,7 @@ func (c *Controller) classReady(ctx context.Context, pool *karpv1.NodePool) erro
 		return nil
 	}
 	pool.Status.NodeClassObservedGeneration = class.Generation
-	ready := class.StatusConditions().Root()
+	ready := class.StatusConditions(true).Root() // as the class's own controller wrote it
 	switch {
 	case ready.IsTrue():
 		conditions.SetTrue(karpv1.ConditionTypeNodeClassReady)

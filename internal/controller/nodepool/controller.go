@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -170,10 +171,8 @@ func (c *Controller) restamp(ctx context.Context, claim *karpv1.NodeClaim, hash 
 }
 
 func (c *Controller) forget(pool string) {
-	for _, g := range []interface {
-		DeletePartialMatch(map[string]string) int
-	}{c.Metrics.NodePoolLimit, c.Metrics.NodePoolUsage} {
-		g.DeletePartialMatch(map[string]string{"nodepool": pool})
+	for _, g := range []*prometheus.GaugeVec{c.Metrics.NodePoolLimit, c.Metrics.NodePoolUsage} {
+		g.DeletePartialMatch(prometheus.Labels{"nodepool": pool})
 	}
 }
 
