@@ -1,0 +1,121 @@
+package image
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+)
+
+// query is one question to EC2: by ids, or by name, owners and tags.
+type query struct {
+	ids    []string
+	name   string
+	owners []string
+	tags   map[string]string
+}
+
+// answer is what a query found, with its time.
+type answer struct {
+	images []candidate
+	at     time.Time
+}
+
+// queryOf makes the query of a term that has neither id nor parameter. A name without an owner is looked for among the
+// account's own images and those of Amazon, so that nobody else's image of that name is taken.
+func queryOf(term awsv1.AMISelectorTerm) query {
+	q := query{name: term.Name, tags: term.Tags}
+	switch {
+	case term.Owner != "":
+		q.owners = []string{term.Owner}
+	case term.Name != "":
+		q.owners = []string{"amazon", "self"}
+	}
+	return q
+}
+
+func (q *query) key() string {
+	parts := append([]string{q.name}, q.owners...)
+	parts = append(parts, "\x00")
+	parts = append(parts, q.ids...)
+	for _, k := range slices.Sorted(maps.Keys(q.tags)) {
+		parts = append(parts, "\x00", k, q.tags[k])
+	}
+	return strings.Join(parts, "\x01")
+}
+
+func (q *query) filters() []types.Filter {
+	out := []types.Filter{{Name: new("state"), Values: []string{"available"}}}
+	if len(q.ids) > 0 {
+		out = append(out, types.Filter{Name: new("image-id"), Values: q.ids})
+	}
+	if q.name != "" {
+		out = append(out, types.Filter{Name: new("name"), Values: []string{q.name}})
+	}
+	for _, k := range slices.Sorted(maps.Keys(q.tags)) {
+		if q.tags[k] == "*" {
+			out = append(out, types.Filter{Name: new("tag-key"), Values: []string{k}})
+		} else {
+			out = append(out, types.Filter{Name: new("tag:" + k), Values: []string{q.tags[k]}})
+		}
+	}
+	return out
+}
+
+// describe asks EC2 for images, unless it has just done so.
+func (r *Resolver) describe(ctx context.Context, q query) ([]candidate, error) {
+	now, key := r.now(), q.key()
+	r.mu.Lock()
+	for k, a := range r.found {
+		if now.Sub(a.at) >= r.refresh {
+			delete(r.found, k)
+		}
+	}
+	last, fresh := r.found[key]
+	r.mu.Unlock()
+	if fresh {
+		return last.images, nil
+	}
+	var out []candidate
+	pages := ec2.NewDescribeImagesPaginator(r.images, &ec2.DescribeImagesInput{
+		Filters: q.filters(), Owners: q.owners, IncludeDeprecated: new(true), MaxResults: new(int32(1000)),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap("describing images", err)
+		}
+		for i := range page.Images {
+			if c, ok := candidateOf(&page.Images[i], now); ok {
+				out = append(out, c)
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found[key] = answer{images: out, at: now}
+	return out, nil
+}
+
+// candidateOf reads an image; those of other architectures are of no use.
+func candidateOf(in *types.Image, now time.Time) (candidate, bool) {
+	arch := map[types.ArchitectureValues]string{types.ArchitectureValuesX8664: amd64, types.ArchitectureValuesArm64: arm64}[in.Architecture]
+	if arch == "" || in.ImageId == nil {
+		return candidate{}, false
+	}
+	c := candidate{id: *in.ImageId, name: aws.ToString(in.Name), requirements: archRequirement(arch)}
+	// A date that can't be read makes the image the oldest.
+	c.created, _ = time.Parse(time.RFC3339, aws.ToString(in.CreationDate))
+	if at, err := time.Parse(time.RFC3339, aws.ToString(in.DeprecationTime)); err == nil {
+		c.deprecated = !at.After(now)
+	}
+	return c, true
+}

@@ -1,0 +1,111 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// Subnets finds the subnets of a class, those with the most free addresses first. The finding is on SubnetsReady; when it
+// is unknown the subnets are those of the status.
+func (r *Resolver) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.Subnet, cloud.Finding) {
+	var terms []term
+	for _, t := range class.Spec.SubnetSelectorTerms {
+		terms = append(terms, term{id: t.ID, tags: t.Tags})
+	}
+	queries, note := queriesOf("subnetSelectorTerms", terms)
+	byID := map[string]subnet{}
+	for _, q := range queries {
+		found, fresh, at, err := r.subnets.get(q.key(), func() ([]subnet, error) { return r.describeSubnets(ctx, q) })
+		if err != nil {
+			return class.Status.Subnets, outcome(awsv1.ConditionTypeSubnetsReady, "", 0, "", note, err)
+		}
+		for _, s := range found {
+			byID[s.ID] = s
+			if fresh {
+				r.ledger.Observe(s.ID, s.free, at)
+			}
+		}
+	}
+	all := make([]subnet, 0, len(byID))
+	for _, s := range byID {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b subnet) int { return cmp.Or(cmp.Compare(b.free, a.free), strings.Compare(a.ID, b.ID)) })
+	var out []awsv1.Subnet
+	for _, s := range all {
+		out = append(out, s.Subnet)
+	}
+	return out, outcome(awsv1.ConditionTypeSubnetsReady, awsv1.ReasonSubnetsNotFound, len(out),
+		fmt.Sprintf("EC2NodeClass %s: spec.subnetSelectorTerms selects no subnet of this account and region; check ids and tags", class.Name), note, nil)
+}
+
+func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, error) {
+	var out []subnet
+	pages := ec2.NewDescribeSubnetsPaginator(r.api, &ec2.DescribeSubnetsInput{Filters: q.filters("subnet-id"), MaxResults: new(int32(500))})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap("describing subnets", err)
+		}
+		for _, s := range page.Subnets {
+			if s.SubnetId == nil || s.AvailabilityZone == nil || s.State != "" && s.State != types.SubnetStateAvailable {
+				continue
+			}
+			out = append(out, subnet{
+				Subnet: awsv1.Subnet{ID: *s.SubnetId, Zone: *s.AvailabilityZone, ZoneID: aws.ToString(s.AvailabilityZoneId)},
+				free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
+			})
+		}
+	}
+	return out, nil
+}
+
+// SecurityGroups finds the security groups of a class, sorted by id. The finding is on SecurityGroupsReady; when it is
+// unknown the groups are those of the status.
+func (r *Resolver) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, cloud.Finding) {
+	var terms []term
+	for _, t := range class.Spec.SecurityGroupSelectorTerms {
+		terms = append(terms, term{id: t.ID, name: t.Name, tags: t.Tags})
+	}
+	queries, note := queriesOf("securityGroupSelectorTerms", terms)
+	var out []awsv1.SecurityGroup
+	for _, q := range queries {
+		found, _, _, err := r.groups.get(q.key(), func() ([]awsv1.SecurityGroup, error) { return r.describeGroups(ctx, q) })
+		if err != nil {
+			return class.Status.SecurityGroups, outcome(awsv1.ConditionTypeSecurityGroupsReady, "", 0, "", note, err)
+		}
+		out = append(out, found...)
+	}
+	slices.SortFunc(out, func(a, b awsv1.SecurityGroup) int { return strings.Compare(a.ID, b.ID) })
+	out = slices.CompactFunc(out, func(a, b awsv1.SecurityGroup) bool { return a.ID == b.ID })
+	return out, outcome(awsv1.ConditionTypeSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound, len(out),
+		fmt.Sprintf("EC2NodeClass %s: spec.securityGroupSelectorTerms selects no security group of this account and region; check ids, names and tags", class.Name), note, nil)
+}
+
+func (r *Resolver) describeGroups(ctx context.Context, q query) ([]awsv1.SecurityGroup, error) {
+	var out []awsv1.SecurityGroup
+	pages := ec2.NewDescribeSecurityGroupsPaginator(r.api, &ec2.DescribeSecurityGroupsInput{Filters: q.filters("group-id"), MaxResults: new(int32(500))})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap("describing security groups", err)
+		}
+		for _, g := range page.SecurityGroups {
+			if g.GroupId != nil {
+				out = append(out, awsv1.SecurityGroup{ID: *g.GroupId, Name: aws.ToString(g.GroupName)})
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,148 @@
+package offering
+
+import (
+	"slices"
+	"strings"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/requirement"
+)
+
+// Prices per hour; false when none is known.
+type Prices interface {
+	OnDemand(instanceType string) (catalog.MicroUSD, bool)
+	Spot(instanceType, zone string) (catalog.MicroUSD, bool)
+}
+
+// Input is everything that offerings depend on, besides the shapes. Nothing is kept between calls, so nothing of one class
+// can leak into the answer for another.
+type Input struct {
+	// Subnets of the class.
+	Subnets     []awsv1.Subnet
+	Prices      Prices
+	Unavailable *Snapshot
+}
+
+// zoneState is what a class's subnets say of a zone.
+type zoneState struct {
+	id     string
+	reason string
+}
+
+// Assemble gives every shape its offerings and the requirements that they decide. Types come out in the shapes' order;
+// those that can't be bought at all are among them, with the reasons. The shapes are not changed.
+func Assemble(shapes []instancetype.Shape, in Input) []*catalog.Type {
+	zones := in.zones()
+	// One array each for all types and all offerings: this is done anew whenever a pool closes or opens.
+	types := make([]catalog.Type, len(shapes))
+	out := make([]*catalog.Type, len(shapes))
+	n := 0
+	for i := range shapes {
+		n += 2 * len(shapes[i].Zones)
+	}
+	all := make([]catalog.Offering, 0, n)
+	for i := range shapes {
+		from := len(all)
+		all = in.offerings(all, &shapes[i], zones)
+		types[i] = shapes[i].Type
+		types[i].Offerings = all[from:len(all):len(all)]
+		types[i].Requirements = requirements(&shapes[i], zones, types[i].Offerings)
+		out[i] = &types[i]
+	}
+	return out
+}
+
+func (in *Input) zones() map[string]zoneState {
+	out := map[string]zoneState{}
+	for _, s := range in.Subnets {
+		z, seen := out[s.Zone]
+		if z.id == "" {
+			z.id = s.ZoneID
+		}
+		switch {
+		case !in.Unavailable.SubnetClosed(s.ID):
+			z.reason = ""
+		case !seen:
+			z.reason = NoAddresses
+		}
+		out[s.Zone] = z
+	}
+	return out
+}
+
+// offerings appends the offerings of one type, sorted by zone and capacity type.
+func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones map[string]zoneState) []catalog.Offering {
+	for _, zone := range s.Zones {
+		z, selected := zones[zone]
+		for _, capacityType := range []string{catalog.OnDemand, catalog.Spot} { // in the order of their names
+			if !slices.Contains(s.UsageClasses, capacityType) {
+				continue
+			}
+			o := catalog.Offering{Zone: zone, ZoneID: z.id, CapacityType: capacityType}
+			var priced bool
+			if capacityType == catalog.Spot {
+				o.Price, priced = in.Prices.Spot(s.Type.Name, zone)
+			} else {
+				o.Price, priced = in.Prices.OnDemand(s.Type.Name)
+			}
+			switch {
+			case s.Refused != "":
+				o.Unavailable = s.Refused
+			case !selected:
+				o.Unavailable = NoSubnet
+			case z.reason != "":
+				o.Unavailable = z.reason
+			case !priced:
+				o.Unavailable = NoPrice
+			default:
+				o.Unavailable, _ = in.Unavailable.Why(Pool{capacityType, s.Type.Name, zone}, s.VCPUs)
+			}
+			o.Available = o.Unavailable == ""
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Labels that offerings decide.
+const (
+	labelZone         = "topology.kubernetes.io/zone"
+	labelCapacityType = "karpenter.sh/capacity-type"
+)
+
+// requirements adds zones, zone IDs and capacity types to those of the shape.
+func requirements(s *instancetype.Shape, zones map[string]zoneState, offerings []catalog.Offering) []requirement.Term {
+	var names, ids, capacityTypes []string
+	for i := range offerings {
+		o := &offerings[i]
+		capacityTypes = addOnce(capacityTypes, o.CapacityType)
+		if _, selected := zones[o.Zone]; !selected {
+			continue
+		}
+		names = addOnce(names, o.Zone)
+		if o.ZoneID != "" {
+			ids = addOnce(ids, o.ZoneID)
+		}
+	}
+	out := make([]requirement.Term, 0, len(s.Type.Requirements)+3)
+	out = append(append(out, s.Type.Requirements...),
+		oneOf(labelCapacityType, capacityTypes), oneOf(labelZone, names), oneOf(awsv1.LabelTopologyZoneID, ids))
+	slices.SortFunc(out, func(a, b requirement.Term) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+func addOnce(list []string, value string) []string {
+	if at, found := slices.BinarySearch(list, value); !found {
+		return slices.Insert(list, at, value)
+	}
+	return list
+}
+
+func oneOf(key string, values []string) requirement.Term {
+	if len(values) == 0 {
+		return requirement.Term{Key: key, Operator: requirement.DoesNotExist}
+	}
+	return requirement.Term{Key: key, Operator: requirement.In, Values: values}
+}

@@ -1,0 +1,63 @@
+package offering
+
+import (
+	"strings"
+	"time"
+)
+
+// Snapshot is what is closed at a moment. It is immutable.
+type Snapshot struct {
+	// Generation rises with every change of what is closed.
+	Generation uint64
+
+	opens         time.Time // when the first closure ends; zero for none
+	pools         map[Pool]closure
+	quotas        map[quotaKey]closure
+	subnets       map[string]closure
+	capacityTypes map[string]closure
+}
+
+// Opens is when the first thing opens again by itself; zero when nothing is closed.
+func (s *Snapshot) Opens() time.Time { return s.opens }
+
+// Why returns the reason why a pool must not be asked for, false when it may be. vcpus are the type's.
+func (s *Snapshot) Why(p Pool, vcpus int) (string, bool) {
+	if c, ok := s.capacityTypes[p.CapacityType]; ok {
+		return c.reason, true
+	}
+	if c, ok := s.pools[p]; ok {
+		return c.reason, true
+	}
+	if len(s.quotas) > 0 {
+		if c, ok := s.quotas[quotaKey{p.CapacityType, QuotaGroup(p.InstanceType)}]; ok && vcpus >= c.minVCPUs {
+			return c.reason, true
+		}
+	}
+	return "", false
+}
+
+// SubnetClosed reports whether a subnet has run out of addresses.
+func (s *Snapshot) SubnetClosed(id string) bool {
+	_, ok := s.subnets[id]
+	return ok
+}
+
+// QuotaGroup names the families that share a vCPU quota with a type.
+//
+// Source: EC2 service quotas, "Running On-Demand … instances" and "All … Spot Instance Requests".
+func QuotaGroup(instanceType string) string {
+	end := strings.IndexFunc(instanceType, func(r rune) bool { return r < 'a' || r > 'z' })
+	if end < 0 {
+		end = len(instanceType)
+	}
+	switch letters := instanceType[:end]; letters {
+	case "f", "p", "x", "inf", "trn", "dl", "u", "hpc":
+		return letters
+	case "g", "gr", "vt":
+		return "g"
+	case "mac":
+		return letters
+	default:
+		return "standard"
+	}
+}

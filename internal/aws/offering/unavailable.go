@@ -1,0 +1,163 @@
+// Package offering keeps what can't be bought at the moment, and puts together what can: types × zones × capacity types,
+// with prices, and for each that must not be asked for the reason.
+package offering
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Back-off of a pool. The first failure closes it for firstWait; each failure soon after it was opened again doubles that
+// up to lastWait. A pool that has been open for as long as it was closed, and at least calm, begins from the start.
+const (
+	firstWait = 3 * time.Minute
+	lastWait  = 24 * time.Minute
+	calm      = 10 * time.Minute
+)
+
+// Reasons why an offering must not be asked for. They are a closed set; see also those of package instancetype.
+const (
+	NoCapacity   = "insufficient capacity"
+	NoQuota      = "quota exceeded"
+	NoAddresses  = "no free addresses in the zone's subnets"
+	NotPermitted = "capacity type not permitted"
+	Reclaimed    = "capacity is being reclaimed"
+	NoPrice      = "no price"
+	NoSubnet     = "no subnet in zone"
+)
+
+// Pool is the unit in which EC2 has capacity or not.
+type Pool struct {
+	CapacityType string
+	InstanceType string
+	Zone         string
+}
+
+// quotaKey is a group of families that share a vCPU quota.
+type quotaKey struct{ capacityType, group string }
+
+// closure says until when, why, and how often in a row something was closed. minVCPUs is of use for quotas only: smaller
+// machines may still fit.
+type closure struct {
+	until    time.Time
+	reason   string
+	wait     time.Duration
+	minVCPUs int
+}
+
+// Unavailable collects what failed. All methods may be called from many goroutines.
+type Unavailable struct {
+	now     func() time.Time
+	current atomic.Pointer[Snapshot]
+
+	mu            sync.Mutex
+	pools         map[Pool]closure
+	quotas        map[quotaKey]closure
+	subnets       map[string]closure
+	capacityTypes map[string]closure
+}
+
+// NewUnavailable returns an empty collection; now is the clock, nil for time.Now.
+func NewUnavailable(now func() time.Time) *Unavailable {
+	if now == nil {
+		now = time.Now
+	}
+	u := &Unavailable{now: now, pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[string]closure{}, capacityTypes: map[string]closure{}}
+	u.current.Store(&Snapshot{Generation: 1})
+	return u
+}
+
+// MarkPool closes a pool, for NoCapacity or Reclaimed.
+func (u *Unavailable) MarkPool(p Pool, reason string) {
+	mark(u, u.pools, p, closure{reason: reason})
+}
+
+// MarkQuota closes all types of the quota group of a type that have at least as many vCPUs.
+func (u *Unavailable) MarkQuota(capacityType, instanceType string, vcpus int) {
+	mark(u, u.quotas, quotaKey{capacityType, QuotaGroup(instanceType)}, closure{reason: NoQuota, minVCPUs: vcpus})
+}
+
+// MarkSubnet closes a subnet that has no addresses left. A zone is closed when all of a class's subnets in it are.
+func (u *Unavailable) MarkSubnet(id string) {
+	mark(u, u.subnets, id, closure{reason: NoAddresses})
+}
+
+// MarkCapacityType closes a whole capacity type, as when the account may not use spot.
+func (u *Unavailable) MarkCapacityType(capacityType string) {
+	mark(u, u.capacityTypes, capacityType, closure{reason: NotPermitted})
+}
+
+// Bought tells that a pool had capacity: it is open, and forgiven.
+func (u *Unavailable) Bought(p Pool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if _, ok := u.pools[p]; ok {
+		delete(u.pools, p)
+		u.publish(u.now())
+	}
+}
+
+// mark closes one thing. What is closed already stays so for no longer than before: one burst of requests brings many
+// errors for one shortage.
+func mark[K comparable](u *Unavailable, in map[K]closure, key K, c closure) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.now()
+	last, known := in[key]
+	switch {
+	case known && now.Before(last.until):
+		c.wait, c.until = last.wait, last.until
+		if c.minVCPUs == 0 || last.minVCPUs <= c.minVCPUs {
+			return // nothing new
+		}
+	case known && now.Sub(last.until) < max(last.wait, calm):
+		c.wait = min(2*last.wait, lastWait)
+		c.until = now.Add(c.wait)
+	default:
+		c.wait, c.until = firstWait, now.Add(firstWait)
+	}
+	in[key] = c
+	u.publish(now)
+}
+
+// Snapshot returns what is closed now. As long as nothing is closed or opened it is the same snapshot.
+func (u *Unavailable) Snapshot() *Snapshot {
+	s, now := u.current.Load(), u.now()
+	if s.opens.IsZero() || now.Before(s.opens) {
+		return s
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s = u.current.Load(); s.opens.IsZero() || now.Before(s.opens) {
+		return s
+	}
+	u.publish(now)
+	return u.current.Load()
+}
+
+// publish stores a new snapshot and forgets what has long been open. Callers hold mu.
+func (u *Unavailable) publish(now time.Time) {
+	s := &Snapshot{Generation: u.current.Load().Generation + 1}
+	s.pools = closed(s, u.pools, now)
+	s.quotas = closed(s, u.quotas, now)
+	s.subnets = closed(s, u.subnets, now)
+	s.capacityTypes = closed(s, u.capacityTypes, now)
+	u.current.Store(s)
+}
+
+func closed[K comparable](s *Snapshot, in map[K]closure, now time.Time) map[K]closure {
+	out := map[K]closure{}
+	for key, c := range in {
+		switch {
+		case now.Before(c.until):
+			out[key] = c
+			if s.opens.IsZero() || c.until.Before(s.opens) {
+				s.opens = c.until
+			}
+		case now.Sub(c.until) >= max(c.wait, calm):
+			delete(in, key)
+		}
+	}
+	return out
+}

@@ -1,0 +1,166 @@
+package pricing
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/ec2facts"
+)
+
+// How often prices are worth asking for again. On-demand prices change by announcement, spot prices all day.
+const (
+	OnDemandPeriod = 12 * time.Hour
+	SpotPeriod     = 5 * time.Minute
+)
+
+// spotGrace is how long a spot quote outlives the last answer that had it: one answer with a hole must not make a whole
+// zone unaffordable.
+const spotGrace = time.Hour
+
+// Options of a Book.
+type Options struct {
+	Region string
+	// Isolated says that the VPC does not reach public endpoints; the Price List API is not asked then.
+	Isolated bool
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Book holds the current prices of a region. All methods may be called from many goroutines.
+type Book struct {
+	products ProductsAPI
+	history  HistoryAPI
+	options  Options
+	table    atomic.Pointer[Table]
+
+	mu         sync.Mutex // guards what follows and the swap of table; never held over a call
+	quotes     map[pool]quote
+	onDemandAt time.Time
+	spotAt     time.Time
+}
+
+type pool struct{ instanceType, zone string }
+
+type quote struct {
+	price catalog.MicroUSD
+	set   time.Time // when the market set it
+	seen  time.Time // when an answer last had it
+}
+
+// NewBook returns a book that has the prices of the embedded facts.
+func NewBook(products ProductsAPI, history HistoryAPI, facts *ec2facts.Facts, options Options) *Book {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	b := &Book{products: products, history: history, options: options, quotes: map[pool]quote{}}
+	b.table.Store(factsTable(facts, options.Region))
+	return b
+}
+
+// Table returns the current prices.
+func (b *Book) Table() *Table { return b.table.Load() }
+
+// Refresh asks for what has become old: on-demand prices after OnDemandPeriod, spot prices after SpotPeriod. The two are
+// independent; when one fails the other is still taken, and old prices stay. Call it every minute or so.
+func (b *Book) Refresh(ctx context.Context) error {
+	now := b.options.Now()
+	b.mu.Lock()
+	onDemand := b.onDemandAt.IsZero() || now.Sub(b.onDemandAt) >= OnDemandPeriod
+	spot := b.spotAt.IsZero() || now.Sub(b.spotAt) >= SpotPeriod
+	b.mu.Unlock()
+	var errs [2]error
+	var wait sync.WaitGroup
+	if onDemand {
+		wait.Go(func() { errs[0] = b.RefreshOnDemand(ctx) })
+	}
+	if spot {
+		wait.Go(func() { errs[1] = b.RefreshSpot(ctx) })
+	}
+	wait.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// RefreshOnDemand asks the Price List API for all on-demand prices. It does nothing in an isolated VPC and in partitions
+// that have no such API.
+func (b *Book) RefreshOnDemand(ctx context.Context) error {
+	if b.options.Isolated || !HasPriceList(b.options.Region) {
+		return nil
+	}
+	prices, err := fetchOnDemand(ctx, b.products, b.options.Region)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.onDemandAt = b.options.Now()
+	b.swap(func(t *Table) bool {
+		changed := !t.OnDemandLive || !maps.Equal(t.onDemand, prices)
+		t.OnDemandLive, t.onDemand = true, prices
+		return changed
+	})
+	return nil
+}
+
+// RefreshSpot asks EC2 for the current spot price of every pool.
+func (b *Book) RefreshSpot(ctx context.Context) error {
+	now := b.options.Now()
+	latest, err := fetchSpot(ctx, b.history, now)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spotAt = now
+	for p, q := range latest {
+		if q.set.Before(b.quotes[p].set) { // answers may overtake each other
+			q.price, q.set = b.quotes[p].price, b.quotes[p].set
+		}
+		q.seen = now
+		b.quotes[p] = q
+	}
+	prices := map[string]map[string]catalog.MicroUSD{}
+	for p, q := range b.quotes {
+		if now.Sub(q.seen) > spotGrace {
+			delete(b.quotes, p)
+			continue
+		}
+		if prices[p.zone] == nil {
+			prices[p.zone] = map[string]catalog.MicroUSD{}
+		}
+		prices[p.zone][p.instanceType] = q.price
+	}
+	b.swap(func(t *Table) bool {
+		changed := !t.SpotLive || !maps.EqualFunc(t.spot, prices, maps.Equal[map[string]catalog.MicroUSD, map[string]catalog.MicroUSD])
+		t.SpotLive, t.spot = true, prices
+		return changed
+	})
+	return nil
+}
+
+// swap stores a changed copy of the table, with a new generation when edit says that prices changed. Callers hold mu.
+func (b *Book) swap(edit func(*Table) bool) {
+	next := *b.table.Load()
+	if edit(&next) {
+		next.Generation++
+		b.table.Store(&next)
+	}
+}
+
+// HasPriceList reports whether the partition of a region has the Price List API.
+func HasPriceList(region string) bool {
+	return !strings.HasPrefix(region, "us-gov-") && !strings.HasPrefix(region, "us-iso") && !strings.HasPrefix(region, "eu-isoe-")
+}
+
+// currencyOf is the currency of a region's price list.
+func currencyOf(region string) string {
+	if strings.HasPrefix(region, "cn-") {
+		return "CNY"
+	}
+	return "USD"
+}

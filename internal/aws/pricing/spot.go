@@ -1,0 +1,49 @@
+package pricing
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/ec2facts"
+)
+
+// HistoryAPI is what Book needs of EC2.
+type HistoryAPI interface {
+	DescribeSpotPriceHistory(context.Context, *ec2.DescribeSpotPriceHistoryInput, ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error)
+}
+
+// fetchSpot asks for the prices in force at now: a history that begins now holds exactly the newest quote of each pool.
+func fetchSpot(ctx context.Context, api HistoryAPI, now time.Time) (map[pool]quote, error) {
+	out := map[pool]quote{}
+	pages := ec2.NewDescribeSpotPriceHistoryPaginator(api, &ec2.DescribeSpotPriceHistoryInput{
+		ProductDescriptions: []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"},
+		StartTime:           &now,
+		MaxResults:          new(int32(2000)),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("getting spot prices: %w", err)
+		}
+		for _, h := range page.SpotPriceHistory {
+			micro, err := ec2facts.ParseMicro(aws.ToString(h.SpotPrice))
+			if err != nil || micro == 0 {
+				continue // a quote that is not understood is no quote; the pool keeps its last one for a while
+			}
+			p := pool{string(h.InstanceType), aws.ToString(h.AvailabilityZone)}
+			set := aws.ToTime(h.Timestamp)
+			if old, ok := out[p]; !ok || set.After(old.set) {
+				out[p] = quote{price: catalog.MicroUSD(micro), set: set}
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("getting spot prices: EC2 answered without any; the last known prices stay")
+	}
+	return out, nil
+}
