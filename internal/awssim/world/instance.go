@@ -227,7 +227,7 @@ func (w *World) Terminate(ids []string) ([]StateChange, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, unknownInstances(missing)
+		return nil, UnknownInstances(missing)
 	}
 	var out []StateChange
 	for _, id := range ids {
@@ -257,7 +257,8 @@ func (w *World) Reclaim(id string) bool {
 	return true
 }
 
-func unknownInstances(ids []string) *Error {
+// UnknownInstances is the refusal of a call that names instances that do not exist.
+func UnknownInstances(ids []string) *Error {
 	if len(ids) == 1 {
 		return Errorf("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", ids[0])
 	}
