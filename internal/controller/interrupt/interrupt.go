@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
@@ -34,36 +35,15 @@ const (
 	retryMost  = 30 * time.Second
 )
 
-// Kind is what a message is about; the words are the values of the metric's label.
-type Kind string
-
-// The kinds that are acted on. Every other kind is counted and deleted.
-const (
-	SpotInterrupted Kind = "spot_interrupted"
-	NoOp            Kind = "no_op"
-	Malformed       Kind = "malformed"
-)
-
-// Message is one message of the queue.
-type Message struct {
-	Kind        Kind
-	InstanceIDs []string
-	// SentAt is when the message was put on the queue; zero when not known.
-	SentAt time.Time
-	// EventAt is when the cloud says that the event happened; zero when not known.
-	EventAt time.Time
-	// Err says why a Malformed message could not be read.
-	Err error
-	// Receipt is the queue's handle for deleting the message.
-	Receipt string
-}
+// malformed is the metric's label for a message that can't be read.
+const malformed = "malformed"
 
 // Queue delivers messages.
 type Queue interface {
 	// Receive waits for messages, at most about 20 seconds.
-	Receive(ctx context.Context) ([]Message, error)
+	Receive(ctx context.Context) ([]queue.Delivery, error)
 	// Delete removes messages from the queue.
-	Delete(ctx context.Context, messages []Message) error
+	Delete(ctx context.Context, deliveries []queue.Delivery) error
 }
 
 // Controller is the loop.
@@ -123,7 +103,7 @@ func (c *Controller) round(ctx context.Context) error {
 		})
 	}
 	_ = g.Wait()
-	var finished []Message
+	var finished []queue.Delivery
 	for i, m := range messages {
 		if done[i] {
 			finished = append(finished, m)
@@ -139,32 +119,35 @@ func (c *Controller) round(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (c *Controller) handle(ctx context.Context, m *Message) error {
-	c.Metrics.InterruptionReceived.WithLabelValues(string(m.Kind)).Inc()
+func (c *Controller) handle(ctx context.Context, m *queue.Delivery) error {
+	kind := malformed
+	if m.Event != nil {
+		kind = string(m.Event.Kind)
+	}
+	c.Metrics.InterruptionReceived.WithLabelValues(kind).Inc()
 	if !m.SentAt.IsZero() {
 		c.Metrics.InterruptionLatency.Observe(max(0, c.Clock.Since(m.SentAt).Seconds()))
 	}
-	switch m.Kind {
-	case Malformed:
-		c.Log.Error("dropped a message of the interruption queue that can't be read; only EventBridge events belong on this queue", "error", m.Err)
+	if m.Event == nil {
+		c.Log.Error("dropped a message of the interruption queue", "error", m.Err)
 		return nil
-	case SpotInterrupted:
-		var errs []error
-		for _, id := range m.InstanceIDs {
-			errs = append(errs, c.spot(ctx, id, m))
-		}
-		return errors.Join(errs...)
 	}
-	return nil
+	if m.Event.Kind != queue.SpotInterrupted {
+		return nil
+	}
+	var errs []error
+	for _, id := range m.Event.InstanceIDs {
+		errs = append(errs, c.spot(ctx, id, m.Event.Time))
+	}
+	return errors.Join(errs...)
 }
 
 // spot moves the pods of a machine that AWS will take back in two minutes.
-func (c *Controller) spot(ctx context.Context, instanceID string, m *Message) error {
+func (c *Controller) spot(ctx context.Context, instanceID string, from time.Time) error {
 	claim, err := c.claimOf(ctx, instanceID)
 	if err != nil || claim == nil {
 		return err
 	}
-	from := m.EventAt
 	if from.IsZero() || from.After(c.Clock.Now()) {
 		from = c.Clock.Now()
 	}
@@ -189,7 +172,7 @@ func (c *Controller) spot(ctx context.Context, instanceID string, m *Message) er
 			c.Recorder.Event(n, corev1.EventTypeWarning, "SpotInterrupted", text)
 		}
 	}
-	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(SpotInterrupted), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "eventual").Inc()
+	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(queue.SpotInterrupted), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "eventual").Inc()
 	c.Log.Info("spot interruption", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "instance_id", instanceID, "deadline", deadline)
 	return nil
 }
