@@ -1,0 +1,168 @@
+// Package inventory reads, tags and ends the instances of a cluster. All who list share one loop and its answer; reads
+// and terminations of single instances that come together become one call.
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/batch"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// pageSize is the most instances that EC2 lists at once, batchSize how many ids go into one call.
+const (
+	pageSize  = 1000
+	batchSize = 500
+)
+
+// API is what Inventory calls.
+type API interface {
+	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
+	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+}
+
+// Windows of the batches of single reads and terminations.
+var window = batch.Options{Idle: 50 * time.Millisecond, Max: time.Second, Items: batchSize}
+
+// Inventory is the cluster's instances.
+//
+// Concurrency: safe.
+type Inventory struct {
+	api     API
+	cluster string
+	now     func() time.Time
+	reads   *batch.Batcher[struct{}, string, *cloud.Machine]
+	ends    *batch.Batcher[struct{}, string, struct{}]
+
+	live cached // what List answers from
+	all  cached // with terminated ones
+}
+
+// New makes an Inventory. It calls nothing.
+func New(api API, cluster string, now func() time.Time) *Inventory {
+	v := &Inventory{api: api, cluster: cluster, now: now}
+	v.reads = batch.New(window, func(ctx context.Context, _ struct{}, ids []string) []batch.Result[*cloud.Machine] {
+		return v.readBatch(ctx, ids)
+	})
+	v.ends = batch.New(window, func(ctx context.Context, _ struct{}, ids []string) []batch.Result[struct{}] {
+		return v.endBatch(ctx, ids)
+	})
+	v.live.fetch = func(ctx context.Context) ([]*cloud.Machine, error) { return v.describe(ctx, liveStates) }
+	v.all.fetch = func(ctx context.Context) ([]*cloud.Machine, error) { return v.describe(ctx, nil) }
+	v.live.now, v.all.now = now, now
+	return v
+}
+
+// liveStates are all but terminated.
+var liveStates = []string{
+	string(types.InstanceStateNamePending), string(types.InstanceStateNameRunning), string(types.InstanceStateNameStopping),
+	string(types.InstanceStateNameStopped), string(types.InstanceStateNameShuttingDown),
+}
+
+// List returns the cluster's machines that are not terminated, as of at most maxAge ago. The slice and the machines are
+// shared and must not be changed.
+func (v *Inventory) List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error) {
+	return v.live.get(ctx, v.now().Add(-maxAge))
+}
+
+// Since returns the cluster's machines, terminated ones included as long as EC2 shows them, from a listing that was
+// begun at the given time or later.
+func (v *Inventory) Since(ctx context.Context, begun time.Time) ([]*cloud.Machine, error) {
+	return v.all.get(ctx, begun)
+}
+
+func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Machine, error) {
+	filters := []types.Filter{
+		{Name: new("tag-key"), Values: []string{awsv1.TagNodePool}},
+		{Name: new("tag-key"), Values: []string{awsv1.TagNodeClass}},
+		{Name: new("tag:" + awsv1.TagEKSCluster), Values: []string{v.cluster}},
+	}
+	if states != nil {
+		filters = append(filters, types.Filter{Name: new("instance-state-name"), Values: states})
+	}
+	var out []*cloud.Machine
+	pages := ec2.NewDescribeInstancesPaginator(v.api, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: new(int32(pageSize))})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap(fmt.Sprintf("listing the instances of cluster %q", v.cluster), err)
+		}
+		for r := range page.Reservations {
+			for i := range page.Reservations[r].Instances {
+				if m, ok := ToMachine(&page.Reservations[r].Instances[i]); ok {
+					out = append(out, m)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// cached is the answer of one listing, shared by all who ask.
+type cached struct {
+	fetch func(context.Context) ([]*cloud.Machine, error)
+	now   func() time.Time
+
+	mu      sync.Mutex
+	begun   time.Time
+	value   []*cloud.Machine
+	have    bool
+	running *listing
+}
+
+type listing struct {
+	begun time.Time
+	done  chan struct{}
+	value []*cloud.Machine
+	err   error
+}
+
+// get returns the value of a listing that began at notBefore or later: the last one, the one under way, or a new one.
+func (c *cached) get(ctx context.Context, notBefore time.Time) ([]*cloud.Machine, error) {
+	for {
+		c.mu.Lock()
+		if c.have && !c.begun.Before(notBefore) {
+			defer c.mu.Unlock()
+			return c.value, nil
+		}
+		l := c.running
+		if l == nil {
+			l = c.startLocked(ctx)
+		}
+		c.mu.Unlock()
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		// A listing that began too early is waited for only to begin the next: one at a time.
+		if !l.begun.Before(notBefore) {
+			return l.value, l.err
+		}
+	}
+}
+
+func (c *cached) startLocked(ctx context.Context) *listing {
+	l := &listing{begun: c.now(), done: make(chan struct{})}
+	c.running = l
+	go func() {
+		l.value, l.err = c.fetch(context.WithoutCancel(ctx))
+		c.mu.Lock()
+		c.running = nil
+		if l.err == nil {
+			c.value, c.begun, c.have = l.value, l.begun, true
+		}
+		c.mu.Unlock()
+		close(l.done)
+	}()
+	return l
+}

@@ -1,0 +1,84 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// ProviderID is how Kubernetes names an instance: aws:///zone/id.
+func ProviderID(zone, instanceID string) string { return "aws:///" + zone + "/" + instanceID }
+
+// InstanceID reads the instance's id from a provider ID.
+//
+// Errors: *cloud.Error of class Invalid.
+func InstanceID(providerID string) (string, error) {
+	rest, ok := strings.CutPrefix(providerID, "aws:///")
+	_, id, found := strings.Cut(rest, "/")
+	if !ok || !found || !strings.HasPrefix(id, "i-") || strings.Contains(id, "/") {
+		return "", &cloud.Error{
+			Op: fmt.Sprintf("reading provider ID %q", providerID), Class: cloud.Invalid,
+			Err: errors.New("it is not of the form aws:///zone/i-…"),
+		}
+	}
+	return id, nil
+}
+
+// ToMachine makes a Machine of what EC2 says. ok is false for an answer without id, which can't be worked with.
+func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
+	if i.InstanceId == nil || *i.InstanceId == "" {
+		return nil, false
+	}
+	m = &cloud.Machine{
+		InstanceID:     *i.InstanceId,
+		InstanceType:   string(i.InstanceType),
+		ImageID:        deref(i.ImageId),
+		SubnetID:       deref(i.SubnetId),
+		PrivateDNSName: deref(i.PrivateDnsName),
+		CapacityType:   capacityType(i),
+		Tags:           make(map[string]string, len(i.Tags)),
+	}
+	if i.Placement != nil {
+		m.Zone, m.ZoneID = deref(i.Placement.AvailabilityZone), deref(i.Placement.AvailabilityZoneId)
+	}
+	if i.LaunchTime != nil {
+		m.LaunchedAt = *i.LaunchTime
+	}
+	if i.State != nil {
+		m.State = string(i.State.Name)
+	}
+	if i.StateReason != nil {
+		m.StateReason = deref(i.StateReason.Message)
+	}
+	for _, t := range i.Tags {
+		m.Tags[deref(t.Key)] = deref(t.Value)
+	}
+	m.ProviderID = ProviderID(m.Zone, m.InstanceID)
+	m.Claim, m.Pool = m.Tags[awsv1.TagNodeClaim], m.Tags[awsv1.TagNodePool]
+	return m, true
+}
+
+// capacityType of an instance. One that runs in a reservation without having been sent there is on-demand.
+func capacityType(i *types.Instance) string {
+	switch {
+	case i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, deref(i.SpotInstanceRequestId) != "":
+		return catalog.Spot
+	case deref(i.CapacityReservationId) != "" && i.CapacityReservationSpecification != nil &&
+		i.CapacityReservationSpecification.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly:
+		return catalog.Reserved
+	}
+	return catalog.OnDemand
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,174 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/batch"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// alone is how many calls run at once when a batch has to be taken apart.
+const alone = 10
+
+// Get reads one machine, past all caches.
+//
+// Errors: *cloud.Error of class NotFound when it does not exist or is terminated.
+func (v *Inventory) Get(ctx context.Context, instanceID string) (*cloud.Machine, error) {
+	m, err := v.reads.Do(ctx, struct{}{}, instanceID)
+	if err != nil {
+		return nil, awserr.Wrap("reading instance "+instanceID, err)
+	}
+	return m, nil
+}
+
+// Terminate starts to end one machine.
+//
+// Errors: *cloud.Error of class NotFound when EC2 does not know it.
+func (v *Inventory) Terminate(ctx context.Context, instanceID string) error {
+	_, err := v.ends.Do(ctx, struct{}{}, instanceID)
+	return awserr.Wrap("terminating instance "+instanceID, err)
+}
+
+func notFound(id string) error {
+	return &cloud.Error{Op: "looking for instance " + id, Class: cloud.NotFound, Err: errors.New("it does not exist or is terminated")}
+}
+
+func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[*cloud.Machine] {
+	out := make([]batch.Result[*cloud.Machine], len(ids))
+	found, err := v.describeIDs(ctx, unique(ids))
+	// One unknown id makes EC2 refuse them all; then each is asked for alone.
+	split := err != nil && len(ids) > 1
+	each(len(ids), split, func(i int) {
+		m, err := found[ids[i]], err
+		if split {
+			var one map[string]*cloud.Machine
+			one, err = v.describeIDs(ctx, ids[i:i+1])
+			m = one[ids[i]]
+		}
+		switch {
+		case err != nil:
+			out[i].Err = err
+		case m == nil || m.State == string(types.InstanceStateNameTerminated):
+			out[i].Err = notFound(ids[i])
+		default:
+			out[i].Value = m
+		}
+	})
+	return out
+}
+
+func (v *Inventory) describeIDs(ctx context.Context, ids []string) (map[string]*cloud.Machine, error) {
+	got, err := v.api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
+	if err != nil {
+		return nil, awserr.Wrap(fmt.Sprintf("describing %d instances", len(ids)), err)
+	}
+	out := make(map[string]*cloud.Machine, len(ids))
+	for r := range got.Reservations {
+		for i := range got.Reservations[r].Instances {
+			if m, ok := ToMachine(&got.Reservations[r].Instances[i]); ok {
+				out[m.InstanceID] = m
+			}
+		}
+	}
+	return out, nil
+}
+
+func (v *Inventory) endBatch(ctx context.Context, ids []string) []batch.Result[struct{}] {
+	out := make([]batch.Result[struct{}], len(ids))
+	err := v.terminateIDs(ctx, unique(ids))
+	split := err != nil && len(ids) > 1
+	each(len(ids), split, func(i int) {
+		if split {
+			out[i].Err = v.terminateIDs(ctx, ids[i:i+1])
+		} else {
+			out[i].Err = err
+		}
+	})
+	return out
+}
+
+func (v *Inventory) terminateIDs(ctx context.Context, ids []string) error {
+	_, err := v.api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	return awserr.Wrap(fmt.Sprintf("terminating %d instances", len(ids)), err)
+}
+
+// Tag puts tags on instances: id to tags. Instances with equal tags share a call. Those that no longer exist are skipped.
+func (v *Inventory) Tag(ctx context.Context, tags map[string]map[string]string) error {
+	groups := map[string][]string{}
+	for _, id := range slices.Sorted(maps.Keys(tags)) {
+		if len(tags[id]) > 0 {
+			groups[tagKey(tags[id])] = append(groups[tagKey(tags[id])], id)
+		}
+	}
+	keys := slices.Sorted(maps.Keys(groups))
+	errs := make([]error, len(keys))
+	each(len(keys), true, func(i int) {
+		for ids := range slices.Chunk(groups[keys[i]], batchSize) {
+			errs[i] = errors.Join(errs[i], v.tagSome(ctx, ids, tags[ids[0]]))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+func (v *Inventory) tagSome(ctx context.Context, ids []string, tags map[string]string) error {
+	in := &ec2.CreateTagsInput{Resources: ids}
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		in.Tags = append(in.Tags, types.Tag{Key: new(k), Value: new(tags[k])})
+	}
+	_, err := v.api.CreateTags(ctx, in)
+	err = awserr.Wrap(fmt.Sprintf("tagging %s", strings.Join(ids, ", ")), err)
+	if !cloud.IsNotFound(err) {
+		return err
+	}
+	if len(ids) == 1 {
+		return nil
+	}
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, v.tagSome(ctx, []string{id}, tags))
+	}
+	return errors.Join(errs...)
+}
+
+func tagKey(tags map[string]string) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		b.WriteString(k + "\x00" + tags[k] + "\x00")
+	}
+	return b.String()
+}
+
+func unique(ids []string) []string {
+	out := slices.Sorted(slices.Values(ids))
+	return slices.Compact(out)
+}
+
+// each calls f for 0 to n-1, several at once if parallel.
+func each(n int, parallel bool, f func(int)) {
+	if !parallel {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, alone)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			f(i)
+		})
+	}
+	wg.Wait()
+}
