@@ -1,0 +1,35 @@
+// Package rbac holds the controller's rights in the cluster. The roles are generated from the markers below; the local
+// cluster and the chart both take them from here, so that tests run with exactly what users grant.
+package rbac
+
+import _ "embed"
+
+// What the controller reads.
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools;nodeclaims;nodeoverlays,verbs=get;list;watch
+// +kubebuilder:rbac:groups=karpenter.k8s.aws,resources=ec2nodeclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods;nodes;namespaces;persistentvolumes;persistentvolumeclaims;replicationcontrollers;services;podtemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=daemonsets;deployments;replicasets;statefulsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses;csinodes;volumeattachments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+
+// What it writes. The finalizers sub-resources allow owner references that block deletion.
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims,verbs=create;delete;patch;update
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims/status;nodepools/status,verbs=patch;update
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools,verbs=patch;update
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools/finalizers;nodeclaims/finalizers,verbs=update
+// +kubebuilder:rbac:groups=karpenter.k8s.aws,resources=ec2nodeclasses;ec2nodeclasses/status,verbs=patch;update
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=patch;delete;update
+// +kubebuilder:rbac:groups="",resources=pods,verbs=delete
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Leader election, in the controller's own namespace.
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kube-system,resources=leases,verbs=get;list;watch;create;update;patch
+
+// YAML is the ClusterRole and the Role, without bindings: who is bound is the installation's choice.
+//
+//go:embed role.yaml
+var YAML []byte
