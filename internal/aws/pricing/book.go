@@ -157,8 +157,8 @@ func HasPriceList(region string) bool {
 	return !strings.HasPrefix(region, "us-gov-") && !strings.HasPrefix(region, "us-iso") && !strings.HasPrefix(region, "eu-isoe-")
 }
 
-// currencyOf is the currency of a region's price list.
-func currencyOf(region string) string {
+// Currency is the currency of a region's price list.
+func Currency(region string) string {
 	if strings.HasPrefix(region, "cn-") {
 		return "CNY"
 	}

@@ -68,7 +68,7 @@ func fetchFamily(ctx context.Context, api ProductsAPI, region, family, tenancy s
 			return err
 		}
 		for _, item := range page.PriceList {
-			name, price, ok := parseProduct(item, currencyOf(region))
+			name, price, ok := parseProduct(item, Currency(region))
 			if ok {
 				into[name] = price
 			}
@@ -110,4 +110,17 @@ func parseProduct(item, currency string) (string, catalog.MicroUSD, bool) {
 		}
 	}
 	return "", 0, false
+}
+
+// FetchOnDemand asks the Price List API once for all on-demand prices of a region, in millionths of Currency(region).
+func FetchOnDemand(ctx context.Context, api ProductsAPI, region string) (map[string]int64, error) {
+	prices, err := fetchOnDemand(ctx, api, region)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]int64, len(prices))
+	for name, p := range prices {
+		out[name] = int64(p)
+	}
+	return out, nil
 }

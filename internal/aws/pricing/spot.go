@@ -47,3 +47,19 @@ func fetchSpot(ctx context.Context, api HistoryAPI, now time.Time) (map[pool]quo
 	}
 	return out, nil
 }
+
+// FetchSpot asks EC2 once for all spot prices in force, by zone and type.
+func FetchSpot(ctx context.Context, api HistoryAPI, now time.Time) (map[string]map[string]int64, error) {
+	quotes, err := fetchSpot(ctx, api, now)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string]int64{}
+	for p, q := range quotes {
+		if out[p.zone] == nil {
+			out[p.zone] = map[string]int64{}
+		}
+		out[p.zone][p.instanceType] = int64(q.price)
+	}
+	return out, nil
+}
