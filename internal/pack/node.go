@@ -21,6 +21,7 @@ type node struct {
 	placed []part
 	// kind numbers nodes that look the same to every class: equal labels, as far as anything asks for them, and taints.
 	kind int
+	id   int
 }
 
 func (s *solver) compileNodes() {
@@ -33,6 +34,9 @@ func (s *solver) compileNodes() {
 	slices.SortFunc(s.nodes, func(a, b *node) int {
 		return cmp.Or(boolRank(b.settled())-boolRank(a.settled()), cmp.Compare(a.src.Name, b.src.Name))
 	})
+	for i, n := range s.nodes {
+		n.id = i
+	}
 	s.numberKinds()
 }
 

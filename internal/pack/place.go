@@ -11,6 +11,7 @@ func (s *solver) placeAll() {
 			}
 		}
 		s.buyAll(worst)
+		s.placeCareful(worst)
 	}
 }
 

@@ -46,6 +46,9 @@ type solver struct {
 
 	wellKnown map[requirement.Key]bool
 	kinds     int
+	skews     []int      // by group: the least maxSkew of its bearers
+	bearers   [][]*class // by group: pending classes that bear the constraint
+	careful   []*class
 	stats     plan.Stats
 }
 

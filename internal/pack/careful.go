@@ -1,0 +1,330 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/requirement"
+)
+
+// placeCareful places the classes whose pods depend on where the ones before them went. It goes round until nothing
+// moves any more, because one class may wait for another.
+func (s *solver) placeCareful(worst taintVerdict) {
+	for moved := true; moved; {
+		moved = false
+		for _, c := range s.carefulOrder() {
+			for s.leftOf(c) > 0 && s.placeNext(c, worst) {
+				moved = true
+			}
+		}
+	}
+}
+
+// carefulOrder is by priority, then those that repel before those that are repelled, then the oldest.
+func (s *solver) carefulOrder() []*class {
+	if s.careful == nil {
+		for _, c := range s.classes {
+			if c.careful && c.broken == "" {
+				s.careful = append(s.careful, c)
+			}
+		}
+		slices.SortStableFunc(s.careful, func(a, b *class) int {
+			return cmp.Or(cmp.Compare(b.src.Priority, a.src.Priority), cmp.Compare(len(a.topo.repels), len(b.topo.repels)),
+				a.pods[0].CreatedAt.Compare(b.pods[0].CreatedAt), cmp.Compare(a.src.ID, b.src.ID))
+		})
+	}
+	return s.careful
+}
+
+func (s *solver) leftOf(c *class) int {
+	n := len(c.pods)
+	for _, it := range c.items {
+		n -= it.total
+	}
+	return n
+}
+
+// placeNext places the next pod of a careful class, or all that have to share one host: on a node, in free room of a
+// machine, or at the least additional price by enlarging a machine or buying one.
+func (s *solver) placeNext(c *class, worst taintVerdict) bool {
+	want := 1
+	together := slices.ContainsFunc(c.topo.host, func(d demand) bool { return d.group.kind == attracting })
+	if together {
+		want = s.leftOf(c)
+	}
+	pins := s.pins(c)
+	for want > 0 {
+		for _, it := range pins {
+			if s.try(it, want, func() int { return s.nodeForAll(it, want, worst) }) {
+				return true
+			}
+		}
+		for _, it := range pins {
+			if s.try(it, want, func() int { return s.roomForAll(it, want, worst) }) {
+				return true
+			}
+		}
+		for _, it := range pins {
+			if s.try(it, want, func() int { return s.growOrBuy(it, want, worst) }) {
+				return true
+			}
+		}
+		want /= 2
+	}
+	return false
+}
+
+// try lends the item want pods for one attempt and keeps what was placed.
+func (s *solver) try(it *item, want int, attempt func() int) bool {
+	it.left = want
+	got := attempt()
+	it.left = 0
+	it.total += got
+	return got > 0
+}
+
+func (s *solver) nodeForAll(it *item, want int, worst taintVerdict) int {
+	for _, n := range s.nodes {
+		if !it.class.req.Fits(n.room) || it.class.req.Times(n.room, want) < want {
+			continue
+		}
+		if s.hostCap(it.class, &n.host, want) < want && len(it.class.src.HostPorts) == 0 {
+			continue
+		}
+		if got := s.placeOnNode(it, n, want, worst); got > 0 {
+			return got
+		}
+	}
+	return 0
+}
+
+func (s *solver) roomForAll(it *item, want int, worst taintVerdict) int {
+	for _, m := range s.bought {
+		v := s.view(it, m.pool)
+		if v.shape == nil || v.verdict > worst {
+			continue
+		}
+		room := m.pool.net[m.shape.cheapest(m.types)].Clone()
+		room.Sub(m.used, 1)
+		if it.class.req.Times(room, want) < want {
+			continue
+		}
+		if got := s.joinFree(it, m, want); got > 0 {
+			return got
+		}
+	}
+	return 0
+}
+
+// growOrBuy compares the machine that gets dearer by the least with a new one.
+func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
+	var best *machine
+	var bestMore catalog.MicroUSD
+	for _, m := range s.bought {
+		v := s.view(it, m.pool)
+		if v.shape == nil || v.verdict > worst {
+			continue
+		}
+		if price, ok := s.grown(it, m, want); ok && (best == nil || price-m.price < bestMore) {
+			best, bestMore = m, price-m.price
+		}
+	}
+	p := s.choosePool(it, worst)
+	for p != nil {
+		alone := s.alone(it, p, want)
+		if alone < catalog.NoPrice && (best == nil || alone < bestMore) {
+			it.pool = nil
+			if got := s.openMachine(it, p, want, false); got > 0 {
+				s.bought[len(s.bought)-1].careful = true
+				return got
+			}
+		}
+		if best != nil {
+			break
+		}
+		p = s.poolAfter(it, p, worst)
+	}
+	if best == nil {
+		return 0
+	}
+	return s.grow(it, best, want)
+}
+
+func (s *solver) poolAfter(it *item, p *pool, worst taintVerdict) *pool {
+	for _, next := range s.pools[p.rank+1:] {
+		if v := s.view(it, next); v.shape != nil && v.verdict <= worst && s.affords(it, v.shape) {
+			return next
+		}
+	}
+	return nil
+}
+
+// alone is the price of the cheapest machine for want pods of the item by themselves.
+func (s *solver) alone(it *item, p *pool, want int) catalog.MicroUSD {
+	v := s.view(it, p)
+	used := it.class.req.Clone()
+	used.Add(it.class.req, want-1)
+	t := v.shape.cheapest(p.carrying(v.shape, used, it.class.src.HostPorts))
+	if t < 0 || s.hostCap(it.class, nil, want) < want {
+		return catalog.NoPrice
+	}
+	return v.shape.price[t]
+}
+
+// grown is what the machine would cost with want pods of the item on it.
+func (s *solver) grown(it *item, m *machine, want int) (catalog.MicroUSD, bool) {
+	if s.hostCap(it.class, &m.host, want) < want || portsConflict(it.class.src.HostPorts, m.ports) {
+		return 0, false
+	}
+	next := s.join(m.shape, it, -1)
+	if next == nil || !s.keepsMinValues(m, next, it, want) {
+		return 0, false
+	}
+	used := m.used.Clone()
+	used.Add(it.class.req, want)
+	t := next.cheapest(m.pool.carrying(next, used, slices.Concat(m.ports, it.class.src.HostPorts)))
+	if t < 0 {
+		return 0, false
+	}
+	return next.price[t], true
+}
+
+func (s *solver) grow(it *item, m *machine, want int) int {
+	c := it.class
+	m.pool.charge(m.types, -1)
+	m.shape = s.join(m.shape, it, -1)
+	m.parts = append(m.parts, part{it, want})
+	m.worth += it.on[m.pool.rank].worth * int64(want)
+	m.used.Add(c.req, want)
+	m.ports = append(m.ports, c.src.HostPorts...)
+	s.hostAdd(c, &m.host, want)
+	m.settle()
+	m.pool.charge(m.types, 1)
+	it.left -= want
+	s.countOnMachine(c, m, want)
+	return want
+}
+
+// pins are the choices of domains that the constraints allow the class now, best first.
+func (s *solver) pins(c *class) []*item {
+	type pin struct {
+		reqs requirement.Requirements
+		name string
+	}
+	pins := []pin{{}}
+	for _, k := range s.wideKeys(c) {
+		var next []pin
+		for _, base := range pins {
+			for _, d := range s.allowedDomains(c, k) {
+				next = append(next, pin{base.reqs.And(s.vocab.Only(k, d)), base.name + "/" + d})
+			}
+		}
+		pins = next
+	}
+	var out []*item
+	for _, p := range pins {
+		out = append(out, s.pinned(c, s.reqID(p.reqs), p.name))
+	}
+	return out
+}
+
+// pinned is the class's item for a choice of domains; made once.
+func (s *solver) pinned(c *class, req int, name string) *item {
+	for _, it := range c.items {
+		if it.pin == name {
+			return it
+		}
+	}
+	it := s.newItem(c, 0, name, req)
+	c.items = append(c.items, it)
+	return it
+}
+
+// wideKeys are the keys whose domain must be settled for the class, sorted.
+func (s *solver) wideKeys(c *class) []string {
+	var keys []string
+	for _, d := range c.topo.wide {
+		keys = append(keys, d.group.key)
+	}
+	for _, g := range c.topo.repels {
+		if !g.byHost && g.pending > 0 {
+			keys = append(keys, g.key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// allowedDomains are the domains of a key that all constraints of the class allow for one more pod, best first: the
+// emptiest for spreads, the fullest for affinity, then the cheapest, then by name.
+func (s *solver) allowedDomains(c *class, key string) []string {
+	k := s.vocab.Key(key)
+	found := map[string]bool{}
+	for _, d := range s.reachableBy(c, k) {
+		found[d] = true
+	}
+	for _, n := range s.nodes {
+		if d, ok := n.domain(k); ok {
+			found[d] = true
+		}
+	}
+	type choice struct {
+		name  string
+		count int
+		worth int64
+	}
+	var out []choice
+	for _, name := range sortedKeys(found) {
+		count, ok := 0, true
+		for _, d := range c.topo.wide {
+			if d.group.key == key {
+				ok = ok && d.allows(name)
+				count += d.rank(name)
+			}
+		}
+		for _, g := range c.topo.repels {
+			if g.key == key && g.owners[name] > 0 {
+				ok = false
+			}
+		}
+		if ok {
+			it := s.newItem(c, 0, name, s.reqID(s.vocab.Only(key, name)))
+			w, _ := s.surelyBuyable(it)
+			out = append(out, choice{name, count, w})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b choice) int {
+		return cmp.Or(cmp.Compare(a.count, b.count), cmp.Compare(a.worth, b.worth))
+	})
+	names := make([]string, len(out))
+	for i, ch := range out {
+		names[i] = ch.name
+	}
+	return names
+}
+
+// allows reports whether one more pod may go to the domain.
+func (d *demand) allows(domain string) bool {
+	g := d.group
+	switch g.kind {
+	case spreading:
+		more := 0
+		if d.self {
+			more = 1
+		}
+		domains := g.domains()
+		return slices.Contains(domains, domain) && g.counts[domain]+more-g.floor(domains, d.minDomains) <= d.maxSkew
+	case attracting:
+		return g.counts[domain] > 0 || (d.self && g.total == 0)
+	}
+	return g.counts[domain] == 0
+}
+
+// rank orders domains: less is better.
+func (d *demand) rank(domain string) int {
+	if d.group.kind == attracting {
+		return -d.group.counts[domain]
+	}
+	return d.group.counts[domain]
+}

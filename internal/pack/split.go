@@ -1,0 +1,223 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/requirement"
+)
+
+// restrictClasses turns what running pods forbid for good into plain requirements, and finds the classes that must be
+// placed pod by pod.
+func (s *solver) restrictClasses() {
+	for _, c := range s.classes {
+		if c.broken != "" {
+			continue
+		}
+		for _, g := range c.topo.repels {
+			if g.byHost {
+				continue
+			}
+			if g.pending > 0 {
+				c.careful = true
+			}
+			if len(g.owners) > 0 {
+				without := s.vocab.Without(g.key, sortedKeys(g.owners)...)
+				for i := range c.alts {
+					c.alts[i] = c.alts[i].And(without)
+				}
+			}
+		}
+		switch {
+		case len(c.topo.wide) > 1, len(c.topo.wide) == 1 && !c.topo.wide[0].self:
+			c.careful = true
+		case len(c.topo.wide) == 1 && c.topo.wide[0].group.kind == repelling:
+			c.careful = true
+		}
+		for _, d := range c.topo.host {
+			if d.group.kind == attracting {
+				c.careful = true
+			}
+		}
+	}
+}
+
+// splitClass makes items of a class: one as a rule, one for each domain where the pods have to be dealt out.
+func (s *solver) splitClass(c *class) {
+	if len(c.topo.wide) == 1 {
+		d := &c.topo.wide[0]
+		var ok bool
+		if d.group.kind == spreading {
+			ok = s.dealOut(c, d)
+		} else {
+			ok = s.gather(c, d)
+		}
+		if !ok {
+			c.careful = true
+		}
+		return
+	}
+	if g := s.follows(c); g != nil && s.dealOut(c, &demand{group: g, self: true, maxSkew: 1}) {
+		return
+	}
+	s.addItem(c, len(c.pods), "", 0)
+}
+
+// follows is a hard spread of other pending classes that counts this class too. Its pods are dealt out like theirs, so
+// that theirs can be bound in any order.
+func (s *solver) follows(c *class) *group {
+	for _, g := range c.topo.wideIn {
+		if g.kind == spreading && g.pending > 0 {
+			return g
+		}
+	}
+	return nil
+}
+
+func (s *solver) addItem(c *class, n int, pin string, req int) *item {
+	it := s.newItem(c, n, pin, req)
+	c.items = append(c.items, it)
+	s.items = append(s.items, it)
+	return it
+}
+
+// dealOut spreads the class over the domains, cheapest first as far as the skew allows, evenly where they cost the same.
+// It declines when a machine can't be bought for the class in each of them whatever else happens; then the pods must be
+// placed one by one.
+func (s *solver) dealOut(c *class, d *demand) bool {
+	g := d.group
+	domains := g.domains()
+	worth := make([]int64, len(domains))
+	pins := make([]*item, len(domains))
+	for i, name := range domains {
+		pins[i] = s.newItem(c, 0, name, s.reqID(s.vocab.Only(g.key, name)))
+		w, ok := s.surelyBuyable(pins[i])
+		if !ok {
+			return false
+		}
+		worth[i] = w
+	}
+	if len(domains) == 0 {
+		return false
+	}
+	for range c.pods {
+		floor := g.floor(domains, d.minDomains)
+		best := -1
+		for i, name := range domains {
+			if g.counts[name]+1-floor > d.maxSkew {
+				continue
+			}
+			if best < 0 || worth[i] < worth[best] || worth[i] == worth[best] && g.counts[name] < g.counts[domains[best]] {
+				best = i
+			}
+		}
+		if best < 0 {
+			// More are there already than the skew allows, and the others are level: the emptiest domain is the best.
+			best = 0
+			for i, name := range domains {
+				if g.counts[name] < g.counts[domains[best]] {
+					best = i
+				}
+			}
+			if g.counts[domains[best]]+1-floor > d.maxSkew && c.owns(g) {
+				break
+			}
+		}
+		g.counts[domains[best]]++
+		g.total++
+		pins[best].total++
+		pins[best].left++
+	}
+	for _, it := range pins {
+		if it.left > 0 {
+			c.items = append(c.items, it)
+			s.items = append(s.items, it)
+		}
+	}
+	c.topo.share = g
+	return true
+}
+
+// surelyBuyable reports whether a machine for the item can be bought from a pool without limits, and what a pod is worth
+// there.
+func (s *solver) surelyBuyable(it *item) (int64, bool) {
+	for _, p := range s.pools {
+		v := s.view(it, p)
+		if v.shape != nil && v.verdict == bears {
+			return v.worth, !p.hasLimits() && !p.hasMinValues
+		}
+	}
+	return 0, false
+}
+
+// gather puts a class that wants to be with its like into one domain: where its like are, or the cheapest in which all
+// classes of the group can be bought.
+func (s *solver) gather(c *class, d *demand) bool {
+	g := d.group
+	if g.home == "" {
+		if g.total > 0 {
+			return false // pods are there already; follow them one by one
+		}
+		home, ok := s.findHome(g)
+		if !ok {
+			return false
+		}
+		g.home = home
+	}
+	it := s.newItem(c, len(c.pods), g.home, s.reqID(s.vocab.Only(g.key, g.home)))
+	if _, ok := s.surelyBuyable(it); !ok {
+		return false
+	}
+	c.items = append(c.items, it)
+	s.items = append(s.items, it)
+	c.topo.share = g
+	g.counts[g.home] += len(c.pods)
+	g.total += len(c.pods)
+	return true
+}
+
+func (s *solver) findHome(g *group) (string, bool) {
+	type choice struct {
+		name string
+		cost int64
+	}
+	var choices []choice
+	for _, name := range s.reachableBy(s.bearers[g.id][0], g.keyID) {
+		pin := s.reqID(s.vocab.Only(g.key, name))
+		cost, ok := int64(0), true
+		for _, c := range s.bearers[g.id] {
+			w, buyable := s.surelyBuyable(s.newItem(c, 0, name, pin))
+			if !buyable || len(c.topo.wide) != 1 || !c.topo.wide[0].self {
+				ok = false
+				break
+			}
+			cost += w * int64(len(c.pods))
+		}
+		if ok {
+			choices = append(choices, choice{name, cost})
+		}
+	}
+	if len(choices) == 0 {
+		return "", false
+	}
+	best := slices.MinFunc(choices, func(a, b choice) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.name, b.name))
+	})
+	return best.name, true
+}
+
+// reachableBy lists the domains of a key in which machines for the class can be bought.
+func (s *solver) reachableBy(c *class, k requirement.Key) []string {
+	found := map[string]bool{}
+	for _, p := range s.pools {
+		if p.broken != "" || judgeTaints(p.src.Taints, c.src.Tolerations) == barred {
+			continue
+		}
+		for _, alt := range c.alts {
+			if sh := s.and(p.base, s.reqID(alt)); sh != nil {
+				s.domainsOf(sh, k, found)
+			}
+		}
+	}
+	return sortedKeys(found)
+}
