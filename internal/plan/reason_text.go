@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Text words the reason for people: in events, conditions, the command line and the docs alike.
+func (r Reason) Text() string {
+	body := r.body()
+	if r.Pool == "" {
+		return body
+	}
+	return "pool " + r.Pool + ": " + body
+}
+
+func (r Reason) body() string {
+	switch r.Code {
+	case PoolNotReady:
+		return "is not ready" + r.because(": ")
+	case TaintNotTolerated:
+		return fmt.Sprintf("the pod does not tolerate its taint %s", taintText(r.Key, r.Value))
+	case LabelMismatch:
+		return fmt.Sprintf("the pod wants %s, its nodes have %s", demandText(r.Key, r.Want), haveText(r.Have))
+	case LabelUnknown:
+		return fmt.Sprintf("the pod wants %s, but no node has the label %s", demandText(r.Key, r.Want), r.Key) + r.hint()
+	case NoTypeMatches:
+		return fmt.Sprintf("none of %s has %s", typesText(r.Types), demandText(r.Key, r.Want)) + r.hint()
+	case TooLarge:
+		return r.tooLarge()
+	case NoOffering:
+		return fmt.Sprintf("none of %s can be bought now", typesText(r.Types)) + r.because(": ")
+	case LimitReached:
+		return fmt.Sprintf("its limit on %s leaves %s, the smallest node that would do adds %s", r.Resource, r.Have, r.Want)
+	case HostPortTaken:
+		return fmt.Sprintf("host port %s is taken by a daemon on every node", r.Key)
+	case TopologyUnmet:
+		return fmt.Sprintf("no %s is left that keeps the spread even enough", r.Key) + r.because(": ")
+	case AntiAffinityUnmet:
+		return fmt.Sprintf("every %s holds a pod that must be kept apart", r.Key) + r.because(": ")
+	case AffinityUnmet:
+		return fmt.Sprintf("no %s with room holds a pod that it must be with", r.Key) + r.because(": ")
+	case MinValuesUnmet:
+		return fmt.Sprintf("only %s values of %s stay possible, the pool demands %s", r.Have, r.Key, r.Want)
+	case Contradiction:
+		return fmt.Sprintf("the pod's own demands on %s exclude each other", r.Key) + r.because(": ")
+	case NoPools:
+		return "there is no pool that could buy a node"
+	case Unplaceable:
+		return "can't run on any node" + r.because(": ")
+	case NodesFull:
+		return r.nodesFull()
+	case ReservationPending:
+		return "waits until it is settled who gets the reserved capacity" + r.because(": ")
+	}
+	return string(r.Code)
+}
+
+func (r Reason) tooLarge() string {
+	text := fmt.Sprintf("asks for %s %s, daemons included; ", r.Want, r.Resource)
+	switch {
+	case r.Nearest == "":
+		return text + "no type has any"
+	case r.Types == 1:
+		return text + fmt.Sprintf("the only type that is left, %s, has %s", r.Nearest, r.Have)
+	}
+	return text + fmt.Sprintf("the largest of %s, %s, has %s", typesText(r.Types), r.Nearest, r.Have)
+}
+
+func (r Reason) nodesFull() string {
+	if r.Nearest == "" {
+		return "no existing node is suited" + r.because(": ")
+	}
+	return fmt.Sprintf("existing nodes are full: %s is short on the roomiest, %s, which has %s of the %s asked for",
+		r.Resource, r.Nearest, r.Have, r.Want)
+}
+
+func (r Reason) because(sep string) string {
+	if r.Detail == "" {
+		return ""
+	}
+	return sep + r.Detail
+}
+
+func (r Reason) hint() string {
+	if r.Nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", r.Nearest)
+}
+
+func taintText(key, rest string) string {
+	if rest == "" || strings.HasPrefix(rest, ":") {
+		return key + rest
+	}
+	return key + "=" + rest
+}
+
+// demandText is the demand itself when it is worded already, and the bare key otherwise.
+func demandText(key, want string) string {
+	if want == "" {
+		return key
+	}
+	return want
+}
+
+func haveText(have string) string {
+	if have == "" {
+		return "none of it"
+	}
+	return have
+}
+
+func typesText(n int) string {
+	switch n {
+	case 0:
+		return "the instance types"
+	case 1:
+		return "the one instance type that is left"
+	}
+	return fmt.Sprintf("%d instance types", n)
+}
