@@ -64,3 +64,24 @@ func (w *World) DeleteCluster(name string) {
 	defer w.mu.Unlock()
 	delete(w.eks.clusters, name)
 }
+
+// FaultWrongCluster makes instances that match InstanceType, Zone, CapacityType and, by image id, Resource read their user
+// data as though it named another cluster (Message, or "some-other-cluster"): they boot and never join.
+const FaultWrongCluster FaultKind = "wrong-cluster"
+
+// WrongCluster returns the cluster name that a fault puts into an instance's user data, and whether there is such a fault.
+func (w *World) WrongCluster(i Instance) (string, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.faults.all {
+		if f.Kind != FaultWrongCluster || !fits(f.InstanceType, i.Type) || !fits(f.Zone, i.Zone) ||
+			!fits(f.CapacityType, i.CapacityType) || !fits(f.Resource, i.ImageID) || !w.strikesLocked(f) {
+			continue
+		}
+		if f.Message != "" {
+			return f.Message, true
+		}
+		return "some-other-cluster", true
+	}
+	return "", false
+}
