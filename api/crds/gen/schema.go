@@ -47,6 +47,9 @@ func complete(kind string, root *schema) error {
 			}))
 	case "EC2NodeClass":
 		return edit(root,
+			at("spec.blockDeviceMappings.[].ebs.volumeSize", func(s *schema) {
+				s.Type, s.XIntOrString, s.AnyOf = "string", false, nil
+			}),
 			at("spec.kubelet.systemReserved.{}", pattern(quantity)), at("spec.kubelet.kubeReserved.{}", pattern(quantity)),
 			at("spec.kubelet.evictionHard.{}", pattern(eviction)), at("spec.kubelet.evictionSoft.{}", pattern(eviction)))
 	}
