@@ -1,0 +1,153 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/pack"
+)
+
+// Problem makes the input of a decision of a snapshot.
+func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
+	return &pack.Problem{
+		Now:        c.o.Now().UTC(),
+		Generation: snapshot.Generation,
+		Nodes:      snapshot.Nodes,
+		Pending:    snapshot.Pending,
+		Pools:      c.pools(ctx, snapshot),
+		Daemons:    snapshot.Daemons,
+		Options:    c.o.Pack,
+	}
+}
+
+// pools converts the NodePools. A pool whose node class or types can't be had stays in the problem, not ready and with
+// the reason, so that pods can be told; it never holds up the others.
+func (c *Controller) pools(ctx context.Context, snapshot *cluster.Snapshot) []*cluster.Pool {
+	var live []*karpv1.NodePool
+	classes := map[string]*awsv1.EC2NodeClass{}
+	for _, p := range c.o.State.Pools() {
+		if p.IsStatic() || p.DeletionTimestamp != nil {
+			continue
+		}
+		live = append(live, p)
+		name := p.Spec.Template.Spec.NodeClassRef.Name
+		if class := c.o.State.NodeClass(name); class != nil && class.DeletionTimestamp == nil && p.StatusConditions().IsTrue() {
+			classes[name] = class
+		}
+	}
+	listings := c.types.read(ctx, classes)
+	used := apply.Usage(snapshot)
+	var out []*cluster.Pool
+	for _, p := range live {
+		name := p.Spec.Template.Spec.NodeClassRef.Name
+		l := listings[name]
+		pool := intake.Pool(p, c.o.State.NodeClass(name), l.types)
+		pool.Used = used[p.Name]
+		if pool.NotReady == "" && l.err != nil {
+			pool.NotReady = fmt.Sprintf("instance types of EC2NodeClass %q can't be read: %v", name, l.err)
+		}
+		out = append(out, pool)
+	}
+	return out
+}
+
+// typesPatience is how long a decision waits for a class whose types are not at hand.
+const typesPatience = 3 * time.Second
+
+type listing struct {
+	types []*catalog.Type
+	err   error
+}
+
+// typeReader asks for the types of all classes at once, and goes on without those that take too long: their answer is
+// taken in when it comes.
+//
+// Concurrency: read is called by one goroutine.
+type typeReader struct {
+	source  TypeSource
+	recover func(name string, fn func() error) error
+	done    func() // called when a late answer has come
+
+	mu      sync.Mutex
+	running map[string]*reading
+}
+
+type reading struct {
+	done   chan struct{}
+	late   bool
+	result listing
+}
+
+func newTypeReader(source TypeSource, recoverer func(string, func() error) error, done func()) *typeReader {
+	return &typeReader{source: source, recover: recoverer, done: done, running: map[string]*reading{}}
+}
+
+func (t *typeReader) read(ctx context.Context, classes map[string]*awsv1.EC2NodeClass) map[string]listing {
+	asked := map[string]*reading{}
+	for name, class := range classes {
+		asked[name] = t.ask(ctx, name, class)
+	}
+	patience := time.NewTimer(typesPatience)
+	defer patience.Stop()
+	out := map[string]listing{}
+	expired := false
+	for name, r := range asked {
+		if !expired {
+			select {
+			case <-r.done:
+			case <-patience.C:
+				expired = true
+			}
+		}
+		out[name] = t.collect(name, r)
+	}
+	return out
+}
+
+// ask starts a reading, or finds the one that is still running.
+func (t *typeReader) ask(ctx context.Context, name string, class *awsv1.EC2NodeClass) *reading {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.running[name]; r != nil {
+		return r
+	}
+	r := &reading{done: make(chan struct{})}
+	t.running[name] = r
+	go func() {
+		defer func() {
+			t.mu.Lock()
+			late := r.late
+			close(r.done)
+			t.mu.Unlock()
+			if late {
+				t.done()
+			}
+		}()
+		r.result.err = t.recover("provision.types", func() (err error) {
+			r.result.types, err = t.source.Types(ctx, class)
+			return err
+		})
+	}()
+	return r
+}
+
+func (t *typeReader) collect(name string, r *reading) listing {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-r.done:
+		delete(t.running, name)
+		return r.result
+	default:
+		r.late = true
+		return listing{err: fmt.Errorf("no answer after %s; the pool takes part again when there is one", typesPatience)}
+	}
+}

@@ -1,0 +1,328 @@
+// Package provision is the loop that answers pending pods with machines: it collects pods for as long as they keep
+// coming, makes a problem of the newest snapshot, has it solved and checked, and hands the plan on to be carried out.
+//
+// It is driven by changes, not by a clock: a pod that was found unschedulable, a promise that was broken, a node that
+// went, a pool, node class or daemon that changed. Only while pods are pending is everything looked at again every
+// SafetyInterval, because prices and capacity change without an event.
+package provision
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/plan"
+)
+
+const (
+	// SafetyInterval is how often pending pods are looked at again when nothing happens.
+	SafetyInterval = 10 * time.Second
+	// loneWindow is how long a first pod waits for company.
+	loneWindow = 30 * time.Millisecond
+	// burstWindow is the least silence that ends a burst of more than a few pods.
+	burstWindow = 100 * time.Millisecond
+)
+
+// State is the part of the cache that the loop reads.
+type State interface {
+	Snapshot() *cluster.Snapshot
+	Pools() []*karpv1.NodePool
+	NodeClass(name string) *awsv1.EC2NodeClass
+	Listen(func(cache.Change))
+}
+
+// TypeSource lists the instance types of a node class; cloud.Provider is one.
+type TypeSource interface {
+	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
+}
+
+// Applier carries plans out; *apply.Applier is one.
+type Applier interface {
+	Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool) apply.Outcome
+	PoolEvent(pool, detail string)
+}
+
+// Violation is a part of a plan that the independent check refuses.
+type Violation struct {
+	// NewNode is the index of the offending node in Plan.NewNodes, -1 when it is a placement on Node, or, when Node is
+	// empty too, the whole plan.
+	NewNode int
+	Node    string
+	Text    string
+}
+
+// Meter is told what the loop does; all methods must be quick.
+type Meter interface {
+	// Solved tells of a decision: how long it took, and how many pods it was about.
+	Solved(took time.Duration, pods int)
+	// Unplaced counts the pods without a place by the code of the first reason.
+	Unplaced(byReason map[plan.Code]int)
+	// Created counts a NodeClaim.
+	Created(pool string, relaxed bool)
+	// Refused counts an action that was not carried out.
+	Refused(code apply.RefusalCode)
+	// Violated counts a part of a plan that was dropped because the check refused it.
+	Violated()
+}
+
+// Options of a Controller. State, Types and Applier are required.
+type Options struct {
+	State   State
+	Types   TypeSource
+	Applier Applier
+	// Synced reports whether the first list of every kind is in; nil is always.
+	Synced func() bool
+	// BatchIdle and BatchMax bound the wait for more pods: the longest silence, and the longest wait of all; 0 is 1 s and
+	// 10 s.
+	BatchIdle, BatchMax time.Duration
+	Pack                pack.Options
+	// Solve is pack.Solve when nil.
+	Solve func(*pack.Problem) *plan.Plan
+	// Check is the independent check of plans; nil checks nothing.
+	Check func(*pack.Problem, *plan.Plan) []Violation
+	// Record, when set, is given every decision that was carried out.
+	Record func(*pack.Problem, *plan.Plan, apply.Outcome)
+	Meter  Meter
+	// Recover runs a function and turns its panic into an error; nil is a plain one.
+	Recover func(name string, fn func() error) error
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Controller is the provisioning loop.
+type Controller struct {
+	o       Options
+	batch   *batch
+	types   *typeReader
+	retryIn time.Duration
+}
+
+// New returns a Controller, which listens from now on; Start runs it.
+func New(o Options) *Controller {
+	o.BatchIdle, o.BatchMax = cmp.Or(o.BatchIdle, time.Second), cmp.Or(o.BatchMax, 10*time.Second)
+	if o.Solve == nil {
+		o.Solve = pack.Solve
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Meter == nil {
+		o.Meter = noMeter{}
+	}
+	if o.Recover == nil {
+		o.Recover = recoverPlainly
+	}
+	if o.Pack.WellKnown == nil {
+		o.Pack.WellKnown = apply.WellKnownLabels()
+	}
+	c := &Controller{o: o, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now)}
+	c.types = newTypeReader(o.Types, o.Recover, c.batch.poke)
+	o.State.Listen(c.heard)
+	return c
+}
+
+// heard turns changes into triggers.
+func (c *Controller) heard(change cache.Change) {
+	switch change.Kind {
+	case cache.PodPending:
+		c.batch.arrive()
+	case cache.PodChanged, cache.NodeGoing, cache.NodeGone, cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved:
+		c.batch.poke()
+	}
+}
+
+// Trigger asks for a new look soon: something outside the cache changed, such as an offering that can be bought again.
+func (c *Controller) Trigger() { c.batch.poke() }
+
+// NeedLeaderElection makes the manager run the loop on the leader only.
+func (c *Controller) NeedLeaderElection() bool { return true }
+
+// Start runs the loop until ctx is done.
+func (c *Controller) Start(ctx context.Context) error {
+	if !c.awaitSync(ctx) {
+		return nil
+	}
+	c.batch.poke()
+	safety := time.NewTimer(SafetyInterval)
+	defer safety.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.batch.signal:
+			if !c.batch.wait(ctx) {
+				return nil
+			}
+		case <-safety.C:
+		}
+		again := c.step(ctx)
+		safety.Reset(again)
+	}
+}
+
+func (c *Controller) awaitSync(ctx context.Context) bool {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for c.o.Synced != nil && !c.o.Synced() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}
+
+// step decides once and returns after how long to look again if nothing happens.
+func (c *Controller) step(ctx context.Context) time.Duration {
+	failed := false
+	err := c.o.Recover("provision", func() error {
+		out, err := c.Decide(ctx)
+		for _, r := range out.Refused {
+			failed = failed || r.Code == apply.WriteFailed || r.Code == apply.LimitReached
+		}
+		return err
+	})
+	if err != nil {
+		c.o.Log.Error("provisioning", "error", err)
+	}
+	if err == nil && !failed {
+		c.retryIn = 0
+		return SafetyInterval
+	}
+	c.retryIn = min(max(2*c.retryIn, 500*time.Millisecond), SafetyInterval)
+	return c.retryIn
+}
+
+// Decide looks at the cluster once: pending pods become a problem, the problem a plan, the plan machines.
+//
+// Errors: none of a single pool, class or machine; those are in the outcome and in the reasons of pods.
+func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
+	snapshot := c.o.State.Snapshot()
+	if len(snapshot.Pending) == 0 {
+		c.o.Meter.Unplaced(nil)
+		return apply.Outcome{}, nil
+	}
+	began := c.o.Now()
+	problem := c.Problem(ctx, snapshot)
+	c.announceEmpty(problem)
+	p := c.o.Solve(problem)
+	if p == nil {
+		return apply.Outcome{}, fmt.Errorf("deciding on %d pods: the solver returned no plan", len(problem.Pending))
+	}
+	took := c.o.Now().Sub(began)
+	c.o.Meter.Solved(took, len(problem.Pending))
+	p = c.checked(problem, p)
+	out := c.o.Applier.Apply(ctx, p, problem.Pools)
+	c.report(p, out)
+	if c.o.Record != nil {
+		c.o.Record(problem, p, out)
+	}
+	c.o.Log.Info("decided on pending pods", "pods", len(problem.Pending), "generation", problem.Generation, "new_nodes", len(p.NewNodes),
+		"created", len(out.Created), "placed_on_existing", placed(p), "unplaced", unplaced(p), "refused", len(out.Refused),
+		"price_micro_usd_per_hour", int64(p.Price), "took", took)
+	return out, nil
+}
+
+func placed(p *plan.Plan) int {
+	n := 0
+	for _, x := range p.Placements {
+		n += len(x.Pods)
+	}
+	return n
+}
+
+func unplaced(p *plan.Plan) int {
+	n := 0
+	for _, u := range p.Unplaced {
+		n += len(u.Pods)
+	}
+	return n
+}
+
+func (c *Controller) report(p *plan.Plan, out apply.Outcome) {
+	byReason := map[plan.Code]int{}
+	for _, u := range p.Unplaced {
+		code := plan.NoPools
+		if len(u.Reasons) > 0 {
+			code = u.Reasons[0].Code
+		}
+		byReason[code] += len(u.Pods)
+	}
+	c.o.Meter.Unplaced(byReason)
+	for _, x := range out.Created {
+		c.o.Meter.Created(x.Pool, x.Relaxed)
+	}
+	for _, x := range out.Refused {
+		c.o.Meter.Refused(x.Code)
+	}
+}
+
+// checked drops from the plan what the independent check refuses; its pods stay pending.
+func (c *Controller) checked(problem *pack.Problem, p *plan.Plan) *plan.Plan {
+	if c.o.Check == nil {
+		return p
+	}
+	violations := c.o.Check(problem, p)
+	if len(violations) == 0 {
+		return p
+	}
+	newNodes, nodes, all := map[int]bool{}, map[string]bool{}, false
+	for _, v := range violations {
+		c.o.Meter.Violated()
+		c.o.Log.Error("a plan failed its check and that part of it is dropped; please report it", "violation", v.Text, "generation", problem.Generation)
+		switch {
+		case v.NewNode >= 0:
+			newNodes[v.NewNode] = true
+		case v.Node != "":
+			nodes[v.Node] = true
+		default:
+			all = true
+		}
+	}
+	out := *p
+	out.NewNodes, out.Placements = nil, nil
+	if all {
+		return &out
+	}
+	for i, n := range p.NewNodes {
+		if !newNodes[i] {
+			out.NewNodes = append(out.NewNodes, n)
+		}
+	}
+	for _, x := range p.Placements {
+		if !nodes[x.Node] {
+			out.Placements = append(out.Placements, x)
+		}
+	}
+	return &out
+}
+
+func recoverPlainly(name string, fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: panic: %v", name, p)
+		}
+	}()
+	return fn()
+}
+
+type noMeter struct{}
+
+func (noMeter) Solved(time.Duration, int)  {}
+func (noMeter) Unplaced(map[plan.Code]int) {}
+func (noMeter) Created(string, bool)       {}
+func (noMeter) Refused(apply.RefusalCode)  {}
+func (noMeter) Violated()                  {}
