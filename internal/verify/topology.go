@@ -1,0 +1,221 @@
+package verify
+
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/requirement"
+)
+
+// topology checks the constraints of every placed pod against where all pods are in the end. A constraint that holds
+// then held at the best order of binding as well.
+func (c *checker) topology() {
+	for _, h := range c.hosts {
+		for _, pod := range h.placed {
+			for _, sp := range pod.Class.Spreads {
+				if !sp.Soft && sp.MaxSkew > 0 {
+					c.spread(h, pod, sp)
+				}
+			}
+			for _, t := range pod.Class.PodAffinity {
+				if t.Weight == 0 {
+					c.affinity(h, pod, t)
+				}
+			}
+			for _, t := range pod.Class.AntiAffinity {
+				if t.Weight == 0 {
+					c.apart(h, pod, t)
+				}
+			}
+		}
+		for _, pod := range h.running {
+			for _, t := range pod.Class.AntiAffinity {
+				if t.Weight == 0 && !pod.Terminating {
+					c.apartFromRunning(h, pod, t)
+				}
+			}
+		}
+	}
+}
+
+// domain is the value of a topology key on the host; false when it is missing or not settled.
+func (c *checker) domain(h *host, key string) (string, bool) {
+	key = requirement.Normalize(key)
+	if key == requirement.Hostname {
+		if h.node != nil {
+			if v, ok := h.node.Labels[requirement.Hostname]; ok {
+				return v, true
+			}
+			return hostname(h.node), true
+		}
+		return h.name, true
+	}
+	if h.node != nil {
+		l, ok := certain(h.node)[key]
+		if !ok || len(l.values) != 1 || l.missing {
+			return "", false
+		}
+		return l.values[0], true
+	}
+	values := map[string]bool{}
+	for _, choice := range h.bought.Types {
+		t := typeNamed(h.pool, choice.Name)
+		if t == nil {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if s := possible(h, t, o); s != nil && o.Available {
+				for _, v := range s[key].values {
+					values[v] = true
+				}
+			}
+		}
+	}
+	if len(values) != 1 {
+		return "", false
+	}
+	for v := range values {
+		return v, true
+	}
+	return "", false
+}
+
+func (c *checker) selected(h *host, namespaces []string, sel *cluster.Selector) []*cluster.Pod {
+	var out []*cluster.Pod
+	for _, pod := range slices.Concat(h.running, h.placed) {
+		if !pod.Terminating && slices.Contains(namespaces, pod.Namespace) && sel.Matches(pod.Class.Labels) {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
+	mine, ok := c.domain(h, sp.Key)
+	if !ok {
+		c.report("spread", h.name, "has no settled %s for %s", sp.Key, pod)
+		return
+	}
+	counts := map[string]int{}
+	for _, other := range c.hosts {
+		d, ok := c.domain(other, sp.Key)
+		if !ok || !c.looksAt(other, pod, sp) || (other.node == nil && len(other.placed) == 0) {
+			continue
+		}
+		counts[d] += len(c.selected(other, []string{pod.Namespace}, sp.Selector))
+	}
+	least := counts[mine]
+	for _, n := range counts {
+		least = min(least, n)
+	}
+	if len(counts) < sp.MinDomains || requirement.Normalize(sp.Key) == requirement.Hostname {
+		least = 0
+	}
+	if counts[mine]-least > sp.MaxSkew {
+		c.report("spread", h.name, "%s in %s: %d pods there, %d at least elsewhere, maxSkew %d", pod, mine, counts[mine], least, sp.MaxSkew)
+	}
+}
+
+// looksAt is the node inclusion policy of the constraint.
+func (c *checker) looksAt(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
+	if h.node != nil && h.node.Deleting {
+		return false
+	}
+	if sp.HonorTaints {
+		for _, t := range h.taints {
+			if t.Effect != cluster.PreferNoSchedule && !tolerates(pod.Class, t) {
+				return false
+			}
+		}
+	}
+	if sp.IgnoreAffinity {
+		return true
+	}
+	plain := &cluster.Class{Selector: pod.Class.Selector, Affinity: pod.Class.Affinity}
+	if h.node != nil {
+		return matchesAny(plain, certain(h.node), false)
+	}
+	for _, choice := range h.bought.Types {
+		t := typeNamed(h.pool, choice.Name)
+		if t == nil {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if s := possible(h, t, o); s != nil && o.Available && matchesAny(plain, s, false) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func namespacesOf(pod *cluster.Pod, t cluster.PodAffinity) []string {
+	if len(t.Namespaces) == 0 {
+		return []string{pod.Namespace}
+	}
+	return t.Namespaces
+}
+
+// affinity demands that a pod that was there without needing others, running or placed, is in the same domain; or that
+// the pod selects itself and no pod like it is anywhere else, so that it may be the first.
+func (c *checker) affinity(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
+	mine, ok := c.domain(h, t.Key)
+	if !ok {
+		c.report("affinity", h.name, "has no settled %s for %s", t.Key, pod)
+		return
+	}
+	ns := namespacesOf(pod, t)
+	anchors, elsewhere := 0, 0
+	for _, other := range c.hosts {
+		d, ok := c.domain(other, t.Key)
+		if !ok {
+			continue
+		}
+		for _, x := range c.selected(other, ns, t.Selector) {
+			switch {
+			case d != mine:
+				elsewhere++
+			case slices.Contains(other.running, x) || len(x.Class.PodAffinity) == 0:
+				anchors++
+			}
+		}
+	}
+	self := slices.Contains(ns, pod.Namespace) && t.Selector.Matches(pod.Class.Labels)
+	if anchors == 0 && !(self && elsewhere == 0) {
+		c.report("affinity", h.name, "%s finds no pod that it must be with in %s", pod, mine)
+	}
+}
+
+func (c *checker) apart(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
+	mine, ok := c.domain(h, t.Key)
+	if !ok {
+		return
+	}
+	for _, other := range c.hosts {
+		if d, ok := c.domain(other, t.Key); !ok || d != mine {
+			continue
+		}
+		for _, x := range c.selected(other, namespacesOf(pod, t), t.Selector) {
+			if x != pod {
+				c.report("anti-affinity", h.name, "%s must be kept apart from %s by %s", pod, x, t.Key)
+			}
+		}
+	}
+}
+
+func (c *checker) apartFromRunning(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
+	mine, ok := c.domain(h, t.Key)
+	if !ok {
+		return
+	}
+	for _, other := range c.hosts {
+		if d, ok := c.domain(other, t.Key); !ok || d != mine {
+			continue
+		}
+		for _, x := range c.selected(other, namespacesOf(pod, t), t.Selector) {
+			if slices.Contains(other.placed, x) {
+				c.report("anti-affinity", h.name, "running %s must be kept apart from %s by %s", pod, x, t.Key)
+			}
+		}
+	}
+}
