@@ -121,7 +121,6 @@ type networkInterface struct {
 	} `xml:"attachment"`
 }
 
-
 func tenancy(i *world.Instance) string {
 	if p := i.Launch.Placement; p != nil && p.Tenancy != "" {
 		return p.Tenancy
