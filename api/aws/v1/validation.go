@@ -1,0 +1,142 @@
+package v1
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate checks what the schema admits but nobody can launch, so that a class says so instead of
+// failing at the first launch. Warnings tell what is ignored.
+func (c *EC2NodeClass) Validate() (errs field.ErrorList, warnings []string) {
+	path := field.NewPath("spec")
+	warnings = c.mixedTerms(path)
+	for i := range c.Spec.AMISelectorTerms {
+		if alias := c.Spec.AMISelectorTerms[i].Alias; alias != "" {
+			if _, err := ParseAlias(alias); err != nil {
+				errs = append(errs, field.Invalid(path.Child("amiSelectorTerms").Index(i).Child("alias"), alias, err.Error()))
+			}
+		}
+	}
+	if (c.Spec.Role == "") == (c.Spec.InstanceProfile == nil || *c.Spec.InstanceProfile == "") {
+		errs = append(errs, field.Required(path.Child("role"), "set exactly one of role and instanceProfile"))
+	}
+	errs = append(errs, validateTags(c.Spec.Tags, path.Child("tags"))...)
+	errs = append(errs, validateDevices(c.Spec.BlockDeviceMappings, path.Child("blockDeviceMappings"))...)
+	if c.Spec.Kubelet != nil {
+		errs = append(errs, c.Spec.Kubelet.validate(path.Child("kubelet"))...)
+	}
+	return errs, warnings
+}
+
+// mixedTerms names the selector terms that mix an exclusive field with others. The schema refuses
+// them only when every term does so, and stored classes have them.
+func (c *EC2NodeClass) mixedTerms(path *field.Path) (warnings []string) {
+	note := func(list string, i int, wins string, mixed bool) {
+		if mixed {
+			warnings = append(warnings, path.Child(list).Index(i).String()+": "+wins+" counts and the other fields of the term are ignored; remove them")
+		}
+	}
+	for i, t := range c.Spec.SubnetSelectorTerms {
+		note("subnetSelectorTerms", i, "id", t.ID != "" && len(t.Tags) > 0)
+	}
+	for i, t := range c.Spec.SecurityGroupSelectorTerms {
+		note("securityGroupSelectorTerms", i, "id", t.ID != "" && (t.Name != "" || len(t.Tags) > 0))
+		note("securityGroupSelectorTerms", i, "name", t.ID == "" && t.Name != "" && len(t.Tags) > 0)
+	}
+	for i, t := range c.Spec.CapacityReservationSelectorTerms {
+		note("capacityReservationSelectorTerms", i, "id", t.ID != "" && (t.OwnerID != "" || t.InstanceMatchCriteria != "" || len(t.Tags) > 0))
+	}
+	for i, t := range c.Spec.AMISelectorTerms {
+		others := t.Name != "" || t.Owner != "" || len(t.Tags) > 0
+		note("amiSelectorTerms", i, "alias", t.Alias != "" && (t.ID != "" || t.SSMParameter != "" || others))
+		note("amiSelectorTerms", i, "id", t.Alias == "" && t.ID != "" && (t.SSMParameter != "" || others))
+		note("amiSelectorTerms", i, "ssmParameter", t.Alias == "" && t.ID == "" && t.SSMParameter != "" && others)
+	}
+	return warnings
+}
+
+// RestrictedTag returns why users may not set the tag; empty if they may.
+func RestrictedTag(key string) string {
+	switch {
+	case key == TagEKSCluster, strings.HasPrefix(key, strings.TrimSuffix(TagClusterPrefix, "/")):
+		return "the tag marks the owning cluster; remove it"
+	case key == TagNodePool, key == TagNodeClaim, key == TagNodeClass:
+		return "the tag is always the name of the object that the instance is for; remove it"
+	case strings.HasPrefix(strings.ToLower(key), "aws:"):
+		return "AWS keeps tags that start with aws: to itself; use another key"
+	}
+	return ""
+}
+
+func validateTags(tags map[string]string, path *field.Path) (errs field.ErrorList) {
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if why := RestrictedTag(key); why != "" {
+			errs = append(errs, field.Forbidden(path.Key(key), why))
+		}
+	}
+	return errs
+}
+
+func validateDevices(devices []BlockDeviceMapping, path *field.Path) (errs field.ErrorList) {
+	seen := map[string]bool{}
+	for i, d := range devices {
+		at := path.Index(i)
+		switch {
+		case d.DeviceName == nil || *d.DeviceName == "":
+			errs = append(errs, field.Required(at.Child("deviceName"), "name the device, for example /dev/xvda"))
+		case seen[*d.DeviceName]:
+			errs = append(errs, field.Duplicate(at.Child("deviceName"), *d.DeviceName))
+		default:
+			seen[*d.DeviceName] = true
+		}
+		if d.EBS == nil {
+			errs = append(errs, field.Required(at.Child("ebs"), "say what volume the device is, at least its volumeSize or snapshotID"))
+		}
+	}
+	return errs
+}
+
+// validate checks the texts of which the schema knows only the shape.
+func (k *KubeletConfiguration) validate(path *field.Path) (errs field.ErrorList) {
+	quantities := func(name string, m map[string]string, percent bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if why := checkAmount(m[key], percent); why != "" {
+				errs = append(errs, field.Invalid(path.Child(name).Key(key), m[key], why))
+			}
+		}
+	}
+	quantities("systemReserved", k.SystemReserved, false)
+	quantities("kubeReserved", k.KubeReserved, false)
+	quantities("evictionHard", k.EvictionHard, true)
+	quantities("evictionSoft", k.EvictionSoft, true)
+	for _, key := range slices.Sorted(maps.Keys(k.EvictionSoftGracePeriod)) {
+		text := k.EvictionSoftGracePeriod[key]
+		if d, err := time.ParseDuration(text); err != nil || d < 0 {
+			errs = append(errs, field.Invalid(path.Child("evictionSoftGracePeriod").Key(key), text, "write a duration such as 1m30s"))
+		}
+	}
+	return errs
+}
+
+// checkAmount returns what is wrong with a quantity or, where percent allows it, a percentage.
+func checkAmount(text string, percent bool) string {
+	if percent && (text == "" || strings.HasSuffix(text, "%")) {
+		return "" // the schema knows the shape of percentages
+	}
+	if len(text) > 64 {
+		return "write a quantity of at most 64 characters, such as 100Mi"
+	}
+	q, err := resource.ParseQuantity(text)
+	switch {
+	case err != nil:
+		return "write a quantity such as 100Mi"
+	case q.Sign() < 0:
+		return "write a quantity that is not negative"
+	}
+	return ""
+}
