@@ -133,7 +133,7 @@ func TestControlPlane(t *testing.T) {
 	t.Run("a deployment runs, scales away and leaves nothing", func(t *testing.T) { deploymentStory(t, admin) })
 	t.Run("annotations end the pods of jobs", func(t *testing.T) { jobStory(t, admin) })
 	t.Run("a pod that ignores SIGTERM stays until its grace period ends", func(t *testing.T) { graceStory(t, admin) })
-	t.Run("a held machine stays not ready", func(t *testing.T) { holdStory(t, admin) })
+	t.Run("a machine that says it is not ready is believed", func(t *testing.T) { holdStory(t, admin) })
 	t.Run("the controller's identity has only the rights that it is given", func(t *testing.T) { rightsStory(t, client(t, cp, kube.Kerf)) })
 	t.Run("a second control plane refuses the port", func(t *testing.T) {
 		_, port, _ := strings.Cut(strings.TrimPrefix(cp.Server, "https://"), ":")
@@ -234,7 +234,7 @@ func graceStory(t *testing.T, admin *kubernetes.Clientset) {
 func holdStory(t *testing.T, admin *kubernetes.Clientset) {
 	nodes := admin.CoreV1().Nodes()
 	node := fakeNode("held")
-	node.Annotations["local.kerf.sh/hold-ready"] = "no network plugin"
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "no network plugin"}}
 	if _, err := nodes.Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -250,8 +250,8 @@ func holdStory(t *testing.T, admin *kubernetes.Clientset) {
 	if nodeReady(got) {
 		t.Error("the held node is Ready")
 	}
-	delete(got.Annotations, "local.kerf.sh/hold-ready")
-	if _, err := nodes.Update(t.Context(), got, metav1.UpdateOptions{}); err != nil {
+	got.Status.Conditions = nil
+	if _, err := nodes.UpdateStatus(t.Context(), got, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the released node is Ready", func(ctx context.Context) (bool, error) {

@@ -165,7 +165,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	go func() {
 		line, _ := bufio.NewReader(stdout).ReadBytes('\n')
 		first <- line
-		io.Copy(io.Discard, stdout)
+		_, _ = io.Copy(io.Discard, stdout)
 		c.finish(cmd.Wait(), &stderr)
 	}()
 	select {
@@ -175,12 +175,12 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 			return nil, fmt.Errorf("start the control plane: %w", c.err)
 		}
 		if err := json.Unmarshal(line, &c.Info); err != nil {
-			c.Close()
+			_ = c.Close()
 			return nil, fmt.Errorf("start the control plane: read its answer %q: %w", line, err)
 		}
 		return c, nil
 	case <-ctx.Done():
-		c.Close()
+		_ = c.Close()
 		return nil, fmt.Errorf("start the control plane: %w", context.Cause(ctx))
 	}
 }
@@ -246,12 +246,12 @@ func (c *ControlPlane) Close() error {
 		c.mu.Lock()
 		c.closing = true
 		c.mu.Unlock()
-		c.cmd.Process.Signal(syscall.SIGTERM) // an error means that it is gone
+		_ = c.cmd.Process.Signal(syscall.SIGTERM) // an error means that it is gone
 		select {
 		case <-c.done:
 		case <-time.After(closeTimeout):
 			// Its children end with it: their lifeline breaks.
-			c.cmd.Process.Kill()
+			_ = c.cmd.Process.Kill()
 			<-c.done
 		}
 	})

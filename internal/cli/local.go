@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kerf-sh/kerf/internal/local"
+)
+
+func newLocalCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "local",
+		Short: "Run a cluster with a simulated AWS on this machine",
+		Long: `Runs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, a simulated AWS and the unmodified
+controller on this machine. Needs no AWS account, no container engine and no rights beyond the user's own. Everything
+listens on 127.0.0.1 only and ends with "kerf local up".`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newLocalUpCommand(), newLocalDownCommand(), newLocalStatusCommand())
+	return c
+}
+
+func newLocalUpCommand() *cobra.Command {
+	var o local.Options
+	var timeout time.Duration
+	var noExamples bool
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Start a local cluster and keep it until Ctrl-C",
+		Example: `  kerf local up
+  kerf local up --boot-time 30s --region eu-west-1 --set LOG_LEVEL=debug
+  kerf local up --filename deployment.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.Examples = !noExamples
+			o.Report = func(line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
+			return runLocalUp(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), o, timeout)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.ClusterName, "cluster-name", "kerf", "name of the cluster; several can run under different names")
+	f.StringVar(&o.StateDir, "state-dir", "", "folder for logs, kubeconfigs and the state file (default: one per cluster name in the user's cache folder)")
+	f.StringVar(&o.Region, "region", "us-east-1", "AWS region to simulate")
+	f.DurationVar(&o.BootTime, "boot-time", 0, "how long a machine takes from running to a kubelet (default: the simulator's)")
+	f.DurationVar(&o.SpotNotice, "spot-notice", 0, "how long a spot machine lives after its interruption warning (default: the simulator's)")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of what the simulated AWS draws: spot prices, stock, times")
+	f.StringSliceVar(&o.Types, "instance-types", nil, "instance types that exist (default: all that the region offers)")
+	f.IntVar(&o.Port, "port", 0, "port of the Kubernetes API (default: a free one)")
+	f.IntVar(&o.AWSPort, "aws-port", 0, "port of the simulated AWS (default: a free one)")
+	f.BoolVar(&o.NoController, "no-controller", false, "start everything but the controller")
+	f.StringArrayVar(&o.ControllerEnv, "set", nil, "KEY=VALUE setting of the controller; may be repeated")
+	f.BoolVar(&noExamples, "no-examples", false, "do not apply the NodePool and EC2NodeClass named default")
+	f.StringArrayVarP(&o.Manifests, "filename", "f", nil, "file of manifests to apply; may be repeated")
+	f.StringVar(&o.AuditLog, "audit-log", "", "file that gets one line of JSON for each write to the Kubernetes API")
+	f.StringVar(&o.ControlPlane, "controlplane", "", "kerf-controlplane binary (default: beside this one, or $KERF_CONTROLPLANE)")
+	f.DurationVar(&timeout, "timeout", 5*time.Minute, "how long the start may take")
+	return c
+}
+
+func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, timeout time.Duration) error {
+	start, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after --timeout=%s", timeout))
+	defer cancel()
+	cluster, err := local.Up(start, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "export KUBECONFIG=%s\nexport AWS_ENDPOINT_URL=%s\n", cluster.Kubeconfig, cluster.AWS)
+	fmt.Fprintf(stderr, "logs are in %s; Ctrl-C, or \"kerf local down\" elsewhere, ends the cluster\n", cluster.StateDir)
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(stderr, "ending the cluster")
+		return cluster.Close()
+	case err := <-cluster.Ended():
+		return errors.Join(err, cluster.Close())
+	}
+}
+
+func newLocalDownCommand() *cobra.Command {
+	var dir localDir
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "down",
+		Short: "End a local cluster that another terminal started",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			path, err := dir.path()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("not done after --timeout=%s", timeout))
+			defer cancel()
+			return local.Down(ctx, path)
+		},
+	}
+	dir.register(c)
+	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long the end may take")
+	return c
+}
+
+func newLocalStatusCommand() *cobra.Command {
+	var dir localDir
+	var output string
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Say whether a local cluster runs, where, and what is in it",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return &usageError{fmt.Errorf("--output=%q: want text or json", output)}
+			}
+			path, err := dir.path()
+			if err != nil {
+				return err
+			}
+			status, err := local.ReadStatus(c.Context(), path)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				e := json.NewEncoder(c.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(status)
+			}
+			return status.Write(c.OutOrStdout())
+		},
+	}
+	dir.register(c)
+	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return c
+}
+
+// localDir are the flags that name a running local cluster.
+type localDir struct{ cluster, dir string }
+
+func (d *localDir) register(c *cobra.Command) {
+	c.Flags().StringVar(&d.cluster, "cluster-name", "kerf", "name of the cluster")
+	c.Flags().StringVar(&d.dir, "state-dir", "", "state folder, if \"kerf local up\" was given one")
+}
+
+func (d *localDir) path() (string, error) {
+	if d.dir != "" {
+		return d.dir, nil
+	}
+	return local.DefaultStateDir(d.cluster)
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package local
+
+import "syscall"
+
+// childAttributes make a child that does not hear the Ctrl-C of a terminal.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

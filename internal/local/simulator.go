@@ -1,0 +1,74 @@
+package local
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/awssim"
+	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/local/kube"
+)
+
+// A Simulator is the simulated AWS of a local cluster. It runs in this process.
+type Simulator struct {
+	*awssim.Server
+
+	Log string // file
+	log *os.File
+}
+
+// startSimulator starts an account whose EKS cluster is the control plane that runs here: the machines it launches join
+// that, if their user data leads them there.
+func (c *Cluster) startSimulator() (*Simulator, error) {
+	machines, err := c.ConfigFor(kube.Machines)
+	if err != nil {
+		return nil, err
+	}
+	version, err := minorVersion(c.Kube.Version)
+	if err != nil {
+		return nil, err
+	}
+	s := &Simulator{Log: filepath.Join(c.StateDir, "aws.log")}
+	if s.log, err = os.Create(s.Log); err != nil {
+		return nil, fmt.Errorf("start the simulated AWS: %w", err)
+	}
+	o := c.options
+	s.Server, err = awssim.New(awssim.Options{
+		World: world.Options{
+			Region: o.Region, ClusterName: o.ClusterName, Seed: o.Seed, Types: o.Types,
+			BootTime: o.BootTime, KubernetesVersion: version,
+		},
+		Listen:     net.JoinHostPort("127.0.0.1", strconv.Itoa(o.AWSPort)),
+		KubeConfig: machines,
+		Cluster:    world.Cluster{Name: o.ClusterName, Version: version, ServiceIPv4CIDR: c.Kube.ServiceCIDR},
+		Queue:      o.ClusterName,
+		SpotNotice: o.SpotNotice,
+		Logger:     slog.New(slog.NewJSONHandler(s.log, nil)),
+	})
+	if err != nil {
+		s.log.Close()
+		return nil, fmt.Errorf("start the simulated AWS: %w", err)
+	}
+	s.Start()
+	return s, nil
+}
+
+// Close ends the simulated AWS.
+func (s *Simulator) Close() error {
+	defer s.log.Close()
+	return s.Server.Close()
+}
+
+// minorVersion returns 1.36 for v1.36.3.
+func minorVersion(version string) (string, error) {
+	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	if len(parts) < 2 {
+		return "", fmt.Errorf("the control plane calls its version %q; want one such as v1.36.3", version)
+	}
+	return parts[0] + "." + parts[1], nil
+}

@@ -1,0 +1,162 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Errors about the state folder.
+var (
+	ErrRunning    = errors.New("a local cluster is already running")
+	ErrNotRunning = errors.New("no local cluster is running")
+)
+
+// State is what a running local cluster tells other processes, through a file in its state folder.
+type State struct {
+	PID        int       `json:"pid"` // of the process that holds it
+	Cluster    string    `json:"cluster"`
+	Region     string    `json:"region"`
+	Started    time.Time `json:"started"`
+	Kubeconfig string    `json:"kubeconfig"`
+	Server     string    `json:"server"`
+	Version    string    `json:"version"` // of Kubernetes
+	AWS        string    `json:"aws"`     // URL
+	Logs       []string  `json:"logs"`    // folders and files
+	HealthURL  string    `json:"healthURL,omitempty"`
+	MetricsURL string    `json:"metricsURL,omitempty"`
+	StateDir   string    `json:"stateDir"`
+	Queue      string    `json:"interruptionQueue"`
+}
+
+const (
+	stateName = "state.json"
+	lockName  = "local.lock"
+)
+
+// DefaultStateDir is where the state of the named cluster is kept unless the user says otherwise, so that another
+// terminal finds it.
+func DefaultStateDir(cluster string) (string, error) {
+	if strings.ContainsAny(cluster, `/\`) || strings.Trim(cluster, ".") == "" {
+		return "", fmt.Errorf("cluster name %q: want letters, digits, dashes and underscores", cluster)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the state folder: %w", err)
+	}
+	return filepath.Join(cache, "kerf", "local", cluster), nil
+}
+
+// lockState makes the folder and locks it for as long as the result is open. The lock ends with the process, however
+// it ends, so a state file whose folder is not locked is a leftover.
+func lockState(dir string) (io.Closer, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the state folder: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		f.Close()
+		return nil, fmt.Errorf("%w in %s; \"kerf local down\" ends it, --cluster-name or --state-dir starts a second one", ErrRunning, dir)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock the state folder %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func writeState(c *Cluster) error {
+	s := State{
+		PID: os.Getpid(), Cluster: c.Name, Region: c.Region, Started: time.Now().UTC().Truncate(time.Second),
+		Kubeconfig: c.Kubeconfig, Server: c.Kube.Server, Version: c.Kube.Version, AWS: c.AWS,
+		Logs: []string{c.Kube.Logs, c.Simulator.Log}, StateDir: c.StateDir, Queue: c.Name,
+	}
+	if c.Controller != nil {
+		s.Logs = append(s.Logs, c.Controller.Log)
+		s.HealthURL, s.MetricsURL = c.Controller.HealthURL, c.Controller.MetricsURL
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the state file: %w", err)
+	}
+	// Renaming makes a reader see all of it or nothing.
+	path := filepath.Join(c.StateDir, stateName)
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write the state file: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("write the state file: %w", err)
+	}
+	return nil
+}
+
+// removeState removes the state file. One that stays is known for a leftover, because nobody locks its folder.
+func removeState(dir string) { _ = os.Remove(filepath.Join(dir, stateName)) }
+
+// ReadState returns the state of the cluster that runs in the folder.
+//
+// Errors: ErrNotRunning, also when the folder has the state file of a cluster that was killed.
+func ReadState(dir string) (State, error) {
+	notRunning := fmt.Errorf("%w in %s", ErrNotRunning, dir)
+	text, err := os.ReadFile(filepath.Join(dir, stateName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, notRunning
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read the state file: %w", err)
+	}
+	if lock, err := lockState(dir); err == nil {
+		removeState(dir)
+		lock.Close()
+		return State{}, notRunning
+	}
+	var s State
+	if err := json.Unmarshal(text, &s); err != nil {
+		return State{}, fmt.Errorf("read the state file in %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// Down ends the cluster that runs in the folder, whichever process holds it, and returns when it is gone.
+//
+// Errors: ErrNotRunning; the context's when the cluster does not end in time.
+func Down(ctx context.Context, dir string) error {
+	s, err := ReadState(dir)
+	if err != nil {
+		return err
+	}
+	if s.PID == os.Getpid() {
+		return fmt.Errorf("end the local cluster: it belongs to this process, which must close it")
+	}
+	if err := syscall.Kill(s.PID, syscall.SIGTERM); err != nil {
+		return fmt.Errorf("end the local cluster: signal process %d: %w", s.PID, err)
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		lock, err := lockState(dir)
+		if err == nil {
+			return lock.Close()
+		}
+		if !errors.Is(err, ErrRunning) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("end the local cluster: process %d still runs: %w", s.PID, context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}

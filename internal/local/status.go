@@ -1,0 +1,115 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Status is the state of a running cluster with what a look at it shows.
+type Status struct {
+	State
+
+	Nodes       int    `json:"nodes"`
+	NodesReady  int    `json:"nodesReady"`
+	Pods        int    `json:"pods"` // that have not ended
+	PodsRunning int    `json:"podsRunning"`
+	Controller  string `json:"controller"` // ready, not ready, or none
+}
+
+// statusTimeout bounds each of the looks that ReadStatus takes.
+const statusTimeout = 10 * time.Second
+
+// ReadStatus returns the status of the cluster that runs in the folder.
+//
+// Errors: ErrNotRunning; otherwise that the cluster does not answer.
+func ReadStatus(ctx context.Context, dir string) (Status, error) {
+	state, err := ReadState(dir)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{State: state, Controller: controllerStatus(state)}
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	cfg, err := clientcmd.BuildConfigFromFlags("", state.Kubeconfig)
+	if err != nil {
+		return Status{}, fmt.Errorf("read %s: %w", state.Kubeconfig, err)
+	}
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return Status{}, fmt.Errorf("read %s: %w", state.Kubeconfig, err)
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return Status{}, fmt.Errorf("list the nodes of the local cluster: %w", err)
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return Status{}, fmt.Errorf("list the pods of the local cluster: %w", err)
+	}
+	s.count(nodes.Items, pods.Items)
+	return s, nil
+}
+
+func controllerStatus(s State) string {
+	if s.HealthURL == "" {
+		return "none"
+	}
+	if err := probe(&http.Client{Timeout: statusTimeout}, s.HealthURL+"/readyz"); err != nil {
+		return "not ready"
+	}
+	return "ready"
+}
+
+func (s *Status) count(nodes []corev1.Node, pods []corev1.Pod) {
+	s.Nodes = len(nodes)
+	for _, n := range nodes {
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				s.NodesReady++
+			}
+		}
+	}
+	for _, p := range pods {
+		switch p.Status.Phase {
+		case corev1.PodRunning:
+			s.Pods++
+			s.PodsRunning++
+		case corev1.PodPending:
+			s.Pods++
+		}
+	}
+}
+
+// Write writes the status as lines of text.
+func (s Status) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]string{
+		{"cluster", fmt.Sprintf("%s, Kubernetes %s, running since %s, process %d", s.Cluster, s.Version, s.Started.Local().Format(time.DateTime), s.PID)},
+		{"kubeconfig", s.Kubeconfig},
+		{"API server", s.Server},
+		{"AWS", fmt.Sprintf("%s, region %s, interruption queue %s", s.AWS, s.Region, s.Queue)},
+		{"controller", s.Controller},
+		{"metrics", s.MetricsURL},
+		{"nodes", fmt.Sprintf("%d, %d of them ready", s.Nodes, s.NodesReady)},
+		{"pods", fmt.Sprintf("%d, %d of them running", s.Pods, s.PodsRunning)},
+		{"logs", strings.Join(s.Logs, ", ")},
+	} {
+		if row[1] != "" {
+			fmt.Fprintf(t, "%s\t%s\n", row[0], row[1])
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return nil
+}
