@@ -46,7 +46,7 @@ func (f faults) Intercept(ctx context.Context, r *wire.Request) wire.Interceptio
 	}
 	if in.Err != nil {
 		out.Err = refusal(in.Err)
-		if in.Throttled && in.Err.Code == "ThrottlingException" { // the general code; some services have their own
+		if in.Throttled && in.Err.Code == world.ThrottlingCode { // each service has its own
 			out.Err = wire.Throttled(r)
 		}
 	}
