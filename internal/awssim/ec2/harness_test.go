@@ -42,11 +42,11 @@ type faults struct{ w *world.World }
 func (f faults) Intercept(ctx context.Context, r *wire.Request) wire.Interception {
 	in := f.w.Intercept(r.Service.Name, r.Operation, r.Principal.PrincipalARN, r.Values()...)
 	out := wire.Interception{DropReply: in.DropReply, Note: strings.Join(in.FaultIDs, ",")}
-	switch {
-	case in.Err != nil:
+	if in.Err != nil {
 		out.Err = &wire.Error{Code: in.Err.Code, Message: in.Err.Message, Status: in.Err.Status}
-	case in.Throttled:
-		out.Err = wire.Throttled(r)
+		if in.Throttled && in.Err.Code == world.ThrottlingCode {
+			out.Err = wire.Throttled(r)
+		}
 	}
 	return out
 }

@@ -128,13 +128,6 @@ func tenancy(i *world.Instance) string {
 	return "default"
 }
 
-func lifecycle(i *world.Instance) string {
-	if i.CapacityType == world.Spot {
-		return "spot"
-	}
-	return ""
-}
-
 var instanceFilters = filterable[world.Instance]{
 	attributes: map[string]func(*world.Instance) []string{
 		"architecture":             one(func(i *world.Instance) string { return i.Arch }),
@@ -146,7 +139,7 @@ var instanceFilters = filterable[world.Instance]{
 		"iam-instance-profile.arn": one(func(i *world.Instance) string { return i.ProfileARN }),
 		"image-id":                 one(func(i *world.Instance) string { return i.ImageID }),
 		"instance-id":              one(func(i *world.Instance) string { return i.ID }),
-		"instance-lifecycle":       one(lifecycle),
+		"instance-lifecycle":       one((*world.Instance).Lifecycle),
 		"instance-state-code":      one(func(i *world.Instance) string { return strconv.Itoa(int(i.State.Code())) }),
 		"instance-state-name":      one(func(i *world.Instance) string { return string(i.State) }),
 		"instance-type":            one(func(i *world.Instance) string { return i.Type }),
@@ -271,7 +264,7 @@ func (s *service) show(i *world.Instance, names map[string]string) instance {
 		ID: i.ID, ImageID: i.ImageID, State: state{i.State.Code(), string(i.State)}, PrivateDNSName: i.PrivateDNSName,
 		Reason: i.StateTransitionReason, KeyName: i.Launch.KeyName, InstanceType: i.Type, LaunchTime: stamp(i.LaunchTime),
 		PrivateIP: address(i.PrivateIP), PublicIP: address(i.PublicIP), SourceDestCheck: true, Groups: groups(i.SecurityGroupIDs, names),
-		Architecture: i.Arch, RootDeviceType: "ebs", VirtualizationType: "hvm", Lifecycle: lifecycle(i), SpotRequestID: i.SpotRequestID,
+		Architecture: i.Arch, RootDeviceType: "ebs", VirtualizationType: "hvm", Lifecycle: i.Lifecycle(), SpotRequestID: i.SpotRequestID,
 		Hypervisor: "xen", EnaSupport: true, CapacityReservation: i.CapacityReservationID, MetadataOptions: i.Launch.MetadataOptions,
 		Tags: tagItems(i.Tags),
 	}

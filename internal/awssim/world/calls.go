@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// maxCalls bounds the call log; the counters go on when old entries are dropped.
-const maxCalls = 50_000
+// maxCalls bounds the call log, maxInputs how many of the newest calls keep their decoded input; the counters go on when
+// old entries are dropped.
+const (
+	maxCalls  = 50_000
+	maxInputs = 2_000
+)
 
 // Call is one request that a service has answered.
 type Call struct {
@@ -49,6 +53,9 @@ func (w *World) RecordCall(c Call) {
 		l.calls = slices.Delete(l.calls, 0, maxCalls/10)
 	}
 	l.calls = append(l.calls, c)
+	if old := len(l.calls) - 1 - maxInputs; old >= 0 {
+		l.calls[old].Request = nil
+	}
 	l.counts[c.Operation]++
 	if l.outcomes[c.Operation] == nil {
 		l.outcomes[c.Operation] = map[string]int{}

@@ -180,6 +180,7 @@ func (w *World) subnetZones() []Zone {
 func (w *World) furnishIdentities() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.iam.profileDelay = w.opts.ProfileDelay
 	now := w.clock.Now()
 	role := "KarpenterNodeRole-" + w.opts.ClusterName
 	arn := func(rest string) string { return "arn:" + w.Partition() + ":iam::" + w.opts.Account + ":" + rest }

@@ -133,11 +133,14 @@ func (w *World) Fault(id string) (Fault, bool) {
 	return Fault{}, false
 }
 
+// ThrottlingCode stands for a service's own throttling error, which a server puts in its place.
+const ThrottlingCode = "ThrottlingException"
+
 // Interception is what the faults have in store for a request.
 type Interception struct {
 	Delay     time.Duration // wait so long before acting
 	Err       *Error        // refuse with this; nothing may be done
-	Throttled bool          // refuse with Err if set, else with the service's own throttling error
+	Throttled bool          // Err says "too fast"; its code is ThrottlingCode unless the fault gave one
 	DropReply bool          // act, then close the connection without an answer
 	FaultIDs  []string
 }
@@ -149,7 +152,7 @@ func (w *World) Intercept(service, operation, principal string, resources ...str
 	defer w.mu.Unlock()
 	var in Interception
 	for _, f := range w.faults.all {
-		if !f.fitsRequest(service, operation, principal, resources) || in.Err != nil || in.Throttled {
+		if !f.fitsRequest(service, operation, principal, resources) || in.Err != nil {
 			continue
 		}
 		switch f.Kind {
@@ -164,9 +167,7 @@ func (w *World) Intercept(service, operation, principal string, resources ...str
 		switch f.Kind {
 		case FaultThrottle:
 			in.Throttled = true
-			if f.Code != "" {
-				in.Err = f.refusal(f.Code, "Rate exceeded", 400)
-			}
+			in.Err = f.refusal(ThrottlingCode, "Rate exceeded", 400)
 		case FaultError:
 			in.Err = f.refusal("InternalError", "An internal error has occurred.", 500)
 		case FaultSlow:

@@ -101,6 +101,9 @@ func (f *Fleet) Count() int {
 // maxFleet is how many instances one instant fleet may ask for.
 const maxFleet = 10_000
 
+// maxFleets is how many fleets are remembered.
+const maxFleets = 2_000
+
 // CheckFleet judges a request without launching, as a dry run does: its form, and whether its templates exist.
 func (w *World) CheckFleet(r FleetRequest) error {
 	w.mu.Lock()
@@ -130,6 +133,10 @@ func (w *World) CreateFleet(r FleetRequest) (Fleet, error) {
 	}
 	f := &Fleet{ID: w.newFleetIDLocked(), Created: w.clock.Now(), Request: r, Tags: tagsFor(r.Tags, "fleet")}
 	w.fleets[f.ID] = f
+	if w.fleetIDs = append(w.fleetIDs, f.ID); len(w.fleetIDs) > maxFleets {
+		delete(w.fleets, w.fleetIDs[0])
+		w.fleetIDs = w.fleetIDs[1:]
+	}
 	w.keepTokenLocked("CreateFleet", r.ClientToken, f)
 	for _, part := range plan.parts {
 		w.fillLocked(f, plan, part)
@@ -137,7 +144,7 @@ func (w *World) CreateFleet(r FleetRequest) (Fleet, error) {
 	return *f, nil
 }
 
-// Fleets returns all fleets by time.
+// Fleets returns the fleets made last, by time.
 func (w *World) Fleets() []Fleet {
 	w.mu.Lock()
 	defer w.mu.Unlock()

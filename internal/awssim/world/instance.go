@@ -39,10 +39,12 @@ func (s InstanceState) Code() int32 {
 	return 0
 }
 
-// Capacity types, as Karpenter names them and as fleets do.
+// Capacity types, as Karpenter names them and as fleets do. CapacityBlock is a market type only: such machines come from
+// the stock of their reservation.
 const (
-	OnDemand = "on-demand"
-	Spot     = "spot"
+	OnDemand      = "on-demand"
+	Spot          = "spot"
+	CapacityBlock = "capacity-block"
 )
 
 // Instance is a machine. Values handed out are copies.
@@ -127,6 +129,17 @@ func (i *Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID 
 
 // Live tells whether the instance still holds capacity and an address.
 func (i *Instance) Live() bool { return i.State != StateTerminated }
+
+// Lifecycle is what EC2 calls the way in which an instance was bought: spot, capacity-block or, if ordinary, "".
+func (i *Instance) Lifecycle() string {
+	switch {
+	case i.CapacityType == Spot:
+		return Spot
+	case i.Launch.market() == CapacityBlock:
+		return CapacityBlock
+	}
+	return ""
+}
 
 func (i *Instance) clone() Instance {
 	c := *i
@@ -299,7 +312,11 @@ func (w *World) endLocked(i *Instance) {
 	i.Interfaces, i.Volumes = nil, nil
 	i.SecurityGroupIDs = nil
 	w.tellLocked(i, Lifecycle.OnTerminated)
-	w.afterLocked(w.opts.TerminatedVisible, func() { delete(w.instances, i.ID) })
+	w.afterLocked(w.opts.TerminatedVisible, func() {
+		delete(w.instances, i.ID)
+		delete(w.statuses, i.ID)
+		delete(w.spotRequests, i.SpotRequestID)
+	})
 }
 
 func (w *World) releaseLocked(i *Instance) {

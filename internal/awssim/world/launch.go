@@ -57,6 +57,14 @@ func (d LaunchData) merge(over LaunchData) LaunchData {
 	return d
 }
 
+// market is the way of buying that the data asks for, "" for the ordinary one.
+func (d *LaunchData) market() string {
+	if d.MarketOptions == nil {
+		return ""
+	}
+	return d.MarketOptions.MarketType
+}
+
 func pick[T comparable](to *T, from T) {
 	var none T
 	if from != none {
@@ -107,8 +115,12 @@ func (w *World) checkTypeAndImageLocked(l *launch) *Error {
 		return Errorf("InvalidParameterValue", "Invalid value '%s' for InstanceType.", l.data.InstanceType)
 	}
 	l.facts = t
-	if !slices.Contains(t.UsageClasses, l.capacityType) {
-		return Errorf("Unsupported", "The instance type %s is not sold as %s.", t.Name, l.capacityType)
+	usage := l.capacityType
+	if l.data.market() == CapacityBlock {
+		usage = CapacityBlock
+	}
+	if !slices.Contains(t.UsageClasses, usage) {
+		return Errorf("Unsupported", "The instance type %s is not sold as %s.", t.Name, usage)
 	}
 	switch {
 	case l.data.ImageID == "":

@@ -13,7 +13,7 @@ type Reservation struct {
 	Total                   int
 	Available               int    // set in values handed out
 	MatchCriteria           string // open or targeted
-	Kind                    string // default or capacity-block
+	Kind                    string // default or CapacityBlock
 	Interruptible           bool
 	Created, Start, End     time.Time // End zero: until cancelled
 	State                   string    // active, expired, cancelled, pending, …
@@ -75,7 +75,7 @@ func (w *World) expireLocked(r *Reservation) {
 		if i.CapacityReservationID != r.ID || !i.Live() {
 			continue
 		}
-		if r.Kind == "capacity-block" {
+		if r.Kind == CapacityBlock {
 			w.shutDownLocked(i, "Server.CapacityBlockExpired", "Server.CapacityBlockExpired: the capacity block has ended", "Server.CapacityBlockExpired")
 			continue
 		}
@@ -101,6 +101,9 @@ func (w *World) reservationLocked(r *Reservation) Reservation {
 func (w *World) checkReservationLocked(l *launch) *Error {
 	spec := l.data.CapacityReservation
 	if spec == nil || spec.Target == nil || spec.Target.ID == "" {
+		if l.data.market() == CapacityBlock {
+			return Errorf("InvalidParameterCombination", "An instance of market type %s must target a capacity reservation.", CapacityBlock)
+		}
 		return nil
 	}
 	r := w.reservations[spec.Target.ID]

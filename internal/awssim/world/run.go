@@ -84,7 +84,7 @@ func (w *World) runPlanLocked(r RunRequest) (*launch, error) {
 		}
 		data = version.Data.merge(r.Data)
 	}
-	if data.MarketOptions != nil && data.MarketOptions.MarketType == Spot {
+	if data.market() == Spot {
 		capacityType = Spot
 	}
 	zone := r.Zone

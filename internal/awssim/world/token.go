@@ -6,6 +6,9 @@ import (
 	"fmt"
 )
 
+// maxTokens is how many client tokens are remembered.
+const maxTokens = 5_000
+
 // tokenUse is what the first call with a client token did.
 type tokenUse struct {
 	input  [sha256.Size]byte
@@ -27,6 +30,10 @@ func (w *World) tokenLocked(op, token string, input any) (any, error) {
 	use := w.tokens[key]
 	if use == nil {
 		w.tokens[key] = &tokenUse{input: sum}
+		if w.tokenOrder = append(w.tokenOrder, key); len(w.tokenOrder) > maxTokens {
+			delete(w.tokens, w.tokenOrder[0])
+			w.tokenOrder = w.tokenOrder[1:]
+		}
 		return nil, nil
 	}
 	if use.input != sum {

@@ -47,6 +47,8 @@ type World struct {
 	timers  map[*pending]struct{}
 	nextID  uint64
 	tokens  map[string]*tokenUse
+	// tokenOrder and fleetIDs hold keys, oldest first.
+	tokenOrder, fleetIDs []string
 	hooks   []Lifecycle
 	events  []func() // hook calls that wait for the mutex to be released
 	telling bool     // somebody is making hook calls
