@@ -1,0 +1,172 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+const (
+	// trustDryRun is how long a class that passed is not tried again while it resolves to the same, retryDryRun how long
+	// one that did not.
+	trustDryRun = 30 * time.Minute
+	retryDryRun = time.Minute
+)
+
+// checks remembers the outcome of dry runs by class.
+type checks struct {
+	mu    sync.Mutex
+	known map[string]check
+}
+
+type check struct {
+	template string // name, which is a hash of all that the class resolves to
+	finding  cloud.Finding
+	until    time.Time
+}
+
+func (c *checks) get(class *awsv1.EC2NodeClass, template string, now time.Time) (cloud.Finding, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.known[classKey(class)]
+	return k.finding, ok && k.template == template && now.Before(k.until)
+}
+
+func (c *checks) put(class *awsv1.EC2NodeClass, k check) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
+		c.known = map[string]check{}
+	}
+	c.known[classKey(class)] = k
+}
+
+func (c *checks) forget(class *awsv1.EC2NodeClass) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, classKey(class))
+}
+
+// dryRuns asks EC2 whether it would let us launch machines of the class: whether the permissions are there, and whether
+// what the class selects fits together.
+func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) cloud.Finding {
+	if f, ok := p.checks.get(class, t.Name, p.now()); ok {
+		return f
+	}
+	f := cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, OK: true}
+	steps := []struct {
+		api, reason string
+		try         func() error
+	}{
+		{"CreateLaunchTemplate", awsv1.ReasonCreateLaunchTemplateAuthCheckFailed, func() error { return p.templates.Ensure(ctx, t) }},
+		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error { return p.tryFleet(ctx, class, t) }},
+		{"RunInstances", awsv1.ReasonRunInstancesAuthCheckFailed, func() error { return p.tryRun(ctx, class, t) }},
+	}
+	until := p.now().Add(trustDryRun)
+	for _, s := range steps {
+		err := s.try()
+		if err == nil {
+			continue
+		}
+		f.OK, f.Reason, f.Message = false, s.reason, fmt.Sprintf("a trial of ec2:%s for EC2NodeClass %q failed: %v", s.api, class.Name, err)
+		switch cloud.ClassOf(err) {
+		case cloud.Unavailable, cloud.Throttled:
+			f.Unknown = true
+		case cloud.NotFound:
+			p.templates.Forget(t.Name)
+			f.Unknown = true
+		}
+		until = p.now().Add(retryDryRun)
+		break
+	}
+	p.checks.put(class, check{template: t.Name, finding: f, until: until})
+	return f
+}
+
+func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) error {
+	tags := launchtemplate.Tags(class, p.opts.ClusterName, "")
+	in := &ec2.CreateFleetInput{
+		DryRun: new(true),
+		Type:   types.FleetTypeInstant,
+		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{
+			TotalTargetCapacity: new(int32(1)), DefaultTargetCapacityType: types.DefaultTargetCapacityTypeOnDemand,
+		},
+		LaunchTemplateConfigs: []types.FleetLaunchTemplateConfigRequest{{
+			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: &t.Name, Version: new("$Latest")},
+			Overrides: []types.FleetLaunchTemplateOverridesRequest{{
+				SubnetId: &class.Status.Subnets[0].ID, InstanceType: p.probeType(class),
+			}},
+		}},
+		TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeFleet),
+	}
+	_, err := p.session.EC2.CreateFleet(ctx, in)
+	return dryRunError("dry run of CreateFleet", err)
+}
+
+// tryRun is the only call that checks iam:PassRole and whether security groups and subnets are of one network. One
+// subnet that works is enough.
+func (p *Provider) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) error {
+	tags := launchtemplate.Tags(class, p.opts.ClusterName, "")
+	var first error
+	for i := range class.Status.Subnets {
+		// The template has interfaces, so the subnet has to be given with them.
+		nics := []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: new(int32(0)), SubnetId: &class.Status.Subnets[i].ID}}
+		for _, g := range class.Status.SecurityGroups {
+			nics[0].Groups = append(nics[0].Groups, g.ID)
+		}
+		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
+			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
+			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateName: &t.Name, Version: new("$Latest")},
+			InstanceType:      p.probeType(class),
+			NetworkInterfaces: nics,
+			TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume),
+		})
+		if err = dryRunError("dry run of RunInstances in "+class.Status.Subnets[i].ID, err); err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func dryRunError(op string, err error) error {
+	if awserr.IsDryRunOK(err) {
+		return nil
+	}
+	return awserr.Wrap(op, err)
+}
+
+// probeType is a small type of the first image's architecture; dry runs need one, whatever will be launched.
+func (p *Provider) probeType(class *awsv1.EC2NodeClass) types.InstanceType {
+	for _, r := range class.Status.AMIs[0].Requirements {
+		for _, v := range r.Values {
+			if v == "arm64" {
+				return types.InstanceTypeM6gLarge
+			}
+		}
+	}
+	return types.InstanceTypeM5Large
+}
+
+func tagSpecs(tags map[string]string, resources ...types.ResourceType) []types.TagSpecification {
+	var list []types.Tag
+	for k, v := range tags {
+		list = append(list, types.Tag{Key: &k, Value: &v})
+	}
+	out := make([]types.TagSpecification, len(resources))
+	for i, r := range resources {
+		out[i] = types.TagSpecification{ResourceType: r, Tags: list}
+	}
+	return out
+}

@@ -1,0 +1,184 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// call is one CreateFleet for one or more claims. Input and order of claims never change, so it can be sent again.
+type call struct {
+	orders []*order // sorted by UID
+	token  string
+	tags   map[string]string // of the instances
+	settle func(launched map[string]int)
+	input  *ec2.CreateFleetInput
+
+	sending  sync.Mutex // one at a time; guards lastTry and lastErr
+	lastTry  time.Time
+	lastErr  error
+	resolved bool // guarded by Buyer.mu
+}
+
+// retryEvery keeps the claims of a call in doubt from sending it again one after the other.
+const retryEvery = time.Second
+
+func (b *Buyer) newCall(orders []*order) *call {
+	c := &call{orders: orders, token: token(orders)}
+	c.tags = instanceTags(orders, c.token)
+	r := &orders[0].Request
+	place := b.opts.Place(r, r.minPods, len(orders))
+	c.settle = place.Settle
+	c.input = r.input(place.Subnets, c.tags, c.token, len(orders))
+	return c
+}
+
+// errNoSubnet is what claims are told when no zone that they could go to has a subnet left.
+var errNoSubnet = &cloud.Error{
+	Op: "choosing subnets", Class: cloud.Exhausted, Reason: awserr.ReasonInsufficientFreeAddresses,
+	Err: errors.New("no zone in which a machine could be launched has a subnet with free addresses"),
+}
+
+// token identifies the claims of a call and their attempts.
+func token(orders []*order) string {
+	h := sha256.New()
+	for _, o := range orders {
+		h.Write([]byte(o.UID + "\x00" + strconv.Itoa(o.attempt) + "\x00"))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// send makes the first request of a call and gives every claim its outcome.
+func (b *Buyer) send(ctx context.Context, c *call) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	var out *ec2.CreateFleetOutput
+	err := error(errNoSubnet)
+	if len(c.input.LaunchTemplateConfigs) > 0 {
+		out, err = b.api.CreateFleet(ctx, c.input)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case err == error(errNoSubnet):
+		b.refusedLocked(c, err, false)
+	case err == nil:
+		b.dealLocked(c, out)
+	case !awserr.Refused(err):
+		for _, o := range c.orders {
+			b.claims[o.UID].doubt = c
+			o.err = &cloud.Error{Op: "creating a fleet", Class: cloud.Unavailable, Reason: awserr.ReasonLaunchFailed, Err: errors.Join(errDoubt, err)}
+		}
+	default:
+		b.refusedLocked(c, err, awserr.Code(err) == "IdempotentParameterMismatch")
+	}
+	for _, o := range c.orders {
+		b.claims[o.UID].running = nil
+		close(o.done)
+	}
+}
+
+// settle sends a call again whose outcome is not known. It returns nil when it is known now, for the claim to see what
+// that means for it.
+func (b *Buyer) settle(ctx context.Context, c *call, uid string) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	b.mu.Lock()
+	resolved := c.resolved
+	b.mu.Unlock()
+	if resolved {
+		return b.told(c, uid)
+	}
+	if c.lastErr != nil && b.opts.Now().Sub(c.lastTry) < retryEvery {
+		return c.lastErr
+	}
+	out, err := b.api.CreateFleet(context.WithoutCancel(ctx), c.input)
+	b.mu.Lock()
+	switch {
+	case err == nil:
+		b.dealLocked(c, out)
+	case !awserr.Refused(err), cloud.ClassOf(awserr.Wrap("", err)) == cloud.Throttled:
+		b.mu.Unlock()
+		c.lastTry, c.lastErr = b.opts.Now(), awserr.Wrap("creating a fleet", fmt.Errorf("%w: %w", errDoubt, err))
+		return c.lastErr
+	default:
+		// A refusal now says nothing of what became of the first request.
+		b.refusedLocked(c, err, true)
+	}
+	b.mu.Unlock()
+	return b.told(c, uid)
+}
+
+// told is the error that a resolved call has for a claim that got nothing.
+func (b *Buyer) told(c *call, uid string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, o := range c.orders {
+		if o.UID == uid && o.bought == nil && (b.claims[uid] == nil || b.claims[uid].lookFrom.IsZero()) {
+			return o.err
+		}
+	}
+	return nil
+}
+
+// refusedLocked notes that a call came to nothing. If look is set, that is not certain, and the instances have to tell.
+func (b *Buyer) refusedLocked(c *call, err error, look bool) {
+	c.resolved = true
+	c.settle(nil)
+	for _, o := range c.orders {
+		o.err = awserr.Wrap("creating a fleet", err)
+		st := b.stateLocked(o)
+		st.doubt = nil
+		st.attempt = o.attempt + 1
+		if look {
+			st.lookFrom = b.opts.Now().Add(b.opts.Settle)
+		}
+	}
+}
+
+// dealLocked gives out what a fleet brought.
+func (b *Buyer) dealLocked(c *call, out *ec2.CreateFleetOutput) {
+	c.resolved = true
+	got := machinesOf(out, c)
+	failures := failuresOf(out.Errors, &c.orders[0].Request)
+	for _, f := range failures {
+		b.opts.Failed(f)
+	}
+	launched := map[string]int{}
+	for _, m := range got {
+		launched[m.SubnetID]++
+	}
+	c.settle(launched)
+	for i, o := range c.orders {
+		st := b.stateLocked(o)
+		st.doubt = nil
+		if i < len(got) {
+			got[i].LaunchedAt = b.opts.Now()
+			o.bought, o.err, st.bought = got[i], nil, got[i]
+			continue
+		}
+		st.attempt = o.attempt + 1
+		o.err = failure(failures)
+	}
+}
+
+// stateLocked is the state of the claim of an order; it is there as long as the order runs, but may have been forgotten
+// while a call was in doubt.
+func (b *Buyer) stateLocked(o *order) *claim {
+	st := b.claims[o.UID]
+	if st == nil {
+		st = &claim{touched: b.opts.Now()}
+		b.claims[o.UID] = st
+	}
+	return st
+}

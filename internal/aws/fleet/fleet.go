@@ -1,0 +1,338 @@
+// Package fleet decides what to ask EC2 for when a NodeClaim is launched, asks for it, and makes sure that a claim never
+// gets two instances, whatever is lost on the way.
+//
+// # Why nothing is bought twice
+//
+// Claims with identical requests that come within a few milliseconds of each other are one CreateFleet of type instant
+// for N instances. Three rules make that safe:
+//
+//  1. The request itself records for whom it buys. It tags every instance, from its birth, with kerf.sh/launch (the
+//     client token) and kerf.sh/claims-0, -1, … (a short hash of the UID of each claim, sorted by UID); a request for one
+//     claim adds karpenter.sh/nodeclaim. There is no moment at which an instance exists and this is not known.
+//  2. Who gets which instance is a function of those tags: the i-th claim of the list gets the i-th instance of the
+//     launch, instances sorted by id. Every process works out the same, so nothing has to be written down before the
+//     NodeClaim's status is.
+//  3. The client token is a hash of the claims and of how often each was tried. A request whose outcome is not known
+//     (lost reply, time-out, fault of the service) is kept and sent again, with the same bytes, until it is: EC2 answers
+//     a known token with the first outcome. Until then no claim in it is put into another request.
+//
+// What that gives, by where a process may die or a message be lost:
+//
+//	before the request arrives        nothing was bought; it is bought by the next try
+//	before the reply arrives          same process: rule 3. Next process: rules 1 and 2
+//	before the status is written      same process: the outcome is remembered. Next process: rules 1 and 2
+//	after the status is written       the claim has a provider ID; nobody launches it again
+//	the claim is deleted meanwhile    the instance belongs to no claim and is garbage collected by its age
+//
+// A process that begins does not know what its predecessor sent. Claims that existed when it began are therefore looked
+// for among the instances first, in a listing begun no earlier than Options.Settle after the process did, which is
+// longer than EC2 takes to show a new instance and its tags. Claims made later can't have been launched by anybody else
+// and need no look. The same look, Settle later, decides when EC2 says that a token was used with other parameters, or
+// refuses a repeated request whose first outcome is unknown.
+//
+// Fewer instances than asked: the claims at the end of the list get none and are told why; their next try has another
+// token. Should an instance and its claim still miss each other (EC2 showing it later than Settle), the claim holds the
+// second one, and the first, named by no claim, is garbage collected.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/batch"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+const (
+	// maxBatch is how many claims share a request at most; their hashes must fit into tags.
+	maxBatch = 100
+	// remember is how long the outcome for a claim is kept.
+	remember = time.Hour
+	// clockSkew is by how much the clocks of API server and controller may differ when it has to be guessed whether a
+	// claim existed at the start.
+	clockSkew = 2 * time.Second
+)
+
+// API is what Buyer calls.
+type API interface {
+	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
+}
+
+// Machines lists instances for recovery; see inventory.Inventory.Since.
+type Machines interface {
+	Since(ctx context.Context, begun time.Time) ([]*cloud.Machine, error)
+}
+
+// Options of a Buyer. Zero values give the defaults.
+type Options struct {
+	// Idle and Max bound how long identical requests are waited for: 35 ms and 1 s.
+	Idle, Max time.Duration
+	// Settle is how long EC2 may take to show a new instance with its tags: 10 s.
+	Settle time.Duration
+	// Place chooses the subnets of a request for n machines, and holds addresses in them until Settle.
+	Place func(r *Request, pods func(zone string) int, n int) Placement
+	// Failed is told of every pool that EC2 could not serve. It must not block.
+	Failed func(PoolError)
+	Now    func() time.Time
+}
+
+// Placement is the subnet chosen in each zone.
+type Placement struct {
+	Subnets map[string]string // zone to subnet
+	// Settle is told how many machines came to be in each subnet.
+	Settle func(launched map[string]int)
+}
+
+// Order is one claim that wants a machine.
+type Order struct {
+	UID, Name string
+	Created   time.Time
+	Request   Request
+}
+
+// Bought is the machine that a claim got.
+type Bought struct {
+	InstanceID   string
+	InstanceType string
+	ImageID      string
+	Zone         string
+	SubnetID     string
+	CapacityType string
+	LaunchedAt   time.Time
+	// Tags that the instance was born with.
+	Tags map[string]string
+}
+
+// Buyer buys machines for claims, one for each.
+//
+// Concurrency: safe. Calls for one claim share one outcome.
+type Buyer struct {
+	api      API
+	machines Machines
+	opts     Options
+	batches  *batch.Batcher[string, *order, struct{}]
+
+	mu     sync.Mutex
+	begun  time.Time
+	before map[string]bool // claims that existed when the process began; nil when that has to be guessed
+	claims map[string]*claim
+	swept  time.Time
+}
+
+// claim is what is known of one claim, guarded by Buyer.mu.
+type claim struct {
+	touched  time.Time
+	attempt  int
+	bought   *Bought
+	lookFrom time.Time // zero: no need to look among the instances
+	running  *order    // a try that is under way
+	doubt    *call     // a request whose outcome is not known
+}
+
+// order is one try for one claim.
+type order struct {
+	Order
+	attempt int
+	done    chan struct{}
+	bought  *Bought
+	err     error
+}
+
+// NewBuyer makes a Buyer.
+func NewBuyer(api API, machines Machines, opts Options) *Buyer {
+	if opts.Idle == 0 {
+		opts.Idle = 35 * time.Millisecond
+	}
+	if opts.Max == 0 {
+		opts.Max = time.Second
+	}
+	if opts.Settle == 0 {
+		opts.Settle = 10 * time.Second
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Place == nil {
+		opts.Place = firstSubnets
+	}
+	if opts.Failed == nil {
+		opts.Failed = func(PoolError) {}
+	}
+	b := &Buyer{api: api, machines: machines, opts: opts, claims: map[string]*claim{}}
+	b.batches = batch.New(batch.Options{Idle: opts.Idle, Max: opts.Max, Items: maxBatch}, b.buyBatch)
+	return b
+}
+
+// Begin says that this process buys from now on, and which claims (by UID) exist already and may have been launched by
+// another process. Without it the first Buy begins, and creation times have to tell.
+func (b *Buyer) Begin(existing []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun = b.opts.Now()
+	b.before = make(map[string]bool, len(existing))
+	for _, uid := range existing {
+		b.before[uid] = true
+	}
+}
+
+// Buy gets the machine of a claim: the one that it has already, or a new one.
+//
+// Errors: *cloud.Error. Class Unavailable means that the outcome may be unknown; call again with the same claim.
+func (b *Buyer) Buy(ctx context.Context, o Order) (*Bought, error) {
+	op := fmt.Sprintf("launching a machine for NodeClaim %q", o.Name)
+	for {
+		b.mu.Lock()
+		c := b.claimLocked(o)
+		switch {
+		case c.bought != nil:
+			defer b.mu.Unlock()
+			return c.bought, nil
+		case c.running != nil:
+			running := c.running
+			b.mu.Unlock()
+			return running.wait(ctx, op)
+		case c.doubt != nil:
+			doubt := c.doubt
+			b.mu.Unlock()
+			if err := b.settle(ctx, doubt, o.UID); err != nil {
+				return nil, awserr.Wrap(op, err)
+			}
+		case !c.lookFrom.IsZero():
+			from := c.lookFrom
+			b.mu.Unlock()
+			if err := b.look(ctx, o, from); err != nil {
+				return nil, awserr.Wrap(op, err)
+			}
+		default:
+			running := &order{Order: o, attempt: c.attempt, done: make(chan struct{})}
+			c.running = running
+			b.mu.Unlock()
+			// Detached from the caller: the outcome is noted even when nobody waits for it any more.
+			go b.batches.Do(context.WithoutCancel(ctx), o.Request.key(), running)
+			return running.wait(ctx, op)
+		}
+	}
+}
+
+func (o *order) wait(ctx context.Context, op string) (*Bought, error) {
+	select {
+	case <-o.done:
+		return o.bought, awserr.Wrap(op, o.err)
+	case <-ctx.Done():
+		return nil, awserr.Wrap(op, ctx.Err())
+	}
+}
+
+// Forget drops what is remembered of a claim, once it is gone.
+func (b *Buyer) Forget(uid string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.claims[uid]; c != nil && c.running == nil {
+		delete(b.claims, uid)
+	}
+}
+
+func (b *Buyer) claimLocked(o Order) *claim {
+	now := b.opts.Now()
+	if b.begun.IsZero() {
+		b.begun = now
+	}
+	b.sweepLocked(now)
+	c := b.claims[o.UID]
+	if c == nil {
+		c = &claim{}
+		b.claims[o.UID] = c
+		existed := b.before[o.UID]
+		if b.before == nil {
+			existed = !o.Created.After(b.begun.Add(clockSkew))
+		}
+		if existed {
+			c.lookFrom = b.begun.Add(b.opts.Settle)
+		}
+	}
+	c.touched = now
+	return c
+}
+
+// sweepLocked forgets claims that nobody has asked for in a long time.
+func (b *Buyer) sweepLocked(now time.Time) {
+	if now.Sub(b.swept) < remember/10 {
+		return
+	}
+	b.swept = now
+	for uid, c := range b.claims {
+		if c.running == nil && now.Sub(c.touched) > remember {
+			delete(b.claims, uid)
+		}
+	}
+}
+
+// look finds the machine that a claim may have been bought already, and if there is none clears the way for buying one.
+func (b *Buyer) look(ctx context.Context, o Order, from time.Time) error {
+	if err := sleepUntil(ctx, b.opts.Now, from); err != nil {
+		return err
+	}
+	machines, err := b.machines.Since(ctx, from)
+	if err != nil {
+		return awserr.Wrap("looking for a machine that was bought before", err)
+	}
+	found, spent := find(machines, o)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.claimLocked(o)
+	if !c.lookFrom.Equal(from) {
+		return nil // somebody else has looked
+	}
+	c.lookFrom, c.bought = time.Time{}, found
+	// Tokens of launches that came to nothing must not be used again.
+	c.attempt += spent
+	return nil
+}
+
+func sleepUntil(ctx context.Context, now func() time.Time, at time.Time) error {
+	d := at.Sub(now())
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// buyBatch turns the orders of a batch into one request, or into several when their hashes do not fit into one's tags.
+func (b *Buyer) buyBatch(ctx context.Context, _ string, orders []*order) []batch.Result[struct{}] {
+	slices.SortFunc(orders, func(x, y *order) int { return strings.Compare(x.UID, y.UID) })
+	var wg sync.WaitGroup
+	for part := range slices.Chunk(orders, room(orders[0].Request.Tags)) {
+		wg.Go(func() { b.send(ctx, b.newCall(part)) })
+	}
+	wg.Wait()
+	return make([]batch.Result[struct{}], len(orders))
+}
+
+// firstSubnets takes the first subnet of each zone.
+func firstSubnets(r *Request, _ func(string) int, _ int) Placement {
+	p := Placement{Subnets: map[string]string{}, Settle: func(map[string]int) {}}
+	for _, s := range r.Subnets {
+		if _, ok := p.Subnets[s.Zone]; !ok {
+			p.Subnets[s.Zone] = s.ID
+		}
+	}
+	return p
+}
+
+// errDoubt is what claims are told while the outcome of their request is not known.
+var errDoubt = errors.New("the outcome of the request to EC2 is not known yet, it is sent again")

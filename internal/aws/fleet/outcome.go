@@ -1,0 +1,166 @@
+package fleet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// PoolError is why EC2 did not launch from a pool.
+type PoolError struct {
+	CapacityType, InstanceType, Zone, SubnetID string
+
+	Class         cloud.ErrorClass
+	Reason        string
+	Code, Message string
+}
+
+// machinesOf are the instances of a fleet, sorted by id.
+func machinesOf(out *ec2.CreateFleetOutput, c *call) []*Bought {
+	var all []*Bought
+	for i := range out.Instances {
+		set := &out.Instances[i]
+		b := Bought{InstanceType: string(set.InstanceType), Zone: deref(set.AvailabilityZone), SubnetID: deref(set.SubnetId)}
+		if t := set.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
+			o := t.Overrides
+			b.ImageID = deref(o.ImageId)
+			b.Zone = cmp.Or(b.Zone, deref(o.AvailabilityZone))
+			b.SubnetID = cmp.Or(b.SubnetID, deref(o.SubnetId))
+			b.InstanceType = cmp.Or(b.InstanceType, string(o.InstanceType))
+		}
+		b.CapacityType = lifecycle(set.Lifecycle, c.orders[0].Request.CapacityType)
+		b.Tags = c.tags
+		for _, id := range set.InstanceIds {
+			one := b
+			one.InstanceID = id
+			all = append(all, &one)
+		}
+	}
+	slices.SortFunc(all, compareBought)
+	return slices.CompactFunc(all, func(a, b *Bought) bool { return a.InstanceID == b.InstanceID })
+}
+
+func lifecycle(l types.InstanceLifecycle, asked string) string {
+	switch l {
+	case types.InstanceLifecycleSpot:
+		return catalog.Spot
+	case types.InstanceLifecycleOnDemand:
+		return catalog.OnDemand
+	}
+	return asked
+}
+
+func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
+	out := make([]PoolError, len(errs))
+	for i, e := range errs {
+		f := PoolError{Code: deref(e.ErrorCode), Message: deref(e.ErrorMessage), CapacityType: lifecycle(e.Lifecycle, r.CapacityType)}
+		f.Class, f.Reason, _ = awserr.Classify(f.Code, f.Message)
+		if t := e.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
+			o := t.Overrides
+			f.InstanceType, f.Zone, f.SubnetID = string(o.InstanceType), deref(o.AvailabilityZone), deref(o.SubnetId)
+			if f.Zone == "" {
+				f.Zone = r.zoneOf(f.SubnetID)
+			}
+		}
+		out[i] = f
+	}
+	return out
+}
+
+func (r *Request) zoneOf(subnet string) string {
+	for _, s := range r.Subnets {
+		if s.ID == subnet {
+			return s.Zone
+		}
+	}
+	return ""
+}
+
+// worst orders classes by how much they say about a launch that brought nothing: what must be mended before another try
+// can succeed comes before what may be otherwise in a moment, and both before a mere lack of capacity.
+var worst = []cloud.ErrorClass{cloud.Denied, cloud.Invalid, cloud.NotFound, cloud.Conflict, cloud.Throttled, cloud.Unavailable, cloud.Exhausted}
+
+// failure is the error of a claim that a fleet brought nothing for.
+func failure(failures []PoolError) error {
+	out := &cloud.Error{Op: "creating a fleet", Class: cloud.Exhausted, Reason: awserr.ReasonUnfulfillableCapacity}
+	if len(failures) == 0 {
+		out.Err = errors.New("EC2 launched fewer instances than it was asked for and did not say why")
+		return out
+	}
+	first := slices.MinFunc(failures, func(a, b PoolError) int {
+		return cmp.Compare(slices.Index(worst, a.Class), slices.Index(worst, b.Class))
+	})
+	out.Class, out.Reason = first.Class, first.Reason
+	out.Err = errors.New(summary(failures, first))
+	return out
+}
+
+// shown is how many pools a message names for one error.
+const shown = 3
+
+// summary says, per error, in how many pools it came, with examples.
+func summary(failures []PoolError, first PoolError) string {
+	type group struct {
+		code, message string
+		pools         []string
+	}
+	var groups []*group
+	for _, f := range failures {
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.code == f.Code })
+		if i < 0 {
+			groups = append(groups, &group{code: f.Code, message: f.Message})
+			i = len(groups) - 1
+		}
+		if f.InstanceType != "" {
+			groups[i].pools = append(groups[i].pools, f.InstanceType+" in "+f.Zone)
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(-boolCompare(a.code == first.Code, b.code == first.Code), -cmp.Compare(len(a.pools), len(b.pools)))
+	})
+	parts := make([]string, len(groups))
+	for i, g := range groups {
+		parts[i] = g.code
+		if len(g.pools) > 0 {
+			parts[i] += fmt.Sprintf(" for %d pools (%s)", len(g.pools), examples(g.pools))
+		}
+		if i == 0 && g.message != "" {
+			parts[i] += ": " + g.message
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func examples(pools []string) string {
+	slices.Sort(pools)
+	if len(pools) > shown {
+		return strings.Join(pools[:shown], ", ") + ", …"
+	}
+	return strings.Join(pools, ", ")
+}
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

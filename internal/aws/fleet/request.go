@@ -1,0 +1,149 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/catalog"
+)
+
+// Request is what a fleet is asked for, whoever it is for. Claims with equal Requests share fleets.
+type Request struct {
+	// CapacityType is on-demand or spot.
+	CapacityType string
+	// Templates with what may be launched from each.
+	Templates []Template
+	// Subnets to choose from, one in each zone, when the fleet is asked for.
+	Subnets []awsv1.Subnet
+	// Tags of instances, volumes and the fleet.
+	Tags map[string]string
+	// Context is passed on verbatim if not empty.
+	Context string
+	// ByPriority lets EC2 follow the overrides' prices instead of its own, for prices that an overlay changed.
+	ByPriority bool
+}
+
+// Template is a launch template and the pools to use it for.
+type Template struct {
+	Name      string
+	Overrides []Override
+}
+
+// Override is one pool.
+type Override struct {
+	InstanceType string
+	Zone         string
+	ImageID      string
+	// Pods is how many pods, each with an address, a machine of the type may run.
+	Pods int
+	// Price per hour; decides between pools if ByPriority.
+	Price catalog.MicroUSD
+}
+
+// key is equal for equal requests.
+func (r *Request) key() string {
+	content, err := json.Marshal(r) // maps are written sorted
+	if err != nil {
+		panic("fleet: a request of plain values can always be written: " + err.Error())
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+// minPods is the least number of pods that a machine in a zone may run.
+func (r *Request) minPods(zone string) int {
+	least := -1
+	for _, t := range r.Templates {
+		for _, o := range t.Overrides {
+			if o.Zone == zone && (least < 0 || o.Pods < least) {
+				least = o.Pods
+			}
+		}
+	}
+	return max(least, 0)
+}
+
+// input makes the request for n instances; subnets has the one to use in each zone, zones without one are left out.
+func (r *Request) input(subnets map[string]string, instanceTags map[string]string, token string, n int) *ec2.CreateFleetInput {
+	in := &ec2.CreateFleetInput{
+		Type:        types.FleetTypeInstant,
+		ClientToken: &token,
+		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{
+			TotalTargetCapacity:       new(int32(n)),
+			DefaultTargetCapacityType: types.DefaultTargetCapacityType(r.CapacityType),
+		},
+		TagSpecifications: []types.TagSpecification{
+			{ResourceType: types.ResourceTypeInstance, Tags: ec2Tags(instanceTags)},
+			{ResourceType: types.ResourceTypeVolume, Tags: ec2Tags(r.Tags)},
+			{ResourceType: types.ResourceTypeFleet, Tags: ec2Tags(r.Tags)},
+		},
+	}
+	if r.Context != "" {
+		in.Context = &r.Context
+	}
+	r.strategy(in)
+	for _, t := range r.Templates {
+		pools := overrides(t.Overrides, subnets)
+		if len(pools) == 0 {
+			continue
+		}
+		in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, types.FleetLaunchTemplateConfigRequest{
+			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{
+				LaunchTemplateName: new(t.Name), Version: new("$Latest"),
+			},
+			Overrides: pools,
+		})
+	}
+	return in
+}
+
+func (r *Request) strategy(in *ec2.CreateFleetInput) {
+	if r.CapacityType == catalog.Spot {
+		in.SpotOptions = &types.SpotOptionsRequest{AllocationStrategy: types.SpotAllocationStrategyPriceCapacityOptimized}
+		if r.ByPriority {
+			in.SpotOptions.AllocationStrategy = types.SpotAllocationStrategyCapacityOptimizedPrioritized
+		}
+		return
+	}
+	in.OnDemandOptions = &types.OnDemandOptionsRequest{AllocationStrategy: types.FleetOnDemandAllocationStrategyLowestPrice}
+	if r.ByPriority {
+		in.OnDemandOptions.AllocationStrategy = types.FleetOnDemandAllocationStrategyPrioritized
+	}
+}
+
+func overrides(in []Override, subnets map[string]string) []types.FleetLaunchTemplateOverridesRequest {
+	out := make([]types.FleetLaunchTemplateOverridesRequest, 0, len(in))
+	for _, o := range in {
+		subnet, ok := subnets[o.Zone]
+		if !ok {
+			continue
+		}
+		pool := types.FleetLaunchTemplateOverridesRequest{
+			InstanceType: types.InstanceType(o.InstanceType),
+			SubnetId:     new(subnet),
+			// Named again so that EC2's errors say it.
+			AvailabilityZone: new(o.Zone),
+			Priority:         new(float64(o.Price) / 1e6),
+		}
+		if o.ImageID != "" {
+			pool.ImageId = new(o.ImageID)
+		}
+		out = append(out, pool)
+	}
+	return out
+}
+
+func ec2Tags(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{Key: new(k), Value: new(tags[k])})
+	}
+	return out
+}

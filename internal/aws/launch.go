@@ -1,0 +1,214 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/fleet"
+	"github.com/kerf-sh/kerf/internal/aws/inventory"
+	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/aws/offering"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/requirement"
+)
+
+// Launch implements cloud.Provider.
+func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*cloud.Machine, error) {
+	op := fmt.Sprintf("launching NodeClaim %q", claim.Name)
+	if err := p.usable(class); err != nil {
+		return nil, awserr.Wrap(op, err)
+	}
+	types, err := p.Types(ctx, class)
+	if err != nil {
+		return nil, awserr.Wrap(op, err)
+	}
+	plan, err := p.plan(ctx, claim, class, types)
+	if err != nil {
+		return nil, awserr.Wrap(op, err)
+	}
+	bought, err := p.buy(ctx, claim, plan)
+	if err != nil {
+		return nil, awserr.Wrap(op, err)
+	}
+	p.unavailable.Bought(offering.Pool{CapacityType: bought.CapacityType, InstanceType: bought.InstanceType, Zone: bought.Zone})
+	return newMachine(bought, claim, class, types, plan.tenancy), nil
+}
+
+// Prefetch makes the launch templates that such a claim would be launched from, so that its launch need not wait for
+// them. The claim may be one that only exists in memory.
+func (p *Provider) Prefetch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) error {
+	if err := p.usable(class); err != nil {
+		return err
+	}
+	types, err := p.Types(ctx, class)
+	if err != nil {
+		return err
+	}
+	plan, err := p.plan(ctx, claim, class, types)
+	if err != nil {
+		return err
+	}
+	return p.ensure(ctx, plan.templates)
+}
+
+// buy makes sure of the templates and buys. A template that somebody else deleted is made again, once.
+func (p *Provider) buy(ctx context.Context, claim *karpv1.NodeClaim, plan *launchPlan) (*fleet.Bought, error) {
+	order := fleet.Order{UID: string(claim.UID), Name: claim.Name, Created: claim.CreationTimestamp.Time, Request: plan.request}
+	for again := false; ; again = true {
+		if err := p.ensure(ctx, plan.templates); err != nil {
+			return nil, err
+		}
+		bought, err := p.buyer.Buy(ctx, order)
+		if err == nil {
+			return bought, nil
+		}
+		if !cloud.IsNotFound(err) {
+			return nil, err
+		}
+		for _, t := range plan.templates {
+			p.templates.Forget(t.Name)
+		}
+		if again {
+			return nil, &cloud.Error{Op: "buying", Class: cloud.Unavailable, Reason: awserr.ReasonLaunchTemplateNotFound,
+				Err: fmt.Errorf("launch templates vanish as soon as they are made; does another controller use cluster name %q? %w", p.opts.ClusterName, err)}
+		}
+	}
+}
+
+func (p *Provider) ensure(ctx context.Context, templates []*launchtemplate.Template) error {
+	errs := make([]error, len(templates))
+	var wg sync.WaitGroup
+	for i, t := range templates {
+		wg.Go(func() { errs[i] = p.templates.Ensure(ctx, t) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usable says why a class can't be launched from, nil if it can.
+func (p *Provider) usable(class *awsv1.EC2NodeClass) error {
+	no := func(class cloud.ErrorClass, reason, format string, args ...any) error {
+		return &cloud.Error{Op: "checking the node class", Class: class, Reason: reason, Err: fmt.Errorf(format, args...)}
+	}
+	if !class.DeletionTimestamp.IsZero() {
+		return no(cloud.ClassNotReady, "NodeClassTerminating", "EC2NodeClass %q is being deleted", class.Name)
+	}
+	if err := launchtemplate.CheckTags(class); err != nil {
+		return no(cloud.ClassNotReady, awsv1.ReasonTagValidationFailed, "EC2NodeClass %q: %w", class.Name, err)
+	}
+	for i := range class.Status.Conditions {
+		c := &class.Status.Conditions[i]
+		if c.Type != awsv1.ConditionTypeReady {
+			continue
+		}
+		switch {
+		case c.IsFalse():
+			return no(cloud.ClassNotReady, "NodeClassNotReady", "EC2NodeClass %q is not ready: %s", class.Name, c.Message)
+		case c.IsUnknown():
+			return no(cloud.Unavailable, "NodeClassReadinessUnknown", "it is not known whether EC2NodeClass %q is ready: %s", class.Name, c.Message)
+		case c.ObservedGeneration != class.Generation:
+			return no(cloud.ClassNotReady, "NodeClassNotReady", "EC2NodeClass %q was changed and is not ready again yet", class.Name)
+		}
+		return nil
+	}
+	return no(cloud.Unavailable, "NodeClassReadinessUnknown", "EC2NodeClass %q has not been looked at yet", class.Name)
+}
+
+// place chooses subnets for a fleet.
+func (p *Provider) place(r *fleet.Request, pods func(zone string) int, n int) fleet.Placement {
+	held := p.ledger.Reserve(r.Subnets, n, pods)
+	return fleet.Placement{Subnets: held.Subnets, Settle: held.Settle}
+}
+
+// launchFailed closes what EC2 could not give.
+func (p *Provider) launchFailed(f fleet.PoolError) {
+	p.opts.LaunchFailed(f)
+	pool := offering.Pool{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone}
+	switch f.Reason {
+	case awserr.ReasonSpotSLRCreationFailed:
+		p.unavailable.MarkCapacityType(catalog.Spot)
+	case awserr.ReasonInsufficientFreeAddresses:
+		p.ledger.Exhausted(f.SubnetID)
+		p.unavailable.MarkSubnet(f.SubnetID)
+	case awserr.ReasonVCPULimitExceeded, awserr.ReasonSpotQuotaExceeded:
+		if s := p.discovery.Snapshot(); s != nil {
+			if i, ok := s.Find(f.InstanceType); ok {
+				p.unavailable.MarkQuota(f.CapacityType, f.InstanceType, s.Types[i].VCPUs)
+			}
+		}
+	case awserr.ReasonFleetQuotaExceeded:
+		// Says nothing of the pool.
+	default:
+		if f.Class == cloud.Exhausted && f.InstanceType != "" {
+			p.unavailable.MarkPool(pool, offering.NoCapacity)
+		}
+	}
+}
+
+// newMachine is what the lifecycle controller writes into the claim.
+func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type, tenancy string) *cloud.Machine {
+	m := &cloud.Machine{
+		ProviderID: inventory.ProviderID(b.Zone, b.InstanceID), InstanceID: b.InstanceID, InstanceType: b.InstanceType,
+		ImageID: b.ImageID, Zone: b.Zone, CapacityType: b.CapacityType, SubnetID: b.SubnetID, LaunchedAt: b.LaunchedAt,
+		State: "pending", Tags: b.Tags, Claim: claim.Name, Pool: claim.Labels[karpv1.NodePoolLabelKey],
+		Labels: map[string]string{}, Annotations: map[string]string{},
+	}
+	for _, s := range class.Status.Subnets {
+		if s.ID == b.SubnetID {
+			m.ZoneID = s.ZoneID
+		}
+	}
+	if i := slices.IndexFunc(types, func(t *catalog.Type) bool { return t.Name == b.InstanceType }); i >= 0 {
+		describe(m, types[i])
+	}
+	setIf(m.Labels, corev1.LabelInstanceTypeStable, b.InstanceType)
+	setIf(m.Labels, corev1.LabelTopologyZone, b.Zone)
+	setIf(m.Labels, awsv1.LabelTopologyZoneID, m.ZoneID)
+	setIf(m.Labels, karpv1.CapacityTypeLabelKey, b.CapacityType)
+	setIf(m.Labels, awsv1.LabelInstanceTenancy, tenancy)
+	for _, key := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {
+		setIf(m.Annotations, key, class.Annotations[key])
+	}
+	setIf(m.Annotations, awsv1.AnnotationInstanceProfile, class.Status.InstanceProfile)
+	if !wantsEFA(claim) {
+		// Its interfaces were not asked for, so the node will not have it.
+		delete(m.Capacity, awsv1.ResourceEFA)
+		delete(m.Allocatable, awsv1.ResourceEFA)
+	}
+	return m
+}
+
+// describe fills in what follows from the type.
+func describe(m *cloud.Machine, t *catalog.Type) {
+	for _, r := range t.Requirements {
+		if r.Operator == requirement.In && len(r.Values) == 1 {
+			m.Labels[r.Key] = r.Values[0]
+		}
+	}
+	m.Capacity, m.Allocatable = maps.Clone(t.Capacity), t.Allocatable()
+}
+
+func setIf(m map[string]string, key, value string) {
+	if value != "" {
+		m[key] = value
+	}
+}
+
+func wantsEFA(claim *karpv1.NodeClaim) bool {
+	q, ok := claim.Spec.Resources.Requests[awsv1.ResourceEFA]
+	return ok && !q.IsZero()
+}

@@ -1,0 +1,251 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/fleet"
+	"github.com/kerf-sh/kerf/internal/aws/image"
+	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/aws/userdata"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// launchPlan is what to ask EC2 for, for claims that look alike. It is immutable.
+type launchPlan struct {
+	request   fleet.Request
+	templates []*launchtemplate.Template
+	tenancy   string
+}
+
+// maxPlans bounds how many plans are kept; a burst has few different ones.
+const maxPlans = 256
+
+// plans keeps plans by everything that they depend on, so that a burst of equal claims is planned once.
+type plans struct {
+	mu  sync.Mutex
+	all map[planKey]*launchPlan
+}
+
+type planKey struct {
+	types   *catalog.Type // the first of the list stands for it: lists are made anew when anything changed
+	class   string
+	version int64
+	rest    string
+}
+
+func (p *plans) get(k planKey) *launchPlan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all[k]
+}
+
+func (p *plans) put(k planKey, plan *launchPlan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil || len(p.all) >= maxPlans {
+		p.all = map[planKey]*launchPlan{}
+	}
+	p.all[k] = plan
+}
+
+// plan decides what to ask for.
+func (p *Provider) plan(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type) (*launchPlan, error) {
+	cluster, err := p.clusterInput(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	key, err := newPlanKey(claim, class, types, cluster)
+	if err != nil {
+		return nil, err
+	}
+	if known := p.plans.get(key); known != nil {
+		return known, nil
+	}
+	choice, err := fleet.Choose(types, wantOf(claim))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := p.newPlan(claim, class, cluster, choice)
+	if err != nil {
+		return nil, err
+	}
+	p.plans.put(key, plan)
+	return plan, nil
+}
+
+func newPlanKey(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type, cluster userdata.Cluster) (planKey, error) {
+	k := planKey{class: classKey(class), version: class.Generation}
+	if len(types) > 0 {
+		k.types = types[0]
+	}
+	rest, err := json.Marshal([]any{
+		claim.Spec, claim.Labels, relaxed(claim), cluster, class.Status.InstanceProfile, class.Status.SecurityGroups,
+	})
+	if err != nil {
+		return k, fmt.Errorf("reading NodeClaim %q: %w", claim.Name, err)
+	}
+	k.rest = string(rest)
+	return k, nil
+}
+
+func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, cluster userdata.Cluster, choice *fleet.Choice) (*launchPlan, error) {
+	tags := launchtemplate.Tags(class, p.opts.ClusterName, claim.Labels[karpv1.NodePoolLabelKey])
+	plan := &launchPlan{tenancy: choice.Tenancy, request: fleet.Request{
+		CapacityType: choice.CapacityType,
+		Tags:         tags,
+		Subnets:      class.Status.Subnets,
+		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true",
+	}}
+	if class.Spec.Context != nil && !relaxed(claim) {
+		plan.request.Context = *class.Spec.Context
+	}
+	for _, g := range p.groups(choice, class, claim) {
+		t, err := p.template(claim, class, cluster, choice, g, tags)
+		if err != nil {
+			return nil, err
+		}
+		plan.templates = append(plan.templates, t)
+		plan.request.Templates = append(plan.request.Templates, fleet.Template{Name: t.Name, Overrides: g.overrides})
+	}
+	if len(plan.templates) == 0 {
+		return nil, &cloud.Error{Op: "choosing images", Class: cloud.ClassNotReady, Reason: awsv1.ReasonAMINotFound,
+			Err: fmt.Errorf("EC2NodeClass %q has no image for any of the %d chosen instance types", class.Name, len(choice.Picks))}
+	}
+	return plan, nil
+}
+
+// group is the pools that one launch template serves: same image, same number of pods, same interfaces.
+type group struct {
+	image     string
+	maxPods   int64
+	efas      int64
+	overrides []fleet.Override
+}
+
+// groups are sorted by their cheapest pool, as the picks are.
+func (p *Provider) groups(choice *fleet.Choice, class *awsv1.EC2NodeClass, claim *karpv1.NodeClaim) []*group {
+	var out []*group
+	custom, efa := class.ResolvedAMIFamily() == awsv1.AMIFamilyCustom, wantsEFA(claim)
+	for _, pick := range choice.Picks {
+		ami, ok := image.For(class.Status.AMIs, pick.Type.Requirements)
+		if !ok {
+			continue
+		}
+		pods, efas := pick.Type.Capacity[res.Pods], int64(0)
+		key := pods
+		if custom {
+			key = 0 // its user data is the user's alone
+		}
+		if efa && len(class.Spec.NetworkInterfaces) == 0 {
+			efas = pick.Type.Capacity[awsv1.ResourceEFA]
+		}
+		i := slices.IndexFunc(out, func(g *group) bool { return g.image == ami.ID && g.maxPods == key && g.efas == efas })
+		if i < 0 {
+			out = append(out, &group{image: ami.ID, maxPods: key, efas: efas})
+			i = len(out) - 1
+		}
+		for _, o := range pick.Offerings {
+			out[i].overrides = append(out[i].overrides, fleet.Override{
+				InstanceType: pick.Type.Name, Zone: o.Zone, ImageID: ami.ID, Pods: int(pods), Price: o.Price,
+			})
+		}
+	}
+	return out
+}
+
+func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, cluster userdata.Cluster, choice *fleet.Choice, g *group, tags map[string]string) (*launchtemplate.Template, error) {
+	labels := map[string]string{karpv1.CapacityTypeLabelKey: choice.CapacityType}
+	for k, v := range claim.Labels {
+		if k != karpv1.CapacityTypeLabelKey {
+			labels[k] = v
+		}
+	}
+	taints := append(slices.Clone(claim.Spec.Taints), claim.Spec.StartupTaints...)
+	data, err := userdata.Build(userdataInput(class, cluster, labels, taints, int32(g.maxPods)))
+	if err != nil {
+		return nil, err
+	}
+	in := p.templateInput(class, cluster, tags, data)
+	in.ImageID, in.Spot, in.Tenancy, in.EFAs = g.image, choice.CapacityType == catalog.Spot, choice.Tenancy, int(g.efas)
+	return launchtemplate.Build(in)
+}
+
+func userdataInput(class *awsv1.EC2NodeClass, cluster userdata.Cluster, labels map[string]string, taints []corev1.Taint, maxPods int32) userdata.Input {
+	in := userdata.Input{
+		Family: class.ResolvedAMIFamily(), Cluster: cluster, Labels: labels, Taints: taints, Kubelet: class.Spec.Kubelet,
+		MaxPods: maxPods, InstanceStore: class.Spec.InstanceStorePolicy,
+	}
+	if class.Spec.UserData != nil {
+		in.UserData = *class.Spec.UserData
+	}
+	return in
+}
+
+func (p *Provider) templateInput(class *awsv1.EC2NodeClass, cluster userdata.Cluster, tags map[string]string, data string) launchtemplate.Input {
+	groups := make([]string, len(class.Status.SecurityGroups))
+	for i, g := range class.Status.SecurityGroups {
+		groups[i] = g.ID
+	}
+	return launchtemplate.Input{
+		Class: class, Region: p.session.Region, Tags: tags, UserData: data, InstanceProfile: class.Status.InstanceProfile,
+		SecurityGroups: groups, Family: class.ResolvedAMIFamily(), IPv6: cluster.IPv6, NoOpenReservations: p.opts.ReservedCapacity,
+	}
+}
+
+// clusterInput is what nodes need to find the cluster. EKS is asked for what is not set; only what the class's family
+// can't do without is an error.
+func (p *Provider) clusterInput(ctx context.Context, class *awsv1.EC2NodeClass) (userdata.Cluster, error) {
+	out := userdata.Cluster{
+		Name: p.opts.ClusterName, Endpoint: p.opts.ClusterEndpoint, CABundle: p.opts.ClusterCABundle, DNSIP: p.opts.ClusterDNSIP,
+	}
+	if class.ResolvedAMIFamily() == awsv1.AMIFamilyCustom {
+		return out, nil
+	}
+	facts, err := p.clusterFacts(ctx)
+	if err != nil {
+		if out.Endpoint == "" || class.ResolvedAMIFamily() == awsv1.AMIFamilyAL2023 {
+			return out, err
+		}
+		return out, nil
+	}
+	if out.Endpoint == "" {
+		out.Endpoint = facts.endpoint
+	}
+	out.ServiceCIDR, out.IPv6 = facts.serviceCIDR, facts.ipv6
+	return out, nil
+}
+
+func relaxed(claim *karpv1.NodeClaim) bool {
+	return claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true"
+}
+
+// wantOf reads what a claim demands.
+func wantOf(claim *karpv1.NodeClaim) fleet.Want {
+	w := fleet.Want{RelaxMinValues: relaxed(claim), Requests: res.List{}}
+	for _, r := range claim.Spec.Requirements {
+		t := requirement.Term{Key: r.Key, Operator: requirement.Operator(r.Operator), Values: r.Values}
+		if r.MinValues != nil {
+			t.MinValues = *r.MinValues
+		}
+		w.Requirements = append(w.Requirements, t)
+	}
+	for name, q := range claim.Spec.Resources.Requests {
+		if name == corev1.ResourceCPU {
+			w.Requests[res.CPU] = q.MilliValue()
+		} else {
+			w.Requests[string(name)] = q.Value()
+		}
+	}
+	return w
+}

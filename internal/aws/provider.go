@@ -1,0 +1,214 @@
+// Package aws is the cloud.Provider for EC2. It joins the packages below it, each of which knows one concern, and keeps
+// none of their knowledge itself: what to buy is decided in fleet, what it costs in pricing and offering, what a machine
+// is in instancetype, what a class selects in network and image.
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/fleet"
+	"github.com/kerf-sh/kerf/internal/aws/image"
+	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/inventory"
+	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/aws/network"
+	"github.com/kerf-sh/kerf/internal/aws/offering"
+	"github.com/kerf-sh/kerf/internal/aws/pricing"
+	"github.com/kerf-sh/kerf/internal/aws/profile"
+	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/ec2facts"
+)
+
+// Options are the settings of the controller that the provider needs. Only ClusterName is required.
+type Options struct {
+	ClusterName string
+	// ClusterEndpoint is the URL of the API server as nodes reach it; empty asks EKS.
+	ClusterEndpoint string
+	// ClusterCABundle is base64 of PEM.
+	ClusterCABundle string
+	// ClusterDNSIP is the address of the cluster's DNS service; empty leaves it to the images.
+	ClusterDNSIP string
+	// KubernetesVersion gives the API server's minor version, such as "1.36". nil asks EKS.
+	KubernetesVersion func(context.Context) (string, error)
+
+	IsolatedVPC           bool
+	MemoryOverhead        float64 // share; 0 means instancetype.DefaultMemoryOverhead
+	ReservedENIs          int
+	InterruptionQueue     string // name; empty: none
+	DisableDryRun         bool
+	ReservedCapacity      bool // keeps instances out of open reservations
+	AMIRefreshInterval    time.Duration
+	SubnetRefreshInterval time.Duration
+
+	// BatchIdle and BatchMax bound how long identical launches wait for each other, Settle is how long EC2 may take to
+	// show a new instance; zero values give the defaults of package fleet.
+	BatchIdle, BatchMax, Settle time.Duration
+	// LaunchFailed is told of every pool that could not be launched from, for metrics. It must not block.
+	LaunchFailed func(fleet.PoolError)
+	Logger       *slog.Logger
+	Now          func() time.Time
+}
+
+// Provider implements cloud.Provider.
+type Provider struct {
+	opts    Options
+	session *session.Session
+	log     *slog.Logger
+	now     func() time.Time
+
+	discovery   *instancetype.Discovery
+	prices      *pricing.Book
+	unavailable *offering.Unavailable
+	ledger      *network.Ledger
+	networks    *network.Resolver
+	images      *image.Resolver
+	templates   *launchtemplate.Store
+	profiles    *profile.Manager
+	inventory   *inventory.Inventory
+	buyer       *fleet.Buyer
+	queue       *queue.Queue // nil without a queue
+	catalogs    catalogs
+	plans       plans
+	checks      checks
+
+	cluster atomic.Pointer[clusterFacts]
+	version versionCache
+
+	// Taken while EKS is asked, so that one answer serves all.
+	clusterMu sync.Mutex
+}
+
+var _ cloud.Provider = (*Provider)(nil)
+
+// New makes a Provider. It calls nothing; see Start.
+func New(s *session.Session, o Options) (*Provider, error) {
+	if o.ClusterName == "" {
+		return nil, errors.New("the name of the cluster is missing: set CLUSTER_NAME")
+	}
+	o.setDefaults()
+	facts, err := ec2facts.Load()
+	if err != nil {
+		return nil, fmt.Errorf("making the AWS provider: %w", err)
+	}
+	p := &Provider{opts: o, session: s, log: o.Logger, now: o.Now}
+	p.discovery = instancetype.NewDiscovery(s.EC2, facts, o.Now)
+	p.prices = pricing.NewBook(s.Pricing, s.EC2, facts, pricing.Options{Region: s.Region, Isolated: o.IsolatedVPC, Now: o.Now})
+	p.unavailable = offering.NewUnavailable(o.Now)
+	p.ledger = network.NewLedger(o.Now)
+	p.networks = network.NewResolver(s.EC2, p.ledger, o.SubnetRefreshInterval, o.Now)
+	p.images = image.NewResolver(s.EC2, s.SSM, o.AMIRefreshInterval, o.Now)
+	p.templates = launchtemplate.NewStore(s.EC2, o.ClusterName, o.Now)
+	p.profiles = profile.NewManager(s.IAM, s.Region, o.ClusterName, o.Now)
+	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now)
+	p.buyer = fleet.NewBuyer(s.EC2, p.inventory, fleet.Options{
+		Idle: o.BatchIdle, Max: o.BatchMax, Settle: o.Settle, Now: o.Now, Place: p.place, Failed: p.launchFailed,
+	})
+	if o.InterruptionQueue != "" {
+		p.queue = queue.New(s.SQS, o.InterruptionQueue)
+	}
+	return p, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.LaunchFailed == nil {
+		o.LaunchFailed = func(fleet.PoolError) {}
+	}
+	if o.MemoryOverhead == 0 {
+		o.MemoryOverhead = instancetype.DefaultMemoryOverhead
+	}
+	if o.AMIRefreshInterval == 0 {
+		o.AMIRefreshInterval = time.Minute
+	}
+	if o.SubnetRefreshInterval == 0 {
+		o.SubnetRefreshInterval = time.Minute
+	}
+}
+
+// Queue is the interruption queue, nil when none is set.
+func (p *Provider) Queue() *queue.Queue { return p.queue }
+
+// Region is the region that the provider works in.
+func (p *Provider) Region() string { return p.session.Region }
+
+// Prices are the current prices.
+func (p *Provider) Prices() *pricing.Table { return p.prices.Table() }
+
+// Terminate implements cloud.Provider.
+func (p *Provider) Terminate(ctx context.Context, providerID string) error {
+	id, err := inventory.InstanceID(providerID)
+	if err != nil {
+		return err
+	}
+	m, err := p.inventory.Get(ctx, id)
+	if err != nil {
+		return awserr.Wrap("terminating "+providerID, err)
+	}
+	if m.State == "shutting-down" {
+		return nil
+	}
+	return p.inventory.Terminate(ctx, id)
+}
+
+// Get implements cloud.Provider.
+func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Machine, error) {
+	id, err := inventory.InstanceID(providerID)
+	if err != nil {
+		return nil, err
+	}
+	return p.inventory.Get(ctx, id)
+}
+
+// List implements cloud.Provider.
+func (p *Provider) List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error) {
+	return p.inventory.List(ctx, maxAge)
+}
+
+// Tag implements cloud.Provider.
+func (p *Provider) Tag(ctx context.Context, tags map[string]map[string]string) error {
+	byID := make(map[string]map[string]string, len(tags))
+	var errs []error
+	for providerID, t := range tags {
+		id, err := inventory.InstanceID(providerID)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		byID[id] = t
+	}
+	return errors.Join(append(errs, p.inventory.Tag(ctx, byID))...)
+}
+
+// Release implements cloud.Provider.
+func (p *Provider) Release(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	p.catalogs.forget(class)
+	p.checks.forget(class)
+	err := p.templates.Release(ctx, class.Name)
+	if p.opts.IsolatedVPC {
+		return err // IAM can't be reached; the profiles were made by somebody else
+	}
+	return errors.Join(err, p.profiles.Release(ctx, class))
+}
+
+// MarkUnavailable implements cloud.Provider.
+func (p *Provider) MarkUnavailable(capacityType, instanceType, zone, reason string) {
+	if reason == "" {
+		reason = offering.Reclaimed
+	}
+	p.unavailable.MarkPool(offering.Pool{CapacityType: capacityType, InstanceType: instanceType, Zone: zone}, reason)
+}

@@ -1,0 +1,146 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/aws/userdata"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// reasonProfileUnknown is why it is not known whether a class has an instance profile.
+const reasonProfileUnknown = "InstanceProfileResolutionFailed"
+
+// Resolve implements cloud.Provider.
+func (p *Provider) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*cloud.Resolution, error) {
+	r := &cloud.Resolution{}
+	var subnets, groups, images, instanceProfile cloud.Finding
+	var wg sync.WaitGroup
+	wg.Go(func() { r.Subnets, subnets = p.networks.Subnets(ctx, class) })
+	wg.Go(func() { r.SecurityGroups, groups = p.networks.SecurityGroups(ctx, class) })
+	wg.Go(func() { r.AMIs, images = p.resolveImages(ctx, class) })
+	wg.Go(func() { r.InstanceProfile, instanceProfile = p.resolveProfile(ctx, class) })
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("resolving EC2NodeClass %q: %w", class.Name, err)
+	}
+	r.Findings = []cloud.Finding{subnets, groups, images, instanceProfile, placementGroup(class)}
+	r.Findings = append(r.Findings, p.validate(ctx, class, r))
+	return r, nil
+}
+
+func (p *Provider) resolveImages(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.AMI, cloud.Finding) {
+	version, err := p.kubernetesVersion(ctx)
+	if err != nil {
+		return class.Status.AMIs, cloud.Finding{
+			Condition: awsv1.ConditionTypeAMIsReady, Unknown: true, Reason: "AMIResolutionFailed",
+			Message: fmt.Sprintf("the Kubernetes version, on which images depend, could not be found out: %v", err),
+		}
+	}
+	return p.images.Resolve(ctx, class, version)
+}
+
+func (p *Provider) resolveProfile(ctx context.Context, class *awsv1.EC2NodeClass) (string, cloud.Finding) {
+	f := cloud.Finding{Condition: awsv1.ConditionTypeInstanceProfileReady}
+	name, err := p.profiles.Ensure(ctx, class)
+	if err == nil {
+		f.OK = true
+		return name, f
+	}
+	e, ok := errors.AsType[*cloud.Error](err)
+	f.Message = fmt.Sprintf("EC2NodeClass %q: %v", class.Name, err)
+	if ok && (e.Class == cloud.Invalid || e.Class == cloud.Denied) {
+		f.Reason = e.Reason
+		return "", f
+	}
+	f.Unknown, f.Reason = true, reasonProfileUnknown
+	if p.opts.IsolatedVPC && class.Spec.Role != "" {
+		f.Message += "; IAM can't be reached from an isolated VPC: use spec.instanceProfile in place of spec.role"
+	}
+	return class.Status.InstanceProfile, f
+}
+
+func placementGroup(class *awsv1.EC2NodeClass) cloud.Finding {
+	f := cloud.Finding{Condition: awsv1.ConditionTypePlacementGroupReady, OK: true}
+	if class.Spec.PlacementGroupSelector != nil {
+		f.OK, f.Reason = false, awsv1.ReasonPlacementGroupResolutionFailed
+		f.Message = "spec.placementGroupSelector is not supported yet: remove it"
+	}
+	return f
+}
+
+// validate checks what is left to check once everything is resolved, cheapest first.
+func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *cloud.Resolution) cloud.Finding {
+	no := func(reason, format string, args ...any) cloud.Finding {
+		return cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	}
+	if err := launchtemplate.CheckTags(class); err != nil {
+		return no(awsv1.ReasonTagValidationFailed, "EC2NodeClass %q: %v", class.Name, err)
+	}
+	if _, err := instancetype.ConfigOf(class, p.shapeOptions()); err != nil {
+		return no(awsv1.ReasonSpecInvalid, "%v", err)
+	}
+	resolved := class.DeepCopy()
+	resolved.Status.SecurityGroups, resolved.Status.AMIs = r.SecurityGroups, r.AMIs
+	resolved.Status.Subnets, resolved.Status.InstanceProfile = r.Subnets, r.InstanceProfile
+	cluster, err := p.clusterInput(ctx, class)
+	if err != nil {
+		f := no(awsv1.ReasonClusterCIDRResolutionFailed, "EC2NodeClass %q: %v", class.Name, err)
+		f.Unknown = cloud.ClassOf(err) == cloud.Unavailable || cloud.ClassOf(err) == cloud.Throttled
+		return f
+	}
+	template, err := p.probeTemplate(resolved, cluster)
+	if err != nil {
+		reason := awsv1.ReasonSpecInvalid
+		if e, ok := errors.AsType[*cloud.Error](err); ok && e.Reason != "" {
+			reason = e.Reason
+		}
+		return no(reason, "EC2NodeClass %q: %v", class.Name, err)
+	}
+	if f, wait := dependencies(r.Findings); wait {
+		return f
+	}
+	if p.opts.DisableDryRun {
+		return cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, OK: true}
+	}
+	return p.dryRuns(ctx, resolved, template)
+}
+
+// dependencies is the finding while something that the class selects is not there.
+func dependencies(findings []cloud.Finding) (cloud.Finding, bool) {
+	var missing, unknown []string
+	for _, f := range findings {
+		switch {
+		case f.Unknown:
+			unknown = append(unknown, f.Condition)
+		case !f.OK:
+			missing = append(missing, f.Condition)
+		}
+	}
+	f := cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, Reason: awsv1.ReasonDependenciesNotReady}
+	if len(missing) == 0 && len(unknown) == 0 {
+		return f, false
+	}
+	f.Unknown = len(missing) == 0
+	f.Message = "waiting for " + strings.Join(append(missing, unknown...), ", ")
+	return f, true
+}
+
+// probeTemplate is a template like those that machines of the class are launched from, for checking.
+func (p *Provider) probeTemplate(class *awsv1.EC2NodeClass, cluster userdata.Cluster) (*launchtemplate.Template, error) {
+	data, err := userdata.Build(userdataInput(class, cluster, nil, nil, 0))
+	if err != nil {
+		return nil, err
+	}
+	in := p.templateInput(class, cluster, launchtemplate.Tags(class, p.opts.ClusterName, ""), data)
+	if len(class.Status.AMIs) > 0 {
+		in.ImageID = class.Status.AMIs[0].ID
+	}
+	return launchtemplate.Build(in)
+}

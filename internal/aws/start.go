@@ -1,0 +1,189 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+const (
+	// startTimeout bounds the first call, so that a network without a way to AWS is reported and not waited for.
+	startTimeout = 30 * time.Second
+	// versionAge is how long the cluster's version is believed, clusterAge how long EKS's record.
+	versionAge = 5 * time.Minute
+	clusterAge = 10 * time.Minute
+)
+
+// clusterFacts is what EKS says of the cluster.
+type clusterFacts struct {
+	endpoint    string
+	serviceCIDR string
+	ipv6        bool
+	version     string
+	at          time.Time
+}
+
+// Check asks EC2 whether it can be reached and accepts the credentials, and finds the cluster's endpoint.
+//
+// Errors say what to set; the controller can't work before they are mended.
+func (p *Provider) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	_, err := p.session.EC2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{DryRun: new(true)})
+	if err != nil && !awserr.IsDryRunOK(err) {
+		err = awserr.Wrap(fmt.Sprintf("asking EC2 in region %s (ec2:DescribeInstanceTypes)", p.session.Region), err)
+		if cloud.ClassOf(err) == cloud.Unavailable {
+			return fmt.Errorf("EC2 can't be reached: check the network, AWS_REGION and AWS_ENDPOINT_URL: %w", err)
+		}
+		return err
+	}
+	if p.opts.ClusterEndpoint != "" {
+		if u, err := url.Parse(p.opts.ClusterEndpoint); err != nil || u.Host == "" {
+			return fmt.Errorf("CLUSTER_ENDPOINT %q is not a URL such as https://example.eks.amazonaws.com", p.opts.ClusterEndpoint)
+		}
+		return nil
+	}
+	c, err := p.clusterFacts(ctx)
+	if err != nil {
+		return err
+	}
+	if c.endpoint == "" {
+		return fmt.Errorf("EKS cluster %q in region %s has no endpoint yet: wait until it is active, or set CLUSTER_ENDPOINT", p.opts.ClusterName, p.session.Region)
+	}
+	return nil
+}
+
+// clusterFacts are the cluster's facts, asked for when they are missing or old. Old ones are better than none.
+func (p *Provider) clusterFacts(ctx context.Context) (*clusterFacts, error) {
+	if c := p.cluster.Load(); c != nil && p.now().Sub(c.at) < clusterAge {
+		return c, nil
+	}
+	p.clusterMu.Lock()
+	defer p.clusterMu.Unlock()
+	last := p.cluster.Load()
+	if last != nil && p.now().Sub(last.at) < clusterAge {
+		return last, nil
+	}
+	c, err := p.describeCluster(ctx)
+	if err != nil {
+		if last != nil {
+			return last, nil
+		}
+		return nil, err
+	}
+	p.cluster.Store(c)
+	return c, nil
+}
+
+func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
+	out, err := p.session.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.opts.ClusterName})
+	err = awserr.Wrap(fmt.Sprintf("describing EKS cluster %q in region %s", p.opts.ClusterName, p.session.Region), err)
+	switch {
+	case cloud.IsNotFound(err):
+		return nil, awserr.Wrap("there is no such cluster: check CLUSTER_NAME and AWS_REGION, or set CLUSTER_ENDPOINT", err)
+	case err != nil:
+		return nil, err
+	case out.Cluster == nil:
+		return nil, &cloud.Error{Op: fmt.Sprintf("describing EKS cluster %q", p.opts.ClusterName), Class: cloud.Unavailable, Err: errors.New("the answer is empty")}
+	}
+	c := &clusterFacts{endpoint: deref(out.Cluster.Endpoint), version: deref(out.Cluster.Version), at: p.now()}
+	if n := out.Cluster.KubernetesNetworkConfig; n != nil {
+		c.serviceCIDR = deref(n.ServiceIpv4Cidr)
+		if v6 := deref(n.ServiceIpv6Cidr); v6 != "" {
+			c.serviceCIDR, c.ipv6 = v6, true
+		}
+	}
+	return c, nil
+}
+
+// versionCache holds the cluster's minor version for a while.
+type versionCache struct {
+	mu    sync.Mutex
+	value string
+	at    time.Time
+}
+
+// kubernetesVersion is the cluster's minor version.
+func (p *Provider) kubernetesVersion(ctx context.Context) (string, error) {
+	c := &p.version
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.value != "" && p.now().Sub(c.at) < versionAge {
+		return c.value, nil
+	}
+	ask := p.opts.KubernetesVersion
+	if ask == nil {
+		ask = p.versionFromEKS
+	}
+	v, err := ask(ctx)
+	if err != nil {
+		if c.value != "" {
+			return c.value, nil
+		}
+		return "", err
+	}
+	c.value, c.at = minorVersion(v), p.now()
+	return c.value, nil
+}
+
+func (p *Provider) versionFromEKS(ctx context.Context) (string, error) {
+	c, err := p.clusterFacts(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.version, nil
+}
+
+// minorVersion makes 1.36 of v1.36.3-eks-… and of 1.36+.
+func minorVersion(v string) string {
+	parts := strings.SplitN(strings.TrimPrefix(v, "v"), ".", 3)
+	if len(parts) < 2 {
+		return v
+	}
+	digits := strings.IndexFunc(parts[1], func(r rune) bool { return r < '0' || r > '9' })
+	if digits >= 0 {
+		parts[1] = parts[1][:digits]
+	}
+	return parts[0] + "." + parts[1]
+}
+
+// Warm fetches instance types, offerings and prices, without which nothing can be planned. Prices are optional: those of
+// the embedded facts serve until the price list answers.
+func (p *Provider) Warm(ctx context.Context) error {
+	var wg sync.WaitGroup
+	var err error
+	wg.Go(func() { err = p.discovery.Refresh(ctx) })
+	wg.Go(func() {
+		if err := p.prices.Refresh(ctx); err != nil {
+			p.log.Warn("prices could not be refreshed, older ones are used", "error", err)
+		}
+	})
+	wg.Wait()
+	return err
+}
+
+// Begin is called when this process has become the one that acts, with the UIDs of the NodeClaims that exist and are not
+// launched: a predecessor may have launched them, so they are looked for before anything is bought.
+func (p *Provider) Begin(ctx context.Context, unlaunched []string) {
+	p.buyer.Begin(unlaunched)
+	if err := p.templates.Hydrate(ctx); err != nil {
+		p.log.Warn("launch templates could not be listed, they are found one by one", "error", err)
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

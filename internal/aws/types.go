@@ -1,0 +1,109 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/offering"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// catalogs keeps, per node class, the types as they were last put together and what from. There is no other cache on the
+// way: what one class sees can't depend on who asked before.
+type catalogs struct {
+	mu      sync.Mutex
+	classes map[string]*classCatalog // by UID
+}
+
+type classCatalog struct {
+	mu sync.Mutex
+
+	// What the shapes depend on.
+	generation int64
+	name       string
+	images     []awsv1.AMI
+	discovered uint64
+	shapes     []instancetype.Shape
+
+	// What the offerings depend on besides.
+	subnets     []awsv1.Subnet
+	priced      uint64
+	unavailable uint64
+	types       []*catalog.Type
+}
+
+func (c *catalogs) of(class *awsv1.EC2NodeClass) *classCatalog {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.classes == nil {
+		c.classes = map[string]*classCatalog{}
+	}
+	key := classKey(class)
+	if c.classes[key] == nil {
+		c.classes[key] = &classCatalog{}
+	}
+	return c.classes[key]
+}
+
+func (c *catalogs) forget(class *awsv1.EC2NodeClass) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.classes, classKey(class))
+}
+
+func classKey(class *awsv1.EC2NodeClass) string { return class.Name + "/" + string(class.UID) }
+
+// Types implements cloud.Provider.
+func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error) {
+	op := fmt.Sprintf("listing the instance types for EC2NodeClass %q", class.Name)
+	snapshot := p.discovery.Snapshot()
+	if snapshot == nil {
+		if err := p.discovery.Refresh(ctx); err != nil {
+			return nil, &cloud.Error{Op: op, Class: cloud.Unavailable, Reason: reasonTypes, Err: err}
+		}
+		if snapshot = p.discovery.Snapshot(); snapshot == nil {
+			return nil, &cloud.Error{Op: op, Class: cloud.Unavailable, Reason: reasonTypes, Err: errors.New("they are not known yet")}
+		}
+	}
+	c := p.catalogs.of(class)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.shape(class, snapshot, p.shapeOptions()); err != nil {
+		return nil, &cloud.Error{Op: op, Class: cloud.Invalid, Reason: awsv1.ReasonSpecInvalid, Err: err}
+	}
+	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
+	if c.types == nil || !slices.Equal(c.subnets, class.Status.Subnets) || c.priced != prices.Generation || c.unavailable != closed.Generation {
+		c.types = offering.Assemble(c.shapes, offering.Input{Subnets: class.Status.Subnets, Prices: prices, Unavailable: closed})
+		c.subnets, c.priced, c.unavailable = class.Status.Subnets, prices.Generation, closed.Generation
+	}
+	return c.types, nil
+}
+
+// reasonTypes is why a launch fails while instance types are not known.
+const reasonTypes = "InstanceTypeResolutionFailed"
+
+func (p *Provider) shapeOptions() instancetype.Options {
+	return instancetype.Options{Region: p.session.Region, MemoryOverhead: p.opts.MemoryOverhead, ReservedENIs: p.opts.ReservedENIs}
+}
+
+// shape works the shapes out anew if anything that they depend on has changed, and drops the types made from old ones.
+func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, o instancetype.Options) error {
+	same := c.shapes != nil && c.generation == class.Generation && c.discovered == s.Generation && reflect.DeepEqual(c.images, class.Status.AMIs)
+	if same {
+		return nil
+	}
+	config, err := instancetype.ConfigOf(class, o)
+	if err != nil {
+		return err
+	}
+	c.shapes, c.types = instancetype.Shapes(s, config), nil
+	c.generation, c.discovered, c.images = class.Generation, s.Generation, class.Status.AMIs
+	return nil
+}
