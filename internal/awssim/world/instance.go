@@ -81,6 +81,7 @@ type Instance struct {
 	Volumes               []VolumeAttachment
 	PriceMicroUSD         int64 // per hour, at launch
 
+	pooled    bool // holds a machine of its pool's stock, not of a reservation
 	visibleAt time.Time
 	late      []lateTags
 }
@@ -331,7 +332,10 @@ func (w *World) releaseLocked(i *Instance) {
 			}
 		}
 	}
-	w.poolFor(i).used--
+	if i.pooled {
+		w.poolFor(i).used--
+		i.pooled = false
+	}
 	w.quotaUsed[quotaKey{i.CapacityType, QuotaClass(i.Type)}] -= w.vcpus(i.Type)
 	if r := w.reservations[i.CapacityReservationID]; r != nil {
 		r.used--

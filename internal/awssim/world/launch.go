@@ -263,14 +263,16 @@ func checkDisks(l *launch) *Error {
 	return nil
 }
 
-// place makes the instance of a checked wish, if there is room for it. Nothing is taken when there is not.
+// placeLocked makes the instance of a checked wish, if there is room for it. Nothing is taken when there is not.
 func (w *World) placeLocked(l *launch) (*Instance, *Error) {
-	zone := l.subnet.Zone
-	if f := w.poolFaultLocked(FaultNoCapacity, l.capacityType, l.facts.Name, zone, l.subnet.ID); f != nil {
-		e := noCapacity(l)
-		return nil, f.refusal(e.Code, e.Message, e.Status)
+	held := w.heldForLocked(l)
+	if held == nil {
+		if f := w.poolFaultLocked(FaultNoCapacity, l.capacityType, l.facts.Name, l.subnet.Zone, l.subnet.ID); f != nil {
+			e := noCapacity(l)
+			return nil, f.refusal(e.Code, e.Message, e.Status)
+		}
 	}
-	if f := w.poolFaultLocked(FaultNoAddresses, l.capacityType, l.facts.Name, zone, l.subnet.ID); f != nil {
+	if f := w.poolFaultLocked(FaultNoAddresses, l.capacityType, l.facts.Name, l.subnet.Zone, l.subnet.ID); f != nil {
 		e := noAddresses(l)
 		return nil, f.refusal(e.Code, e.Message, e.Status)
 	}
@@ -278,9 +280,14 @@ func (w *World) placeLocked(l *launch) (*Instance, *Error) {
 		return nil, err
 	}
 	i := w.makeLocked(l)
-	w.poolFor(i).used++
+	if held != nil {
+		held.used++
+		i.CapacityReservationID = held.ID
+	} else {
+		w.poolFor(i).used++
+		i.pooled = true
+	}
 	w.quotaUsed[quotaKey{l.capacityType, QuotaClass(l.facts.Name)}] += l.facts.VCPUs
-	w.useReservationLocked(l, i)
 	w.instances[i.ID] = i
 	w.startLocked(i)
 	return i, nil
@@ -288,11 +295,15 @@ func (w *World) placeLocked(l *launch) (*Instance, *Error) {
 
 // roomForLocked says why n more instances of a kind cannot be had: the reservation, the pool, the quota or the subnet.
 func (w *World) roomForLocked(l *launch, n int) *Error {
-	if l.reservation != nil {
-		if l.reservation.available(w.clock.Now()) < n {
-			return Errorf("ReservationCapacityExceeded", "The capacity reservation %s has no capacity left.", l.reservation.ID)
-		}
-	} else if p := w.poolLocked(poolKey{l.capacityType, l.facts.Name, l.subnet.Zone}); p.depth-p.used < n {
+	stock := 0
+	if held := w.heldForLocked(l); held != nil {
+		stock = held.available(w.clock.Now())
+	}
+	if l.reservation != nil && stock < n {
+		return Errorf("ReservationCapacityExceeded", "The capacity reservation %s has no capacity left.", l.reservation.ID)
+	}
+	p := w.poolLocked(poolKey{l.capacityType, l.facts.Name, l.subnet.Zone})
+	if l.reservation == nil && stock+p.depth-p.used < n {
 		return noCapacity(l)
 	}
 	q := quotaKey{l.capacityType, QuotaClass(l.facts.Name)}

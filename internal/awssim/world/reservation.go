@@ -81,6 +81,8 @@ func (w *World) expireLocked(r *Reservation) {
 		}
 		i.CapacityReservationID = ""
 		r.used--
+		w.poolFor(i).used++
+		i.pooled = true
 	}
 }
 
@@ -117,24 +119,21 @@ func (w *World) checkReservationLocked(l *launch) *Error {
 	return nil
 }
 
-// useReservationLocked books an instance on the reservation that it targets, or, as EC2 does unless told otherwise, on an
-// open one that matches.
-func (w *World) useReservationLocked(l *launch, i *Instance) {
-	r := l.reservation
-	if spec := l.data.CapacityReservation; r == nil && l.capacityType == OnDemand && (spec == nil || spec.Preference == "" || spec.Preference == "open") {
-		now := w.clock.Now()
-		for _, id := range slices.Sorted(maps.Keys(w.reservations)) {
-			o := w.reservations[id]
-			if o.MatchCriteria == "open" && o.Kind == "default" && o.Type == i.Type && o.Zone == i.Zone && o.available(now) > 0 {
-				r = o
-				break
-			}
+// heldForLocked returns the reservation that the next instance of a kind comes from: the one that it targets or, as EC2
+// does unless told otherwise, an open one that matches and has machines left. Nil: from the common stock.
+func (w *World) heldForLocked(l *launch) *Reservation {
+	spec := l.data.CapacityReservation
+	if l.reservation != nil || l.capacityType != OnDemand || spec != nil && spec.Preference != "" && spec.Preference != "open" {
+		return l.reservation
+	}
+	now := w.clock.Now()
+	for _, id := range slices.Sorted(maps.Keys(w.reservations)) {
+		r := w.reservations[id]
+		if r.MatchCriteria == "open" && r.Kind == "default" && r.Type == l.facts.Name && r.Zone == l.subnet.Zone && r.available(now) > 0 {
+			return r
 		}
 	}
-	if r != nil {
-		r.used++
-		i.CapacityReservationID = r.ID
-	}
+	return nil
 }
 
 // PlacementGroup says how instances are to stand to each other.

@@ -41,17 +41,17 @@ type World struct {
 	facts   *facts // read only
 	started time.Time
 
-	mu      sync.Mutex
-	shut    bool
-	rand    *rand.Rand
-	timers  map[*pending]struct{}
-	nextID  uint64
-	tokens  map[string]*tokenUse
+	mu     sync.Mutex
+	shut   bool
+	rand   *rand.Rand
+	timers map[*pending]struct{}
+	nextID uint64
+	tokens map[string]*tokenUse
 	// tokenOrder and fleetIDs hold keys, oldest first.
 	tokenOrder, fleetIDs []string
-	hooks   []Lifecycle
-	events  []func() // hook calls that wait for the mutex to be released
-	telling bool     // somebody is making hook calls
+	hooks                []Lifecycle
+	events               []func() // hook calls that wait for the mutex to be released
+	telling              bool     // somebody is making hook calls
 
 	log    callLog
 	faults faultList
