@@ -65,7 +65,16 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	}
 	c.settlePromise(e)
 	c.setWaiting(key, e, old)
-	if name := intake.DaemonSetName(pod); name != "" && (old == nil || e.pod != old.pod) {
+	if old == nil || e.pod != old.pod {
+		c.touchDaemonSet(pod)
+		if old != nil {
+			c.touchDaemonSet(old.obj)
+		}
+	}
+}
+
+func (c *Cache) touchDaemonSet(pod *corev1.Pod) {
+	if name := intake.DaemonSetName(pod); name != "" {
 		c.dirtySets[types.NamespacedName{Namespace: pod.Namespace, Name: name}] = struct{}{}
 	}
 }
@@ -86,9 +95,7 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 	if e.pod.Node != "" {
 		c.tell(PodLeft, e.pod.Name)
 	}
-	if name := intake.DaemonSetName(e.obj); name != "" {
-		c.dirtySets[types.NamespacedName{Namespace: key.Namespace, Name: name}] = struct{}{}
-	}
+	c.touchDaemonSet(e.obj)
 }
 
 func (c *Cache) indexPod(key types.NamespacedName, pod *corev1.Pod) {

@@ -103,6 +103,7 @@ type Controller struct {
 	o       Options
 	batch   *batch
 	types   *typeReader
+	offers  map[string]offer
 	retryIn time.Duration
 }
 
@@ -127,7 +128,7 @@ func New(o Options) *Controller {
 	if o.Pack.WellKnown == nil {
 		o.Pack.WellKnown = apply.WellKnownLabels()
 	}
-	c := &Controller{o: o, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now)}
+	c := &Controller{o: o, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}}
 	c.types = newTypeReader(o.Types, o.Recover, c.batch.poke)
 	o.State.Listen(c.heard)
 	return c
