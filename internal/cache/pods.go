@@ -63,6 +63,9 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 		c.touchNode(e.pod.Node)
 		c.touchPromise(pod.UID)
 	}
+	if _, ok := c.deleting[nodeUnit(e.pod.Node)]; ok {
+		c.dirtyWait = true // whether it may be moved can change without the pod's value
+	}
 	c.settlePromise(e)
 	c.setWaiting(key, e, old)
 	if old == nil || e.pod != old.pod {
