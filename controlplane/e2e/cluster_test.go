@@ -1,0 +1,279 @@
+// Package e2e runs the controller as users run it, a process of its own, against a real control plane and the simulated
+// AWS, and looks at what a user would look at.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/controlplane/harness"
+	"github.com/kerf-sh/kerf/internal/awssim/control"
+	controlclient "github.com/kerf-sh/kerf/internal/awssim/control/client"
+	"github.com/kerf-sh/kerf/internal/local"
+)
+
+// kerf builds the controller's binary from this tree, once.
+var kerf = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "kerf-e2e-")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "kerf")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/kerf")
+	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building kerf: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+// env is a local cluster with what tests ask of it.
+type env struct {
+	*testing.T
+	cluster *local.Cluster
+	client  client.Client
+	aws     *controlclient.Client
+	audit   string
+}
+
+// up starts a local cluster for one test.
+func up(t *testing.T, change ...func(*local.Options)) *env {
+	t.Helper()
+	controlPlane, err := harness.Binary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := kerf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	o := local.Options{
+		ClusterName: "e2e", StateDir: dir, ControlPlane: controlPlane, Binary: binary, BootTime: 500 * time.Millisecond, Seed: 1,
+		AuditLog: filepath.Join(dir, "audit.log"), Report: func(line string) { t.Log(line) },
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cluster, err := local.Up(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &env{T: t, cluster: cluster, aws: controlclient.New(cluster.AWS), audit: o.AuditLog}
+	t.Cleanup(func() {
+		if t.Failed() {
+			e.dump()
+		}
+		e.noPanics()
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	config, err := cluster.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// apply applies manifests; ${CLUSTER_NAME} is the cluster's.
+func (e *env) apply(manifests string) {
+	e.Helper()
+	if err := e.cluster.Apply(e.Context(), []byte(strings.ReplaceAll(manifests, "${CLUSTER_NAME}", e.cluster.Name))); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// eventually waits until check is content; what it last said is the failure.
+func (e *env) eventually(timeout time.Duration, what string, check func() (ok bool, seen string)) {
+	e.Helper()
+	deadline := time.Now().Add(timeout)
+	for {
+		ok, seen := check()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			e.Fatalf("%s: not within %s; seen: %s", what, timeout, seen)
+		}
+		select {
+		case <-e.Context().Done():
+			e.Fatal(e.Context().Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func list[L any, P interface {
+	*L
+	client.ObjectList
+}](e *env, opts ...client.ListOption) *L {
+	e.Helper()
+	out := P(new(L))
+	if err := e.client.List(e.Context(), out, opts...); err != nil {
+		e.Fatal(err)
+	}
+	return (*L)(out)
+}
+
+func (e *env) pods(namespace string) []corev1.Pod {
+	return list[corev1.PodList](e, client.InNamespace(namespace)).Items
+}
+
+func (e *env) nodes() []corev1.Node { return list[corev1.NodeList](e).Items }
+
+func (e *env) claims() []karpv1.NodeClaim { return list[karpv1.NodeClaimList](e).Items }
+
+// running waits until n pods of a namespace run and none waits.
+func (e *env) running(timeout time.Duration, namespace string, n int) {
+	e.Helper()
+	e.eventually(timeout, fmt.Sprintf("%d pods run in %s", n, namespace), func() (bool, string) {
+		run, rest := 0, map[string]int{}
+		for _, p := range e.pods(namespace) {
+			if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp.IsZero() {
+				run++
+			} else {
+				rest[string(p.Status.Phase)]++
+			}
+		}
+		return run == n && len(rest) == 0, fmt.Sprintf("%d running, others %v; %d nodeclaims, %d nodes", run, rest, len(e.claims()), len(e.nodes()))
+	})
+}
+
+// instances are the simulated AWS's that are not terminated.
+func (e *env) instances() []control.Instance {
+	e.Helper()
+	all, err := e.aws.Instances(e.Context())
+	if err != nil {
+		e.Fatal(err)
+	}
+	var out []control.Instance
+	for _, i := range all {
+		if i.State != "terminated" {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// nothingLeft waits until no claim, node or instance is left.
+func (e *env) nothingLeft(timeout time.Duration) {
+	e.Helper()
+	e.eventually(timeout, "no nodeclaim, node or instance is left", func() (bool, string) {
+		c, n, i := len(e.claims()), len(e.nodes()), len(e.instances())
+		return c+n+i == 0, fmt.Sprintf("%d nodeclaims, %d nodes, %d instances", c, n, i)
+	})
+}
+
+// oneToOne checks that every instance has one claim and every claim one instance.
+func (e *env) oneToOne() {
+	e.Helper()
+	byID := map[string]string{}
+	for _, c := range e.claims() {
+		if other, ok := byID[c.Status.ProviderID]; ok {
+			e.Errorf("nodeclaims %s and %s both have machine %s", other, c.Name, c.Status.ProviderID)
+		}
+		byID[c.Status.ProviderID] = c.Name
+	}
+	instances := e.instances()
+	for _, i := range instances {
+		if _, ok := byID["aws:///"+i.Zone+"/"+i.ID]; !ok {
+			e.Errorf("instance %s (%s, launched %s) has no nodeclaim", i.ID, i.State, i.Launched)
+		}
+	}
+	if len(instances) != len(byID) {
+		e.Errorf("%d instances, %d nodeclaims", len(instances), len(byID))
+	}
+}
+
+// noPanics fails the test when the controller recovered from a panic.
+func (e *env) noPanics() {
+	if e.cluster.Controller == nil || e.cluster.Controller.PID() == 0 {
+		return
+	}
+	for name, v := range e.metrics() {
+		if (strings.HasPrefix(name, "kerf_panics_total") || strings.HasPrefix(name, "controller_runtime_reconcile_panics_total") || strings.HasPrefix(name, "kerf_plan_violations_total")) && v != "0" {
+			e.Errorf("%s is %s", name, v)
+		}
+	}
+}
+
+// metrics reads the controller's metrics, by name with labels.
+func (e *env) metrics() map[string]string {
+	resp, err := http.Get(e.cluster.Controller.MetricsURL)
+	if err != nil {
+		e.Errorf("reading metrics: %v", err)
+		return nil
+	}
+	defer resp.Body.Close()
+	out := map[string]string{}
+	for s := bufio.NewScanner(resp.Body); s.Scan(); {
+		if name, value, ok := strings.Cut(s.Text(), " "); ok && name != "#" {
+			if i := strings.LastIndexByte(s.Text(), ' '); i > 0 {
+				name, value = s.Text()[:i], s.Text()[i+1:]
+			}
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// dump tells what a person would look at first.
+func (e *env) dump() {
+	ctx := context.WithoutCancel(e.Context())
+	var events corev1.EventList
+	if err := e.client.List(ctx, &events); err == nil {
+		for _, ev := range events.Items {
+			if ev.Type == corev1.EventTypeWarning && ev.Source.Component != "default-scheduler" {
+				e.Logf("event %s %s/%s: %s", ev.Reason, ev.InvolvedObject.Kind, ev.InvolvedObject.Name, ev.Message)
+			}
+		}
+	}
+	var claims karpv1.NodeClaimList
+	if err := e.client.List(ctx, &claims); err == nil {
+		for _, c := range claims.Items {
+			text, _ := json.Marshal(c.Status.Conditions)
+			e.Logf("nodeclaim %s %s: %s", c.Name, c.Status.ProviderID, text)
+		}
+	}
+	if instances, err := e.aws.Instances(ctx); err == nil {
+		for _, i := range instances {
+			e.Logf("instance %s %s %s boot %+v", i.ID, i.Type, i.State, i.Boot)
+		}
+	}
+	if e.cluster.Controller != nil {
+		if text, err := os.ReadFile(e.cluster.Controller.Log); err == nil {
+			lines := bytes.Split(text, []byte("\n"))
+			e.Logf("controller log, the last of %d lines:\n%s", len(lines), bytes.Join(lines[max(0, len(lines)-60):], []byte("\n")))
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kerf-sh/kerf/internal/local"
+)
+
+// TestWritesPerNode counts what the controller writes to the Kubernetes API from pending pods to initialized nodes: that,
+// not thinking, bounds a large scale-up.
+func TestWritesPerNode(t *testing.T) {
+	e := up(t)
+	e.apply(poolYAML)
+	e.ready("default")
+	before := len(e.writes())
+	// One pod a machine: what is shared by the pods of a machine would flatter the figure.
+	e.apply(deployment("lonely", 20, "1", "1Gi", `
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+          - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: lonely}}}
+`))
+	e.running(2*time.Minute, "default", 20)
+	e.eventually(30*time.Second, "every node is initialized", func() (bool, string) {
+		n := 0
+		for _, c := range e.claims() {
+			if c.StatusConditions().IsTrue() {
+				n++
+			}
+		}
+		return n == 20, fmt.Sprintf("%d of 20", n)
+	})
+	writes := e.writes()[before:]
+	kinds := map[string]int{}
+	for _, w := range writes {
+		kinds[w]++
+	}
+	perNode := float64(len(writes)) / 20
+	t.Logf("%d writes for 20 nodes, %.1f a node: %v", len(writes), perNode, kinds)
+	if perNode > 10 {
+		t.Errorf("%.1f writes a node, want at most 10", perNode)
+	}
+}
+
+// writes lists the controller's writes so far, leases left out.
+func (e *env) writes() []string {
+	e.Helper()
+	f, err := os.Open(e.audit)
+	if err != nil {
+		e.Fatal(err)
+	}
+	defer f.Close()
+	var out []string
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 16<<20)
+	for s.Scan() {
+		var line struct {
+			Verb      string
+			User      struct{ Username string }
+			ObjectRef struct{ Resource, Subresource string }
+		}
+		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
+			continue
+		}
+		if strings.HasSuffix(line.User.Username, ":kerf") && line.ObjectRef.Resource != "leases" && slices.Contains([]string{"create", "update", "patch", "delete"}, line.Verb) {
+			out = append(out, strings.TrimSuffix(line.Verb+" "+line.ObjectRef.Resource+"/"+line.ObjectRef.Subresource, "/"))
+		}
+	}
+	return out
+}
+
+// TestLonePodIsServedAtOnce measures, pod by pod, the time from a pod's creation to the CreateFleet request on the wire.
+func TestLonePodIsServedAtOnce(t *testing.T) {
+	e := up(t, func(o *local.Options) { o.BootTime = 100 * time.Millisecond })
+	e.apply(poolYAML)
+	e.ready("default")
+	const pods = 20
+	var took []time.Duration
+	for i := range pods {
+		calls, err := e.aws.Calls(t.Context(), "CreateFleet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Each pod asks for more than the machines before it have left.
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("lone-%d", i), Labels: map[string]string{"app": "lone"}}}
+		pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "registry.example/c:1"}}
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "lone"}}}}}}
+		began := time.Now()
+		if err := e.client.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		e.eventually(20*time.Second, "a fleet is asked for", func() (bool, string) {
+			now, err := e.aws.Calls(t.Context(), "CreateFleet")
+			if err != nil || len(now) <= len(calls) {
+				return false, fmt.Sprint(err)
+			}
+			took = append(took, now[len(now)-1].Time.Sub(began))
+			return true, ""
+		})
+		e.running(30*time.Second, "default", i+1)
+	}
+	slices.Sort(took)
+	t.Logf("from the pod's creation, the scheduler's verdict included, to CreateFleet: p50 %s, worst of %d %s", took[pods/2], pods, took[pods-1])
+}
+
+// TestThousandPods measures the controller's own share of a large scale-up.
+func TestThousandPods(t *testing.T) {
+	e := up(t, func(o *local.Options) { o.BootTime = time.Second })
+	e.apply(poolYAML)
+	e.ready("default")
+	began := time.Now()
+	for i := range 5 {
+		e.apply(deployment(fmt.Sprintf("group-%d", i), 200, []string{"250m", "500m", "1", "500m", "250m"}[i], []string{"512Mi", "1Gi", "2Gi", "4Gi", "256Mi"}[i], ""))
+	}
+	e.running(5*time.Minute, "default", 1000)
+	m := e.metrics()
+	t.Logf("1000 pods run on %d nodes after %.1f s; controller: %s CPU-s, %s bytes resident, solving %s s in %s decisions", len(e.nodes()), time.Since(began).Seconds(),
+		m["process_cpu_seconds_total"], m["process_resident_memory_bytes"], m[`karpenter_scheduler_scheduling_duration_seconds_sum{controller="provisioner"}`],
+		m[`karpenter_scheduler_scheduling_duration_seconds_count{controller="provisioner"}`])
+	e.oneToOne()
+}

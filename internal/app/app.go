@@ -1,0 +1,200 @@
+// Package app wires a controller process: settings in, loops out. It decides nothing.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// component is the name that events carry; users' tools look for it.
+const component = "karpenter"
+
+// Run runs the controller until ctx ends.
+//
+// Errors: what could not be reached or read at the start, by name, and with what to set.
+func Run(ctx context.Context, s settings.Settings, warnings []string) error {
+	log, err := obs.NewLogger(s.LogLevel, s.LogOutputPaths)
+	if err != nil {
+		return err
+	}
+	slog.SetDefault(log)
+	bridge := logr.FromSlogHandler(log.Handler())
+	ctrl.SetLogger(bridge)
+	klog.SetLogger(bridge)
+	for _, w := range warnings {
+		log.Warn(w)
+	}
+	if s.MemoryLimit > 0 {
+		debug.SetMemoryLimit(s.MemoryLimit / 10 * 9)
+	}
+	metrics := obs.NewMetrics(ctrlmetrics.Registry)
+	metrics.BuildInfo.WithLabelValues(version.Version, runtime.Version(), runtime.GOARCH, version.Commit).Set(1)
+	log.Info("starting", "version", version.Version, "commit", version.Commit, "cluster", s.ClusterName)
+
+	config, err := kubeConfig(s)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, s)
+	if err != nil {
+		return err
+	}
+	p := &process{Settings: s, Manager: mgr, log: log, metrics: metrics, config: config}
+	if err := p.wire(ctx); err != nil {
+		return err
+	}
+	log.Info("running")
+	if err := mgr.Start(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("running the controllers: %w", err)
+	}
+	return nil
+}
+
+// process is what wire needs to hand around.
+type process struct {
+	settings.Settings
+	ctrl.Manager
+	log     *slog.Logger
+	metrics *obs.Metrics
+	config  *rest.Config
+	cache   *cache.Cache
+	synced  func() bool
+}
+
+func kubeConfig(s settings.Settings) (*rest.Config, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the Kubernetes API: %w (set KUBECONFIG, or run inside the cluster)", err)
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = float32(s.KubeClientQPS), s.KubeClientBurst
+	config.UserAgent = "kerf/" + version.Version
+	// JSON costs the API server and us several times what protobuf does; custom resources stay JSON either way.
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	return config, nil
+}
+
+func scheme() (*kruntime.Scheme, error) {
+	out := kruntime.NewScheme()
+	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(out); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return out, nil
+}
+
+func newManager(config *rest.Config, s settings.Settings) (ctrl.Manager, error) {
+	sch, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	address := func(port int) string {
+		if port == 0 {
+			return "0"
+		}
+		return ":" + strconv.Itoa(port)
+	}
+	metrics := metricsserver.Options{BindAddress: address(s.MetricsPort)}
+	if s.EnableProfiling {
+		metrics.ExtraHandlers = map[string]http.Handler{
+			"/debug/pprof/": http.HandlerFunc(pprof.Index), "/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
+			"/debug/pprof/trace": http.HandlerFunc(pprof.Trace), "/debug/pprof/symbol": http.HandlerFunc(pprof.Symbol), "/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
+		}
+	}
+	// Renewing the lease must not wait behind a burst of writes.
+	election := rest.CopyConfig(config)
+	election.QPS, election.Burst = 20, 20
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        sch,
+		Metrics:                       metrics,
+		HealthProbeBindAddress:        address(s.HealthProbePort),
+		LeaderElection:                !s.DisableLeaderElection,
+		LeaderElectionID:              s.LeaderElectionName,
+		LeaderElectionNamespace:       s.LeaderElectionNamespace,
+		LeaderElectionConfig:          election,
+		LeaderElectionResourceLock:    resourcelock.LeasesResourceLock,
+		LeaderElectionReleaseOnCancel: true,
+		Cache:                         crcache.Options{DefaultTransform: cache.Strip},
+		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: false}},
+		GracefulShutdownTimeout:       new(10 * time.Second),
+	})
+	if err != nil {
+		if !s.DisableLeaderElection && s.LeaderElectionNamespace == "" && !inCluster() {
+			return nil, fmt.Errorf("setting up: %w (outside a cluster set LEADER_ELECTION_NAMESPACE, or DISABLE_LEADER_ELECTION=true)", err)
+		}
+		return nil, fmt.Errorf("setting up against %s: %w", config.Host, err)
+	}
+	return mgr, nil
+}
+
+func inCluster() bool {
+	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	return err == nil
+}
+
+// health adds the probes: alive is a process that answers; ready is one whose first lists are in.
+func (p *process) health() error {
+	return errors.Join(
+		p.AddHealthzCheck("ping", healthz.Ping),
+		p.AddReadyzCheck("synced", func(*http.Request) error {
+			if !p.synced() {
+				return errors.New("the first lists from the Kubernetes API are not in yet")
+			}
+			return nil
+		}),
+	)
+}
+
+// state starts the cluster's state and the indexes that controllers share.
+func (p *process) state(ctx context.Context) error {
+	if err := index.Add(ctx, p.GetFieldIndexer()); err != nil {
+		return err
+	}
+	p.cache = cache.New(cache.Options{AllowDeviceClaims: !p.IgnoreDRARequests})
+	synced, err := p.cache.Watch(ctx, p.GetCache())
+	if err != nil {
+		return fmt.Errorf("watching the cluster: %w", err)
+	}
+	p.synced = synced
+	return nil
+}
+
+func (p *process) clock() clock.RealClock { return clock.RealClock{} }
+
+// recorder drops events that say the same of the same object within two minutes.
+func (p *process) recorder() *obs.Recorder {
+	return obs.NewRecorder(p.GetEventRecorderFor(component), 2*time.Minute, time.Now)
+}

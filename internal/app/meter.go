@@ -1,0 +1,40 @@
+package app
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/plan"
+)
+
+// meter turns what the provisioning loop tells into metrics.
+type meter struct{ m *obs.Metrics }
+
+const provisioner = "provisioner"
+
+func (m meter) Solved(took time.Duration, pods int) {
+	m.m.SchedulingDuration.WithLabelValues(provisioner).Observe(took.Seconds())
+	m.m.QueueDepth.WithLabelValues(provisioner).Set(float64(pods))
+}
+
+func (m meter) Unplaced(byReason map[plan.Code]int) {
+	m.m.UnplacedPods.Reset()
+	total := 0
+	for code, n := range byReason {
+		m.m.UnplacedPods.WithLabelValues(string(code)).Set(float64(n))
+		total += n
+	}
+	m.m.UnschedulablePods.WithLabelValues(provisioner).Set(float64(total))
+}
+
+func (m meter) Created(pool string, relaxed bool) {
+	m.m.NodeClaimsCreated.WithLabelValues("provisioned", pool, strconv.FormatBool(relaxed)).Inc()
+}
+
+func (m meter) Refused(code apply.RefusalCode) {
+	m.m.PlanRefused.WithLabelValues(string(code)).Inc()
+}
+
+func (m meter) Violated() { m.m.PlanViolation.Inc() }

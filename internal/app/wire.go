@@ -1,0 +1,252 @@
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/garbage"
+	"github.com/kerf-sh/kerf/internal/controller/interrupt"
+	"github.com/kerf-sh/kerf/internal/controller/lifecycle"
+	"github.com/kerf-sh/kerf/internal/controller/nodeclass"
+	"github.com/kerf-sh/kerf/internal/controller/nodepool"
+	"github.com/kerf-sh/kerf/internal/controller/provision"
+	"github.com/kerf-sh/kerf/internal/controller/terminate"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/verify"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// workersPerCore is how many objects of a kind are worked on at a time for each core that the container asked for. Most
+// of that time is waiting for an API.
+const workersPerCore = 64
+
+// wire puts everything together, in the order in which it is needed.
+func (p *process) wire(ctx context.Context) error {
+	if err := p.state(ctx); err != nil {
+		return err
+	}
+	if err := p.health(); err != nil {
+		return err
+	}
+	ca, err := caBundle(p.Settings, p.config)
+	if err != nil {
+		return err
+	}
+	provider, err := p.provider(ctx, ca)
+	if err != nil {
+		return err
+	}
+	gate := newGate(provider, p.Manager.GetAPIReader())
+	return errors.Join(
+		p.Add(everywhere(provider.Refresh)),
+		p.Add(gate),
+		p.Add(manager.RunnableFunc(func(ctx context.Context) error { provider.CollectTemplates(ctx); return nil })),
+		p.Add(&profileCollector{provider: provider, client: p.GetClient(), log: p.log}),
+		p.provisioner(gate),
+		p.lifecycle(gate, ca),
+		p.loops(gate, provider),
+	)
+}
+
+// provider connects to AWS and looks whether it can work.
+func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error) {
+	s, err := session.New(ctx, session.Options{Version: version.Version})
+	if err != nil {
+		return nil, err
+	}
+	o := aws.Options{
+		ClusterName: p.ClusterName, ClusterEndpoint: p.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, p.GetAPIReader(), p.log),
+		IsolatedVPC: p.IsolatedVPC, MemoryOverhead: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs, InterruptionQueue: p.InterruptionQueue,
+		DisableDryRun: p.DisableDryRun, ReservedCapacity: p.FeatureGates.ReservedCapacity,
+		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Logger: p.log,
+	}
+	if !p.EKSControlPlane {
+		o.KubernetesVersion = serverVersion(p.config)
+	}
+	provider, err := aws.New(s, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := provider.Check(ctx); err != nil {
+		return nil, err
+	}
+	if err := provider.Warm(ctx); err != nil {
+		return nil, fmt.Errorf("reading the region's instance types: %w", err)
+	}
+	return provider, nil
+}
+
+// caBundle is what machines trust the API server by: the setting, or what this process trusts it by.
+func caBundle(s settings.Settings, config *rest.Config) (string, error) {
+	if s.ClusterCABundle != "" {
+		return s.ClusterCABundle, nil
+	}
+	pem := config.CAData
+	if len(pem) == 0 && config.CAFile != "" {
+		var err error
+		if pem, err = os.ReadFile(config.CAFile); err != nil {
+			return "", fmt.Errorf("reading the cluster's certificate authority (or set CLUSTER_CA_BUNDLE): %w", err)
+		}
+	}
+	return base64.StdEncoding.EncodeToString(pem), nil
+}
+
+// dnsIP is the address of the cluster's DNS service; without one the images choose.
+func dnsIP(ctx context.Context, reader client.Reader, log *slog.Logger) string {
+	svc := &corev1.Service{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, svc)
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			log.Warn("could not read the service kube-system/kube-dns; machines use their image's default DNS address", "error", err)
+		}
+		return ""
+	}
+	return svc.Spec.ClusterIP
+}
+
+func serverVersion(config *rest.Config) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		d, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			return "", fmt.Errorf("asking the API server for its version: %w", err)
+		}
+		v, err := d.ServerVersion()
+		if err != nil {
+			return "", fmt.Errorf("asking the API server for its version: %w", err)
+		}
+		return v.GitVersion, nil
+	}
+}
+
+func (p *process) provisioner(c cloud.Provider) error {
+	applier := apply.New(apply.Options{Client: p.GetClient(), State: p.cache, Recorder: p.recorder(), Log: p.log})
+	return p.Add(provision.New(provision.Options{
+		State: p.cache, Types: c, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
+		Pack: pack.Options{
+			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore,
+			MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort,
+		},
+		Check:   check,
+		Meter:   meter{p.metrics},
+		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
+		Log:     p.log,
+	}))
+}
+
+// check runs the independent check over a plan. A violation costs the machine or placement that it names; one that names
+// neither is counted and logged and stops nothing, since the scheduler has the last word on every pod.
+func check(problem *pack.Problem, p *plan.Plan) []provision.Violation {
+	var out []provision.Violation
+	for _, v := range verify.Check(problem, p) {
+		x := provision.Violation{NewNode: -1, Node: v.Where, Text: v.String()}
+		var n int
+		if _, err := fmt.Sscanf(v.Where, "new node %d", &n); err == nil {
+			x.NewNode = n - 1
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func (p *process) lifecycle(c cloud.Provider, ca string) error {
+	workers := max(16, int(p.CPURequests)*workersPerCore/1000)
+	health := nodepool.NewHealth()
+	return errors.Join(
+		(&lifecycle.Controller{
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health,
+			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
+		}).Register(p.Manager, workers),
+		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),
+		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
+		(&nodepool.Controller{Client: p.GetClient(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health}).Register(p.Manager),
+		(&nodeclass.Controller{
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), ReservedCapacity: p.FeatureGates.ReservedCapacity,
+			Hash: func(class *awsv1.EC2NodeClass) string { return class.Hash(ca) }, HashVersion: awsv1.EC2NodeClassHashVersion,
+		}).Register(p.Manager),
+	)
+}
+
+func (p *process) loops(c cloud.Provider, provider *aws.Provider) error {
+	err := errors.Join(
+		p.Add(&disrupt.Emptiness{Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
+		p.Add(&garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
+	)
+	if provider.Queue() == nil {
+		p.log.Warn("INTERRUPTION_QUEUE is not set: spot interruptions are seen only when the machines are gone")
+		return err
+	}
+	return errors.Join(err, p.Add(&interrupt.Controller{Client: p.GetClient(), Cloud: c, Queue: provider.Queue(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}))
+}
+
+// everywhere runs f on every replica, leader or not.
+type everywhere func(context.Context)
+
+func (f everywhere) Start(ctx context.Context) error { f(ctx); return nil }
+
+func (f everywhere) NeedLeaderElection() bool { return false }
+
+// gate holds launches back until the provider knows which claims a predecessor may have launched.
+type gate struct {
+	*aws.Provider
+	reader client.Reader
+	begun  chan struct{}
+}
+
+func newGate(p *aws.Provider, reader client.Reader) *gate {
+	return &gate{Provider: p, reader: reader, begun: make(chan struct{})}
+}
+
+// Start tells the provider of the claims that are not launched, once this process leads.
+func (g *gate) Start(ctx context.Context) error {
+	var claims karpv1.NodeClaimList
+	for {
+		err := g.reader.List(ctx, &claims)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		slog.Error("listing nodeclaims before the first launch", "error", err)
+	}
+	var unlaunched []string
+	for i := range claims.Items {
+		if claims.Items[i].Status.ProviderID == "" {
+			unlaunched = append(unlaunched, string(claims.Items[i].UID))
+		}
+	}
+	g.Begin(ctx, unlaunched)
+	close(g.begun)
+	<-ctx.Done()
+	return nil
+}
+
+// Launch implements cloud.Provider.
+func (g *gate) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*cloud.Machine, error) {
+	select {
+	case <-g.begun:
+		return g.Provider.Launch(ctx, claim, class)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

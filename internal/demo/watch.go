@@ -1,0 +1,173 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+// state is what the demo sees of the cluster, kept by watches.
+type state struct {
+	mu     sync.Mutex
+	pods   map[types.UID]*podLife
+	claims map[string]*karpv1.NodeClaim
+	nodes  map[string]*corev1.Node
+	// launched and gone count machines over the whole demo.
+	launched, gone map[types.UID]bool
+	changed        chan struct{}
+}
+
+// podLife is a pod and when it was first seen waiting and running.
+type podLife struct {
+	pod              *corev1.Pod
+	waiting, running time.Time
+}
+
+func newState() *state {
+	return &state{
+		pods: map[types.UID]*podLife{}, claims: map[string]*karpv1.NodeClaim{}, nodes: map[string]*corev1.Node{},
+		launched: map[types.UID]bool{}, gone: map[types.UID]bool{}, changed: make(chan struct{}, 1),
+	}
+}
+
+// follow feeds the state from informers until ctx ends.
+func (s *state) follow(ctx context.Context, informers cache.Cache) error {
+	if err := handle(ctx, s, informers, &corev1.Pod{}, s.setPod, s.dropPod); err != nil {
+		return err
+	}
+	if err := handle(ctx, s, informers, &corev1.Node{}, func(n *corev1.Node) { s.nodes[n.Name] = n }, func(n *corev1.Node) { delete(s.nodes, n.Name) }); err != nil {
+		return err
+	}
+	return handle(ctx, s, informers, &karpv1.NodeClaim{}, s.setClaim, func(c *karpv1.NodeClaim) {
+		delete(s.claims, c.Name)
+		s.gone[c.UID] = true
+	})
+}
+
+func (s *state) setPod(p *corev1.Pod) {
+	if p.Namespace != namespace {
+		return
+	}
+	life := s.pods[p.UID]
+	if life == nil {
+		life = &podLife{waiting: time.Now()}
+		s.pods[p.UID] = life
+	}
+	life.pod = p
+	if life.running.IsZero() && p.Status.Phase == corev1.PodRunning && podReady(p) {
+		life.running = time.Now()
+	}
+}
+
+func (s *state) dropPod(p *corev1.Pod) {
+	if life := s.pods[p.UID]; life != nil {
+		life.pod = nil
+	}
+}
+
+func (s *state) setClaim(c *karpv1.NodeClaim) {
+	s.claims[c.Name] = c
+	if c.Status.ProviderID != "" {
+		s.launched[c.UID] = true
+	}
+}
+
+func podReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+type object[T any] interface {
+	*T
+	client.Object
+}
+
+// handle calls set and drop, under the lock, for each event of a kind.
+func handle[T any, P object[T]](ctx context.Context, s *state, informers cache.Cache, kind P, set, drop func(P)) error {
+	informer, err := informers.GetInformer(ctx, kind)
+	if err != nil {
+		return fmt.Errorf("watching %T: %w", kind, err)
+	}
+	call := func(f func(P), o any) {
+		if d, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = d.Obj
+		}
+		p, ok := o.(P)
+		if !ok {
+			return
+		}
+		s.mu.Lock()
+		f(p)
+		s.mu.Unlock()
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { call(set, o) },
+		UpdateFunc: func(_, o any) { call(set, o) },
+		DeleteFunc: func(o any) { call(drop, o) },
+	})
+	return err
+}
+
+// counts is one look at the state.
+type counts struct {
+	pods, running, pending, terminating int
+	claims, ready                       int
+}
+
+func (s *state) count() counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var c counts
+	for _, life := range s.pods {
+		p := life.pod
+		switch {
+		case p == nil:
+		case p.DeletionTimestamp != nil:
+			c.terminating++
+		case p.Status.Phase == corev1.PodRunning && podReady(p):
+			c.pods++
+			c.running++
+		default:
+			c.pods++
+			c.pending++
+		}
+	}
+	for _, claim := range s.claims {
+		if claim.DeletionTimestamp.IsZero() {
+			c.claims++
+			if claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
+				c.ready++
+			}
+		}
+	}
+	return c
+}
+
+// latencies are the times from pending to running of all pods that ran, sorted.
+func (s *state) latencies() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []time.Duration
+	for _, life := range s.pods {
+		if !life.running.IsZero() {
+			out = append(out, life.running.Sub(life.waiting))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
