@@ -154,10 +154,10 @@ func TestFleetStrategies(t *testing.T) {
 			}
 			large, xlarge, other := place("m5.large", subnet), place("m5.xlarge", subnet), place("c5.large", subnet)
 			large.Priority, xlarge.Priority, other.Priority = aws.Float64(0.5), aws.Float64(0.1), aws.Float64(0.9)
-			if c.capacity == "on-demand" {
-				other = large
-			}
 			in := fleet("fleet-template", 1, c.capacity, large, xlarge, other)
+			if c.capacity == "on-demand" {
+				in = fleet("fleet-template", 1, c.capacity, large, xlarge)
+			}
 			in.SpotOptions.AllocationStrategy = types.SpotAllocationStrategy("lowest-price")
 			if c.capacity == "spot" {
 				in.SpotOptions.AllocationStrategy = types.SpotAllocationStrategy(c.strategy)
@@ -362,6 +362,10 @@ func TestWhatIsWrongWithAFleetRefusesIt(t *testing.T) {
 		}},
 		{"no such version", "InvalidLaunchTemplateId.VersionNotFound", func(in *awsec2.CreateFleetInput) {
 			in.LaunchTemplateConfigs[0].LaunchTemplateSpecification.Version = aws.String("7")
+		}},
+		{"one type twice in a zone", "InvalidFleetConfig", func(in *awsec2.CreateFleetInput) {
+			p := &in.LaunchTemplateConfigs[0].Overrides
+			*p = append(*p, place("m5.large", subnet))
 		}},
 		{"another type of fleet", "InvalidParameterValue", func(in *awsec2.CreateFleetInput) { in.Type = types.FleetTypeMaintain }},
 		{"nothing wanted", "InvalidParameterValue", func(in *awsec2.CreateFleetInput) {

@@ -36,12 +36,12 @@ func showTemplate(t *world.LaunchTemplate) launchTemplate {
 	return launchTemplate{t.ID, t.Name, stamp(t.Created), t.CreatedBy, t.Default, t.Latest(), tagItems(t.Tags)}
 }
 
-var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
+var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,125}$`)
 
 func (s *service) createLaunchTemplate(r *wire.Request, in *createLaunchTemplateInput) (any, error) {
 	if !templateName.MatchString(in.Name) {
 		return nil, wire.Errorf("InvalidLaunchTemplateName.MalformedException",
-			"A launch template name must be between 3 and 128 characters of a-z, A-Z, 0-9, and ()./-_ ; it is %q", in.Name)
+			"A launch template name must be between 3 and 125 characters of a-z, A-Z, 0-9, and ()./-_ ; it is %q", in.Name)
 	}
 	tags, err := world.CheckTags(in.Tags, "launch-template")
 	if err != nil {

@@ -232,7 +232,24 @@ func (w *World) fleetPlanLocked(r *FleetRequest) (*fleetPlan, error) {
 			plan.places = append(plan.places, fleetPlace{t, v, o})
 		}
 	}
-	return plan, nil
+	return plan, w.checkPoolsLocked(plan.places)
+}
+
+// checkPoolsLocked refuses a fleet in which two places are the same pool: one type in one zone, whatever the subnets.
+func (w *World) checkPoolsLocked(places []fleetPlace) error {
+	seen := map[[2]string]bool{}
+	for _, p := range places {
+		where := p.override.AvailabilityZone
+		if s := w.net.subnets[p.override.SubnetID]; s != nil {
+			where = s.Zone
+		}
+		key := [2]string{cmp.Or(p.override.InstanceType, p.version.Data.InstanceType), cmp.Or(where, p.override.SubnetID)}
+		if seen[key] {
+			return Errorf("InvalidFleetConfig", "The fleet configuration contains duplicate instance pools.")
+		}
+		seen[key] = true
+	}
+	return nil
 }
 
 func checkFleetTags(specs []TagSpecification) error {

@@ -69,7 +69,7 @@ func (w *World) CreateTemplate(name, description, createdBy, token string, data 
 		return LaunchTemplate{}, Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
 	}
 	if len(w.templates) >= maxTemplates {
-		return LaunchTemplate{}, Errorf("LaunchTemplateLimitExceeded", "The account holds %d launch templates in this region, the most it may.", maxTemplates)
+		return LaunchTemplate{}, Errorf("MaxTemplateLimitExceeded", "Account has already reached max permitted templates")
 	}
 	now := w.clock.Now()
 	t := &LaunchTemplate{
