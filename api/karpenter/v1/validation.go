@@ -129,18 +129,16 @@ func ValidateRequirement(r *NodeSelectorRequirementWithMinValues, rules LabelRul
 	if why := rules.Restricted(key); why != "" {
 		errs = append(errs, field.Forbidden(path.Child("key"), why))
 	}
-	for i, value := range r.Values {
-		for _, problem := range validation.IsValidLabelValue(value) {
-			errs = append(errs, field.Invalid(path.Child("values").Index(i), value, problem))
-		}
-	}
 	switch r.Operator {
 	case corev1.NodeSelectorOpIn:
+		errs = append(errs, validateValues(r, path)...)
 		more, warned := validateIn(r, key, path)
 		errs, warnings = append(errs, more...), warned
+	case corev1.NodeSelectorOpNotIn:
+		errs = append(errs, validateValues(r, path)...)
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt, NodeSelectorOpGte, NodeSelectorOpLte:
 		errs = append(errs, validateBound(r, path)...)
-	case corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
 	default:
 		errs = append(errs, field.NotSupported(path.Child("operator"), r.Operator, operators))
 	}
@@ -150,6 +148,15 @@ func ValidateRequirement(r *NodeSelectorRequirementWithMinValues, rules LabelRul
 var operators = []corev1.NodeSelectorOperator{
 	corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist,
 	corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt, NodeSelectorOpGte, NodeSelectorOpLte,
+}
+
+func validateValues(r *NodeSelectorRequirementWithMinValues, path *field.Path) (errs field.ErrorList) {
+	for i, value := range r.Values {
+		for _, problem := range validation.IsValidLabelValue(value) {
+			errs = append(errs, field.Invalid(path.Child("values").Index(i), value, problem))
+		}
+	}
+	return errs
 }
 
 func validateBound(r *NodeSelectorRequirementWithMinValues, path *field.Path) field.ErrorList {
