@@ -82,6 +82,7 @@ func New(ctx context.Context, o Options) (*Session, error) {
 			return nil, err
 		}
 	}
+	cfg.HTTPClient = wholeBody{cfg.HTTPClient}
 	return &Session{
 		Config:  cfg,
 		Region:  cfg.Region,
