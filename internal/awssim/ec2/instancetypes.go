@@ -191,7 +191,7 @@ type placementInfo struct {
 }
 
 type tpmInfo struct {
-	Versions []string `xml:"supportedTpmVersions>item"`
+	Versions []string `xml:"supportedVersions>item"`
 }
 
 var instanceTypeFilters = filterable[*ec2facts.Type]{attributes: map[string]func(**ec2facts.Type) []string{
