@@ -51,15 +51,6 @@ type Applier interface {
 	PoolEvent(pool, detail string)
 }
 
-// Violation is a part of a plan that the independent check refuses.
-type Violation struct {
-	// NewNode is the index of the offending node in Plan.NewNodes, -1 when it is a placement on Node, or, when Node is
-	// empty too, the whole plan.
-	NewNode int
-	Node    string
-	Text    string
-}
-
 // Meter is told what the loop does; all methods must be quick.
 type Meter interface {
 	// Solved tells of a decision: how long it took, and how many pods it was about.
@@ -87,7 +78,7 @@ type Options struct {
 	Pack                pack.Options
 	// Solve is pack.Solve when nil.
 	Solve func(*pack.Problem) *plan.Plan
-	// Check is the independent check of plans; nil checks nothing.
+	// Check is the independent check of plans; nil is Check of this package.
 	Check func(*pack.Problem, *plan.Plan) []Violation
 	// Record, when set, is given every decision that was carried out.
 	Record func(*pack.Problem, *plan.Plan, apply.Outcome)
@@ -112,6 +103,9 @@ func New(o Options) *Controller {
 	o.BatchIdle, o.BatchMax = cmp.Or(o.BatchIdle, time.Second), cmp.Or(o.BatchMax, 10*time.Second)
 	if o.Solve == nil {
 		o.Solve = pack.Solve
+	}
+	if o.Check == nil {
+		o.Check = Check
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -269,46 +263,6 @@ func (c *Controller) report(p *plan.Plan, out apply.Outcome) {
 	for _, x := range out.Refused {
 		c.o.Meter.Refused(x.Code)
 	}
-}
-
-// checked drops from the plan what the independent check refuses; its pods stay pending.
-func (c *Controller) checked(problem *pack.Problem, p *plan.Plan) *plan.Plan {
-	if c.o.Check == nil {
-		return p
-	}
-	violations := c.o.Check(problem, p)
-	if len(violations) == 0 {
-		return p
-	}
-	newNodes, nodes, all := map[int]bool{}, map[string]bool{}, false
-	for _, v := range violations {
-		c.o.Meter.Violated()
-		c.o.Log.Error("a plan failed its check and that part of it is dropped; please report it", "violation", v.Text, "generation", problem.Generation)
-		switch {
-		case v.NewNode >= 0:
-			newNodes[v.NewNode] = true
-		case v.Node != "":
-			nodes[v.Node] = true
-		default:
-			all = true
-		}
-	}
-	out := *p
-	out.NewNodes, out.Placements = nil, nil
-	if all {
-		return &out
-	}
-	for i, n := range p.NewNodes {
-		if !newNodes[i] {
-			out.NewNodes = append(out.NewNodes, n)
-		}
-	}
-	for _, x := range p.Placements {
-		if !nodes[x.Node] {
-			out.Placements = append(out.Placements, x)
-		}
-	}
-	return &out
 }
 
 func recoverPlainly(name string, fn func() error) (err error) {
