@@ -160,7 +160,7 @@ type fpgaInfo struct {
 }
 
 type inferenceInfo struct {
-	Devices []device `xml:"accelerators>item"`
+	Devices []device `xml:"accelerators>member"` // the one list of EC2 whose elements are called so
 	Total   int      `xml:"totalInferenceMemoryInMiB"`
 }
 
