@@ -44,6 +44,25 @@ func hostname(n *cluster.Node) string {
 	return n.Name
 }
 
+func (c *checker) certain(n *cluster.Node) state {
+	s, ok := c.states[n]
+	if !ok {
+		s = certain(n)
+		c.states[n] = s
+	}
+	return s
+}
+
+func (c *checker) possible(h *host, t *catalog.Type, o catalog.Offering) state {
+	key := h.demands + "|" + t.Name + "|" + o.Zone + "|" + o.ZoneID + "|" + o.CapacityType + "|" + o.ReservationID
+	s, ok := c.buys[key]
+	if !ok {
+		s = possible(h, t, o)
+		c.buys[key] = s
+	}
+	return s
+}
+
 // possible is the state of a node of type t bought by offering o; nil if the node's requirements rule it out.
 func possible(h *host, t *catalog.Type, o catalog.Offering) state {
 	s := state{}
@@ -152,7 +171,9 @@ func (s state) meets(t requirement.Term, sure bool) bool {
 	}
 	if l.open && len(l.values) == 0 {
 		// The value is chosen when the node is bought, within the terms; the term is surely met when it is one of them.
-		if slices.ContainsFunc(l.terms, func(o requirement.Term) bool { return sameTerm(o, t) || o.Operator != requirement.NotIn && o.Operator != requirement.DoesNotExist && t.Operator == requirement.Exists }) {
+		if slices.ContainsFunc(l.terms, func(o requirement.Term) bool {
+			return sameTerm(o, t) || o.Operator != requirement.NotIn && o.Operator != requirement.DoesNotExist && t.Operator == requirement.Exists
+		}) {
 			return true
 		}
 		return !sure

@@ -11,7 +11,7 @@ import (
 // then held at the best order of binding as well.
 func (c *checker) topology() {
 	for _, h := range c.hosts {
-		for _, pod := range h.placed {
+		for _, pod := range h.first {
 			for _, sp := range pod.Class.Spreads {
 				if !sp.Soft && sp.MaxSkew > 0 {
 					c.spread(h, pod, sp)
@@ -38,9 +38,27 @@ func (c *checker) topology() {
 	}
 }
 
+type domainKey struct {
+	host, key string
+}
+
+type domainAnswer struct {
+	value string
+	ok    bool
+}
+
 // domain is the value of a topology key on the host; false when it is missing or not settled.
 func (c *checker) domain(h *host, key string) (string, bool) {
-	key = requirement.Normalize(key)
+	at := domainKey{h.name, requirement.Normalize(key)}
+	a, known := c.domains[at]
+	if !known {
+		a.value, a.ok = c.findDomain(h, at.key)
+		c.domains[at] = a
+	}
+	return a.value, a.ok
+}
+
+func (c *checker) findDomain(h *host, key string) (string, bool) {
 	if key == requirement.Hostname {
 		if h.node != nil {
 			if v, ok := h.node.Labels[requirement.Hostname]; ok {
@@ -51,7 +69,7 @@ func (c *checker) domain(h *host, key string) (string, bool) {
 		return h.name, true
 	}
 	if h.node != nil {
-		l, ok := certain(h.node)[key]
+		l, ok := c.certain(h.node)[key]
 		if !ok || len(l.values) != 1 || l.missing {
 			return "", false
 		}
@@ -64,7 +82,7 @@ func (c *checker) domain(h *host, key string) (string, bool) {
 			continue
 		}
 		for _, o := range t.Offerings {
-			if s := possible(h, t, o); s != nil && o.Available {
+			if s := c.possible(h, t, o); s != nil && o.Available {
 				for _, v := range s[key].values {
 					values[v] = true
 				}
@@ -83,7 +101,7 @@ func (c *checker) domain(h *host, key string) (string, bool) {
 func (c *checker) selected(h *host, namespaces []string, sel *cluster.Selector) []*cluster.Pod {
 	var out []*cluster.Pod
 	for _, pod := range slices.Concat(h.running, h.placed) {
-		if !pod.Terminating && slices.Contains(namespaces, pod.Namespace) && sel.Matches(pod.Class.Labels) {
+		if slices.Contains(namespaces, pod.Namespace) && !pod.Terminating && sel.Matches(pod.Class.Labels) {
 			out = append(out, pod)
 		}
 	}
@@ -121,6 +139,22 @@ func (c *checker) looksAt(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
 	if h.node != nil && h.node.Deleting {
 		return false
 	}
+	if !c.tolerable(h, pod, sp) {
+		return false
+	}
+	if sp.IgnoreAffinity {
+		return true
+	}
+	key := matchKey{pod.Class, h.name}
+	ok, known := c.matches[key]
+	if !known {
+		ok = c.suits(h, pod)
+		c.matches[key] = ok
+	}
+	return ok
+}
+
+func (c *checker) tolerable(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
 	if sp.HonorTaints {
 		for _, t := range h.taints {
 			if t.Effect != cluster.PreferNoSchedule && !tolerates(pod.Class, t) {
@@ -128,12 +162,14 @@ func (c *checker) looksAt(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
 			}
 		}
 	}
-	if sp.IgnoreAffinity {
-		return true
-	}
+	return true
+}
+
+// suits reports whether the node may meet the selector and node affinity of the pod.
+func (c *checker) suits(h *host, pod *cluster.Pod) bool {
 	plain := &cluster.Class{Selector: pod.Class.Selector, Affinity: pod.Class.Affinity}
 	if h.node != nil {
-		return matchesAny(plain, certain(h.node), false)
+		return matchesAny(plain, c.certain(h.node), false)
 	}
 	for _, choice := range h.bought.Types {
 		t := typeNamed(h.pool, choice.Name)
@@ -141,7 +177,7 @@ func (c *checker) looksAt(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
 			continue
 		}
 		for _, o := range t.Offerings {
-			if s := possible(h, t, o); s != nil && o.Available && matchesAny(plain, s, false) {
+			if s := c.possible(h, t, o); s != nil && o.Available && matchesAny(plain, s, false) {
 				return true
 			}
 		}

@@ -30,7 +30,8 @@ func (v Violation) String() string { return v.Rule + ": " + v.Where + ": " + v.D
 // Check lists what is wrong with the plan as an answer to the problem; none means that it is feasible. The order is
 // that of the plan's parts.
 func Check(p *pack.Problem, out *plan.Plan) []Violation {
-	c := &checker{p: p, out: out}
+	c := &checker{p: p, out: out, states: map[*cluster.Node]state{}, buys: map[string]state{},
+		domains: map[domainKey]domainAnswer{}, matches: map[matchKey]bool{}}
 	c.collect()
 	c.everyPodOnce()
 	for _, h := range c.hosts {
@@ -48,6 +49,16 @@ type checker struct {
 	hosts []*host
 	pods  map[cluster.PodRef]*cluster.Pod
 	found []Violation
+	// Answers that are asked for again and again, remembered.
+	states  map[*cluster.Node]state
+	buys    map[string]state
+	domains map[domainKey]domainAnswer
+	matches map[matchKey]bool
+}
+
+type matchKey struct {
+	class *cluster.Class
+	host  string
 }
 
 // host is a node after the plan was carried out: an existing one, or one to buy.
@@ -59,6 +70,9 @@ type host struct {
 	taints  []cluster.Taint
 	running []*cluster.Pod
 	placed  []*cluster.Pod
+	classes []*cluster.Class // of placed, each once
+	first   []*cluster.Pod   // the first pod of each of classes
+	demands string           // of a bought node: its pool and requirements as text
 }
 
 func (c *checker) report(rule, where, format string, args ...any) {
@@ -94,7 +108,7 @@ func (c *checker) collect() {
 	}
 	for i := range c.out.NewNodes {
 		nn := &c.out.NewNodes[i]
-		h := &host{name: fmt.Sprintf("new node %d", i+1), bought: nn}
+		h := &host{name: fmt.Sprintf("new node %d", i+1), bought: nn, demands: fmt.Sprint(nn.Pool, nn.Requirements)}
 		for _, pool := range c.p.Pools {
 			if pool.Name == nn.Pool {
 				h.pool = pool
@@ -124,6 +138,10 @@ func (c *checker) place(h *host, refs []cluster.PodRef) {
 			continue
 		}
 		h.placed = append(h.placed, pod)
+		if !slices.Contains(h.classes, pod.Class) {
+			h.classes = append(h.classes, pod.Class)
+			h.first = append(h.first, pod)
+		}
 	}
 }
 
@@ -150,7 +168,7 @@ func (c *checker) everyPodOnce() {
 }
 
 func (c *checker) checkHost(h *host) {
-	for _, pod := range h.placed {
+	for _, pod := range h.first {
 		for _, t := range h.taints {
 			if t.Effect != cluster.PreferNoSchedule && !tolerates(pod.Class, t) {
 				c.report("taints", h.name, "%s does not tolerate %s", pod, t)
@@ -225,7 +243,7 @@ func (c *checker) checkNode(h *host) {
 		}
 	}
 	reserve := res.List{}
-	states := certain(h.node)
+	states := c.certain(h.node)
 	for _, d := range c.p.Daemons {
 		if c.daemonRuns(d, h.taints) && matchesAny(d.Class, states, false) {
 			reserve.Add(d.Class.Requests)
@@ -240,7 +258,7 @@ func (c *checker) checkNode(h *host) {
 			c.report("resources", h.name, "pods ask for %s %s, there is room for %s", res.Format(k, x), k, res.Format(k, left))
 		}
 	}
-	for _, pod := range h.placed {
+	for _, pod := range h.first {
 		if !matchesAny(pod.Class, states, true) {
 			c.report("labels", h.name, "does not satisfy what %s demands", pod)
 		}
@@ -298,14 +316,14 @@ func (c *checker) carries(h *host, t *catalog.Type) {
 			continue
 		}
 		runs := slices.ContainsFunc(t.Offerings, func(o catalog.Offering) bool {
-			node := possible(h, t, o)
+			node := c.possible(h, t, o)
 			return node != nil && matchesAny(d.Class, node, false)
 		})
 		if !runs {
 			continue
 		}
 		want.Add(d.Class.Requests)
-		for _, pod := range h.placed {
+		for _, pod := range h.first {
 			for _, a := range pod.Class.HostPorts {
 				for _, b := range d.Class.HostPorts {
 					if a.Conflicts(b) {
@@ -331,11 +349,11 @@ func (c *checker) offered(h *host, t *catalog.Type, choice plan.TypeChoice) {
 		if !o.Available || (o.CapacityType == catalog.Reserved && o.Reservable == 0) {
 			continue
 		}
-		node := possible(h, t, o)
+		node := c.possible(h, t, o)
 		if node == nil {
 			continue
 		}
-		for _, pod := range h.placed {
+		for _, pod := range h.first {
 			if !matchesAny(pod.Class, node, true) {
 				c.report("labels", h.name, "%s bought as %s in %s does not satisfy what %s demands", t.Name, o.CapacityType, o.Zone, pod)
 			}
@@ -367,7 +385,7 @@ func (c *checker) minValues(h *host) {
 				continue
 			}
 			for _, o := range t.Offerings {
-				node := possible(h, t, o)
+				node := c.possible(h, t, o)
 				if node == nil || !o.Available {
 					continue
 				}

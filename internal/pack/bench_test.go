@@ -1,0 +1,31 @@
+package pack_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/scenario"
+)
+
+// BenchmarkSolve is the usual shape: an empty cluster, 400 generated types, pods in five equal parts.
+func BenchmarkSolve(b *testing.B) {
+	for _, pods := range []int{100, 1000, 5000, 20000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			p := scenario.Generate(pods, 400, 1)
+			b.ReportAllocs()
+			b.ResetTimer()
+			nodes, price := 0, int64(0)
+			for b.Loop() {
+				out := pack.Solve(p)
+				if len(out.Unplaced) > 0 {
+					b.Fatalf("%d classes unplaced: %s", len(out.Unplaced), out.Unplaced[0].Reasons[0].Text())
+				}
+				nodes, price = len(out.NewNodes), int64(out.Price)
+			}
+			b.ReportMetric(float64(pods*b.N)/b.Elapsed().Seconds(), "pods/s")
+			b.ReportMetric(float64(nodes), "nodes")
+			b.ReportMetric(float64(price)/1e6, "$/h")
+		})
+	}
+}
