@@ -2,6 +2,7 @@ package v1
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -123,13 +124,17 @@ func (k *KubeletConfiguration) validate(path *field.Path) (errs field.ErrorList)
 	return errs
 }
 
+// enormous matches exponents over which the quantity parser sits for minutes. Our schema refuses
+// them; classes stored under an older one may have them.
+var enormous = regexp.MustCompile(`[eE][-+]?[0-9]{3}`)
+
 // checkAmount returns what is wrong with a quantity or, where percent allows it, a percentage.
 func checkAmount(text string, percent bool) string {
 	if percent && (text == "" || strings.HasSuffix(text, "%")) {
 		return "" // the schema knows the shape of percentages
 	}
-	if len(text) > 64 {
-		return "write a quantity of at most 64 characters, such as 100Mi"
+	if len(text) > 64 || enormous.MatchString(text) {
+		return "write a quantity of ordinary size, such as 100Mi"
 	}
 	q, err := resource.ParseQuantity(text)
 	switch {

@@ -1,5 +1,5 @@
-// Package e2e holds tests that need a real control plane.
-package e2e
+// Package crds_test shows the API to a real API server.
+package crds_test
 
 import (
 	"context"
@@ -77,7 +77,7 @@ func installCRDs(t *testing.T, config *rest.Config) resources {
 // TestAPIServerAcceptsAndRefusesWhatTheTableSays sends every object of the table to a real API
 // server. Nothing is stored but the bases of updates.
 func TestAPIServerAcceptsAndRefusesWhatTheTableSays(t *testing.T) {
-	cases, err := crdtest.Load(os.DirFS("../../api/crds/testdata"))
+	cases, err := crdtest.Load(os.DirFS("../../../api/crds/testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
