@@ -1,0 +1,254 @@
+package image_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/image"
+	"github.com/kerf-sh/kerf/internal/awssim"
+	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+const version = "1.36"
+
+type fixture struct {
+	sim      *awssim.Server
+	now      time.Time
+	resolver *image.Resolver
+	restart  func()
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{now: time.Now().UTC()}
+	sim, aws := start(t, awssim.Options{World: world.Options{Types: []string{"m5.large"}, KubernetesVersion: version}})
+	f.sim = sim
+	f.restart = func() {
+		f.resolver = image.NewResolver(aws.EC2, aws.SSM, time.Minute, func() time.Time { return f.now })
+	}
+	f.restart()
+	return f
+}
+
+func classOf(terms ...awsv1.AMISelectorTerm) *awsv1.EC2NodeClass {
+	c := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{AMISelectorTerms: terms}}
+	c.Name = "default"
+	return c
+}
+
+func alias(a string) *awsv1.EC2NodeClass { return classOf(awsv1.AMISelectorTerm{Alias: a}) }
+
+// show writes images as "name: requirements", in order.
+func show(amis []awsv1.AMI) []string {
+	var out []string
+	for _, a := range amis {
+		var r []string
+		for _, q := range a.Requirements {
+			key := q.Key[strings.LastIndex(q.Key, "/")+1:]
+			r = append(r, strings.TrimSpace(fmt.Sprintf("%s %s %s", key, q.Operator, strings.Join(q.Values, ","))))
+		}
+		out = append(out, a.Name+": "+strings.Join(r, "; "))
+	}
+	return out
+}
+
+func (f *fixture) resolve(t *testing.T, class *awsv1.EC2NodeClass) ([]awsv1.AMI, cloud.Finding) {
+	t.Helper()
+	return f.resolver.Resolve(t.Context(), class, version)
+}
+
+// mustResolve resolves and keeps the outcome in the status, as the controller does.
+func (f *fixture) mustResolve(t *testing.T, class *awsv1.EC2NodeClass) []awsv1.AMI {
+	t.Helper()
+	amis, finding := f.resolve(t, class)
+	if !finding.OK || finding.Unknown {
+		t.Fatalf("finding %+v", finding)
+	}
+	class.Status.AMIs = amis
+	return amis
+}
+
+func TestAliasesFindTheImagesOfAllVariants(t *testing.T) {
+	f := newFixture(t)
+	for name, want := range map[string]map[string]int{ // fragments of names, and how often
+		"al2023@latest":       {"al2023-x86_64-standard": 1, "al2023-arm64-standard": 1, "al2023-x86_64-nvidia": 1, "al2023-arm64-nvidia": 1, "al2023-x86_64-neuron": 1},
+		"bottlerocket@latest": {"bottlerocket": 5, "nvidia": 2},
+		"bottlerocket@1.50.0": {"bottlerocket": 5, "v1.50.0": 5},
+		"windows2022@latest":  {"Windows_Server-2022": 1},
+	} {
+		amis, finding := f.resolve(t, alias(name))
+		if !finding.OK || finding.Message != "" {
+			t.Errorf("%s: %+v", name, finding)
+		}
+		text := strings.Join(show(amis), "\n")
+		for fragment, n := range want {
+			if got := strings.Count(text, fragment); got != n {
+				t.Errorf("%s: %q is there %d times, want %d, in\n%s", name, fragment, got, n, text)
+			}
+		}
+		for _, a := range amis {
+			if !strings.HasPrefix(a.ID, "ami-") || a.Deprecated {
+				t.Errorf("%s: %+v", name, a)
+			}
+		}
+	}
+}
+
+func TestAliasesThatCannotBe(t *testing.T) {
+	f := newFixture(t)
+	for name, want := range map[string]string{
+		"al2@latest":        awsv1.ReasonUnsupportedAlias,
+		"al2023@v20000101":  awsv1.ReasonAMINotFound,
+		"al2023":            awsv1.ReasonSpecInvalid,
+		"debian@latest":     awsv1.ReasonSpecInvalid,
+		"windows2022@v2022": awsv1.ReasonSpecInvalid,
+	} {
+		amis, finding := f.resolve(t, alias(name))
+		if finding.OK || finding.Unknown || finding.Reason != want || len(amis) > 0 || !strings.Contains(finding.Message, "EC2NodeClass default") {
+			t.Errorf("%s: %d images, %+v; want the reason %s", name, len(amis), finding, want)
+		}
+	}
+}
+
+func TestAThrottledParameterIsNeverAChange(t *testing.T) {
+	f := newFixture(t)
+	class := alias("al2023@latest")
+	before := f.mustResolve(t, class)
+	const arm = "*amazon-linux-2023/arm64/standard*"
+	f.sim.World.AddFault(world.Fault{Kind: world.FaultThrottle, Service: "ssm", Resource: arm})
+
+	t.Run("while the process remembers", func(t *testing.T) {
+		f.now = f.now.Add(48 * time.Hour)
+		if diff := cmp.Diff(before, f.mustResolve(t, class)); diff != "" {
+			t.Errorf("images changed:\n%s", diff)
+		}
+	})
+	t.Run("after a restart, from the status", func(t *testing.T) {
+		f.restart()
+		if diff := cmp.Diff(before, f.mustResolve(t, class)); diff != "" {
+			t.Errorf("images changed:\n%s", diff)
+		}
+	})
+	t.Run("a class that never had it is unknown, not short of images", func(t *testing.T) {
+		f.restart()
+		amis, finding := f.resolve(t, alias("al2023@latest"))
+		if !finding.Unknown || finding.OK || !strings.Contains(finding.Message, "amazon-linux-2023/arm64/standard") {
+			t.Errorf("%+v", finding)
+		}
+		if len(amis) != len(before)-1 {
+			t.Errorf("%d images are known", len(amis))
+		}
+	})
+	t.Run("and it mends itself", func(t *testing.T) {
+		f.sim.World.ClearFaults()
+		if diff := cmp.Diff(before, f.mustResolve(t, alias("al2023@latest"))); diff != "" {
+			t.Errorf("images changed:\n%s", diff)
+		}
+	})
+}
+
+func TestAFailedDescribeKeepsTheStatus(t *testing.T) {
+	f := newFixture(t)
+	class := alias("al2023@latest")
+	before := f.mustResolve(t, class)
+	f.now = f.now.Add(time.Minute)
+	f.sim.World.AddFault(world.Fault{Kind: world.FaultError, Service: "ec2", Operation: "DescribeImages", Code: "InternalError", Status: 500})
+	amis, finding := f.resolve(t, class)
+	if diff := cmp.Diff(before, amis); diff != "" || !finding.Unknown {
+		t.Errorf("%+v\n%s", finding, diff)
+	}
+}
+
+func TestAnImageThatIsGoneLeavesTheOneBefore(t *testing.T) {
+	f := newFixture(t)
+	class := alias("al2023@latest")
+	before := f.mustResolve(t, class)
+	const path = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
+	f.sim.World.PutParameter(path, "String", "ami-0123456789abcdef0") // published before the image can be seen
+	f.now = f.now.Add(time.Hour)
+	if diff := cmp.Diff(before, f.mustResolve(t, class)); diff != "" {
+		t.Errorf("images changed:\n%s", diff)
+	}
+}
+
+func TestAVariantThatIsNotPublishedIsNotMissed(t *testing.T) {
+	f := newFixture(t)
+	f.sim.World.PutParameter("/my/image", "String", "ami-x") // makes no difference
+	amis, finding := f.resolver.Resolve(t.Context(), alias("windows2025@latest"), "1.36")
+	if len(amis) != 1 || !finding.OK {
+		t.Errorf("%d images, %+v", len(amis), finding)
+	}
+	amis, finding = f.resolver.Resolve(t.Context(), alias("al2023@latest"), "1.20")
+	if len(amis) != 0 || finding.Reason != awsv1.ReasonAMINotFound || !strings.Contains(finding.Message, "Kubernetes 1.20") {
+		t.Errorf("%d images, %+v", len(amis), finding)
+	}
+}
+
+func TestTermsOtherThanAliases(t *testing.T) {
+	f := newFixture(t)
+	add := func(name, arch string, age time.Duration, tags map[string]string) world.Image {
+		return f.sim.World.AddImage(world.Image{Name: name, Arch: arch, OwnerID: f.sim.World.Account(), Created: f.now.Add(-age).Truncate(time.Second), Tags: tags, State: "available", RootSizeGiB: 8})
+	}
+	old := add("mine-1", "x86_64", 48*time.Hour, map[string]string{"team": "a"})
+	young := add("mine-2", "x86_64", time.Hour, map[string]string{"team": "a"})
+	arm := add("mine-arm", "arm64", 24*time.Hour, map[string]string{"team": "b"})
+	stranger := f.sim.World.AddImage(world.Image{Name: "mine-9", Arch: "x86_64", OwnerID: "999999999999", Public: true, Created: f.now, State: "available", RootSizeGiB: 8})
+	f.sim.World.PutParameter("/my/image", "String", old.ID)
+	f.sim.World.PutParameter("/my/nonsense", "String", "hello")
+	x86, arm64 := ": arch In amd64", ": arch In arm64"
+	for name, c := range map[string]struct {
+		terms []awsv1.AMISelectorTerm
+		want  []string
+	}{
+		"by id":                                   {[]awsv1.AMISelectorTerm{{ID: old.ID}}, []string{"mine-1" + x86}},
+		"by name, strangers' images left out":     {[]awsv1.AMISelectorTerm{{Name: "mine-*"}}, []string{"mine-2" + x86, "mine-arm" + arm64}},
+		"by name and owner":                       {[]awsv1.AMISelectorTerm{{Name: "mine-*", Owner: "999999999999"}}, []string{"mine-9" + x86}},
+		"by tags, the newest of equals":           {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "a"}}}, []string{"mine-2" + x86}},
+		"by tag key":                              {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "*"}}}, []string{"mine-2" + x86, "mine-arm" + arm64}},
+		"by parameter":                            {[]awsv1.AMISelectorTerm{{SSMParameter: "/my/image"}}, []string{"mine-1" + x86}},
+		"by several terms":                        {[]awsv1.AMISelectorTerm{{SSMParameter: "/my/image"}, {ID: arm.ID}}, []string{"mine-arm" + arm64, "mine-1" + x86}},
+		"the id before the parameter":             {[]awsv1.AMISelectorTerm{{ID: young.ID, SSMParameter: "/my/image"}}, []string{"mine-2" + x86}},
+		"an id of somebody else's public image":   {[]awsv1.AMISelectorTerm{{ID: stranger.ID}}, []string{"mine-9" + x86}},
+		"a parameter that does not exist":         {[]awsv1.AMISelectorTerm{{SSMParameter: "/no/such"}}, nil},
+		"an id that does not exist, and one that": {[]awsv1.AMISelectorTerm{{ID: "ami-00000000000000000"}, {ID: old.ID}}, []string{"mine-1" + x86}},
+	} {
+		amis, finding := f.resolve(t, classOf(c.terms...))
+		if diff := cmp.Diff(c.want, show(amis)); diff != "" || finding.OK != (c.want != nil) || finding.Unknown {
+			t.Errorf("%s: %+v\n%s", name, finding, diff)
+		}
+	}
+	if _, finding := f.resolve(t, classOf(awsv1.AMISelectorTerm{SSMParameter: "/my/nonsense"})); !finding.Unknown || !strings.Contains(finding.Message, `"hello", which is no image ID`) {
+		t.Errorf("a parameter that holds no image: %+v", finding)
+	}
+
+	if err := f.sim.World.DeprecateImage(young.ID, f.now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	f.now = f.now.Add(time.Minute)
+	if amis, _ := f.resolve(t, classOf(awsv1.AMISelectorTerm{Tags: map[string]string{"team": "a"}})); len(amis) != 1 || amis[0].ID != old.ID {
+		t.Errorf("beside a deprecated image the older one counts, got %v", show(amis))
+	}
+	if amis, _ := f.resolve(t, classOf(awsv1.AMISelectorTerm{ID: young.ID})); len(amis) != 1 || !amis[0].Deprecated {
+		t.Errorf("a pinned image stays when it is deprecated, got %+v", amis)
+	}
+}
+
+func TestAnswersAreBelievedForAMinute(t *testing.T) {
+	f := newFixture(t)
+	class := alias("al2023@latest")
+	f.mustResolve(t, class)
+	f.sim.World.AddFault(world.Fault{Kind: world.FaultThrottle})
+	f.now = f.now.Add(59 * time.Second)
+	f.mustResolve(t, class)
+	for _, fault := range f.sim.World.Faults() {
+		if fault.Seen > 0 {
+			t.Errorf("%d calls were made within the minute", fault.Seen)
+		}
+	}
+}
