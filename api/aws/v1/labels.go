@@ -19,7 +19,7 @@ func WellKnownLabels() []string {
 // RestrictedLabelDomains returns the label domains of which only well-known keys may be used.
 func RestrictedLabelDomains() []string { return []string{Group} }
 
-// LabelAliases returns label keys that mean another key, as the core's NormalizedLabels does.
+// LabelAliases returns label keys that mean another key, in addition to the core's.
 func LabelAliases() map[string]string {
 	return map[string]string{LabelEBSZone: "topology.kubernetes.io/zone"}
 }

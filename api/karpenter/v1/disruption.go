@@ -20,7 +20,7 @@ type Disruption struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.schedule) == has(x.duration))",message="set 'schedule' together with 'duration', or neither"
 	// +listType=atomic
 	// +optional
-	Budgets []Budget `json:"budgets,omitempty"`
+	Budgets []Budget `json:"budgets,omitzero"`
 }
 
 // ConsolidationPolicy names which nodes may be consolidated.

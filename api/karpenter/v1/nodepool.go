@@ -92,10 +92,10 @@ type ObjectMeta struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'karpenter.sh/nodepool')",message="label \"karpenter.sh/nodepool\" is restricted: it is always the name of the NodePool"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'kubernetes.io/hostname')",message="label \"kubernetes.io/hostname\" is restricted: every node has its own"
 	// +optional
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitzero"`
 	// Annotations put on the pool's nodes.
 	// +optional
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations map[string]string `json:"annotations,omitzero"`
 }
 
 // NodeClaimTemplateSpec is the wanted state of the NodeClaims of a pool.
@@ -103,12 +103,12 @@ type NodeClaimTemplateSpec struct {
 	// Taints of the nodes; pods need a toleration.
 	// +listType=atomic
 	// +optional
-	Taints []corev1.Taint `json:"taints,omitempty"`
+	Taints []corev1.Taint `json:"taints,omitzero"`
 	// Taints that the nodes start with and that something else removes. Pods need no toleration,
 	// and the node counts as not yet initialized while they remain.
 	// +listType=atomic
 	// +optional
-	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
+	StartupTaints []corev1.Taint `json:"startupTaints,omitzero"`
 	// What nodes may look like: every item must hold.
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:XValidation:rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() != 0))",message="operator 'In' needs 'values'"
