@@ -105,7 +105,7 @@ func (s *solver) roomForAll(it *item, want int, worst taintVerdict) int {
 		if v.shape == nil || v.verdict > worst {
 			continue
 		}
-		room := m.pool.net[m.shape.cheapest(m.types)].Clone()
+		room := m.pool.net[m.best].Clone()
 		room.Sub(m.used, 1)
 		if it.class.req.Times(room, want) < want {
 			continue
@@ -199,7 +199,7 @@ func (s *solver) grow(it *item, m *machine, want int) int {
 	m.used.Add(c.req, want)
 	m.ports = append(m.ports, c.src.HostPorts...)
 	s.hostAdd(c, &m.host, want)
-	m.settle()
+	m.settleAll()
 	m.pool.charge(m.types, 1)
 	it.left -= want
 	s.countOnMachine(c, m, want)

@@ -74,13 +74,11 @@ func (s *solver) fairWorth(sh *shape, it *item) (int64, bool) {
 		if !req.Fits(net) || portsConflict(it.class.src.HostPorts, sh.pool.burdens[sh.pool.burdenOf[t]].ports) {
 			continue
 		}
-		share := uint64(0)
+		share, per := 0.0, sh.pool.perNet[t]
 		for r, x := range req {
-			if x > 0 {
-				share = max(share, mulDiv(uint64(x), 1<<30, uint64(net[r])))
-			}
+			share = max(share, float64(x)*per[r])
 		}
-		worth := int64(mulDiv(share, uint64(max(0, sh.price[t]))*1000, 1<<30))
+		worth := int64(math.Ceil(share * float64(max(0, sh.price[t])) * 1000))
 		if worth < best {
 			best, found = worth, true
 		}

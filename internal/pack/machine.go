@@ -18,6 +18,7 @@ type machine struct {
 	ports []cluster.HostPort
 	host  hostState
 	types catalog.TypeSet // that carry the pods, within the limits
+	best  int             // the cheapest of them
 	price catalog.MicroUSD
 	// worth of the pods, and how many other types were weighed against the chosen one.
 	worth    int64
@@ -85,10 +86,11 @@ func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
 		return 0
 	}
 	best.weighed = len(targets)
+	best.settleAll()
 	return s.commit(best, it)
 }
 
-func (m *machine) name() string { return m.pool.cat.Types[m.shape.cheapest(m.types)].Name }
+func (m *machine) name() string { return m.pool.cat.Types[m.best].Name }
 
 // betterThan compares by worth of pods per price, then by fewer machines, then by name.
 func (m *machine) betterThan(o *machine) bool {
@@ -110,12 +112,10 @@ func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill boo
 	if fill {
 		s.fill(m, it, t, room, it.thrift(m.shape, t)*suits)
 	}
-	best := m.settle()
+	best := m.settle(room)
 	if best >= 0 && fill {
-		room = p.net[best].Clone()
-		room.Sub(m.used, 1)
 		s.fill(m, it, best, room, 0)
-		best = m.settle()
+		best = m.settle(room)
 	}
 	if best < 0 {
 		return nil
@@ -129,7 +129,10 @@ const suits = 0.95
 
 // fill takes along pods of other items of the same pool, in order, if they use the machine with at least that thrift.
 func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float64) {
-	for _, other := range s.items {
+	for _, other := range s.live {
+		if !s.minAsk.Fits(room) {
+			return
+		}
 		if other.left == 0 || other == it || other.pool != m.pool || !other.class.req.Fits(room) {
 			continue
 		}
@@ -155,14 +158,29 @@ func (m *machine) count(it *item) int {
 	return n
 }
 
-// settle finds the types that carry what is on m, and the cheapest of them, which it returns; -1 if there is none.
-func (m *machine) settle() int {
-	m.types = m.fits()
-	best := m.shape.cheapest(m.types)
-	if best >= 0 {
-		m.price = m.shape.price[best]
+// settle finds the cheapest type that carries what is on m; -1 if there is none.
+func (m *machine) settle(scratch res.Vector) int {
+	p := m.pool
+	for _, t := range m.shape.order {
+		if !m.used.Fits(p.net[t]) || !p.affordable.Has(t) {
+			continue
+		}
+		if len(m.ports) > 0 && portsConflict(m.ports, p.burdens[p.burdenOf[t]].ports) {
+			continue
+		}
+		m.price, m.best = m.shape.price[t], t
+		copy(scratch, p.net[t])
+		scratch.Sub(m.used, 1)
+		return t
 	}
-	return best
+	return -1
+}
+
+// settleAll finds all types that carry what is on m, and the cheapest of them.
+func (m *machine) settleAll() {
+	m.types = m.fits()
+	m.best = m.shape.cheapest(m.types)
+	m.price = m.shape.price[m.best]
 }
 
 // thrift is what a pod of the item is worth, per what its share of type t costs: 1 on the type that suits it best.

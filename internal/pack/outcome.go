@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -70,13 +71,7 @@ func sortRefs(refs []cluster.PodRef) {
 func (s *solver) newNodeOf(m *machine) plan.NewNode {
 	p := m.pool
 	nn := plan.NewNode{Pool: p.src.Name, Pods: takePods(m.parts)}
-	limit := s.p.Options.MaxTypes
-	if limit <= 0 {
-		limit = defaultMaxTypes
-	}
-	for _, t := range s.listTypes(m, limit) {
-		nn.Types = append(nn.Types, m.choice(t))
-	}
+	nn.Types = s.listing(m)
 	nn.Price = nn.Types[0].Price
 	nn.Requirements = s.nodeRequirements(m)
 	nn.Requests = s.requestsOf(m)
@@ -84,8 +79,36 @@ func (s *solver) newNodeOf(m *machine) plan.NewNode {
 	return nn
 }
 
-// listTypes orders the types by price, then name, and cuts the list without breaking minValues where that can be helped.
-func (s *solver) listTypes(m *machine, limit int) []int {
+type listingKey struct {
+	shape *shape
+	types string
+}
+
+// listing is the machine's list of types; machines of the same shape and types share it.
+func (s *solver) listing(m *machine) []plan.TypeChoice {
+	var key strings.Builder
+	for _, w := range m.types {
+		fmt.Fprintf(&key, "%x,", w)
+	}
+	at := listingKey{m.shape, key.String()}
+	if known, ok := s.listings[at]; ok {
+		return known
+	}
+	var out []plan.TypeChoice
+	for _, t := range s.listTypes(m) {
+		out = append(out, m.choice(t))
+	}
+	s.listings[at] = out
+	return out
+}
+
+// listTypes orders the types by price, then name, and cuts the list. Where the cut would break minValues, types that add
+// a value take the place of the last that add none.
+func (s *solver) listTypes(m *machine) []int {
+	limit := s.p.Options.MaxTypes
+	if limit <= 0 {
+		limit = defaultMaxTypes
+	}
 	var all []int
 	for _, t := range m.shape.order {
 		if m.types.Has(t) {
@@ -95,7 +118,53 @@ func (s *solver) listTypes(m *machine, limit int) []int {
 	if len(all) <= limit {
 		return all
 	}
-	return all[:limit]
+	if !m.pool.hasMinValues {
+		return all[:limit]
+	}
+	return s.cutKeeping(m, all, limit)
+}
+
+// cutKeeping cuts the list at limit and then takes in dearer types, one by one, that bring a demanded value nearer.
+func (s *solver) cutKeeping(m *machine, all []int, limit int) []int {
+	in := catalog.NewTypeSet(m.pool.cat.Len())
+	for _, t := range all[:limit] {
+		in.Add(t)
+	}
+	missing := func(set catalog.TypeSet) int {
+		n := 0
+		for k, req := range m.shape.reqs.All {
+			if req.MinValues() > 0 {
+				n += max(0, req.MinValues()-s.countValues(m.shape, set, k, req))
+			}
+		}
+		return n
+	}
+	for _, t := range all[limit:] {
+		now := missing(in)
+		if now == 0 {
+			break
+		}
+		with := in.Clone()
+		with.Add(t)
+		if missing(with) >= now {
+			continue
+		}
+		for i := limit - 1; i > 0; i-- {
+			less := with.Clone()
+			less.AndNot(single(len(with), all[i]))
+			if in.Has(all[i]) && missing(less) < now {
+				in = less
+				break
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(t int) bool { return !in.Has(t) })
+}
+
+func single(words, t int) catalog.TypeSet {
+	s := make(catalog.TypeSet, words)
+	s.Add(t)
+	return s
 }
 
 // choice is the type in its cheapest cell; ties go to the first zone, on-demand before spot.
@@ -112,10 +181,14 @@ func (m *machine) choice(t int) plan.TypeChoice {
 
 // nodeRequirements are the machine's requirements without those on instance types, which the list of types replaces.
 func (s *solver) nodeRequirements(m *machine) []requirement.Term {
-	terms := m.shape.reqs.Terms()
-	return slices.DeleteFunc(terms, func(t requirement.Term) bool {
+	if known, ok := s.terms[m.shape]; ok {
+		return known
+	}
+	terms := slices.DeleteFunc(m.shape.reqs.Terms(), func(t requirement.Term) bool {
 		return t.Key == requirement.InstanceType && t.MinValues == 0
 	})
+	s.terms[m.shape] = terms
+	return terms
 }
 
 // requestsOf is what the pods and the least burdened of the types' daemons ask for.

@@ -1,5 +1,7 @@
 package pack
 
+import "github.com/kerf-sh/kerf/internal/res"
+
 // placeAll runs the passes: first without the nodes and pools that a PreferNoSchedule taint asks to avoid, then with
 // them for what is left.
 func (s *solver) placeAll() {
@@ -18,7 +20,10 @@ func (s *solver) placeAll() {
 // buyAll opens machines until every item is placed or can't be.
 func (s *solver) buyAll(worst taintVerdict) {
 	s.sumDemand(worst)
-	for _, it := range s.items {
+	for i, it := range s.items {
+		if i%16 == 0 {
+			s.refreshLive(i)
+		}
 		for it.left > 0 {
 			s.joinBought(it, it.left, worst)
 			if it.left == 0 {
@@ -74,7 +79,7 @@ func (s *solver) joinBought(it *item, want int, worst taintVerdict) int {
 
 // joinFree puts pods on a machine as far as its cheapest type has room.
 func (s *solver) joinFree(it *item, m *machine, want int) int {
-	t := m.shape.cheapest(m.types)
+	t := m.best
 	room := m.pool.net[t].Clone()
 	room.Sub(m.used, 1)
 	if !it.class.req.Fits(room) {
@@ -91,9 +96,8 @@ func (s *solver) joinFree(it *item, m *machine, want int) int {
 	}
 	n := m.parts[before].n
 	m.pool.charge(old, -1)
-	m.types = m.fits()
+	m.settleAll()
 	m.pool.charge(m.types, 1)
-	m.price = m.shape.price[m.shape.cheapest(m.types)]
 	it.left -= n
 	s.dropDemand(it, n)
 	s.countOnMachine(it.class, m, n)
@@ -131,4 +135,22 @@ func (s *solver) dropDemand(it *item, n int) {
 	}
 	it.pool.demand.Sub(it.class.req, n)
 	it.pool.worth -= it.on[it.pool.rank].worth * int64(n)
+}
+
+// refreshLive keeps the items from the given one on that still have pods to place, and the least that any of them asks
+// for of each resource.
+func (s *solver) refreshLive(from int) {
+	s.live = s.live[:0]
+	s.minAsk = make(res.Vector, s.schema.Len())
+	for _, it := range s.items[from:] {
+		if it.left == 0 {
+			continue
+		}
+		for r, x := range it.class.req {
+			if len(s.live) == 0 || x < s.minAsk[r] {
+				s.minAsk[r] = x
+			}
+		}
+		s.live = append(s.live, it)
+	}
 }

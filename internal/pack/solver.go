@@ -49,11 +49,16 @@ type solver struct {
 	skews     []int      // by group: the least maxSkew of its bearers
 	bearers   [][]*class // by group: pending classes that bear the constraint
 	careful   []*class
+	live      []*item // items that still have pods to place
+	minAsk    res.Vector
+	listings  map[listingKey][]plan.TypeChoice
+	terms     map[*shape][]requirement.Term
 	stats     plan.Stats
 }
 
 func newSolver(p *Problem) *solver {
-	s := &solver{p: p, vocab: requirement.NewVocabulary(), reqIDs: map[string]int{}, wellKnown: map[requirement.Key]bool{}}
+	s := &solver{p: p, vocab: requirement.NewVocabulary(), reqIDs: map[string]int{}, wellKnown: map[requirement.Key]bool{},
+		listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{}}
 	for _, k := range p.Options.WellKnown {
 		s.wellKnown[s.vocab.Key(k)] = true
 	}

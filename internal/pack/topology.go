@@ -595,11 +595,7 @@ func (s *solver) pinMachine(m *machine, k requirement.Key) (string, bool) {
 			return v, true
 		}
 	}
-	t := m.shape.cheapest(m.types)
-	if t < 0 {
-		return "", false
-	}
-	value, ok := s.cheapestValue(m, t, k)
+	value, ok := s.cheapestValue(m, m.best, k)
 	if !ok {
 		return "", false
 	}
