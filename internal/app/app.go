@@ -100,9 +100,8 @@ func kubeConfig(s settings.Settings) (*rest.Config, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = float32(s.KubeClientQPS), s.KubeClientBurst
 	config.UserAgent = "kerf/" + version.Version
-	// JSON costs the API server and us several times what protobuf does; custom resources stay JSON either way.
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	// The content type stays empty: controller-runtime then speaks protobuf for built-in kinds and JSON for custom ones,
+	// which have no other encoding. A content type set here would be used for both.
 	return config, nil
 }
 
