@@ -42,7 +42,7 @@ func (c *Cache) Assume(claim *karpv1.NodeClaim, expected intake.Expected, pods [
 		delete(c.expected, claim.Name) // it came and went before we got here
 		return
 	}
-	c.setClaim(claim)
+	c.setClaim(claim.DeepCopy())
 	c.touch(claimUnit(claim.Name))
 	c.promise(claimUnit(claim.Name), pods, until)
 }

@@ -8,7 +8,6 @@ package cache
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -175,17 +174,42 @@ func (c *Cache) refreshClasses() {
 	}
 }
 
+// rebuildNodes makes the machines again that something touched, and merges them into the sorted slice of the others.
 func (c *Cache) rebuildNodes(next *cluster.Snapshot) bool {
-	changed := false
+	replaced := map[*cluster.Node]bool{}
+	var added []*cluster.Node
 	for key := range c.dirty {
-		changed = c.rebuildUnit(key) || changed
+		old := c.units[key]
+		if !c.rebuildUnit(key) {
+			continue
+		}
+		if old != nil {
+			replaced[old] = true
+		}
+		if unit := c.units[key]; unit != nil {
+			added = append(added, unit)
+		}
 	}
 	clear(c.dirty)
-	if changed {
-		next.Nodes = slices.SortedFunc(maps.Values(c.units), func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
+	if len(replaced) == 0 && len(added) == 0 {
+		return false
 	}
-	return changed
+	slices.SortFunc(added, compareNodes)
+	out := make([]*cluster.Node, 0, len(c.units))
+	for _, n := range next.Nodes {
+		if replaced[n] {
+			continue
+		}
+		for len(added) > 0 && compareNodes(added[0], n) < 0 {
+			out, added = append(out, added[0]), added[1:]
+		}
+		out = append(out, n)
+	}
+	next.Nodes = append(out, added...)
+	return true
 }
+
+func compareNodes(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) }
 
 // rebuildPending lists the pods that need a place: those that the scheduler could not place and that nothing was
 // promised to, and those on nodes that are going away.

@@ -90,11 +90,11 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 	c.unindexPod(key, e.obj)
 	delete(c.entries, key)
 	c.touchNode(e.pod.Node)
-	c.breakPromise(e.obj.UID)
 	if _, ok := c.waiting[key]; ok {
 		delete(c.waiting, key)
 		c.dirtyWait = true
 	}
+	c.breakPromise(e.obj.UID)
 	if e.pod.Node != "" {
 		c.tell(PodLeft, e.pod.Name)
 	}
