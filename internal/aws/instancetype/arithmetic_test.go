@@ -174,7 +174,7 @@ func TestNonsenseInAClassIsNamed(t *testing.T) {
 	}
 }
 
-func terms(s Shape) map[string]string {
+func labelsOf(s Shape) map[string]string {
 	out := map[string]string{}
 	for _, t := range s.Type.Requirements {
 		if t.Operator == requirement.In {
@@ -214,14 +214,14 @@ func TestLabels(t *testing.T) {
 			"instance-accelerator-name": "inferentia2", "instance-accelerator-manufacturer": "aws", "instance-accelerator-count": "1",
 		}},
 	} {
-		if diff := cmp.Diff(c.want, terms(shape(t, name, c.family, standard, nil))); diff != "" {
+		if diff := cmp.Diff(c.want, labelsOf(shape(t, name, c.family, standard, nil))); diff != "" {
 			t.Errorf("labels of %s (-want +got):\n%s", name, diff)
 		}
 	}
 	for name, want := range map[string][2]string{
 		"m7i-flex.large": {"m", "7"}, "u-6tb1.56xlarge": {"u", "1"}, "u7i-12tb.224xlarge": {"u", "7"}, "trn1n.32xlarge": {"trn", "1"}, "x2gd.medium": {"x", "2"}, "hpc7g.4xlarge": {"hpc", "7"},
 	} {
-		got := terms(shape(t, name, awsv1.AMIFamilyAL2023, standard, nil))
+		got := labelsOf(shape(t, name, awsv1.AMIFamilyAL2023, standard, nil))
 		if got["instance-category"] != want[0] || got["instance-generation"] != want[1] {
 			t.Errorf("%s is of category %q, generation %q; want %v", name, got["instance-category"], got["instance-generation"], want)
 		}

@@ -52,85 +52,114 @@ func windowsBuild(f awsv1.AMIFamily) string {
 	return ""
 }
 
+// terms collects requirements; the values of all share one array, as there are tens of thousands of them.
+type terms struct {
+	list   []requirement.Term
+	values []string
+}
+
+// labelCount is a little more than the number of labels of a type.
+const labelCount = 36
+
+// is adds a label with one value; an empty one means that the label does not apply.
+func (t *terms) is(key, value string) {
+	if value == "" {
+		t.list = append(t.list, requirement.Term{Key: key, Operator: requirement.DoesNotExist})
+		return
+	}
+	t.oneOf(key, value)
+}
+
+func (t *terms) oneOf(key string, values ...string) {
+	from := len(t.values)
+	t.values = append(t.values, values...)
+	t.list = append(t.list, requirement.Term{Key: key, Operator: requirement.In, Values: t.values[from:len(t.values):len(t.values)]})
+}
+
 // labels are the requirements that a node of the type brings, without those that an offering decides. Every label of the
 // provider is among them: one that does not apply says DoesNotExist.
 func (c *Config) labels(t *ec2facts.Type) []requirement.Term {
-	family, size := ec2facts.SplitName(t.Name)
-	values := map[string]string{
-		labelInstanceType:                               t.Name,
-		labelArch:                                       arch(t),
-		labelOS:                                         "linux",
-		labelRegion:                                     c.Region,
-		labelWindowsBuild:                               windowsBuild(c.Family),
-		awsv1.LabelInstanceCPU:                          strconv.Itoa(t.VCPUs),
-		awsv1.LabelInstanceMemory:                       strconv.Itoa(t.MemoryMiB),
-		awsv1.LabelInstanceFamily:                       family,
-		awsv1.LabelInstanceSize:                         size,
-		awsv1.LabelInstanceCategory:                     "",
-		awsv1.LabelInstanceGeneration:                   "",
-		awsv1.LabelInstanceCPUManufacturer:              kebab(t.CPUMaker),
-		awsv1.LabelInstanceCPUSustainedClockSpeedMHz:    positive(t.ClockMHz),
-		awsv1.LabelInstanceEBSBandwidth:                 "",
-		awsv1.LabelInstanceNetworkBandwidth:             positive(t.Network.BaselineMbps),
-		awsv1.LabelInstanceCapabilityFlex:               strconv.FormatBool(strings.Contains(family, "-flex")),
-		awsv1.LabelInstanceLocalNVME:                    "",
-		awsv1.LabelInstanceGPUName:                      "",
-		awsv1.LabelInstanceGPUManufacturer:              "",
-		awsv1.LabelInstanceGPUCount:                     "",
-		awsv1.LabelInstanceGPUMemory:                    "",
-		awsv1.LabelInstanceAcceleratorName:              "",
-		awsv1.LabelInstanceAcceleratorManufacturer:      "",
-		awsv1.LabelInstanceAcceleratorCount:             "",
-		awsv1.LabelInstanceEncryptionInTransitSupported: strconv.FormatBool(t.Network.EncryptionInTransit),
-		awsv1.LabelCapacityReservationID:                "",
-		awsv1.LabelCapacityReservationType:              "",
-		awsv1.LabelCapacityReservationInterruptible:     "",
-		awsv1.LabelPlacementGroupID:                     "",
-		awsv1.LabelPlacementGroupPartition:              "",
+	out := terms{list: make([]requirement.Term, 0, labelCount), values: make([]string, 0, labelCount)}
+	c.systemLabels(t, &out)
+	machineLabels(t, &out)
+	gpuLabels(t, &out)
+	acceleratorLabels(t, &out)
+	for _, key := range []string{
+		awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
+		awsv1.LabelPlacementGroupID, awsv1.LabelPlacementGroupPartition,
+	} {
+		out.is(key, "")
 	}
-	if c.Family.IsWindows() {
-		values[labelOS] = "windows"
-	}
-	if m := nameParts.FindStringSubmatch(family); m != nil {
-		values[awsv1.LabelInstanceCategory], values[awsv1.LabelInstanceGeneration] = m[1], m[2]
-	}
-	if t.EBS.Optimized == ec2facts.ByDefault {
-		values[awsv1.LabelInstanceEBSBandwidth] = positive(t.EBS.MaxMbps)
-	}
-	if t.Disks.TotalGB > 0 && t.Disks.NVMe != "" && t.Disks.NVMe != ec2facts.Unsupported {
-		values[awsv1.LabelInstanceLocalNVME] = strconv.Itoa(t.Disks.TotalGB)
-	}
-	deviceLabels(t, values)
-	out := make([]requirement.Term, 0, len(values)+2)
-	for key, value := range values {
-		out = append(out, one(key, value))
-	}
-	out = append(out,
-		// Bare metal has no hypervisor, and says so with an empty value.
-		requirement.Term{Key: awsv1.LabelInstanceHypervisor, Operator: requirement.In, Values: []string{t.Hypervisor}},
-		requirement.Term{Key: awsv1.LabelInstanceTenancy, Operator: requirement.In, Values: []string{awsv1.TenancyDedicated, awsv1.TenancyDefault}},
-	)
-	sortTerms(out)
-	return out
+	slices.SortFunc(out.list, func(a, b requirement.Term) int { return strings.Compare(a.Key, b.Key) })
+	return out.list
 }
 
-func deviceLabels(t *ec2facts.Type, values map[string]string) {
-	if t.GPU.Name != "" {
-		values[awsv1.LabelInstanceGPUName] = kebab(t.GPU.Name)
-		values[awsv1.LabelInstanceGPUManufacturer] = kebab(t.GPU.Maker)
-		values[awsv1.LabelInstanceGPUCount] = strconv.Itoa(t.GPU.Count)
-		values[awsv1.LabelInstanceGPUMemory] = strconv.Itoa(t.GPU.MemoryMiB)
+func (c *Config) systemLabels(t *ec2facts.Type, out *terms) {
+	system := "linux"
+	if c.Family.IsWindows() {
+		system = "windows"
 	}
+	out.is(labelInstanceType, t.Name)
+	out.is(labelArch, arch(t))
+	out.is(labelOS, system)
+	out.is(labelWindowsBuild, windowsBuild(c.Family))
+	out.is(labelRegion, c.Region)
+	out.oneOf(awsv1.LabelInstanceTenancy, awsv1.TenancyDedicated, awsv1.TenancyDefault)
+}
+
+func machineLabels(t *ec2facts.Type, out *terms) {
+	family, size := ec2facts.SplitName(t.Name)
+	category, generation := "", ""
+	if m := nameParts.FindStringSubmatch(family); m != nil {
+		category, generation = m[1], m[2]
+	}
+	bandwidth, nvme := "", ""
+	if t.EBS.Optimized == ec2facts.ByDefault {
+		bandwidth = positive(t.EBS.MaxMbps)
+	}
+	if t.Disks.NVMe != "" && t.Disks.NVMe != ec2facts.Unsupported {
+		nvme = positive(t.Disks.TotalGB)
+	}
+	out.is(awsv1.LabelInstanceFamily, family)
+	out.is(awsv1.LabelInstanceSize, size)
+	out.is(awsv1.LabelInstanceCategory, category)
+	out.is(awsv1.LabelInstanceGeneration, generation)
+	out.is(awsv1.LabelInstanceCapabilityFlex, strconv.FormatBool(strings.Contains(family, "-flex")))
+	out.is(awsv1.LabelInstanceCPU, strconv.Itoa(t.VCPUs))
+	out.is(awsv1.LabelInstanceCPUManufacturer, kebab(t.CPUMaker))
+	out.is(awsv1.LabelInstanceCPUSustainedClockSpeedMHz, positive(t.ClockMHz))
+	out.is(awsv1.LabelInstanceMemory, strconv.Itoa(t.MemoryMiB))
+	out.is(awsv1.LabelInstanceEBSBandwidth, bandwidth)
+	out.is(awsv1.LabelInstanceNetworkBandwidth, positive(t.Network.BaselineMbps))
+	out.is(awsv1.LabelInstanceLocalNVME, nvme)
+	out.is(awsv1.LabelInstanceEncryptionInTransitSupported, strconv.FormatBool(t.Network.EncryptionInTransit))
+	// Bare metal has no hypervisor, and says so with an empty value.
+	out.oneOf(awsv1.LabelInstanceHypervisor, t.Hypervisor)
+}
+
+func gpuLabels(t *ec2facts.Type, out *terms) {
+	var name, maker, count, memory string
+	if t.GPU.Name != "" {
+		name, maker, count, memory = kebab(t.GPU.Name), kebab(t.GPU.Maker), strconv.Itoa(t.GPU.Count), strconv.Itoa(t.GPU.MemoryMiB)
+	}
+	out.is(awsv1.LabelInstanceGPUName, name)
+	out.is(awsv1.LabelInstanceGPUManufacturer, maker)
+	out.is(awsv1.LabelInstanceGPUCount, count)
+	out.is(awsv1.LabelInstanceGPUMemory, memory)
+}
+
+// acceleratorLabels speak of inference devices, else of Neuron devices; EC2 describes some under both names.
+func acceleratorLabels(t *ec2facts.Type, out *terms) {
+	var name, maker, count string
 	switch {
 	case t.Inference.Name != "":
-		values[awsv1.LabelInstanceAcceleratorName] = kebab(t.Inference.Name)
-		values[awsv1.LabelInstanceAcceleratorManufacturer] = kebab(t.Inference.Maker)
-		values[awsv1.LabelInstanceAcceleratorCount] = strconv.Itoa(t.Inference.Count)
+		name, maker, count = kebab(t.Inference.Name), kebab(t.Inference.Maker), strconv.Itoa(t.Inference.Count)
 	case t.Neuron.Name != "":
-		values[awsv1.LabelInstanceAcceleratorName] = kebab(t.Neuron.Name)
-		values[awsv1.LabelInstanceAcceleratorManufacturer] = "aws"
-		values[awsv1.LabelInstanceAcceleratorCount] = strconv.Itoa(t.Neuron.Devices)
+		name, maker, count = kebab(t.Neuron.Name), "aws", strconv.Itoa(t.Neuron.Devices)
 	}
+	out.is(awsv1.LabelInstanceAcceleratorName, name)
+	out.is(awsv1.LabelInstanceAcceleratorManufacturer, maker)
+	out.is(awsv1.LabelInstanceAcceleratorCount, count)
 }
 
 // positive words a number, empty for what is not known.
@@ -139,16 +168,4 @@ func positive(n int) string {
 		return ""
 	}
 	return strconv.Itoa(n)
-}
-
-// one is the term of a label with one value, DoesNotExist for none.
-func one(key, value string) requirement.Term {
-	if value == "" {
-		return requirement.Term{Key: key, Operator: requirement.DoesNotExist}
-	}
-	return requirement.Term{Key: key, Operator: requirement.In, Values: []string{value}}
-}
-
-func sortTerms(terms []requirement.Term) {
-	slices.SortFunc(terms, func(a, b requirement.Term) int { return strings.Compare(a.Key, b.Key) })
 }
