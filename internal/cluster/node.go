@@ -75,7 +75,7 @@ type Snapshot struct {
 	// Nodes sorted by name. Nodes keep their pointer from one snapshot to the next while nothing of them changed.
 	Nodes []*Node `json:"nodes"`
 	// Pending are pods that need a place, sorted by namespace and name.
-	Pending []*Pod `json:"pending"`
+	Pending []*Pod   `json:"pending"`
 	Daemons []Daemon `json:"daemons,omitempty"`
 	// NamespaceLabels serve namespace selectors.
 	NamespaceLabels map[string]map[string]string `json:"namespaceLabels,omitempty"`

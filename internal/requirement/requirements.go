@@ -74,10 +74,10 @@ func (v *Vocabulary) parseTerm(t Term) (Set, error) {
 }
 
 func (s *Set) bound(op Operator, n int64) {
-	s.complement = true
+	s.complement, s.bounded = true, true
 	switch {
 	case op == Gt && n == math.MaxInt64, op == Lt && n == math.MinInt64:
-		s.complement = false // no integer is left
+		s.complement, s.bounded = false, false // no integer is left
 	case op == Gt:
 		s.lower = n + 1
 	case op == Gte:
@@ -259,7 +259,7 @@ func (s Set) Terms() []Term {
 	case !s.complement:
 		out = append(out, Term{Key: key, Operator: In, Values: s.Values()})
 	default:
-		if s.lower != math.MinInt64 {
+		if s.lower != math.MinInt64 || (s.bounded && s.upper == math.MaxInt64) {
 			out = append(out, Term{Key: key, Operator: Gte, Values: []string{strconv.FormatInt(s.lower, 10)}})
 		}
 		if s.upper != math.MaxInt64 {
@@ -288,7 +288,7 @@ func (r Requirements) CacheKey() string {
 			flags |= 2
 		}
 		b = append(b, byte(e.key), byte(e.key>>8), flags)
-		if e.set.bounded() {
+		if e.set.bounded {
 			b = append(strconv.AppendInt(append(b, 'b'), e.set.lower, 36), ',')
 			b = append(strconv.AppendInt(b, e.set.upper, 36), ',')
 		}

@@ -23,13 +23,13 @@ type Set struct {
 	// complement: bits are the excluded values, and bounds may apply. Otherwise bits are the values and there are no bounds.
 	complement bool
 	// absent: the label may be missing.
-	absent       bool
-	bits         *bitset.BitSet
-	lower, upper int64 // inclusive; math.MinInt64 and math.MaxInt64 mean no bound
+	absent bool
+	bits   *bitset.BitSet
+	// bounded: only integers from lower to upper, both included, which otherwise span all.
+	bounded      bool
+	lower, upper int64
 	minValues    int
 }
-
-func (s Set) bounded() bool { return s.lower != math.MinInt64 || s.upper != math.MaxInt64 }
 
 func (d *domain) concrete(values ...string) Set {
 	s := Set{dom: d, bits: bitset.New(0), lower: math.MinInt64, upper: math.MaxInt64}
@@ -54,7 +54,7 @@ func (s Set) Intersect(o Set) Set {
 		r.bits = bitset.New(0)
 		return r
 	case s.complement && o.complement:
-		r.complement, r.lower, r.upper = true, lower, upper
+		r.complement, r.bounded, r.lower, r.upper = true, s.bounded || o.bounded, lower, upper
 		r.bits = s.bits.Union(o.bits)
 	case s.complement:
 		r.bits = o.bits.Difference(s.bits)
@@ -63,15 +63,14 @@ func (s Set) Intersect(o Set) Set {
 	default:
 		r.bits = s.bits.Intersection(o.bits)
 	}
-	r.dropOutside(lower, upper)
+	if s.bounded || o.bounded {
+		r.dropOutside(lower, upper)
+	}
 	return r
 }
 
-// dropOutside forgets values that fail the bounds, and values that are no integers when there are bounds.
+// dropOutside forgets values that fail the bounds, and those that are no integers.
 func (s *Set) dropOutside(lower, upper int64) {
-	if lower == math.MinInt64 && upper == math.MaxInt64 {
-		return
-	}
 	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
 		if !s.dom.isInt[id] || s.dom.ints[id] < lower || s.dom.ints[id] > upper {
 			s.bits.Clear(id)
@@ -96,7 +95,7 @@ func (s Set) Intersects(o Set) bool {
 		s, o = o, s
 	}
 	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
-		if o.HasID(id) && (!s.bounded() || s.HasID(id)) {
+		if o.HasID(id) && s.HasID(id) {
 			return true
 		}
 	}
@@ -108,7 +107,7 @@ func (s Set) HasID(id uint) bool {
 	if s.bits.Test(id) == s.complement {
 		return false
 	}
-	if !s.complement || !s.bounded() {
+	if !s.complement || !s.bounded {
 		return true
 	}
 	return s.dom.isInt[id] && s.dom.ints[id] >= s.lower && s.dom.ints[id] <= s.upper
@@ -122,7 +121,7 @@ func (s Set) Has(value string) bool {
 	if !s.complement {
 		return false
 	}
-	if !s.bounded() {
+	if !s.bounded {
 		return true
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
@@ -178,7 +177,7 @@ func (s Set) SubsetOf(o Set) bool {
 		return false
 	}
 	if s.complement {
-		return o.complement && o.lower <= s.lower && o.upper >= s.upper && s.excludesAll(o)
+		return o.complement && (s.bounded || !o.bounded) && o.lower <= s.lower && o.upper >= s.upper && s.excludesAll(o)
 	}
 	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
 		if !o.HasID(id) {
@@ -200,6 +199,6 @@ func (s Set) excludesAll(o Set) bool {
 
 // Equal reports whether both allow the same and demand the same number of values.
 func (s Set) Equal(o Set) bool {
-	return s.complement == o.complement && s.absent == o.absent && s.lower == o.lower && s.upper == o.upper &&
+	return s.complement == o.complement && s.absent == o.absent && s.bounded == o.bounded && s.lower == o.lower && s.upper == o.upper &&
 		s.minValues == o.minValues && s.bits.Count() == o.bits.Count() && s.bits.IsSuperSet(o.bits)
 }
