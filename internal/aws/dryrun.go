@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,6 +21,8 @@ const (
 	// one that did not.
 	trustDryRun = 30 * time.Minute
 	retryDryRun = time.Minute
+	// retrySoon is for what mends itself in seconds.
+	retrySoon = 2 * time.Second
 )
 
 // checks remembers the outcome of dry runs by class.
@@ -78,14 +81,18 @@ func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *la
 			continue
 		}
 		f.OK, f.Reason, f.Message = false, s.reason, fmt.Sprintf("a trial of ec2:%s for EC2NodeClass %q failed: %v", s.api, class.Name, err)
-		switch cloud.ClassOf(err) {
-		case cloud.Unavailable, cloud.Throttled:
-			f.Unknown = true
-		case cloud.NotFound:
-			p.templates.Forget(t.Name)
-			f.Unknown = true
-		}
 		until = p.now().Add(retryDryRun)
+		e, _ := errors.AsType[*cloud.Error](err)
+		switch {
+		case e == nil, e.Class == cloud.Unavailable, e.Class == cloud.Throttled:
+			f.Unknown = true
+		case e.Class == cloud.NotFound:
+			p.templates.Forget(t.Name)
+			f.Unknown, until = true, p.now().Add(retrySoon)
+		case e.Reason == awserr.ReasonInstanceProfileNameInvalid && class.Spec.Role != "":
+			// EC2 takes a while to know a profile that was just made.
+			f.Unknown, until = true, p.now().Add(retrySoon)
+		}
 		break
 	}
 	p.checks.put(class, check{template: t.Name, finding: f, until: until})

@@ -207,8 +207,6 @@ func (p *Provider) Release(ctx context.Context, class *awsv1.EC2NodeClass) error
 
 // MarkUnavailable implements cloud.Provider.
 func (p *Provider) MarkUnavailable(capacityType, instanceType, zone, reason string) {
-	if reason == "" {
-		reason = offering.Reclaimed
-	}
-	p.unavailable.MarkPool(offering.Pool{CapacityType: capacityType, InstanceType: instanceType, Zone: zone}, reason)
+	p.log.Info("offering closed", "capacity_type", capacityType, "instance_type", instanceType, "zone", zone, "reason", reason)
+	p.unavailable.MarkPool(offering.Pool{CapacityType: capacityType, InstanceType: instanceType, Zone: zone}, offering.Reclaimed)
 }

@@ -1,0 +1,187 @@
+package profile_test
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/profile"
+	"github.com/kerf-sh/kerf/internal/awssim"
+	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+const role = "KarpenterNodeRole-kerf"
+
+type fixture struct {
+	*awssim.Server
+	api *iam.Client
+	now time.Time
+}
+
+func start(t *testing.T) *fixture {
+	t.Helper()
+	s, err := awssim.New(awssim.Options{Logger: slog.New(slog.DiscardHandler), World: world.Options{Types: []string{"m5.large"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Close() })
+	id, secret := s.Credentials()
+	return &fixture{s, iam.NewFromConfig(aws.Config{
+		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()), Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""), RetryMaxAttempts: 1,
+	}), time.Now()}
+}
+
+func (f *fixture) manager() *profile.Manager {
+	return profile.NewManager(f.api, "us-east-1", "kerf", func() time.Time { return f.now })
+}
+
+func class(uid, role string) *awsv1.EC2NodeClass {
+	return &awsv1.EC2NodeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "c-" + uid, UID: types.UID(uid)},
+		Spec:       awsv1.EC2NodeClassSpec{Role: role, Tags: map[string]string{"team": "blue"}},
+	}
+}
+
+func TestAProfileIsMadeOnceForAClassAndItsRole(t *testing.T) {
+	f := start(t)
+	m := f.manager()
+	name, err := m.Ensure(t.Context(), class("u1", role))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := f.World.InstanceProfile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Path != "/karpenter/us-east-1/kerf/u1/" || !strings.HasPrefix(name, "kerf_") || p.Role != role {
+		t.Errorf("got %+v", p)
+	}
+	for k, want := range map[string]string{
+		"team": "blue", "kubernetes.io/cluster/kerf": "owned", "eks:eks-cluster-name": "kerf", "karpenter.k8s.aws/ec2nodeclass": "c-u1", "topology.kubernetes.io/region": "us-east-1",
+	} {
+		if p.Tags[k] != want {
+			t.Errorf("tag %s is %q, want %q", k, p.Tags[k], want)
+		}
+	}
+	f.World.ForgetCalls()
+	if again, err := m.Ensure(t.Context(), class("u1", role)); again != name || err != nil || len(f.World.CallCounts()) != 0 {
+		t.Errorf("a second look gave %s, %v after %v", again, err, f.World.CallCounts())
+	}
+	// A restart finds it, and a path in front of the role changes nothing.
+	next, err := f.manager().Ensure(t.Context(), class("u1", "/some/path/"+role))
+	if next != name || err != nil || f.World.CallCount("CreateInstanceProfile") != 0 {
+		t.Errorf("another process gave %s, %v after %v", next, err, f.World.CallCounts())
+	}
+	if other, err := m.Ensure(t.Context(), class("u2", role)); other == name || err != nil {
+		t.Errorf("another class shares %s, %v", other, err)
+	}
+}
+
+func TestAnotherRoleGetsAnotherProfileAndTheOldOneIsCollected(t *testing.T) {
+	f := start(t)
+	m := f.manager()
+	if _, err := f.World.CreateRole("Other", "/", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	old, err := m.Ensure(t.Context(), class("u1", role))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := m.Ensure(t.Context(), class("u1", "Other"))
+	if err != nil || name == old {
+		t.Fatalf("got %s, %v", name, err)
+	}
+	inUse := func(n string) bool { return n == name }
+	if gone, err := m.Collect(t.Context(), inUse); len(gone) != 0 || err != nil {
+		t.Errorf("a profile that was just asked for was collected: %v, %v", gone, err)
+	}
+	f.now = f.now.Add(2 * time.Hour)
+	gone, err := m.Collect(t.Context(), inUse)
+	if err != nil || len(gone) != 1 || gone[0] != old {
+		t.Fatalf("collected %v, %v, want %s", gone, err, old)
+	}
+	if left := f.World.InstanceProfiles("/karpenter/"); len(left) != 1 || left[0].Name != name {
+		t.Errorf("left are %v", left)
+	}
+}
+
+func TestAProfileWithAStrangeRoleIsPutRight(t *testing.T) {
+	f := start(t)
+	if _, err := f.World.CreateRole("Other", "/", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	name, err := f.manager().Ensure(t.Context(), class("u1", role))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.World.RemoveRoleFromInstanceProfile(name, role), f.World.AddRoleToInstanceProfile(name, "Other")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.manager().Ensure(t.Context(), class("u1", role)); err != nil {
+		t.Fatal(err)
+	}
+	if p, _ := f.World.InstanceProfile(name); p.Role != role {
+		t.Errorf("the role is %s", p.Role)
+	}
+}
+
+func TestARoleThatDoesNotExistIsNotTriedAgainAtOnce(t *testing.T) {
+	f := start(t)
+	m := f.manager()
+	for range 2 {
+		_, err := m.Ensure(t.Context(), class("u1", "Nobody"))
+		e, ok := errors.AsType[*cloud.Error](err)
+		if !ok || e.Class != cloud.Invalid || e.Reason != profile.ReasonRoleNotFound || !strings.Contains(err.Error(), "spec.role") || !strings.Contains(err.Error(), `"Nobody"`) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if n := f.World.CallCount("AddRoleToInstanceProfile"); n != 1 {
+		t.Errorf("IAM was asked %d times", n)
+	}
+	if _, err := f.World.CreateRole("Nobody", "/", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	f.now = f.now.Add(2 * time.Minute)
+	if _, err := m.Ensure(t.Context(), class("u1", "Nobody")); err != nil {
+		t.Errorf("now that the role exists: %v", err)
+	}
+}
+
+func TestAGivenProfileIsTakenAtItsWord(t *testing.T) {
+	f := start(t)
+	c := class("u1", "")
+	c.Spec.InstanceProfile = new("mine")
+	if name, err := f.manager().Ensure(t.Context(), c); name != "mine" || err != nil || len(f.World.CallCounts()) != 0 {
+		t.Errorf("got %s, %v after %v", name, err, f.World.CallCounts())
+	}
+	if _, err := f.manager().Ensure(t.Context(), class("u1", "")); cloud.ClassOf(err) != cloud.Invalid {
+		t.Errorf("a class without role and profile: %v", err)
+	}
+}
+
+func TestAClassTakesItsProfilesWithIt(t *testing.T) {
+	f := start(t)
+	m := f.manager()
+	for _, uid := range []string{"u1", "u2"} {
+		if _, err := m.Ensure(t.Context(), class(uid, role)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Release(t.Context(), class("u1", role)); err != nil {
+		t.Fatal(err)
+	}
+	if left := f.World.InstanceProfiles("/karpenter/"); len(left) != 1 || !strings.HasSuffix(left[0].Path, "/u2/") {
+		t.Errorf("left are %v", left)
+	}
+}
