@@ -111,20 +111,15 @@ func (b *Booter) OnTerminating(i world.Instance) {
 	}
 }
 
-// fade makes the node NotReady and takes it out of kwok's hands, so that nothing answers for it any more.
+// fade makes the node NotReady. It stays in kwok's hands, who leaves a node alone that says so of itself and has to see
+// it deleted to forget it.
 func (b *Booter) fade(i world.Instance) {
 	name := b.nodeOf(i.ID)
 	if name == "" || !b.owns(i, name) {
 		return
 	}
 	now := metav1.NewTime(b.opts.World.Now())
-	ctx, cancel := b.call()
-	defer cancel()
-	unmanage := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, kwokNode)
-	_, err := b.opts.Client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, unmanage, metav1.PatchOptions{})
-	if err == nil {
-		err = b.patchConditions(name, conditions(corev1.ConditionFalse, "KubeletNotReady", "node is shutting down", now))
-	}
+	err := b.patchConditions(name, conditions(corev1.ConditionFalse, "KubeletNotReady", "node is shutting down", now))
 	if err != nil && !apierrors.IsNotFound(err) {
 		b.logf(i.ID, "the last status could not be posted: %v", err)
 	}
