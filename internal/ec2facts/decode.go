@@ -18,8 +18,20 @@ func Decode(r io.Reader) (*Facts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the facts file: %w (it must be gzip'd text, as kerf catalog update writes it)", err)
 	}
+	facts, err := read(io.LimitReader(z, maxText))
+	if err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("reading the facts file: %w", err)
+	}
+	return facts, nil
+}
+
+// read reads the unpacked text.
+func read(text io.Reader) (*Facts, error) {
 	d := &decoder{sizes: map[string]map[string]int{}}
-	lines := bufio.NewScanner(io.LimitReader(z, maxText))
+	lines := bufio.NewScanner(text)
 	lines.Buffer(make([]byte, 0, 64<<10), 1<<20)
 	for n := 1; lines.Scan(); n++ {
 		if err := d.line(n, lines.Text()); err != nil {
@@ -27,9 +39,6 @@ func Decode(r io.Reader) (*Facts, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading the facts file: %w", err)
-	}
-	if err := z.Close(); err != nil {
 		return nil, fmt.Errorf("reading the facts file: %w", err)
 	}
 	if d.columns == nil || len(d.types) == 0 {
