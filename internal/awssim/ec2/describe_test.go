@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/ec2facts"
 )
 
 func TestInstanceTypesAsTheAPIShowsThem(t *testing.T) {
@@ -58,8 +60,9 @@ func TestAllInstanceTypesComeInPagesAndFilterByArchitecture(t *testing.T) {
 				t.Errorf("a page of %d", len(out.InstanceTypes))
 			}
 			for _, i := range out.InstanceTypes {
-				if i.NetworkInfo.DefaultNetworkCardIndex == nil || len(i.NetworkInfo.NetworkCards) == 0 {
-					t.Errorf("%s has no network cards", i.InstanceType)
+				facts, _ := s.world.Type(string(i.InstanceType))
+				if d := cmp.Diff(wanted(facts), shown(i)); d != "" {
+					t.Errorf("%s (-facts +API):\n%s", i.InstanceType, d)
 				}
 			}
 			n += len(out.InstanceTypes)
@@ -76,6 +79,73 @@ func TestAllInstanceTypesComeInPagesAndFilterByArchitecture(t *testing.T) {
 	if hvm > all || arm == 0 || arm >= hvm {
 		t.Errorf("all %d, hvm %d, arm %d", all, hvm, arm)
 	}
+}
+
+// typeView is the part of an instance type that is worth comparing.
+type typeView struct {
+	VCPUs, MemoryMiB, Cards, ENIs, IPv4, EFA, DiskGB, EBSMbps                  int
+	GPUs, GPUMiB, Neuron, NeuronCores, Inference, FPGA, Media                  int
+	Metal, EncryptionInTransit, Enclaves, TPM, Burstable                       bool
+	Hypervisor, Maker, GPUName, NeuronName, InferenceName, FPGAName, MediaName string
+	Architectures, Usage, Strategies, Virtualization, BootModes, Features      []string
+}
+
+func wanted(f *ec2facts.Type) typeView {
+	return typeView{
+		VCPUs: f.VCPUs, MemoryMiB: f.MemoryMiB, Cards: len(f.Network.ENIsPerCard), ENIs: f.Network.MaxENIs(), IPv4: f.Network.IPv4PerENI,
+		EFA: f.Network.MaxEFA, DiskGB: f.Disks.TotalGB, EBSMbps: f.EBS.MaxMbps, GPUs: f.GPU.Count, GPUMiB: f.GPU.MemoryMiB,
+		Neuron: f.Neuron.Devices, NeuronCores: f.Neuron.CoresPerDevice, Inference: f.Inference.Count, FPGA: f.FPGA.Count, Media: f.Media.Count,
+		Metal: f.BareMetal, EncryptionInTransit: f.Network.EncryptionInTransit, Enclaves: f.NitroEnclaves == "supported", TPM: len(f.TPMVersions) > 0,
+		Burstable: f.Burstable, Hypervisor: f.Hypervisor, Maker: f.CPUMaker, GPUName: f.GPU.Name, NeuronName: f.Neuron.Name,
+		InferenceName: f.Inference.Name, FPGAName: f.FPGA.Name, MediaName: f.Media.Name, Architectures: f.Architectures, Usage: f.UsageClasses,
+		Strategies: f.PlacementStrategies, Virtualization: f.Virtualization, BootModes: f.BootModes, Features: f.CPUFeatures,
+	}
+}
+
+func shown(i types.InstanceTypeInfo) typeView {
+	n := func(p *int32) int { return int(aws.ToInt32(p)) }
+	v := typeView{
+		VCPUs: n(i.VCpuInfo.DefaultVCpus), MemoryMiB: int(*i.MemoryInfo.SizeInMiB), Cards: len(i.NetworkInfo.NetworkCards),
+		ENIs: n(i.NetworkInfo.MaximumNetworkInterfaces), IPv4: n(i.NetworkInfo.Ipv4AddressesPerInterface), Metal: *i.BareMetal,
+		EncryptionInTransit: *i.NetworkInfo.EncryptionInTransitSupported, Enclaves: i.NitroEnclavesSupport == "supported",
+		TPM: i.NitroTpmInfo != nil && len(i.NitroTpmInfo.SupportedVersions) > 0, Burstable: *i.BurstablePerformanceSupported,
+		Hypervisor: string(i.Hypervisor), Maker: aws.ToString(i.ProcessorInfo.Manufacturer), Architectures: texts(i.ProcessorInfo.SupportedArchitectures),
+		Usage: texts(i.SupportedUsageClasses), Strategies: texts(i.PlacementGroupInfo.SupportedStrategies), Virtualization: texts(i.SupportedVirtualizationTypes),
+		BootModes: texts(i.SupportedBootModes), Features: texts(i.ProcessorInfo.SupportedFeatures),
+	}
+	if i.NetworkInfo.EfaInfo != nil {
+		v.EFA = n(i.NetworkInfo.EfaInfo.MaximumEfaInterfaces)
+	}
+	if i.InstanceStorageInfo != nil {
+		v.DiskGB = int(*i.InstanceStorageInfo.TotalSizeInGB)
+	}
+	if i.EbsInfo.EbsOptimizedInfo != nil {
+		v.EBSMbps = n(i.EbsInfo.EbsOptimizedInfo.MaximumBandwidthInMbps)
+	}
+	if g := i.GpuInfo; g != nil {
+		v.GPUs, v.GPUMiB, v.GPUName = n(g.Gpus[0].Count), n(g.Gpus[0].MemoryInfo.SizeInMiB), *g.Gpus[0].Name
+	}
+	if x := i.NeuronInfo; x != nil {
+		v.Neuron, v.NeuronCores, v.NeuronName = n(x.NeuronDevices[0].Count), n(x.NeuronDevices[0].CoreInfo.Count), *x.NeuronDevices[0].Name
+	}
+	if x := i.InferenceAcceleratorInfo; x != nil {
+		v.Inference, v.InferenceName = n(x.Accelerators[0].Count), *x.Accelerators[0].Name
+	}
+	if x := i.FpgaInfo; x != nil {
+		v.FPGA, v.FPGAName = n(x.Fpgas[0].Count), *x.Fpgas[0].Name
+	}
+	if x := i.MediaAcceleratorInfo; x != nil {
+		v.Media, v.MediaName = n(x.Accelerators[0].Count), *x.Accelerators[0].Name
+	}
+	return v
+}
+
+func texts[S ~string](in []S) []string {
+	var out []string
+	for _, s := range in {
+		out = append(out, string(s))
+	}
+	return out
 }
 
 func TestOfferingsByZone(t *testing.T) {
@@ -214,28 +284,7 @@ func TestImagesByIdNameOwnerAndTag(t *testing.T) {
 
 func TestLaunchTemplatesAreMadeReadAndDeleted(t *testing.T) {
 	s := start(t, nil)
-	data := &types.RequestLaunchTemplateData{
-		ImageId: aws.String(s.image("x86_64")), UserData: aws.String("aGVsbG8="), EbsOptimized: aws.Bool(true),
-		IamInstanceProfile: &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("p")},
-		Monitoring:         &types.LaunchTemplatesMonitoringRequest{Enabled: aws.Bool(true)},
-		BlockDeviceMappings: []types.LaunchTemplateBlockDeviceMappingRequest{{
-			DeviceName: aws.String("/dev/xvda"),
-			Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(30), VolumeType: "gp3", Iops: aws.Int32(3000), Throughput: aws.Int32(125),
-				Encrypted: aws.Bool(true), DeleteOnTermination: aws.Bool(true), KmsKeyId: aws.String("key")},
-		}},
-		NetworkInterfaces: []types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
-			{DeviceIndex: aws.Int32(0), NetworkCardIndex: aws.Int32(0), Groups: []string{"sg-1", "sg-2"}, AssociatePublicIpAddress: aws.Bool(false), InterfaceType: aws.String("efa")},
-			{DeviceIndex: aws.Int32(1), NetworkCardIndex: aws.Int32(1), Groups: []string{"sg-1"}},
-		},
-		MetadataOptions:                  &types.LaunchTemplateInstanceMetadataOptionsRequest{HttpTokens: "required", HttpPutResponseHopLimit: aws.Int32(1), HttpEndpoint: "enabled", HttpProtocolIpv6: "disabled"},
-		Placement:                        &types.LaunchTemplatePlacementRequest{Tenancy: "dedicated", GroupId: aws.String("pg-1"), PartitionNumber: aws.Int32(2)},
-		CpuOptions:                       &types.LaunchTemplateCpuOptionsRequest{CoreCount: aws.Int32(1), ThreadsPerCore: aws.Int32(1)},
-		CapacityReservationSpecification: &types.LaunchTemplateCapacityReservationSpecificationRequest{CapacityReservationPreference: "none"},
-		EnclaveOptions:                   &types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(true)},
-		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
-			{ResourceType: "network-interface", Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}},
-		},
-	}
+	data := everyLaunchSetting(s.image("x86_64"))
 	in := &awsec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String("karpenter.k8s.aws/123"), LaunchTemplateData: data,
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: []types.Tag{{Key: aws.String("eks:eks-cluster-name"), Value: aws.String("demo")}}}},
@@ -248,21 +297,8 @@ func TestLaunchTemplatesAreMadeReadAndDeleted(t *testing.T) {
 	if err != nil || len(versions.LaunchTemplateVersions) != 1 {
 		t.Fatalf("%+v, %v", versions, err)
 	}
-	d := versions.LaunchTemplateVersions[0].LaunchTemplateData
-	want := []any{
-		*data.ImageId, "aGVsbG8=", true, "p", true, "/dev/xvda", int32(30), types.VolumeType("gp3"), int32(3000), int32(125), "key",
-		[]string{"sg-1", "sg-2"}, "efa", int32(1), "required", int32(1), types.Tenancy("dedicated"), "pg-1", int32(2), int32(1), "none", true, "network-interface", "v",
-	}
-	got := []any{
-		*d.ImageId, *d.UserData, *d.EbsOptimized, *d.IamInstanceProfile.Name, *d.Monitoring.Enabled, *d.BlockDeviceMappings[0].DeviceName,
-		*d.BlockDeviceMappings[0].Ebs.VolumeSize, d.BlockDeviceMappings[0].Ebs.VolumeType, *d.BlockDeviceMappings[0].Ebs.Iops, *d.BlockDeviceMappings[0].Ebs.Throughput,
-		*d.BlockDeviceMappings[0].Ebs.KmsKeyId, d.NetworkInterfaces[0].Groups, *d.NetworkInterfaces[0].InterfaceType, *d.NetworkInterfaces[1].NetworkCardIndex,
-		string(d.MetadataOptions.HttpTokens), *d.MetadataOptions.HttpPutResponseHopLimit, d.Placement.Tenancy, *d.Placement.GroupId, *d.Placement.PartitionNumber,
-		*d.CpuOptions.CoreCount, string(d.CapacityReservationSpecification.CapacityReservationPreference), *d.EnclaveOptions.Enabled,
-		string(d.TagSpecifications[0].ResourceType), *d.TagSpecifications[0].Tags[0].Value,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("template data (-want +got):\n%s", diff)
+	if diff := cmp.Diff(plain(t, data), plain(t, versions.LaunchTemplateVersions[0].LaunchTemplateData)); diff != "" {
+		t.Errorf("template data (-given +described):\n%s", diff)
 	}
 	in.ClientToken = nil // the client writes the token it made up into its input
 	_, err = s.CreateLaunchTemplate(t.Context(), in)
@@ -304,4 +340,90 @@ func TestZonesNetworksAndPlacementGroups(t *testing.T) {
 	if err != nil || *groups.PlacementGroups[0].GroupId != g.ID || *groups.PlacementGroups[0].PartitionCount != 7 || groups.PlacementGroups[0].State != "available" {
 		t.Errorf("%+v, %v", groups, err)
 	}
+}
+
+// everyLaunchSetting sets all that the simulator takes in a launch template.
+func everyLaunchSetting(image string) *types.RequestLaunchTemplateData {
+	return &types.RequestLaunchTemplateData{
+		ImageId: aws.String(image), InstanceType: "m5.large", KeyName: aws.String("key"), UserData: aws.String("aGVsbG8="), EbsOptimized: aws.Bool(true),
+		DisableApiStop: aws.Bool(false), DisableApiTermination: aws.Bool(true), InstanceInitiatedShutdownBehavior: "terminate",
+		IamInstanceProfile: &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("p")},
+		Monitoring:         &types.LaunchTemplatesMonitoringRequest{Enabled: aws.Bool(true)},
+		SecurityGroupIds:   []string{"sg-1", "sg-2"}, SecurityGroups: []string{"default"},
+		BlockDeviceMappings: []types.LaunchTemplateBlockDeviceMappingRequest{
+			{DeviceName: aws.String("/dev/xvda"), Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{
+				VolumeSize: aws.Int32(30), VolumeType: "gp3", Iops: aws.Int32(3000), Throughput: aws.Int32(125), Encrypted: aws.Bool(true),
+				DeleteOnTermination: aws.Bool(true), KmsKeyId: aws.String("key"), SnapshotId: aws.String("snap-1"), VolumeInitializationRate: aws.Int32(100),
+			}},
+			{DeviceName: aws.String("/dev/xvdb"), VirtualName: aws.String("ephemeral0"), NoDevice: aws.String("")},
+		},
+		NetworkInterfaces: []types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
+			{
+				DeviceIndex: aws.Int32(0), NetworkCardIndex: aws.Int32(0), Groups: []string{"sg-1", "sg-2"}, AssociatePublicIpAddress: aws.Bool(false),
+				InterfaceType: aws.String("efa"), DeleteOnTermination: aws.Bool(true), Description: aws.String("first"), SubnetId: aws.String("subnet-1"),
+				Ipv4PrefixCount: aws.Int32(1), Ipv6PrefixCount: aws.Int32(2), Ipv6AddressCount: aws.Int32(3), PrimaryIpv6: aws.Bool(true),
+				SecondaryPrivateIpAddressCount: aws.Int32(4),
+				ConnectionTrackingSpecification: &types.ConnectionTrackingSpecificationRequest{
+					TcpEstablishedTimeout: aws.Int32(60), UdpStreamTimeout: aws.Int32(61), UdpTimeout: aws.Int32(30)},
+			},
+			{DeviceIndex: aws.Int32(1), NetworkCardIndex: aws.Int32(1), Groups: []string{"sg-1"}, InterfaceType: aws.String("efa-only")},
+		},
+		MetadataOptions: &types.LaunchTemplateInstanceMetadataOptionsRequest{
+			HttpTokens: "required", HttpPutResponseHopLimit: aws.Int32(1), HttpEndpoint: "enabled", HttpProtocolIpv6: "disabled", InstanceMetadataTags: "enabled"},
+		Placement: &types.LaunchTemplatePlacementRequest{
+			Tenancy: "dedicated", GroupId: aws.String("pg-1"), PartitionNumber: aws.Int32(2), AvailabilityZone: aws.String("us-east-1a"), Affinity: aws.String("default"), HostId: aws.String("h-1"), GroupName: aws.String("g")},
+		CpuOptions:          &types.LaunchTemplateCpuOptionsRequest{CoreCount: aws.Int32(1), ThreadsPerCore: aws.Int32(1), AmdSevSnp: "enabled", NestedVirtualization: "enabled"},
+		CreditSpecification: &types.CreditSpecificationRequest{CpuCredits: aws.String("unlimited")},
+		CapacityReservationSpecification: &types.LaunchTemplateCapacityReservationSpecificationRequest{
+			CapacityReservationPreference: "capacity-reservations-only", CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: aws.String("cr-1")}},
+		InstanceMarketOptions: &types.LaunchTemplateInstanceMarketOptionsRequest{
+			MarketType: "spot", SpotOptions: &types.LaunchTemplateSpotMarketOptionsRequest{MaxPrice: aws.String("0.1"), SpotInstanceType: "one-time", InstanceInterruptionBehavior: "terminate"}},
+		EnclaveOptions:            &types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(true)},
+		MaintenanceOptions:        &types.LaunchTemplateInstanceMaintenanceOptionsRequest{AutoRecovery: "default"},
+		NetworkPerformanceOptions: &types.LaunchTemplateNetworkPerformanceOptionsRequest{BandwidthWeighting: "vpc-1"},
+		PrivateDnsNameOptions: &types.LaunchTemplatePrivateDnsNameOptionsRequest{
+			HostnameType: "ip-name", EnableResourceNameDnsARecord: aws.Bool(true), EnableResourceNameDnsAAAARecord: aws.Bool(false)},
+		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
+			{ResourceType: "network-interface", Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}, {Key: aws.String("empty"), Value: aws.String("")}}},
+		},
+	}
+}
+
+// plain turns a structure of the client into maps without what is not set, so that requests and answers of different Go
+// types can be compared.
+func plain(t *testing.T, v any) any {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return prune(out)
+}
+
+func prune(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			if x = prune(x); x == nil || x == "" {
+				delete(v, k)
+			} else {
+				v[k] = x
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range v {
+			v[i] = prune(v[i])
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	}
+	return v
 }

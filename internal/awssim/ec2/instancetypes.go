@@ -276,7 +276,7 @@ func showType(t *ec2facts.Type) instanceType {
 		MemoryInfo:    sizeMiB{t.MemoryMiB}, NetworkInfo: showNetwork(&t.Network), EbsInfo: showEBS(&t.EBS),
 		PlacementGroupInfo: placementInfo{t.PlacementStrategies}, HibernationSupported: t.Hibernation,
 		BurstablePerformanceSupported: t.Burstable, DedicatedHostsSupported: t.DedicatedHosts, AutoRecoverySupported: t.AutoRecovery,
-		NitroEnclavesSupport: support(t.NitroEnclaves == "yes" || t.NitroEnclaves == ec2facts.Supported), NitroTpmSupport: support(len(t.TPMVersions) > 0),
+		NitroEnclavesSupport: support(t.NitroEnclaves == ec2facts.Supported), NitroTpmSupport: support(len(t.TPMVersions) > 0),
 		RebootMigrationSupport: t.RebootMigration,
 	}
 	if t.ClockMHz > 0 {
