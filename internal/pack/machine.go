@@ -25,6 +25,7 @@ type machine struct {
 	weighed  int
 	runnerUp string
 	careful  bool
+	gone     bool // merged into another
 }
 
 // fits holds the types of m's shape that carry what is on m.

@@ -181,14 +181,29 @@ func (m *machine) choice(t int) plan.TypeChoice {
 
 // nodeRequirements are the machine's requirements without those on instance types, which the list of types replaces.
 func (s *solver) nodeRequirements(m *machine) []requirement.Term {
-	if known, ok := s.terms[m.shape]; ok {
+	if known, ok := s.terms[m.shape]; ok && !m.pool.hasMinValues {
 		return known
 	}
 	terms := slices.DeleteFunc(m.shape.reqs.Terms(), func(t requirement.Term) bool {
 		return t.Key == requirement.InstanceType && t.MinValues == 0
 	})
+	if s.p.Options.MinValuesBestEffort {
+		s.relaxMinValues(m, terms)
+	}
 	s.terms[m.shape] = terms
 	return terms
+}
+
+// relaxMinValues lowers demands on the number of values to what the listed types leave.
+func (s *solver) relaxMinValues(m *machine, terms []requirement.Term) {
+	for i := range terms {
+		if terms[i].MinValues == 0 {
+			continue
+		}
+		k := s.vocab.Key(terms[i].Key)
+		set, _ := m.shape.reqs.Get(k)
+		terms[i].MinValues = min(terms[i].MinValues, s.countValues(m.shape, m.types, k, set))
+	}
 }
 
 // requestsOf is what the pods and the least burdened of the types' daemons ask for.
@@ -216,9 +231,9 @@ func (s *solver) requestsOf(m *machine) res.List {
 
 // why says in one sentence what decided the shape.
 func (s *solver) why(m *machine, nn plan.NewNode) string {
-	text := fmt.Sprintf("%s is the cheapest of %d types that carry its %d pods", nn.Types[0].Name, len(nn.Types), len(nn.Pods))
+	text := fmt.Sprintf("%s is the cheapest of %d types that carry its %s", nn.Types[0].Name, len(nn.Types), plan.Count(len(nn.Pods), "pod"))
 	if len(nn.Types) == 1 {
-		text = fmt.Sprintf("%s is the only type that carries its %d pods", nn.Types[0].Name, len(nn.Pods))
+		text = fmt.Sprintf("%s is the only type that carries its %s", nn.Types[0].Name, plan.Count(len(nn.Pods), "pod"))
 	}
 	if m.runnerUp != "" && m.runnerUp != nn.Types[0].Name {
 		text += fmt.Sprintf("; filling %s instead would cost more per pod", m.runnerUp)

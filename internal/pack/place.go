@@ -15,6 +15,7 @@ func (s *solver) placeAll() {
 		s.buyAll(worst)
 		s.placeCareful(worst)
 	}
+	s.merge()
 }
 
 // buyAll opens machines until every item is placed or can't be.

@@ -25,11 +25,11 @@ func (r Reason) body() string {
 	case LabelUnknown:
 		return fmt.Sprintf("the pod wants %s, but no node has the label %s", demandText(r.Key, r.Want), r.Key) + r.hint()
 	case NoTypeMatches:
-		return fmt.Sprintf("none of %s has %s", typesText(r.Types), demandText(r.Key, r.Want)) + r.hint()
+		return typesText(r.Types, "has ") + demandText(r.Key, r.Want) + r.hint()
 	case TooLarge:
 		return r.tooLarge()
 	case NoOffering:
-		return fmt.Sprintf("none of %s can be bought now", typesText(r.Types)) + r.because(": ")
+		return typesText(r.Types, "can be bought now") + r.because(": ")
 	case LimitReached:
 		return fmt.Sprintf("its limit on %s leaves %s, the smallest node that would do adds %s", r.Resource, r.Have, r.Want)
 	case HostPortTaken:
@@ -41,7 +41,7 @@ func (r Reason) body() string {
 	case AffinityUnmet:
 		return fmt.Sprintf("no %s with room holds a pod that it must be with", r.Key) + r.because(": ")
 	case MinValuesUnmet:
-		return fmt.Sprintf("only %s values of %s stay possible, the pool demands %s", r.Have, r.Key, r.Want)
+		return fmt.Sprintf("%s values of %s must stay possible, %s would", r.Want, r.Key, r.Have)
 	case Contradiction:
 		return fmt.Sprintf("the pod's own demands on %s exclude each other", r.Key) + r.because(": ")
 	case NoPools:
@@ -64,7 +64,7 @@ func (r Reason) tooLarge() string {
 	case r.Types == 1:
 		return text + fmt.Sprintf("the only type that is left, %s, has %s", r.Nearest, r.Have)
 	}
-	return text + fmt.Sprintf("the largest of %s, %s, has %s", typesText(r.Types), r.Nearest, r.Have)
+	return text + fmt.Sprintf("the largest of %s, %s, has %s", Count(r.Types, "type"), r.Nearest, r.Have)
 }
 
 func (r Reason) nodesFull() string {
@@ -111,12 +111,13 @@ func haveText(have string) string {
 	return have
 }
 
-func typesText(n int) string {
+// typesText says that none of so many types does something.
+func typesText(n int, does string) string {
 	switch n {
 	case 0:
-		return "the instance types"
+		return "no instance type " + does
 	case 1:
-		return "the one instance type that is left"
+		return "the only instance type that is left is not one that " + does
 	}
-	return fmt.Sprintf("%d instance types", n)
+	return fmt.Sprintf("none of %d instance types %s", n, does)
 }

@@ -24,7 +24,7 @@ func (p *Plan) String() string {
 			fmt.Fprintf(&b, "  %s\n", r.Text())
 		}
 	}
-	fmt.Fprintf(&b, "price %s/h for %d new nodes\n", Dollars(p.Price), len(p.NewNodes))
+	fmt.Fprintf(&b, "price %s/h for %s\n", Dollars(p.Price), Count(len(p.NewNodes), "new node"))
 	return b.String()
 }
 
@@ -35,7 +35,7 @@ func (n *NewNode) write(b *strings.Builder, number int) {
 		fmt.Fprintf(b, ": %s %s %s", first.Name, first.Zone, first.CapacityType)
 	}
 	if len(n.Types) > 1 {
-		fmt.Fprintf(b, ", or one of %d others", len(n.Types)-1)
+		fmt.Fprintf(b, ", or one of %s", Count(len(n.Types)-1, "other"))
 	}
 	fmt.Fprintf(b, "\n  pods %s\n  requests %s\n", podsText(n.Pods), n.Requests)
 	for _, t := range n.Requirements {
@@ -44,6 +44,14 @@ func (n *NewNode) write(b *strings.Builder, number int) {
 	if n.Why != "" {
 		fmt.Fprintf(b, "  why %s\n", n.Why)
 	}
+}
+
+// Count is a number with its noun, as in "1 pod" and "3 pods".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // podsText lists pods; runs of names that only differ in a rising number at the end are shortened, as in "default/web-1..5".
