@@ -24,6 +24,9 @@ import (
 // maxNameBase leaves room for the random suffix in a name that must also be a label value.
 const maxNameBase = 58
 
+// WhyAnnotation holds, on a NodeClaim, what decided its shape, in one sentence.
+const WhyAnnotation = "kerf.sh/why"
+
 // NodeClaim is the object that asks for a planned node. It has everything but a name.
 func NodeClaim(node *plan.NewNode, pool *karpv1.NodePool, offered *cluster.Pool) *karpv1.NodeClaim {
 	template := &pool.Spec.Template
@@ -36,6 +39,9 @@ func NodeClaim(node *plan.NewNode, pool *karpv1.NodePool, offered *cluster.Pool)
 	maps.Copy(annotations, template.Annotations)
 	annotations[karpv1.NodePoolHashAnnotationKey] = pool.Hash()
 	annotations[karpv1.NodePoolHashVersionAnnotationKey] = karpv1.NodePoolHashVersion
+	if node.Why != "" {
+		annotations[WhyAnnotation] = node.Why
+	}
 	annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(relaxed(node, offered))
 	claim := &karpv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{
@@ -262,42 +268,36 @@ func restricted(key string) bool {
 	return key == corev1.LabelHostname || ok && (domain == karpv1.Group || strings.HasSuffix(domain, "."+karpv1.Group))
 }
 
-// expected is the least allocatable and the most capacity of the planned types.
+// expected is the least that the planned types have. The solver counts machines against limits in the same way, so that
+// a machine in flight weighs what it weighed in the plan.
 func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
 	var out intake.Expected
 	for t := range chosenTypes(node, pool) {
-		a := t.Allocatable()
-		if out.Allocatable == nil {
-			out.Allocatable, out.Capacity = a, t.Capacity.Clone()
-			continue
-		}
-		for k := range out.Allocatable {
-			out.Allocatable[k] = min(out.Allocatable[k], a[k])
-		}
-		for k, v := range t.Capacity {
-			out.Capacity[k] = max(out.Capacity[k], v)
-		}
+		out.Allocatable = least(out.Allocatable, t.Allocatable())
+		out.Capacity = least(out.Capacity, t.Capacity)
 	}
 	return out
 }
 
 // leastCapacity is what the node adds to its pool at the least.
 func leastCapacity(node *plan.NewNode, pool *cluster.Pool) res.List {
-	var out res.List
-	for t := range chosenTypes(node, pool) {
-		if out == nil {
-			out = t.Capacity.Clone()
-			continue
-		}
-		for k := range out {
-			out[k] = min(out[k], t.Capacity[k])
-		}
-	}
+	out := expected(node, pool).Capacity
 	if out == nil {
 		out = res.List{}
 	}
 	out[res.Nodes] = 1
 	return out
+}
+
+// least is the smaller amount of each resource of a; a nil a is b.
+func least(a, b res.List) res.List {
+	if a == nil {
+		return b.Clone()
+	}
+	for k := range a {
+		a[k] = min(a[k], b[k])
+	}
+	return a
 }
 
 func chosenTypes(node *plan.NewNode, pool *cluster.Pool) func(func(*catalog.Type) bool) {

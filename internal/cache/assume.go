@@ -185,3 +185,17 @@ func (c *Cache) expire() {
 		}
 	}
 }
+
+// WaitingFor says since when the longest waiting of the pods that are promised to a claim has waited; ok is false when
+// none is.
+func (c *Cache) WaitingFor(claim string) (since time.Time, ok bool) {
+	c.mu.Lock()
+	defer c.unlock()
+	for uid := range c.byTarget[claimUnit(claim)] {
+		e := c.entries[c.promises[uid].key]
+		if e != nil && !e.seen.IsZero() && (!ok || e.seen.Before(since)) {
+			since, ok = e.seen, true
+		}
+	}
+	return since, ok
+}

@@ -36,6 +36,12 @@ func (c *Cache) Compare(ctx context.Context, reader client.Reader) ([]string, er
 	stale := map[string]bool{} // units with an input that differs
 	out = append(out, differing("pod", &c.pods, &fresh.pods, func(p *corev1.Pod) { stale[nodeUnit(p.Spec.NodeName)] = true })...)
 	out = append(out, differing("node", &c.nodes, &fresh.nodes, func(n *corev1.Node) { stale[nodeUnit(n.Name)] = true })...)
+	for key, claim := range c.claims.objects {
+		if x, ok := c.expected[key.Name]; ok && !x.seen && fresh.claims.objects[key] == nil {
+			fresh.claims.objects[key] = claim // assumed, and not told of by any watch
+			stale[claimUnit(key.Name)] = true
+		}
+	}
 	out = append(out, differing("nodeclaim", &c.claims, &fresh.claims, func(n *karpv1.NodeClaim) {
 		stale[claimUnit(n.Name)] = true
 		stale[nodeUnit(n.Status.NodeName)] = true

@@ -15,7 +15,7 @@ import (
 
 // Expected is what is known of a machine that was asked for before the cloud has answered.
 type Expected struct {
-	// Allocatable is the least that any type it may become has, Capacity the most.
+	// Allocatable and Capacity are the least that any type has that it may become.
 	Allocatable res.List
 	Capacity    res.List
 }
