@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 )
@@ -23,7 +24,6 @@ type shell struct {
 	vars     map[string]string
 	word     strings.Builder
 	inWord   bool
-	quoted   bool // part of the word was quoted
 	words    []string
 	commands [][]string
 	heredocs []heredoc
@@ -44,7 +44,7 @@ func (s *shell) endWord() {
 	}
 	s.words = append(s.words, s.word.String())
 	s.word.Reset()
-	s.inWord, s.quoted = false, false
+	s.inWord = false
 }
 
 var assignment = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=`)
@@ -57,13 +57,17 @@ func (s *shell) endCommand() {
 	if len(words) > 0 && (words[0] == "export" || words[0] == "readonly" || words[0] == "declare") {
 		words = words[1:]
 	}
+	set := map[string]string{}
 	for len(words) > 0 {
 		m := assignment.FindStringSubmatch(words[0])
 		if m == nil {
 			break
 		}
-		s.vars[m[1]] = words[0][len(m[0]):]
+		set[m[1]] = words[0][len(m[0]):]
 		words = words[1:]
+	}
+	if len(words) == 0 {
+		maps.Copy(s.vars, set) // before a command they are for that command only
 	}
 	if len(words) > 0 {
 		s.commands = append(s.commands, words)
@@ -77,7 +81,7 @@ func (s *shell) step() {
 	case '\\':
 		s.escape()
 	case '\'':
-		s.inWord, s.quoted = true, true
+		s.inWord = true
 		end := strings.IndexByte(s.in[s.pos:], '\'')
 		if end < 0 {
 			end = len(s.in) - s.pos
@@ -85,7 +89,7 @@ func (s *shell) step() {
 		s.word.WriteString(s.in[s.pos : s.pos+end])
 		s.pos = min(s.pos+end+1, len(s.in))
 	case '"':
-		s.inWord, s.quoted = true, true
+		s.inWord = true
 		s.doubleQuoted()
 	case '$':
 		s.dollar(false)
@@ -181,8 +185,14 @@ func (s *shell) dollar(quoted bool) {
 var heredocStart = regexp.MustCompile(`^<(-?)[ \t]*(?:'([^'\n]*)'|"([^"\n]*)"|([^\s;&|<>'"]+))`)
 
 func (s *shell) redirect() {
+	if strings.HasPrefix(s.in[s.pos:], "<<") { // takes a word, not a document
+		s.pos += 2
+		s.word.WriteString("<<<")
+		s.inWord = true
+		return
+	}
 	m := heredocStart.FindStringSubmatch(s.in[s.pos:])
-	if m == nil || strings.HasPrefix(s.in[s.pos:], "<<") { // <<< takes a word, not a document
+	if m == nil {
 		s.put('<')
 		return
 	}
