@@ -49,7 +49,7 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 		return err
 	}
 	slog.SetDefault(log)
-	bridge := logr.FromSlogHandler(log.Handler())
+	bridge := logr.FromSlogHandler(obs.Quieter(log).Handler())
 	ctrl.SetLogger(bridge)
 	klog.SetLogger(bridge)
 	for _, w := range warnings {

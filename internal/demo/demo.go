@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,9 +22,11 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/awssim/control"
 	controlclient "github.com/kerf-sh/kerf/internal/awssim/control/client"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
@@ -88,6 +91,7 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 func (r *run) connect(ctx context.Context) error {
+	ctrllog.SetLogger(logr.Discard()) // the story is the output; the controller's log is in its file
 	config, err := r.cluster.Config()
 	if err != nil {
 		return err
@@ -176,7 +180,7 @@ func (r *run) stage(claim *karpv1.NodeClaim) (stage, text string) {
 		return "ready", fmt.Sprintf("machine %s is ready as node %s, %.1f s after it was asked for", claim.Name, claim.Status.NodeName, time.Since(claim.CreationTimestamp.Time).Seconds())
 	case claim.Status.ProviderID != "":
 		return "launched", fmt.Sprintf("machine %s is bought: %s in %s, %s, $%.4f/h; why: %s", claim.Name, claim.Labels[corev1.LabelInstanceTypeStable],
-			claim.Labels[corev1.LabelTopologyZone], claim.Labels[karpv1.CapacityTypeLabelKey], r.priceOf(claim), cmp.Or(claim.Annotations["kerf.sh/why"], "not told"))
+			claim.Labels[corev1.LabelTopologyZone], claim.Labels[karpv1.CapacityTypeLabelKey], r.priceOf(claim), cmp.Or(claim.Annotations[apply.WhyAnnotation], "not told"))
 	}
 	return "", ""
 }

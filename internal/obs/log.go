@@ -3,6 +3,7 @@
 package obs
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -39,6 +40,31 @@ func NewLogger(level, paths string) (*slog.Logger, error) {
 		}
 	}
 	return slog.New(slog.NewJSONHandler(io.MultiWriter(out...), &slog.HandlerOptions{Level: lvl, ReplaceAttr: rename})), nil
+}
+
+// Quieter returns a logger for libraries: what they call information is debug detail to an operator.
+func Quieter(log *slog.Logger) *slog.Logger { return slog.New(quieter{log.Handler()}) }
+
+type quieter struct{ slog.Handler }
+
+func (q quieter) Enabled(ctx context.Context, level slog.Level) bool {
+	return q.Handler.Enabled(ctx, demote(level))
+}
+
+func (q quieter) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = demote(r.Level)
+	return q.Handler.Handle(ctx, r)
+}
+
+func (q quieter) WithAttrs(attrs []slog.Attr) slog.Handler { return quieter{q.Handler.WithAttrs(attrs)} }
+
+func (q quieter) WithGroup(name string) slog.Handler { return quieter{q.Handler.WithGroup(name)} }
+
+func demote(level slog.Level) slog.Level {
+	if level >= slog.LevelInfo && level < slog.LevelWarn {
+		return slog.LevelDebug
+	}
+	return level
 }
 
 // rename gives the records the keys that users' log pipelines already parse: level, time (ISO 8601), message, logger.

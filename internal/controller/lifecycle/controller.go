@@ -18,6 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -96,6 +97,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if err := c.store(ctx, stored, claim); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if apierrors.IsConflict(stepErr) {
+		// Somebody else wrote the node first, kubelet as a rule. Its event brings the claim back at once; this is for the
+		// case that the event has come already.
+		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
 	}
 	if stepErr != nil {
 		return reconcile.Result{}, stepErr
