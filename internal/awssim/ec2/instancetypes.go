@@ -301,7 +301,9 @@ func support(yes bool) string {
 }
 
 func showEBS(e *ec2facts.EBS) ebsInfo {
-	o := ebsInfo{Optimized: e.Optimized, Encryption: ec2facts.Supported, NVMe: e.NVMe, MaxAttachments: e.MaxAttachments, AttachmentType: e.AttachmentKind}
+	o := ebsInfo{
+		Optimized: e.Optimized, Encryption: ec2facts.Supported, NVMe: e.NVMe, MaxAttachments: e.MaxAttachments, AttachmentType: e.AttachmentKind,
+	}
 	if e.MaxMbps > 0 {
 		o.Performance = &ebsBandwidth{e.BaselineMbps, e.BaselineIOPS, e.BaselineThroughput, e.MaxMbps, e.MaxIOPS, e.MaxThroughput}
 	}
@@ -341,7 +343,8 @@ func showDevices(t *ec2facts.Type, o *instanceType) {
 		o.GpuInfo = &gpuInfo{[]gpu{show}, max(1, g.Count) * g.MemoryMiB}
 	}
 	if n := t.Neuron; n.Devices > 0 {
-		o.NeuronInfo = &neuronInfo{[]neuronDevice{{n.Devices, n.Name, neuronCore{n.CoresPerDevice, n.CoreVersion}, sizeMiB{n.MemoryMiB}}}, n.Devices * n.MemoryMiB}
+		device := neuronDevice{n.Devices, n.Name, neuronCore{n.CoresPerDevice, n.CoreVersion}, sizeMiB{n.MemoryMiB}}
+		o.NeuronInfo = &neuronInfo{[]neuronDevice{device}, n.Devices * n.MemoryMiB}
 	}
 	devices := func(a ec2facts.Accelerator) []device {
 		d := device{Name: a.Name, Manufacturer: a.Maker, Count: a.Count}

@@ -92,7 +92,8 @@ type describing[T any] struct {
 func describe[T any](all []T, ids []string, filters []filter, p paging, d describing[T]) ([]T, string, error) {
 	if len(ids) > 0 {
 		if d.exclusive && (p.MaxResults != nil || p.NextToken != "") {
-			return nil, "", wire.Errorf("InvalidParameterCombination", "The parameter MaxResults cannot be used together with a list of %ss in the same request", d.what)
+			return nil, "", wire.Errorf("InvalidParameterCombination",
+				"The parameter MaxResults cannot be used together with a list of %ss in the same request", d.what)
 		}
 		all = slices.DeleteFunc(all, func(v T) bool { return !slices.Contains(ids, d.id(&v)) })
 		for _, id := range ids {

@@ -98,6 +98,9 @@ type spotPrice struct {
 // linux is the product that prices are for. EC2 answers the VPC spelling with the same.
 const linux = "Linux/UNIX"
 
+// otherProducts are asked for in vain: the facts have no prices for them.
+var otherProducts = []string{"SUSE Linux", "Red Hat Enterprise Linux", "Windows"}
+
 var spotPriceFilters = filterable[spotPrice]{attributes: map[string]func(*spotPrice) []string{
 	"availability-zone":   one(func(p *spotPrice) string { return p.AvailabilityZone }),
 	"instance-type":       one(func(p *spotPrice) string { return p.InstanceType }),
@@ -117,7 +120,7 @@ func (s *service) describeSpotPriceHistory(_ *wire.Request, in *describeSpotPric
 		return nil, err
 	}
 	for _, p := range in.Products {
-		if !strings.HasPrefix(p, linux) && !slices.Contains([]string{"SUSE Linux", "Red Hat Enterprise Linux", "Windows"}, strings.TrimSuffix(p, " (Amazon VPC)")) {
+		if !strings.HasPrefix(p, linux) && !slices.Contains(otherProducts, strings.TrimSuffix(p, " (Amazon VPC)")) {
 			return nil, wire.Errorf("InvalidParameterValue", "Value (%s) for parameter ProductDescription is invalid.", p)
 		}
 	}

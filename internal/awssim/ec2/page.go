@@ -25,7 +25,8 @@ func page[T any](all []T, key func(*T) string, p paging, l limits) ([]T, string,
 	if p.MaxResults != nil {
 		size = int(*p.MaxResults)
 		if size < l.min || size > l.max {
-			return nil, "", wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", size, l.min, l.max)
+			return nil, "", wire.Errorf("InvalidParameterValue",
+				"Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", size, l.min, l.max)
 		}
 	}
 	type keyed struct {

@@ -126,7 +126,8 @@ func (s *service) describePlacementGroups(_ *wire.Request, in *describePlacement
 	}
 	out := describePlacementGroupsOutput{}
 	for _, g := range all {
-		out.Groups = append(out.Groups, placementGroup{g.ID, g.Name, s.arn("placement-group/" + g.Name), g.Strategy, g.Partitions, g.State, tagItems(g.Tags)})
+		arn := s.arn("placement-group/" + g.Name)
+		out.Groups = append(out.Groups, placementGroup{g.ID, g.Name, arn, g.Strategy, g.Partitions, g.State, tagItems(g.Tags)})
 	}
 	return out, nil
 }

@@ -18,7 +18,9 @@ func (s *service) runInstances(r *wire.Request, in *runInstancesInput) (any, err
 	if err := checkTemplateTags(&in.LaunchData); err != nil {
 		return nil, err
 	}
-	req := world.RunRequest{ClientToken: in.ClientToken, Min: in.MinCount, Max: in.MaxCount, Template: in.Template, Data: in.LaunchData, SubnetID: in.SubnetID}
+	req := world.RunRequest{
+		ClientToken: in.ClientToken, Min: in.MinCount, Max: in.MaxCount, Template: in.Template, Data: in.LaunchData, SubnetID: in.SubnetID,
+	}
 	if r.DryRun() {
 		if err := s.world.CheckRun(req); err != nil {
 			return nil, err

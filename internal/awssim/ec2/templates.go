@@ -161,7 +161,8 @@ func (s *service) describeLaunchTemplates(_ *wire.Request, in *describeLaunchTem
 	if len(in.Names) > 0 {
 		// one name that does not exist refuses the call; there is no answer for the others
 		if missing := without(in.Names, all, func(t world.LaunchTemplate) string { return t.Name }); len(missing) > 0 {
-			return nil, wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "At least one of the launch templates specified in the request does not exist.")
+			return nil, wire.Errorf("InvalidLaunchTemplateName.NotFoundException",
+				"At least one of the launch templates specified in the request does not exist.")
 		}
 		all = slices.DeleteFunc(all, func(t world.LaunchTemplate) bool { return !slices.Contains(in.Names, t.Name) })
 	}
@@ -237,13 +238,16 @@ func (s *service) everyVersion(versions []string) ([]launchTemplateVersion, erro
 	for _, t := range s.world.Templates() {
 		for _, ref := range versions {
 			if ref != "$Latest" && ref != "$Default" {
-				return nil, wire.Errorf("InvalidParameterCombination", "Without a launch template only the versions $Latest and $Default can be named, not %q", ref)
+				return nil, wire.Errorf("InvalidParameterCombination",
+					"Without a launch template only the versions $Latest and $Default can be named, not %q", ref)
 			}
 			v, err := t.Version(ref)
 			if err != nil {
 				return nil, err
 			}
-			if shown := showVersion(&t, v); !slices.ContainsFunc(out, func(o launchTemplateVersion) bool { return o.ID == shown.ID && o.Number == shown.Number }) {
+			shown := showVersion(&t, v)
+			same := func(o launchTemplateVersion) bool { return o.ID == shown.ID && o.Number == shown.Number }
+			if !slices.ContainsFunc(out, same) {
 				out = append(out, shown)
 			}
 		}

@@ -100,7 +100,8 @@ func (w *World) candidateLocked(f *Fleet, r *FleetRequest, place *fleetPlace, ca
 			return nil, Errorf("InvalidParameterValue", "The maximum price '%s' is not a number.", o.MaxPrice)
 		}
 		if c.price > limit*1e6 {
-			return nil, Errorf("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %.4f.", o.MaxPrice, c.price/1e6)
+			return nil, Errorf("SpotMaxPriceTooLow",
+				"Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %.4f.", o.MaxPrice, c.price/1e6)
 		}
 	}
 	return c, nil

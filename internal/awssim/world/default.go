@@ -125,11 +125,16 @@ func (w *World) furnishNetwork() error {
 	discovery := "karpenter.sh/discovery"
 	zones := w.subnetZones()
 	for n, z := range zones {
-		tags := map[string]string{discovery: cluster, "Name": cluster + "-private-" + z.Name, "kubernetes.io/role/internal-elb": "1", "kubernetes.io/cluster/" + cluster: "shared"}
+		tags := map[string]string{
+			discovery: cluster, "Name": cluster + "-private-" + z.Name,
+			"kubernetes.io/role/internal-elb": "1", "kubernetes.io/cluster/" + cluster: "shared",
+		}
 		if _, err := w.AddSubnet(v.ID, z.Name, block(0, n, w.opts.PrivateBits), false, tags); err != nil {
 			return err
 		}
-		tags = map[string]string{"Name": cluster + "-public-" + z.Name, "kubernetes.io/role/elb": "1", "kubernetes.io/cluster/" + cluster: "shared"}
+		tags = map[string]string{
+			"Name": cluster + "-public-" + z.Name, "kubernetes.io/role/elb": "1", "kubernetes.io/cluster/" + cluster: "shared",
+		}
 		if _, err := w.AddSubnet(v.ID, z.Name, block(192, n, w.opts.PublicBits), true, tags); err != nil {
 			return err
 		}

@@ -265,6 +265,14 @@ func checkFleetTags(specs []TagSpecification) error {
 	return nil
 }
 
+// Allocation strategies that EC2 knows.
+var (
+	onDemandStrategies = []string{"lowest-price", "prioritized"}
+	spotStrategies     = []string{
+		"lowest-price", "diversified", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized",
+	}
+)
+
 // split divides the target between on-demand and spot.
 func (p *fleetPlan) split(total int) error {
 	t := p.request.Target
@@ -290,10 +298,10 @@ func (p *fleetPlan) split(total int) error {
 	if p.request.Spot != nil {
 		spotStrategy = cmp.Or(p.request.Spot.AllocationStrategy, spotStrategy)
 	}
-	if !slices.Contains([]string{"lowest-price", "prioritized"}, odStrategy) {
+	if !slices.Contains(onDemandStrategies, odStrategy) {
 		return Errorf("InvalidParameterValue", "'%s' is not an on-demand allocation strategy.", odStrategy)
 	}
-	if !slices.Contains([]string{"lowest-price", "diversified", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"}, spotStrategy) {
+	if !slices.Contains(spotStrategies, spotStrategy) {
 		return Errorf("InvalidParameterValue", "'%s' is not a spot allocation strategy.", spotStrategy)
 	}
 	if od > 0 {

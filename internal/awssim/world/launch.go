@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/ec2facts"
@@ -78,191 +77,6 @@ func pickList[T any](to *[]T, from []T) {
 	}
 }
 
-// checkLocked judges a wish as EC2 does before it looks for room. subnetID and zone come from the override or the call.
-func (w *World) checkLocked(data LaunchData, capacityType, subnetID, zone string) (*launch, *Error) {
-	l := &launch{data: data, capacityType: capacityType}
-	if err := w.checkTypeAndImageLocked(l); err != nil {
-		return nil, err
-	}
-	if err := w.checkNetworkLocked(l, subnetID, zone); err != nil {
-		return nil, err
-	}
-	if err := w.checkProfileLocked(l); err != nil {
-		return nil, err
-	}
-	if err := checkDisks(l); err != nil {
-		return nil, err
-	}
-	if err := w.checkPlacementLocked(l); err != nil {
-		return nil, err
-	}
-	if err := w.checkReservationLocked(l); err != nil {
-		return nil, err
-	}
-	if !w.Offered(l.facts.Name, l.subnet.Zone) {
-		return nil, Errorf("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).",
-			l.facts.Name, l.subnet.Zone)
-	}
-	return l, nil
-}
-
-func (w *World) checkTypeAndImageLocked(l *launch) *Error {
-	if l.data.InstanceType == "" {
-		l.data.InstanceType = "m1.small" // EC2's own default
-	}
-	t, ok := w.Type(l.data.InstanceType)
-	if !ok {
-		return Errorf("InvalidParameterValue", "Invalid value '%s' for InstanceType.", l.data.InstanceType)
-	}
-	l.facts = t
-	usage := l.capacityType
-	if l.data.market() == CapacityBlock {
-		usage = CapacityBlock
-	}
-	if !slices.Contains(t.UsageClasses, usage) {
-		return Errorf("Unsupported", "The instance type %s is not sold as %s.", t.Name, usage)
-	}
-	switch {
-	case l.data.ImageID == "":
-		return Errorf("MissingParameter", "The request must contain the parameter ImageId")
-	case !strings.HasPrefix(l.data.ImageID, "ami-"):
-		return Errorf("InvalidAMIID.Malformed", "Invalid id: \"%s\" (expecting \"ami-...\")", l.data.ImageID)
-	}
-	l.image = w.images[l.data.ImageID]
-	if l.image == nil {
-		return Errorf("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", l.data.ImageID)
-	}
-	if !l.image.Public && l.image.OwnerID != w.opts.Account && !slices.Contains(l.image.SharedWith, w.opts.Account) {
-		return Errorf("AuthFailure", "Not authorized for images: [%s]", l.image.ID)
-	}
-	if l.image.State != "available" {
-		return Errorf("InvalidAMIID.Unavailable", "The image ID '%s' is not available", l.image.ID)
-	}
-	if !slices.Contains(t.Architectures, l.image.Arch) {
-		return Errorf("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' "+
-			"of the specified AMI.", strings.Join(t.Architectures, ","), l.image.Arch)
-	}
-	if err := checkUserData(l.data.UserData); err != nil {
-		e, _ := err.(*Error)
-		return e
-	}
-	return nil
-}
-
-func (w *World) checkNetworkLocked(l *launch, subnetID, zone string) *Error {
-	for _, n := range l.data.NetworkInterfaces {
-		if n.SubnetID != "" && subnetID == "" {
-			subnetID = n.SubnetID
-		}
-	}
-	if subnetID == "" {
-		return Errorf("VPCIdNotSpecified", "No default VPC for this user: a subnet must be given.")
-	}
-	l.subnet = w.net.subnets[subnetID]
-	if l.subnet == nil {
-		return Errorf("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", subnetID)
-	}
-	if zone != "" && zone != l.subnet.Zone {
-		return Errorf("InvalidParameterValue", "The subnet %s is in %s, not in the Availability Zone %s that is asked for.", subnetID, l.subnet.Zone, zone)
-	}
-	if len(l.data.NetworkInterfaces) > 0 && len(l.data.SecurityGroupIDs) > 0 {
-		return Errorf("InvalidParameterCombination",
-			"Network interfaces and an instance-level security groups may not be specified on the same request")
-	}
-	for _, name := range l.data.SecurityGroups {
-		g := w.groupNamedLocked(l.subnet.VPCID, name)
-		if g == nil {
-			return Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist in VPC '%s'", name, l.subnet.VPCID)
-		}
-		l.groups = append(l.groups, g.ID)
-	}
-	l.groups = append(l.groups, l.data.SecurityGroupIDs...)
-	for n, nic := range l.data.NetworkInterfaces {
-		if n == 0 {
-			l.groups = append(l.groups, nic.SecurityGroupIDs...)
-		}
-		if err := w.checkGroupsLocked(nic.SecurityGroupIDs, l.subnet); err != nil {
-			return err
-		}
-	}
-	if limit := l.facts.Network.MaxENIs(); len(l.data.NetworkInterfaces) > limit {
-		return Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", len(l.data.NetworkInterfaces), l.facts.Name)
-	}
-	if len(l.groups) == 0 {
-		if g := w.groupNamedLocked(l.subnet.VPCID, "default"); g != nil {
-			l.groups = []string{g.ID}
-		}
-	}
-	return w.checkGroupsLocked(l.groups, l.subnet)
-}
-
-func (w *World) checkGroupsLocked(ids []string, s *Subnet) *Error {
-	for _, id := range ids {
-		g := w.net.groups[id]
-		if g == nil {
-			return Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", id)
-		}
-		if g.VPCID != s.VPCID {
-			return Errorf("InvalidParameter", "Security group %s and subnet %s belong to different networks.", id, s.ID)
-		}
-	}
-	return nil
-}
-
-func (w *World) groupNamedLocked(vpc, name string) *SecurityGroup {
-	for _, g := range w.net.groups {
-		if g.VPCID == vpc && g.Name == name {
-			return g
-		}
-	}
-	return nil
-}
-
-func (w *World) checkProfileLocked(l *launch) *Error {
-	p := l.data.IamInstanceProfile
-	if p == nil || p.Name == "" && p.ARN == "" {
-		return nil
-	}
-	kind, value := "name", p.Name
-	if value == "" {
-		kind, value = "arn", p.ARN
-	}
-	arn, ok := w.launchProfileLocked(value)
-	if !ok {
-		return Errorf("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.%s is invalid. Invalid IAM Instance Profile %s",
-			value, kind, map[string]string{"name": "name", "arn": "ARN"}[kind])
-	}
-	l.profileARN = arn
-	return nil
-}
-
-func checkDisks(l *launch) *Error {
-	seen := map[string]bool{}
-	for _, m := range l.data.BlockDeviceMappings {
-		if m.DeviceName == "" {
-			return Errorf("MissingParameter", "The request must contain the parameter deviceName")
-		}
-		if seen[m.DeviceName] {
-			return Errorf("InvalidBlockDeviceMapping", "The device '%s' is used in more than one block-device mapping", m.DeviceName)
-		}
-		seen[m.DeviceName] = true
-		if m.Ebs == nil {
-			continue
-		}
-		root := m.DeviceName == l.image.RootDevice
-		switch size := m.Ebs.VolumeSize; {
-		case size == nil && m.Ebs.SnapshotID == "" && !root:
-			return Errorf("MissingParameter", "The request must contain the parameter size or snapshotId")
-		case size != nil && root && *size < l.image.RootSizeGiB:
-			return Errorf("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot of image %s, expect size>= %dGB",
-				*size, l.image.ID, l.image.RootSizeGiB)
-		case size != nil && *size < 1:
-			return Errorf("InvalidParameterValue", "Volume of %dGiB is too small; the smallest is 1GiB.", *size)
-		}
-	}
-	return nil
-}
-
 // placeLocked makes the instance of a checked wish, if there is room for it. Nothing is taken when there is not.
 func (w *World) placeLocked(l *launch) (*Instance, *Error) {
 	held := w.heldForLocked(l)
@@ -317,12 +131,14 @@ func (w *World) roomForLocked(l *launch, n int) *Error {
 }
 
 func noAddresses(l *launch) *Error {
-	return Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", l.subnet.ID)
+	return Errorf("InsufficientFreeAddressesInSubnet",
+		"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", l.subnet.ID)
 }
 
 func noCapacity(l *launch) *Error {
 	if l.capacityType == Spot {
-		return Errorf("InsufficientInstanceCapacity", "There is no Spot capacity available that matches your request (%s in %s).", l.facts.Name, l.subnet.Zone)
+		return Errorf("InsufficientInstanceCapacity",
+			"There is no Spot capacity available that matches your request (%s in %s).", l.facts.Name, l.subnet.Zone)
 	}
 	return Errorf("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).",
 		l.facts.Name, l.subnet.Zone)
@@ -333,7 +149,8 @@ func quotaExceeded(l *launch, class string, limit int) *Error {
 		return Errorf("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded: %s would take the %s families above %d vCPUs.",
 			l.facts.Name, class, limit)
 	}
-	return Errorf("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket (%s) of %s.",
+	return Errorf("VcpuLimitExceeded",
+		"You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket (%s) of %s.",
 		limit, class, l.facts.Name)
 }
 
@@ -391,7 +208,10 @@ func (w *World) makeLocked(l *launch) *Instance {
 		i.Tags = tags
 	}
 	if i.CapacityType == Spot {
-		r := &SpotRequest{ID: w.newIDLocked("sir"), InstanceID: i.ID, Type: i.Type, Zone: i.Zone, Created: now, Tags: tagsFor(specs, "spot-instances-request")}
+		r := &SpotRequest{
+			ID: w.newIDLocked("sir"), InstanceID: i.ID, Type: i.Type, Zone: i.Zone, Created: now,
+			Tags: tagsFor(specs, "spot-instances-request"),
+		}
 		i.SpotRequestID = r.ID
 		w.spotRequests[r.ID] = r
 	}
@@ -483,7 +303,10 @@ func (w *World) makeVolumesLocked(l *launch, i *Instance) {
 		i.Volumes = append(i.Volumes, v)
 	}
 	if !root {
-		v := VolumeAttachment{VolumeID: w.newIDLocked("vol"), Device: l.image.RootDevice, SizeGiB: l.image.RootSizeGiB, Type: "gp3", DeleteOnTermination: true, Tags: tags}
+		v := VolumeAttachment{
+			VolumeID: w.newIDLocked("vol"), Device: l.image.RootDevice, SizeGiB: l.image.RootSizeGiB, Type: "gp3",
+			DeleteOnTermination: true, Tags: tags,
+		}
 		i.Volumes = slices.Insert(i.Volumes, 0, v)
 	}
 }

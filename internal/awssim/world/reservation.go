@@ -113,7 +113,8 @@ func (w *World) checkReservationLocked(l *launch) *Error {
 		return Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", spec.Target.ID)
 	}
 	if r.Type != l.facts.Name || r.Zone != l.subnet.Zone {
-		return Errorf("InvalidParameterValue", "The capacity reservation %s holds %s in %s, not %s in %s.", r.ID, r.Type, r.Zone, l.facts.Name, l.subnet.Zone)
+		return Errorf("InvalidParameterValue", "The capacity reservation %s holds %s in %s, not %s in %s.",
+			r.ID, r.Type, r.Zone, l.facts.Name, l.subnet.Zone)
 	}
 	l.reservation = r
 	return nil

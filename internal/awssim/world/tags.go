@@ -34,7 +34,8 @@ func CheckTags(specs []TagSpecification, resourceType string) (map[string]string
 			return nil, err
 		}
 		if s.ResourceType != resourceType {
-			return nil, Errorf("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation; expected '%s'.", s.ResourceType, resourceType)
+			return nil, Errorf("InvalidParameterValue",
+				"'%s' is not a valid taggable resource type for this operation; expected '%s'.", s.ResourceType, resourceType)
 		}
 	}
 	return tagsFor(specs, resourceType), nil
