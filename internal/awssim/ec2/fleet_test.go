@@ -3,6 +3,7 @@ package ec2
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -438,5 +439,66 @@ func TestReservedCapacityIsUsedUpAndReported(t *testing.T) {
 	i := s.describe(launched(out)[0])
 	if aws.ToString(i.CapacityReservationId) != r.ID || i.CapacityReservationSpecification.CapacityReservationPreference != "capacity-reservations-only" {
 		t.Errorf("instance shows reservation %q, %+v", aws.ToString(i.CapacityReservationId), i.CapacityReservationSpecification)
+	}
+}
+
+func TestManyCallsAtOnceWithOneTokenLaunchOnce(t *testing.T) {
+	s := start(t, nil)
+	subnet := s.private()[0]
+	s.template("fleet-template", nil)
+	answers := make(chan []string)
+	for range 16 {
+		go func() {
+			in := fleet("fleet-template", 3, types.DefaultTargetCapacityTypeSpot, place("m5.large", subnet))
+			in.ClientToken = aws.String("together")
+			out, err := s.CreateFleet(t.Context(), in)
+			if err != nil {
+				t.Error(err)
+				answers <- nil
+				return
+			}
+			answers <- launched(out)
+		}()
+	}
+	want := <-answers
+	for range 15 {
+		if d := cmp.Diff(want, <-answers); d != "" {
+			t.Errorf("two answers differ: %s", d)
+		}
+	}
+	if n := len(s.world.AllInstances()); n != 3 {
+		t.Errorf("%d instances, want 3", n)
+	}
+}
+
+func TestANewProfileIsUnknownToEC2ForAWhile(t *testing.T) {
+	s := start(t, func(o *world.Options) { o.ProfileDelay = 15 * time.Second })
+	subnet := s.private()[0]
+	if _, err := s.world.CreateInstanceProfile("node", "/", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.world.AddRoleToInstanceProfile("node", "KarpenterNodeRole-demo"); err != nil {
+		t.Fatal(err)
+	}
+	s.template("fleet-template", func(d *types.RequestLaunchTemplateData) {
+		d.IamInstanceProfile = &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("node")}
+	})
+	launch := func() *awsec2.CreateFleetOutput {
+		out, err := s.CreateFleet(t.Context(), fleet("fleet-template", 1, types.DefaultTargetCapacityTypeOnDemand, place("m5.large", subnet)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if out := launch(); len(out.Errors) != 1 || !contains(*out.Errors[0].ErrorMessage, "Invalid IAM Instance Profile name") {
+		t.Errorf("at once: %+v", out)
+	}
+	s.clock.Advance(15 * time.Second)
+	out := launch()
+	if len(launched(out)) != 1 {
+		t.Fatalf("later: %+v", out.Errors)
+	}
+	if i := s.describe(launched(out)[0]); i.IamInstanceProfile == nil || !contains(*i.IamInstanceProfile.Arn, ":instance-profile/node") {
+		t.Errorf("profile shown as %+v", i.IamInstanceProfile)
 	}
 }
