@@ -318,7 +318,7 @@ func (d *demand) allows(domain string) bool {
 	case attracting:
 		return g.counts[domain] > 0 || (d.self && g.total == 0)
 	}
-	return g.counts[domain] == 0
+	return g.counts[domain] == 0 && !(d.self && g.owners[domain] > 0)
 }
 
 // rank orders domains: less is better.

@@ -132,7 +132,7 @@ func (s *solver) hostCap(c *class, h *hostState, want int) int {
 	for _, g := range c.topo.hostIn {
 		switch g.kind {
 		case repelling:
-			if h.get(g.id).owners > 0 && !c.owns(g) {
+			if h.get(g.id).owners > 0 {
 				return 0
 			}
 		case spreading:

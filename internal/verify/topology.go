@@ -115,12 +115,18 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 		return
 	}
 	counts := map[string]int{}
+	early := 0 // of those in mine, the ones that must be there before: placed pods without the constraint may come last
 	for _, other := range c.hosts {
 		d, ok := c.domain(other, sp.Key)
 		if !ok || !c.looksAt(other, pod, sp) || (other.node == nil && len(other.placed) == 0) {
 			continue
 		}
-		counts[d] += len(c.selected(other, []string{pod.Namespace}, sp.Selector))
+		for _, x := range c.selected(other, []string{pod.Namespace}, sp.Selector) {
+			counts[d]++
+			if d == mine && (slices.Contains(other.running, x) || bears(x.Class, sp.Key)) {
+				early++
+			}
+		}
 	}
 	least := counts[mine]
 	for _, n := range counts {
@@ -129,9 +135,16 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 	if len(counts) < sp.MinDomains || requirement.Normalize(sp.Key) == requirement.Hostname {
 		least = 0
 	}
-	if counts[mine]-least > sp.MaxSkew {
-		c.report("spread", h.name, "%s in %s: %d pods there, %d at least elsewhere, maxSkew %d", pod, mine, counts[mine], least, sp.MaxSkew)
+	if early-least > sp.MaxSkew {
+		c.report("spread", h.name, "%s in %s: %d pods there, %d at least elsewhere, maxSkew %d", pod, mine, early, least, sp.MaxSkew)
 	}
+}
+
+// bears reports whether pods of the class have a hard spread over the key themselves.
+func bears(class *cluster.Class, key string) bool {
+	return slices.ContainsFunc(class.Spreads, func(sp cluster.Spread) bool {
+		return !sp.Soft && requirement.Normalize(sp.Key) == requirement.Normalize(key)
+	})
 }
 
 // looksAt is the node inclusion policy of the constraint.
@@ -208,11 +221,12 @@ func (c *checker) affinity(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
 			continue
 		}
 		for _, x := range c.selected(other, ns, t.Selector) {
+			running, free := slices.Contains(other.running, x), len(x.Class.PodAffinity) == 0
 			switch {
-			case d != mine:
-				elsewhere++
-			case slices.Contains(other.running, x) || len(x.Class.PodAffinity) == 0:
+			case d == mine && (running || free):
 				anchors++
+			case d != mine && (running || !free): // others may come later
+				elsewhere++
 			}
 		}
 	}
