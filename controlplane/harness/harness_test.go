@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -293,5 +294,28 @@ func TestNoProcessIsLeft(t *testing.T) {
 	}
 	if cp.Err() == nil {
 		t.Error("the end of the control plane is not reported")
+	}
+}
+
+// TestTwoControlPlanesDoNotDisturbEachOther starts a second one, which removes
+// what killed ones have left behind, beside a first that collects its garbage
+// all the time, so that nothing which only a forgotten variable held is left.
+func TestTwoControlPlanesDoNotDisturbEachOther(t *testing.T) {
+	t.Setenv("GOGC", "5")
+	first := harness.Start(t)
+	t.Setenv("GOGC", "")
+	second := harness.Start(t)
+	for _, cp := range []*harness.ControlPlane{first, second} {
+		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cp.PIDs["etcd"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, dir, ok := strings.Cut(strings.TrimRight(string(command), "\x00"), "--dir=")
+		if !ok {
+			t.Fatalf("etcd has no folder in its command line %q", command)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "client.sock")); err != nil {
+			t.Errorf("etcd has lost its folder: %v", err)
+		}
 	}
 }

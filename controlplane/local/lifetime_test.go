@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -16,24 +15,20 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/controlplane/harness"
+	"github.com/kerf-sh/kerf/internal/cli"
 	"github.com/kerf-sh/kerf/internal/local"
 )
 
-// TestMain lets the test binary play two others: a controller that does nothing, and the process that holds a cluster.
+// TestMain lets the test binary be two others: kerf itself, of which "kerf local" starts the controller, and the process
+// that holds a cluster.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "controller":
-		playController()
+		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
 	case os.Getenv("KERF_TEST_HOLD") != "":
 		os.Exit(holdCluster(os.Getenv("KERF_TEST_HOLD")))
 	}
 	os.Exit(m.Run())
-}
-
-func playController() {
-	http.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
-	fmt.Println(http.ListenAndServe("127.0.0.1:"+os.Getenv("HEALTH_PROBE_PORT"), nil))
-	os.Exit(1)
 }
 
 // holdCluster does what "kerf local up" does. It prints the process ids of all that it has started.

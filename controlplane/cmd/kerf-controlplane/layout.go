@@ -16,6 +16,10 @@ import (
 type layout struct {
 	stateDir string // certificates, kubeconfigs, configuration files, logs
 	etcdDir  string // data and socket of etcd, in memory where there is room
+	// etcdLock is open, and so locked, as long as etcdDir is in use. It must be
+	// reachable until then: a file that the collector finalizes is unlocked, and
+	// the next control plane takes the folder for a leftover.
+	etcdLock *os.File
 
 	apiserverPort, controllerManagerPort, schedulerPort, kwokPort int
 
@@ -62,7 +66,7 @@ func newLayout(o options) (layout, error) {
 	if err := choosePorts(&l.apiserverPort, &l.controllerManagerPort, &l.schedulerPort, &l.kwokPort); err != nil {
 		return layout{}, err
 	}
-	if l.etcdDir, err = makeEtcdDir(); err != nil {
+	if l.etcdDir, l.etcdLock, err = makeEtcdDir(); err != nil {
 		return layout{}, fmt.Errorf("make etcd's folder: %w", err)
 	}
 	return l, nil
@@ -123,8 +127,9 @@ const etcdMemoryBytes = 1 << 30
 // killed control plane left behind.
 const etcdDirPattern = "kerf-etcd-"
 
-// makeEtcdDir makes a fresh folder for etcd, in memory if there is room.
-func makeEtcdDir() (string, error) {
+// makeEtcdDir makes and locks a fresh folder for etcd, in memory if there is
+// room.
+func makeEtcdDir() (string, *os.File, error) {
 	parent := os.TempDir()
 	if ramFree("/dev/shm") >= etcdMemoryBytes {
 		parent = "/dev/shm"
@@ -132,14 +137,20 @@ func makeEtcdDir() (string, error) {
 	removeStaleEtcdDirs(parent)
 	dir, err := os.MkdirTemp(parent, etcdDirPattern)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	// The lock is held, through this open file, as long as the process lives.
-	if _, err := lockFile(filepath.Join(dir, "lock")); err != nil {
+	lock, err := lockFile(filepath.Join(dir, "lock"))
+	if err != nil {
 		os.RemoveAll(dir)
-		return "", err
+		return "", nil, err
 	}
-	return dir, nil
+	return dir, lock, nil
+}
+
+// removeEtcdDir removes the folder, then gives up its lock.
+func (l layout) removeEtcdDir() {
+	os.RemoveAll(l.etcdDir)
+	l.etcdLock.Close()
 }
 
 // removeStaleEtcdDirs removes the folders whose control plane is gone: those
