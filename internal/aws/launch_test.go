@@ -247,7 +247,7 @@ func TestAPartialFleetServesSomeAndTellsTheOthersWhy(t *testing.T) {
 
 func TestPoolsWithoutCapacityAreClosedAndOthersTaken(t *testing.T) {
 	s := startSim(t, awssim.Options{})
-	p := newProvider(t, s, nil)
+	p, calls := newCountedProvider(t, s, nil)
 	ready(t, p)
 	class := newClass(s)
 	resolve(t, p, class)
@@ -271,8 +271,8 @@ func TestPoolsWithoutCapacityAreClosedAndOthersTaken(t *testing.T) {
 			}
 		}
 	}
-	before := s.World.CallCount("CreateFleet")
-	if _, err := p.Launch(t.Context(), only(2, "m5.large"), class); cloud.ClassOf(err) != cloud.Exhausted || s.World.CallCount("CreateFleet") != before {
+	before := calls.Of("CreateFleet")
+	if _, err := p.Launch(t.Context(), only(2, "m5.large"), class); cloud.ClassOf(err) != cloud.Exhausted || calls.Of("CreateFleet") != before {
 		t.Errorf("a closed pool was asked for again: %v", err)
 	}
 	if m, err := p.Launch(t.Context(), only(3, "m5.large", "m5.xlarge"), class); err != nil || m.InstanceType != "m5.xlarge" {
@@ -303,30 +303,30 @@ func TestALaunchTemplateDeletedBySomebodyElseIsMadeAgain(t *testing.T) {
 
 func TestPrefetchedTemplatesLeaveOneCallForTheLaunch(t *testing.T) {
 	s := startSim(t, awssim.Options{})
-	p := newProvider(t, s, nil)
+	p, calls := newCountedProvider(t, s, nil)
 	ready(t, p)
 	class := newClass(s)
 	resolve(t, p, class)
 	if err := p.Prefetch(t.Context(), newClaim(0), class); err != nil {
 		t.Fatal(err)
 	}
-	s.World.ForgetCalls()
+	calls.Reset()
 	start := time.Now()
 	if _, err := p.Launch(t.Context(), newClaim(1), class); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("took %v", time.Since(start))
-	if got := s.World.CallCounts(); len(got) != 1 || got["CreateFleet"] != 1 {
+	if got := calls.All(); len(got) != 1 || got["CreateFleet"] != 1 {
 		t.Errorf("calls were %v, want one CreateFleet", got)
 	}
 	// A process that starts later knows the templates from the account.
-	next := newProvider(t, s, nil)
+	next, calls := newCountedProvider(t, s, nil)
 	ready(t, next)
-	s.World.ForgetCalls()
+	calls.Reset()
 	if _, err := next.Launch(t.Context(), newClaim(2), class); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.World.CallCounts(); got["CreateLaunchTemplate"] != 0 {
+	if got := calls.All(); got["CreateLaunchTemplate"] != 0 {
 		t.Errorf("calls were %v, want no CreateLaunchTemplate", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/api/status"
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/aws/session/sessiontest"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 )
@@ -65,7 +66,15 @@ func startSim(t *testing.T, o awssim.Options) *awssim.Server {
 // newProvider makes a provider as a process would that has just started.
 func newProvider(t *testing.T, s *awssim.Server, edit func(*aws.Options)) *aws.Provider {
 	t.Helper()
-	sess, err := session.New(t.Context(), session.Options{Version: "test"})
+	p, _ := newCountedProvider(t, s, edit)
+	return p
+}
+
+// newCountedProvider is a provider with a count of its calls.
+func newCountedProvider(t *testing.T, s *awssim.Server, edit func(*aws.Options)) (*aws.Provider, *sessiontest.Calls) {
+	t.Helper()
+	calls := &sessiontest.Calls{}
+	sess, err := session.New(t.Context(), session.Options{Version: "test", Middleware: calls.Middleware()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +91,7 @@ func newProvider(t *testing.T, s *awssim.Server, edit func(*aws.Options)) *aws.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return p, calls
 }
 
 // ready starts a provider as the only one, with nothing to recover.

@@ -3,16 +3,18 @@ package inventory_test
 import (
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/kerf-sh/kerf/internal/aws/inventory"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/aws/session/sessiontest"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -20,7 +22,8 @@ import (
 
 type fixture struct {
 	*awssim.Server
-	api *ec2.Client
+	api   *ec2.Client
+	calls *sessiontest.Calls
 }
 
 func start(t *testing.T) *fixture {
@@ -33,10 +36,16 @@ func start(t *testing.T) *fixture {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Close() })
-	id, secret := s.Credentials()
-	return &fixture{s, ec2.NewFromConfig(aws.Config{
-		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()), Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""), RetryMaxAttempts: 1,
-	})}
+	for _, kv := range s.Env() {
+		k, v, _ := strings.Cut(kv, "=")
+		t.Setenv(k, v)
+	}
+	calls := &sessiontest.Calls{}
+	clients, err := session.New(t.Context(), session.Options{Middleware: calls.Middleware()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{s, clients.EC2, calls}
 }
 
 // run starts n instances of a cluster, past the provider.
@@ -75,7 +84,7 @@ func TestAllWhoListShareOneCall(t *testing.T) {
 	f.run(t, "kerf", 3)
 	f.run(t, "other", 2)
 	v := inventory.New(f.api, "kerf", time.Now)
-	f.World.ForgetCalls()
+	f.calls.Reset()
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -85,10 +94,10 @@ func TestAllWhoListShareOneCall(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := f.World.CallCount("DescribeInstances"); n != 1 {
+	if n := f.calls.Of("DescribeInstances"); n != 1 {
 		t.Errorf("%d calls, want 1", n)
 	}
-	if _, err := v.List(t.Context(), 0); err != nil || f.World.CallCount("DescribeInstances") != 2 {
+	if _, err := v.List(t.Context(), 0); err != nil || f.calls.Of("DescribeInstances") != 2 {
 		t.Errorf("an answer of no age must be a new one: %v", err)
 	}
 	m, err := v.List(t.Context(), time.Minute)
@@ -104,7 +113,7 @@ func TestAFailedListingIsNotKept(t *testing.T) {
 	f := start(t)
 	f.run(t, "kerf", 1)
 	v := inventory.New(f.api, "kerf", time.Now)
-	f.World.AddFault(world.Fault{Kind: world.FaultThrottle, Operation: "DescribeInstances", Count: 1})
+	f.World.AddFault(world.Fault{Kind: world.FaultThrottle, Operation: "DescribeInstances", Count: 3})
 	if _, err := v.List(t.Context(), time.Minute); cloud.ClassOf(err) != cloud.Throttled {
 		t.Fatalf("got %v", err)
 	}
@@ -161,7 +170,7 @@ func TestTerminationsThatComeTogetherAreOneCall(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := f.World.CallCount("TerminateInstances"); n > 3 {
+	if n := f.calls.Of("TerminateInstances"); n > 3 {
 		t.Errorf("%d calls for 25 machines", n)
 	}
 	if got, err := v.List(t.Context(), 0); err != nil || len(got) != 0 {

@@ -2,22 +2,23 @@ package launchtemplate_test
 
 import (
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/aws/session/sessiontest"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 )
 
-func start(t *testing.T) (*awssim.Server, *ec2.Client) {
+func start(t *testing.T) (*awssim.Server, *ec2.Client, *sessiontest.Calls) {
 	t.Helper()
 	s, err := awssim.New(awssim.Options{Logger: slog.New(slog.DiscardHandler), World: world.Options{Types: []string{"m5.large"}}})
 	if err != nil {
@@ -25,10 +26,16 @@ func start(t *testing.T) (*awssim.Server, *ec2.Client) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Close() })
-	id, secret := s.Credentials()
-	return s, ec2.NewFromConfig(aws.Config{
-		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()), Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""), RetryMaxAttempts: 1,
-	})
+	for _, kv := range s.Env() {
+		k, v, _ := strings.Cut(kv, "=")
+		t.Setenv(k, v)
+	}
+	calls := &sessiontest.Calls{}
+	clients, err := session.New(t.Context(), session.Options{Middleware: calls.Middleware()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, clients.EC2, calls
 }
 
 func template(t *testing.T, class, text string) *launchtemplate.Template {
@@ -42,7 +49,7 @@ func template(t *testing.T, class, text string) *launchtemplate.Template {
 }
 
 func TestManyWhoNeedATemplateMakeItOnce(t *testing.T) {
-	s, api := start(t)
+	s, api, calls := start(t)
 	store := launchtemplate.NewStore(api, "kerf", time.Now)
 	var wg sync.WaitGroup
 	for i := range 30 {
@@ -53,13 +60,13 @@ func TestManyWhoNeedATemplateMakeItOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := s.World.CallCount("CreateLaunchTemplate"); n != 3 || len(s.World.Templates()) != 3 {
+	if n := calls.Of("CreateLaunchTemplate"); n != 3 || len(s.World.Templates()) != 3 {
 		t.Errorf("%d calls made %d templates, want 3", n, len(s.World.Templates()))
 	}
 }
 
 func TestATemplateThatASlowCallHoldsDoesNotHoldOthers(t *testing.T) {
-	s, api := start(t)
+	s, api, _ := start(t)
 	store := launchtemplate.NewStore(api, "kerf", time.Now)
 	s.World.AddFault(world.Fault{Kind: world.FaultSlow, Operation: "CreateLaunchTemplate", Delay: time.Hour, Count: 1})
 	stuck := template(t, "a", "stuck")
@@ -73,7 +80,7 @@ func TestATemplateThatASlowCallHoldsDoesNotHoldOthers(t *testing.T) {
 }
 
 func TestWhatExistsAlreadyIsTaken(t *testing.T) {
-	s, api := start(t)
+	_, api, calls := start(t)
 	first := launchtemplate.NewStore(api, "kerf", time.Now)
 	tmpl := template(t, "a", "x")
 	if err := first.Ensure(t.Context(), tmpl); err != nil {
@@ -87,18 +94,18 @@ func TestWhatExistsAlreadyIsTaken(t *testing.T) {
 	if err := informed.Hydrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	before := s.World.CallCount("CreateLaunchTemplate")
-	if err := informed.Ensure(t.Context(), tmpl); err != nil || s.World.CallCount("CreateLaunchTemplate") != before {
+	before := calls.Of("CreateLaunchTemplate")
+	if err := informed.Ensure(t.Context(), tmpl); err != nil || calls.Of("CreateLaunchTemplate") != before {
 		t.Errorf("got %v after a needless call", err)
 	}
 	informed.Forget(tmpl.Name)
-	if err := informed.Ensure(t.Context(), tmpl); err != nil || s.World.CallCount("CreateLaunchTemplate") != before+1 {
+	if err := informed.Ensure(t.Context(), tmpl); err != nil || calls.Of("CreateLaunchTemplate") != before+1 {
 		t.Errorf("a forgotten template must be made again: %v", err)
 	}
 }
 
 func TestUnusedTemplatesAreCollected(t *testing.T) {
-	s, api := start(t)
+	s, api, _ := start(t)
 	now := time.Now()
 	store := launchtemplate.NewStore(api, "kerf", func() time.Time { return now })
 	used, idle := template(t, "a", "used"), template(t, "a", "idle")
@@ -126,7 +133,7 @@ func TestUnusedTemplatesAreCollected(t *testing.T) {
 }
 
 func TestAClassTakesItsTemplatesWithIt(t *testing.T) {
-	s, api := start(t)
+	s, api, _ := start(t)
 	store := launchtemplate.NewStore(api, "kerf", time.Now)
 	for _, class := range []string{"a", "b"} {
 		if err := store.Ensure(t.Context(), template(t, class, class)); err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/profile"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/aws/session/sessiontest"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -24,8 +24,9 @@ const role = "KarpenterNodeRole-kerf"
 
 type fixture struct {
 	*awssim.Server
-	api *iam.Client
-	now time.Time
+	api   *iam.Client
+	calls *sessiontest.Calls
+	now   time.Time
 }
 
 func start(t *testing.T) *fixture {
@@ -36,10 +37,16 @@ func start(t *testing.T) *fixture {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Close() })
-	id, secret := s.Credentials()
-	return &fixture{s, iam.NewFromConfig(aws.Config{
-		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()), Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""), RetryMaxAttempts: 1,
-	}), time.Now()}
+	for _, kv := range s.Env() {
+		k, v, _ := strings.Cut(kv, "=")
+		t.Setenv(k, v)
+	}
+	calls := &sessiontest.Calls{}
+	clients, err := session.New(t.Context(), session.Options{Middleware: calls.Middleware()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{s, clients.IAM, calls, time.Now()}
 }
 
 func (f *fixture) manager() *profile.Manager {
@@ -74,14 +81,14 @@ func TestAProfileIsMadeOnceForAClassAndItsRole(t *testing.T) {
 			t.Errorf("tag %s is %q, want %q", k, p.Tags[k], want)
 		}
 	}
-	f.World.ForgetCalls()
-	if again, err := m.Ensure(t.Context(), class("u1", role)); again != name || err != nil || len(f.World.CallCounts()) != 0 {
-		t.Errorf("a second look gave %s, %v after %v", again, err, f.World.CallCounts())
+	f.calls.Reset()
+	if again, err := m.Ensure(t.Context(), class("u1", role)); again != name || err != nil || len(f.calls.All()) != 0 {
+		t.Errorf("a second look gave %s, %v after %v", again, err, f.calls.All())
 	}
 	// A restart finds it, and a path in front of the role changes nothing.
 	next, err := f.manager().Ensure(t.Context(), class("u1", "/some/path/"+role))
-	if next != name || err != nil || f.World.CallCount("CreateInstanceProfile") != 0 {
-		t.Errorf("another process gave %s, %v after %v", next, err, f.World.CallCounts())
+	if next != name || err != nil || f.calls.Of("CreateInstanceProfile") != 0 {
+		t.Errorf("another process gave %s, %v after %v", next, err, f.calls.All())
 	}
 	if other, err := m.Ensure(t.Context(), class("u2", role)); other == name || err != nil {
 		t.Errorf("another class shares %s, %v", other, err)
@@ -146,7 +153,7 @@ func TestARoleThatDoesNotExistIsNotTriedAgainAtOnce(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if n := f.World.CallCount("AddRoleToInstanceProfile"); n != 1 {
+	if n := f.calls.Of("AddRoleToInstanceProfile"); n != 1 {
 		t.Errorf("IAM was asked %d times", n)
 	}
 	if _, err := f.World.CreateRole("Nobody", "/", "", nil); err != nil {
@@ -162,8 +169,8 @@ func TestAGivenProfileIsTakenAtItsWord(t *testing.T) {
 	f := start(t)
 	c := class("u1", "")
 	c.Spec.InstanceProfile = new("mine")
-	if name, err := f.manager().Ensure(t.Context(), c); name != "mine" || err != nil || len(f.World.CallCounts()) != 0 {
-		t.Errorf("got %s, %v after %v", name, err, f.World.CallCounts())
+	if name, err := f.manager().Ensure(t.Context(), c); name != "mine" || err != nil || len(f.calls.All()) != 0 {
+		t.Errorf("got %s, %v after %v", name, err, f.calls.All())
 	}
 	if _, err := f.manager().Ensure(t.Context(), class("u1", "")); cloud.ClassOf(err) != cloud.Invalid {
 		t.Errorf("a class without role and profile: %v", err)

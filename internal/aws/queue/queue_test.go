@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -29,10 +29,15 @@ func start(t *testing.T) (*awssim.Server, *sqs.Client) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Close() })
-	id, secret := s.Credentials()
-	return s, sqs.NewFromConfig(aws.Config{
-		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()), Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""), RetryMaxAttempts: 1,
-	})
+	for _, kv := range s.Env() {
+		k, v, _ := strings.Cut(kv, "=")
+		t.Setenv(k, v)
+	}
+	clients, err := session.New(t.Context(), session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, clients.SQS
 }
 
 func send(t *testing.T, api *sqs.Client, name string, bodies ...string) {

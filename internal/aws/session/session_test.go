@@ -87,3 +87,27 @@ func TestPricingRegion(t *testing.T) {
 		}
 	}
 }
+
+// A reply that comes before the client has done with its request must be read in full all the same.
+func TestFastRepliesAreReadToTheEnd(t *testing.T) {
+	long := "<DescribeSubnetsResponse><!--" + strings.Repeat("x", 1<<20) + "--></DescribeSubnetsResponse>"
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		io.WriteString(w, long)
+	}))
+	defer srv.Close()
+	isolate(t)
+	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	t.Setenv("AWS_ENDPOINT_URL", srv.URL)
+	s, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if _, err := s.EC2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{}, func(o *ec2.Options) { o.RetryMaxAttempts = 1 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
