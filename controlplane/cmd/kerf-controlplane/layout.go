@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -135,13 +136,18 @@ func makeEtcdDir() (string, *os.File, error) {
 		parent = "/dev/shm"
 	}
 	removeStaleEtcdDirs(parent)
-	dir, err := os.MkdirTemp(parent, etcdDirPattern)
+	// It gets the name that others look for only once it is locked.
+	fresh, err := os.MkdirTemp(parent, "kerf-new-")
 	if err != nil {
 		return "", nil, err
 	}
-	lock, err := lockFile(filepath.Join(dir, "lock"))
+	dir := filepath.Join(parent, etcdDirPattern+strings.TrimPrefix(filepath.Base(fresh), "kerf-new-"))
+	lock, err := lockFile(filepath.Join(fresh, "lock"))
+	if err == nil {
+		err = os.Rename(fresh, dir)
+	}
 	if err != nil {
-		os.RemoveAll(dir)
+		os.RemoveAll(fresh)
 		return "", nil, err
 	}
 	return dir, lock, nil
@@ -158,10 +164,6 @@ func (l layout) removeEtcdDir() {
 func removeStaleEtcdDirs(parent string) {
 	dirs, _ := filepath.Glob(filepath.Join(parent, etcdDirPattern+"*"))
 	for _, dir := range dirs {
-		// A folder without a lock file is just being made by its owner.
-		if _, err := os.Stat(filepath.Join(dir, "lock")); err != nil {
-			continue
-		}
 		lock, err := lockFile(filepath.Join(dir, "lock"))
 		if err != nil {
 			continue
