@@ -122,6 +122,9 @@ func buildBinary(ctx context.Context) (string, error) {
 	}
 	root := filepath.Dir(filepath.Dir(file))
 	script := filepath.Join(root, "build.sh")
+	if err := lookAt(filepath.Join(root, "cmd", kube.BinaryName)); err != nil {
+		return "", err
+	}
 	key, err := run(ctx, script, "--key")
 	if err != nil {
 		return "", err
@@ -147,6 +150,21 @@ func buildBinary(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return path, prune(cache, key)
+}
+
+// lookAt asks for every file of the sources, by which "go test" learns that
+// its cached results are worth nothing once one of them has changed.
+func lookAt(dir string) error {
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look at the sources of the control plane: %w", err)
+	}
+	return nil
 }
 
 // run returns the trimmed standard output of a command.
