@@ -206,6 +206,9 @@ func (c *Cache) rebuildNodes(next *cluster.Snapshot) bool {
 		out = append(out, n)
 	}
 	next.Nodes = append(out, added...)
+	if len(next.Nodes) == 0 {
+		next.Nodes = nil // no machine is written in one way only
+	}
 	return true
 }
 

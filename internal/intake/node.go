@@ -53,8 +53,8 @@ func fromClaim(out *cluster.Node, claim *karpv1.NodeClaim, expected Expected) {
 		out.Allocatable = Resources(claim.Status.Allocatable)
 		out.Capacity = Resources(claim.Status.Capacity)
 	}
-	if !out.Launched {
-		out.Requirements = Terms(claim.Spec.Requirements)
+	if !out.Launched || claim.Labels[corev1.LabelInstanceTypeStable] == "" {
+		out.Requirements = Terms(claim.Spec.Requirements) // the labels that say what was bought are not written yet
 	}
 	if len(out.Allocatable) == 0 {
 		out.Allocatable = most(expected.Allocatable, requests)

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,17 +16,39 @@ import (
 	"github.com/kerf-sh/kerf/internal/pack"
 )
 
+// stuckAfter is the age at which a machine that is still not initialized is no longer believed to take pods: nothing
+// removes it, and pods that are sent there again and again would wait for ever.
+const stuckAfter = 25 * time.Minute
+
 // Problem makes the input of a decision of a snapshot.
 func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
+	now := c.o.Now().UTC()
 	return &pack.Problem{
-		Now:        c.o.Now().UTC(),
+		Now:        now,
 		Generation: snapshot.Generation,
-		Nodes:      snapshot.Nodes,
+		Nodes:      withoutStuck(snapshot.Nodes, now),
 		Pending:    snapshot.Pending,
 		Pools:      c.pools(ctx, snapshot),
 		Daemons:    snapshot.Daemons,
 		Options:    c.o.Pack,
 	}
+}
+
+// withoutStuck leaves machines that do not get ready with no room for more pods.
+func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
+	out := nodes
+	for i, n := range nodes {
+		if n.Claim == "" || n.Initialized || n.Deleting || n.CreatedAt.IsZero() || now.Sub(n.CreatedAt) < stuckAfter {
+			continue
+		}
+		if &out[0] == &nodes[0] {
+			out = slices.Clone(nodes)
+		}
+		full := *n
+		full.Allocatable = n.Used
+		out[i] = &full
+	}
+	return out
 }
 
 // pools converts the NodePools. A pool whose node class or types can't be had stays in the problem, not ready and with

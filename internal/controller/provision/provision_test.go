@@ -377,6 +377,23 @@ func TestPodsThatFitInFlightMachinesAreNotBoughtFor(t *testing.T) {
 	}
 }
 
+func TestAMachineThatNeverGetsReadyIsNotWaitedForForEver(t *testing.T) {
+	h := newHouse(t)
+	h.pool("default")
+	h.pod("a", "3")
+	if out, err := h.Decide(t.Context()); err != nil || len(out.Created) != 1 {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+	stuck := h.claims()[0].DeepCopy()
+	stuck.ResourceVersion = "1000"
+	stuck.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+	h.cache.SetClaim(stuck)
+	h.pod("b", "500m") // would fit
+	if out, err := h.Decide(t.Context()); err != nil || len(out.Created) != 1 {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+}
+
 func TestPodsOnLeavingNodesAreBoughtForOnce(t *testing.T) {
 	h := newHouse(t)
 	h.pool("default")
