@@ -136,7 +136,6 @@ func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
 		if alone < catalog.NoPrice && (best == nil || alone < bestMore) {
 			it.pool = nil
 			if got := s.openMachine(it, p, want, false); got > 0 {
-				s.bought[len(s.bought)-1].careful = true
 				return got
 			}
 		}
@@ -192,7 +191,7 @@ func (s *solver) grown(it *item, m *machine, want int) (catalog.MicroUSD, bool) 
 
 func (s *solver) grow(it *item, m *machine, want int) int {
 	c := it.class
-	m.pool.charge(m.types, -1)
+	m.pool.refund(m)
 	m.shape = s.join(m.shape, it, -1)
 	m.parts = append(m.parts, part{it, want})
 	m.worth += it.on[m.pool.rank].worth * int64(want)
@@ -200,7 +199,7 @@ func (s *solver) grow(it *item, m *machine, want int) int {
 	m.ports = append(m.ports, c.src.HostPorts...)
 	s.hostAdd(c, &m.host, want)
 	m.settleAll()
-	m.pool.charge(m.types, 1)
+	m.pool.charge(m)
 	it.left -= want
 	s.countOnMachine(c, m, want)
 	return want

@@ -25,7 +25,8 @@ type machine struct {
 	weighed  int
 	runnerUp string
 	careful  bool
-	gone     bool // merged into another
+	gone     bool    // merged into another
+	charged  []int64 // against the pool's limits
 }
 
 // fits holds the types of m's shape that carry what is on m.
@@ -86,7 +87,7 @@ func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
 	if best == nil {
 		return 0
 	}
-	best.weighed = len(targets)
+	best.weighed, best.careful = len(targets), !fill
 	best.settleAll()
 	return s.commit(best, it)
 }
@@ -244,7 +245,7 @@ func (s *solver) commit(m *machine, it *item) int {
 		}
 		got += mine
 		s.bought = append(s.bought, m)
-		m.pool.charge(m.types, 1)
+		m.pool.charge(m)
 		if m.pool.hasLimits() || m.careful || slices.ContainsFunc(m.parts, func(q part) bool { return q.item.left < m.count(q.item) }) {
 			return got
 		}

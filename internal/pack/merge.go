@@ -131,9 +131,9 @@ func (s *solver) settled(sh *shape, k requirement.Key) string {
 // mergerAllowed checks limits and minValues with both machines taken back.
 func (s *solver) mergerAllowed(a, b, m *machine) bool {
 	p := m.pool
-	p.charge(a.types, -1)
-	p.charge(b.types, -1)
-	defer func() { p.charge(a.types, 1); p.charge(b.types, 1) }()
+	p.refund(a)
+	p.refund(b)
+	defer func() { p.charge(a); p.charge(b) }()
 	types := m.fits()
 	if !types.Any() || m.shape.price[m.shape.cheapest(types)] > a.price+b.price {
 		return false
@@ -147,14 +147,14 @@ func (s *solver) mergerAllowed(a, b, m *machine) bool {
 
 func (x merger) carryOut(s *solver) {
 	a, b := x.a, x.b
-	a.pool.charge(a.types, -1)
-	a.pool.charge(b.types, -1)
+	a.pool.refund(a)
+	a.pool.refund(b)
 	a.shape, a.host = x.shape, x.host
 	a.parts = append(slices.Clone(a.parts), b.parts...)
 	a.used.Add(b.used, 1)
 	a.ports = slices.Concat(a.ports, b.ports)
 	a.worth, a.runnerUp = a.worth+b.worth, ""
 	a.settleAll()
-	a.pool.charge(a.types, 1)
+	a.pool.charge(a)
 	b.gone = true
 }

@@ -37,7 +37,6 @@ func (s *solver) compileNodes() {
 	for i, n := range s.nodes {
 		n.id = i
 	}
-	s.numberKinds()
 }
 
 func boolRank(b bool) int {
@@ -137,6 +136,11 @@ func (s *solver) numberKinds() {
 			for k := range alt.All {
 				asked[k] = true
 			}
+		}
+	}
+	for _, g := range s.groups {
+		if !g.byHost {
+			asked[g.keyID] = true // items may be pinned to its domains
 		}
 	}
 	kinds := map[string]int{}

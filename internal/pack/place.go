@@ -90,15 +90,15 @@ func (s *solver) joinFree(it *item, m *machine, want int) int {
 	if next == nil || next.price[t] > m.shape.price[t] {
 		return 0
 	}
+	// What was charged may be less than this type has; it must still be within the limits.
+	m.pool.refund(m)
+	defer m.pool.charge(m)
 	before := len(m.parts)
-	old := m.types
-	if !s.take(m, it, t, room, want) {
+	if !m.pool.affordable.Has(t) || !s.take(m, it, t, room, want) {
 		return 0
 	}
 	n := m.parts[before].n
-	m.pool.charge(old, -1)
 	m.settleAll()
-	m.pool.charge(m.types, 1)
 	it.left -= n
 	s.dropDemand(it, n)
 	s.countOnMachine(it.class, m, n)

@@ -217,24 +217,39 @@ func (p *pool) refreshAffordable() {
 
 func (p *pool) hasLimits() bool { return p.nodesLeft >= 0 || len(p.limited) > 0 }
 
-// charge counts a machine against the limits with the least of each resource that it may turn out to have; sign is -1 to
-// take it back.
-func (p *pool) charge(types catalog.TypeSet, sign int64) {
+// charge counts a machine against the limits with the least of each resource that it may turn out to have.
+func (p *pool) charge(m *machine) {
 	if !p.hasLimits() {
 		return
 	}
 	if p.nodesLeft >= 0 {
-		p.nodesLeft -= sign
+		p.nodesLeft--
 	}
+	m.charged = make([]int64, len(p.limited))
 	for i := range p.limited {
 		l := &p.limited[i]
 		least := int64(-1)
-		for t := range types.Each {
+		for t := range m.types.Each {
 			if c := p.cat.Capacity[t][l.index]; least < 0 || c < least {
 				least = c
 			}
 		}
-		l.left -= sign * max(0, least)
+		m.charged[i] = max(0, least)
+		l.left -= m.charged[i]
+	}
+	p.refreshAffordable()
+}
+
+// refund takes back what charge counted.
+func (p *pool) refund(m *machine) {
+	if !p.hasLimits() {
+		return
+	}
+	if p.nodesLeft >= 0 {
+		p.nodesLeft++
+	}
+	for i, x := range m.charged {
+		p.limited[i].left += x
 	}
 	p.refreshAffordable()
 }

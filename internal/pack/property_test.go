@@ -62,7 +62,9 @@ func drawClass(t *rapid.T, topology bool) *cluster.Class {
 			f()
 		}
 	}
-	maybe("arch", func() { c.Selector = append(c.Selector, in(requirement.Arch, rapid.SampledFrom(arches).Draw(t, "arch"))) })
+	maybe("arch", func() {
+		c.Selector = append(c.Selector, in(requirement.Arch, rapid.SampledFrom(arches).Draw(t, "arch")))
+	})
 	maybe("zone", func() {
 		c.Affinity = append(c.Affinity, []requirement.Term{{Key: requirement.Zone, Operator: requirement.NotIn, Values: []string{rapid.SampledFrom(zones).Draw(t, "zone")}}},
 			[]requirement.Term{in(requirement.CapacityType, catalog.OnDemand)})
@@ -70,7 +72,9 @@ func drawClass(t *rapid.T, topology bool) *cluster.Class {
 	maybe("team", func() { c.Selector = append(c.Selector, in("team", rapid.SampledFrom(teams).Draw(t, "team"))) })
 	maybe("tolerates", func() { c.Tolerations = append(c.Tolerations, cluster.Toleration{Key: "special", Exists: true}) })
 	maybe("port", func() { c.HostPorts = append(c.HostPorts, cluster.HostPort{Port: 80, Protocol: "TCP"}) })
-	maybe("volume", func() { c.Volumes = [][]requirement.Term{{in(requirement.Zone, rapid.SampledFrom(zones).Draw(t, "zone"))}} })
+	maybe("volume", func() {
+		c.Volumes = [][]requirement.Term{{in(requirement.Zone, rapid.SampledFrom(zones).Draw(t, "zone"))}}
+	})
 	if topology {
 		drawTopology(t, c)
 	}

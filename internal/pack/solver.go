@@ -85,6 +85,7 @@ func (s *solver) compile() {
 	s.compilePools()
 	s.compileNodes()
 	s.compileTopology()
+	s.numberKinds()
 	s.compileItems()
 }
 

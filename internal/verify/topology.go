@@ -221,7 +221,7 @@ func (c *checker) affinity(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
 			continue
 		}
 		for _, x := range c.selected(other, ns, t.Selector) {
-			running, free := slices.Contains(other.running, x), len(x.Class.PodAffinity) == 0
+			running, free := slices.Contains(other.running, x), !needs(x.Class, t.Key)
 			switch {
 			case d == mine && (running || free):
 				anchors++
@@ -234,6 +234,13 @@ func (c *checker) affinity(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
 	if anchors == 0 && !(self && elsewhere == 0) {
 		c.report("affinity", h.name, "%s finds no pod that it must be with in %s", pod, mine)
 	}
+}
+
+// needs reports whether pods of the class must be with others by the key.
+func needs(class *cluster.Class, key string) bool {
+	return slices.ContainsFunc(class.PodAffinity, func(t cluster.PodAffinity) bool {
+		return t.Weight == 0 && requirement.Normalize(t.Key) == requirement.Normalize(key)
+	})
 }
 
 func (c *checker) apart(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
