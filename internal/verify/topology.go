@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -123,7 +124,7 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 		}
 		for _, x := range c.selected(other, []string{pod.Namespace}, sp.Selector) {
 			counts[d]++
-			if d == mine && (slices.Contains(other.running, x) || bears(x.Class, sp.Key)) {
+			if d == mine && (slices.Contains(other.running, x) || bears(x.Class, sp)) {
 				early++
 			}
 		}
@@ -140,10 +141,12 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 	}
 }
 
-// bears reports whether pods of the class have a hard spread over the key themselves.
-func bears(class *cluster.Class, key string) bool {
-	return slices.ContainsFunc(class.Spreads, func(sp cluster.Spread) bool {
-		return !sp.Soft && requirement.Normalize(sp.Key) == requirement.Normalize(key)
+// bears reports whether pods of the class have the same constraint. Those with a laxer or stricter one may have come
+// later or earlier.
+func bears(class *cluster.Class, sp cluster.Spread) bool {
+	return slices.ContainsFunc(class.Spreads, func(o cluster.Spread) bool {
+		return !o.Soft && requirement.Normalize(o.Key) == requirement.Normalize(sp.Key) && o.MaxSkew == sp.MaxSkew &&
+			o.MinDomains == sp.MinDomains && fmt.Sprint(o.Selector) == fmt.Sprint(sp.Selector)
 	})
 }
 
@@ -214,24 +217,32 @@ func (c *checker) affinity(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
 		return
 	}
 	ns := namespacesOf(pod, t)
-	anchors, elsewhere := 0, 0
+	anchors, followers, running := map[string]int{}, map[string]int{}, 0
 	for _, other := range c.hosts {
 		d, ok := c.domain(other, t.Key)
 		if !ok {
 			continue
 		}
 		for _, x := range c.selected(other, ns, t.Selector) {
-			running, free := slices.Contains(other.running, x), !needs(x.Class, t.Key)
 			switch {
-			case d == mine && (running || free):
-				anchors++
-			case d != mine && (running || !free): // others may come later
-				elsewhere++
+			case slices.Contains(other.running, x):
+				anchors[d]++
+				running++
+			case needs(x.Class, t.Key):
+				followers[d]++
+			default: // may come at any time
+				anchors[d]++
 			}
 		}
 	}
-	self := slices.Contains(ns, pod.Namespace) && t.Selector.Matches(pod.Class.Labels)
-	if anchors == 0 && !(self && elsewhere == 0) {
+	if anchors[mine] > 0 {
+		return
+	}
+	first := slices.Contains(ns, pod.Namespace) && t.Selector.Matches(pod.Class.Labels) && running == 0
+	for d := range followers {
+		first = first && (d == mine || anchors[d] > 0)
+	}
+	if !first {
 		c.report("affinity", h.name, "%s finds no pod that it must be with in %s", pod, mine)
 	}
 }
