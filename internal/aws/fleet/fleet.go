@@ -284,7 +284,7 @@ func (b *Buyer) look(ctx context.Context, o Order, from time.Time) error {
 	if err != nil {
 		return awserr.Wrap("looking for a machine that was bought before", err)
 	}
-	found, spent := find(machines, o)
+	found, spent := find(machines, o, b.opts.Now())
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.claimLocked(o)

@@ -93,7 +93,7 @@ func place(tags map[string]string, hash string) (at int, listed bool) {
 
 // find is the machine that was bought for an order before, nil if there is none. spent is how many launches for it came
 // to nothing.
-func find(machines []*cloud.Machine, o Order) (found *Bought, spent int) {
+func find(machines []*cloud.Machine, o Order, now time.Time) (found *Bought, spent int) {
 	hash := uidHash(o.UID)
 	launches := map[string][]*cloud.Machine{}
 	for _, m := range machines {
@@ -107,9 +107,9 @@ func find(machines []*cloud.Machine, o Order) (found *Bought, spent int) {
 		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(launches)) {
-		m := dealt(launches[token], hash)
+		m := dealt(launches[token], hash, o.Name)
 		switch {
-		case m == nil, !alive(m), m.Claim != "" && m.Claim != o.Name:
+		case m == nil, !alive(m), m.Claim != "" && m.Claim != o.Name, m.Claim == "" && now.Sub(m.LaunchedAt) > maxAge:
 			spent++
 		case found == nil:
 			found = fromMachine(m)
@@ -119,7 +119,12 @@ func find(machines []*cloud.Machine, o Order) (found *Bought, spent int) {
 }
 
 // dealt is the machine of a launch that a claim got, nil if it went away empty.
-func dealt(launch []*cloud.Machine, hash string) *cloud.Machine {
+func dealt(launch []*cloud.Machine, hash, name string) *cloud.Machine {
+	for _, m := range launch {
+		if m.Claim == name {
+			return m // tagged since; no need to count
+		}
+	}
 	slices.SortFunc(launch, func(a, b *cloud.Machine) int { return strings.Compare(a.InstanceID, b.InstanceID) })
 	at, _ := place(launch[0].Tags, hash)
 	if at = max(at, 0); at < len(launch) {

@@ -1,0 +1,179 @@
+package fleet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+func newOrders(n int) []*order {
+	out := make([]*order, n)
+	for i := range out {
+		out[i] = &order{Order: Order{UID: fmt.Sprintf("uid-%03d", i), Name: fmt.Sprintf("claim-%03d", i), Created: time.Unix(1000, 0), Request: Request{Tags: map[string]string{"a": "b"}}}}
+	}
+	return out
+}
+
+func TestEveryClaimIsFoundInTheTagsAtItsPlace(t *testing.T) {
+	for _, n := range []int{1, 2, perTag, perTag + 1, maxBatch} {
+		orders := newOrders(n)
+		tags := instanceTags(orders, "token")
+		for i, o := range orders {
+			if at, listed := place(tags, uidHash(o.UID)); at != i || !listed {
+				t.Errorf("of %d claims number %d is found at %d, %v", n, i, at, listed)
+			}
+		}
+		if at, listed := place(tags, uidHash("stranger")); at != -1 || !listed {
+			t.Errorf("a stranger is found at %d, %v", at, listed)
+		}
+		for k, v := range tags {
+			if len(v) > tagLen {
+				t.Errorf("tag %s has %d characters", k, len(v))
+			}
+		}
+		if (tags["karpenter.sh/nodeclaim"] != "") != (n == 1) {
+			t.Errorf("the tags for %d claims name one: %v", n, tags)
+		}
+	}
+}
+
+func TestTagsNeverExceedWhatAResourceHolds(t *testing.T) {
+	for n := range 49 {
+		tags := map[string]string{}
+		for i := range n {
+			tags[fmt.Sprint("t", i)] = "v"
+		}
+		orders := newOrders(room(tags))
+		for _, o := range orders {
+			o.Request.Tags = tags
+		}
+		if got := len(instanceTags(orders, "token")); got+1 > maxTags { // Name comes later
+			t.Errorf("%d tags of the user and %d claims make %d", n, len(orders), got)
+		}
+	}
+}
+
+func machines(orders []*order, token string, n int) []*cloud.Machine {
+	var out []*cloud.Machine
+	for i := range n {
+		tags := instanceTags(orders, token)
+		out = append(out, &cloud.Machine{InstanceID: fmt.Sprintf("i-%s-%03d", token, i), State: "running", Tags: tags, Claim: tags["karpenter.sh/nodeclaim"], LaunchedAt: time.Unix(1001, 0)})
+	}
+	return out
+}
+
+func TestWhatEveryProcessWorksOutOfTheTagsIsTheSame(t *testing.T) {
+	orders := newOrders(40)
+	all := append(machines(orders, "one", 33), machines(orders[33:], "two", 5)...)
+	all = append(all, machines(orders[38:39], "three", 1)...)
+	want := map[string]string{}
+	for round := range 5 {
+		r := rand.New(rand.NewPCG(1, uint64(round)))
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		seen := map[string]string{}
+		for i, o := range orders {
+			got, _ := find(slices.Clone(all), o.Order, time.Unix(1100, 0))
+			if (got == nil) != (i == 39) {
+				t.Fatalf("claim %d has %v", i, got)
+			}
+			if got == nil {
+				continue
+			}
+			if other, dup := seen[got.InstanceID]; dup {
+				t.Errorf("%s and %s share %s", o.Name, other, got.InstanceID)
+			}
+			seen[got.InstanceID] = o.Name
+			if want[o.UID] == "" {
+				want[o.UID] = got.InstanceID
+			}
+			if want[o.UID] != got.InstanceID {
+				t.Errorf("%s had %s and has now %s", o.Name, want[o.UID], got.InstanceID)
+			}
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	orders := newOrders(3)
+	o := orders[1].Order
+	byName := &cloud.Machine{InstanceID: "i-1", Claim: o.Name, State: "running", LaunchedAt: o.Created.Add(time.Second)}
+	edit := func(m cloud.Machine, f func(*cloud.Machine)) *cloud.Machine { f(&m); return &m }
+	dead := machines(orders, "x", 3)
+	dead[1].State = "terminated"
+	old := machines(orders, "x", 3)
+	for _, m := range old {
+		m.LaunchedAt = time.Unix(1100, 0).Add(-time.Hour)
+	}
+	oldButNamed := []*cloud.Machine{edit(*old[0], func(m *cloud.Machine) {}), edit(*old[1], func(m *cloud.Machine) { m.Claim = o.Name })}
+	tests := []struct {
+		name     string
+		machines []*cloud.Machine
+		want     string
+		spent    int
+	}{
+		{"nothing was bought", nil, "", 0},
+		{"others' machines only", machines(orders[:1], "x", 1), "", 0},
+		{"a partial fleet that did not reach it", machines(orders, "x", 1), "", 1},
+		{"its share of a fleet", machines(orders, "x", 3), "i-x-001", 0},
+		{"a machine that is dead already", dead, "", 1},
+		{"a machine with its name and no list", []*cloud.Machine{byName}, "i-1", 0},
+		{"a machine of an earlier claim of that name", []*cloud.Machine{edit(*byName, func(m *cloud.Machine) { m.LaunchedAt = o.Created.Add(-time.Hour) })}, "", 0},
+		{"a machine of another claim of that name", []*cloud.Machine{edit(*byName, func(m *cloud.Machine) { m.Tags = map[string]string{TagLaunch: "x", TagClaims + "0": uidHash("other")} })}, "", 0},
+		{"a machine that was given to somebody else", []*cloud.Machine{edit(*machines(orders[1:2], "x", 1)[0], func(m *cloud.Machine) { m.Claim = "other" })}, "", 1},
+		{"its share of a fleet so old that places may have shifted", old, "", 1},
+		{"its share of an old fleet, tagged with its name since", oldButNamed, "i-x-001", 0},
+		{"a list cut short", []*cloud.Machine{{InstanceID: "i-1", State: "running", Tags: map[string]string{TagLaunch: "x", TagClaims + "0": "abc"}}}, "", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, spent := find(tt.machines, o, time.Unix(1100, 0))
+			id := ""
+			if got != nil {
+				id = got.InstanceID
+			}
+			if id != tt.want || spent != tt.spent {
+				t.Errorf("found %q after %d spent launches, want %q after %d", id, spent, tt.want, tt.spent)
+			}
+		})
+	}
+}
+
+func TestTokensDifferByClaimsAndAttempts(t *testing.T) {
+	orders := newOrders(3)
+	a := token(orders)
+	if a != token(newOrders(3)) || len(a) > 64 {
+		t.Errorf("equal orders have tokens %s and %s", a, token(newOrders(3)))
+	}
+	orders[1].attempt++
+	if b := token(orders); a == b || a == token(orders[:2]) {
+		t.Error("another attempt, and other claims, need other tokens")
+	}
+}
+
+func TestFailuresAreToldByTheWorst(t *testing.T) {
+	ice := PoolError{Class: cloud.Exhausted, Reason: "InsufficientInstanceCapacity", Code: "InsufficientInstanceCapacity", Message: "no", InstanceType: "m5.large", Zone: "a"}
+	denied := PoolError{Class: cloud.Denied, Reason: "Unauthorized", Code: "UnauthorizedOperation", Message: "you may not"}
+	tests := []struct {
+		name     string
+		failures []PoolError
+		class    cloud.ErrorClass
+		text     string
+	}{
+		{"none", nil, cloud.Exhausted, "did not say why"},
+		{"only capacity", []PoolError{ice, ice, ice, ice}, cloud.Exhausted, "InsufficientInstanceCapacity for 4 pools (m5.large in a, m5.large in a, m5.large in a, …): no"},
+		{"capacity and a denial", []PoolError{ice, denied}, cloud.Denied, "UnauthorizedOperation: you may not; InsufficientInstanceCapacity for 1 pools"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := failure(tt.failures)
+			if cloud.ClassOf(err) != tt.class || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("got %s: %v", cloud.ClassOf(err), err)
+			}
+		})
+	}
+}
