@@ -53,6 +53,9 @@ func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 	if together {
 		want = s.leftOf(c)
 	}
+	if len(c.src.HostPorts) > 0 {
+		want = 1 // no two of them share a host
+	}
 	pins := s.pins(c)
 	for want > 0 {
 		for _, it := range pins {

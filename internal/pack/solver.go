@@ -20,10 +20,30 @@ import (
 // Cost: grows with classes, types and nodes, hardly with the number of pods.
 // Concurrency: safe; p is only read.
 func Solve(p *Problem) *plan.Plan {
-	s := newSolver(p)
-	s.compile()
-	s.placeAll()
-	return s.plan()
+	unsure := map[string]bool{}
+	for {
+		s := newSolver(p)
+		s.unsure = unsure
+		s.compile()
+		s.placeAll()
+		if !s.missedShares() {
+			return s.plan()
+		}
+	}
+}
+
+// missedShares finds classes that were dealt out over domains but did not find their places there. What was counted on
+// their behalf then misled others, so the problem is solved again with those classes placed pod by pod. It is true when
+// there is a new one, so it can't go on for ever.
+func (s *solver) missedShares() bool {
+	missed := false
+	for _, it := range s.items {
+		if it.left > 0 && it.class.topo.share != nil && !s.unsure[it.class.src.ID] {
+			s.unsure[it.class.src.ID] = true
+			missed = true
+		}
+	}
+	return missed
 }
 
 // solver is the working state of one Solve. Everything in it is in an order that does not depend on the order of the
@@ -49,7 +69,8 @@ type solver struct {
 	skews     []int      // by group: the least maxSkew of its bearers
 	bearers   [][]*class // by group: pending classes that bear the constraint
 	careful   []*class
-	live      []*item // items that still have pods to place
+	unsure    map[string]bool // classes, by ID, that must not be dealt out ahead
+	live      []*item         // items that still have pods to place
 	minAsk    res.Vector
 	listings  map[listingKey][]plan.TypeChoice
 	terms     map[*shape][]requirement.Term

@@ -47,7 +47,9 @@ func (s *solver) splitClass(c *class) {
 	if len(c.topo.wide) == 1 {
 		d := &c.topo.wide[0]
 		var ok bool
-		if d.group.kind == spreading {
+		if s.unsure[c.src.ID] {
+			ok = false
+		} else if d.group.kind == spreading {
 			ok = s.dealOut(c, d)
 		} else {
 			ok = s.gather(c, d)
@@ -57,7 +59,7 @@ func (s *solver) splitClass(c *class) {
 		}
 		return
 	}
-	if g := s.follows(c); g != nil && s.dealOut(c, &demand{group: g, self: true, maxSkew: 1}) {
+	if g := s.follows(c); g != nil && !s.unsure[c.src.ID] && s.dealOut(c, &demand{group: g, self: true, maxSkew: 1}) {
 		return
 	}
 	s.addItem(c, len(c.pods), "", 0)
