@@ -105,7 +105,7 @@ func TestLonePodIsServedAtOnce(t *testing.T) {
 			if err != nil || len(now) <= len(calls) {
 				return false, fmt.Sprint(err)
 			}
-			took = append(took, now[len(now)-1].Time.Sub(began))
+			took = append(took, now[len(now)-1].At.Sub(began))
 			return true, ""
 		})
 		e.running(30*time.Second, "default", i+1)

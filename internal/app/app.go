@@ -12,12 +12,14 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -93,6 +95,11 @@ type process struct {
 }
 
 func kubeConfig(s settings.Settings) (*rest.Config, error) {
+	if path := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); path != "" && !strings.Contains(path, string(os.PathListSeparator)) {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("reading KUBECONFIG: %w", err)
+		}
+	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the Kubernetes API: %w (set KUBECONFIG, or run inside the cluster)", err)

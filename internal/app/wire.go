@@ -30,9 +30,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/settings"
-	"github.com/kerf-sh/kerf/internal/verify"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -146,26 +144,10 @@ func (p *process) provisioner(c cloud.Provider) error {
 			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore,
 			MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort,
 		},
-		Check:   check,
 		Meter:   meter{p.metrics},
 		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		Log:     p.log,
 	}))
-}
-
-// check runs the independent check over a plan. A violation costs the machine or placement that it names; one that names
-// neither is counted and logged and stops nothing, since the scheduler has the last word on every pod.
-func check(problem *pack.Problem, p *plan.Plan) []provision.Violation {
-	var out []provision.Violation
-	for _, v := range verify.Check(problem, p) {
-		x := provision.Violation{NewNode: -1, Node: v.Where, Text: v.String()}
-		var n int
-		if _, err := fmt.Sscanf(v.Where, "new node %d", &n); err == nil {
-			x.NewNode = n - 1
-		}
-		out = append(out, x)
-	}
-	return out
 }
 
 func (p *process) lifecycle(c cloud.Provider, ca string) error {
@@ -173,7 +155,7 @@ func (p *process) lifecycle(c cloud.Provider, ca string) error {
 	health := nodepool.NewHealth()
 	return errors.Join(
 		(&lifecycle.Controller{
-			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health,
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
 		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),

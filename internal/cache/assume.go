@@ -104,6 +104,22 @@ func (c *Cache) settlePromise(e *entry) {
 	}
 }
 
+// lateRefusal is how long a machine must have been ready before the scheduler's word on a pod that it was promised to
+// counts: it may have been said before the scheduler saw the machine.
+const lateRefusal = time.Second
+
+// refusedAgain ends the promise of a pod that the scheduler has refused once more although the machine is ready: other
+// pods took the room. Waiting for the rest of the grace period would only cost the pod time.
+func (c *Cache) refusedAgain(e, old *entry) {
+	p := c.promises[e.obj.UID]
+	if p == nil || !intake.Provisionable(e.obj) || !intake.Provisionable(old.obj) || intake.Refusal(e.obj) == intake.Refusal(old.obj) {
+		return
+	}
+	if readyFor := c.bindGrace - p.until.Sub(c.now()); readyFor >= lateRefusal {
+		c.breakPromise(e.obj.UID)
+	}
+}
+
 func (c *Cache) endPromise(uid types.UID, p *promise) {
 	delete(c.promises, uid)
 	c.byTarget.remove(p.target, uid)

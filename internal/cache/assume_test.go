@@ -173,6 +173,40 @@ func TestHowPromisesEnd(t *testing.T) {
 	}
 }
 
+func TestAReadyMachineAndANewRefusalEndAPromise(t *testing.T) {
+	refused := func(message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.Conditions[0].Message = message }
+	}
+	r, claim, _ := assumed()
+	r.pod("p0", refused("0/1 nodes")) // before the machine is there: the scheduler can't know of it
+	if n := r.pending(); n != 0 {
+		t.Fatalf("%d pods pending before the machine is ready, want none", n)
+	}
+	claim = claim.DeepCopy()
+	launch(claim)
+	r.version(claim)
+	r.SetClaim(claim)
+	node := newNode("n0", "uid-n0", "id-1")
+	node.Labels = map[string]string{karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true"}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	r.version(node)
+	r.SetNode(node)
+	r.Snapshot()
+	r.pod("p0", refused("0/2 nodes"))
+	if n := r.pending(); n != 0 {
+		t.Errorf("%d pods pending: a refusal in the moment in which the machine came counts for nothing", n)
+	}
+	r.clock = r.clock.Add(2 * time.Second)
+	r.pod("p0", refused("0/2 nodes"))
+	if n := r.pending(); n != 0 {
+		t.Errorf("%d pods pending: the same words again are no new refusal", n)
+	}
+	r.pod("p0", refused("0/3 nodes"))
+	if n := r.pending(); n != 1 {
+		t.Errorf("%d pods pending, want the refused one", n)
+	}
+}
+
 func TestPodsOfALeavingNodeArePendingUntilPromisedAPlace(t *testing.T) {
 	r := newRig()
 	node := newNode("n0", "uid-n0", "")

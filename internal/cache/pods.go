@@ -68,6 +68,9 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	}
 	c.settlePromise(e)
 	c.setWaiting(key, e, old)
+	if old != nil {
+		c.refusedAgain(e, old)
+	}
 	if old == nil || e.pod != old.pod {
 		c.touchDaemonSet(pod)
 		if old != nil {

@@ -46,6 +46,16 @@ func Unschedulable(pod *corev1.Pod) bool {
 	return false
 }
 
+// Refusal is what the scheduler last said of a pod that it found no node for; empty when it has said nothing.
+func Refusal(pod *corev1.Pod) string {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 // IsActive reports whether the pod is not over yet.
 func IsActive(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/kerf-sh/kerf/api/crds"
+	"github.com/kerf-sh/kerf/internal/rbac"
 )
 
 //go:embed examples/default.yaml
@@ -56,7 +58,7 @@ func (c *Cluster) install(ctx context.Context) error {
 	if err := a.awaitEstablished(ctx, names); err != nil {
 		return err
 	}
-	if _, err := a.apply(ctx, []byte(access)); err != nil {
+	if _, err := a.apply(ctx, slices.Concat(rbac.YAML, []byte("\n---\n"+access))); err != nil {
 		return fmt.Errorf("apply the controller's rights: %w", err)
 	}
 	return nil

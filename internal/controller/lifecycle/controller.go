@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -36,10 +37,18 @@ import (
 // patience is how long a claim waits for its next step before the reason for the wait is written to its status.
 const patience = 10 * time.Second
 
+// reread is how soon a claim is looked at again whose last write the cache has not seen; its event comes first as a rule.
+const reread = 50 * time.Millisecond
+
 // Health learns how launches of a NodePool end.
 type Health interface {
 	// Registered is told of every claim whose node registered (true) or was given up (false).
 	Registered(claim *karpv1.NodeClaim, ok bool)
+}
+
+// Waiting knows since when the pods have waited that a claim is for.
+type Waiting interface {
+	WaitingFor(claim string) (since time.Time, ok bool)
 }
 
 // Controller reconciles NodeClaims that are not being deleted.
@@ -51,12 +60,15 @@ type Controller struct {
 	Log      *slog.Logger
 	Clock    clock.Clock
 	Health   Health
+	Waiting  Waiting
 	// LaunchTimeout and RegistrationTimeout as in settings.
 	LaunchTimeout, RegistrationTimeout time.Duration
 
 	// launched remembers machines by claim UID until their status is seen in the cache, so that a stale read does not ask
 	// the cloud again.
 	launched sync.Map
+	// written holds, by claim UID, the resource version of the last write.
+	written sync.Map
 }
 
 // Register adds the controller to mgr.
@@ -79,7 +91,11 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if !claim.DeletionTimestamp.IsZero() {
 		c.launched.Delete(claim.UID)
+		c.written.Delete(claim.UID)
 		return reconcile.Result{}, nil
+	}
+	if c.stale(claim) {
+		return reconcile.Result{RequeueAfter: reread}, nil
 	}
 	stored := claim.DeepCopy()
 	claim = claim.DeepCopy()
@@ -152,6 +168,7 @@ func (c *Controller) store(ctx context.Context, stored, claim *karpv1.NodeClaim)
 		if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
 			return fmt.Errorf("writing labels and annotations of nodeclaim %q: %w", claim.Name, err)
 		}
+		c.written.Store(claim.UID, claim.ResourceVersion)
 		claim.Status = *status
 	}
 	if !c.worthWriting(stored, claim) {
@@ -162,7 +179,21 @@ func (c *Controller) store(ctx context.Context, stored, claim *karpv1.NodeClaim)
 	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err)
 	}
+	c.written.Store(claim.UID, claim.ResourceVersion)
 	return nil
+}
+
+// stale reports whether the cache has not seen yet what this controller wrote last. Acting on it would write the same
+// once more. Resource versions of one resource are ordered (Kubernetes 1.35, "comparable resource versions"); where one
+// can't be read as a number, nothing is held back.
+func (c *Controller) stale(claim *karpv1.NodeClaim) bool {
+	last, ok := c.written.Load(claim.UID)
+	if !ok {
+		return false
+	}
+	wrote, err1 := strconv.ParseUint(last.(string), 10, 64)
+	have, err2 := strconv.ParseUint(claim.ResourceVersion, 10, 64)
+	return err1 == nil && err2 == nil && have < wrote
 }
 
 // worthWriting reports whether the status holds progress, or a reason that is old enough to be told.

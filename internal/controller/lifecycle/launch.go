@@ -70,6 +70,11 @@ func (c *Controller) machine(ctx context.Context, claim *karpv1.NodeClaim) (*clo
 		return nil, &cloud.Error{Op: "launching nodeclaim " + claim.Name, Class: cloud.ClassNotReady, Reason: "NodeClassTerminating",
 			Err: fmt.Errorf("ec2nodeclass %q is being deleted", class.Name)}
 	}
+	if c.Waiting != nil {
+		if since, ok := c.Waiting.WaitingFor(claim.Name); ok {
+			c.Metrics.PodToFleet.Observe(c.Clock.Since(since).Seconds())
+		}
+	}
 	start := c.Clock.Now()
 	m, err := c.Cloud.Launch(ctx, claim, class)
 	c.Metrics.CloudDuration.WithLabelValues("nodeclaim.lifecycle", "Create", "aws").Observe(c.Clock.Since(start).Seconds())

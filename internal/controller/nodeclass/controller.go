@@ -183,6 +183,14 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 			conditions.SetFalse(f.Condition, f.Reason, f.Message)
 		}
 	}
+	errs, warnings := class.Validate()
+	for _, w := range warnings {
+		c.Recorder.Event(class, corev1.EventTypeWarning, "SpecIgnored", w)
+	}
+	if len(errs) > 0 {
+		// Objects stored under an older CRD, or admitted by a rule that is laxer than AWS.
+		conditions.SetFalse(awsv1.ConditionTypeValidationSucceeded, awsv1.ReasonSpecInvalid, errs.ToAggregate().Error())
+	}
 	known := func(condition string) bool { f, ok := found[condition]; return ok && !f.Unknown }
 	if known(awsv1.ConditionTypeSubnetsReady) {
 		class.Status.Subnets = r.Subnets
