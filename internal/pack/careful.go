@@ -279,9 +279,10 @@ func (s *solver) allowedDomains(c *class, key string) []string {
 	var out []choice
 	for _, name := range sortedKeys(found) {
 		count, ok := 0, true
-		for _, d := range c.topo.wide {
+		for i := range c.topo.wide {
+			d := &c.topo.wide[i]
 			if d.group.key == key {
-				ok = ok && d.allows(name)
+				ok = ok && s.allows(d, name)
 				count += d.rank(name)
 			}
 		}
@@ -307,7 +308,7 @@ func (s *solver) allowedDomains(c *class, key string) []string {
 }
 
 // allows reports whether one more pod may go to the domain.
-func (d *demand) allows(domain string) bool {
+func (s *solver) allows(d *demand, domain string) bool {
 	g := d.group
 	switch g.kind {
 	case spreading:
@@ -315,12 +316,36 @@ func (d *demand) allows(domain string) bool {
 		if d.self {
 			more = 1
 		}
-		domains := g.domains()
+		domains := s.domainsNow(g)
 		return slices.Contains(domains, domain) && g.counts[domain]+more-g.floor(domains, d.minDomains) <= d.maxSkew
 	case attracting:
 		return g.counts[domain] > 0 || (d.self && g.total == 0)
 	}
 	return g.counts[domain] == 0 && !(d.self && g.owners[domain] > 0)
+}
+
+// domainsNow are the domains that a spread is measured over. As a rule those that could be bought count too, because
+// someone may; once everything else is placed, only those that have a node or will have one.
+func (s *solver) domainsNow(g *group) []string {
+	if !s.lastResort {
+		return g.domains()
+	}
+	found := map[string]bool{}
+	for d := range g.present {
+		found[d] = true
+	}
+	for _, m := range s.bought {
+		if !g.countingMachine(s, m) {
+			continue
+		}
+		if d, ok := s.pinMachine(m, g.keyID); ok {
+			found[d] = true
+		}
+	}
+	if len(found) == 0 {
+		return g.reachable
+	}
+	return sortedKeys(found)
 }
 
 // rank orders domains: less is better.

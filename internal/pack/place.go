@@ -16,6 +16,8 @@ func (s *solver) placeAll() {
 		s.placeCareful(worst)
 	}
 	s.merge()
+	s.lastResort = true
+	s.placeCareful(avoids)
 }
 
 // buyAll opens machines until every item is placed or can't be.

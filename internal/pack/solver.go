@@ -69,12 +69,14 @@ type solver struct {
 	skews     []int      // by group: the least maxSkew of its bearers
 	bearers   [][]*class // by group: pending classes that bear the constraint
 	careful   []*class
-	unsure    map[string]bool // classes, by ID, that must not be dealt out ahead
-	live      []*item         // items that still have pods to place
-	minAsk    res.Vector
-	listings  map[listingKey][]plan.TypeChoice
-	terms     map[*shape][]requirement.Term
-	stats     plan.Stats
+	// lastResort is set once everything else is placed.
+	lastResort bool
+	unsure     map[string]bool // classes, by ID, that must not be dealt out ahead
+	live       []*item         // items that still have pods to place
+	minAsk     res.Vector
+	listings   map[listingKey][]plan.TypeChoice
+	terms      map[*shape][]requirement.Term
+	stats      plan.Stats
 }
 
 func newSolver(p *Problem) *solver {

@@ -124,7 +124,7 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 		}
 		for _, x := range c.selected(other, []string{pod.Namespace}, sp.Selector) {
 			counts[d]++
-			if d == mine && (slices.Contains(other.running, x) || bears(x.Class, sp)) {
+			if d == mine && (slices.Contains(other.running, x) || bears(x.Class, pod.Class, sp)) {
 				early++
 			}
 		}
@@ -141,9 +141,15 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 	}
 }
 
-// bears reports whether pods of the class have the same constraint. Those with a laxer or stricter one may have come
-// later or earlier.
-func bears(class *cluster.Class, sp cluster.Spread) bool {
+// bears reports whether pods of the class have the same constraint over the same nodes as those of the other. Those with
+// a laxer one, or one that looks at fewer nodes, may come later.
+func bears(class, other *cluster.Class, sp cluster.Spread) bool {
+	if class == other {
+		return true
+	}
+	if fmt.Sprint(class.Selector, class.Affinity) != fmt.Sprint(other.Selector, other.Affinity) {
+		return false
+	}
 	return slices.ContainsFunc(class.Spreads, func(o cluster.Spread) bool {
 		return !o.Soft && requirement.Normalize(o.Key) == requirement.Normalize(sp.Key) && o.MaxSkew == sp.MaxSkew &&
 			o.MinDomains == sp.MinDomains && fmt.Sprint(o.Selector) == fmt.Sprint(sp.Selector)
