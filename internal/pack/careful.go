@@ -202,9 +202,9 @@ func (s *solver) grow(it *item, m *machine, want int) int {
 	m.ports = append(m.ports, c.src.HostPorts...)
 	s.hostAdd(c, &m.host, want)
 	m.settleAll()
-	m.pool.charge(m)
 	it.left -= want
 	s.countOnMachine(c, m, want)
+	m.pool.charge(m)
 	return want
 }
 
@@ -337,6 +337,9 @@ func (s *solver) domainsNow(g *group) []string {
 	for _, m := range s.bought {
 		if !g.countingMachine(s, m) {
 			continue
+		}
+		if m.pool.hasLimits() && s.settled(m.shape, g.keyID) == "" {
+			return g.domains() // settling it now could take more of the limit than was counted
 		}
 		if d, ok := s.pinMachine(m, g.keyID); ok {
 			found[d] = true

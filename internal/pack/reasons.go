@@ -170,8 +170,10 @@ func setText(set requirement.Set) string {
 	return text
 }
 
-// typesReason narrows types key by key, in name order, and stops at the key that empties it.
+// typesReason narrows types key by key, in name order, and stops at the key that empties it. When that key alone would
+// leave types, the reason names the other demand that it conflicts with.
 func (s *solver) typesReason(p *pool, reqs requirement.Requirements, types catalog.TypeSet) (plan.Reason, bool) {
+	all := types.Clone()
 	for _, name := range s.keysOf(reqs) {
 		k := s.vocab.Key(name)
 		set, _ := reqs.Get(k)
@@ -181,6 +183,12 @@ func (s *solver) typesReason(p *pool, reqs requirement.Requirements, types catal
 			continue
 		}
 		r := plan.Reason{Code: plan.NoTypeMatches, Key: name, Want: setText(set), Types: before.Count()}
+		alone := all.Clone()
+		p.cat.KeepMatchingKey(alone, k, set, p.defines)
+		if alone.Any() {
+			r.Detail, r.Types = s.conflict(p, reqs, all, k)
+			return r, true
+		}
 		if values := set.Values(); !set.Complement() && len(values) == 1 {
 			r.Nearest = nearest(values[0], p.cat.Values(before, k))
 		}
@@ -190,6 +198,26 @@ func (s *solver) typesReason(p *pool, reqs requirement.Requirements, types catal
 		return plan.Reason{Code: plan.NoTypeMatches, Key: requirement.InstanceType, Want: "any instance type"}, true
 	}
 	return plan.Reason{}, false
+}
+
+// conflict finds one demand that, with the one on key k, leaves no type, and counts the types that it leaves by itself.
+func (s *solver) conflict(p *pool, reqs requirement.Requirements, all catalog.TypeSet, k requirement.Key) (demand string, types int) {
+	mine, _ := reqs.Get(k)
+	for _, name := range s.keysOf(reqs) {
+		other := s.vocab.Key(name)
+		if other == k {
+			continue
+		}
+		set, _ := reqs.Get(other)
+		left := all.Clone()
+		p.cat.KeepMatchingKey(left, other, set, p.defines)
+		n := left.Count()
+		p.cat.KeepMatchingKey(left, k, mine, p.defines)
+		if !left.Any() {
+			return name + " " + setText(set), n
+		}
+	}
+	return "all its other demands", all.Count()
 }
 
 func (s *solver) keysOf(reqs requirement.Requirements) []string {
