@@ -122,6 +122,7 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 		if !ok || !c.looksAt(other, pod, sp) || (other.node == nil && len(other.placed) == 0) {
 			continue
 		}
+		counts[d] += 0 // a domain without such pods counts too
 		for _, x := range c.selected(other, []string{pod.Namespace}, sp.Selector) {
 			counts[d]++
 			if d == mine && (slices.Contains(other.running, x) || bears(x.Class, pod.Class, sp)) {
