@@ -35,7 +35,9 @@ build-controlplane: ## bin/kerf-controlplane alone (etcd, kube-apiserver, schedu
 
 .PHONY: generate
 generate: ## deepcopy, CRDs, RBAC, reference docs
-	bash api/generate.sh
+	bash .ci/tools controller-gen
+	sh api/generate.sh
+	go run ./internal/docgen
 
 .PHONY: lint
 lint: ## golangci-lint at the pinned version

@@ -1,12 +1,17 @@
 #!/bin/sh
 # Regenerates everything in api/ that is made from the Go types: deep copies and CRDs.
-# CONTROLLER_GEN may name an installed binary; otherwise the pinned version is run from the module
-# cache or the proxy, without becoming a dependency of this module.
+# CONTROLLER_GEN may name an installed binary; otherwise the one that `.ci/tools controller-gen` installed is taken if it
+# has the pinned version, and else that version is run from the module cache or the proxy, without becoming a dependency of
+# this module.
 set -eu
 cd "$(dirname "$0")/.."
 
 version=v0.21.0
-generator=${CONTROLLER_GEN:-go run sigs.k8s.io/controller-tools/cmd/controller-gen@$version}
+generator=${CONTROLLER_GEN:-}
+if [ -z "$generator" ] && [ -e .ci/bin/.controller-gen-$version ]; then
+	generator=.ci/bin/controller-gen
+fi
+generator=${generator:-go run sigs.k8s.io/controller-tools/cmd/controller-gen@$version}
 raw=$(mktemp -d)
 trap 'rm -rf "$raw"' EXIT
 

@@ -1,0 +1,66 @@
+// Command docgen writes docs/reference from the code: settings, metrics and reasons. What the code says once is not said
+// a second time by hand, so that it can't be said differently.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	root := flag.String("root", ".", "root of the repository")
+	flag.Parse()
+	if err := run(*root); err != nil {
+		fmt.Fprintln(os.Stderr, "docgen:", err)
+		os.Exit(1)
+	}
+}
+
+// page is one file of docs/reference; write gets the root of the repository.
+type page struct {
+	name  string
+	write func(b *bytes.Buffer, root string) error
+}
+
+func run(root string) error {
+	dir := filepath.Join(root, "docs", "reference")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, p := range []page{{"settings.md", settingsPage}, {"metrics.md", metricsPage}, {"reasons.md", reasonsPage}} {
+		b := bytes.NewBufferString("<!-- Written by `make generate`; do not edit. -->\n")
+		if err := p.write(b, root); err != nil {
+			return fmt.Errorf("writing %s: %w", p.name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, p.name), b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row writes one line of a Markdown table.
+func row(b *bytes.Buffer, cells ...string) {
+	for _, c := range cells {
+		fmt.Fprintf(b, "| %s ", strings.ReplaceAll(c, "|", `\|`))
+	}
+	b.WriteString("|\n")
+}
+
+// head writes the first two lines of a Markdown table.
+func head(b *bytes.Buffer, titles ...string) {
+	row(b, titles...)
+	b.WriteString(strings.Repeat("|---", len(titles)) + "|\n")
+}
+
+// code is s in code type; nothing stays nothing.
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}
