@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,7 +74,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 		return nil, err
 	}
 	o := aws.Options{
-		ClusterName: p.ClusterName, ClusterEndpoint: p.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, p.GetAPIReader(), p.log),
+		ClusterName: p.ClusterName, ClusterUID: clusterUID(ctx, p.GetAPIReader(), p.log), ForeignMachines: p.foreign, ClusterEndpoint: p.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, p.GetAPIReader(), p.log),
 		IsolatedVPC: p.IsolatedVPC, MemoryOverhead: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs, InterruptionQueue: p.InterruptionQueue,
 		DisableDryRun: p.DisableDryRun, ReservedCapacity: p.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Logger: p.log,
@@ -120,6 +121,27 @@ func dnsIP(ctx context.Context, reader client.Reader, log *slog.Logger) string {
 		return ""
 	}
 	return svc.Spec.ClusterIP
+}
+
+// clusterUID tells this cluster from others of the same name; without it they are not told apart.
+func clusterUID(ctx context.Context, reader client.Reader, log *slog.Logger) string {
+	ns := &corev1.Namespace{}
+	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns); err != nil {
+		log.Warn("could not read the namespace kube-system; machines of another cluster of the same name are not told from this one's", "error", err)
+		return ""
+	}
+	return string(ns.UID)
+}
+
+// foreign makes it known that another cluster buys machines under this one's name.
+func (p *process) foreign(byUID map[string]int) {
+	p.metrics.Foreign.Reset()
+	for uid, n := range byUID {
+		p.metrics.Foreign.WithLabelValues(uid).Set(float64(n))
+		p.log.Error("another cluster uses the same CLUSTER_NAME in this account and region; its machines are left alone, "+
+			"but both share interruption queue, launch templates and instance profiles: give one of the two another name",
+			"cluster", p.ClusterName, "other_cluster_uid", uid, "machines", n)
+	}
 }
 
 func serverVersion(config *rest.Config) func(context.Context) (string, error) {

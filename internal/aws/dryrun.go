@@ -100,7 +100,7 @@ func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *la
 }
 
 func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) error {
-	tags := launchtemplate.Tags(class, p.opts.ClusterName, "")
+	tags := launchtemplate.Tags(class, p.clusterTag(), "")
 	in := &ec2.CreateFleetInput{
 		DryRun: new(true),
 		Type:   types.FleetTypeInstant,
@@ -122,7 +122,7 @@ func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *l
 // tryRun is the only call that checks iam:PassRole and whether security groups and subnets are of one network. One
 // subnet that works is enough.
 func (p *Provider) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) error {
-	tags := launchtemplate.Tags(class, p.opts.ClusterName, "")
+	tags := launchtemplate.Tags(class, p.clusterTag(), "")
 	var first error
 	for i := range class.Status.Subnets {
 		// The template has interfaces, so the subnet has to be given with them.

@@ -100,7 +100,7 @@ func newPlanKey(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*cat
 }
 
 func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, cluster userdata.Cluster, choice *fleet.Choice) (*launchPlan, error) {
-	tags := launchtemplate.Tags(class, p.opts.ClusterName, claim.Labels[karpv1.NodePoolLabelKey])
+	tags := launchtemplate.Tags(class, p.clusterTag(), claim.Labels[karpv1.NodePoolLabelKey])
 	plan := &launchPlan{tenancy: choice.Tenancy, request: fleet.Request{
 		CapacityType: choice.CapacityType,
 		Tags:         tags,

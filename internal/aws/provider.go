@@ -32,6 +32,9 @@ import (
 // Options are the settings of the controller that the provider needs. Only ClusterName is required.
 type Options struct {
 	ClusterName string
+	// ClusterUID is the UID of the cluster's namespace kube-system. Machines that carry another one are left alone; empty
+	// takes every machine that bears the cluster's name for ours.
+	ClusterUID string
 	// ClusterEndpoint is the URL of the API server as nodes reach it; empty asks EKS.
 	ClusterEndpoint string
 	// ClusterCABundle is base64 of PEM.
@@ -55,8 +58,11 @@ type Options struct {
 	BatchIdle, BatchMax, Settle time.Duration
 	// LaunchFailed is told of every pool that could not be launched from, for metrics. It must not block.
 	LaunchFailed func(fleet.PoolError)
-	Logger       *slog.Logger
-	Now          func() time.Time
+	// ForeignMachines is told how many machines bear the cluster's name and another cluster's UID, by that UID, when that
+	// has changed. It must not block.
+	ForeignMachines func(byUID map[string]int)
+	Logger          *slog.Logger
+	Now             func() time.Time
 }
 
 // Provider implements cloud.Provider.
@@ -109,7 +115,7 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.images = image.NewResolver(s.EC2, s.SSM, o.AMIRefreshInterval, o.Now)
 	p.templates = launchtemplate.NewStore(s.EC2, o.ClusterName, o.Now)
 	p.profiles = profile.NewManager(s.IAM, s.Region, o.ClusterName, o.Now)
-	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now)
+	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now).For(o.ClusterUID, o.ForeignMachines)
 	p.buyer = fleet.NewBuyer(s.EC2, p.inventory, fleet.Options{
 		Idle: o.BatchIdle, Max: o.BatchMax, Settle: o.Settle, Now: o.Now, Place: p.place, Failed: p.launchFailed,
 	})
@@ -138,6 +144,10 @@ func (o *Options) setDefaults() {
 	if o.SubnetRefreshInterval == 0 {
 		o.SubnetRefreshInterval = time.Minute
 	}
+}
+
+func (p *Provider) clusterTag() launchtemplate.Cluster {
+	return launchtemplate.Cluster{Name: p.opts.ClusterName, UID: p.opts.ClusterUID}
 }
 
 // Queue is the interruption queue, nil when none is set.

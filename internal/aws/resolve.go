@@ -138,7 +138,7 @@ func (p *Provider) probeTemplate(class *awsv1.EC2NodeClass, cluster userdata.Clu
 	if err != nil {
 		return nil, err
 	}
-	in := p.templateInput(class, cluster, launchtemplate.Tags(class, p.opts.ClusterName, ""), data)
+	in := p.templateInput(class, cluster, launchtemplate.Tags(class, p.clusterTag(), ""), data)
 	if len(class.Status.AMIs) > 0 {
 		in.ImageID = class.Status.AMIs[0].ID
 	}

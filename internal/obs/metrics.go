@@ -40,6 +40,7 @@ type Metrics struct {
 	PlanViolation prometheus.Counter
 	Panics        *prometheus.CounterVec
 	CacheDrift    prometheus.Gauge
+	Foreign       *prometheus.GaugeVec
 }
 
 // buckets run from 5 ms to 600 s.
@@ -105,5 +106,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		PlanViolation: add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_plan_violations_total", Help: "Plans that the independent check refused. Anything above zero is a defect."})),
 		Panics:        t.counter("kerf_panics_total", "Panics recovered at a reconciler's boundary. Anything above zero is a defect.", "controller"),
 		CacheDrift:    add(t, prometheus.NewGauge(prometheus.GaugeOpts{Name: "kerf_cache_differences", Help: "Differences found when the cache was last compared with the API."})),
+		Foreign:       t.gauge("kerf_foreign_machines", "Machines that bear this cluster's name but belong to another cluster. Anything above zero means that two clusters share a name in one account.", "cluster_uid"),
 	}
 }

@@ -5,6 +5,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,8 +44,9 @@ type Inventory struct {
 	reads   *batch.Batcher[struct{}, string, *cloud.Machine]
 	ends    *batch.Batcher[struct{}, string, struct{}]
 
-	live cached // what List answers from
-	all  cached // with terminated ones
+	owner ownership
+	live  cached // what List answers from
+	all   cached // with terminated ones
 }
 
 // New makes an Inventory. It calls nothing.
@@ -56,8 +58,17 @@ func New(api API, cluster string, now func() time.Time) *Inventory {
 	v.ends = batch.New(window, func(ctx context.Context, _ struct{}, ids []string) []batch.Result[struct{}] {
 		return v.endBatch(ctx, ids)
 	})
-	v.live.fetch = func(ctx context.Context) ([]*cloud.Machine, error) { return v.describe(ctx, liveStates) }
-	v.all.fetch = func(ctx context.Context) ([]*cloud.Machine, error) { return v.describe(ctx, nil) }
+	v.live.fetch = func(ctx context.Context) ([]*cloud.Machine, error) {
+		machines, err := v.describe(ctx, liveStates)
+		if err != nil {
+			return nil, err
+		}
+		return v.owner.own(machines), nil
+	}
+	v.all.fetch = func(ctx context.Context) ([]*cloud.Machine, error) {
+		machines, err := v.describe(ctx, nil)
+		return slices.DeleteFunc(machines, v.owner.foreign), err
+	}
 	v.live.now, v.all.now = now, now
 	return v
 }

@@ -230,3 +230,33 @@ func TestAnInstanceWithHardlyAnythingIsRead(t *testing.T) {
 		t.Errorf("got %s, %s, %s", spot.CapacityType, reserved.CapacityType, open.CapacityType)
 	}
 }
+
+func TestMachinesOfAnotherClusterOfTheSameNameAreNotSeen(t *testing.T) {
+	f := start(t)
+	untagged, ours, theirs := f.run(t, "kerf", 1)[0], f.run(t, "kerf", 1)[0], f.run(t, "kerf", 2)
+	var told []map[string]int
+	v := inventory.New(f.api, "kerf", time.Now).For("uid-1", func(byUID map[string]int) { told = append(told, byUID) })
+	if err := v.Tag(t.Context(), map[string]map[string]string{
+		ours: {"kerf.sh/cluster-uid": "uid-1"}, theirs[0]: {"kerf.sh/cluster-uid": "uid-2"}, theirs[1]: {"kerf.sh/cluster-uid": "uid-2"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := v.List(t.Context(), 0)
+		if err != nil || len(got) != 2 {
+			t.Fatalf("listed %d machines, %v; want the one without the tag and the own one", len(got), err)
+		}
+	}
+	if all, err := v.Since(t.Context(), time.Now()); err != nil || len(all) != 2 {
+		t.Errorf("listed %d machines with the ended ones, %v", len(all), err)
+	}
+	if len(told) != 1 || told[0]["uid-2"] != 2 {
+		t.Errorf("told %v, want once of two machines", told)
+	}
+	if _, err := v.Get(t.Context(), theirs[0]); !cloud.IsNotFound(err) || !strings.Contains(err.Error(), "another cluster") {
+		t.Errorf("reading a machine of another cluster: %v", err)
+	}
+	if m, err := v.Get(t.Context(), untagged); err != nil || m.InstanceID != untagged {
+		t.Errorf("reading a machine without the tag: %v", err)
+	}
+}

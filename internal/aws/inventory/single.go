@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/batch"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -60,6 +61,9 @@ func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[
 			out[i].Err = err
 		case m == nil || m.State == string(types.InstanceStateNameTerminated):
 			out[i].Err = notFound(ids[i])
+		case v.owner.foreign(m):
+			out[i].Err = &cloud.Error{Op: "looking for instance " + ids[i], Class: cloud.NotFound,
+				Err: fmt.Errorf("it belongs to another cluster: its tag %s is %s", awsv1.TagClusterUID, m.Tags[awsv1.TagClusterUID])}
 		default:
 			out[i].Value = m
 		}

@@ -41,7 +41,7 @@ func start(t *testing.T) (*awssim.Server, *ec2.Client, *sessiontest.Calls) {
 func template(t *testing.T, class, text string) *launchtemplate.Template {
 	t.Helper()
 	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: class}}
-	out, err := launchtemplate.Build(launchtemplate.Input{Class: c, Region: "us-east-1", Tags: launchtemplate.Tags(c, "kerf", "pool"), UserData: text, Family: awsv1.AMIFamilyAL2023})
+	out, err := launchtemplate.Build(launchtemplate.Input{Class: c, Region: "us-east-1", Tags: launchtemplate.Tags(c, launchtemplate.Cluster{Name: "kerf"}, "pool"), UserData: text, Family: awsv1.AMIFamilyAL2023})
 	if err != nil {
 		t.Fatal(err)
 	}

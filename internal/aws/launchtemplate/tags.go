@@ -9,23 +9,33 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 )
 
+// A Cluster is who launches, as tags say it.
+type Cluster struct {
+	Name string
+	UID  string // empty: not known
+}
+
 // Tags are the tags of everything that is launched for a class and a pool: those of the class, and over them those by
-// which Kerf, the IAM policies and the user know whose it is.
-func Tags(class *awsv1.EC2NodeClass, cluster, pool string) map[string]string {
+// which Kerf, the IAM policies and the user know whose it is. The cluster's UID is left out when the class takes all the
+// room there is.
+func Tags(class *awsv1.EC2NodeClass, cluster Cluster, pool string) map[string]string {
 	out := maps.Clone(class.Spec.Tags)
 	if out == nil {
 		out = map[string]string{}
 	}
-	out[awsv1.TagClusterPrefix+cluster] = awsv1.TagClusterOwned
-	out[awsv1.TagEKSCluster] = cluster
+	out[awsv1.TagClusterPrefix+cluster.Name] = awsv1.TagClusterOwned
+	out[awsv1.TagEKSCluster] = cluster.Name
 	out[awsv1.TagNodePool] = pool
 	out[awsv1.TagNodeClass] = class.Name
+	if cluster.UID != "" && len(class.Spec.Tags) < maxUserTags {
+		out[awsv1.TagClusterUID] = cluster.UID
+	}
 	return out
 }
 
 // CheckTags reports the first of the class's tags that is Kerf's or EC2's own to set.
 func CheckTags(class *awsv1.EC2NodeClass) error {
-	own := []string{awsv1.TagEKSCluster, awsv1.TagNodePool, awsv1.TagNodeClaim, awsv1.TagNodeClass}
+	own := []string{awsv1.TagEKSCluster, awsv1.TagNodePool, awsv1.TagNodeClaim, awsv1.TagNodeClass, awsv1.TagClusterUID}
 	for _, k := range slices.Sorted(maps.Keys(class.Spec.Tags)) {
 		switch {
 		case slices.Contains(own, k), strings.HasPrefix(k, "kubernetes.io/cluster"):

@@ -17,7 +17,7 @@ import (
 func newInput(edit func(*Input)) Input {
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: awsv1.EC2NodeClassSpec{Tags: map[string]string{"a": "b"}}}
 	in := Input{
-		Class: class, Region: "us-east-1", Tags: Tags(class, "blue", "pool"), UserData: "hello", ImageID: "ami-1", InstanceProfile: "prof",
+		Class: class, Region: "us-east-1", Tags: Tags(class, Cluster{Name: "blue"}, "pool"), UserData: "hello", ImageID: "ami-1", InstanceProfile: "prof",
 		SecurityGroups: []string{"sg-1", "sg-2"}, Family: awsv1.AMIFamilyAL2023, Tenancy: "default", NoOpenReservations: true,
 	}
 	if edit != nil {
