@@ -226,7 +226,7 @@ func (r *run) troubles(ctx context.Context) string {
 }
 
 func (r *run) prepare(ctx context.Context) error {
-	r.title("0. A NodePool and an EC2NodeClass")
+	r.title("0. Two NodePools and an EC2NodeClass")
 	if err := r.cluster.Apply(ctx, []byte(strings.ReplaceAll(pool, "${CLUSTER_NAME}", r.cluster.Name))); err != nil {
 		return err
 	}

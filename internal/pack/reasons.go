@@ -214,7 +214,7 @@ func (s *solver) conflict(p *pool, reqs requirement.Requirements, all catalog.Ty
 		n := left.Count()
 		p.cat.KeepMatchingKey(left, k, mine, p.defines)
 		if !left.Any() {
-			return name + " " + setText(set), n
+			return setText(set), n
 		}
 	}
 	return "all its other demands", all.Count()

@@ -25,6 +25,9 @@ func (r Reason) body() string {
 	case LabelUnknown:
 		return fmt.Sprintf("the pod wants %s, but no node has the label %s", demandText(r.Key, r.Want), r.Key) + r.hint()
 	case NoTypeMatches:
+		if r.Detail != "" {
+			return fmt.Sprintf("none of the %d instance types with %s has %s", r.Types, r.Detail, demandText(r.Key, r.Want))
+		}
 		return typesText(r.Types, "has ") + demandText(r.Key, r.Want) + r.hint()
 	case TooLarge:
 		return r.tooLarge()
