@@ -194,24 +194,34 @@ func (e *env) nothingLeft(timeout time.Duration) {
 	})
 }
 
-// oneToOne checks that every instance has one claim and every claim one instance.
+// oneToOne checks that every instance has one claim and every claim one instance, those that are on their way out left
+// aside.
 func (e *env) oneToOne() {
 	e.Helper()
-	byID := map[string]string{}
-	for _, c := range e.claims() {
-		if other, ok := byID[c.Status.ProviderID]; ok {
-			e.Errorf("nodeclaims %s and %s both have machine %s", other, c.Name, c.Status.ProviderID)
-		}
-		byID[c.Status.ProviderID] = c.Name
-	}
+	// The instances are read first: whatever runs then has had its claim before.
 	instances := e.instances()
+	claims := map[string]karpv1.NodeClaim{}
+	for _, c := range e.claims() {
+		if other, ok := claims[c.Status.ProviderID]; ok && c.Status.ProviderID != "" {
+			e.Errorf("nodeclaims %s and %s both have machine %s", other.Name, c.Name, c.Status.ProviderID)
+		}
+		claims[c.Status.ProviderID] = c
+	}
+	live := map[string]bool{}
 	for _, i := range instances {
-		if _, ok := byID["aws:///"+i.Zone+"/"+i.ID]; !ok {
-			e.Errorf("instance %s (%s, launched %s) has no nodeclaim", i.ID, i.State, i.Launched)
+		id := "aws:///" + i.Zone + "/" + i.ID
+		live[id] = true
+		if _, ok := claims[id]; !ok && i.State != "shutting-down" {
+			now, err := e.aws.Instance(e.Context(), i.ID)
+			if err != nil || (now.State != "shutting-down" && now.State != "terminated") {
+				e.Errorf("instance %s (%s, launched %s) has no nodeclaim", i.ID, i.State, i.Launched)
+			}
 		}
 	}
-	if len(instances) != len(byID) {
-		e.Errorf("%d instances, %d nodeclaims", len(instances), len(byID))
+	for id, c := range claims {
+		if id != "" && !live[id] && c.DeletionTimestamp.IsZero() && time.Since(c.CreationTimestamp.Time) > 10*time.Second {
+			e.Errorf("nodeclaim %s has machine %s, which does not exist", c.Name, id)
+		}
 	}
 }
 
