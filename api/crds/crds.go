@@ -4,17 +4,15 @@ package crds
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
 
+// files are named group_plural.yaml.
+//
 //go:embed *.yaml
 var files embed.FS
-
-// Files returns the definitions as files, named group_plural.yaml.
-func Files() fs.FS { return files }
 
 // YAML returns the definitions as they are to be applied, by file name.
 func YAML() map[string][]byte {

@@ -79,7 +79,6 @@ type Cache struct {
 	units     map[string]*cluster.Node
 	deleting  map[string]struct{} // units that are going away
 	daemons   map[types.NamespacedName]cluster.Daemon
-	nsLabels  map[string]map[string]string
 	dirty     map[string]struct{}
 	dirtySets map[types.NamespacedName]struct{}
 	dirtyWait bool

@@ -190,17 +190,6 @@ func (c *Catalog) KeepFitting(s TypeSet, want res.Vector) {
 	}
 }
 
-// Largest is the largest allocatable amount of resource r among the types of s, and the first type by name that has it.
-func (c *Catalog) Largest(s TypeSet, r int) (int, int64) {
-	best, amount := -1, int64(0)
-	for i := range s.Each {
-		if best < 0 || c.Allocatable[i][r] > amount {
-			best, amount = i, c.Allocatable[i][r]
-		}
-	}
-	return best, amount
-}
-
 // KeepMatching drops from s the types that contradict reqs. A label that neither the type nor the buyer defines counts
 // as missing; defined says for which keys the buyer puts the label on the node himself. Where and how a machine is bought
 // is not looked at; see CellsMatching.
@@ -272,11 +261,6 @@ func (c *Catalog) CountValues(s TypeSet, key requirement.Key, set requirement.Se
 		}
 	}
 	return n
-}
-
-// Defines reports whether any type says anything about the key, or it is one that the way of buying decides.
-func (c *Catalog) Defines(key requirement.Key) bool {
-	return c.labels[key] != nil || c.isCellKey(key)
 }
 
 // Keys are all label keys that a node of these types may carry, sorted.

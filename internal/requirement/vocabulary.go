@@ -51,9 +51,6 @@ func (v *Vocabulary) Lookup(name string) (Key, bool) {
 // Name is the stable name of a key.
 func (v *Vocabulary) Name(k Key) string { return v.domains[k].name }
 
-// Len is the number of keys.
-func (v *Vocabulary) Len() int { return len(v.domains) }
-
 // Value interns a value of a key.
 func (v *Vocabulary) Value(k Key, value string) uint { return v.domains[k].intern(value) }
 

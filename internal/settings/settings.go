@@ -77,11 +77,11 @@ const (
 	BestEffort = "BestEffort"
 )
 
-// setting is one row of the table: a flag, its environment variable, its default, and how to parse it.
+// setting is one row of the table: a flag, its default, and how to parse it.
 type setting struct {
-	flag, env, def, help string
-	isBool               bool
-	parse                func(*Settings, string) error
+	flag, def, help string
+	isBool          bool
+	parse           func(*Settings, string) error
 }
 
 func str(f func(*Settings) *string) func(*Settings, string) error {

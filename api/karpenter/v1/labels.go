@@ -97,6 +97,3 @@ func (r LabelRules) inDomain(domain string) []string {
 		return key == NodePoolLabelKey || !strings.HasPrefix(key, domain+"/")
 	})
 }
-
-// NodeClassLabelKey returns the label that names the node class of a NodeClaim or Node.
-func NodeClassLabelKey(group, kind string) string { return group + "/" + strings.ToLower(kind) }

@@ -66,13 +66,6 @@ func Add(ctx context.Context, i Indexer) error {
 	return nil
 }
 
-// Each calls add for every index; it serves builders that chain instead of returning errors.
-func Each(add func(obj client.Object, field string, extract client.IndexerFunc)) {
-	for _, r := range rows() {
-		add(r.object, r.field, r.extract)
-	}
-}
-
 // Managed reports whether a claim is of a node class that Kerf serves; all others belong to another controller.
 func Managed(claim *karpv1.NodeClaim) bool {
 	ref := claim.Spec.NodeClassRef
