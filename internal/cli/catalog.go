@@ -131,7 +131,7 @@ func writeWhole(name string, content []byte) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = f.Write(content)
 	if e := f.Close(); err == nil {
 		err = e

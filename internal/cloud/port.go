@@ -6,9 +6,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/catalog"
 )
 
 // Provider is a cloud that sells machines.

@@ -205,7 +205,7 @@ func (r Requirements) conflict(q Requirements, undefined func(Key) bool) (Key, b
 	for i := range q.entries {
 		e := &q.entries[i]
 		s, defined := r.Get(e.key)
-		ok := false
+		var ok bool
 		switch {
 		case defined:
 			ok = s.Intersects(e.set)

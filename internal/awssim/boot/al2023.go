@@ -119,12 +119,21 @@ func overlay(to *string, from string) {
 
 // mergeJSON merges two objects key by key; anything else is replaced.
 func mergeJSON(old, later json.RawMessage) (json.RawMessage, error) {
-	var a, b map[string]json.RawMessage
-	if json.Unmarshal(old, &a) != nil || json.Unmarshal(later, &b) != nil || a == nil || b == nil {
+	a, b := jsonObject(old), jsonObject(later)
+	if a == nil || b == nil {
 		return later, nil
 	}
 	maps.Copy(a, b)
 	return json.Marshal(a)
+}
+
+// jsonObject is nil for anything that is not an object.
+func jsonObject(text json.RawMessage) map[string]json.RawMessage {
+	var o map[string]json.RawMessage
+	if json.Unmarshal(text, &o) != nil {
+		return nil
+	}
+	return o
 }
 
 // nodeadm checks the merged document and makes the kubelet's settings of it.

@@ -69,11 +69,7 @@ func (w *World) checkTypeAndImageLocked(l *launch) *Error {
 		return Errorf("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' "+
 			"of the specified AMI.", strings.Join(t.Architectures, ","), l.image.Arch)
 	}
-	if err := checkUserData(l.data.UserData); err != nil {
-		e, _ := err.(*Error)
-		return e
-	}
-	return nil
+	return checkUserData(l.data.UserData)
 }
 
 func (w *World) checkNetworkLocked(l *launch, subnetID, zone string) *Error {

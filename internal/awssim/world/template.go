@@ -175,7 +175,7 @@ func (t *LaunchTemplate) Version(ref string) (TemplateVersion, error) {
 		"Could not find launch template version %s of %s.", ref, t.ID)
 }
 
-func checkUserData(encoded string) error {
+func checkUserData(encoded string) *Error {
 	b, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return Errorf("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data.")

@@ -32,7 +32,8 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 	if !ok || c.Clock.Now().Before(deadline) {
 		return false
 	}
-	reason, event, message := "launch_timeout", "LaunchTimeout", ""
+	reason, event := "launch_timeout", "LaunchTimeout"
+	var message string
 	conditions := claim.StatusConditions()
 	if conditions.IsTrue(karpv1.ConditionTypeLaunched) {
 		reason, event = "registration_timeout", "RegistrationTimeout"
