@@ -202,5 +202,6 @@ func (p *process) clock() clock.RealClock { return clock.RealClock{} }
 
 // recorder drops events that say the same of the same object within two minutes.
 func (p *process) recorder() *obs.Recorder {
+	//nolint:staticcheck // the newer events want an action and a second object, which these do not have
 	return obs.NewRecorder(p.GetEventRecorderFor(component), 2*time.Minute, time.Now)
 }

@@ -229,7 +229,7 @@ func (g *gate) Start(ctx context.Context) error {
 			break
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // being told to stop is no failure
 		}
 		slog.Error("listing nodeclaims before the first launch", "error", err)
 	}

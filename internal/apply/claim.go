@@ -248,7 +248,7 @@ func concrete(terms []requirement.Term) (string, bool) {
 // coreWellKnown are the label keys that the core API gives a meaning.
 //
 // Source: core of the Karpenter v1 API, well-known labels.
-var coreWellKnown = []string{ //nolint:gochecknoglobals // a constant in all but name
+var coreWellKnown = []string{
 	karpv1.NodePoolLabelKey, karpv1.CapacityTypeLabelKey, corev1.LabelTopologyZone, corev1.LabelTopologyRegion,
 	corev1.LabelInstanceTypeStable, corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelWindowsBuild,
 }

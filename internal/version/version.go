@@ -5,9 +5,9 @@ import "runtime"
 
 // Stamped by -ldflags -X.
 var (
-	Version = "dev"     //nolint:gochecknoglobals // set by the linker
-	Commit  = "unknown" //nolint:gochecknoglobals // set by the linker
-	Date    = "unknown" //nolint:gochecknoglobals // set by the linker
+	Version = "dev"
+	Commit  = "unknown"
+	Date    = "unknown"
 )
 
 // String is one line for people.

@@ -70,7 +70,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			continue
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // being told to stop is no failure
 		}
 		c.Log.Error("reading the interruption queue", "error", err, "retry_in", wait)
 		select {

@@ -161,7 +161,7 @@ func (n *Nodes) evictOne(ctx context.Context, node *corev1.Node, p *corev1.Pod) 
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}},
 	})
 	code := 200
-	if status, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // the client returns the status itself
+	if status, ok := err.(apierrors.APIStatus); ok {
 		code = int(status.Status().Code)
 	}
 	n.Metrics.EvictionRequests.WithLabelValues(strconv.Itoa(code)).Inc()
