@@ -41,6 +41,9 @@ var workloads string
 
 const namespace = "demo"
 
+// serving is how many pods web and api have together.
+const serving = 50
+
 // Options of a run.
 type Options struct {
 	Out      io.Writer
@@ -59,7 +62,7 @@ type run struct {
 	aws     *controlclient.Client
 	facts   *ec2facts.Facts
 	listed  map[string]ec2facts.Price // on-demand prices of the region
-	told    map[string]string // claim name to the last thing told of it
+	told    map[string]string         // claim name to the last thing told of it
 }
 
 // Run runs the demo.
@@ -297,13 +300,13 @@ func (r *run) scale(ctx context.Context, replicas map[string]int32) error {
 }
 
 func (r *run) scaleDown(ctx context.Context) error {
-	r.title("2. Work goes: api and batch end; machines that hold nothing are given back")
+	r.title("2. Work goes: the batch ends; machines that hold nothing are given back")
 	before, paid := r.state.count().claims, r.price()
-	if err := r.scale(ctx, map[string]int32{"api": 0, "batch": 0}); err != nil {
+	if err := r.scale(ctx, map[string]int32{"batch": 0}); err != nil {
 		return err
 	}
 	if err := r.await(ctx, "machines without pods go", func(c counts) bool {
-		return c.pods == 30 && c.running == 30 && c.terminating == 0 && r.empty() == 0 && r.going() == 0
+		return c.pods == serving && c.running == serving && c.terminating == 0 && r.empty() == 0 && r.going() == 0
 	}); err != nil {
 		return err
 	}
@@ -354,8 +357,9 @@ func (r *run) interrupt(ctx context.Context) error {
 		return fmt.Errorf("interrupting %s: %w", id, err)
 	}
 	r.line("the notice is on the queue")
+	before := r.names()
 	if err := r.await(ctx, "pods of the interrupted machine run elsewhere", func(c counts) bool {
-		return c.pods == 30 && c.running == 30 && c.terminating == 0 && r.podsOn(victim.Status.NodeName) == 0
+		return c.pods == serving && c.running == serving && c.terminating == 0 && r.podsOn(victim.Status.NodeName) == 0
 	}); err != nil {
 		return err
 	}
@@ -363,7 +367,14 @@ func (r *run) interrupt(ctx context.Context) error {
 	if moved >= 2*time.Minute {
 		return fmt.Errorf("the pods of %s moved only %.0f s after the notice, when the machine was already gone", victim.Name, moved.Seconds())
 	}
-	r.line("all pods run elsewhere %.1f s after the notice, %.0f s before AWS would have taken the machine", moved.Seconds(), (2*time.Minute - moved).Seconds())
+	replacements := 0
+	for name := range r.names() {
+		if !before[name] {
+			replacements++
+		}
+	}
+	r.line("its pods run elsewhere (%d machines were bought for them) %.1f s after the notice, %.0f s before AWS would have taken the machine",
+		replacements, moved.Seconds(), (2*time.Minute - moved).Seconds())
 	return r.await(ctx, "the interrupted machine is given back", func(counts) bool { return r.going() == 0 })
 }
 
@@ -392,6 +403,16 @@ func (r *run) spotMachine() (*karpv1.NodeClaim, int) {
 	return best, on[best.Status.NodeName]
 }
 
+func (r *run) names() map[string]bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	out := map[string]bool{}
+	for name := range r.state.claims {
+		out[name] = true
+	}
+	return out
+}
+
 func (r *run) podsOn(node string) int {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -406,7 +427,7 @@ func (r *run) podsOn(node string) int {
 
 func (r *run) cleanUp(ctx context.Context) error {
 	r.title("4. Everything ends")
-	if err := r.scale(ctx, map[string]int32{"web": 0}); err != nil {
+	if err := r.scale(ctx, map[string]int32{"web": 0, "api": 0}); err != nil {
 		return err
 	}
 	return r.await(ctx, "all machines are given back", func(c counts) bool {
