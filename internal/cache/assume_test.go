@@ -207,6 +207,36 @@ func TestAReadyMachineAndANewRefusalEndAPromise(t *testing.T) {
 	}
 }
 
+func TestRoomThatAnotherPodTookEndsAPromise(t *testing.T) {
+	r, claim, _ := assumed() // p0 and p1, one core each, are promised c0
+	claim = claim.DeepCopy()
+	launch(claim)
+	r.version(claim)
+	r.SetClaim(claim)
+	node := newNode("n0", "uid-n0", "id-1")
+	node.Labels = map[string]string{karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true"}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	node.Status.Allocatable, node.Status.Capacity = amounts("2", "10"), amounts("2", "10")
+	r.version(node)
+	r.SetNode(node)
+	r.Snapshot()
+	before := r.told[PodPending]
+	r.pod("p0", bound("n0"))
+	if n := r.pending(); n != 0 {
+		t.Fatalf("%d pods pending: what was promised is kept", n)
+	}
+	r.pod("stranger", bound("n0"))
+	if told := r.told[PodPending] - before; told != 1 {
+		t.Errorf("told of %d pending pods, want 1, and without being asked for a snapshot", told)
+	}
+	if n := r.pending(); n != 1 {
+		t.Errorf("%d pods pending, want p1: the stranger has its place", n)
+	}
+	if m := r.machine("n0"); m.Used["cpu"] != 2000 {
+		t.Errorf("the machine has %v, its pods use %v; %+v", m.Allocatable, m.Used, m.Initialized)
+	}
+}
+
 func TestPodsOfALeavingNodeArePendingUntilPromisedAPlace(t *testing.T) {
 	r := newRig()
 	node := newNode("n0", "uid-n0", "")

@@ -78,6 +78,7 @@ type Cache struct {
 	expected  map[string]expectation
 	units     map[string]*cluster.Node
 	deleting  map[string]struct{} // units that are going away
+	crowded   []string            // units that were found to be promised more than they have
 	daemons   map[types.NamespacedName]cluster.Daemon
 	dirty     map[string]struct{}
 	dirtySets map[types.NamespacedName]struct{}
@@ -153,6 +154,9 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 		changed = c.rebuildDaemons(&next) || changed
 	}
 	changed = c.rebuildNodes(&next) || changed
+	for c.breakUnkeepable() {
+		changed = c.rebuildNodes(&next) || changed
+	}
 	changed = c.rebuildPending(&next) || changed
 	changed = c.rebuildNamespaces(&next) || changed
 	if changed {

@@ -168,6 +168,9 @@ func (c *Cache) rebuildUnit(unit string) bool {
 		c.hurryPromises(unit, next.Claim)
 		c.tell(NodeReady, next.Name)
 	}
+	if next != nil && next.Initialized && crowded(next) {
+		c.crowded = append(c.crowded, unit)
+	}
 	return true
 }
 

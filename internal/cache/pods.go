@@ -24,6 +24,7 @@ func (c *Cache) SetPod(pod *corev1.Pod) {
 	defer c.unlock()
 	if c.pods.set(pod) {
 		c.putPod(pod)
+		c.boundElsewhere(pod.Spec.NodeName)
 	}
 }
 
