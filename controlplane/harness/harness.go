@@ -60,7 +60,7 @@ func Start(t testing.TB, options ...Option) *ControlPlane {
 		if err := cp.Err(); err != nil {
 			t.Errorf("the control plane ended during the test: %v", err)
 		}
-		cp.Close()
+		_ = cp.Close()
 	})
 	return cp
 }
@@ -82,7 +82,7 @@ func Launch(ctx context.Context, options ...Option) (*ControlPlane, error) {
 	}
 	h := &ControlPlane{ControlPlane: cp}
 	if h.Config, err = h.ConfigFor(kube.Admin); err != nil {
-		cp.Close()
+		_ = cp.Close()
 		return nil, err
 	}
 	return h, nil

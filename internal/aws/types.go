@@ -27,7 +27,6 @@ type classCatalog struct {
 
 	// What the shapes depend on.
 	generation int64
-	name       string
 	images     []awsv1.AMI
 	discovered uint64
 	shapes     []instancetype.Shape

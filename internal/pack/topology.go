@@ -190,12 +190,11 @@ func (s *solver) perHost(c *class) int {
 
 // forcedMachines is how many machines the pods that are left need at least because of the item's constraints by host.
 func (s *solver) forcedMachines(it *item) int {
-	forced := 1
 	per := s.perHost(it.class)
 	if per == 0 {
 		return 1
 	}
-	forced = (it.left + per - 1) / per
+	forced := (it.left + per - 1) / per
 	for i := range it.class.topo.host {
 		d := &it.class.topo.host[i]
 		if !d.self || d.group.kind == attracting {

@@ -70,7 +70,7 @@ func (b *Buyer) send(ctx context.Context, c *call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case err == error(errNoSubnet):
+	case errors.Is(err, errNoSubnet):
 		b.refusedLocked(c, err, false)
 	case err == nil:
 		b.dealLocked(c, out)

@@ -216,7 +216,8 @@ func (b *Buyer) Buy(ctx context.Context, o Order) (*Bought, error) {
 			c.running = running
 			b.mu.Unlock()
 			// Detached from the caller: the outcome is noted even when nobody waits for it any more.
-			go b.batches.Do(context.WithoutCancel(ctx), o.Request.key(), running)
+			detached, key := context.WithoutCancel(ctx), o.Request.key()
+			go func() { _, _ = b.batches.Do(detached, key, running) }()
 			return running.wait(ctx, op)
 		}
 	}

@@ -83,11 +83,11 @@ func TestACountReplacesLaunchesThatItCanHold(t *testing.T) {
 }
 
 func TestFullSubnetsAreAvoidedWhileThereAreOthers(t *testing.T) {
-	l, c := newLedger(map[string]int{"a1": 0, "a2": 1, "b1": 30})
+	l, _ := newLedger(map[string]int{"a1": 0, "a2": 1, "b1": 30})
 	if diff := cmp.Diff(map[string]string{"b": "b1"}, l.Reserve(threeSubnets, 2, pods(5)).Subnets); diff != "" {
 		t.Errorf("two machines:\n%s", diff)
 	}
-	l, c = newLedger(map[string]int{"a1": 50, "a2": 1, "b1": 30})
+	l, c := newLedger(map[string]int{"a1": 50, "a2": 1, "b1": 30})
 	l.Exhausted("a1")
 	if diff := cmp.Diff(map[string]string{"a": "a2", "b": "b1"}, l.Reserve(threeSubnets, 1, pods(5)).Subnets); diff != "" {
 		t.Errorf("after EC2 refused a1:\n%s", diff)
