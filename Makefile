@@ -43,6 +43,7 @@ generate: ## deepcopy, CRDs, RBAC, reference docs
 lint: ## golangci-lint at the pinned version
 	bash .ci/tools golangci-lint
 	.ci/bin/golangci-lint run ./...
+	cd controlplane && ../.ci/bin/golangci-lint run ./...
 
 .PHONY: bench
 bench: ## benchmarks of the engine
