@@ -97,6 +97,7 @@ func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	}
 	if lost, err := n.machineLost(ctx, node); err != nil || lost {
 		if lost {
+			n.mourn(node, claim)
 			err = n.release(ctx, node)
 		}
 		return reconcile.Result{}, err
@@ -166,6 +167,15 @@ func (n *Nodes) machineLost(ctx context.Context, node *corev1.Node) (bool, error
 		return true, nil
 	}
 	return false, err
+}
+
+// mourn says so when a machine is gone that nobody here has ended.
+func (n *Nodes) mourn(node *corev1.Node, claim *karpv1.NodeClaim) {
+	if claim == nil || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating) {
+		return
+	}
+	n.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
+	n.Log.Warn("machine is gone", "nodeclaim", claim.Name, "node", node.Name, "provider_id", node.Spec.ProviderID)
 }
 
 // taint keeps new pods and load balancers off the node.
