@@ -44,11 +44,14 @@ func (e *env) columns(resource string) []string {
 	return out
 }
 
-// scale sets the replicas of a Deployment.
-func (e *env) scale(name string, replicas int32) {
+// scale sets the replicas of a Deployment in the namespace default.
+func (e *env) scale(name string, replicas int32) { e.Helper(); e.scaleIn("default", name, replicas) }
+
+// scaleIn sets the replicas of a Deployment.
+func (e *env) scaleIn(namespace, name string, replicas int32) {
 	e.Helper()
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	body := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	body := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
 	if err := e.client.SubResource("scale").Update(e.Context(), d, client.WithSubResourceBody(body)); err != nil {
 		e.Fatal(err)
 	}
@@ -65,3 +68,5 @@ func (e *env) ready(name string) {
 		return pool.StatusConditions().IsTrue(), fmt.Sprint(pool.Status.Conditions)
 	})
 }
+
+func objectMeta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }

@@ -1,0 +1,321 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/local/kube"
+)
+
+// TestFaults lets AWS and the controller fail in turn on one cluster. One machine is there all along and must be there at
+// the end.
+func TestFaults(t *testing.T) {
+	e := up(t)
+	e.apply(classYAML)
+	old := e.stage(t)
+	old.pool("default", "", "")
+	old.deploy("web", 1, "1", "")
+	old.run(60*time.Second, 1)
+	first := old.machines(false)[0].ID
+	for _, story := range []struct {
+		name string
+		tell func(*testing.T, *env)
+	}{
+		{"EC2 answers with errors", func(t *testing.T, e *env) {
+			unreachable(t, e, world.Fault{Kind: world.FaultError, Service: "ec2", Code: "InternalError", Status: 500})
+		}},
+		{"EC2 is throttled", func(t *testing.T, e *env) {
+			unreachable(t, e, world.Fault{Kind: world.FaultThrottle, Service: "ec2"})
+		}},
+		{"EC2 is slow", ec2IsSlow},
+		{"EC2 drops connections", func(t *testing.T, e *env) {
+			unreachable(t, e, world.Fault{Kind: world.FaultLostReply, Service: "ec2", Operation: "*Fleet"})
+		}},
+		{"one parameter is throttled", oneParameterThrottled},
+		{"credentials refused", credentialsRefused},
+		{"lost reply and kill", lostReplyAndKill},
+		{"late visibility", lateVisibility},
+		{"two replicas", twoReplicas},
+	} {
+		t.Run(story.name, func(t *testing.T) {
+			story.tell(t, e)
+			if machines := old.machines(false); len(machines) != 1 || machines[0].ID != first {
+				t.Errorf("the machine from before is gone: %v", machines)
+			}
+		})
+	}
+	e.noneLeaked()
+}
+
+// noneLeaked waits until all machines have claims and all claims have machines.
+func (e *env) noneLeaked() {
+	e.Helper()
+	e.eventually(90*time.Second, "machines and nodeclaims are one to one", func() (bool, string) {
+		c, i := e.claims(), e.instances()
+		byID := map[string]bool{}
+		for _, x := range c {
+			byID[x.Status.ProviderID] = true
+		}
+		ok := len(c) == len(i)
+		for _, m := range i {
+			ok = ok && byID["aws:///"+m.Zone+"/"+m.ID]
+		}
+		return ok, fmt.Sprintf("%d nodeclaims, %d instances", len(c), len(i))
+	})
+}
+
+// unreachable asks for machines while EC2 refuses everything.
+func unreachable(t *testing.T, e *env, f world.Fault) {
+	s := e.stage(t)
+	s.pool("default", "", "")
+	clear := s.fault(f)
+	s.deploy("web", 2, "1", apart("web"))
+	s.eventually(60*time.Second, "a nodeclaim says which operation fails", func() (bool, string) {
+		seen := ""
+		for _, c := range s.mine() {
+			for _, cond := range c.Status.Conditions {
+				if cond.Type == karpv1.ConditionTypeLaunched && !cond.IsTrue() {
+					seen += cond.Reason + ": " + cond.Message + "\n"
+				}
+			}
+		}
+		return strings.Contains(seen, "EC2: Create"), seen
+	})
+	clear()
+	s.run(60*time.Second, 2)
+	s.matched(20 * time.Second)
+	s.noneTwice(2)
+}
+
+func ec2IsSlow(t *testing.T, e *env) {
+	s := e.stage(t)
+	s.pool("default", "", "")
+	s.fault(world.Fault{Kind: world.FaultSlow, Service: "ec2", Delay: 4 * time.Second})
+	s.deploy("web", 2, "1", apart("web"))
+	s.run(80*time.Second, 2)
+	s.matched(20 * time.Second)
+	s.noneTwice(2)
+}
+
+// oneParameterThrottled starts the controller anew, so that it must read the images of the class again while one of them
+// can't be read.
+func oneParameterThrottled(t *testing.T, e *env) {
+	s := e.stage(t)
+	s.pool("default", "", "")
+	images := func() (n int, ready bool) {
+		c := &awsv1.EC2NodeClass{}
+		if err := s.client.Get(t.Context(), client.ObjectKey{Name: "default"}, c); err != nil {
+			t.Fatal(err)
+		}
+		return len(c.Status.AMIs), c.StatusConditions(false).IsTrue()
+	}
+	before, _ := images()
+	id, err := s.aws.AddFault(t.Context(), world.Fault{Kind: world.FaultThrottle, Service: "ssm", Resource: "*/arm64/nvidia/*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.cluster.Simulator.World.RemoveFault(id) })
+	s.restart()
+	s.eventually(60*time.Second, "the parameter is asked for in vain", func() (bool, string) {
+		f, _ := s.cluster.Simulator.World.Fault(id)
+		return f.Hits >= 3, fmt.Sprint(f.Hits)
+	})
+	s.deploy("web", 1, "1", "")
+	s.run(60*time.Second, 1)
+	if n, ready := images(); n != before || !ready {
+		t.Errorf("%d images, ready %v; want the %d from before", n, ready, before)
+	}
+}
+
+func credentialsRefused(t *testing.T, e *env) {
+	s := e.stage(t)
+	s.pool("default", "", "")
+	w := s.cluster.Simulator.World
+	key, ok := w.AccessKey(world.DefaultAccessKey)
+	if !ok {
+		t.Fatal("the controller's access key is unknown")
+	}
+	w.DeleteAccessKey(key.ID)
+	restore := func() { w.AddAccessKey(key) }
+	t.Cleanup(restore)
+	s.deploy("web", 1, "1", "")
+	s.eventually(60*time.Second, "a nodeclaim says what to check", func() (bool, string) {
+		for _, c := range s.mine() {
+			if says(c.Status.Conditions, karpv1.ConditionTypeLaunched, "", "AWS_ACCESS_KEY_ID") {
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("%d nodeclaims", len(s.mine()))
+	})
+	restore()
+	s.run(60*time.Second, 1)
+	s.matched(20 * time.Second)
+	s.noneTwice(1)
+}
+
+// lostReplyAndKill loses the answer to a launch and then the only process that knew of the question.
+func lostReplyAndKill(t *testing.T, e *env) {
+	s := e.stage(t)
+	s.pool("default", "", "")
+	s.fault(world.Fault{Kind: world.FaultLostReply, Service: "ec2", Operation: "CreateFleet"})
+	s.deploy("web", 3, "1", apart("web"))
+	s.eventually(60*time.Second, "machines come of launches that nobody heard the answer of", func() (bool, string) {
+		n := len(s.machines(true))
+		return n > 0, fmt.Sprint(n)
+	})
+	if err := s.cluster.Controller.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.aws.ClearFaults(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	claims := len(s.mine())
+	t.Logf("killed with %d nodeclaims and %d machines", claims, len(s.machines(true)))
+	if err := s.cluster.Controller.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.run(80*time.Second, 3)
+	s.matched(60 * time.Second)
+	s.noneTwice(3)
+}
+
+// lateVisibility lets EC2 show machines and their tags late, to the controller that launched them and to its successor.
+func lateVisibility(t *testing.T, e *env) {
+	s := e.stage(t)
+	s.pool("default", "", "")
+	s.fault(world.Fault{Kind: world.FaultLateInstances, Delay: 8 * time.Second})
+	s.fault(world.Fault{Kind: world.FaultLateTags, Delay: 8 * time.Second})
+	s.deploy("web", 3, "1", apart("web"))
+	s.eventually(60*time.Second, "a fleet is bought", func() (bool, string) {
+		n := len(s.machines(true))
+		return n > 0, fmt.Sprint(n)
+	})
+	s.restart()
+	s.run(80*time.Second, 3)
+	s.matched(60 * time.Second)
+	s.noneTwice(3)
+}
+
+// restart kills the controller and starts it again.
+func (e *env) restart() {
+	e.Helper()
+	if err := e.cluster.Controller.Kill(); err != nil {
+		e.Fatal(err)
+	}
+	if err := e.cluster.Controller.Start(e.Context()); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// replica is a second controller process.
+type replica struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+}
+
+// environment of a controller of the cluster, with changes.
+func environment(c *local.Cluster, change ...string) []string {
+	out := append([]string{
+		"PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + c.Kube.Kubeconfigs[kube.Kerf], "CLUSTER_NAME=" + c.Name,
+		"METRICS_PORT=0", "HEALTH_PROBE_PORT=0", "LEADER_ELECTION_NAMESPACE=kube-system",
+	}, change...)
+	return out
+}
+
+// replicate starts another controller process; it ends with the test.
+func (e *env) replicate(environment []string) *replica {
+	e.Helper()
+	binary, err := kerf()
+	if err != nil {
+		e.Fatal(err)
+	}
+	dir := e.TempDir()
+	r := &replica{log: filepath.Join(dir, "replica.log"), done: make(chan struct{})}
+	log, err := os.Create(r.log)
+	if err != nil {
+		e.Fatal(err)
+	}
+	defer log.Close()
+	r.cmd = exec.Command(binary, "controller")
+	r.cmd.Env, r.cmd.Stdout, r.cmd.Stderr = append(environment, "HOME="+dir), log, log
+	if err := r.cmd.Start(); err != nil {
+		e.Fatal(err)
+	}
+	go func() { _ = r.cmd.Wait(); close(r.done) }()
+	e.Cleanup(func() {
+		_ = r.cmd.Process.Kill() // an error means that it has ended
+		<-r.done
+		if e.Failed() {
+			e.Logf("log of the second controller:\n%s", r.text())
+		}
+	})
+	return r
+}
+
+func (r *replica) text() string {
+	text, err := os.ReadFile(r.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// twoReplicas runs two controllers in one cluster: one acts, the other takes over when the first is killed.
+func twoReplicas(t *testing.T, e *env) {
+	s := e.stage(t)
+	s.pool("default", "", "")
+	r := s.replicate(environment(s.cluster, s.cluster.Simulator.Env()...))
+	s.eventually(60*time.Second, "the second replica is up", func() (bool, string) {
+		return strings.Contains(r.text(), "attempting to acquire leader lease") || strings.Contains(r.text(), `"running"`) || strings.Contains(r.text(), "running"), r.text()
+	})
+	s.deploy("web", 2, "1", apart("web"))
+	s.run(60*time.Second, 2)
+	if text := r.text(); strings.Contains(text, "decided on pending pods") || strings.Contains(text, "launched machine") {
+		t.Errorf("the second replica acts although it does not lead:\n%s", text)
+	}
+	holder := s.leader()
+	if err := s.cluster.Controller.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.scaleIn(s.name, "web", 3)
+	s.run(80*time.Second, 3)
+	if now := s.leader(); now == holder {
+		t.Errorf("%s still leads", now)
+	}
+	if !strings.Contains(r.text(), "launched machine") {
+		t.Error("the second replica did not launch the third machine")
+	}
+	s.matched(20 * time.Second)
+	s.noneTwice(3)
+	if err := s.cluster.Controller.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leader is who holds the lease.
+func (e *env) leader() string {
+	e.Helper()
+	leases := list[coordinationv1.LeaseList](e, client.InNamespace("kube-system"))
+	for _, l := range leases.Items {
+		if strings.Contains(l.Name, "karpenter") || strings.Contains(l.Name, "kerf") {
+			if l.Spec.HolderIdentity != nil {
+				return *l.Spec.HolderIdentity
+			}
+		}
+	}
+	e.Fatalf("no lease of the controller among %d", len(leases.Items))
+	return ""
+}
