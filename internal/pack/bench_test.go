@@ -29,3 +29,23 @@ func BenchmarkSolve(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSolveOnePod is what a lone pod waits for: everything but the placement itself, over all types of a region.
+func BenchmarkSolveOnePod(b *testing.B) {
+	types, err := scenario.EC2Types("us-east-1", nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := scenario.Generate(1, 1, 1)
+	for _, pool := range p.Pools {
+		pool.Types = types
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		if out := pack.Solve(p); len(out.NewNodes) != 1 {
+			b.Fatal(out)
+		}
+	}
+	b.ReportMetric(float64(len(types)), "types")
+}
