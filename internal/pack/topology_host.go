@@ -1,0 +1,150 @@
+package pack
+
+import "slices"
+
+// hostState counts pods of groups by host on one node.
+type hostState struct {
+	at []hostCount
+}
+
+type hostCount struct {
+	group   int
+	matched int
+	owners  int
+}
+
+func (h hostState) clone() hostState { return hostState{slices.Clone(h.at)} }
+
+func (h *hostState) get(group int) hostCount {
+	if h != nil {
+		for _, c := range h.at {
+			if c.group == group {
+				return c
+			}
+		}
+	}
+	return hostCount{}
+}
+
+func (h *hostState) add(group, matched, owners int) {
+	for i := range h.at {
+		if h.at[i].group == group {
+			h.at[i].matched += matched
+			h.at[i].owners += owners
+			return
+		}
+	}
+	h.at = append(h.at, hostCount{group, matched, owners})
+}
+
+// hostCap is how many pods of the class, at most want, the constraints by host allow on a node in the given state.
+func (s *solver) hostCap(c *class, h *hostState, want int) int {
+	n := want
+	for i := range c.topo.host {
+		d := &c.topo.host[i]
+		have := h.get(d.group.id)
+		switch d.group.kind {
+		case spreading:
+			if d.self {
+				n = min(n, d.maxSkew-have.matched)
+			} else if have.matched > d.maxSkew {
+				return 0
+			}
+		case repelling:
+			if have.matched > 0 {
+				return 0
+			}
+			if d.self {
+				n = min(n, 1)
+			}
+		case attracting:
+			if have.matched == 0 && (!d.self || d.group.total > 0) {
+				return 0
+			}
+		}
+	}
+	for _, g := range c.topo.hostIn {
+		switch g.kind {
+		case repelling:
+			if h.get(g.id).owners > 0 {
+				return 0
+			}
+		case spreading:
+			// Bearers of the constraint stay schedulable in any order only if others leave them their place.
+			if have := h.get(g.id); have.owners > 0 && !c.owns(g) {
+				n = min(n, s.leastSkew(g)-have.matched)
+			}
+		}
+	}
+	return max(n, 0)
+}
+
+// leastSkew is the smallest maxSkew of the pending classes that bear the spread.
+func (s *solver) leastSkew(g *group) int {
+	return s.skews[g.id]
+}
+
+func (c *class) owns(g *group) bool {
+	return slices.ContainsFunc(c.topo.host, func(d demand) bool { return d.group == g }) ||
+		slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.group == g })
+}
+
+func (s *solver) hostAdd(c *class, h *hostState, n int) {
+	for _, g := range c.topo.hostIn {
+		h.add(g.id, n, 0)
+	}
+	for i := range c.topo.host {
+		if g := c.topo.host[i].group; g.kind != attracting {
+			h.add(g.id, 0, n)
+		}
+	}
+}
+
+// perHost is how many pods of the class a node takes at most because of constraints by host; 0 when there is no limit.
+func (s *solver) perHost(c *class) int {
+	least := 0
+	for i := range c.topo.host {
+		d := &c.topo.host[i]
+		most := 0
+		switch {
+		case d.group.kind == repelling && d.self:
+			most = 1
+		case d.group.kind == spreading && d.self:
+			most = d.maxSkew
+		}
+		if most > 0 && (least == 0 || most < least) {
+			least = most
+		}
+	}
+	if len(c.src.HostPorts) > 0 {
+		least = 1
+	}
+	return least
+}
+
+// forcedMachines is how many machines the pods that are left need at least because of the item's constraints by host.
+func (s *solver) forcedMachines(it *item) int {
+	per := s.perHost(it.class)
+	if per == 0 {
+		return 1
+	}
+	forced := (it.left + per - 1) / per
+	for i := range it.class.topo.host {
+		d := &it.class.topo.host[i]
+		if !d.self || d.group.kind == attracting {
+			continue
+		}
+		left := 0
+		for _, other := range s.bearers[d.group.id] {
+			for _, x := range other.items {
+				left += x.left
+			}
+		}
+		most := 1
+		if d.group.kind == spreading {
+			most = d.maxSkew
+		}
+		forced = max(forced, (left+most-1)/most)
+	}
+	return forced
+}
