@@ -14,6 +14,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/status"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/local/kube"
@@ -22,6 +23,7 @@ import (
 // TestFaults lets AWS and the controller fail in turn on one cluster. One machine is there all along and must be there at
 // the end.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	e := up(t)
 	e.apply(classYAML)
 	old := e.stage(t)
@@ -43,6 +45,8 @@ func TestFaults(t *testing.T) {
 		{"EC2 drops connections", func(t *testing.T, e *env) {
 			unreachable(t, e, world.Fault{Kind: world.FaultLostReply, Service: "ec2", Operation: "*Fleet"})
 		}},
+		{"a new class while EC2 fails", newClassWhileEC2Fails},
+		{"capacity comes back", capacityComesBack},
 		{"one parameter is throttled", oneParameterThrottled},
 		{"credentials refused", credentialsRefused},
 		{"lost reply and kill", lostReplyAndKill},
@@ -57,6 +61,14 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	e.noneLeaked()
+	// Nothing that was ever launched here should have ended, and nothing should have been launched for nobody.
+	all, err := e.aws.Instances(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(e.claims()); n != len(all) {
+		t.Errorf("%d machines were launched in all for %d nodeclaims", len(all), n)
+	}
 }
 
 // noneLeaked waits until all machines have claims and all claims have machines.
@@ -97,6 +109,49 @@ func unreachable(t *testing.T, e *env, f world.Fault) {
 	s.run(60*time.Second, 2)
 	s.matched(20 * time.Second)
 	s.noneTwice(2)
+}
+
+// newClassWhileEC2Fails makes a class whose first look at EC2 fails: what it selects is not known, which is not the same
+// as its selecting nothing.
+func newClassWhileEC2Fails(t *testing.T, e *env) {
+	s := e.stage(t)
+	clear := s.fault(world.Fault{Kind: world.FaultError, Service: "ec2", Code: "InternalError", Status: 500})
+	s.apply(class(s.name, `tags: {karpenter.sh/discovery: "${CLUSTER_NAME}"}`, `tags: {Name: "*private*"}`))
+	conditions := func() []status.Condition {
+		c := &awsv1.EC2NodeClass{}
+		if err := s.client.Get(t.Context(), client.ObjectKey{Name: s.name}, c); err != nil {
+			t.Fatal(err)
+		}
+		return c.Status.Conditions
+	}
+	s.eventually(60*time.Second, "the class says which question failed", func() (bool, string) {
+		return says(conditions(), awsv1.ConditionTypeSubnetsReady, "", "EC2: DescribeSubnets"), fmt.Sprint(conditions())
+	})
+	for _, c := range conditions() {
+		if c.Type == awsv1.ConditionTypeSubnetsReady && c.IsFalse() {
+			t.Errorf("not knowing the subnets is told as having none: %s", c.Message)
+		}
+	}
+	clear()
+	s.pool(s.name, "", "")
+	s.deploy("web", 1, "1", "")
+	s.run(60*time.Second, 1)
+}
+
+// capacityComesBack sells out a pool's types, and brings them back for a controller that does not remember that.
+func capacityComesBack(t *testing.T, e *env) {
+	s := e.stage(t, "c5", "c6i")
+	for _, types := range []string{"c5.*", "c6i.*"} {
+		s.fault(world.Fault{Kind: world.FaultNoCapacity, InstanceType: types})
+	}
+	s.pool("default", "", "")
+	s.deploy("web", 1, "1", "")
+	s.told(60*time.Second, "FailedScheduling", "web", "insufficient capacity")
+	if err := s.aws.ClearFaults(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.restart()
+	s.run(60*time.Second, 1)
 }
 
 func ec2IsSlow(t *testing.T, e *env) {

@@ -20,6 +20,7 @@ import (
 
 // TestStories tells many stories on one cluster at the same time, each with a pool and a namespace of its own.
 func TestStories(t *testing.T) {
+	t.Parallel()
 	e := up(t, func(o *local.Options) { o.ControllerEnv = append(o.ControllerEnv, "FEATURE_GATES=Teleport=true") })
 	e.apply(classYAML)
 	var stories sync.WaitGroup
@@ -105,6 +106,9 @@ func noCapacityAtAll(t *testing.T, e *env) {
 	if n := len(s.mine()); n != 0 {
 		t.Errorf("%d nodeclaims are left", n)
 	}
+	s.families = append(s.families, "m5")
+	s.pool("default", "", "")
+	s.run(60*time.Second, 1)
 }
 
 func aMachineDies(t *testing.T, e *env) {
