@@ -93,6 +93,7 @@ func unreachable(t *testing.T, e *env, f world.Fault) {
 	s := e.stage(t)
 	s.pool("default", "", "")
 	clear := s.fault(f)
+	began := time.Now()
 	s.deploy("web", 2, "1", apart("web"))
 	s.eventually(60*time.Second, "a nodeclaim says which operation fails", func() (bool, string) {
 		seen := ""
@@ -105,10 +106,27 @@ func unreachable(t *testing.T, e *env, f world.Fault) {
 		}
 		return strings.Contains(seen, "EC2: Create"), seen
 	})
+	s.calm(began)
 	clear()
 	s.run(60*time.Second, 2)
 	s.matched(20 * time.Second)
 	s.noneTwice(2)
+}
+
+// calm checks that calls which fail are not made again and again without a pause.
+func (s *stage) calm(began time.Time) {
+	s.Helper()
+	faults, err := s.aws.Faults(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	took := time.Since(began)
+	for _, f := range faults {
+		s.Logf("%d calls failed within %s", f.Hits, took)
+		if most := 40 + 20*int(took.Seconds()); f.Hits > most {
+			s.Errorf("%d calls failed within %s, want at most %d", f.Hits, took, most)
+		}
+	}
 }
 
 // newClassWhileEC2Fails makes a class whose first look at EC2 fails: what it selects is not known, which is not the same
