@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local"
 )
 
@@ -31,6 +32,7 @@ func newLocalUpCommand() *cobra.Command {
 	var o local.Options
 	var timeout time.Duration
 	var noExamples bool
+	var faults []string
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Start a local cluster and keep it until Ctrl-C",
@@ -40,6 +42,13 @@ func newLocalUpCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Examples = !noExamples
+			for _, text := range faults {
+				f, err := world.ParseFault([]byte(text))
+				if err != nil {
+					return &usageError{fmt.Errorf("--fault: %w", err)}
+				}
+				o.Faults = append(o.Faults, f)
+			}
 			o.Report = func(line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
 			return runLocalUp(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), o, timeout)
 		},
@@ -50,6 +59,7 @@ func newLocalUpCommand() *cobra.Command {
 	f.StringVar(&o.Region, "region", "us-east-1", "AWS region to simulate")
 	f.DurationVar(&o.BootTime, "boot-time", 0, "how long a machine takes from running to a kubelet (default: the simulator's)")
 	f.DurationVar(&o.SpotNotice, "spot-notice", 0, "how long a spot machine lives after its interruption warning (default: the simulator's)")
+	f.StringArrayVar(&faults, "fault", nil, `fault of the simulated AWS from its start, as JSON; may be repeated: '{"kind":"no-capacity","capacityType":"spot"}'`)
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of what the simulated AWS draws: spot prices, stock, times")
 	f.StringSliceVar(&o.Types, "instance-types", nil, "instance types that exist (default: all that the region offers)")
 	f.IntVar(&o.Port, "port", 0, "port of the Kubernetes API (default: a free one)")

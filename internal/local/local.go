@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local/kube"
 )
 
@@ -36,6 +37,9 @@ type Options struct {
 	BootTime time.Duration
 	// SpotNotice is how long a spot machine lives after its warning (the simulator's default).
 	SpotNotice time.Duration
+
+	// Faults that the simulated AWS has from its start.
+	Faults []world.Fault
 
 	Port    int // of the Kubernetes API on 127.0.0.1; 0: a free one
 	AWSPort int // of the simulated AWS on 127.0.0.1; 0: a free one

@@ -48,6 +48,7 @@ func (c *Cluster) startSimulator() (*Simulator, error) {
 		Cluster:    world.Cluster{Name: o.ClusterName, Version: version, ServiceIPv4CIDR: c.Kube.ServiceCIDR},
 		Queue:      o.ClusterName,
 		SpotNotice: o.SpotNotice,
+		Faults:     o.Faults,
 		Logger:     slog.New(slog.NewJSONHandler(s.log, nil)),
 	})
 	if err != nil {

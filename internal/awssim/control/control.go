@@ -126,12 +126,13 @@ func decode(r *http.Request, into any) error {
 func (h *Handler) getFaults(*http.Request) (any, error) { return h.world.Faults(), nil }
 
 func (h *Handler) postFault(r *http.Request) (any, error) {
-	var f world.Fault
-	if err := decode(r, &f); err != nil {
-		return nil, err
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err != nil {
+		return nil, badRequest("reading the fault: %v", err)
 	}
-	if f.Kind == "" {
-		return nil, badRequest("a fault needs a kind")
+	f, err := world.ParseFault(body)
+	if err != nil {
+		return nil, badRequest("%v", err)
 	}
 	return map[string]string{"id": h.world.AddFault(f)}, nil
 }

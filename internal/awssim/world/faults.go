@@ -1,6 +1,9 @@
 package world
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -275,4 +278,28 @@ func AccountRates() []Fault {
 		rate("template-create", "CreateLaunchTemplate", 5, 50),
 		rate("template-delete", "DeleteLaunchTemplate", 5, 50),
 	}
+}
+
+// FaultKinds lists every kind of fault.
+func FaultKinds() []FaultKind {
+	return []FaultKind{
+		FaultThrottle, FaultError, FaultSlow, FaultLostReply, FaultNoCapacity, FaultPartialFleet, FaultLateInstances, FaultLateTags,
+		FaultFailedLaunch, FaultNoAddresses, FaultDuplicateMessage, FaultWrongCluster,
+	}
+}
+
+// ParseFault reads a fault from JSON.
+//
+// Errors name the field or kind that does not exist, and the kinds that do.
+func ParseFault(text []byte) (Fault, error) {
+	var f Fault
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return f, fmt.Errorf("fault %s: %w", text, err)
+	}
+	if !slices.Contains(FaultKinds(), f.Kind) {
+		return f, fmt.Errorf("fault kind %q does not exist; the kinds are %q", f.Kind, FaultKinds())
+	}
+	return f, nil
 }
