@@ -6,6 +6,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 const (
@@ -155,18 +157,9 @@ func (e *Emptiness) pool(ctx context.Context, pool *karpv1.NodePool, nodes []*cl
 		e.Recorder.Eventf(pool, corev1.EventTypeNormal, "DisruptionBlocked", "%d empty nodes stay: the disruption budget allows %d and %d are under way", len(due), most, going)
 		return nil
 	}
-	// The dearest first: that is what the budget should be spent on.
+	// The largest first: as far as sizes tell, that is what the budget should be spent on.
 	slices.SortFunc(due, func(a, b *cluster.Node) int {
-		if a.Price != b.Price {
-			if a.Price > b.Price {
-				return -1
-			}
-			return 1
-		}
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.Capacity[res.CPU], a.Capacity[res.CPU]), cmp.Compare(b.Capacity[res.Memory], a.Capacity[res.Memory]), cmp.Compare(a.Name, b.Name))
 	})
 	var errs []error
 	for _, n := range due[:min(len(due), most-going)] {
@@ -209,9 +202,9 @@ func (e *Emptiness) remove(ctx context.Context, n *cluster.Node) error {
 	if err := e.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q of an empty node: %w", n.Claim, err))
 	}
-	e.Recorder.Eventf(claim, corev1.EventTypeNormal, "DisruptionTerminating", "node %s holds no pods; saves $%.4f per hour", n.Name, float64(n.Price)/1e6)
+	e.Recorder.Eventf(claim, corev1.EventTypeNormal, "DisruptionTerminating", "node %s (%s, %s) holds no pods", n.Name, n.InstanceType, n.CapacityType)
 	e.Metrics.NodeClaimsDisrupted.WithLabelValues("empty", n.Pool, n.CapacityType, "", "graceful").Inc()
-	e.Log.Info("removing empty node", "node", n.Name, "nodeclaim", n.Claim, "instance_type", n.InstanceType, "micro_usd_per_hour", int64(n.Price))
+	e.Log.Info("removing empty node", "node", n.Name, "nodeclaim", n.Claim, "instance_type", n.InstanceType, "capacity_type", n.CapacityType)
 	return nil
 }
 
