@@ -54,7 +54,7 @@ func TestUnknownGateIsAWarning(t *testing.T) {
 	if !s.FeatureGates.NodeRepair || s.FeatureGates.ReservedCapacity {
 		t.Errorf("gates %+v", s.FeatureGates)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "Teleport") {
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "Teleport") || !strings.Contains(warnings[1], "NodeRepair") {
 		t.Errorf("warnings %q", warnings)
 	}
 }
@@ -90,5 +90,12 @@ func TestMalformedValuesAreRefusedByName(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestASettingWithoutEffectIsAWarning(t *testing.T) {
+	_, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "SCHEDULER_CONFIG": "x", "ENABLE_ZONAL_SHIFT": "false"})
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `SCHEDULER_CONFIG="x"`) {
+		t.Errorf("warnings %q, %v", warnings, err)
 	}
 }
