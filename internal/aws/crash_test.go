@@ -42,7 +42,7 @@ func (s *story) unlaunched() []*karpv1.NodeClaim {
 // does after that is not written down.
 func (s *story) process(die bool) {
 	class := newClass(s.sim)
-	p := newProvider(s.t, s.sim, func(o *aws.Options) { o.DisableDryRun = true }) // whose calls would use the faults up
+	p, calls := newCountedProvider(s.t, s.sim, func(o *aws.Options) { o.DisableDryRun = true }) // whose calls would use the faults up
 	if err := p.Warm(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
@@ -54,7 +54,9 @@ func (s *story) process(die bool) {
 	for range s.rand.IntN(12) {
 		s.claims = append(s.claims, newClaim(len(s.claims)))
 	}
-	ctx, kill := context.WithCancel(s.t.Context())
+	ctx, cancel := context.WithCancel(s.t.Context())
+	// The provider finishes launches that nobody waits for; a dead one does not.
+	kill := func() { cancel(); calls.End() }
 	defer kill()
 	budget := s.rand.IntN(10)
 	var wg sync.WaitGroup

@@ -4,6 +4,7 @@ package sessiontest
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 
@@ -17,7 +18,20 @@ import (
 type Calls struct {
 	mu sync.Mutex
 	by map[string]int
+
+	wire  sync.RWMutex // held by every attempt while it is on the wire
+	ended bool
 }
+
+// End is the death of the process: attempts on the wire are waited for, and none follows them, not even as the retry of
+// a call that began before.
+func (c *Calls) End() {
+	c.wire.Lock()
+	defer c.wire.Unlock()
+	c.ended = true
+}
+
+var errEnded = errors.New("the process that made this call is dead")
 
 // Middleware is for session.Options.
 func (c *Calls) Middleware() []func(*middleware.Stack) error {
@@ -30,7 +44,19 @@ func (c *Calls) Middleware() []func(*middleware.Stack) error {
 		c.mu.Unlock()
 		return next.HandleInitialize(ctx, in)
 	})
-	return []func(*middleware.Stack) error{func(s *middleware.Stack) error { return s.Initialize.Add(count, middleware.After) }}
+	attempt := middleware.FinalizeMiddlewareFunc("EndCalls", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+		c.wire.RLock()
+		defer c.wire.RUnlock()
+		if c.ended {
+			return middleware.FinalizeOutput{}, middleware.Metadata{}, errEnded
+		}
+		return next.HandleFinalize(ctx, in)
+	})
+	return []func(*middleware.Stack) error{
+		func(s *middleware.Stack) error { return s.Initialize.Add(count, middleware.After) },
+		// Behind the retries, so that each attempt passes.
+		func(s *middleware.Stack) error { return s.Finalize.Add(attempt, middleware.After) },
+	}
 }
 
 // Of is how often an operation was called.
