@@ -191,16 +191,6 @@ func (s *env) fault(f world.Fault) (clear func()) {
 	return clear
 }
 
-// sent is how many calls of an operation were made that would act, dry runs not counted.
-func (s *env) sent(operation string) int {
-	s.Helper()
-	calls, err := s.aws.Calls(s.Context(), operation)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return len(slices.DeleteFunc(calls, func(c world.Call) bool { return c.DryRun }))
-}
-
 // remove deletes an object as kubectl delete --wait=false does.
 func (s *env) remove(o client.Object) {
 	s.Helper()
