@@ -10,7 +10,6 @@ type Metrics struct {
 	SchedulingDuration *prometheus.HistogramVec
 	QueueDepth         *prometheus.GaugeVec
 	UnschedulablePods  *prometheus.GaugeVec
-	IgnoredPods        prometheus.Gauge
 
 	NodeClaimsCreated    *prometheus.CounterVec
 	NodeClaimsTerminated *prometheus.CounterVec
@@ -75,7 +74,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		SchedulingDuration: t.histogram("karpenter_scheduler_scheduling_duration_seconds", "Time of one scheduling decision.", "controller"),
 		QueueDepth:         t.gauge("karpenter_scheduler_queue_depth", "Pods in the decision that is running or was last.", "controller"),
 		UnschedulablePods:  t.gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which the last decision found no place.", "controller"),
-		IgnoredPods:        add(t, prometheus.NewGauge(prometheus.GaugeOpts{Name: "karpenter_scheduler_ignored_pods_count", Help: "Pending pods that are not Kerf's to serve."})),
 
 		NodeClaimsCreated:    t.counter("karpenter_nodeclaims_created_total", "NodeClaims created.", "reason", "nodepool", "min_values_relaxed"),
 		NodeClaimsTerminated: t.counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool", "capacity_type", "zone"),
