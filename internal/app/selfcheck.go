@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +14,9 @@ import (
 
 // selfCheckEvery is how often the cache is compared with the API. It lists everything once, so it is rare.
 const selfCheckEvery = time.Hour
+
+// lookAgain is how long a difference must last to be told of.
+const lookAgain = 30 * time.Second
 
 // selfCheck compares what decisions are made from with what the API says, and tells of differences: a cache that is wrong
 // is a defect that shows nowhere else until it costs money.
@@ -31,9 +35,11 @@ func (s *selfCheck) Start(ctx context.Context) error {
 			return nil
 		case <-time.After(selfCheckEvery):
 		}
-		differences, err := s.cache.Compare(ctx, s.reader)
+		differences, err := s.lasting(ctx)
 		if err != nil {
-			s.log.Warn("could not compare the cache with the API", "error", err)
+			if ctx.Err() == nil {
+				s.log.Warn("could not compare the cache with the API", "error", err)
+			}
 			continue
 		}
 		s.metrics.CacheDrift.Set(float64(len(differences)))
@@ -41,4 +47,22 @@ func (s *selfCheck) Start(ctx context.Context) error {
 			s.log.Error("the cache differs from the API; please report it", "count", len(differences), "first", differences[0])
 		}
 	}
+}
+
+// lasting are the differences that are there twice in a row; what is changing at the moment differs for a moment.
+func (s *selfCheck) lasting(ctx context.Context) ([]string, error) {
+	first, err := s.cache.Compare(ctx, s.reader)
+	if err != nil || len(first) == 0 {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(lookAgain):
+	}
+	second, err := s.cache.Compare(ctx, s.reader)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(second, func(d string) bool { return !slices.Contains(first, d) }), nil
 }
