@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -51,6 +52,27 @@ type Waiting interface {
 	WaitingFor(claim string) (since time.Time, ok bool)
 }
 
+// memory is what this process knows of a claim beyond its object.
+type memory struct {
+	uid types.UID
+	// machine is what was bought, until the status that says so is seen in the cache: a stale read must not ask again.
+	machine *cloud.Machine
+	// written is the resource version of the last write.
+	written string
+	// failures counts launches that failed in a row; none is tried before retryAt.
+	failures int
+	retryAt  time.Time
+}
+
+func (c *Controller) remember(claim *karpv1.NodeClaim) *memory {
+	if m, ok := c.memories.Load(claim.Name); ok && m.(*memory).uid == claim.UID {
+		return m.(*memory)
+	}
+	m := &memory{uid: claim.UID}
+	c.memories.Store(claim.Name, m)
+	return m
+}
+
 // Controller reconciles NodeClaims that are not being deleted.
 type Controller struct {
 	Client   client.Client
@@ -64,11 +86,8 @@ type Controller struct {
 	// LaunchTimeout and RegistrationTimeout as in settings.
 	LaunchTimeout, RegistrationTimeout time.Duration
 
-	// launched remembers machines by claim UID until their status is seen in the cache, so that a stale read does not ask
-	// the cloud again.
-	launched sync.Map
-	// written holds, by claim UID, the resource version of the last write.
-	written sync.Map
+	// memories holds a *memory by claim name. One claim is worked on by one goroutine at a time.
+	memories sync.Map
 }
 
 // Register adds the controller to mgr.
@@ -84,14 +103,16 @@ func (c *Controller) Register(mgr ctrl.Manager, workers int) error {
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	claim := &karpv1.NodeClaim{}
 	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.memories.Delete(req.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !index.Managed(claim) {
 		return reconcile.Result{}, nil
 	}
 	if !claim.DeletionTimestamp.IsZero() {
-		c.launched.Delete(claim.UID)
-		c.written.Delete(claim.UID)
+		c.memories.Delete(claim.Name)
 		return reconcile.Result{}, nil
 	}
 	if c.stale(claim) {
@@ -111,8 +132,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if next.deleted {
 		return reconcile.Result{}, stepErr
 	}
-	if err := c.store(ctx, stored, claim); err != nil {
+	if err := c.store(ctx, stored, claim); err != nil && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	} else if err != nil {
+		stepErr = err
 	}
 	if apierrors.IsConflict(stepErr) {
 		// Somebody else wrote the node first, kubelet as a rule. Its event brings the claim back at once; this is for the
@@ -136,14 +159,23 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
 	conditions.Initialize()
 	if !conditions.IsTrue(karpv1.ConditionTypeLaunched) {
-		if gone, err := c.launch(ctx, claim); gone || err != nil {
-			if !gone {
-				gone = c.expired(ctx, claim)
+		if wait := c.remember(claim).retryAt.Sub(c.Clock.Now()); wait > 0 {
+			// An event, even that of our own status write, must not cut the pause between two tries short.
+			return outcome{after: wait, deleted: c.expired(ctx, claim)}, nil
+		}
+		gone, err := c.launch(ctx, claim)
+		if err != nil && !gone {
+			if c.expired(ctx, claim) {
+				return outcome{deleted: true}, nil
 			}
+			c.Log.Error("launching a machine", "nodeclaim", claim.Name, "error", err)
+			return outcome{after: c.pause(claim)}, nil
+		}
+		if gone || err != nil {
 			return outcome{deleted: gone}, err
 		}
 	} else {
-		c.launched.Delete(claim.UID)
+		c.remember(claim).machine = nil
 	}
 	node, err := c.register(ctx, claim)
 	if err != nil {
@@ -168,7 +200,7 @@ func (c *Controller) store(ctx context.Context, stored, claim *karpv1.NodeClaim)
 		if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
 			return fmt.Errorf("writing labels and annotations of nodeclaim %q: %w", claim.Name, err)
 		}
-		c.written.Store(claim.UID, claim.ResourceVersion)
+		c.remember(claim).written = claim.ResourceVersion
 		claim.Status = *status
 	}
 	if !c.worthWriting(stored, claim) {
@@ -176,10 +208,10 @@ func (c *Controller) store(ctx context.Context, stored, claim *karpv1.NodeClaim)
 	}
 	base := stored.DeepCopy()
 	base.ResourceVersion = claim.ResourceVersion
-	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(base)); err != nil {
+	if err := c.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err)
 	}
-	c.written.Store(claim.UID, claim.ResourceVersion)
+	c.remember(claim).written = claim.ResourceVersion
 	return nil
 }
 
@@ -187,11 +219,7 @@ func (c *Controller) store(ctx context.Context, stored, claim *karpv1.NodeClaim)
 // once more. Resource versions of one resource are ordered (Kubernetes 1.35, "comparable resource versions"); where one
 // can't be read as a number, nothing is held back.
 func (c *Controller) stale(claim *karpv1.NodeClaim) bool {
-	last, ok := c.written.Load(claim.UID)
-	if !ok {
-		return false
-	}
-	wrote, err1 := strconv.ParseUint(last.(string), 10, 64)
+	wrote, err1 := strconv.ParseUint(c.remember(claim).written, 10, 64)
 	have, err2 := strconv.ParseUint(claim.ResourceVersion, 10, 64)
 	return err1 == nil && err2 == nil && have < wrote
 }
@@ -209,6 +237,9 @@ func (c *Controller) worthWriting(stored, claim *karpv1.NodeClaim) bool {
 	for _, now := range claim.Status.Conditions {
 		before := stored.StatusConditions().Get(now.Type)
 		if before == nil || before.Status != now.Status {
+			return true
+		}
+		if now.Type == karpv1.ConditionTypeLaunched && (before.Reason != now.Reason || before.Message != now.Message) {
 			return true
 		}
 		if before.Reason != now.Reason && c.Clock.Since(before.LastTransitionTime.Time) >= patience && c.Clock.Since(c.lastProgress(claim)) >= patience {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,8 +56,9 @@ func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone 
 
 // machine asks the cloud once per claim; a second call with a stale claim gets the first answer.
 func (c *Controller) machine(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machine, error) {
-	if m, ok := c.launched.Load(claim.UID); ok {
-		return m.(*cloud.Machine), nil
+	known := c.remember(claim)
+	if known.machine != nil {
+		return known.machine, nil
 	}
 	class := &awsv1.EC2NodeClass{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); err != nil {
@@ -81,7 +83,7 @@ func (c *Controller) machine(ctx context.Context, claim *karpv1.NodeClaim) (*clo
 	if err != nil {
 		return nil, err
 	}
-	c.launched.Store(claim.UID, m)
+	known.machine, known.failures = m, 0
 	return m, nil
 }
 
@@ -103,19 +105,23 @@ func (c *Controller) launchFailed(ctx context.Context, claim *karpv1.NodeClaim, 
 	if e, ok := asCloud(err); ok && e.Reason != "" {
 		reason = e.Reason
 	}
-	claim.StatusConditions().WithClock(c.Clock.Now).SetUnknownWithReason(karpv1.ConditionTypeLaunched, reason, cut(err.Error(), messageLimit))
-	// The status is written by the caller before the error makes the queue wait; a reason matters here at once.
-	if perr := c.Client.Status().Patch(ctx, claim.DeepCopy(), client.MergeFrom(withoutConditions(claim))); client.IgnoreNotFound(perr) != nil {
-		c.Log.Error("writing launch failure", "nodeclaim", claim.Name, "error", perr)
-	}
+	// Identifiers of single requests would make every failure look like news, and every news is a write.
+	claim.StatusConditions().WithClock(c.Clock.Now).SetUnknownWithReason(karpv1.ConditionTypeLaunched, reason, cut(requestID.ReplaceAllString(err.Error(), ""), messageLimit))
 	return false, err
 }
 
-// withoutConditions is the base of a patch that writes all conditions.
-func withoutConditions(claim *karpv1.NodeClaim) *karpv1.NodeClaim {
-	out := claim.DeepCopy()
-	out.Status.Conditions = nil
-	return out
+var requestID = regexp.MustCompile(`,? ?(RequestID|request id|requestId): [0-9A-Za-z-]+`)
+
+// firstPause and longestPause bound the pause between two tries to launch.
+const firstPause, longestPause = time.Second, time.Minute
+
+// pause notes one more failure and says how long to wait before the next try.
+func (c *Controller) pause(claim *karpv1.NodeClaim) time.Duration {
+	m := c.remember(claim)
+	wait := min(longestPause, firstPause<<min(m.failures, 6))
+	m.failures++
+	m.retryAt = c.Clock.Now().Add(wait)
+	return wait
 }
 
 // resourceList writes amounts in the form of the Kubernetes API.
