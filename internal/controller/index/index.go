@@ -29,6 +29,9 @@ const (
 // classKind is the kind of node class that Kerf serves.
 const classKind = "EC2NodeClass"
 
+// InterruptedAnnotation is on a NodeClaim whose machine AWS takes back; its value says why.
+const InterruptedAnnotation = "kerf.sh/interrupted"
+
 // Indexer adds an index; it is the method of client.FieldIndexer and of the fake client's builder, wrapped.
 type Indexer interface {
 	IndexField(ctx context.Context, obj client.Object, field string, extractValue client.IndexerFunc) error

@@ -107,16 +107,18 @@ func (c *Controller) round(ctx context.Context) error {
 	for i, m := range messages {
 		if done[i] {
 			finished = append(finished, m)
+			continue
 		}
+		// The message comes again when its visibility time is over; the others must not wait for it.
+		c.Log.Error("handling a message of the interruption queue", "message_id", m.ID, "error", errs[i])
 	}
 	if len(finished) > 0 {
 		if err := c.Queue.Delete(ctx, finished); err != nil {
-			errs = append(errs, fmt.Errorf("deleting handled messages: %w", err))
-		} else {
-			c.Metrics.InterruptionDeleted.Add(float64(len(finished)))
+			return fmt.Errorf("deleting handled messages: %w", err)
 		}
+		c.Metrics.InterruptionDeleted.Add(float64(len(finished)))
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func (c *Controller) handle(ctx context.Context, m *queue.Delivery) error {
@@ -192,6 +194,7 @@ func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, deadlin
 	if claim.Annotations == nil {
 		claim.Annotations = map[string]string{}
 	}
+	claim.Annotations[index.InterruptedAnnotation] = string(queue.SpotInterrupted)
 	claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = deadline.UTC().Format(time.RFC3339)
 	if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
 		return fmt.Errorf("writing the deadline of interrupted nodeclaim %q: %w", claim.Name, err)

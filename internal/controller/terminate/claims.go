@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -74,7 +75,10 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if claim.Status.ProviderID != "" {
 		err := c.Cloud.Terminate(ctx, claim.Status.ProviderID)
 		if err == nil {
-			return reconcile.Result{RequeueAfter: poll}, markTerminating(ctx, c.Client, c.Clock, claim)
+			if err := markTerminating(ctx, c.Client, c.Clock, claim); err != nil && !apierrors.IsConflict(err) {
+				return reconcile.Result{}, err
+			}
+			return reconcile.Result{RequeueAfter: poll}, nil
 		}
 		if !cloud.IsNotFound(err) {
 			return reconcile.Result{}, fmt.Errorf("terminating the machine of nodeclaim %q: %w", claim.Name, err)
@@ -101,24 +105,26 @@ func (c *Claims) stampDeadline(ctx context.Context, claim *karpv1.NodeClaim) err
 	return nil
 }
 
-// deleteNodes deletes the nodes of the claim and reports whether one of them is still there. A node that never registered
-// is left to the cloud controller manager: Kerf put no finalizer on it.
+// deleteNodes deletes the nodes of the claim and reports whether one of them is still there: those of a registered claim,
+// and any that bears Kerf's finalizer. Others are left to the cloud controller manager: Kerf never gave them pods.
 func (c *Claims) deleteNodes(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, err error) {
-	if !claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {
-		return false, nil
-	}
 	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
 	if err != nil {
 		return false, err
 	}
+	registered := claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered)
 	for _, node := range nodes {
+		if !registered && !controllerutil.ContainsFinalizer(node, karpv1.TerminationFinalizer) {
+			continue
+		}
+		wait = true
 		if node.DeletionTimestamp.IsZero() {
 			if err := c.Client.Delete(ctx, node.DeepCopy(), client.Preconditions{UID: &node.UID}); client.IgnoreNotFound(err) != nil {
 				return false, fmt.Errorf("deleting node %q of nodeclaim %q: %w", node.Name, claim.Name, err)
 			}
 		}
 	}
-	return len(nodes) > 0, nil
+	return wait, nil
 }
 
 // markTerminating sets the condition InstanceTerminating unless it is set.
@@ -128,7 +134,7 @@ func markTerminating(ctx context.Context, c client.Client, clk clock.Clock, clai
 	if !claim.StatusConditions().WithClock(clk.Now).SetTrue(karpv1.ConditionTypeInstanceTerminating) {
 		return nil
 	}
-	if err := c.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
+	if err := c.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err)
 	}
 	return nil

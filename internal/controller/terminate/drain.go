@@ -43,10 +43,17 @@ func (n *Nodes) drain(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 		if claim != nil {
 			claim.StatusConditions().WithClock(n.Clock.Now).SetUnknownWithReason(karpv1.ConditionTypeDrained, karpv1.ReasonDraining, "")
 		}
-		if hasDeadline && now.Before(deadline.Add(-reserve)) && n.Replacements != nil && n.Replacements.AwaitingReplacement(node.Name) {
+		if hasDeadline {
+			for _, p := range waiting {
+				if err := n.force(ctx, p, deadline, now); err != nil {
+					return false, 0, err
+				}
+			}
+		}
+		if interrupted(claim) && hasDeadline && now.Before(deadline.Add(-reserve)) && n.Replacements != nil && n.Replacements.AwaitingReplacement(node.Name) {
 			return false, retryEviction, nil
 		}
-		return false, retryEviction, n.evict(ctx, node, waiting, deadline, hasDeadline)
+		return false, retryEviction, n.evict(ctx, node, waiting)
 	}
 	if since := now.Sub(node.DeletionTimestamp.Time); since < settle {
 		return false, settle - since, nil
@@ -55,6 +62,12 @@ func (n *Nodes) drain(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 		n.Metrics.NodesDrained.WithLabelValues(node.Labels[karpv1.NodePoolLabelKey]).Inc()
 	}
 	return true, 0, nil
+}
+
+// interrupted reports whether AWS takes the claim's machine back. The drain of such a machine may wait a little for the
+// machines that take its pods over, since its end is near and known.
+func interrupted(claim *karpv1.NodeClaim) bool {
+	return claim != nil && claim.Annotations[index.InterruptedAnnotation] != ""
 }
 
 // deadlineOf is when the machine goes whatever is still on it.
@@ -112,16 +125,9 @@ func groups(pods []*corev1.Pod) [4][]*corev1.Pod {
 	return out
 }
 
-// evict asks for the eviction of the first group that has pods, and deletes whatever runs out of time in any group.
-func (n *Nodes) evict(ctx context.Context, node *corev1.Node, pods []*corev1.Pod, deadline time.Time, hasDeadline bool) error {
+// evict asks for the eviction of the first group that has pods.
+func (n *Nodes) evict(ctx context.Context, node *corev1.Node, pods []*corev1.Pod) error {
 	now := n.Clock.Now()
-	if hasDeadline {
-		for _, p := range pods {
-			if err := n.force(ctx, p, deadline, now); err != nil {
-				return err
-			}
-		}
-	}
 	for _, group := range groups(pods) {
 		if len(group) == 0 {
 			continue
@@ -191,7 +197,8 @@ func (n *Nodes) force(ctx context.Context, p *corev1.Pod, deadline, now time.Tim
 	}
 	late := now.After(deadline.Add(-grace))
 	if !p.DeletionTimestamp.IsZero() {
-		late = p.DeletionTimestamp.After(deadline)
+		// A pod that was already given its last second is not asked again.
+		late = p.DeletionTimestamp.After(deadline) && (p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds > 1)
 	}
 	if !late {
 		return nil

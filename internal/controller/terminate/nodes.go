@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -86,6 +87,11 @@ func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if len(claims) == 0 && node.Labels[awsv1.LabelNodeClass] == "" {
+		// The finalizer's name is shared by all who speak this API. Without a claim or a node class of ours the node belongs
+		// to somebody else.
+		return reconcile.Result{}, nil
+	}
 	var claim *karpv1.NodeClaim
 	if len(claims) == 1 {
 		claim = claims[0].DeepCopy()
@@ -119,7 +125,11 @@ func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeC
 	}
 	after, done, err := n.steps(ctx, node, claim)
 	if claim != nil && !slices.Equal(stored.Status.Conditions, claim.Status.Conditions) {
-		if perr := n.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(perr) != nil {
+		perr := n.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsConflict(perr) {
+			return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
+		}
+		if client.IgnoreNotFound(perr) != nil {
 			return reconcile.Result{}, fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, perr)
 		}
 	}
