@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,7 +56,7 @@ func (p *process) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gate := newGate(provider, p.Manager.GetAPIReader())
+	gate := newGate(provider, p.Manager.GetAPIReader(), p.log)
 	return errors.Join(
 		p.Add(everywhere(provider.Refresh)),
 		p.Add(gate),
@@ -160,7 +161,7 @@ func serverVersion(config *rest.Config) func(context.Context) (string, error) {
 }
 
 func (p *process) provisioner(c cloud.Provider) error {
-	applier := apply.New(apply.Options{Client: p.GetClient(), State: p.cache, Recorder: p.recorder(), Log: p.log})
+	applier := apply.New(apply.Options{Client: p.GetClient(), Reader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Log: p.log})
 	return p.Add(provision.New(provision.Options{
 		State: p.cache, Types: c, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
 		Pack: pack.Options{
@@ -214,11 +215,12 @@ func (f everywhere) NeedLeaderElection() bool { return false }
 type gate struct {
 	*aws.Provider
 	reader client.Reader
+	log    *slog.Logger
 	begun  chan struct{}
 }
 
-func newGate(p *aws.Provider, reader client.Reader) *gate {
-	return &gate{Provider: p, reader: reader, begun: make(chan struct{})}
+func newGate(p *aws.Provider, reader client.Reader, log *slog.Logger) *gate {
+	return &gate{Provider: p, reader: reader, log: log, begun: make(chan struct{})}
 }
 
 // Start tells the provider of the claims that are not launched, once this process leads.
@@ -232,7 +234,12 @@ func (g *gate) Start(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // being told to stop is no failure
 		}
-		slog.Error("listing nodeclaims before the first launch", "error", err)
+		g.log.Error("listing nodeclaims before the first launch", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
 	}
 	var unlaunched []string
 	for i := range claims.Items {

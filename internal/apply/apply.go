@@ -34,7 +34,9 @@ type State interface {
 
 // Options of an Applier. Client, State and Recorder are required.
 type Options struct {
-	Client   client.Client
+	Client client.Client
+	// Reader reads past the cache; nil is Client.
+	Reader   client.Reader
 	State    State
 	Recorder record.EventRecorder
 	Log      *slog.Logger
@@ -63,6 +65,9 @@ func New(o Options) *Applier {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Reader == nil {
+		o.Reader = o.Client
 	}
 	o.Parallel = cmp.Or(o.Parallel, 32)
 	o.ClaimTTL = cmp.Or(o.ClaimTTL, 20*time.Minute)
@@ -193,7 +198,7 @@ func (a *Applier) createOne(ctx context.Context, claim *karpv1.NodeClaim) error 
 		case err == nil:
 			return nil
 		case apierrors.IsAlreadyExists(err) && unsure:
-			if err := a.o.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err == nil {
+			if err := a.o.Reader.Get(ctx, client.ObjectKeyFromObject(claim), claim); err == nil {
 				return nil
 			}
 		case apierrors.IsAlreadyExists(err):
@@ -207,8 +212,15 @@ func (a *Applier) createOne(ctx context.Context, claim *karpv1.NodeClaim) error 
 			return fmt.Errorf("creating nodeclaim %s: %w", claim.Name, err)
 		}
 		*claim = *want
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryPause << attempt):
+		}
 	}
 }
+
+// retryPause is the pause after the first try to create an object; each further one is twice as long.
+const retryPause = 50 * time.Millisecond
 
 // retriable reports whether the same call may be made again: the server did not judge the object.
 func retriable(err error) bool {

@@ -34,6 +34,8 @@ const (
 	tick = time.Second
 	// quiet is the least time without pods: a rollout leaves nodes empty for a moment.
 	quiet = 2 * time.Second
+	// unseen is how long a removal is counted that the cache does not show yet.
+	unseen = 30 * time.Second
 	// youth protects a node that has just come for pods which the scheduler has not bound yet.
 	youth = 20 * time.Second
 )
@@ -54,6 +56,10 @@ type Emptiness struct {
 	Clock     clock.WithTicker
 
 	emptySince map[string]time.Time
+	// removing holds nodes whose claim was deleted here until the cache has seen it; unfinished those that were marked, and
+	// then something failed.
+	removing   map[string]time.Time
+	unfinished map[string]bool
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -61,7 +67,7 @@ func (e *Emptiness) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (e *Emptiness) Start(ctx context.Context) error {
-	e.emptySince = map[string]time.Time{}
+	e.emptySince, e.removing, e.unfinished = map[string]time.Time{}, map[string]time.Time{}, map[string]bool{}
 	t := e.Clock.NewTicker(tick)
 	defer t.Stop()
 	resumed := false
@@ -95,7 +101,7 @@ func (e *Emptiness) round(ctx context.Context) error {
 	nodes := e.State.Snapshot().Nodes
 	now := e.Clock.Now()
 	e.observe(nodes, now)
-	var errs []error
+	errs := []error{e.takeBack(ctx)}
 	for i := range pools.Items {
 		pool := &pools.Items[i]
 		if !index.ManagedPool(pool) || pool.IsStatic() {
@@ -123,6 +129,11 @@ func (e *Emptiness) observe(nodes []*cluster.Node, now time.Time) {
 			delete(e.emptySince, name)
 		}
 	}
+	for name, at := range e.removing {
+		if now.Sub(at) >= unseen {
+			delete(e.removing, name)
+		}
+	}
 }
 
 // empty reports whether no pod would need another place if the node went. Pods that are promised to the node count.
@@ -140,6 +151,9 @@ func (e *Emptiness) pool(ctx context.Context, pool *karpv1.NodePool, nodes []*cl
 		total++
 		switch {
 		case n.Deleting || (n.Registered && !n.Ready):
+			going++
+			delete(e.removing, n.Name)
+		case now.Sub(e.removing[n.Name]) < unseen:
 			going++
 		case e.due(pool, n, now):
 			due = append(due, n)
@@ -163,7 +177,30 @@ func (e *Emptiness) pool(ctx context.Context, pool *karpv1.NodePool, nodes []*cl
 	})
 	var errs []error
 	for _, n := range due[:min(len(due), most-going)] {
-		errs = append(errs, e.remove(ctx, n))
+		if err := e.remove(ctx, n); err != nil {
+			e.unfinished[n.Name] = true
+			errs = append(errs, err)
+			continue
+		}
+		e.removing[n.Name] = now
+	}
+	return errors.Join(errs...)
+}
+
+// takeBack gives back nodes that were marked when something failed afterwards.
+func (e *Emptiness) takeBack(ctx context.Context) error {
+	var errs []error
+	for name := range e.unfinished {
+		node := &corev1.Node{}
+		err := e.APIReader.Get(ctx, client.ObjectKey{Name: name}, node)
+		if err == nil && node.DeletionTimestamp.IsZero() && node.Annotations[markKey] != "" {
+			err = e.unmark(ctx, node)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, err)
+			continue
+		}
+		delete(e.unfinished, name)
 	}
 	return errors.Join(errs...)
 }
