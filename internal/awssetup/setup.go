@@ -1,0 +1,128 @@
+// Package awssetup describes what is set up in AWS around a controller: roles, policies, queues, keys, rules, alarms. It
+// is the form in which a template, a plan and a live account are compared, whoever read them.
+package awssetup
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+)
+
+// Setup is all that was found in one place. ARNs and documents are resolved: no intrinsic functions or variables of
+// templates are left in them. What a source cannot tell is in Gaps.
+type Setup struct {
+	Source      string // file name, or "account 123456789012"
+	Partition   string // aws, aws-cn, aws-us-gov
+	Region      string
+	AccountID   string
+	ClusterName string
+
+	Roles         []Role
+	Policies      []Policy
+	Queues        []Queue
+	Keys          []Key
+	Rules         []Rule
+	Alarms        []Alarm
+	AccessEntries []AccessEntry
+	PodIdentities []PodIdentity
+
+	Gaps []Gap
+}
+
+// Gap is something that could not be read, with the reason: a permission that the reader lacks, an intrinsic function
+// whose value is known only at deployment.
+type Gap struct {
+	What string // kerf: queue policy of arn:…
+	Why  string
+}
+
+// Role is an IAM role.
+type Role struct {
+	LogicalID         string // in the template, if there is one
+	Name, Path, ARN   string
+	Trust             *iampolicy.Document
+	ManagedPolicyARNs []string // attached, AWS's own and the account's
+	Inline            []iampolicy.Named
+	Boundary          string // ARN of the permissions boundary
+	Tags              map[string]string
+}
+
+// Policy is a managed policy of the account.
+type Policy struct {
+	LogicalID  string
+	Name, ARN  string
+	Document   *iampolicy.Document
+	Characters int      // size as IAM counts it: without white space
+	AttachedTo []string // role names
+}
+
+// Queue is an SQS queue.
+type Queue struct {
+	LogicalID      string
+	Name, ARN, URL string
+	FIFO           bool
+	Retention      time.Duration
+	Visibility     time.Duration
+	ManagedSSE     bool   // SSE-SQS
+	KMSKey         string // key id, ARN or alias, as the queue has it; empty without SSE-KMS
+	Policy         *iampolicy.Document
+	DeadLetter     string // ARN of the queue that gets what nobody could handle
+	MaxReceives    int    // before that
+	Messages       int    // waiting; live accounts only
+	Tags           map[string]string
+}
+
+// Key is a KMS key.
+type Key struct {
+	LogicalID string
+	ID, ARN   string
+	Aliases   []string // alias/name
+	Manager   string   // AWS or CUSTOMER
+	Enabled   bool
+	Rotation  bool
+	Policy    *iampolicy.Document
+}
+
+// Rule is an EventBridge rule on the default bus.
+type Rule struct {
+	LogicalID string
+	Name, ARN string
+	Pattern   json.RawMessage
+	Enabled   bool
+	Targets   []Target
+}
+
+// Target is where a rule sends its events.
+type Target struct {
+	ID, ARN    string
+	DeadLetter string // ARN of the queue for what could not be delivered
+}
+
+// Alarm is a CloudWatch alarm.
+type Alarm struct {
+	LogicalID         string
+	Name              string
+	Namespace, Metric string
+	Dimensions        map[string]string
+	Statistic         string
+	Comparison        string
+	Threshold         float64
+	Period            time.Duration
+	Actions           []string
+}
+
+// AccessEntry maps a role to the cluster.
+type AccessEntry struct {
+	LogicalID    string
+	PrincipalARN string
+	Type         string // EC2_LINUX, EC2_WINDOWS, STANDARD
+	Groups       []string
+}
+
+// PodIdentity gives a role to a service account.
+type PodIdentity struct {
+	LogicalID                 string
+	Namespace, ServiceAccount string
+	RoleARN                   string
+}
