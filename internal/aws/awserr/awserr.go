@@ -127,6 +127,9 @@ func Action(err error) string {
 
 // servicePrefix is the name of a service in IAM policies.
 func servicePrefix(id string) string {
+	if id == "EventBridge" {
+		return "events" // the name that it had before
+	}
 	return strings.ToLower(strings.ReplaceAll(id, " ", "-"))
 }
 

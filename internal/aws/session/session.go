@@ -17,9 +17,13 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -58,6 +62,12 @@ type Session struct {
 	EKS     *eks.Client
 	STS     *sts.Client
 	Pricing *pricing.Client
+
+	// The controller calls none of these; the tools around it do.
+	KMS            *kms.Client
+	EventBridge    *eventbridge.Client
+	CloudWatch     *cloudwatch.Client
+	CloudFormation *cloudformation.Client
 }
 
 // New reads the SDK's settings and makes the clients. It calls no service except, when no region is set, the metadata
@@ -93,6 +103,11 @@ func New(ctx context.Context, o Options) (*Session, error) {
 		EKS:     eks.NewFromConfig(cfg),
 		STS:     sts.NewFromConfig(cfg),
 		Pricing: pricing.NewFromConfig(cfg, func(p *pricing.Options) { p.Region = PricingRegion(cfg.Region) }),
+
+		KMS:            kms.NewFromConfig(cfg),
+		EventBridge:    eventbridge.NewFromConfig(cfg),
+		CloudWatch:     cloudwatch.NewFromConfig(cfg),
+		CloudFormation: cloudformation.NewFromConfig(cfg),
 	}, nil
 }
 
