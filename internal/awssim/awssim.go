@@ -55,6 +55,10 @@ type Options struct {
 	Faults     []world.Fault   // switched on from the start
 	Authorizer wire.Authorizer // allows everything when nil
 	Logger     *slog.Logger    // slog's default
+
+	// CAFile, if set, gets the certificate by which clients can trust the simulator; Env then leads them to it by TLS,
+	// without which policies that demand aws:SecureTransport refuse them.
+	CAFile string
 }
 
 const (
@@ -72,6 +76,7 @@ type Server struct {
 
 	logger   *slog.Logger
 	listener net.Listener
+	caFile   string
 	http     *http.Server
 	served   chan error
 }
@@ -99,11 +104,11 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen(cmp.Or(o.Listen, "127.0.0.1:0"))
+	listener, err := listenSecure(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{World: w, Bus: event.NewBus(w, queue), logger: o.Logger, listener: listener, served: make(chan error, 1)}
+	s := &Server{World: w, Bus: event.NewBus(w, queue), logger: o.Logger, listener: listener, caFile: o.CAFile, served: make(chan error, 1)}
 	s.Boot = boot.New(boot.Options{
 		World: w, Client: kube, JoinJitter: o.JoinJitter, ReadyDelay: o.ReadyDelay, NodeGone: o.NodeGoneTime, Logger: o.Logger,
 	})
@@ -144,6 +149,24 @@ func listen(address string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen for simulated AWS on %q: %w", address, err)
 	}
 	return l, nil
+}
+
+// listenSecure opens the port for both, plain and TLS.
+func listenSecure(o Options) (net.Listener, error) {
+	cert, authority, err := certificate()
+	if err != nil {
+		return nil, err
+	}
+	if o.CAFile != "" {
+		if err := os.WriteFile(o.CAFile, authority, 0o600); err != nil {
+			return nil, fmt.Errorf("write the certificate of the simulated AWS: %w", err)
+		}
+	}
+	l, err := listen(cmp.Or(o.Listen, "127.0.0.1:0"))
+	if err != nil {
+		return nil, err
+	}
+	return listenEither(l, cert), nil
 }
 
 func kubeClient(o Options) (kubernetes.Interface, error) {
@@ -195,8 +218,11 @@ func (s *Server) Start() {
 	s.logger.Info("simulated AWS answers", "url", s.URL(), "region", s.World.Region(), "cluster", s.World.ClusterName())
 }
 
-// URL is the endpoint for all services.
+// URL is the endpoint for all services and the control page, without encryption.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// SecureURL is the same endpoint with TLS, trusted by Options.CAFile.
+func (s *Server) SecureURL() string { return "https://" + s.listener.Addr().String() }
 
 // Credentials is the access key that the controller is to use.
 func (s *Server) Credentials() (accessKeyID, secretAccessKey string) {
@@ -206,10 +232,11 @@ func (s *Server) Credentials() (accessKeyID, secretAccessKey string) {
 // Env is what a process needs in its environment to take this simulator for AWS, as KEY=value.
 func (s *Server) Env() []string {
 	id, secret := s.Credentials()
-	return []string{
-		"AWS_ENDPOINT_URL=" + s.URL(), "AWS_REGION=" + s.World.Region(), "AWS_ACCESS_KEY_ID=" + id,
-		"AWS_SECRET_ACCESS_KEY=" + secret, "AWS_EC2_METADATA_DISABLED=true",
+	env := []string{"AWS_REGION=" + s.World.Region(), "AWS_ACCESS_KEY_ID=" + id, "AWS_SECRET_ACCESS_KEY=" + secret, "AWS_EC2_METADATA_DISABLED=true"}
+	if s.caFile == "" {
+		return append(env, "AWS_ENDPOINT_URL="+s.URL())
 	}
+	return append(env, "AWS_ENDPOINT_URL="+s.SecureURL(), "AWS_CA_BUNDLE="+s.caFile)
 }
 
 // Close ends the simulator: waiting calls are woken, boots under way are waited for.
