@@ -95,6 +95,9 @@ func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *la
 		}
 		break
 	}
+	if f.OK {
+		p.learnSpotTags(ctx, class, t)
+	}
 	p.checks.put(class, check{template: t.Name, finding: f, until: until})
 	return f
 }

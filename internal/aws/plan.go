@@ -42,6 +42,8 @@ type planKey struct {
 	class   string
 	version int64
 	rest    string
+
+	spotUntagged bool
 }
 
 func (p *plans) get(k planKey) *launchPlan {
@@ -69,6 +71,7 @@ func (p *Provider) plan(ctx context.Context, claim *karpv1.NodeClaim, class *aws
 	if err != nil {
 		return nil, err
 	}
+	key.spotUntagged = p.spotUntagged.Load()
 	if known := p.plans.get(key); known != nil {
 		return known, nil
 	}
@@ -177,7 +180,8 @@ func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, 
 		return nil, err
 	}
 	in := p.templateInput(class, cluster, tags, data)
-	in.ImageID, in.Spot, in.Tenancy, in.EFAs = g.image, choice.CapacityType == catalog.Spot, choice.Tenancy, int(g.efas)
+	in.ImageID, in.Tenancy, in.EFAs = g.image, choice.Tenancy, int(g.efas)
+	in.SpotTags = choice.CapacityType == catalog.Spot && !p.spotUntagged.Load()
 	return launchtemplate.Build(in)
 }
 

@@ -86,6 +86,8 @@ type Provider struct {
 	catalogs    catalogs
 	plans       plans
 	checks      checks
+	// spotUntagged is set while the controller may not tag spot requests; see learnSpotTags.
+	spotUntagged atomic.Bool
 
 	cluster atomic.Pointer[clusterFacts]
 	version versionCache

@@ -37,8 +37,8 @@ type Input struct {
 	SecurityGroups  []string
 	// Family decides the block devices of a class that names none.
 	Family awsv1.AMIFamily
-	// Spot is set for templates of spot instances.
-	Spot bool
+	// SpotTags is set for templates of spot instances whose requests are to be tagged.
+	SpotTags bool
 	// Tenancy is default or dedicated.
 	Tenancy string
 	// IPv6 is set for clusters with IPv6 addresses.
@@ -116,7 +116,7 @@ func contentName(t *Template) (string, error) {
 func tagSpecifications(in Input) []types.LaunchTemplateTagSpecificationRequest {
 	tags := ec2Tags(in.Tags)
 	out := []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags}}
-	if in.Spot {
+	if in.SpotTags {
 		out = append(out, types.LaunchTemplateTagSpecificationRequest{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: tags})
 	}
 	return out

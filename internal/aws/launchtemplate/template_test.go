@@ -46,7 +46,7 @@ func TestTheNameIsAFunctionOfTheContent(t *testing.T) {
 	edits := map[string]func(*Input){
 		"user data": func(in *Input) { in.UserData = "x" }, "image": func(in *Input) { in.ImageID = "ami-2" },
 		"profile": func(in *Input) { in.InstanceProfile = "x" }, "groups": func(in *Input) { in.SecurityGroups = []string{"sg-1"} },
-		"tags": func(in *Input) { in.Tags["x"] = "y" }, "spot": func(in *Input) { in.Spot = true }, "tenancy": func(in *Input) { in.Tenancy = "dedicated" },
+		"tags": func(in *Input) { in.Tags["x"] = "y" }, "spot": func(in *Input) { in.SpotTags = true }, "tenancy": func(in *Input) { in.Tenancy = "dedicated" },
 		"IPv6": func(in *Input) { in.IPv6 = true }, "EFA": func(in *Input) { in.EFAs = 2 }, "reservations": func(in *Input) { in.NoOpenReservations = false },
 		"monitoring": func(in *Input) { in.Class.Spec.DetailedMonitoring = new(true) },
 		"public IP":  func(in *Input) { in.Class.Spec.AssociatePublicIPAddress = new(false) },
@@ -68,7 +68,7 @@ func TestTheNameIsAFunctionOfTheContent(t *testing.T) {
 }
 
 func TestTheDataIsWhatTheClassSays(t *testing.T) {
-	d := mustBuild(t, func(in *Input) { in.Spot = true }).Data()
+	d := mustBuild(t, func(in *Input) { in.SpotTags = true }).Data()
 	if got, _ := base64.StdEncoding.DecodeString(*d.UserData); string(got) != "hello" {
 		t.Errorf("user data is %q", got)
 	}
