@@ -68,7 +68,7 @@ func write[In any](do func(*wire.Request, *In) (any, error)) wire.Handler { retu
 func handler[In any](do func(*wire.Request, *In) (any, error)) wire.Handler {
 	return func(_ context.Context, r *wire.Request) (any, error) {
 		in := new(In)
-		if err := decode(r.Form, in); err != nil {
+		if err := wire.DecodeForm(r.Form, in); err != nil {
 			return nil, err
 		}
 		r.Input = in

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,6 +75,20 @@ func (s *Server) HandleREST(service *Service, operation, pattern string, h Handl
 	s.routes.Handle(pattern, matcher(service, operation, pattern))
 }
 
+// Actions names every registered operation as IAM policies do, such as ec2:RunInstances, sorted.
+func (s *Server) Actions() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []string
+	for service, operations := range s.handlers {
+		for operation := range maps.Keys(operations) {
+			out = append(out, service.Name+":"+operation)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Mount hands every path below prefix to h, unsigned and unlogged.
 func (s *Server) Mount(prefix string, h http.Handler) {
 	s.mu.Lock()
@@ -100,8 +117,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	began := time.Now()
 	r := &Request{
 		ID: s.requestID(), Service: s.guessService(hr), Form: url.Values{}, Header: hr.Header, Host: hr.Host,
-		Received: start, authorizer: s.opts.Authorizer,
+		Received: start, authorizer: s.opts.Authorizer, TLS: hr.TLS != nil,
 	}
+	r.Remote, _, _ = net.SplitHostPort(hr.RemoteAddr)
 	result, err := s.serve(hr, r)
 	call := Call{Time: start, RequestID: r.ID, Service: r.Service.Name, Operation: r.Operation,
 		Principal: r.Principal.PrincipalARN, DryRun: r.DryRun(), UserAgent: hr.UserAgent(),

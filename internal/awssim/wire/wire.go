@@ -80,12 +80,18 @@ type Request struct {
 	Host      string
 	Principal Identity
 	Region    string // that the credentials are scoped to
+	TLS       bool   // the connection is encrypted
+	Remote    string // address of the caller, without port
 	Size      int    // bytes of request body
 	Received  time.Time
 
 	// Input and Detail may be set by the handler for the log: the decoded input, and a few words about what came of it.
 	Input  any
 	Detail string
+
+	// Refused holds the parts of the call that the caller may not do, by names that authorizer and handler agree on (for a
+	// fleet world.LaunchKey). The handler does the rest of the call and says of these what is here.
+	Refused map[string]*Error
 
 	fault      string
 	dropReply  bool
@@ -162,8 +168,9 @@ func (r *Request) Decode(v any) error {
 // service's internal failure.
 type Handler func(ctx context.Context, r *Request) (any, error)
 
-// Authorizer decides whether a principal may do an action. A nil error allows. An *Error is answered as it is,
-// any other error becomes the service's denial with the error's text.
+// Authorizer decides whether a principal may do an action: the operation itself, or another one that its handler asks
+// about (Request.Authorize). A nil error allows. An *Error is answered as it is, any other error becomes the service's
+// denial with the error's text. It may set Request.Detail and, for operations that can be done in part, Request.Refused.
 type Authorizer interface {
 	Authorize(principal Identity, action string, r *Request) error
 }

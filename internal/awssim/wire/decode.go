@@ -1,4 +1,4 @@
-package ec2
+package wire
 
 import (
 	"net/url"
@@ -6,17 +6,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/kerf-sh/kerf/internal/awssim/wire"
 )
 
 // common parameters may come with every operation.
 var common = []string{"Action", "Version", "DryRun"}
 
-// decode reads form parameters into the struct that in points to, by its query tags: Name, Name.Member for structures,
+// DecodeForm reads form parameters into the struct that in points to, by its query tags: Name, Name.Member for structures,
 // Name.1, Name.2 for lists. A parameter that no field takes is refused by name rather than ignored, so that a caller
 // never believes in a setting that has no effect here.
-func decode(form url.Values, in any) error {
+func DecodeForm(form url.Values, in any) error {
 	d := newDecoder(form)
 	for _, k := range common {
 		d.used[k] = true
@@ -31,9 +29,14 @@ func decode(form url.Values, in any) error {
 		}
 	}
 	if len(unknown) > 0 {
-		return wire.Errorf("UnknownParameter", "The parameter %s is not recognized by the simulator", slices.Min(unknown))
+		return Errorf("UnknownParameter", "The parameter %s is not recognized by the simulator", slices.Min(unknown))
 	}
 	return nil
+}
+
+// ReadForm is DecodeForm for those who look at a part of the parameters only: what no field takes is left alone.
+func ReadForm(form url.Values, in any) error {
+	return newDecoder(form).fields("", reflect.ValueOf(in).Elem())
 }
 
 type decoder struct {
@@ -109,34 +112,34 @@ func scalar(name, s string, v reflect.Value) error {
 	case reflect.Bool:
 		b, err := strconv.ParseBool(strings.ToLower(s))
 		if err != nil {
-			return wire.Errorf("InvalidParameterValue", "Value (%s) for parameter %s is invalid. It must be true or false.", s, name)
+			return Errorf("InvalidParameterValue", "Value (%s) for parameter %s is invalid. It must be true or false.", s, name)
 		}
 		v.SetBool(b)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		i, err := strconv.ParseInt(s, 10, v.Type().Bits())
 		if err != nil {
-			return wire.Errorf("InvalidParameterValue", "Value (%s) for parameter %s is invalid. It must be an integer.", s, name)
+			return Errorf("InvalidParameterValue", "Value (%s) for parameter %s is invalid. It must be an integer.", s, name)
 		}
 		v.SetInt(i)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return wire.Errorf("InvalidParameterValue", "Value (%s) for parameter %s is invalid. It must be a number.", s, name)
+			return Errorf("InvalidParameterValue", "Value (%s) for parameter %s is invalid. It must be a number.", s, name)
 		}
 		v.SetFloat(f)
 	}
 	return nil
 }
 
-// maxIndex bounds the number in a list member's name.
-const maxIndex = 10_000
+// maxMember bounds the number in a list member's name.
+const maxMember = 10_000
 
 func (d *decoder) list(name string, v reflect.Value) error {
 	var at []int
 	for _, digits := range d.members[name] {
 		n, err := strconv.Atoi(digits)
-		if err != nil || n < 1 || n > maxIndex {
-			return wire.Errorf("InvalidParameterValue", "%s.%s is not the name of a list member", name, digits)
+		if err != nil || n < 1 || n > maxMember {
+			return Errorf("InvalidParameterValue", "%s.%s is not the name of a list member", name, digits)
 		}
 		at = append(at, n)
 	}
