@@ -4,6 +4,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
@@ -48,6 +50,31 @@ type Options struct {
 	Version string
 	// Middleware is added to the stack of every call, for metrics.
 	Middleware []func(*smithymiddleware.Stack) error
+	// Explicit takes the place of the environment and of the SDK's files, if set.
+	Explicit *Explicit
+}
+
+// Explicit leads to one endpoint as one identity.
+type Explicit struct {
+	Region, Endpoint                           string
+	AccessKeyID, SecretAccessKey, SessionToken string
+	// CA is the authority that the endpoint's certificate is from, in PEM; empty means the machine's own.
+	CA []byte
+}
+
+func (e *Explicit) load() []func(*config.LoadOptions) error {
+	if e == nil {
+		return nil
+	}
+	out := []func(*config.LoadOptions) error{
+		config.WithSharedConfigFiles(nil), config.WithSharedCredentialsFiles(nil),
+		config.WithRegion(e.Region), config.WithBaseEndpoint(e.Endpoint),
+		config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(e.AccessKeyID, e.SecretAccessKey, e.SessionToken)),
+	}
+	if len(e.CA) > 0 {
+		out = append(out, config.WithCustomCABundle(bytes.NewReader(e.CA)))
+	}
+	return out
 }
 
 // Session holds one client per service, all made from one configuration.
@@ -77,13 +104,13 @@ func New(ctx context.Context, o Options) (*Session, error) {
 	if agent == "" {
 		agent = "dev"
 	}
-	cfg, err := config.LoadDefaultConfig(ctx,
+	cfg, err := config.LoadDefaultConfig(ctx, append(o.Explicit.load(),
 		config.WithHTTPClient(httpClient()),
 		config.WithAPIOptions(append([]func(*smithymiddleware.Stack) error{
 			middleware.AddUserAgentKeyValue("kerf", agent),
 			middleware.AddUserAgentKey("karpenter.sh-" + agent),
 		}, o.Middleware...)),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the AWS settings (AWS_PROFILE, AWS_CONFIG_FILE, AWS_REGION and others): %w", err)
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -109,5 +110,30 @@ func TestFastRepliesAreReadToTheEnd(t *testing.T) {
 		if _, err := s.EC2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{}, func(o *ec2.Options) { o.RetryMaxAttempts = 1 }); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestExplicitSettingsAreAboveTheEnvironment(t *testing.T) {
+	var authorization string
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		authorization = r.Header.Get("Authorization")
+		io.WriteString(w, `<DescribeSubnetsResponse/>`)
+	}))
+	defer srv.Close()
+	isolate(t)
+	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("AWS_ACCESS_KEY_ID", "environment")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+	s, err := New(t.Context(), Options{Explicit: &Explicit{Region: "eu-west-1", Endpoint: srv.URL, AccessKeyID: "explicit", SecretAccessKey: "c", CA: ca}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.EC2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Region != "eu-west-1" || !strings.Contains(authorization, "Credential=explicit/") || !strings.Contains(authorization, "/eu-west-1/") {
+		t.Errorf("region %s, signed %q", s.Region, authorization)
 	}
 }
