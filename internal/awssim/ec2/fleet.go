@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kerf-sh/kerf/internal/awssim/wire"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
@@ -47,11 +48,17 @@ func (s *service) createFleet(r *wire.Request, in *createFleetInput) (any, error
 		}
 		return nil, wire.DryRunOperation()
 	}
+	for key, e := range r.Refused {
+		if in.Refused == nil {
+			in.Refused = map[string]*world.Error{}
+		}
+		in.Refused[key] = &world.Error{Code: e.Code, Message: e.Message, Status: e.Status}
+	}
 	f, err := s.world.CreateFleet(in.FleetRequest)
 	if err != nil {
 		return nil, err
 	}
-	r.Detail = fmt.Sprintf("%s: %d instances, %d errors", f.ID, f.Count(), len(f.Errors))
+	r.Detail = strings.TrimSuffix(fmt.Sprintf("%s: %d instances, %d errors; %s", f.ID, f.Count(), len(f.Errors), r.Detail), "; ")
 	out := createFleetOutput{FleetID: f.ID}
 	for _, e := range f.Errors {
 		out.Errors = append(out.Errors, fleetError{templateAndOverrides{e.Template, e.Override}, e.Lifecycle, e.Code, e.Message})

@@ -23,6 +23,10 @@ func (w *World) fillLocked(f *Fleet, plan *fleetPlan, part fleetPart) {
 	var live []*candidate
 	for n := range plan.places {
 		place := &plan.places[n]
+		if refused := plan.request.Refused[LaunchKey(part.capacityType, n)]; refused != nil {
+			f.Errors = append(f.Errors, placeError(place, part.capacityType, refused))
+			continue
+		}
 		c, err := w.candidateLocked(f, plan.request, place, part.capacityType)
 		if err != nil {
 			f.Errors = append(f.Errors, placeError(place, part.capacityType, err))
@@ -65,10 +69,7 @@ func (w *World) fillLocked(f *Fleet, plan *fleetPlan, part fleetPart) {
 
 func (w *World) candidateLocked(f *Fleet, r *FleetRequest, place *fleetPlace, capacityType string) (*candidate, *Error) {
 	o := place.override
-	data := place.version.Data.merge(LaunchData{
-		InstanceType: o.InstanceType, ImageID: o.ImageID, Placement: o.Placement, BlockDeviceMappings: o.BlockDeviceMappings,
-		IamInstanceProfile: o.IamInstanceProfile,
-	})
+	data := place.version.Data.merge(o.launchData())
 	zone := o.AvailabilityZone
 	if zone == "" && o.AvailabilityZoneID != "" {
 		for _, z := range w.net.zones {
@@ -105,6 +106,14 @@ func (w *World) candidateLocked(f *Fleet, r *FleetRequest, place *fleetPlace, ca
 		}
 	}
 	return c, nil
+}
+
+// launchData is the override as what it lays over its template.
+func (o *FleetOverride) launchData() LaunchData {
+	return LaunchData{
+		InstanceType: o.InstanceType, ImageID: o.ImageID, Placement: o.Placement, BlockDeviceMappings: o.BlockDeviceMappings,
+		IamInstanceProfile: o.IamInstanceProfile,
+	}
 }
 
 // shown is the override as the answer repeats it, with what it left to the template filled in.

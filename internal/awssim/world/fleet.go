@@ -19,6 +19,8 @@ type FleetRequest struct {
 	Reserved    *ReservedOptions   `query:"ReservedCapacityOptions"`
 	Target      TargetCapacity     `query:"TargetCapacitySpecification"`
 	Tags        []TagSpecification `query:"TagSpecification"`
+	// Refused are the launches, by LaunchKey, that the caller may not make; each becomes an error of its place.
+	Refused map[string]*Error `json:"-"`
 }
 
 // FleetConfig is a launch template with the places that it may be used for.
