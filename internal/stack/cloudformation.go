@@ -1,0 +1,220 @@
+package stack
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+)
+
+// attribute are references that GetAtt takes.
+var attribute = regexp.MustCompile(`^[A-Za-z0-9]+\.[A-Za-z]+$`)
+
+// CloudFormation is the stack as a template for "aws cloudformation deploy". It fits every partition, region and account,
+// and its one parameter is the cluster's name, so that one file serves many clusters; names that were given in the
+// options, and sizes, hold for the cluster of the options only.
+func (s *Stack) CloudFormation() ([]byte, error) {
+	o := &s.Options
+	top := fields{
+		{"AWSTemplateFormatVersion", literal("2010-09-09")},
+		{"Description", "Node role, controller permissions and interruption queue for the node autoscaler of an EKS cluster"},
+		{"Parameters", fields{{"ClusterName", fields{
+			{"Type", "String"},
+			{"Description", "EKS cluster name"},
+			{"Default", literal(o.ClusterName)},
+			{"MaxLength", maxClusterName},
+			{"AllowedPattern", literal(clusterNames.String())},
+		}}}},
+		{"Resources", s.resources()},
+		{"Outputs", s.outputs()},
+	}
+	head := fmt.Sprintf(`# The bootstrap stack of cluster %s, in the edition %s, as "kerf stack cloudformation" wrote it.
+# Deploy it with: aws cloudformation deploy --stack-name Karpenter-%[1]s --template-file FILE --capabilities CAPABILITY_NAMED_IAM
+# Spot machines need a role that an account has once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
+`, o.ClusterName, o.Compat)
+	return writeYAML(head, top)
+}
+
+func resource(kind string, properties fields) fields {
+	return fields{{"Type", kind}, {"Properties", properties}}
+}
+
+func (s *Stack) resources() fields {
+	list := fields{{idNodeRole, roleResource(&s.NodeRole)}}
+	for _, p := range s.Policies {
+		f := fields{{"ManagedPolicyName", p.Name}}
+		if p.Path != "/" {
+			f = f.with("Path", p.Path)
+		}
+		list = list.with(p.LogicalID, resource("AWS::IAM::ManagedPolicy", f.with("PolicyDocument", embedded{p.Document})))
+	}
+	if s.ControllerRole != nil {
+		list = list.with(idControllerRole, roleResource(s.ControllerRole))
+	}
+	if k := s.Key; k != nil {
+		f := fields{{"Description", k.Description}, {"EnableKeyRotation", true}, {"KeyPolicy", k.Policy}}
+		list = list.with(k.LogicalID, resource("AWS::KMS::Key", withTags(f, k.Tags))).
+			with(k.AliasID, resource("AWS::KMS::Alias", fields{{"AliasName", k.Alias}, {"TargetKeyId", "${" + k.LogicalID + "}"}}))
+	}
+	list = append(list, queueResources(&s.Queue)...)
+	if s.DeadLetter != nil {
+		list = append(list, queueResources(s.DeadLetter)...)
+	}
+	for _, r := range s.Rules {
+		list = list.with(r.LogicalID, ruleResource(r))
+	}
+	for _, a := range s.Alarms {
+		list = list.with(a.LogicalID, alarmResource(a))
+	}
+	return append(list, s.mappings()...)
+}
+
+// mappings are what ties the roles to the cluster.
+func (s *Stack) mappings() fields {
+	var list fields
+	if s.AccessEntryType != "" {
+		list = list.with(idAccessEntry, resource("AWS::EKS::AccessEntry", fields{
+			{"ClusterName", refCluster}, {"PrincipalArn", arnOf(idNodeRole)}, {"Type", s.AccessEntryType},
+		}))
+	}
+	if s.PodIdentity {
+		list = list.with(idPodIdentity, resource("AWS::EKS::PodIdentityAssociation", fields{
+			{"ClusterName", refCluster}, {"Namespace", s.Options.Namespace}, {"ServiceAccount", s.Options.ServiceAccount}, {"RoleArn", arnOf(idControllerRole)},
+		}))
+	}
+	return list
+}
+
+func roleResource(r *Role) fields {
+	f := fields{{"RoleName", r.Name}, {"Path", r.Path}}
+	if r.Boundary != "" {
+		f = f.with("PermissionsBoundary", r.Boundary)
+	}
+	var managed []any
+	for _, arn := range r.ManagedPolicies {
+		managed = append(managed, arn)
+	}
+	f = f.with("AssumeRolePolicyDocument", r.Trust).with("ManagedPolicyArns", managed)
+	return resource("AWS::IAM::Role", withTags(f, r.Tags))
+}
+
+func withTags(f fields, tags []Tag) fields {
+	if len(tags) == 0 {
+		return f
+	}
+	var list []any
+	for _, t := range tags {
+		list = append(list, fields{{"Key", literal(t.Key)}, {"Value", t.Value}})
+	}
+	return f.with("Tags", list)
+}
+
+func seconds(d time.Duration) int { return int(d / time.Second) }
+
+func queueResources(q *Queue) fields {
+	f := fields{{"QueueName", q.Name}, {"MessageRetentionPeriod", seconds(q.Retention)}}
+	if q.Visibility > 0 {
+		f = f.with("VisibilityTimeout", seconds(q.Visibility))
+	}
+	if q.KMSKey == "" {
+		f = f.with("SqsManagedSseEnabled", true)
+	} else {
+		f = f.with("KmsMasterKeyId", q.KMSKey)
+	}
+	if q.DeadLetter != "" {
+		f = f.with("RedrivePolicy", fields{{"deadLetterTargetArn", q.DeadLetter}, {"maxReceiveCount", q.MaxReceives}})
+	}
+	return fields{
+		{q.LogicalID, resource("AWS::SQS::Queue", withTags(f, q.Tags))},
+		{q.PolicyID, resource("AWS::SQS::QueuePolicy", fields{{"Queues", []any{"${" + q.LogicalID + "}"}}, {"PolicyDocument", q.Policy}})},
+	}
+}
+
+func ruleResource(r Rule) fields {
+	target := fields{{"Id", targetID}, {"Arn", arnOf(idQueue)}}
+	if r.DeadLetter != "" {
+		target = target.with("DeadLetterConfig", fields{{"Arn", r.DeadLetter}})
+	}
+	return resource("AWS::Events::Rule", fields{
+		{"EventPattern", fields{{"source", []any{r.Source}}, {"detail-type", []any{r.DetailType}}}},
+		{"Targets", []any{target}},
+	})
+}
+
+func alarmResource(a Alarm) fields {
+	f := fields{
+		{"AlarmName", a.Name}, {"AlarmDescription", a.Description}, {"Namespace", a.Namespace}, {"MetricName", a.Metric},
+		{"Dimensions", []any{fields{{"Name", a.Dimension}, {"Value", a.Value}}}},
+		{"Statistic", a.Statistic}, {"Period", seconds(a.Period)}, {"EvaluationPeriods", a.Periods},
+		{"Threshold", a.Threshold}, {"ComparisonOperator", "GreaterThanThreshold"}, {"TreatMissingData", "notBreaching"},
+	}
+	if len(a.Actions) > 0 {
+		var list []any
+		for _, arn := range a.Actions {
+			list = append(list, arn)
+		}
+		f = f.with("AlarmActions", list)
+	}
+	return resource("AWS::CloudWatch::Alarm", f)
+}
+
+func (s *Stack) outputs() fields {
+	var list fields
+	add := func(name, description, value string) {
+		list = list.with(name, fields{{"Description", description}, {"Value", value}})
+	}
+	add("NodeRoleName", "spec.role of EC2NodeClasses", "${"+idNodeRole+"}")
+	add("NodeRoleArn", "Role of the nodes, to map to the cluster", arnOf(idNodeRole))
+	add("InterruptionQueueName", "Setting INTERRUPTION_QUEUE of the controller", "${"+idQueue+".QueueName}")
+	add("InterruptionQueueArn", "Queue that the rules send to", arnOf(idQueue))
+	if s.ControllerRole != nil {
+		add("ControllerRoleArn", "Role of the controller's pods", arnOf(idControllerRole))
+		return list
+	}
+	for _, p := range s.Policies {
+		add(p.LogicalID+"Arn", "To attach to the role of the controller's pods", "${"+p.LogicalID+"}")
+	}
+	return list
+}
+
+// IAM is the stack's policies as plain JSON: what to attach to the controller, by policy name, and the trust policies and
+// attachments of the roles, by role name.
+//
+// Errors: without region and account there is nothing to put into the ARNs.
+func (s *Stack) IAM() ([]byte, error) {
+	o := &s.Options
+	if o.Region == "" || o.AccountID == "" {
+		return nil, fmt.Errorf("plain policies name a region and an account: give --region and --account-id, or write a template, which finds them out")
+	}
+	type role struct {
+		Path, PermissionsBoundary string `json:",omitempty"`
+		AssumeRolePolicyDocument  *iampolicy.Document
+		ManagedPolicyArns         []string
+	}
+	out := struct {
+		Policies      map[string]*iampolicy.Document
+		Roles         map[string]role
+		QueuePolicies map[string]*iampolicy.Document
+		KeyPolicies   map[string]*iampolicy.Document `json:",omitempty"`
+	}{map[string]*iampolicy.Document{}, map[string]role{}, map[string]*iampolicy.Document{}, map[string]*iampolicy.Document{}}
+	setup := s.Setup(o.AccountID, o.Region)
+	for _, p := range setup.Policies {
+		out.Policies[p.Name] = p.Document
+	}
+	for _, r := range setup.Roles {
+		out.Roles[r.Name] = role{r.Path, r.Boundary, r.Trust, r.ManagedPolicyARNs}
+	}
+	for _, q := range setup.Queues {
+		out.QueuePolicies[q.Name] = q.Policy
+	}
+	for _, k := range setup.Keys {
+		out.KeyPolicies[k.Aliases[0]] = k.Policy
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing policies: %w", err)
+	}
+	return append(b, '\n'), nil
+}

@@ -1,0 +1,90 @@
+package stack
+
+import (
+	"time"
+)
+
+// Compat names an edition of the permissions.
+type Compat string
+
+// The editions.
+const (
+	V032   Compat = "v0.32"  // one policy of fifteen statements, as in the guide of v0.32.10
+	V10    Compat = "v1.0"   // the same in the later edition: account-bound profiles, China, pull-only nodes, TLS on the queue
+	Latest Compat = "latest" // several policies, tied to the cluster by eks:eks-cluster-name, and all that this controller does
+)
+
+// Controller says how the controller's pods get their role.
+type Controller string
+
+// The ways. With None the stack has the policies but no role, as in the guides, where eksctl makes it.
+const (
+	None        Controller = "none"
+	PodIdentity Controller = "pod-identity"
+	IRSA        Controller = "irsa"
+)
+
+// Options say what goes into a stack. Begin with Defaults.
+type Options struct {
+	ClusterName string
+	// Region and AccountID are needed for plain IAM policies. Templates and modules find out where they are deployed;
+	// for these, a region only says by which names the policies are measured.
+	Region, AccountID string
+	Compat            Compat
+
+	// Names that are not to follow from the cluster's.
+	NodeRoleName, ControllerRoleName, QueueName string
+	PolicySuffix                                string // after "Karpenter…Policy-", in place of the cluster's name
+
+	Path                string // of roles and policies; default /
+	PermissionsBoundary string // ARN, for both roles
+	Tags                map[string]string
+
+	Controller                Controller
+	Namespace, ServiceAccount string
+	OIDCProvider              string // ARN or issuer URL of the cluster's provider, for IRSA
+	AccessEntry               string // EC2_LINUX or EC2_WINDOWS maps the node role to the cluster; empty does not
+
+	Retention   time.Duration // of messages in the queue; whole seconds
+	Visibility  time.Duration // of a received message; zero leaves SQS's own 30 s
+	KMS         bool          // make a key for the queue
+	KMSKey      string        // ARN of a key that exists, for the queue
+	DeadLetter  bool          // a second queue for what nobody could handle and what could not be delivered
+	MaxReceives int           // before a message goes there
+	// RuleSources lets only the stack's rules (and those of the delivery proof) send to the queue, instead of all rules
+	// of all accounts.
+	RuleSources  bool
+	Alarms       bool
+	AlarmActions []string // ARNs, such as of SNS topics
+
+	// Features of the controller that need permissions of their own.
+	CapacityReservations bool
+	PlacementGroups      bool
+	InstanceStatus       bool
+	ZonalShift           bool
+	LaunchTemplates      bool     // users' own, those with tag karpenter.sh/discovery=<cluster>
+	Parameters           []string // ARNs of users' SSM parameters that name images
+	VolumeKeys           []string // ARNs of customer-managed keys that volumes are encrypted with
+}
+
+// Defaults are the options of an edition: for V032 and V10 exactly what the guides of the time deploy; for Latest what
+// the controller calls as it is set up by default.
+//
+//   - instance status is polled by default, so it is on;
+//   - capacity reservations, placement groups, zonal shift and users' launch templates are called by nothing that is on
+//     by default, so they are off, but the rule for interrupted reservations costs nothing and is always there;
+//   - the dead-letter queue, the alarms and the restriction to the stack's own rules are on, since without them nobody
+//     learns of events that were not delivered, and anybody's rule could write to the queue;
+//   - the controller's role and the access entry are off, since they can be made only when the cluster exists.
+func Defaults(c Compat) Options {
+	o := Options{
+		Compat: c, Path: "/", Controller: None, Namespace: "kube-system", ServiceAccount: "karpenter",
+		Retention: 300 * time.Second, MaxReceives: 5,
+	}
+	if c == Latest {
+		o.DeadLetter, o.RuleSources, o.Alarms, o.InstanceStatus = true, true, true, true
+	}
+	return o
+}
+
+func (o *Options) tagsByCluster() bool { return o.Compat == Latest }

@@ -1,0 +1,82 @@
+package stack
+
+import (
+	"fmt"
+
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+)
+
+// controllerPolicies puts the statements into policies that IAM takes. A policy that gets too large is cut between two
+// statements, and the rest goes into one with a number after its name.
+func controllerPolicies(s *Stack) ([]Policy, error) {
+	o := &s.Options
+	suffix := o.PolicySuffix
+	if suffix == "" {
+		suffix = refCluster
+	}
+	var list []Policy
+	for _, g := range groups(s) {
+		parts, err := s.cut(g)
+		if err != nil {
+			return nil, err
+		}
+		for i, statements := range parts {
+			d := document(statements...)
+			p := Policy{LogicalID: g.id, Name: g.id + "-" + suffix, Path: o.Path, Document: d, Characters: s.largest(d)}
+			if i > 0 {
+				p.LogicalID += fmt.Sprint(i + 1)
+				p.Name += fmt.Sprintf("-%d", i+1)
+			}
+			if name := s.resolverFor(o.Region).text(p.Name); len(name) > maxPolicyName {
+				return nil, fmt.Errorf("the name of policy %s has %d characters, IAM allows %d: give a shorter end than the cluster's name with --policy-suffix",
+					name, len(name), maxPolicyName)
+			}
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+// cut shares out the statements of a group, in their order, so that each part fits into a policy.
+func (s *Stack) cut(g group) ([][]iampolicy.Statement, error) {
+	var parts [][]iampolicy.Statement
+	var part []iampolicy.Statement
+	for _, st := range g.statements {
+		if alone := s.largest(document(st)); alone > iampolicy.ManagedPolicyLimit {
+			return nil, fmt.Errorf("statement %s of %s has %d characters, a policy may have %d, and one statement can't be cut in two: %s",
+				st.Sid, g.id, alone, iampolicy.ManagedPolicyLimit, remedy(st.Sid))
+		}
+		if len(part) > 0 && s.largest(document(append(part[:len(part):len(part)], st)...)) > iampolicy.ManagedPolicyLimit {
+			parts, part = append(parts, part), nil
+		}
+		part = append(part, st)
+	}
+	return append(parts, part), nil
+}
+
+func remedy(sid string) string {
+	switch sid {
+	case "AllowUserSSMParameterReads":
+		return "give fewer --ssm-parameter ARNs, with * for those of one path"
+	case "AllowVolumeKeyUse", "AllowVolumeKeyGrants":
+		return "give fewer --volume-key ARNs"
+	}
+	return "use a shorter cluster name"
+}
+
+// largest is the size of a document in the region of the options, or if there is none, in that of all partitions where it
+// is largest.
+func (s *Stack) largest(d *iampolicy.Document) int {
+	if r := s.Options.Region; r != "" {
+		return s.sizeIn(d, r)
+	}
+	n := 0
+	for _, p := range Partitions {
+		n = max(n, s.sizeIn(d, p.Longest))
+	}
+	return n
+}
+
+func (s *Stack) sizeIn(d *iampolicy.Document, region string) int {
+	return iampolicy.Size(s.resolverFor(region).document(d).JSON())
+}
