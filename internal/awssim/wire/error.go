@@ -49,7 +49,7 @@ func Throttled(r *Request) *Error {
 	switch r.Service {
 	case EC2:
 		return &Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: http.StatusServiceUnavailable}
-	case IAM, STS:
+	case IAM, STS, CloudFormation:
 		return &Error{Code: "Throttling", Message: "Rate exceeded", Status: http.StatusBadRequest}
 	case SQS:
 		return &Error{Code: "RequestThrottled", QueryCode: "RequestThrottled", Message: "Rate exceeded", Status: http.StatusBadRequest}
@@ -83,7 +83,7 @@ func Denied(r *Request, message string) *Error {
 	switch r.Service {
 	case EC2:
 		return &Error{Code: "UnauthorizedOperation", Message: message, Status: http.StatusForbidden}
-	case IAM, STS:
+	case IAM, STS, CloudFormation:
 		return &Error{Code: "AccessDenied", Message: message, Status: http.StatusForbidden}
 	case SQS:
 		return &Error{Code: "AccessDeniedException", QueryCode: "AccessDenied", Message: message, Status: http.StatusForbidden}

@@ -52,9 +52,12 @@ var (
 	SSM     = &Service{Name: "ssm", Protocol: JSON11, Target: "AmazonSSM", Regional: true, MaxBody: mebibyte}
 	Pricing = &Service{Name: "pricing", Protocol: JSON11, Target: "AWSPriceListService", MaxBody: mebibyte}
 	EKS     = &Service{Name: "eks", Protocol: RESTJSON, Regional: true, MaxBody: mebibyte}
+	// CloudFormation is the stacks of the account.
+	CloudFormation = &Service{Name: "cloudformation", Protocol: Query, Version: "2010-05-15",
+		Namespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/", Regional: true, MaxBody: mebibyte}
 )
 
-func services() []*Service { return []*Service{EC2, IAM, STS, SQS, SSM, Pricing, EKS} }
+func services() []*Service { return []*Service{EC2, IAM, STS, SQS, SSM, Pricing, EKS, CloudFormation} }
 
 // Identity is who holds an access key.
 type Identity struct {
