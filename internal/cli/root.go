@@ -47,7 +47,8 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, c.CommandPath())}
 	})
-	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand())
+	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand(),
+		newStackCommand())
 	return root
 }
 

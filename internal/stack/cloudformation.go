@@ -1,12 +1,9 @@
 package stack
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"time"
-
-	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
 // attribute are references that GetAtt takes.
@@ -177,44 +174,4 @@ func (s *Stack) outputs() fields {
 		add(p.LogicalID+"Arn", "To attach to the role of the controller's pods", "${"+p.LogicalID+"}")
 	}
 	return list
-}
-
-// IAM is the stack's policies as plain JSON: what to attach to the controller, by policy name, and the trust policies and
-// attachments of the roles, by role name.
-//
-// Errors: without region and account there is nothing to put into the ARNs.
-func (s *Stack) IAM() ([]byte, error) {
-	o := &s.Options
-	if o.Region == "" || o.AccountID == "" {
-		return nil, fmt.Errorf("plain policies name a region and an account: give --region and --account-id, or write a template, which finds them out")
-	}
-	type role struct {
-		Path, PermissionsBoundary string `json:",omitempty"`
-		AssumeRolePolicyDocument  *iampolicy.Document
-		ManagedPolicyArns         []string
-	}
-	out := struct {
-		Policies      map[string]*iampolicy.Document
-		Roles         map[string]role
-		QueuePolicies map[string]*iampolicy.Document
-		KeyPolicies   map[string]*iampolicy.Document `json:",omitempty"`
-	}{map[string]*iampolicy.Document{}, map[string]role{}, map[string]*iampolicy.Document{}, map[string]*iampolicy.Document{}}
-	setup := s.Setup(o.AccountID, o.Region)
-	for _, p := range setup.Policies {
-		out.Policies[p.Name] = p.Document
-	}
-	for _, r := range setup.Roles {
-		out.Roles[r.Name] = role{r.Path, r.Boundary, r.Trust, r.ManagedPolicyARNs}
-	}
-	for _, q := range setup.Queues {
-		out.QueuePolicies[q.Name] = q.Policy
-	}
-	for _, k := range setup.Keys {
-		out.KeyPolicies[k.Aliases[0]] = k.Policy
-	}
-	b, err := json.MarshalIndent(out, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("writing policies: %w", err)
-	}
-	return append(b, '\n'), nil
 }

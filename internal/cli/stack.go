@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kerf-sh/kerf/internal/stack"
+)
+
+func newStackCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "stack",
+		Short: "Write what an AWS account needs for the controller: roles, permissions, interruption queue, rules, alarms",
+		Long: `Writes the bootstrap stack of a cluster from one model as CloudFormation, as Terraform or as plain IAM policies: the role of
+the nodes, least-privilege policies (and a role, if wanted) of the controller, the interruption queue with its policy and
+encryption, the EventBridge rules that feed it, a dead-letter queue, and alarms.
+
+Names, logical IDs and statement IDs are those of the getting-started guides of the v1 API, so that a stack that exists is
+updated in place. --compat v0.32 and v1.0 give exactly what these guides deployed.
+
+Every policy is measured as IAM counts (6,144 characters without white space) and cut between statements where it would be
+too large. Names that would get too long for AWS are refused, with the flag that shortens them.
+
+Spot machines need a service-linked role, which an account has once and no stack can own:
+  aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newStackCloudFormationCommand(), newStackIAMCommand())
+	return c
+}
+
+func newStackCloudFormationCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "cloudformation --cluster-name NAME",
+		Short: "Write the stack as a CloudFormation template",
+		Example: `  kerf stack cloudformation --cluster-name demo --controller pod-identity -o stack.yaml
+  aws cloudformation deploy --stack-name Karpenter-demo --template-file stack.yaml --capabilities CAPABILITY_NAMED_IAM
+
+  # what the guide of v0.32 deployed
+  kerf stack cloudformation --cluster-name demo --compat v0.32
+
+  # a key of the stack's own for the queue
+  kerf stack cloudformation --cluster-name demo --kms`,
+		Args: cobra.NoArgs,
+	}
+	options := stackFlags(c.Flags())
+	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := newStack(c.Flags(), options)
+		if err != nil {
+			return err
+		}
+		text, err := s.CloudFormation()
+		if err != nil {
+			return err
+		}
+		return writeTo(c.OutOrStdout(), output, text)
+	}
+	return c
+}
+
+func newStackIAMCommand() *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "iam --cluster-name NAME --region REGION --account-id ACCOUNT",
+		Short: "Write the stack's permissions as plain JSON policies",
+		Example: `  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 -o policies.json
+  jq '.Policies["KarpenterControllerNodeLifecyclePolicy-demo"]' policies.json`,
+		Args: cobra.NoArgs,
+	}
+	options := stackFlags(c.Flags())
+	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := newStack(c.Flags(), options)
+		if err != nil {
+			return err
+		}
+		text, err := s.IAM()
+		if err != nil {
+			return &usageError{err}
+		}
+		return writeTo(c.OutOrStdout(), output, text)
+	}
+	return c
+}
+
+// stackFlags puts the flags that describe a stack on a command. newStack reads them.
+func stackFlags(f *pflag.FlagSet) *stack.Options {
+	o := stack.Defaults(stack.Latest)
+	f.StringVar(&o.ClusterName, "cluster-name", "", "name of the EKS cluster (required)")
+	f.StringVar(&o.Region, "region", "", "region to measure policies for; templates and modules fit every region without it")
+	f.StringVar(&o.AccountID, "account-id", "", "account, for plain IAM policies")
+	f.StringVar((*string)(&o.Compat), "compat", string(stack.Latest), "edition of the permissions: v0.32, v1.0 or latest; the older ones have none of the extras unless asked for")
+	stackNameFlags(f, &o)
+	f.StringVar((*string)(&o.Controller), "controller", string(stack.None), "make a role for the controller: pod-identity, irsa or none")
+	f.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the controller, for its role")
+	f.StringVar(&o.ServiceAccount, "service-account", o.ServiceAccount, "service account of the controller, for its role")
+	f.StringVar(&o.OIDCProvider, "oidc-provider", "", "issuer URL or provider ARN of the cluster, for --controller irsa")
+	f.StringVar(&o.AccessEntry, "access-entry", "", "map the node role to the cluster by an access entry: EC2_LINUX or EC2_WINDOWS; the cluster must exist")
+	stackQueueFlags(f, &o)
+	f.BoolVar(&o.CapacityReservations, "capacity-reservations", o.CapacityReservations, "let the controller find capacity reservations and launch into them")
+	f.BoolVar(&o.PlacementGroups, "placement-groups", o.PlacementGroups, "let the controller find placement groups and launch into them")
+	f.BoolVar(&o.InstanceStatus, "instance-status", o.InstanceStatus, "let the controller see status checks and scheduled events of machines")
+	f.BoolVar(&o.ZonalShift, "zonal-shift", o.ZonalShift, "let the controller see zonal shifts of the cluster")
+	f.BoolVar(&o.LaunchTemplates, "launch-templates", o.LaunchTemplates, "let the controller launch from users' own launch templates that carry the tag karpenter.sh/discovery=<cluster>")
+	f.StringArrayVar(&o.Parameters, "ssm-parameter", nil, "ARN of an SSM parameter of yours that names an image (repeatable)")
+	f.StringArrayVar(&o.VolumeKeys, "volume-key", nil, "ARN of a customer-managed key that volumes are encrypted with (repeatable)")
+	return &o
+}
+
+func stackNameFlags(f *pflag.FlagSet, o *stack.Options) {
+	f.StringVar(&o.NodeRoleName, "node-role-name", "", "name of the node role (default KarpenterNodeRole-<cluster>)")
+	f.StringVar(&o.ControllerRoleName, "controller-role-name", "", "name of the controller role (default <cluster>-karpenter)")
+	f.StringVar(&o.QueueName, "queue-name", "", "name of the interruption queue (default: that of the cluster)")
+	f.StringVar(&o.PolicySuffix, "policy-suffix", "", "end of the names of the controller's policies (default: the cluster's name)")
+	f.StringVar(&o.Path, "path", o.Path, "path of roles and policies")
+	f.StringVar(&o.PermissionsBoundary, "permissions-boundary", "", "ARN of the permissions boundary of both roles")
+	f.StringToStringVar(&o.Tags, "tags", nil, "further tags of roles, queues and keys: key=value,…")
+}
+
+func stackQueueFlags(f *pflag.FlagSet, o *stack.Options) {
+	f.DurationVar(&o.Retention, "retention", o.Retention, "how long the queue keeps messages; older notices are of no use")
+	f.DurationVar(&o.Visibility, "visibility", 0, "how long a received message is hidden; the controller sets its own (default: that of SQS)")
+	f.BoolVar(&o.KMS, "kms", false, "encrypt the queue with a key of the stack's own that EventBridge may use (default: SQS's own encryption)")
+	f.StringVar(&o.KMSKey, "kms-key", "", "ARN of a key that exists to encrypt the queue with; its policy must let events.amazonaws.com use it")
+	f.BoolVar(&o.DeadLetter, "dead-letter-queue", o.DeadLetter, "keep what could not be delivered or handled in a second queue")
+	f.IntVar(&o.MaxReceives, "max-receives", o.MaxReceives, "how often a message is tried before it goes to the dead-letter queue")
+	f.BoolVar(&o.RuleSources, "rule-sources", o.RuleSources, "let only this stack's rules send to the queue")
+	f.BoolVar(&o.Alarms, "alarms", o.Alarms, "alarms on failed deliveries, on messages that nobody reads and on dead letters")
+	f.StringArrayVar(&o.AlarmActions, "alarm-action", nil, "ARN that alarms notify, such as of an SNS topic (repeatable)")
+}
+
+// newStack makes the stack of the flags. What the user did not set is as the edition has it.
+func newStack(f *pflag.FlagSet, o *stack.Options) (*stack.Stack, error) {
+	d := stack.Defaults(o.Compat)
+	for name, of := range map[string]struct{ to, from *bool }{
+		"dead-letter-queue": {&o.DeadLetter, &d.DeadLetter},
+		"rule-sources":      {&o.RuleSources, &d.RuleSources},
+		"alarms":            {&o.Alarms, &d.Alarms},
+		"instance-status":   {&o.InstanceStatus, &d.InstanceStatus},
+	} {
+		if !f.Changed(name) {
+			*of.to = *of.from
+		}
+	}
+	s, err := stack.New(*o)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return s, nil
+}
+
+func writeTo(stdout io.Writer, name string, text []byte) error {
+	if name != "-" {
+		return writeWhole(name, text)
+	}
+	_, err := stdout.Write(text)
+	return err
+}
