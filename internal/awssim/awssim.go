@@ -46,7 +46,8 @@ type Options struct {
 	// World.KubernetesVersion, the service range is 10.100.0.0/16.
 	Cluster world.Cluster
 
-	Queue        string        // interruption queue (the cluster's name)
+	Queue        string        // interruption queue (the cluster's name), made with the rules that send to it
+	NoQueue      bool          // make neither queue nor rules: a stack will
 	SpotNotice   time.Duration // between warning and reclaim (2 min)
 	JoinJitter   time.Duration // most that a machine boots later than World.BootTime (none)
 	ReadyDelay   time.Duration // between joining and Ready (none)
@@ -64,7 +65,6 @@ type Options struct {
 const (
 	defaultServiceCIDR = "10.100.0.0/16"
 	defaultSpotNotice  = 2 * time.Minute
-	queueRetention     = "300"
 	shutdownTime       = 2 * time.Second
 )
 
@@ -97,8 +97,10 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	queue := cmp.Or(o.Queue, w.ClusterName())
-	if _, err := w.CreateQueue(queue, map[string]string{"MessageRetentionPeriod": queueRetention}); err != nil {
-		return nil, fmt.Errorf("make the interruption queue %q: %w", queue, err)
+	if !o.NoQueue {
+		if err := w.FurnishInterruption(queue); err != nil {
+			return nil, err
+		}
 	}
 	kube, err := kubeClient(o)
 	if err != nil {
@@ -112,7 +114,7 @@ func New(o Options) (*Server, error) {
 	s.Boot = boot.New(boot.Options{
 		World: w, Client: kube, JoinJitter: o.JoinJitter, ReadyDelay: o.ReadyDelay, NodeGone: o.NodeGoneTime, Logger: o.Logger,
 	})
-	w.AddLifecycle(s.Bus)
+	w.AddStateWatcher(s.Bus)
 	s.http = &http.Server{Handler: s.routes(o), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn)}
 	return s, nil
 }

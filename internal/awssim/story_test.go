@@ -96,7 +96,7 @@ func TestSpotMachineFromFleetToReclaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds, warning := drain(t, sqs.NewFromConfig(cfg), s.World.QueueURL("kerf"))
-	if diff := cmp.Diff([]string{"EC2 Instance State-change Notification running", "EC2 Spot Instance Interruption Warning terminate"}, kinds); diff != "" {
+	if diff := cmp.Diff([]string{"EC2 Instance State-change Notification pending", "EC2 Instance State-change Notification running", "EC2 Spot Instance Interruption Warning terminate"}, kinds); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	want := event.Envelope{

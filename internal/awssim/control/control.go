@@ -51,7 +51,9 @@ func New(w *world.World, b *boot.Booter, bus *event.Bus, notice time.Duration) *
 		"POST /_kerf/queues/{name}/messages":   h.postMessage,
 		"POST /_kerf/interrupt":                h.postInterrupt,
 		"POST /_kerf/events":                   h.postEvent,
+		"GET /_kerf/deliveries/failed":         h.getFailures,
 		"POST /_kerf/instances/{id}/terminate": h.postTerminate,
+		"POST /_kerf/instances/{id}/stop":      h.postStop,
 		"POST /_kerf/spot-price":               h.postSpotPrice,
 		"POST /_kerf/depth":                    h.postDepth,
 	} {
@@ -172,28 +174,18 @@ func (h *Handler) postInterrupt(r *http.Request) (any, error) {
 }
 
 // EventRequest asks for an event about an instance, which need not exist.
-type EventRequest struct {
-	Kind     string `json:"kind"` // see package event
-	Instance string `json:"instance"`
-	State    string `json:"state,omitempty"` // state-change
-}
+type EventRequest = event.Request
 
 func (h *Handler) postEvent(r *http.Request) (any, error) {
 	var in EventRequest
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	zone := ""
-	if i, ok := h.world.Instance(in.Instance); ok {
-		zone = i.Zone
-	} else if zones := h.world.Zones(); len(zones) > 0 {
-		zone = zones[0].Name
-	}
-	e, err := h.bus.Make(in.Kind, in.Instance, zone, in.State)
+	e, _, err := h.bus.Emit(in)
 	if err != nil {
 		return nil, badRequest("%v", err)
 	}
-	return e, h.bus.Send(e)
+	return e, nil
 }
 
 func (h *Handler) postMessage(r *http.Request) (any, error) {
@@ -214,6 +206,23 @@ func (h *Handler) postTerminate(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return changes, nil
+}
+
+func (h *Handler) postStop(r *http.Request) (any, error) {
+	id := r.PathValue("id")
+	if !h.world.Stop(id) {
+		return nil, notFound("there is no running instance %q", id)
+	}
+	return struct{}{}, nil
+}
+
+// getFailures lists the newest events that did not get to a target, with the reason.
+func (h *Handler) getFailures(*http.Request) (any, error) {
+	out := h.world.Failures()
+	if out == nil {
+		out = []world.Failure{}
+	}
+	return out, nil
 }
 
 // SpotPrice sets the price of a pool.

@@ -1,28 +1,17 @@
-// Package event makes the messages that EventBridge would put on the interruption queue, and puts them there: state
-// changes of every instance by itself, the others when asked.
+// Package event makes the events that AWS services put on the default event bus about instances, and puts them there:
+// every change of state by itself, the others when asked. Where they go is up to the rules of the account.
 package event
 
 import (
-	"encoding/json"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 )
 
 // Envelope is an EventBridge event.
-type Envelope struct {
-	Version    string   `json:"version"`
-	ID         string   `json:"id"`
-	DetailType string   `json:"detail-type"`
-	Source     string   `json:"source"`
-	Account    string   `json:"account"`
-	Time       string   `json:"time"` // RFC 3339, whole seconds
-	Region     string   `json:"region"`
-	Resources  []string `json:"resources"`
-	Detail     any      `json:"detail"`
-}
+type Envelope = world.Event
 
 // Kinds of event, by the names that the control page uses.
 const (
@@ -33,119 +22,121 @@ const (
 	ReservationInterrupted = "reservation-interrupted"
 )
 
-// sender is who SQS says sent an event.
-const sender = "events.amazonaws.com"
+// Kinds are all of them.
+func Kinds() []string {
+	return []string{SpotInterruption, Rebalance, StateChange, ScheduledChange, ReservationInterrupted}
+}
 
-// Bus delivers events to one queue. It is a world.Lifecycle.
+// Request asks for an event about an instance, which need not exist.
+type Request struct {
+	Kind     string `json:"kind"`
+	Instance string `json:"instance,omitempty"`
+	State    string `json:"state,omitempty"` // state-change: the new state
+
+	// Account is whose event it is; empty: this one's. Instances of other accounts are named by shared buses.
+	Account string `json:"account,omitempty"`
+
+	// What follows is for scheduled-change. Code is the type of event (AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED);
+	// Start and End are the window (both two weeks ahead); Entities are further instances; Status is the state of the event
+	// (open, upcoming or closed; open). Announce lets DescribeInstanceStatus show the event as well, for instances that
+	// exist.
+	Code     string    `json:"code,omitempty"`
+	Start    time.Time `json:"startTime,omitzero"`
+	End      time.Time `json:"endTime,omitzero"`
+	Entities []string  `json:"entities,omitempty"`
+	Status   string    `json:"status,omitempty"`
+	Announce bool      `json:"announce,omitempty"`
+}
+
+// Bus puts events on the default bus of a world. It is a world.StateWatcher.
 type Bus struct {
 	world *world.World
 	queue string
-
-	mu     sync.Mutex
-	serial int
-	lost   int
 }
 
-// NewBus makes a bus whose rules all target one queue, which need not exist.
+// NewBus makes a bus. queue is what the account calls its interruption queue, which need not exist.
 func NewBus(w *world.World, queue string) *Bus { return &Bus{world: w, queue: queue} }
 
-// Queue returns the name of the queue that events go to.
+// Queue returns the name of the interruption queue.
 func (b *Bus) Queue() string { return b.queue }
 
-// Lost returns how many events could not be delivered.
-func (b *Bus) Lost() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.lost
-}
+// Lost returns how often an event did not get to a target of a rule that matched it.
+func (b *Bus) Lost() int { return b.world.FailureCount() }
 
-// Make builds an event of a kind about an instance that may or may not exist. state is used by state changes only.
-func (b *Bus) Make(kind, instanceID, zone, state string) (Envelope, error) {
-	b.mu.Lock()
-	b.serial++
-	serial := b.serial
-	b.mu.Unlock()
-	now := b.world.Now().UTC()
-	partition, region, account := b.world.Partition(), b.world.Region(), b.world.Account()
-	e := Envelope{
-		Version: "0", ID: fmt.Sprintf("%08x-6b65-4266-8000-%012x", serial, now.Unix()), Source: "aws.ec2", Account: account,
-		Time: now.Format(time.RFC3339), Region: region,
-		Resources: []string{"arn:" + partition + ":ec2:" + region + ":" + account + ":instance/" + instanceID},
+// Make builds an event.
+func (b *Bus) Make(r Request) (Envelope, error) {
+	if r.Kind == ScheduledChange {
+		return b.health(r)
 	}
-	// Spot notices name the zone where other events name region and account.
-	inZone := []string{"arn:" + partition + ":ec2:" + zone + ":instance/" + instanceID}
-	switch kind {
+	arn := func(place string) []string {
+		return []string{"arn:" + b.world.Partition() + ":ec2:" + place + ":instance/" + r.Instance}
+	}
+	account := b.world.Account()
+	if r.Account != "" {
+		account = r.Account
+	}
+	owned := arn(b.world.Region() + ":" + account)
+	inZone := arn(b.zone(r.Instance)) // spot notices name the zone where other events name region and account
+	var e Envelope
+	switch r.Kind {
 	case SpotInterruption:
-		e.DetailType, e.Resources = "EC2 Spot Instance Interruption Warning", inZone
-		e.Detail = map[string]string{"instance-id": instanceID, "instance-action": "terminate"}
+		e = b.world.NewEvent("aws.ec2", "EC2 Spot Instance Interruption Warning", inZone,
+			map[string]string{"instance-id": r.Instance, "instance-action": "terminate"})
 	case Rebalance:
-		e.DetailType, e.Resources = "EC2 Instance Rebalance Recommendation", inZone
-		e.Detail = map[string]string{"instance-id": instanceID}
+		e = b.world.NewEvent("aws.ec2", "EC2 Instance Rebalance Recommendation", inZone, map[string]string{"instance-id": r.Instance})
 	case StateChange:
-		e.DetailType = "EC2 Instance State-change Notification"
-		e.Detail = map[string]string{"instance-id": instanceID, "state": state}
+		if !slices.Contains(states, world.InstanceState(r.State)) {
+			return Envelope{}, fmt.Errorf("there is no state %q of an instance", r.State)
+		}
+		e = b.world.NewEvent("aws.ec2", "EC2 Instance State-change Notification", owned,
+			map[string]string{"instance-id": r.Instance, "state": r.State})
 	case ReservationInterrupted:
-		e.DetailType = "EC2 Capacity Reservation Instance Interruption Warning"
-		e.Detail = map[string]string{"instance-id": instanceID, "instance-action": "terminate"}
-	case ScheduledChange:
-		e.DetailType, e.Source = "AWS Health Event", "aws.health"
-		e.Detail = health(now, region, instanceID)
+		e = b.world.NewEvent("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", owned,
+			map[string]string{"instance-id": r.Instance, "instance-action": "terminate"})
 	default:
-		return Envelope{}, fmt.Errorf("there is no event of the kind %q", kind)
+		return Envelope{}, fmt.Errorf("there is no event of the kind %q; there are %v", r.Kind, Kinds())
 	}
+	e.Account = account
 	return e, nil
 }
 
-// notice is how long ahead the provider announces a retirement.
-const notice = 14 * 24 * time.Hour
-
-func health(now time.Time, region string, instances ...string) map[string]any {
-	entities := make([]map[string]string, len(instances))
-	for i, id := range instances {
-		entities[i] = map[string]string{"entityValue": id}
-	}
-	code := "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
-	return map[string]any{
-		"eventArn": "arn:aws:health:" + region + "::event/EC2/" + code + "/" + code + "_" + now.Format("20060102150405"),
-		"service":  "EC2", "eventTypeCode": code, "eventTypeCategory": "scheduledChange",
-		"startTime": now.Add(notice).Format(time.RFC1123), "endTime": now.Add(notice).Format(time.RFC1123),
-		"eventDescription": []map[string]string{{
-			"language": "en_US", "latestDescription": "The hardware of these instances is to be retired.",
-		}},
-		"affectedEntities": entities,
-	}
+var states = []world.InstanceState{
+	world.StatePending, world.StateRunning, world.StateStopping, world.StateStopped, world.StateShuttingDown, world.StateTerminated,
 }
 
-// Send puts an event on the queue.
-func (b *Bus) Send(e Envelope) error {
-	body, err := json.Marshal(e)
+// zone is where an instance is, or the first zone for one that does not exist.
+func (b *Bus) zone(instanceID string) string {
+	if i, ok := b.world.Instance(instanceID); ok {
+		return i.Zone
+	}
+	if zones := b.world.Zones(); len(zones) > 0 {
+		return zones[0].Name
+	}
+	return b.world.Region() + "a"
+}
+
+// Send puts an event on the default bus and tells what came of it. That nobody gets it is no error.
+func (b *Bus) Send(e Envelope) (world.Delivery, error) { return b.world.Emit(e) }
+
+// Emit makes an event and puts it on the default bus.
+func (b *Bus) Emit(r Request) (Envelope, world.Delivery, error) {
+	e, err := b.Make(r)
 	if err != nil {
-		return fmt.Errorf("encode event: %w", err)
+		return Envelope{}, world.Delivery{}, err
 	}
-	if _, err := b.world.SendMessage(b.queue, sender, string(body), nil, -1); err != nil {
-		b.mu.Lock()
-		b.lost++
-		b.mu.Unlock()
-		return fmt.Errorf("deliver %s to queue %s: %w", e.DetailType, b.queue, err)
+	if r.Kind == ScheduledChange && r.Announce {
+		b.announce(r)
 	}
-	return nil
+	d, err := b.Send(e)
+	return e, d, err
 }
 
-// changed reports a state; that nobody has made the queue is no failure of the instance.
-func (b *Bus) changed(i world.Instance, state world.InstanceState) {
-	if e, err := b.Make(StateChange, i.ID, i.Zone, string(state)); err == nil {
-		_ = b.Send(e) // counted as lost
+// OnState reports the state that an instance has come into.
+func (b *Bus) OnState(i world.Instance) {
+	if e, err := b.Make(Request{Kind: StateChange, Instance: i.ID, State: string(i.State)}); err == nil {
+		_, _ = b.Send(e) // what is not delivered is counted by the world
 	}
 }
-
-// OnRunning reports that an instance runs.
-func (b *Bus) OnRunning(i world.Instance) { b.changed(i, world.StateRunning) }
-
-// OnTerminating reports that an instance shuts down.
-func (b *Bus) OnTerminating(i world.Instance) { b.changed(i, world.StateShuttingDown) }
-
-// OnTerminated reports that an instance is gone.
-func (b *Bus) OnTerminated(i world.Instance) { b.changed(i, world.StateTerminated) }
 
 // Interrupt warns of the reclaim of a spot instance and does it when the notice has run out, as EC2 does.
 func (b *Bus) Interrupt(instanceID string, notice time.Duration) error {
@@ -153,11 +144,7 @@ func (b *Bus) Interrupt(instanceID string, notice time.Duration) error {
 	if !ok || i.State != world.StateRunning && i.State != world.StatePending {
 		return fmt.Errorf("interrupt %s: there is no such running instance", instanceID)
 	}
-	e, err := b.Make(SpotInterruption, i.ID, i.Zone, "")
-	if err != nil {
-		return err
-	}
-	err = b.Send(e)
 	b.world.Clock().AfterFunc(notice, func() { b.world.Reclaim(instanceID) })
+	_, _, err := b.Emit(Request{Kind: SpotInterruption, Instance: instanceID})
 	return err
 }

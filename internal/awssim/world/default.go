@@ -106,6 +106,9 @@ func NewDefault(o Options) (*World, error) {
 	}
 	w.furnishImages()
 	w.furnishIdentities()
+	if err := w.furnishKeys(); err != nil {
+		return nil, err
+	}
 	if o.RateLimits {
 		for _, f := range AccountRates() {
 			w.AddFault(f)

@@ -298,7 +298,31 @@ func (w *World) shutDownLocked(i *Instance, code, message, transition string) {
 	i.StateReasonCode, i.StateReasonMessage = code, message
 	i.StateTransitionReason = transition + " (" + w.clock.Now().Format("2006-01-02 15:04:05 GMT") + ")"
 	w.tellLocked(i, Lifecycle.OnTerminating)
+	w.tellStateLocked(i)
 	w.afterLocked(w.spreadLocked(w.opts.ShutdownTime), func() { w.endLocked(i) })
+}
+
+// Stop shuts a running instance down without ending it, as an owner or a scheduled stop does. It tells whether there was
+// such a running instance. Stopped instances keep their capacity here and cannot be started again.
+func (w *World) Stop(id string) bool {
+	w.mu.Lock()
+	defer w.unlock()
+	i := w.instances[id]
+	if i == nil || i.State != StateRunning {
+		return false
+	}
+	i.State = StateStopping
+	i.StateReasonCode, i.StateReasonMessage = "Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"
+	i.StateTransitionReason = "User initiated (" + w.clock.Now().Format("2006-01-02 15:04:05 GMT") + ")"
+	w.tellLocked(i, Lifecycle.OnTerminating)
+	w.tellStateLocked(i)
+	w.afterLocked(w.spreadLocked(w.opts.ShutdownTime), func() {
+		if i.State == StateStopping {
+			i.State = StateStopped
+			w.tellStateLocked(i)
+		}
+	})
+	return true
 }
 
 // endLocked makes an instance terminated: its addresses and its capacity come back, its record goes after an hour.
@@ -313,6 +337,7 @@ func (w *World) endLocked(i *Instance) {
 	i.Interfaces, i.Volumes = nil, nil
 	i.SecurityGroupIDs = nil
 	w.tellLocked(i, Lifecycle.OnTerminated)
+	w.tellStateLocked(i)
 	w.afterLocked(w.opts.TerminatedVisible, func() {
 		delete(w.instances, i.ID)
 		delete(w.statuses, i.ID)
@@ -344,6 +369,7 @@ func (w *World) releaseLocked(i *Instance) {
 
 // startLocked puts a new instance on its way to running.
 func (w *World) startLocked(i *Instance) {
+	w.tellStateLocked(i)
 	if f := w.poolFaultLocked(FaultFailedLaunch, i.CapacityType, i.Type, i.Zone, i.SubnetID); f != nil {
 		r := f.refusal("Client.InternalError", "Client.InternalError: Client error on launch", 400)
 		w.afterLocked(w.spreadLocked(w.opts.PendingTime), func() {
@@ -353,6 +379,8 @@ func (w *World) startLocked(i *Instance) {
 			i.StateReasonCode, i.StateReasonMessage = r.Code, r.Message
 			i.StateTransitionReason = "Server.InternalError"
 			w.tellLocked(i, Lifecycle.OnTerminating)
+			i.State = StateShuttingDown
+			w.tellStateLocked(i)
 			w.endLocked(i)
 		})
 		return
@@ -364,6 +392,7 @@ func (w *World) startLocked(i *Instance) {
 		i.State = StateRunning
 		i.RunningAt = w.clock.Now()
 		w.tellLocked(i, Lifecycle.OnRunning)
+		w.tellStateLocked(i)
 	})
 }
 

@@ -19,6 +19,25 @@ func (w *World) AddLifecycle(h Lifecycle) {
 	w.hooks = append(w.hooks, h)
 }
 
+// StateWatcher is told every state that an instance comes into, the first one included, in order and under the same
+// rules as a Lifecycle.
+type StateWatcher interface{ OnState(Instance) }
+
+// AddStateWatcher makes s hear of all states from now on.
+func (w *World) AddStateWatcher(s StateWatcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watchers = append(w.watchers, s)
+}
+
+// tellStateLocked tells what state an instance is in.
+func (w *World) tellStateLocked(i *Instance) {
+	seen := i.clone()
+	for _, s := range w.watchers {
+		w.events = append(w.events, func() { s.OnState(seen) })
+	}
+}
+
 func (w *World) tellLocked(i *Instance, call func(Lifecycle, Instance)) {
 	seen := i.clone()
 	for _, h := range w.hooks {

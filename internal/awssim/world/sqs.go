@@ -1,13 +1,14 @@
 package world
 
 import (
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
 // FaultDuplicateMessage leaves a received message visible, so that it is delivered again at once. Resource is matched
@@ -23,10 +24,13 @@ func (s *sqsState) init() { s.queues = map[string]*queue{} }
 
 type queue struct {
 	name       string
-	attributes map[string]string // as set by the owner
+	attributes map[string]string   // as set by the owner
+	policy     *iampolicy.Document // of attributes["Policy"], read
+	tags       map[string]string
 	created    time.Time
 	modified   time.Time
 	purged     time.Time
+	sampled    time.Time     // by metrics
 	messages   []*message    // in order of sending
 	changed    chan struct{} // closed and replaced when a message is sent
 }
@@ -60,59 +64,6 @@ func (w *World) QueueURL(name string) string {
 // QueueARN is the name of a queue in policies and rules.
 func (w *World) QueueARN(name string) string {
 	return "arn:" + w.Partition() + ":sqs:" + w.opts.Region + ":" + w.opts.Account + ":" + name
-}
-
-// CreateQueue makes a queue, or finds the one of that name if its attributes do not differ, and returns its URL.
-func (w *World) CreateQueue(name string, attributes map[string]string) (string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if strings.HasSuffix(name, ".fifo") {
-		return "", Errorf("UnsupportedOperation", "FIFO queues are not simulated.")
-	}
-	if !queueName.MatchString(name) {
-		return "", Errorf("InvalidParameterValue", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
-	}
-	if err := checkQueueAttributes(attributes); err != nil {
-		return "", err
-	}
-	if q := w.sqs.queues[name]; q != nil {
-		for k, v := range attributes {
-			if w.queueAttributesLocked(q)[k] != v {
-				return "", Errorf("QueueNameExists", "A queue already exists with the same name and a different value for attribute %s", k)
-			}
-		}
-		return w.QueueURL(name), nil
-	}
-	now := w.clock.Now()
-	w.sqs.queues[name] = &queue{name: name, attributes: maps.Clone(attributes), created: now, modified: now, changed: make(chan struct{})}
-	return w.QueueURL(name), nil
-}
-
-// checkQueueAttributes refuses values outside of what SQS takes.
-func checkQueueAttributes(attributes map[string]string) *Error {
-	bounds := map[string][2]int{
-		"VisibilityTimeout": {0, 43200}, "MessageRetentionPeriod": {60, 1209600}, "DelaySeconds": {0, 900},
-		"ReceiveMessageWaitTimeSeconds": {0, 20}, "MaximumMessageSize": {1024, maxMessageSize},
-		"KmsDataKeyReusePeriodSeconds": {60, 86400},
-	}
-	for k, v := range attributes {
-		if b, ok := bounds[k]; ok {
-			if n, err := strconv.Atoi(v); err != nil || n < b[0] || n > b[1] {
-				return Errorf("InvalidAttributeValue", "Invalid value for the parameter %s.", k)
-			}
-			continue
-		}
-		switch k {
-		case "SqsManagedSseEnabled", "KmsMasterKeyId":
-		case "Policy", "RedrivePolicy", "RedriveAllowPolicy":
-			if v != "" && !json.Valid([]byte(v)) {
-				return Errorf("InvalidAttributeValue", "Invalid value for the parameter %s.", k)
-			}
-		default:
-			return Errorf("InvalidAttributeName", "Unknown Attribute %s.", k)
-		}
-	}
-	return nil
 }
 
 // DeleteQueue removes a queue with all that is in it.
@@ -161,51 +112,4 @@ func (q *queue) duration(attribute string, otherwise time.Duration) time.Duratio
 
 func (q *queue) dropExpired(now time.Time) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return !now.Before(m.expires) })
-}
-
-// QueueAttributes returns all attributes of a queue, the counted ones included.
-func (w *World) QueueAttributes(name string) (map[string]string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	q := w.sqs.queues[name]
-	if q == nil {
-		return nil, noQueue()
-	}
-	return w.queueAttributesLocked(q), nil
-}
-
-func (w *World) queueAttributesLocked(q *queue) map[string]string {
-	now := w.clock.Now()
-	q.dropExpired(now)
-	var visible, hidden, delayed int
-	for _, m := range q.messages {
-		switch {
-		case !now.Before(m.visibleAt):
-			visible++
-		case m.ReceiveCount == 0:
-			delayed++
-		default:
-			hidden++
-		}
-	}
-	seconds := func(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
-	out := map[string]string{
-		"QueueArn":                              w.QueueARN(q.name),
-		"CreatedTimestamp":                      strconv.FormatInt(q.created.Unix(), 10),
-		"LastModifiedTimestamp":                 strconv.FormatInt(q.modified.Unix(), 10),
-		"ApproximateNumberOfMessages":           strconv.Itoa(visible),
-		"ApproximateNumberOfMessagesNotVisible": strconv.Itoa(hidden),
-		"ApproximateNumberOfMessagesDelayed":    strconv.Itoa(delayed),
-		"VisibilityTimeout":                     seconds(defaultVisibility),
-		"MessageRetentionPeriod":                seconds(defaultRetention),
-		"MaximumMessageSize":                    strconv.Itoa(maxMessageSize),
-		"DelaySeconds":                          "0",
-		"ReceiveMessageWaitTimeSeconds":         "0",
-		"SqsManagedSseEnabled":                  "true",
-	}
-	if q.attributes["KmsMasterKeyId"] != "" {
-		out["SqsManagedSseEnabled"] = "false"
-	}
-	maps.Copy(out, q.attributes)
-	return out
 }

@@ -3,7 +3,6 @@ package world
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +28,7 @@ type Message struct {
 	Sent          time.Time                    `json:"sent"`
 	FirstReceived time.Time                    `json:"firstReceived,omitzero"`
 	ReceiveCount  int                          `json:"receiveCount"`
+	SourceARN     string                       `json:"deadLetterQueueSourceArn,omitempty"` // of the queue that it was moved from
 }
 
 // MessageAttributes is one named attribute that a sender put on a message.
@@ -46,6 +46,10 @@ func (w *World) SendMessage(name, sender, body string, attributes map[string]Mes
 	if q == nil {
 		return Message{}, noQueue()
 	}
+	return w.sendLocked(q, sender, body, attributes, delay)
+}
+
+func (w *World) sendLocked(q *queue, sender, body string, attributes map[string]MessageAttributes, delay time.Duration) (Message, error) {
 	limit := maxMessageSize
 	if n, err := strconv.Atoi(q.attributes["MaximumMessageSize"]); err == nil {
 		limit = n
@@ -53,20 +57,33 @@ func (w *World) SendMessage(name, sender, body string, attributes map[string]Mes
 	if body == "" {
 		return Message{}, Errorf("MissingParameter", "The request must contain the parameter MessageBody.")
 	}
-	if len(body) > limit {
+	if messageSize(body, attributes) > limit {
 		return Message{}, Errorf("InvalidParameterValue", "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", limit)
 	}
 	if delay < 0 {
 		delay = q.duration("DelaySeconds", 0)
 	}
 	now := w.clock.Now()
+	w.sampleQueueLocked(q)
 	m := &message{
 		Message:   Message{ID: w.uuidLocked(), Body: body, Attributes: maps.Clone(attributes), SenderID: sender, Sent: now},
 		visibleAt: now.Add(delay), expires: now.Add(q.duration("MessageRetentionPeriod", defaultRetention)),
 	}
 	q.messages = append(q.messages, m)
+	w.countQueueLocked(q, "NumberOfMessagesSent", 1)
+	w.countQueueLocked(q, "SentMessageSize", float64(len(body)))
+	w.sampleQueueLocked(q)
 	q.signal()
 	return m.Message, nil
+}
+
+// messageSize is what counts towards the limit, in bytes: the body and names, types and values of the attributes.
+func messageSize(body string, attributes map[string]MessageAttributes) int {
+	n := len(body)
+	for k, a := range attributes {
+		n += len(k) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
+	}
+	return n
 }
 
 func (w *World) uuidLocked() string {
@@ -146,6 +163,7 @@ func (w *World) waitFor(ctx context.Context, changed <-chan struct{}, d time.Dur
 // takeLocked hides and returns what is visible; next is when the next hidden message will be.
 func (w *World) takeLocked(q *queue, now time.Time, in Receive) (got []Message, next time.Time) {
 	q.dropExpired(now)
+	w.sampleQueueLocked(q)
 	var dead []*message
 	deadLetters, limit := w.redriveLocked(q)
 	for _, m := range q.messages {
@@ -176,10 +194,18 @@ func (w *World) takeLocked(q *queue, now time.Time, in Receive) (got []Message, 
 	}
 	for _, m := range dead {
 		q.messages = slices.DeleteFunc(q.messages, func(o *message) bool { return o == m })
-		m.visibleAt = now
+		m.visibleAt, m.SourceARN = now, w.QueueARN(q.name)
+		m.expires = m.Sent.Add(deadLetters.duration("MessageRetentionPeriod", defaultRetention))
 		deadLetters.messages = append(deadLetters.messages, m)
+		w.sampleQueueLocked(deadLetters)
 		deadLetters.signal()
 	}
+	if len(got) == 0 {
+		w.countQueueLocked(q, "NumberOfEmptyReceives", 1)
+	} else {
+		w.countQueueLocked(q, "NumberOfMessagesReceived", float64(len(got)))
+	}
+	w.sampleQueueLocked(q)
 	return got, next
 }
 
@@ -194,19 +220,15 @@ func (w *World) messageFaultLocked(queue string) bool {
 
 // redriveLocked finds the dead-letter queue of q and after how many receives a message goes there.
 func (w *World) redriveLocked(q *queue) (*queue, int) {
-	var policy struct {
-		Target string `json:"deadLetterTargetArn"`
-		Max    any    `json:"maxReceiveCount"` // a number or a string with one
-	}
-	if json.Unmarshal([]byte(q.attributes["RedrivePolicy"]), &policy) != nil {
+	if q.attributes["RedrivePolicy"] == "" {
 		return nil, 0
 	}
-	limit, err := strconv.Atoi(fmt.Sprint(policy.Max))
-	target := w.sqs.queues[policy.Target[strings.LastIndex(policy.Target, ":")+1:]]
-	if err != nil || limit < 1 || target == q {
+	p, err := parseRedrive(q.attributes["RedrivePolicy"])
+	target := w.sqs.queues[strings.TrimPrefix(p.Target, w.QueueARN(""))]
+	if err != nil || target == q {
 		return nil, 0
 	}
-	return target, limit
+	return target, p.Max
 }
 
 // parseReceipt reads which message a receipt handle stands for, and which receipt of it.
@@ -232,9 +254,11 @@ func (w *World) DeleteMessage(name, receiptHandle string) error {
 	if q == nil {
 		return noQueue()
 	}
+	w.sampleQueueLocked(q)
 	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {
 		return m.ID == id && strconv.Itoa(m.receipts) == number
 	})
+	w.countQueueLocked(q, "NumberOfMessagesDeleted", 1)
 	return nil
 }
 

@@ -50,6 +50,7 @@ type World struct {
 	// tokenOrder and fleetIDs hold keys, oldest first.
 	tokenOrder, fleetIDs []string
 	hooks                []Lifecycle
+	watchers             []StateWatcher
 	events               []func() // hook calls that wait for the mutex to be released
 	telling              bool     // somebody is making hook calls
 
@@ -71,10 +72,13 @@ type World struct {
 	quotaUsed    map[quotaKey]int
 	statuses     map[string]*statusRecord
 
-	iam iamState // iam.go
-	ssm ssmState // ssm.go
-	sqs sqsState // sqs.go
-	eks eksState // eks.go
+	iam     iamState    // iam.go
+	ssm     ssmState    // ssm.go
+	sqs     sqsState    // sqs.go
+	eks     eksState    // eks.go
+	bus     eventState  // events.go
+	kms     kmsState    // kms.go
+	metrics metricState // metrics.go
 }
 
 type pending struct{ timer Timer }
@@ -111,6 +115,9 @@ func newWorld(o Options) *World {
 	w.ssm.init()
 	w.sqs.init()
 	w.eks.init()
+	w.bus.init()
+	w.kms.init()
+	w.metrics.init()
 	return w
 }
 

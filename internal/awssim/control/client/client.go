@@ -135,7 +135,7 @@ func (c *Client) SendMessage(ctx context.Context, queue, body string) error {
 	return c.do(ctx, http.MethodPost, "queues/"+url.PathEscape(queue)+"/messages", []byte(body), nil)
 }
 
-// SendEvent puts an event about an instance on the interruption queue.
+// SendEvent puts an event about an instance on the default event bus.
 func (c *Client) SendEvent(ctx context.Context, e control.EventRequest) (event.Envelope, error) {
 	var out event.Envelope
 	err := c.post(ctx, "events", e, &out)
@@ -155,6 +155,16 @@ func (c *Client) Interrupt(ctx context.Context, instanceID string, notice time.D
 // Terminate ends an instance behind everyone's back.
 func (c *Client) Terminate(ctx context.Context, instanceID string) error {
 	return c.do(ctx, http.MethodPost, "instances/"+url.PathEscape(instanceID)+"/terminate", nil, nil)
+}
+
+// Stop stops a running instance behind everyone's back.
+func (c *Client) Stop(ctx context.Context, instanceID string) error {
+	return c.do(ctx, http.MethodPost, "instances/"+url.PathEscape(instanceID)+"/stop", nil, nil)
+}
+
+// FailedDeliveries returns the newest events that did not get to a target of a rule, oldest first.
+func (c *Client) FailedDeliveries(ctx context.Context) ([]world.Failure, error) {
+	return get[[]world.Failure](ctx, c, "deliveries/failed")
 }
 
 // SetSpotPrice changes the price of a pool.
