@@ -3,6 +3,7 @@ package sts
 
 import (
 	"context"
+	"net/url"
 	"regexp"
 	"strconv"
 	"time"
@@ -18,6 +19,7 @@ func Register(s *wire.Server, w *world.World) {
 	svc := &service{world: w}
 	s.Handle(wire.STS, "GetCallerIdentity", svc.getCallerIdentity)
 	s.Handle(wire.STS, "AssumeRole", svc.assumeRole)
+	s.HandleUnsigned(wire.STS, "AssumeRoleWithWebIdentity", svc.assumeRoleWithWebIdentity)
 }
 
 func (s *service) getCallerIdentity(_ context.Context, r *wire.Request) (any, error) {
@@ -41,41 +43,66 @@ type assumedRoleUser struct {
 }
 
 type assumeRoleResult struct {
-	Credentials     credentials     `xml:"Credentials"`
-	AssumedRoleUser assumedRoleUser `xml:"AssumedRoleUser"`
+	Credentials                 credentials     `xml:"Credentials"`
+	AssumedRoleUser             assumedRoleUser `xml:"AssumedRoleUser"`
+	SourceIdentity              string          `xml:"SourceIdentity,omitempty"`
+	SubjectFromWebIdentityToken string          `xml:"SubjectFromWebIdentityToken,omitempty"`
+	Audience                    string          `xml:"Audience,omitempty"`
+	Provider                    string          `xml:"Provider,omitempty"`
+}
+
+func result(k world.AccessKey) assumeRoleResult {
+	return assumeRoleResult{
+		Credentials:     credentials{k.ID, k.Secret, k.SessionToken, k.Expires.UTC().Format(time.RFC3339)},
+		AssumedRoleUser: assumedRoleUser{AssumedRoleID: k.PrincipalID, ARN: k.PrincipalARN},
+	}
 }
 
 // Bounds of a session, in seconds.
 const (
-	minSession     = 900
-	maxSession     = 43200
-	defaultSession = 3600
+	minSession = 900
+	maxSession = 43200
 )
 
 var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 
-func (s *service) assumeRole(_ context.Context, r *wire.Request) (any, error) {
-	seconds := defaultSession
-	if v := r.Form.Get("DurationSeconds"); v != "" {
+// wish reads what the operations have in common.
+func wish(form url.Values) (world.Assume, error) {
+	a := world.Assume{
+		RoleARN: form.Get("RoleArn"), Session: form.Get("RoleSessionName"), ExternalID: form.Get("ExternalId"),
+		SourceIdentity: form.Get("SourceIdentity"), Tags: map[string]string{},
+	}
+	if v := form.Get("DurationSeconds"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < minSession || n > maxSession {
-			return nil, wire.Errorf("ValidationError", "DurationSeconds must be between %d and %d, got %q", minSession, maxSession, v)
+			return a, wire.Errorf("ValidationError", "DurationSeconds must be between %d and %d, got %q", minSession, maxSession, v)
 		}
-		seconds = n
+		a.Duration = time.Duration(n) * time.Second
 	}
-	session := r.Form.Get("RoleSessionName")
-	if !sessionName.MatchString(session) {
-		return nil, wire.Errorf("ValidationError", "RoleSessionName must have 2 to 64 letters, digits or +=,.@_- , got %q", session)
+	if !sessionName.MatchString(a.Session) {
+		return a, wire.Errorf("ValidationError", "RoleSessionName must have 2 to 64 letters, digits or +=,.@_- , got %q", a.Session)
 	}
-	key, err := s.world.AssumeRole(r.Form.Get("RoleArn"), session, time.Duration(seconds)*time.Second)
+	if form.Has("Policy") || form.Has("PolicyArns.member.1.arn") {
+		return a, wire.Errorf("ValidationError", "Session policies are not simulated; ask for the role as it is.")
+	}
+	for _, t := range wire.Structs(form, "Tags.member") {
+		a.Tags[t.Get("Key")] = t.Get("Value")
+	}
+	return a, nil
+}
+
+func (s *service) assumeRole(_ context.Context, r *wire.Request) (any, error) {
+	a, err := wish(r.Form)
+	if err != nil {
+		return nil, err
+	}
+	a.AccessKeyID = r.Principal.AccessKeyID
+	key, err := s.world.AssumeRole(a)
 	if err != nil {
 		return nil, err
 	}
 	r.Detail = key.PrincipalARN
-	return assumeRoleResult{
-		Credentials: credentials{key.ID, key.Secret, key.SessionToken, key.Expires.UTC().Format(time.RFC3339)},
-		AssumedRoleUser: assumedRoleUser{
-			AssumedRoleID: key.PrincipalID, ARN: key.PrincipalARN,
-		},
-	}, nil
+	out := result(key)
+	out.SourceIdentity = a.SourceIdentity
+	return out, nil
 }

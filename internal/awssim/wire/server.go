@@ -38,7 +38,8 @@ type Server struct {
 
 	mu       sync.RWMutex
 	handlers map[*Service]map[string]Handler
-	routes   *http.ServeMux // REST operations
+	unsigned map[*Service]map[string]bool // operations that carry their own proof of who calls
+	routes   *http.ServeMux               // REST operations
 	mounts   map[string]http.Handler
 
 	requests atomic.Uint64
@@ -53,7 +54,7 @@ func New(opts Options) *Server {
 		opts.Logger = slog.Default()
 	}
 	return &Server{
-		opts: opts, handlers: map[*Service]map[string]Handler{}, routes: http.NewServeMux(),
+		opts: opts, handlers: map[*Service]map[string]Handler{}, unsigned: map[*Service]map[string]bool{}, routes: http.NewServeMux(),
 		mounts: map[string]http.Handler{},
 	}
 }
@@ -66,6 +67,24 @@ func (s *Server) Handle(service *Service, operation string, h Handler) {
 		s.handlers[service] = map[string]Handler{}
 	}
 	s.handlers[service][operation] = h
+}
+
+// HandleUnsigned registers the handler of an operation whose callers have no credentials yet: nobody signs, and nobody's
+// policies are asked.
+func (s *Server) HandleUnsigned(service *Service, operation string, h Handler) {
+	s.Handle(service, operation, h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unsigned[service] == nil {
+		s.unsigned[service] = map[string]bool{}
+	}
+	s.unsigned[service][operation] = true
+}
+
+func (s *Server) takesUnsigned(r *Request) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.unsigned[r.Service][r.Operation]
 }
 
 // HandleREST registers the handler of an operation that is addressed by method and path, such as
@@ -195,15 +214,20 @@ func (s *Server) serve(hr *http.Request, r *Request) (any, error) {
 	if err := s.resolve(hr, r, body); err != nil {
 		return nil, err
 	}
-	if err := s.authenticate(hr, r, body); err != nil {
-		return nil, err
+	unsigned := s.takesUnsigned(r)
+	if !unsigned {
+		if err := s.authenticate(hr, r, body); err != nil {
+			return nil, err
+		}
 	}
 	handler := s.handler(r.Service, r.Operation)
 	if handler == nil {
 		return nil, unknownOperation(r.Service, r.Operation)
 	}
-	if err := r.Authorize(r.Action()); err != nil {
-		return nil, err
+	if !unsigned {
+		if err := r.Authorize(r.Action()); err != nil {
+			return nil, err
+		}
 	}
 	if s.opts.Faults != nil {
 		in := s.opts.Faults.Intercept(hr.Context(), r)

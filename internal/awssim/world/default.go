@@ -35,6 +35,10 @@ type Options struct {
 	// ProfileDelay is how long a new instance profile takes until EC2 knows it (none).
 	ProfileDelay time.Duration
 
+	// NoIdentities leaves the roles of nodes and controller out, and with them DefaultAccessKey: a stack is to make them.
+	// The administrator is there all the same.
+	NoIdentities bool
+
 	// SpotDepth and OnDemandDepth, if positive, are the stock of every pool, instead of one drawn from the seed.
 	SpotDepth, OnDemandDepth int
 	// RateLimits switches the request rates of AccountRates on.
@@ -46,6 +50,10 @@ const (
 	DefaultAccount   = "123456789012"
 	DefaultAccessKey = "AKIAKERFSIMCONTROLLR"
 	DefaultSecretKey = "kerf-simulated-secret-key-of-controller0"
+
+	// Of the role Administrator, which may do everything.
+	DefaultAdminAccessKey = "AKIAKERFSIMADMINISTR"
+	DefaultAdminSecretKey = "kerf-simulated-secret-key-of-administra0"
 )
 
 func (o *Options) setDefaults() error {
@@ -189,13 +197,8 @@ func (w *World) furnishIdentities() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.iam.profileDelay = w.opts.ProfileDelay
-	now := w.clock.Now()
-	role := "KarpenterNodeRole-" + w.opts.ClusterName
-	arn := func(rest string) string { return "arn:" + w.Partition() + ":iam::" + w.opts.Account + ":" + rest }
-	w.iam.roles[role] = &Role{Name: role, ID: stableID("AROA", role), Path: "/", ARN: arn("role/" + role), Created: now}
-	controller := "KarpenterController-" + w.opts.ClusterName
-	w.iam.roles[controller] = &Role{Name: controller, ID: stableID("AROA", controller), Path: "/", ARN: arn("role/" + controller), Created: now}
-	w.iam.keys[DefaultAccessKey] = &AccessKey{ID: DefaultAccessKey, Secret: DefaultSecretKey, PrincipalARN: arn("role/" + controller)}
+	w.furnishAWSPoliciesLocked()
+	w.furnishRolesLocked()
 }
 
 // stableID makes an identifier of AWS's look from a name.

@@ -3,53 +3,30 @@ package world
 import (
 	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
 
-// iamState holds the identities of the account.
+// iamState holds the identities of the account and what they may do.
 type iamState struct {
-	roles        map[string]*Role            // by name
+	roles        map[string]*roleState       // by name
+	policies     map[string]*policyState     // customer-managed, by ARN
 	profiles     map[string]*InstanceProfile // by name
+	providers    map[string]*OIDCProvider    // by ARN
 	keys         map[string]*AccessKey       // by key id
 	profileDelay time.Duration               // until EC2 knows a new profile
+
+	aws map[string]*policyState // AWS-managed, by ARN; never changed
+	// changes counts what may alter permissions, so that what was worked out before is known to be stale.
+	changes uint64
 }
 
 func (s *iamState) init() {
-	s.roles = map[string]*Role{}
+	s.roles = map[string]*roleState{}
+	s.policies = map[string]*policyState{}
 	s.profiles = map[string]*InstanceProfile{}
+	s.providers = map[string]*OIDCProvider{}
 	s.keys = map[string]*AccessKey{}
-}
-
-// Role is an IAM role.
-type Role struct {
-	Name, ID, Path, ARN string
-	TrustPolicy         string // JSON document
-	Created             time.Time
-	Tags                map[string]string
-}
-
-// InstanceProfile is an IAM instance profile; it holds at most one role.
-type InstanceProfile struct {
-	Name, ID, Path, ARN string
-	Role                string // name, empty when none is attached
-	RoleID              string // of the role as it was when attached; a role made anew under that name has another
-	Created             time.Time
-	UsableAt            time.Time // EC2 knows the profile from then on
-	Tags                map[string]string
-}
-
-func (r *Role) clone() Role {
-	c := *r
-	c.Tags = maps.Clone(r.Tags)
-	return c
-}
-
-func (p *InstanceProfile) clone() InstanceProfile {
-	c := *p
-	c.Tags = maps.Clone(p.Tags)
-	return c
 }
 
 const (
@@ -76,6 +53,13 @@ func iamConflict(code, format string, args ...any) *Error {
 }
 
 func checkIAMName(kind, name, path string) *Error {
+	longest := 128
+	if kind == "roleName" {
+		longest = 64
+	}
+	if len(name) > longest {
+		return Errorf("ValidationError", "1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", name, kind, longest)
+	}
 	if !iamName.MatchString(name) {
 		return Errorf("ValidationError", "The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-", kind)
 	}
@@ -85,17 +69,39 @@ func checkIAMName(kind, name, path string) *Error {
 	return nil
 }
 
+// StackTagPrefix is that of the tags which CloudFormation puts on what it makes. They are the only ones beginning with
+// aws: that are taken, and do not count towards the limit.
+const StackTagPrefix = "aws:cloudformation:"
+
 func checkIAMTags(tags map[string]string) *Error {
-	if len(tags) > maxIAMTags {
-		return iamConflict("LimitExceeded", "The number of tags has reached the maximum limit of %d.", maxIAMTags)
-	}
-	for k := range tags {
-		if k == "" || len(k) > 128 || strings.HasPrefix(strings.ToLower(k), "aws:") {
-			return Errorf("InvalidInput", "The tag key %q is empty, too long or begins with the reserved prefix aws:.", k)
+	n := 0
+	for k, v := range tags {
+		if strings.HasPrefix(k, StackTagPrefix) {
+			continue
 		}
+		n++
+		if k == "" || len(k) > 128 || len(v) > 256 || strings.HasPrefix(strings.ToLower(k), "aws:") {
+			return Errorf("InvalidInput", "The tag key %q is empty, too long or begins with the reserved prefix aws:, or its value is too long.", k)
+		}
+	}
+	if n > maxIAMTags {
+		return iamConflict("LimitExceeded", "The number of tags has reached the maximum limit of %d.", maxIAMTags)
 	}
 	return nil
 }
+
+// addTags gives all tags of a thing after some are added or changed.
+func addTags(old, more map[string]string) (map[string]string, *Error) {
+	all := maps.Clone(old)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, more)
+	return all, checkIAMTags(all)
+}
+
+// iamChangedLocked notes that permissions may be other than they were.
+func (w *World) iamChangedLocked() { w.iam.changes++ }
 
 func orRoot(path string) string {
 	if path == "" {
@@ -116,192 +122,4 @@ func (w *World) iamIDLocked(kind string) string {
 
 func (w *World) iamARN(kind, path, name string) string {
 	return "arn:" + w.Partition() + ":iam::" + w.opts.Account + ":" + kind + path + name
-}
-
-// CreateRole makes a role. path is "" for the root.
-func (w *World) CreateRole(name, path, trustPolicy string, tags map[string]string) (Role, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	path = orRoot(path)
-	if err := checkIAMName("roleName", name, path); err != nil {
-		return Role{}, err
-	}
-	if w.iam.roles[name] != nil {
-		return Role{}, iamConflict("EntityAlreadyExists", "Role with name %s already exists.", name)
-	}
-	r := &Role{
-		Name: name, ID: w.iamIDLocked("AROA"), Path: path, ARN: w.iamARN("role", path, name),
-		TrustPolicy: trustPolicy, Created: w.clock.Now(), Tags: maps.Clone(tags),
-	}
-	w.iam.roles[name] = r
-	return r.clone(), nil
-}
-
-// DeleteRole removes a role, also one that a profile still holds: the profile keeps naming what is gone.
-func (w *World) DeleteRole(name string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.iam.roles[name] == nil {
-		return noSuchEntity("The role with name %s cannot be found.", name)
-	}
-	delete(w.iam.roles, name)
-	return nil
-}
-
-// Role returns a role by name.
-func (w *World) Role(name string) (Role, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r := w.iam.roles[name]; r != nil {
-		return r.clone(), nil
-	}
-	return Role{}, noSuchEntity("The role with name %s cannot be found.", name)
-}
-
-// Roles returns all roles by name.
-func (w *World) Roles() []Role {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return sorted(w.iam.roles, (*Role).clone)
-}
-
-// SetInstanceProfileDelay sets how long EC2 goes on not knowing a new or changed instance profile.
-func (w *World) SetInstanceProfileDelay(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.iam.profileDelay = d
-}
-
-// CreateInstanceProfile makes an empty instance profile.
-func (w *World) CreateInstanceProfile(name, path string, tags map[string]string) (InstanceProfile, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	path = orRoot(path)
-	if err := checkIAMName("instanceProfileName", name, path); err != nil {
-		return InstanceProfile{}, err
-	}
-	if err := checkIAMTags(tags); err != nil {
-		return InstanceProfile{}, err
-	}
-	if w.iam.profiles[name] != nil {
-		return InstanceProfile{}, iamConflict("EntityAlreadyExists", "Instance Profile %s already exists.", name)
-	}
-	now := w.clock.Now()
-	p := &InstanceProfile{
-		Name: name, ID: w.iamIDLocked("AIPA"), Path: path, ARN: w.iamARN("instance-profile", path, name),
-		Created: now, UsableAt: now.Add(w.iam.profileDelay), Tags: maps.Clone(tags),
-	}
-	w.iam.profiles[name] = p
-	return p.clone(), nil
-}
-
-func (w *World) profileLocked(name string) (*InstanceProfile, error) {
-	if p := w.iam.profiles[name]; p != nil {
-		return p, nil
-	}
-	return nil, noSuchEntity("Instance Profile %s cannot be found.", name)
-}
-
-// InstanceProfile returns an instance profile by name.
-func (w *World) InstanceProfile(name string) (InstanceProfile, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, err := w.profileLocked(name)
-	if err != nil {
-		return InstanceProfile{}, err
-	}
-	return p.clone(), nil
-}
-
-// InstanceProfiles returns the instance profiles whose path begins with prefix ("" for all), by path and name.
-func (w *World) InstanceProfiles(prefix string) []InstanceProfile {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := sorted(w.iam.profiles, (*InstanceProfile).clone)
-	all = slices.DeleteFunc(all, func(p InstanceProfile) bool { return !strings.HasPrefix(p.Path, prefix) })
-	slices.SortStableFunc(all, func(a, b InstanceProfile) int { return strings.Compare(a.Path+a.Name, b.Path+b.Name) })
-	return all
-}
-
-// AddRoleToInstanceProfile attaches a role to a profile that has none.
-func (w *World) AddRoleToInstanceProfile(profile, role string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, err := w.profileLocked(profile)
-	if err != nil {
-		return err
-	}
-	r := w.iam.roles[role]
-	if r == nil {
-		return noSuchEntity("The role with name %s cannot be found.", role)
-	}
-	if p.Role != "" {
-		return iamConflict("LimitExceeded", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1")
-	}
-	p.Role, p.RoleID, p.UsableAt = r.Name, r.ID, w.clock.Now().Add(w.iam.profileDelay)
-	return nil
-}
-
-// RemoveRoleFromInstanceProfile detaches a role.
-func (w *World) RemoveRoleFromInstanceProfile(profile, role string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, err := w.profileLocked(profile)
-	if err != nil {
-		return err
-	}
-	if p.Role == "" || p.Role != role {
-		return noSuchEntity("The role with name %s cannot be found.", role)
-	}
-	p.Role, p.RoleID = "", ""
-	return nil
-}
-
-// DeleteInstanceProfile removes a profile that holds no role.
-func (w *World) DeleteInstanceProfile(name string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, err := w.profileLocked(name)
-	if err != nil {
-		return err
-	}
-	if p.Role != "" {
-		return iamConflict("DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
-	}
-	delete(w.iam.profiles, name)
-	return nil
-}
-
-// TagInstanceProfile adds or changes tags of a profile.
-func (w *World) TagInstanceProfile(name string, tags map[string]string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, err := w.profileLocked(name)
-	if err != nil {
-		return err
-	}
-	all := maps.Clone(p.Tags)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, tags)
-	if err := checkIAMTags(all); err != nil {
-		return err
-	}
-	p.Tags = all
-	return nil
-}
-
-// launchProfileLocked finds the instance profile that a launch names, by name or ARN, and says whether EC2 can use it
-// already.
-func (w *World) launchProfileLocked(nameOrARN string) (arn string, ok bool) {
-	name := nameOrARN
-	if strings.HasPrefix(name, "arn:") {
-		name = name[strings.LastIndex(name, "/")+1:]
-	}
-	p := w.iam.profiles[name]
-	if p == nil || w.clock.Now().Before(p.UsableAt) {
-		return "", false
-	}
-	return p.ARN, true
 }

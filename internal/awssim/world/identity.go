@@ -2,17 +2,18 @@ package world
 
 import (
 	"encoding/base64"
-	"strings"
+	"maps"
 	"time"
 )
 
 // AccessKey signs requests for a principal.
 type AccessKey struct {
 	ID, Secret   string
-	SessionToken string    // empty for long-lived keys
-	Expires      time.Time // zero for long-lived keys
-	PrincipalARN string    // user, role or assumed role
-	PrincipalID  string    // AIDA…, or AROA…:session
+	SessionToken string            // empty for long-lived keys
+	Expires      time.Time         // zero for long-lived keys
+	PrincipalARN string            // user, role or assumed role
+	PrincipalID  string            // AIDA…, or AROA…:session
+	SessionTags  map[string]string // that came with the session; they win over those of the role
 }
 
 // CreateAccessKey makes a long-lived key for a principal, usually a role the controller is to act as.
@@ -52,24 +53,33 @@ func (w *World) AccessKey(id string) (AccessKey, bool) {
 	return *k, true
 }
 
-// AssumeRole makes a session of a role. The role is named by ARN; any principal of the account may.
-func (w *World) AssumeRole(roleARN, session string, d time.Duration) (AccessKey, error) {
+// PrincipalTags returns the tags of who holds a key: those of the role and, over them, those of the session.
+func (w *World) PrincipalTags(accessKeyID string) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	role := w.iam.roles[roleARN[strings.LastIndex(roleARN, "/")+1:]]
-	if role == nil || role.ARN != roleARN {
-		e := Errorf("AccessDenied", "User is not authorized to perform: sts:AssumeRole on resource: %s", roleARN)
-		e.Status = 403
-		return AccessKey{}, e
+	return w.principalTagsLocked(w.iam.keys[accessKeyID])
+}
+
+func (w *World) principalTagsLocked(k *AccessKey) map[string]string {
+	out := map[string]string{}
+	if k == nil {
+		return out
 	}
+	if r := w.principalRoleLocked(k.PrincipalARN); r != nil {
+		maps.Copy(out, r.Tags)
+	}
+	maps.Copy(out, k.SessionTags)
+	return out
+}
+
+func (w *World) sessionLocked(r *roleState, session string, d time.Duration, tags map[string]string) AccessKey {
 	k := &AccessKey{
 		ID: w.iamIDLocked("ASIA")[:20], Secret: w.secretLocked(30), SessionToken: w.secretLocked(120),
-		Expires:      w.clock.Now().Add(d),
-		PrincipalARN: "arn:" + w.Partition() + ":sts::" + w.opts.Account + ":assumed-role/" + role.Name + "/" + session,
-		PrincipalID:  role.ID + ":" + session,
+		Expires: w.clock.Now().Add(d), PrincipalARN: w.sessionARN(r.Name, session), PrincipalID: r.ID + ":" + session,
+		SessionTags: maps.Clone(tags),
 	}
 	w.iam.keys[k.ID] = k
-	return *k, nil
+	return *k
 }
 
 func (w *World) secretLocked(bytes int) string {
