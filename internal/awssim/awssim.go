@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kerf-sh/kerf/internal/awssim/authz"
 	"github.com/kerf-sh/kerf/internal/awssim/boot"
 	"github.com/kerf-sh/kerf/internal/awssim/control"
 	"github.com/kerf-sh/kerf/internal/awssim/ec2"
@@ -54,8 +55,11 @@ type Options struct {
 	NodeGoneTime time.Duration // between an instance's end and that of its node (1 s)
 
 	Faults     []world.Fault   // switched on from the start
-	Authorizer wire.Authorizer // allows everything when nil
+	Authorizer wire.Authorizer // allows everything when nil; Enforce sets it
 	Logger     *slog.Logger    // slog's default
+
+	// Enforce judges every call by the policies of its caller.
+	Enforce bool
 
 	// CAFile, if set, gets the certificate by which clients can trust the simulator; Env then leads them to it by TLS,
 	// without which policies that demand aws:SecureTransport refuse them.
@@ -73,7 +77,10 @@ type Server struct {
 	World *world.World
 	Boot  *boot.Booter
 	Bus   *event.Bus
+	// Permissions keeps what was allowed and refused; nil without Options.Enforce.
+	Permissions *authz.Authorizer
 
+	front    *wire.Server
 	logger   *slog.Logger
 	listener net.Listener
 	caFile   string
@@ -115,6 +122,10 @@ func New(o Options) (*Server, error) {
 		World: w, Client: kube, JoinJitter: o.JoinJitter, ReadyDelay: o.ReadyDelay, NodeGone: o.NodeGoneTime, Logger: o.Logger,
 	})
 	w.AddStateWatcher(s.Bus)
+	if o.Enforce {
+		s.Permissions = authz.New(w, o.Logger)
+		o.Authorizer = s.Permissions
+	}
 	s.http = &http.Server{Handler: s.routes(o), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn)}
 	return s, nil
 }
@@ -133,9 +144,15 @@ func (s *Server) routes(o Options) http.Handler {
 	sqs.Register(front, w)
 	eks.Register(front, w)
 	pricing.Register(front, w)
-	front.Mount(control.Prefix, control.New(w, s.Boot, s.Bus, cmp.Or(o.SpotNotice, defaultSpotNotice)))
+	page := control.New(w, s.Boot, s.Bus, cmp.Or(o.SpotNotice, defaultSpotNotice))
+	page.Permissions = s.Permissions
+	front.Mount(control.Prefix, page)
+	s.front = front
 	return front
 }
+
+// Actions names every operation that the simulator answers, as IAM policies do.
+func (s *Server) Actions() []string { return s.front.Actions() }
 
 // listen opens the port. The simulator trusts whoever reaches its control page, so it stays on the machine.
 func listen(address string) (net.Listener, error) {

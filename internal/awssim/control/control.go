@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/awssim/authz"
 	"github.com/kerf-sh/kerf/internal/awssim/boot"
 	"github.com/kerf-sh/kerf/internal/awssim/event"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
@@ -29,6 +30,9 @@ type Handler struct {
 	bus    *event.Bus
 	notice time.Duration
 	mux    *http.ServeMux
+
+	// Permissions keeps what was allowed and refused; nil where permissions are not enforced.
+	Permissions *authz.Authorizer
 }
 
 // New makes the handler. notice is how long after a warning a spot instance is reclaimed.
@@ -42,6 +46,9 @@ func New(w *world.World, b *boot.Booter, bus *event.Bus, notice time.Duration) *
 		"GET /_kerf/calls":                     h.getCalls,
 		"DELETE /_kerf/calls":                  h.deleteCalls,
 		"GET /_kerf/calls/counts":              h.getCounts,
+		"GET /_kerf/denied":                    h.getDenied,
+		"GET /_kerf/permissions":               h.getPermissions,
+		"DELETE /_kerf/permissions":            h.deletePermissions,
 		"GET /_kerf/faults":                    h.getFaults,
 		"POST /_kerf/faults":                   h.postFault,
 		"DELETE /_kerf/faults":                 h.deleteFaults,

@@ -76,8 +76,9 @@ type Launch struct {
 	Reservation *Resource
 	ProfileARN  string
 	RoleARN     string // that the profile holds
-	Own         bool   // the call and not the template names the image; likewise OwnSubnet
-	OwnSubnet   bool
+
+	// Own, OwnSubnet and OwnDisks tell that the call and not the template names the image, the subnet, the disks.
+	Own, OwnSubnet, OwnDisks bool
 }
 
 // LaunchKey names a part of a fleet: a place as one capacity type.
@@ -121,6 +122,7 @@ func (w *World) FleetLaunches(r FleetRequest) ([]Launch, error) {
 			l := Launch{
 				CapacityType: part.capacityType, Place: n, Data: p.version.Data.merge(own), Template: t.find(p.template.ID),
 				Tags: slices.Concat(p.version.Data.TagSpecifications, r.Tags), Own: own.ImageID != "", OwnSubnet: p.override.SubnetID != "",
+				OwnDisks: len(own.BlockDeviceMappings) > 0,
 			}
 			t.fill(&l, p.override.SubnetID)
 			out = append(out, l)
@@ -134,7 +136,8 @@ func (w *World) RunLaunch(r RunRequest) (Launch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := &toucher{w, map[string]*Resource{}}
-	l := Launch{CapacityType: OnDemand, Data: r.Data, Own: r.Data.ImageID != "", OwnSubnet: r.SubnetID != ""}
+	l := Launch{CapacityType: OnDemand, Data: r.Data, Own: r.Data.ImageID != "", OwnSubnet: r.SubnetID != "",
+		OwnDisks: len(r.Data.BlockDeviceMappings) > 0}
 	if r.Template != nil {
 		template, err := w.templateLocked(*r.Template)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/awssim/authz"
 	"github.com/kerf-sh/kerf/internal/awssim/control"
 	"github.com/kerf-sh/kerf/internal/awssim/event"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
@@ -101,6 +102,21 @@ func (c *Client) CallCounts(ctx context.Context) (map[string]int, error) {
 // ForgetCalls empties the log and the counts.
 func (c *Client) ForgetCalls(ctx context.Context) error {
 	return c.do(ctx, http.MethodDelete, "calls", nil, nil)
+}
+
+// Denied returns what was refused for lack of permissions since the start, oldest first.
+func (c *Client) Denied(ctx context.Context) (authz.Denials, error) {
+	return get[authz.Denials](ctx, c, "denied")
+}
+
+// Permissions returns how often each statement allowed each action since the start.
+func (c *Client) Permissions(ctx context.Context) ([]authz.Use, error) {
+	return get[[]authz.Use](ctx, c, "permissions")
+}
+
+// ForgetPermissions empties both lists.
+func (c *Client) ForgetPermissions(ctx context.Context) error {
+	return c.do(ctx, http.MethodDelete, "permissions", nil, nil)
 }
 
 // Faults returns all faults with their counters.
