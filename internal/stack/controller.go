@@ -23,7 +23,7 @@ func launching(o *Options) []iampolicy.Statement {
 		allow("AllowScopedDeletion", []string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"},
 			[]string{ec2ARN("*", "instance"), ec2ARN("*", "launch-template")}, owned(resourceTag)...),
 	)
-	if o.LaunchTemplates {
+	if o.LaunchTemplates && o.Compat == Latest { // older editions let it launch from any template
 		list = append(list, allow("AllowUserLaunchTemplates", slices.Clone(launches), []string{ec2ARN("*", "launch-template")},
 			when(stringEquals, resourceTag+tagDiscover, refCluster)))
 	}
