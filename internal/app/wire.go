@@ -65,7 +65,8 @@ func (p *process) wire(ctx context.Context) error {
 		p.Add(&selfCheck{cache: p.cache, reader: p.GetAPIReader(), metrics: p.metrics, log: p.log}),
 		p.provisioner(gate),
 		p.lifecycle(gate, ca),
-		p.loops(gate, provider),
+		p.loops(gate),
+		p.interruption(ctx, gate, provider),
 	)
 }
 
@@ -192,16 +193,32 @@ func (p *process) lifecycle(c cloud.Provider, ca string) error {
 	)
 }
 
-func (p *process) loops(c cloud.Provider, provider *aws.Provider) error {
-	err := errors.Join(
+func (p *process) loops(c cloud.Provider) error {
+	return errors.Join(
 		p.Add(&disrupt.Emptiness{Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 		p.Add(&garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 	)
-	if provider.Queue() == nil {
-		p.log.Warn("INTERRUPTION_QUEUE is not set: spot interruptions are seen only when the machines are gone")
-		return err
+}
+
+// interruption reads the queue, if there is one, and the status of instances.
+func (p *process) interruption(ctx context.Context, c cloud.Provider, provider *aws.Provider) error {
+	machines := &interrupt.Machines{}
+	if err := machines.Watch(ctx, p.GetCache(), time.Now); err != nil {
+		return fmt.Errorf("watching the machines of this cluster: %w", err)
 	}
-	return errors.Join(err, p.Add(&interrupt.Controller{Client: p.GetClient(), Cloud: c, Queue: provider.Queue(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}))
+	loop := &interrupt.Controller{
+		Options: interrupt.Options{
+			Receivers: p.QueueReceivers, ReplaceOnRebalance: p.Rebalance == settings.Replace, MaintenanceLead: p.MaintenanceLead,
+			Silence: p.QueueSilence, ReservedCapacity: p.FeatureGates.ReservedCapacity,
+		},
+		Client: p.GetClient(), Cloud: c, Statuses: provider.Statuses(), Machines: machines, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+	}
+	if q := provider.Queue(); q != nil {
+		loop.Queue = q
+	} else {
+		p.log.Warn("INTERRUPTION_QUEUE is not set: spot interruptions are seen only when the machines are gone")
+	}
+	return p.Add(loop)
 }
 
 // everywhere runs f on every replica, leader or not.

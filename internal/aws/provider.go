@@ -16,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/image"
+	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/inventory"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
@@ -47,7 +48,7 @@ type Options struct {
 	IsolatedVPC           bool
 	MemoryOverhead        float64 // share; 0 means instancetype.DefaultMemoryOverhead
 	ReservedENIs          int
-	InterruptionQueue     string // name; empty: none
+	InterruptionQueue     string // name, ARN or URL; empty: none
 	DisableDryRun         bool
 	ReservedCapacity      bool // keeps instances out of open reservations
 	AMIRefreshInterval    time.Duration
@@ -83,6 +84,7 @@ type Provider struct {
 	inventory   *inventory.Inventory
 	buyer       *fleet.Buyer
 	queue       *queue.Queue // nil without a queue
+	statuses    *instancestatus.Reader
 	catalogs    catalogs
 	plans       plans
 	checks      checks
@@ -121,9 +123,18 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.buyer = fleet.NewBuyer(s.EC2, p.inventory, fleet.Options{
 		Idle: o.BatchIdle, Max: o.BatchMax, Settle: o.Settle, Now: o.Now, Place: p.place, Failed: p.launchFailed,
 	})
-	if o.InterruptionQueue != "" {
-		p.queue = queue.New(s.SQS, o.InterruptionQueue)
+	p.statuses = instancestatus.New(s.EC2)
+	if o.InterruptionQueue == "" {
+		return p, nil
 	}
+	ref, err := queue.ParseReference(o.InterruptionQueue)
+	if err == nil {
+		err = ref.In(s.Region)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.queue = queue.New(s.SQS, ref)
 	return p, nil
 }
 
@@ -154,6 +165,9 @@ func (p *Provider) clusterTag() launchtemplate.Cluster {
 
 // Queue is the interruption queue, nil when none is set.
 func (p *Provider) Queue() *queue.Queue { return p.queue }
+
+// Statuses reads the health of instances.
+func (p *Provider) Statuses() *instancestatus.Reader { return p.statuses }
 
 // Region is the region that the provider works in.
 func (p *Provider) Region() string { return p.session.Region }

@@ -32,6 +32,10 @@ type Metrics struct {
 	InterruptionReceived *prometheus.CounterVec
 	InterruptionDeleted  prometheus.Counter
 	InterruptionLatency  prometheus.Histogram
+	InstanceUnhealthy    *prometheus.CounterVec
+	InterruptionForeign  prometheus.Counter
+	InterruptionPoison   *prometheus.CounterVec
+	QueueReady           *prometheus.GaugeVec
 
 	PodToFleet    prometheus.Histogram
 	UnplacedPods  *prometheus.GaugeVec
@@ -97,6 +101,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		InterruptionReceived: t.counter("karpenter_interruption_received_messages_total", "Messages read from the interruption queue.", "message_type"),
 		InterruptionDeleted:  add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "karpenter_interruption_deleted_messages_total", Help: "Messages deleted from the interruption queue."})),
 		InterruptionLatency:  add(t, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "karpenter_interruption_message_queue_duration_seconds", Help: "Time that messages spent on the queue.", Buckets: buckets})),
+		InstanceUnhealthy:    t.counter("karpenter_interruption_instance_status_unhealthy_total", "Machines whose EC2 status turned bad, by what was bad.", "category"),
+		InterruptionForeign:  add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_interruption_foreign_messages_total", Help: "Messages about machines of others, dropped without being parsed."})),
+		InterruptionPoison:   t.counter("kerf_interruption_poison_messages_total", "Messages given up because handling them failed too often, by the cause of the last failure.", "message_type", "cause"),
+		QueueReady:           t.gauge("kerf_interruption_queue_ready", "1 while the interruption queue can be read and messages arrive, 0 while not. Absent when none is set.", "queue"),
 
 		PodToFleet:    add(t, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kerf_pod_to_launch_seconds", Help: "Time from the first sight of a pending pod to the launch call of its machine.", Buckets: buckets})),
 		UnplacedPods:  t.gauge("kerf_unplaced_pods", "Pods for which the last decision found no place, by reason.", "reason"),

@@ -62,6 +62,17 @@ type Settings struct {
 	// node's registration (Kerf's own flags; the defaults are those that users of the v1 API know).
 	LaunchTimeout       time.Duration
 	RegistrationTimeout time.Duration
+
+	// What follows are Kerf's own settings of interruption handling.
+
+	// Rebalance is Observe or Replace. // --kerf-rebalance
+	Rebalance string
+	// MaintenanceLead is how long before AWS's scheduled work on a machine its drain begins. // --kerf-maintenance-lead
+	MaintenanceLead time.Duration
+	// QueueSilence is how long instances may change state without a message; 0: for ever. // --kerf-queue-silence
+	QueueSilence time.Duration
+	// QueueReceivers is how many long polls run at once. // --kerf-queue-receivers
+	QueueReceivers int
 }
 
 // Gates are the feature gates.
@@ -75,6 +86,8 @@ const (
 	Ignore     = "Ignore"
 	Strict     = "Strict"
 	BestEffort = "BestEffort"
+	Observe    = "observe"
+	Replace    = "replace"
 )
 
 // setting is one row of the table: a flag, its default, and how to parse it.
@@ -169,13 +182,17 @@ func table() []setting {
 		{flag: "isolated-vpc", def: "false", isBool: true, help: "use no service without a VPC endpoint (prices, IAM)", parse: boolean(func(s *Settings) *bool { return &s.IsolatedVPC })},
 		{flag: "eks-control-plane", def: "false", isBool: true, help: "ask EKS, not the API server, for the Kubernetes version", parse: boolean(func(s *Settings) *bool { return &s.EKSControlPlane })},
 		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of a machine's memory that the guest does not see, for types without a measured figure", parse: overheadPercent},
-		{flag: "interruption-queue", help: "name of the SQS queue with interruption messages; empty: none", parse: str(func(s *Settings) *string { return &s.InterruptionQueue })},
+		{flag: "interruption-queue", help: "name, ARN or URL of the SQS queue with interruption messages; empty: none", parse: str(func(s *Settings) *string { return &s.InterruptionQueue })},
 		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
 		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
 		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "heed ARC zonal shifts; accepted, without effect so far", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
 		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
 		{flag: "subnet-refresh-interval", def: "1m", help: "how old resolved subnets may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.SubnetRefreshInterval })},
 		{flag: "launch-timeout", def: "5m", help: "a NodeClaim without a machine after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.LaunchTimeout })},
+		{flag: "kerf-rebalance", def: Observe, help: "on a rebalance recommendation for a spot machine: observe tells by an event only; replace also buys a replacement and drains the machine, within PodDisruptionBudgets and terminationGracePeriod", parse: choice(func(s *Settings) *string { return &s.Rebalance }, Observe, Replace)},
+		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires a machine its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", parse: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
+		{flag: "kerf-queue-silence", def: "10m", help: "after a machine was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", parse: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
+		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", parse: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
 		{flag: "registration-timeout", def: "15m", help: "a machine whose node has not joined after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
 	}
 }

@@ -12,6 +12,11 @@ const (
 	ConditionTypePlacementGroupReady       = "PlacementGroupReady"
 	ConditionTypeCapacityReservationsReady = "CapacityReservationsReady"
 	ConditionTypeValidationSucceeded       = "ValidationSucceeded"
+
+	// Kerf's own; they inform and are no part of Ready. InterruptionQueueReady is there while a queue is set.
+	// InstanceStatusReady is there, and False, while the status of instances may not be read.
+	ConditionTypeInterruptionQueueReady = "InterruptionQueueReady"
+	ConditionTypeInstanceStatusReady    = "InstanceStatusReady"
 )
 
 // Reasons of EC2NodeClass conditions.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -20,9 +19,10 @@ import (
 const (
 	// maxMessages is the most that SQS hands out at once.
 	maxMessages = 10
-	// longPoll is how long an empty queue is waited on, visibility how long a received message is hidden from others.
-	longPoll   = 20 * time.Second
-	visibility = 20 * time.Second
+	// LongPoll is the longest that SQS waits for a message.
+	LongPoll = 20 * time.Second
+	// Visibility is how long a received message is hidden from other receivers; one that is not deleted by then comes again.
+	Visibility = 20 * time.Second
 )
 
 // API is what Queue calls.
@@ -32,118 +32,112 @@ type API interface {
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
 }
 
-// Queue is the interruption queue, by name. Its URL is looked up until that succeeds, and again when the queue turns out
-// to be gone, so that it may be made or made anew while the controller runs.
+// Queue is the interruption queue. Its URL is looked up until that succeeds, and again when the queue turns out to be
+// gone, so that it may be made or made anew while the controller runs.
 //
 // Concurrency: safe; several receivers may share one.
 type Queue struct {
-	api  API
-	name string
+	api API
+	ref Reference
 
 	mu  sync.Mutex
 	url string
-
-	malformed atomic.Int64
 }
 
 // New makes a Queue. It calls nothing.
-func New(api API, name string) *Queue { return &Queue{api: api, name: name} }
+func New(api API, ref Reference) *Queue { return &Queue{api: api, ref: ref, url: ref.URL} }
 
 // Name is the queue's name.
-func (q *Queue) Name() string { return q.name }
-
-// Malformed is how many messages could not be read so far.
-func (q *Queue) Malformed() int64 { return q.malformed.Load() }
+func (q *Queue) Name() string { return q.ref.Name }
 
 // Delivery is one received message. It comes back after the visibility time unless it is deleted.
 type Delivery struct {
 	ID     string
 	SentAt time.Time
-	// Event is what the message says; nil when Err is set.
-	Event *Event
-	// Err is a *ParseError when the message is not what EventBridge sends. Such a message is best deleted: it will never
-	// be better.
-	Err error
+	// Receives is how often the message was handed out so far, this time included; 0 when SQS does not tell.
+	Receives int
+	// Body is for Foreign and Parse.
+	Body string
 
 	handle string
 }
 
-// Receive waits for messages, up to 20 seconds; none is no error.
+// Receive waits for messages, up to wait (at most LongPoll); none is no error.
 //
-// Errors: *cloud.Error; class NotFound when there is no queue of that name.
-func (q *Queue) Receive(ctx context.Context) ([]Delivery, error) {
+// Errors: *cloud.Error; see ReasonOf.
+func (q *Queue) Receive(ctx context.Context, wait time.Duration) ([]Delivery, error) {
 	url, err := q.lookUp(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out, err := q.api.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-		QueueUrl:                    &url,
-		MaxNumberOfMessages:         maxMessages,
-		WaitTimeSeconds:             int32(longPoll / time.Second),
-		VisibilityTimeout:           int32(visibility / time.Second),
-		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameSentTimestamp},
-		MessageAttributeNames:       []string{"All"},
+		QueueUrl:            &url,
+		MaxNumberOfMessages: maxMessages,
+		WaitTimeSeconds:     int32(min(wait, LongPoll) / time.Second),
+		VisibilityTimeout:   int32(Visibility / time.Second),
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+			types.MessageSystemAttributeNameSentTimestamp, types.MessageSystemAttributeNameApproximateReceiveCount,
+		},
 	})
 	if err != nil {
 		return nil, q.failed("receiving from", err)
 	}
 	deliveries := make([]Delivery, len(out.Messages))
 	for i, m := range out.Messages {
-		deliveries[i] = q.read(m)
+		deliveries[i] = read(m)
 	}
 	return deliveries, nil
 }
 
-func (q *Queue) read(m types.Message) Delivery {
-	d := Delivery{ID: deref(m.MessageId), handle: deref(m.ReceiptHandle)}
+func read(m types.Message) Delivery {
+	d := Delivery{ID: deref(m.MessageId), Body: deref(m.Body), handle: deref(m.ReceiptHandle)}
 	if ms, err := strconv.ParseInt(m.Attributes[string(types.MessageSystemAttributeNameSentTimestamp)], 10, 64); err == nil {
 		d.SentAt = time.UnixMilli(ms)
 	}
-	if d.Event, d.Err = Parse([]byte(deref(m.Body))); d.Err != nil {
-		q.malformed.Add(1)
+	if n, err := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)]); err == nil {
+		d.Receives = n
 	}
 	return d
 }
 
-// Delete removes messages for good, ten to a call.
-func (q *Queue) Delete(ctx context.Context, deliveries []Delivery) error {
+// Delete removes messages for good, ten to a call, and returns how many are gone.
+//
+// Errors: *cloud.Error, joined; see ReasonOf.
+func (q *Queue) Delete(ctx context.Context, deliveries []Delivery) (int, error) {
 	if len(deliveries) == 0 {
-		return nil
+		return 0, nil
 	}
 	url, err := q.lookUp(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	done := 0
 	var errs []error
 	for start := 0; start < len(deliveries); start += maxMessages {
-		errs = append(errs, q.deleteSome(ctx, url, deliveries[start:min(start+maxMessages, len(deliveries))]))
+		n, err := q.deleteSome(ctx, url, deliveries[start:min(start+maxMessages, len(deliveries))])
+		done += n
+		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return done, errors.Join(errs...)
 }
 
-func (q *Queue) deleteSome(ctx context.Context, url string, deliveries []Delivery) error {
+func (q *Queue) deleteSome(ctx context.Context, url string, deliveries []Delivery) (int, error) {
 	in := &sqs.DeleteMessageBatchInput{QueueUrl: &url}
 	for i := range deliveries {
 		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: new(strconv.Itoa(i)), ReceiptHandle: &deliveries[i].handle})
 	}
 	out, err := q.api.DeleteMessageBatch(ctx, in)
 	if err != nil {
-		return q.failed("deleting messages from", err)
+		return 0, q.failed("deleting messages from", err)
 	}
 	var errs []error
 	for _, f := range out.Failed {
 		errs = append(errs, &cloud.Error{
-			Op: fmt.Sprintf("deleting a message from queue %q", q.name), Class: cloud.Unavailable,
+			Op: fmt.Sprintf("deleting a message from queue %s", q.ref), Class: cloud.Unavailable,
 			Err: fmt.Errorf("%s: %s", deref(f.Code), deref(f.Message)),
 		})
 	}
-	return errors.Join(errs...)
-}
-
-// Check reports whether the queue can be found, for readiness and start-up messages.
-func (q *Queue) Check(ctx context.Context) error {
-	_, err := q.lookUp(ctx)
-	return err
+	return len(deliveries) - len(errs), errors.Join(errs...)
 }
 
 func (q *Queue) lookUp(ctx context.Context) (string, error) {
@@ -153,7 +147,11 @@ func (q *Queue) lookUp(ctx context.Context) (string, error) {
 	if url != "" {
 		return url, nil
 	}
-	out, err := q.api.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.name})
+	in := &sqs.GetQueueUrlInput{QueueName: &q.ref.Name}
+	if q.ref.Account != "" {
+		in.QueueOwnerAWSAccountId = &q.ref.Account
+	}
+	out, err := q.api.GetQueueUrl(ctx, in)
 	if err != nil {
 		return "", q.failed("finding", err)
 	}
@@ -168,12 +166,16 @@ func (q *Queue) lookUp(ctx context.Context) (string, error) {
 
 // failed wraps an error and forgets the URL if it leads nowhere.
 func (q *Queue) failed(doing string, err error) error {
-	err = awserr.Wrap(fmt.Sprintf("%s queue %q", doing, q.name), err)
-	if cloud.IsNotFound(err) {
+	err = awserr.Wrap(fmt.Sprintf("%s queue %s", doing, q.ref), explain(err))
+	if ReasonOf(err) == ReasonNotFound {
 		q.mu.Lock()
-		q.url = ""
+		q.url = q.ref.URL
 		q.mu.Unlock()
-		err = awserr.Wrap("create the queue, or set INTERRUPTION_QUEUE to the name of one in this region", err)
+		what := "create the queue, or set INTERRUPTION_QUEUE to the name of one in this region"
+		if q.ref.Account != "" {
+			what += fmt.Sprintf(" (INTERRUPTION_QUEUE says account %s: is it the controller's?)", q.ref.Account)
+		}
+		err = awserr.Wrap(what, err)
 	}
 	return err
 }

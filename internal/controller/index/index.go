@@ -29,8 +29,13 @@ const (
 // classKind is the kind of node class that Kerf serves.
 const classKind = "EC2NodeClass"
 
-// InterruptedAnnotation is on a NodeClaim whose machine AWS takes back; its value says why.
-const InterruptedAnnotation = "kerf.sh/interrupted"
+// Annotations of NodeClaims whose machines AWS takes back or works on.
+const (
+	// InterruptedAnnotation: AWS takes the machine back; its value says why.
+	InterruptedAnnotation = "kerf.sh/interrupted"
+	// MaintenanceAnnotation: AWS has scheduled work on the machine; its value is JSON and says what and when.
+	MaintenanceAnnotation = "kerf.sh/maintenance"
+)
 
 // Indexer adds an index; it is the method of client.FieldIndexer and of the fake client's builder, wrapped.
 type Indexer interface {

@@ -1,7 +1,9 @@
-// Package interrupt reads the interruption queue and moves pods to safety before AWS takes a machine back.
+// Package interrupt moves pods to safety before AWS takes a machine back, stops it or works on it. It learns of that from
+// the interruption queue and from EC2's instance status.
 //
 // A message is deleted from the queue only when what it asks for is done, or when it can never be done. A message that
-// can't be understood is counted, told of, and deleted: it must not block the queue.
+// can't be understood is counted, told of, and deleted: it must not block the queue. All that outlasts a moment is on
+// the NodeClaims, so that any leader can go on where another one stopped.
 package interrupt
 
 import (
@@ -9,96 +11,183 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/cloud"
-	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
 
-// notice is the time that AWS gives between a spot interruption warning and the end of the machine (EC2 user guide,
-// "Spot Instance interruption notices").
-const notice = 2 * time.Minute
-
 const (
-	parallel   = 10
+	// parallel is how many messages of one delivery are worked on at a time.
+	parallel = 10
+	// retryFirst and retryMost bound the pause after a queue could not be read.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
+	// patience bounds the work on one message; after that it comes again anyway.
+	patience = queue.Visibility - 2*time.Second
 )
-
-// malformed is the metric's label for a message that can't be read.
-const malformed = "malformed"
 
 // Queue delivers messages.
 type Queue interface {
-	// Receive waits for messages, at most about 20 seconds.
-	Receive(ctx context.Context) ([]queue.Delivery, error)
-	// Delete removes messages from the queue.
-	Delete(ctx context.Context, deliveries []queue.Delivery) error
+	// Name is how users call the queue.
+	Name() string
+	// Receive waits for messages, at most wait.
+	Receive(ctx context.Context, wait time.Duration) ([]queue.Delivery, error)
+	// Delete removes messages from the queue and returns how many are gone.
+	Delete(ctx context.Context, deliveries []queue.Delivery) (int, error)
+}
+
+// Statuses reads the health of instances.
+type Statuses interface {
+	Read(ctx context.Context, instanceIDs []string) ([]instancestatus.Status, error)
+}
+
+// Options are the settings of the loop.
+type Options struct {
+	// Receivers is how many receive at once; 0 means 1.
+	Receivers int
+	// ReplaceOnRebalance drains a machine for which AWS recommends it; else an event tells of it.
+	ReplaceOnRebalance bool
+	// MaintenanceLead is how long before scheduled work the drain begins.
+	MaintenanceLead time.Duration
+	// Silence is how long machines may come and go without a message before that is told; 0: for ever.
+	Silence time.Duration
+	// ReservedCapacity is the feature gate, which the conditions of classes depend on.
+	ReservedCapacity bool
 }
 
 // Controller is the loop.
 type Controller struct {
+	Options
 	Client   client.Client
 	Cloud    cloud.Provider
-	Queue    Queue
+	Queue    Queue    // nil: none is set
+	Statuses Statuses // nil: not read
+	Machines *Machines
 	Recorder record.EventRecorder
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Clock    clock.Clock
+
+	report report
+	told   sync.Map // sorts of unknown messages that were logged
+	status statusMemory
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
 func (c *Controller) NeedLeaderElection() bool { return true }
 
-// Start runs the loop until ctx ends.
+// Start runs the loops until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
-	wait := retryFirst
+	if !c.Machines.wait(ctx, c.Clock) {
+		return nil
+	}
+	c.begin()
+	var g errgroup.Group
+	loop := func(name string, every time.Duration, f func(context.Context) error) {
+		g.Go(func() error { c.loop(ctx, name, every, f); return nil })
+	}
+	if c.Queue != nil {
+		for range max(1, c.Receivers) {
+			g.Go(func() error { c.receive(ctx); return nil })
+		}
+	}
+	if c.Statuses != nil {
+		loop("interruption.status", statusEvery, c.Poll)
+	}
+	loop("interruption.maintenance", windowEvery, c.Windows)
+	loop(reportLoop, reportEvery, c.Report)
+	return g.Wait()
+}
+
+// loop calls f now and then every so often.
+func (c *Controller) loop(ctx context.Context, name string, every time.Duration, f func(context.Context) error) {
 	for ctx.Err() == nil {
-		err := c.Metrics.Recover(c.Log, "interruption", func() error { return c.round(ctx) })
-		if err == nil {
-			wait = retryFirst
-			continue
+		err := c.Metrics.Recover(c.Log, name, func() error { return f(ctx) })
+		if err != nil && ctx.Err() == nil {
+			c.Log.Error("interruption handling", "loop", name, "error", err, "retry_in", every)
 		}
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // being told to stop is no failure
-		}
-		c.Log.Error("reading the interruption queue", "error", err, "retry_in", wait)
 		select {
 		case <-ctx.Done():
-		case <-c.Clock.After(wait):
+		case <-c.Clock.After(every):
+		case <-c.report.changed(name):
 		}
-		wait = min(2*wait, retryMost)
+	}
+}
+
+// receive is one receiver.
+func (c *Controller) receive(ctx context.Context) {
+	pause := retryFirst
+	for ctx.Err() == nil {
+		err := c.Metrics.Recover(c.Log, "interruption", func() error { return c.Round(ctx) })
+		if err == nil {
+			pause = retryFirst
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.Clock.After(pause):
+		}
+		pause = min(2*pause, retryMost)
+	}
+}
+
+// Round receives once and handles what came.
+func (c *Controller) Round(ctx context.Context) error {
+	messages, err := c.Queue.Receive(ctx, c.report.poll())
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // being told to stop is no failure
+	}
+	c.received(err, len(messages))
+	if err != nil {
+		return err
+	}
+	finished := c.handleAll(ctx, messages)
+	if len(finished) == 0 {
+		return nil
+	}
+	n, err := c.Queue.Delete(ctx, finished)
+	c.Metrics.InterruptionDeleted.Add(float64(n))
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // they come again, and ask for nothing new then
+	}
+	if c.removed(err); err != nil {
+		return fmt.Errorf("deleting handled messages: %w", err)
 	}
 	return nil
 }
 
-// round receives once and handles what came.
-func (c *Controller) round(ctx context.Context) error {
-	messages, err := c.Queue.Receive(ctx)
-	if err != nil {
-		return err
-	}
-	if len(messages) == 0 {
-		return nil
-	}
+// handleAll handles messages and returns those to delete: at once what is about machines of others, without parsing it,
+// and the rest several at a time.
+func (c *Controller) handleAll(ctx context.Context, messages []queue.Delivery) []queue.Delivery {
 	done := make([]bool, len(messages))
-	errs := make([]error, len(messages))
 	g := errgroup.Group{}
 	g.SetLimit(parallel)
 	for i := range messages {
+		m := &messages[i]
+		if kind, foreign := queue.Foreign(m.Body, c.Machines.Has); foreign && !c.early(m, kind) {
+			c.count(m, string(kind))
+			c.Metrics.InterruptionForeign.Inc()
+			done[i] = true
+			continue
+		}
 		g.Go(func() error {
-			errs[i] = c.Metrics.Recover(c.Log, "interruption", func() error { return c.handle(ctx, &messages[i]) })
-			done[i] = errs[i] == nil
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			kind := malformed
+			err := c.Metrics.Recover(c.Log, "interruption", func() (err error) {
+				kind, err = c.handle(ctx, m)
+				return err
+			})
+			done[i] = err == nil || c.failed(m, kind, err)
 			return nil
 		})
 	}
@@ -107,111 +196,26 @@ func (c *Controller) round(ctx context.Context) error {
 	for i, m := range messages {
 		if done[i] {
 			finished = append(finished, m)
-			continue
 		}
-		// The message comes again when its visibility time is over; the others must not wait for it.
-		c.Log.Error("handling a message of the interruption queue", "message_id", m.ID, "error", errs[i])
 	}
-	if len(finished) > 0 {
-		if err := c.Queue.Delete(ctx, finished); err != nil {
-			return fmt.Errorf("deleting handled messages: %w", err)
-		}
-		c.Metrics.InterruptionDeleted.Add(float64(len(finished)))
-	}
-	return nil
+	return finished
 }
 
-func (c *Controller) handle(ctx context.Context, m *queue.Delivery) error {
-	kind := malformed
-	if m.Event != nil {
-		kind = string(m.Event.Kind)
-	}
+// errEarly is a message about a machine that is not known yet.
+var errEarly = errors.New("the machine may be one whose launch is not written down yet; the message is left for later")
+
+// youth is how long a message about an unknown machine is left on the queue while machines are being launched: it may be
+// about one of these.
+const youth = 30 * time.Second
+
+func (c *Controller) early(m *queue.Delivery, kind queue.Kind) bool {
+	r, ok := rules[kind]
+	return ok && r.how != ifGone && !m.SentAt.IsZero() && c.Clock.Since(m.SentAt) < youth && c.Machines.Expecting()
+}
+
+func (c *Controller) count(m *queue.Delivery, kind string) {
 	c.Metrics.InterruptionReceived.WithLabelValues(kind).Inc()
 	if !m.SentAt.IsZero() {
 		c.Metrics.InterruptionLatency.Observe(max(0, c.Clock.Since(m.SentAt).Seconds()))
 	}
-	if m.Event == nil {
-		c.Log.Error("dropped a message of the interruption queue", "error", m.Err)
-		return nil
-	}
-	if m.Event.Kind != queue.SpotInterrupted {
-		return nil
-	}
-	var errs []error
-	for _, id := range m.Event.InstanceIDs {
-		errs = append(errs, c.spot(ctx, id, m.Event.Time))
-	}
-	return errors.Join(errs...)
-}
-
-// spot moves the pods of a machine that AWS will take back in two minutes.
-func (c *Controller) spot(ctx context.Context, instanceID string, from time.Time) error {
-	claim, err := c.claimOf(ctx, instanceID)
-	if err != nil || claim == nil {
-		return err
-	}
-	if from.IsZero() || from.After(c.Clock.Now()) {
-		from = c.Clock.Now()
-	}
-	deadline := from.Add(notice)
-	c.Cloud.MarkUnavailable(karpv1.CapacityTypeSpot, claim.Labels[corev1.LabelInstanceTypeStable], claim.Labels[corev1.LabelTopologyZone], "spot capacity is being reclaimed")
-	if !claim.DeletionTimestamp.IsZero() && deadlineIsSooner(claim, deadline) {
-		return nil
-	}
-	if err := c.stamp(ctx, claim, deadline); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if !claim.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	if err := c.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting nodeclaim %q of an interrupted machine: %w", claim.Name, err)
-	}
-	text := fmt.Sprintf("AWS takes spot machine %s back at %s; its pods are moved", instanceID, deadline.UTC().Format(time.RFC3339))
-	c.Recorder.Event(claim, corev1.EventTypeWarning, "SpotInterrupted", text)
-	if nodes, err := index.NodesOfClaim(ctx, c.Client, claim); err == nil {
-		for _, n := range nodes {
-			c.Recorder.Event(n, corev1.EventTypeWarning, "SpotInterrupted", text)
-		}
-	}
-	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(queue.SpotInterrupted), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "eventual").Inc()
-	c.Log.Info("spot interruption", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "instance_id", instanceID, "deadline", deadline)
-	return nil
-}
-
-func deadlineIsSooner(claim *karpv1.NodeClaim, than time.Time) bool {
-	t, err := time.Parse(time.RFC3339, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey])
-	return err == nil && !t.After(than)
-}
-
-// stamp writes when the machine goes: the drain ends then, whatever a disruption budget says, because the machine does.
-// A sooner deadline that is there already stays.
-func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, deadline time.Time) error {
-	if deadlineIsSooner(claim, deadline) {
-		return nil
-	}
-	stored := claim.DeepCopy()
-	if claim.Annotations == nil {
-		claim.Annotations = map[string]string{}
-	}
-	claim.Annotations[index.InterruptedAnnotation] = string(queue.SpotInterrupted)
-	claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = deadline.UTC().Format(time.RFC3339)
-	if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
-		return fmt.Errorf("writing the deadline of interrupted nodeclaim %q: %w", claim.Name, err)
-	}
-	return nil
-}
-
-// claimOf finds the claim of an instance; nil when the instance is not of this cluster.
-func (c *Controller) claimOf(ctx context.Context, instanceID string) (*karpv1.NodeClaim, error) {
-	var list karpv1.NodeClaimList
-	if err := c.Client.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing nodeclaims: %w", err)
-	}
-	for i := range list.Items {
-		if claim := &list.Items[i]; index.Managed(claim) && strings.HasSuffix(claim.Status.ProviderID, "/"+instanceID) {
-			return claim.DeepCopy(), nil
-		}
-	}
-	return nil, nil
 }

@@ -1,0 +1,191 @@
+package interrupt
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+)
+
+// news is what is known of one machine, and what is to be done about it.
+type news struct {
+	kind queue.Kind
+	rule rule
+	// at is when it was said; zero when that is not known.
+	at          time.Time
+	maintenance *queue.Maintenance
+	// polled: it was read from EC2's instance status, not from a message.
+	polled bool
+}
+
+// act does what the news asks for. It may be told the same again, or late, or in any order.
+func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) error {
+	now := c.Clock.Now()
+	if n.rule.how == inWindow {
+		return c.schedule(ctx, claim, n)
+	}
+	if n.rule.how == byNotice && due(n.at, now).Add(margin).Before(now) {
+		// The warning is older than its notice. If the machine is gone, that is known by other ways.
+		if gone, err := c.gone(ctx, claim); err != nil || gone {
+			return err
+		}
+	}
+	if n.rule.closes {
+		c.Cloud.MarkUnavailable(claim.Labels[karpv1.CapacityTypeLabelKey], claim.Labels[corev1.LabelInstanceTypeStable], claim.Labels[corev1.LabelTopologyZone], n.rule.says)
+	}
+	switch n.rule.how {
+	case tell:
+		if claim.DeletionTimestamp.IsZero() {
+			c.tell(ctx, claim, n.rule.eventType, n.rule.event, n.rule.says)
+		}
+		return nil
+	case byNotice:
+		return c.drain(ctx, claim, n, due(n.at, now))
+	case ifGone:
+		if !claim.DeletionTimestamp.IsZero() {
+			return nil // we ended it ourselves, or its end is under way
+		}
+		if gone, err := c.gone(ctx, claim); err == nil && gone {
+			return c.drain(ctx, claim, n, now)
+		}
+	case atOnce:
+		return c.drain(ctx, claim, n, now)
+	}
+	return c.drain(ctx, claim, n, time.Time{})
+}
+
+// gone reports whether the machine no longer runs and never will.
+func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (bool, error) {
+	m, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
+	if cloud.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the machine of nodeclaim %q: %w", claim.Name, err)
+	}
+	return m.State == "shutting-down" || m.State == "terminated", nil
+}
+
+// drain has the machine's pods moved: the NodeClaim is deleted, which drains its node and buys what its pods need
+// elsewhere. deadline is when the last pod has to be gone, past all budgets; zero leaves that to terminationGracePeriod.
+func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news, deadline time.Time) error {
+	deleting := !claim.DeletionTimestamp.IsZero()
+	if deleting && (deadline.IsZero() || deadlineIsSooner(claim, deadline)) {
+		return nil
+	}
+	if err := c.stamp(ctx, claim, n, deadline); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if deleting {
+		return nil
+	}
+	if err := c.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil
+		}
+		return fmt.Errorf("deleting nodeclaim %q (%s): %w", claim.Name, n.kind, err)
+	}
+	text := n.rule.says
+	if !deadline.IsZero() {
+		text = about(text, "; its pods are moved by %s", when(deadline))
+	} else {
+		text += "; its pods are moved"
+	}
+	c.tell(ctx, claim, n.rule.eventType, n.rule.event, text)
+	c.tell(ctx, claim, warning, "TerminatingOnInterruption", "the node is drained and its machine ended because of an interruption: "+n.rule.says)
+	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(n.kind), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", mode(claim, n.rule)).Inc()
+	c.Log.Info("interruption", "kind", n.kind, "nodeclaim", claim.Name, "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at, "deadline", deadline)
+	return nil
+}
+
+// mode is the metric's word for how long a drain may take: as long as it needs, to a known end, or not at all.
+func mode(claim *karpv1.NodeClaim, r rule) string {
+	switch {
+	case r.how == atOnce:
+		return "forceful"
+	case r.how == byNotice || claim.Spec.TerminationGracePeriod != nil:
+		return "eventual"
+	}
+	return "graceful"
+}
+
+func deadlineIsSooner(claim *karpv1.NodeClaim, than time.Time) bool {
+	t, err := time.Parse(time.RFC3339, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey])
+	return err == nil && !t.After(than)
+}
+
+// stamp writes why the machine goes, and when: the drain ends then, whatever a disruption budget says, because the machine
+// does. A sooner end stays: one that is there already, or the one that terminationGracePeriod gives.
+func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, n news, deadline time.Time) error {
+	stored := claim.DeepCopy()
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	if n.rule.ahead {
+		claim.Annotations[index.InterruptedAnnotation] = string(n.kind)
+	}
+	if !deadline.IsZero() && !deadlineIsSooner(claim, deadline) {
+		if grace := claim.Spec.TerminationGracePeriod; grace != nil {
+			if end := c.Clock.Now().Add(grace.Duration); end.Before(deadline) {
+				deadline = end
+			}
+		}
+		claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = when(deadline)
+	}
+	return c.patch(ctx, stored, claim)
+}
+
+// patch writes the annotations if they have changed.
+func (c *Controller) patch(ctx context.Context, stored, claim *karpv1.NodeClaim) error {
+	same := len(stored.Annotations) == len(claim.Annotations)
+	for k, v := range claim.Annotations {
+		was, ok := stored.Annotations[k]
+		same = same && ok && was == v
+	}
+	if same {
+		return nil
+	}
+	if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+		return fmt.Errorf("annotating interrupted nodeclaim %q: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// tell records an event on a claim and its nodes.
+func (c *Controller) tell(ctx context.Context, claim *karpv1.NodeClaim, eventType, reason, text string) {
+	c.Recorder.Event(claim, eventType, reason, text)
+	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
+	if err != nil {
+		return // the claim has the event
+	}
+	for _, n := range nodes {
+		c.Recorder.Event(n, eventType, reason, text)
+	}
+}
+
+// claimOf finds the claim of an instance; nil when the instance is not of this cluster.
+func (c *Controller) claimOf(ctx context.Context, instanceID string) (*karpv1.NodeClaim, error) {
+	name, ok := c.Machines.claim(instanceID)
+	if !ok {
+		return nil, nil
+	}
+	claim := &karpv1.NodeClaim{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading nodeclaim %q: %w", name, err)
+	}
+	if !index.Managed(claim) || !strings.HasSuffix(claim.Status.ProviderID, "/"+instanceID) {
+		return nil, nil
+	}
+	return claim.DeepCopy(), nil
+}

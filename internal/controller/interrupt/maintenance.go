@@ -1,0 +1,159 @@
+package interrupt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+)
+
+// windowEvery is how often it is looked whether the time of scheduled work has come near.
+const windowEvery = 15 * time.Second
+
+// work is one entry of the maintenance annotation, which is how scheduled work outlasts a restart.
+type work struct {
+	ID        string    `json:"id"`
+	Code      string    `json:"code,omitempty"`
+	NotBefore time.Time `json:"notBefore"`
+	// Polled: read from instance status, which also shows when it is no longer planned.
+	Polled bool `json:"polled,omitempty"`
+}
+
+// worksOf reads the annotation; one that can't be read counts as none, and is written anew when AWS tells of work again.
+func worksOf(claim *karpv1.NodeClaim) []work {
+	text, ok := claim.Annotations[index.MaintenanceAnnotation]
+	if !ok {
+		return nil
+	}
+	var out []work
+	if json.Unmarshal([]byte(text), &out) != nil {
+		return nil
+	}
+	return out
+}
+
+// setWorks writes the annotation of a claim in hand.
+func setWorks(claim *karpv1.NodeClaim, works []work) error {
+	if len(works) == 0 {
+		delete(claim.Annotations, index.MaintenanceAnnotation)
+		return nil
+	}
+	slices.SortFunc(works, func(a, b work) int {
+		if c := a.NotBefore.Compare(b.NotBefore); c != 0 {
+			return c
+		}
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	text, err := json.Marshal(works)
+	if err != nil {
+		return fmt.Errorf("writing down scheduled work: %w", err)
+	}
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[index.MaintenanceAnnotation] = string(text)
+	return nil
+}
+
+// schedule drains the machine if the work on it is near, and else writes down when to.
+func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n news) error {
+	m, now := *n.maintenance, c.Clock.Now()
+	if !claim.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if m.Over {
+		return c.release(ctx, claim, func(w work) bool { return w.ID == m.ID })
+	}
+	if m.NotBefore.IsZero() {
+		m.NotBefore = now
+	}
+	m.NotBefore = m.NotBefore.UTC().Truncate(time.Second)
+	if !m.NotBefore.Add(-c.MaintenanceLead).After(now) {
+		return c.drainFor(ctx, claim, n, m)
+	}
+	works := worksOf(claim)
+	if slices.ContainsFunc(works, func(w work) bool { return w.ID == m.ID && w.NotBefore.Equal(m.NotBefore) }) {
+		return nil
+	}
+	// The same work is announced by message and by status, each with an id of its own.
+	told := slices.ContainsFunc(works, func(w work) bool { return w.NotBefore.Sub(m.NotBefore).Abs() < time.Minute })
+	works = slices.DeleteFunc(works, func(w work) bool { return w.ID == m.ID })
+	works = append(works, work{ID: m.ID, Code: m.Code, NotBefore: m.NotBefore, Polled: n.polled})
+	stored := claim.DeepCopy()
+	if err := setWorks(claim, works); err != nil {
+		return err
+	}
+	if err := c.patch(ctx, stored, claim); err != nil {
+		return err
+	}
+	if !told {
+		c.tell(ctx, claim, n.rule.eventType, n.rule.event, about(n.rule.says, " (%s) at %s; its pods are moved from %s on", m.Code, when(m.NotBefore), when(m.NotBefore.Add(-c.MaintenanceLead))))
+		c.Log.Info("maintenance is scheduled", "nodeclaim", claim.Name, "code", m.Code, "not_before", m.NotBefore, "drain_from", m.NotBefore.Add(-c.MaintenanceLead))
+	}
+	return nil
+}
+
+// drainFor drains a machine ahead of scheduled work. Work that ends the machine is its deadline too.
+func (c *Controller) drainFor(ctx context.Context, claim *karpv1.NodeClaim, n news, m queue.Maintenance) error {
+	n.rule.says = about(n.rule.says, " (%s) at %s", m.Code, when(m.NotBefore))
+	deadline := time.Time{}
+	if end := m.NotBefore.Add(-margin); ends(&m) && end.After(c.Clock.Now()) {
+		deadline = end
+	}
+	return c.drain(ctx, claim, n, deadline)
+}
+
+// release takes entries off the list of scheduled work.
+func (c *Controller) release(ctx context.Context, claim *karpv1.NodeClaim, over func(work) bool) error {
+	works := worksOf(claim)
+	left := slices.DeleteFunc(slices.Clone(works), over)
+	if len(left) == len(works) {
+		return nil
+	}
+	stored := claim.DeepCopy()
+	if err := setWorks(claim, left); err != nil {
+		return err
+	}
+	if err := c.patch(ctx, stored, claim); err != nil {
+		return err
+	}
+	if len(left) == 0 {
+		c.tell(ctx, claim, normal, "MaintenanceOver", "the work that AWS had scheduled on the machine is done or was called off; the machine stays")
+		c.Log.Info("maintenance is over", "nodeclaim", claim.Name)
+	}
+	return nil
+}
+
+// Windows drains the machines whose scheduled work has come near.
+func (c *Controller) Windows(ctx context.Context) error {
+	var list karpv1.NodeClaimList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	now := c.Clock.Now()
+	var errs []error
+	for i := range list.Items {
+		claim := &list.Items[i]
+		if !index.Managed(claim) || !claim.DeletionTimestamp.IsZero() {
+			continue
+		}
+		for _, w := range worksOf(claim) {
+			if w.NotBefore.Add(-c.MaintenanceLead).After(now) {
+				continue
+			}
+			n := news{kind: queue.ScheduledChange, rule: rules[queue.ScheduledChange], at: now}
+			errs = append(errs, c.drainFor(ctx, claim.DeepCopy(), n, queue.Maintenance{ID: w.ID, Code: w.Code, NotBefore: w.NotBefore}))
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
