@@ -39,6 +39,7 @@ var neighbours = map[string][]string{
 	"internal/verify":       {"internal/pack"},
 	"internal/disrupt":      {"internal/pack"},
 	"internal/bound":        {"internal/pack"},
+	"internal/stack/check":  {"internal/stack"},
 	"internal/scenario":     {"internal/pack", "internal/verify", "internal/disrupt", "internal/bound"},
 }
 

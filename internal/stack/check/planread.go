@@ -20,7 +20,7 @@ func readPlan(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	where := p.where(o)
+	where := p.where(o).written(data)
 	r := &planReader{
 		resolver: resolver{p: p, where: where},
 		setup: &awssetup.Setup{
@@ -213,7 +213,7 @@ func (p *plan) where(o ReadOptions) place {
 			}
 		}
 	}
-	return w.complete()
+	return w
 }
 
 func (p *plan) providerRegion(w place) string {

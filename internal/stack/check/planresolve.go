@@ -26,17 +26,6 @@ type resolver struct {
 	depth int
 }
 
-// place is where ARNs lie.
-type place struct{ partition, region, account string }
-
-func (w place) arn(service, resource string) string {
-	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", w.partition, service, w.region, w.account, resource)
-}
-
-func (w place) global(service, resource string) string {
-	return fmt.Sprintf("arn:%s:%s::%s:%s", w.partition, service, w.account, resource)
-}
-
 // expr is the values that an expression stands for, and whether they are all.
 func (r *resolver) expr(raw json.RawMessage, s *scope, self *planned) ([]any, bool) {
 	if len(raw) == 0 || s == nil {

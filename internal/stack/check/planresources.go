@@ -261,12 +261,12 @@ func (r *planReader) attach(role, arn string) {
 
 // finish tells the cluster's name from what carries it, if it was not given.
 func (r *planReader) finish() {
-	if r.setup.ClusterName == "" {
-		r.setup.ClusterName = clusterNameOf(r.setup)
-	}
 	for _, name := range []string{"cluster_name", "eks_cluster_name", "cluster"} {
 		if v, ok := r.p.file.Variables[name].Value.(string); ok && r.setup.ClusterName == "" {
 			r.setup.ClusterName = v
 		}
+	}
+	if r.setup.ClusterName == "" {
+		r.setup.ClusterName = clusterNameOf(r.setup)
 	}
 }

@@ -1,0 +1,194 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/stack"
+)
+
+// Options say what a set-up is compared with.
+type Options struct {
+	// Stack are the options of the stack that is wanted. Names, account and region that it leaves out are those found.
+	Stack stack.Options
+	Hints Hints
+}
+
+// Compare judges what was found.
+//
+// Errors: options that make no stack.
+func Compare(found *awssetup.Setup, kind Kind, o Options) (*Report, error) {
+	c, err := newChecker(found, kind, o)
+	if err != nil {
+		return nil, err
+	}
+	c.run()
+	return c.report, nil
+}
+
+// checker holds both sides while they are compared.
+type checker struct {
+	report *Report
+	found  *parts
+	wanted *parts
+	stack  *stack.Stack
+}
+
+func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
+	h := o.Hints
+	h.ServiceAccount = cmp.Or(h.ServiceAccount, o.Stack.ServiceAccount, "karpenter")
+	p := findParts(found, h)
+	r := &Report{
+		Source: found.Source, Kind: kind, Edition: string(o.Stack.Compat), Account: found.AccountID, Region: found.Region, Findings: []Finding{},
+	}
+	want := adapt(o.Stack, p, r)
+	r.Cluster = want.ClusterName
+	s, err := stack.New(want)
+	if err != nil {
+		return nil, fmt.Errorf("the stack to compare with: %w", err)
+	}
+	setup := s.Setup(found.AccountID, found.Region)
+	c := &checker{report: r, found: p, stack: s, wanted: findParts(setup, Hints{
+		Queue: s.Setup(found.AccountID, found.Region).Queues[0].Name, ServiceAccount: h.ServiceAccount,
+	})}
+	for _, g := range found.Gaps {
+		r.Unread = append(r.Unread, Unread{What: g.What, Why: g.Why})
+	}
+	if found.AccountID == assumedAccount && kind != KindLive {
+		r.Notes = append(r.Notes, "the account is not known; "+assumedAccount+" stands for it (--account-id)")
+	}
+	return c, nil
+}
+
+// adapt makes the wanted stack one for what was found: with its names, so that only what matters differs.
+func adapt(o stack.Options, p *parts, r *Report) stack.Options {
+	o.Region, o.AccountID = p.Region, p.AccountID
+	o.ClusterName = cmp.Or(o.ClusterName, p.ClusterName)
+	if o.ClusterName == "" {
+		o.ClusterName = assumedCluster
+		r.Notes = append(r.Notes, "the cluster's name is not known; "+assumedCluster+" stands for it (--cluster-name)")
+	}
+	if p.queue != nil && o.QueueName == "" {
+		if name := strings.TrimSuffix(p.queue.Name, ".fifo"); name != o.ClusterName {
+			o.QueueName = name
+		}
+	}
+	if p.nodeRole != nil {
+		if name := p.nodeRole.Name; o.NodeRoleName == "" && name != "KarpenterNodeRole-"+o.ClusterName {
+			o.NodeRoleName = name
+		}
+		if strings.HasPrefix(p.nodeRole.Path, "/") && (o.Path == "" || o.Path == "/") {
+			o.Path = p.nodeRole.Path
+		}
+	}
+	adaptNames(&o)
+	// What makes a key or a role is for who writes a stack; here the ones that are there count.
+	o.KMS = false
+	if o.KMSKey == "" && p.queue != nil && p.queue.KMSKey != "" {
+		if arn, ok := p.keyARN(p.queue.KMSKey); ok {
+			o.KMSKey = arn
+		}
+	}
+	return o
+}
+
+// adaptNames gives names that AWS would refuse shorter stand-ins: that they are too long is found elsewhere.
+func adaptNames(o *stack.Options) {
+	const room = 76 // of the 80 that a queue may have, "-dlq" comes after it
+	if len(cmp.Or(o.QueueName, o.ClusterName)) > room {
+		o.QueueName = cmp.Or(o.QueueName, o.ClusterName)[:room]
+	}
+	if len(cmp.Or(o.NodeRoleName, "KarpenterNodeRole-"+o.ClusterName)) > maxRoleName {
+		o.NodeRoleName = cmp.Or(o.NodeRoleName, "KarpenterNodeRole-"+o.ClusterName)[:maxRoleName]
+	}
+}
+
+// keyARN is the ARN of a customer's key that is given by id, ARN or alias; not ok for keys of AWS and unknown ones.
+func (p *parts) keyARN(id string) (string, bool) {
+	if k := p.key(id); k != nil {
+		return k.ARN, k.Manager != "AWS"
+	}
+	if strings.HasPrefix(id, "arn:") && strings.Contains(id, ":key/") {
+		return id, true
+	}
+	return "", false
+}
+
+// key finds a key by id, ARN, alias or the ARN of an alias.
+func (p *parts) key(id string) *awssetup.Key {
+	if _, alias, ok := strings.Cut(id, ":alias/"); ok {
+		id = "alias/" + alias
+	}
+	for i := range p.Keys {
+		if k := &p.Keys[i]; id != "" && (k.ID == id || k.ARN == id || slices.Contains(k.Aliases, id)) {
+			return k
+		}
+	}
+	return nil
+}
+
+func (c *checker) run() {
+	c.permissions()
+	if c.report.Kind != KindIAM || len(c.found.Roles) > 0 {
+		c.nodeRole()
+		c.controllerRole()
+	}
+	if c.report.Kind != KindIAM {
+		c.mapping()
+		c.queue()
+		c.encryption()
+		c.rules()
+		c.alarms()
+	} else {
+		c.report.Notes = append(c.report.Notes, "policies alone were read; queue, key, rules and alarms were not judged")
+	}
+	c.limits()
+	c.report.sort()
+}
+
+func (c *checker) add(f Finding) { c.report.Findings = append(c.report.Findings, f) }
+
+// controllerARN is the ARN of the controller's role, or what it would be.
+func (c *checker) controllerARN() string {
+	if r := c.found.controller; r != nil && r.ARN != "" {
+		return r.ARN
+	}
+	return c.where().global("iam", "role/"+c.report.Cluster+"-karpenter")
+}
+
+func (c *checker) where() place {
+	return place{c.found.Partition, c.found.Region, c.found.AccountID}
+}
+
+// decide evaluates a call of the controller against the policies of one side.
+func (c *checker) decide(p *parts, call iampolicy.Call) iampolicy.Decision {
+	if call.Caller.Account == "" {
+		call.Caller = iampolicy.Caller{ARN: c.controllerARN(), Account: c.found.AccountID}
+	}
+	all := iampolicy.Policies{Identity: p.policies, Boundary: p.boundary, ResourceOwner: c.found.AccountID}
+	switch {
+	case strings.HasPrefix(call.Action, "sqs:") && p.queue != nil && call.Resource == p.queue.ARN:
+		all.Resource = p.queue.Policy
+	case strings.HasPrefix(call.Action, "kms:"):
+		if k := p.key(call.Resource); k != nil && k.Policy != nil {
+			all.Resource, all.ResourceOnly = k.Policy, true
+		}
+	}
+	return iampolicy.Evaluate(call, all)
+}
+
+// list joins things for a message.
+func list(things []string) string {
+	const enough = 6
+	if len(things) > enough {
+		return strings.Join(things[:enough], ", ") + fmt.Sprintf(" and %d more", len(things)-enough)
+	}
+	if len(things) < 2 {
+		return strings.Join(things, "")
+	}
+	return strings.Join(things[:len(things)-1], ", ") + " and " + things[len(things)-1]
+}

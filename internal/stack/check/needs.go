@@ -1,0 +1,43 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/stack"
+)
+
+// need is something that the controller calls, or must not be able to call, ready to be evaluated.
+type need struct {
+	what   string // that a refusal is about
+	action string
+	sid    string
+	kinds  []string // of resources, as people name them
+	breaks string   // what is seen without it
+	calls  []iampolicy.Call
+}
+
+// needs are the calls of the controller that the wanted stack allows.
+func (c *checker) needs() []need { return c.calls(c.stack.Needs()) }
+
+// mustNot are the calls that the wanted stack refuses.
+func (c *checker) mustNot() []need { return c.calls(c.stack.MustNot()) }
+
+func (c *checker) calls(list []stack.Need) []need {
+	w := c.stack.Where(c.found.AccountID, c.found.Region)
+	w.ControllerRole = c.controllerARN()
+	out := make([]need, 0, len(list))
+	for _, n := range list {
+		sid, _ := n.Statement(&c.stack.Options)
+		breaks := n.Without
+		if n.Why != "" && breaks != "" {
+			breaks = "the controller needs it for this: " + n.Why + ". Without it: " + breaks
+		}
+		// What edition or options leave out is not asked for.
+		calls := slices.DeleteFunc(n.Calls(w), func(call iampolicy.Call) bool { return n.Without != "" && !c.decide(c.wanted, call).OK() })
+		if len(calls) > 0 {
+			out = append(out, need{what: n.Feature, action: n.Action, sid: sid, kinds: n.Kinds, breaks: breaks, calls: calls})
+		}
+	}
+	return out
+}

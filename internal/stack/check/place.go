@@ -1,0 +1,63 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/stack"
+)
+
+// place is where ARNs lie.
+type place struct{ partition, region, account string }
+
+func (w place) arn(service, resource string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", w.partition, service, w.region, w.account, resource)
+}
+
+func (w place) global(service, resource string) string {
+	return fmt.Sprintf("arn:%s:%s::%s:%s", w.partition, service, w.account, resource)
+}
+
+// What is taken where neither options nor file say. Nothing depends on it, for what is found and what is wanted have the
+// same.
+const (
+	assumedAccount = "111122223333"
+	assumedRegion  = "us-east-1"
+	assumedCluster = "demo"
+)
+
+func (w place) complete() place {
+	w.region = cmp.Or(w.region, assumedRegion)
+	w.account = cmp.Or(w.account, assumedAccount)
+	w.partition = cmp.Or(w.partition, stack.PartitionOf(w.region).Name)
+	return w
+}
+
+var (
+	writtenRegion  = regexp.MustCompile(`arn:aws[a-z-]*:(?:ec2|sqs|events|ssm|eks|kms):([a-z]{2,4}(?:-[a-z]+)+-[0-9]):`)
+	writtenAccount = regexp.MustCompile(`arn:aws[a-z-]*:(?:iam|sqs|events|eks|kms|ec2):[a-z0-9-]*:([0-9]{12}):`)
+)
+
+// written completes a place from the ARNs that are written out in a file, the most frequent first.
+func (w place) written(data []byte) place {
+	w.region = cmp.Or(w.region, mostFrequent(writtenRegion, data))
+	w.account = cmp.Or(w.account, mostFrequent(writtenAccount, data))
+	return w.complete()
+}
+
+func mostFrequent(r *regexp.Regexp, data []byte) string {
+	count := map[string]int{}
+	for _, m := range r.FindAllSubmatch(data, -1) {
+		count[string(m[1])]++
+	}
+	best := ""
+	for _, v := range slices.Sorted(maps.Keys(count)) {
+		if count[v] > count[best] {
+			best = v
+		}
+	}
+	return best
+}

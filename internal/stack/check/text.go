@@ -1,0 +1,104 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteJSON writes the report as JSON.
+func (r *Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// width of text lines; what is longer is broken between words.
+const lineWidth = 118
+
+// WriteText writes the report for people: by area, the worst first, each with what is wrong, why it matters and what
+// mends it.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s), cluster %s in %s, compared with the edition %s\n", r.Source, r.Kind, r.Cluster, r.Region, r.Edition)
+	for _, n := range r.Notes {
+		wrap(&b, "note: ", n)
+	}
+	area := Area("")
+	for _, f := range r.Findings {
+		if f.Area != area {
+			area = f.Area
+			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(string(area)))
+		}
+		what := f.What
+		if !strings.Contains(what, f.Thing) {
+			what = f.Thing + ": " + what
+		}
+		wrap(&b, fmt.Sprintf("  %-9s  ", f.Severity), what)
+		if f.Why != "" {
+			wrap(&b, "       why:  ", f.Why)
+		}
+		if f.Fix != "" {
+			wrap(&b, "       fix:  ", f.Fix)
+		}
+	}
+	if len(r.Unread) > 0 {
+		b.WriteString("\nNOT JUDGED\n")
+		for _, u := range r.Unread {
+			wrap(&b, "  ", u.What+": "+u.Why)
+		}
+	}
+	b.WriteString("\n" + r.Summary() + "\n")
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// Summary says in one line what was found.
+func (r *Report) Summary() string {
+	if len(r.Findings) == 0 && len(r.Unread) == 0 {
+		return "nothing is wrong"
+	}
+	var parts []string
+	for _, s := range []Severity{Missing, TooWide, Different, Advice} {
+		if n := r.Count(s); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if n := len(r.Unread); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d not judged", n))
+	}
+	text := strings.Join(parts, ", ")
+	if !r.Wrong() {
+		text = "nothing is wrong; " + text
+	}
+	return text
+}
+
+// wrap writes text under a first prefix, with what does not fit below its beginning. Words that are longer than a line,
+// such as policies, are left whole.
+func wrap(b *strings.Builder, prefix, text string) {
+	indent := strings.Repeat(" ", len(prefix))
+	b.WriteString(prefix)
+	column := len(prefix)
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > lineWidth:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	b.WriteByte('\n')
+}
