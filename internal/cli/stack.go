@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,7 +31,7 @@ Spot machines need a service-linked role, which an account has once and no stack
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newStackCloudFormationCommand(), newStackIAMCommand())
+	c.AddCommand(newStackCloudFormationCommand(), newStackTerraformCommand(), newStackIAMCommand())
 	return c
 }
 
@@ -59,6 +62,33 @@ func newStackCloudFormationCommand() *cobra.Command {
 			return err
 		}
 		return writeTo(c.OutOrStdout(), output, text)
+	}
+	return c
+}
+
+func newStackTerraformCommand() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "terraform --cluster-name NAME",
+		Short: "Write the stack as a Terraform module",
+		Long: `Writes a module with its variables, outputs and versions. Outputs have the names that users of the Karpenter part of the
+common EKS module know: iam_role_arn, node_iam_role_name, queue_name and so on.`,
+		Example: `  kerf stack terraform --cluster-name demo --controller irsa --oidc-provider arn:aws:iam::111122223333:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/0123 --output-dir modules/karpenter
+  kerf stack terraform --cluster-name demo     # all files, one after the other`,
+		Args: cobra.NoArgs,
+	}
+	options := stackFlags(c.Flags())
+	c.Flags().StringVar(&dir, "output-dir", "-", "directory to write the files to, - for standard output")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := newStack(c.Flags(), options)
+		if err != nil {
+			return err
+		}
+		files, err := s.Terraform()
+		if err != nil {
+			return err
+		}
+		return writeFiles(c.OutOrStdout(), dir, files)
 	}
 	return c
 }
@@ -160,4 +190,24 @@ func writeTo(stdout io.Writer, name string, text []byte) error {
 	}
 	_, err := stdout.Write(text)
 	return err
+}
+
+func writeFiles(stdout io.Writer, dir string, files []stack.File) error {
+	if dir != "-" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("making %s: %w", dir, err)
+		}
+	}
+	for _, f := range files {
+		if dir != "-" {
+			if err := writeWhole(filepath.Join(dir, f.Name), f.Content); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := fmt.Fprintf(stdout, "# %s\n%s\n", f.Name, f.Content); err != nil {
+			return err
+		}
+	}
+	return nil
 }
