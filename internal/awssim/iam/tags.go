@@ -27,3 +27,13 @@ func tagsOut(tags map[string]string) []tag {
 	}
 	return out
 }
+
+type tag struct {
+	Key   string `xml:"Key"`
+	Value string `xml:"Value"`
+}
+
+type tagList struct {
+	Tags        []tag `xml:"Tags>member"`
+	IsTruncated bool  `xml:"IsTruncated"`
+}

@@ -226,15 +226,19 @@ func (w *World) Roles() []Role {
 	return sorted(w.iam.roles, (*roleState).clone)
 }
 
-// UpdateRole changes the description and the longest session of a role; nil leaves as is.
+// UpdateRole changes the description and the longest session of a role; nil leaves as is. Of a
+// role that is linked to a service only the description may change.
 func (w *World) UpdateRole(name string, description *string, maxSession *time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := w.ownRoleLocked(name)
+	r, err := w.roleLocked(name)
 	if err != nil {
 		return err
 	}
 	if maxSession != nil {
+		if _, err := w.ownRoleLocked(name); err != nil {
+			return err
+		}
 		if err := checkMaxSession(*maxSession); err != nil {
 			return err
 		}
