@@ -1,6 +1,6 @@
-// Package awssim is an AWS account in a process: EC2, IAM, STS, SSM, SQS, EKS and Pricing answer over HTTP in their own
-// protocols from one shared world, machines boot from their user data and join a Kubernetes cluster, and faults can be
-// switched on. It is for development and tests on one machine.
+// Package awssim is an AWS account in a process: EC2, IAM, STS, SSM, SQS, EventBridge, KMS, CloudWatch, EKS and Pricing
+// answer over HTTP in their own protocols from one shared world, machines boot from their user data and join a Kubernetes
+// cluster, and faults can be switched on. It is for development and tests on one machine.
 package awssim
 
 import (
@@ -20,11 +20,14 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awssim/authz"
 	"github.com/kerf-sh/kerf/internal/awssim/boot"
+	"github.com/kerf-sh/kerf/internal/awssim/cloudwatch"
 	"github.com/kerf-sh/kerf/internal/awssim/control"
 	"github.com/kerf-sh/kerf/internal/awssim/ec2"
 	"github.com/kerf-sh/kerf/internal/awssim/eks"
 	"github.com/kerf-sh/kerf/internal/awssim/event"
+	"github.com/kerf-sh/kerf/internal/awssim/events"
 	"github.com/kerf-sh/kerf/internal/awssim/iam"
+	"github.com/kerf-sh/kerf/internal/awssim/kms"
 	"github.com/kerf-sh/kerf/internal/awssim/pricing"
 	"github.com/kerf-sh/kerf/internal/awssim/sqs"
 	"github.com/kerf-sh/kerf/internal/awssim/ssm"
@@ -142,6 +145,9 @@ func (s *Server) routes(o Options) http.Handler {
 	sts.Register(front, w)
 	ssm.Register(front, w)
 	sqs.Register(front, w)
+	events.Register(front, w)
+	kms.Register(front, w)
+	cloudwatch.Register(front, w)
 	eks.Register(front, w)
 	pricing.Register(front, w)
 	page := control.New(w, s.Boot, s.Bus, cmp.Or(o.SpotNotice, defaultSpotNotice))

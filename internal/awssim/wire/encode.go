@@ -32,6 +32,8 @@ func encodeResult(r *Request, v any) (answer, error) {
 		body := fmt.Sprintf(`<%[1]sResponse xmlns="%[2]s">%[3]s<ResponseMetadata><RequestId>%[4]s</RequestId></ResponseMetadata></%[1]sResponse>`,
 			r.Operation, r.Service.Namespace, inner, r.ID)
 		return answer{status: http.StatusOK, contentType: "text/xml", body: []byte(body)}, nil
+	case RPCCBOR:
+		return encodeRPCResult(v)
 	default:
 		a := answer{status: http.StatusOK, contentType: jsonType(r.Service)}
 		if v == nil {
@@ -95,6 +97,8 @@ func encodeError(s *Service, requestID string, e *Error) answer {
 		return answer{status: e.status(), contentType: "text/xml", body: []byte(
 			`<ErrorResponse xmlns="` + s.Namespace + `"><Error><Type>` + blame + "</Type><Code>" + escape(e.Code) +
 				"</Code><Message>" + escape(e.Message) + "</Message></Error><RequestId>" + requestID + "</RequestId></ErrorResponse>")}
+	case RPCCBOR:
+		return encodeRPCError(e)
 	default:
 		return encodeJSONError(s, e)
 	}

@@ -74,6 +74,12 @@ func Internal(r *Request, message string) *Error {
 		code = "InternalErrorException"
 	case EKS:
 		code = "ServerException"
+	case KMS:
+		code = "KMSInternalException"
+	case Events:
+		code = "InternalException"
+	case CloudWatch:
+		code = "InternalServiceFault"
 	}
 	return &Error{Code: code, Message: message, Status: http.StatusInternalServerError}
 }
@@ -89,6 +95,8 @@ func Denied(r *Request, message string) *Error {
 		return &Error{Code: "AccessDeniedException", QueryCode: "AccessDenied", Message: message, Status: http.StatusForbidden}
 	case EKS:
 		return &Error{Code: "AccessDeniedException", Message: message, Status: http.StatusForbidden}
+	case CloudWatch:
+		return &Error{Code: "AccessDenied", Message: message, Status: http.StatusForbidden}
 	default:
 		return &Error{Code: "AccessDeniedException", Message: message, Status: http.StatusBadRequest}
 	}

@@ -12,10 +12,13 @@ import (
 func (s *Server) guessService(hr *http.Request) *Service {
 	if target, _, ok := strings.Cut(hr.Header.Get("X-Amz-Target"), "."); ok {
 		for _, svc := range services() {
-			if svc.Target == target {
+			if svc.Target == target && svc.Protocol != RPCCBOR {
 				return svc
 			}
 		}
+	}
+	if svc, _, ok := rpcPath(hr.URL.Path); ok {
+		return svc
 	}
 	if m := s.route(hr); m.service != nil {
 		return m.service
@@ -76,6 +79,10 @@ func (s *Server) resolve(hr *http.Request, r *Request, body []byte) error {
 		}
 		r.Operation, r.JSON = operation, body
 		return nil
+	}
+	if svc, operation, ok := rpcPath(hr.URL.Path); ok {
+		r.Service = svc
+		return resolveRPC(hr, r, operation, body)
 	}
 	if m := s.route(hr); m.service != nil {
 		r.Service, r.Operation, r.Path, r.JSON, r.Query = m.service, m.operation, m.path, body, hr.URL.Query()

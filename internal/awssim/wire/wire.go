@@ -25,6 +25,7 @@ const (
 	JSON10                   // X-Amz-Target, application/x-amz-json-1.0
 	JSON11                   // X-Amz-Target, application/x-amz-json-1.1
 	RESTJSON                 // method and path, application/json
+	RPCCBOR                  // service and operation in the path, application/cbor
 )
 
 // Service says how a service is addressed and how it answers.
@@ -32,7 +33,7 @@ type Service struct {
 	Name      string // signing name and IAM action prefix: ec2
 	Protocol  Protocol
 	Version   string // API version, which tells query services apart
-	Target    string // X-Amz-Target prefix without the dot
+	Target    string // X-Amz-Target prefix without the dot; RPCCBOR: name of the service in paths
 	Namespace string // xmlns of answers
 	Regional  bool   // refuses credentials that are scoped to another region
 	MaxBody   int64  // bytes of request body that are read
@@ -55,9 +56,15 @@ var (
 	// CloudFormation is the stacks of the account.
 	CloudFormation = &Service{Name: "cloudformation", Protocol: Query, Version: "2010-05-15",
 		Namespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/", Regional: true, MaxBody: mebibyte}
+	Events = &Service{Name: "events", Protocol: JSON11, Target: "AWSEvents", Regional: true, MaxBody: 2 * mebibyte}
+	KMS    = &Service{Name: "kms", Protocol: JSON11, Target: "TrentService", Regional: true, MaxBody: mebibyte}
+	// CloudWatch signs as monitoring, its actions are named cloudwatch:….
+	CloudWatch = &Service{Name: "monitoring", Protocol: RPCCBOR, Target: "GraniteServiceVersion20100801", Regional: true, MaxBody: 2 * mebibyte}
 )
 
-func services() []*Service { return []*Service{EC2, IAM, STS, SQS, SSM, Pricing, EKS, CloudFormation} }
+func services() []*Service {
+	return []*Service{EC2, IAM, STS, SQS, SSM, Pricing, EKS, CloudFormation, Events, KMS, CloudWatch}
+}
 
 // Identity is who holds an access key.
 type Identity struct {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,6 +34,9 @@ func (s *Server) Do(ctx context.Context, caller Identity, service *Service, oper
 	}
 	result, err := s.run(ctx, r, h)
 	if err == nil {
+		if service.Protocol == RPCCBOR { // callers from within speak JSON
+			return json.Marshal(result)
+		}
 		var a answer
 		if a, err = encodeResult(r, result); err == nil {
 			return a.body, nil

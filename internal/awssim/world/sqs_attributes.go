@@ -268,6 +268,22 @@ func (w *World) QueueKey(name string) (key Key, encrypted bool, err error) {
 	return k.clone(), true, nil
 }
 
+// QueueUsable tells whether messages can be sealed and opened: the key of a queue that has one must exist and be enabled.
+func (w *World) QueueUsable(name string) error {
+	k, encrypted, err := w.QueueKey(name)
+	switch {
+	case !encrypted:
+		return nil
+	case err != nil:
+		return Errorf("KmsNotFound", "%v", err)
+	case k.State == KeyDisabled:
+		return Errorf("KmsDisabled", "%s is disabled.", k.ARN)
+	case k.State != KeyEnabled:
+		return Errorf("KmsInvalidState", "%s is pending deletion.", k.ARN)
+	}
+	return nil
+}
+
 // maxQueueTags is how many tags a queue may have.
 const maxQueueTags = 50
 
