@@ -1,0 +1,202 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/aws/account"
+	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/eventpattern"
+)
+
+// rulesTo are the rules that lead to a queue, without those that a proof of delivery left behind.
+func (in *Input) rulesTo(queueARN string) []awssetup.Rule {
+	var out []awssetup.Rule
+	for _, r := range in.AWS.Rules {
+		if leadsTo(&r, queueARN) && !strings.HasPrefix(r.Name, account.ProbeRulePrefix) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func leadsTo(r *awssetup.Rule, queueARN string) bool {
+	return slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == queueARN })
+}
+
+func rulesComplete(in *Input) Result {
+	q, none := in.queue()
+	if q == nil {
+		return none
+	}
+	if g, isGap := in.gapAbout(account.GapRules); isGap {
+		return unknown("the rules could not be read: %s", g.Why)
+	}
+	var missing, optional, there []string
+	for _, e := range events {
+		caught, nearly := in.caught(e, q.ARN)
+		switch {
+		case caught != "":
+			there = append(there, e.name+": "+caught)
+		case e.optional:
+			optional = append(optional, e.name+": "+nearly+e.lost)
+		default:
+			missing = append(missing, e.name+": "+nearly+e.lost)
+		}
+	}
+	for _, r := range account.Leftovers(&in.AWS.Setup, in.Now) {
+		optional = append(optional, "rule "+r+" was left behind by a proof of delivery: aws events remove-targets --rule "+r+" --ids kerf-proof && aws events delete-rule --name "+r)
+	}
+	switch fix := in.fix() + " adds the rules"; {
+	case len(missing) > 0:
+		return failed(fix, "no rule leads %s to the queue", count(len(missing), "kind")+" of event").with(append(missing, optional...)...)
+	case len(optional) > 0:
+		return warning(fix, "the rules that matter most are there, others are not").with(optional...)
+	}
+	return ok("each of %d kinds of event has one", len(events)).with(there...)
+}
+
+// caught names the rule by which an event gets to the queue. Without one, nearly says which rule would do it but for one
+// thing.
+func (in *Input) caught(e event, queueARN string) (rule, nearly string) {
+	for i := range in.AWS.Rules {
+		r := &in.AWS.Rules[i]
+		if strings.HasPrefix(r.Name, account.ProbeRulePrefix) || !matchesAll(r, e.samples(in.AWS.Region, in.AWS.AccountID)) {
+			continue
+		}
+		switch {
+		case r.Enabled && leadsTo(r, queueARN):
+			return r.Name, ""
+		case leadsTo(r, queueARN):
+			nearly = "rule " + r.Name + " is disabled; "
+		case r.Enabled && nearly == "" && len(r.Targets) > 0:
+			nearly = "rule " + r.Name + " leads elsewhere, to " + r.Targets[0].ARN + "; "
+		case r.Enabled && nearly == "":
+			nearly = "rule " + r.Name + " has no target; "
+		}
+	}
+	return "", nearly
+}
+
+func matchesAll(r *awssetup.Rule, samples []string) bool {
+	p, err := eventpattern.Parse(r.Pattern)
+	if err != nil { // a schedule, or a pattern that EventBridge would not have taken
+		return false
+	}
+	return !slices.ContainsFunc(samples, func(s string) bool { return !p.Match(s) })
+}
+
+func failedDeliveries(in *Input) Result {
+	q, none := in.queue()
+	if q == nil {
+		return none
+	}
+	rules := in.rulesTo(q.ARN)
+	if m := in.Metrics; m != nil {
+		var lost []string
+		for _, name := range slices.Sorted(maps.Keys(m.Rules)) {
+			if r := m.Rules[name]; r.Failed > 0 {
+				lost = append(lost, fmt.Sprintf("rule %s: %.0f of %.0f deliveries failed", name, r.Failed, max(r.Invocations, r.Failed)))
+			}
+		}
+		if len(lost) > 0 {
+			return failed("see checks 1, 2 and 10 for the cause; "+in.fix(), "events were lost in the last %s", short(m.Window)).with(lost...)
+		}
+	}
+	if g, isGap := in.gapAbout(account.GapAlarms, account.GapRules); isGap {
+		return unknown("not everything could be read: %s", g.Why)
+	}
+	var lacking []string
+	for _, r := range rules {
+		watched := in.alarmOn("AWS/Events", "FailedInvocations", "RuleName", r.Name)
+		spare := slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == q.ARN && t.DeadLetter != "" })
+		if !watched && !spare {
+			lacking = append(lacking, "rule "+r.Name+" has neither an alarm on FailedInvocations nor a dead-letter queue for its target")
+		}
+	}
+	if !in.alarmOn("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", q.Name) {
+		lacking = append(lacking, "no alarm tells when messages wait in the queue (ApproximateAgeOfOldestMessage)")
+	}
+	if len(lacking) > 0 {
+		return warning(in.fix()+" adds them", "nobody would notice that deliveries fail").with(lacking...)
+	}
+	r := ok("%s and the queue are watched", count(len(rules), "rule"))
+	if in.Metrics == nil {
+		r = r.with("the metrics could not be read: " + in.NoMetrics)
+	}
+	return r
+}
+
+func (in *Input) alarmOn(namespace, metric, dimension, value string) bool {
+	return slices.ContainsFunc(in.AWS.Alarms, func(a awssetup.Alarm) bool {
+		return a.Namespace == namespace && a.Metric == metric && a.Dimensions[dimension] == value
+	})
+}
+
+const proveIt = "run kerf doctor --prove-delivery (it makes a rule for a moment and takes it away again)"
+
+func delivery(in *Input) Result {
+	q, none := in.queue()
+	if q == nil {
+		return none
+	}
+	switch {
+	case in.ProofError != "":
+		return unknown("the proof could not be made: %s", in.ProofError).with(proofNotes(in)...)
+	case in.Proof != nil:
+		return proven(in)
+	}
+	m := in.Metrics
+	if m == nil {
+		r := unknown("nobody asked for a proof, and the metrics could not be read: %s", in.NoMetrics)
+		r.Remedy = proveIt
+		return r
+	}
+	var matched, invoked, lost float64
+	for _, r := range m.Rules {
+		matched, invoked, lost = matched+r.Matched, invoked+r.Invocations, lost+r.Failed
+	}
+	queue := m.Queues[q.Name]
+	figures := []string{
+		fmt.Sprintf("in the last %s rules matched %.0f events, %.0f deliveries were tried and %.0f failed", short(m.Window), matched, invoked, lost),
+		fmt.Sprintf("the queue got %.0f messages; %.0f were received and %.0f deleted", queue.Sent, queue.Received, queue.Deleted),
+	}
+	switch {
+	case lost > 0 && lost >= invoked:
+		return failed("see checks 1, 2 and 10; then "+proveIt, "every delivery to the queue fails: its encryption or its policy keeps events out").with(figures...)
+	case queue.Sent > 0 && queue.Received == 0:
+		return failed("see check 5, and whether the controller runs with INTERRUPTION_QUEUE="+q.Name, "messages arrive and nobody reads them").with(figures...)
+	case matched == 0 && invoked == 0 && queue.Sent == 0:
+		r := unknown("no event of these kinds happened in the last %s, so that nothing is known", short(m.Window)).with(figures...)
+		r.Remedy = proveIt
+		return r
+	case queue.Sent == 0 && queue.Received == 0:
+		return warning(proveIt, "rules matched events, but SQS counts no message").with(figures...)
+	}
+	return ok("events arrive and are read").with(figures...)
+}
+
+func proven(in *Input) Result {
+	p := in.Proof
+	if p.Delivered {
+		return ok("proven: a probe was %s %.1f s after it was sent first", p.Witness, p.Took.Seconds()).with(proofNotes(in)...)
+	}
+	if p.Failed > 0 {
+		return failed("see checks 1, 2 and 10 for what keeps it out; "+in.fix(),
+			"disproven: EventBridge matched the probe and could not write it to the queue, %.0f times", p.Failed).with(proofNotes(in)...)
+	}
+	return failed("see checks 1, 2, 5 and 10; "+in.fix(), "a probe was sent %d times and not seen within %.0f s", p.Sent, p.Took.Seconds()).with(proofNotes(in)...)
+}
+
+func proofNotes(in *Input) []string {
+	if in.Proof == nil {
+		return nil
+	}
+	out := []string{fmt.Sprintf("probe %s through rule %s", in.Proof.ID, in.Proof.Rule)}
+	if in.Proof.Rule == "" {
+		out = nil
+	}
+	return append(out, in.Proof.Notes...)
+}

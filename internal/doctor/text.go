@@ -1,0 +1,66 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// order is that of the text: what is wrong first.
+var order = []Status{Failed, Warning, Unknown, Skipped, OK}
+
+// marks stand before each line, so that a status is seen without colour.
+var marks = map[Status]string{Failed: "FAILED ", Warning: "WARNING", Unknown: "UNKNOWN", Skipped: "SKIPPED", OK: "OK     "}
+
+// Write writes the report for a terminal: failures first, each with what shows it and what mends it. What is well, what
+// does not concern this set-up and all evidence for it is left out unless verbose.
+func (r *Report) Write(w io.Writer, verbose bool) error {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "cluster %s", r.Cluster)
+	for _, part := range []struct{ name, value string }{{"account", r.Account}, {"region", r.Region}, {"queue", r.Queue}} {
+		if part.value != "" {
+			fmt.Fprintf(b, ", %s %s", part.name, part.value)
+		}
+	}
+	b.WriteString("\n\n")
+	for _, status := range order {
+		if !verbose && (status == OK || status == Skipped) {
+			continue
+		}
+		for i := range r.Results {
+			if r.Results[i].Status == status {
+				r.Results[i].write(b, verbose)
+			}
+		}
+	}
+	var parts []string
+	for _, s := range order {
+		if n := r.Count(s); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	fmt.Fprintf(b, "%d checks: %s\n", len(r.Results), strings.Join(parts, ", "))
+	if !verbose && r.Count(OK)+r.Count(Skipped) > 0 {
+		b.WriteString("(--verbose shows those that are ok or skipped as well)\n")
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(b, "note: %s\n", n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Result) write(b *strings.Builder, verbose bool) {
+	fmt.Fprintf(b, "%s %2d %s: %s\n", marks[r.Status], r.Number, r.ID, r.Finding)
+	if verbose || r.Status == Failed || r.Status == Warning || r.Status == Unknown {
+		for _, e := range r.Evidence {
+			fmt.Fprintf(b, "           - %s\n", e)
+		}
+	}
+	if r.Remedy != "" {
+		fmt.Fprintf(b, "           mend: %s\n", r.Remedy)
+	}
+	if r.Status == Failed || r.Status == Warning {
+		b.WriteString("\n")
+	}
+}
