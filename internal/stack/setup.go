@@ -1,9 +1,7 @@
 package stack
 
 import (
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
@@ -185,22 +183,4 @@ func (s *Stack) setupEvents(r *resolver, out *awssetup.Setup) {
 			Statistic: x.Statistic, Comparison: "GreaterThanThreshold", Threshold: float64(x.Threshold), Period: x.Period, Actions: r.texts(x.Actions),
 		})
 	}
-}
-
-// references are the names that references may have, sorted.
-func (s *Stack) references() []string {
-	r := s.resolverFor(Partitions[0].Longest)
-	return slices.Sorted(maps.Keys(r.values))
-}
-
-// unresolved are the references of a text that lead nowhere.
-func (s *Stack) unresolved(text string) []string {
-	known := s.references()
-	var out []string
-	for _, m := range reference.FindAllStringSubmatch(text, -1) {
-		if !slices.Contains(known, m[1]) {
-			out = append(out, strings.TrimSpace(m[1]))
-		}
-	}
-	return out
 }
