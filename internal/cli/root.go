@@ -15,7 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
-// Main runs the command line and returns the exit code: 0 done, 1 failed, 2 wrong usage.
+// Main runs the command line and returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 something was found wrong.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -27,12 +27,29 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	if e, ok := errors.AsType[*exitError](err); ok {
+		if e.said != "" {
+			fmt.Fprintf(stderr, "kerf: %s\n", e.said)
+		}
+		return e.code
+	}
 	fmt.Fprintf(stderr, "kerf: %v\n", err)
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return 2
 	}
 	return 1
 }
+
+// foundWrong is the exit code of checks that did what they should and found something wrong.
+const foundWrong = 3
+
+// exitError ends a command that has told all it has to tell with an exit code of its own.
+type exitError struct {
+	code int
+	said string // on standard error; may be empty
+}
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 // usageError marks errors in how the command was called.
 type usageError struct{ error }
@@ -48,7 +65,7 @@ func newRoot() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, c.CommandPath())}
 	})
 	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand(),
-		newStackCommand())
+		newStackCommand(), newDoctorCommand())
 	return root
 }
 

@@ -1,0 +1,48 @@
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// kubeTimeout bounds one call to the API server: one that is not there must not keep the other half waiting.
+const kubeTimeout = 15 * time.Second
+
+// Connect makes the clients for the cluster of a kubeconfig file; when none is named, of KUBECONFIG, of the user's own file,
+// or of the pod's service account.
+func Connect(kubeconfig string) (client.Reader, kubernetes.Interface, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding the Kubernetes API (--kubeconfig, KUBECONFIG): %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.UserAgent, config.Timeout = "kerf-doctor/"+version.Version, kubeTimeout
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	reader, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
+	}
+	pods, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
+	}
+	return reader, pods, nil
+}
