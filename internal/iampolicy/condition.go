@@ -16,7 +16,7 @@ func (c *Condition) holds(version string, ctx Context) bool {
 	if !ok {
 		return false // a document that was not parsed; what nobody knows allows and denies nothing
 	}
-	have := ctx[strings.ToLower(c.Key)]
+	have := ctx.get(c.Key)
 	if o.null {
 		return slices.ContainsFunc(c.Values, func(v string) bool { return strings.EqualFold(v, "true") == (len(have) == 0) })
 	}

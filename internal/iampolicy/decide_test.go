@@ -211,3 +211,34 @@ func TestNearMissesSayWhatWasWanted(t *testing.T) {
 		t.Errorf("with a boundary: %q", got)
 	}
 }
+
+func TestMissingKeysAreThoseThatMatter(t *testing.T) {
+	d := parse(t, `{"Version":"2012-10-17","Statement":[
+		{"Effect":"Allow","Action":"ec2:Run*","Resource":"*","Condition":{"StringEquals":{"aws:RequestTag/A":"1","ec2:Region":"x"}}},
+		{"Effect":"Deny","Action":"ec2:RunInstances","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}},
+		{"Effect":"Allow","Action":"s3:*","Resource":"*","Condition":{"StringEquals":{"s3:prefix":"x"}}}]}`)
+	c := Call{Action: "ec2:RunInstances", Resource: "*", Context: Context{"aws:requesttag/a": {"2"}}}
+	if diff := cmp.Diff([]string{"aws:SecureTransport", "ec2:Region"}, MissingKeys(c, Policies{Identity: []Named{{"p", d}}, Boundary: d})); diff != "" {
+		t.Errorf("missing keys (-want +got):\n%s", diff)
+	}
+}
+
+func BenchmarkEvaluate(b *testing.B) {
+	var statements []Statement
+	for i := range 40 {
+		statements = append(statements, Statement{
+			Sid: fmt.Sprint("S", i), Effect: Allow, Actions: []string{"ec2:RunInstances", "ec2:CreateFleet"},
+			Resources:  []string{"arn:aws:ec2:us-east-1:*:instance/*", "arn:aws:ec2:us-east-1:*:volume/*"},
+			Conditions: []Condition{{"StringEquals", "aws:RequestTag/kubernetes.io/cluster/c", []string{fmt.Sprint(i)}}},
+		})
+	}
+	p := Policies{Identity: []Named{{"p", &Document{Version: Version2012, Statements: statements}}}}
+	c := Call{Action: "ec2:CreateFleet", Resource: "arn:aws:ec2:us-east-1:111122223333:volume/*", Context: Context{}}
+	c.Context.Set("aws:RequestTag/kubernetes.io/cluster/c", "39")
+	b.ReportAllocs()
+	for b.Loop() {
+		if !Evaluate(c, p).OK() {
+			b.Fatal("denied")
+		}
+	}
+}

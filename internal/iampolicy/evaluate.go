@@ -1,6 +1,9 @@
 package iampolicy
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Caller is who makes a call.
 type Caller struct {
@@ -16,6 +19,23 @@ type Context map[string][]string
 
 // Set puts the values of a key.
 func (c Context) Set(key string, values ...string) { c[strings.ToLower(key)] = values }
+
+// get returns the values of a key as a policy writes it.
+//
+// Cost: no allocation for keys of ASCII of usual length.
+func (c Context) get(key string) []string {
+	var lowered [160]byte
+	if len(key) > len(lowered) {
+		return c[strings.ToLower(key)]
+	}
+	for i := range len(key) {
+		if key[i] >= utf8.RuneSelf {
+			return c[strings.ToLower(key)]
+		}
+		lowered[i] = lower(key[i])
+	}
+	return c[string(lowered[:len(key)])]
+}
 
 // Call is one action on one resource.
 type Call struct {

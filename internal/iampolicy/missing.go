@@ -3,7 +3,6 @@ package iampolicy
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
 // MissingKeys returns the condition keys, sorted, that statements for the action and resource of a call look at and that
@@ -20,7 +19,7 @@ func MissingKeys(c Call, p Policies) []string {
 				continue
 			}
 			for _, condition := range s.Conditions {
-				if len(c.Context[strings.ToLower(condition.Key)]) == 0 {
+				if len(c.Context.get(condition.Key)) == 0 {
 					missing[condition.Key] = true
 				}
 			}

@@ -61,7 +61,7 @@ func (s *Statement) miss(c *Call, version string, resourcePolicy bool) string {
 }
 
 func (c *Condition) miss(ctx Context) string {
-	have := ctx[strings.ToLower(c.Key)]
+	have := ctx.get(c.Key)
 	has := "has no " + c.Key
 	if len(have) > 0 {
 		has = "has " + quoteAll(have, " and ")

@@ -37,7 +37,7 @@ func fill(text, version string, ctx Context) (g glob, ok bool) {
 			b.WriteString(name)
 			continue
 		}
-		values := ctx[strings.ToLower(name)]
+		values := ctx.get(name)
 		switch {
 		case len(values) == 1:
 			b.WriteString(strings.ToValidUTF8(values[0], "\uFFFD"))
