@@ -77,11 +77,14 @@ func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (bool, e
 // drain has the machine's pods moved: the NodeClaim is deleted, which drains its node and buys what its pods need
 // elsewhere. deadline is when the last pod has to be gone, past all budgets; zero leaves that to terminationGracePeriod.
 func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news, deadline time.Time) error {
-	deleting := !claim.DeletionTimestamp.IsZero()
-	if deleting && (deadline.IsZero() || deadlineIsSooner(claim, deadline)) {
+	already := c.ledger.of(claim.UID)
+	already.mu.Lock()
+	defer already.mu.Unlock()
+	deleting := already.deleted || !claim.DeletionTimestamp.IsZero()
+	if deleting && (deadline.IsZero() || already.sooner(deadline) || deadlineIsSooner(claim, deadline)) {
 		return nil
 	}
-	if err := c.stamp(ctx, claim, n, deadline); err != nil {
+	if err := c.stamp(ctx, claim, n, deadline, already); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if deleting {
@@ -93,6 +96,7 @@ func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news,
 		}
 		return fmt.Errorf("deleting nodeclaim %q (%s): %w", claim.Name, n.kind, err)
 	}
+	already.deleted = true
 	text := n.rule.says
 	if !deadline.IsZero() {
 		text = about(text, "; its pods are moved by %s", when(deadline))
@@ -124,7 +128,7 @@ func deadlineIsSooner(claim *karpv1.NodeClaim, than time.Time) bool {
 
 // stamp writes why the machine goes, and when: the drain ends then, whatever a disruption budget says, because the machine
 // does. A sooner end stays: one that is there already, or the one that terminationGracePeriod gives.
-func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, n news, deadline time.Time) error {
+func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, n news, deadline time.Time, already *done) error {
 	stored := claim.DeepCopy()
 	if claim.Annotations == nil {
 		claim.Annotations = map[string]string{}
@@ -132,15 +136,21 @@ func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, n news,
 	if n.rule.ahead {
 		claim.Annotations[index.InterruptedAnnotation] = string(n.kind)
 	}
-	if !deadline.IsZero() && !deadlineIsSooner(claim, deadline) {
+	if !deadline.IsZero() && !already.sooner(deadline) && !deadlineIsSooner(claim, deadline) {
 		if grace := claim.Spec.TerminationGracePeriod; grace != nil {
 			if end := c.Clock.Now().Add(grace.Duration); end.Before(deadline) {
 				deadline = end
 			}
 		}
 		claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = when(deadline)
+	} else {
+		deadline = already.deadline
 	}
-	return c.patch(ctx, stored, claim)
+	if err := c.patch(ctx, stored, claim); err != nil {
+		return err
+	}
+	already.deadline = deadline
+	return nil
 }
 
 // patch writes the annotations if they have changed.

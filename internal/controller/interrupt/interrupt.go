@@ -77,6 +77,7 @@ type Controller struct {
 	Log      *slog.Logger
 	Clock    clock.Clock
 
+	ledger ledger
 	report report
 	told   sync.Map // sorts of unknown messages that were logged
 	status statusMemory

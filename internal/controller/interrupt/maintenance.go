@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -92,7 +95,7 @@ func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n ne
 	if err := setWorks(claim, works); err != nil {
 		return err
 	}
-	if err := c.patch(ctx, stored, claim); err != nil {
+	if err := c.writeDown(ctx, stored, claim); err != nil {
 		return err
 	}
 	if !told {
@@ -123,12 +126,22 @@ func (c *Controller) release(ctx context.Context, claim *karpv1.NodeClaim, over 
 	if err := setWorks(claim, left); err != nil {
 		return err
 	}
-	if err := c.patch(ctx, stored, claim); err != nil {
+	if err := c.writeDown(ctx, stored, claim); err != nil {
 		return err
 	}
 	if len(left) == 0 {
 		c.tell(ctx, claim, normal, "MaintenanceOver", "the work that AWS had scheduled on the machine is done or was called off; the machine stays")
 		c.Log.Info("maintenance is over", "nodeclaim", claim.Name)
+	}
+	return nil
+}
+
+// writeDown writes the list of a claim, unless somebody else has changed the claim: two pieces of news that come at once
+// must not lose one of the two.
+func (c *Controller) writeDown(ctx context.Context, stored, claim *karpv1.NodeClaim) error {
+	err := c.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("writing down scheduled work on nodeclaim %q: %w", claim.Name, err)
 	}
 	return nil
 }
@@ -141,8 +154,10 @@ func (c *Controller) Windows(ctx context.Context) error {
 	}
 	now := c.Clock.Now()
 	var errs []error
+	there := map[types.UID]bool{}
 	for i := range list.Items {
 		claim := &list.Items[i]
+		there[claim.UID] = true
 		if !index.Managed(claim) || !claim.DeletionTimestamp.IsZero() {
 			continue
 		}
@@ -155,5 +170,6 @@ func (c *Controller) Windows(ctx context.Context) error {
 			break
 		}
 	}
+	c.ledger.keep(there)
 	return errors.Join(errs...)
 }

@@ -1,0 +1,260 @@
+package interrupt_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
+	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/interrupt"
+)
+
+const (
+	retirement = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
+	reboot     = "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"
+	day        = 24 * time.Hour
+)
+
+var leadOfADay = interrupt.Options{MaintenanceLead: day}
+
+func (h *house) windows() {
+	h.t.Helper()
+	if err := h.Windows(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) poll() {
+	h.t.Helper()
+	if err := h.Poll(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestScheduledWorkWaitsForItsTimeAcrossARestart(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+	at := start.Add(14 * day).Truncate(time.Minute)
+	h.deliver(health(ours, retirement, "upcoming", at))
+	h.deliver(health(ours, retirement, "upcoming", at)) // redelivered
+	if diff := cmp.Diff([]string{"InstanceUnhealthy", "InstanceUnhealthy"}, h.reasons()); diff != "" {
+		t.Errorf("one event each on claim and node: %s", diff)
+	}
+	if note := h.claim("a").Annotations[index.MaintenanceAnnotation]; !strings.Contains(note, retirement) || !strings.Contains(note, stamp(at)) {
+		t.Errorf("annotation %s", note)
+	}
+	h.clock.SetTime(at.Add(-day - time.Second))
+	h.windows()
+	if h.deleting("a") {
+		t.Fatal("drained before the lead")
+	}
+	h.Controller = h.controller(leadOfADay, h.Client) // the next leader
+	h.clock.SetTime(at.Add(-day))
+	h.windows()
+	h.windows()
+	if !h.deleting("a") {
+		t.Fatal("not drained")
+	}
+	if d := h.deadline("a"); d != stamp(at.Add(-5*time.Second)) {
+		t.Errorf("deadline %s: the machine goes at %s", d, at)
+	}
+	if n := h.metric("karpenter_nodeclaims_disrupted_total", "scheduled_change"); n != 1 {
+		t.Errorf("counted %v", n)
+	}
+}
+
+func TestARebootIsNoDeadline(t *testing.T) {
+	h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+	at := start.Add(3 * day)
+	h.deliver(health(ours, reboot, "upcoming", at))
+	h.clock.SetTime(at.Add(-time.Hour))
+	h.windows()
+	if !h.deleting("a") || h.deadline("a") != "" {
+		t.Errorf("deleting %v, deadline %s", h.deleting("a"), h.deadline("a"))
+	}
+}
+
+func TestWorkThatIsCalledOffReleasesTheMachine(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+	at := start.Add(3 * day)
+	h.deliver(health(ours, retirement, "upcoming", at), health(ours, reboot, "upcoming", at.Add(time.Hour)))
+	for range 2 { // one of the two may have met the other's write; it comes again
+		h.deliver(health(ours, retirement, "upcoming", at), health(ours, reboot, "upcoming", at.Add(time.Hour)))
+	}
+	h.reasons()
+	h.deliver(health(ours, retirement, "closed", at))
+	if note := h.claim("a").Annotations[index.MaintenanceAnnotation]; strings.Contains(note, retirement) || !strings.Contains(note, reboot) {
+		t.Fatalf("annotation %s", note)
+	}
+	h.deliver(health(ours, reboot, "closed", at))
+	if _, ok := h.claim("a").Annotations[index.MaintenanceAnnotation]; ok {
+		t.Error("the annotation stays")
+	}
+	if diff := cmp.Diff([]string{"MaintenanceOver", "MaintenanceOver"}, h.reasons()); diff != "" {
+		t.Error(diff)
+	}
+	h.clock.SetTime(at)
+	h.windows()
+	if h.deleting("a") {
+		t.Error("drained for work that was called off")
+	}
+}
+
+func TestWorkThatIsPutOffMovesTheDrain(t *testing.T) {
+	h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+	h.deliver(health(ours, retirement, "upcoming", start.Add(3*day)))
+	h.deliver(health(ours, retirement, "upcoming", start.Add(5*day)))
+	h.clock.SetTime(start.Add(3 * day))
+	if h.windows(); h.deleting("a") {
+		t.Error("drained for the earlier time")
+	}
+	h.clock.SetTime(start.Add(4 * day))
+	if h.windows(); !h.deleting("a") {
+		t.Error("not drained for the later time")
+	}
+}
+
+func TestAnAnnotationThatSomebodySpoiltIsNoHarm(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	claim.Annotations = map[string]string{index.MaintenanceAnnotation: "{"}
+	h := newHouse(t, leadOfADay, claim)
+	h.windows()
+	h.deliver(health(ours, reboot, "upcoming", start.Add(2*day)))
+	if note := h.claim("a").Annotations[index.MaintenanceAnnotation]; !strings.Contains(note, reboot) {
+		t.Errorf("annotation %s", note)
+	}
+}
+
+func impaired(c instancestatus.Category, since time.Time) []instancestatus.Status {
+	return []instancestatus.Status{{InstanceID: ours, Failures: []instancestatus.Failure{{Category: c, Since: since}}}}
+}
+
+func TestAMachineThatFailsItsChecksGoesByForce(t *testing.T) {
+	for _, c := range []instancestatus.Category{instancestatus.Instance, instancestatus.System} {
+		claim := nodeClaim("a", ours)
+		h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+		h.clinic.statuses = impaired(c, start.Add(-119*time.Second))
+		if h.poll(); h.deleting("a") {
+			t.Errorf("%s: gone after 119 s", c)
+		}
+		h.clock.Step(time.Second)
+		h.poll()
+		h.clock.Step(time.Minute)
+		h.poll()
+		if !h.deleting("a") || h.deadline("a") != stamp(start.Add(time.Second)) {
+			t.Errorf("%s: deleting %v, deadline %s", c, h.deleting("a"), h.deadline("a"))
+		}
+		if n := h.metric("karpenter_interruption_instance_status_unhealthy_total", string(c)); n != 1 {
+			t.Errorf("%s: counted %v", c, n)
+		}
+		if n := h.metric("karpenter_nodeclaims_disrupted_total", "instance_unhealthy", "forceful"); n != 1 {
+			t.Errorf("%s: counted %v disruptions", c, n)
+		}
+		if diff := cmp.Diff([]string{"InstanceUnhealthy", "InstanceUnhealthy", "TerminatingOnInterruption", "TerminatingOnInterruption"}, h.reasons()); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([][]string{{ours}, {ours}, {ours}}, h.clinic.asked); diff != "" {
+			t.Errorf("asked %s", diff)
+		}
+	}
+}
+
+func TestACheckThatFailsForAMomentIsNothing(t *testing.T) {
+	h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+	for range 5 {
+		h.clinic.statuses = impaired(instancestatus.Instance, time.Time{})
+		h.poll()
+		h.clock.Step(time.Minute)
+		h.clinic.statuses = []instancestatus.Status{{InstanceID: ours}}
+		h.poll()
+		h.clock.Step(time.Minute)
+	}
+	if h.deleting("a") {
+		t.Fatal("gone for failures of a moment")
+	}
+	h.clinic.statuses = impaired(instancestatus.Instance, time.Time{})
+	h.poll()
+	h.clock.Step(2 * time.Minute)
+	if h.poll(); !h.deleting("a") {
+		t.Error("not gone after two minutes")
+	}
+}
+
+func TestAVolumeThatFailsIsToldOfOnce(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+	h.clinic.statuses = impaired(instancestatus.Volumes, start.Add(-time.Hour))
+	h.poll()
+	h.clock.Step(time.Hour)
+	h.poll()
+	if diff := cmp.Diff([]string{"AttachedVolumeUnhealthy", "AttachedVolumeUnhealthy"}, h.reasons()); diff != "" || h.deleting("a") {
+		t.Errorf("deleting %v, %s", h.deleting("a"), diff)
+	}
+}
+
+func TestWorkThatStatusShowsIsHeldToTheSameRule(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+	at := start.Add(3 * day)
+	event := queue.Maintenance{ID: "instance-event-0d59937288b749b32", Code: "instance-reboot", NotBefore: at}
+	h.deliver(health(ours, reboot, "upcoming", at))
+	h.clinic.statuses = []instancestatus.Status{{InstanceID: ours, Events: []queue.Maintenance{event}}}
+	h.poll()
+	h.clock.Step(time.Minute)
+	h.poll()
+	if diff := cmp.Diff([]string{"InstanceUnhealthy", "InstanceUnhealthy"}, h.reasons()); diff != "" {
+		t.Errorf("the same work, by message and by status, is one event: %s", diff)
+	}
+	if n := h.metric("karpenter_interruption_instance_status_unhealthy_total", "EventStatus"); n != 1 {
+		t.Errorf("counted %v", n)
+	}
+	h.clinic.err = &cloud.Error{Op: "reading", Class: cloud.Throttled, Err: errors.New("slow down")}
+	h.clinic.statuses = nil
+	if err := h.Poll(t.Context()); err == nil {
+		t.Error("no error")
+	}
+	if note := h.claim("a").Annotations[index.MaintenanceAnnotation]; !strings.Contains(note, event.ID) {
+		t.Errorf("what could not be read is forgotten: %s", note)
+	}
+	h.clinic.err, h.clinic.statuses = nil, []instancestatus.Status{{InstanceID: ours}}
+	h.poll()
+	if note := h.claim("a").Annotations[index.MaintenanceAnnotation]; strings.Contains(note, event.ID) || !strings.Contains(note, reboot) {
+		t.Errorf("what status no longer shows is kept, or what a message said is lost: %s", note)
+	}
+}
+
+func TestAMissingPermissionForStatusIsSaidOnceAndTriedAgain(t *testing.T) {
+	h := newHouse(t, leadOfADay, nodeClaim("a", ours), class())
+	h.clinic.err = &cloud.Error{Op: "reading the status of 1 instances", Class: cloud.Denied, Err: errors.New("missing permission ec2:DescribeInstanceStatus")}
+	h.poll()
+	h.report()
+	if c := h.condition("InstanceStatusReady"); c == nil || c.Reason != "AccessDenied" || !strings.Contains(c.Message, "ec2:DescribeInstanceStatus") {
+		t.Errorf("condition %+v", c)
+	}
+	for range 29 {
+		h.clock.Step(time.Minute)
+		h.poll()
+	}
+	if n := len(h.clinic.asked); n != 1 {
+		t.Errorf("asked %d times within 30 minutes", n)
+	}
+	h.clock.Step(time.Minute)
+	h.poll()
+	if n := strings.Count(h.log.String(), "may not be read"); n != 1 || len(h.clinic.asked) != 2 {
+		t.Errorf("said %d times, asked %d times", n, len(h.clinic.asked))
+	}
+	h.clock.Step(30 * time.Minute)
+	h.clinic.err = nil
+	h.poll()
+	h.report()
+	if c := h.condition("InstanceStatusReady"); c != nil {
+		t.Errorf("condition %+v", c)
+	}
+}
