@@ -41,15 +41,19 @@ func controllerPolicies(s *Stack) ([]Policy, error) {
 func (s *Stack) cut(g group) ([][]iampolicy.Statement, error) {
 	var parts [][]iampolicy.Statement
 	var part []iampolicy.Statement
+	frame := iampolicy.Size(document().JSON())
+	size := frame
 	for _, st := range g.statements {
-		if alone := s.largest(document(st)); alone > iampolicy.ManagedPolicyLimit {
+		alone := s.largest(document(st))
+		if alone > iampolicy.ManagedPolicyLimit {
 			return nil, fmt.Errorf("statement %s of %s has %d characters, a policy may have %d, and one statement can't be cut in two: %s",
 				st.Sid, g.id, alone, iampolicy.ManagedPolicyLimit, remedy(st.Sid))
 		}
-		if len(part) > 0 && s.largest(document(append(part[:len(part):len(part)], st)...)) > iampolicy.ManagedPolicyLimit {
-			parts, part = append(parts, part), nil
+		more := alone - frame + len(",")
+		if len(part) > 0 && size+more > iampolicy.ManagedPolicyLimit {
+			parts, part, size = append(parts, part), nil, frame
 		}
-		part = append(part, st)
+		part, size = append(part, st), size+more
 	}
 	return append(parts, part), nil
 }

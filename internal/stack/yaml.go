@@ -3,6 +3,7 @@ package stack
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
@@ -68,8 +69,16 @@ func node(v any) (*yaml.Node, error) {
 	return nil, fmt.Errorf("no way to write a %T as YAML", v)
 }
 
+// ambiguous are strings that YAML 1.1, which CloudFormation reads, takes for something else, such as yes and 012. Where
+// YAML 1.2 would, too, the encoder sees to it.
+var ambiguous = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|[-+.]?[0-9].*)$`)
+
 func scalar(tag, value string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+	if tag == "!!str" && ambiguous.MatchString(value) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
 }
 
 // textNode is a string, or the function that makes it from references.
