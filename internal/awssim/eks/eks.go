@@ -11,6 +11,7 @@ import (
 
 // Register adds the operations to a server.
 func Register(s *wire.Server, w *world.World) {
+	registerAccess(s, w)
 	s.HandleREST(wire.EKS, "DescribeCluster", "GET /clusters/{name}", func(_ context.Context, r *wire.Request) (any, error) {
 		name := r.Path["name"]
 		r.Detail = name

@@ -51,3 +51,13 @@ func (s *Server) Do(ctx context.Context, caller Identity, service *Service, oper
 	}
 	return nil, e
 }
+
+// ServiceNamed finds a service by its signing name, nil if there is none.
+func ServiceNamed(name string) *Service {
+	for _, s := range services() {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}

@@ -2,12 +2,16 @@ package world
 
 import "time"
 
-// eksState holds the cluster records of the account.
+// eksState holds the cluster records of the account, and who may do what in them.
 type eksState struct {
-	clusters map[string]*Cluster
+	clusters      map[string]*Cluster
+	entries       map[string]*AccessEntry // by accessKey
+	podIdentities map[string]*PodIdentity // by id
 }
 
-func (s *eksState) init() { s.clusters = map[string]*Cluster{} }
+func (s *eksState) init() {
+	s.clusters, s.entries, s.podIdentities = map[string]*Cluster{}, map[string]*AccessEntry{}, map[string]*PodIdentity{}
+}
 
 // Cluster is what EKS knows about a cluster.
 type Cluster struct {

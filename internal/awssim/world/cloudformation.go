@@ -1,0 +1,16 @@
+package world
+
+import "slices"
+
+// DeleteSecurityGroup removes a security group that no instance uses. One that is not there is no error.
+func (w *World) DeleteSecurityGroup(id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, i := range w.instances {
+		if slices.Contains(i.SecurityGroupIDs, id) {
+			return Errorf("DependencyViolation", "resource %s has a dependent object", id)
+		}
+	}
+	delete(w.net.groups, id)
+	return nil
+}
