@@ -116,7 +116,7 @@ func (c *clinic) Read(_ context.Context, ids []string) ([]instancestatus.Status,
 
 type house struct {
 	*interrupt.Controller
-	t       *testing.T
+	t       testing.TB
 	region  *region
 	line    *line
 	clinic  *clinic
@@ -134,7 +134,7 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-func newHouse(t *testing.T, o interrupt.Options, objects ...client.Object) *house {
+func newHouse(t testing.TB, o interrupt.Options, objects ...client.Object) *house {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
