@@ -222,6 +222,10 @@ func TestPodIdentityWantsTheRoleToTrustIt(t *testing.T) {
 			t.Errorf("%s: %v, want an error with %q", role, err, words)
 		}
 	}
+	s.world.SetCluster(world.Cluster{Name: "kerf"})
+	if _, err := s.world.CreatePodIdentity(world.PodIdentity{Cluster: "kerf", Namespace: "kube-system", ServiceAccount: "karpenter", RoleARN: account + "role/kerf/Here"}); err != nil {
+		t.Fatal(err)
+	}
 	key, err := s.world.RoleSession("Here", "pod")
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +233,7 @@ func TestPodIdentityWantsTheRoleToTrustIt(t *testing.T) {
 	if left := key.Expires.Sub(s.world.Now()); left < 7*24*time.Hour {
 		t.Errorf("the session ends in %s", left)
 	}
-	if tags := s.world.PrincipalTags(key.ID); tags["eks-cluster-name"] != "kerf" || tags["team"] != "blue" {
+	if tags := s.world.PrincipalTags(key.ID); tags["eks-cluster-name"] != "kerf" || tags["team"] != "blue" || tags["kubernetes-service-account"] != "karpenter" {
 		t.Errorf("tags of the session: %v", tags)
 	}
 	who, err := s.client(key.ID, key.Secret, key.SessionToken).GetCallerIdentity(t.Context(), &awssts.GetCallerIdentityInput{})

@@ -99,7 +99,8 @@ func (w *World) AssumeRoleWithWebIdentity(a Assume, id WebIdentity) (AccessKey, 
 }
 
 // RoleSession makes credentials for a role as EKS Pod Identity hands them to a pod, good for a month. The role must trust
-// pods.eks.amazonaws.com with sts:AssumeRole and sts:TagSession, or the error says what is missing.
+// pods.eks.amazonaws.com with sts:AssumeRole and sts:TagSession, or the error says what is missing. If an association gives
+// the role to a service account, the session has that one's tags.
 func (w *World) RoleSession(roleName, session string) (AccessKey, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,6 +111,15 @@ func (w *World) RoleSession(roleName, session string) (AccessKey, error) {
 	cluster := "arn:" + w.Partition() + ":eks:" + w.opts.Region + ":" + w.opts.Account + ":cluster/" + w.opts.ClusterName
 	a := Assume{RoleARN: r.ARN, Session: session, Duration: podIdentitySession,
 		Tags: map[string]string{"eks-cluster-arn": cluster, "eks-cluster-name": w.opts.ClusterName}}
+	for _, id := range slices.Sorted(maps.Keys(w.eks.podIdentities)) {
+		if p := w.eks.podIdentities[id]; p.RoleARN == r.ARN && p.Cluster == w.opts.ClusterName {
+			a.Tags["kubernetes-namespace"], a.Tags["kubernetes-service-account"] = p.Namespace, p.ServiceAccount
+			if p.DisableSessionTags {
+				a.Tags = nil
+			}
+			break
+		}
+	}
 	ctx := w.assumeKeysLocked(&a, r)
 	ctx.Set("aws:SourceArn", cluster)
 	ctx.Set("aws:SourceAccount", w.opts.Account)
