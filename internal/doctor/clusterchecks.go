@@ -82,7 +82,7 @@ func (in *Input) addressesPerNode(class *awsv1.EC2NodeClass) (int, string) {
 		return 1, "1 for the node; pods get theirs from the subnets of ENIConfigs, which are not judged"
 	case cni.PrefixDelegation:
 		prefixes := (pods+prefixSize-1)/prefixSize + 1
-		return prefixes*prefixSize + 1, fmt.Sprintf("%d prefixes of %d for %d pods (%s) and one kept warm", prefixes, prefixSize, pods, source)
+		return prefixes*prefixSize + 1, fmt.Sprintf("%d prefixes of %d for %d pods (%s) and one kept warm", prefixes-1, prefixSize, pods, source)
 	}
 	return pods + 1, fmt.Sprintf("1 for the node and 1 for each of %d pods (%s)", pods, source)
 }

@@ -1,0 +1,341 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/api/status"
+	"github.com/kerf-sh/kerf/internal/aws/account"
+	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/stack"
+)
+
+func document(t *testing.T, text string) *iampolicy.Document {
+	t.Helper()
+	d, err := iampolicy.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// onlyRoot is the policy that KMS gives to a key made without one.
+const onlyRoot = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"kms:*","Resource":"*"}]}`
+
+const throughService = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":["kms:Encrypt","kms:Decrypt","kms:ReEncrypt*","kms:GenerateDataKey*","kms:CreateGrant","kms:DescribeKey"],
+"Resource":"*","Condition":{"StringEquals":{"kms:CallerAccount":"111122223333","kms:ViaService":"ec2.eu-west-1.amazonaws.com"}}}]}`
+
+func withKey(o *stack.Options) { o.KMS = true }
+
+// drop takes an action out of every policy of the controller.
+func drop(in *Input, action string) {
+	for i := range in.AWS.Policies {
+		d := in.AWS.Policies[i].Document
+		for k := range d.Statements {
+			var kept []string
+			for _, a := range d.Statements[k].Actions {
+				if a != action {
+					kept = append(kept, a)
+				}
+			}
+			d.Statements[k].Actions = kept
+		}
+	}
+}
+
+func rule(in *Input, detailType string) *awssetup.Rule {
+	for i := range in.AWS.Rules {
+		if strings.Contains(string(in.AWS.Rules[i].Pattern), detailType) {
+			return &in.AWS.Rules[i]
+		}
+	}
+	panic("no rule for " + detailType)
+}
+
+func encrypt(in *Input, key string) {
+	in.AWS.Queues[0].KMSKey, in.AWS.Queues[0].ManagedSSE = key, false
+}
+
+func condition(in *Input, reason, message string) {
+	in.Kube.Classes[0].Status.Conditions = []status.Condition{{Type: awsv1.ConditionTypeInterruptionQueueReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+}
+
+func volumes(t *testing.T, in *Input, policy string) {
+	in.Kube.Classes[0].Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{KMSKeyID: new(volumeKey)}}}
+	if policy != "" {
+		in.AWS.Keys = append(in.AWS.Keys, awssetup.Key{ID: "vol", ARN: volumeKey, Manager: "CUSTOMER", Enabled: true, Policy: document(t, policy)})
+	}
+}
+
+func TestEachMistakeIsFound(t *testing.T) {
+	gap := func(what string) func(*testing.T, *Input) {
+		return func(_ *testing.T, in *Input) {
+			in.AWS.Gaps = append(in.AWS.Gaps, awssetup.Gap{What: what, Why: "night lacks some:Action"})
+		}
+	}
+	both := func(fs ...func(*testing.T, *Input)) func(*testing.T, *Input) {
+		return func(t *testing.T, in *Input) {
+			for _, f := range fs {
+				f(t, in)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		check string
+		stack func(*stack.Options)
+		make  func(*testing.T, *Input)
+		want  Status
+		says  string // in the finding or the evidence
+	}{
+		"the alias of AWS's own key": {"queue-managed-key", nil, func(_ *testing.T, in *Input) { encrypt(in, "alias/aws/sqs") }, Failed, "alias/aws/sqs"},
+		"AWS's own key by its ARN": {"queue-managed-key", nil, func(_ *testing.T, in *Input) {
+			encrypt(in, "arn:aws:kms:eu-west-1:111122223333:key/1")
+			in.AWS.Keys = []awssetup.Key{{ID: "1", ARN: "arn:aws:kms:eu-west-1:111122223333:key/1", Manager: "AWS", Enabled: true}}
+		}, Failed, "can't let EventBridge"},
+		"a key that is gone":           {"queue-managed-key", nil, func(_ *testing.T, in *Input) { encrypt(in, "alias/gone") }, Failed, "does not exist"},
+		"a key that may not be seen":   {"queue-managed-key", nil, both(func(_ *testing.T, in *Input) { encrypt(in, "alias/x") }, gap("key alias/x")), Unknown, "some:Action"},
+		"no encryption is no mistake":  {"queue-managed-key", nil, func(_ *testing.T, in *Input) { encrypt(in, "") }, OK, "not encrypted"},
+		"a queue that may not be seen": {"queue-managed-key", nil, both(func(_ *testing.T, in *Input) { in.AWS.Queues, in.AWS.QueueARN = nil, "" }, gap("queue demo")), Unknown, "some:Action"},
+
+		"a key with the default policy": {"queue-key-policy", withKey, func(t *testing.T, in *Input) { in.AWS.Keys[0].Policy = document(t, onlyRoot) }, Failed, "kms:GenerateDataKey"},
+		"a key that gives one of both actions": {"queue-key-policy", withKey, func(t *testing.T, in *Input) {
+			in.AWS.Keys[0].Policy = document(t, `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"kms:GenerateDataKey*","Resource":"*"}}`)
+		}, Failed, "kms:Decrypt"},
+		"a key that gives them under a condition": {"queue-key-policy", withKey, func(t *testing.T, in *Input) {
+			in.AWS.Keys[0].Policy = document(t, `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"kms:*","Resource":"*","Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:events:*:*:rule/x"}}}}`)
+		}, Warning, "conditions"},
+		"a key that is disabled":      {"queue-key-policy", withKey, func(_ *testing.T, in *Input) { in.AWS.Keys[0].Enabled = false }, Failed, "disabled"},
+		"a key without a policy read": {"queue-key-policy", withKey, both(func(_ *testing.T, in *Input) { in.AWS.Keys[0].Policy = nil }, gap("key x (its policy)")), Unknown, "some:Action"},
+		"no key, no key policy":       {"queue-key-policy", nil, func(*testing.T, *Input) {}, Skipped, "no KMS key"},
+
+		"a controller without decrypt":            {"controller-decrypt", withKey, func(_ *testing.T, in *Input) { drop(in, "kms:Decrypt") }, Failed, "lacks kms:Decrypt"},
+		"a controller that says it can't decrypt": {"controller-decrypt", withKey, func(_ *testing.T, in *Input) { condition(in, "KeyUnusable", "KMS.DisabledException") }, Failed, "KMS.DisabledException"},
+		"a controller that the organization forbids": {"controller-decrypt", withKey, func(_ *testing.T, in *Input) {
+			in.Refused["kms:Decrypt"] = "a policy of the organization does not allow it"
+		}, Failed, "organization"},
+		"a controller that nobody knows": {"controller-decrypt", withKey, func(_ *testing.T, in *Input) { in.AWS.ControllerRole = "" }, Unknown, "not known"},
+		"a controller with a policy unread": {"controller-decrypt", withKey, func(_ *testing.T, in *Input) {
+			drop(in, "kms:Decrypt")
+			in.AWS.Policies[0].Document = nil
+		}, Unknown, "could be read"},
+
+		"no queue":                {"queue-exists", nil, func(_ *testing.T, in *Input) { in.AWS.Queues, in.AWS.QueueARN = nil, "" }, Failed, "does not exist"},
+		"a controller without":    {"queue-exists", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].Queue = "" }, Warning, "no INTERRUPTION_QUEUE"},
+		"a controller of another": {"queue-exists", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].Queue = "old" }, Warning, "reads queue old"},
+		"an ARN where only a name is taken": {"queue-exists", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Controllers[0].Queue, in.Kube.Controllers[0].Image = in.AWS.QueueARN, "public.ecr.aws/karpenter/controller:1.8.0"
+		}, Failed, "nothing but its name"},
+		"an ARN where that is well":  {"queue-exists", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].Queue = in.AWS.QueueARN }, OK, "exists"},
+		"a setting that is no queue": {"queue-exists", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].Queue = "arn:aws:sns:eu-west-1:1:x" }, Failed, "names no queue"},
+		"neither queue nor setting": {"queue-exists", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Queues, in.AWS.QueueARN, in.Kube.Controllers[0].Queue = nil, "", ""
+		}, Warning, "not handled"},
+
+		"no receive": {"controller-queue-access", nil, func(_ *testing.T, in *Input) { drop(in, "sqs:ReceiveMessage") }, Failed, "sqs:ReceiveMessage"},
+		"a boundary without SQS": {"controller-queue-access", nil, func(t *testing.T, in *Input) {
+			arn := "arn:aws:iam::111122223333:policy/boundary"
+			account.RoleOf(&in.AWS.Setup, in.AWS.ControllerRole).Boundary = arn
+			in.AWS.Policies = append(in.AWS.Policies, awssetup.Policy{ARN: arn, Name: "boundary", Document: document(t, `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"ec2:*","Resource":"*"}}`)})
+		}, Failed, "sqs:DeleteMessage"},
+		"the organization forbids": {"controller-queue-access", nil, func(_ *testing.T, in *Input) {
+			in.Refused["sqs:GetQueueUrl"] = "a policy of the organization does not allow it"
+		}, Failed, "organization"},
+		"the controller says so": {"controller-queue-access", nil, func(_ *testing.T, in *Input) { condition(in, "AccessDenied", "missing permission sqs:ReceiveMessage") }, Failed, "missing permission"},
+		"IAM can't be asked":     {"controller-queue-access", nil, func(_ *testing.T, in *Input) { in.Refused = nil }, OK, "could not be asked"},
+		"a policy that is not known": {"controller-queue-access", nil, func(_ *testing.T, in *Input) {
+			for i := range in.AWS.Policies {
+				in.AWS.Policies[i].Document = nil
+			}
+		}, Unknown, "could be read"},
+
+		"a rule missing": {"rules", nil, func(_ *testing.T, in *Input) { *rule(in, "Spot Instance") = awssetup.Rule{Name: "x"} }, Failed, "spot interruption warning"},
+		"a rule off":     {"rules", nil, func(_ *testing.T, in *Input) { rule(in, "aws.health").Enabled = false }, Failed, "is disabled"},
+		"a rule that leads elsewhere": {"rules", nil, func(_ *testing.T, in *Input) {
+			rule(in, "State-change").Targets = []awssetup.Target{{ARN: "arn:aws:sqs:eu-west-1:111122223333:old"}}
+		}, Failed, ":old"},
+		"a rule for one state of four": {"rules", nil, func(_ *testing.T, in *Input) {
+			rule(in, "State-change").Pattern = []byte(`{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["terminated"]}}`)
+		}, Failed, "instance state change"},
+		"no rule for reservations": {"rules", nil, func(_ *testing.T, in *Input) { rule(in, "Capacity Reservation").Enabled = false }, Warning, "capacity reservation"},
+		"one rule for all": {"rules", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Rules = []awssetup.Rule{{Name: "all", Enabled: true, Pattern: []byte(`{"source":["aws.ec2","aws.health"]}`), Targets: []awssetup.Target{{ARN: in.AWS.QueueARN}}}}
+		}, OK, ": all"},
+		"a rule that a proof left": {"rules", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Rules = append(in.AWS.Rules, awssetup.Rule{Name: account.ProbeRuleName(in.Now.Add(-2*time.Hour), "ab"), Enabled: true})
+		}, Warning, "delete-rule"},
+		"rules that may not be seen": {"rules", nil, gap("rules"), Unknown, "some:Action"},
+
+		"another cluster's queue": {"queue-shared", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Queues[0].Tags = map[string]string{"karpenter.sh/discovery": "other"}
+		}, Failed, "other"},
+		"two controllers on it": {"queue-shared", nil, func(_ *testing.T, in *Input) {
+			second := in.Kube.Controllers[0]
+			second.Name, second.ClusterName = "blue", "blue"
+			in.Kube.Controllers = append(in.Kube.Controllers, second)
+		}, Failed, "2 controllers"},
+		"nothing says whose it is": {"queue-shared", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Queues[0].Tags, in.AWS.Queues[0].Name, in.AWS.QueueName = nil, "spot", "spot"
+		}, Warning, "nothing says"},
+		"a name that says it": {"queue-shared", nil, func(_ *testing.T, in *Input) { in.AWS.Queues[0].Tags = nil }, OK, "name"},
+
+		"another reader of the queue": {"termination-handler", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Handlers = []Handler{{Kind: "Deployment", Namespace: "kube-system", Name: "nth", Queue: "https://sqs.eu-west-1.amazonaws.com/111122223333/demo", Spot: true}}
+		}, Failed, "takes messages out"},
+		"a handler that rebalances": {"termination-handler", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Handlers = []Handler{{Kind: "DaemonSet", Name: "nth", Rebalance: true, Spot: true, Pods: 5}}
+		}, Failed, "loop"},
+		"a handler for spot": {"termination-handler", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Handlers = []Handler{{Kind: "DaemonSet", Name: "nth", Spot: true}}
+		}, Warning, "two programs"},
+
+		"a fortnight's notices":  {"queue-retention", nil, func(_ *testing.T, in *Input) { in.AWS.Queues[0].Retention = 14 * 24 * time.Hour }, Warning, "14 days"},
+		"a minute's notices":     {"queue-retention", nil, func(_ *testing.T, in *Input) { in.AWS.Queues[0].Retention = time.Minute }, Warning, "60 s only"},
+		"a retention not told":   {"queue-retention", nil, func(_ *testing.T, in *Input) { in.AWS.Queues[0].Retention = 0 }, Unknown, "did not tell"},
+		"no queue policy":        {"queue-policy", nil, func(_ *testing.T, in *Input) { in.AWS.Queues[0].Policy = nil }, Failed, "no policy"},
+		"a rule not in the list": {"queue-policy", nil, func(_ *testing.T, in *Input) { in.AWS.Rules[0].ARN += "-renamed" }, Failed, "aws:SourceArn"},
+		"TLS asked for the wrong way round": {"queue-policy", nil, func(t *testing.T, in *Input) {
+			in.AWS.Queues[0].Policy = document(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*"},
+				{"Sid":"Plain","Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"true"}}}]}`)
+		}, Failed, "statement Plain"},
+		"plain HTTP let in": {"queue-policy", nil, func(t *testing.T, in *Input) {
+			in.AWS.Queues[0].Policy = document(t, `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*"}}`)
+		}, Warning, "without TLS"},
+		"everybody let in": {"queue-policy", nil, func(t *testing.T, in *Input) {
+			in.AWS.Queues[0].Policy = document(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:SendMessage","Resource":"*"},
+				{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`)
+		}, Warning, "anybody"},
+		"a FIFO queue": {"queue-fifo", nil, func(_ *testing.T, in *Input) { in.AWS.Queues[0].FIFO = true }, Failed, "FIFO"},
+
+		"deliveries that fail": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
+			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 7, Invocations: 7, Failed: 7}
+		}, Failed, "7 of 7"},
+		"nobody watches": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Alarms = nil
+			for i := range in.AWS.Rules {
+				in.AWS.Rules[i].Targets[0].DeadLetter = ""
+			}
+		}, Warning, "neither an alarm"},
+		"alarms that may not be seen": {"failed-deliveries", nil, gap("alarms"), Unknown, "some:Action"},
+
+		"every delivery fails": {"delivery", nil, func(_ *testing.T, in *Input) {
+			for n := range in.Metrics.Rules {
+				in.Metrics.Rules[n] = account.RuleMetrics{Matched: 3, Invocations: 3, Failed: 3}
+			}
+			in.Metrics.Queues = nil
+		}, Failed, "every delivery"},
+		"nobody reads": {"delivery", nil, func(_ *testing.T, in *Input) { in.Metrics.Queues["demo"] = account.QueueMetrics{Sent: 5} }, Failed, "nobody reads"},
+		"nothing happened": {"delivery", nil, func(_ *testing.T, in *Input) {
+			in.Metrics.Rules, in.Metrics.Queues = nil, nil
+		}, Unknown, "no event"},
+		"SQS knows of nothing": {"delivery", nil, func(_ *testing.T, in *Input) { in.Metrics.Queues = nil }, Warning, "SQS counts no message"},
+		"no metrics":           {"delivery", nil, func(_ *testing.T, in *Input) { in.Metrics, in.NoMetrics = nil, "lacks cloudwatch:GetMetricData" }, Unknown, "cloudwatch:GetMetricData"},
+		"proven": {"delivery", nil, func(_ *testing.T, in *Input) {
+			in.Proof = &account.Proof{Delivered: true, Witness: account.SeenInQueue, Took: time.Second}
+		}, OK, "proven"},
+		"disproven":        {"delivery", nil, func(_ *testing.T, in *Input) { in.Proof = &account.Proof{Sent: 3, Failed: 3} }, Failed, "could not write it"},
+		"not seen":         {"delivery", nil, func(_ *testing.T, in *Input) { in.Proof = &account.Proof{Sent: 3} }, Failed, "not seen"},
+		"not to be proven": {"delivery", nil, func(_ *testing.T, in *Input) { in.ProofError = "lacks events:PutRule" }, Unknown, "events:PutRule"},
+
+		"a policy that is almost too large": {"policy-size", nil, func(_ *testing.T, in *Input) { in.AWS.Policies[0].Characters = 6100 }, Warning, "6100 characters"},
+		"a cluster name that does not fit":  {"policy-size", nil, func(_ *testing.T, in *Input) { in.ClusterName = strings.Repeat("x", 101) }, Failed, "does not fit"},
+		"ten policies": {"policy-size", nil, func(_ *testing.T, in *Input) {
+			account.RoleOf(&in.AWS.Setup, in.AWS.ControllerRole).ManagedPolicyARNs = make([]string, 10)
+		}, Warning, "quota"},
+
+		"no spot role": {"spot-role", nil, func(_ *testing.T, in *Input) { in.AWS.Roles = in.AWS.Roles[:2] }, Failed, "default"},
+		"no spot role and no spot": {"spot-role", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Roles = in.AWS.Roles[:2]
+			in.Kube.Pools[0] = pool("x", "on-demand")
+		}, Skipped, "asks for spot"},
+		"a spot role not to be seen": {"spot-role", nil, both(func(_ *testing.T, in *Input) { in.AWS.Roles = in.AWS.Roles[:2] }, gap("role "+account.SpotRole)), Unknown, "some:Action"},
+
+		"a volume key with the default policy": {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, onlyRoot) }, Failed, "kms:CreateGrant"},
+		"a volume key for all through EC2":     {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, throughService) }, OK, "may be used"},
+		"a volume key by the stack":            {"volume-keys", func(o *stack.Options) { o.VolumeKeys = []string{volumeKey} }, func(t *testing.T, in *Input) { volumes(t, in, onlyRoot) }, OK, "may be used"},
+		"a volume key that is gone":            {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, "") }, Failed, "does not exist"},
+
+		"a node role nobody mapped": {"node-role-mapped", nil, func(_ *testing.T, in *Input) { in.AWS.AccessEntries = nil }, Failed, "neither"},
+		"a node role by aws-auth": {"node-role-mapped", nil, func(_ *testing.T, in *Input) {
+			in.AWS.AccessEntries = nil
+			in.Kube.AWSAuth = []MappedRole{{"arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", []string{"system:bootstrappers", "system:nodes"}}}
+		}, OK, "aws-auth"},
+		"aws-auth when it does not count": {"node-role-mapped", nil, func(_ *testing.T, in *Input) {
+			in.AWS.AccessEntries, in.AWS.AuthenticationMode = nil, "API"
+			in.Kube.AWSAuth = []MappedRole{{"arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", []string{"system:bootstrappers", "system:nodes"}}}
+		}, Failed, "neither"},
+		"aws-auth without a group": {"node-role-mapped", nil, func(_ *testing.T, in *Input) {
+			in.AWS.AccessEntries = nil
+			in.Kube.AWSAuth = []MappedRole{{"arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", []string{"system:nodes"}}}
+		}, Failed, "lacks the groups"},
+		"aws-auth with a path": {"node-role-mapped", nil, func(_ *testing.T, in *Input) {
+			in.AWS.AccessEntries = nil
+			in.Kube.AWSAuth = []MappedRole{{"arn:aws:iam::111122223333:role/team/KarpenterNodeRole-demo", []string{"system:bootstrappers", "system:nodes"}}}
+		}, Failed, "path"},
+		"an entry of the wrong type":   {"node-role-mapped", nil, func(_ *testing.T, in *Input) { in.AWS.AccessEntries[0].Type = "STANDARD" }, Failed, "STANDARD"},
+		"entries that may not be seen": {"node-role-mapped", nil, both(func(_ *testing.T, in *Input) { in.AWS.AccessEntries = nil }, gap("access entries")), Unknown, "some:Action"},
+
+		"a long role name": {"role-names", nil, func(_ *testing.T, in *Input) { in.Kube.Classes[0].Spec.Role = strings.Repeat("r", 65) }, Failed, "65 characters"},
+
+		"no addresses":    {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Subnets[0].Free, in.Subnets[1].Free = 20, 58 }, Failed, "room for 0 full nodes"},
+		"few addresses":   {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Subnets[0].Free = 130 }, Warning, "room for 2 full nodes"},
+		"one subnet full": {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Subnets[0].Free = 0 }, Warning, "no room"},
+		"prefixes take more": {"subnet-addresses", nil, func(_ *testing.T, in *Input) {
+			in.Kube.CNI.PrefixDelegation, in.Subnets[0].Free, in.Subnets[1].Free = true, 80, 80
+		}, Failed, "4 prefixes of 16 for 58 pods"},
+		"pods elsewhere":         {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Kube.CNI.CustomNetworking = true; in.Subnets[0].Free = 10 }, OK, "ENIConfigs"},
+		"no VPC CNI":             {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Kube.CNI = nil; in.Subnets[0].Free = 10 }, OK, "no VPC CNI"},
+		"a subnet that is gone":  {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Subnets = in.Subnets[:1] }, Warning, "does not exist any more"},
+		"subnets not to be seen": {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.NoSubnets = "lacks ec2:DescribeSubnets" }, Unknown, "ec2:DescribeSubnets"},
+
+		"the only pod under a budget": {"drain-blockers", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Budgets = []Budget{{Namespace: "a", Name: "b", Healthy: 1, Wanted: 1, Current: 1, Workloads: []string{"deployment c"}}}
+		}, Warning, "only pod go of deployment c"},
+		"a budget for now": {"drain-blockers", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Budgets = []Budget{{Namespace: "a", Name: "b", Healthy: 1, Wanted: 2, Current: 3}}
+		}, Warning, "at the moment"},
+		"a label too long": {"drain-blockers", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Pools[0].Spec.Template.Labels = map[string]string{"team": strings.Repeat("x", 64)}
+		}, Failed, "label team"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := healthy(t, test.stack)
+			test.make(t, in)
+			got := Examine(in).find(t, test.check)
+			all := got.Finding + "\n" + strings.Join(got.Evidence, "\n")
+			if got.Status != test.want || !strings.Contains(all, test.says) {
+				t.Errorf("%s is %s, want %s with %q:\n%s", test.check, got.Status, test.want, test.says, all)
+			}
+			if (got.Status == Failed || got.Status == Warning) && got.Remedy == "" {
+				t.Errorf("nothing is said of how to mend it")
+			}
+		})
+	}
+}
+
+func TestOneHalfAloneIsJudged(t *testing.T) {
+	in := healthy(t, nil)
+	in.Kube, in.NoKube = nil, "connection refused"
+	r := Examine(in)
+	if got := r.find(t, "queue-policy").Status; got != OK {
+		t.Errorf("without the cluster the queue's policy is %s", got)
+	}
+	if got := r.find(t, "drain-blockers"); got.Status != Unknown || !strings.Contains(got.Finding, "connection refused") {
+		t.Errorf("without the cluster drain blockers are %+v", got)
+	}
+	in = healthy(t, nil)
+	in.AWS, in.NoAWS = nil, "no credentials"
+	r = Examine(in)
+	if got := r.find(t, "rules"); got.Status != Unknown || !strings.Contains(got.Finding, "no credentials") {
+		t.Errorf("without AWS rules are %+v", got)
+	}
+	for id, want := range map[string]Status{"drain-blockers": OK, "termination-handler": OK, "role-names": OK} {
+		if got := r.find(t, id).Status; got != want {
+			t.Errorf("without AWS %s is %s", id, got)
+		}
+	}
+}
