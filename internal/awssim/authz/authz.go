@@ -101,6 +101,15 @@ func (c *call) all(checks []check) error {
 
 type answerKey struct{ action, resource, same string }
 
+// allowed tells whether a check was made before in this call and answered with yes.
+func (c *call) allowed(action, resource, same string) bool {
+	if same == "" {
+		return false
+	}
+	e, ok := c.answers[answerKey{action, resource, same}]
+	return ok && e == nil
+}
+
 // one makes one check; part names the part of the call that it is for.
 func (c *call) one(k *check, part string) *wire.Error {
 	memo := answerKey{k.action, k.resource, k.same}

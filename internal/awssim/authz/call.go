@@ -25,11 +25,14 @@ type call struct {
 	json     map[string]any
 
 	fleetRequest *world.FleetRequest
+	arns         map[*world.Resource]string
+	tagSets      map[string]*tagSet
 }
 
 func (a *Authorizer) newCall(r *wire.Request) *call {
 	c := &call{
 		a: a, r: r, w: a.world, policies: a.world.PoliciesOf(r.Principal.PrincipalARN), answers: map[answerKey]*wire.Error{},
+		arns: map[*world.Resource]string{}, tagSets: map[string]*tagSet{},
 		caller: iampolicy.Caller{ARN: r.Principal.PrincipalARN, Account: r.Principal.Account},
 	}
 	c.base = c.common()
@@ -88,7 +91,14 @@ func principal(arn string) (kind, seen, name string) {
 	return "User", arn, name
 }
 
-func (c *call) context() iampolicy.Context { return maps.Clone(c.base) }
+// roomForKeys is how many keys a resource may add without a map having to grow.
+const roomForKeys = 24
+
+func (c *call) context() iampolicy.Context {
+	k := make(iampolicy.Context, len(c.base)+roomForKeys)
+	maps.Copy(k, c.base)
+	return k
+}
 
 // arn makes the ARN of a resource of the caller's account and region.
 func (c *call) arn(service, resource string) string {

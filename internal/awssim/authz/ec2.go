@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"maps"
 	"net/url"
 
 	"github.com/kerf-sh/kerf/internal/awssim/wire"
@@ -50,6 +51,9 @@ func (c *call) ec2ARN(kind, id, owner string) string {
 
 // resourceARN is the ARN of a resource that exists. Placement groups are named there, not numbered.
 func (c *call) resourceARN(r *world.Resource) string {
+	if arn, ok := c.arns[r]; ok {
+		return arn
+	}
 	id := r.ID
 	if r.Kind == "placement-group" {
 		id = r.Name
@@ -58,7 +62,9 @@ func (c *call) resourceARN(r *world.Resource) string {
 	if r.Kind != "capacity-reservation" { // the only kind that is shared between accounts here
 		owner = ""
 	}
-	return c.ec2ARN(r.Kind, id, owner)
+	arn := c.ec2ARN(r.Kind, id, owner)
+	c.arns[r] = arn
+	return arn
 }
 
 // describe sets the keys that a resource has because of what it is.
@@ -153,8 +159,8 @@ func onTemplate(action string) rule {
 
 // templateRule: a new template is judged by the tags that it is to get. What is in it is judged when it is used.
 func templateRule(c *call) []check {
-	tags := specTags(c.r.Form, "launch-template")
-	return c.made("ec2:CreateLaunchTemplate", "CreateLaunchTemplate", "launch-template", tags, "", nil)
+	tags := newTagSet(specTags(c.r.Form, "launch-template"))
+	return c.made(nil, "ec2:CreateLaunchTemplate", "CreateLaunchTemplate", "launch-template", tags, "", "", nil)
 }
 
 // specTags are the tags that a call gives to the new resources of one kind.
@@ -174,19 +180,33 @@ func specTags(form url.Values, kind string) map[string]string {
 	return out
 }
 
-// made checks the making of a resource, and giving it tags, which is an action of its own.
-func (c *call) made(action, creating, kind string, tags map[string]string, same string, more func(iampolicy.Context)) []check {
+// tagSet is the tags that a call gives to new resources of one kind, with the keys that conditions see.
+type tagSet struct {
+	tags map[string]string
+	keys iampolicy.Context
+}
+
+func newTagSet(tags map[string]string) *tagSet {
+	t := &tagSet{tags, iampolicy.Context{}}
+	setRequested(t.keys, tags)
+	return t
+}
+
+// made checks the making of a resource, and giving it tags, which is an action of its own. That the caller may is
+// remembered under same, for the making together with what tells one such resource from another.
+func (c *call) made(out []check, action, creating, kind string, tags *tagSet, same, one string, more func(iampolicy.Context)) []check {
 	arn := c.ec2ARN(kind, "*", "")
-	keys := func(k iampolicy.Context) {
-		setRequested(k, tags)
-		if more != nil {
-			more(k)
-		}
+	if !c.allowed(action, arn, same+one) {
+		out = append(out, check{action: action, resource: arn, same: same + one, keys: func(k iampolicy.Context) {
+			maps.Copy(k, tags.keys)
+			if more != nil {
+				more(k)
+			}
+		}})
 	}
-	out := []check{{action: action, resource: arn, same: same, keys: keys}}
-	if len(tags) > 0 {
+	if len(tags.tags) > 0 && !c.allowed(createTags, arn, same) {
 		out = append(out, check{action: createTags, resource: arn, same: same, keys: func(k iampolicy.Context) {
-			keys(k)
+			maps.Copy(k, tags.keys)
 			k["ec2:createaction"] = []string{creating}
 		}})
 	}

@@ -39,7 +39,7 @@ const (
 // sim is a simulator that enforces permissions, with clients of a role whose policies the test chooses.
 type sim struct {
 	*awssim.Server
-	t *testing.T
+	t testing.TB
 
 	ec2     *ec2.Client
 	iam     *iam.Client
@@ -51,7 +51,7 @@ type sim struct {
 	config  aws.Config
 }
 
-func start(t *testing.T, policies ...map[string]any) *sim {
+func start(t testing.TB, policies ...map[string]any) *sim {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	server, err := awssim.New(awssim.Options{
@@ -91,7 +91,7 @@ func start(t *testing.T, policies ...map[string]any) *sim {
 const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
 
 // trusting makes an HTTP client that takes the simulator's certificate. The queue's policy wants TLS.
-func trusting(t *testing.T, file string) *http.Client {
+func trusting(t testing.TB, file string) *http.Client {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -109,7 +109,7 @@ func trusting(t *testing.T, file string) *http.Client {
 // attach gives the role these policies and no others.
 func (s *sim) attach(policies ...map[string]any) {
 	s.t.Helper()
-	for n := range 3 {
+	for n := range 9 {
 		name := "p" + string(rune('0'+n))
 		if n >= len(policies) {
 			_ = s.World.DeleteRolePolicy(roleName, name) // of the time before
@@ -129,7 +129,7 @@ func (s *sim) attach(policies ...map[string]any) {
 }
 
 // read loads a policy of testdata, filled in for the simulated account.
-func read(t *testing.T, file string) map[string]any {
+func read(t testing.TB, file string) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + file)
 	if err != nil {
@@ -235,6 +235,7 @@ func tags(more ...string) []types.Tag {
 	out := []types.Tag{
 		{Key: aws.String("kubernetes.io/cluster/" + cluster), Value: aws.String("owned")},
 		{Key: aws.String("karpenter.sh/nodepool"), Value: aws.String("default")},
+		{Key: aws.String("eks:eks-cluster-name"), Value: aws.String(cluster)},
 	}
 	for n := 0; n+1 < len(more); n += 2 {
 		out = append(out, types.Tag{Key: &more[n], Value: &more[n+1]})

@@ -22,7 +22,14 @@ func iamRules() map[string]rule {
 		"iam:SimulatePrincipalPolicy": on("iam:SimulatePrincipalPolicy", func(c *call) string {
 			return c.text("PolicySourceArn")
 		}),
-		"iam:CreateServiceLinkedRole": serviceLinkedRole,
+		"iam:CreateServiceLinkedRole":     serviceLinkedRole,
+		"iam:ListOpenIDConnectProviders":  anywhere("iam:ListOpenIDConnectProviders"),
+		"iam:CreateOpenIDConnectProvider": createProvider,
+		"iam:DeleteServiceLinkedRole":     on("iam:DeleteServiceLinkedRole", (*call).roleARN),
+		"iam:GetServiceLinkedRoleDeletionStatus": on("iam:GetServiceLinkedRoleDeletionStatus", func(c *call) string {
+			parts := strings.Split(c.text("DeletionTaskId"), "/") // task/aws-service-role/SERVICE/ROLE/ID
+			return c.iamARN("role/" + strings.Join(parts[min(1, len(parts)-1):max(1, len(parts)-1)], "/"))
+		}),
 		passRole + " in AddRoleToInstanceProfile": func(c *call) []check {
 			return []check{c.passed(c.roleARN(), c.ec2Service(), "", "")}
 		},
@@ -33,6 +40,9 @@ func iamRules() map[string]rule {
 		"UntagRole", "ListRoleTags", "AttachRolePolicy", "DetachRolePolicy", "ListAttachedRolePolicies", "PutRolePolicy",
 		"GetRolePolicy", "DeleteRolePolicy", "ListRolePolicies", "PutRolePermissionsBoundary", "DeleteRolePermissionsBoundary",
 		"ListInstanceProfilesForRole")
+	each(out, "iam", func(action string) rule {
+		return on(action, func(c *call) string { return c.text("OpenIDConnectProviderArn") })
+	}, "GetOpenIDConnectProvider", "DeleteOpenIDConnectProvider", "UpdateOpenIDConnectProviderThumbprint", "AddClientIDToOpenIDConnectProvider")
 	each(out, "iam", onPolicy, "GetPolicy", "GetPolicyVersion", "CreatePolicyVersion", "SetDefaultPolicyVersion",
 		"DeletePolicyVersion", "DeletePolicy", "ListPolicyVersions", "ListEntitiesForPolicy", "TagPolicy", "UntagPolicy",
 		"ListPolicyTags")
@@ -154,4 +164,9 @@ func serviceLinkedRole(c *call) []check {
 	service := c.text("AWSServiceName")
 	return []check{{action: "iam:CreateServiceLinkedRole", resource: c.iamARN("role/aws-service-role/" + service + "/*"),
 		keys: func(k iampolicy.Context) { k["iam:awsservicename"] = []string{service} }}}
+}
+
+func createProvider(c *call) []check {
+	issuer := strings.TrimPrefix(c.text("Url"), "https://")
+	return []check{{action: "iam:CreateOpenIDConnectProvider", resource: c.iamARN("oidc-provider/" + issuer), keys: c.requestedTags}}
 }

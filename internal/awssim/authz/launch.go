@@ -16,8 +16,7 @@ import (
 // permissions with made-up names.
 func fleetRule(c *call) []check {
 	in := c.fleet()
-	tags := func(kind string) map[string]string { return tagsOf(in.Tags, kind) }
-	out := c.made(createFleet, "CreateFleet", "fleet", tags("fleet"), "", nil)
+	out := c.made(nil, createFleet, "CreateFleet", "fleet", newTagSet(tagsOf(in.Tags, "fleet")), "", "", nil)
 	seen := map[string]bool{}
 	use := func(ids ...string) {
 		for _, id := range ids {
@@ -104,18 +103,17 @@ func (c *call) launch(l *world.Launch) []check {
 	// Checks that differ in nothing but the place are made once for a fleet.
 	from := "call"
 	if l.Template != nil {
-		from = l.Template.ID
+		from = l.Template.ID + ":" + strconv.FormatInt(l.Version, 10)
 	}
 	from += "/" + l.CapacityType
-	var out []check
-	out = append(out, c.launched(l, "instance", from+"/"+l.Data.InstanceType+zoneOf(l), func(k iampolicy.Context) { instanceKeys(c, k, l) })...)
-	out = append(out, c.volumes(l, from+zoneOf(l))...)
-	out = append(out, c.interfaces(l, from)...)
+	out := c.launched(nil, l, "instance", from, "/"+l.Data.InstanceType+zoneOf(l), func(k iampolicy.Context) { instanceKeys(c, k, l) })
+	out = c.volumes(out, l, from)
+	out = c.interfaces(out, l, from)
 	if l.CapacityType == world.Spot {
-		out = append(out, c.launched(l, "spot-instances-request", from, nil)...)
+		out = c.launched(out, l, "spot-instances-request", from, zoneOf(l), nil)
 	}
-	out = append(out, c.used(l, from)...)
-	if l.RoleARN != "" {
+	out = c.used(out, l, from)
+	if l.RoleARN != "" && !c.allowed(passRole, l.RoleARN, from) {
 		out = append(out, c.passed(l.RoleARN, c.ec2Service(), c.ec2ARN("instance", "*", ""), from))
 	}
 	return out
@@ -128,9 +126,14 @@ func zoneOf(l *world.Launch) string {
 	return "/" + l.Subnet.Zone
 }
 
-// launched checks one kind of resource that a launch makes.
-func (c *call) launched(l *world.Launch, kind, same string, more func(iampolicy.Context)) []check {
-	return c.made(runInstances, "RunInstances", kind, tagsOf(l.Tags, kind), same, func(k iampolicy.Context) {
+// launched checks one kind of resource that a launch makes. one tells it from others of the launches that are alike.
+func (c *call) launched(out []check, l *world.Launch, kind, same, one string, more func(iampolicy.Context)) []check {
+	tags := c.tagSets[same+kind]
+	if tags == nil {
+		tags = newTagSet(tagsOf(l.Tags, kind))
+		c.tagSets[same+kind] = tags
+	}
+	return c.made(out, runInstances, "RunInstances", kind, tags, same, one, func(k iampolicy.Context) {
 		templateKeys(c, k, l, true)
 		if l.Subnet != nil {
 			k["ec2:availabilityzone"] = []string{l.Subnet.Zone}
@@ -175,25 +178,27 @@ func instanceKeys(c *call, k iampolicy.Context, l *world.Launch) {
 }
 
 // volumes checks each disk; the root disk is one even if the call says nothing about it.
-func (c *call) volumes(l *world.Launch, same string) []check {
+func (c *call) volumes(out []check, l *world.Launch, same string) []check {
+	at := zoneOf(l)
 	if l.OwnDisks {
-		same += "/" + strconv.Itoa(l.Place)
+		at += "/" + strconv.Itoa(l.Place)
 	}
 	disks := l.Data.BlockDeviceMappings
-	var out []check
+	none := true
 	for n := range disks {
 		e := disks[n].Ebs
 		if e == nil {
 			continue
 		}
-		out = append(out, c.launched(l, "volume", same+"/"+strconv.Itoa(n), func(k iampolicy.Context) { volumeKeys(c, k, e) })...)
+		none = false
+		out = c.launched(out, l, "volume", same, at+"/"+strconv.Itoa(n), func(k iampolicy.Context) { volumeKeys(c, k, e) })
 		if e.SnapshotID != "" {
-			out = append(out, check{action: runInstances, resource: c.ec2ARN("snapshot", e.SnapshotID, ""), same: same,
+			out = append(out, check{action: runInstances, resource: c.ec2ARN("snapshot", e.SnapshotID, ""), same: same + at,
 				keys: func(k iampolicy.Context) { templateKeys(c, k, l, !l.OwnDisks) }})
 		}
 	}
-	if len(out) == 0 {
-		return c.launched(l, "volume", same, nil)
+	if none {
+		out = c.launched(out, l, "volume", same, at, nil)
 	}
 	return out
 }
@@ -220,7 +225,7 @@ func volumeKeys(c *call, k iampolicy.Context, e *world.EbsDevice) {
 }
 
 // interfaces checks the network interfaces; all of a launch are alike but for the public address.
-func (c *call) interfaces(l *world.Launch, same string) []check {
+func (c *call) interfaces(out []check, l *world.Launch, same string) []check {
 	subnet := ""
 	if l.Subnet != nil {
 		subnet = l.Subnet.ID
@@ -229,7 +234,6 @@ func (c *call) interfaces(l *world.Launch, same string) []check {
 	if len(nics) == 0 {
 		nics = []world.NetworkInterfaceSpec{{}}
 	}
-	var out []check
 	seen := map[string]bool{}
 	for n := range nics {
 		public := ""
@@ -240,7 +244,7 @@ func (c *call) interfaces(l *world.Launch, same string) []check {
 			continue
 		}
 		seen[public] = true
-		out = append(out, c.launched(l, "network-interface", same+"/"+subnet+"/"+public, func(k iampolicy.Context) {
+		out = c.launched(out, l, "network-interface", same, "/"+subnet+"/"+public, func(k iampolicy.Context) {
 			if l.Subnet != nil {
 				k["ec2:subnet"] = []string{c.resourceARN(l.Subnet)}
 				k["ec2:vpc"] = []string{c.ec2ARN("vpc", l.Subnet.VPCID, "")}
@@ -248,16 +252,15 @@ func (c *call) interfaces(l *world.Launch, same string) []check {
 			if public != "" {
 				k["ec2:associatepublicipaddress"] = []string{public}
 			}
-		})...)
+		})
 	}
 	return out
 }
 
 // used checks what a launch uses that exists already.
-func (c *call) used(l *world.Launch, same string) []check {
-	var out []check
+func (c *call) used(out []check, l *world.Launch, same string) []check {
 	use := func(r *world.Resource, there bool) {
-		if r == nil {
+		if r == nil || c.allowed(runInstances, c.resourceARN(r), same+yes(there)) {
 			return
 		}
 		out = append(out, check{action: runInstances, resource: c.resourceARN(r), same: same + yes(there), keys: func(k iampolicy.Context) {

@@ -2,6 +2,7 @@ package authz_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/stack"
 )
 
 // step is one call that a controller makes.
@@ -33,13 +35,19 @@ func profileTags() []iamtypes.Tag {
 		{Key: aws.String("kubernetes.io/cluster/" + cluster), Value: aws.String("owned")},
 		{Key: aws.String("topology.kubernetes.io/region"), Value: aws.String("us-east-1")},
 		{Key: aws.String("karpenter.k8s.aws/ec2nodeclass"), Value: aws.String("default")},
+		{Key: aws.String("eks:eks-cluster-name"), Value: aws.String(cluster)},
 	}
 }
 
-// life is all that a controller does from its start to the end of a machine, in this order.
-func (s *sim) life() []step {
+// life is all that a controller does from its start to the end of a machine, in this order. Its launch template tags
+// network interfaces and more kinds, if given.
+func (s *sim) life(moreTagged ...types.ResourceType) []step {
 	profile, template, node := aws.String("kerf_profile"), "kerf-template", aws.String("KarpenterNodeRole-"+cluster)
 	queue := aws.String(s.World.QueueURL(cluster))
+	var tagged []types.LaunchTemplateTagSpecificationRequest
+	for _, kind := range append(moreTagged, types.ResourceTypeNetworkInterface) {
+		tagged = append(tagged, types.LaunchTemplateTagSpecificationRequest{ResourceType: kind, Tags: tags()})
+	}
 	var templateID string
 	var instances []string
 	read := map[string]func(context.Context) error{
@@ -148,7 +156,7 @@ func (s *sim) life() []step {
 					NetworkInterfaces: []types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{
 						DeviceIndex: new(int32(0)), Groups: s.groups(),
 					}},
-					TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags()}},
+					TagSpecifications: tagged,
 				},
 			})
 			if err == nil {
@@ -290,6 +298,44 @@ func TestEveryStatementIsUsedByTheLifeOfAMachine(t *testing.T) {
 		if sid := e.(map[string]any)["Sid"].(string); !used[sid] {
 			t.Errorf("statement %s allowed nothing", sid)
 		}
+	}
+}
+
+func TestRenderedPoliciesAllowTheLifeOfAMachine(t *testing.T) {
+	for _, edition := range []stack.Compat{stack.V032, stack.V10, stack.Latest} {
+		t.Run(string(edition), func(t *testing.T) {
+			o := stack.Defaults(edition)
+			o.ClusterName, o.Region, o.AccountID = cluster, "us-east-1", account
+			o.CapacityReservations, o.PlacementGroups = edition == stack.Latest, edition == stack.Latest
+			made, err := stack.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var policies []map[string]any
+			for _, p := range made.Setup(account, "us-east-1").Policies {
+				text, err := json.Marshal(p.Document)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var m map[string]any
+				if err := json.Unmarshal(text, &m); err != nil {
+					t.Fatal(err)
+				}
+				policies = append(policies, m)
+			}
+			s := start(t, policies...)
+			var spot []types.ResourceType
+			if edition == stack.Latest {
+				spot = append(spot, types.ResourceTypeSpotInstancesRequest) // which that edition demands and the older ones forbid
+			}
+			for _, step := range s.life(spot...) {
+				err := step.do(t.Context())
+				older := edition != stack.Latest && isLater(step.what) || edition == stack.Latest && step.what == "DescribeAvailabilityZones"
+				if (err != nil) != older {
+					t.Errorf("%s: %v", step.what, err)
+				}
+			}
+		})
 	}
 }
 

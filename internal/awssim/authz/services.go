@@ -66,6 +66,16 @@ func eksRules() map[string]rule {
 	each(out, "eks", onCluster, "DescribeCluster", "CreateAccessEntry", "ListAccessEntries", "ListPodIdentityAssociations",
 		"UpdateClusterConfig", "ListNodegroups", "ListAddons", "DescribeAddon", "DescribeNodegroup")
 	each(out, "eks", func(action string) rule {
+		return func(c *call) []check {
+			return []check{{action: action, resource: c.text("resourceArn", "arn"), keys: func(k iampolicy.Context) {
+				c.bodyTags(k)
+				if keys := c.r.Query["tagKeys"]; len(keys) > 0 {
+					k["aws:tagkeys"] = keys
+				}
+			}}}
+		}
+	}, "TagResource", "UntagResource", "ListTagsForResource")
+	each(out, "eks", func(action string) rule {
 		return on(action, func(c *call) string {
 			arn := strings.Split(c.text("principalArn", "principal"), ":")
 			if len(arn) < 6 {

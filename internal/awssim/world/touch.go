@@ -69,6 +69,7 @@ type Launch struct {
 	Tags         []TagSpecification // of the template and the call, the latter last
 
 	Template    *Resource
+	Version     int64 // of the template
 	Image       *Resource
 	Subnet      *Resource
 	Groups      []*Resource
@@ -120,7 +121,7 @@ func (w *World) FleetLaunches(r FleetRequest) ([]Launch, error) {
 			p := &plan.places[n]
 			own := p.override.launchData()
 			l := Launch{
-				CapacityType: part.capacityType, Place: n, Data: p.version.Data.merge(own), Template: t.find(p.template.ID),
+				CapacityType: part.capacityType, Place: n, Data: p.version.Data.merge(own), Template: t.find(p.template.ID), Version: p.version.Number,
 				Tags: slices.Concat(p.version.Data.TagSpecifications, r.Tags), Own: own.ImageID != "", OwnSubnet: p.override.SubnetID != "",
 				OwnDisks: len(own.BlockDeviceMappings) > 0,
 			}
@@ -147,7 +148,7 @@ func (w *World) RunLaunch(r RunRequest) (Launch, error) {
 		if err != nil {
 			return Launch{}, err
 		}
-		l.Template, l.Data = t.find(template.ID), version.Data.merge(r.Data)
+		l.Template, l.Version, l.Data = t.find(template.ID), version.Number, version.Data.merge(r.Data)
 	}
 	if l.Data.market() == Spot {
 		l.CapacityType = Spot
