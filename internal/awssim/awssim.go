@@ -20,6 +20,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awssim/authz"
 	"github.com/kerf-sh/kerf/internal/awssim/boot"
+	"github.com/kerf-sh/kerf/internal/awssim/cloudformation"
 	"github.com/kerf-sh/kerf/internal/awssim/cloudwatch"
 	"github.com/kerf-sh/kerf/internal/awssim/control"
 	"github.com/kerf-sh/kerf/internal/awssim/ec2"
@@ -150,6 +151,7 @@ func (s *Server) routes(o Options) http.Handler {
 	cloudwatch.Register(front, w)
 	eks.Register(front, w)
 	pricing.Register(front, w)
+	cloudformation.Register(front, w)
 	page := control.New(w, s.Boot, s.Bus, cmp.Or(o.SpotNotice, defaultSpotNotice))
 	page.Permissions = s.Permissions
 	front.Mount(control.Prefix, page)
@@ -254,10 +256,21 @@ func (s *Server) Credentials() (accessKeyID, secretAccessKey string) {
 	return world.DefaultAccessKey, world.DefaultSecretKey
 }
 
+// CAFile is the file with the certificate by which clients can trust the simulator; empty if none was asked for.
+func (s *Server) CAFile() string { return s.caFile }
+
 // Env is what a process needs in its environment to take this simulator for AWS, as KEY=value.
 func (s *Server) Env() []string {
 	id, secret := s.Credentials()
-	env := []string{"AWS_REGION=" + s.World.Region(), "AWS_ACCESS_KEY_ID=" + id, "AWS_SECRET_ACCESS_KEY=" + secret, "AWS_EC2_METADATA_DISABLED=true"}
+	return s.EnvFor(world.AccessKey{ID: id, Secret: secret})
+}
+
+// EnvFor is Env for another identity.
+func (s *Server) EnvFor(key world.AccessKey) []string {
+	env := []string{"AWS_REGION=" + s.World.Region(), "AWS_ACCESS_KEY_ID=" + key.ID, "AWS_SECRET_ACCESS_KEY=" + key.Secret, "AWS_EC2_METADATA_DISABLED=true"}
+	if key.SessionToken != "" {
+		env = append(env, "AWS_SESSION_TOKEN="+key.SessionToken)
+	}
 	if s.caFile == "" {
 		return append(env, "AWS_ENDPOINT_URL="+s.URL())
 	}

@@ -316,3 +316,29 @@ func (e *Evaluation) zones(n *Node, path string) (any, error) {
 	}
 	return out, nil
 }
+
+// Imports returns the names of the exports of other stacks that the template uses, as far as they are known.
+func (e *Evaluation) Imports() []string {
+	var out []string
+	add := func(n *Node) {
+		e.chosen(n).each("", func(n *Node, path string) {
+			if n.Kind != Call || n.Name != fnImport {
+				return
+			}
+			if v, err := e.text(n.Items[0], path); err == nil {
+				if name, ok := v.(string); ok {
+					out = append(out, name)
+				}
+			}
+		})
+	}
+	for _, r := range e.t.Resources {
+		if e.Active(r) != false {
+			add(r.Properties)
+		}
+	}
+	for _, o := range e.t.Outputs {
+		add(o.Value)
+	}
+	return out
+}

@@ -122,3 +122,29 @@ func (r *reader) checkCondition(t *Template, name string, p Pos, path string) {
 		r.fail(p, path, "unresolved condition dependency %s: the section Conditions has none of that name", name)
 	}
 }
+
+// AttributeUse is a Fn::GetAtt, or its form in Fn::Sub.
+type AttributeUse struct {
+	Resource, Attribute string
+	Pos                 Pos
+	Path                string
+}
+
+// AttributeUses lists which attributes of resources the template asks for.
+func (t *Template) AttributeUses() []AttributeUse {
+	var out []AttributeUse
+	add := func(n *Node, path string) {
+		for _, ref := range references(n, path) {
+			if ref.getAtt && ref.attribute != "" {
+				out = append(out, AttributeUse{ref.name, ref.attribute, ref.node.Pos, ref.path})
+			}
+		}
+	}
+	for _, r := range t.Resources {
+		add(r.Properties, "Resources."+r.ID+".Properties")
+	}
+	for _, o := range t.Outputs {
+		add(o.Value, "Outputs."+o.Name+".Value")
+	}
+	return out
+}

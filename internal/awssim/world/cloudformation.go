@@ -14,3 +14,15 @@ func (w *World) DeleteSecurityGroup(id string) error {
 	delete(w.net.groups, id)
 	return nil
 }
+
+// TagByStack adds, changes and removes tags of an EC2 resource, those that CloudFormation itself sets included.
+func (w *World) TagByStack(id string, set map[string]string, unset []string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.resourceLocked(id)
+	if !ok {
+		return notFound(id)
+	}
+	w.setTagsLocked(r, set, unset)
+	return nil
+}

@@ -292,6 +292,9 @@ func checkQueueTags(tags map[string]string) error {
 		return Errorf("InvalidParameterValue", "Too many tags: a queue has at most %d.", maxQueueTags)
 	}
 	for k, v := range tags {
+		if strings.HasPrefix(k, StackTagPrefix) {
+			continue
+		}
 		if k == "" || len(k) > 128 || len(v) > 256 || strings.HasPrefix(strings.ToLower(k), "aws:") {
 			return Errorf("InvalidParameterValue", "Tag %q is empty, too long or begins with the reserved prefix aws:.", k)
 		}
