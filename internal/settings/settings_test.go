@@ -30,6 +30,7 @@ func TestLoadDefaults(t *testing.T) {
 		PreferencePolicy: Respect, MinValuesPolicy: Strict, IgnoreDRARequests: true, FeatureGates: Gates{ReservedCapacity: true},
 		ClusterName: "demo", VMMemoryOverheadPercent: 0.075, AMIRefreshInterval: time.Minute, SubnetRefreshInterval: time.Minute,
 		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
+		Rebalance: Observe, MaintenanceLead: 24 * time.Hour, QueueSilence: 10 * time.Minute, QueueReceivers: 4,
 	}
 	if s != want {
 		t.Errorf("got  %+v\nwant %+v", s, want)
@@ -74,6 +75,9 @@ func TestMalformedValuesAreRefusedByName(t *testing.T) {
 		"refresh below a minute": {map[string]string{"AMI_REFRESH_INTERVAL": "5s"}, []string{"AMI_REFRESH_INTERVAL", "1m"}},
 		"endpoint without host":  {map[string]string{"CLUSTER_ENDPOINT": "abc"}, []string{"CLUSTER_ENDPOINT"}},
 		"preference policy":      {map[string]string{"PREFERENCE_POLICY": "respect"}, []string{"PREFERENCE_POLICY", "Respect", "Ignore"}},
+		"rebalance policy":       {map[string]string{"KERF_REBALANCE": "Replace"}, []string{"KERF_REBALANCE", "observe", "replace"}},
+		"no receivers":           {map[string]string{"KERF_QUEUE_RECEIVERS": "0"}, []string{"KERF_QUEUE_RECEIVERS", "from 1 to 32"}},
+		"a lead in days":         {map[string]string{"KERF_MAINTENANCE_LEAD": "2d"}, []string{`KERF_MAINTENANCE_LEAD="2d"`}},
 		"cluster name with a /":  {map[string]string{"CLUSTER_NAME": "a/b"}, []string{`CLUSTER_NAME="a/b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

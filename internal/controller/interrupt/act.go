@@ -29,6 +29,7 @@ type news struct {
 // act does what the news asks for. It may be told the same again, or late, or in any order.
 func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) error {
 	now := c.Clock.Now()
+	n.rule = n.rule.of(claim)
 	if n.rule.how == inWindow {
 		return c.schedule(ctx, claim, n)
 	}
@@ -54,12 +55,19 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 			return nil // we ended it ourselves, or its end is under way
 		}
 		if gone, err := c.gone(ctx, claim); err == nil && gone {
+			c.Recorder.Eventf(claim, warning, "MachineGone", "machine %s no longer runs; it was not Kerf that ended it", claim.Status.ProviderID)
 			return c.drain(ctx, claim, n, now)
 		}
 	case atOnce:
 		return c.drain(ctx, claim, n, now)
 	}
 	return c.drain(ctx, claim, n, time.Time{})
+}
+
+// of names the machine in what is said.
+func (r rule) of(claim *karpv1.NodeClaim) rule {
+	r.says = about(r.says, " (%s)", claim.Status.ProviderID[strings.LastIndexByte(claim.Status.ProviderID, '/')+1:])
+	return r
 }
 
 // gone reports whether the machine no longer runs and never will.

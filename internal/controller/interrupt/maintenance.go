@@ -99,7 +99,7 @@ func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n ne
 		return err
 	}
 	if !told {
-		c.tell(ctx, claim, n.rule.eventType, n.rule.event, about(n.rule.says, " (%s) at %s; its pods are moved from %s on", m.Code, when(m.NotBefore), when(m.NotBefore.Add(-c.MaintenanceLead))))
+		c.tell(ctx, claim, n.rule.eventType, n.rule.event, about(n.rule.says, ": %s at %s; its pods are moved from %s on", m.Code, when(m.NotBefore), when(m.NotBefore.Add(-c.MaintenanceLead))))
 		c.Log.Info("maintenance is scheduled", "nodeclaim", claim.Name, "code", m.Code, "not_before", m.NotBefore, "drain_from", m.NotBefore.Add(-c.MaintenanceLead))
 	}
 	return nil
@@ -107,7 +107,7 @@ func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n ne
 
 // drainFor drains a machine ahead of scheduled work. Work that ends the machine is its deadline too.
 func (c *Controller) drainFor(ctx context.Context, claim *karpv1.NodeClaim, n news, m queue.Maintenance) error {
-	n.rule.says = about(n.rule.says, " (%s) at %s", m.Code, when(m.NotBefore))
+	n.rule.says = about(n.rule.says, ": %s at %s", m.Code, when(m.NotBefore))
 	deadline := time.Time{}
 	if end := m.NotBefore.Add(-margin); ends(&m) && end.After(c.Clock.Now()) {
 		deadline = end
@@ -165,7 +165,7 @@ func (c *Controller) Windows(ctx context.Context) error {
 			if w.NotBefore.Add(-c.MaintenanceLead).After(now) {
 				continue
 			}
-			n := news{kind: queue.ScheduledChange, rule: rules[queue.ScheduledChange], at: now}
+			n := news{kind: queue.ScheduledChange, rule: rules[queue.ScheduledChange].of(claim), at: now}
 			errs = append(errs, c.drainFor(ctx, claim.DeepCopy(), n, queue.Maintenance{ID: w.ID, Code: w.Code, NotBefore: w.NotBefore}))
 			break
 		}

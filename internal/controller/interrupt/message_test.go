@@ -53,7 +53,7 @@ func TestWhatEachMessageDoes(t *testing.T) {
 		{name: "a machine that has stopped is drained", body: state(ours, "stopped", start), kind: "instance_stopped", drained: true, events: stopped},
 		{name: "a machine that shuts down but runs is drained gracefully", body: state(ours, "shutting-down", start), kind: "instance_terminated", drained: true, events: two("InstanceTerminating")},
 		{name: "a machine that is gone is not waited for", body: state(ours, "terminated", start), kind: "instance_terminated", gone: true,
-			drained: true, deadline: start, events: two("InstanceTerminating")},
+			drained: true, deadline: start, events: []string{"InstanceTerminating", "InstanceTerminating", "MachineGone", "TerminatingOnInterruption", "TerminatingOnInterruption"}},
 		{name: "a machine that starts asks for nothing", body: state(ours, "running", start), kind: "no_op"},
 		{name: "an interrupted reservation drains within the notice", body: reservation(ours, start), kind: "capacity_reservation_interrupted",
 			drained: true, deadline: start.Add(115 * time.Second), why: "capacity_reservation_interrupted", events: two("CapacityReservationInstanceInterrupted"), closed: closed},

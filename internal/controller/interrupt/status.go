@@ -121,7 +121,7 @@ func (c *Controller) instance(ctx context.Context, s *instancestatus.Status, old
 	}
 	for i := range s.Events {
 		c.first(symptom{instance: s.InstanceID, category: instancestatus.Scheduled, event: s.Events[i].ID}, old)
-		if err := c.schedule(ctx, claim, news{kind: queue.ScheduledChange, rule: rules[queue.ScheduledChange], at: now, maintenance: &s.Events[i], polled: true}); err != nil {
+		if err := c.act(ctx, claim, news{kind: queue.ScheduledChange, rule: rules[queue.ScheduledChange], at: now, maintenance: &s.Events[i], polled: true}); err != nil {
 			errs = append(errs, err)
 		}
 	}
