@@ -272,7 +272,7 @@ func watchNeeds() []Need {
 		status,
 		{
 			Feature: featureWatch, Action: "ec2:TerminateInstances", Kinds: []string{"instance"}, Sid: "AllowScopedDeletion", Why: "machines that are to go",
-			Without: "condition InstanceTerminating of the NodeClaim stays False and the NodeClaim stays", resources: []string{own("instance")},
+			Without: `the NodeClaim stays; error "terminating the machine of nodeclaim …"`, resources: []string{own("instance")},
 			context: having(with(with(launchTags("default"), "Name", "node-1"), tagClaim, "default-abcde")),
 		},
 	}

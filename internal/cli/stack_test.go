@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func runStack(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = Main(append([]string{"stack"}, args...), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestStackIsPrinted(t *testing.T) {
+	for name, c := range map[string]struct {
+		args     string
+		has, not []string
+	}{
+		"a template": {"cloudformation --cluster-name demo", []string{
+			"KarpenterControllerNodeLifecyclePolicy", "aws:SourceArn", "AWS::CloudWatch::Alarm", "ec2:DescribeInstanceStatus", "${ClusterName}-dlq",
+		}, []string{"AWS::KMS::Key", "AWS::EKS::"}},
+		"a template of v0.32, without the extras": {"cloudformation --cluster-name demo --compat v0.32",
+			[]string{"KarpenterControllerPolicy-${ClusterName}"}, []string{"aws:SourceArn", "AWS::CloudWatch::Alarm", "DescribeInstanceStatus", "dlq", "DenyHTTP"}},
+		"a template of v0.32 with one of the extras": {"cloudformation --cluster-name demo --compat v0.32 --alarms", []string{"AWS::CloudWatch::Alarm"}, []string{"aws:SourceArn", "dlq"}},
+		"the latest without one of the extras":       {"cloudformation --cluster-name demo --alarms=false", []string{"aws:SourceArn"}, []string{"AWS::CloudWatch::Alarm"}},
+		"a module, all files":                        {"terraform --cluster-name demo", []string{"# main.tf\n", "# versions.tf\n", `output "node_iam_role_name"`}, nil},
+		"plain policies":                             {"iam --cluster-name demo --region cn-north-1 --account-id 111122223333", []string{`"arn:aws-cn:sqs:cn-north-1:111122223333:demo"`}, []string{"${"}},
+		"the help, which speaks of the spot role":    {"--help", []string{"create-service-linked-role", "cloudformation", "terraform", "iam"}, nil},
+		"the help of a command, with the deployment": {"cloudformation --help", []string{"aws cloudformation deploy", "CAPABILITY_NAMED_IAM"}, nil},
+	} {
+		code, stdout, stderr := runStack(strings.Fields(c.args)...)
+		if code != 0 {
+			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		}
+		for _, w := range c.has {
+			if !strings.Contains(stdout, w) {
+				t.Errorf("%s: there is no %s", name, w)
+			}
+		}
+		for _, w := range c.not {
+			if strings.Contains(stdout, w) {
+				t.Errorf("%s: there is %s", name, w)
+			}
+		}
+	}
+}
+
+func TestStackRefusesWrongUse(t *testing.T) {
+	for name, c := range map[string]struct{ args, want string }{
+		"no cluster":               {"cloudformation", "--cluster-name is missing"},
+		"an unknown edition":       {"terraform --cluster-name demo --compat v2", "v0.32, v1.0, latest"},
+		"the AWS-managed key":      {"cloudformation --cluster-name demo --kms-key alias/aws/sqs", "EventBridge can't deliver"},
+		"plain policies, no place": {"iam --cluster-name demo", "--region and --account-id"},
+		"a flag that is unknown":   {"iam --nonsense", "nonsense"},
+		"an argument":              {"cloudformation demo", "demo"},
+	} {
+		code, _, stderr := runStack(strings.Fields(c.args)...)
+		if code == 0 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit %d: %s", name, code, stderr)
+		}
+		if name != "an argument" && code != 2 {
+			t.Errorf("%s: exit %d, want 2", name, code)
+		}
+	}
+}
+
+func TestStackIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	template, module := filepath.Join(dir, "stack.yaml"), filepath.Join(dir, "modules", "karpenter")
+	if code, stdout, stderr := runStack("cloudformation", "--cluster-name", "demo", "-o", template); code != 0 || stdout != "" {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if b, err := os.ReadFile(template); err != nil || !bytes.Contains(b, []byte("AWSTemplateFormatVersion")) {
+		t.Errorf("template: %v\n%s", err, b)
+	}
+	if code, stdout, stderr := runStack("terraform", "--cluster-name", "demo", "--output-dir", module); code != 0 || stdout != "" {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	var names []string
+	entries, err := os.ReadDir(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{"alarms.tf", "events.tf", "iam.tf", "main.tf", "outputs.tf", "queue.tf", "variables.tf", "versions.tf"}; !slices.Equal(names, want) {
+		t.Errorf("files are %q, want %q", names, want)
+	}
+	if code, _, stderr := runStack("iam", "--cluster-name", "demo", "--region", "eu-west-1", "--account-id", "111122223333", "-o", filepath.Join(dir, "no", "such", "file")); code != 1 || !strings.Contains(stderr, "writing") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
