@@ -38,6 +38,7 @@ a summary. Exits with 0 when every step happened in its time and no machine was 
 	f := c.Flags()
 	f.DurationVar(&o.Step, "step-timeout", 90*time.Second, "the longest that one step may take")
 	f.DurationVar(&o.Local.BootTime, "boot-time", 2*time.Second, "how long a simulated machine takes to boot")
+	f.StringVar(&o.Local.Stack, "stack", "", "file with the CloudFormation template to deploy and run under (default: what \"kerf stack cloudformation\" writes)")
 	f.Uint64Var(&o.Local.Seed, "seed", 1, "seed of everything that the simulated AWS draws")
 	f.StringVar(&o.Local.StateDir, "state-dir", "", "folder for logs and kubeconfigs; default: a new temporary one, which stays")
 	return c

@@ -38,7 +38,8 @@ func newLocalUpCommand() *cobra.Command {
 		Short: "Start a local cluster and keep it until Ctrl-C",
 		Example: `  kerf local up
   kerf local up --boot-time 30s --region eu-west-1 --set LOG_LEVEL=debug
-  kerf local up --filename deployment.yaml`,
+  kerf local up --filename deployment.yaml
+  kerf local up --stack cloudformation.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Examples = !noExamples
@@ -59,6 +60,8 @@ func newLocalUpCommand() *cobra.Command {
 	f.StringVar(&o.Region, "region", "us-east-1", "AWS region to simulate")
 	f.DurationVar(&o.BootTime, "boot-time", 0, "how long a machine takes from running to a kubelet (default: the simulator's)")
 	f.DurationVar(&o.SpotNotice, "spot-notice", 0, "how long a spot machine lives after its interruption warning (default: the simulator's)")
+	f.StringVar(&o.Stack, "stack", "", "file with the CloudFormation template to deploy (default: what \"kerf stack cloudformation\" writes)")
+	f.StringArrayVar(&o.StackParameters, "stack-parameter", nil, "KEY=VALUE parameter of that template; may be repeated (ClusterName is set)")
 	f.StringArrayVar(&faults, "fault", nil, `fault of the simulated AWS from its start, as JSON; may be repeated: '{"kind":"no-capacity","capacityType":"spot"}'`)
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of what the simulated AWS draws: spot prices, stock, times")
 	f.StringSliceVar(&o.Types, "instance-types", nil, "instance types that exist (default: all that the region offers)")
@@ -81,7 +84,10 @@ func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "export KUBECONFIG=%s\nexport AWS_ENDPOINT_URL=%s\n", cluster.Kubeconfig, cluster.AWS)
+	fmt.Fprintf(stdout, "export KUBECONFIG=%s\n", cluster.Kubeconfig)
+	for _, pair := range cluster.Simulator.EnvFor(cluster.Administrator()) {
+		fmt.Fprintf(stdout, "export %s\n", pair)
+	}
 	fmt.Fprintf(stderr, "logs are in %s; Ctrl-C, or \"kerf local down\" elsewhere, ends the cluster\n", cluster.StateDir)
 	select {
 	case <-ctx.Done():

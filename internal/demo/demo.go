@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -373,9 +374,26 @@ func (r *run) interrupt(ctx context.Context) error {
 			replacements++
 		}
 	}
+	if asked, ok := r.bought(ctx, notified); ok {
+		r.line("a replacement was asked of EC2 %.2f s after the notice", asked.Seconds())
+	}
 	r.line("its pods run elsewhere (%d machines were bought for them) %.1f s after the notice, %.0f s before AWS would have taken the machine",
 		replacements, moved.Seconds(), (2*time.Minute - moved).Seconds())
 	return r.await(ctx, "the interrupted machine is given back", func(counts) bool { return r.going() == 0 })
+}
+
+// bought is how long after a moment the first machine was asked for.
+func (r *run) bought(ctx context.Context, since time.Time) (time.Duration, bool) {
+	calls, err := r.aws.Calls(ctx, "CreateFleet")
+	if err != nil {
+		return 0, false
+	}
+	for _, c := range calls {
+		if c.At.After(since) && !c.DryRun {
+			return c.At.Sub(since), true
+		}
+	}
+	return 0, false
 }
 
 // spotMachine picks the spot machine with the most pods.
@@ -451,7 +469,15 @@ func (r *run) summary(ctx context.Context) error {
 	fmt.Fprintf(r.Out, "  pods that ran            %d\n", len(l))
 	fmt.Fprintf(r.Out, "  pending to running       p50 %.1f s   p99 %.1f s\n", quantile(l, .5).Seconds(), quantile(l, .99).Seconds())
 	fmt.Fprintf(r.Out, "  machines                 %d launched, %d terminated, %d leaked\n", launched, gone, len(leaked))
+	denied := r.denied()
+	fmt.Fprintf(r.Out, "  calls refused by IAM     %d\n", len(denied))
+	for _, d := range denied {
+		fmt.Fprintf(r.Out, "    %s\n", d)
+	}
 	fmt.Fprintf(r.Out, "  took                     %.0f s\n", time.Since(r.start).Seconds())
+	if len(denied) > 0 && r.Local.Stack == "" {
+		return fmt.Errorf("the stack's policies refused %s", denied[0])
+	}
 	if len(leaked) > 0 {
 		return fmt.Errorf("%d machines are still in the simulated AWS, the first is %s (%s)", len(leaked), leaked[0].ID, leaked[0].State)
 	}
@@ -459,6 +485,19 @@ func (r *run) summary(ctx context.Context) error {
 		return fmt.Errorf("%d machines were launched, but %d NodeClaims ended", launched, gone)
 	}
 	return nil
+}
+
+// denied lists, once each, what the policies of the deployed stack refused.
+func (r *run) denied() []string {
+	seen := map[string]int{}
+	for _, d := range r.cluster.Simulator.Permissions.Denied().Denials {
+		seen[d.Action+" on "+d.Resource]++
+	}
+	var out []string
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		out = append(out, fmt.Sprintf("%s (%d times)", what, seen[what]))
+	}
+	return out
 }
 
 func quantile(sorted []time.Duration, q float64) time.Duration {

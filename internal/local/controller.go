@@ -83,7 +83,7 @@ func (c *Cluster) controllerEnv(metricsPort, healthPort int) []string {
 		"HEALTH_PROBE_PORT=" + strconv.Itoa(healthPort),
 		"LEADER_ELECTION_NAMESPACE=kube-system",
 	}
-	env = append(env, c.Simulator.Env()...)
+	env = append(env, c.Simulator.EnvFor(c.key)...)
 	return append(env, c.options.ControllerEnv...)
 }
 

@@ -38,6 +38,11 @@ type Options struct {
 	// SpotNotice is how long a spot machine lives after its warning (the simulator's default).
 	SpotNotice time.Duration
 
+	// Stack is a file with the CloudFormation template to deploy in place of the rendered one, StackParameters are its
+	// parameters as KEY=VALUE.
+	Stack           string
+	StackParameters []string
+
 	// Faults that the simulated AWS has from its start.
 	Faults []world.Fault
 
@@ -68,6 +73,14 @@ func (o *Options) setDefaults() error {
 	for _, pair := range o.ControllerEnv {
 		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {
 			return fmt.Errorf("controller environment %q: want KEY=VALUE", pair)
+		}
+	}
+	if _, err := parameters(o.StackParameters); err != nil {
+		return err
+	}
+	if o.Stack != "" {
+		if _, err := os.Stat(o.Stack); err != nil {
+			return fmt.Errorf("stack template: %w", err)
 		}
 	}
 	for _, path := range o.Manifests {
@@ -112,6 +125,7 @@ type Cluster struct {
 	Controller *Controller // nil with Options.NoController
 
 	options  Options
+	key      world.AccessKey // the controller's
 	lock     io.Closer
 	ended    chan error
 	close    sync.Once
@@ -158,6 +172,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.AWS = c.Simulator.URL()
+	if err := c.deployStack(ctx); err != nil {
+		return err
+	}
 	if err := c.install(ctx); err != nil {
 		return err
 	}

@@ -41,12 +41,14 @@ func (c *Cluster) startSimulator() (*Simulator, error) {
 	s.Server, err = awssim.New(awssim.Options{
 		World: world.Options{
 			Region: o.Region, ClusterName: o.ClusterName, Seed: o.Seed, Types: o.Types,
-			BootTime: o.BootTime, KubernetesVersion: version,
+			BootTime: o.BootTime, KubernetesVersion: version, NoIdentities: true,
 		},
 		Listen:     net.JoinHostPort("127.0.0.1", strconv.Itoa(o.AWSPort)),
 		KubeConfig: machines,
 		Cluster:    world.Cluster{Name: o.ClusterName, Version: version, ServiceIPv4CIDR: c.Kube.ServiceCIDR},
-		Queue:      o.ClusterName,
+		NoQueue:    true,
+		Enforce:    true,
+		CAFile:     filepath.Join(c.StateDir, "aws-ca.pem"),
 		SpotNotice: o.SpotNotice,
 		Faults:     o.Faults,
 		Logger:     slog.New(slog.NewJSONHandler(s.log, nil)),

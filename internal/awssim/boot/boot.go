@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -210,6 +211,14 @@ func (b *Booter) checkIdentity(i world.Instance) error {
 	r, err := b.opts.World.Role(p.Role)
 	if p.Role == "" || err != nil || r.ID != p.RoleID {
 		return fmt.Errorf("the kubelet is Unauthorized: instance profile %s holds no role that exists", name)
+	}
+	// Without any access entry, the aws-auth ConfigMap is taken to map every role.
+	cluster := b.opts.World.ClusterName()
+	entries, err := b.opts.World.AccessEntries(cluster)
+	if err == nil && len(entries) > 0 && !slices.ContainsFunc(entries, func(e world.AccessEntry) bool {
+		return e.PrincipalARN == r.ARN && strings.HasPrefix(e.Type, "EC2_")
+	}) {
+		return fmt.Errorf("the kubelet is Unauthorized: role %s has no access entry of type EC2_LINUX or EC2_WINDOWS in cluster %s", r.ARN, cluster)
 	}
 	return nil
 }
