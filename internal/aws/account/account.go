@@ -29,7 +29,7 @@ type Options struct {
 	NodeRole, ControllerRole string
 	// ClassRoles are the roles that EC2NodeClasses name, besides NodeRole.
 	ClassRoles []string
-	// Namespace and ServiceAccount are the controller's; empty means any namespace, and "karpenter".
+	// Namespace and ServiceAccount are the controller's; empty means any namespace, and "karpenter" or "kerf".
 	Namespace, ServiceAccount string
 	// Keys are KMS keys besides the queue's that matter, such as those of volumes: ids, ARNs or aliases.
 	Keys []string

@@ -186,6 +186,9 @@ func (p *prover) watch(ctx context.Context, start, end time.Time) error {
 			if p.figures(ctx) {
 				return p.seen(ctx, SeenInFigures, true, nil)
 			}
+			if p.proof.Failed > 0 && p.o.Through == "" {
+				return nil // EventBridge gave up on a probe; others would fare no better
+			}
 		}
 		t := time.NewTimer(lookEvery)
 		select {

@@ -85,7 +85,8 @@ func (r *reader) controllerRole(ctx context.Context) {
 }
 
 func (r *reader) isController(p awssetup.PodIdentity) bool {
-	return p.ServiceAccount == cmp.Or(r.o.ServiceAccount, "karpenter") && (r.o.Namespace == "" || p.Namespace == r.o.Namespace)
+	ours := p.ServiceAccount == r.o.ServiceAccount || r.o.ServiceAccount == "" && (p.ServiceAccount == "karpenter" || p.ServiceAccount == "kerf")
+	return ours && (r.o.Namespace == "" || p.Namespace == r.o.Namespace)
 }
 
 func looksLikeController(role string) bool {

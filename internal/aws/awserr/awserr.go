@@ -114,15 +114,17 @@ var actionPattern = regexp.MustCompile(`not authorized to perform:? ([a-z0-9-]+:
 
 // Action is the IAM action that an error says is missing: the one that the message names, else the call itself.
 func Action(err error) string {
+	own := ""
+	if call, ok := errors.AsType[*smithy.OperationError](err); ok {
+		own = servicePrefix(call.Service()) + ":" + call.Operation()
+	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		if m := actionPattern.FindStringSubmatch(api.ErrorMessage()); m != nil {
+		m := actionPattern.FindStringSubmatch(api.ErrorMessage())
+		if m != nil && !strings.EqualFold(m[1], own) { // SQS names its actions in small letters
 			return m[1]
 		}
 	}
-	if call, ok := errors.AsType[*smithy.OperationError](err); ok {
-		return servicePrefix(call.Service()) + ":" + call.Operation()
-	}
-	return ""
+	return own
 }
 
 // servicePrefix is the name of a service in IAM policies.
