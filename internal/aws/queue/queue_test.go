@@ -118,3 +118,27 @@ func TestAQueueMayComeAndGo(t *testing.T) {
 		t.Errorf("after it was made anew: %v, %v", got, err)
 	}
 }
+
+func TestAQueueIsFoundByArnAndUrl(t *testing.T) {
+	s, api := start(t)
+	url, err := s.World.CreateQueue("mine", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := s.World.Account()
+	for _, named := range []string{"mine", "arn:aws:sqs:us-east-1:" + account + ":mine", url} {
+		ref, err := queue.ParseReference(named)
+		if err != nil || ref.In("us-east-1") != nil {
+			t.Fatal(err)
+		}
+		send(t, api, "mine", sample(t, "spot"))
+		q := queue.New(api, ref)
+		got, err := q.Receive(t.Context(), queue.LongPoll)
+		if err != nil || len(got) != 1 || got[0].Body != sample(t, "spot") {
+			t.Fatalf("%s: %v, %v", named, got, err)
+		}
+		if n, err := q.Delete(t.Context(), got); n != 1 || err != nil {
+			t.Errorf("%s: %d, %v", named, n, err)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func TestWhyAQueueCantBeRead(t *testing.T) {
 		reason string
 		says   string
 	}{
-		{"no such queue", answer("ReceiveMessage", "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.", 400), queue.ReasonNotFound, "INTERRUPTION_QUEUE"},
+		{"no such queue", answer("ReceiveMessage", "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.", 400), queue.ReasonNotFound, "says account 123456789012: is it the controller's?"},
 		{"no permission, in SQS's own small letters", answer("ReceiveMessage", "AccessDenied", "User: arn:aws:sts::1:x is not authorized to perform: sqs:receivemessage on resource: arn:aws:sqs:us-east-1:1:q because no identity-based policy allows the sqs:receivemessage action", 403), queue.ReasonDenied, "missing permission sqs:ReceiveMessage"},
 		{"no permission, unnamed, to delete a batch", answer("DeleteMessageBatch", "AccessDenied", "Access to the resource is denied.", 403), queue.ReasonDenied, "missing permission sqs:DeleteMessage:"},
 		{"no permission for the key", answer("ReceiveMessage", "KMS.AccessDeniedException", "User: arn:aws:sts::1:x is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:us-east-1:1:key/k", 400), queue.ReasonDenied, "missing permission kms:Decrypt"},

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -80,6 +81,7 @@ type Controller struct {
 	ledger ledger
 	report report
 	told   sync.Map // sorts of unknown messages that were logged
+	toldOf atomic.Int32
 	status statusMemory
 }
 

@@ -20,6 +20,9 @@ const malformed = "malformed"
 // without one it is deleted when it comes once more, so that it does not come for as long as the queue keeps it.
 const tries = 5
 
+// tellOf is of how many sorts of unknown messages the log tells; whoever may write to the queue must not fill memory.
+const tellOf = 100
+
 // handle does what a message asks for, and says of what kind it is.
 func (c *Controller) handle(ctx context.Context, m *queue.Delivery) (kind string, err error) {
 	event, err := queue.Parse(m.Body)
@@ -65,7 +68,11 @@ func (c *Controller) handle(ctx context.Context, m *queue.Delivery) (kind string
 
 // unknown tells once of each sort of message that nobody asked for.
 func (c *Controller) unknown(e *queue.Event) {
+	if c.toldOf.Load() >= tellOf {
+		return
+	}
 	if _, told := c.told.LoadOrStore(e.Version+"\x00"+e.Source+"\x00"+e.DetailType, true); !told {
+		c.toldOf.Add(1)
 		c.Log.Warn("the interruption queue holds messages that Kerf does not act on; they are deleted",
 			"source", e.Source, "detail_type", e.DetailType, "version", e.Version, "event_id", e.ID)
 	}
