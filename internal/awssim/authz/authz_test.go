@@ -3,9 +3,11 @@ package authz_test
 import (
 	"errors"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -165,6 +167,46 @@ func TestRefusedLaunchesAreErrorsOfTheFleet(t *testing.T) {
 	}
 	if got := s.Permissions.Denied(); got.Total == 0 || got.Denials[0].Part == "" || got.Denials[0].Operation != "ec2:CreateFleet" || got.Denials[0].Action != "ec2:RunInstances" {
 		t.Errorf("denials: %+v", got)
+	}
+}
+
+func TestMachinesWhoseVolumeKeyIsForbiddenBeginAndEnd(t *testing.T) {
+	s := start(t, everything())
+	key, err := s.World.CreateKey(world.NewKey{Description: "volumes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.template("lt", s.profile("nodes"))
+	launch := func() world.Instance {
+		t.Helper()
+		in := s.fleet("lt", 1, types.DefaultTargetCapacityTypeOnDemand, "m5.large")
+		for n := range in.LaunchTemplateConfigs[0].Overrides {
+			in.LaunchTemplateConfigs[0].Overrides[n].BlockDeviceMappings = []types.FleetBlockDeviceMappingRequest{{
+				DeviceName: aws.String("/dev/xvda"), Ebs: &types.FleetEbsBlockDeviceRequest{VolumeSize: new(int32(30)), Encrypted: new(true), KmsKeyId: &key.ARN},
+			}}
+		}
+		out, err := s.ec2.CreateFleet(t.Context(), in)
+		if err != nil || len(out.Instances) != 1 {
+			t.Fatalf("fleet: %+v, %v", out, err)
+		}
+		id := out.Instances[0].InstanceIds[0]
+		for deadline := time.Now().Add(10 * time.Second); ; {
+			i, _ := s.World.Instance(id)
+			if i.State != world.StatePending || time.Now().After(deadline) {
+				return i
+			}
+			runtime.Gosched()
+		}
+	}
+	if i := launch(); i.State != world.StateRunning {
+		t.Errorf("with all rights: %s %s", i.State, i.StateReasonMessage)
+	}
+	s.attach(everything(), policy(when(deny("D", key.ARN, "kms:CreateGrant"), "Bool", "kms:GrantIsForAWSResource", "true")))
+	if i := launch(); i.State == world.StateRunning || i.StateReasonCode != "Client.InternalError" {
+		t.Errorf("without the right to make grants: %s %s", i.State, i.StateReasonMessage)
+	}
+	if d := s.Permissions.Denied(); d.Total != 1 || d.Denials[0].Action != "kms:CreateGrant" || d.Denials[0].Operation != "ec2:CreateFleet" {
+		t.Errorf("denied: %+v", d)
 	}
 }
 

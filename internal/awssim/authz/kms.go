@@ -1,6 +1,10 @@
 package authz
 
-import "github.com/kerf-sh/kerf/internal/iampolicy"
+import (
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+)
 
 // KMS judges by the key's ARN, and the key's policy must allow, itself or by leaving it to the account. An alias is a
 // resource of its own to make, move and delete, beside the key that it names.
@@ -38,7 +42,11 @@ func kmsRules() map[string]rule {
 func (c *call) onKey(action, ref string) check {
 	key, err := c.w.Key(ref)
 	if err != nil {
-		return check{action: action, resource: c.arn("kms", "key/"+ref), keys: c.bodyTags}
+		arn := ref
+		if !strings.HasPrefix(ref, "arn:") {
+			arn = c.arn("kms", "key/"+ref)
+		}
+		return check{action: action, resource: arn, keys: c.bodyTags}
 	}
 	return check{action: action, resource: key.ARN, document: key.Policy, owner: c.w.Account(), only: true, keys: func(k iampolicy.Context) {
 		setTags(k, resourceTag, key.Tags)

@@ -70,7 +70,7 @@ func (c *call) inParts() {
 	for i := range launches {
 		l := &launches[i]
 		key := world.LaunchKey(l.CapacityType, l.Place)
-		for _, k := range c.launch(l) {
+		for _, k := range append(c.launch(l), c.volumeKeys(l)...) {
 			if e := c.one(&k, key); e != nil {
 				if c.r.Refused == nil {
 					c.r.Refused = map[string]*wire.Error{}
@@ -191,7 +191,7 @@ func (c *call) volumes(out []check, l *world.Launch, same string) []check {
 			continue
 		}
 		none = false
-		out = c.launched(out, l, "volume", same, at+"/"+strconv.Itoa(n), func(k iampolicy.Context) { volumeKeys(c, k, e) })
+		out = c.launched(out, l, "volume", same, at+"/"+strconv.Itoa(n), func(k iampolicy.Context) { diskKeys(c, k, e) })
 		if e.SnapshotID != "" {
 			out = append(out, check{action: runInstances, resource: c.ec2ARN("snapshot", e.SnapshotID, ""), same: same + at,
 				keys: func(k iampolicy.Context) { templateKeys(c, k, l, !l.OwnDisks) }})
@@ -203,7 +203,7 @@ func (c *call) volumes(out []check, l *world.Launch, same string) []check {
 	return out
 }
 
-func volumeKeys(c *call, k iampolicy.Context, e *world.EbsDevice) {
+func diskKeys(c *call, k iampolicy.Context, e *world.EbsDevice) {
 	number := func(key string, v *int32) {
 		if v != nil {
 			k[key] = []string{strconv.Itoa(int(*v))}
@@ -222,6 +222,40 @@ func volumeKeys(c *call, k iampolicy.Context, e *world.EbsDevice) {
 	if e.SnapshotID != "" {
 		k["ec2:parentsnapshot"] = []string{c.ec2ARN("snapshot", e.SnapshotID, "")}
 	}
+}
+
+// volumeKeys checks what EC2 does, in the caller's name, with the keys of volumes. It does so when a machine is on its way:
+// a machine whose key may not be used begins and ends. A direct launch is not looked at in this way.
+//
+// Source: EBS User Guide, "Permissions for Amazon EBS encryption", checked 2026-11.
+func (c *call) volumeKeys(l *world.Launch) []check {
+	var out []check
+	for n := range l.Data.BlockDeviceMappings {
+		e := l.Data.BlockDeviceMappings[n].Ebs
+		if e == nil || e.KmsKeyID == "" {
+			continue
+		}
+		for _, action := range []string{"kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:Decrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:CreateGrant"} {
+			k := c.onKey(action, e.KmsKeyID)
+			if k.same = "volume"; c.allowed(k.action, k.resource, k.same) {
+				continue
+			}
+			own := k.keys
+			k.keys = func(keys iampolicy.Context) {
+				own(keys)
+				keys["kms:viaservice"] = []string{"ec2." + c.w.Region() + "." + suffix(c.w.Partition())}
+				keys["kms:calleraccount"] = []string{c.caller.Account}
+				if action == "kms:CreateGrant" {
+					keys["kms:grantisforawsresource"] = []string{"true"}
+				}
+			}
+			k.deny = func(*wire.Request, string) *wire.Error {
+				return wire.Errorf(world.ClientError, "%s: Client error on launch", world.ClientError)
+			}
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // interfaces checks the network interfaces; all of a launch are alike but for the public address.
@@ -294,11 +328,14 @@ func (c *call) passed(role, service, forARN, same string) check {
 }
 
 // ec2Service is the service principal of EC2, which China names in its own way.
-func (c *call) ec2Service() string {
-	if c.w.Partition() == "aws-cn" {
-		return "ec2.amazonaws.com.cn"
+func (c *call) ec2Service() string { return "ec2." + suffix(c.w.Partition()) }
+
+// suffix is the domain of a partition's services.
+func suffix(partition string) string {
+	if partition == "aws-cn" {
+		return "amazonaws.com.cn"
 	}
-	return "ec2.amazonaws.com"
+	return "amazonaws.com"
 }
 
 func tagsOf(specs []world.TagSpecification, kind string) map[string]string {

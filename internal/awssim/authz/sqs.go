@@ -108,8 +108,10 @@ func (c *call) bodyTags(k iampolicy.Context) {
 // sealed checks the use of a queue's key, on whose behalf SQS asks KMS.
 func (c *call) sealed(action, ref, queueARN string) check {
 	k := c.onKey(action, ref)
+	own := k.keys
 	k.keys = func(keys iampolicy.Context) {
-		keys["kms:viaservice"] = []string{"sqs." + c.w.Region() + ".amazonaws.com"}
+		own(keys)
+		keys["kms:viaservice"] = []string{"sqs." + c.w.Region() + "." + suffix(c.w.Partition())}
 		keys["kms:calleraccount"] = []string{c.caller.Account}
 		keys["kms:encryptioncontext:aws:sqs:arn"] = []string{queueARN}
 		keys["kms:encryptioncontextkeys"] = []string{"aws:sqs:arn"}

@@ -23,7 +23,8 @@ func (w *World) fillLocked(f *Fleet, plan *fleetPlan, part fleetPart) {
 	var live []*candidate
 	for n := range plan.places {
 		place := &plan.places[n]
-		if refused := plan.request.Refused[LaunchKey(part.capacityType, n)]; refused != nil {
+		refused := plan.request.Refused[LaunchKey(part.capacityType, n)]
+		if refused != nil && refused.Code != ClientError {
 			f.Errors = append(f.Errors, placeError(place, part.capacityType, refused))
 			continue
 		}
@@ -32,7 +33,7 @@ func (w *World) fillLocked(f *Fleet, plan *fleetPlan, part fleetPart) {
 			f.Errors = append(f.Errors, placeError(place, part.capacityType, err))
 			continue
 		}
-		c.order = n
+		c.order, c.fails = n, refused
 		live = append(live, c)
 	}
 	all := slices.Clone(live)

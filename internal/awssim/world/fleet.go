@@ -19,7 +19,8 @@ type FleetRequest struct {
 	Reserved    *ReservedOptions   `query:"ReservedCapacityOptions"`
 	Target      TargetCapacity     `query:"TargetCapacitySpecification"`
 	Tags        []TagSpecification `query:"TagSpecification"`
-	// Refused are the launches, by LaunchKey, that the caller may not make; each becomes an error of its place.
+	// Refused are the launches, by LaunchKey, that the caller may not make; each becomes an error of its place, or with the
+	// code ClientError machines that begin and end.
 	Refused map[string]*Error `json:"-"`
 }
 

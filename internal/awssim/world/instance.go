@@ -302,29 +302,6 @@ func (w *World) shutDownLocked(i *Instance, code, message, transition string) {
 	w.afterLocked(w.spreadLocked(w.opts.ShutdownTime), func() { w.endLocked(i) })
 }
 
-// Stop shuts a running instance down without ending it, as an owner or a scheduled stop does. It tells whether there was
-// such a running instance. Stopped instances keep their capacity here and cannot be started again.
-func (w *World) Stop(id string) bool {
-	w.mu.Lock()
-	defer w.unlock()
-	i := w.instances[id]
-	if i == nil || i.State != StateRunning {
-		return false
-	}
-	i.State = StateStopping
-	i.StateReasonCode, i.StateReasonMessage = "Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"
-	i.StateTransitionReason = "User initiated (" + w.clock.Now().Format("2006-01-02 15:04:05 GMT") + ")"
-	w.tellLocked(i, Lifecycle.OnTerminating)
-	w.tellStateLocked(i)
-	w.afterLocked(w.spreadLocked(w.opts.ShutdownTime), func() {
-		if i.State == StateStopping {
-			i.State = StateStopped
-			w.tellStateLocked(i)
-		}
-	})
-	return true
-}
-
 // endLocked makes an instance terminated: its addresses and its capacity come back, its record goes after an hour.
 func (w *World) endLocked(i *Instance) {
 	if i.State == StateTerminated {
@@ -367,11 +344,13 @@ func (w *World) releaseLocked(i *Instance) {
 	}
 }
 
-// startLocked puts a new instance on its way to running.
-func (w *World) startLocked(i *Instance) {
+// startLocked puts a new instance on its way to running or, if there is something wrong with it, to its end.
+func (w *World) startLocked(i *Instance, r *Error) {
 	w.tellStateLocked(i)
 	if f := w.poolFaultLocked(FaultFailedLaunch, i.CapacityType, i.Type, i.Zone, i.SubnetID); f != nil {
-		r := f.refusal("Client.InternalError", "Client.InternalError: Client error on launch", 400)
+		r = f.refusal(ClientError, ClientError+": Client error on launch", 400)
+	}
+	if r != nil {
 		w.afterLocked(w.spreadLocked(w.opts.PendingTime), func() {
 			if i.State != StatePending {
 				return

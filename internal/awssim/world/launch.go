@@ -24,6 +24,7 @@ type launch struct {
 	version      int64
 	fleetID      string
 	tags         []TagSpecification // of the call, over those of the data
+	fails        *Error             // why machines made of it end at once
 }
 
 // merge lays the members that over sets over those of d.
@@ -103,7 +104,7 @@ func (w *World) placeLocked(l *launch) (*Instance, *Error) {
 	}
 	w.quotaUsed[quotaKey{l.capacityType, QuotaClass(l.facts.Name)}] += l.facts.VCPUs
 	w.instances[i.ID] = i
-	w.startLocked(i)
+	w.startLocked(i, l.fails)
 	return i, nil
 }
 
