@@ -31,7 +31,7 @@ Spot machines need a service-linked role, which an account has once and no stack
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newStackCloudFormationCommand(), newStackTerraformCommand(), newStackIAMCommand())
+	c.AddCommand(newStackCloudFormationCommand(), newStackTerraformCommand(), newStackIAMCommand(), newStackCheckCommand())
 	return c
 }
 
@@ -164,8 +164,18 @@ func stackQueueFlags(f *pflag.FlagSet, o *stack.Options) {
 	f.StringArrayVar(&o.AlarmActions, "alarm-action", nil, "ARN that alarms notify, such as of an SNS topic (repeatable)")
 }
 
-// newStack makes the stack of the flags. What the user did not set is as the edition has it.
+// newStack makes the stack of the flags.
 func newStack(f *pflag.FlagSet, o *stack.Options) (*stack.Stack, error) {
+	takeDefaults(f, o)
+	s, err := stack.New(*o)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return s, nil
+}
+
+// takeDefaults makes what the user did not set as the edition has it.
+func takeDefaults(f *pflag.FlagSet, o *stack.Options) {
 	d := stack.Defaults(o.Compat)
 	for name, of := range map[string]struct{ to, from *bool }{
 		"dead-letter-queue": {&o.DeadLetter, &d.DeadLetter},
@@ -177,11 +187,6 @@ func newStack(f *pflag.FlagSet, o *stack.Options) (*stack.Stack, error) {
 			*of.to = *of.from
 		}
 	}
-	s, err := stack.New(*o)
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	return s, nil
 }
 
 func writeTo(stdout io.Writer, name string, text []byte) error {

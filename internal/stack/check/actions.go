@@ -3,6 +3,7 @@ package check
 import (
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/kerf-sh/kerf/internal/stack"
 )
@@ -15,7 +16,7 @@ type actions struct {
 
 // knownActions are the actions of the wanted stack, and of what could be wanted: other features and other editions.
 func (c *checker) knownActions() actions {
-	a := actions{wanted: map[string]bool{}, other: map[string]string{}}
+	a := actions{wanted: map[string]bool{}, other: otherActions()}
 	for _, p := range c.wanted.policies {
 		for _, s := range p.Document.Statements {
 			for _, x := range s.Actions {
@@ -23,36 +24,39 @@ func (c *checker) knownActions() actions {
 			}
 		}
 	}
-	for _, e := range []stack.Compat{stack.V032, stack.V10} {
-		a.addOther("only older editions need it", stack.Options{
-			ClusterName: assumedCluster, Compat: e, Retention: stack.Defaults(e).Retention, MaxReceives: stack.Defaults(e).MaxReceives,
-		})
-	}
-	for _, f := range features {
-		o := stack.Defaults(stack.Latest)
-		o.ClusterName = assumedCluster
-		o.InstanceStatus = false
-		f.set(&o, "arn:aws:kms:"+assumedRegion+":"+assumedAccount+":key/x")
-		a.addOther("only "+f.what+" need it", o)
-	}
 	return a
 }
 
-func (a *actions) addOther(what string, o stack.Options) {
-	s, err := stack.New(o)
-	if err != nil {
-		return
-	}
-	for _, p := range s.Policies {
-		for _, st := range p.Document.Statements {
-			for _, x := range st.Actions {
-				if x = strings.ToLower(x); !a.wanted[x] && a.other[x] == "" {
-					a.other[x] = what
+// otherActions are what features and older editions need, with which of them it is.
+var otherActions = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	add := func(what string, o stack.Options) {
+		o.ClusterName = assumedCluster
+		s, err := stack.New(o)
+		if err != nil {
+			return
+		}
+		for _, p := range s.Policies {
+			for _, st := range p.Document.Statements {
+				for _, x := range st.Actions {
+					if x = strings.ToLower(x); out[x] == "" {
+						out[x] = what
+					}
 				}
 			}
 		}
 	}
-}
+	for _, f := range features {
+		o := stack.Defaults(stack.Latest)
+		o.InstanceStatus = false
+		f.set(&o, "arn:aws:kms:"+assumedRegion+":"+assumedAccount+":key/x")
+		add("only "+f.what+" need it", o)
+	}
+	for _, e := range []stack.Compat{stack.V032, stack.V10} {
+		add("only older editions need it", stack.Defaults(e))
+	}
+	return out
+})
 
 // coveredBy tells whether a wildcard stands for known actions only, as far as that can be told: it names a verb and its
 // beginning, and all that AWS has with that beginning is known to be only reading.

@@ -88,7 +88,7 @@ func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 		c.add(f)
 	}
 	if k.Policy == nil {
-		if _, ok := c.found.unread("key policy", k.ARN); ok {
+		if _, ok := c.found.unread("key", k.ID); ok {
 			return
 		}
 	}
@@ -126,19 +126,12 @@ func (c *checker) keyWidth(base Finding, k *awssetup.Key) {
 	if k.Policy == nil {
 		return
 	}
-	foreign := iampolicy.Caller{ARN: "arn:" + c.found.Partition + ":iam::999988887777:user/anybody", Account: "999988887777"}
-	d := iampolicy.Evaluate(iampolicy.Call{Caller: foreign, Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}},
-		iampolicy.Policies{
-			Identity: []iampolicy.Named{{Name: "all", Document: &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{
-				{Effect: iampolicy.Allow, Actions: []string{"*"}, Resources: []string{"*"}},
-			}}}},
-			Resource: k.Policy, ResourceOwner: c.found.AccountID, ResourceOnly: true,
-		})
-	if !d.OK() {
+	sid, ok := openTo(k.Policy, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, c.found.AccountID)
+	if !ok {
 		return
 	}
 	f := base
-	f.Severity, f.What, f.Sid, f.Action = TooWide, "its policy lets other accounts use it", d.Sid, "kms:Decrypt"
+	f.Severity, f.What, f.Sid, f.Action = TooWide, "its policy lets other accounts use it", sid, "kms:Decrypt"
 	f.Why, f.Fix = "what it protects can be read by anybody", "name the services and roles that need it"
 	c.add(f)
 }

@@ -38,7 +38,7 @@ func (c *checker) nodeRole() {
 	}
 	base := Finding{Area: AreaNodeRole, Thing: r.Name}
 	c.nodeTrust(base)
-	_, unread := c.found.unread("managed policies", r.Name)
+	_, unread := c.found.unread("attached policies", r.Name)
 	for _, m := range managed {
 		if unread || slices.ContainsFunc(r.ManagedPolicyARNs, func(arn string) bool {
 			return slices.Contains(m.anyOf, arn[strings.LastIndex(arn, "/")+1:])
@@ -84,7 +84,8 @@ func (c *checker) nodeTrust(base Finding) {
 		f.Why, f.Fix = "machines start without credentials, and nodes do not join", "allow sts:AssumeRole for the service "+service
 		c.add(f)
 	}
-	if ask(iampolicy.Caller{ARN: "arn:" + c.found.Partition + ":iam::999988887777:role/foreign", Account: "999988887777"}) {
+	call := iampolicy.Call{Action: "sts:AssumeRole", Resource: r.ARN, Context: iampolicy.Context{}}
+	if _, open := openTo(r.Trust, call, c.found.AccountID); open {
 		f := base
 		f.Severity, f.What = TooWide, "its trust policy lets other accounts take it"
 		f.Action = "sts:AssumeRole"

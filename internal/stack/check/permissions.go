@@ -13,7 +13,7 @@ import (
 // be refused.
 func (c *checker) permissions() {
 	if len(c.found.policies) == 0 && len(c.found.foreign) == 0 {
-		if g, ok := c.found.unread("policy"); ok {
+		if g, ok := c.found.unreadPermissions(); ok {
 			c.report.Notes = append(c.report.Notes, "permissions were not judged: "+g.Why)
 			return
 		}

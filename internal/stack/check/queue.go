@@ -163,7 +163,7 @@ func (c *checker) byPolicyOf(q *awssetup.Queue, call iampolicy.Call) iampolicy.D
 // sending judges the policy of a queue: the rules may send, nobody else, and nobody without TLS.
 func (c *checker) sending(q *awssetup.Queue, area Area, want *awssetup.Queue) {
 	if q.Policy == nil {
-		if _, ok := c.found.unread("queue policy", q.Name); ok {
+		if _, ok := c.found.unread("queue", q.Name); ok {
 			return
 		}
 		c.add(Finding{
@@ -219,11 +219,18 @@ func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.
 	where := c.where()
 	foreign := where
 	foreign.account = "999988887777"
-	anybody := c.sendCall(q, "", "", true)
-	anybody.Caller = iampolicy.Caller{ARN: foreign.global("iam", "user/anybody"), Account: foreign.account}
-	anybody.Context = iampolicy.Context{"aws:securetransport": {"true"}}
-	reading := anybody
-	reading.Action = "sqs:ReceiveMessage"
+	for _, t := range []struct{ action, what, why, fix string }{
+		{"sqs:SendMessage", "its policy lets any account send to it", "anybody can make the controller end machines", "allow it for the service events.amazonaws.com alone"},
+		{"sqs:ReceiveMessage", "its policy lets any account receive from it", "others take the messages away", "allow nobody but the controller to receive, by its own policy"},
+	} {
+		call := iampolicy.Call{Action: t.action, Resource: q.ARN, Context: iampolicy.Context{"aws:securetransport": {"true"}}}
+		if sid, ok := openTo(q.Policy, call, c.found.AccountID); ok {
+			f := base
+			f.Severity, f.What, f.Why, f.Fix, f.Sid, f.Action = TooWide, t.what, t.why, t.fix, sid, t.action
+			c.add(f)
+			return // the wider one says it all
+		}
+	}
 	own := ownRule(c, q)
 	plain := c.sendCall(q, own, where.account, false)
 	for _, t := range []struct {
@@ -231,8 +238,6 @@ func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.
 		key, what, why string
 		fix            string
 	}{
-		{anybody, "", "its policy lets any account send to it", "anybody can make the controller end machines", "allow it for the service events.amazonaws.com alone"},
-		{reading, "", "its policy lets any account receive from it", "others take the messages away", "allow nobody but the controller to receive, by its own policy"},
 		{plain, "aws:SecureTransport", "its policy does not refuse calls without TLS", "messages can be read and changed on their way", "add the statement DenyHTTP: deny sqs:* when aws:SecureTransport is false"},
 		{c.sendCall(q, foreign.arn("events", "rule/foreign"), foreign.account, true), "aws:SourceArn", "its policy lets rules of any account send to it",
 			"who knows its name can make the controller end machines", "add the condition ArnLike aws:SourceArn with the rules of this stack"},
@@ -255,6 +260,27 @@ func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.
 			return // the wider one says it all
 		}
 	}
+}
+
+// openTo tells whether a resource's policy lets a user of another account in, whose own policies allow everything, and by
+// which statement.
+func openTo(d *iampolicy.Document, call iampolicy.Call, owner string) (sid string, ok bool) {
+	call.Caller = iampolicy.Caller{ARN: "arn:aws:iam::999988887777:user/anybody", Account: "999988887777"}
+	everything := []iampolicy.Named{{Name: "all", Document: &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{
+		{Effect: iampolicy.Allow, Actions: []string{"*"}, Resources: []string{"*"}},
+	}}}}
+	may := func(d *iampolicy.Document) bool {
+		return iampolicy.Evaluate(call, iampolicy.Policies{Identity: everything, Resource: d, ResourceOnly: true, ResourceOwner: owner}).OK()
+	}
+	if !may(d) {
+		return "", false
+	}
+	for i := range d.Statements {
+		if may(&iampolicy.Document{Version: d.Version, Statements: d.Statements[i : i+1]}) {
+			return d.Statements[i].Sid, true
+		}
+	}
+	return "", true
 }
 
 // ownRule is the ARN of a rule that sends to the queue.

@@ -179,7 +179,7 @@ func (c *checker) targets() {
 // sendingDead judges whether EventBridge may send to the dead-letter queue of a target.
 func (c *checker) sendingDead(d *awssetup.Queue, r awssetup.Rule) {
 	if d.Policy == nil {
-		if _, ok := c.found.unread("queue policy", d.Name); ok {
+		if _, ok := c.found.unread("queue", d.Name); ok {
 			return
 		}
 	} else if c.byPolicyOf(d, c.sendCall(d, r.ARN, c.found.AccountID, true)).OK() {

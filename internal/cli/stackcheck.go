@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kerf-sh/kerf/internal/aws/account"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/stack/check"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// stackCheck holds the flags of the command.
+type stackCheck struct {
+	stack      *stack.Options
+	hints      check.Hints
+	parameters []string
+	live, fix  bool
+	output     string
+}
+
+func newStackCheckCommand() *cobra.Command {
+	s := &stackCheck{}
+	c := &cobra.Command{
+		Use:   "check FILE | --live",
+		Short: "Say what is missing, too wide or different in a set-up that exists",
+		Long: `Reads a CloudFormation template, a Terraform plan (terraform show -json), plain IAM policies, or with --live the account of
+the SDK's own settings, and compares it with the stack that "kerf stack" would write with the same flags.
+
+Permissions are judged by what they do: every call that the controller makes is evaluated against the policies found, and
+so is every such call with one thing changed that a well-scoped policy refuses: another cluster's tag, another region,
+another role. Rules are tried with sample events, the queue's and the key's policy with what EventBridge does.
+
+--fix prints what mends it in place of the report: a template with the resources to change or add, under the same logical
+IDs (for a plan: Terraform blocks under the same addresses).
+
+Exit codes: 0 nothing is wrong, there may be advice; 3 something is; 2 wrong usage; 1 something could not be read, and
+nothing else was found.`,
+		Example: `  kerf stack check cloudformation.yaml --parameter ClusterName=demo --compat v1.0
+  kerf stack check cloudformation.yaml --cluster-name demo --fix > fixed.yaml
+
+  terraform plan -out plan.bin && terraform show -json plan.bin > plan.json
+  kerf stack check plan.json --cluster-name demo
+
+  kerf stack check --live --cluster-name demo --output json`,
+		Args: func(c *cobra.Command, args []string) error {
+			switch {
+			case s.live && len(args) > 0:
+				return &usageError{errors.New("--live reads the account; give no file beside it")}
+			case !s.live && len(args) != 1:
+				return &usageError{fmt.Errorf("name one file (- for standard input), or give --live; %d were given (see %s --help)", len(args), c.CommandPath())}
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	s.stack = stackFlags(f)
+	f.StringVar(&s.stack.AccountID, "account", "", "same as --account-id")
+	f.StringArrayVar(&s.parameters, "parameter", nil, "value of a parameter of the template: NAME=VALUE (repeatable)")
+	f.BoolVar(&s.live, "live", false, "check the account and region of the SDK's settings (AWS_PROFILE, AWS_REGION and others)")
+	f.BoolVar(&s.fix, "fix", false, "print what mends it")
+	f.StringVar(&s.output, "output", "text", "form of the report: text or json")
+	f.StringVar(&s.hints.Queue, "queue", "", "interruption queue, by name, ARN or URL (default: the one that the rules send to)")
+	f.StringVar(&s.hints.NodeRole, "node-role", "", "role of the nodes, by name or ARN (default: the one for EC2)")
+	f.StringVar(&s.hints.ControllerRole, "controller-role", "", "role of the controller, by name or ARN (default: the one of its service account, or else all policies that are not of nodes)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		takeDefaults(f, s.stack)
+		s.hints.ServiceAccount = s.stack.ServiceAccount
+		if f.Changed("namespace") {
+			s.hints.Namespace = s.stack.Namespace
+		}
+		return s.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+	}
+	return c
+}
+
+func (s *stackCheck) run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) error {
+	if s.output != "text" && s.output != "json" {
+		return &usageError{fmt.Errorf("--output %q: there are text and json", s.output)}
+	}
+	found, kind, data, err := s.read(ctx, args, in)
+	if err != nil {
+		return err
+	}
+	o := check.Options{Stack: *s.stack, Hints: s.hints}
+	if s.fix {
+		return s.printFix(found, kind, data, o, out, errs)
+	}
+	r, err := check.Compare(found, kind, o)
+	if err != nil {
+		return &usageError{err}
+	}
+	write := r.WriteText
+	if s.output == "json" {
+		write = r.WriteJSON
+	}
+	if err := write(out); err != nil {
+		return err
+	}
+	switch {
+	case r.Wrong():
+		return &exitError{code: foundWrong}
+	case len(r.Unread) > 0:
+		return &exitError{code: 1, said: "not all could be read, and so not all was judged"}
+	}
+	return nil
+}
+
+// read reads what is to be checked; data is the file, if it is one.
+func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*awssetup.Setup, check.Kind, []byte, error) {
+	if s.live {
+		setup, err := s.readLive(ctx)
+		return setup, check.KindLive, nil, err
+	}
+	parameters := map[string]string{}
+	for _, p := range s.parameters {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, "", nil, &usageError{fmt.Errorf("--parameter %q: write NAME=VALUE", p)}
+		}
+		parameters[name] = value
+	}
+	data, err := readFileOr(args[0], in)
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("read %s: %w", args[0], err)
+	}
+	setup, kind, err := check.Read(data, check.ReadOptions{
+		Source: args[0], ClusterName: s.stack.ClusterName, AccountID: s.stack.AccountID, Region: s.stack.Region, Parameters: parameters,
+	})
+	return setup, kind, data, err
+}
+
+func readFileOr(name string, in io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(name)
+}
+
+func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
+	if s.stack.ClusterName == "" {
+		return nil, &usageError{errors.New("--live needs --cluster-name: an account may have several")}
+	}
+	if len(s.parameters) > 0 {
+		return nil, &usageError{errors.New("--parameter is for templates; with --live there are none")}
+	}
+	session, err := session.New(ctx, session.Options{Version: version.Version})
+	if err != nil {
+		return nil, err
+	}
+	queue := s.hints.Queue
+	if queue == "" {
+		queue = s.stack.QueueName
+	}
+	a, err := account.Look(ctx, session, account.Options{
+		ClusterName: s.stack.ClusterName, Queue: queue, NodeRole: s.hints.NodeRole, ControllerRole: s.hints.ControllerRole,
+		Namespace: s.hints.Namespace, ServiceAccount: s.hints.ServiceAccount,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The account says which is which better than the setup alone does.
+	s.hints.ControllerRole, s.hints.NodeRole = a.ControllerRole, a.NodeRole
+	if a.QueueARN != "" {
+		s.hints.Queue = a.QueueARN
+	}
+	return &a.Setup, nil
+}
+
+// printFix prints what mends what was found; what nothing can mend is said on standard error.
+func (s *stackCheck) printFix(found *awssetup.Setup, kind check.Kind, data []byte, o check.Options, out, errs io.Writer) error {
+	fix, err := check.Fix(found, kind, data, o)
+	if err != nil {
+		return err
+	}
+	if len(fix.Text) == 0 && len(fix.Left) == 0 {
+		fmt.Fprintln(errs, "kerf: nothing has to be mended")
+		return nil
+	}
+	if _, err := out.Write(fix.Text); err != nil {
+		return err
+	}
+	for _, f := range fix.Left {
+		fmt.Fprintf(errs, "kerf: not mended: %s: %s: %s\n", f.Thing, f.What, f.Fix)
+	}
+	if len(fix.Left) > 0 {
+		return &exitError{code: foundWrong}
+	}
+	return nil
+}
