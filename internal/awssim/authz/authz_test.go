@@ -2,7 +2,9 @@ package authz_test
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -578,5 +580,35 @@ func TestTheControlPageTellsWhatWasRefusedAndUsed(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("status %s", resp.Status)
+	}
+}
+
+func TestChinaPassesRolesToItsOwnService(t *testing.T) {
+	w, err := world.NewDefault(world.Options{Region: "cn-north-1", ClusterName: cluster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	if _, err := w.CreateRole(roleName, "/", trust, nil); err != nil {
+		t.Fatal(err)
+	}
+	a := authz.New(w, slog.New(slog.DiscardHandler))
+	principal := "arn:aws-cn:sts::" + account + ":assumed-role/" + roleName + "/test"
+	for service, want := range map[string]bool{"ec2.amazonaws.com.cn": true, "ec2.amazonaws.com": false} {
+		text := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["iam:AddRoleToInstanceProfile","iam:PassRole"],"Resource":"*",` +
+			`"Condition":{"StringEqualsIfExists":{"iam:PassedToService":"` + service + `"}}}]}`
+		if err := w.PutRolePolicy(roleName, "p", text); err != nil {
+			t.Fatal(err)
+		}
+		r := &wire.Request{
+			Service: wire.IAM, Operation: "AddRoleToInstanceProfile", Region: "cn-north-1", Principal: wire.Identity{PrincipalARN: principal, Account: account},
+			Form: url.Values{"InstanceProfileName": {"p"}, "RoleName": {"KarpenterNodeRole-" + cluster}},
+		}
+		if err := a.Authorize(r.Principal, r.Action(), r); err != nil {
+			t.Errorf("%s: the call itself: %v", service, err)
+		}
+		if err := a.Authorize(r.Principal, "iam:PassRole", r); (err == nil) != want {
+			t.Errorf("a role may be passed to %s: %v", service, err)
+		}
 	}
 }
