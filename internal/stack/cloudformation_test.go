@@ -29,7 +29,7 @@ func deployed(t *testing.T, s *Stack, region string) *awssetup.Setup {
 	for _, n := range template.Notes {
 		t.Errorf("the reader notes: %v", n)
 	}
-	values := s.resolver(account, region).values
+	values := s.resolver(testAccount, region).values
 	known := func(name string) (any, error) {
 		if v, ok := values[name]; ok {
 			return v, nil
@@ -38,14 +38,14 @@ func deployed(t *testing.T, s *Stack, region string) *awssetup.Setup {
 	}
 	p := PartitionOf(region)
 	e, err := template.In(cfn.Scope{
-		Pseudo:     cfn.Pseudo{Partition: p.Name, URLSuffix: p.Suffix, Region: region, AccountID: account, StackName: "Karpenter-demo"},
+		Pseudo:     cfn.Pseudo{Partition: p.Name, URLSuffix: p.Suffix, Region: region, AccountID: testAccount, StackName: "Karpenter-demo"},
 		Parameters: map[string]any{"ClusterName": s.Options.ClusterName},
 		Ref:        known, GetAtt: func(resource, attribute string) (any, error) { return known(resource + "." + attribute) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{t: t, setup: &awssetup.Setup{Source: "kerf stack", Partition: p.Name, Region: region, AccountID: account, ClusterName: s.Options.ClusterName}, values: values}
+	r := &reader{t: t, setup: &awssetup.Setup{Source: "kerf stack", Partition: p.Name, Region: region, AccountID: testAccount, ClusterName: s.Options.ClusterName}, values: values}
 	for _, res := range template.Resources {
 		properties, err := e.Properties(res)
 		if err != nil {
@@ -219,7 +219,7 @@ func TestTemplatesReadBackAreTheModel(t *testing.T) {
 		for name, change := range changes {
 			for _, region := range []string{"eu-west-1", "cn-north-1", "us-iso-east-1"} {
 				s := makeStack(t, c, change)
-				if diff := cmp.Diff(s.Setup(account, region), deployed(t, s, region), setupOptions); diff != "" {
+				if diff := cmp.Diff(s.Setup(testAccount, region), deployed(t, s, region), setupOptions); diff != "" {
 					t.Errorf("%s in %s (-model +template):\n%s", name, region, diff)
 				}
 			}
@@ -230,7 +230,7 @@ func TestTemplatesReadBackAreTheModel(t *testing.T) {
 func TestNoReferenceIsLeftOver(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		s := makeStack(t, c, everything)
-		b, err := json.Marshal(s.Setup(account, "eu-west-1"))
+		b, err := json.Marshal(s.Setup(testAccount, "eu-west-1"))
 		if err != nil {
 			t.Fatal(err)
 		}

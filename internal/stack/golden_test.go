@@ -63,7 +63,7 @@ func TestModulesAreAsBefore(t *testing.T) {
 
 func TestPlainPoliciesAreAsBefore(t *testing.T) {
 	s := makeStack(t, Latest, func(o *Options) {
-		o.Region, o.AccountID, o.Controller, o.OIDCProvider = "cn-north-1", account, IRSA, "https://oidc.eks.cn-north-1.amazonaws.com.cn/id/0123"
+		o.Region, o.AccountID, o.Controller, o.OIDCProvider = "cn-north-1", testAccount, IRSA, "https://oidc.eks.cn-north-1.amazonaws.com.cn/id/0123"
 	})
 	text, err := s.IAM()
 	if err != nil {

@@ -120,7 +120,7 @@ func foreignReading() []Need {
 		refusal("reading another cluster", "eks:DescribeCluster", nil, regional("eks", refAccount, "cluster/"+otherRef)),
 		refusal("reading another queue", "sqs:ReceiveMessage", nil, regional("sqs", refAccount, otherRef)),
 		refusal("emptying another queue", "sqs:DeleteMessage", nil, regional("sqs", refAccount, otherRef)),
-		refusal("decrypting with another key", "kms:Decrypt", nil, regional("kms", refAccount, "key/00000000-0000-0000-0000-000000000000")),
+		refusal("decrypting with another key", "kms:Decrypt", nil, regional("kms", refAccount, "key/99999999-9999-9999-9999-999999999999")),
 	}
 }
 

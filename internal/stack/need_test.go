@@ -17,7 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
-const account = "111122223333"
+const testAccount = "111122223333"
 
 // everything turns on all that a stack can have.
 func everything(o *Options) {
@@ -52,7 +52,7 @@ func eachEdition(t *testing.T, f func(t *testing.T, c Compat)) {
 // identity are the policies of a deployed stack, but for one action of one statement.
 func identity(s *Stack, region string, leaveOut func(sid, action string) bool) iampolicy.Policies {
 	var p iampolicy.Policies
-	for _, x := range s.Setup(account, region).Policies {
+	for _, x := range s.Setup(testAccount, region).Policies {
 		d := *x.Document
 		d.Statements = slices.Clone(d.Statements)
 		for i := range d.Statements {
@@ -73,7 +73,7 @@ func TestEveryNeedIsAllowedByTheStatementThatItNames(t *testing.T) {
 			}
 			for name, change := range map[string]func(*Options){"with defaults": func(*Options) {}, "with everything": everything} {
 				s := makeStack(t, c, change)
-				p, w, n := identity(s, region, nil), s.Where(account, region), 0
+				p, w, n := identity(s, region, nil), s.Where(testAccount, region), 0
 				for _, need := range s.Needs() {
 					sid, _ := need.Statement(&s.Options)
 					for _, call := range need.Calls(w) {
@@ -94,7 +94,7 @@ func TestEveryNeedIsAllowedByTheStatementThatItNames(t *testing.T) {
 func TestNeedsThatAStackDoesNotCoverAreRefused(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		s := makeStack(t, c)
-		p, w := identity(s, "eu-west-1", nil), s.Where(account, "eu-west-1")
+		p, w := identity(s, "eu-west-1", nil), s.Where(testAccount, "eu-west-1")
 		w.QueueKey = "arn:aws:kms:eu-west-1:111122223333:key/1"
 		w.Parameters, w.VolumeKeys = []string{"arn:aws:ssm:eu-west-1:111122223333:parameter/x"}, []string{"arn:aws:kms:eu-west-1:111122223333:key/2"}
 		for _, need := range Needs() {
@@ -114,7 +114,7 @@ func TestWhatMustNotBeIsRefused(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		for _, region := range []string{"eu-west-1", "us-east-1", "cn-north-1"} {
 			s := makeStack(t, c, everything)
-			p, w := identity(s, region, nil), s.Where(account, region)
+			p, w := identity(s, region, nil), s.Where(testAccount, region)
 			for _, need := range MustNot() {
 				for _, call := range need.Calls(w) {
 					d := iampolicy.Evaluate(call, p)
@@ -130,7 +130,7 @@ func TestWhatMustNotBeIsRefused(t *testing.T) {
 func TestOneActionTakenAwayFailsWhatNeedsItAndNothingElse(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		s := makeStack(t, c, everything)
-		w, needs := s.Where(account, "eu-west-1"), s.Needs()
+		w, needs := s.Where(testAccount, "eu-west-1"), s.Needs()
 		var calls [][]iampolicy.Call
 		for _, n := range needs {
 			calls = append(calls, n.Calls(w))
@@ -172,7 +172,7 @@ func isSpare(c Compat, sid, action, resource string) bool {
 func TestEveryGrantIsUsedOrSpare(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		s := makeStack(t, c, everything)
-		w := s.Where(account, "eu-west-1")
+		w := s.Where(testAccount, "eu-west-1")
 		used := map[[3]string]bool{}
 		all := identity(s, "eu-west-1", nil)
 		for _, n := range s.Needs() {
@@ -302,8 +302,8 @@ func TestNeedsNameStatementsOptionsAndEffects(t *testing.T) {
 func TestCallsHaveTheCallersSession(t *testing.T) {
 	s := makeStack(t, Latest, everything)
 	n := Needs()[0]
-	got := n.Calls(s.Where(account, "cn-north-1"))[0]
-	want := iampolicy.Caller{ARN: "arn:aws-cn:sts::111122223333:assumed-role/demo-karpenter/kerf", Account: account}
+	got := n.Calls(s.Where(testAccount, "cn-north-1"))[0]
+	want := iampolicy.Caller{ARN: "arn:aws-cn:sts::111122223333:assumed-role/demo-karpenter/kerf", Account: testAccount}
 	if diff := cmp.Diff(want, got.Caller); diff != "" {
 		t.Errorf("caller (-want +got):\n%s", diff)
 	}

@@ -176,9 +176,9 @@ func TestPlainPoliciesNeedAPlace(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"no region":  {func(o *Options) { o.AccountID = account }, "--region"},
+		"no region":  {func(o *Options) { o.AccountID = testAccount }, "--region"},
 		"no account": {func(o *Options) { o.Region = "eu-west-1" }, "--account-id"},
-		"a new key":  {func(o *Options) { o.Region, o.AccountID, o.KMS = "eu-west-1", account, true }, "--kms-key"},
+		"a new key":  {func(o *Options) { o.Region, o.AccountID, o.KMS = "eu-west-1", testAccount, true }, "--kms-key"},
 	} {
 		if _, err := makeStack(t, Latest, x.change).IAM(); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: error %v does not name %s", sentence, err, x.want)
@@ -212,7 +212,7 @@ func TestUsersOptionsAreNotChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Setup(account, "eu-west-1")
+	s.Setup(testAccount, "eu-west-1")
 	if !slices.Equal(parameters, o.Parameters) {
 		t.Errorf("parameters became %q", o.Parameters)
 	}

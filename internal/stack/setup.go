@@ -7,8 +7,11 @@ import (
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
-// placeholderAccount stands for an account that is not known yet where only the length of its number counts.
-const placeholderAccount = "000000000000"
+// What is not known yet has placeholders of the right length, so that policies are measured rightly.
+const (
+	placeholderAccount = "000000000000"
+	placeholderKey     = "00000000-0000-0000-0000-000000000000"
+)
 
 // resolver gives references their values in an account and region.
 type resolver struct{ values map[string]string }
@@ -57,8 +60,8 @@ func (s *Stack) resolver(account, region string) *resolver {
 		v[x.LogicalID+".Arn"] = at("events") + "rule/" + x.LogicalID
 	}
 	if s.Key != nil {
-		v[s.Key.LogicalID] = s.Key.LogicalID
-		v[s.Key.LogicalID+".Arn"] = at("kms") + "key/" + s.Key.LogicalID
+		v[s.Key.LogicalID] = placeholderKey
+		v[s.Key.LogicalID+".Arn"] = at("kms") + "key/" + placeholderKey
 	}
 	return r
 }
@@ -110,8 +113,8 @@ func (r *resolver) tags(list []Tag) map[string]string {
 	return out
 }
 
-// Setup is the stack as it is once deployed to an account and region. What AWS makes up on deployment has the logical ID
-// in its place: names of rules and the id of the key.
+// Setup is the stack as it is once deployed to an account and region. What AWS makes up on deployment has something in
+// its place: names of rules have their logical ID, the id of the key has zeros.
 func (s *Stack) Setup(account, region string) *awssetup.Setup {
 	r := s.resolver(account, region)
 	out := &awssetup.Setup{

@@ -46,7 +46,7 @@ func TestPoliciesFitInEveryPartitionWithEveryOption(t *testing.T) {
 			for bits := range 1 << len(switches) {
 				o := Defaults(c)
 				named(&o)
-				o.Region, o.AccountID, o.Controller = p.Longest, account, PodIdentity
+				o.Region, o.AccountID, o.Controller = p.Longest, testAccount, PodIdentity
 				for i, on := range switches {
 					if bits&(1<<i) != 0 {
 						on(&o)
@@ -56,7 +56,7 @@ func TestPoliciesFitInEveryPartitionWithEveryOption(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s, options %b: %v", p.Name, bits, err)
 				}
-				for _, x := range s.Setup(account, p.Longest).Policies {
+				for _, x := range s.Setup(testAccount, p.Longest).Policies {
 					most = max(most, x.Characters)
 					if x.Characters > iampolicy.ManagedPolicyLimit || len(x.Name) > maxPolicyName {
 						t.Errorf("%s, options %b: %s has %d characters", p.Name, bits, x.Name, x.Characters)
@@ -96,7 +96,7 @@ func TestWhatIsMeasuredWithoutARegionHoldsInAll(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		s := makeStack(t, c, everything, named)
 		for _, p := range Partitions {
-			for i, x := range s.Setup(account, p.Longest).Policies {
+			for i, x := range s.Setup(testAccount, p.Longest).Policies {
 				if x.Characters > s.Policies[i].Characters {
 					t.Errorf("%s has %d characters in %s, it was measured to have %d", x.Name, x.Characters, p.Name, s.Policies[i].Characters)
 				}
@@ -117,14 +117,14 @@ func TestLargePoliciesAreCutBetweenStatements(t *testing.T) {
 	if want := []string{"KarpenterControllerPolicy-short", "KarpenterControllerPolicy-short-2"}; !slices.Equal(names, want) {
 		t.Errorf("names are %q, want %q", names, want)
 	}
-	if got := s.Setup(account, "eu-west-1").Policies; got[0].Document.Statements[0].Sid != "AllowScopedEC2InstanceActions" {
+	if got := s.Setup(testAccount, "eu-west-1").Policies; got[0].Document.Statements[0].Sid != "AllowScopedEC2InstanceActions" {
 		t.Errorf("the first statement is %s", got[0].Document.Statements[0].Sid)
 	}
 	// A cut policy is attached and written like any other.
 	s = makeStack(t, V032, named, func(o *Options) {
 		o.Parameters, o.Controller = arnsOf("ssm", "parameter/team/images/", 40), PodIdentity
 	})
-	if got := s.Setup(account, "eu-west-1").Roles[1].ManagedPolicyARNs; len(got) != 2 || !strings.HasSuffix(got[1], "-short-2") {
+	if got := s.Setup(testAccount, "eu-west-1").Roles[1].ManagedPolicyARNs; len(got) != 2 || !strings.HasSuffix(got[1], "-short-2") {
 		t.Errorf("attached are %q", got)
 	}
 	parseModule(t, s)

@@ -113,7 +113,7 @@ func TestModulesReferToWhatTheyHave(t *testing.T) {
 
 // environment gives a module's references the values of the model.
 func (m *parsedModule) environment(s *Stack, region string) *hcl.EvalContext {
-	r := s.resolver(account, region)
+	r := s.resolver(testAccount, region)
 	p := PartitionOf(region)
 	object := map[string]map[string]cty.Value{} // type, name
 	put := func(address, attribute, value string) {
@@ -141,7 +141,7 @@ func (m *parsedModule) environment(s *Stack, region string) *hcl.EvalContext {
 	variables := map[string]cty.Value{
 		"var": cty.ObjectVal(map[string]cty.Value{"cluster_name": cty.StringVal(s.Options.ClusterName)}),
 		"local": cty.ObjectVal(map[string]cty.Value{"partition": cty.StringVal(p.Name), "region": cty.StringVal(region),
-			"account_id": cty.StringVal(account), "dns_suffix": cty.StringVal(p.Suffix)}),
+			"account_id": cty.StringVal(testAccount), "dns_suffix": cty.StringVal(p.Suffix)}),
 		"aws_cloudwatch_event_rule": cty.ObjectVal(map[string]cty.Value{"this": cty.ObjectVal(rules)}),
 	}
 	for kind, names := range object {
@@ -172,7 +172,7 @@ func TestPoliciesOfModulesAreThoseOfTheModel(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		for _, region := range []string{"eu-west-1", "cn-north-1"} {
 			s := makeStack(t, c, everything)
-			m, want := parseModule(t, s), s.Setup(account, region)
+			m, want := parseModule(t, s), s.Setup(testAccount, region)
 			env := m.environment(s, region)
 			compare := func(address, attribute string, want *iampolicy.Document) {
 				if diff := cmp.Diff(normal(want), normal(m.policy(address, attribute, env))); diff != "" {
