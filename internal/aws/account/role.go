@@ -158,7 +158,7 @@ func (r *reader) role(ctx context.Context, name string, whole bool) {
 	}
 	for _, arn := range append(slices.Clone(known.ManagedPolicyARNs), known.Boundary) {
 		if arn != "" && (whole || !isAWSOwn(arn)) {
-			r.policy(ctx, arn, name, arn != known.Boundary)
+			r.policy(ctx, arn, name, slices.Contains(known.ManagedPolicyARNs, arn))
 		}
 	}
 }
