@@ -1,4 +1,4 @@
-// Command docgen writes docs/reference from the code: settings, metrics and reasons. What the code says once is not said
+// Command docgen writes docs/reference and docs/iam.md from the code: settings, metrics, reasons, permissions. What the code says once is not said
 // a second time by hand, so that it can't be said differently.
 package main
 
@@ -31,7 +31,7 @@ func run(root string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, p := range []page{{"settings.md", settingsPage}, {"metrics.md", metricsPage}, {"reasons.md", reasonsPage}} {
+	for _, p := range []page{{"settings.md", settingsPage}, {"metrics.md", metricsPage}, {"reasons.md", reasonsPage}, {filepath.Join("..", "iam.md"), iamPage}} {
 		b := bytes.NewBufferString("<!-- Written by `make generate`; do not edit. -->\n")
 		if err := p.write(b, root); err != nil {
 			return fmt.Errorf("writing %s: %w", p.name, err)

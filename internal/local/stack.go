@@ -76,6 +76,10 @@ func (c *Cluster) deployStack(ctx context.Context) error {
 	if p := template.Parameter("ClusterName"); p != nil && params["ClusterName"] == "" {
 		params["ClusterName"] = c.Name
 	}
+	// An account that has ever bought a spot instance has this role.
+	if _, err := c.Simulator.World.CreateServiceLinkedRole("spot.amazonaws.com", "", ""); err != nil {
+		return fmt.Errorf("make the service-linked role for spot instances: %w", err)
+	}
 	s, err := c.AWSSession(ctx, c.Administrator())
 	if err != nil {
 		return err
