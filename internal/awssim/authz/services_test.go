@@ -4,8 +4,10 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -159,5 +161,26 @@ func TestEachCallIsOneActionOnOneResource(t *testing.T) {
 				t.Errorf("forbidden on %s: %v", c.resource, err)
 			}
 		})
+	}
+}
+
+func TestOfAStackOnlyTheCallIsJudged(t *testing.T) {
+	s := start(t, policy(allow("Stack", "arn:aws:cloudformation:us-east-1:"+account+":stack/mine/*", "cloudformation:CreateStack", "cloudformation:DescribeStacks")))
+	stacks := cloudformation.NewFromConfig(s.config)
+	body := aws.String("Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: of-the-stack\n")
+	_, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("mine"), TemplateBody: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiter := cloudformation.NewStackCreateCompleteWaiter(stacks, func(o *cloudformation.StackCreateCompleteWaiterOptions) { o.MinDelay, o.MaxDelay = 1e7, 1e8 })
+	if err := waiter.Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("mine")}, 20*time.Second); err != nil {
+		t.Errorf("the stack makes a queue, which its caller might not: %v", err)
+	}
+	if _, err := s.World.QueueAttributes("of-the-stack"); err != nil {
+		t.Error(err)
+	}
+	_, err = stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("other"), TemplateBody: body})
+	if want := "is not authorized to perform: cloudformation:CreateStack on resource: arn:aws:cloudformation:us-east-1:" + account + ":stack/other/*"; code(err) != "AccessDenied" || !strings.Contains(message(err), want) {
+		t.Errorf("another stack: %v", err)
 	}
 }
