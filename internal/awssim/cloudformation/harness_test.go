@@ -44,7 +44,7 @@ func open(t *testing.T) *account {
 		}
 	})
 	cfg := aws.Config{
-		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()), RetryMaxAttempts: 1,
+		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()),
 		Credentials: credentials.NewStaticCredentialsProvider(world.DefaultAdminAccessKey, world.DefaultAdminSecretKey, ""),
 	}
 	return &account{Client: cloudformation.NewFromConfig(cfg), t: t, world: s.World, cfg: cfg}
