@@ -38,7 +38,7 @@ func terminationHandler(in *Input) Result {
 	case len(other) > 0:
 		return warning(fix, "two programs act on the same interruption").with(other...)
 	}
-	return ok("none was found")
+	return ok("no Node Termination Handler was found")
 }
 
 func onNodes(h Handler) string {

@@ -21,13 +21,13 @@ func queueManagedKey(in *Input) Result {
 	if q == nil {
 		return none
 	}
-	fix := in.fix() + " changes the queue to SQS's own encryption; or give it a customer-managed key (kerf stack … --kms)"
+	fix := in.fixes("changes the queue to SQS's own encryption; with --kms to a key of its own")
 	key := account.KeyOf(&in.AWS.Setup, q.KMSKey)
 	switch {
 	case q.KMSKey == "" && q.ManagedSSE:
 		return ok("the queue is encrypted by SQS itself, which EventBridge can use")
 	case q.KMSKey == "":
-		return ok("the queue is not encrypted").with("SSE-SQS costs nothing: " + in.fix())
+		return ok("the queue is not encrypted").with("SQS's own encryption costs nothing and does no harm")
 	case strings.HasSuffix(q.KMSKey, queueAlias) || key != nil && key.Manager == awsManaged:
 		return failed(fix, "the queue's key is the one that AWS manages for SQS: its policy can't let EventBridge use it, and nothing is ever delivered").with("KmsMasterKeyId " + q.KMSKey)
 	case key != nil:
@@ -68,7 +68,7 @@ func queueKeyPolicy(in *Input) Result {
 	if key == nil {
 		return none
 	}
-	fix := in.fix() + " writes the key's policy with the statement AllowEventBridgeToUseTheKey"
+	fix := in.fixes("writes the key's policy with the statement AllowEventBridgeToUseTheKey")
 	if !key.Enabled {
 		return failed("aws kms enable-key --key-id "+key.ID+" (or cancel-key-deletion before)", "the queue's key is disabled: nothing can be written to the queue or read from it").with(key.ARN)
 	}
@@ -123,7 +123,7 @@ func controllerDecrypt(in *Input) Result {
 	case key.Policy == nil || !whole && d.Outcome == iampolicy.ImplicitDeny:
 		return unknown("not all policies of %s and the key could be read", role.Name)
 	}
-	return failed(in.fix()+" adds kms:Decrypt on the full ARN of the key (an alias will not do)",
+	return failed(in.fixes("adds kms:Decrypt on the full ARN of the key; an alias will not do"),
 		"%s lacks kms:Decrypt on the queue's key: messages arrive and can't be read", role.Name).with(told(d), key.ARN)
 }
 

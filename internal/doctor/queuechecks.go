@@ -132,9 +132,9 @@ func queueRetention(in *Input) Result {
 	case q.Retention == 0:
 		return unknown("SQS did not tell the retention")
 	case q.Retention > staleAfter:
-		return warning(in.fix()+" sets it to 300 s", "messages are kept for %s: after an outage the controller gets notices about machines that are long gone", short(q.Retention))
+		return warning(in.fixes("sets it to 300 s"), "messages are kept for %s: after an outage the controller gets notices about machines that are long gone", short(q.Retention))
 	case q.Retention < 2*time.Minute:
-		return warning(in.fix()+" sets it to 300 s", "messages are kept for %s only: one is lost when the controller restarts slowly", short(q.Retention))
+		return warning(in.fixes("sets it to 300 s"), "messages are kept for %s only: one is lost when the controller restarts slowly", short(q.Retention))
 	}
 	return ok("messages are kept for %s", short(q.Retention))
 }
@@ -145,9 +145,9 @@ func queueFIFO(in *Input) Result {
 	case q == nil:
 		return none
 	case q.FIFO:
-		return failed(in.fix()+" makes a standard queue; then set INTERRUPTION_QUEUE to it", "%s is a FIFO queue: rules without a message group can't send to it, and the controller does not read it", q.Name)
+		return failed(in.fixes("makes a standard queue")+"; then set INTERRUPTION_QUEUE to it", "%s is a FIFO queue: rules without a message group can't send to it, and the controller does not read it", q.Name)
 	}
-	return ok("it is")
+	return ok("%s is a standard queue", q.Name)
 }
 
 // send decides whether EventBridge may send to a queue for a rule.
@@ -173,7 +173,7 @@ func queuePolicy(in *Input) Result {
 	if q == nil {
 		return none
 	}
-	fix := in.fix() + " writes the queue's policy anew"
+	fix := in.fixes("writes the queue's policy anew")
 	if q.Policy == nil {
 		if g, ok := in.gapAbout("queue " + q.Name); ok {
 			return unknown("the queue's policy could not be read: %s", g.Why)

@@ -54,7 +54,7 @@ func controllerQueueAccess(in *Input) Result {
 		return none
 	}
 	if reason, message := in.condition(); reason == "AccessDenied" {
-		return failed(in.fix()+" adds what is missing", "the controller is refused by its queue").with("it says: " + message)
+		return failed(in.fixes("adds what is missing"), "the controller is refused by its queue").with("it says: " + message)
 	}
 	role, p, whole, none := in.controllerPolicies()
 	if role == nil {
@@ -80,13 +80,13 @@ func controllerQueueAccess(in *Input) Result {
 	}
 	switch {
 	case len(refused) == 0 && in.Refused == nil:
-		return ok("%s may, by its policies", role.Name).with("IAM could not be asked itself, so that policies of the organization are not known")
+		return ok("%s may do so, by its policies", role.Name).with("IAM could not be asked itself, so that policies of the organization are not known")
 	case len(refused) == 0:
-		return ok("%s may, by its policies and as IAM says itself", role.Name)
+		return ok("%s may do so, by its policies and as IAM says itself", role.Name)
 	case !whole && !explicit:
 		return unknown("not all policies of %s could be read, and those that were do not allow it", role.Name).with(refused...)
 	}
-	return failed(in.fix()+" adds what is missing; or the controller's role is another one: --controller-role", "%s may not read the queue", role.Name).with(refused...)
+	return failed(in.fixes("adds what is missing")+"; if the controller's role is another one, name it with --controller-role", "%s may not read the queue", role.Name).with(refused...)
 }
 
 // Policies near the limit fail with the next statement.
@@ -117,9 +117,9 @@ func policySize(in *Input) Result {
 	}
 	evidence = append(evidence, fmt.Sprintf("the policies that Kerf writes for this cluster and region have at most %d characters", largest))
 	if len(near) > 0 {
-		return warning(in.fix()+" cuts them into several", "policies of the controller are at a limit").with(append(near, evidence...)...)
+		return warning(in.fixes("cuts them into several"), "policies of the controller are at a limit").with(append(near, evidence...)...)
 	}
-	return ok("they do, with %d characters allowed for one", iampolicy.ManagedPolicyLimit).with(evidence...)
+	return ok("none is near the %d characters that IAM takes", iampolicy.ManagedPolicyLimit).with(evidence...)
 }
 
 func (in *Input) measure(role *awssetup.Role) (near, fine []string) {

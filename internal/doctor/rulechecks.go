@@ -49,7 +49,7 @@ func rulesComplete(in *Input) Result {
 	for _, r := range account.Leftovers(&in.AWS.Setup, in.Now) {
 		optional = append(optional, "rule "+r+" was left behind by a proof of delivery: aws events remove-targets --rule "+r+" --ids kerf-proof && aws events delete-rule --name "+r)
 	}
-	switch fix := in.fix() + " adds the rules"; {
+	switch fix := in.fixes("adds the rules"); {
 	case len(missing) > 0:
 		return failed(fix, "no rule leads %s to the queue", count(len(missing), "kind")+" of event").with(append(missing, optional...)...)
 	case len(optional) > 0:
@@ -102,7 +102,7 @@ func failedDeliveries(in *Input) Result {
 			}
 		}
 		if len(lost) > 0 {
-			return failed("see checks 1, 2 and 10 for the cause; "+in.fix(), "events were lost in the last %s", short(m.Window)).with(lost...)
+			return failed("see checks 1, 2 and 10 for the cause", "events were lost in the last %s", short(m.Window)).with(lost...)
 		}
 	}
 	if g, isGap := in.gapAbout(account.GapAlarms, account.GapRules); isGap {
@@ -120,7 +120,7 @@ func failedDeliveries(in *Input) Result {
 		lacking = append(lacking, "no alarm tells when messages wait in the queue (ApproximateAgeOfOldestMessage)")
 	}
 	if len(lacking) > 0 {
-		return warning(in.fix()+" adds them", "nobody would notice that deliveries fail").with(lacking...)
+		return warning(in.fixes("adds them"), "nobody would notice that deliveries fail").with(lacking...)
 	}
 	r := ok("%s and the queue are watched", count(len(rules), "rule"))
 	if in.Metrics == nil {
@@ -184,10 +184,10 @@ func proven(in *Input) Result {
 		return ok("proven: a probe was %s %.1f s after it was sent first", p.Witness, p.Took.Seconds()).with(proofNotes(in)...)
 	}
 	if p.Failed > 0 {
-		return failed("see checks 1, 2 and 10 for what keeps it out; "+in.fix(),
+		return failed("see checks 1, 2 and 10 for what keeps it out",
 			"disproven: EventBridge matched the probe and could not write it to the queue, %.0f times", p.Failed).with(proofNotes(in)...)
 	}
-	return failed("see checks 1, 2, 5 and 10; "+in.fix(), "a probe was sent %d times and not seen within %.0f s", p.Sent, p.Took.Seconds()).with(proofNotes(in)...)
+	return failed("see checks 1, 2, 5 and 10", "a probe was sent %d times and not seen within %.0f s", p.Sent, p.Took.Seconds()).with(proofNotes(in)...)
 }
 
 func proofNotes(in *Input) []string {

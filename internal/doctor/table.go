@@ -57,7 +57,7 @@ func (r Result) with(evidence ...string) Result {
 	return r
 }
 
-// fix is the command that shows the difference to a set-up as it should be, as a template.
+// fix is the command that prints the difference to a set-up as it should be, as a template to deploy.
 func (in *Input) fix() string {
 	cmd := "kerf stack check --live --fix --cluster-name " + in.ClusterName
 	if in.AWS != nil && in.AWS.QueueName != "" && in.AWS.QueueName != in.ClusterName {
@@ -65,6 +65,9 @@ func (in *Input) fix() string {
 	}
 	return cmd
 }
+
+// fixes is fix with what the template changes.
+func (in *Input) fixes(what string) string { return in.fix() + "   (a template that " + what + ")" }
 
 // gapAbout is the reason why something could not be read; what is the beginning of what the gap is about.
 func (in *Input) gapAbout(what ...string) (awssetup.Gap, bool) {

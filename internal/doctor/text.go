@@ -60,7 +60,7 @@ func (r *Result) write(b *strings.Builder, verbose bool) {
 	if r.Remedy != "" {
 		fmt.Fprintf(b, "           mend: %s\n", r.Remedy)
 	}
-	if r.Status == Failed || r.Status == Warning {
+	if r.Status == Failed || r.Status == Warning || r.Status == Unknown {
 		b.WriteString("\n")
 	}
 }
