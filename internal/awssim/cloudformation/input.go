@@ -34,7 +34,7 @@ func (svc *service) body(in url.Values, previous *plan) (string, *cfn.Template, 
 	}
 	t, err := cfn.Parse([]byte(text))
 	if err != nil {
-		return "", nil, invalid("Template format error: %v", err)
+		return "", nil, invalid("Template format error: %s", title(err.Error()))
 	}
 	if err := checkTypes(t); err != nil {
 		return "", nil, err
@@ -82,12 +82,10 @@ func (svc *service) planOf(in url.Values, previous *plan) (plan, error) {
 		return plan{}, err
 	}
 	if p.values, err = p.template.ParameterValues(p.given, svc.parameter); err != nil {
-		return plan{}, invalid("%s", capitalise(err.Error()))
+		return plan{}, invalid("%s", title(err.Error()))
 	}
 	return p, nil
 }
-
-func capitalise(s string) string { return title(s) }
 
 func stackTagsIn(in url.Values, previous *plan) ([]tag, error) {
 	given := wire.Structs(in, "Tags.member")

@@ -49,7 +49,7 @@ func (svc *service) previewLocked(s *stack, p plan) ([]difference, error) {
 	}
 	order, err := eval.Order()
 	if err != nil {
-		return nil, invalid("Template format error: %s", capitalise(err.Error()))
+		return nil, invalid("Template format error: %s", title(err.Error()))
 	}
 	out := removed(s, order)
 	for _, def := range order {
