@@ -5,11 +5,16 @@ import (
 	"slices"
 )
 
-// Match tells whether the pattern matches an event, which is given as JSON text ([]byte, json.RawMessage or string) or
-// as any value that encoding/json can encode. What is no JSON object matches nothing.
-func (p *Pattern) Match(event any) bool {
+// Event is an event that has been read, for those who try many patterns on it.
+type Event struct{ root *members }
+
+// Read reads an event, which is given as JSON text ([]byte, json.RawMessage or string) or as any value that encoding/json
+// can encode. What is no JSON object is no event.
+func Read(event any) (Event, bool) {
 	var data []byte
 	switch e := event.(type) {
+	case Event:
+		return e, e.root != nil
 	case []byte:
 		data = e
 	case json.RawMessage:
@@ -19,15 +24,22 @@ func (p *Pattern) Match(event any) bool {
 	default:
 		var err error
 		if data, err = json.Marshal(e); err != nil {
-			return false
+			return Event{}, false
 		}
 	}
 	v, err := decode(data)
 	if err != nil {
-		return false
+		return Event{}, false
 	}
 	root, ok := v.(*members)
-	return ok && p.root.match(root, root)
+	return Event{root}, ok
+}
+
+// Match tells whether the pattern matches an event, which is an Event or what Read takes. What is no event is matched by
+// no pattern.
+func (p *Pattern) Match(event any) bool {
+	e, ok := Read(event)
+	return ok && p.root.match(e.root, e.root)
 }
 
 // match tells whether v, which is a part of the event at root, has all that o wants. Of a list one element must have it

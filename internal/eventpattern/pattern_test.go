@@ -125,6 +125,9 @@ func TestMatch(t *testing.T) {
 			if err := json.Unmarshal([]byte(instance), &v); err != nil {
 				t.Fatal(err)
 			}
+			if e, ok := Read(instance); !ok || p.Match(e) != tt.want {
+				t.Errorf("%s: match of the event that was read is not %t", tt.pattern, tt.want)
+			}
 			if strings.Contains(tt.pattern, "x-limit") {
 				return
 			}
@@ -140,7 +143,7 @@ func TestMatchNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, event := range []any{[]byte(""), []byte("{"), "[]", "3", nil, func() {}, "{} {}"} {
+	for _, event := range []any{[]byte(""), []byte("{"), "[]", "3", nil, func() {}, "{} {}", Event{}} {
 		if p.Match(event) {
 			t.Errorf("%v is no event, but is matched", event)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/eventpattern"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
@@ -60,12 +61,13 @@ func (w *World) Emit(e Event) (Delivery, error) {
 	if err != nil {
 		return Delivery{}, fmt.Errorf("encode event %s: %w", e.DetailType, err)
 	}
+	read, _ := eventpattern.Read(text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var d Delivery
 	for _, name := range slices.Sorted(maps.Keys(w.bus.rules)) {
 		r := w.bus.rules[name]
-		if !r.Enabled || !r.pattern.Match(text) {
+		if !r.Enabled || !r.pattern.Match(read) {
 			continue
 		}
 		d.Rules = append(d.Rules, name)

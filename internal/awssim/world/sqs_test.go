@@ -16,10 +16,11 @@ func newQueueWorld(t *testing.T, attributes map[string]string) (*World, *ManualC
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Close)
-	for name, a := range map[string]map[string]string{"q": attributes, "dead": nil} {
-		if _, err := w.CreateQueue(name, a); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := w.CreateQueue("dead", nil); err != nil { // first: a queue may name it for its dead letters
+		t.Fatal(err)
+	}
+	if _, err := w.CreateQueue("q", attributes); err != nil {
+		t.Fatal(err)
 	}
 	return w, clock
 }
