@@ -13,6 +13,11 @@ import (
 
 func readFile(t *testing.T, name string) []byte {
 	t.Helper()
+	return readSeed(t, name)
+}
+
+func readSeed(t testing.TB, name string) []byte {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)

@@ -171,7 +171,7 @@ func (c *checker) decide(p *parts, call iampolicy.Call) iampolicy.Decision {
 	}
 	all := iampolicy.Policies{Identity: p.policies, Boundary: p.boundary, ResourceOwner: c.found.AccountID}
 	switch {
-	case strings.HasPrefix(call.Action, "sqs:") && p.queue != nil && call.Resource == p.queue.ARN:
+	case strings.HasPrefix(call.Action, "sqs:") && c.found.queue != nil && call.Resource == p.queue.ARN:
 		all.Resource = p.queue.Policy
 	case strings.HasPrefix(call.Action, "kms:"):
 		if k := p.key(call.Resource); k != nil && k.Policy != nil {
@@ -187,8 +187,5 @@ func list(things []string) string {
 	if len(things) > enough {
 		return strings.Join(things[:enough], ", ") + fmt.Sprintf(" and %d more", len(things)-enough)
 	}
-	if len(things) < 2 {
-		return strings.Join(things, "")
-	}
-	return strings.Join(things[:len(things)-1], ", ") + " and " + things[len(things)-1]
+	return enumerate(things)
 }

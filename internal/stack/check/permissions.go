@@ -56,65 +56,127 @@ func (c *checker) administrator() bool {
 		return false
 	}
 	c.add(Finding{
-		Severity: TooWide, Area: AreaPermissions, Thing: place2(d), Policy: d.Policy, Sid: d.Sid, What: "it allows everything, such as iam:CreateUser",
+		Severity: TooWide, Area: AreaPermissions, Thing: statementOf(d), Policy: d.Policy, Sid: d.Sid, What: "it allows everything, such as iam:CreateUser",
 		Why: "whoever gets into the controller's pod owns the account", Fix: "replace it by the policies of kerf stack",
 	})
 	return true
 }
 
-// place2 names the statement that decided.
-func place2(d iampolicy.Decision) string {
+// statementOf names the statement that decided.
+func statementOf(d iampolicy.Decision) string {
 	if d.Sid == "" {
 		return d.Policy
 	}
 	return d.Policy + " / " + d.Sid
 }
 
-// missing reports what the controller calls and may not.
+// missing reports what the controller calls and may not. What one statement of the wanted stack would allow, and nothing
+// comes near to, is one finding.
 func (c *checker) missing() {
+	gap, partly := c.found.unreadPermissions()
+	var unsure []string
+	groups := map[string]*lack{}
+	var order []string
 	for _, n := range c.needs() {
-		var refused []iampolicy.Call
-		var why iampolicy.Decision
-		for _, call := range n.calls {
-			if d := c.decide(c.found, call); !d.OK() {
-				if len(refused) == 0 || len(d.Near) > 0 && len(why.Near) == 0 {
-					why = d
-				}
-				refused = append(refused, call)
+		refused, why := c.refused(n)
+		switch {
+		case len(refused) == 0:
+		case partly && why.Outcome == iampolicy.ImplicitDeny && len(why.Near) == 0:
+			unsure = appendNew(unsure, n.action) // what could not be read may allow it
+		default:
+			key := n.sid
+			if why.Outcome == iampolicy.ExplicitDeny || len(why.Near) > 0 {
+				key = fmt.Sprint(n.sid, why)
 			}
+			if groups[key] == nil {
+				groups[key] = &lack{sid: n.sid, why: why, first: refused[0]}
+				order = append(order, key)
+			}
+			groups[key].add(n, refused)
 		}
-		if len(refused) == 0 {
-			continue
-		}
-		c.add(c.missingFinding(n, refused, why))
+	}
+	for _, key := range order {
+		c.add(c.missingFinding(groups[key]))
+	}
+	if len(unsure) > 0 {
+		c.report.Unread = append(c.report.Unread, Unread{
+			What: "whether the controller may call " + list(unsure), Why: "no policy that could be read allows it; " + gap.What + " could not be read",
+		})
 	}
 }
 
-func (c *checker) missingFinding(n need, refused []iampolicy.Call, why iampolicy.Decision) Finding {
-	var resources []string
+// refused are the calls of a need that are not allowed, and what the most telling decision says.
+func (c *checker) refused(n need) (refused []iampolicy.Call, why iampolicy.Decision) {
+	for _, call := range n.calls {
+		d := c.decide(c.found, call)
+		if d.OK() {
+			continue
+		}
+		if len(refused) == 0 || len(d.Near) > 0 && len(why.Near) == 0 {
+			why = d
+		}
+		refused = append(refused, call)
+	}
+	return refused, why
+}
+
+// lack is what is not allowed for one reason.
+type lack struct {
+	sid                        string
+	why                        iampolicy.Decision
+	first                      iampolicy.Call
+	actions, resources, breaks []string
+}
+
+func (l *lack) add(n need, refused []iampolicy.Call) {
+	l.actions = appendNew(l.actions, n.action)
 	for _, call := range refused {
-		resources = appendNew(resources, generic(call.Resource))
+		l.resources = appendNew(l.resources, generic(call.Resource))
 	}
-	st, policy := c.granting(refused[0])
+	l.breaks = appendNew(l.breaks, n.breaks)
+}
+
+func (c *checker) missingFinding(l *lack) Finding {
+	const enough = 3 // of what breaks
+	st, policy := c.granting(l.first)
 	f := Finding{
-		Severity: Missing, Area: AreaPermissions, Thing: n.action, Action: n.action, Sid: n.sid, Resource: resources[0],
-		What: fmt.Sprintf("%s on %s is not allowed", n.action, list(resources)), Why: n.breaks,
+		Severity: Missing, Area: AreaPermissions, Thing: l.actions[0], Action: l.actions[0], Sid: l.sid, Resource: l.resources[0],
+		What: enumerate(l.actions), Why: strings.Join(l.breaks[:min(len(l.breaks), enough)], ". "),
 	}
-	switch {
-	case why.Outcome == iampolicy.ExplicitDeny:
-		f.What = fmt.Sprintf("%s on %s is denied by %s", n.action, list(resources), place2(why))
-		f.Policy = why.Policy
+	if len(l.breaks) > enough {
+		f.Why += fmt.Sprintf(". And %d more", len(l.breaks)-enough)
+	}
+	if l.resources[0] != "*" {
+		f.What += " on " + enumerate(l.resources)
+	}
+	is := " is"
+	if len(l.actions) > 1 {
+		is = " are"
+	}
+	if l.why.Outcome == iampolicy.ExplicitDeny {
+		f.What += is + " denied by " + statementOf(l.why)
+		f.Policy = l.why.Policy
 		f.Fix = "take the denial away, or except this call from it"
 		return f
-	case len(why.Near) > 0:
-		f.What += ": " + strings.Join(why.Near, "; ")
-		f.Key = keyIn(why.Near[0])
+	}
+	f.What += is + " not allowed"
+	if len(l.why.Near) > 0 {
+		f.What += ": " + strings.Join(l.why.Near, "; ")
+		f.Key = keyIn(l.why.Near[0])
 	}
 	if st != nil {
 		f.Sid = st.Sid
 		f.Fix = fmt.Sprintf("allow it as statement %s of %s does: %s", st.Sid, policy, statementText(*st))
 	}
 	return f
+}
+
+// enumerate joins all of things for a message.
+func enumerate(things []string) string {
+	if len(things) < 2 {
+		return strings.Join(things, "")
+	}
+	return strings.Join(things[:len(things)-1], ", ") + " and " + things[len(things)-1]
 }
 
 // keyIn finds which condition key a near miss speaks of.
@@ -208,6 +270,7 @@ func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions)
 		case known.wanted[strings.ToLower(a)]:
 		case known.other[strings.ToLower(a)] != "":
 			elsewhere = append(elsewhere, fmt.Sprintf("%s (%s)", a, known.other[strings.ToLower(a)]))
+		case c.reportsOf(policy, a):
 		case readsOnly(a):
 			reads = append(reads, a)
 		default:
@@ -228,6 +291,13 @@ func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions)
 	report(TooWide, unused, "it allows %s, which the controller never calls", "what is never used can only be misused", "take it out")
 	report(Advice, reads, "it allows %s, which the controller never calls; it only reads", "", "take it out")
 	report(Advice, elsewhere, "it allows %s, which is not needed as things are", "", "take it out, or leave it for when it is needed")
+}
+
+// reportsOf tells whether an action of a policy is reported as too wide already.
+func (c *checker) reportsOf(policy, action string) bool {
+	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool {
+		return f.Severity == TooWide && f.Policy == policy && f.Action == action
+	})
 }
 
 // readsOnly tells actions that show how things are set up, not what is in them.

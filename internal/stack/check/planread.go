@@ -141,13 +141,12 @@ func (r *planReader) policyText(c *planned, attr, what string) *iampolicy.Docume
 		return nil
 	}
 	v, ok := r.values(c, attr)
-	if !ok || len(v) == 0 {
-		r.gap(what, r.whyUnknown(c, attr))
-		return nil
+	text := ""
+	if ok && len(v) == 1 {
+		text, _ = v[0].(string)
 	}
-	text, ok := v[0].(string)
-	if !ok {
-		r.gap(what, fmt.Sprintf("%s of %s is no text", attr, c.Address))
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		r.gap(what, r.whyUnknown(c, attr)) // at most, a value that goes into it is known
 		return nil
 	}
 	d, err := iampolicy.Parse([]byte(text))
