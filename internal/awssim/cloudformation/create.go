@@ -37,7 +37,7 @@ func (op *operation) makeAll(p plan) (failed string, err error) {
 		if op.stopped() {
 			return "", fmt.Errorf("cancelled")
 		}
-		if err := op.make(def); err != nil {
+		if err := op.make(def, creation); err != nil {
 			return def.ID, err
 		}
 	}

@@ -112,17 +112,27 @@ func (op *operation) change(r *resource) *change {
 	}
 }
 
+// making are the statuses that a resource goes through while it is made.
+type making struct{ begun, done, failed string }
+
+var (
+	creation    = making{createInProgress, createComplete, createFailed}
+	replacement = making{updateInProgress, updateComplete, updateFailed}
+)
+
 // make makes a resource. If that fails, what there is of it is in the stack under its logical id all the same.
-func (op *operation) make(def *cfn.Resource) error {
+func (op *operation) make(def *cfn.Resource, as making) error {
 	k := kinds[def.Type]
 	r := &resource{
 		logical: def.ID, kind: def.Type, needs: op.eval.Needs(def), deletionPolicy: def.DeletionPolicy, replacePolicy: def.UpdateReplacePolicy,
 	}
 	op.keep(r)
-	op.service.setResource(op.stack, r, createInProgress, "")
+	if as == creation {
+		op.service.setResource(op.stack, r, as.begun, "")
+	}
 	properties, err := op.properties(def)
 	if err != nil {
-		return op.failed(r, createFailed, err)
+		return op.failed(r, as.failed, err)
 	}
 	r.tags = tagsOf(properties, op.stack.stackTags(op.plan.tags, def.ID))
 	c := op.change(r)
@@ -138,10 +148,10 @@ func (op *operation) make(def *cfn.Resource) error {
 	err = k.create(c)
 	op.store(r, c, properties)
 	if err != nil {
-		return op.failed(r, createFailed, handlerError(err))
+		return op.failed(r, as.failed, handlerError(err))
 	}
-	op.service.setResource(op.stack, r, createInProgress, "Resource creation Initiated")
-	op.service.setResource(op.stack, r, createComplete, "")
+	op.service.setResource(op.stack, r, as.begun, "Resource creation Initiated")
+	op.service.setResource(op.stack, r, as.done, "")
 	return nil
 }
 

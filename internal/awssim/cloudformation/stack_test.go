@@ -187,7 +187,7 @@ func TestFailedUpdateIsTakenBack(t *testing.T) {
 	}
 	story := a.story("s")
 	for _, want := range []string{
-		"Queue CREATE_FAILED Resource handler returned message", "already exists", "HandlerErrorCode: AlreadyExists",
+		"Queue UPDATE_FAILED Resource handler returned message", "already exists", "HandlerErrorCode: AlreadyExists",
 		"s UPDATE_ROLLBACK_IN_PROGRESS The following resource(s) failed to update: [Queue].", "s UPDATE_ROLLBACK_COMPLETE",
 	} {
 		if !strings.Contains(story, want) {

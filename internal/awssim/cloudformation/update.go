@@ -71,7 +71,7 @@ func (op *operation) bring(def *cfn.Resource, before *undoing) error {
 	r := s.resources[def.ID]
 	if r == nil {
 		before.steps = append(before.steps, step{logical: def.ID, made: true})
-		return op.make(def)
+		return op.make(def, creation)
 	}
 	old := r.clone()
 	properties, err := op.properties(def)
@@ -106,7 +106,7 @@ func (op *operation) replace(def *cfn.Resource, r *resource, properties map[stri
 	}
 	op.service.setResource(op.stack, r, updateInProgress, "Requested update requires the creation of a new physical resource; hence creating one.")
 	before.steps = append(before.steps, step{logical: def.ID, before: r.clone(), made: true})
-	return op.make(def)
+	return op.make(def, replacement)
 }
 
 // cleanUp removes what is no longer wanted. What cannot be removed stays behind; the update holds all the same.
