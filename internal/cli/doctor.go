@@ -77,14 +77,10 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 		o.Prove, o.Through = true, d.through
 	}
 	o.Tell = func(line string) { fmt.Fprintln(progress, line) }
-	if d.noAWS {
-		o.NoAWS = errors.New("--no-aws was given")
-	} else {
+	if !d.noAWS {
 		o.AWS, o.NoAWS = session.New(ctx, session.Options{Version: version.Version})
 	}
-	if d.noKube {
-		o.NoKube = errors.New("--no-kubernetes was given")
-	} else {
+	if !d.noKube {
 		o.Kube, o.Pods, o.NoKube = doctor.Connect(d.kubeconfig)
 	}
 	in, err := doctor.Look(ctx, o)

@@ -86,6 +86,9 @@ type Input struct {
 	Proof      *account.Proof
 	ProofError string
 
+	// LeftOut are the halves that nobody asked for; checks that need them are skipped.
+	LeftOut needs
+
 	Now time.Time
 }
 
@@ -116,6 +119,8 @@ func Examine(in *Input) *Report {
 	for i, c := range checks {
 		var res Result
 		switch {
+		case c.needs&in.LeftOut != 0:
+			res = skipped("it needs a half that was left out")
 		case c.needs&needAWS != 0 && in.AWS == nil:
 			res = unknown("AWS could not be looked at: %s", in.NoAWS)
 		case c.needs&needKube != 0 && in.Kube == nil:
@@ -131,9 +136,12 @@ func Examine(in *Input) *Report {
 
 func notes(in *Input) []string {
 	var out []string
-	if in.AWS == nil {
+	switch {
+	case in.LeftOut&needAWS != 0:
+		out = append(out, "AWS was left out")
+	case in.AWS == nil:
 		out = append(out, "AWS could not be looked at: "+in.NoAWS)
-	} else {
+	default:
 		for _, g := range in.AWS.Gaps {
 			out = append(out, "not read: "+g.What+": "+g.Why)
 		}
@@ -141,9 +149,12 @@ func notes(in *Input) []string {
 			out = append(out, "the controller's role is taken to be "+in.AWS.ControllerRole+" ("+in.AWS.ControllerRoleFrom+")")
 		}
 	}
-	if in.Kube == nil {
+	switch {
+	case in.LeftOut&needKube != 0:
+		out = append(out, "the cluster was left out")
+	case in.Kube == nil:
 		out = append(out, "the cluster could not be looked at: "+in.NoKube)
-	} else {
+	default:
 		for _, g := range in.Kube.Gaps {
 			out = append(out, "not read: "+g)
 		}

@@ -23,10 +23,11 @@ type Options struct {
 	ClusterName, Queue, NodeRole, ControllerRole string
 	Namespace                                    string // of the controller; empty means any
 
-	AWS   *session.Session // nil with NoAWS
+	// A half that is nil without an error was left out by choice.
+	AWS   *session.Session
 	NoAWS error
 
-	Kube   client.Reader        // nil with NoKube
+	Kube   client.Reader
 	Pods   kubernetes.Interface // for the metrics of the controller's pods; may be nil
 	NoKube error
 
@@ -47,7 +48,9 @@ const defaultWindow = 24 * time.Hour
 func Look(ctx context.Context, o Options) (*Input, error) {
 	in := &Input{ClusterName: o.ClusterName, Now: time.Now()}
 	if o.Kube == nil {
-		in.NoKube = text(o.NoKube)
+		if in.NoKube = text(o.NoKube); o.NoKube == nil {
+			in.LeftOut |= needKube
+		}
 	} else if objects, err := ReadObjects(ctx, o.Kube); err != nil {
 		in.NoKube = err.Error()
 	} else {
@@ -58,7 +61,9 @@ func Look(ctx context.Context, o Options) (*Input, error) {
 	}
 	in.findQueue(o)
 	if o.AWS == nil {
-		in.NoAWS = text(o.NoAWS)
+		if in.NoAWS = text(o.NoAWS); o.NoAWS == nil {
+			in.LeftOut |= needAWS
+		}
 	} else if err := in.lookAtAWS(ctx, o); err != nil {
 		in.NoAWS = err.Error()
 	}
@@ -76,7 +81,7 @@ func Look(ctx context.Context, o Options) (*Input, error) {
 
 func text(err error) string {
 	if err == nil {
-		return "it was not asked for"
+		return "it was left out"
 	}
 	return err.Error()
 }
