@@ -124,7 +124,7 @@ func TestBatches(t *testing.T) {
 	a := bare(t)
 	ctx := t.Context()
 	url, _ := a.queue("kerf", nil)
-	big := strings.Repeat("x", 256<<10)
+	big := strings.Repeat("x", 2<<10)
 	out, err := a.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: []sqstypes.SendMessageBatchRequestEntry{
 		{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: &big}, {Id: aws.String("c"), MessageBody: aws.String("3"), DelaySeconds: 901},
 	}})
@@ -143,6 +143,9 @@ func TestBatches(t *testing.T) {
 	}
 	if got := a.receive(url); len(got) != 1 || *got[0].Body != "1" {
 		t.Errorf("shown again: %+v", got)
+	}
+	if _, err := a.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String(strings.Repeat("x", 1<<20))}); err != nil {
+		t.Errorf("a message of 1 MiB: %v", err)
 	}
 	if _, err := a.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String(strings.Repeat("x", 1<<20+1))}); !strings.Contains(code(err), "InvalidParameterValue") {
 		t.Errorf("a message of more than 1 MiB: %v", err)

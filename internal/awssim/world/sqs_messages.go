@@ -130,8 +130,12 @@ func (w *World) ReceiveMessages(ctx context.Context, name string, in Receive) ([
 		}
 		got, next := w.takeLocked(q, now, in)
 		changed := q.changed
+		done := len(got) > 0 || !now.Before(deadline)
+		if done {
+			w.countReceiveLocked(q, len(got))
+		}
 		w.mu.Unlock()
-		if len(got) > 0 || !now.Before(deadline) {
+		if done {
 			return got, nil
 		}
 		if next.IsZero() || next.After(deadline) {
@@ -199,11 +203,6 @@ func (w *World) takeLocked(q *queue, now time.Time, in Receive) (got []Message, 
 		deadLetters.messages = append(deadLetters.messages, m)
 		w.sampleQueueLocked(deadLetters)
 		deadLetters.signal()
-	}
-	if len(got) == 0 {
-		w.countQueueLocked(q, "NumberOfEmptyReceives", 1)
-	} else {
-		w.countQueueLocked(q, "NumberOfMessagesReceived", float64(len(got)))
 	}
 	w.sampleQueueLocked(q)
 	return got, next

@@ -11,6 +11,15 @@ func (w *World) countQueueLocked(q *queue, metric string, n float64) {
 	w.valueLocked("AWS/SQS", metric, unit, n, map[string]string{"QueueName": q.name})
 }
 
+// countReceiveLocked reports what a call that receives messages got.
+func (w *World) countReceiveLocked(q *queue, messages int) {
+	if messages == 0 {
+		w.countQueueLocked(q, "NumberOfEmptyReceives", 1)
+		return
+	}
+	w.countQueueLocked(q, "NumberOfMessagesReceived", float64(messages))
+}
+
 // sampleQueuesLocked reports the state of every queue, so that whoever reads metrics sees the present.
 func (w *World) sampleQueuesLocked() {
 	for _, q := range w.sqs.queues {
