@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,6 +28,9 @@ func ReadObjects(ctx context.Context, c client.Reader) (*Objects, error) {
 	r := &kubeReader{c: c, o: &Objects{}}
 	var deployments appsv1.DeploymentList
 	first := r.list(ctx, "deployments", &deployments)
+	if status := apierrors.APIStatus(nil); first != nil && !errors.As(first, &status) {
+		return nil, fmt.Errorf("reading the cluster: %w", first) // nobody is there, and the others would each wait as long
+	}
 	var sets appsv1.StatefulSetList
 	r.list(ctx, "statefulsets", &sets)
 	var daemons appsv1.DaemonSetList

@@ -12,9 +12,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -156,17 +158,28 @@ func TestAClusterOfWhichPartsMayNotBeRead(t *testing.T) {
 	refuse := func(only func(client.ObjectList) bool) interceptor.Funcs {
 		return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
 			if only(l) {
-				return errors.New("forbidden")
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", errors.New("not you"))
 			}
 			return c.List(ctx, l, o...)
 		}}
 	}
 	o, err := ReadObjects(t.Context(), cluster(t).WithInterceptorFuncs(refuse(func(l client.ObjectList) bool { _, is := l.(*policyv1.PodDisruptionBudgetList); return is })).Build())
-	if err != nil || len(o.Gaps) != 1 || !strings.Contains(o.Gaps[0], "poddisruptionbudgets: forbidden") {
+	if err != nil || len(o.Gaps) != 1 || !strings.Contains(o.Gaps[0], "poddisruptionbudgets: things is forbidden: not you") {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	if _, err := ReadObjects(t.Context(), cluster(t).WithInterceptorFuncs(refuse(func(client.ObjectList) bool { return true })).Build()); err == nil {
 		t.Error("a cluster of which nothing may be read is no error")
+	}
+}
+
+func TestAClusterThatDoesNotAnswerIsAskedOnce(t *testing.T) {
+	asked := 0
+	silent := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		asked++
+		return errors.New("dial tcp: i/o timeout")
+	}}
+	if _, err := ReadObjects(t.Context(), cluster(t).WithInterceptorFuncs(silent).Build()); err == nil || !strings.Contains(err.Error(), "i/o timeout") || asked != 1 {
+		t.Errorf("asked %d times: %v", asked, err)
 	}
 }
 
