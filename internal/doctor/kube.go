@@ -32,17 +32,17 @@ func ReadObjects(ctx context.Context, c client.Reader) (*Objects, error) {
 		return nil, fmt.Errorf("reading the cluster: %w", first) // nobody is there, and the others would each wait as long
 	}
 	var sets appsv1.StatefulSetList
-	r.list(ctx, "statefulsets", &sets)
+	_ = r.list(ctx, "statefulsets", &sets)
 	var daemons appsv1.DaemonSetList
-	r.list(ctx, "daemonsets", &daemons)
+	_ = r.list(ctx, "daemonsets", &daemons)
 	var budgets policyv1.PodDisruptionBudgetList
-	r.list(ctx, "poddisruptionbudgets", &budgets)
+	_ = r.list(ctx, "poddisruptionbudgets", &budgets)
 	var nodes corev1.NodeList
-	r.list(ctx, "nodes", &nodes, client.HasLabels{karpv1.NodePoolLabelKey})
+	_ = r.list(ctx, "nodes", &nodes, client.HasLabels{karpv1.NodePoolLabelKey})
 	var classes awsv1.EC2NodeClassList
-	r.list(ctx, "ec2nodeclasses", &classes)
+	_ = r.list(ctx, "ec2nodeclasses", &classes)
 	var pools karpv1.NodePoolList
-	r.list(ctx, "nodepools", &pools)
+	_ = r.list(ctx, "nodepools", &pools)
 	if first != nil && r.read == 0 {
 		return nil, fmt.Errorf("reading the cluster: %w", first)
 	}

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"bytes"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,7 +84,7 @@ func TestModulesReferToWhatTheyHave(t *testing.T) {
 			used := map[string]bool{}
 			for _, f := range files {
 				for _, r := range regexp.MustCompile(`\b(var|local)\.([a-z_]+)|\b(data\.)?(aws_[a-z_]+)\.([a-z0-9_]+)`).FindAllStringSubmatch(string(f.Content), -1) {
-					ok := false
+					var ok bool
 					switch {
 					case r[1] == "var":
 						_, ok = m.variables[r[2]]
@@ -227,7 +226,7 @@ func TestQueueOfModulesIsThatOfTheModel(t *testing.T) {
 			body := parseModule(t, s).resources["aws_sqs_queue.this"]
 			for k, v := range x.has {
 				a := body.Attributes[k]
-				if a == nil || fmt.Sprintf("%s", a.Expr.Range().SliceBytes(files[i].Content)) != v {
+				if a == nil || string(a.Expr.Range().SliceBytes(files[i].Content)) != v {
 					t.Errorf("%s is not %s", k, v)
 				}
 			}

@@ -30,7 +30,7 @@ func (svc *service) exportLocked(name string) (any, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("No export named %s found.", name) //nolint:staticcheck // the service's own words
+	return nil, fmt.Errorf("No export named %s found.", name)
 }
 
 func (svc *service) export(name string) (any, error) {

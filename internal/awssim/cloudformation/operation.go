@@ -180,7 +180,7 @@ func (op *operation) failed(r *resource, status string, err error) error {
 
 // handlerError words the failure of a kind's function as resource handlers do.
 func handlerError(err error) error {
-	return fmt.Errorf("Resource handler returned message: \"%w\" (HandlerErrorCode: %s)", err, handlerCode(err)) //nolint:staticcheck // the service's own words
+	return fmt.Errorf("Resource handler returned message: \"%w\" (HandlerErrorCode: %s)", err, handlerCode(err))
 }
 
 func handlerCode(err error) string {
@@ -280,4 +280,4 @@ func (op *operation) settle() error {
 }
 
 // errNothing says that an update would change nothing.
-var errNothing = errors.New("No updates are to be performed.") //nolint:staticcheck // the service's own words
+var errNothing = errors.New("No updates are to be performed.")

@@ -93,7 +93,7 @@ func (svc *service) compare(s *stack, p plan, eval *cfn.Evaluation, def *cfn.Res
 	k := kinds[def.Type]
 	properties, err := k.fit(def.ID, raw)
 	if err != nil { // the update will say so; here it is a change
-		return &difference{action: "Modify", logical: def.ID, kind: def.Type, physical: r.physical, replacement: "False", scope: []string{"Properties"}}, nil
+		return &difference{action: "Modify", logical: def.ID, kind: def.Type, physical: r.physical, replacement: "False", scope: []string{"Properties"}}, nil //nolint:nilerr // see above
 	}
 	tags := tagsOf(properties, s.stackTags(p.tags, def.ID))
 	if r.same(properties, tags) {
