@@ -69,6 +69,9 @@ func knownShortForms() string {
 	return strings.Join(known, " ")
 }
 
+// inRules tells whether a path lies in the section Rules, which has functions of its own and is not looked at.
+func inRules(path string) bool { return path == "Rules" || strings.HasPrefix(path, "Rules.") }
+
 // shortForm reads !Name value.
 func (r *reader) shortForm(y *yaml.Node, name, path string, depth int) *Node {
 	plain := *y
@@ -105,6 +108,9 @@ func (r *reader) longForm(n *Node, path string) *Node {
 func (r *reader) call(name string, argument *Node, p Pos, path string) *Node {
 	if base, _, ok := strings.Cut(strings.TrimPrefix(name, "Fn::"), "::"); ok && base == "ForEach" {
 		name = "Fn::ForEach"
+	}
+	if inRules(path) {
+		return &Node{Kind: Call, Name: name, Pos: p, Items: []*Node{argument}}
 	}
 	if why := refused[name]; why != "" {
 		r.fail(p, path, "%s is not worked out: %s", name, why)

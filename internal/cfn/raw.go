@@ -74,7 +74,7 @@ func (r *reader) yamlNode(y *yaml.Node, path string, depth int) *Node {
 		r.fail(p, path, "CloudFormation does not take the YAML type %s", y.Tag)
 		return nil
 	}
-	if strings.HasPrefix(y.Tag, "!") && !strings.HasPrefix(y.Tag, "!!") && y.Tag != "!" {
+	if strings.HasPrefix(y.Tag, "!") && !strings.HasPrefix(y.Tag, "!!") && y.Tag != "!" && !inRules(path) {
 		r.fail(p, path, "no function is called %s; known are %s", y.Tag, knownShortForms())
 		return nil
 	}
