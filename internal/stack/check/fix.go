@@ -1,14 +1,132 @@
 package check
 
-import "github.com/kerf-sh/kerf/internal/awssetup"
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/awssetup"
+)
 
 // Mended is what mends a set-up.
 type Mended struct {
-	Text []byte    // a template, or blocks of Terraform; empty if nothing has to be mended
-	Left []Finding // what it does not mend, for people to decide on
+	Text []byte    // a template, or blocks of Terraform; empty if there is nothing that it would mend
+	Left []Finding // what it does not mend, for people to decide on; advice is not in it
 }
 
-// Fix makes what mends what Compare finds.
+// Fix makes what mends what Compare finds: the resources that have to change or to be added, under the names that they
+// have. For a template and for a live account it is a template, for a plan blocks of Terraform. data is the file that
+// was read.
+//
+// Errors: as of Compare.
 func Fix(found *awssetup.Setup, kind Kind, data []byte, o Options) (*Mended, error) {
-	return &Mended{}, nil
+	m, err := mend(found, kind, o)
+	if err != nil {
+		return nil, err
+	}
+	left, err := Compare(m.s, kind, o)
+	if err != nil {
+		return nil, err
+	}
+	out := &Mended{Left: slices.DeleteFunc(left.Findings, func(f Finding) bool { return f.Severity == Advice })}
+	if len(m.changes) == 0 {
+		return out, nil
+	}
+	write := m.template
+	switch kind {
+	case KindTerraform:
+		write = m.hcl
+	case KindIAM:
+		write = m.documents
+	}
+	out.Text, err = write(data)
+	return out, err
+}
+
+// part is a kind of resource.
+type part int
+
+const (
+	rolePart part = iota
+	policyPart
+	keyPart
+	queuePart
+	queuePolicyPart
+	rulePart
+	alarmPart
+	accessEntryPart
+	podIdentityPart
+)
+
+// change is one resource that is to be changed or added, by its place in the lists of the mended set-up.
+type change struct {
+	part  part
+	index int
+	added bool
+	attrs []string // what changes, if it was there
+}
+
+// mender makes a set-up that is in order out of one that is not, and keeps account of what it changes.
+type mender struct {
+	c       *checker
+	kind    Kind
+	s       *awssetup.Setup
+	changes []change
+}
+
+func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {
+	s := *found
+	s.Roles, s.Policies, s.Queues, s.Keys = slices.Clone(s.Roles), slices.Clone(s.Policies), slices.Clone(s.Queues), slices.Clone(s.Keys)
+	s.Rules, s.Alarms = slices.Clone(s.Rules), slices.Clone(s.Alarms)
+	s.AccessEntries, s.PodIdentities = slices.Clone(s.AccessEntries), slices.Clone(s.PodIdentities)
+	m := &mender{kind: kind, s: &s}
+	// Later steps build on earlier ones: who may decrypt hangs on the key, who may send on the rules.
+	steps := []func(){m.roles, m.queue, m.encryption, m.rules, m.sending, m.policies, m.mapping, m.alarms}
+	if kind == KindIAM {
+		steps = []func(){m.roles, m.policies}
+	}
+	for _, step := range steps {
+		c, err := newChecker(m.s, kind, o)
+		if err != nil {
+			return nil, err
+		}
+		c.run()
+		m.c = c
+		step()
+	}
+	return m, nil
+}
+
+// touch notes that a resource changes.
+func (m *mender) touch(p part, index int, attrs ...string) {
+	for i := range m.changes {
+		if c := &m.changes[i]; c.part == p && c.index == index {
+			for _, a := range attrs {
+				c.attrs = appendNew(c.attrs, a)
+			}
+			return
+		}
+	}
+	m.changes = append(m.changes, change{part: p, index: index, attrs: attrs})
+}
+
+func (m *mender) added(p part, index int) {
+	m.changes = append(m.changes, change{part: p, index: index, added: true})
+}
+
+// reported tells whether there is a finding of an area that a test takes.
+func (m *mender) reported(a Area, is func(f Finding) bool) bool {
+	return slices.ContainsFunc(m.c.report.Findings, func(f Finding) bool { return f.Area == a && is(f) })
+}
+
+func (m *mender) roleIndex(r *awssetup.Role) int {
+	if r == nil {
+		return -1
+	}
+	return slices.IndexFunc(m.s.Roles, func(x awssetup.Role) bool { return x.Name == r.Name })
+}
+
+func (m *mender) queueIndex() int {
+	if m.c.found.queue == nil {
+		return -1
+	}
+	return slices.IndexFunc(m.s.Queues, func(x awssetup.Queue) bool { return x.ARN == m.c.found.queue.ARN })
 }

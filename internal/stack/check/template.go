@@ -56,8 +56,7 @@ func readTemplate(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 // nameCluster gives the cluster's name to the parameter that asks for it, unless it has a value, and returns it.
 func nameCluster(t *cfn.Template, given map[string]string, cluster string) string {
 	for _, p := range t.Parameters {
-		plain := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(p.Name))
-		if plain != "clustername" && plain != "eksclustername" && plain != "cluster" {
+		if !isClusterParameter(p.Name) {
 			continue
 		}
 		switch value, ok := given[p.Name]; {
@@ -74,6 +73,15 @@ func nameCluster(t *cfn.Template, given map[string]string, cluster string) strin
 		}
 	}
 	return cluster
+}
+
+// isClusterParameter tells whether a parameter is called like the cluster's name.
+func isClusterParameter(name string) bool {
+	switch strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) {
+	case "clustername", "eksclustername", "cluster":
+		return true
+	}
+	return false
 }
 
 type templateReader struct {

@@ -1,0 +1,35 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+)
+
+// documents writes the changed policies as JSON, in the form of "kerf stack iam".
+func (m *mender) documents(_ []byte) ([]byte, error) {
+	out := struct {
+		Policies map[string]*iampolicy.Document
+		Roles    map[string]any `json:",omitempty"`
+	}{map[string]*iampolicy.Document{}, map[string]any{}}
+	for _, c := range m.changes {
+		switch c.part {
+		case policyPart:
+			p := m.s.Policies[c.index]
+			out.Policies[p.Name] = p.Document
+		case rolePart:
+			r := m.s.Roles[c.index]
+			out.Roles[r.Name] = struct {
+				Path                     string
+				AssumeRolePolicyDocument *iampolicy.Document `json:",omitempty"`
+				ManagedPolicyArns        []string
+			}{r.Path, r.Trust, r.ManagedPolicyARNs}
+		}
+	}
+	b, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write policies: %w", err)
+	}
+	return append(b, '\n'), nil
+}

@@ -1,0 +1,409 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kerf-sh/kerf/internal/iampolicy"
+)
+
+// templateWriter writes the changes as a template. Resources that are in the template that was read keep all that does
+// not change, functions and comments included.
+type templateWriter struct {
+	m    *mender
+	g    *generaliser
+	root *yaml.Node // of the template that was read; nil for a live account
+	out  *yaml.Node // Resources of the new one
+}
+
+func (m *mender) template(data []byte) ([]byte, error) {
+	w := &templateWriter{m: m, g: &generaliser{}, out: mapping()}
+	top := mapping("AWSTemplateFormatVersion", quotedText("2010-09-09"))
+	if m.kind == KindCloudFormation {
+		var doc yaml.Node
+		if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) != 1 {
+			return nil, fmt.Errorf("read the template again: %w", err)
+		}
+		w.root = doc.Content[0]
+		w.g = m.generaliser(clusterParameter(w.root))
+		for _, section := range []string{"Transform", "Parameters", "Mappings", "Conditions"} {
+			if n := member(w.root, section); n != nil {
+				set(top, section, n)
+			}
+		}
+	}
+	for _, c := range m.changes {
+		w.change(c)
+	}
+	set(top, "Resources", w.out)
+	var b bytes.Buffer
+	b.WriteString(w.head())
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(top); err != nil {
+		return nil, fmt.Errorf("write the template: %w", err)
+	}
+	if err := e.Close(); err != nil {
+		return nil, fmt.Errorf("write the template: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func (w *templateWriter) head() string {
+	if w.root == nil {
+		return "# What mends " + w.m.s.Source + ". Resources that exist have the names they have: bring them into a stack\n" +
+			"# (aws cloudformation create-change-set --change-set-type IMPORT), or make the changes by hand.\n"
+	}
+	return "# What mends " + w.m.s.Source + ": put these resources in the place of those with the same logical IDs, or beside the others.\n" + w.attach("# ")
+}
+
+// attach says which new policies somebody has to attach.
+func (w *templateWriter) attach(prefix string) string {
+	var names []string
+	for _, c := range w.m.changes {
+		if c.part == policyPart && c.added && len(w.m.s.Policies[c.index].AttachedTo) == 0 {
+			names = append(names, w.m.s.Policies[c.index].Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return prefix + "Attach to the role of the controller, which is not in it: " + list(names) + "\n"
+}
+
+func clusterParameter(root *yaml.Node) string {
+	n := member(root, "Parameters")
+	if n == nil {
+		return ""
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if isClusterParameter(n.Content[i].Value) {
+			return n.Content[i].Value
+		}
+	}
+	return ""
+}
+
+// resource is the resource with an ID in the new template, with its properties: as it was read, or a new one.
+func (w *templateWriter) resource(id, kind string) *yaml.Node {
+	r := member(w.out, id)
+	if r == nil {
+		if was := member(member(w.root, "Resources"), id); was != nil {
+			r = clone(was)
+		} else {
+			r = mapping("Type", plainText(kind))
+		}
+		set(w.out, id, r)
+	}
+	p := member(r, "Properties")
+	if p == nil {
+		p = mapping()
+		set(r, "Properties", p)
+	}
+	return p
+}
+
+// known tells whether the template that was read has a resource.
+func (w *templateWriter) known(id string) bool {
+	return member(member(w.root, "Resources"), id) != nil
+}
+
+var notInIDs = regexp.MustCompile(`[^A-Za-z0-9]`)
+
+// id is the logical ID of a resource; one that has none gets one from its name.
+func id(logical, name string) string {
+	if logical != "" && !notInIDs.MatchString(logical) {
+		return logical
+	}
+	return notInIDs.ReplaceAllString(name, "")
+}
+
+func (w *templateWriter) change(c change) {
+	switch c.part {
+	case rolePart:
+		w.role(c)
+	case policyPart:
+		w.policy(c)
+	case keyPart:
+		w.key(c)
+	case queuePart:
+		w.queue(c)
+	case queuePolicyPart:
+		q := &w.m.s.Queues[c.index]
+		p := w.resource(w.queuePolicyID(id(q.LogicalID, q.Name)), "AWS::SQS::QueuePolicy")
+		if member(p, "Queues") == nil && member(p, "Queue") == nil {
+			set(p, "Queues", sequence(w.text(q.URL)))
+		}
+		set(p, "PolicyDocument", w.document(q.Policy))
+	case rulePart:
+		w.rule(c)
+	case alarmPart:
+		w.alarm(c)
+	case accessEntryPart:
+		e := &w.m.s.AccessEntries[c.index]
+		p := w.resource(id(e.LogicalID, "KarpenterNodeAccessEntry"), "AWS::EKS::AccessEntry")
+		if member(p, "ClusterName") == nil {
+			set(p, "ClusterName", w.text(w.m.c.report.Cluster))
+			set(p, "PrincipalArn", w.text(e.PrincipalARN))
+		}
+		drop(p, "KubernetesGroups")
+		set(p, "Type", plainText(e.Type))
+	case podIdentityPart:
+		a := &w.m.s.PodIdentities[c.index]
+		p := w.resource(id(a.LogicalID, "KarpenterPodIdentityAssociation"), "AWS::EKS::PodIdentityAssociation")
+		set(p, "ClusterName", w.text(w.m.c.report.Cluster))
+		set(p, "Namespace", plainText(a.Namespace))
+		set(p, "ServiceAccount", plainText(a.ServiceAccount))
+		set(p, "RoleArn", w.text(a.RoleARN))
+	}
+}
+
+// whole tells whether all properties of a resource have to be written, for there is nothing that has them.
+func (w *templateWriter) whole(c change, id string) bool { return c.added || !w.known(id) }
+
+func (c change) has(attr string) bool {
+	for _, a := range c.attrs {
+		if a == attr {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *templateWriter) role(c change) {
+	r := &w.m.s.Roles[c.index]
+	rid := id(r.LogicalID, r.Name)
+	whole := w.whole(c, rid)
+	for i, n := range r.Inline {
+		if c.has("inline " + n.Name) {
+			w.inline(rid, i, n)
+		}
+	}
+	if !whole && !c.has("trust") && !c.has("managed") {
+		return
+	}
+	p := w.resource(rid, "AWS::IAM::Role")
+	if whole {
+		set(p, "RoleName", w.text(r.Name))
+		set(p, "Path", w.text(r.Path))
+	}
+	if (whole || c.has("trust")) && r.Trust != nil {
+		set(p, "AssumeRolePolicyDocument", w.document(r.Trust))
+	}
+	if whole || c.has("managed") {
+		set(p, "ManagedPolicyArns", w.texts(r.ManagedPolicyARNs))
+	}
+}
+
+// inline writes a policy that is part of its role, or a resource of its own.
+func (w *templateWriter) inline(role string, index int, n iampolicy.Named) {
+	policies := member(member(member(member(w.root, "Resources"), role), "Properties"), "Policies")
+	if policies != nil && index < len(policies.Content) {
+		p := w.resource(role, "AWS::IAM::Role")
+		set(member(p, "Policies").Content[index], "PolicyDocument", w.document(n.Document))
+		return
+	}
+	resources := member(w.root, "Resources")
+	for i := 0; resources != nil && i+1 < len(resources.Content); i += 2 {
+		kind := member(resources.Content[i+1], "Type")
+		if kind == nil || kind.Value != "AWS::IAM::Policy" && kind.Value != "AWS::IAM::RolePolicy" {
+			continue
+		}
+		name := member(member(resources.Content[i+1], "Properties"), "PolicyName")
+		if name != nil && mayBe(name, n.Name) {
+			set(w.resource(resources.Content[i].Value, kind.Value), "PolicyDocument", w.document(n.Document))
+			return
+		}
+	}
+}
+
+// mayBe tells whether a text of a template may come to a value.
+func mayBe(n *yaml.Node, value string) bool {
+	if n.Tag == "!Ref" || n.Kind != yaml.ScalarNode {
+		return true
+	}
+	parts := placeholders.Split(n.Value, -1)
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	ok, err := regexp.MatchString("^"+strings.Join(parts, ".*")+"$", value)
+	return ok && err == nil
+}
+
+func (w *templateWriter) policy(c change) {
+	x := &w.m.s.Policies[c.index]
+	pid := id(x.LogicalID, x.Name)
+	p := w.resource(pid, "AWS::IAM::ManagedPolicy")
+	if w.whole(c, pid) {
+		set(p, "ManagedPolicyName", w.text(x.Name))
+		var roles []*yaml.Node
+		for _, name := range x.AttachedTo {
+			if r := roleBy(w.m.s, name); r != nil && r.LogicalID != "" && w.root != nil {
+				roles = append(roles, function("!Ref", r.LogicalID))
+			} else {
+				roles = append(roles, w.text(name))
+			}
+		}
+		if len(roles) > 0 {
+			set(p, "Roles", sequence(roles...))
+		}
+	}
+	set(p, "PolicyDocument", w.document(x.Document))
+}
+
+func (w *templateWriter) key(c change) {
+	k := &w.m.s.Keys[c.index]
+	p := w.resource(id(k.LogicalID, "Key"+k.ID), "AWS::KMS::Key")
+	if c.has("enabled") {
+		set(p, "Enabled", scalar("!!bool", "true"))
+	}
+	if c.has("policy") {
+		set(p, "KeyPolicy", w.document(k.Policy))
+	}
+}
+
+func (w *templateWriter) seconds(d time.Duration) *yaml.Node {
+	return scalar("!!int", strconv.Itoa(int(d/time.Second)))
+}
+
+func (w *templateWriter) queue(c change) {
+	q := &w.m.s.Queues[c.index]
+	qid := id(q.LogicalID, q.Name)
+	p := w.resource(qid, "AWS::SQS::Queue")
+	whole := w.whole(c, qid)
+	if whole {
+		set(p, "QueueName", w.text(q.Name))
+	}
+	if whole || c.has("retention") {
+		set(p, "MessageRetentionPeriod", w.seconds(q.Retention))
+	}
+	if whole || c.has("visibility") {
+		set(p, "VisibilityTimeout", w.seconds(q.Visibility))
+	}
+	if whole || c.has("encryption") {
+		w.encryption(p, q.KMSKey, q.ManagedSSE)
+	}
+	if (whole || c.has("redrive")) && q.DeadLetter != "" {
+		set(p, "RedrivePolicy", mapping("deadLetterTargetArn", w.text(q.DeadLetter), "maxReceiveCount", scalar("!!int", strconv.Itoa(q.MaxReceives))))
+	}
+	if whole && len(q.Tags) > 0 || c.has("tags") {
+		tags := sequence()
+		if was := member(p, "Tags"); was != nil && was.Kind == yaml.SequenceNode {
+			tags = was
+		}
+		if v := q.Tags["karpenter.sh/discovery"]; v != "" {
+			tags.Content = append(tags.Content, mapping("Key", plainText("karpenter.sh/discovery"), "Value", w.text(v)))
+		}
+		set(p, "Tags", tags)
+	}
+}
+
+// encryption writes one of the two ways. A key that the template has already stays as it is written.
+func (w *templateWriter) encryption(p *yaml.Node, key string, managed bool) {
+	if managed {
+		drop(p, "KmsMasterKeyId")
+		drop(p, "KmsDataKeyReusePeriodSeconds")
+		set(p, "SqsManagedSseEnabled", scalar("!!bool", "true"))
+		return
+	}
+	drop(p, "SqsManagedSseEnabled")
+	if member(p, "KmsMasterKeyId") == nil && key != "" {
+		set(p, "KmsMasterKeyId", w.text(key))
+	}
+}
+
+// queuePolicyID is the ID of the resource that holds the policy of a queue.
+func (w *templateWriter) queuePolicyID(queue string) string {
+	resources := member(w.root, "Resources")
+	for i := 0; resources != nil && i+1 < len(resources.Content); i += 2 {
+		kind := member(resources.Content[i+1], "Type")
+		p := member(resources.Content[i+1], "Properties")
+		if kind == nil || kind.Value != "AWS::SQS::QueuePolicy" && kind.Value != "AWS::SQS::QueueInlinePolicy" {
+			continue
+		}
+		if refersTo(member(p, "Queues"), queue) || refersTo(member(p, "Queue"), queue) {
+			return resources.Content[i].Value
+		}
+	}
+	return queue + "Policy"
+}
+
+// refersTo tells whether a function within a node names a resource.
+func refersTo(n *yaml.Node, id string) bool {
+	if n == nil {
+		return false
+	}
+	if n.Kind == yaml.ScalarNode && (n.Value == id || strings.HasPrefix(n.Value, id+".") || strings.Contains(n.Value, "${"+id+"}")) {
+		return true
+	}
+	for _, c := range n.Content {
+		if refersTo(c, id) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *templateWriter) rule(c change) {
+	r := &w.m.s.Rules[c.index]
+	rid := id(r.LogicalID, r.Name)
+	p := w.resource(rid, "AWS::Events::Rule")
+	whole := w.whole(c, rid)
+	if whole && w.root == nil {
+		set(p, "Name", w.text(r.Name))
+	}
+	if whole || c.has("pattern") {
+		set(p, "EventPattern", jsonNode(r.Pattern))
+	}
+	if c.has("enabled") {
+		set(p, "State", plainText("ENABLED"))
+	}
+	if !whole && !c.has("targets") {
+		return
+	}
+	targets := sequence()
+	if was := member(p, "Targets"); was != nil && was.Kind == yaml.SequenceNode {
+		targets = was
+	}
+	for i, t := range r.Targets {
+		if i >= len(targets.Content) {
+			targets.Content = append(targets.Content, mapping("Id", plainText(t.ID), "Arn", w.text(t.ARN)))
+		}
+		if n := targets.Content[i]; t.DeadLetter != "" && member(n, "DeadLetterConfig") == nil {
+			set(n, "DeadLetterConfig", mapping("Arn", w.text(t.DeadLetter)))
+		}
+	}
+	set(p, "Targets", targets)
+}
+
+func (w *templateWriter) alarm(c change) {
+	a := &w.m.s.Alarms[c.index]
+	aid := id(a.LogicalID, a.Name)
+	p := w.resource(aid, "AWS::CloudWatch::Alarm")
+	if w.whole(c, aid) {
+		dimensions := sequence()
+		for name, value := range a.Dimensions {
+			dimensions.Content = append(dimensions.Content, mapping("Name", plainText(name), "Value", w.text(value)))
+		}
+		for _, f := range []struct {
+			name  string
+			value *yaml.Node
+		}{
+			{"AlarmName", w.text(a.Name)}, {"Namespace", plainText(a.Namespace)}, {"MetricName", plainText(a.Metric)}, {"Dimensions", dimensions},
+			{"Statistic", plainText(a.Statistic)}, {"Period", w.seconds(a.Period)}, {"EvaluationPeriods", scalar("!!int", "1")},
+			{"Threshold", scalar("!!float", strconv.FormatFloat(a.Threshold, 'f', -1, 64))}, {"ComparisonOperator", plainText(a.Comparison)},
+			{"TreatMissingData", plainText("notBreaching")},
+		} {
+			set(p, f.name, f.value)
+		}
+	}
+	if len(a.Actions) > 0 {
+		set(p, "AlarmActions", w.texts(a.Actions))
+	}
+}

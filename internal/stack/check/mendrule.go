@@ -1,0 +1,139 @@
+package check
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/awssetup"
+)
+
+// rules mends the rules that were meant for a kind of event, and adds those that nothing stands for.
+func (m *mender) rules() {
+	q := m.c.found.queue
+	if q == nil || q.FIFO {
+		return
+	}
+	dead := ""
+	if len(m.c.wanted.Rules) > 0 && m.c.wanted.Rules[0].Targets[0].DeadLetter != "" {
+		dead = q.DeadLetter
+	}
+	for i := range kindsOfEvents {
+		k := &kindsOfEvents[i]
+		if want := m.c.wantedRule(k); want != nil && m.reported(AreaRules, func(f Finding) bool { return f.Thing == k.name }) {
+			m.rule(k, want, q, dead)
+		}
+	}
+	for i := range m.s.Rules {
+		r := &m.s.Rules[i]
+		if m.reported(AreaRules, func(f Finding) bool {
+			return f.Rule == nameOf(*r) && (f.Severity == TooWide || f.Severity == Different)
+		}) {
+			m.narrow(i)
+		}
+		for t := range r.Targets {
+			if r.Targets[t].ARN == q.ARN && r.Targets[t].DeadLetter == "" && dead != "" {
+				r.Targets = slices.Clone(r.Targets)
+				r.Targets[t].DeadLetter = dead
+				m.touch(rulePart, i, "targets")
+			}
+		}
+	}
+}
+
+func (m *mender) rule(k *kindOfEvent, want *awssetup.Rule, q *awssetup.Queue, dead string) {
+	samples := k.samples(m.s.Region, m.s.AccountID)
+	best := -1
+	for i, r := range m.s.Rules {
+		if slices.Contains(caught(r.Pattern, samples), true) || m.c.meant(r, k) {
+			best = i
+			if m.c.toQueue(r) {
+				break
+			}
+		}
+	}
+	target := awssetup.Target{ID: want.Targets[0].ID, ARN: q.ARN, DeadLetter: dead}
+	if best < 0 {
+		r := *want
+		r.LogicalID = m.logicalID(want.LogicalID)
+		r.Name = m.ruleName(r.LogicalID)
+		r.ARN = m.c.where().arn("events", "rule/"+r.Name)
+		r.Targets = []awssetup.Target{target}
+		m.s.Rules = append(m.s.Rules, r)
+		m.added(rulePart, len(m.s.Rules)-1)
+		return
+	}
+	r := &m.s.Rules[best]
+	if slices.Contains(caught(r.Pattern, samples), false) {
+		r.Pattern = want.Pattern
+		m.touch(rulePart, best, "pattern")
+	}
+	if !r.Enabled {
+		r.Enabled = true
+		m.touch(rulePart, best, "enabled")
+	}
+	if !m.c.toQueue(*r) {
+		r.Targets = append(slices.Clone(r.Targets), target)
+		m.touch(rulePart, best, "targets")
+	}
+}
+
+// ruleName is the name that a new rule gets: CloudFormation makes one up.
+func (m *mender) ruleName(id string) string {
+	if m.kind == KindCloudFormation {
+		return "stack-" + id + "-random"
+	}
+	const most = 64
+	name := m.c.report.Cluster + "-" + id
+	return name[max(0, len(name)-most):]
+}
+
+// narrow makes a rule catch what it is for and no more.
+func (m *mender) narrow(i int) {
+	r := &m.s.Rules[i]
+	var sources, details []string
+	for k := range kindsOfEvents {
+		kind := &kindsOfEvents[k]
+		if m.c.wantedRule(kind) == nil {
+			continue
+		}
+		if slices.Contains(caught(r.Pattern, kind.samples(m.s.Region, m.s.AccountID)), true) || m.c.meant(*r, kind) {
+			sources, details = appendNew(sources, kind.source), appendNew(details, kind.detailType)
+		}
+	}
+	if len(sources) == 0 {
+		return
+	}
+	b, err := json.Marshal(map[string][]string{"source": sources, "detail-type": details})
+	if err != nil {
+		return
+	}
+	r.Pattern = b
+	m.touch(rulePart, i, "pattern")
+}
+
+// alarms adds those that nothing stands for.
+func (m *mender) alarms() {
+	if !m.reported(AreaAlarms, func(Finding) bool { return true }) {
+		return
+	}
+	for _, want := range m.c.wanted.Alarms {
+		thing := m.c.watched(want)
+		if thing == "" || slices.ContainsFunc(m.s.Alarms, func(a awssetup.Alarm) bool { return watches(a, want, thing) }) {
+			continue
+		}
+		a := want
+		a.LogicalID = m.logicalID(want.LogicalID)
+		a.Dimensions = map[string]string{}
+		for d := range want.Dimensions {
+			a.Dimensions[d] = thing
+		}
+		m.s.Alarms = append(m.s.Alarms, a)
+		m.added(alarmPart, len(m.s.Alarms)-1)
+	}
+	for i := range m.s.Alarms {
+		if a := &m.s.Alarms[i]; len(a.Actions) == 0 && m.reported(AreaAlarms, func(f Finding) bool { return f.Thing == a.Name }) {
+			a.Actions = m.c.stack.Options.AlarmActions
+			m.touch(alarmPart, i, "actions")
+		}
+	}
+}
