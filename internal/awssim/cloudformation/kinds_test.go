@@ -73,7 +73,7 @@ func state(a *account) map[string]any {
 	out["queue policy"] = strings.Contains(queue["Policy"], `"Id":"two"`)
 	rule, err := w.Rule("rule-demo")
 	must(err)
-	out["rule"] = []any{rule.Description, rule.Enabled, string(rule.Pattern), len(rule.Targets), rule.Targets[0].ID}
+	out["rule"] = []any{rule.Description, rule.Enabled, rule.Pattern, len(rule.Targets), rule.Targets[0].ID}
 	key, err := w.Key("alias/demo")
 	must(err)
 	out["key"] = []any{key.Description, key.State, key.Rotation, key.Policy.Statements[0].Sid == "two"}

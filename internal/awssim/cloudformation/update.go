@@ -56,7 +56,7 @@ func (op *operation) changeAll(p plan, before *undoing) (failed string, err erro
 	}
 	for _, def := range order {
 		if op.stopped() {
-			return "", fmt.Errorf("Resource update cancelled") //nolint:staticcheck // the service's own words
+			return "", fmt.Errorf("Resource update cancelled")
 		}
 		if err := op.bring(def, before); err != nil {
 			return def.ID, err

@@ -70,6 +70,7 @@ type mender struct {
 	kind    Kind
 	s       *awssetup.Setup
 	changes []change
+	stale   bool // something was changed since c was made
 }
 
 func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {
@@ -84,12 +85,14 @@ func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {
 		steps = []func(){m.roles, m.policies}
 	}
 	for _, step := range steps {
-		c, err := newChecker(m.s, kind, o)
-		if err != nil {
-			return nil, err
+		if m.stale || m.c == nil {
+			c, err := newChecker(m.s, kind, o)
+			if err != nil {
+				return nil, err
+			}
+			c.run()
+			m.c, m.stale = c, false
 		}
-		c.run()
-		m.c = c
 		step()
 	}
 	return m, nil
@@ -97,6 +100,7 @@ func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {
 
 // touch notes that a resource changes.
 func (m *mender) touch(p part, index int, attrs ...string) {
+	m.stale = true
 	for i := range m.changes {
 		if c := &m.changes[i]; c.part == p && c.index == index {
 			for _, a := range attrs {
@@ -109,6 +113,7 @@ func (m *mender) touch(p part, index int, attrs ...string) {
 }
 
 func (m *mender) added(p part, index int) {
+	m.stale = true
 	m.changes = append(m.changes, change{part: p, index: index, added: true})
 }
 

@@ -88,3 +88,82 @@ func TestFixesOfTheGettingStartedStacksMendThem(t *testing.T) {
 		}
 	}
 }
+
+// TestFixesMendWhatIsMissingInATemplate takes each resource and each property out of a template, one at a time.
+func TestFixesMendWhatIsMissingInATemplate(t *testing.T) {
+	o := everything(stack.Latest)
+	s, err := stack.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := s.CloudFormation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for name, data := range withParts(t, template) {
+		setup, kind, err := check.Read(data, check.ReadOptions{Source: name, ClusterName: "demo"})
+		if err != nil {
+			continue // others refer to it
+		}
+		tried++
+		m, err := check.Fix(setup, kind, data, check.Options{Stack: o})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		fixed := data
+		if len(m.Text) > 0 {
+			fixed = merged(t, data, m.Text)
+		}
+		r := checked(t, name, fixed, o, check.ReadOptions{ClusterName: "demo"})
+		if len(r.Findings) > 0 || len(m.Left) > 0 {
+			t.Errorf("without %s: want nothing after the fix, got\n%s\nfix:\n%s", name, text(t, r), m.Text)
+		}
+	}
+	const enough = 60
+	if tried < enough {
+		t.Errorf("only %d templates could be read", tried)
+	}
+}
+
+// withParts are templates that lack one resource or one property, by its name.
+func withParts(t *testing.T, template []byte) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	read := func() (*yaml.Node, *yaml.Node) {
+		var doc yaml.Node
+		if err := yaml.Unmarshal(template, &doc); err != nil {
+			t.Fatal(err)
+		}
+		return &doc, entry(doc.Content[0], "Resources")
+	}
+	write := func(name string, doc *yaml.Node) {
+		text, err := yaml.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = text
+	}
+	_, all := read()
+	for i := 0; i < len(all.Content); i += 2 {
+		doc, resources := read()
+		drop(entry(doc.Content[0], "Outputs"), nil)
+		resources.Content = append(resources.Content[:i:i], resources.Content[i+2:]...)
+		write(all.Content[i].Value, doc)
+		properties := entry(all.Content[i+1], "Properties")
+		for k := 0; k < len(properties.Content); k += 2 {
+			doc, resources := read()
+			p := entry(resources.Content[i+1], "Properties")
+			p.Content = append(p.Content[:k:k], p.Content[k+2:]...)
+			write(all.Content[i].Value+"."+properties.Content[k].Value, doc)
+		}
+	}
+	return out
+}
+
+// drop empties a map.
+func drop(n *yaml.Node, _ any) {
+	if n != nil {
+		n.Content = n.Content[:0]
+	}
+}

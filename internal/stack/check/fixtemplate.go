@@ -150,6 +150,8 @@ func (w *templateWriter) change(c change) {
 		p := w.resource(id(e.LogicalID, "KarpenterNodeAccessEntry"), "AWS::EKS::AccessEntry")
 		if member(p, "ClusterName") == nil {
 			set(p, "ClusterName", w.text(w.m.c.report.Cluster))
+		}
+		if member(p, "PrincipalArn") == nil {
 			set(p, "PrincipalArn", w.text(e.PrincipalARN))
 		}
 		drop(p, "KubernetesGroups")

@@ -84,10 +84,10 @@ func (m *mender) deadLetterOf(i int) {
 func (m *mender) encryption() {
 	for i := range m.s.Queues {
 		q := &m.s.Queues[i]
-		if !m.reported(AreaEncryption, func(f Finding) bool { return f.Queue == q.Name }) {
+		k := m.c.found.key(q.KMSKey)
+		if !m.reported(AreaEncryption, func(f Finding) bool { return f.Queue == q.Name }) && (k == nil || !m.keepsControllerOut(k)) {
 			continue
 		}
-		k := m.c.found.key(q.KMSKey)
 		switch {
 		case q.KMSKey == "", strings.HasSuffix(q.KMSKey, awsManagedQueueKey), k != nil && k.Manager == "AWS":
 			q.KMSKey, q.ManagedSSE = "", true
@@ -110,7 +110,8 @@ func (m *mender) key(i int) {
 		k.Enabled = true
 		m.touch(keyPart, i, "enabled")
 	}
-	if !m.reported(AreaEncryption, func(f Finding) bool { return f.Policy == "key policy" && f.Resource == k.ARN && f.Action != "" }) {
+	ofPolicy := func(f Finding) bool { return f.Policy == "key policy" && f.Resource == k.ARN && f.Action != "" }
+	if !m.reported(AreaEncryption, ofPolicy) && !m.keepsControllerOut(k) {
 		return
 	}
 	root := iampolicy.Statement{
@@ -141,6 +142,12 @@ func (m *mender) key(i int) {
 	d.Statements = append(d.Statements, events)
 	k.Policy = d
 	m.touch(keyPart, i, "policy")
+}
+
+// keepsControllerOut tells whether the controller may not decrypt with a key. Its own policy counts only if the key's policy
+// leaves such things to the account's policies.
+func (m *mender) keepsControllerOut(k *awssetup.Key) bool {
+	return m.reported(AreaPermissions, func(f Finding) bool { return f.Action == "kms:Decrypt" && f.Resource == k.ARN })
 }
 
 // sending mends the policies of the queues: statements that let in whom they should not, or keep the rules out, go, and
@@ -256,6 +263,9 @@ func (m *mender) harmful(q *awssetup.Queue, st iampolicy.Statement, want *iampol
 			}
 		}
 		return slices.ContainsFunc(want.Statements, func(w iampolicy.Statement) bool { return w.Sid == st.Sid && w.Sid != "" })
+	}
+	if slices.ContainsFunc(want.Statements, func(w iampolicy.Statement) bool { return w.Sid == st.Sid && w.Sid != "" }) {
+		return true // the wanted one takes its place
 	}
 	return st.Principal != nil && slices.Contains(st.Principal.Service, "events.amazonaws.com")
 }

@@ -227,17 +227,16 @@ func (r *templateReader) document(v any, what string) *iampolicy.Document {
 		return nil
 	}
 	v = r.plain(v, what)
-	data := []byte(nil)
-	if text, ok := v.(string); ok {
-		data = []byte(text)
-	} else {
-		var err error
-		if data, err = json.Marshal(texted(v)); err != nil {
+	text, ok := v.(string)
+	if !ok {
+		data, err := json.Marshal(texted(v))
+		if err != nil {
 			r.gap(what, err.Error())
 			return nil
 		}
+		text = string(data)
 	}
-	d, err := iampolicy.Parse(data)
+	d, err := iampolicy.Parse([]byte(text))
 	if err != nil {
 		r.gap(what, err.Error())
 		return nil
