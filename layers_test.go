@@ -19,7 +19,7 @@ const module = "github.com/kerf-sh/kerf/"
 // layers lists every package by layer. A package may import packages of lower layers, and of its own layer those that
 // neighbours names. A pattern that ends in /* stands for all packages below.
 var layers = [][]string{
-	{"internal/res", "internal/requirement"},
+	{"internal/res", "internal/requirement", "internal/partition"},
 	{"internal/ec2facts", "internal/ec2facts/gen", "internal/catalog", "internal/cluster", "internal/plan"},
 	{"internal/pack", "internal/disrupt", "internal/bound", "internal/verify", "internal/scenario"},
 	{"internal/cloud", "internal/cloud/*", "internal/cache", "internal/cache/*", "internal/intake", "internal/version", "internal/settings",

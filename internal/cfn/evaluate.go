@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // Pseudo holds the pseudo parameters. URLSuffix and Partition follow from Region when empty.
@@ -37,10 +39,10 @@ type Evaluation struct {
 func (t *Template) In(s Scope) (*Evaluation, error) {
 	p := &s.Pseudo
 	if p.Partition == "" {
-		p.Partition = PartitionOf(p.Region)
+		p.Partition = partition.Of(p.Region).Name
 	}
 	if p.URLSuffix == "" {
-		p.URLSuffix = URLSuffixOf(p.Partition)
+		p.URLSuffix = partition.SuffixOf(p.Partition)
 	}
 	e := &Evaluation{t: t, s: s, conditions: map[string]any{}}
 	for _, c := range t.Conditions {
@@ -49,25 +51,6 @@ func (t *Template) In(s Scope) (*Evaluation, error) {
 		}
 	}
 	return e, nil
-}
-
-// PartitionOf is the partition that a region belongs to.
-func PartitionOf(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
-}
-
-// URLSuffixOf is the domain of a partition's services.
-func URLSuffixOf(partition string) string {
-	if partition == "aws-cn" {
-		return "amazonaws.com.cn"
-	}
-	return "amazonaws.com"
 }
 
 // Active tells whether a resource is there under its condition. It is an Unknown where the condition is one.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // Limits of AWS on names.
@@ -62,7 +63,7 @@ func (o *Options) checkCluster() error {
 	if !slices.Contains([]Compat{V032, V10, Latest}, o.Compat) {
 		errs = append(errs, fmt.Errorf("--compat %q is not one of %s, %s, %s", o.Compat, V032, V10, Latest))
 	}
-	if o.Compat == V032 && PartitionOf(o.Region).Name == "aws-cn" {
+	if o.Compat == V032 && partition.Of(o.Region).Name == "aws-cn" {
 		errs = append(errs, fmt.Errorf("--compat %s lets roles be passed to ec2.amazonaws.com only, which is not what EC2 is called in %s: use --compat %s", V032, o.Region, V10))
 	}
 	return errors.Join(errs...)

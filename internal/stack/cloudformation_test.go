@@ -13,6 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/cfn"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // deployed reads a template back as a deployment would: with the values of resources as the model predicts them.
@@ -36,7 +37,7 @@ func deployed(t *testing.T, s *Stack, region string) *awssetup.Setup {
 		}
 		return nil, fmt.Errorf("no value for %s", name)
 	}
-	p := PartitionOf(region)
+	p := partition.Of(region)
 	e, err := template.In(cfn.Scope{
 		Pseudo:     cfn.Pseudo{Partition: p.Name, URLSuffix: p.Suffix, Region: region, AccountID: testAccount, StackName: "Karpenter-demo"},
 		Parameters: map[string]any{"ClusterName": s.Options.ClusterName},

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // Need is a call that the controller makes, or one that it must not be able to make.
@@ -136,7 +137,7 @@ func (w Where) expand(resources []string) []string {
 }
 
 func (w Where) resolver() *resolver {
-	p := PartitionOf(w.Region)
+	p := partition.Of(w.Region)
 	iam := "arn:" + p.Name + ":iam::" + w.Account + ":role/"
 	elsewhere := "us-east-1"
 	if w.Region == elsewhere {

@@ -1,11 +1,12 @@
 package stack
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 func TestOptionsThatAreNotInOrderSayTheFlagAndTheWayOut(t *testing.T) {
@@ -186,23 +187,6 @@ func TestPlainPoliciesNeedAPlace(t *testing.T) {
 	}
 }
 
-func TestRegionsHaveTheirPartitions(t *testing.T) {
-	for region, want := range map[string]string{
-		"us-east-1": "aws amazonaws.com", "cn-northwest-1": "aws-cn amazonaws.com.cn", "us-gov-east-1": "aws-us-gov amazonaws.com",
-		"us-iso-west-1": "aws-iso c2s.ic.gov", "us-isob-east-1": "aws-iso-b sc2s.sgov.gov", "eu-isoe-west-1": "aws-iso-e cloud.adc-e.uk",
-		"us-isof-east-1": "aws-iso-f csp.hci.ic.gov", "eusc-de-east-1": "aws-eusc amazonaws.eu", "xx-new-9": "aws amazonaws.com",
-	} {
-		if p := PartitionOf(region); fmt.Sprint(p.Name, " ", p.Suffix) != want {
-			t.Errorf("%s is in %s %s, want %s", region, p.Name, p.Suffix, want)
-		}
-	}
-	for _, p := range Partitions {
-		if PartitionOf(p.Longest).Name != p.Name || !regions.MatchString(p.Longest) {
-			t.Errorf("%s is not a region of %s", p.Longest, p.Name)
-		}
-	}
-}
-
 func TestUsersOptionsAreNotChanged(t *testing.T) {
 	o := Defaults(Latest)
 	o.ClusterName = "demo"
@@ -215,5 +199,13 @@ func TestUsersOptionsAreNotChanged(t *testing.T) {
 	s.Setup(testAccount, "eu-west-1")
 	if !slices.Equal(parameters, o.Parameters) {
 		t.Errorf("parameters became %q", o.Parameters)
+	}
+}
+
+func TestTheLongestRegionsAreTakenForRegions(t *testing.T) {
+	for _, p := range partition.All {
+		if !regions.MatchString(p.Longest) {
+			t.Errorf("%s of %s is refused", p.Longest, p.Name)
+		}
 	}
 }

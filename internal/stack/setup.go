@@ -5,6 +5,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // What is not known yet has placeholders of the right length, so that policies are measured rightly.
@@ -25,7 +26,7 @@ func (s *Stack) resolverFor(region string) *resolver {
 }
 
 func (s *Stack) resolver(account, region string) *resolver {
-	p := PartitionOf(region)
+	p := partition.Of(region)
 	v := map[string]string{
 		"ClusterName": s.Options.ClusterName, "AWS::Partition": p.Name, "AWS::Region": region, "AWS::AccountId": account, "AWS::URLSuffix": p.Suffix,
 	}
@@ -118,7 +119,7 @@ func (r *resolver) tags(list []Tag) map[string]string {
 func (s *Stack) Setup(account, region string) *awssetup.Setup {
 	r := s.resolver(account, region)
 	out := &awssetup.Setup{
-		Source: "kerf stack", Partition: PartitionOf(region).Name, Region: region, AccountID: account, ClusterName: s.Options.ClusterName,
+		Source: "kerf stack", Partition: partition.Of(region).Name, Region: region, AccountID: account, ClusterName: s.Options.ClusterName,
 		Roles:  []awssetup.Role{s.setupRole(r, &s.NodeRole)},
 		Queues: []awssetup.Queue{s.setupQueue(r, &s.Queue)},
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // controllerPolicies puts the statements into policies that IAM takes. A policy that gets too large is cut between two
@@ -75,7 +76,7 @@ func (s *Stack) largest(d *iampolicy.Document) int {
 		return s.sizeIn(d, r)
 	}
 	n := 0
-	for _, p := range Partitions {
+	for _, p := range partition.All {
 		n = max(n, s.sizeIn(d, p.Longest))
 	}
 	return n

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 var longest = strings.Repeat("a", 100)
@@ -39,7 +40,7 @@ func arnsOf(service, prefix string, n int) []string {
 func TestPoliciesFitInEveryPartitionWithEveryOption(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		most := 0
-		for _, p := range Partitions {
+		for _, p := range partition.All {
 			if c == V032 && p.Name == "aws-cn" {
 				continue
 			}
@@ -95,7 +96,7 @@ func sidsOf(s *Stack) []string {
 func TestWhatIsMeasuredWithoutARegionHoldsInAll(t *testing.T) {
 	eachEdition(t, func(t *testing.T, c Compat) {
 		s := makeStack(t, c, everything, named)
-		for _, p := range Partitions {
+		for _, p := range partition.All {
 			for i, x := range s.Setup(testAccount, p.Longest).Policies {
 				if x.Characters > s.Policies[i].Characters {
 					t.Errorf("%s has %d characters in %s, it was measured to have %d", x.Name, x.Characters, p.Name, s.Policies[i].Characters)

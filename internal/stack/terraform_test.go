@@ -17,6 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // parsedModule is a module as a parser that is not ours reads it.
@@ -113,7 +114,7 @@ func TestModulesReferToWhatTheyHave(t *testing.T) {
 // environment gives a module's references the values of the model.
 func (m *parsedModule) environment(s *Stack, region string) *hcl.EvalContext {
 	r := s.resolver(testAccount, region)
-	p := PartitionOf(region)
+	p := partition.Of(region)
 	object := map[string]map[string]cty.Value{} // type, name
 	put := func(address, attribute, value string) {
 		kind, name, _ := strings.Cut(address, ".")

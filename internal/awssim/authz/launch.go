@@ -6,6 +6,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awssim/wire"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // fleetRule judges the call itself: the fleet, its tags, and what the request names. What it launches is judged after
@@ -243,7 +244,7 @@ func (c *call) volumeKeys(l *world.Launch) []check {
 			own := k.keys
 			k.keys = func(keys iampolicy.Context) {
 				own(keys)
-				keys["kms:viaservice"] = []string{"ec2." + c.w.Region() + "." + suffix(c.w.Partition())}
+				keys["kms:viaservice"] = []string{"ec2." + c.w.Region() + "." + partition.SuffixOf(c.w.Partition())}
 				keys["kms:calleraccount"] = []string{c.caller.Account}
 				if action == "kms:CreateGrant" {
 					keys["kms:grantisforawsresource"] = []string{"true"}
@@ -328,15 +329,7 @@ func (c *call) passed(role, service, forARN, same string) check {
 }
 
 // ec2Service is the service principal of EC2, which China names in its own way.
-func (c *call) ec2Service() string { return "ec2." + suffix(c.w.Partition()) }
-
-// suffix is the domain of a partition's services.
-func suffix(partition string) string {
-	if partition == "aws-cn" {
-		return "amazonaws.com.cn"
-	}
-	return "amazonaws.com"
-}
+func (c *call) ec2Service() string { return "ec2." + partition.SuffixOf(c.w.Partition()) }
 
 func tagsOf(specs []world.TagSpecification, kind string) map[string]string {
 	var out map[string]string

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awssim/wire"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // SQS judges by the queue's ARN, with the queue's own policy. Batches are the action of a single message. Reading a queue
@@ -111,7 +112,7 @@ func (c *call) sealed(action, ref, queueARN string) check {
 	own := k.keys
 	k.keys = func(keys iampolicy.Context) {
 		own(keys)
-		keys["kms:viaservice"] = []string{"sqs." + c.w.Region() + "." + suffix(c.w.Partition())}
+		keys["kms:viaservice"] = []string{"sqs." + c.w.Region() + "." + partition.SuffixOf(c.w.Partition())}
 		keys["kms:calleraccount"] = []string{c.caller.Account}
 		keys["kms:encryptioncontext:aws:sqs:arn"] = []string{queueARN}
 		keys["kms:encryptioncontextkeys"] = []string{"aws:sqs:arn"}

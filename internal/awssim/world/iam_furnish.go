@@ -1,6 +1,10 @@
 package world
 
-import "time"
+import (
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/partition"
+)
 
 // furnishRolesLocked makes the identities of a new account: the administrator; unless Options.NoIdentities, the roles of
 // nodes and controller and what EC2 has made for spot instances. The controller's role has no policies: what it may do is
@@ -56,10 +60,7 @@ func mustInline(text string) inlinePolicy {
 
 // ec2Service is the name by which trust policies know EC2 in the partition.
 func (w *World) ec2Service() string {
-	if w.Partition() == "aws-cn" {
-		return "ec2.amazonaws.com.cn"
-	}
-	return "ec2.amazonaws.com"
+	return "ec2." + partition.SuffixOf(w.Partition())
 }
 
 const (

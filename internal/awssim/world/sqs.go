@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // FaultDuplicateMessage leaves a received message visible, so that it is delivered again at once. Resource is matched
@@ -54,11 +55,7 @@ func noQueue() *Error {
 
 // QueueURL is the address by which a queue is named in requests.
 func (w *World) QueueURL(name string) string {
-	suffix := "amazonaws.com"
-	if w.Partition() == "aws-cn" {
-		suffix += ".cn"
-	}
-	return "https://sqs." + w.opts.Region + "." + suffix + "/" + w.opts.Account + "/" + name
+	return "https://sqs." + w.opts.Region + "." + partition.SuffixOf(w.Partition()) + "/" + w.opts.Account + "/" + name
 }
 
 // QueueARN is the name of a queue in policies and rules.

@@ -13,6 +13,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // ErrClosed is returned by calls that were waiting when the world was closed.
@@ -155,7 +157,7 @@ func (w *World) Account() string { return w.opts.Account }
 func (w *World) Region() string { return w.opts.Region }
 
 // Partition returns aws, aws-cn or aws-us-gov, as the region has it.
-func (w *World) Partition() string { return partitionOf(w.opts.Region) }
+func (w *World) Partition() string { return partition.Of(w.opts.Region).Name }
 
 // ClusterName returns the name of the cluster that the default account was built for.
 func (w *World) ClusterName() string { return w.opts.ClusterName }
@@ -204,14 +206,4 @@ func (w *World) unlock() {
 func (w *World) newIDLocked(prefix string) string {
 	w.nextID++
 	return fmt.Sprintf("%s-0%04x%012x", prefix, w.nextID&0xffff, w.rand.Uint64()&0xffffffffffff)
-}
-
-func partitionOf(region string) string {
-	switch {
-	case len(region) > 3 && region[:3] == "cn-":
-		return "aws-cn"
-	case len(region) > 7 && region[:7] == "us-gov-":
-		return "aws-us-gov"
-	}
-	return "aws"
 }

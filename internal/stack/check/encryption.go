@@ -6,6 +6,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // awsManagedQueueKey is the key that AWS keeps for SQS in each account.
@@ -96,7 +97,7 @@ func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 		ctx := iampolicy.Context{}
 		ctx.Set("aws:SourceAccount", c.found.AccountID)
 		ctx.Set("aws:SourceArn", ownRule(c, q))
-		ctx.Set("kms:ViaService", "sqs."+c.found.Region+"."+urlSuffix(c.found.Partition))
+		ctx.Set("kms:ViaService", "sqs."+c.found.Region+"."+partition.SuffixOf(c.found.Partition))
 		ctx.Set("aws:SecureTransport", "true")
 		d := iampolicy.Evaluate(
 			iampolicy.Call{Caller: iampolicy.Caller{Service: "events.amazonaws.com", Account: c.found.AccountID}, Action: action, Resource: k.ARN, Context: ctx},
@@ -153,7 +154,7 @@ func (c *checker) decrypting(q *awssetup.Queue, k *awssetup.Key) {
 		return
 	}
 	ctx := iampolicy.Context{}
-	ctx.Set("kms:ViaService", "sqs."+c.found.Region+"."+urlSuffix(c.found.Partition))
+	ctx.Set("kms:ViaService", "sqs."+c.found.Region+"."+partition.SuffixOf(c.found.Partition))
 	call := iampolicy.Call{Action: "kms:Decrypt", Resource: arn, Context: ctx}
 	if d := c.decide(c.found, call); !d.OK() && !c.reports("kms:Decrypt", Missing) {
 		f := Finding{

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // place is where ARNs lie.
@@ -32,7 +32,7 @@ const (
 func (w place) complete() place {
 	w.region = cmp.Or(w.region, assumedRegion)
 	w.account = cmp.Or(w.account, assumedAccount)
-	w.partition = cmp.Or(w.partition, stack.PartitionOf(w.region).Name)
+	w.partition = cmp.Or(w.partition, partition.Of(w.region).Name)
 	return w
 }
 

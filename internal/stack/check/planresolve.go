@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // Values that Terraform learns only when it applies a plan, such as the ARN of a queue that does not exist yet, are left
@@ -249,7 +251,7 @@ func (r *resolver) predict(c *planned, attr string) (string, bool) {
 		case "arn":
 			return r.where.arn("sqs", r.name(c)), true
 		case "id", "url":
-			return fmt.Sprintf("https://sqs.%s.%s/%s/%s", r.where.region, urlSuffix(r.where.partition), r.where.account, r.name(c)), true
+			return fmt.Sprintf("https://sqs.%s.%s/%s/%s", r.where.region, partition.SuffixOf(r.where.partition), r.where.account, r.name(c)), true
 		}
 	case "aws_iam_role":
 		switch attr {
@@ -322,7 +324,7 @@ func (r *resolver) predictData(c *planned, attr string) (string, bool) {
 		case "partition", "id":
 			return r.where.partition, true
 		case "dns_suffix":
-			return urlSuffix(r.where.partition), true
+			return partition.SuffixOf(r.where.partition), true
 		}
 	}
 	return "", false
@@ -359,11 +361,4 @@ func pathOf(c *planned) string {
 		return p
 	}
 	return "/"
-}
-
-func urlSuffix(partition string) string {
-	if partition == "aws-cn" {
-		return "amazonaws.com.cn"
-	}
-	return "amazonaws.com"
 }

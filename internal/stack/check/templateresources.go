@@ -8,6 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/cfn"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 func (r *templateReader) arn(service, id string) string {
@@ -58,7 +59,7 @@ func (r *templateReader) queue(c *resource) {
 	name := c.name("QueueName")
 	q := awssetup.Queue{
 		LogicalID: c.ID, Name: name, ARN: r.arn("sqs", name), FIFO: c.flag("FifoQueue"),
-		URL:        "https://sqs." + r.setup.Region + "." + urlSuffix(r.setup.Partition) + "/" + r.setup.AccountID + "/" + name,
+		URL:        "https://sqs." + r.setup.Region + "." + partition.SuffixOf(r.setup.Partition) + "/" + r.setup.AccountID + "/" + name,
 		Retention:  c.seconds("MessageRetentionPeriod", defaultRetention),
 		Visibility: c.seconds("VisibilityTimeout", defaultVisibility),
 		KMSKey:     c.text("KmsMasterKeyId"), Tags: c.tags(),

@@ -1,18 +1,19 @@
-package stack
+// Package partition knows the parts of AWS that have accounts, ARNs and domains of their own.
+package partition
 
 import "strings"
 
-// A Partition is a part of AWS with accounts, names and endpoints of its own.
+// Partition is a part of AWS.
 type Partition struct {
 	Name   string // in ARNs
-	Suffix string // of host names and of service principals that follow it
+	Suffix string // of host names, and of service principals that follow it
 	// Longest is a region of the partition whose name is as long as any there, to measure policies by.
 	Longest  string
 	prefixes []string // of region names
 }
 
-// Partitions are those that AWS has; the first takes what no other claims.
-var Partitions = []Partition{
+// All are those that AWS has; the first takes what no other claims.
+var All = []Partition{
 	{Name: "aws", Suffix: "amazonaws.com", Longest: "ap-northeast-1"},
 	{Name: "aws-cn", Suffix: "amazonaws.com.cn", Longest: "cn-northwest-1", prefixes: []string{"cn-"}},
 	{Name: "aws-us-gov", Suffix: "amazonaws.com", Longest: "us-gov-west-1", prefixes: []string{"us-gov-"}},
@@ -23,14 +24,25 @@ var Partitions = []Partition{
 	{Name: "aws-eusc", Suffix: "amazonaws.eu", Longest: "eusc-de-east-1", prefixes: []string{"eusc-"}},
 }
 
-// PartitionOf is the partition of a region; unknown regions are taken to be of the commercial one.
-func PartitionOf(region string) Partition {
-	for _, p := range Partitions {
+// Of is the partition of a region; unknown regions are taken to be of the commercial one.
+func Of(region string) Partition {
+	for _, p := range All {
 		for _, prefix := range p.prefixes {
 			if strings.HasPrefix(region, prefix) {
 				return p
 			}
 		}
 	}
-	return Partitions[0]
+	return All[0]
+}
+
+// SuffixOf is the domain of the services of a partition that is given by name, that of the commercial one for unknown
+// names.
+func SuffixOf(name string) string {
+	for _, p := range All {
+		if p.Name == name {
+			return p.Suffix
+		}
+	}
+	return All[0].Suffix
 }
