@@ -21,7 +21,7 @@ func queueManagedKey(in *Input) Result {
 	if q == nil {
 		return none
 	}
-	fix := in.fixes("changes the queue to SQS's own encryption; with --kms to a key of its own")
+	fix := in.fixes("changes the queue to SQS's own encryption")
 	key := account.KeyOf(&in.AWS.Setup, q.KMSKey)
 	switch {
 	case q.KMSKey == "" && q.ManagedSSE:

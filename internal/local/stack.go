@@ -53,6 +53,9 @@ func (c *Cluster) Administrator() world.AccessKey {
 	return key
 }
 
+// ControllerKey is the controller's identity: a session of its role.
+func (c *Cluster) ControllerKey() world.AccessKey { return c.key }
+
 // deployStack deploys the bootstrap stack through CloudFormation, as an administrator would, and makes the controller's
 // credentials. What a template leaves to eksctl is made as eksctl makes it.
 func (c *Cluster) deployStack(ctx context.Context) error {
