@@ -16,27 +16,33 @@ const (
 
 // Refresh keeps types and prices fresh until ctx ends. Every replica runs it.
 func (p *Provider) Refresh(ctx context.Context) {
-	every(ctx, refreshEvery, func() {
-		if err := p.discovery.Refresh(ctx); err != nil {
-			p.log.Warn("instance types could not be refreshed, older ones are used", "error", err)
-		}
-		if err := p.prices.Refresh(ctx); err != nil {
-			p.log.Warn("prices could not be refreshed, older ones are used", "error", err)
-		}
-	})
+	every(ctx, refreshEvery, func() { p.RefreshOnce(ctx) })
+}
+
+// RefreshOnce is one round of Refresh.
+func (p *Provider) RefreshOnce(ctx context.Context) {
+	if err := p.discovery.Refresh(ctx); err != nil {
+		p.log.Warn("instance types could not be refreshed, older ones are used", "error", err)
+	}
+	if err := p.prices.Refresh(ctx); err != nil {
+		p.log.Warn("prices could not be refreshed, older ones are used", "error", err)
+	}
 }
 
 // CollectTemplates deletes launch templates that nobody uses, until ctx ends. Only the leader runs it.
 func (p *Provider) CollectTemplates(ctx context.Context) {
-	every(ctx, collectEvery, func() {
-		n, err := p.templates.Collect(ctx, templateIdle)
-		if err != nil {
-			p.log.Warn("unused launch templates could not all be deleted", "error", err)
-		}
-		if n > 0 {
-			p.log.Info("deleted unused launch templates", "count", n)
-		}
-	})
+	every(ctx, collectEvery, func() { p.CollectTemplatesOnce(ctx) })
+}
+
+// CollectTemplatesOnce is one round of CollectTemplates.
+func (p *Provider) CollectTemplatesOnce(ctx context.Context) {
+	n, err := p.templates.Collect(ctx, templateIdle)
+	if err != nil {
+		p.log.Warn("unused launch templates could not all be deleted", "error", err)
+	}
+	if n > 0 {
+		p.log.Info("deleted unused launch templates", "count", n)
+	}
 }
 
 // CollectProfiles deletes instance profiles of this cluster that inUse does not name, and returns their names. inUse must
