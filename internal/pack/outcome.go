@@ -68,9 +68,12 @@ func sortRefs(refs []cluster.PodRef) {
 	})
 }
 
-func (s *solver) newNodeOf(m *machine) plan.NewNode {
+func (s *solver) newNodeOf(m *machine) plan.NewNode { return s.newNodeWith(m, takePods(m.parts)) }
+
+// newNodeWith is the machine as a node to buy, for the given pods.
+func (s *solver) newNodeWith(m *machine, pods []cluster.PodRef) plan.NewNode {
 	p := m.pool
-	nn := plan.NewNode{Pool: p.src.Name, Pods: takePods(m.parts)}
+	nn := plan.NewNode{Pool: p.src.Name, Pods: pods}
 	nn.Types = s.listing(m)
 	nn.Price = nn.Types[0].Price
 	nn.Requirements = s.nodeRequirements(m)

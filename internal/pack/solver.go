@@ -49,7 +49,9 @@ func (s *solver) missedShares() bool {
 // solver is the working state of one Solve. Everything in it is in an order that does not depend on the order of the
 // problem's parts, nor on that of maps.
 type solver struct {
-	p      *Problem
+	p *Problem
+	// moving are running pods that are compiled like pending ones, because they may have to move; see WhatIf.
+	moving []*cluster.Pod
 	vocab  *requirement.Vocabulary
 	schema *res.Schema
 
@@ -127,7 +129,7 @@ func (s *solver) makeSchema() {
 			}
 		}
 	}
-	for _, pod := range s.p.Pending {
+	for _, pod := range slices.Concat(s.p.Pending, s.moving) {
 		if pod.Class != nil {
 			add(pod.Class)
 		}
@@ -167,7 +169,7 @@ func (c *class) left() int { return len(c.pods) - c.placed }
 
 func (s *solver) compileClasses() {
 	byID := map[string]*class{}
-	for _, pod := range s.p.Pending {
+	for _, pod := range slices.Concat(s.p.Pending, s.moving) {
 		src := pod.Class
 		if src == nil {
 			src = &cluster.Class{Unplaceable: "its class is not known"}

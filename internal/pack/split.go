@@ -21,7 +21,7 @@ func (s *solver) restrictClasses() {
 			if g.pending > 0 {
 				c.careful = true
 			}
-			if len(g.owners) > 0 {
+			if len(g.owners) > 0 && s.moving == nil {
 				without := s.vocab.Without(g.key, sortedKeys(g.owners)...)
 				for i := range c.alts {
 					c.alts[i] = c.alts[i].And(without)

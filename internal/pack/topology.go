@@ -232,10 +232,8 @@ func (s *solver) countRunning(repelled map[*cluster.Class][]*group) {
 		return
 	}
 	pending := map[cluster.PodRef]bool{}
-	for _, c := range s.classes {
-		for _, pod := range c.pods {
-			pending[pod.PodRef] = true
-		}
+	for _, pod := range s.p.Pending {
+		pending[pod.PodRef] = true
 	}
 	selected := map[*cluster.Class][]*group{}
 	passes := map[[2]int]bool{}
