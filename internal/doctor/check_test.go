@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -220,8 +221,22 @@ func TestEachMistakeIsFound(t *testing.T) {
 				in.AWS.Rules[i].Targets[0].DeadLetter = ""
 			}
 		}, Warning, "neither an alarm"},
+		"deliveries that end in the dead-letter queue": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
+			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 7, Invocations: 7, Spared: 3}
+		}, Failed, "3 of 7 events went to the dead-letter queue"},
+		"a dead-letter queue that nobody watches": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Alarms = slices.DeleteFunc(in.AWS.Alarms, func(a awssetup.Alarm) bool {
+				return a.Metric == "InvocationsSentToDlq" || a.Metric == "ApproximateNumberOfMessagesVisible"
+			})
+		}, Warning, "InvocationsSentToDlq"},
 		"alarms that may not be seen": {"failed-deliveries", nil, gap("alarms"), Unknown, "some:Action"},
 
+		"every delivery ends in the dead-letter queue": {"delivery", nil, func(_ *testing.T, in *Input) {
+			for n := range in.Metrics.Rules {
+				in.Metrics.Rules[n] = account.RuleMetrics{Matched: 3, Invocations: 3, Spared: 3}
+			}
+			in.Metrics.Queues = nil
+		}, Failed, "every delivery"},
 		"every delivery fails": {"delivery", nil, func(_ *testing.T, in *Input) {
 			for n := range in.Metrics.Rules {
 				in.Metrics.Rules[n] = account.RuleMetrics{Matched: 3, Invocations: 3, Failed: 3}

@@ -97,12 +97,17 @@ func failedDeliveries(in *Input) Result {
 	if m := in.Metrics; m != nil {
 		var lost []string
 		for _, name := range slices.Sorted(maps.Keys(m.Rules)) {
-			if r := m.Rules[name]; r.Failed > 0 {
-				lost = append(lost, fmt.Sprintf("rule %s: %.0f of %.0f deliveries failed", name, r.Failed, max(r.Invocations, r.Failed)))
+			r := m.Rules[name]
+			all := max(r.Invocations, r.Lost())
+			if r.Failed > 0 {
+				lost = append(lost, fmt.Sprintf("rule %s: %.0f of %.0f deliveries failed", name, r.Failed, all))
+			}
+			if r.Spared > 0 {
+				lost = append(lost, fmt.Sprintf("rule %s: %.0f of %.0f events went to the dead-letter queue in place of the interruption queue", name, r.Spared, all))
 			}
 		}
 		if len(lost) > 0 {
-			return failed("see checks 1, 2 and 10 for the cause", "events were lost in the last %s", short(m.Window)).with(lost...)
+			return failed("see checks 1, 2 and 10 for the cause", "events did not arrive in the last %s", short(m.Window)).with(lost...)
 		}
 	}
 	if g, isGap := in.gapAbout(account.GapAlarms, account.GapRules); isGap {
@@ -110,13 +115,11 @@ func failedDeliveries(in *Input) Result {
 	}
 	var lacking []string
 	for _, r := range rules {
-		watched := in.alarmOn("AWS/Events", "FailedInvocations", "RuleName", r.Name)
-		spare := slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == q.ARN && t.DeadLetter != "" })
-		if !watched && !spare {
-			lacking = append(lacking, "rule "+r.Name+" has neither an alarm on FailedInvocations nor a dead-letter queue for its target")
+		if lack := in.unwatched(&r, q.ARN); lack != "" {
+			lacking = append(lacking, lack)
 		}
 	}
-	if !in.alarmOn("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", q.Name) {
+	if !in.alarmOn(queueMetrics, "ApproximateAgeOfOldestMessage", "QueueName", q.Name) {
 		lacking = append(lacking, "no alarm tells when messages wait in the queue (ApproximateAgeOfOldestMessage)")
 	}
 	if len(lacking) > 0 {
@@ -128,6 +131,30 @@ func failedDeliveries(in *Input) Result {
 	}
 	return r
 }
+
+// unwatched says how events of a rule can fail to reach the queue without anybody noticing; empty if they cannot.
+func (in *Input) unwatched(r *awssetup.Rule, queueARN string) string {
+	spare := ""
+	for _, t := range r.Targets {
+		if t.ARN == queueARN {
+			spare = t.DeadLetter
+		}
+	}
+	switch {
+	case spare == "" && !in.alarmOn(eventMetrics, "FailedInvocations", "RuleName", r.Name):
+		return "rule " + r.Name + " has neither an alarm on FailedInvocations nor a dead-letter queue for its target"
+	case spare != "" && !in.alarmOn(eventMetrics, "InvocationsSentToDlq", "RuleName", r.Name) &&
+		!in.alarmOn(queueMetrics, "ApproximateNumberOfMessagesVisible", "QueueName", spare[strings.LastIndex(spare, ":")+1:]):
+		return "no alarm tells when events of rule " + r.Name + " go to its dead-letter queue, which FailedInvocations does not count (InvocationsSentToDlq)"
+	}
+	return ""
+}
+
+// Namespaces of metrics.
+const (
+	eventMetrics = "AWS/Events"
+	queueMetrics = "AWS/SQS"
+)
 
 func (in *Input) alarmOn(namespace, metric, dimension, value string) bool {
 	return slices.ContainsFunc(in.AWS.Alarms, func(a awssetup.Alarm) bool {
@@ -156,11 +183,11 @@ func delivery(in *Input) Result {
 	}
 	var matched, invoked, lost float64
 	for _, r := range m.Rules {
-		matched, invoked, lost = matched+r.Matched, invoked+r.Invocations, lost+r.Failed
+		matched, invoked, lost = matched+r.Matched, invoked+r.Invocations, lost+r.Lost()
 	}
 	queue := m.Queues[q.Name]
 	figures := []string{
-		fmt.Sprintf("in the last %s rules matched %.0f events, %.0f deliveries were tried and %.0f failed", short(m.Window), matched, invoked, lost),
+		fmt.Sprintf("in the last %s rules matched %.0f events, %.0f deliveries were tried and %.0f did not arrive", short(m.Window), matched, invoked, lost),
 		fmt.Sprintf("the queue got %.0f messages; %.0f were received and %.0f deleted", queue.Sent, queue.Received, queue.Deleted),
 	}
 	switch {

@@ -33,8 +33,8 @@ func rules(o *Options) []Rule {
 // two minutes.
 const lateAfter = time.Minute
 
-// alarms watch what the controller can't: events that never reached it. What could not be delivered and went to the
-// dead-letter queue does not count as failed, so that queue has an alarm as well.
+// alarms watch what the controller can't: events that never reached it. What could not be delivered and went to a
+// target's dead-letter queue does not count as failed, so where there is one, both metrics are watched.
 func alarms(s *Stack) []Alarm {
 	if !s.Options.Alarms {
 		return nil
@@ -51,6 +51,14 @@ func alarms(s *Stack) []Alarm {
 			LogicalID: r.LogicalID + "FailedInvocations", Namespace: "AWS/Events", Metric: "FailedInvocations", Statistic: "Sum",
 			Dimension: "RuleName", Value: "${" + r.LogicalID + "}", Period: 5 * time.Minute, Periods: 1,
 			Description: fmt.Sprintf("Events on %s do not reach the interruption queue: look at its policy and its key.", r.Description),
+		})
+		if r.DeadLetter == "" {
+			continue
+		}
+		add(Alarm{
+			LogicalID: r.LogicalID + "InvocationsSentToDlq", Namespace: "AWS/Events", Metric: "InvocationsSentToDlq", Statistic: "Sum",
+			Dimension: "RuleName", Value: "${" + r.LogicalID + "}", Period: 5 * time.Minute, Periods: 1,
+			Description: fmt.Sprintf("Events on %s go to the dead-letter queue in place of the interruption queue: look at its policy and its key.", r.Description),
 		})
 	}
 	add(Alarm{

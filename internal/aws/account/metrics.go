@@ -35,8 +35,12 @@ type Metrics struct {
 	Queues map[string]QueueMetrics // by name
 }
 
-// RuleMetrics are how often a rule matched, its target was called, and that failed.
-type RuleMetrics struct{ Matched, Invocations, Failed float64 }
+// RuleMetrics are how often a rule matched, its target was called, and that failed. What then went to the target's
+// dead-letter queue does not count as failed, but as Spared.
+type RuleMetrics struct{ Matched, Invocations, Failed, Spared float64 }
+
+// Lost is how often what matched did not get to the target.
+func (m RuleMetrics) Lost() float64 { return m.Failed + m.Spared }
 
 // QueueMetrics are what came into a queue and went out of it, and the age in seconds that a message got at most.
 type QueueMetrics struct{ Sent, Received, Deleted, Oldest float64 }
@@ -48,10 +52,10 @@ func ReadMetrics(ctx context.Context, api MetricsAPI, rules, queues []string, wi
 	m := &Metrics{Window: window, Rules: map[string]RuleMetrics{}, Queues: map[string]QueueMetrics{}}
 	q := figures{period: period(window)}
 	for _, name := range rules {
-		for field, metric := range []string{"TriggeredRules", "Invocations", "FailedInvocations"} {
+		for field, metric := range []string{"TriggeredRules", "Invocations", "FailedInvocations", "InvocationsSentToDlq"} {
 			q.add(namespaceEvents, metric, dimensionRule, name, "Sum", func(v float64) {
 				r := m.Rules[name]
-				*[]*float64{&r.Matched, &r.Invocations, &r.Failed}[field] += v
+				*[]*float64{&r.Matched, &r.Invocations, &r.Failed, &r.Spared}[field] += v
 				m.Rules[name] = r
 			})
 		}

@@ -228,9 +228,9 @@ func (p *prover) figures(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	p.proof.Failed = m.Failed - p.baseline.Failed
+	p.proof.Failed = m.Lost() - p.baseline.Lost()
 	// Of a rule that carries other events as well, an invocation may be for one of those.
-	return p.o.Through == "" && m.Invocations > m.Failed
+	return p.o.Through == "" && m.Invocations > m.Lost()
 }
 
 func (p *prover) ruleFigures(ctx context.Context) (RuleMetrics, error) {

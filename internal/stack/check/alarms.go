@@ -43,6 +43,7 @@ func (c *checker) alarms() {
 
 var unwatchedMetrics = map[string]string{
 	"FailedInvocations":                  "events that are not delivered, as with a wrong key or policy, are seen by nobody; the controller cannot know",
+	"InvocationsSentToDlq":               "events that go to the dead-letter queue, as with a wrong key or policy, do not count as failed and are seen by nobody",
 	"ApproximateAgeOfOldestMessage":      "nobody learns that the controller does not read the queue",
 	"ApproximateNumberOfMessagesVisible": "nobody learns of what could not be delivered or handled",
 }
@@ -54,7 +55,7 @@ func (c *checker) watched(want awssetup.Alarm) string {
 		case "RuleName":
 			for _, w := range c.wanted.Rules {
 				if w.Name == value {
-					return c.foundRule(w)
+					return c.foundRule(w, want.Metric == "InvocationsSentToDlq")
 				}
 			}
 		case "QueueName":
@@ -73,7 +74,9 @@ func (c *checker) watched(want awssetup.Alarm) string {
 	return ""
 }
 
-func (c *checker) foundRule(w awssetup.Rule) string {
+// foundRule is the rule that does what a wanted one does; with spare only one whose target has a dead-letter queue, for
+// others there is nothing to count.
+func (c *checker) foundRule(w awssetup.Rule, spare bool) string {
 	for i := range kindsOfEvents {
 		k := &kindsOfEvents[i]
 		samples := k.samples(c.found.Region, c.found.AccountID)
@@ -81,12 +84,16 @@ func (c *checker) foundRule(w awssetup.Rule) string {
 			continue
 		}
 		for _, r := range c.found.Rules {
-			if slices.Contains(caught(r.Pattern, samples), true) && c.toQueue(r) {
+			if slices.Contains(caught(r.Pattern, samples), true) && c.toQueue(r) && (!spare || hasSpare(r)) {
 				return r.Name
 			}
 		}
 	}
 	return ""
+}
+
+func hasSpare(r awssetup.Rule) bool {
+	return slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.DeadLetter != "" })
 }
 
 func (c *checker) calledBy(name string) string {
