@@ -140,7 +140,7 @@ func (in *Input) lookAtAWS(ctx context.Context, o Options) error {
 		return err
 	}
 	in.AWS = a
-	if in.Metrics, err = a.Metrics(ctx, o.AWS.CloudWatch, cmp.Or(o.Window, defaultWindow), in.Now); err != nil {
+	if in.Metrics, err = a.Metrics(ctx, o.AWS.CloudWatch(), cmp.Or(o.Window, defaultWindow), in.Now); err != nil {
 		in.NoMetrics = err.Error()
 	}
 	in.askIAM(ctx, o)

@@ -165,7 +165,7 @@ func TestWrongEncryptionIsNamedAndDisproven(t *testing.T) {
 	})
 	t.Run("a key without the statement, mended", func(t *testing.T) {
 		d := deploy(t, nil)
-		key, err := d.session.KMS.CreateKey(t.Context(), &kms.CreateKeyInput{})
+		key, err := d.session.KMS().CreateKey(t.Context(), &kms.CreateKeyInput{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestRulesTakenAwayAreMissed(t *testing.T) {
 	d := deploy(t, nil)
 	for _, r := range d.sim.World.Rules("") {
 		if strings.Contains(r.Pattern, "Spot Instance") {
-			if _, err := d.session.EventBridge.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &r.Name, EventPattern: &r.Pattern, State: ebtypes.RuleStateDisabled}); err != nil {
+			if _, err := d.session.EventBridge().PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &r.Name, EventPattern: &r.Pattern, State: ebtypes.RuleStateDisabled}); err != nil {
 				t.Fatal(err)
 			}
 		}

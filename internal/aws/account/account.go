@@ -82,7 +82,7 @@ func Look(ctx context.Context, s *session.Session, o Options) (*Account, error) 
 	if err != nil {
 		return nil, awserr.Wrap("asking AWS who the caller is", err)
 	}
-	r := &reader{o: o, a: &Account{Caller: deref(who.Arn)}, queues: s.SQS, keys: s.KMS, events: s.EventBridge, alarms: s.CloudWatch, iam: s.IAM, eks: s.EKS}
+	r := &reader{o: o, a: &Account{Caller: deref(who.Arn)}, queues: s.SQS, keys: s.KMS(), events: s.EventBridge(), alarms: s.CloudWatch(), iam: s.IAM, eks: s.EKS}
 	r.a.AccountID, r.a.Region, r.a.ClusterName = deref(who.Account), s.Region, o.ClusterName
 	r.a.Source = "account " + r.a.AccountID
 	r.a.Partition = partitionOf(deref(who.Arn))

@@ -87,7 +87,7 @@ type Proof struct {
 // Errors: a step that could not be done, with the action that was not allowed; ctx's cause when it was broken off. The
 // Proof is returned with an error too, for what it has in Left.
 func Prove(ctx context.Context, s *session.Session, o ProveOptions) (*Proof, error) {
-	p := &prover{o: o, proof: &Proof{ID: newID()}, events: s.EventBridge, queue: s.SQS, metrics: s.CloudWatch}
+	p := &prover{o: o, proof: &Proof{ID: newID()}, events: s.EventBridge(), queue: s.SQS, metrics: s.CloudWatch()}
 	return p.proof, p.run(ctx)
 }
 

@@ -59,11 +59,11 @@ func start(t *testing.T, change func(*awssim.Options)) (*awssim.Server, *session
 func TestAnAccountIsReadAsItIs(t *testing.T) {
 	sim, s := start(t, nil)
 	w := sim.World
-	key, err := s.KMS.CreateKey(t.Context(), &kms.CreateKeyInput{})
+	key, err := s.KMS().CreateKey(t.Context(), &kms.CreateKeyInput{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.KMS.CreateAlias(t.Context(), &kms.CreateAliasInput{AliasName: new("alias/queue"), TargetKeyId: key.KeyMetadata.KeyId}); err != nil {
+	if _, err := s.KMS().CreateAlias(t.Context(), &kms.CreateAliasInput{AliasName: new("alias/queue"), TargetKeyId: key.KeyMetadata.KeyId}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.CreateTaggedQueue("dead", map[string]string{"MessageRetentionPeriod": "1209600"}, nil); err != nil {
@@ -242,7 +242,7 @@ func TestFiguresAreThoseOfRulesAndQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := a.Metrics(t.Context(), s.CloudWatch, time.Hour, time.Now().Add(time.Minute))
+	m, err := a.Metrics(t.Context(), s.CloudWatch(), time.Hour, time.Now().Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -77,7 +73,7 @@ func (e *Explicit) load() []func(*config.LoadOptions) error {
 	return out
 }
 
-// Session holds one client per service, all made from one configuration.
+// Session holds a client for each service that the controller calls, all made from one configuration.
 type Session struct {
 	Config aws.Config
 	Region string
@@ -89,12 +85,6 @@ type Session struct {
 	EKS     *eks.Client
 	STS     *sts.Client
 	Pricing *pricing.Client
-
-	// The controller calls none of these; the tools around it do.
-	KMS            *kms.Client
-	EventBridge    *eventbridge.Client
-	CloudWatch     *cloudwatch.Client
-	CloudFormation *cloudformation.Client
 }
 
 // New reads the SDK's settings and makes the clients. It calls no service except, when no region is set, the metadata
@@ -130,11 +120,6 @@ func New(ctx context.Context, o Options) (*Session, error) {
 		EKS:     eks.NewFromConfig(cfg),
 		STS:     sts.NewFromConfig(cfg),
 		Pricing: pricing.NewFromConfig(cfg, func(p *pricing.Options) { p.Region = PricingRegion(cfg.Region) }),
-
-		KMS:            kms.NewFromConfig(cfg),
-		EventBridge:    eventbridge.NewFromConfig(cfg),
-		CloudWatch:     cloudwatch.NewFromConfig(cfg),
-		CloudFormation: cloudformation.NewFromConfig(cfg),
 	}, nil
 }
 

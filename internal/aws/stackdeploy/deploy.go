@@ -42,14 +42,14 @@ const (
 //
 // Errors: *cloud.Error when a call fails; *FailedError when the stack does.
 func Deploy(ctx context.Context, s *session.Session, name, template string, params, tags map[string]string) (map[string]string, error) {
-	return deploy(ctx, s.CloudFormation, name, template, params, tags)
+	return deploy(ctx, s.CloudFormation(), name, template, params, tags)
 }
 
 // Delete deletes a stack and waits until it is gone. A stack that does not exist is deleted already.
 //
 // Errors: as of Deploy.
 func Delete(ctx context.Context, s *session.Session, name string) error {
-	return remove(ctx, s.CloudFormation, name)
+	return remove(ctx, s.CloudFormation(), name)
 }
 
 func deploy(ctx context.Context, api API, name, template string, params, tags map[string]string) (map[string]string, error) {
