@@ -58,6 +58,18 @@ func (w *World) Impair(id, check string, fails bool) error {
 	return nil
 }
 
+// ImpairSince makes a check of an instance fail as if it had done so since a time in the past.
+func (w *World) ImpairSince(id, check string, since time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, err := w.statusLocked(id)
+	if err != nil {
+		return err
+	}
+	r.impaired[check] = since
+	return nil
+}
+
 // Schedule announces an event for an instance.
 func (w *World) Schedule(id string, e ScheduledEvent) error {
 	w.mu.Lock()
