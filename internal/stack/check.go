@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -104,6 +105,7 @@ func (o *Options) checkNames() error {
 		err = errors.New("--queue-name: EventBridge rules of this stack need a standard queue, not a FIFO one: leave out .fifo")
 	}
 	errs = append(errs, err)
+	errs = append(errs, o.checkPolicyNames())
 	if o.PolicySuffix != "" && !iamNames.MatchString(o.PolicySuffix) {
 		errs = append(errs, fmt.Errorf("--policy-suffix %q has characters that IAM does not allow", o.PolicySuffix))
 	}
@@ -111,6 +113,24 @@ func (o *Options) checkNames() error {
 		errs = append(errs, fmt.Errorf("--path %q must begin and end with /, such as /karpenter/", o.Path))
 	}
 	return errors.Join(errs...)
+}
+
+// checkPolicyNames tries the longest of the policies' names, so that it is said together with what else is too long.
+func (o *Options) checkPolicyNames() error {
+	name := onePolicy
+	if o.Compat == Latest {
+		name = discoveryPolicy
+	}
+	name += "-" + cmp.Or(o.PolicySuffix, o.ClusterName)
+	if len(name) <= maxPolicyName {
+		return nil
+	}
+	return longPolicyName(name)
+}
+
+func longPolicyName(name string) error {
+	return fmt.Errorf("the name of policy %s would have %d characters, IAM allows %d: give a shorter end than the cluster's name with --policy-suffix",
+		name, len(name), maxPolicyName)
 }
 
 func (o *Options) checkIdentity() error {

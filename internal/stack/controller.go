@@ -166,10 +166,16 @@ type group struct {
 	statements []iampolicy.Statement
 }
 
+// onePolicy is the policy of editions that have one; discoveryPolicy has the longest name of the others.
+const (
+	onePolicy       = "KarpenterControllerPolicy"
+	discoveryPolicy = "KarpenterControllerResourceDiscoveryPolicy"
+)
+
 func groups(s *Stack) []group {
 	o := &s.Options
 	if o.Compat != Latest {
-		return []group{{"KarpenterControllerPolicy", oneAfterTheOther(s)}}
+		return []group{{onePolicy, oneAfterTheOther(s)}}
 	}
 	list := []group{
 		{"KarpenterControllerNodeLifecyclePolicy", launching(o)},
@@ -180,7 +186,7 @@ func groups(s *Stack) []group {
 	if o.ZonalShift {
 		list = append(list, group{"KarpenterControllerZonalShiftPolicy", []iampolicy.Statement{zonalShift()}})
 	}
-	list = append(list, group{"KarpenterControllerResourceDiscoveryPolicy", append(discovering(o),
+	list = append(list, group{discoveryPolicy, append(discovering(o),
 		allow("AllowUnscopedInstanceProfileListAction", []string{"iam:ListInstanceProfiles"}, []string{"*"}), readProfile(o))})
 	if len(o.VolumeKeys) > 0 {
 		list = append(list, group{"KarpenterControllerVolumeKeyPolicy", volumeKeys(o)})

@@ -21,9 +21,14 @@ import (
 // simulated is an account with nothing in it but a cluster.
 func simulated(t *testing.T, region string) *session.Session {
 	t.Helper()
+	return simulatedFor(t, region, "demo")
+}
+
+func simulatedFor(t *testing.T, region, cluster string) *session.Session {
+	t.Helper()
 	sim, err := awssim.New(awssim.Options{
 		Logger: slog.New(slog.DiscardHandler), NoQueue: true,
-		World: world.Options{Region: region, ClusterName: "demo", Account: testAccount, Types: []string{"m5.large"}, NoIdentities: true},
+		World: world.Options{Region: region, ClusterName: cluster, Account: testAccount, Types: []string{"m5.large"}, NoIdentities: true},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +50,7 @@ func deploy(t *testing.T, to *session.Session, s *Stack) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := stackdeploy.Deploy(t.Context(), to, "Karpenter-demo", string(text), nil, nil)
+	out, err := stackdeploy.Deploy(t.Context(), to, "Karpenter-"+s.Options.ClusterName, string(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +59,12 @@ func deploy(t *testing.T, to *session.Session, s *Stack) map[string]string {
 
 func live(t *testing.T, from *session.Session) *awssetup.Setup {
 	t.Helper()
-	s, err := account.Read(t.Context(), from, account.Options{ClusterName: "demo"})
+	return liveOf(t, from, account.Options{ClusterName: "demo"})
+}
+
+func liveOf(t *testing.T, from *session.Session, o account.Options) *awssetup.Setup {
+	t.Helper()
+	s, err := account.Read(t.Context(), from, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,7 @@ func controllerPolicies(s *Stack) ([]Policy, error) {
 				p.Name += fmt.Sprintf("-%d", i+1)
 			}
 			if name := s.resolverFor(o.Region).text(p.Name); len(name) > maxPolicyName {
-				return nil, fmt.Errorf("the name of policy %s has %d characters, IAM allows %d: give a shorter end than the cluster's name with --policy-suffix",
-					name, len(name), maxPolicyName)
+				return nil, longPolicyName(name)
 			}
 			list = append(list, p)
 		}

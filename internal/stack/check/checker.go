@@ -105,6 +105,13 @@ func adaptNames(o *stack.Options) {
 	if len(cmp.Or(o.NodeRoleName, "KarpenterNodeRole-"+o.ClusterName)) > maxRoleName {
 		o.NodeRoleName = cmp.Or(o.NodeRoleName, "KarpenterNodeRole-"+o.ClusterName)[:maxRoleName]
 	}
+	if len(cmp.Or(o.ControllerRoleName, o.ClusterName+"-karpenter")) > maxRoleName {
+		o.ControllerRoleName = cmp.Or(o.ControllerRoleName, o.ClusterName+"-karpenter")[:maxRoleName]
+	}
+	const end = 80 // of the 128 that a policy may have, as long as any that is not refused
+	if len(cmp.Or(o.PolicySuffix, o.ClusterName)) > end {
+		o.PolicySuffix = cmp.Or(o.PolicySuffix, o.ClusterName)[:end]
+	}
 }
 
 // keyARN is the ARN of a customer's key that is given by id, ARN or alias; not ok for keys of AWS and unknown ones.

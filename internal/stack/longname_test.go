@@ -1,0 +1,55 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kerf-sh/kerf/internal/aws/account"
+)
+
+// TestTheLongestClusterNameDeploys takes the longest name that EKS allows, in regions with the longest names, through
+// everything that is written for it.
+func TestTheLongestClusterNameDeploys(t *testing.T) {
+	for _, region := range []string{"ap-northeast-1", "cn-northwest-1", "us-gov-west-1"} {
+		for _, c := range []Compat{V10, Latest} {
+			t.Run(region+" "+string(c), func(t *testing.T) {
+				s := makeStack(t, c, func(o *Options) {
+					named(o)
+					o.Controller, o.AccessEntry, o.KMS = PodIdentity, "EC2_LINUX", true
+					o.Region, o.AccountID = region, testAccount
+				})
+				aws := simulatedFor(t, region, longest)
+				deploy(t, aws, s)
+				got := liveOf(t, aws, account.Options{ClusterName: longest, Queue: "queue", NodeRole: "nodes", ControllerRole: "controller"})
+				want := s.Setup(testAccount, region)
+				if diff := cmp.Diff(essence(want, strings.NewReplacer()), essence(got, madeUp(want, got))); diff != "" {
+					t.Errorf("(-model +account):\n%s", diff)
+				}
+				for _, r := range got.Rules {
+					if len(r.Name) > 64 {
+						t.Errorf("rule %s has a name of %d characters", r.Name, len(r.Name))
+					}
+				}
+				parseModule(t, s)
+				// A key that is to be made has no ARN that policies could name.
+				s = makeStack(t, c, func(o *Options) { named(o); o.Region, o.AccountID = region, testAccount })
+				if _, err := s.IAM(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func TestNamesOfStacksHaveNoUnderscores(t *testing.T) {
+	s := makeStack(t, Latest, func(o *Options) { o.ClusterName = "team_a_1" })
+	text, err := s.CloudFormation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "--stack-name Karpenter-team-a-1 ") {
+		t.Errorf("the way to deploy it is not in\n%s", text[:600])
+	}
+}
