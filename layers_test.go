@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/res", "internal/requirement", "internal/partition"},
 	{"internal/ec2facts", "internal/ec2facts/gen", "internal/catalog", "internal/cluster", "internal/plan"},
 	{"internal/pack", "internal/disrupt", "internal/bound", "internal/verify", "internal/scenario"},
-	{"internal/cloud", "internal/cloud/*", "internal/cache", "internal/cache/*", "internal/intake", "internal/version", "internal/settings",
+	{"internal/cloud", "internal/cloud/*", "internal/cache", "internal/cache/*", "internal/intake", "internal/record", "internal/version", "internal/settings",
 		"internal/iampolicy", "internal/awssetup", "internal/cfn", "internal/eventpattern"},
 	{"internal/apply", "internal/aws", "internal/aws/*", "internal/awssim", "internal/awssim/*", "internal/obs", "internal/obs/*"},
 	{"internal/controller", "internal/controller/*", "internal/stack", "internal/stack/*", "internal/doctor", "internal/convert",
