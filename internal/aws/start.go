@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
@@ -96,10 +97,10 @@ func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
 	case out.Cluster == nil:
 		return nil, &cloud.Error{Op: fmt.Sprintf("describing EKS cluster %q", p.opts.ClusterName), Class: cloud.Unavailable, Err: errors.New("the answer is empty")}
 	}
-	c := &clusterFacts{endpoint: deref(out.Cluster.Endpoint), version: deref(out.Cluster.Version), at: p.now()}
+	c := &clusterFacts{endpoint: aws.ToString(out.Cluster.Endpoint), version: aws.ToString(out.Cluster.Version), at: p.now()}
 	if n := out.Cluster.KubernetesNetworkConfig; n != nil {
-		c.serviceCIDR = deref(n.ServiceIpv4Cidr)
-		if v6 := deref(n.ServiceIpv6Cidr); v6 != "" {
+		c.serviceCIDR = aws.ToString(n.ServiceIpv4Cidr)
+		if v6 := aws.ToString(n.ServiceIpv6Cidr); v6 != "" {
 			c.serviceCIDR, c.ipv6 = v6, true
 		}
 	}
@@ -179,11 +180,4 @@ func (p *Provider) Begin(ctx context.Context, unlaunched []string) {
 	if err := p.templates.Hydrate(ctx); err != nil {
 		p.log.Warn("launch templates could not be listed, they are found one by one", "error", err)
 	}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

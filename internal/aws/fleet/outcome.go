@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -29,12 +30,12 @@ func machinesOf(out *ec2.CreateFleetOutput, c *call) []*Bought {
 	var all []*Bought
 	for i := range out.Instances {
 		set := &out.Instances[i]
-		b := Bought{InstanceType: string(set.InstanceType), Zone: deref(set.AvailabilityZone), SubnetID: deref(set.SubnetId)}
+		b := Bought{InstanceType: string(set.InstanceType), Zone: aws.ToString(set.AvailabilityZone), SubnetID: aws.ToString(set.SubnetId)}
 		if t := set.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
 			o := t.Overrides
-			b.ImageID = deref(o.ImageId)
-			b.Zone = cmp.Or(b.Zone, deref(o.AvailabilityZone))
-			b.SubnetID = cmp.Or(b.SubnetID, deref(o.SubnetId))
+			b.ImageID = aws.ToString(o.ImageId)
+			b.Zone = cmp.Or(b.Zone, aws.ToString(o.AvailabilityZone))
+			b.SubnetID = cmp.Or(b.SubnetID, aws.ToString(o.SubnetId))
 			b.InstanceType = cmp.Or(b.InstanceType, string(o.InstanceType))
 		}
 		b.CapacityType = lifecycle(set.Lifecycle, c.orders[0].Request.CapacityType)
@@ -62,11 +63,11 @@ func lifecycle(l types.InstanceLifecycle, asked string) string {
 func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 	out := make([]PoolError, len(errs))
 	for i, e := range errs {
-		f := PoolError{Code: deref(e.ErrorCode), Message: deref(e.ErrorMessage), CapacityType: lifecycle(e.Lifecycle, r.CapacityType)}
+		f := PoolError{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage), CapacityType: lifecycle(e.Lifecycle, r.CapacityType)}
 		f.Class, f.Reason, _ = awserr.Classify(f.Code, f.Message)
 		if t := e.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
 			o := t.Overrides
-			f.InstanceType, f.Zone, f.SubnetID = string(o.InstanceType), deref(o.AvailabilityZone), deref(o.SubnetId)
+			f.InstanceType, f.Zone, f.SubnetID = string(o.InstanceType), aws.ToString(o.AvailabilityZone), aws.ToString(o.SubnetId)
 			if f.Zone == "" {
 				f.Zone = r.zoneOf(f.SubnetID)
 			}
@@ -156,11 +157,4 @@ func boolCompare(a, b bool) int {
 		return 1
 	}
 	return -1
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -38,14 +39,14 @@ func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
 	m = &cloud.Machine{
 		InstanceID:     *i.InstanceId,
 		InstanceType:   string(i.InstanceType),
-		ImageID:        deref(i.ImageId),
-		SubnetID:       deref(i.SubnetId),
-		PrivateDNSName: deref(i.PrivateDnsName),
+		ImageID:        aws.ToString(i.ImageId),
+		SubnetID:       aws.ToString(i.SubnetId),
+		PrivateDNSName: aws.ToString(i.PrivateDnsName),
 		CapacityType:   capacityType(i),
 		Tags:           make(map[string]string, len(i.Tags)),
 	}
 	if i.Placement != nil {
-		m.Zone, m.ZoneID = deref(i.Placement.AvailabilityZone), deref(i.Placement.AvailabilityZoneId)
+		m.Zone, m.ZoneID = aws.ToString(i.Placement.AvailabilityZone), aws.ToString(i.Placement.AvailabilityZoneId)
 	}
 	if i.LaunchTime != nil {
 		m.LaunchedAt = *i.LaunchTime
@@ -54,10 +55,10 @@ func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
 		m.State = string(i.State.Name)
 	}
 	if i.StateReason != nil {
-		m.StateReason = deref(i.StateReason.Message)
+		m.StateReason = aws.ToString(i.StateReason.Message)
 	}
 	for _, t := range i.Tags {
-		m.Tags[deref(t.Key)] = deref(t.Value)
+		m.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	m.ProviderID = ProviderID(m.Zone, m.InstanceID)
 	m.Claim, m.Pool = m.Tags[awsv1.TagNodeClaim], m.Tags[awsv1.TagNodePool]
@@ -67,18 +68,11 @@ func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
 // capacityType of an instance. One that runs in a reservation without having been sent there is on-demand.
 func capacityType(i *types.Instance) string {
 	switch {
-	case i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, deref(i.SpotInstanceRequestId) != "":
+	case i.InstanceLifecycle == types.InstanceLifecycleTypeSpot, aws.ToString(i.SpotInstanceRequestId) != "":
 		return catalog.Spot
-	case deref(i.CapacityReservationId) != "" && i.CapacityReservationSpecification != nil &&
+	case aws.ToString(i.CapacityReservationId) != "" && i.CapacityReservationSpecification != nil &&
 		i.CapacityReservationSpecification.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly:
 		return catalog.Reserved
 	}
 	return catalog.OnDemand
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -90,7 +91,7 @@ func (q *Queue) Receive(ctx context.Context, wait time.Duration) ([]Delivery, er
 }
 
 func read(m types.Message) Delivery {
-	d := Delivery{ID: deref(m.MessageId), Body: deref(m.Body), handle: deref(m.ReceiptHandle)}
+	d := Delivery{ID: aws.ToString(m.MessageId), Body: aws.ToString(m.Body), handle: aws.ToString(m.ReceiptHandle)}
 	if ms, err := strconv.ParseInt(m.Attributes[string(types.MessageSystemAttributeNameSentTimestamp)], 10, 64); err == nil {
 		d.SentAt = time.UnixMilli(ms)
 	}
@@ -134,7 +135,7 @@ func (q *Queue) deleteSome(ctx context.Context, url string, deliveries []Deliver
 	for _, f := range out.Failed {
 		errs = append(errs, &cloud.Error{
 			Op: fmt.Sprintf("deleting a message from queue %s", q.ref), Class: cloud.Unavailable,
-			Err: fmt.Errorf("%s: %s", deref(f.Code), deref(f.Message)),
+			Err: fmt.Errorf("%s: %s", aws.ToString(f.Code), aws.ToString(f.Message)),
 		})
 	}
 	return len(deliveries) - len(errs), errors.Join(errs...)
@@ -155,7 +156,7 @@ func (q *Queue) lookUp(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", q.failed("finding", err)
 	}
-	if url = deref(out.QueueUrl); url == "" {
+	if url = aws.ToString(out.QueueUrl); url == "" {
 		return "", q.failed("finding", errors.New("the answer has no URL"))
 	}
 	q.mu.Lock()
@@ -178,11 +179,4 @@ func (q *Queue) failed(doing string, err error) error {
 		err = awserr.Wrap(what, err)
 	}
 	return err
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -68,7 +69,7 @@ func deploy(ctx context.Context, api API, name, template string, params, tags ma
 	case wayOut[stack.StackStatus] != "":
 		return nil, fmt.Errorf("deploying stack %q: it is %s and takes no updates: %s, then deploy again", name, stack.StackStatus, fmt.Sprintf(wayOut[stack.StackStatus], name))
 	default:
-		if before, err = newestEvent(ctx, api, deref(stack.StackId)); err != nil {
+		if before, err = newestEvent(ctx, api, aws.ToString(stack.StackId)); err != nil {
 			return nil, err
 		}
 		id, err = update(ctx, api, stack, template, params, tags)
@@ -117,7 +118,7 @@ func create(ctx context.Context, api API, name, template string, params, tags ma
 	if err != nil {
 		return "", awserr.Wrap(fmt.Sprintf("creating stack %q", name), err)
 	}
-	return deref(out.StackId), nil
+	return aws.ToString(out.StackId), nil
 }
 
 // update returns no id when there is nothing to update.
@@ -127,7 +128,7 @@ func update(ctx context.Context, api API, stack *types.Stack, template string, p
 	}
 	for _, p := range stack.Parameters {
 		// A template may have lost a parameter; then to keep its value would be refused.
-		if _, ok := params[deref(p.ParameterKey)]; !ok && strings.Contains(template, deref(p.ParameterKey)) {
+		if _, ok := params[aws.ToString(p.ParameterKey)]; !ok && strings.Contains(template, aws.ToString(p.ParameterKey)) {
 			in.Parameters = append(in.Parameters, types.Parameter{ParameterKey: p.ParameterKey, UsePreviousValue: new(true)})
 		}
 	}
@@ -136,9 +137,9 @@ func update(ctx context.Context, api API, stack *types.Stack, template string, p
 	case err != nil && awserr.Code(err) == "ValidationError" && strings.Contains(err.Error(), "No updates are to be performed"):
 		return "", nil
 	case err != nil:
-		return "", awserr.Wrap(fmt.Sprintf("updating stack %q", deref(stack.StackName)), err)
+		return "", awserr.Wrap(fmt.Sprintf("updating stack %q", aws.ToString(stack.StackName)), err)
 	}
-	return deref(out.StackId), nil
+	return aws.ToString(out.StackId), nil
 }
 
 func remove(ctx context.Context, api API, name string) error {
@@ -146,7 +147,7 @@ func remove(ctx context.Context, api API, name string) error {
 	if err != nil || stack == nil {
 		return err
 	}
-	id := deref(stack.StackId) // a deleted stack is found by its id only
+	id := aws.ToString(stack.StackId) // a deleted stack is found by its id only
 	before, err := newestEvent(ctx, api, id)
 	if err != nil {
 		return err
@@ -220,14 +221,7 @@ func tagList(tags map[string]string) []types.Tag {
 func outputs(s *types.Stack) map[string]string {
 	out := make(map[string]string, len(s.Outputs))
 	for _, o := range s.Outputs {
-		out[deref(o.OutputKey)] = deref(o.OutputValue)
+		out[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 	}
 	return out
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
@@ -43,7 +44,7 @@ func (e *FailedError) Error() string {
 
 // failure reads from a stack's events what failed after the event before.
 func failure(ctx context.Context, api API, doing string, stack *types.Stack, before string) error {
-	out := &FailedError{Doing: doing, Stack: deref(stack.StackName), Status: string(stack.StackStatus), Reason: deref(stack.StackStatusReason)}
+	out := &FailedError{Doing: doing, Stack: aws.ToString(stack.StackName), Status: string(stack.StackStatus), Reason: aws.ToString(stack.StackStatusReason)}
 	pages := cloudformation.NewDescribeStackEventsPaginator(api, &cloudformation.DescribeStackEventsInput{StackName: stack.StackId})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -52,10 +53,10 @@ func failure(ctx context.Context, api API, doing string, stack *types.Stack, bef
 			return out
 		}
 		for _, e := range page.StackEvents {
-			if before != "" && deref(e.EventId) == before {
+			if before != "" && aws.ToString(e.EventId) == before {
 				return out
 			}
-			if r, ok := failed(e, deref(stack.StackId)); ok {
+			if r, ok := failed(e, aws.ToString(stack.StackId)); ok {
 				out.Resources = append([]Resource{r}, out.Resources...) // events come newest first
 			}
 		}
@@ -65,11 +66,11 @@ func failure(ctx context.Context, api API, doing string, stack *types.Stack, bef
 
 // failed picks the events of resources that failed by themselves, not because others did.
 func failed(e types.StackEvent, stackID string) (Resource, bool) {
-	reason := deref(e.ResourceStatusReason)
-	if !strings.HasSuffix(string(e.ResourceStatus), "_FAILED") || deref(e.PhysicalResourceId) == stackID || strings.HasSuffix(reason, "cancelled") {
+	reason := aws.ToString(e.ResourceStatusReason)
+	if !strings.HasSuffix(string(e.ResourceStatus), "_FAILED") || aws.ToString(e.PhysicalResourceId) == stackID || strings.HasSuffix(reason, "cancelled") {
 		return Resource{}, false
 	}
-	return Resource{LogicalID: deref(e.LogicalResourceId), Type: deref(e.ResourceType), Status: string(e.ResourceStatus), Reason: reason}, true
+	return Resource{LogicalID: aws.ToString(e.LogicalResourceId), Type: aws.ToString(e.ResourceType), Status: string(e.ResourceStatus), Reason: reason}, true
 }
 
 // newestEvent is the id of a stack's newest event.
@@ -81,5 +82,5 @@ func newestEvent(ctx context.Context, api API, stackID string) (string, error) {
 	if len(out.StackEvents) == 0 {
 		return "", nil
 	}
-	return deref(out.StackEvents[0].EventId), nil
+	return aws.ToString(out.StackEvents[0].EventId), nil
 }
