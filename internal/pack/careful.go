@@ -53,8 +53,9 @@ func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 	if together {
 		want = s.leftOf(c)
 	}
-	if len(c.src.HostPorts) > 0 {
-		want = 1 // no two of them share a host
+	apart := slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.self && d.group.kind != attracting })
+	if len(c.src.HostPorts) > 0 || apart {
+		want = 1 // no two of them share a host, or each changes where the next may go
 	}
 	pins := s.pins(c)
 	for want > 0 {

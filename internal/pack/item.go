@@ -48,7 +48,7 @@ func (s *solver) view(it *item, p *pool) *itemOnPool {
 		return v
 	}
 	v.known = true
-	v.verdict = judgeTaints(p.src.Taints, it.class.src.Tolerations)
+	v.verdict = it.class.judge(p.src.Taints)
 	if p.broken != "" || v.verdict == barred {
 		return v
 	}

@@ -176,7 +176,7 @@ func (s *solver) fitsKind(it *item, n *node) taintVerdict {
 	if v := it.kinds[n.kind]; v != 0 {
 		return taintVerdict(v - 1)
 	}
-	v := judgeTaints(n.src.Taints, it.class.src.Tolerations)
+	v := it.class.judge(n.src.Taints)
 	if v != barred {
 		ok := slices.ContainsFunc(it.alts, func(alt int) bool { return n.satisfies(s, s.reqs[alt]) })
 		if !ok {

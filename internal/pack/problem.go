@@ -26,6 +26,10 @@ type Options struct {
 	WellKnown []string `json:"wellKnown,omitempty"`
 	// IgnorePreferences is PREFERENCE_POLICY=Ignore.
 	IgnorePreferences bool `json:"ignorePreferences,omitempty"`
+	// PreferenceShare is how much the preferences of a class may cost, as a share of what its pods cost on the machines
+	// that suit them best; 0 means DefaultPreferenceShare, and below 0 they count as demands, whatever they cost, until a
+	// pod finds no place.
+	PreferenceShare float64 `json:"preferenceShare,omitempty"`
 	// MinValuesBestEffort is MIN_VALUES_POLICY=BestEffort.
 	MinValuesBestEffort bool `json:"minValuesBestEffort,omitempty"`
 	// MaxTypes caps the types listed for a new node; 0 means 600 (the NodeClaim's own practical limit).

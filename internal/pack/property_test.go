@@ -78,6 +78,7 @@ func drawClass(t *rapid.T, topology bool) *cluster.Class {
 	if topology {
 		drawTopology(t, c)
 	}
+	drawWishes(t, c)
 	c.ID = c.Hash()
 	return c
 }
@@ -103,8 +104,31 @@ func drawTopology(t *rapid.T, c *cluster.Class) {
 	}
 }
 
+func drawWishes(t *rapid.T, c *cluster.Class) {
+	key := rapid.SampledFrom([]string{requirement.Zone, requirement.Hostname, requirement.CapacityType}).Draw(t, "wishKey")
+	own := &cluster.Selector{Terms: []requirement.Term{in("app", c.Labels["app"])}}
+	term := cluster.PodAffinity{Key: key, Namespaces: []string{"ns"}, Selector: own, Weight: rapid.IntRange(1, 100).Draw(t, "weight")}
+	switch rapid.IntRange(0, 8).Draw(t, "wish") {
+	case 0:
+		c.Spreads = append(c.Spreads, cluster.Spread{Key: key, MaxSkew: rapid.IntRange(1, 2).Draw(t, "skew"), Selector: own, Soft: true})
+	case 1:
+		c.AntiAffinity = append(c.AntiAffinity, term)
+	case 2:
+		c.PodAffinity = append(c.PodAffinity, term)
+	case 3:
+		term.Selector = drawSelector(t)
+		c.AntiAffinity = append(c.AntiAffinity, term)
+		fallthrough
+	case 4:
+		c.Preferred = []cluster.WeightedTerms{{Weight: 2, Terms: []requirement.Term{in(requirement.Arch, "arm64")}},
+			{Weight: 1, Terms: []requirement.Term{in(requirement.Zone, rapid.SampledFrom(zones).Draw(t, "zone"))}}}
+	}
+}
+
 func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 	p := &pack.Problem{Now: time.Unix(1, 0), Options: pack.Options{WellKnown: scenario.WellKnown()}}
+	p.Options.PreferenceShare = rapid.SampledFrom([]float64{0, 0, 0.5, -1}).Draw(t, "share")
+	p.Options.IgnorePreferences = rapid.IntRange(0, 4).Draw(t, "policy") == 0
 	var types []*catalog.Type
 	for i := range rapid.IntRange(1, 5).Draw(t, "types") {
 		types = append(types, drawType(t, i))

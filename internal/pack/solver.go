@@ -19,15 +19,18 @@ import (
 //
 // Cost: grows with classes, types and nodes, hardly with the number of pods.
 // Concurrency: safe; p is only read.
-func Solve(p *Problem) *plan.Plan {
+func Solve(p *Problem) *plan.Plan { return solveWishes(p) }
+
+// solveHard solves the problem with the wishes of the choice as demands, and without any others.
+func solveHard(p *Problem, wishes choice) *solver {
 	unsure := map[string]bool{}
 	for {
 		s := newSolver(p)
-		s.unsure = unsure
+		s.unsure, s.choice = unsure, wishes
 		s.compile()
 		s.placeAll()
 		if !s.missedShares() {
-			return s.plan()
+			return s
 		}
 	}
 }
@@ -73,6 +76,7 @@ type solver struct {
 	careful   []*class
 	// lastResort is set once everything else is placed.
 	lastResort bool
+	choice     choice          // wishes that count as demands
 	unsure     map[string]bool // classes, by ID, that must not be dealt out ahead
 	live       []*item         // items that still have pods to place
 	minAsk     res.Vector
@@ -111,7 +115,9 @@ func (s *solver) compile() {
 	s.compileNodes()
 	s.compileTopology()
 	s.numberKinds()
-	s.compileItems()
+	if s.moving == nil {
+		s.compileItems()
+	}
 }
 
 // makeSchema lists the resources that anything asks for; others can't decide anything.
@@ -163,6 +169,12 @@ type class struct {
 	// careful classes are placed pod by pod, because what one does decides what the next may do.
 	careful bool
 	items   []*item
+	// tier numbers the part of the class that this is, when its pods differ in which wishes count for them as demands.
+	tier     int
+	wishes   []wish
+	honoured honoured
+	// bearsAvoided: nodes that ask to be avoided are as good as any.
+	bearsAvoided bool
 }
 
 func (c *class) left() int { return len(c.pods) - c.placed }
@@ -197,12 +209,16 @@ func (s *solver) compileClasses() {
 			return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Namespace, b.Namespace),
 				cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 		})
-		if c.broken == "" {
-			s.compileAlternatives(c)
-		}
 		s.stats.Pods += len(c.pods)
 	}
 	s.stats.Classes = len(s.classes)
+	s.classes = s.tiers(s.classes)
+	for _, c := range s.classes {
+		if c.broken == "" {
+			s.compileAlternatives(c)
+			s.honourNode(c)
+		}
+	}
 }
 
 func (s *solver) compileAlternatives(c *class) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
@@ -22,12 +23,14 @@ const (
 // group counts the pods that one selector selects, by domain of one topology key. Constraints of several classes share a
 // group when they would count the same.
 type group struct {
-	id         int
-	name       string
-	kind       groupKind
-	key        string
-	keyID      requirement.Key
-	byHost     bool
+	id     int
+	name   string
+	kind   groupKind
+	key    string
+	keyID  requirement.Key
+	byHost bool
+	// soft groups come of wishes: their bearers heed them, and nobody else does.
+	soft       bool
 	namespaces []string
 	selector   *cluster.Selector
 	// filter decides which nodes a spread looks at: any of the requirements, and if honorTaints these tolerations. Hosts
@@ -108,7 +111,7 @@ func (s *solver) compileTopology() {
 func (g *group) identity() string {
 	var b strings.Builder
 	sel, _ := json.Marshal(g.selector)
-	fmt.Fprintf(&b, "%s|%d|%s|%s", g.key, g.kind, strings.Join(g.namespaces, ","), sel)
+	fmt.Fprintf(&b, "%s|%d|%t|%s|%s", g.key, g.kind, g.soft, strings.Join(g.namespaces, ","), sel)
 	if g.kind == spreading && !g.byHost {
 		var terms []string
 		for _, r := range g.filter {
@@ -133,12 +136,12 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 			c.topo.wide = append(c.topo.wide, d)
 		}
 	}
-	for _, sp := range c.src.Spreads {
-		if sp.Soft || sp.MaxSkew <= 0 {
+	for i, sp := range c.src.Spreads {
+		if sp.MaxSkew <= 0 || sp.Soft && !c.honours(plan.WishSpread, i) {
 			continue
 		}
 		g := &group{kind: spreading, key: requirement.Normalize(sp.Key), namespaces: []string{c.src.Namespace}, selector: sp.Selector}
-		g.byHost = g.key == requirement.Hostname
+		g.byHost, g.soft = g.key == requirement.Hostname, sp.Soft
 		g.filter = c.strict
 		if sp.IgnoreAffinity {
 			g.filter = []requirement.Requirements{{}}
@@ -148,11 +151,14 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 		}
 		put(demand{group: intern(g), maxSkew: sp.MaxSkew, minDomains: sp.MinDomains})
 	}
-	for kind, terms := range map[groupKind][]cluster.PodAffinity{attracting: c.src.PodAffinity, repelling: c.src.AntiAffinity} {
-		for _, t := range terms {
-			if t.Weight == 0 {
-				put(demand{group: intern(affinityGroup(kind, c.src, t))})
-			}
+	for i, t := range c.src.PodAffinity {
+		if t.Weight == 0 || c.honours(plan.WishTogether, i) {
+			put(demand{group: intern(affinityGroup(attracting, c.src, t))})
+		}
+	}
+	for i, t := range c.src.AntiAffinity {
+		if t.Weight == 0 || c.honours(plan.WishApart, i) {
+			put(demand{group: intern(affinityGroup(repelling, c.src, t))})
 		}
 	}
 	byName := func(a, b demand) int { return cmp.Compare(a.group.name, b.group.name) }
@@ -165,7 +171,7 @@ func affinityGroup(kind groupKind, c *cluster.Class, t cluster.PodAffinity) *gro
 	if len(g.namespaces) == 0 {
 		g.namespaces = []string{c.Namespace}
 	}
-	g.byHost = g.key == requirement.Hostname
+	g.byHost, g.soft = g.key == requirement.Hostname, t.Weight > 0
 	return g
 }
 
@@ -210,8 +216,11 @@ func (s *solver) relateClasses() {
 			c.topo.matched = append(c.topo.matched, g)
 			if g.byHost {
 				c.topo.hostIn = append(c.topo.hostIn, g)
-			} else {
+			} else if owned || !g.soft {
 				c.topo.wideIn = append(c.topo.wideIn, g)
+			}
+			if g.soft && !owned {
+				continue
 			}
 			if g.kind == repelling && !owned {
 				c.topo.repels = append(c.topo.repels, g)

@@ -64,6 +64,9 @@ func (s *solver) hostCap(c *class, h *hostState, want int) int {
 		}
 	}
 	for _, g := range c.topo.hostIn {
+		if g.soft {
+			continue // binds its bearers only
+		}
 		switch g.kind {
 		case repelling:
 			if h.get(g.id).owners > 0 {

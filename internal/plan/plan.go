@@ -19,6 +19,8 @@ type Plan struct {
 	Placements []Placement `json:"placements,omitempty"`
 	// Unplaced classes, sorted by class ID.
 	Unplaced []Unplaced `json:"unplaced,omitempty"`
+	// Declined are preferences of placed pods that cost more than they may, sorted by class and kind.
+	Declined []Wish `json:"declined,omitempty"`
 	// Price is the sum of the new nodes' prices, per hour.
 	Price catalog.MicroUSD `json:"price"`
 	Stats Stats            `json:"stats"`

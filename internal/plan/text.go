@@ -24,6 +24,9 @@ func (p *Plan) String() string {
 			fmt.Fprintf(&b, "  %s\n", r.Text())
 		}
 	}
+	for _, w := range p.Declined {
+		fmt.Fprintf(&b, "declined %s\n", w.Text())
+	}
 	fmt.Fprintf(&b, "price %s/h for %s\n", Dollars(p.Price), Count(len(p.NewNodes), "new node"))
 	return b.String()
 }
