@@ -336,6 +336,11 @@ func (s *solver) domainsNow(g *group) []string {
 		found[d] = true
 	}
 	for _, m := range s.bought {
+		if counts, sure := g.looksAt(s, m.pool, m.shape, m.types); sure && !counts {
+			continue
+		} else if !sure && m.pool.hasLimits() {
+			return g.domains() // settling it now could take more of the limit than was counted
+		}
 		if !g.countingMachine(s, m) {
 			continue
 		}

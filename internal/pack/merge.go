@@ -108,10 +108,11 @@ func (s *solver) mergedHost(a, b *machine) (hostState, bool) {
 
 // countsTheSame reports whether spreads count the pods of m in the merged shape just as they did before.
 func (s *solver) countsTheSame(m *machine, sh *shape) bool {
-	merged := &machine{pool: m.pool, shape: sh}
 	for _, q := range m.parts {
 		for _, g := range q.item.class.topo.wideIn {
-			if g.countingMachine(s, m) != g.countingMachine(s, merged) || s.settled(m.shape, g.keyID) != s.settled(sh, g.keyID) {
+			before, _ := g.looksAt(s, m.pool, m.shape, m.types)
+			after, sure := g.looksAt(s, m.pool, sh, sh.types)
+			if !sure || before != after || s.settled(m.shape, g.keyID) != s.settled(sh, g.keyID) {
 				return false
 			}
 		}

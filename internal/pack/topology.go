@@ -142,10 +142,7 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 		}
 		g := &group{kind: spreading, key: requirement.Normalize(sp.Key), namespaces: []string{c.src.Namespace}, selector: sp.Selector}
 		g.byHost, g.soft = g.key == requirement.Hostname, sp.Soft
-		g.filter = c.strict
-		if sp.IgnoreAffinity {
-			g.filter = []requirement.Requirements{{}}
-		}
+		g.filter = s.filterOf(c, sp)
 		if sp.HonorTaints {
 			g.honorTaints, g.tolerations = true, c.src.Tolerations
 		}

@@ -1,10 +1,6 @@
 package pack
 
-import (
-	"slices"
-
-	"github.com/kerf-sh/kerf/internal/requirement"
-)
+import "github.com/kerf-sh/kerf/internal/requirement"
 
 // countOnNode records k pods of the class on an existing node for the groups that are not by host.
 func (s *solver) countOnNode(c *class, n *node, k int) {
@@ -47,18 +43,6 @@ func (s *solver) countOnMachine(c *class, m *machine, k int) {
 			d.group.owners[v] += k
 		}
 	}
-}
-
-func (g *group) countingMachine(s *solver, m *machine) bool {
-	if g.kind != spreading {
-		return true
-	}
-	if g.honorTaints && judgeTaints(m.pool.src.Taints, g.tolerations) == barred {
-		return false
-	}
-	return slices.ContainsFunc(g.filter, func(r requirement.Requirements) bool {
-		return m.shape.reqs.Compatible(r, s.isWellKnown)
-	})
 }
 
 // pinMachine settles the machine on one value of the key, the one of its cheapest offering, and returns it.

@@ -84,6 +84,8 @@ func (c *class) honours(kind plan.WishKind, at int) bool {
 	return false
 }
 
+func (c *class) honoursSpread(at int) bool { return c.honours(plan.WishSpread, at) }
+
 // honourNode narrows the alternatives of the class by the preferred node affinity that it honours. They stay out of
 // strict: a preference does not change which domains count.
 func (s *solver) honourNode(c *class) {
