@@ -92,6 +92,8 @@ func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
 	switch {
 	case cloud.IsNotFound(err):
 		return nil, awserr.Wrap("there is no such cluster: check CLUSTER_NAME and AWS_REGION, or set CLUSTER_ENDPOINT", err)
+	case cloud.ClassOf(err) == cloud.Denied:
+		return nil, awserr.Wrap("mend the permission, or set CLUSTER_ENDPOINT", err)
 	case err != nil:
 		return nil, err
 	case out.Cluster == nil:

@@ -140,18 +140,31 @@ func denied(err error, api smithy.APIError) error {
 	if action == "" {
 		return err
 	}
+	return fmt.Errorf("%s: %w", missing(action, api.ErrorMessage()), err)
+}
+
+// Refusal says what to do about a refusal that came as part of an answer: which permission is missing and where it is to
+// be given. call is what was called, for messages that name no action.
+func Refusal(message, call string) string {
+	if m := actionPattern.FindStringSubmatch(message); m != nil {
+		call = m[1]
+	}
+	return missing(call, message)
+}
+
+func missing(action, message string) string {
 	where := "allow it in the policies of the controller's role"
-	switch m := api.ErrorMessage(); {
-	case strings.Contains(m, "permissions boundary"):
+	switch {
+	case strings.Contains(message, "permissions boundary"):
 		where = "the permissions boundary of the controller's role forbids it; widen the boundary"
-	case strings.Contains(m, "service control policy"):
+	case strings.Contains(message, "service control policy"):
 		where = "a service control policy of the organization forbids it"
-	case strings.Contains(m, "explicit deny"):
+	case strings.Contains(message, "explicit deny"):
 		where = "a policy denies it explicitly; remove that statement"
-	case strings.Contains(m, "Not authorized for images"):
+	case strings.Contains(message, "Not authorized for images"):
 		where = "the image is not shared with this account"
 	}
-	return fmt.Errorf("missing permission %s: %s: %w", action, where, err)
+	return "missing permission " + action + ": " + where
 }
 
 func explainTransport(err error) error {

@@ -101,7 +101,12 @@ func failure(failures []PoolError) error {
 		return cmp.Compare(slices.Index(worst, a.Class), slices.Index(worst, b.Class))
 	})
 	out.Class, out.Reason = first.Class, first.Reason
-	out.Err = errors.New(summary(failures, first))
+	text := summary(failures, first)
+	if first.Class == cloud.Denied && first.Reason != awserr.ReasonCredentialsRefused {
+		// In front, for conditions are cut.
+		text = awserr.Refusal(first.Message, "ec2:RunInstances") + ": " + text
+	}
+	out.Err = errors.New(text)
 	return out
 }
 

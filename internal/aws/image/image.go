@@ -38,9 +38,12 @@ type Resolver struct {
 	refresh    time.Duration
 	now        func() time.Time
 
+	kept func(parameter string, err error)
+
 	mu     sync.Mutex // guards the caches; never held over a call
 	values map[string]parameter
 	found  map[string]answer
+	told   map[string]bool // parameters that kept was called for
 }
 
 // NewResolver returns a Resolver. refresh is how long an answer on images is believed (AMI_REFRESH_INTERVAL); now is the
@@ -49,7 +52,27 @@ func NewResolver(images ImagesAPI, parameters ParametersAPI, refresh time.Durati
 	if now == nil {
 		now = time.Now
 	}
-	return &Resolver{images: images, parameters: parameters, refresh: refresh, now: now, values: map[string]parameter{}, found: map[string]answer{}}
+	return &Resolver{
+		images: images, parameters: parameters, refresh: refresh, now: now, kept: func(string, error) {},
+		values: map[string]parameter{}, found: map[string]answer{}, told: map[string]bool{},
+	}
+}
+
+// Kept sets who is told of parameters that can't be read while the image that they named before stays: of each once,
+// until it can be read again. It is to be called before anything else, and f must not block.
+func (r *Resolver) Kept(f func(parameter string, err error)) *Resolver {
+	r.kept = f
+	return r
+}
+
+func (r *Resolver) keep(parameter string, err error) {
+	r.mu.Lock()
+	told := r.told[parameter]
+	r.told[parameter] = true
+	r.mu.Unlock()
+	if !told {
+		r.kept(parameter, err)
+	}
 }
 
 // candidate is an image with what a type must meet to boot it.
@@ -118,6 +141,8 @@ func (r *Resolver) byAlias(ctx context.Context, variants []variant, before []aws
 		if errs[i] != nil {
 			if ids[i] = idWith(before, variants[i].requirements); ids[i] == "" {
 				missing = append(missing, errs[i].Error())
+			} else {
+				r.keep(variants[i].path, errs[i])
 			}
 		}
 		if ids[i] != "" {

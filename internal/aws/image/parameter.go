@@ -78,13 +78,16 @@ func (r *Resolver) read(ctx context.Context, name string, age time.Duration) (st
 			return "", fmt.Errorf("parameter %s holds %.40q, which is no image ID", name, id)
 		}
 	case err != nil && cloud.ClassOf(awserr.Wrap("", err)) != cloud.NotFound:
+		err = awserr.Wrap("reading parameter "+name, err)
 		if known && last.id != "" {
+			r.keep(name, err)
 			return last.id, nil
 		}
-		return "", awserr.Wrap("reading parameter "+name, err)
+		return "", err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.values[name] = parameter{id: id, at: now}
+	delete(r.told, name)
 	return id, nil
 }

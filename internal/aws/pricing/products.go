@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
 )
@@ -30,7 +31,7 @@ func fetchOnDemand(ctx context.Context, api ProductsAPI, region string) (map[str
 	} {
 		found := map[string]catalog.MicroUSD{}
 		if err := fetchFamily(ctx, api, region, q.family, q.tenancy, found); err != nil {
-			return nil, fmt.Errorf("getting on-demand prices of %q in %s: %w", q.family, region, err)
+			return nil, awserr.Wrap(fmt.Sprintf("getting on-demand prices of %q in %s", q.family, region), err)
 		}
 		if len(found) == 0 {
 			return nil, fmt.Errorf("getting on-demand prices of %q in %s: the price list has none; the last known prices stay", q.family, region)

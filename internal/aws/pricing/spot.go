@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
 )
@@ -28,7 +29,7 @@ func fetchSpot(ctx context.Context, api HistoryAPI, now time.Time) (map[pool]quo
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("getting spot prices: %w", err)
+			return nil, awserr.Wrap("getting spot prices", err)
 		}
 		for _, h := range page.SpotPriceHistory {
 			micro, err := ec2facts.ParseMicro(aws.ToString(h.SpotPrice))
