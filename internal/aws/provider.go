@@ -116,7 +116,9 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.unavailable = offering.NewUnavailable(o.Now)
 	p.ledger = network.NewLedger(o.Now)
 	p.networks = network.NewResolver(s.EC2, p.ledger, o.SubnetRefreshInterval, o.Now)
-	p.images = image.NewResolver(s.EC2, s.SSM, o.AMIRefreshInterval, o.Now)
+	p.images = image.NewResolver(s.EC2, s.SSM, o.AMIRefreshInterval, o.Now).Kept(func(parameter string, err error) {
+		p.log.Warn("a parameter that names images could not be read, the image found before stays", "parameter", parameter, "error", err)
+	})
 	p.templates = launchtemplate.NewStore(s.EC2, o.ClusterName, o.Now)
 	p.profiles = profile.NewManager(s.IAM, s.Region, o.ClusterName, o.Now)
 	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now).For(o.ClusterUID, o.ForeignMachines)
@@ -228,7 +230,11 @@ func (p *Provider) Release(ctx context.Context, class *awsv1.EC2NodeClass) error
 	if p.opts.IsolatedVPC {
 		return err // IAM can't be reached; the profiles were made by somebody else
 	}
-	return errors.Join(err, p.profiles.Release(ctx, class))
+	unlisted, failed := p.profiles.Release(ctx, class)
+	if unlisted != nil {
+		p.log.Warn("the instance profiles of a class could not be listed; only that of its present role was deleted", "ec2nodeclass", class.Name, "error", unlisted)
+	}
+	return errors.Join(err, failed)
 }
 
 // MarkUnavailable implements cloud.Provider.

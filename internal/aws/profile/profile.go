@@ -191,40 +191,81 @@ func (m *Manager) tags(class *awsv1.EC2NodeClass) []types.Tag {
 // Collect deletes the cluster's profiles that inUse does not know and that nobody asked for lately, and returns their
 // names.
 func (m *Manager) Collect(ctx context.Context, inUse func(name string) bool) ([]string, error) {
-	return m.deleteAll(ctx, m.clusterPath(), func(name string) bool { return inUse(name) || m.protected(name) })
-}
-
-// Release deletes all profiles that were made for a class.
-func (m *Manager) Release(ctx context.Context, class *awsv1.EC2NodeClass) error {
-	if class.UID == "" {
-		return nil
+	all, err := m.list(ctx, m.clusterPath())
+	if err != nil {
+		return nil, err
 	}
-	_, err := m.deleteAll(ctx, m.classPath(string(class.UID)), func(string) bool { return false })
-	return err
-}
-
-func (m *Manager) deleteAll(ctx context.Context, path string, keep func(name string) bool) ([]string, error) {
 	var gone []string
 	var errs []error
+	for i := range all {
+		name := *all[i].InstanceProfileName
+		if inUse(name) || m.protected(name) {
+			continue
+		}
+		if err := m.delete(ctx, &all[i]); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		gone = append(gone, name)
+	}
+	return gone, errors.Join(errs...)
+}
+
+// Release deletes all profiles that were made for a class. Policies of older editions do not let profiles be listed:
+// then the one that the class has now is deleted, those of roles that it had before stay, and unlisted is the refusal.
+func (m *Manager) Release(ctx context.Context, class *awsv1.EC2NodeClass) (unlisted, err error) {
+	if class.UID == "" {
+		return nil, nil
+	}
+	all, err := m.list(ctx, m.classPath(string(class.UID)))
+	if cloud.ClassOf(err) == cloud.Denied {
+		unlisted = err
+		all, err = m.present(ctx, class)
+	}
+	if err != nil {
+		return nil, errors.Join(unlisted, err)
+	}
+	var errs []error
+	for i := range all {
+		errs = append(errs, m.delete(ctx, &all[i]))
+	}
+	return unlisted, errors.Join(errs...)
+}
+
+func (m *Manager) list(ctx context.Context, path string) ([]types.InstanceProfile, error) {
+	var out []types.InstanceProfile
 	pages := iam.NewListInstanceProfilesPaginator(m.api, &iam.ListInstanceProfilesInput{PathPrefix: &path})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return gone, awserr.Wrap("listing the instance profiles under "+path, err)
+			return nil, awserr.Wrap("listing the instance profiles under "+path, err)
 		}
-		for i := range page.InstanceProfiles {
-			p := &page.InstanceProfiles[i]
-			if p.InstanceProfileName == nil || keep(*p.InstanceProfileName) {
-				continue
+		for _, p := range page.InstanceProfiles {
+			if p.InstanceProfileName != nil {
+				out = append(out, p)
 			}
-			if err := m.delete(ctx, p); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			gone = append(gone, *p.InstanceProfileName)
 		}
 	}
-	return gone, errors.Join(errs...)
+	return out, nil
+}
+
+// present is the profile of the class's role as it is now, if there is one.
+func (m *Manager) present(ctx context.Context, class *awsv1.EC2NodeClass) ([]types.InstanceProfile, error) {
+	if class.Spec.Role == "" {
+		return nil, nil
+	}
+	name := m.Name(class)
+	got, err := m.api.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	if err = awserr.Wrap("reading instance profile "+name, err); err != nil {
+		if cloud.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	if got.InstanceProfile == nil || got.InstanceProfile.InstanceProfileName == nil {
+		return nil, nil
+	}
+	return []types.InstanceProfile{*got.InstanceProfile}, nil
 }
 
 func (m *Manager) delete(ctx context.Context, p *types.InstanceProfile) error {

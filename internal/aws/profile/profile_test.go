@@ -185,7 +185,7 @@ func TestAClassTakesItsProfilesWithIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := m.Release(t.Context(), class("u1", role)); err != nil {
+	if unlisted, err := m.Release(t.Context(), class("u1", role)); unlisted != nil || err != nil {
 		t.Fatal(err)
 	}
 	if left := f.World.InstanceProfiles("/karpenter/"); len(left) != 1 || !strings.HasSuffix(left[0].Path, "/u2/") {
