@@ -44,6 +44,25 @@ func notFound(id string) error {
 	return &cloud.Error{Op: "looking for instance " + id, Class: cloud.NotFound, Err: errors.New("it does not exist or is terminated")}
 }
 
+func terminated(m *cloud.Machine) error {
+	text := "it is terminated"
+	if m.StateReason != "" {
+		text += ": " + m.StateReason
+	}
+	if strings.HasPrefix(m.StateReason, "Client.InternalError") || strings.HasPrefix(m.StateReason, "Client.InvalidKMSKey") {
+		text += "; " + keyHint
+	}
+	return &cloud.Error{Op: "looking for instance " + m.InstanceID, Class: cloud.NotFound, Err: errors.New(text)}
+}
+
+// keyHint is what is behind a machine that ends as it begins, as a rule: EC2 does not say so.
+//
+// Source: EC2 User Guide, "Troubleshoot Amazon EC2 instance termination issues"; EBS User Guide, "Permissions for Amazon
+// EBS encryption".
+const keyHint = "mostly it could not use the KMS key of a volume: allow kms:CreateGrant, kms:Decrypt, kms:DescribeKey, " +
+	"kms:GenerateDataKeyWithoutPlaintext, kms:ReEncryptFrom and kms:ReEncryptTo on that key in the policies of the controller's role " +
+	"(\"kerf stack\" does with --volume-key), and see that the key is enabled and that its own policy lets the account decide"
+
 func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[*cloud.Machine] {
 	out := make([]batch.Result[*cloud.Machine], len(ids))
 	found, err := v.describeIDs(ctx, unique(ids))
@@ -59,8 +78,10 @@ func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[
 		switch {
 		case err != nil:
 			out[i].Err = err
-		case m == nil || m.State == string(types.InstanceStateNameTerminated):
+		case m == nil:
 			out[i].Err = notFound(ids[i])
+		case m.State == string(types.InstanceStateNameTerminated):
+			out[i].Err = terminated(m)
 		case v.owner.foreign(m):
 			out[i].Err = &cloud.Error{Op: "looking for instance " + ids[i], Class: cloud.NotFound,
 				Err: fmt.Errorf("it belongs to another cluster: its tag %s is %s", awsv1.TagClusterUID, m.Tags[awsv1.TagClusterUID])}

@@ -167,10 +167,13 @@ func (c *Collector) claims(ctx context.Context, machines []*cloud.Machine, claim
 
 func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 	// The list may have been partial; only a direct question decides.
+	why := ""
 	if m, err := c.Cloud.Get(ctx, claim.Status.ProviderID); err == nil && m.State != "shutting-down" {
 		return nil
 	} else if err != nil && !cloud.IsNotFound(err) {
 		return fmt.Errorf("reading machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
+	} else if err != nil {
+		why = ": " + err.Error()
 	}
 	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
 	if err != nil {
@@ -183,7 +186,7 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 			return nil
 		}
 	}
-	c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it", claim.Status.ProviderID)
+	c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 	if err := c.Client.Delete(ctx, claim.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting nodeclaim %q of a machine that is gone: %w", claim.Name, err)
 	}

@@ -35,7 +35,7 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 	}
 	if n.rule.how == byNotice && due(n.at, now).Add(margin).Before(now) {
 		// The warning is older than its notice. If the machine is gone, that is known by other ways.
-		if gone, err := c.gone(ctx, claim); err != nil || gone {
+		if gone, _, err := c.gone(ctx, claim); err != nil || gone {
 			return err
 		}
 	}
@@ -54,8 +54,8 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 		if !claim.DeletionTimestamp.IsZero() {
 			return nil // we ended it ourselves, or its end is under way
 		}
-		if gone, err := c.gone(ctx, claim); err == nil && gone {
-			c.Recorder.Eventf(claim, warning, "MachineGone", "machine %s no longer runs; it was not Kerf that ended it", claim.Status.ProviderID)
+		if gone, why, err := c.gone(ctx, claim); err == nil && gone {
+			c.Recorder.Eventf(claim, warning, "MachineGone", "machine %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 			return c.drain(ctx, claim, n, now)
 		}
 	case atOnce:
@@ -70,16 +70,18 @@ func (r rule) of(claim *karpv1.NodeClaim) rule {
 	return r
 }
 
-// gone reports whether the machine no longer runs and never will.
-func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (bool, error) {
+// gone reports whether the machine no longer runs and never will, and why, as an ending of a sentence.
+func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (gone bool, why string, err error) {
 	m, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
-	if cloud.IsNotFound(err) {
-		return true, nil
+	switch {
+	case cloud.IsNotFound(err):
+		return true, ": " + err.Error(), nil
+	case err != nil:
+		return false, "", fmt.Errorf("reading the machine of nodeclaim %q: %w", claim.Name, err)
+	case m.StateReason != "":
+		why = ": " + m.StateReason
 	}
-	if err != nil {
-		return false, fmt.Errorf("reading the machine of nodeclaim %q: %w", claim.Name, err)
-	}
-	return m.State == "shutting-down" || m.State == "terminated", nil
+	return m.State == "shutting-down" || m.State == "terminated", why, nil
 }
 
 // drain has the machine's pods moved: the NodeClaim is deleted, which drains its node and buys what its pods need
