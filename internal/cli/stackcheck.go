@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/aws/account"
 	"github.com/kerf-sh/kerf/internal/aws/session"
@@ -23,7 +24,8 @@ type stackCheck struct {
 	stack      *stack.Options
 	hints      check.Hints
 	parameters []string
-	live, fix  bool
+	live       bool
+	fix, whole bool
 	output     string
 }
 
@@ -39,13 +41,16 @@ Permissions are judged by what they do: every call that the controller makes is 
 so is every such call with one thing changed that a well-scoped policy refuses: another cluster's tag, another region,
 another role. Rules are tried with sample events, the queue's and the key's policy with what EventBridge does.
 
---fix prints what mends it in place of the report: a template with the resources to change or add, under the same logical
-IDs (for a plan: Terraform blocks under the same addresses).
+--fix prints what mends it in place of the report: for a template and for an account a template with the resources to change
+or add, under the same logical IDs; for a plan Terraform blocks under the same addresses; for policies the policies. With
+--whole a template is printed whole, with these in their places, ready to deploy. What --fix cannot mend is said on standard
+error.
 
 Exit codes: 0 nothing is wrong, there may be advice; 3 something is; 2 wrong usage; 1 something could not be read, and
 nothing else was found.`,
 		Example: `  kerf stack check cloudformation.yaml --parameter ClusterName=demo --compat v1.0
-  kerf stack check cloudformation.yaml --cluster-name demo --fix > fixed.yaml
+  kerf stack check cloudformation.yaml --cluster-name demo --fix           # what is to change
+  kerf stack check cloudformation.yaml --cluster-name demo --fix --whole > fixed.yaml
 
   terraform plan -out plan.bin && terraform show -json plan.bin > plan.json
   kerf stack check plan.json --cluster-name demo
@@ -67,12 +72,16 @@ nothing else was found.`,
 	f.StringArrayVar(&s.parameters, "parameter", nil, "value of a parameter of the template: NAME=VALUE (repeatable)")
 	f.BoolVar(&s.live, "live", false, "check the account and region of the SDK's settings (AWS_PROFILE, AWS_REGION and others)")
 	f.BoolVar(&s.fix, "fix", false, "print what mends it")
+	f.BoolVar(&s.whole, "whole", false, "with --fix: print all of the template, mended")
 	f.StringVar(&s.output, "output", "text", "form of the report: text or json")
 	f.StringVar(&s.hints.Queue, "queue", "", "interruption queue, by name, ARN or URL (default: the one that the rules send to)")
 	f.StringVar(&s.hints.NodeRole, "node-role", "", "role of the nodes, by name or ARN (default: the one for EC2)")
 	f.StringVar(&s.hints.ControllerRole, "controller-role", "", "role of the controller, by name or ARN (default: the one of its service account, or else all policies that are not of nodes)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		takeDefaults(f, s.stack)
+		if err := s.checkFlags(f); err != nil {
+			return err
+		}
 		s.hints.ServiceAccount = s.stack.ServiceAccount
 		if f.Changed("namespace") {
 			s.hints.Namespace = s.stack.Namespace
@@ -82,21 +91,42 @@ nothing else was found.`,
 	return c
 }
 
-func (s *stackCheck) run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) error {
-	if s.output != "text" && s.output != "json" {
+func (s *stackCheck) checkFlags(f *pflag.FlagSet) error {
+	switch {
+	case s.output != "text" && s.output != "json":
 		return &usageError{fmt.Errorf("--output %q: there are text and json", s.output)}
+	case s.whole && !s.fix:
+		return &usageError{errors.New("--whole goes with --fix")}
+	case s.whole && s.live:
+		return &usageError{errors.New("--whole is for a template that is given; with --live there is none")}
+	case s.fix && f.Changed("output"):
+		return &usageError{errors.New("--fix prints what mends in place of the report, and so --output has nothing to do")}
 	}
+	return nil
+}
+
+// noteEdition says that the set-up is that of an older edition, if it is.
+func (s *stackCheck) noteEdition(found *awssetup.Setup, kind check.Kind, o check.Options, r *check.Report) {
+	if c, ok := check.OlderEdition(found, kind, o); ok {
+		r.Notes = append(r.Notes, fmt.Sprintf("with --compat %s nothing is wrong: it is a set-up of that edition, and this is what %s has otherwise", c, o.Stack.Compat))
+	}
+}
+
+func (s *stackCheck) run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) error {
 	found, kind, data, err := s.read(ctx, args, in)
 	if err != nil {
 		return err
 	}
-	o := check.Options{Stack: *s.stack, Hints: s.hints}
+	o := check.Options{Stack: *s.stack, Hints: s.hints, Whole: s.whole}
 	if s.fix {
 		return s.printFix(found, kind, data, o, out, errs)
 	}
 	r, err := check.Compare(found, kind, o)
 	if err != nil {
 		return &usageError{err}
+	}
+	if r.Wrong() {
+		s.noteEdition(found, kind, o, r)
 	}
 	write := r.WriteText
 	if s.output == "json" {
@@ -179,20 +209,25 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 func (s *stackCheck) printFix(found *awssetup.Setup, kind check.Kind, data []byte, o check.Options, out, errs io.Writer) error {
 	fix, err := check.Fix(found, kind, data, o)
 	if err != nil {
-		return err
-	}
-	if len(fix.Text) == 0 && len(fix.Left) == 0 {
-		fmt.Fprintln(errs, "kerf: nothing has to be mended")
-		return nil
+		return &usageError{err}
 	}
 	if _, err := out.Write(fix.Text); err != nil {
 		return err
 	}
+	if !fix.Changed && len(fix.Left) == 0 {
+		fmt.Fprintln(errs, "kerf: nothing has to be mended")
+	}
+	for _, u := range found.Gaps {
+		fmt.Fprintf(errs, "kerf: not judged, and so not mended: %s: %s\n", u.What, u.Why)
+	}
 	for _, f := range fix.Left {
 		fmt.Fprintf(errs, "kerf: not mended: %s: %s: %s\n", f.Thing, f.What, f.Fix)
 	}
-	if len(fix.Left) > 0 {
+	switch {
+	case len(fix.Left) > 0:
 		return &exitError{code: foundWrong}
+	case len(found.Gaps) > 0:
+		return &exitError{code: 1, said: "not all could be read, and so not all was judged"}
 	}
 	return nil
 }

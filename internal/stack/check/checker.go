@@ -16,6 +16,8 @@ type Options struct {
 	// Stack are the options of the stack that is wanted. Names, account and region that it leaves out are those found.
 	Stack stack.Options
 	Hints Hints
+	// Whole makes Fix write all of a template, with what it mends in its place.
+	Whole bool
 }
 
 // Compare judges what was found.
@@ -52,9 +54,11 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 		return nil, fmt.Errorf("the stack to compare with: %w", err)
 	}
 	setup := s.Setup(found.AccountID, found.Region)
-	c := &checker{report: r, found: p, stack: s, wanted: findParts(setup, Hints{
-		Queue: s.Setup(found.AccountID, found.Region).Queues[0].Name, ServiceAccount: h.ServiceAccount,
-	})}
+	if p.queue != nil && p.queue.FIFO {
+		// That it should be another queue is said once, and not again of every permission.
+		renameResource(setup, setup.Queues[0].ARN, p.queue.ARN)
+	}
+	c := &checker{report: r, found: p, stack: s, wanted: findParts(setup, Hints{Queue: setup.Queues[0].Name, ServiceAccount: h.ServiceAccount})}
 	for _, g := range found.Gaps {
 		r.Unread = append(r.Unread, Unread{What: g.What, Why: g.Why})
 	}
@@ -62,6 +66,19 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 		r.Notes = append(r.Notes, "the account is not known; "+assumedAccount+" stands for it (--account-id)")
 	}
 	return c, nil
+}
+
+// renameResource gives permissions on one thing for another.
+func renameResource(s *awssetup.Setup, from, to string) {
+	for _, p := range s.Policies {
+		for _, st := range p.Document.Statements {
+			for i, r := range st.Resources {
+				if r == from {
+					st.Resources[i] = to
+				}
+			}
+		}
+	}
 }
 
 // adapt makes the wanted stack one for what was found: with its names, so that only what matters differs.

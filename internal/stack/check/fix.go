@@ -1,6 +1,8 @@
 package check
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
@@ -8,16 +10,20 @@ import (
 
 // Mended is what mends a set-up.
 type Mended struct {
-	Text []byte    // a template, or blocks of Terraform; empty if there is nothing that it would mend
-	Left []Finding // what it does not mend, for people to decide on; advice is not in it
+	Text    []byte    // a template, or blocks of Terraform; if nothing changes empty, or with Options.Whole what was read
+	Changed bool      // there is something to mend
+	Left    []Finding // what it does not mend, for people to decide on; advice is not in it
 }
 
 // Fix makes what mends what Compare finds: the resources that have to change or to be added, under the names that they
-// have. For a template and for a live account it is a template, for a plan blocks of Terraform. data is the file that
-// was read.
+// have, or with Options.Whole a template with them in their places. For a template and for a live account it is a template,
+// for a plan blocks of Terraform. data is the file that was read.
 //
-// Errors: as of Compare.
+// Errors: as of Compare; Options.Whole for what is no template; a cluster or an account that would have to be made up.
 func Fix(found *awssetup.Setup, kind Kind, data []byte, o Options) (*Mended, error) {
+	if o.Whole && kind != KindCloudFormation {
+		return nil, fmt.Errorf("only a CloudFormation template can be written whole (--whole), and this was read as: %s", kind)
+	}
 	m, err := mend(found, kind, o)
 	if err != nil {
 		return nil, err
@@ -28,8 +34,12 @@ func Fix(found *awssetup.Setup, kind Kind, data []byte, o Options) (*Mended, err
 	}
 	out := &Mended{Left: slices.DeleteFunc(left.Findings, func(f Finding) bool { return f.Severity == Advice })}
 	if len(m.changes) == 0 {
+		if o.Whole && kind == KindCloudFormation {
+			out.Text = data
+		}
 		return out, nil
 	}
+	m.whole, out.Changed = o.Whole, true
 	write := m.template
 	switch kind {
 	case KindTerraform:
@@ -37,8 +47,25 @@ func Fix(found *awssetup.Setup, kind Kind, data []byte, o Options) (*Mended, err
 	case KindIAM:
 		write = m.documents
 	}
-	out.Text, err = write(data)
-	return out, err
+	if out.Text, err = write(data); err != nil {
+		return nil, err
+	}
+	return out, assumptions(found, kind, o, out.Text)
+}
+
+// assumptions refuses what would be deployed with a name that was taken for granted. To find what is wrong it does as well
+// as the right one, for both sides of a comparison have it.
+func assumptions(found *awssetup.Setup, kind Kind, o Options, text []byte) error {
+	if kind == KindLive {
+		return nil
+	}
+	if found.ClusterName == "" && o.Stack.ClusterName == "" {
+		return fmt.Errorf("what mends %s names the cluster, which cannot be told from it: give --cluster-name", found.Source)
+	}
+	if found.AccountID == assumedAccount && o.Stack.AccountID == "" && bytes.Contains(text, []byte(assumedAccount)) {
+		return fmt.Errorf("what mends %s names the account, which cannot be told from it: give --account-id", found.Source)
+	}
+	return nil
 }
 
 // part is a kind of resource.
@@ -71,6 +98,7 @@ type mender struct {
 	s       *awssetup.Setup
 	changes []change
 	stale   bool // something was changed since c was made
+	whole   bool // all of a template is to be written
 }
 
 func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {

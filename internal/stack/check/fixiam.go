@@ -7,8 +7,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
-// documents writes the changed policies as JSON, in the form of "kerf stack iam".
-func (m *mender) documents(_ []byte) ([]byte, error) {
+// documents writes the changed policies as JSON, in the form of "kerf stack iam". If one policy was read by itself and
+// nothing but it changes, it is written by itself, as the aws command takes it.
+func (m *mender) documents(data []byte) ([]byte, error) {
+	var one struct{ Statement json.RawMessage }
+	if json.Unmarshal(data, &one) == nil && one.Statement != nil && len(m.changes) == 1 && m.changes[0].part == policyPart && !m.changes[0].added {
+		return append(m.s.Policies[m.changes[0].index].Document.Indent(), '\n'), nil
+	}
 	out := struct {
 		Policies map[string]*iampolicy.Document
 		Roles    map[string]any `json:",omitempty"`

@@ -42,6 +42,12 @@ func (m *mender) template(data []byte) ([]byte, error) {
 		w.change(c)
 	}
 	set(top, "Resources", w.out)
+	if m.whole {
+		top = w.merged()
+	}
+	if w.root != nil && w.root.Style&yaml.FlowStyle != 0 { // JSON
+		blockStyle(top)
+	}
 	var b bytes.Buffer
 	b.WriteString(w.head())
 	e := yaml.NewEncoder(&b)
@@ -55,12 +61,27 @@ func (m *mender) template(data []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// merged is the template that was read with what is mended in its place.
+func (w *templateWriter) merged() *yaml.Node {
+	top := clone(w.root)
+	resources := member(top, "Resources")
+	for i := 0; i+1 < len(w.out.Content); i += 2 {
+		set(resources, w.out.Content[i].Value, w.out.Content[i+1])
+	}
+	return top
+}
+
 func (w *templateWriter) head() string {
 	if w.root == nil {
 		return "# What mends " + w.m.s.Source + ". Resources that exist have the names they have: bring them into a stack\n" +
 			"# (aws cloudformation create-change-set --change-set-type IMPORT), or make the changes by hand.\n"
 	}
-	return "# What mends " + w.m.s.Source + ": put these resources in the place of those with the same logical IDs, or beside the others.\n" + w.attach("# ")
+	if w.m.whole {
+		return w.attach("# ")
+	}
+	return "# What mends " + w.m.s.Source + ": put these resources in the place of those with the same logical IDs, or beside the others.\n" +
+		"# Do not deploy this alone: the stack would lose all that is not in it. With --whole the template is written with them in their places.\n" +
+		w.attach("# ")
 }
 
 // attach says which new policies somebody has to attach.

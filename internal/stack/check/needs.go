@@ -13,6 +13,7 @@ type need struct {
 	action string
 	sid    string
 	kinds  []string // of resources, as people name them
+	why    string   // what it is for
 	breaks string   // what is seen without it
 	calls  []iampolicy.Call
 }
@@ -26,17 +27,16 @@ func (c *checker) mustNot() []need { return c.calls(c.stack.MustNot()) }
 func (c *checker) calls(list []stack.Need) []need {
 	w := c.stack.Where(c.found.AccountID, c.found.Region)
 	w.ControllerRole = c.controllerARN()
+	if q := c.found.queue; q != nil && q.FIFO {
+		w.Queue = q.ARN
+	}
 	out := make([]need, 0, len(list))
 	for _, n := range list {
 		sid, _ := n.Statement(&c.stack.Options)
-		breaks := n.Without
-		if n.Why != "" && breaks != "" {
-			breaks = "the controller needs it for this: " + n.Why + ". Without it: " + breaks
-		}
 		// What edition or options leave out is not asked for.
 		calls := slices.DeleteFunc(n.Calls(w), func(call iampolicy.Call) bool { return n.Without != "" && !c.decide(c.wanted, call).OK() })
 		if len(calls) > 0 {
-			out = append(out, need{what: n.Feature, action: n.Action, sid: sid, kinds: n.Kinds, breaks: breaks, calls: calls})
+			out = append(out, need{what: n.Feature, action: n.Action, sid: sid, kinds: n.Kinds, why: n.Why, breaks: n.Without, calls: calls})
 		}
 	}
 	return out

@@ -122,10 +122,11 @@ func (c *checker) refused(n need) (refused []iampolicy.Call, why iampolicy.Decis
 
 // lack is what is not allowed for one reason.
 type lack struct {
-	sid                        string
-	why                        iampolicy.Decision
-	first                      iampolicy.Call
-	actions, resources, breaks []string
+	sid                string
+	why                iampolicy.Decision
+	first              iampolicy.Call
+	actions, resources []string
+	uses, breaks       []string
 }
 
 func (l *lack) add(n need, refused []iampolicy.Call) {
@@ -133,18 +134,28 @@ func (l *lack) add(n need, refused []iampolicy.Call) {
 	for _, call := range refused {
 		l.resources = appendNew(l.resources, generic(call.Resource))
 	}
+	l.uses = appendNew(l.uses, n.why)
 	l.breaks = appendNew(l.breaks, n.breaks)
 }
 
+// consequence says what the calls are for and what is seen without them.
+func (l *lack) consequence() string {
+	const enough = 3 // of each
+	some := func(all []string) string {
+		text := strings.Join(all[:min(len(all), enough)], "; ")
+		if len(all) > enough {
+			text += fmt.Sprintf("; and %d more", len(all)-enough)
+		}
+		return text
+	}
+	return "it is for this: " + some(l.uses) + ". Without it: " + some(l.breaks)
+}
+
 func (c *checker) missingFinding(l *lack) Finding {
-	const enough = 3 // of what breaks
 	st, policy := c.granting(l.first)
 	f := Finding{
 		Severity: Missing, Area: AreaPermissions, Thing: l.actions[0], Action: l.actions[0], Sid: l.sid, Resource: l.resources[0],
-		What: enumerate(l.actions), Why: strings.Join(l.breaks[:min(len(l.breaks), enough)], ". "),
-	}
-	if len(l.breaks) > enough {
-		f.Why += fmt.Sprintf(". And %d more", len(l.breaks)-enough)
+		What: enumerate(l.actions), Why: l.consequence(),
 	}
 	if l.resources[0] != "*" {
 		f.What += " on " + enumerate(l.resources)
