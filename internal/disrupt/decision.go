@@ -1,0 +1,110 @@
+package disrupt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/plan"
+)
+
+// Decision is what Decide returns.
+type Decision struct {
+	Generation uint64 `json:"generation"`
+	// Moves are disjoint and feasible together, in any number from the front.
+	Moves []Move `json:"moves,omitempty"`
+	// Kept are the managed nodes that stay, sorted by name.
+	Kept []Kept `json:"kept,omitempty"`
+	// Before is what the managed nodes cost per hour, After what they will once all moves are carried out at best.
+	Before catalog.MicroUSD `json:"before"`
+	After  catalog.MicroUSD `json:"after"`
+	Stats  Stats            `json:"stats"`
+}
+
+// Move lets nodes go, after new ones have come if there are any.
+type Move struct {
+	Cause Cause `json:"cause"`
+	// Nodes that go, sorted.
+	Nodes    []string       `json:"nodes"`
+	NewNodes []plan.NewNode `json:"newNodes,omitempty"`
+	// Placements of pods on nodes that stay.
+	Placements []plan.Placement `json:"placements,omitempty"`
+	// Left are pods without a place that count as absent, because their deletion cost says so.
+	Left []cluster.PodRef `json:"left,omitempty"`
+	// Old is what the nodes cost per hour; Saving is what the move saves at best, Certain what it saves at least.
+	Old     catalog.MicroUSD `json:"old"`
+	Saving  catalog.MicroUSD `json:"saving"`
+	Certain catalog.MicroUSD `json:"certain"`
+	// Disruption in millionths of a usual pod's, one for each node included.
+	Disruption int64  `json:"disruption"`
+	Why        string `json:"why"`
+}
+
+// Kept is a node that stays.
+type Kept struct {
+	Node string `json:"node"`
+	// Reasons, first the ones that the caller gave.
+	Reasons []Reason `json:"reasons"`
+	// Saves is what letting it go would save per hour if the reasons were gone; 0 when that is nothing or not known.
+	Saves catalog.MicroUSD `json:"saves,omitempty"`
+}
+
+// Stats are counts of work, the same in every run of the same problem.
+type Stats struct {
+	Nodes      int   `json:"nodes"`
+	Candidates int   `json:"candidates"`
+	Questions  int   `json:"questions"`
+	Work       int64 `json:"work"`
+	// NotLookedAt is how many candidates the end of the work budget left out.
+	NotLookedAt int `json:"notLookedAt,omitempty"`
+	// Search names the order of search that found the moves.
+	Search string `json:"search"`
+}
+
+// String is the decision for people.
+func (d *Decision) String() string {
+	var b strings.Builder
+	for i := range d.Moves {
+		m := &d.Moves[i]
+		verb := "delete"
+		if len(m.NewNodes) > 0 {
+			verb = "replace"
+		}
+		fmt.Fprintf(&b, "%s %s: saves %s/h of %s/h", verb, strings.Join(m.Nodes, ", "), plan.Dollars(m.Saving), plan.Dollars(m.Old))
+		if m.Certain != m.Saving {
+			fmt.Fprintf(&b, ", %s/h for certain", plan.Dollars(m.Certain))
+		}
+		fmt.Fprintf(&b, "\n  why %s\n", m.Why)
+		for j := range m.NewNodes {
+			n := &m.NewNodes[j]
+			c := n.Types[0]
+			fmt.Fprintf(&b, "  new from pool %s at %s/h: %s %s %s", n.Pool, plan.Dollars(n.Price), c.Name, c.Zone, c.CapacityType)
+			if len(n.Types) > 1 {
+				fmt.Fprintf(&b, ", or one of %d others", len(n.Types)-1)
+			}
+			fmt.Fprintf(&b, ", for pods %s\n", plan.Refs(n.Pods))
+		}
+		for _, pl := range m.Placements {
+			fmt.Fprintf(&b, "  to %s pods %s\n", pl.Node, plan.Refs(pl.Pods))
+		}
+		if len(m.Left) > 0 {
+			fmt.Fprintf(&b, "  without a place pods %s\n", plan.Refs(m.Left))
+		}
+	}
+	for _, k := range d.Kept {
+		fmt.Fprintf(&b, "keep %s:", k.Node)
+		for i, r := range k.Reasons {
+			if i > 0 {
+				b.WriteString(";")
+			}
+			b.WriteString(" " + r.Text())
+		}
+		if k.Saves > 0 {
+			fmt.Fprintf(&b, "; letting it go would save %s/h", plan.Dollars(k.Saves))
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s/h becomes %s/h by %s\n", plan.Dollars(d.Before), plan.Dollars(d.After), plan.Count(len(d.Moves), "move"))
+	return b.String()
+}

@@ -1,0 +1,229 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/pack"
+)
+
+// unit is the disruption of a usual pod, or of a node by itself.
+const unit = 1_000_000
+
+// search is one way through the nodes. Searches share nothing that they change, so that they can run side by side.
+type search struct {
+	p     *Problem
+	w     *pack.WhatIf
+	nodes []*nodeState // by number in w; nil for nodes that are not managed
+	pools map[string]*poolState
+	moves []Move
+	stats Stats
+	limit int64
+}
+
+// nodeState is a managed node in the course of a search.
+type nodeState struct {
+	id    int
+	src   *cluster.Node
+	in    *Node
+	pool  *poolState
+	price catalog.MicroUSD // 0: not known
+	// cost is the disruption of letting the node go; empty says that no pod counts.
+	cost  int64
+	empty bool
+	// floor is the least that machines for its pods cost; potential the least for all its room.
+	floor, potential catalog.MicroUSD
+
+	gone   bool
+	target bool // pods were moved to it
+	// blocks are why it is no candidate, reason and saves what was found when it was tried.
+	blocks  []Reason
+	reason  Reason
+	saves   catalog.MicroUSD
+	tried   bool
+	movable bool
+}
+
+type poolState struct {
+	Pool
+	price catalog.MicroUSD
+	cost  int64
+}
+
+func newSearch(p *Problem) *search {
+	s := &search{p: p, w: pack.NewWhatIf(p.Cluster), pools: map[string]*poolState{}, limit: p.Options.work()}
+	for _, pool := range p.Pools {
+		own := &poolState{Pool: pool}
+		own.Allowed = map[Cause]int{}
+		for cause, n := range pool.Allowed {
+			own.Allowed[cause] = n
+		}
+		s.pools[pool.Name] = own
+	}
+	given := map[string]*Node{}
+	for i := range p.Nodes {
+		given[p.Nodes[i].Name] = &p.Nodes[i]
+	}
+	prices := newPriceList(p.Cluster.Pools)
+	s.nodes = make([]*nodeState, s.w.Len())
+	for id := range s.nodes {
+		src := s.w.Node(id)
+		in := given[src.Name]
+		if in == nil {
+			continue
+		}
+		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: prices.of(src)}
+		n.cost, n.empty = s.disruption(src)
+		n.floor, _ = s.w.Floor(id)
+		n.potential = s.w.Potential(id)
+		if n.pool != nil {
+			n.pool.price += n.price
+			n.pool.cost += n.cost
+		}
+		s.nodes[id] = n
+		s.stats.Nodes++
+	}
+	for _, n := range s.managed() {
+		n.blocks = s.blocksOf(n)
+		if len(n.blocks) == 0 {
+			s.stats.Candidates++
+		}
+	}
+	return s
+}
+
+// managed are the managed nodes in the order of their numbers.
+func (s *search) managed() []*nodeState {
+	return slices.DeleteFunc(slices.Clone(s.nodes), func(n *nodeState) bool { return n == nil })
+}
+
+// disruption is the cost of letting the node go: one for itself, and for each movable pod one, more or less by its
+// deletion cost and its priority, but never less than nothing.
+//
+// Source: the Karpenter v1 API's documentation of disruption costs: deletion cost over 2^27 and priority over 2^25 are
+// added to one, within -10 and 10.
+func (s *search) disruption(n *cluster.Node) (cost int64, empty bool) {
+	cost = unit
+	for _, pod := range n.Pods {
+		if pack.Movable(pod) {
+			cost += s.podCost(pod)
+		}
+	}
+	return cost, cost <= unit
+}
+
+func (s *search) podCost(pod *cluster.Pod) int64 {
+	cost := int64(unit)
+	if len(s.p.DeletionCosts) > 0 {
+		cost += int64(s.p.DeletionCosts[pod.PodRef.String()]) * unit >> 27
+	}
+	if pod.Class != nil {
+		cost += int64(pod.Class.Priority) * unit >> 25
+	}
+	return min(max(cost, 0), 10*unit)
+}
+
+// blocksOf are the reasons for which the node is no candidate at all.
+func (s *search) blocksOf(n *nodeState) []Reason {
+	out := slices.Clone(n.in.Blocks)
+	switch {
+	case n.pool == nil && !slices.ContainsFunc(out, func(r Reason) bool { return r.Code == NoPool }):
+		out = append(out, Reason{Code: NoPool, Detail: n.src.Pool})
+	case n.pool != nil && n.pool.Static:
+		out = append(out, Reason{Code: StaticPool})
+	case n.pool != nil && n.pool.Policy == WhenEmpty && !n.empty:
+		out = append(out, Reason{Code: PolicyForbids})
+	}
+	if s.w.Claimed(n.id) {
+		out = append(out, Reason{Code: PendingPods})
+	}
+	return out
+}
+
+// candidate reports whether the node may still go.
+func (n *nodeState) candidate() bool { return !n.gone && !n.target && len(n.blocks) == 0 }
+
+// spot reports whether the node is spot capacity.
+func (n *nodeState) spot() bool { return n.src.CapacityType == catalog.Spot }
+
+// ended reports whether the work budget is used up.
+func (s *search) ended() bool { return s.w.Work() > s.limit }
+
+// allowed reports whether the budgets allow all the nodes to go for the cause.
+func (s *search) allowed(nodes []*nodeState, cause Cause) bool {
+	for i, n := range nodes {
+		left, limited := n.pool.Allowed[cause]
+		if !limited {
+			continue
+		}
+		want := 1
+		for _, other := range nodes[:i] {
+			if other.pool == n.pool {
+				want++
+			}
+		}
+		if want > left {
+			return false
+		}
+	}
+	return true
+}
+
+// spend counts the nodes against all causes of their pools.
+func (s *search) spend(nodes []*nodeState) {
+	for _, n := range nodes {
+		for cause := range n.pool.Allowed {
+			n.pool.Allowed[cause]--
+		}
+		n.gone = true
+	}
+}
+
+// priceList finds what a node costs by its type, zone and capacity type.
+type priceList map[priceKey]catalog.MicroUSD
+
+type priceKey struct{ pool, name, zone, capacityType string }
+
+func newPriceList(pools []*cluster.Pool) priceList {
+	out := priceList{}
+	for _, pool := range pools {
+		for _, t := range pool.Types {
+			for _, o := range t.Offerings {
+				k := priceKey{pool.Name, t.Name, o.Zone, o.CapacityType}
+				if known, ok := out[k]; !ok || o.Price < known {
+					out[k] = o.Price
+				}
+			}
+		}
+	}
+	return out
+}
+
+// of is the node's own price, or else the catalog's, whether it can be bought now or not.
+func (l priceList) of(n *cluster.Node) catalog.MicroUSD {
+	if n.Price > 0 {
+		return n.Price
+	}
+	return l[priceKey{n.Pool, n.InstanceType, n.Zone, n.CapacityType}]
+}
+
+// podName is how a reason names a pod of a class: by the first of the node's pods that is of it.
+func podName(nodes []*nodeState, class *cluster.Class) string {
+	var names []string
+	for _, n := range nodes {
+		for _, pod := range n.src.Pods {
+			if pod.Class == class || pod.Class != nil && class != nil && pod.Class.ID == class.ID {
+				names = append(names, pod.PodRef.String())
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.MinFunc(names, strings.Compare)
+}
+
+func byName(a, b *nodeState) int { return cmp.Compare(a.src.Name, b.src.Name) }

@@ -1,0 +1,532 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// WhatIf answers, over one compiled snapshot, where the pods of some nodes would go if those nodes went away, and what
+// the machines would cost that had to be bought for them. Every question is asked of a fork that is dropped, unless it is
+// kept; kept answers are the ground of the next questions, so that all that were kept are feasible together.
+//
+// Pending pods of the problem come first: they keep the room that they find on nodes. New machines of one answer are not
+// filled up by the next.
+//
+// Cost: a question costs in proportion to the pods that it moves, not to the cluster.
+// Concurrency: not safe; a WhatIf is made for each goroutine.
+type WhatIf struct {
+	s      *solver
+	movers []*mover // in the order in which they are placed: hardest first
+	holds  [][]holding
+	// foreign are the groups that count pods of a node which do not move with it, by node.
+	foreign [][]*group
+	lone    []loneDomains
+	floor   floorPrices
+
+	gone    []bool
+	claimed []bool
+	targets targetIndex
+	fork    *fork
+	// followed marks domains into which pods were moved because of the pods that are there.
+	followed map[followedDomain]bool
+	scanned  int64
+}
+
+// mover is a class of pods that may have to move.
+type mover struct {
+	class   *class
+	item    *item
+	order   int // among movers
+	careful bool
+	// floor is the least that a pod can cost on a new machine, in micro-USD per hour; buyable is false if there is none.
+	floor   float64
+	buyable bool
+	// full is set once no node has room for even one pod. Room only shrinks, so that it stays true.
+	full    bool
+	domains map[string][]domainWorth
+	// left and pods are those of the current fork.
+	left int
+	pods []*cluster.Pod
+}
+
+// holding is the pods of one class that a node holds.
+type holding struct {
+	mover *mover
+	pods  []*cluster.Pod
+}
+
+type followedDomain struct {
+	group  *group
+	domain string
+}
+
+// loneDomains counts the nodes of domains that a spread is measured over only while there are nodes in them.
+type loneDomains struct {
+	group *group
+	nodes map[string]int
+	of    map[int]string // by node
+}
+
+// NewWhatIf compiles the problem with all pods of its nodes.
+//
+// Cost: as the compilation of Solve over all pods of the cluster.
+func NewWhatIf(p *Problem) *WhatIf {
+	s := newSolver(p)
+	s.moving = movablePods(p)
+	s.compile()
+	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{}}
+	w.followSpreads()
+	w.makeMovers()
+	w.floor.learn(w)
+	w.findHoldings()
+	w.findForeign()
+	w.findLoneDomains()
+	everything := make([]int, len(s.nodes))
+	for i := range everything {
+		everything[i] = i
+	}
+	w.targets.set(w, everything)
+	w.placePending()
+	w.SetTargets(everything)
+	return w
+}
+
+// Movable reports whether a pod has to find another place when its node goes.
+func Movable(pod *cluster.Pod) bool {
+	return !pod.Daemon && !pod.Mirror && !pod.Terminating
+}
+
+func movablePods(p *Problem) []*cluster.Pod {
+	pending := make(map[*cluster.Pod]bool, len(p.Pending))
+	for _, pod := range p.Pending {
+		pending[pod] = true
+	}
+	out := []*cluster.Pod{}
+	for _, n := range p.Nodes {
+		if n.Deleting {
+			continue
+		}
+		for _, pod := range n.Pods {
+			if Movable(pod) && !pending[pod] {
+				out = append(out, pod)
+			}
+		}
+	}
+	return out
+}
+
+// followSpreads makes classes that a hard spread of others counts follow it too, so that moving them does not break what
+// was arranged for the others.
+func (w *WhatIf) followSpreads() {
+	for _, c := range w.s.classes {
+		var extra []demand
+		for _, g := range c.topo.wideIn {
+			if g.kind != spreading || c.owns(g) {
+				continue
+			}
+			d := demand{group: g, self: true}
+			for _, bearer := range w.s.bearers[g.id] {
+				for _, other := range bearer.topo.wide {
+					if other.group == g && (d.maxSkew == 0 || other.maxSkew < d.maxSkew) {
+						d.maxSkew, d.minDomains = other.maxSkew, other.minDomains
+					}
+				}
+			}
+			if d.maxSkew > 0 {
+				extra = append(extra, d)
+			}
+		}
+		c.topo.wide = append(c.topo.wide, extra...)
+	}
+}
+
+func (w *WhatIf) makeMovers() {
+	s := w.s
+	for _, c := range s.classes {
+		m := &mover{class: c, careful: c.careful || len(c.topo.wide) > 0, domains: map[string][]domainWorth{}}
+		w.movers = append(w.movers, m)
+		if c.broken != "" {
+			continue
+		}
+		m.item = s.newItem(c, 0, "", 0)
+		c.items = append(c.items, m.item)
+		m.item.hard = s.rate(m.item)
+	}
+	slices.SortStableFunc(w.movers, func(a, b *mover) int {
+		if a.item == nil || b.item == nil {
+			return cmp.Or(cmp.Compare(boolRank(a.item == nil), boolRank(b.item == nil)), cmp.Compare(a.class.src.ID, b.class.src.ID))
+		}
+		x, y := a.item.hard, b.item.hard
+		return cmp.Or(cmp.Compare(y.priority, x.priority), cmp.Compare(x.bound, y.bound), cmp.Compare(x.choices, y.choices),
+			cmp.Compare(y.worth, x.worth), cmp.Compare(a.class.src.ID, b.class.src.ID))
+	})
+	for i, m := range w.movers {
+		m.order = i
+	}
+}
+
+func (w *WhatIf) findHoldings() {
+	byPod := make(map[*cluster.Pod]*mover, len(w.s.moving))
+	for _, m := range w.movers {
+		for _, pod := range m.class.pods {
+			byPod[pod] = m
+		}
+	}
+	w.holds = make([][]holding, len(w.s.nodes))
+	for id, n := range w.s.nodes {
+		var mine []holding
+		for _, pod := range n.src.Pods {
+			m := byPod[pod]
+			if m == nil || !Movable(pod) {
+				continue
+			}
+			i := slices.IndexFunc(mine, func(h holding) bool { return h.mover == m })
+			if i < 0 {
+				i = len(mine)
+				mine = append(mine, holding{mover: m})
+			}
+			mine[i].pods = append(mine[i].pods, pod)
+		}
+		slices.SortFunc(mine, func(a, b holding) int { return cmp.Compare(a.mover.order, b.mover.order) })
+		for _, h := range mine {
+			slices.SortFunc(h.pods, func(a, b *cluster.Pod) int {
+				return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+			})
+		}
+		w.holds[id] = mine
+	}
+}
+
+// findForeign finds what topology counts on a node that goes with it without needing a new place.
+func (w *WhatIf) findForeign() {
+	w.foreign = make([][]*group, len(w.s.nodes))
+	if len(w.s.groups) == 0 {
+		return
+	}
+	selecting := map[*cluster.Class][]*group{}
+	for id, n := range w.s.nodes {
+		for _, pod := range n.src.Pods {
+			if pod.Class == nil || pod.Terminating || Movable(pod) {
+				continue
+			}
+			groups, known := selecting[pod.Class]
+			if !known {
+				for _, g := range w.s.groups {
+					if !g.byHost && g.selects(pod.Class) {
+						groups = append(groups, g)
+					}
+				}
+				selecting[pod.Class] = groups
+			}
+			for _, g := range groups {
+				if _, ok := n.domain(g.keyID); ok && g.counting(w.s, n) {
+					w.foreign[id] = append(w.foreign[id], g)
+				}
+			}
+		}
+	}
+}
+
+func (w *WhatIf) findLoneDomains() {
+	for _, g := range w.s.groups {
+		if g.kind != spreading || g.byHost {
+			continue
+		}
+		l := loneDomains{group: g, nodes: map[string]int{}, of: map[int]string{}}
+		for d := range g.present {
+			if !slices.Contains(g.reachable, d) {
+				l.nodes[d] = 0
+			}
+		}
+		if len(l.nodes) == 0 {
+			continue
+		}
+		for id, n := range w.s.nodes {
+			d, ok := n.domain(g.keyID)
+			if _, lone := l.nodes[d]; ok && lone && g.counting(w.s, n) {
+				l.nodes[d]++
+				l.of[id] = d
+			}
+		}
+		w.lone = append(w.lone, l)
+	}
+}
+
+// placePending lets pending pods take the room that they find on nodes, for good.
+func (w *WhatIf) placePending() {
+	if len(w.s.p.Pending) == 0 {
+		return
+	}
+	pending := map[*cluster.Pod]bool{}
+	for _, pod := range w.s.p.Pending {
+		pending[pod] = true
+	}
+	f := w.begin(nil)
+	f.anyNode = true
+	for _, m := range w.movers {
+		waiting := 0
+		for _, pod := range m.class.pods {
+			if pending[pod] {
+				waiting++
+			}
+		}
+		if waiting > 0 && m.item != nil {
+			f.add(m, waiting)
+		}
+	}
+	w.placeOnNodes(f)
+	for _, n := range f.touched {
+		if len(n.node.placed) > 0 {
+			w.claimed[n.node.id] = true
+		}
+	}
+	w.settleFork()
+}
+
+// Len is the number of nodes that are not being deleted. They are numbered from 0: those that are initialized first, then
+// by name.
+func (w *WhatIf) Len() int { return len(w.s.nodes) }
+
+// Node is the node of a number.
+func (w *WhatIf) Node(i int) *cluster.Node { return w.s.nodes[i].src }
+
+// Claimed reports whether pending pods count on the node.
+func (w *WhatIf) Claimed(i int) bool { return w.claimed[i] }
+
+// Floor is the least, per hour, that machines for the movable pods of the node can cost, wherever they are packed; false
+// if one of the pods can't be bought for at all.
+func (w *WhatIf) Floor(i int) (catalog.MicroUSD, bool) {
+	sum, ok := 0.0, true
+	for _, h := range w.holds[i] {
+		sum += h.mover.floor * float64(len(h.pods))
+		ok = ok && h.mover.buyable
+	}
+	return catalog.MicroUSD(sum), ok
+}
+
+// Potential is the least that machines with all the room of the node would cost, per hour.
+func (w *WhatIf) Potential(i int) catalog.MicroUSD {
+	n := w.s.nodes[i]
+	return catalog.MicroUSD(w.floor.scale * w.floor.weigh(w.s.schema.Vector(n.src.Allocatable)))
+}
+
+// SetTargets names the nodes to which pods may move, in the order in which they are filled. Nodes that are not
+// initialized never are targets.
+func (w *WhatIf) SetTargets(order []int) {
+	w.targets.set(w, slices.DeleteFunc(slices.Clone(order), func(i int) bool { return !w.s.nodes[i].settled() }))
+	for _, m := range w.movers {
+		m.full = false
+	}
+}
+
+// Work is how much was tried so far, in units of one node or one eighth of a machine.
+func (w *WhatIf) Work() int64 {
+	return w.scanned + int64(w.s.stats.NodesTried) + 8*int64(w.s.stats.TypesEvaluated)
+}
+
+// Moved is a kept answer.
+type Moved struct {
+	// Placements of pods on nodes that stay, NewNodes with the rest.
+	Placements []plan.Placement
+	NewNodes   []plan.NewNode
+	// Worst is what the new nodes together cost per hour if the launch ends with the dearest choice they leave.
+	Worst catalog.MicroUSD
+}
+
+// floorPrices are prices per unit of resource at which no machine gives more than it costs: whatever the machines are,
+// they cost at least what the pods on them are worth at these prices.
+type floorPrices struct {
+	weights []float64
+	scale   float64 // over all pools
+	shapes  map[*shape]float64
+}
+
+// learn chooses the mixture of cpu and memory prices under which the running pods are worth most, and values each class
+// at the machines that it may use.
+func (f *floorPrices) learn(w *WhatIf) {
+	s := w.s
+	demand := make(res.Vector, s.schema.Len())
+	for _, m := range w.movers {
+		demand.Add(m.class.req, len(m.class.pods))
+	}
+	f.shapes = map[*shape]float64{}
+	f.weights = make([]float64, len(demand))
+	cpu, hasCPU := s.schema.Index(res.CPU)
+	memory, hasMemory := s.schema.Index(res.Memory)
+	if !hasCPU || !hasMemory || demand[cpu] <= 0 && demand[memory] <= 0 {
+		return
+	}
+	var best []float64
+	for step := range 21 {
+		share := float64(step) / 20
+		f.weights[cpu], f.weights[memory] = share/max(1, float64(demand[cpu])), (1-share)/max(1, float64(demand[memory]))
+		worth := f.overPools(s) * f.weigh(demand)
+		if best == nil || worth > f.scale {
+			best, f.scale = slices.Clone(f.weights), worth
+		}
+	}
+	f.weights = best
+	f.scale = f.overPools(s)
+	clear(f.shapes)
+	for _, m := range w.movers {
+		m.floor, m.buyable = f.ofClass(s, m)
+	}
+}
+
+func (f *floorPrices) overPools(s *solver) float64 {
+	least := 0.0
+	for _, p := range s.pools {
+		clear(f.shapes)
+		if x, ok := f.ofShape(p.base); ok && p.broken == "" && (least == 0 || x < least) {
+			least = x
+		}
+	}
+	return least
+}
+
+func (f *floorPrices) weigh(v res.Vector) float64 {
+	sum := 0.0
+	for r, x := range f.weights {
+		if x > 0 {
+			sum += x * float64(v[r])
+		}
+	}
+	return sum
+}
+
+// ofShape is the least price per weighed unit of resources among the types of the shape; false if there are none.
+func (f *floorPrices) ofShape(sh *shape) (float64, bool) {
+	if x, known := f.shapes[sh]; known {
+		return x, x >= 0
+	}
+	least := -1.0
+	for t := range sh.types.Each {
+		if units := f.weigh(sh.pool.net[t]); units > 0 && sh.price[t] < catalog.NoPrice {
+			if x := float64(max(0, sh.price[t])) / units; least < 0 || x < least {
+				least = x
+			}
+		}
+	}
+	f.shapes[sh] = least
+	return least, least >= 0
+}
+
+func (f *floorPrices) ofClass(s *solver, m *mover) (float64, bool) {
+	least, found := 0.0, false
+	if m.item == nil {
+		return 0, false
+	}
+	for _, p := range s.pools {
+		if p.broken != "" || judgeTaints(p.src.Taints, m.class.src.Tolerations) == barred {
+			continue
+		}
+		for _, alt := range m.item.alts {
+			sh := s.and(p.base, alt)
+			if sh == nil {
+				continue
+			}
+			if x, ok := f.ofShape(sh); ok && (!found || x < least) {
+				least, found = x, true
+			}
+		}
+	}
+	return least * f.weigh(m.class.req) * (1 - 1e-9), found
+}
+
+// domainWorth is a domain with what a pod costs there.
+type domainWorth struct {
+	name  string
+	worth int64
+}
+
+// domainsFor are all domains of a key that the class could have anything to do with, and what a pod costs there.
+func (w *WhatIf) domainsFor(m *mover, key string) []domainWorth {
+	if known, ok := m.domains[key]; ok {
+		return known
+	}
+	s := w.s
+	k := s.vocab.Key(key)
+	found := map[string]bool{}
+	for _, d := range s.reachableBy(m.class, k) {
+		found[d] = true
+	}
+	for _, n := range s.nodes {
+		if d, ok := n.domain(k); ok {
+			found[d] = true
+		}
+	}
+	out := []domainWorth{}
+	for _, name := range sortedKeys(found) {
+		it := s.newItem(m.class, 0, name, s.reqID(s.vocab.Only(key, name)))
+		worth, _ := s.surelyBuyable(it)
+		out = append(out, domainWorth{name, worth})
+	}
+	m.domains[key] = out
+	return out
+}
+
+// pins are the choices of domains that the constraints allow one more pod of the class now, best first.
+func (w *WhatIf) pins(m *mover) []*item {
+	s := w.s
+	type pin struct {
+		reqs requirement.Requirements
+		name string
+	}
+	pins := []pin{{}}
+	for _, key := range s.wideKeys(m.class) {
+		var next []pin
+		for _, base := range pins {
+			for _, d := range w.allowedDomains(m, key) {
+				next = append(next, pin{base.reqs.And(s.vocab.Only(key, d)), base.name + "/" + d})
+			}
+		}
+		pins = next
+	}
+	out := make([]*item, 0, len(pins))
+	for _, p := range pins {
+		if p.name == "" {
+			out = append(out, m.item)
+			continue
+		}
+		out = append(out, s.pinned(m.class, s.reqID(p.reqs), p.name))
+	}
+	return out
+}
+
+func (w *WhatIf) allowedDomains(m *mover, key string) []string {
+	type choice struct {
+		domainWorth
+		count int
+	}
+	var out []choice
+	for _, d := range w.domainsFor(m, key) {
+		ch := choice{domainWorth: d}
+		ok := true
+		for i := range m.class.topo.wide {
+			if dm := &m.class.topo.wide[i]; ok && dm.group.key == key {
+				ok = w.s.allows(dm, d.name)
+				ch.count += dm.rank(d.name)
+			}
+		}
+		for _, g := range m.class.topo.repels {
+			ok = ok && (g.key != key || g.owners[d.name] == 0)
+		}
+		if ok {
+			out = append(out, ch)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b choice) int {
+		return cmp.Or(cmp.Compare(a.count, b.count), cmp.Compare(a.worth, b.worth))
+	})
+	names := make([]string, len(out))
+	for i, ch := range out {
+		names[i] = ch.name
+	}
+	return names
+}

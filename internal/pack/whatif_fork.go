@@ -1,0 +1,253 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/plan"
+)
+
+// fork is one question under way: what was changed for it, so that it can be dropped.
+type fork struct {
+	away    []int // nodes that go
+	isAway  map[int]bool
+	movers  []*mover
+	touched []touch
+	byNode  map[int]bool
+	counted []counted
+	limits  []savedLimits
+	lone    []lonely
+	// anyNode lets nodes that are not initialized be used; only pending pods may.
+	anyNode bool
+	worst   catalog.MicroUSD
+}
+
+// touch is a node as it was before the fork.
+type touch struct {
+	node *node
+	was  node
+}
+
+// counted are pods that the fork counted on a node.
+type counted struct {
+	class *class
+	node  *node
+	n     int
+}
+
+type savedLimits struct {
+	pool       *pool
+	limited    []limit
+	nodesLeft  int64
+	affordable catalog.TypeSet
+}
+
+// lonely is a node that left a domain which is there only while it has nodes.
+type lonely struct {
+	at     int
+	domain string
+}
+
+// begin opens a fork in which the nodes and their pods are gone.
+func (w *WhatIf) begin(away []int) *fork {
+	if w.fork != nil {
+		w.drop()
+	}
+	f := &fork{away: away, isAway: make(map[int]bool, len(away)), byNode: map[int]bool{}}
+	w.fork = f
+	w.s.bought = nil
+	for _, p := range w.s.pools {
+		if p.hasLimits() {
+			f.limits = append(f.limits, savedLimits{p, slices.Clone(p.limited), p.nodesLeft, p.affordable.Clone()})
+		}
+	}
+	for _, id := range away {
+		f.isAway[id] = true
+		w.takeAway(f, id)
+	}
+	slices.SortStableFunc(f.movers, func(a, b *mover) int { return a.order - b.order })
+	return f
+}
+
+func (w *WhatIf) takeAway(f *fork, id int) {
+	n := w.s.nodes[id]
+	for _, h := range w.holds[id] {
+		f.add(h.mover, len(h.pods))
+		h.mover.pods = append(h.mover.pods, h.pods...)
+		w.count(f, h.mover.class, n, -len(h.pods))
+	}
+	for _, g := range w.foreign[id] {
+		d, _ := n.domain(g.keyID)
+		g.counts[d]--
+		g.total--
+	}
+	for at := range w.lone {
+		l := &w.lone[at]
+		d, ok := l.of[id]
+		if !ok {
+			continue
+		}
+		f.lone = append(f.lone, lonely{at, d})
+		if l.nodes[d]--; l.nodes[d] == 0 {
+			delete(l.group.present, d)
+		}
+	}
+}
+
+// add says that n more pods of the mover have to be placed.
+func (f *fork) add(m *mover, n int) {
+	if m.left == 0 && len(m.pods) == 0 && !slices.Contains(f.movers, m) {
+		f.movers = append(f.movers, m)
+	}
+	m.left += n
+}
+
+func (w *WhatIf) count(f *fork, c *class, n *node, k int) {
+	w.s.countOnNode(c, n, k)
+	f.counted = append(f.counted, counted{c, n, k})
+}
+
+// drop undoes all that the fork did.
+func (w *WhatIf) drop() {
+	f, s := w.fork, w.s
+	for _, m := range s.bought {
+		for _, q := range m.parts {
+			s.countOnMachine(q.item.class, m, -q.n)
+		}
+	}
+	for _, c := range slices.Backward(f.counted) {
+		s.countOnNode(c.class, c.node, -c.n)
+	}
+	for i := range f.touched {
+		*f.touched[i].node = f.touched[i].was
+	}
+	for _, l := range f.limits {
+		l.pool.limited, l.pool.nodesLeft, l.pool.affordable = l.limited, l.nodesLeft, l.affordable
+	}
+	for _, id := range f.away {
+		for _, g := range w.foreign[id] {
+			d, _ := s.nodes[id].domain(g.keyID)
+			g.counts[d]++
+			g.total++
+		}
+	}
+	for _, l := range f.lone {
+		at := &w.lone[l.at]
+		at.nodes[l.domain]++
+		at.group.present[l.domain] = true
+	}
+	w.settleFork()
+}
+
+// settleFork ends the fork and leaves everything as it is now.
+func (w *WhatIf) settleFork() {
+	f := w.fork
+	for _, m := range f.movers {
+		m.left, m.pods = 0, m.pods[:0]
+		if m.item != nil {
+			m.item.left, m.item.total, m.item.pool = 0, 0, nil
+		}
+	}
+	for i := range f.touched {
+		f.touched[i].node.placed = nil
+	}
+	w.s.bought, w.s.items, w.fork = nil, nil, nil
+}
+
+// touch saves the node before the fork changes it for the first time.
+func (f *fork) touch(n *node) {
+	if f.byNode[n.id] {
+		return
+	}
+	f.byNode[n.id] = true
+	was := *n
+	was.room, was.host, was.ports = n.room.Clone(), n.host.clone(), slices.Clip(n.ports)
+	f.touched = append(f.touched, touch{n, was})
+}
+
+// Drop forgets the last answer. The next question does so too.
+func (w *WhatIf) Drop() {
+	if w.fork != nil {
+		w.drop()
+	}
+}
+
+// Abandon lets the nodes go without a place for their pods.
+func (w *WhatIf) Abandon(away []int) {
+	f := w.begin(away)
+	for _, id := range away {
+		w.gone[id] = true
+	}
+	w.targets.refresh(w, f)
+	w.settleFork()
+}
+
+// Keep makes the last answer, which must have been without refusal, the ground of the next questions, and returns it.
+func (w *WhatIf) Keep() *Moved {
+	f := w.fork
+	out := &Moved{Worst: f.worst}
+	next := map[*mover]int{}
+	owner := make(map[*class]*mover, len(f.movers))
+	for _, m := range f.movers {
+		owner[m.class] = m
+	}
+	take := func(parts []part) []cluster.PodRef {
+		var refs []cluster.PodRef
+		for _, q := range parts {
+			m := owner[q.item.class]
+			for _, pod := range m.pods[next[m] : next[m]+q.n] {
+				refs = append(refs, pod.PodRef)
+			}
+			next[m] += q.n
+		}
+		sortRefs(refs)
+		return refs
+	}
+	slices.SortFunc(f.touched, func(a, b touch) int { return a.node.id - b.node.id })
+	for _, t := range f.touched {
+		if len(t.node.placed) > 0 {
+			out.Placements = append(out.Placements, plan.Placement{Node: t.node.src.Name, Pods: take(t.node.placed)})
+			w.noteFollowed(t.node.placed, func(g *group) (string, bool) { return t.node.domain(g.keyID) })
+		}
+	}
+	for _, m := range w.s.bought {
+		out.NewNodes = append(out.NewNodes, w.s.newNodeWith(m, take(m.parts)))
+		w.noteFollowed(m.parts, func(g *group) (string, bool) { d := w.s.settled(m.shape, g.keyID); return d, d != "" })
+	}
+	for _, id := range f.away {
+		w.gone[id] = true
+	}
+	w.targets.refresh(w, f)
+	w.settleFork()
+	return out
+}
+
+// noteFollowed remembers in which domains pods were placed to be with others.
+func (w *WhatIf) noteFollowed(parts []part, domain func(*group) (string, bool)) {
+	for _, q := range parts {
+		for i := range q.item.class.topo.wide {
+			g := q.item.class.topo.wide[i].group
+			if d, ok := domain(g); ok && g.kind == attracting {
+				w.followed[followedDomain{g, d}] = true
+			}
+		}
+	}
+}
+
+// abandons reports whether the fork leaves a domain without any of the pods that others were moved there for.
+func (w *WhatIf) abandons(f *fork) bool {
+	for _, m := range f.movers {
+		for _, g := range m.class.topo.wideIn {
+			if g.kind != attracting {
+				continue
+			}
+			for _, id := range f.away {
+				if d, ok := w.s.nodes[id].domain(g.keyID); ok && w.followed[followedDomain{g, d}] && g.counts[d] == 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,245 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/requirement"
+)
+
+// Rules say which answers to a question will do.
+type Rules struct {
+	// Buy allows new machines.
+	Buy bool
+	// Old is what the nodes that go cost, per hour. New machines must cost less by at least Saving, whatever the launch
+	// makes of them. Of what they save beyond that at best, Certain percent must be certain too.
+	Old     catalog.MicroUSD
+	Saving  catalog.MicroUSD
+	Certain int
+	// AllSpot says that all nodes that go are spot. Then new spot machines are bought only if SpotToSpot is set, and for a
+	// single node only with at least MinTypes cheaper types, of which just that many are listed.
+	AllSpot    bool
+	SpotToSpot bool
+	MinTypes   int
+	// Keepable are the prices of the instance types that go. A single new machine of such a type must be cheaper than the
+	// one there is: otherwise that could be kept.
+	Keepable map[string]catalog.MicroUSD
+}
+
+// Refusal is why an answer will not do; the set is closed.
+type Refusal int
+
+// The refusals.
+const (
+	Fine         Refusal = iota
+	NoPlace              // Class has no place: not on nodes and, if that was allowed, on no machine that can be bought
+	NotCheaper           // Price is the least that new machines would cost, or a floor of it
+	SpotToSpot           // the new machines would be spot, as the old ones are
+	FewTypes             // only Have types would be cheaper
+	FewValues            // minValues would not be met by the cheaper types
+	LimitReached         // a pool's limit does not leave room for new machines beside the old ones
+	OthersFollow         // pods were moved to be with those that would go
+)
+
+// Answer is what would happen.
+type Answer struct {
+	Refusal Refusal
+	// Class of which a pod has no place.
+	Class *cluster.Class
+	// Price is that of the new machines at best, NewNodes their number, Have the count of a refusal.
+	Price    catalog.MicroUSD
+	NewNodes int
+	Have     int
+}
+
+// Try asks what would happen if the nodes went away. The answer stays open for Keep until the next question.
+func (w *WhatIf) Try(away []int, rules Rules) Answer {
+	f := w.begin(away)
+	for _, m := range f.movers {
+		if m.item == nil || (m.full && !m.careful && (!rules.Buy || !m.buyable)) {
+			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
+		}
+	}
+	w.placeOnNodes(f)
+	floor := 0.0
+	for _, m := range f.movers {
+		if m.left > 0 && (!rules.Buy || !m.buyable) {
+			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
+		}
+		floor += m.floor * float64(m.left)
+	}
+	if least := catalog.MicroUSD(floor); least > 0 && least > rules.Old-max(1, rules.Saving) {
+		return w.refuse(Answer{Refusal: NotCheaper, Price: least})
+	}
+	if slices.ContainsFunc(f.movers, func(m *mover) bool { return m.left > 0 }) {
+		w.buy(f)
+	}
+	for _, m := range f.movers {
+		if m.left > 0 {
+			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
+		}
+	}
+	if w.abandons(f) {
+		return w.refuse(Answer{Refusal: OthersFollow})
+	}
+	a := w.makeCertain(f, rules)
+	if a.Refusal != Fine {
+		return w.refuse(a)
+	}
+	return a
+}
+
+func (w *WhatIf) refuse(a Answer) Answer {
+	w.drop()
+	return a
+}
+
+// makeCertain narrows the new machines until their price is sure to stay below that of the nodes that go.
+func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
+	s := w.s
+	a := Answer{NewNodes: len(s.bought)}
+	for _, m := range s.bought {
+		a.Price += m.price
+	}
+	if len(s.bought) == 0 {
+		return a
+	}
+	slack := rules.Old - a.Price
+	if slack < max(1, rules.Saving) {
+		a.Refusal = NotCheaper
+		return a
+	}
+	give := slack - max(1, rules.Saving, slack*catalog.MicroUSD(rules.Certain)/100)
+	best := a.Price
+	a.Price = 0
+	for _, m := range s.bought {
+		ceiling := m.price
+		if best > 0 {
+			ceiling += catalog.MicroUSD(float64(give) * float64(m.price) / float64(best))
+		}
+		if r := w.narrow(m, ceiling, rules, len(f.away)); r.Refusal != Fine {
+			return r
+		}
+		f.worst += s.worstOf(m)
+		a.Price += m.price
+	}
+	if f.worst > rules.Old-max(1, rules.Saving) {
+		a.Refusal, a.Price = NotCheaper, f.worst // rounding
+	}
+	return a
+}
+
+// narrow cuts the machine's choice down to what costs at most the ceiling wherever it is launched: to the capacity type
+// of its cheapest offering, to the types that stay below the ceiling in all zones, and, where the cheapest does not, to
+// the zone in which it does.
+func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away int) Answer {
+	s := w.s
+	way := m.choice(m.best)
+	spot := rules.AllSpot && way.CapacityType == catalog.Spot
+	if spot && !rules.SpotToSpot {
+		return Answer{Refusal: SpotToSpot, Price: m.price}
+	}
+	flexible := spot && away == 1
+	if flexible && len(s.bought) == 1 {
+		ceiling = max(ceiling, rules.Old-max(1, rules.Saving))
+	}
+	if len(w.s.bought) == 1 {
+		for t := range m.types.Each {
+			if price, ok := rules.Keepable[m.pool.cat.Types[t].Name]; ok && away > 1 {
+				ceiling = min(ceiling, price-1)
+			}
+		}
+	}
+	if m.price > ceiling {
+		return Answer{Refusal: NotCheaper, Price: m.price}
+	}
+	sh := s.and(m.shape, s.reqID(s.vocab.Only(requirement.CapacityType, way.CapacityType)))
+	if sh == nil || !s.countsTheSame(m, sh) {
+		return Answer{Refusal: NotCheaper, Price: m.price}
+	}
+	types := s.below(sh, m.types, ceiling)
+	if !types.Has(m.best) {
+		one := s.and(sh, s.reqID(s.vocab.Only(requirement.Zone, way.Zone)))
+		if one == nil || !s.countsTheSame(m, one) {
+			return Answer{Refusal: NotCheaper, Price: m.price}
+		}
+		sh, types = one, s.below(one, m.types, ceiling)
+	}
+	if flexible {
+		if n := types.Count(); n < rules.MinTypes {
+			return Answer{Refusal: FewTypes, Have: n, Price: m.price}
+		}
+		types = s.cheapestOf(sh, types, rules.MinTypes)
+	}
+	if !s.p.Options.MinValuesBestEffort && m.pool.hasMinValues {
+		if _, _, have, short := s.minValuesShort(sh, types); short {
+			return Answer{Refusal: FewValues, Have: have, Price: m.price}
+		}
+	}
+	m.pool.refund(m)
+	m.shape, m.types = sh, types
+	m.best = sh.cheapest(types)
+	m.price = sh.price[m.best]
+	m.pool.charge(m)
+	if m.pool.overdrawn() {
+		return Answer{Refusal: LimitReached, Price: m.price}
+	}
+	return Answer{}
+}
+
+// overdrawn reports whether more was charged than the limits allow.
+func (p *pool) overdrawn() bool {
+	return slices.ContainsFunc(p.limited, func(l limit) bool { return l.left < 0 })
+}
+
+// worstPrice is what type t costs where it is dearest among the shape's offerings that can be had.
+func (sh *shape) worstPrice(t int) catalog.MicroUSD {
+	worst := catalog.MicroUSD(-1)
+	for _, at := range sh.cells {
+		if cell := &sh.pool.cat.Cells[at]; cell.Available.Has(t) {
+			worst = max(worst, cell.Price[t])
+		}
+	}
+	return worst
+}
+
+// worstOf is the price of the dearest choice that the machine leaves to the launch.
+func (s *solver) worstOf(m *machine) catalog.MicroUSD {
+	worst := catalog.MicroUSD(0)
+	for t := range m.types.Each {
+		worst = max(worst, m.shape.worstPrice(t))
+	}
+	return worst
+}
+
+// below holds those of the types that can be bought in the shape and cost at most the ceiling in all its offerings.
+func (s *solver) below(sh *shape, types catalog.TypeSet, ceiling catalog.MicroUSD) catalog.TypeSet {
+	out := types.Clone()
+	out.And(sh.types)
+	for t := range types.Each {
+		if out.Has(t) && sh.worstPrice(t) > ceiling {
+			out[t>>6] &^= 1 << (t & 63)
+		}
+	}
+	return out
+}
+
+// cheapestOf cuts the types to the n cheapest; more where minValues needs them.
+func (s *solver) cheapestOf(sh *shape, types catalog.TypeSet, n int) catalog.TypeSet {
+	out := catalog.NewTypeSet(sh.pool.cat.Len())
+	taken := 0
+	for _, t := range sh.order {
+		if !types.Has(t) {
+			continue
+		}
+		if taken >= n {
+			if _, _, _, short := s.minValuesShort(sh, out); !short || s.p.Options.MinValuesBestEffort {
+				break
+			}
+		}
+		out.Add(t)
+		taken++
+	}
+	return out
+}
