@@ -1,0 +1,308 @@
+package bound
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// sale is everything that a pool sells.
+type sale struct {
+	pool *cluster.Pool
+	cat  *catalog.Catalog
+	reqs requirement.Requirements
+	// daemons may run on the pool's nodes as far as taints go; those in always are sure to, those in maybe depend on the
+	// machine.
+	always res.Vector
+	maybe  []certainDaemon
+	// on holds, by choice and cell, the types on which classes of that choice may run.
+	on [][]catalog.TypeSet
+}
+
+// checkPool verifies that no machine of the pool carries more than its price.
+func (k *checker) checkPool(pool *cluster.Pool) error {
+	if pool.NotReady != "" {
+		return nil
+	}
+	reqs, err := k.vocab.Parse(pool.Requirements)
+	if err != nil {
+		return nil // a pool that can't be read buys nothing
+	}
+	cat, err := catalog.Compile(pool.Types, k.vocab, k.schema)
+	if err != nil {
+		return nil
+	}
+	s := &sale{pool: pool, cat: cat, always: make(res.Vector, k.schema.Len())}
+	s.reqs = reqs.And(k.vocab.Labels(pool.Labels)).And(k.vocab.Only(requirement.NodePool, pool.Name))
+	k.readSale(s)
+	order := make([]int, len(k.weights))
+	for i := range order {
+		order[i] = i
+	}
+	for at := range cat.Cells {
+		if err := k.checkCell(s, at, order); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *checker) readSale(s *sale) {
+	for _, d := range k.daemons {
+		switch {
+		case !bearable(s.pool.Taints, d.tolerations):
+		case k.certain(s.reqs, d.alts):
+			s.always.Add(d.req, 1)
+		default:
+			s.maybe = append(s.maybe, d)
+		}
+	}
+	defined := func(key requirement.Key) bool {
+		set, ok := s.reqs.Get(key)
+		return ok && (!set.AllowsAbsent() || !k.wellKnown[key])
+	}
+	s.on = make([][]catalog.TypeSet, len(k.choices))
+	for i, ch := range k.choices {
+		s.on[i] = make([]catalog.TypeSet, len(s.cat.Cells))
+		for at := range s.on[i] {
+			s.on[i][at] = catalog.NewTypeSet(s.cat.Len())
+		}
+		if !bearable(s.pool.Taints, ch.tolerations) {
+			continue
+		}
+		for _, alt := range ch.alts {
+			if !s.reqs.Compatible(alt, k.isWellKnown) {
+				continue
+			}
+			both := s.reqs.And(alt)
+			types := s.cat.All().Clone()
+			s.cat.KeepMatching(types, both, defined)
+			for _, at := range s.cat.CellsMatching(both) {
+				here := types.Clone()
+				here.And(s.cat.Cells[at].Available)
+				s.on[i][at].Or(here)
+			}
+		}
+	}
+}
+
+// checkCell verifies the types that are sold in one cell. Types that serve the same classes share what is known of them.
+func (k *checker) checkCell(s *sale, at int, order []int) error {
+	cell := &s.cat.Cells[at]
+	known := map[string][]bool{}
+	key := make([]byte, len(k.choices))
+	for t := range cell.Available.Each {
+		some := false
+		for i := range k.choices {
+			key[i] = 0
+			if s.on[i][at].Has(t) {
+				key[i], some = 1, true
+			}
+		}
+		if !some {
+			continue
+		}
+		allowed := known[string(key)]
+		if allowed == nil {
+			allowed = make([]bool, len(k.classes))
+			for c, v := range k.classes {
+				allowed[c] = key[v.choice] == 1
+			}
+			known[string(key)] = allowed
+		}
+		m := &carrier{room: k.roomOf(s, cell, t), allowed: allowed}
+		if err := k.checkMachine(s, cell, t, m, order); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roomOf is what a new machine has for pods, less the daemons that are sure to run on it.
+func (k *checker) roomOf(s *sale, cell *catalog.Cell, t int) res.Vector {
+	room := s.cat.Allocatable[t].Clone()
+	room.Sub(s.always, 1)
+	if len(s.maybe) == 0 {
+		return room
+	}
+	labels := map[string]string{}
+	for name, value := range map[string]string{requirement.Zone: cell.Zone, requirement.ZoneID: cell.ZoneID,
+		requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID} {
+		if value != "" {
+			labels[name] = value
+		}
+	}
+	node := s.reqs.And(k.vocab.Labels(labels))
+	if own, err := k.vocab.Parse(s.cat.Types[t].Requirements); err == nil {
+		node = node.And(own)
+	}
+	for _, d := range s.maybe {
+		if k.certain(node, d.alts) {
+			room.Sub(d.req, 1)
+		}
+	}
+	return room
+}
+
+func (k *checker) checkMachine(s *sale, cell *catalog.Cell, t int, m *carrier, order []int) error {
+	ty := s.cat.Types[t]
+	price := max(0, int64(cell.Price[t])) // micro-USD
+	limit := product(uint64(price), 1000).shift(30)
+	if cell.CapacityType == catalog.Reserved {
+		return k.chargeReservation(s, cell, ty, m, price)
+	}
+	if k.proven(order, m, limit) || k.exhausted(m, limit) {
+		return nil
+	}
+	return fmt.Errorf("nothing shows that %s, bought as %s in zone %s, carries no more than its price", ty.Name, cell.CapacityType, cell.Zone)
+}
+
+// chargeReservation takes what the instances that a reservation still holds can carry beyond their price off the bound.
+// Pools that share a reservation share its instances.
+func (k *checker) chargeReservation(s *sale, cell *catalog.Cell, ty *catalog.Type, m *carrier, price int64) error {
+	worth, ok := k.least(m)
+	if !ok || price > (1<<62)/1000 {
+		return fmt.Errorf("what %s of reservation %s carries is worth more than can be written", ty.Name, cell.ReservationID)
+	}
+	times := int64(0)
+	for _, o := range ty.Offerings {
+		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID {
+			times += int64(max(0, o.Reservable))
+		}
+	}
+	name := asText("reservation", cell.ReservationID, ty.Name)
+	if cell.ReservationID == "" {
+		name = asText("reservation", s.pool.Name, cell.Zone, cell.ZoneID, ty.Name)
+	}
+	c := k.charges[name]
+	if c == nil {
+		c = &charge{}
+		k.charges[name] = c
+	}
+	c.times = max(c.times, times)
+	c.each = max(c.each, worth-price*1000)
+	return nil
+}
+
+// maxSearch is how many ways to fill machines the checker looks at in all before it gives up.
+const maxSearch = 20_000_000
+
+// oneSearch is the same for a single machine.
+const oneSearch = 300_000
+
+// exhausted searches all ways to fill the machine and reports whether none is worth more than limit. A way is cut off as
+// soon as the weights that come nearest show that whatever is added keeps it within the limit.
+func (k *checker) exhausted(m *carrier, limit wide) bool {
+	if len(k.weights) == 0 || k.searches <= 0 {
+		return false
+	}
+	best := -1
+	var least wide
+	for j := range k.weights {
+		if w := k.worth(&k.weights[j], m, widest); best < 0 || w.less(least) {
+			best, least = j, w
+		}
+	}
+	f := &filling{k: k, m: m, w: &k.weights[best], limit: limit, room: m.room.Clone(), left: min(oneSearch, k.searches),
+		group: make([]int64, len(k.groups))}
+	for i := range f.group {
+		f.group[i] = k.groupMost(m, i)
+	}
+	f.list()
+	before := f.left
+	ok := f.search(0, wide{})
+	k.searches -= before - f.left
+	return ok
+}
+
+// filling is a search for the worthiest way to fill a machine.
+type filling struct {
+	k     *checker
+	m     *carrier
+	w     *priced
+	limit wide
+	room  res.Vector
+	group []int64
+	// order holds the classes that fit, those worth most for their room first; beyond holds what all classes from a
+	// position on are worth beyond the room that they take.
+	order  []int
+	beyond []wide
+	left   int
+}
+
+func (f *filling) list() {
+	k := f.k
+	over := make([]wide, len(k.classes))
+	for _, e := range f.w.excess {
+		over[e.class] = e.much
+	}
+	ratio := make([]float64, len(k.classes))
+	for at, v := range k.classes {
+		if !f.m.allowed[at] || v.value == 0 || k.most(f.m, at) == 0 {
+			continue
+		}
+		f.order = append(f.order, at)
+		room := k.cost(f.w, v.req)
+		ratio[at] = float64(v.value) / (float64(room.hi)*(1<<34) + float64(room.lo)/(1<<30) + 1)
+	}
+	slices.SortStableFunc(f.order, func(a, b int) int {
+		switch {
+		case ratio[a] > ratio[b]:
+			return -1
+		case ratio[a] < ratio[b]:
+			return 1
+		}
+		return a - b
+	})
+	f.beyond = make([]wide, len(f.order)+1)
+	for i := len(f.order) - 1; i >= 0; i-- {
+		at := f.order[i]
+		f.beyond[i] = f.beyond[i+1].add(over[at].times(uint64(k.most(f.m, at))))
+	}
+}
+
+// search reports whether nothing that is added from position i on makes the filling, worth have so far, exceed the limit.
+func (f *filling) search(i int, have wide) bool {
+	f.left--
+	if f.left < 0 || f.limit.less(have) {
+		return false
+	}
+	if !f.limit.less(have.add(f.k.cost(f.w, f.room)).add(f.beyond[i])) {
+		return true
+	}
+	if i == len(f.order) {
+		return true
+	}
+	at := f.order[i]
+	v := f.k.classes[at]
+	n := v.count
+	if v.group >= 0 {
+		n = min(n, f.group[v.group])
+	}
+	for r, x := range v.req {
+		if x > 0 {
+			n = min(n, max(0, f.room[r])/x)
+		}
+	}
+	each := (wide{lo: v.value}).shift(30)
+	ok := true
+	for ; n >= 0 && ok; n-- {
+		f.take(v, n)
+		ok = f.search(i+1, have.add(each.times(uint64(n))))
+		f.take(v, -n)
+	}
+	return ok
+}
+
+func (f *filling) take(v *valued, n int64) {
+	if v.group >= 0 {
+		f.group[v.group] -= n
+	}
+	for r, x := range v.req {
+		f.room[r] -= x * n
+	}
+}
