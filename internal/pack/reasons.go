@@ -381,18 +381,20 @@ func (s *solver) topologyReason(c *class) plan.Reason {
 	return plan.Reason{Code: plan.NoOffering, Detail: "all that could be bought is used up"}
 }
 
-func selectorText(g *group) string {
-	if g.selector == nil {
+func selectorText(g *group) string { return selectorWords(g.selector) }
+
+func selectorWords(selector *cluster.Selector) string {
+	if selector == nil {
 		return "selects no pod"
 	}
 	text := "pods with "
-	for i, t := range g.selector.Terms {
+	for i, t := range selector.Terms {
 		if i > 0 {
 			text += ", "
 		}
 		text += t.String()
 	}
-	if len(g.selector.Terms) == 0 {
+	if len(selector.Terms) == 0 {
 		text = "all pods"
 	}
 	return text

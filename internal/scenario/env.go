@@ -104,6 +104,7 @@ func init() {
 		"problem": (*Env).problem,
 		"solve":   (*Env).solve,
 		"apply":   (*Env).apply,
+		"explain": (*Env).explain,
 		"reset":   func(e *Env, _ *args, _ []string) (string, error) { e.reset(); return "", nil },
 	}
 }
