@@ -21,13 +21,16 @@ type Row struct {
 // Weights give each resource a price in nano-USD per hour, for as much of it as Unit says.
 type Weights map[string]int64
 
-// Unit is the amount of a resource that a weight is for: 2^30 for bytes, which is a GiB, and 2^10 for everything else
-// (1.024 cores of cpu). Powers of two let the checker add without rounding.
+// Unit is the amount of a resource that a weight is for: 2^40 for bytes, which is a TiB, and 2^20 for everything else.
+// Powers of two let the checker add without rounding.
 func Unit(resource string) int64 { return 1 << unitBits(resource) }
+
+// fine is how many binary digits below a nano-USD the checker computes with.
+const fine = 40
 
 func unitBits(resource string) int {
 	if res.IsBytes(resource) {
-		return 30
+		return fine
 	}
-	return 10
+	return 20
 }

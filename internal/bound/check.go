@@ -75,13 +75,15 @@ type valued struct {
 	req    res.Vector
 	choice int // of checker.choices
 	group  int // of checker.groups; -1: none
+	// kind numbers classes of the same choice, requests and value; together they fit no more often than one of them.
+	kind int
 }
 
 // priced are weights with what they make of each class.
 type priced struct {
 	by []uint64 // by position in the schema
-	// excess holds the classes worth more than their requests, priced by the weights, and by how much, in nano-USD/2^30.
-	// They are sorted by group, and within a group the largest first.
+	// excess holds the classes worth more than their requests, priced by the weights, and by how much, in nano-USD/2^40.
+	// They are sorted by groups of several classes, within a group the largest first, and by kind.
 	excess []excess
 }
 
@@ -158,25 +160,25 @@ func (k *checker) readWeights(c *Certificate) error {
 		}
 		for at, v := range k.classes {
 			room := k.cost(&pr, v.req)
-			if much := (wide{lo: v.value}).shift(30).minus(room); !much.zero() {
+			if much := (wide{lo: v.value}).shift(fine).minus(room); !much.zero() {
 				pr.excess = append(pr.excess, excess{at, much})
 			}
 		}
 		slices.SortStableFunc(pr.excess, func(a, b excess) int {
-			byGroup := cmp.Compare(k.classes[a.class].group, k.classes[b.class].group)
-			return cmp.Or(byGroup, b.much.compare(a.much))
+			return cmp.Or(cmp.Compare(k.sharedGroup(a.class), k.sharedGroup(b.class)), b.much.compare(a.much),
+				cmp.Compare(k.classes[a.class].kind, k.classes[b.class].kind))
 		})
 		k.weights = append(k.weights, pr)
 	}
 	return nil
 }
 
-// cost is an amount of resources priced by the weights, in nano-USD/2^30.
+// cost is an amount of resources priced by the weights, in nano-USD/2^40.
 func (k *checker) cost(w *priced, amount res.Vector) wide {
 	var sum wide
 	for r, x := range amount {
 		if x > 0 && w.by[r] > 0 {
-			sum = sum.add(product(w.by[r], uint64(x)).shift(30 - unitBits(k.schema.Name(r))))
+			sum = sum.add(product(w.by[r], uint64(x)).shift(fine - unitBits(k.schema.Name(r))))
 		}
 	}
 	return sum
@@ -193,16 +195,31 @@ type carrier struct {
 // most is how many pods of the class the machine can carry, were there no others.
 func (k *checker) most(m *carrier, class int) int64 {
 	v := k.classes[class]
-	n := v.count
+	n := min(v.count, v.fits(m.room))
 	if v.group >= 0 {
 		n = min(n, k.groupMost(m, v.group))
 	}
+	return n
+}
+
+// fits is how often the requests fit in the room.
+func (v *valued) fits(room res.Vector) int64 {
+	n := int64(math.MaxInt64)
 	for r, x := range v.req {
 		if x > 0 {
-			n = min(n, max(0, m.room[r])/x)
+			n = min(n, max(0, room[r])/x)
 		}
 	}
 	return n
+}
+
+// sharedGroup is the group of the class if it has other members; -1 otherwise.
+func (k *checker) sharedGroup(class int) int {
+	g := k.classes[class].group
+	if g >= 0 && k.groups[g].members < 2 {
+		return -1
+	}
+	return g
 }
 
 func (k *checker) groupMost(m *carrier, group int) int64 {
@@ -212,24 +229,31 @@ func (k *checker) groupMost(m *carrier, group int) int64 {
 	return k.groups[group].most
 }
 
-// worth is an upper bound, by the weights, on what pods that the machine carries are worth together, in nano-USD/2^30.
+// worth is an upper bound, by the weights, on what pods that the machine carries are worth together, in nano-USD/2^40.
 // It may stop early when it is above limit.
 func (k *checker) worth(w *priced, m *carrier, limit wide) wide {
 	sum := k.cost(w, m.room)
-	last, left := -1, int64(0)
+	group, groupLeft := -1, int64(0)
+	kind, kindLeft := -1, int64(0)
 	for i := range w.excess {
 		e := &w.excess[i]
 		if !m.allowed[e.class] {
 			continue
 		}
+		v := k.classes[e.class]
 		n := k.most(m, e.class)
-		if g := k.classes[e.class].group; g >= 0 {
-			if g != last {
-				last, left = g, k.groupMost(m, g)
+		if g := k.sharedGroup(e.class); g >= 0 {
+			if g != group {
+				group, groupLeft = g, k.groupMost(m, g)
 			}
-			n = min(n, left) // the worthiest of a group come first
-			left -= n
+			n = min(n, groupLeft) // the worthiest of a group come first
+			groupLeft -= n
 		}
+		if v.kind != kind {
+			kind, kindLeft = v.kind, v.fits(m.room)
+		}
+		n = min(n, kindLeft)
+		kindLeft -= n
 		if n > 0 {
 			sum = sum.add(e.much.times(uint64(n)))
 		}
@@ -261,7 +285,7 @@ func (k *checker) least(m *carrier) (int64, bool) {
 			best = w
 		}
 	}
-	return best.over30()
+	return best.whole()
 }
 
 // sumOfAll is the worth of all pods that the machine can carry one by one.
@@ -272,7 +296,7 @@ func (k *checker) sumOfAll(m *carrier) wide {
 			sum = sum.add(product(v.value, uint64(k.most(m, at))))
 		}
 	}
-	return sum.shift(30)
+	return sum.shift(fine)
 }
 
 // total is what the rows are worth less the charges, in micro-USD. Prices are whole micro-USD, so it is rounded up.

@@ -93,7 +93,11 @@ func (k *checker) readSale(s *sale) {
 // checkCell verifies the types that are sold in one cell. Types that serve the same classes share what is known of them.
 func (k *checker) checkCell(s *sale, at int, order []int) error {
 	cell := &s.cat.Cells[at]
-	known := map[string][]bool{}
+	type served struct {
+		allowed []bool
+		demand  res.Vector
+	}
+	known := map[string]served{}
 	key := make([]byte, len(k.choices))
 	for t := range cell.Available.Each {
 		some := false
@@ -106,15 +110,20 @@ func (k *checker) checkCell(s *sale, at int, order []int) error {
 		if !some {
 			continue
 		}
-		allowed := known[string(key)]
-		if allowed == nil {
-			allowed = make([]bool, len(k.classes))
+		who, ok := known[string(key)]
+		if !ok {
+			who = served{make([]bool, len(k.classes)), make(res.Vector, k.schema.Len())}
 			for c, v := range k.classes {
-				allowed[c] = key[v.choice] == 1
+				if who.allowed[c] = key[v.choice] == 1; who.allowed[c] {
+					who.demand.Add(v.req, int(v.count))
+				}
 			}
-			known[string(key)] = allowed
+			known[string(key)] = who
 		}
-		m := &carrier{room: k.roomOf(s, cell, t), allowed: allowed}
+		m := &carrier{room: k.roomOf(s, cell, t), allowed: who.allowed}
+		for r := range m.room {
+			m.room[r] = min(m.room[r], who.demand[r]) // no more than that is ever asked for
+		}
 		if err := k.checkMachine(s, cell, t, m, order); err != nil {
 			return err
 		}
@@ -151,7 +160,7 @@ func (k *checker) roomOf(s *sale, cell *catalog.Cell, t int) res.Vector {
 func (k *checker) checkMachine(s *sale, cell *catalog.Cell, t int, m *carrier, order []int) error {
 	ty := s.cat.Types[t]
 	price := max(0, int64(cell.Price[t])) // micro-USD
-	limit := product(uint64(price), 1000).shift(30)
+	limit := product(uint64(price), 1000).shift(fine)
 	if cell.CapacityType == catalog.Reserved {
 		return k.chargeReservation(s, cell, ty, m, price)
 	}
@@ -247,7 +256,7 @@ func (f *filling) list() {
 		}
 		f.order = append(f.order, at)
 		room := k.cost(f.w, v.req)
-		ratio[at] = float64(v.value) / (float64(room.hi)*(1<<34) + float64(room.lo)/(1<<30) + 1)
+		ratio[at] = float64(v.value) / (float64(room.hi)*(1<<(64-fine)) + float64(room.lo)/(1<<fine) + 1)
 	}
 	slices.SortStableFunc(f.order, func(a, b int) int {
 		switch {
@@ -288,7 +297,7 @@ func (f *filling) search(i int, have wide) bool {
 			n = min(n, max(0, f.room[r])/x)
 		}
 	}
-	each := (wide{lo: v.value}).shift(30)
+	each := (wide{lo: v.value}).shift(fine)
 	ok := true
 	for ; n >= 0 && ok; n-- {
 		f.take(v, n)

@@ -22,7 +22,7 @@ type choice struct {
 type hostGroup struct {
 	rule    string
 	most    int64
-	members int
+	members int // classes of the certificate that are in it
 	// counts tells which running pods matter to the group on an existing node, ghosts whether those that terminate do.
 	counts func(*cluster.Class) bool
 	ghosts bool
@@ -64,7 +64,18 @@ func (k *checker) readClasses() {
 			index[g.rule] = at
 			k.groups = append(k.groups, g)
 		}
+		k.groups[at].members++
 		v.group = at
+	}
+	kinds := map[string]int{}
+	for _, v := range k.classes {
+		key := fmt.Sprint(v.choice, v.value, v.req)
+		at, ok := kinds[key]
+		if !ok {
+			at = len(kinds)
+			kinds[key] = at
+		}
+		v.kind = at
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // result rounds the best values to whole numbers, finds weights for them, and lets the checker say what that proves.
 func (s *search) result(p *pack.Problem) *Result {
 	r := &Result{Converged: s.converged, Stopped: s.stopped, Work: s.work}
-	for _, slack := range []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2} {
+	for _, slack := range []float64{1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2} {
 		r.Certificate = s.certify(slack)
 		bound, err := Check(p, r.Certificate)
 		if err == nil {
@@ -67,14 +67,15 @@ func (s *search) covered(m *machine, y []float64, used [][]float64, slack float6
 	return false
 }
 
-// round makes weights whole, and gives them back as they now are.
+// round makes weights whole, and gives them back as they now are. They are rounded up: a machine has little more room
+// than all of its pods, but there are far more pods that might be worth a trifle more than their room.
 func (s *search) round(w []float64) ([]float64, Weights) {
 	out := make([]float64, len(w))
 	whole := Weights{}
 	for r, x := range w {
 		name := s.schema.Name(r)
 		per := 1e9 * float64(Unit(name)) / s.scale[r]
-		n := math.Round(x * per)
+		n := math.Ceil(x * per)
 		if n <= 0 {
 			continue
 		}

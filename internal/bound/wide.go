@@ -57,11 +57,11 @@ func (a wide) times(n uint64) wide {
 // shift is a*2^n; n is less than 64.
 func (a wide) shift(n int) wide { return a.times(1 << n) }
 
-// over30 is a/2^30, rounded up; false when that does not fit 63 bits.
-func (a wide) over30() (int64, bool) {
-	a = a.add(wide{0, 1<<30 - 1})
-	if a == widest || a.hi>>29 != 0 {
+// whole is a/2^fine, rounded up; false when that does not fit 63 bits.
+func (a wide) whole() (int64, bool) {
+	a = a.add(wide{0, 1<<fine - 1})
+	if a == widest || a.hi>>(fine-1) != 0 {
 		return 0, false
 	}
-	return int64(a.hi<<34 | a.lo>>30), true
+	return int64(a.hi<<(64-fine) | a.lo>>fine), true
 }
