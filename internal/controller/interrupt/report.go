@@ -104,7 +104,14 @@ func (c *Controller) received(err error, messages int) {
 	if messages > 0 {
 		c.Machines.silence.message(c.Clock.Now())
 	}
-	c.note(func(r *report) { r.answer(&r.receive, err) })
+	c.note(func(r *report) {
+		before := r.receive.reason
+		if r.answer(&r.receive, err); before != "" && r.receive.reason == "" {
+			// What was not heard while there was no queue to hear it on says nothing about the rules.
+			c.Machines.silence.excuse()
+			r.silent = trouble{}
+		}
+	})
 }
 
 // removed notes how a call of DeleteMessageBatch ended.

@@ -194,6 +194,30 @@ func TestSilenceIsNoticedAndEndsWithAMessage(t *testing.T) {
 	ready(true, "a probe came")
 }
 
+func TestSilenceIsNoNewsWhileThereIsNoQueue(t *testing.T) {
+	h := newHouse(t, interrupt.Options{Silence: 10 * time.Minute}, class())
+	h.line.err = failure(cloud.NotFound, "no such queue")
+	h.tryRound()
+	h.launched("a")
+	h.clock.Step(time.Hour)
+	h.report()
+	if c := h.condition("InterruptionQueueReady"); c.Reason != queue.ReasonNotFound {
+		t.Errorf("without a queue: %+v", c)
+	}
+	h.line.err = nil
+	h.round()
+	h.report()
+	if c := h.condition("InterruptionQueueReady"); !c.IsTrue() {
+		t.Errorf("when the queue is there again: %+v", c)
+	}
+	h.launched("b")
+	h.clock.Step(10 * time.Minute)
+	h.report()
+	if c := h.condition("InterruptionQueueReady"); c.Reason != "NoMessages" {
+		t.Errorf("ten minutes after a launch that no message followed: %+v", c)
+	}
+}
+
 func TestSilenceCanBeSwitchedOff(t *testing.T) {
 	h := newHouse(t, interrupt.Options{}, class())
 	h.round()

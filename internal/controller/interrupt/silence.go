@@ -32,6 +32,13 @@ func (s *silence) message(now time.Time) {
 	s.heard, s.unanswered = now, time.Time{}
 }
 
+// excuse forgets changes that no message has followed: there is another reason for that.
+func (s *silence) excuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unanswered = time.Time{}
+}
+
 // since is when the change was that no message has followed; zero when there is none.
 func (s *silence) since() time.Time {
 	s.mu.Lock()
