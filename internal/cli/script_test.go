@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kerf": func() { os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr)) }})
+}
+
+// TestScripts runs the command as people do.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:   "testdata/script",
+		Setup: bringTemplates,
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "edit": edit},
+	})
+}
+
+// bringTemplates puts what other packages have as test data into the script's directory.
+func bringTemplates(e *testscript.Env) error {
+	for _, pattern := range []string{"../awssim/cloudformation/testdata/getting-started-*.yaml", "../stack/check/testdata/*-plan.json"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			return errors.Join(err, errors.New("no test data "+pattern))
+		}
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(e.WorkDir, filepath.Base(f)), data, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// exits runs a command that must end with an exit code: exits 3 kerf stack check FILE.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("write: exits CODE COMMAND …")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		e, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = e.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// edit makes a file out of another by replacing the first of a text: edit FROM TO OLD NEW; \n stands for a line break.
+func edit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("write: edit FROM TO OLD NEW")
+	}
+	lines := strings.NewReplacer(`\n`, "\n")
+	text, before, after := ts.ReadFile(args[0]), lines.Replace(args[2]), lines.Replace(args[3])
+	if !strings.Contains(text, before) {
+		ts.Fatalf("%s has no %q", args[0], before)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Replace(text, before, after, 1)), 0o644))
+}
