@@ -154,10 +154,11 @@ func says(conditions []status.Condition, kind, reason string, words ...string) b
 // TestStartRefusals starts the controller with settings that can't work and reads what it says as it exits.
 func TestStartRefusals(t *testing.T) {
 	e := up(t, func(o *local.Options) { o.NoController = true })
-	key, secret := e.cluster.Simulator.Credentials()
+	e.mayBeDenied("eks:DescribeCluster", "*:cluster/absent")
+	key := e.cluster.ControllerKey()
 	good := map[string]string{
 		"KUBECONFIG": e.cluster.Kube.Kubeconfigs[kube.Kerf], "AWS_ENDPOINT_URL": e.cluster.AWS, "AWS_REGION": e.cluster.Region,
-		"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret,
+		"AWS_ACCESS_KEY_ID": key.ID, "AWS_SECRET_ACCESS_KEY": key.Secret, "AWS_SESSION_TOKEN": key.SessionToken,
 		"AWS_EC2_METADATA_DISABLED": "true", "CLUSTER_NAME": e.cluster.Name, "DISABLE_LEADER_ELECTION": "true",
 		"METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0", "HOME": t.TempDir(), "PATH": os.Getenv("PATH"),
 	}

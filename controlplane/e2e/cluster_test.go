@@ -52,6 +52,8 @@ type env struct {
 	client  client.Client
 	aws     *controlclient.Client
 	audit   string
+
+	refusals *refusals
 }
 
 // up starts a local cluster for one test.
@@ -79,12 +81,13 @@ func up(t *testing.T, change ...func(*local.Options)) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{T: t, cluster: cluster, aws: controlclient.New(cluster.AWS), audit: o.AuditLog}
+	e := &env{T: t, cluster: cluster, aws: controlclient.New(cluster.AWS), audit: o.AuditLog, refusals: &refusals{}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			e.dump()
 		}
 		e.noPanics()
+		e.noDenials()
 		if err := cluster.Close(); err != nil {
 			t.Error(err)
 		}

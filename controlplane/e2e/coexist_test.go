@@ -17,7 +17,7 @@ func TestTwoClustersOfOneName(t *testing.T) {
 	t.Parallel()
 	e := up(t)
 	other := up(t, func(o *local.Options) { o.NoController = true })
-	r := other.replicate(environment(other.cluster, append(e.cluster.Simulator.Env(), "CLUSTER_ENDPOINT="+other.cluster.Kube.Server)...))
+	r := other.replicate(environment(other.cluster, append(e.cluster.Simulator.EnvFor(e.cluster.ControllerKey()), "CLUSTER_ENDPOINT="+other.cluster.Kube.Server)...))
 	for _, cluster := range []*env{e, other} {
 		cluster.apply(poolYAML)
 		cluster.apply(deployment("web", 2, "1", "1Gi", "      "+apart("web")+"\n"))
@@ -48,6 +48,7 @@ func TestTwoClustersOfOneName(t *testing.T) {
 	for name, cluster := range map[string]*env{"first": e, "second": other} {
 		orphans[name] = e.launch(map[string]string{
 			awsv1.TagNodePool: "default", awsv1.TagNodeClass: "default", awsv1.TagEKSCluster: e.cluster.Name, awsv1.TagClusterUID: cluster.clusterUID(),
+			awsv1.TagClusterPrefix + e.cluster.Name: awsv1.TagClusterOwned,
 		})
 	}
 	e.eventually(85*time.Second, "each cluster ends its own orphan", func() (bool, string) {

@@ -216,10 +216,7 @@ func credentialsRefused(t *testing.T, e *env) {
 	s := e.stage(t)
 	s.pool("default", "", "")
 	w := s.cluster.Simulator.World
-	key, ok := w.AccessKey(world.DefaultAccessKey)
-	if !ok {
-		t.Fatal("the controller's access key is unknown")
-	}
+	key := s.cluster.ControllerKey()
 	w.DeleteAccessKey(key.ID)
 	restore := func() { w.AddAccessKey(key) }
 	t.Cleanup(restore)
@@ -350,7 +347,7 @@ func (r *replica) text() string {
 func twoReplicas(t *testing.T, e *env) {
 	s := e.stage(t)
 	s.pool("default", "", "")
-	r := s.replicate(environment(s.cluster, s.cluster.Simulator.Env()...))
+	r := s.replicate(environment(s.cluster, s.cluster.Simulator.EnvFor(s.cluster.ControllerKey())...))
 	s.eventually(60*time.Second, "the second replica is up", func() (bool, string) {
 		return strings.Contains(r.text(), "attempting to acquire leader lease") || strings.Contains(r.text(), `"running"`) || strings.Contains(r.text(), "running"), r.text()
 	})

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -138,9 +139,8 @@ func orphans(t *testing.T, e *env) {
 	s := e.stage(t)
 	launch := func(tags map[string]string) string {
 		all := map[string]string{awsv1.TagNodePool: s.name, awsv1.TagNodeClass: "default", awsv1.TagEKSCluster: e.cluster.Name}
-		for k, v := range tags {
-			all[k] = v
-		}
+		maps.Copy(all, tags)
+		all[awsv1.TagClusterPrefix+all[awsv1.TagEKSCluster]] = awsv1.TagClusterOwned
 		return s.launch(all)
 	}
 	elsewhere := launch(map[string]string{awsv1.TagEKSCluster: "another"})
@@ -324,13 +324,7 @@ func malformedMessage(t *testing.T, e *env) {
 		n := s.metric(`karpenter_interruption_received_messages_total{message_type="malformed"}`)
 		return n >= 3, fmt.Sprint(n)
 	})
-	s.eventually(10*time.Second, "the queue is empty", func() (bool, string) {
-		q, err := s.aws.Queue(t.Context(), s.cluster.Name)
-		if err != nil {
-			return false, err.Error()
-		}
-		return len(q.Messages) == 0, fmt.Sprintf("%d messages", len(q.Messages))
-	})
+	s.emptyQueue()
 }
 
 // metric is the sum of a metric's values, over all labels unless name has them.

@@ -222,11 +222,5 @@ func TestSpotInterruption(t *testing.T) {
 			t.Errorf("the replacement %s is %s in %s, the very pool that is being reclaimed", i.ID, i.Type, i.Zone)
 		}
 	}
-	e.eventually(10*time.Second, "the queue is empty", func() (bool, string) {
-		q, err := e.aws.Queue(t.Context(), e.cluster.Name)
-		if err != nil {
-			return false, err.Error()
-		}
-		return len(q.Messages) == 0, fmt.Sprintf("%d messages", len(q.Messages))
-	})
+	e.emptyQueue()
 }
