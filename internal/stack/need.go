@@ -33,6 +33,10 @@ type Need struct {
 
 const none = "none"
 
+// OlderEditions stands in Need.Without between what is seen under the latest edition and what under those before it,
+// where these differ.
+const OlderEditions = "; with a stack of an older edition, only "
+
 // Where is the place that calls are made in. Empty fields are as a stack with default names has them.
 type Where struct {
 	Account, Region, Cluster string

@@ -95,7 +95,7 @@ func read(feature, action, why, without string) Need {
 func startNeeds() []Need {
 	return []Need{
 		read(featureStart, "ec2:DescribeInstanceTypes", "a dry run tells whether EC2 can be reached; later the types themselves are read",
-			"the controller ends at once with an error that names ec2:DescribeInstanceTypes"),
+			`the controller ends at once with an error that names ec2:DescribeInstanceTypes; when it runs already, log "instance types could not be refreshed, older ones are used"`),
 		{
 			Feature: featureStart, Action: "eks:DescribeCluster", Kinds: []string{"cluster"}, Sid: "AllowAPIServerEndpointDiscovery",
 			Why:       "endpoint, service addresses and version of the cluster",
@@ -125,7 +125,7 @@ func classNeeds() []Need {
 		read(featureClass, "ec2:DescribeImages", "images that a class selects", "condition AMIsReady of the EC2NodeClass"),
 		{
 			Feature: featureClass, Action: "ssm:GetParameter", Kinds: []string{"public parameter"}, Sid: "AllowSSMReadActions",
-			Why: "the image that an alias such as al2023@latest means", Without: "condition AMIsReady of EC2NodeClasses that select images by alias",
+			Why: "the image that an alias such as al2023@latest means", Without: `condition AMIsReady of EC2NodeClasses that select images by alias; those that have images keep them, with log "a parameter that names images could not be read, the image found before stays"`,
 			resources: []string{regional("ssm", "", "parameter/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id")},
 		},
 		{
@@ -146,12 +146,13 @@ func profileNeeds() []Need {
 	}
 	drop := make("iam:RemoveRoleFromInstanceProfile", "AllowScopedInstanceProfileActions", "a profile must be empty before it goes or gets another role", having(profileTags()))
 	end := make("iam:DeleteInstanceProfile", "AllowScopedInstanceProfileActions", "profiles of classes that are gone", having(profileTags()))
-	drop.Without = `log "unused instance profiles could not all be deleted"; an EC2NodeClass stays when it is deleted`
-	end.Without = drop.Without
+	end.Without = `log "unused instance profiles could not all be deleted"; an EC2NodeClass stays when it is deleted`
+	drop.Without = "condition InstanceProfileReady of EC2NodeClasses whose profile has another role; " + end.Without
 	tagged := make("iam:TagInstanceProfile", "AllowScopedInstanceProfileTagActions", "a profile is made with tags", both(asking(profileTags()), having(profileTags())))
 	tagged.Operation = "iam:CreateInstanceProfile"
 	list := make("iam:ListInstanceProfiles", "AllowUnscopedInstanceProfileListAction", "profiles of classes that are gone are found by their path", nil)
-	list.Before, list.Without = none, drop.Without
+	list.Before = none
+	list.Without = `log "unused instance profiles could not all be deleted"; log "the instance profiles of a class could not be listed; only that of its present role was deleted"`
 	list.resources = []string{"arn:" + refPartition + ":iam::" + refAccount + ":instance-profile/karpenter/" + refRegion + "/" + refCluster + "/"}
 	return []Need{
 		make("iam:GetInstanceProfile", "AllowInstanceProfileReadActions", "whether the profile of a class is there and has its role", having(profileTags())),
@@ -161,7 +162,7 @@ func profileNeeds() []Need {
 		{
 			Feature: featureProfile, Action: "iam:PassRole", Operation: "iam:AddRoleToInstanceProfile, ec2:RunInstances", Kinds: []string{"node role"},
 			Sid: "AllowPassingInstanceRole", Why: "machines run with the node role",
-			Without:   "condition InstanceProfileReady, or ValidationSucceeded where the profile exists, of the EC2NodeClass",
+			Without:   "condition InstanceProfileReady, or ValidationSucceeded where the profile exists, of the EC2NodeClass; condition Launched of the NodeClaim",
 			resources: []string{arnOf(idNodeRole)}, context: map[string][]string{"iam:PassedToService": {"${EC2Service}"}},
 		},
 		drop, end, list,
@@ -175,14 +176,14 @@ func templateNeeds() []Need {
 			resources: []string{own("launch-template")}, context: context,
 		}
 	}
-	trial := "condition ValidationSucceeded of the EC2NodeClass, reason CreateLaunchTemplateAuthCheckFailed"
+	trial := "condition ValidationSucceeded of the EC2NodeClass, reason CreateLaunchTemplateAuthCheckFailed; condition Launched of the NodeClaim"
 	created := asking(launchTags("default"))
 	created["ec2:CreateAction"] = []string{"CreateLaunchTemplate"}
 	tagged := make("ec2:CreateTags", "AllowScopedResourceCreationTagging", "a template is made with tags", trial, created)
 	tagged.Operation = "ec2:CreateLaunchTemplate"
 	return []Need{
 		read(featureLaunch, "ec2:DescribeLaunchTemplates", "which templates exist, and which are old",
-			`log "launch templates could not be listed, they are found one by one"; an EC2NodeClass stays when it is deleted`),
+			`log "launch templates could not be listed, they are found one by one"; log "unused launch templates could not all be deleted"; an EC2NodeClass stays when it is deleted`),
 		make("ec2:CreateLaunchTemplate", "AllowScopedEC2InstanceActionsWithTags", "each image with its user data is a template; a trial tells whether one can be made",
 			trial, asking(launchTags("default"))),
 		tagged,
@@ -251,7 +252,8 @@ func tagNeeds() []Need {
 		list = append(list, n)
 		if creating == "RunInstances" {
 			n.Kinds, n.resources, n.Before = []string{"spot-instances-request"}, []string{own("spot-instances-request")}, none
-			n.Why, n.Without = "spot requests are tagged, too", `log "spot requests stay without tags, …"; nothing else is lost`
+			n.Why = "spot requests are tagged, too"
+			n.Without = "condition Launched of NodeClaims for spot machines" + OlderEditions + `log "spot requests stay without tags, …"; nothing else is lost`
 			list = append(list, n)
 		}
 	}
@@ -268,7 +270,7 @@ func watchNeeds() []Need {
 	status.Option, status.on = "--instance-status", func(o *Options) bool { return o.InstanceStatus }
 	return []Need{
 		read(featureWatch, "ec2:DescribeInstances", "which machines there are and what became of them",
-			`log "comparing machines with nodeclaims"; machines without a NodeClaim stay; nothing is launched before machines were read once`),
+			`log "comparing machines with nodeclaims"; machines without a NodeClaim stay, and of those that are to go the NodeClaim stays; after a restart, condition Launched of the NodeClaim`),
 		status,
 		{
 			Feature: featureWatch, Action: "ec2:TerminateInstances", Kinds: []string{"instance"}, Sid: "AllowScopedDeletion", Why: "machines that are to go",

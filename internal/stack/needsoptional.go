@@ -51,7 +51,7 @@ func keyNeeds() []Need {
 	var list []Need
 	for _, a := range []string{"kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:CreateGrant"} {
 		n := Need{Action: a, Operation: "ec2:CreateFleet", Kinds: []string{"key of volumes"}, Sid: "AllowVolumeKeyUse", Why: "EC2 makes volumes that are encrypted with it",
-			Without: "machines end as soon as they begin, with Client.InternalError or InvalidKMSKey", resources: []string{volumeKeysRef}, context: via}
+			Without: "machines end as soon as they begin, with Client.InternalError or InvalidKMSKey; event MachineGone of the NodeClaim", resources: []string{volumeKeysRef}, context: via}
 		if a == "kms:CreateGrant" {
 			n.Sid, n.context = "AllowVolumeKeyGrants", both(map[string][]string{"kms:GrantIsForAWSResource": {"true"}}, via)
 		}

@@ -1,0 +1,329 @@
+package permissions_test
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/status"
+	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/controller/garbage"
+	"github.com/kerf-sh/kerf/internal/controller/interrupt"
+	"github.com/kerf-sh/kerf/internal/controller/terminate"
+)
+
+// A path is one thing that the controller does. prepare sets it up while everything is allowed and returns what runs it.
+// A path that works leaves nothing in the output.
+type path struct {
+	name    string
+	prepare func(c *cluster) (run func())
+}
+
+// Paths, by name.
+const (
+	starting      = "starting"
+	pricing       = "reading types and prices"
+	resolving     = "resolving a class"
+	byParameter   = "resolving a class by a parameter of the user's"
+	resolvedOnce  = "resolving a class that has its profile"
+	mending       = "putting an instance profile right"
+	launching     = "launching a machine"
+	launchingSpot = "launching a spot machine"
+	encrypting    = "launching a machine with encrypted disks"
+	takingOver    = "taking over from another leader"
+	tagging       = "tagging a machine that has joined"
+	ending        = "ending a machine"
+	comparing     = "ending a machine without a NodeClaim"
+	unusedRoles   = "deleting instance profiles that nobody uses"
+	releasing     = "giving back what a class had"
+	unusedLaunch  = "deleting launch templates that nobody uses"
+	interruption  = "reading the interruption queue"
+	statuses      = "reading the status of instances"
+)
+
+// paths are all that the controller does at AWS. Later ones may take away what earlier ones have.
+var paths = []path{
+	{starting, func(c *cluster) func() {
+		p := c.process()
+		return func() {
+			if err := p.Check(c.t.Context()); err != nil {
+				c.amiss("the controller ends with: %v", err)
+			}
+		}
+	}},
+	{pricing, func(c *cluster) func() {
+		p := c.process()
+		return func() { p.RefreshOnce(c.t.Context()) }
+	}},
+	{resolving, func(c *cluster) func() {
+		p := c.checked()
+		c.create(newClass("new"))
+		return func() { c.resolve(p, "new") }
+	}},
+	{byParameter, func(c *cluster) func() {
+		p := c.checked()
+		// What the alias of another class needs is not needed here.
+		c.ready(p, "parameter", ofUser)
+		p = c.checked()
+		return func() { c.resolve(p, "parameter") }
+	}},
+	{resolvedOnce, func(c *cluster) func() {
+		c.ready(c.checked(), "again")
+		p := c.checked()
+		return func() { c.resolve(p, "again") }
+	}},
+	{mending, func(c *cluster) func() {
+		class := c.ready(c.checked(), "mend")
+		w, name := c.sim.World, class.Status.InstanceProfile
+		if err := w.RemoveRoleFromInstanceProfile(name, class.Spec.Role); err != nil {
+			c.t.Fatal(err)
+		}
+		if err := w.AddRoleToInstanceProfile(name, otherRole); err != nil {
+			c.t.Fatal(err)
+		}
+		p := c.checked()
+		return func() {
+			c.resolve(p, "mend")
+			if i, err := w.InstanceProfile(name); err != nil || i.Role != class.Spec.Role {
+				c.amiss("the profile has role %q", i.Role)
+			}
+		}
+	}},
+	{launching, func(c *cluster) func() {
+		p := c.leader()
+		c.ready(p, "launch")
+		c.create(newClaim("launch", "launch", karpv1.CapacityTypeOnDemand))
+		return func() { c.launch(p, "launch") }
+	}},
+	{launchingSpot, func(c *cluster) func() {
+		p := c.leader()
+		c.ready(p, "spot")
+		c.create(newClaim("spot", "spot", karpv1.CapacityTypeSpot))
+		return func() {
+			claim := c.launch(p, "spot")
+			i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID))
+			if claim.Status.ProviderID != "" && i.CapacityType != karpv1.CapacityTypeSpot {
+				c.amiss("the machine is %s", i.CapacityType)
+			}
+		}
+	}},
+	{encrypting, func(c *cluster) func() {
+		p := c.leader()
+		c.ready(p, "disks", func(class *awsv1.EC2NodeClass) {
+			class.Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{
+				DeviceName: new("/dev/xvda"), EBS: &awsv1.BlockDevice{Encrypted: new(true), KMSKeyID: &c.volumeKey, VolumeSize: new(resource.MustParse("20Gi"))},
+			}}
+		})
+		c.create(newClaim("disks", "disks", karpv1.CapacityTypeOnDemand))
+		return func() {
+			claim := c.launch(p, "disks")
+			if i, ok := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && (!ok || i.State != "running") {
+				c.compare(p) // finds out that the machine is no more
+			}
+		}
+	}},
+	{takingOver, func(c *cluster) func() {
+		old := c.leader()
+		class := c.ready(old, "takeover")
+		claim := newClaim("takeover", "takeover", karpv1.CapacityTypeOnDemand)
+		c.create(claim)
+		bought, err := old.Launch(c.t.Context(), claim, class)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		p := c.checked()
+		if err := p.Warm(c.t.Context()); err != nil {
+			c.t.Fatal(err)
+		}
+		return func() {
+			p.Begin(c.t.Context(), []string{string(claim.UID)})
+			if got := c.launch(p, "takeover").Status.ProviderID; got != bought.ProviderID {
+				c.amiss("machine %s was bought, the claim has %q", bought.ProviderID, got)
+			}
+		}
+	}},
+	{tagging, func(c *cluster) func() {
+		p := c.leader()
+		c.ready(p, "join")
+		claim := c.launched(p, "join", "join")
+		c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-join"}, Spec: corev1.NodeSpec{
+			ProviderID: claim.Status.ProviderID, Taints: []corev1.Taint{karpv1.UnregisteredNoExecuteTaint()},
+		}})
+		return func() {
+			c.step(p, "join")
+			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); i.Tags["Name"] != "node-join" {
+				c.amiss("the machine has the tags %v", i.Tags)
+			}
+		}
+	}},
+	{ending, func(c *cluster) func() {
+		p := c.leader()
+		c.ready(p, "end")
+		claim := c.launched(p, "end", "end")
+		if err := c.kube.Delete(c.t.Context(), claim); err != nil {
+			c.t.Fatal(err)
+		}
+		return func() {
+			r := &terminate.Claims{Client: c.kube, Cloud: p, Recorder: c.recorder, Metrics: c.metrics, Log: c.log, Clock: clock.RealClock{}}
+			if _, err := r.Reconcile(c.t.Context(), request("end")); err != nil {
+				c.amiss("the NodeClaim stays: %v", err)
+			}
+			c.gone(claim.Status.ProviderID)
+		}
+	}},
+	{comparing, func(c *cluster) func() {
+		p := c.leader()
+		class := c.ready(p, "stray")
+		stray, err := p.Launch(c.t.Context(), newClaim("stray", "stray", karpv1.CapacityTypeOnDemand), class)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return func() { c.compare(p); c.gone(stray.ProviderID) }
+	}},
+	{unusedRoles, func(c *cluster) func() {
+		// A class that is in no API any more.
+		r, err := c.checked().Resolve(c.t.Context(), newClass("forgotten"))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		var used awsv1.EC2NodeClassList
+		p := c.checked()
+		return func() {
+			if err := c.kube.List(c.t.Context(), &used); err != nil {
+				c.t.Fatal(err)
+			}
+			inUse := map[string]bool{}
+			for i := range used.Items {
+				inUse[used.Items[i].Status.InstanceProfile] = true
+			}
+			if _, err := p.CollectProfiles(c.t.Context(), inUse); err != nil {
+				c.log.Warn(profilesStay, "error", err)
+			}
+			if _, err := c.sim.World.InstanceProfile(r.InstanceProfile); err == nil {
+				c.amiss("instance profile %s is still there", r.InstanceProfile)
+			}
+		}
+	}},
+	{releasing, func(c *cluster) func() {
+		p := c.leader()
+		class := c.ready(p, "gone")
+		if err := c.kube.Delete(c.t.Context(), class); err != nil {
+			c.t.Fatal(err)
+		}
+		return func() {
+			c.resolve(p, "gone")
+			if err := c.kube.Get(c.t.Context(), request("gone").NamespacedName, class); err == nil {
+				c.amiss("an EC2NodeClass stays when it is deleted")
+			}
+		}
+	}},
+	{unusedLaunch, func(c *cluster) func() {
+		time := &wall{}
+		p := c.leader(func(o *aws.Options) { o.Now = time.now })
+		c.ready(p, "idle")
+		return func() {
+			time.forward(idle)
+			p.CollectTemplatesOnce(c.t.Context())
+			if n := len(c.sim.World.Templates()); n != 0 {
+				c.amiss("%d launch templates are still there", n)
+			}
+		}
+	}},
+	{interruption, func(c *cluster) func() {
+		p := c.process()
+		c.create(newClass("queue"))
+		const body = `{"version":"0","id":"e","detail-type":"EC2 Spot Instance Interruption Warning","source":"aws.ec2","account":"1","time":"2026-01-02T03:04:05Z",` +
+			`"region":"eu-west-1","resources":[],"detail":{"instance-id":"i-0fffffffffffffff0","instance-action":"terminate"}}`
+		if _, err := c.sim.World.SendMessage(clusterName, "events", body, nil, 0); err != nil {
+			c.t.Fatal(err)
+		}
+		return func() {
+			r := c.interrupt(p)
+			r.Queue = p.Queue()
+			// Machines that were launched before have sent messages, too. A failure is told of in the log and in the condition.
+			left, err := c.sim.World.Messages(clusterName)
+			for len(left) > 0 && err == nil {
+				if err = r.Round(c.t.Context()); err == nil {
+					left, err = c.sim.World.Messages(clusterName)
+				}
+			}
+			c.report(r, "queue", awsv1.ConditionTypeInterruptionQueueReady)
+			if len(left) != 0 {
+				c.amiss("%d messages are still there", len(left))
+			}
+		}
+	}},
+	{statuses, func(c *cluster) func() {
+		p := c.leader()
+		c.ready(p, "status")
+		claim := c.launched(p, "status", "status")
+		return func() {
+			r := c.interrupt(p)
+			r.Machines.Set(nil, claim, time.Now())
+			if err := r.Poll(c.t.Context()); err != nil {
+				c.amiss("reading statuses: %v", err)
+			}
+			c.report(r, "status", awsv1.ConditionTypeInstanceStatusReady)
+		}
+	}},
+}
+
+// idle is longer than a launch template may go unused.
+const idle = 7 * time.Hour
+
+func ofUser(class *awsv1.EC2NodeClass) {
+	class.Spec.AMIFamily = new(awsv1.AMIFamilyAL2023)
+	class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: parameter}}
+}
+
+// gone notes if a machine still runs.
+func (c *cluster) gone(providerID string) {
+	if i, ok := c.sim.World.Instance(instance(providerID)); ok && i.State == "running" {
+		c.amiss("machine %s runs on", providerID)
+	}
+}
+
+// compare runs the loop that compares machines with NodeClaims twice, the second time when its patience is over.
+func (c *cluster) compare(p *aws.Provider) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	defer cancel()
+	clk := clocktesting.NewFakeClock(time.Now())
+	g := &garbage.Collector{Client: c.kube, APIReader: c.kube, Cloud: p, Recorder: c.recorder, Metrics: c.metrics, Log: c.log, Clock: clk}
+	done := make(chan error, 1)
+	go func() { done <- g.Start(ctx) }()
+	for range 2 {
+		await(c.t, "the end of a round", clk.HasWaiters)
+		clk.Step(time.Minute)
+	}
+	await(c.t, "the end of the last round", clk.HasWaiters)
+	cancel()
+	if err := <-done; err != nil {
+		c.t.Error(err)
+	}
+}
+
+func (c *cluster) interrupt(p *aws.Provider) *interrupt.Controller {
+	return &interrupt.Controller{
+		Client: c.kube, Cloud: p, Statuses: p.Statuses(), Machines: &interrupt.Machines{}, Recorder: c.recorder, Metrics: c.metrics,
+		Log: c.log, Clock: clock.RealClock{},
+	}
+}
+
+// report lets the interruption loop write its conditions, and notes that of a class if it is not true.
+func (c *cluster) report(r *interrupt.Controller, class, condition string) {
+	if err := r.Report(c.t.Context()); err != nil {
+		c.t.Error(err)
+	}
+	found := &awsv1.EC2NodeClass{}
+	c.get(found, class)
+	if has := found.StatusConditions(false).Get(condition); has != nil {
+		c.conditions("EC2NodeClass "+class, []status.Condition{*has})
+	}
+}

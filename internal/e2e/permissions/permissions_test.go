@@ -1,0 +1,244 @@
+// Package permissions_test holds the policies of the bootstrap stack to the controller's calls, both ways: with them all
+// that the controller does at AWS works and nothing is refused; with any one action taken out, what needs it fails, says
+// which permission is missing and what to do, and all the rest works on.
+//
+// Everything is real but the machines behind it: the policies are deployed as a CloudFormation stack, the calls are those
+// of the product over the SDK, and the simulated AWS judges each of them.
+package permissions_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/awssim/authz"
+	"github.com/kerf-sh/kerf/internal/stack"
+)
+
+// outcome is what came of a path.
+type outcome struct {
+	amiss  string // what a user sees; empty: it works
+	denied []authz.Denial
+}
+
+// runAll prepares all paths, takes grants out of the policies, and runs the paths.
+func (c *cluster) runAll(take ...grant) map[string]outcome {
+	c.t.Helper()
+	runs := make([]func(), len(paths))
+	for i, p := range paths {
+		runs[i] = p.prepare(c)
+		c.clean(p.name)
+	}
+	c.narrow(take...)
+	c.denied()
+	out := map[string]outcome{}
+	for i, p := range paths {
+		runs[i]()
+		out[p.name] = outcome{c.observed(), c.denied()}
+	}
+	return out
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	closing.Wait()
+	os.Exit(code)
+}
+
+func TestOneActionTakenAwayFailsWhatNeedsItAndSaysSo(t *testing.T) {
+	a := newAccount(t, stack.Latest, nil)
+	units := append(a.granted(), a.parts()...)
+	known := map[string]bool{}
+	for _, g := range units {
+		known[g.String()] = true
+		t.Run(g.String(), func(t *testing.T) {
+			t.Parallel()
+			want := a.expected(g)
+			if len(want) == 0 {
+				t.Fatalf("no path is said to need it")
+			}
+			c := newCluster(newAccount(t, stack.Latest, nil))
+			check(t, c, g, want, c.runAll(g))
+		})
+	}
+	for name := range fails {
+		if !known[name] {
+			t.Errorf("%s is not in the policies", name)
+		}
+	}
+}
+
+// expected are the paths that fail without a grant: those of the table, or of the grant's parts.
+func (a *account) expected(g grant) []string {
+	if list, ok := fails[g.String()]; ok {
+		return list
+	}
+	var out []string
+	for _, part := range a.parts() {
+		if part.sid == g.sid && part.action == g.action {
+			out = append(out, fails[part.String()]...)
+		}
+	}
+	return out
+}
+
+func check(t *testing.T, c *cluster, g grant, want []string, got map[string]outcome) {
+	t.Helper()
+	var all strings.Builder
+	for _, p := range paths {
+		o := got[p.name]
+		all.WriteString(o.amiss)
+		failed := o.amiss != ""
+		for _, d := range o.denied {
+			// Trials find things out, and nothing need be said of what does not fail by them.
+			if d.Action != g.action && (failed || !d.DryRun) {
+				t.Errorf("%s: %s on %s was refused, too", p.name, d.Action, d.Resource)
+			}
+		}
+		switch {
+		case failed != slices.Contains(want, p.name):
+			t.Errorf("%s: fails: %t, want %t\n%s", p.name, failed, !failed, o.amiss)
+		case failed && !says(o.amiss, g.action):
+			t.Errorf("%s: nothing says that %s is missing and what to do:\n%s", p.name, g.action, o.amiss)
+		case failed && len(o.denied) == 0:
+			t.Errorf("%s: fails and no call was refused:\n%s", p.name, o.amiss)
+		case !failed && slices.ContainsFunc(o.denied, func(d authz.Denial) bool { return !d.DryRun }):
+			t.Errorf("%s: calls were refused and nobody hears of it: %v", p.name, o.denied)
+		}
+	}
+	for _, n := range c.needs(g) {
+		seen(t, n, g.String(), all.String(), c.stack.Options.Compat)
+	}
+}
+
+// seen holds what the docs say of a missing permission to what was seen without it.
+func seen(t *testing.T, n stack.Need, without, text string, edition stack.Compat) {
+	t.Helper()
+	latest, older, _ := strings.Cut(n.Without, stack.OlderEditions)
+	says := latest
+	if edition != stack.Latest && older != "" {
+		says = older
+	}
+	for _, mark := range marks(says) {
+		if !strings.Contains(text, mark) {
+			t.Errorf("without %s: docs say %s; %q was not seen in\n%s", without, says, mark, text)
+		}
+	}
+}
+
+// says tells whether a text names a missing permission and the place where it is to be given.
+func says(text, action string) bool {
+	if strings.Contains(text, "Client.InternalError") { // EC2 itself does not say what is missing
+		return strings.Contains(text, action) && strings.Contains(text, "policies of the controller's role")
+	}
+	return strings.Contains(text, "missing permission "+action+": allow it in the policies of the controller's role")
+}
+
+var editions = []stack.Compat{stack.V032, stack.V10, stack.Latest}
+
+// TestTheWholePoliciesAreEnoughAndNotMore runs everything under the policies of each edition: nothing is refused but what
+// the edition does not have, and what was not used is listed with a reason.
+func TestTheWholePoliciesAreEnoughAndNotMore(t *testing.T) {
+	for _, edition := range editions {
+		t.Run(string(edition), func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(newAccount(t, edition, unbuilt))
+			works(t, c, c.runAll())
+			used := map[grant]bool{}
+			for _, u := range c.sim.Permissions.Permissions() {
+				used[grant{sid: u.Sid, action: u.Action}] = true
+			}
+			for _, g := range c.granted() {
+				switch listed := c.spare(g) || c.notBuilt(g); {
+				case !used[g] && !listed:
+					t.Errorf("%s is granted and was not used, and nothing says why it is there", g)
+				case used[g] && listed:
+					t.Errorf("%s was used, and is listed as not called", g)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatIsListedAsSpareIsNotNeeded takes out all that the table of spares has, at once.
+func TestWhatIsListedAsSpareIsNotNeeded(t *testing.T) {
+	for _, edition := range editions {
+		t.Run(string(edition), func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(newAccount(t, edition, nil))
+			var list []grant
+			for _, s := range stack.Spares(edition) {
+				if len(strings.Fields(s.Why)) < 5 {
+					t.Errorf("%s in %s: why is it there?", s.Action, s.Sid)
+				}
+				list = append(list, grant{s.Sid, s.Action, strings.Join(s.Kinds, ",")})
+			}
+			works(t, c, c.runAll(list...))
+		})
+	}
+}
+
+// works tells whether all paths do, but for calls that the edition does not allow; these are seen as the docs say.
+func works(t *testing.T, c *cluster, got map[string]outcome) {
+	t.Helper()
+	lacking := c.lacking()
+	var all strings.Builder
+	for name, o := range got {
+		all.WriteString(o.amiss)
+		for _, d := range o.denied {
+			if !slices.ContainsFunc(lacking, func(g grant) bool { return g.action == d.Action && g.covers(d.Resource) }) {
+				t.Errorf("%s: %s on %s was refused", name, d.Action, d.Resource)
+			}
+		}
+		if o.amiss != "" && len(o.denied) == 0 {
+			t.Errorf("%s:\n%s", name, o.amiss)
+		}
+	}
+	for _, n := range stack.Needs() {
+		if _, ok := n.Statement(&c.stack.Options); !ok && n.Option == "" {
+			seen(t, n, n.Action, all.String(), c.stack.Options.Compat)
+		}
+	}
+}
+
+// lacking are the calls that an edition does not allow, though the controller makes them.
+func (a *account) lacking() []grant {
+	var out []grant
+	for _, n := range stack.Needs() {
+		if _, ok := n.Statement(&a.stack.Options); !ok && n.Option == "" {
+			out = append(out, grant{action: n.Action, kinds: strings.Join(n.Kinds, ",")})
+		}
+	}
+	return out
+}
+
+// spare tells whether a whole action of a statement is listed as not called.
+func (a *account) spare(g grant) bool {
+	return slices.ContainsFunc(stack.Spares(a.stack.Options.Compat), func(s stack.Spare) bool { return s.Sid == g.sid && s.Action == g.action && s.Kinds == nil })
+}
+
+// The options of features that the controller does not have yet.
+var notBuilt = []string{"--capacity-reservations", "--placement-groups", "--zonal-shift", "--launch-templates"}
+
+func unbuilt(o *stack.Options) {
+	o.CapacityReservations, o.PlacementGroups, o.ZonalShift, o.LaunchTemplates = true, true, true, true
+}
+
+// notBuilt tells whether a grant serves nothing but features that are not built.
+func (a *account) notBuilt(g grant) bool {
+	needs := a.needs(g)
+	return len(needs) > 0 && !slices.ContainsFunc(needs, func(n stack.Need) bool { return !slices.Contains(notBuilt, n.Option) })
+}
+
+// TestProfilesThatStayAreToldOfInTheWordsOfTheProcess: that loop is the process's own.
+func TestProfilesThatStayAreToldOfInTheWordsOfTheProcess(t *testing.T) {
+	text, err := os.ReadFile("../../app/profiles.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), fmt.Sprintf("log.Warn(%q", profilesStay)) {
+		t.Errorf("internal/app logs something else than %q", profilesStay)
+	}
+}
