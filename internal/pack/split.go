@@ -69,7 +69,7 @@ func (s *solver) splitClass(c *class) {
 // that theirs can be bound in any order.
 func (s *solver) follows(c *class) *group {
 	for _, g := range c.topo.wideIn {
-		if g.kind == spreading && g.pending > 0 {
+		if g.kind == spreading && g.pending > 0 && s.surelyCounted(c, g) {
 			return g
 		}
 	}

@@ -117,6 +117,19 @@ func (g *group) looksAt(s *solver, p *pool, sh *shape, types catalog.TypeSet) (c
 	return counts, !counts
 }
 
+// surelyCounted reports whether the spread counts every node and machine that a pod of the class may go to.
+func (s *solver) surelyCounted(c *class, g *group) bool {
+	it := s.newItem(c, 0, "", 0)
+	for _, p := range s.pools {
+		if v := s.view(it, p); v.shape != nil {
+			if counts, sure := g.looksAt(s, p, v.shape, v.shape.types); !counts || !sure {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(s.nodes, func(n *node) bool { return s.fitsKind(it, n) != barred && !g.counting(s, n) })
+}
+
 // impliedByShape reports whether labels that neither the type nor the way of buying decides are sure to meet r.
 func (s *solver) impliedByShape(sh *shape, r requirement.Requirements, types catalog.TypeSet) bool {
 	for k, want := range r.All {
