@@ -36,7 +36,7 @@ var neighbours = map[string][]string{
 	"internal/ec2facts/gen": {"internal/ec2facts"},
 	"internal/cluster":      {"internal/catalog"},
 	"internal/plan":         {"internal/catalog", "internal/cluster"},
-	"internal/verify":       {"internal/pack"},
+	"internal/verify":       {"internal/pack", "internal/disrupt"},
 	"internal/disrupt":      {"internal/pack"},
 	"internal/bound":        {"internal/pack"},
 	"internal/stack/check":  {"internal/stack"},

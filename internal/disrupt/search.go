@@ -56,6 +56,9 @@ func (s *search) chooseTargets(o order) {
 	for id, n := range s.nodes {
 		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
 		if n != nil {
+			if n.empty && n.candidate() {
+				continue // it goes
+			}
 			if o == emptiestFirst && n.efficiency() < tooDear && s.replaceable(n) {
 				continue
 			}
@@ -136,7 +139,10 @@ func (s *search) letEmptyGo() {
 		}
 		slices.SortFunc(move.Left, func(a, b cluster.PodRef) int { return cmp.Compare(a.String(), b.String()) })
 		move.Why = "its pods count as absent by their deletion cost"
-		s.w.Abandon([]int{n.id})
+		if !s.w.Abandon([]int{n.id}) {
+			n.tried, n.reason = true, Reason{Code: OthersFollow}
+			continue
+		}
 		s.record(one, move, 0, 0)
 	}
 }

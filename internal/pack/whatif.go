@@ -33,8 +33,11 @@ type WhatIf struct {
 	claimed []bool
 	targets targetIndex
 	fork    *fork
-	// followed marks domains into which pods were moved because of the pods that are there.
+	// followed marks domains into which pods were moved because of the pods that are there, arrived how many were moved
+	// there altogether; arranged are the spreads by which pods were moved.
 	followed map[followedDomain]bool
+	arrived  map[followedDomain]int
+	arranged map[*group]bool
 	scanned  int64
 }
 
@@ -80,7 +83,8 @@ func NewWhatIf(p *Problem) *WhatIf {
 	s := newSolver(p)
 	s.moving = movablePods(p)
 	s.compile()
-	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{}}
+	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{},
+		arrived: map[followedDomain]int{}, arranged: map[*group]bool{}}
 	w.followSpreads()
 	w.makeMovers()
 	w.floor.learn(w)
@@ -281,9 +285,16 @@ func (w *WhatIf) placePending() {
 		}
 	}
 	w.placeOnNodes(f)
-	for _, n := range f.touched {
-		if len(n.node.placed) > 0 {
-			w.claimed[n.node.id] = true
+	for _, t := range f.touched {
+		for _, q := range t.node.placed {
+			w.claimed[t.node.id] = true
+			// Others can't count on them yet; only where they keep others away they count.
+			for _, g := range q.item.class.topo.wideIn {
+				if d, ok := t.node.domain(g.keyID); ok && g.kind != repelling && g.counting(w.s, t.node) {
+					g.counts[d] -= q.n
+					g.total -= q.n
+				}
+			}
 		}
 	}
 	w.settleFork()

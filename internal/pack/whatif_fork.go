@@ -173,14 +173,19 @@ func (w *WhatIf) Drop() {
 	}
 }
 
-// Abandon lets the nodes go without a place for their pods.
-func (w *WhatIf) Abandon(away []int) {
+// Abandon lets the nodes go without a place for their pods; false, and nothing done, if pods were moved to be with them.
+func (w *WhatIf) Abandon(away []int) bool {
 	f := w.begin(away)
+	if w.abandons(f) || w.unsettles(f) {
+		w.drop()
+		return false
+	}
 	for _, id := range away {
 		w.gone[id] = true
 	}
 	w.targets.refresh(w, f)
 	w.settleFork()
+	return true
 }
 
 // Keep makes the last answer, which must have been without refusal, the ground of the next questions, and returns it.
@@ -223,31 +228,68 @@ func (w *WhatIf) Keep() *Moved {
 	return out
 }
 
-// noteFollowed remembers in which domains pods were placed to be with others.
+// noteFollowed remembers how many pods were placed in domains where others count on them or they on others.
 func (w *WhatIf) noteFollowed(parts []part, domain func(*group) (string, bool)) {
 	for _, q := range parts {
+		for _, g := range q.item.class.topo.wideIn {
+			if d, ok := domain(g); ok && g.kind != repelling {
+				w.arrived[followedDomain{g, d}] += q.n
+			}
+		}
 		for i := range q.item.class.topo.wide {
 			g := q.item.class.topo.wide[i].group
 			if d, ok := domain(g); ok && g.kind == attracting {
 				w.followed[followedDomain{g, d}] = true
 			}
+			w.arranged[g] = w.arranged[g] || g.kind == spreading
 		}
 	}
 }
 
-// abandons reports whether the fork leaves a domain without any of the pods that others were moved there for.
+// abandons reports whether the fork leaves a domain with none of the pods that others were moved there for, but such as
+// were moved there themselves.
 func (w *WhatIf) abandons(f *fork) bool {
+	if len(w.followed) == 0 {
+		return false
+	}
 	for _, m := range f.movers {
 		for _, g := range m.class.topo.wideIn {
 			if g.kind != attracting {
 				continue
 			}
 			for _, id := range f.away {
-				if d, ok := w.s.nodes[id].domain(g.keyID); ok && w.followed[followedDomain{g, d}] && g.counts[d] == 0 {
+				d, ok := w.s.nodes[id].domain(g.keyID)
+				at := followedDomain{g, d}
+				if ok && w.followed[at] && g.counts[d]-w.arrived[at]-w.arriving(f, at) <= 0 {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+// arriving counts the pods that the fork places in the domain.
+func (w *WhatIf) arriving(f *fork, at followedDomain) int {
+	n := 0
+	for _, c := range f.counted {
+		if d, ok := c.node.domain(at.group.keyID); ok && c.n > 0 && d == at.domain && slices.Contains(c.class.topo.wideIn, at.group) {
+			n += c.n
+		}
+	}
+	for _, m := range w.s.bought {
+		for _, q := range m.parts {
+			if w.s.settled(m.shape, at.group.keyID) == at.domain && slices.Contains(q.item.class.topo.wideIn, at.group) {
+				n += q.n
+			}
+		}
+	}
+	return n
+}
+
+// unsettles reports whether pods that vanish would make a spread uneven that pods were moved by.
+func (w *WhatIf) unsettles(f *fork) bool {
+	return slices.ContainsFunc(f.movers, func(m *mover) bool {
+		return slices.ContainsFunc(m.class.topo.wideIn, func(g *group) bool { return w.arranged[g] })
+	})
 }
