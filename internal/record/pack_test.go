@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
 // pack2 makes a file of two documents.
@@ -43,4 +44,8 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("writing is not stable: %d bytes, then %d", len(again), len(third))
 		}
 	})
+}
+
+func scenarioTerms(key string, values ...string) []requirement.Term {
+	return []requirement.Term{{Key: key, Operator: requirement.In, Values: values}}
 }

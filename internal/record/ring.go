@@ -1,0 +1,256 @@
+package record
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/plan"
+)
+
+// Ring holds the last decisions of a process, written out as files, so that what they refer to can be forgotten. Decisions
+// that buy nothing and say the same as the one before take its place: pods that wait for hours push nothing out.
+//
+// Writing happens beside the caller, one decision at a time; reading waits for it.
+//
+// Concurrency: safe. A nil Ring keeps nothing.
+type Ring struct {
+	most     int
+	maxBytes int
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	idle    *sync.Cond
+	queue   []*Decision
+	working bool
+	entries []*entry // oldest first
+	types   *typesMember
+	serial  int
+	dropped int
+	last    json.RawMessage // the last decision on consolidation
+}
+
+// queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
+const queueMost = 8
+
+type entry struct {
+	Summary
+	file   *encoded
+	digest [sha256.Size]byte
+}
+
+// Summary is a line of the list of decisions.
+type Summary struct {
+	ID         string    `json:"id"`
+	At         time.Time `json:"at"`
+	Generation uint64    `json:"generation"`
+	Pods       int       `json:"pods"` // that were pending
+	NewNodes   int       `json:"newNodes"`
+	// NodeClaims that were made, in the order of the plan.
+	NodeClaims []string         `json:"nodeClaims,omitempty"`
+	Placed     int              `json:"placed"` // on nodes that exist or are in flight
+	Unplaced   int              `json:"unplaced"`
+	Price      catalog.MicroUSD `json:"price"` // of the new nodes, per hour
+	Bytes      int              `json:"bytes"` // of the file
+	// Repeated counts the decisions before that said the same, the first of them at First.
+	Repeated int       `json:"repeated,omitempty"`
+	First    time.Time `json:"first,omitzero"`
+}
+
+// NewRing returns a ring of the last most decisions, in at most maxBytes bytes; nil, which keeps nothing, when one of
+// them is 0.
+func NewRing(most, maxBytes int, log *slog.Logger) *Ring {
+	if most <= 0 || maxBytes <= 0 {
+		return nil
+	}
+	r := &Ring{most: most, maxBytes: maxBytes, log: log}
+	r.idle = sync.NewCond(&r.mu)
+	return r
+}
+
+// Add takes a decision in. It returns at once; the decision must not change any more.
+func (r *Ring) Add(d *Decision) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queue = append(r.queue, d)
+	if len(r.queue) > queueMost {
+		r.queue = slices.Delete(r.queue, 0, 1)
+		r.dropped++
+	}
+	if !r.working {
+		r.working = true
+		go r.work()
+	}
+}
+
+// SetDisruption notes the last decision on consolidation, as its package writes it; it is served by itself and goes
+// into the files that are written from now on.
+func (r *Ring) SetDisruption(decision json.RawMessage) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = decision
+}
+
+// Disruption is the last decision on consolidation; nil when there is none.
+func (r *Ring) Disruption() json.RawMessage {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+func (r *Ring) work() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.queue) > 0 {
+		d := *r.queue[0]
+		r.queue = slices.Delete(r.queue, 0, 1)
+		if d.Disruption == nil {
+			d.Disruption = r.last
+		}
+		known := r.types
+		r.mu.Unlock()
+		e, err := newEntry(&d, known)
+		r.mu.Lock()
+		if err != nil {
+			r.log.Error("a decision could not be recorded", "error", err)
+			continue
+		}
+		r.insert(e)
+	}
+	r.working = false
+	r.idle.Broadcast()
+}
+
+func newEntry(d *Decision, known *typesMember) (*entry, error) {
+	file, err := encode(d, known)
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{file: file, Summary: Summary{At: d.Problem.Now, Generation: d.Problem.Generation, Pods: len(d.Problem.Pending), Bytes: file.size()}}
+	for _, c := range d.Claims {
+		e.NodeClaims = append(e.NodeClaims, c.Name)
+	}
+	if d.Plan == nil {
+		return e, nil
+	}
+	e.NewNodes, e.Price = len(d.Plan.NewNodes), d.Plan.Price
+	for _, x := range d.Plan.Placements {
+		e.Placed += len(x.Pods)
+	}
+	for _, x := range d.Plan.Unplaced {
+		e.Unplaced += len(x.Pods)
+	}
+	if e.NewNodes == 0 {
+		e.digest, err = digest(d.Plan)
+	}
+	return e, err
+}
+
+// digest is equal for plans that say the same of the same pods.
+func digest(p *plan.Plan) ([sha256.Size]byte, error) {
+	b, err := json.Marshal([]any{p.Placements, p.Unplaced})
+	return sha256.Sum256(b), err
+}
+
+func (r *Ring) insert(e *entry) {
+	r.types = e.file.types
+	r.serial++
+	e.ID = strconv.Itoa(r.serial)
+	if n := len(r.entries); n > 0 && e.NewNodes == 0 {
+		if before := r.entries[n-1]; before.NewNodes == 0 && before.digest == e.digest {
+			e.Repeated, e.First = before.Repeated+1, before.First
+			if e.First.IsZero() {
+				e.First = before.At
+			}
+			r.entries = r.entries[:n-1]
+		}
+	}
+	r.entries = append(r.entries, e)
+	for len(r.entries) > 0 && (len(r.entries) > r.most || r.bytes() > r.maxBytes) {
+		r.entries = slices.Delete(r.entries, 0, 1)
+	}
+}
+
+// bytes is what all files take, lists of types that are shared counted once.
+func (r *Ring) bytes() int {
+	total := 0
+	seen := map[*typesMember]bool{}
+	for _, e := range r.entries {
+		total += len(e.file.head) + len(e.file.decision)
+		if !seen[e.file.types] {
+			seen[e.file.types] = true
+			total += len(e.file.types.bytes)
+		}
+	}
+	return total
+}
+
+// settle waits until all that was added is written.
+func (r *Ring) settle() {
+	for r.working {
+		r.idle.Wait()
+	}
+}
+
+// List returns the decisions, the newest first.
+func (r *Ring) List() []Summary {
+	out := []Summary{}
+	if r == nil {
+		return out
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settle()
+	for _, e := range slices.Backward(r.entries) {
+		out = append(out, e.Summary)
+	}
+	return out
+}
+
+// Latest is the ID that stands for the newest decision.
+const Latest = "latest"
+
+// File is the file of a decision; false when there is none of that ID, or no more.
+func (r *Ring) File(id string) (io.WriterTo, bool) {
+	if r == nil {
+		return nil, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settle()
+	for _, e := range slices.Backward(r.entries) {
+		if id == Latest || e.ID == id {
+			return e.file, true
+		}
+	}
+	return nil, false
+}
+
+// Decision is File, read.
+func (r *Ring) Decision(id string) (*Decision, error) {
+	file, ok := r.File(id)
+	if !ok {
+		return nil, errNone
+	}
+	var b bytes.Buffer
+	if _, err := file.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	return Read(&b)
+}

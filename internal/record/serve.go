@@ -1,0 +1,100 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// Path is where a controller serves its decisions.
+const Path = "/debug/decisions"
+
+// DisruptionPath is where it serves the last decision on consolidation.
+const DisruptionPath = Path + "/disruption"
+
+var errNone = errors.New("no decision of that ID is kept (any more)")
+
+// Handler serves the ring under Path: the list as JSON, a file under its ID or "latest" (with ?names=hashed the names of
+// pods, namespaces and nodes replaced), and the last decision on consolidation.
+//
+// Problems hold the names and labels of all pods. They are therefore served only to callers on the same host, which is
+// what a port-forward is, so that whoever reads them is one whom the cluster lets forward ports to the controller.
+func Handler(r *Ring) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
+	mux.HandleFunc("GET "+Path+"/{$}", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
+	mux.HandleFunc("GET "+DisruptionPath, func(w http.ResponseWriter, _ *http.Request) {
+		if d := r.Disruption(); d != nil {
+			writeJSON(w, d)
+			return
+		}
+		http.Error(w, "no consolidation decision recorded yet", http.StatusNotFound)
+	})
+	mux.HandleFunc("GET "+Path+"/{id}", func(w http.ResponseWriter, req *http.Request) { serveFile(w, req, r) })
+	return localOnly(mux)
+}
+
+func localOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		host, _, err := net.SplitHostPort(req.RemoteAddr)
+		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+			http.Error(w, "decisions hold the names and labels of all pods and are served to this host only; "+
+				"use kubectl port-forward to the controller's pod and ask there", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+func serveFile(w http.ResponseWriter, req *http.Request, r *Ring) {
+	id := strings.TrimSuffix(req.PathValue("id"), Extension)
+	file, ok := r.File(id)
+	if !ok {
+		http.Error(w, errNone.Error()+"; "+Path+" lists those that are", http.StatusNotFound)
+		return
+	}
+	switch names := req.URL.Query().Get("names"); names {
+	case "":
+	case "hashed":
+		d, err := r.Decision(id)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		if file, err = encode(HashNames(d), nil); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	default:
+		http.Error(w, "names="+names+": want hashed, or leave it out", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="decision-`+safe(id)+Extension+`"`)
+	_, _ = file.WriteTo(w)
+}
+
+// safe keeps letters and digits.
+func safe(id string) string {
+	return strings.Map(func(r rune) rune {
+		if (r >= '0' && r <= '9') || (r >= 'a' && r <= 'z') {
+			return r
+		}
+		return -1
+	}, id)
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b.Bytes())
+}
