@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/kerf-sh/kerf/internal/aws/account"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
+	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/awssim"
+	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/stack/check"
+)
+
+// liveAccount is a simulated account with permissions enforced, which the commands see as theirs.
+type liveAccount struct {
+	sim     *awssim.Server
+	ca      []byte
+	session *session.Session // of its administrator
+}
+
+func newLiveAccount(t *testing.T) *liveAccount {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	sim, err := awssim.New(awssim.Options{
+		World: world.Options{ClusterName: "demo", NoIdentities: true}, NoQueue: true, Enforce: true, CAFile: file, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sim.Start()
+	t.Cleanup(func() { _ = sim.Close() })
+	ca, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &liveAccount{sim: sim, ca: ca}
+	admin := world.AccessKey{ID: world.DefaultAdminAccessKey, Secret: world.DefaultAdminSecretKey}
+	for _, v := range append(sim.EnvFor(admin), "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_PROFILE=") {
+		key, value, _ := strings.Cut(v, "=")
+		t.Setenv(key, value)
+	}
+	a.session = a.as(t, admin)
+	return a
+}
+
+func (a *liveAccount) as(t *testing.T, key world.AccessKey) *session.Session {
+	t.Helper()
+	s, err := session.New(t.Context(), session.Options{Explicit: &session.Explicit{
+		Region: a.sim.World.Region(), Endpoint: a.sim.SecureURL(), CA: a.ca, AccessKeyID: key.ID, SecretAccessKey: key.Secret, SessionToken: key.SessionToken,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (a *liveAccount) deploy(t *testing.T, template string) {
+	t.Helper()
+	if _, err := stackdeploy.Deploy(t.Context(), a.session, "Karpenter-demo", template, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// delivers tells whether an event gets through EventBridge to the queue.
+func (a *liveAccount) delivers(t *testing.T) bool {
+	t.Helper()
+	w := a.sim.World
+	p, err := account.Prove(t.Context(), a.session, account.ProveOptions{
+		ClusterName: "demo", QueueARN: w.QueueARN("demo"), QueueURL: w.QueueURL("demo"), Timeout: 20 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Delivered
+}
+
+// receives tries what the controller does with the queue.
+func (a *liveAccount) receives(t *testing.T) error {
+	t.Helper()
+	w := a.sim.World
+	if _, err := w.SendMessage("demo", "events.amazonaws.com", `{"source":"aws.ec2"}`, nil, -1); err != nil {
+		return err
+	}
+	key, err := w.RoleSession("demo-karpenter", "controller")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := w.QueueURL("demo")
+	_, err = a.as(t, key).SQS.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url})
+	return err
+}
+
+// apply makes by hand the changes that a template for what exists shows.
+func (a *liveAccount) apply(t *testing.T, template string) {
+	t.Helper()
+	want, _, err := check.Read([]byte(template), check.ReadOptions{
+		Source: "the fix", ClusterName: "demo", AccountID: a.sim.World.Account(), Region: a.sim.World.Region(),
+	})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, template)
+	}
+	for _, q := range want.Queues {
+		a.applyQueue(t, q)
+	}
+	for _, k := range want.Keys {
+		id := strings.TrimPrefix(k.LogicalID, "Key")
+		for _, known := range a.sim.World.Keys() {
+			if strings.ReplaceAll(known.ID, "-", "") == id {
+				id = known.ID
+			}
+		}
+		if _, err := a.session.KMS().PutKeyPolicy(t.Context(), &kms.PutKeyPolicyInput{KeyId: &id, Policy: new(string(k.Policy.JSON()))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range want.Policies {
+		_, err := a.session.IAM.CreatePolicyVersion(t.Context(), &iam.CreatePolicyVersionInput{
+			PolicyArn: &p.ARN, PolicyDocument: new(string(p.Document.JSON())), SetAsDefault: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(want.Queues)+len(want.Keys)+len(want.Policies) == 0 {
+		t.Fatalf("the fix changes nothing:\n%s", template)
+	}
+}
+
+func (a *liveAccount) applyQueue(t *testing.T, q awssetup.Queue) {
+	t.Helper()
+	attributes := map[string]string{"KmsMasterKeyId": q.KMSKey}
+	if q.ManagedSSE {
+		attributes["SqsManagedSseEnabled"] = "true"
+	}
+	url := a.sim.World.QueueURL(q.Name)
+	if _, err := a.session.SQS.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: attributes}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wrongEncryptions are the ways in which a queue's encryption keeps events from the controller.
+var wrongEncryptions = map[string]struct {
+	flags    []string
+	old, new string // what is wrong in the template
+	says     string // the check
+	delivers bool
+	denied   string // what the controller is told when it receives
+}{
+	"the key that AWS manages": {
+		nil, "SqsManagedSseEnabled: true", "KmsMasterKeyId: alias/aws/sqs",
+		"encrypted with alias/aws/sqs, whose policy does not let EventBridge use it", false, "",
+	},
+	"a key without the statement for EventBridge": {
+		[]string{"--kms"}, "Service: events.amazonaws.com", "Service: sns.amazonaws.com",
+		"does not let events.amazonaws.com call kms:GenerateDataKey", false, "",
+	},
+	"a controller that may not decrypt": {
+		[]string{"--kms"}, "kms:Decrypt", "kms:Encrypt",
+		"kms:Decrypt", true, "kms:Decrypt",
+	},
+}
+
+// TestWrongEncryptionIsFoundAndMendedLive deploys each, sees it fail as in the field, and mends it in both ways: with what
+// --fix makes of the template, deployed, and with what it makes of the account, done by hand.
+func TestWrongEncryptionIsFoundAndMendedLive(t *testing.T) {
+	for name, c := range wrongEncryptions {
+		t.Run(name, func(t *testing.T) {
+			a := newLiveAccount(t)
+			flags := append([]string{"--cluster-name", "demo", "--controller", "pod-identity", "--access-entry", "EC2_LINUX"}, c.flags...)
+			run := func(code int, args ...string) string {
+				t.Helper()
+				got, out, errs := runStack(append(args, flags...)...)
+				if got != code {
+					t.Errorf("kerf stack %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out, errs)
+				}
+				return out
+			}
+			right := run(0, "cloudformation")
+			wrong := strings.Replace(right, c.old, c.new, 1)
+			file := filepath.Join(t.TempDir(), "wrong.yaml")
+			if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, way := range []string{"the template", "by hand"} {
+				a.deploy(t, wrong)
+				if out := unwrapped(run(foundWrong, "check", "--live")); !strings.Contains(out, c.says) {
+					t.Errorf("want %q in\n%s", c.says, out)
+				}
+				if got := a.delivers(t); got != c.delivers {
+					t.Errorf("before it is mended, delivery is %v", got)
+				}
+				if err := a.receives(t); c.denied != "" && (err == nil || !strings.Contains(err.Error(), c.denied)) {
+					t.Errorf("before it is mended, receiving gives %v", err)
+				}
+				if way == "the template" {
+					a.deploy(t, run(0, "check", file, "--fix", "--whole"))
+				} else {
+					a.apply(t, run(0, "check", "--live", "--fix"))
+				}
+				if out := run(0, "check", "--live"); !strings.Contains(out, "nothing is wrong") {
+					t.Errorf("%s: want nothing wrong, got\n%s", way, out)
+				}
+				if !a.delivers(t) {
+					t.Errorf("%s: it is mended and does not deliver", way)
+				}
+				if err := a.receives(t); err != nil {
+					t.Errorf("%s: it is mended and the controller gets %v", way, err)
+				}
+				a.deploy(t, right)
+			}
+		})
+	}
+}
+
+// unwrapped joins the lines of a report.
+func unwrapped(s string) string { return strings.Join(strings.Fields(s), " ") }
