@@ -93,10 +93,8 @@ func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
 	case cloud.IsNotFound(err):
 		return nil, awserr.Wrap("there is no such cluster: check CLUSTER_NAME and AWS_REGION, or set CLUSTER_ENDPOINT", err)
 	case cloud.ClassOf(err) == cloud.Denied:
-		return nil, awserr.Wrap("mend the permission, or set CLUSTER_ENDPOINT", err)
-	case cloud.ClassOf(err) == cloud.Denied:
 		// Policies for one cluster refuse questions about others, whether they exist or not.
-		return nil, awserr.Wrap("check CLUSTER_NAME and AWS_REGION first", err)
+		return nil, awserr.Wrap("check CLUSTER_NAME and AWS_REGION first, then the permission, or set CLUSTER_ENDPOINT", err)
 	case err != nil:
 		return nil, err
 	case out.Cluster == nil:

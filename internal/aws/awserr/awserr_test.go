@@ -96,6 +96,19 @@ func TestDeniedMessagesNameTheActionAndThePlaceToMend(t *testing.T) {
 	}
 }
 
+func TestRefusalsWithinAnAnswerNameTheActionAndThePlaceToMend(t *testing.T) {
+	const role = "allow it in the policies of the controller's role"
+	for message, want := range map[string]string{
+		"You are not authorized to perform this operation. User: arn:aws:sts::1:x is not authorized to perform: iam:PassRole on resource: r": "missing permission iam:PassRole: " + role,
+		"You are not authorized to perform this operation.":                                              "missing permission ec2:RunInstances: " + role,
+		"is not authorized to perform: ec2:CreateTags with an explicit deny in an identity-based policy": "missing permission ec2:CreateTags: a policy denies it explicitly; remove that statement",
+	} {
+		if got := Refusal(message, "ec2:RunInstances"); got != want {
+			t.Errorf("of %q: %q, want %q", message, got, want)
+		}
+	}
+}
+
 func TestWrapKeepsTheClassOfAnInnerError(t *testing.T) {
 	inner := &cloud.Error{Op: "a", Class: cloud.Exhausted, Reason: "R", Err: errors.New("b")}
 	err := Wrap("outer", fmt.Errorf("c: %w", inner))

@@ -153,6 +153,47 @@ func TestAThrottledParameterIsNeverAChange(t *testing.T) {
 	})
 }
 
+func TestImagesThatStayAreToldOfOnce(t *testing.T) {
+	f := newFixture(t)
+	class := alias("al2023@latest")
+	f.mustResolve(t, class)
+	var told []string
+	note := func(parameter string, err error) {
+		if !strings.Contains(err.Error(), "missing permission ssm:GetParameter") {
+			t.Errorf("%s: %v", parameter, err)
+		}
+		told = append(told, parameter)
+	}
+	f.resolver.Kept(note)
+	const arm = "*amazon-linux-2023/arm64/standard*"
+	refuse := func() {
+		f.sim.World.AddFault(world.Fault{Kind: world.FaultError, Service: "ssm", Resource: arm, Code: "AccessDeniedException", Status: 400})
+	}
+	later := func() {
+		f.now = f.now.Add(time.Hour)
+		f.mustResolve(t, class)
+	}
+	refuse()
+	later()
+	later()
+	if len(told) != 1 || !strings.Contains(told[0], "arm64/standard") {
+		t.Fatalf("told of %v", told)
+	}
+	f.sim.World.ClearFaults()
+	later()
+	refuse()
+	later()
+	if len(told) != 2 {
+		t.Errorf("refused again, told of %v", told)
+	}
+	f.restart()
+	f.resolver.Kept(note)
+	later()
+	if len(told) != 3 {
+		t.Errorf("after a restart, told of %v", told)
+	}
+}
+
 func TestAFailedDescribeKeepsTheStatus(t *testing.T) {
 	f := newFixture(t)
 	class := alias("al2023@latest")

@@ -165,6 +165,26 @@ func TestARoleThatDoesNotExistIsNotTriedAgainAtOnce(t *testing.T) {
 	}
 }
 
+func TestAClassGoesWithItsPresentProfileWhereProfilesMayNotBeListed(t *testing.T) {
+	f := start(t)
+	m := f.manager()
+	for _, uid := range []string{"u1", "u2"} {
+		if _, err := m.Ensure(t.Context(), class(uid, role)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.World.AddFault(world.Fault{Kind: world.FaultError, Service: "iam", Operation: "ListInstanceProfiles", Code: "AccessDenied", Status: 403})
+	for range 2 { // the second time there is nothing left
+		unlisted, err := m.Release(t.Context(), class("u1", role))
+		if err != nil || unlisted == nil || !strings.Contains(unlisted.Error(), "missing permission iam:ListInstanceProfiles") {
+			t.Errorf("got %v, %v", unlisted, err)
+		}
+	}
+	if left := f.World.InstanceProfiles("/karpenter/"); len(left) != 1 || !strings.HasSuffix(left[0].Path, "/u2/") {
+		t.Errorf("left are %v", left)
+	}
+}
+
 func TestAGivenProfileIsTakenAtItsWord(t *testing.T) {
 	f := start(t)
 	c := class("u1", "")
