@@ -20,8 +20,11 @@ type machine struct {
 	price float64 // USD per hour
 	// ledger counts machines that are there only so many times, of search.ledgers; -1: as many as one likes.
 	ledger int
-	// rows that it can carry, and how many pods of each at most.
-	rows []int
+	// rows that it can carry; how many pods of each fit; and how many at most, which is fewer where there are not as many.
+	rows   []int
+	fit    []float64
+	capped []float64
+	// most is one of the two, the one that the search now uses.
 	most []float64
 	// limits are what is left of the shared limits; nil: all of them.
 	limits []float64
@@ -258,8 +261,10 @@ func (s *search) demandOf(set int) []float64 {
 	return s.demands[set]
 }
 
-func (s *search) inSet(set int, row *row) bool {
-	return s.sets[set][row.choice>>6]&(1<<(row.choice&63)) != 0
+func (s *search) inSet(set int, row *row) bool { return s.setHas(set, row.choice) }
+
+func (s *search) setHas(set, choice int) bool {
+	return s.sets[set][choice>>6]&(1<<(choice&63)) != 0
 }
 
 // fit finds which rows the machine carries, and how many of each.
@@ -269,19 +274,23 @@ func (s *search) fit(m *machine) {
 		if !s.inSet(m.set, row) {
 			continue
 		}
-		most := min(row.count, row.perHost)
+		most := row.perHost
 		if row.shared >= 0 {
 			most = min(most, s.limitOn(m, row.shared))
 		}
 		for r, x := range row.req {
 			if x > 0 {
-				most = min(most, math.Floor(m.room[r]/x+1e-9))
+				most = min(most, math.Floor(max(0, m.room[r])/x+1e-9))
 			}
 		}
+		if math.IsInf(most, 1) {
+			most = row.count // pods that ask for nothing
+		}
 		if most >= 1 {
-			m.rows, m.most = append(m.rows, i), append(m.most, most)
+			m.rows, m.fit, m.capped = append(m.rows, i), append(m.fit, most), append(m.capped, min(most, row.count))
 		}
 	}
+	m.most = m.fit
 }
 
 func (s *search) limitOn(m *machine, shared int) float64 {

@@ -79,14 +79,15 @@ func (s *search) nodeAsMachine(n *cluster.Node, minded []map[*cluster.Class]bool
 			for _, c := range row.classes {
 				own += s.limits[c].limitOnNode(n, s.pending, minded[c])
 			}
-			m.most[i] = min(m.most[i], own)
+			m.fit[i] = min(m.fit[i], own)
 		}
-		if m.most[i] > 0 {
-			m.rows[kept], m.most[kept] = at, m.most[i]
+		if m.fit[i] > 0 {
+			m.rows[kept], m.fit[kept], m.capped[kept] = at, m.fit[i], min(m.fit[i], row.count)
 			kept++
 		}
 	}
-	m.rows, m.most = m.rows[:kept], m.most[:kept]
+	m.rows, m.fit, m.capped = m.rows[:kept], m.fit[:kept], m.capped[:kept]
+	m.most = m.fit
 	return m, kept > 0
 }
 
@@ -161,15 +162,17 @@ func (s *search) together(free []machine) []machine {
 		}
 		for i, row := range m.rows {
 			if j, ok := slices.BinarySearch(all.rows, row); ok {
-				all.most[j] += m.most[i]
+				all.fit[j] += m.fit[i]
 			} else {
-				all.rows, all.most = slices.Insert(all.rows, j, row), slices.Insert(all.most, j, m.most[i])
+				all.rows, all.fit = slices.Insert(all.rows, j, row), slices.Insert(all.fit, j, m.fit[i])
 			}
 		}
 	}
 	for i := range out {
-		for j, row := range out[i].rows {
-			out[i].most[j] = min(out[i].most[j], s.rows[row].count)
+		m := &out[i]
+		m.most, m.capped = m.fit, slices.Clone(m.fit)
+		for j, row := range m.rows {
+			m.capped[j] = min(m.fit[j], s.rows[row].count)
 		}
 	}
 	return out

@@ -38,6 +38,9 @@ type search struct {
 
 	knapsack *knapsack
 	master   *master
+	lpSteps  int64 // of earlier programs
+	ceilings []float64
+	floor    []float64
 	budget   int64
 	// best are the best values of the rows so far, which no machine's price contradicts, and what they prove.
 	best      []float64
@@ -150,11 +153,12 @@ func (s *search) dropRows() {
 		n := 0
 		for i, at := range m.rows {
 			if index[at] >= 0 {
-				m.rows[n], m.most[n] = index[at], m.most[i]
+				m.rows[n], m.fit[n], m.capped[n] = index[at], m.fit[i], m.capped[i]
 				n++
 			}
 		}
-		if m.rows, m.most = m.rows[:n], m.most[:n]; n > 0 {
+		m.rows, m.fit, m.capped = m.rows[:n], m.fit[:n], m.capped[:n]
+		if m.most = m.fit; n > 0 {
 			kept = append(kept, m)
 		}
 	}
@@ -163,14 +167,16 @@ func (s *search) dropRows() {
 }
 
 func (s *search) spent() int64 {
-	n := s.knapsack.steps
+	n := s.knapsack.steps + s.lpSteps
 	if s.master != nil {
 		n += s.master.steps
 	}
 	return n
 }
 
-// run generates columns until the values of the rows can't be improved, or the budget ends.
+// run finds the best values in two steps. At first a machine may carry as many pods of a row as fit, even if there are
+// fewer; such programs are solved fast and come near. Then it may carry no more than there are, which matters where
+// the pods are few for the machines.
 func (s *search) run() {
 	s.best = make([]float64, len(s.rows))
 	if len(s.rows) == 0 {
@@ -178,39 +184,68 @@ func (s *search) run() {
 		return
 	}
 	s.start()
-	smooth := true
+	s.generate(s.budget)
+	if !s.converged {
+		return
+	}
+	different := false
+	for i := range s.machines {
+		m := &s.machines[i]
+		different = different || !slices.Equal(m.fit, m.capped)
+		m.most = m.capped
+	}
+	if different {
+		s.converged = false
+		s.restart()
+		s.generate(s.budget)
+	}
+}
+
+// generate adds columns until the values of the rows can't be improved, or the budget ends.
+//
+// While it knows few columns the linear program values some rows far too high. So every row can also be had, without any
+// machine, for a little more than what it is worth by the best values so far; these ceilings move up with the best values
+// and where they are in use when nothing else improves the program. When none is in use the program is the true one.
+func (s *search) generate(budget int64) {
+	reach := 0.5
 	for {
 		s.work.Rounds++
-		if !s.master.solve(s.budget - s.spent()) {
+		s.setCeilings()
+		if !s.master.solve(budget - s.spent()) {
 			s.stopped = "the budget of work ended in the linear program"
+			break
 		}
-		y := s.trial(smooth)
-		found := s.priceAll(y)
-		cost := s.master.cost()
-		if cost-s.bestBound <= closeEnough*cost {
+		before := s.bestBound
+		found := s.priceAll(s.trial(reach))
+		if s.bestBound > before {
+			reach = min(0.9, reach*1.5)
+		} else {
+			reach = max(0.02, reach*0.7)
+		}
+		if len(found) == 0 {
+			found = s.priceAll(s.trial(1))
+		}
+		cost, inUse := s.master.cost(), s.ceilingsInUse()
+		near := cost-s.bestBound <= closeEnough*cost
+		if (near || len(found) == 0) && len(inUse) == 0 {
 			s.converged = true
 			break
 		}
-		if s.stopped == "" && s.spent() >= s.budget {
+		if s.spent() >= budget {
 			s.stopped = "the budget of work ended"
-		}
-		if s.stopped != "" {
 			break
 		}
-		if len(found) == 0 {
-			if !smooth {
-				s.converged = true
-				break
+		if near || len(found) == 0 {
+			for _, i := range inUse {
+				s.ceilings[i] *= 1 + 2*headroom
 			}
-			smooth = false
-			continue
 		}
-		smooth = true
 		for _, c := range found {
 			s.master.add(c)
 		}
 	}
-	s.work.Columns, s.work.Pivots = len(s.master.columns), s.master.pivots
+	s.work.Columns += len(s.master.columns)
+	s.work.Pivots += s.master.pivots
 	s.work.Steps = s.spent()
 }
 
@@ -219,43 +254,74 @@ const (
 	closeEnough = 1e-4
 	// perRound is how many columns a round adds at most.
 	perRound = 60
+	// headroom is how far above the best values so far the ceilings are.
+	headroom = 0.1
 )
 
-// start makes the linear program with a column for every row alone, on the machine that is cheapest for it.
+// start finds the first values.
 func (s *search) start() {
-	first := make([]column, len(s.rows))
-	per := make([]float64, len(s.rows))
+	s.ceilings = make([]float64, len(s.rows))
 	for i := range s.machines {
 		m := &s.machines[i]
-		if m.ledger >= 0 {
-			continue
-		}
 		for j, at := range m.rows {
-			if each := m.price / m.most[j]; per[at] == 0 || each < per[at] {
-				per[at] = each
-				first[at] = column{price: m.price, parts: []share{{at, m.most[j]}}, ledger: -1}
+			if each := m.price / m.most[j]; m.ledger < 0 && (s.ceilings[at] == 0 || each < s.ceilings[at]) {
+				s.ceilings[at] = each
 			}
 		}
 	}
+	s.floor = slices.Clone(s.ceilings)
+	s.restart()
+	columns := s.seed()
+	clear(s.ceilings)
+	s.restart()
+	for _, c := range columns {
+		s.master.add(c)
+	}
+}
+
+// restart makes the linear program with no columns but the ceilings.
+func (s *search) restart() {
 	need := make([]float64, 0, len(s.rows)+len(s.ledgers))
+	first := make([]column, len(s.rows))
 	for i := range s.rows {
 		need = append(need, s.rows[i].count)
+		first[i] = column{price: s.ceilings[i], parts: []share{{i, 1}}, ledger: -1}
 	}
 	for _, l := range s.ledgers {
 		need = append(need, l.times)
 	}
+	if s.master != nil {
+		s.lpSteps += s.master.steps
+	}
 	s.master = newMaster(need, len(s.rows), first)
+	s.master.duals()
 }
 
-// trial are the values to price machines at: those of the linear program, drawn towards the best so far, because the
-// program's own swing widely while it knows few columns.
-func (s *search) trial(smooth bool) []float64 {
+// setCeilings moves the ceilings up with the best values. The first columns of the program are the ceilings.
+func (s *search) setCeilings() {
+	for i, y := range s.best {
+		s.ceilings[i] = max(s.ceilings[i], y*(1+headroom), s.floor[i]/50)
+		s.master.columns[i].price = s.ceilings[i]
+	}
+}
+
+// ceilingsInUse are the rows of which the program has some from nowhere.
+func (s *search) ceilingsInUse() []int {
+	var out []int
+	for i, v := range s.master.basis {
+		if v >= 0 && v < len(s.rows) && s.master.amount[i] > 1e-7*s.master.need[v] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// trial are the values to price machines at: a part of the way from the best so far to those of the linear program,
+// which swing widely while it knows few columns.
+func (s *search) trial(part float64) []float64 {
 	y := make([]float64, len(s.rows))
 	for i := range y {
-		y[i] = max(0, s.master.dual[i])
-		if smooth && s.bestBound > 0 {
-			y[i] = (y[i] + s.best[i]) / 2
-		}
+		y[i] = s.best[i] + part*(max(0, s.master.dual[i])-s.best[i])
 	}
 	return y
 }

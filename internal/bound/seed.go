@@ -1,0 +1,87 @@
+package bound
+
+import "math"
+
+// seed evaluates values that are likely to be near the best: every row is worth its requests, at the prices of resources
+// that are best for all rows which the same machines serve, as if machines and pods could be cut at will. Drawing the
+// linear program towards such values from the start saves most of its rounds.
+func (s *search) seed() []column {
+	own := make([]float64, len(s.rows))
+	all := make([]float64, len(s.rows))
+	total := make([]float64, s.schema.Len())
+	byChoice := map[int][]int{}
+	var choices []int
+	for i := range s.rows {
+		row := &s.rows[i]
+		if byChoice[row.choice] == nil {
+			choices = append(choices, row.choice)
+		}
+		byChoice[row.choice] = append(byChoice[row.choice], i)
+		for r, x := range row.req {
+			total[r] += x * row.count
+		}
+	}
+	for _, choice := range choices {
+		demand := make([]float64, len(total))
+		for _, i := range byChoice[choice] {
+			for r, x := range s.rows[i].req {
+				demand[r] += x * s.rows[i].count
+			}
+		}
+		w, v := s.fluidPrices(choice, demand), s.fluidPrices(choice, total)
+		for _, i := range byChoice[choice] {
+			for r, x := range s.rows[i].req {
+				own[i] += w[r] * x
+				all[i] += v[r] * x
+			}
+		}
+	}
+	return append(s.priceAll(own), s.priceAll(all)...)
+}
+
+// fluidPrices are the prices of resources that make the demand worth most while no machine that serves the choice is
+// worth more than it costs.
+func (s *search) fluidPrices(choice int, demand []float64) []float64 {
+	rows := make([]int, 0, len(demand)) // resources that are asked for
+	for r, x := range demand {
+		if x > 0 {
+			rows = append(rows, r)
+		}
+	}
+	first := make([]column, len(rows))
+	var columns []column
+	for i := range s.machines {
+		m := &s.machines[i]
+		if m.ledger >= 0 || !s.setHas(m.set, choice) {
+			continue
+		}
+		c := column{price: m.price, ledger: -1}
+		for at, r := range rows {
+			if m.room[r] <= 0 {
+				continue
+			}
+			c.parts = append(c.parts, share{at, m.room[r]})
+			if f := &first[at]; f.parts == nil || m.price/m.room[r] < f.price/f.parts[0].amount {
+				*f = column{price: m.price, parts: []share{{at, m.room[r]}}, ledger: -1}
+			}
+		}
+		columns = append(columns, c)
+	}
+	w := make([]float64, len(demand))
+	need := make([]float64, len(rows))
+	for at, r := range rows {
+		if first[at].parts == nil {
+			return w
+		}
+		need[at] = demand[r]
+	}
+	lp := newMaster(need, len(rows), first)
+	for _, c := range columns {
+		lp.add(c)
+	}
+	lp.solve(math.MaxInt64 / 2)
+	for at, r := range rows {
+		w[r] = max(0, lp.dual[at])
+	}
+	return w
+}
