@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/pprof"
 	"os"
@@ -35,6 +36,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/record"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/version"
 )
@@ -68,11 +70,12 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(config, s)
+	decisions := record.NewRing(s.Decisions, s.DecisionsMemory, log)
+	mgr, err := newManager(config, s, decisions)
 	if err != nil {
 		return err
 	}
-	p := &process{Settings: s, Manager: mgr, log: log, metrics: metrics, config: config}
+	p := &process{Settings: s, Manager: mgr, log: log, metrics: metrics, config: config, decisions: decisions}
 	if err := p.wire(ctx); err != nil {
 		return err
 	}
@@ -90,8 +93,10 @@ type process struct {
 	log     *slog.Logger
 	metrics *obs.Metrics
 	config  *rest.Config
-	cache   *cache.Cache
-	synced  func() bool
+	// decisions keeps the last ones; nil keeps none.
+	decisions *record.Ring
+	cache     *cache.Cache
+	synced    func() bool
 }
 
 func kubeConfig(s settings.Settings) (*rest.Config, error) {
@@ -122,7 +127,7 @@ func scheme() (*kruntime.Scheme, error) {
 	return out, nil
 }
 
-func newManager(config *rest.Config, s settings.Settings) (ctrl.Manager, error) {
+func newManager(config *rest.Config, s settings.Settings, decisions *record.Ring) (ctrl.Manager, error) {
 	sch, err := scheme()
 	if err != nil {
 		return nil, err
@@ -134,12 +139,7 @@ func newManager(config *rest.Config, s settings.Settings) (ctrl.Manager, error) 
 		return ":" + strconv.Itoa(port)
 	}
 	metrics := metricsserver.Options{BindAddress: address(s.MetricsPort)}
-	if s.EnableProfiling {
-		metrics.ExtraHandlers = map[string]http.Handler{
-			"/debug/pprof/": http.HandlerFunc(pprof.Index), "/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
-			"/debug/pprof/trace": http.HandlerFunc(pprof.Trace), "/debug/pprof/symbol": http.HandlerFunc(pprof.Symbol), "/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
-		}
-	}
+	metrics.ExtraHandlers = debugHandlers(s, decisions)
 	// Renewing the lease must not wait behind a burst of writes.
 	election := rest.CopyConfig(config)
 	election.QPS, election.Burst = 20, 20
@@ -164,6 +164,21 @@ func newManager(config *rest.Config, s settings.Settings) (ctrl.Manager, error) 
 		return nil, fmt.Errorf("setting up against %s: %w", config.Host, err)
 	}
 	return mgr, nil
+}
+
+// debugHandlers are what the metrics port serves beside metrics.
+func debugHandlers(s settings.Settings, decisions *record.Ring) map[string]http.Handler {
+	out := map[string]http.Handler{}
+	if decisions != nil {
+		out[record.Path], out[record.Path+"/"] = record.Handler(decisions), record.Handler(decisions)
+	}
+	if s.EnableProfiling {
+		maps.Copy(out, map[string]http.Handler{
+			"/debug/pprof/": http.HandlerFunc(pprof.Index), "/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
+			"/debug/pprof/trace": http.HandlerFunc(pprof.Trace), "/debug/pprof/symbol": http.HandlerFunc(pprof.Symbol), "/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
+		})
+	}
+	return out
 }
 
 func inCluster() bool {

@@ -169,6 +169,7 @@ func (p *process) provisioner(c cloud.Provider) error {
 			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore,
 			MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort,
 		},
+		Record:  p.decisions.Add,
 		Meter:   meter{p.metrics},
 		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		Log:     p.log,

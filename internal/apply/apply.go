@@ -81,6 +81,8 @@ type Created struct {
 	Pool    string
 	Pods    int
 	Relaxed bool
+	// Planned is the plan's node that it was made for.
+	Planned *plan.NewNode
 }
 
 // RefusalCode is why an action was not carried out; the set is closed.
@@ -131,7 +133,7 @@ func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool
 			continue
 		}
 		out.Created = append(out.Created, Created{
-			Claim: buy.claim.Name, Pool: buy.pool.Name, Pods: len(buy.pods),
+			Claim: buy.claim.Name, Pool: buy.pool.Name, Pods: len(buy.pods), Planned: buy.node,
 			Relaxed: buy.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
 		})
 		a.o.Log.Info("created nodeclaim", "nodeclaim", buy.claim.Name, "nodepool", buy.pool.Name, "pods", len(buy.pods),

@@ -63,6 +63,11 @@ type Settings struct {
 	LaunchTimeout       time.Duration
 	RegistrationTimeout time.Duration
 
+	// Decisions is how many decisions are kept to be explained and replayed; 0: none. // --kerf-decisions
+	Decisions int
+	// DecisionsMemory bounds what they take, in bytes. // --kerf-decisions-mib
+	DecisionsMemory int
+
 	// What follows are Kerf's own settings of interruption handling.
 
 	// Rebalance is Observe or Replace. // --kerf-rebalance
@@ -189,6 +194,8 @@ func table() []setting {
 		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
 		{flag: "subnet-refresh-interval", def: "1m", help: "how old resolved subnets may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.SubnetRefreshInterval })},
 		{flag: "launch-timeout", def: "5m", help: "a NodeClaim without a machine after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.LaunchTimeout })},
+		{flag: "kerf-decisions", def: "16", help: "how many of the last decisions are kept for kerf explain and kerf replay; served under /debug/decisions on the metrics port to callers on the same host (kubectl port-forward); 0 keeps none", parse: integer(0, 10000, func(s *Settings, n int64) { s.Decisions = int(n) })},
+		{flag: "kerf-decisions-mib", def: "32", help: "how much memory the kept decisions may take, in MiB; the oldest go first", parse: integer(0, 16384, func(s *Settings, n int64) { s.DecisionsMemory = int(n) << 20 })},
 		{flag: "kerf-rebalance", def: Observe, help: "on a rebalance recommendation for a spot machine: observe tells by an event only; replace also buys a replacement and drains the machine, within PodDisruptionBudgets and terminationGracePeriod", parse: choice(func(s *Settings) *string { return &s.Rebalance }, Observe, Replace)},
 		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires a machine its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", parse: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
 		{flag: "kerf-queue-silence", def: "10m", help: "after a machine was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", parse: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},

@@ -30,6 +30,7 @@ func TestLoadDefaults(t *testing.T) {
 		PreferencePolicy: Respect, MinValuesPolicy: Strict, IgnoreDRARequests: true, FeatureGates: Gates{ReservedCapacity: true},
 		ClusterName: "demo", VMMemoryOverheadPercent: 0.075, AMIRefreshInterval: time.Minute, SubnetRefreshInterval: time.Minute,
 		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
+		Decisions: 16, DecisionsMemory: 32 << 20,
 		Rebalance: Observe, MaintenanceLead: 24 * time.Hour, QueueSilence: 10 * time.Minute, QueueReceivers: 4,
 	}
 	if s != want {
@@ -76,6 +77,7 @@ func TestMalformedValuesAreRefusedByName(t *testing.T) {
 		"endpoint without host":  {map[string]string{"CLUSTER_ENDPOINT": "abc"}, []string{"CLUSTER_ENDPOINT"}},
 		"preference policy":      {map[string]string{"PREFERENCE_POLICY": "respect"}, []string{"PREFERENCE_POLICY", "Respect", "Ignore"}},
 		"rebalance policy":       {map[string]string{"KERF_REBALANCE": "Replace"}, []string{"KERF_REBALANCE", "observe", "replace"}},
+		"many decisions":         {map[string]string{"KERF_DECISIONS": "all"}, []string{`KERF_DECISIONS="all"`, "from 0 to 10000"}},
 		"no receivers":           {map[string]string{"KERF_QUEUE_RECEIVERS": "0"}, []string{"KERF_QUEUE_RECEIVERS", "from 1 to 32"}},
 		"a lead in days":         {map[string]string{"KERF_MAINTENANCE_LEAD": "2d"}, []string{`KERF_MAINTENANCE_LEAD="2d"`}},
 		"cluster name with a /":  {map[string]string{"CLUSTER_NAME": "a/b"}, []string{`CLUSTER_NAME="a/b"`}},

@@ -76,14 +76,15 @@ func everyNodeOf(pool string, at Violation, p *plan.Plan) []Violation {
 	return out
 }
 
-// checked drops from the plan what the independent check refuses; its pods stay pending.
-func (c *Controller) checked(problem *pack.Problem, p *plan.Plan) *plan.Plan {
+// checked drops from the plan what the independent check refuses, and words it; its pods stay pending.
+func (c *Controller) checked(problem *pack.Problem, p *plan.Plan) (kept *plan.Plan, dropped []string) {
 	violations := c.o.Check(problem, p)
 	if len(violations) == 0 {
-		return p
+		return p, nil
 	}
 	newNodes, nodes, all := map[int]bool{}, map[string]bool{}, false
 	for _, v := range violations {
+		dropped = append(dropped, v.Text)
 		c.o.Meter.Violated()
 		c.o.Log.Error("a plan failed its check; that part of it is dropped unless it is harmless; please report it",
 			"violation", v.Text, "harmless", v.Harmless, "generation", problem.Generation)
@@ -100,7 +101,7 @@ func (c *Controller) checked(problem *pack.Problem, p *plan.Plan) *plan.Plan {
 	out := *p
 	out.NewNodes, out.Placements = nil, nil
 	if all {
-		return &out
+		return &out, dropped
 	}
 	for i, n := range p.NewNodes {
 		if !newNodes[i] {
@@ -112,5 +113,5 @@ func (c *Controller) checked(problem *pack.Problem, p *plan.Plan) *plan.Plan {
 			out.Placements = append(out.Placements, x)
 		}
 	}
-	return &out
+	return &out, dropped
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/record"
 )
 
 const (
@@ -80,8 +81,8 @@ type Options struct {
 	Solve func(*pack.Problem) *plan.Plan
 	// Check is the independent check of plans; nil is Check of this package.
 	Check func(*pack.Problem, *plan.Plan) []Violation
-	// Record, when set, is given every decision that was carried out.
-	Record func(*pack.Problem, *plan.Plan, apply.Outcome)
+	// Record, when set, is given every decision once it is carried out; it must return at once and must not change it.
+	Record func(*record.Decision)
 	Meter  Meter
 	// Recover runs a function and turns its panic into an error; nil is a plain one.
 	Recover func(name string, fn func() error) error
@@ -219,11 +220,12 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	}
 	took := c.o.Now().Sub(began)
 	c.o.Meter.Solved(took, len(problem.Pending))
-	p = c.checked(problem, p)
+	solved := p
+	p, dropped := c.checked(problem, solved)
 	out := c.o.Applier.Apply(ctx, p, problem.Pools)
 	c.report(p, out)
 	if c.o.Record != nil {
-		c.o.Record(problem, p, out)
+		c.o.Record(recorded(problem, solved, dropped, out))
 	}
 	c.o.Log.Info("decided on pending pods", "pods", len(problem.Pending), "generation", problem.Generation, "new_nodes", len(p.NewNodes),
 		"created", len(out.Created), "placed_on_existing", placed(p), "unplaced", unplaced(p), "refused", len(out.Refused),
