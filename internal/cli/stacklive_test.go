@@ -224,3 +224,48 @@ func TestWrongEncryptionIsFoundAndMendedLive(t *testing.T) {
 
 // unwrapped joins the lines of a report.
 func unwrapped(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// TestTheStackOfTheGuideIsMendedInPlace has the controller's role outside the stack, as eksctl makes it: the policy that is
+// attached to it must stay the one that it is.
+func TestTheStackOfTheGuideIsMendedInPlace(t *testing.T) {
+	a := newLiveAccount(t)
+	file := "../awssim/cloudformation/testdata/getting-started-v1.yaml"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deploy := func(template string) {
+		t.Helper()
+		if _, err := stackdeploy.Deploy(t.Context(), a.session, "Karpenter-demo", template, map[string]string{"ClusterName": "demo"}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deploy(string(data))
+	w := a.sim.World
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+	if _, err := w.CreateRole("demo-karpenter", "", trust, nil); err != nil {
+		t.Fatal(err)
+	}
+	policy := "arn:aws:iam::" + w.Account() + ":policy/KarpenterControllerPolicy-demo"
+	if err := w.AttachRolePolicy("demo-karpenter", policy); err != nil {
+		t.Fatal(err)
+	}
+	live := []string{"check", "--live", "--cluster-name", "demo", "--controller-role", "demo-karpenter"}
+	if code, out, errs := runStack(live...); code != foundWrong {
+		t.Errorf("before: exit code %d\n%s%s", code, out, errs)
+	}
+	code, mended, errs := runStack("check", file, "--cluster-name", "demo", "--fix", "--whole")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	deploy(mended)
+	if code, out, errs := runStack(live...); code != 0 || !strings.Contains(out, "nothing is wrong") {
+		t.Errorf("after: exit code %d\n%s%s", code, out, errs)
+	}
+	if !a.delivers(t) {
+		t.Error("it does not deliver")
+	}
+	if err := a.receives(t); err != nil {
+		t.Error(err)
+	}
+}

@@ -145,7 +145,7 @@ func queueFIFO(in *Input) Result {
 	case q == nil:
 		return none
 	case q.FIFO:
-		return failed(in.fixes("makes a standard queue")+"; then set INTERRUPTION_QUEUE to it", "%s is a FIFO queue: rules without a message group can't send to it, and the controller does not read it", q.Name)
+		return failed("make a standard queue beside it, with its rules: kerf stack cloudformation --cluster-name "+in.ClusterName+" --queue-name NAME; then set INTERRUPTION_QUEUE to it", "%s is a FIFO queue: rules without a message group can't send to it, and the controller does not read it", q.Name)
 	}
 	return ok("%s is a standard queue", q.Name)
 }

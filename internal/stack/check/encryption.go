@@ -61,7 +61,7 @@ func (c *checker) keyOf(q *awssetup.Queue, read bool) {
 		f := base
 		f.Severity, f.Policy, f.Resource = Missing, "key policy", awsManagedQueueKey
 		f.What = "it is encrypted with " + awsManagedQueueKey + ", whose policy does not let EventBridge use it and cannot be changed"
-		f.Why = "every invocation of the rules fails (FailedInvocations equals Invocations), the queue stays empty, and no interruption is noticed"
+		f.Why = "every invocation of the rules fails (FailedInvocations, or InvocationsSentToDlq, equals Invocations), the queue stays empty, and no interruption is noticed"
 		f.Fix = "turn on SSE-SQS (SqsManagedSseEnabled: true) in its place, or use a key of your own (kerf stack --kms)"
 		c.add(f)
 		return
