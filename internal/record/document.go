@@ -1,10 +1,9 @@
 package record
 
 import (
-	"encoding/json"
-
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
@@ -32,7 +31,7 @@ type decisionDocument struct {
 	Plan        *planDocument     `json:"plan,omitempty"`
 	Claims      []Claim           `json:"claims,omitempty"`
 	Dropped     []string          `json:"dropped,omitempty"`
-	Disruption  json.RawMessage   `json:"disruption,omitempty"`
+	Disruption  *disrupt.Decision `json:"disruption,omitempty"`
 }
 
 // Types without methods, so that none of the values below can take over how it is written.

@@ -27,7 +27,7 @@ func HashNames(d *Decision) *Decision {
 	r.settle()
 	r.memo = map[reflect.Value]reflect.Value{}
 	out := r.copy(reflect.ValueOf(d)).Interface().(*Decision)
-	out.Disruption = nil // it is text to this package, so that no name in it can be found
+	out.Disruption = nil // it says nothing of this decision, and names stand in its sentences
 	for i := range out.Dropped {
 		out.Dropped[i], _, _ = strings.Cut(out.Dropped[i], ":")
 	}

@@ -8,8 +8,7 @@
 package record
 
 import (
-	"encoding/json"
-
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
@@ -34,8 +33,8 @@ type Decision struct {
 	Claims []Claim
 	// Dropped holds what the independent check found wrong, and which therefore was not carried out.
 	Dropped []string
-	// Disruption is the last decision on consolidation, as JSON, as its package writes it; nil when there is none.
-	Disruption json.RawMessage
+	// Disruption is the last decision on consolidation; nil when there is none.
+	Disruption *disrupt.Decision
 }
 
 // Claim says which NodeClaim stands for which new node.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/record"
@@ -141,10 +142,11 @@ func fill(v reflect.Value, rng *rand.Rand, depth int) {
 func TestNoFieldIsForgotten(t *testing.T) {
 	const seed = 1
 	rng := rand.New(rand.NewPCG(seed, 1))
-	d := &record.Decision{Kerf: "v1", Claims: []record.Claim{{NewNode: 1, Name: "default-x"}}, Dropped: []string{"pods: n: too many"}, Disruption: json.RawMessage(`{"kept":1}`)}
+	d := &record.Decision{Kerf: "v1", Claims: []record.Claim{{NewNode: 1, Name: "default-x"}}, Dropped: []string{"pods: n: too many"}, Disruption: &disrupt.Decision{}}
 	d.Problem, d.Plan = &pack.Problem{}, &plan.Plan{}
 	fill(reflect.ValueOf(d.Problem).Elem(), rng, 0)
 	fill(reflect.ValueOf(d.Plan).Elem(), rng, 0)
+	fill(reflect.ValueOf(d.Disruption).Elem(), rng, 0)
 	got, err := record.Read(bytes.NewReader(written(t, d)))
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
@@ -34,7 +35,7 @@ type Ring struct {
 	types   *typesMember
 	serial  int
 	dropped int
-	last    json.RawMessage // the last decision on consolidation
+	last    *disrupt.Decision // on consolidation
 }
 
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
@@ -93,9 +94,9 @@ func (r *Ring) Add(d *Decision) {
 	}
 }
 
-// SetDisruption notes the last decision on consolidation, as its package writes it; it is served by itself and goes
-// into the files that are written from now on.
-func (r *Ring) SetDisruption(decision json.RawMessage) {
+// SetDisruption notes the last decision on consolidation, which must not change any more; it is served by itself and
+// goes into the files that are written from now on.
+func (r *Ring) SetDisruption(decision *disrupt.Decision) {
 	if r == nil {
 		return
 	}
@@ -105,7 +106,7 @@ func (r *Ring) SetDisruption(decision json.RawMessage) {
 }
 
 // Disruption is the last decision on consolidation; nil when there is none.
-func (r *Ring) Disruption() json.RawMessage {
+func (r *Ring) Disruption() *disrupt.Decision {
 	if r == nil {
 		return nil
 	}

@@ -2,7 +2,6 @@ package record_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/record"
@@ -140,8 +140,8 @@ func TestDecisionsAreServedToThisHostOnly(t *testing.T) {
 	if err != nil || strings.Contains(asJSON(t, hashed.Problem), "secret-name") || strings.Contains(asJSON(t, hashed.Plan), "secret-name") {
 		t.Errorf("the name is still there: %v", err)
 	}
-	r.SetDisruption(json.RawMessage(`{"moves":[]}`))
-	if w := get("/debug/decisions/disruption", "127.0.0.1:1"); w.Code != 200 || !strings.Contains(w.Body.String(), "moves") {
+	r.SetDisruption(&disrupt.Decision{Kept: []disrupt.Kept{{Node: "n1"}}})
+	if w := get("/debug/decisions/disruption", "127.0.0.1:1"); w.Code != 200 || !strings.Contains(w.Body.String(), `"node": "n1"`) {
 		t.Errorf("disruption: %d %s", w.Code, w.Body)
 	}
 }
@@ -193,7 +193,7 @@ func TestNamesAreHashedWhereverTheyStand(t *testing.T) {
 				{Code: plan.NodesFull, Nearest: "ip-10-0-0-1"}, {Code: plan.Unplaceable, Detail: class.Unplaceable},
 				{Code: plan.LabelMismatch, Key: "kubernetes.io/hostname", Want: "kubernetes.io/hostname In ip-10-0-0-1"}}}},
 		},
-		Claims: []record.Claim{}, Dropped: []string{"resources: ip-10-0-0-1: too much"}, Disruption: json.RawMessage(`{"node":"ip-10-0-0-1"}`),
+		Claims: []record.Claim{}, Dropped: []string{"resources: ip-10-0-0-1: too much"}, Disruption: &disrupt.Decision{Kept: []disrupt.Kept{{Node: "ip-10-0-0-1"}}},
 	}
 	out := record.HashNames(d)
 	text := asJSON(t, out)
