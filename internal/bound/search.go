@@ -39,9 +39,13 @@ type search struct {
 	knapsack *knapsack
 	master   *master
 	lpSteps  int64 // of earlier programs
-	ceilings []float64
-	floor    []float64
-	budget   int64
+	// sums tells what a pod of each row adds to the program's constraints, of which there are so many.
+	sums        [][]share
+	constraints int
+	summing     bool
+	ceilings    []float64 // by constraint
+	alone       []float64 // by row: what a pod costs on the machine that is cheapest for it
+	budget      int64
 	// best are the best values of the rows so far, which no machine's price contradicts, and what they prove.
 	best      []float64
 	bestBound float64
@@ -174,17 +178,26 @@ func (s *search) spent() int64 {
 	return n
 }
 
-// run finds the best values in two steps. At first a machine may carry as many pods of a row as fit, even if there are
-// fewer; such programs are solved fast and come near. Then it may carry no more than there are, which matters where
-// the pods are few for the machines.
+// run finds the best values in three steps, each of which starts from what the one before has found. At first rows are
+// only summed up: what all of them that may go to the same machines ask for of each resource has to be carried, not
+// this many pods of each. Then each row counts for itself. In both, a machine may carry as many pods of a row as fit, even
+// if there are fewer; in the end it may carry no more than there are, which matters where pods are few for the machines.
 func (s *search) run() {
 	s.best = make([]float64, len(s.rows))
 	if len(s.rows) == 0 {
 		s.converged = true
 		return
 	}
-	s.start()
-	s.generate(s.budget)
+	s.priceAlone()
+	s.summarise()
+	s.restart()
+	for _, c := range s.seed() {
+		s.master.add(c)
+	}
+	s.generate(s.budget/4, 0)
+	s.spell()
+	s.restart()
+	s.generate(s.budget, headroom)
 	if !s.converged {
 		return
 	}
@@ -195,9 +208,9 @@ func (s *search) run() {
 		m.most = m.capped
 	}
 	if different {
-		s.converged = false
+		s.priceAlone()
 		s.restart()
-		s.generate(s.budget)
+		s.generate(s.budget, headroom)
 	}
 }
 
@@ -206,28 +219,33 @@ func (s *search) run() {
 // While it knows few columns the linear program values some rows far too high. So every row can also be had, without any
 // machine, for a little more than what it is worth by the best values so far; these ceilings move up with the best values
 // and where they are in use when nothing else improves the program. When none is in use the program is the true one.
-func (s *search) generate(budget int64) {
+func (s *search) generate(budget int64, headroom float64) {
+	s.converged, s.stopped = false, ""
 	reach := 0.5
+	since, idle, idleFrom := s.bestBound, 0, s.spent()
 	for {
 		s.work.Rounds++
-		s.setCeilings()
-		if !s.master.solve(budget - s.spent()) {
-			s.stopped = "the budget of work ended in the linear program"
-			break
-		}
+		s.setCeilings(headroom)
+		solved := s.master.solve(min(budget-s.spent(), budget/16))
 		before := s.bestBound
 		found := s.priceAll(s.trial(reach))
 		if s.bestBound > before {
 			reach = min(0.9, reach*1.5)
 		} else {
-			reach = max(0.02, reach*0.7)
+			reach = max(0.1, reach*0.7)
 		}
-		if len(found) == 0 {
+		if s.bestBound > since*(1+closeEnough) {
+			since, idle, idleFrom = s.bestBound, 0, s.spent()
+		} else if idle++; idle == patience || s.spent()-idleFrom > budget/8 {
+			s.stopped = "the bound stopped growing"
+			break
+		}
+		if len(found) == 0 && solved {
 			found = s.priceAll(s.trial(1))
 		}
 		cost, inUse := s.master.cost(), s.ceilingsInUse()
 		near := cost-s.bestBound <= closeEnough*cost
-		if (near || len(found) == 0) && len(inUse) == 0 {
+		if solved && (near || len(found) == 0) && len(inUse) == 0 {
 			s.converged = true
 			break
 		}
@@ -235,9 +253,9 @@ func (s *search) generate(budget int64) {
 			s.stopped = "the budget of work ended"
 			break
 		}
-		if near || len(found) == 0 {
+		if solved && (near || len(found) == 0) {
 			for _, i := range inUse {
-				s.ceilings[i] *= 1 + 2*headroom
+				s.ceilings[i] *= 1.2
 			}
 		}
 		for _, c := range found {
@@ -252,39 +270,101 @@ func (s *search) generate(budget int64) {
 const (
 	// closeEnough is the part of the cost by which the values may miss the best ones.
 	closeEnough = 1e-4
+	// patience is for how many rounds the bound may grow by less than that; it ends with an eighth of the work, too.
+	patience = 60
 	// perRound is how many columns a round adds at most.
-	perRound = 60
+	perRound = 200
+	// perMachine is how many a machine adds at most.
+	perMachine = 24
 	// headroom is how far above the best values so far the ceilings are.
 	headroom = 0.1
 )
 
-// start finds the first values.
-func (s *search) start() {
+// summarise makes the program's constraints sums over the rows that may go to the same machines: one for each resource,
+// and one for each limit per host.
+func (s *search) summarise() {
+	type of struct{ choice, what int }
+	index := map[of]int{}
+	s.sums, s.summing = make([][]share, len(s.rows)), true
+	s.constraints = 0
+	put := func(row int, key of, x float64) {
+		at, ok := index[key]
+		if !ok {
+			at = s.constraints
+			s.constraints++
+			index[key] = at
+		}
+		s.sums[row] = append(s.sums[row], share{at, x})
+	}
+	for i := range s.rows {
+		row := &s.rows[i]
+		for r, x := range row.req {
+			if x > 0 {
+				put(i, of{row.choice, r}, x)
+			}
+		}
+		switch {
+		case row.shared >= 0:
+			put(i, of{row.choice, len(row.req) + 1 + row.shared}, 1)
+		case !math.IsInf(row.perHost, 1) || len(s.sums[i]) == 0:
+			put(i, of{row.choice, len(row.req)}, 1)
+		}
+	}
+	s.ceilings = make([]float64, s.constraints)
+	for i, sums := range s.sums {
+		for _, x := range sums {
+			s.ceilings[x.row] = max(s.ceilings[x.row], 2*s.alone[i]/x.amount)
+		}
+	}
+}
+
+// spell makes the program's constraints the rows themselves.
+func (s *search) spell() {
+	s.constraints, s.summing = len(s.rows), false
+	for i := range s.rows {
+		s.sums[i] = []share{{i, 1}}
+	}
 	s.ceilings = make([]float64, len(s.rows))
+}
+
+// summed writes a filling as what it adds to the constraints.
+func (s *search) summed(filling []share) []share {
+	var out []share
+	for _, f := range filling {
+		for _, x := range s.sums[f.row] {
+			at, ok := slices.BinarySearchFunc(out, x.row, func(o share, row int) int { return o.row - row })
+			if !ok {
+				out = slices.Insert(out, at, share{row: x.row})
+			}
+			out[at].amount += f.amount * x.amount
+		}
+	}
+	return out
+}
+
+// priceAlone finds what a pod of each row costs on the machine that is cheapest for it.
+func (s *search) priceAlone() {
+	s.alone = make([]float64, len(s.rows))
 	for i := range s.machines {
 		m := &s.machines[i]
 		for j, at := range m.rows {
-			if each := m.price / m.most[j]; m.ledger < 0 && (s.ceilings[at] == 0 || each < s.ceilings[at]) {
-				s.ceilings[at] = each
+			if each := m.price / m.most[j]; m.ledger < 0 && (s.alone[at] == 0 || each < s.alone[at]) {
+				s.alone[at] = each
 			}
 		}
-	}
-	s.floor = slices.Clone(s.ceilings)
-	s.restart()
-	columns := s.seed()
-	clear(s.ceilings)
-	s.restart()
-	for _, c := range columns {
-		s.master.add(c)
 	}
 }
 
 // restart makes the linear program with no columns but the ceilings.
 func (s *search) restart() {
-	need := make([]float64, 0, len(s.rows)+len(s.ledgers))
-	first := make([]column, len(s.rows))
-	for i := range s.rows {
-		need = append(need, s.rows[i].count)
+	need := make([]float64, s.constraints)
+	for i, sums := range s.sums {
+		for _, x := range sums {
+			need[x.row] += x.amount * s.rows[i].count
+		}
+	}
+	first := make([]column, s.constraints)
+	for i := range first {
 		first[i] = column{price: s.ceilings[i], parts: []share{{i, 1}}, ledger: -1}
 	}
 	for _, l := range s.ledgers {
@@ -293,23 +373,27 @@ func (s *search) restart() {
 	if s.master != nil {
 		s.lpSteps += s.master.steps
 	}
-	s.master = newMaster(need, len(s.rows), first)
+	s.master = newMaster(need, s.constraints, first)
 	s.master.duals()
 }
 
 // setCeilings moves the ceilings up with the best values. The first columns of the program are the ceilings.
-func (s *search) setCeilings() {
-	for i, y := range s.best {
-		s.ceilings[i] = max(s.ceilings[i], y*(1+headroom), s.floor[i]/50)
+func (s *search) setCeilings(headroom float64) {
+	for i := range s.ceilings {
+		if headroom > 0 {
+			s.ceilings[i] = min(s.alone[i], max(s.ceilings[i], s.best[i]*(1+headroom), s.alone[i]/50))
+		}
 		s.master.columns[i].price = s.ceilings[i]
 	}
 }
 
-// ceilingsInUse are the rows of which the program has some from nowhere.
+// ceilingsInUse are the rows of which the program has some from nowhere. A ceiling as high as what the row costs alone
+// is none: that much can be bought.
 func (s *search) ceilingsInUse() []int {
 	var out []int
 	for i, v := range s.master.basis {
-		if v >= 0 && v < len(s.rows) && s.master.amount[i] > 1e-7*s.master.need[v] {
+		if v >= 0 && v < s.constraints && s.master.amount[i] > 1e-7*s.master.need[v] &&
+			(s.summing || s.ceilings[v] < s.alone[v]) {
 			out = append(out, v)
 		}
 	}
@@ -321,39 +405,40 @@ func (s *search) ceilingsInUse() []int {
 func (s *search) trial(part float64) []float64 {
 	y := make([]float64, len(s.rows))
 	for i := range y {
-		y[i] = s.best[i] + part*(max(0, s.master.dual[i])-s.best[i])
+		for _, x := range s.sums[i] {
+			y[i] += x.amount * s.master.dual[x.row]
+		}
+		y[i] = s.best[i] + part*(min(max(0, y[i]), s.alone[i])-s.best[i])
 	}
 	return y
 }
 
+// candidate is a column and what it gains per price.
+type candidate struct {
+	column
+	gain float64
+}
+
 // priceAll finds what each machine carries at most at values y, keeps y, scaled so that nothing contradicts it, if that
-// proves more than before, and returns the columns that improve the program.
+// proves more than before, and returns columns that improve the program.
 func (s *search) priceAll(y []float64) []column {
-	type candidate struct {
-		column
-		gain float64
-	}
 	var found []candidate
 	over := 1.0
-	beyond := make([][]float64, len(s.ledgers)) // worth and price of what there is only so many times
+	beyond := make([]float64, len(s.ledgers)) // worth less price of what there is only so many times
+	worth := make([]float64, len(s.machines))
 	for i := range s.machines {
 		m := &s.machines[i]
-		worth := math.Inf(1)
+		worth[i] = math.Inf(1)
 		if m.w != nil && m.ledger < 0 {
-			worth = s.knapsack.worth(m, m.w, y)
+			worth[i] = s.knapsack.worth(m, m.w, y)
 		}
-		if worth > m.price*(1+1e-9) {
+		if worth[i] > m.price*(1+1e-9) {
 			var filling []share
-			worth, filling, m.w = s.knapsack.solve(m, y)
-			c := column{price: m.price, parts: filling, ledger: m.ledger}
-			if gain := -s.master.reduced(&c); gain > 1e-9*max(m.price, 1e-3) && len(filling) > 0 {
-				found = append(found, candidate{c, gain / max(m.price, 1e-3)})
-			}
+			worth[i], filling, m.w = s.knapsack.solve(m, y)
+			found = s.candidates(found, m, y, filling)
 		}
 		if m.ledger < 0 {
-			over = max(over, worth/m.price)
-		} else {
-			beyond[m.ledger] = append(beyond[m.ledger], worth, m.price)
+			over = max(over, worth[i]/m.price)
 		}
 	}
 	bound := 0.0
@@ -361,11 +446,12 @@ func (s *search) priceAll(y []float64) []column {
 		bound += v * s.rows[i].count
 	}
 	bound /= over
-	for l, pairs := range beyond {
-		most := 0.0
-		for i := 0; i < len(pairs); i += 2 {
-			most = max(most, pairs[i]/over-pairs[i+1])
+	for i := range s.machines {
+		if m := &s.machines[i]; m.ledger >= 0 {
+			beyond[m.ledger] = max(beyond[m.ledger], worth[i]/over-m.price)
 		}
+	}
+	for l, most := range beyond {
 		bound -= most * s.ledgers[l].times
 	}
 	if bound > s.bestBound {
@@ -380,4 +466,32 @@ func (s *search) priceAll(y []float64) []column {
 		out = append(out, c.column)
 	}
 	return out
+}
+
+// candidates adds the filling of a machine, and further ones without the rows of those before, as long as they improve
+// the program: a machine that is worth too much is so for many rows at once.
+func (s *search) candidates(found []candidate, m *machine, y []float64, filling []share) []candidate {
+	var rest []float64
+	for range perMachine {
+		if len(filling) == 0 {
+			break
+		}
+		c := column{price: m.price, parts: s.summed(filling), ledger: m.ledger}
+		gain := -s.master.reduced(&c)
+		if gain <= 1e-9*max(m.price, 1e-3) {
+			break
+		}
+		found = append(found, candidate{c, gain / max(m.price, 1e-3)})
+		if s.summing {
+			break
+		}
+		if rest == nil {
+			rest = slices.Clone(y)
+		}
+		for _, f := range filling {
+			rest[f.row] = 0
+		}
+		_, filling, _ = s.knapsack.solve(m, rest)
+	}
+	return found
 }

@@ -34,6 +34,7 @@ func (s *search) seed() []column {
 				own[i] += w[r] * x
 				all[i] += v[r] * x
 			}
+			own[i], all[i] = min(own[i], s.alone[i]), min(all[i], s.alone[i])
 		}
 	}
 	return append(s.priceAll(own), s.priceAll(all)...)
