@@ -19,6 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
 	"github.com/kerf-sh/kerf/internal/awssim"
+	simevent "github.com/kerf-sh/kerf/internal/awssim/event"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/stack"
 )
@@ -170,6 +171,9 @@ func TestWrongEncryptionIsNamedAndDisproven(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.setQueue(t, map[string]string{"KmsMasterKeyId": *key.KeyMetadata.Arn})
+		if _, got, err := d.sim.Bus.Emit(simevent.Request{Kind: simevent.SpotInterruption, Instance: "i-0123456789abcdef0"}); err != nil || len(got.Failed) == 0 {
+			t.Fatalf("%+v, %v: a warning arrives although EventBridge may not use the key", got, err)
+		}
 		_, r := d.look(t, prove)
 		r.expect(t, "queue-managed-key", OK, "customer-managed")
 		r.expect(t, "queue-key-policy", Failed, "kms:GenerateDataKey")
@@ -178,6 +182,8 @@ func TestWrongEncryptionIsNamedAndDisproven(t *testing.T) {
 		d.setQueue(t, map[string]string{"KmsMasterKeyId": "", "SqsManagedSseEnabled": "true"})
 		_, r = d.look(t, prove)
 		r.expect(t, "delivery", OK, "proven")
+		// What failed before it was mended is no fault any more.
+		r.expect(t, "failed-deliveries", Warning, "the probe did just now")
 	})
 }
 
