@@ -54,9 +54,7 @@ func TestNoPodIsLeftThatExhaustiveSearchPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, false)
 		p.Nodes = nil
-		for _, pool := range p.Pools {
-			pool.Limits = nil
-		}
+		makeEndless(p)
 		out := pack.Solve(p)
 		unplaced := map[cluster.PodRef]bool{}
 		for _, u := range out.Unplaced {

@@ -106,7 +106,7 @@ func (s *solver) nodeForAll(it *item, want int, worst taintVerdict) int {
 func (s *solver) roomForAll(it *item, want int, worst taintVerdict) int {
 	for _, m := range s.bought {
 		v := s.view(it, m.pool)
-		if v.shape == nil || v.verdict > worst {
+		if v.shape == nil && m.reserved == nil || v.verdict > worst {
 			continue
 		}
 		room := m.pool.net[m.best].Clone()
@@ -127,7 +127,7 @@ func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
 	var bestMore catalog.MicroUSD
 	for _, m := range s.bought {
 		v := s.view(it, m.pool)
-		if v.shape == nil || v.verdict > worst {
+		if v.shape == nil && m.reserved == nil || v.verdict > worst {
 			continue
 		}
 		if price, ok := s.grown(it, m, want); ok && (best == nil || price-m.price < bestMore) {
@@ -156,7 +156,7 @@ func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
 
 func (s *solver) poolAfter(it *item, p *pool, worst taintVerdict) *pool {
 	for _, next := range s.pools[p.rank+1:] {
-		if v := s.view(it, next); v.shape != nil && v.verdict <= worst && s.affords(it, v.shape) {
+		if s.canBuy(it, next, worst) {
 			return next
 		}
 	}
@@ -165,7 +165,13 @@ func (s *solver) poolAfter(it *item, p *pool, worst taintVerdict) *pool {
 
 // alone is the price of the cheapest machine for want pods of the item by themselves.
 func (s *solver) alone(it *item, p *pool, want int) catalog.MicroUSD {
+	if s.reservable(it, p) {
+		return 0
+	}
 	v := s.view(it, p)
+	if v.shape == nil {
+		return catalog.NoPrice
+	}
 	used := it.class.req.Clone()
 	used.Add(it.class.req, want-1)
 	t := v.shape.cheapest(p.carrying(v.shape, used, it.class.src.HostPorts))

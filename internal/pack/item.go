@@ -159,16 +159,20 @@ func (s *solver) rate(it *item) hardness {
 // choosePool finds the first pool, by weight, on which the item can be bought now.
 func (s *solver) choosePool(it *item, worst taintVerdict) *pool {
 	for _, p := range s.pools {
-		v := s.view(it, p)
-		if v.shape == nil || v.verdict > worst {
-			continue
+		if s.canBuy(it, p, worst) {
+			return p
 		}
-		if p.hasLimits() && !s.affords(it, v.shape) {
-			continue
-		}
-		return p
 	}
 	return nil
+}
+
+// canBuy reports whether a machine for the item can be had from the pool now.
+func (s *solver) canBuy(it *item, p *pool, worst taintVerdict) bool {
+	v := s.view(it, p)
+	if v.verdict > worst {
+		return false
+	}
+	return v.shape != nil && (!p.hasLimits() || s.affords(it, v.shape)) || s.reservable(it, p)
 }
 
 // affords reports whether a type that the limits still allow can carry one pod of the item.

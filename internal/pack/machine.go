@@ -25,8 +25,9 @@ type machine struct {
 	weighed  int
 	runnerUp string
 	careful  bool
-	gone     bool    // merged into another
-	charged  []int64 // against the pool's limits
+	reserved *reservation // that it is opened out of
+	gone     bool         // merged into another
+	charged  []int64      // against the pool's limits
 }
 
 // fits holds the types of m's shape that carry what is on m.
@@ -70,7 +71,13 @@ func (sh *shape) cheapest(types catalog.TypeSet) int {
 // openMachine buys a machine for the item from the pool, filled with whatever else pays. It reports how many pods of the
 // item it took.
 func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
+	if got := s.openReserved(it, p, want, fill); got > 0 {
+		return got
+	}
 	v := s.view(it, p)
+	if v.shape == nil {
+		return 0
+	}
 	var best *machine
 	targets := s.targets(it, v, p, want)
 	for _, t := range targets {

@@ -157,5 +157,8 @@ func (x merger) carryOut(s *solver) {
 	a.worth, a.runnerUp = a.worth+b.worth, ""
 	a.settleAll()
 	a.pool.charge(a)
+	if b.reserved != nil {
+		b.reserved.left++
+	}
 	b.gone = true
 }

@@ -49,8 +49,7 @@ func (s *solver) buyAll(worst taintVerdict) {
 // nextPool tries the pools after p, which could carry the item by itself but not now.
 func (s *solver) nextPool(it *item, p *pool, worst taintVerdict) bool {
 	for _, next := range s.pools[p.rank+1:] {
-		v := s.view(it, next)
-		if v.shape == nil || v.verdict > worst || (next.hasLimits() && !s.affords(it, v.shape)) {
+		if !s.canBuy(it, next, worst) {
 			continue
 		}
 		s.moveDemand(it, next)
@@ -72,7 +71,7 @@ func (s *solver) joinBought(it *item, want int, worst taintVerdict) int {
 			continue // it was filled with all that its pool's items could use
 		}
 		v := s.view(it, m.pool)
-		if v.shape == nil || v.verdict > worst {
+		if v.shape == nil && m.reserved == nil || v.verdict > worst {
 			continue
 		}
 		got += s.joinFree(it, m, want-got)

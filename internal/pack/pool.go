@@ -19,6 +19,7 @@ type pool struct {
 	cat    *catalog.Catalog
 	reqs   requirement.Requirements
 	base   *shape
+	slots  []slot // of reservations, by ID
 	// net is the allocatable of each type less the daemons that will run on it; burdens holds the types by which daemons
 	// those are.
 	net      []res.Vector
@@ -101,7 +102,7 @@ func (s *solver) compilePool(p *pool) error {
 	s.burdenTypes(p)
 	p.setLimits(s.schema)
 	p.demand = make(res.Vector, s.schema.Len())
-	p.base = s.shapeOf(p, reqs)
+	s.setBase(p)
 	if key, empty := reqs.FirstEmpty(); empty && err == nil {
 		err = fmt.Errorf("its requirements on %s exclude each other", s.vocab.Name(key))
 	}

@@ -218,12 +218,12 @@ func weigh(p *Problem, all []*wanted) *plan.Plan {
 		w.tiers = []tier{{honoured: ledger.promising(base, w)}}
 	}
 	best := base
-	for range mostTrials {
+	for i := range mostTrials {
 		if !slices.ContainsFunc(all, func(w *wanted) bool { return w.tiers[0].honoured != 0 }) {
 			break
 		}
 		trial := solveHard(p, c)
-		if !ledger.declineCostly(trial, all) {
+		if !ledger.declineCostly(trial, all, i >= mostTrials/2) {
 			best = trial
 			break
 		}
@@ -402,39 +402,45 @@ func (l *ledger) decline(w *wanted, at int, cost catalog.MicroUSD, atLeast, bloc
 }
 
 // declineCostly takes wishes off the classes that the trial leaves unplaced or that cost more than they may. It is false
-// when there is nothing to take: the trial is good.
-func (l *ledger) declineCostly(trial *solver, all []*wanted) bool {
-	declined := false
+// when there is nothing to take: the trial is good. Classes share machines, so that one with a costly wish makes others
+// dear as well; unless all is asked for, only the worst are taken now and the others tried again.
+func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bool {
 	costs, missing := trial.costs(), trial.missing()
-	allowed, ratio := 0.0, 0.0
-	var dearest *wanted
-	for _, w := range all {
-		h := w.tiers[0].honoured
-		if h == 0 {
+	ratio := make([]float64, len(all)) // of what honouring costs to what it may; above 1 is too much
+	allowed, worst, dearest := 0.0, 0.0, -1
+	for i, w := range all {
+		if w.tiers[0].honoured == 0 {
 			continue
 		}
-		extra := costs[w.id] - l.cost[w.id]
 		allowed += l.allowed[w.id]
-		blocked := missing[w.id] > l.unplaced[w.id]
-		if blocked || extra > l.allowed[w.id]+slack {
-			l.decline(w, w.costliest(h), catalog.MicroUSD(max(0, extra)/1000), false, blocked)
-			declined = true
-			continue
+		ratio[i] = (costs[w.id] - l.cost[w.id]) / (l.allowed[w.id] + slack)
+		if missing[w.id] > l.unplaced[w.id] {
+			ratio[i] = math.Inf(1)
 		}
-		if r := extra / max(1, l.allowed[w.id]); dearest == nil || r > ratio {
-			dearest, ratio = w, r
+		if dearest < 0 || ratio[i] > worst {
+			worst, dearest = ratio[i], i
 		}
 	}
-	if declined {
+	if dearest < 0 {
+		return false
+	}
+	if worst > 1 {
+		for i, w := range all {
+			if ratio[i] > 1 && (everything || ratio[i] >= worst/2) {
+				extra := max(0, costs[w.id]-l.cost[w.id])
+				l.decline(w, w.costliest(w.tiers[0].honoured), catalog.MicroUSD(extra/1000), false, math.IsInf(ratio[i], 1))
+			}
+		}
 		return true
 	}
 	// Each class is within its share, but others may have had to give way.
 	more := float64(trial.bill()-l.base.bill()) * 1000
 	blocked := total(missing) > total(l.unplaced)
-	if dearest == nil || !blocked && more <= allowed+slack {
+	if !blocked && more <= allowed+slack {
 		return false
 	}
-	l.decline(dearest, dearest.costliest(dearest.tiers[0].honoured), catalog.MicroUSD(max(0, more)/1000), false, blocked)
+	w := all[dearest]
+	l.decline(w, w.costliest(w.tiers[0].honoured), catalog.MicroUSD(max(0, more)/1000), false, blocked)
 	return true
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/scenario"
 )
 
 func placedPods(p *plan.Plan) map[cluster.PodRef]bool {
@@ -30,9 +32,7 @@ func TestWishesLeaveNoPodBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, false)
 		p.Nodes = nil
-		for _, pool := range p.Pools {
-			pool.Limits = nil
-		}
+		makeEndless(p)
 		ignore := *p
 		ignore.Options.IgnorePreferences = true
 		want := placedPods(pack.Solve(&ignore))
@@ -54,8 +54,9 @@ func TestWishesStayWithinTheirShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, false)
 		p.Nodes = nil
+		makeEndless(p)
 		for _, pool := range p.Pools {
-			pool.Limits, pool.Taints = nil, nil
+			pool.Taints = nil
 		}
 		share := rapid.SampledFrom([]float64{0.0001, 0.5, 3}).Draw(t, "theShare")
 		p.Options.IgnorePreferences, p.Options.PreferenceShare = false, share
@@ -69,4 +70,42 @@ func TestWishesStayWithinTheirShare(t *testing.T) {
 			t.Fatalf("costs %s, %s without wishes\n%s\nwithout:\n%s", plan.Dollars(with.Price), plan.Dollars(without.Price), with, without)
 		}
 	})
+}
+
+// BenchmarkSolvePreferences is 4,000 pods that prefer to be alone on their hosts.
+func BenchmarkSolvePreferences(b *testing.B) {
+	for name, options := range map[string]pack.Options{"priced": {}, "literal": {PreferenceShare: -1}, "ignored": {IgnorePreferences: true}} {
+		b.Run(name, func(b *testing.B) {
+			p := scenario.Generate(4000, 400, 1)
+			options.WellKnown = p.Options.WellKnown
+			p.Options = options
+			for _, c := range classesOf(p) {
+				c.Spreads, c.PodAffinity, c.AntiAffinity = nil, nil, []cluster.PodAffinity{{Key: requirement.Hostname, Namespaces: []string{c.Namespace}, Weight: 10,
+					Selector: &cluster.Selector{Terms: []requirement.Term{in("app", "nginx")}}}}
+				c.Labels = map[string]string{"app": "nginx"}
+				c.ID = c.Hash()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for b.Loop() {
+				out := pack.Solve(p)
+				b.ReportMetric(float64(len(out.NewNodes)), "nodes")
+				b.ReportMetric(float64(out.Price)/1e6, "$/h")
+				b.ReportMetric(float64(len(out.Declined)), "declined")
+			}
+			b.ReportMetric(float64(4000*b.N)/b.Elapsed().Seconds(), "pods/s")
+		})
+	}
+}
+
+func classesOf(p *pack.Problem) []*cluster.Class {
+	seen := map[*cluster.Class]bool{}
+	var out []*cluster.Class
+	for _, pod := range p.Pending {
+		if !seen[pod.Class] {
+			seen[pod.Class] = true
+			out = append(out, pod.Class)
+		}
+	}
+	return out
 }

@@ -44,8 +44,13 @@ func drawType(t *rapid.T, i int) *catalog.Type {
 			catalog.Offering{Zone: z, CapacityType: catalog.OnDemand, Price: price, Available: rapid.IntRange(0, 4).Draw(t, "available") > 0},
 			catalog.Offering{Zone: z, CapacityType: catalog.Spot, Price: price / 3, Available: rapid.Bool().Draw(t, "spot")})
 	}
+	if rapid.IntRange(0, 3).Draw(t, "reserved") == 0 {
+		n := rapid.IntRange(0, 2).Draw(t, "reservable")
+		ty.Offerings = append(ty.Offerings, catalog.Offering{Zone: rapid.SampledFrom(zones).Draw(t, "zone"), CapacityType: catalog.Reserved,
+			ReservationID: fmt.Sprintf("cr-%d", i), Reservable: n, Available: n > 0})
+	}
 	ty.Requirements = []requirement.Term{in(requirement.Arch, rapid.SampledFrom(arches).Draw(t, "arch")), in(requirement.InstanceType, ty.Name),
-		in(requirement.Zone, zones...), in(requirement.CapacityType, catalog.OnDemand, catalog.Spot)}
+		in(requirement.Zone, zones...), in(requirement.CapacityType, catalog.OnDemand, catalog.Reserved, catalog.Spot)}
 	return ty
 }
 
@@ -250,12 +255,20 @@ func TestSameProblemSamePlanWhateverTheOrder(t *testing.T) {
 	}
 }
 
+// makeEndless takes away what may run out: limits and reservations.
+func makeEndless(p *pack.Problem) {
+	for _, pool := range p.Pools {
+		pool.Limits = nil
+		for _, ty := range pool.Types {
+			ty.Offerings = slices.DeleteFunc(ty.Offerings, func(o catalog.Offering) bool { return o.CapacityType == catalog.Reserved })
+		}
+	}
+}
+
 func TestNothingIsLeftToDoAfterAPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, false)
-		for _, pool := range p.Pools {
-			pool.Limits = nil
-		}
+		makeEndless(p)
 		out := pack.Solve(p)
 		left := *p
 		left.Pending = nil

@@ -112,10 +112,13 @@ func (s *solver) altReason(c *class, p *pool, alt requirement.Requirements) (pla
 		return r, 1
 	}
 	matching := types.Count()
-	exist, buyable := catalog.NewTypeSet(p.cat.Len()), catalog.NewTypeSet(p.cat.Len())
+	exist, buyable, endless := catalog.NewTypeSet(p.cat.Len()), catalog.NewTypeSet(p.cat.Len()), catalog.NewTypeSet(p.cat.Len())
 	for _, at := range p.cat.CellsMatching(both) {
 		exist.Or(p.cat.Cells[at].Exists)
 		buyable.Or(p.cat.Cells[at].Available)
+		if p.cat.Cells[at].CapacityType != catalog.Reserved {
+			endless.Or(p.cat.Cells[at].Available)
+		}
 	}
 	offered := types.Clone()
 	offered.And(exist)
@@ -130,6 +133,11 @@ func (s *solver) altReason(c *class, p *pool, alt requirement.Requirements) (pla
 	if !fitting.Any() {
 		offered.AndNot(buyable)
 		return plan.Reason{Code: plan.NoOffering, Types: offered.Count(), Detail: s.whyUnavailable(p, both, offered)}, 4
+	}
+	reserved := fitting.Count()
+	fitting.And(endless)
+	if !fitting.Any() {
+		return plan.Reason{Code: plan.NoOffering, Types: reserved, Detail: "all that is reserved is in use"}, 4
 	}
 	if r, bad := s.limitReason(p, fitting); bad {
 		return r, 5

@@ -64,7 +64,9 @@ type solver struct {
 	daemons []daemon
 	groups  []*group
 	items   []*item // hardest first
-	bought  []*machine
+
+	reservations map[string]*reservation
+	bought       []*machine
 
 	reqIDs map[string]int
 	reqs   []requirement.Requirements
@@ -111,6 +113,7 @@ func (s *solver) compile() {
 	s.makeSchema()
 	s.compileClasses()
 	s.compileDaemons()
+	s.compileReservations()
 	s.compilePools()
 	s.compileNodes()
 	s.compileTopology()

@@ -220,6 +220,7 @@ func (s *solver) reachableBy(c *class, k requirement.Key) []string {
 				s.domainsOf(sh, k, found)
 			}
 		}
+		s.reservedDomains(p, c.alts, k, found)
 	}
 	return sortedKeys(found)
 }

@@ -322,6 +322,7 @@ func (s *solver) findReachable(g *group) {
 				s.domainsOf(sh, g.keyID, found)
 			}
 		}
+		s.reservedDomains(p, g.filter, g.keyID, found)
 	}
 	g.reachable = sortedKeys(found)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -215,8 +216,15 @@ func (e *Env) options(a *args, _ []string) (string, error) {
 	switch policy := a.text("preferences", "respect"); policy {
 	case "respect", "ignore":
 		o.IgnorePreferences = policy == "ignore"
+	case "demand":
+		o.PreferenceShare = -1
 	default:
-		return "", fmt.Errorf("preferences are respected or ignored, not %q", policy)
+		share, ok := strings.CutSuffix(policy, "%")
+		n, err := strconv.ParseFloat(share, 64)
+		if !ok || err != nil || n <= 0 {
+			return "", fmt.Errorf("preferences are respect, demand, ignore or a percentage, not %q", policy)
+		}
+		o.PreferenceShare = n / 100
 	}
 	return "", nil
 }

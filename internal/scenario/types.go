@@ -107,14 +107,31 @@ func parseType(a *args) (*catalog.Type, error) {
 			t.Offerings = append(t.Offerings, o)
 		}
 	}
+	if err := reserve(t, a.list("reserved")); err != nil {
+		return nil, err
+	}
 	finish(t, labels)
 	return t, nil
+}
+
+// reserve adds what is reserved of the type: "zone:reservation:machines".
+func reserve(t *catalog.Type, items []string) error {
+	for _, item := range items {
+		zone, rest, _ := strings.Cut(item, ":")
+		id, count, ok := strings.Cut(rest, ":")
+		n, err := strconv.Atoi(count)
+		if !ok || err != nil {
+			return fmt.Errorf("reserved %q: want zone:reservation:machines", item)
+		}
+		t.Offerings = append(t.Offerings, catalog.Offering{Zone: zone, CapacityType: catalog.Reserved, ReservationID: id, Reservable: n, Available: n > 0})
+	}
+	return nil
 }
 
 // finish sorts offerings and turns labels into requirements, zones and capacity types included.
 func finish(t *catalog.Type, labels map[string]string) {
 	slices.SortFunc(t.Offerings, func(x, y catalog.Offering) int {
-		return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.CapacityType, y.CapacityType))
+		return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.CapacityType, y.CapacityType), cmp.Compare(x.ReservationID, y.ReservationID))
 	})
 	var zones, ways []string
 	for _, o := range t.Offerings {

@@ -38,6 +38,7 @@ func Check(p *pack.Problem, out *plan.Plan) []Violation {
 		c.checkHost(h)
 	}
 	c.limits()
+	c.reservations()
 	c.topology()
 	c.price()
 	return c.found
