@@ -26,7 +26,11 @@ func Doc() (string, error) {
 const pageHead = `# Permissions
 
 Every call that the controller makes to AWS, with the statement of ` + "`kerf stack`" + ` that allows it and with what is seen when it does
-not. Log lines and conditions carry AWS's own message, which names the action and the resource.
+not. Log lines and conditions carry AWS's own message, which names the action and the resource, and say where to allow it.
+
+None of this is by hand: a test deploys the stack in a simulated account that judges every call, takes one action after the
+other out of its policies, lets the controller do all that it does, and holds what is then seen to this page. With the whole
+policies nothing is refused, and what nothing uses is listed below.
 
 The edition ` + "`latest`" + ` has one policy for each concern; ` + "`v0.32` and `v1.0`" + ` have one policy for all, as the guides of their time. Where
 these have another statement for a call, it stands behind a slash; a dash says that they do not allow it.
