@@ -65,7 +65,7 @@ func newRoot() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, c.CommandPath())}
 	})
 	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand(),
-		newStackCommand(), newDoctorCommand())
+		newStackCommand(), newDoctorCommand(), newReplayCommand(), newExplainCommand())
 	return root
 }
 

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kerf-sh/kerf/internal/explain"
+)
+
+type explainFlags struct {
+	server, file, output, namespace string
+}
+
+func newExplainCommand() *cobra.Command {
+	f := &explainFlags{}
+	c := &cobra.Command{
+		Use:   "explain",
+		Short: "Say why a pod is pending, why a machine was bought, why a node stays",
+		Long: `Answers from the decisions that the controller recorded, not by guessing at what it may have seen: the problem is solved
+again with constraints turned off, one after the other.
+
+Of a pod without a place it tells, for each pool, a set of constraints that can't all be met and of which none can be
+spared, and the cheapest single change that would place the pod; the best changes are tried on the whole problem. Of a
+machine it tells what decided its shape and what the same pods would have been put on without it. Of a node it tells
+what keeps it.
+
+The decisions come from the metrics port of the controller, which serves them to callers on the same host, so forward the
+port first, or from a file (-f) that was saved from there.
+
+Exit codes: 0 answered; 3 no decision knows the object; 2 wrong usage; 1 the decisions could not be read.`,
+		Example: `  kubectl -n kube-system port-forward deploy/karpenter 8080 &
+  kerf explain pod default/web-7d9f8b6c5d-x2k9p
+  kerf explain nodeclaim default-x2k9p
+  kerf explain node ip-10-0-1-7.ec2.internal --output json
+  kerf explain pod web-1 -f decision.kerf`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	p := c.PersistentFlags()
+	server := os.Getenv("KERF_SERVER")
+	if server == "" {
+		server = "http://127.0.0.1:8080"
+	}
+	p.StringVar(&f.server, "server", server, "controller's metrics port, as forwarded [$KERF_SERVER]")
+	p.StringVarP(&f.file, "filename", "f", "", "read this recorded decision in place of asking a controller")
+	p.StringVarP(&f.output, "output", "o", "text", "form of the answer: text or json")
+	pod := f.command("pod [NAMESPACE/]NAME", "Say why a pod has no place, or which it was given", func(ctx context.Context, src explain.Source, name string) (*explain.Answer, error) {
+		namespace, bare, ok := strings.Cut(name, "/")
+		if !ok {
+			namespace, bare = f.namespace, name
+		}
+		return explain.Pod(ctx, src, namespace, bare)
+	})
+	pod.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod (default: any)")
+	c.AddCommand(pod, f.command("node NAME", "Say why a node was bought and why it stays", explain.Node),
+		f.command("nodeclaim NAME", "Say why a machine was bought and why it stays", explain.NodeClaim))
+	return c
+}
+
+func (f *explainFlags) command(use, short string, ask func(context.Context, explain.Source, string) (*explain.Answer, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{fmt.Errorf("give one name; %d were given", len(args))}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.output != "text" && f.output != "json" {
+				return &usageError{fmt.Errorf("--output=%q: want text or json", f.output)}
+			}
+			var src explain.Source = explain.Server{URL: f.server}
+			if f.file != "" {
+				src = explain.File(f.file)
+			}
+			a, err := ask(c.Context(), src, args[0])
+			if err != nil {
+				return err
+			}
+			if f.output == "json" {
+				e := json.NewEncoder(c.OutOrStdout())
+				e.SetIndent("", "  ")
+				err = e.Encode(a)
+			} else {
+				_, err = fmt.Fprint(c.OutOrStdout(), a.String())
+			}
+			if err == nil && !a.Found {
+				return &exitError{code: foundWrong}
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kerf-sh/kerf/internal/bound"
+	"github.com/kerf-sh/kerf/internal/explain"
+	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// Exit codes of kerf replay, those of diff.
+const (
+	replayDiffers = 1
+	replayTrouble = 2
+)
+
+type replayFlags struct {
+	output, save     string
+	bound, hashNames bool
+}
+
+func newReplayCommand() *cobra.Command {
+	f := &replayFlags{}
+	c := &cobra.Command{
+		Use:   "replay FILE|URL",
+		Short: "Make a recorded decision again and compare it byte for byte",
+		Long: `Reads a recorded decision, solves its problem again, prints the plan, and says whether it is the same as the recorded one.
+A controller records its last decisions (KERF_DECISIONS) and serves them as files under /debug/decisions on its metrics
+port, to callers on the same host; a URL is fetched from there, the latest decision when it names none.
+
+--hash-names with --save writes a copy for a bug report in which names of pods, namespaces and nodes, and all UIDs, are
+replaced. It is the same decision: it is solved before it is written, and refused if it came out otherwise. Labels, taints,
+pools and instance types stay readable.
+
+Exit codes, as those of diff: 0 the same, or nothing to compare with; 1 different; 2 the file could not be read, wrong usage.`,
+		Example: `  kerf replay decision.kerf
+  kerf replay decision.kerf --bound
+  kerf replay http://127.0.0.1:8080/debug/decisions/latest --save decision.kerf
+  kerf replay decision.kerf --hash-names --save for-the-report.kerf`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{fmt.Errorf("name one file or URL; %d were given", len(args))}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			return f.run(c.Context(), c.OutOrStdout(), args[0])
+		},
+	}
+	c.Flags().StringVarP(&f.output, "output", "o", "text", "form of the plan: text or json")
+	c.Flags().BoolVar(&f.bound, "bound", false, "compute the least that the new machines can cost, and the gap to it")
+	c.Flags().StringVar(&f.save, "save", "", "write the decision to this file as well")
+	c.Flags().BoolVar(&f.hashNames, "hash-names", false, "replace names in what --save writes")
+	return c
+}
+
+func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error {
+	switch {
+	case f.output != "text" && f.output != "json":
+		return &usageError{fmt.Errorf("--output=%q: want text or json", f.output)}
+	case f.hashNames && f.save == "":
+		return &usageError{errors.New("--hash-names is about what is written; give --save FILE")}
+	}
+	d, err := readDecision(ctx, from)
+	if err != nil {
+		return &exitError{code: replayTrouble, said: err.Error()}
+	}
+	if f.save != "" {
+		if err := saveDecision(f.save, d, f.hashNames); err != nil {
+			return &exitError{code: replayTrouble, said: err.Error()}
+		}
+	}
+	r, err := replay(d, f.bound)
+	if err != nil {
+		return &exitError{code: replayDiffers, said: err.Error()}
+	}
+	if f.output == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		err = e.Encode(r)
+	} else {
+		err = r.write(out, d)
+	}
+	if err != nil {
+		return err
+	}
+	if r.Same != nil && !*r.Same {
+		return &exitError{code: replayDiffers}
+	}
+	return nil
+}
+
+// readDecision reads a file, or fetches from a controller.
+func readDecision(ctx context.Context, from string) (*record.Decision, error) {
+	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
+		return record.ReadFile(from)
+	}
+	id := record.Latest
+	if _, last, ok := strings.Cut(from, record.Path+"/"); ok && last != "" {
+		id = last
+	}
+	return explain.Server{URL: from}.Decision(ctx, id)
+}
+
+func saveDecision(name string, d *record.Decision, hashNames bool) error {
+	if hashNames {
+		hashed := record.HashNames(d)
+		p, err := record.Replay(d)
+		if err != nil {
+			return err
+		}
+		again, err := record.Replay(hashed)
+		if err != nil {
+			return err
+		}
+		if want := record.HashNames(&record.Decision{Problem: d.Problem, Plan: p}).Plan; !record.SamePlan(want, again) {
+			return fmt.Errorf("%s is not written: with other names this problem is decided otherwise; leave --hash-names out", name)
+		}
+		d = hashed
+	}
+	var b bytes.Buffer
+	if err := record.Write(&b, d); err != nil {
+		return err
+	}
+	return writeWhole(name, b.Bytes())
+}
+
+// replayed is the outcome of a replay.
+type replayed struct {
+	RecordedBy string `json:"recordedBy"`
+	ReplayedBy string `json:"replayedBy"`
+	// Same is nil when no plan was recorded.
+	Same       *bool         `json:"same,omitempty"`
+	Difference []string      `json:"difference,omitempty"`
+	Plan       *plan.Plan    `json:"plan"`
+	Bound      *bound.Result `json:"bound,omitempty"`
+}
+
+func replay(d *record.Decision, withBound bool) (*replayed, error) {
+	p, err := record.Replay(d)
+	if err != nil {
+		return nil, err
+	}
+	r := &replayed{RecordedBy: d.Kerf, ReplayedBy: version.Version, Plan: p}
+	if d.Plan != nil {
+		was, err := record.PlanBytes(d.Plan)
+		if err != nil {
+			return nil, err
+		}
+		is, err := record.PlanBytes(p)
+		if err != nil {
+			return nil, err
+		}
+		r.Same = new(bytes.Equal(was, is))
+		r.Difference = difference(string(was), string(is))
+	}
+	if withBound {
+		r.Bound = bound.Lower(d.Problem, p, bound.Budget{})
+		if _, err := bound.Check(d.Problem, r.Bound.Certificate); err != nil {
+			return nil, fmt.Errorf("the certificate of the floor does not hold: %w; please report it, with the file", err)
+		}
+	}
+	return r, nil
+}
+
+func (r *replayed) write(out io.Writer, d *record.Decision) error {
+	var b strings.Builder
+	b.WriteString(r.Plan.String())
+	fmt.Fprintf(&b, "\n%s on %s of %s, decided at %s by kerf %s\n", plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Problem.Nodes), "node"),
+		plan.Count(len(d.Problem.Pools), "pool"), d.Problem.Now.UTC().Format("2006-01-02T15:04:05Z"), d.Kerf)
+	if r.Bound != nil {
+		fmt.Fprintf(&b, "%s\n", boundText(r.Bound))
+	}
+	switch {
+	case r.Same == nil:
+		b.WriteString("no plan was recorded to compare with\n")
+	case *r.Same:
+		b.WriteString("same: the plan is the recorded one, byte for byte\n")
+	default:
+		fmt.Fprintf(&b, "different: recorded by kerf %s, replayed by kerf %s\n", r.RecordedBy, r.ReplayedBy)
+		for _, line := range r.Difference {
+			b.WriteString(line + "\n")
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// boundText words the floor and the gap.
+func boundText(r *bound.Result) string {
+	text := fmt.Sprintf("floor %s/h, proven; price %s/h", plan.Dollars(r.Bound), plan.Dollars(r.Price))
+	switch {
+	case r.Gap < 0:
+		text += "; the gap can't be told"
+	default:
+		text += fmt.Sprintf("; gap %.2f %%", 100*r.Gap)
+	}
+	if r.Stopped != "" {
+		text += " (the search for a higher floor was stopped: " + r.Stopped + ")"
+	}
+	return text
+}
+
+// differenceMost is how many lines of each side are shown.
+const differenceMost = 30
+
+// difference is where two texts differ: their lines without those that they begin and end with in common.
+func difference(was, is string) []string {
+	if was == is {
+		return nil
+	}
+	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
+	at := 0
+	for at < len(a) && at < len(b) && a[at] == b[at] {
+		at++
+	}
+	end := 0
+	for end < len(a)-at && end < len(b)-at && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	out := []string{fmt.Sprintf("from line %d of the plan as JSON on:", at+1)}
+	for _, side := range []struct {
+		mark  string
+		lines []string
+	}{{"- ", a[at : len(a)-end]}, {"+ ", b[at : len(b)-end]}} {
+		for i, line := range side.lines {
+			if i == differenceMost {
+				out = append(out, fmt.Sprintf("%sand %d lines more", side.mark, len(side.lines)-i))
+				break
+			}
+			out = append(out, side.mark+line)
+		}
+	}
+	return out
+}

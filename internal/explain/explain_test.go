@@ -1,0 +1,198 @@
+package explain_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/explain"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/scenario"
+)
+
+// story runs the commands of a scenario and returns the problem it comes to.
+func story(t *testing.T, text string) *pack.Problem {
+	t.Helper()
+	steps, err := scenario.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := scenario.New()
+	for _, s := range steps {
+		if s.Head == "" {
+			continue
+		}
+		if _, err := env.Run(s.Head, s.Input); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return env.Problem
+}
+
+const shop = `
+types
+small cpu=2 memory=4Gi price=0.10
+medium cpu=4 memory=8Gi price=0.19
+
+pool default
+
+node old cpu=2 memory=4Gi zone=a pool=default claim=default-old instance-type=small capacity-type=on-demand
+pods busy count=2 cpu=1 memory=1Gi
+
+node foreign cpu=1 memory=1Gi zone=a
+
+pods web count=3 cpu=1 memory=1Gi
+
+pods giant count=2 cpu=400 memory=1Gi
+
+pods tiny cpu=500m memory=500Mi
+select hostname In foreign
+`
+
+// source is a controller that recorded the shop.
+func source(t *testing.T, d *disrupt.Decision) explain.Source {
+	t.Helper()
+	p := story(t, shop)
+	for _, n := range p.Nodes {
+		n.Labels["kubernetes.io/hostname"] = n.Name
+	}
+	out := pack.Solve(p)
+	ring := record.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
+	if d != nil {
+		ring.SetDisruption(d)
+	}
+	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: out, Claims: []record.Claim{{NewNode: 0, Name: "default-new"}}})
+	// A later decision, in which the new machine is there.
+	later := *p
+	later.Generation = 2
+	later.Nodes = append(later.Nodes, &cluster.Node{Name: "node-new", Claim: "default-new", InstanceType: "medium", Zone: "a", CapacityType: "on-demand", Price: 190_000,
+		Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}, Class: p.Pending[0].Class}}})
+	later.Pending = p.Pending[len(p.Pending)-1:]
+	ring.Add(&record.Decision{Kerf: "test", Problem: &later, Plan: pack.Solve(&later)})
+	server := httptest.NewServer(record.Handler(ring))
+	t.Cleanup(server.Close)
+	return explain.Server{URL: server.URL}
+}
+
+func TestAnswers(t *testing.T) {
+	src := source(t, nil)
+	decided := source(t, &disrupt.Decision{
+		Kept:  []disrupt.Kept{{Node: "node-new", Reasons: []disrupt.Reason{{Code: disrupt.DoNotDisrupt}}, Saves: 50_000}},
+		Moves: []disrupt.Move{{Nodes: []string{"old"}, Saving: 100_000, Why: "its pods fit elsewhere"}},
+	})
+	pod := func(name string) func(explain.Source) (*explain.Answer, error) {
+		return func(s explain.Source) (*explain.Answer, error) { return explain.Pod(t.Context(), s, "", name) }
+	}
+	node := func(name string) func(explain.Source) (*explain.Answer, error) {
+		return func(s explain.Source) (*explain.Answer, error) { return explain.Node(t.Context(), s, name) }
+	}
+	claim := func(name string) func(explain.Source) (*explain.Answer, error) {
+		return func(s explain.Source) (*explain.Answer, error) { return explain.NodeClaim(t.Context(), s, name) }
+	}
+	for name, tc := range map[string]struct {
+		src   explain.Source
+		ask   func(explain.Source) (*explain.Answer, error)
+		found bool
+		want  []string
+	}{
+		"a pod without a place": {src, pod("giant-1"), true, []string{"Pod default/giant-1 (decision ", "it has no place, like 1 other pod of its class",
+			"pool default: asks for 400 cpu, daemons included; the largest of 2 types, medium, has 4", "cheapest single change: ask for at most 4 cpu, 396 less than now", "costs $0.1900/h", "2 of 2 pods found a place"}},
+		"a pod that got a machine":                {src, pod("web-2"), true, []string{"new machine of NodePool default", "NodeClaim default-new", "planned as medium", "without medium: 2 x small on-demand at $0.2000/h"}},
+		"a pod that got room":                     {src, pod("tiny-1"), true, []string{"it goes to foreign, which has room for it"}},
+		"a pod that runs":                         {src, pod("web-1"), true, []string{"it runs on node node-new"}},
+		"a pod nobody knows":                      {src, pod("stranger"), false, []string{"the 2 recorded decisions back to 2026-01-01T12:00:00Z know nothing of it"}},
+		"a machine":                               {src, claim("default-new"), true, []string{"planned as medium", "without medium: 2 x small", "medium a on-demand $0.1900/h; 1 pod and 0 daemons on it", "no consolidation decision recorded yet"}},
+		"its node":                                {src, node("node-new"), true, []string{"planned as medium", "no consolidation decision recorded yet"}},
+		"a machine bought earlier":                {src, claim("default-old"), true, []string{"bought before the oldest decision", "kerf.sh/why of NodeClaim default-old"}},
+		"a node of others":                        {src, node("foreign"), true, []string{"Kerf did not buy it"}},
+		"a node nobody knows":                     {src, node("nowhere"), false, []string{"know nothing of it"}},
+		"why a node stays":                        {decided, node("node-new"), true, []string{"it stays because:\n  its annotation asks not to disrupt it", "letting it go would save $0.0500/h"}},
+		"why a node goes":                         {decided, claim("default-old"), true, []string{"it is to go, which saves $0.1000/h: its pods fit elsewhere"}},
+		"a node that the decision does not know":  {decided, node("foreign"), true, []string{"does not mention it"}},
+		"a pod by another namespace than its own": {src, func(s explain.Source) (*explain.Answer, error) { return explain.Pod(t.Context(), s, "other", "web-1") }, false, []string{"know nothing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := tc.ask(tc.src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Found != tc.found {
+				t.Errorf("found %v", a.Found)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(a.String(), want) {
+					t.Errorf("lacks %q:\n%s", want, a)
+				}
+			}
+			if b, err := json.Marshal(a); err != nil || !json.Valid(b) {
+				t.Errorf("as JSON: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhereDecisionsCanNotBeHad(t *testing.T) {
+	serve := func(h http.HandlerFunc) string {
+		s := httptest.NewServer(h)
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	bad := filepath.Join(t.TempDir(), "bad.kerf")
+	if err := os.WriteFile(bad, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		src  explain.Source
+		want string
+	}{
+		"nobody listens":   {explain.Server{URL: closed.URL}, "kubectl -n kube-system port-forward deploy/karpenter 8080"},
+		"no such page":     {explain.Server{URL: serve(http.NotFound)}, "KERF_DECISIONS is 0"},
+		"another host":     {explain.Server{URL: serve(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "this host only", http.StatusForbidden) })}, "403 Forbidden: this host only"},
+		"something else":   {explain.Server{URL: serve(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })}, "reading the answer"},
+		"no URL":           {explain.Server{URL: "8080"}, `--server="8080" is no URL`},
+		"no such file":     {explain.File("nothing.kerf"), "nothing.kerf"},
+		"not such a file":  {explain.File(bad), "no recorded decision"},
+		"nothing recorded": {explain.Server{URL: serve(record.Handler(record.NewRing(1, 1, slog.New(slog.DiscardHandler))).ServeHTTP)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := explain.Pod(t.Context(), tc.src, "", "web-1")
+			switch {
+			case tc.want == "" && (err != nil || a.Found || !strings.Contains(a.String(), "no decision is recorded yet")):
+				t.Errorf("got %v, %v", a, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAFileAnswersToo(t *testing.T) {
+	p := story(t, shop)
+	name := filepath.Join(t.TempDir(), "shop.kerf")
+	var b bytes.Buffer
+	if err := record.Write(&b, &record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := explain.Pod(t.Context(), explain.File(name), "default", "giant-2")
+	if err != nil || a.Unplaced == nil || a.Unplaced.Best == nil {
+		t.Fatalf("got %v, %v", a, err)
+	}
+	n, err := explain.Node(t.Context(), explain.File(name), "old")
+	if err != nil || !strings.Contains(n.String(), "no consolidation decision recorded yet") {
+		t.Errorf("got %v, %v", n, err)
+	}
+}

@@ -1,0 +1,140 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/record"
+)
+
+// Source is where recorded decisions come from.
+type Source interface {
+	// Decisions calls see for each decision, the newest first, until it returns false.
+	Decisions(ctx context.Context, see func(id string, d *record.Decision) bool) error
+	// Disruption is the last decision on consolidation; nil when there is none.
+	Disruption(ctx context.Context) (*disrupt.Decision, error)
+}
+
+// File is a source of the one decision that a file holds.
+type File string
+
+// Decisions reads the file.
+func (f File) Decisions(_ context.Context, see func(string, *record.Decision) bool) error {
+	d, err := record.ReadFile(string(f))
+	if err == nil {
+		see(string(f), d)
+	}
+	return err
+}
+
+// Disruption reads the file.
+func (f File) Disruption(context.Context) (*disrupt.Decision, error) {
+	d, err := record.ReadFile(string(f))
+	if err != nil {
+		return nil, err
+	}
+	return d.Disruption, nil
+}
+
+// Server asks a controller's metrics port.
+type Server struct {
+	// URL such as http://127.0.0.1:8080, with or without a path; the path is not used.
+	URL string
+}
+
+// answerTimeout bounds one answer of a controller.
+const answerTimeout = time.Minute
+
+// Decisions asks for the list, and then for one after the other.
+func (s Server) Decisions(ctx context.Context, see func(string, *record.Decision) bool) error {
+	var list []record.Summary
+	if err := s.get(ctx, record.Path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&list) }); err != nil {
+		return err
+	}
+	for _, summary := range list {
+		d, err := s.Decision(ctx, summary.ID)
+		if errors.Is(err, errGone) {
+			continue // it was pushed out meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if !see(summary.ID, d) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Decision fetches one decision; the ID may be record.Latest.
+func (s Server) Decision(ctx context.Context, id string) (d *record.Decision, err error) {
+	err = s.get(ctx, record.Path+"/"+url.PathEscape(id), func(r io.Reader) error {
+		d, err = record.Read(r)
+		return err
+	})
+	return d, err
+}
+
+// Disruption asks for the last decision on consolidation.
+func (s Server) Disruption(ctx context.Context) (*disrupt.Decision, error) {
+	d := &disrupt.Decision{}
+	err := s.get(ctx, record.DisruptionPath, func(r io.Reader) error { return json.NewDecoder(r).Decode(d) })
+	if errors.Is(err, errGone) {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	return d, err
+}
+
+var errGone = errors.New("not found")
+
+func (s Server) get(ctx context.Context, path string, read func(io.Reader) error) error {
+	base, err := url.Parse(s.URL)
+	if err != nil || base.Host == "" {
+		return fmt.Errorf("--server=%q is no URL; want one such as http://127.0.0.1:8080", s.URL)
+	}
+	at := base.Scheme + "://" + base.Host + path
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return fmt.Errorf("asking %s: %w", at, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("asking the controller: %w\n%s", err, forwardHint)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return refusal(at, path, resp)
+	}
+	if err := read(resp.Body); err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", at, err)
+	}
+	return nil
+}
+
+func refusal(at, path string, resp *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+	said := strings.TrimSpace(string(text))
+	switch {
+	case resp.StatusCode == http.StatusNotFound && path == record.Path:
+		return fmt.Errorf("%s: the controller keeps no decisions: KERF_DECISIONS is 0, or it is no Kerf", at)
+	case resp.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%s: %w: %s", at, errGone, said)
+	}
+	return fmt.Errorf("%s: %s: %s", at, resp.Status, said)
+}
+
+// forwardHint says how to reach a controller in a cluster.
+const forwardHint = `To reach a controller in a cluster, forward its metrics port and ask again:
+  kubectl -n kube-system port-forward deploy/karpenter 8080
+Of several replicas only the leader decides; the Lease karpenter-leader-election names it. A local cluster's controller
+is at the address that "kerf local status" shows under metrics: give it as --server. A file is read with -f.`
