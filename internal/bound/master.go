@@ -27,6 +27,7 @@ type master struct {
 	columns []column
 	basis   []int // column; or -1-i for the surplus of row i or the rest of ledger i-rows
 	inBasis []bool
+	restIn  []bool // by constraint: its surplus or rest is in the basis
 	inv     []float64
 	amount  []float64 // of the basic variables
 	dual    []float64
@@ -44,6 +45,7 @@ func newMaster(need []float64, rows int, first []column) *master {
 		m.need[i] *= 1 + 1e-7*float64(i*7919%1009)/1009
 	}
 	m.inv = make([]float64, m.size*m.size)
+	m.restIn = make([]bool, m.size)
 	m.dual, m.alpha, m.amount = make([]float64, m.size), make([]float64, m.size), make([]float64, m.size)
 	for i := range m.size {
 		if i < rows {
@@ -53,6 +55,7 @@ func newMaster(need []float64, rows int, first []column) *master {
 			continue
 		}
 		m.basis = append(m.basis, -1-i)
+		m.restIn[i] = true
 	}
 	m.invert()
 	return m
@@ -171,7 +174,7 @@ func (m *master) entering() (int, bool) {
 		if i >= m.rows {
 			y = -y
 		}
-		if y < -1e-12 && -y/math.Sqrt2 > most && !slices.Contains(m.basis, -1-i) {
+		if y < -1e-12 && -y/math.Sqrt2 > most && !m.restIn[i] {
 			best, found, most = -1-i, true, -y/math.Sqrt2
 		}
 	}
@@ -218,16 +221,20 @@ func (m *master) pivot(enter int) bool {
 		}
 		m.steps += int64(m.size)
 	}
-	if v := m.basis[leave]; v >= 0 {
-		m.inBasis[v] = false
-	}
-	if enter >= 0 {
-		m.inBasis[enter] = true
-	}
+	m.mark(m.basis[leave], false)
+	m.mark(enter, true)
 	m.basis[leave], m.amount[leave] = enter, least
 	m.pivots++
 	m.sinceOK++
 	return true
+}
+
+func (m *master) mark(v int, in bool) {
+	if v >= 0 {
+		m.inBasis[v] = in
+	} else {
+		m.restIn[-1-v] = in
+	}
 }
 
 // exact reports whether the amounts still satisfy the constraints as they should.
