@@ -166,7 +166,7 @@ func (p *process) provisioner(c cloud.Provider) error {
 	return p.Add(provision.New(provision.Options{
 		State: p.cache, Types: c, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
 		Pack: pack.Options{
-			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore,
+			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore, PreferenceShare: p.PreferenceShare,
 			MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort,
 		},
 		Record:  p.decisions.Add,

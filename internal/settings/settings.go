@@ -40,6 +40,7 @@ type Settings struct {
 	BatchMaxDuration               time.Duration
 	BatchIdleDuration              time.Duration
 	PreferencePolicy               string
+	PreferenceShare                float64 // --kerf-preference-share; below 0: without bound
 	MinValuesPolicy                string
 	IgnoreDRARequests              bool
 	FeatureGates                   Gates
@@ -177,6 +178,7 @@ func table() []setting {
 		{flag: "batch-max-duration", def: "10s", help: "the longest that a burst of pods is collected before a decision", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchMaxDuration })},
 		{flag: "batch-idle-duration", def: "1s", help: "the longest pause inside a burst; a lone pod is not made to wait for it", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchIdleDuration })},
 		{flag: "preference-policy", def: Respect, help: "Respect or Ignore preferred affinities and soft spreads", parse: choice(func(s *Settings) *string { return &s.PreferencePolicy }, Respect, Ignore)},
+		{flag: "kerf-preference-share", def: "0.1", help: "with --preference-policy=Respect, what the preferences of a kind of pods may cost, as a share of what the pods cost; a dearer one is not honoured, and told; unlimited: preferences count as demands until a pod finds no place, whatever they cost", parse: preferenceShare},
 		{flag: "min-values-policy", def: Strict, help: "Strict or BestEffort", parse: choice(func(s *Settings) *string { return &s.MinValuesPolicy }, Strict, BestEffort)},
 		{flag: "ignore-dra-requests", def: "true", isBool: true, help: "refuse pods with resource claims instead of serving them", parse: boolean(func(s *Settings) *bool { return &s.IgnoreDRARequests })},
 		{flag: "feature-gates", help: "Name=true|false, separated by commas", parse: func(s *Settings, v string) error { return s.FeatureGates.parse(v, nil) }},
@@ -230,6 +232,20 @@ func caBundle(s *Settings, v string) error {
 		return errors.New("want PEM certificates in base64")
 	}
 	s.ClusterCABundle = v
+	return nil
+}
+
+func preferenceShare(s *Settings, v string) error {
+	if v == "unlimited" {
+		s.PreferenceShare = -1
+		return nil
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
+		return errors.New("want a share such as 0.1, at least 0, or unlimited")
+	}
+	// Nothing at all is written as next to nothing: 0 means the default to the engine.
+	s.PreferenceShare = max(f, math.SmallestNonzeroFloat64)
 	return nil
 }
 

@@ -23,12 +23,13 @@ const stuckAfter = 25 * time.Minute
 // Problem makes the input of a decision of a snapshot.
 func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
 	now := c.o.Now().UTC()
+	pools := c.pools(ctx, snapshot)
 	return &pack.Problem{
 		Now:        now,
 		Generation: snapshot.Generation,
-		Nodes:      withoutStuck(snapshot.Nodes, now),
+		Nodes:      withoutStuck(c.prices.Apply(snapshot.Nodes, pools), now),
 		Pending:    snapshot.Pending,
-		Pools:      c.pools(ctx, snapshot),
+		Pools:      pools,
 		Daemons:    snapshot.Daemons,
 		Options:    c.o.Pack,
 	}

@@ -96,6 +96,7 @@ type Controller struct {
 	batch   *batch
 	types   *typeReader
 	offers  map[string]offer
+	prices  cluster.Pricer
 	retryIn time.Duration
 }
 
