@@ -257,12 +257,8 @@ func (s *search) keep(nodes []*nodeState, move Move) {
 	for i := range moved.NewNodes {
 		best += moved.NewNodes[i].Price
 	}
-	taken := map[string]bool{}
 	for _, pl := range moved.Placements {
-		taken[pl.Node] = true
-	}
-	for _, n := range s.nodes {
-		if n != nil && taken[n.src.Name] {
+		if n := s.named[pl.Node]; n != nil {
 			n.target = true
 		}
 	}

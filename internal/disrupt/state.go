@@ -18,6 +18,7 @@ type search struct {
 	p     *Problem
 	w     *pack.WhatIf
 	nodes []*nodeState // by number in w; nil for nodes that are not managed
+	named map[string]*nodeState
 	pools map[string]*poolState
 	moves []Move
 	stats Stats
@@ -54,7 +55,7 @@ type poolState struct {
 }
 
 func newSearch(p *Problem) *search {
-	s := &search{p: p, w: pack.NewWhatIf(p.Cluster), pools: map[string]*poolState{}, limit: p.Options.work()}
+	s := &search{p: p, w: pack.NewWhatIf(p.Cluster), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work()}
 	for _, pool := range p.Pools {
 		own := &poolState{Pool: pool}
 		own.Allowed = map[Cause]int{}
@@ -83,7 +84,7 @@ func newSearch(p *Problem) *search {
 			n.pool.price += n.price
 			n.pool.cost += n.cost
 		}
-		s.nodes[id] = n
+		s.nodes[id], s.named[src.Name] = n, n
 		s.stats.Nodes++
 	}
 	for _, n := range s.managed() {

@@ -39,6 +39,10 @@ type WhatIf struct {
 	arrived  map[followedDomain]int
 	arranged map[*group]bool
 	scanned  int64
+	// scarce are the resources that every node has, total what each node has of all.
+	scarce []int
+	total  []res.Vector
+	nodes  []*node // scratch
 }
 
 // mover is a class of pods that may have to move.
@@ -85,6 +89,14 @@ func NewWhatIf(p *Problem) *WhatIf {
 	s.compile()
 	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{},
 		arrived: map[followedDomain]int{}, arranged: map[*group]bool{}}
+	for _, name := range []string{res.CPU, res.Memory, res.Pods} {
+		if r, ok := s.schema.Index(name); ok {
+			w.scarce = append(w.scarce, r)
+		}
+	}
+	for _, n := range s.nodes {
+		w.total = append(w.total, s.schema.Vector(n.src.Allocatable))
+	}
 	w.followSpreads()
 	w.makeMovers()
 	w.floor.learn(w)
@@ -295,6 +307,12 @@ func (w *WhatIf) placePending() {
 					g.total -= q.n
 				}
 			}
+			for _, g := range q.item.class.topo.hostIn {
+				if g.kind == attracting {
+					t.node.host.add(g.id, -q.n, 0)
+					g.total -= q.n
+				}
+			}
 		}
 	}
 	w.settleFork()
@@ -323,8 +341,7 @@ func (w *WhatIf) Floor(i int) (catalog.MicroUSD, bool) {
 
 // Potential is the least that machines with all the room of the node would cost, per hour.
 func (w *WhatIf) Potential(i int) catalog.MicroUSD {
-	n := w.s.nodes[i]
-	return catalog.MicroUSD(w.floor.scale * w.floor.weigh(w.s.schema.Vector(n.src.Allocatable)))
+	return catalog.MicroUSD(w.floor.scale * w.floor.weigh(w.total[i]))
 }
 
 // SetTargets names the nodes to which pods may move, in the order in which they are filled. Nodes that are not
@@ -358,7 +375,7 @@ type floorPrices struct {
 	shapes  map[*shape]float64
 }
 
-// learn chooses the mixture of cpu and memory prices under which the running pods are worth most, and values each class
+// learn chooses the mixture of cpu, memory and pod prices under which the running pods are worth most, and values each class
 // at the machines that it may use.
 func (f *floorPrices) learn(w *WhatIf) {
 	s := w.s
@@ -368,19 +385,29 @@ func (f *floorPrices) learn(w *WhatIf) {
 	}
 	f.shapes = map[*shape]float64{}
 	f.weights = make([]float64, len(demand))
-	cpu, hasCPU := s.schema.Index(res.CPU)
-	memory, hasMemory := s.schema.Index(res.Memory)
-	if !hasCPU || !hasMemory || demand[cpu] <= 0 && demand[memory] <= 0 {
-		return
-	}
 	var best []float64
-	for step := range 21 {
-		share := float64(step) / 20
-		f.weights[cpu], f.weights[memory] = share/max(1, float64(demand[cpu])), (1-share)/max(1, float64(demand[memory]))
-		worth := f.overPools(s) * f.weigh(demand)
-		if best == nil || worth > f.scale {
+	try := func(shares ...float64) {
+		for i, r := range w.scarce {
+			f.weights[r] = shares[i] / max(1, float64(demand[r]))
+		}
+		if worth := f.overPools(s) * f.weigh(demand); best == nil || worth > f.scale {
 			best, f.scale = slices.Clone(f.weights), worth
 		}
+	}
+	if len(w.scarce) < 3 {
+		return
+	}
+	cpu := 0.0
+	for step := range 21 {
+		was := f.scale
+		x := float64(step) / 20
+		if try(x, 1-x, 0); f.scale > was {
+			cpu = x
+		}
+	}
+	for step := range 10 {
+		pods := float64(step+1) / 20
+		try(cpu*(1-pods), (1-cpu)*(1-pods), pods)
 	}
 	f.weights = best
 	f.scale = f.overPools(s)

@@ -82,12 +82,37 @@ func (w *WhatIf) placeOnNodes(f *fork) {
 	}
 }
 
-// placePlain fills targets in order with pods that no constraint beyond their host binds.
+// window is how many nodes with room, in the order of targets, are compared for a pod.
+const window = 16
+
+// placePlain puts pods that no constraint beyond their host binds where they leave the room best balanced, of the first
+// targets that have room for them.
 func (w *WhatIf) placePlain(f *fork, m *mover, worst taintVerdict) {
 	if m.full {
 		return
 	}
-	req, roomy := m.class.req, false
+	found, roomy := w.roomyTargets(f, m, worst)
+	m.full = !roomy && len(f.touched) == 0
+	for m.left > 0 && len(found) > 0 {
+		at := w.mostBalanced(m, found)
+		got := w.put(f, m, m.item, found[at], m.left, worst)
+		if got == 0 || !m.class.req.Fits(found[at].room) {
+			found = slices.Delete(found, at, at+1)
+		}
+		if m.left > 0 && len(found) == 0 {
+			found, _ = w.roomyTargets(f, m, worst)
+			if got == 0 && len(found) > 0 {
+				return // constraints by host, not room, are in the way
+			}
+		}
+	}
+}
+
+// roomyTargets are the first targets with room for a pod of the class; roomy says whether there is any, whether it may be
+// used now or not.
+func (w *WhatIf) roomyTargets(f *fork, m *mover, worst taintVerdict) (found []*node, roomy bool) {
+	req := m.class.req
+	w.nodes = w.nodes[:0]
 	for i := range w.targets.blocks {
 		b := &w.targets.blocks[i]
 		w.scanned++
@@ -99,16 +124,46 @@ func (w *WhatIf) placePlain(f *fork, m *mover, worst taintVerdict) {
 				continue
 			}
 			roomy = true
-			if !f.isAway[n.id] {
-				w.put(f, m, m.item, n, m.left, worst)
+			if f.isAway[n.id] || w.s.fitsKind(m.item, n) > worst || w.s.hostCap(m.class, &n.host, 1) == 0 ||
+				portsConflict(m.class.src.HostPorts, n.ports) {
+				continue
 			}
-			if m.left == 0 {
-				return
+			if w.nodes = append(w.nodes, n); len(w.nodes) == window {
+				return w.nodes, true
 			}
 		}
 		w.scanned += int64(len(b.nodes) / 4)
 	}
-	m.full = !roomy && len(f.touched) == 0
+	return w.nodes, roomy
+}
+
+// mostBalanced is the position of the node whose room is left most even by one pod of the class; of equals the first.
+func (w *WhatIf) mostBalanced(m *mover, nodes []*node) int {
+	best, least := 0, 0.0
+	for at, n := range nodes {
+		if x := w.imbalance(n, m.class.req) - w.imbalance(n, nil); at == 0 || x < least-1e-9 {
+			best, least = at, x
+		}
+	}
+	return best
+}
+
+// imbalance is how far apart the shares of room are that a node has left of what matters most, once a pod has come.
+func (w *WhatIf) imbalance(n *node, pod res.Vector) float64 {
+	low, high := 1.0, 0.0
+	for _, r := range w.scarce {
+		all := float64(w.total[n.id][r])
+		if all <= 0 {
+			continue
+		}
+		left := n.room[r]
+		if pod != nil {
+			left -= pod[r]
+		}
+		share := max(0, float64(left)/all)
+		low, high = min(low, share), max(high, share)
+	}
+	return high - low
 }
 
 // put places up to want pods of the mover on the node, as the item says.
