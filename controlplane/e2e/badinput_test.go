@@ -47,6 +47,7 @@ spec:
 // do, and the one good pool serves its pods all the while.
 func TestBadInput(t *testing.T) {
 	e := up(t)
+	e.mayBeDenied("iam:PassRole", "*:role/absent")
 	e.apply(poolYAML)
 	e.apply(class("no-subnet", `subnetSelectorTerms: [{tags: {karpenter.sh/discovery: "${CLUSTER_NAME}"}}]`, `subnetSelectorTerms: [{tags: {team: nobody}}]`))
 	e.apply(class("no-group", `securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: "${CLUSTER_NAME}"}}]`, `securityGroupSelectorTerms: [{name: absent}]`))
