@@ -32,6 +32,7 @@ import (
 	controlclient "github.com/kerf-sh/kerf/internal/awssim/control/client"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/record"
 )
 
 //go:embed pool.yaml
@@ -64,13 +65,15 @@ type run struct {
 	facts   *ec2facts.Facts
 	listed  map[string]ec2facts.Price // on-demand prices of the region
 	told    map[string]string         // claim name to the last thing told of it
+	// bought holds the decisions that bought machines, by ID.
+	bought map[string]*record.Decision
 }
 
 // Run runs the demo.
 //
 // Errors: the step that did not happen in its time, with what was seen instead.
 func Run(ctx context.Context, o Options) (err error) {
-	r := &run{Options: o, view: newView(o.Out, o.Terminal), state: newState(), told: map[string]string{}}
+	r := &run{Options: o, view: newView(o.Out, o.Terminal), state: newState(), told: map[string]string{}, bought: map[string]*record.Decision{}}
 	if r.facts, err = ec2facts.Load(); err != nil {
 		return err
 	}
@@ -86,8 +89,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
-	for _, chapter := range []func(context.Context) error{r.prepare, r.scaleUp, r.scaleDown, r.interrupt, r.cleanUp} {
-		if err := chapter(ctx); err != nil {
+	for _, chapter := range []func(context.Context) error{r.prepare, r.scaleUp, r.why, r.scaleDown, r.interrupt, r.cleanUp} {
+		err := chapter(ctx)
+		if err == nil {
+			err = r.keepDecisions(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("%w\nThe controller's log is %s", err, r.cluster.Controller.Log)
 		}
 	}
@@ -301,7 +308,7 @@ func (r *run) scale(ctx context.Context, replicas map[string]int32) error {
 }
 
 func (r *run) scaleDown(ctx context.Context) error {
-	r.title("2. Work goes: the batch ends; machines that hold nothing are given back")
+	r.title("3. Work goes: the batch ends; machines that hold nothing are given back")
 	before, paid := r.state.count().claims, r.price()
 	if err := r.scale(ctx, map[string]int32{"batch": 0}); err != nil {
 		return err
@@ -351,7 +358,7 @@ func (r *run) interrupt(ctx context.Context) error {
 	if victim == nil {
 		return errors.New("no spot machine holds pods, so none can be interrupted")
 	}
-	r.title("3. AWS takes spot machine %s back in two minutes; %d pods run on it", victim.Name, pods)
+	r.title("4. AWS takes spot machine %s back in two minutes; %d pods run on it", victim.Name, pods)
 	id := victim.Status.ProviderID[strings.LastIndexByte(victim.Status.ProviderID, '/')+1:]
 	notified := time.Now()
 	if err := r.aws.Interrupt(ctx, id, 2*time.Minute); err != nil {
@@ -374,7 +381,7 @@ func (r *run) interrupt(ctx context.Context) error {
 			replacements++
 		}
 	}
-	if asked, ok := r.bought(ctx, notified); ok {
+	if asked, ok := r.askedOfEC2(ctx, notified); ok {
 		r.line("a replacement was asked of EC2 %.2f s after the notice", asked.Seconds())
 	}
 	r.line("its pods run elsewhere (%d machines were bought for them) %.1f s after the notice, %.0f s before AWS would have taken the machine",
@@ -382,8 +389,8 @@ func (r *run) interrupt(ctx context.Context) error {
 	return r.await(ctx, "the interrupted machine is given back", func(counts) bool { return r.going() == 0 })
 }
 
-// bought is how long after a moment the first machine was asked for.
-func (r *run) bought(ctx context.Context, since time.Time) (time.Duration, bool) {
+// askedOfEC2 is how long after a moment the first machine was asked for.
+func (r *run) askedOfEC2(ctx context.Context, since time.Time) (time.Duration, bool) {
 	calls, err := r.aws.Calls(ctx, "CreateFleet")
 	if err != nil {
 		return 0, false
@@ -444,7 +451,7 @@ func (r *run) podsOn(node string) int {
 }
 
 func (r *run) cleanUp(ctx context.Context) error {
-	r.title("4. Everything ends")
+	r.title("5. Everything ends")
 	if err := r.scale(ctx, map[string]int32{"web": 0, "api": 0}); err != nil {
 		return err
 	}
@@ -473,6 +480,9 @@ func (r *run) summary(ctx context.Context) error {
 	fmt.Fprintf(r.Out, "  calls refused by IAM     %d\n", len(denied))
 	for _, d := range denied {
 		fmt.Fprintf(r.Out, "    %s\n", d)
+	}
+	if err := r.judge(); err != nil {
+		return err
 	}
 	fmt.Fprintf(r.Out, "  took                     %.0f s\n", time.Since(r.start).Seconds())
 	if len(denied) > 0 && r.Local.Stack == "" {
