@@ -28,6 +28,9 @@ type Type struct {
 	Capacity res.List `json:"capacity"`
 	// Overhead is what kube-reserved, system-reserved and the eviction threshold take; allocatable = capacity - overhead.
 	Overhead res.List `json:"overhead"`
+	// AttachLimits is how many volumes a node of this type attaches, by CSI driver, those of pods only. A driver that is
+	// not listed has no limit, or it is not known.
+	AttachLimits res.List `json:"attachLimits,omitempty"`
 	// Offerings is sorted by zone, then capacity type, then reservation.
 	Offerings []Offering `json:"offerings"`
 }

@@ -28,6 +28,9 @@ type Node struct {
 	// than what was requested of it.
 	Allocatable res.List `json:"allocatable"`
 	Capacity    res.List `json:"capacity,omitempty"`
+	// AttachLimits is how many volumes the node attaches, by CSI driver. A driver that is not listed has no limit, or it
+	// is not known.
+	AttachLimits res.List `json:"attachLimits,omitempty"`
 	// Used is the sum of the requests of Pods; DaemonUsed the part of it that daemons hold.
 	Used       res.List `json:"used,omitempty"`
 	DaemonUsed res.List `json:"daemonUsed,omitempty"`

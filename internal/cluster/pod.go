@@ -75,6 +75,12 @@ type WeightedTerms struct {
 	Terms  []requirement.Term `json:"terms"`
 }
 
+// SharedVolume is a volume that several pods use.
+type SharedVolume struct {
+	Driver string `json:"driver"`
+	Volume string `json:"volume"` // a name that is the same for all that use it
+}
+
 // Class is everything of a pod that a scheduler can see. Pods of one class are interchangeable.
 type Class struct {
 	// ID is a hash of all other fields: equal classes have equal IDs, in every process.
@@ -95,8 +101,12 @@ type Class struct {
 	PodAffinity  []PodAffinity   `json:"podAffinity,omitempty"`
 	AntiAffinity []PodAffinity   `json:"antiAffinity,omitempty"`
 	// Volumes are alternatives of node requirements that the pod's volumes impose, ORed. Empty: no demand.
-	Volumes  [][]requirement.Term `json:"volumes,omitempty"`
-	Priority int32                `json:"priority,omitempty"`
+	Volumes [][]requirement.Term `json:"volumes,omitempty"`
+	// Attach is how many volumes of its own the pod attaches to its node, by CSI driver. Shared are volumes that other pods
+	// use too; a node attaches each of them once.
+	Attach   res.List       `json:"attach,omitempty"`
+	Shared   []SharedVolume `json:"shared,omitempty"`
+	Priority int32          `json:"priority,omitempty"`
 	// Unplaceable, when set, is why no node can ever serve this class (a claim that does not exist, a selector that Kerf
 	// does not know); such pods are reported and not tried.
 	Unplaceable string `json:"unplaceable,omitempty"`

@@ -174,6 +174,7 @@ func (s *solver) alone(it *item, p *pool, want int) catalog.MicroUSD {
 	}
 	used := it.class.req.Clone()
 	used.Add(it.class.req, want-1)
+	used.Add(it.class.shared, 1)
 	t := v.shape.cheapest(p.carrying(v.shape, used, it.class.src.HostPorts))
 	if t < 0 || s.hostCap(it.class, nil, want) < want {
 		return catalog.NoPrice
@@ -192,6 +193,7 @@ func (s *solver) grown(it *item, m *machine, want int) (catalog.MicroUSD, bool) 
 	}
 	used := m.used.Clone()
 	used.Add(it.class.req, want)
+	used.Add(it.class.firstOf(m.parts), 1)
 	t := next.cheapest(m.pool.carrying(next, used, slices.Concat(m.ports, it.class.src.HostPorts)))
 	if t < 0 {
 		return 0, false
@@ -203,6 +205,7 @@ func (s *solver) grow(it *item, m *machine, want int) int {
 	c := it.class
 	m.pool.refund(m)
 	m.shape = s.join(m.shape, it, -1)
+	m.used.Add(c.firstOf(m.parts), 1)
 	m.parts = append(m.parts, part{it, want})
 	m.worth += it.on[m.pool.rank].worth * int64(want)
 	m.used.Add(c.req, want)

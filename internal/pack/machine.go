@@ -206,7 +206,8 @@ func (it *item) thrift(sh *shape, t int) float64 {
 // machine dearer than they are worth are not taken along.
 func (s *solver) take(m *machine, it *item, t int, room res.Vector, want int) bool {
 	c := it.class
-	n := min(c.req.Times(room, want), s.hostCap(c, &m.host, want))
+	first := c.firstOf(m.parts)
+	n := min(c.times(room, first, want), s.hostCap(c, &m.host, want))
 	if ports := c.src.HostPorts; len(ports) > 0 {
 		n = min(n, 1)
 		if portsConflict(ports, m.ports) || portsConflict(ports, m.pool.burdens[m.pool.burdenOf[t]].ports) {
@@ -231,7 +232,9 @@ func (s *solver) take(m *machine, it *item, t int, room res.Vector, want int) bo
 	m.parts = append(m.parts, part{it, n})
 	m.worth += worth
 	m.used.Add(c.req, n)
+	m.used.Add(first, 1)
 	room.Sub(c.req, n)
+	room.Sub(first, 1)
 	m.ports = append(m.ports, c.src.HostPorts...)
 	s.hostAdd(c, &m.host, n)
 	return true

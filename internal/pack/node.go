@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
@@ -50,7 +51,7 @@ func boolRank(b bool) int {
 func (n *node) settled() bool { return n.src.Initialized || n.src.Claim == "" }
 
 func (s *solver) newNode(src *cluster.Node) *node {
-	n := &node{src: src, labels: s.vocab.Labels(src.Labels), room: s.schema.Vector(src.Allocatable)}
+	n := &node{src: src, labels: s.vocab.Labels(src.Labels), room: catalog.AddAttachLimits(s.schema, s.schema.Vector(src.Allocatable), src.AttachLimits)}
 	hostname := src.Hostname
 	if hostname == "" {
 		hostname = src.Name
@@ -77,6 +78,7 @@ func (s *solver) newNode(src *cluster.Node) *node {
 			n.ports = append(n.ports, pod.Class.HostPorts...)
 		}
 	}
+	s.takeAttached(n.room, src.Pods)
 	n.room.Sub(s.daemonReserve(n), 1)
 	return n
 }
@@ -204,7 +206,8 @@ func (s *solver) placeOnNode(it *item, n *node, want int, worst taintVerdict) in
 		return 0
 	}
 	s.stats.NodesTried++
-	k := min(it.class.req.Times(n.room, want), s.hostCap(it.class, &n.host, want))
+	first := it.class.firstOf(n.placed)
+	k := min(it.class.times(n.room, first, want), s.hostCap(it.class, &n.host, want))
 	if ports := it.class.src.HostPorts; len(ports) > 0 {
 		if portsConflict(ports, n.ports) {
 			return 0
@@ -215,6 +218,7 @@ func (s *solver) placeOnNode(it *item, n *node, want int, worst taintVerdict) in
 		return 0
 	}
 	n.room.Sub(it.class.req, k)
+	n.room.Sub(first, 1)
 	n.ports = append(n.ports, it.class.src.HostPorts...)
 	n.placed = append(n.placed, part{it, k})
 	s.hostAdd(it.class, &n.host, k)

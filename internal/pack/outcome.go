@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -229,7 +230,12 @@ func (s *solver) requestsOf(m *machine) res.List {
 	}
 	total := m.used.Clone()
 	total.Add(least, 1)
-	return s.schema.List(total)
+	out := s.schema.List(total)
+	maps.DeleteFunc(out, func(name string, _ int64) bool { // no resource to the API
+		_, volumes := catalog.AttachDriver(name)
+		return volumes
+	})
+	return out
 }
 
 // why says in one sentence what decided the shape.

@@ -35,6 +35,9 @@ func drawType(t *rapid.T, i int) *catalog.Type {
 	cpu := int64(rapid.IntRange(1, 6).Draw(t, "cpu"))
 	ty := &catalog.Type{Name: fmt.Sprintf("type-%d", i), Capacity: res.List{res.CPU: cpu * 1000, res.Memory: cpu << 31, res.Pods: cpu * 4},
 		Overhead: res.List{res.CPU: 100}}
+	if rapid.Bool().Draw(t, "attaches") {
+		ty.AttachLimits = res.List{"ebs": int64(rapid.IntRange(1, 4).Draw(t, "attach"))}
+	}
 	price := catalog.MicroUSD(cpu*100_000 + int64(rapid.IntRange(0, 40_000).Draw(t, "extra")))
 	for _, z := range zones {
 		if rapid.IntRange(0, 4).Draw(t, "offered") == 0 {
@@ -83,6 +86,8 @@ func drawClass(t *rapid.T, topology bool) *cluster.Class {
 	if topology {
 		drawTopology(t, c)
 	}
+	maybe("attach", func() { c.Attach = res.List{"ebs": int64(rapid.IntRange(1, 2).Draw(t, "volumes"))} })
+	maybe("shared", func() { c.Shared = []cluster.SharedVolume{{Driver: "ebs", Volume: rapid.SampledFrom(apps).Draw(t, "volume")}} })
 	drawWishes(t, c)
 	c.ID = c.Hash()
 	return c
@@ -177,12 +182,16 @@ func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class) {
 		n := &cluster.Node{Name: name, Initialized: true, Allocatable: res.List{res.CPU: 3000, res.Memory: 8 << 30, res.Pods: 10}, Used: res.List{},
 			Labels: map[string]string{requirement.Zone: rapid.SampledFrom(zones).Draw(t, "zone"), requirement.Arch: "amd64", requirement.CapacityType: catalog.OnDemand,
 				requirement.Hostname: name, "team": rapid.SampledFrom(teams).Draw(t, "team")}}
+		if rapid.Bool().Draw(t, "attaches") {
+			n.AttachLimits = res.List{"ebs": int64(rapid.IntRange(1, 4).Draw(t, "attach"))}
+		}
 		if rapid.Bool().Draw(t, "busy") {
 			// A running pod has no demands that could be broken before we begin.
 			plain := &cluster.Class{Namespace: "ns", Labels: classes[0].Labels, Requests: res.List{res.CPU: 500, res.Pods: 1}}
 			if rapid.Bool().Draw(t, "repels") {
 				plain.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Hostname, Namespaces: []string{"ns"}, Selector: drawSelector(t)}}
 			}
+			plain.Attach = classes[0].Attach
 			plain.ID = plain.Hash()
 			n.Pods = []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "ns", Name: "old-" + name}, Class: plain, Node: name}}
 			n.Used = plain.Requests.Clone()

@@ -126,7 +126,7 @@ func (s *solver) compile() {
 // makeSchema lists the resources that anything asks for; others can't decide anything.
 func (s *solver) makeSchema() {
 	names := []string{res.CPU, res.Memory, res.Pods}
-	seen := map[*cluster.Class]bool{}
+	seen, drivers := map[*cluster.Class]bool{}, map[string]bool{}
 	add := func(c *cluster.Class) {
 		if seen[c] {
 			return
@@ -136,6 +136,9 @@ func (s *solver) makeSchema() {
 			if v > 0 {
 				names = append(names, k)
 			}
+		}
+		for _, name := range driversOf(c) {
+			drivers[name] = true
 		}
 	}
 	for _, pod := range slices.Concat(s.p.Pending, s.moving) {
@@ -153,7 +156,7 @@ func (s *solver) makeSchema() {
 			}
 		}
 	}
-	s.schema = res.NewSchema(names...)
+	s.schema = res.NewSchema(append(names, s.limitedDrivers(drivers)...)...)
 }
 
 // class is a set of pending pods that a scheduler can't tell apart.
@@ -161,6 +164,8 @@ type class struct {
 	src  *cluster.Class
 	pods []*cluster.Pod // oldest first
 	req  res.Vector
+	// shared is what the first pod on a node adds and the next do not; nil for nothing.
+	shared res.Vector
 	// alts are the alternatives of node requirements, any of which will do.
 	alts []requirement.Requirements
 	// strict is alts without what volumes demand; it decides which domains the pod counts as its own.
@@ -195,7 +200,7 @@ func (s *solver) compileClasses() {
 		}
 		c := byID[id]
 		if c == nil {
-			c = &class{src: src, req: s.schema.Vector(src.Requests), broken: src.Unplaceable}
+			c = &class{src: src, req: s.attached(src, s.schema.Vector(src.Requests)), shared: s.shared(src), broken: src.Unplaceable}
 			if c.src.ID == "" {
 				withID := *src
 				withID.ID = id

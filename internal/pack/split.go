@@ -29,6 +29,8 @@ func (s *solver) restrictClasses() {
 			}
 		}
 		switch {
+		case c.shared != nil:
+			c.careful = true // what a pod adds depends on where its like are
 		case len(c.topo.wide) > 1, len(c.topo.wide) == 1 && !c.topo.wide[0].self:
 			c.careful = true
 		case len(c.topo.wide) == 1 && c.topo.wide[0].group.kind == repelling:

@@ -112,6 +112,10 @@ func (e *Env) node(a *args, lines []string) (string, error) {
 		n.Labels[requirement.NodePool] = n.Pool
 	}
 	n.Zone, n.CapacityType, n.InstanceType = n.Labels[requirement.Zone], n.Labels[requirement.CapacityType], n.Labels[requirement.InstanceType]
+	var err error
+	if n.AttachLimits, err = parseList(a.list("attach")); err != nil {
+		return "", err
+	}
 	n.Allocatable = a.resources()
 	if n.Allocatable[res.Pods] == 0 {
 		n.Allocatable[res.Pods] = 110

@@ -30,6 +30,13 @@ func (e *Env) makePods(a *args, lines []string) ([]*cluster.Pod, error) {
 		k, v, _ := strings.Cut(pair, ":")
 		c.Labels[k] = v
 	}
+	if c.Attach, err = parseList(a.list("attach")); err != nil {
+		return nil, err
+	}
+	for _, item := range a.list("shared") {
+		driver, volume, _ := strings.Cut(item, ":")
+		c.Shared = append(c.Shared, cluster.SharedVolume{Driver: driver, Volume: volume})
+	}
 	c.Requests = a.resources()
 	c.Requests[res.Pods] = 1
 	e.doubt(name, c.Requests)

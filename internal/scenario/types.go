@@ -107,6 +107,10 @@ func parseType(a *args) (*catalog.Type, error) {
 			t.Offerings = append(t.Offerings, o)
 		}
 	}
+	var err error
+	if t.AttachLimits, err = parseList(a.list("attach")); err != nil {
+		return nil, err
+	}
 	if err := reserve(t, a.list("reserved")); err != nil {
 		return nil, err
 	}

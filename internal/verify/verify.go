@@ -259,6 +259,7 @@ func (c *checker) checkNode(h *host) {
 			c.report("resources", h.name, "pods ask for %s %s, there is room for %s", res.Format(k, x), k, res.Format(k, left))
 		}
 	}
+	c.attachments(h, "the node", h.node.AttachLimits)
 	for _, pod := range h.first {
 		if !matchesAny(pod.Class, states, true) {
 			c.report("labels", h.name, "does not satisfy what %s demands", pod)
@@ -292,6 +293,7 @@ func (c *checker) checkBought(h *host) {
 			continue
 		}
 		c.carries(h, t)
+		c.attachments(h, t.Name, t.AttachLimits)
 		c.offered(h, t, choice)
 	}
 	c.minValues(h)
