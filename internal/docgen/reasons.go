@@ -60,31 +60,63 @@ worked. The metric ` + "`kerf_unplaced_pods`" + ` counts pods by reason.
 			Nearest: "‹nearest›", Detail: "‹detail›", Types: 12}
 		row(b, code(string(c)), r.Text(), remedy)
 	}
+	return constraintsSection(b, root)
+}
+
+// constraintsSection lists what can take part in a conflict, and how a change of it is worded.
+func constraintsSection(b *bytes.Buffer, root string) error {
+	b.WriteString(`
+## What conflicts are made of
+
+` + "`kerf explain pod`" + ` names for each NodePool constraints that can't all be met and of which none can be spared, and the single
+changes that would do. See [../why.md](../why.md).
+
+`)
+	kinds, err := constants(filepath.Join(root, "internal", "plan", "explanation.go"), "Kind")
+	if err != nil {
+		return err
+	}
+	head(b, "constraint", "wording", "change")
+	for _, k := range kinds {
+		c := plan.Constraint{Kind: plan.Kind(k), Pool: "‹pool›", Key: "‹key›", Want: "‹wanted›", Have: "‹had›"}
+		x := plan.Change{Constraint: c, Pool: "‹pool›", To: "‹value›", Node: plan.TypeChoice{Name: "‹type›", Zone: "‹zone›", CapacityType: "‹capacity type›"}}
+		row(b, code(k), c.Text(), x.Text())
+	}
 	return nil
 }
 
 // reasonCodes reads the constants of type Code from the source, in its order.
 func reasonCodes(path string) ([]plan.Code, error) {
+	names, err := constants(path, "Code")
+	var codes []plan.Code
+	for _, name := range names {
+		codes = append(codes, plan.Code(name))
+	}
+	return codes, err
+}
+
+// constants reads the values of all constants of a type from the source, in its order.
+func constants(path, typeName string) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	var codes []plan.Code
+	var values []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok {
 			return true
 		}
-		if t, ok := spec.Type.(*ast.Ident); !ok || t.Name != "Code" || len(spec.Values) != 1 {
+		if t, ok := spec.Type.(*ast.Ident); !ok || t.Name != typeName || len(spec.Values) != 1 {
 			return true
 		}
 		if v, ok := spec.Values[0].(*ast.BasicLit); ok {
-			codes = append(codes, plan.Code(strings.Trim(v.Value, `"`)))
+			values = append(values, strings.Trim(v.Value, `"`))
 		}
 		return false
 	})
-	if len(codes) == 0 {
-		return nil, errors.New("no constant of type Code in " + path)
+	if len(values) == 0 {
+		return nil, errors.New("no constant of type " + typeName + " in " + path)
 	}
-	return codes, nil
+	return values, nil
 }
