@@ -10,6 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
 	"github.com/kerf-sh/kerf/internal/scenario"
@@ -43,8 +44,9 @@ func mix(n int, of []family, types []*catalog.Type, seed uint64) *pack.Problem {
 		for i := range n * f.share / 100 {
 			if i%f.perClass == 0 {
 				cpu := int64(f.low + rng.IntN(f.high-f.low+1))
+				mib := int64(float64(cpu) * f.gib * 1.024 * (0.6 + 0.8*rng.Float64()))
 				class = &cluster.Class{Namespace: f.name, Labels: map[string]string{"app": fmt.Sprint(f.name, i)},
-					Requests: res.List{res.CPU: cpu / 50 * 50, res.Memory: int64(float64(cpu)*f.gib*(0.6+rng.Float64()*0.8)/64) << 26 / 1000 * 64 &^ (1<<24 - 1), res.Pods: 1}}
+					Requests: res.List{res.CPU: cpu / 50 * 50, res.Memory: (mib + 63) / 64 << 26, res.Pods: 1}}
 				if f.onDemand {
 					class.Selector = append(class.Selector, in(requirement.CapacityType, catalog.OnDemand))
 				}
@@ -104,5 +106,73 @@ func BenchmarkBound(b *testing.B) {
 			b.ReportMetric(float64(len(r.Certificate.Weights)), "weights")
 			b.Logf("%+v converged=%v %s bound %d", r.Work, r.Converged, r.Stopped, r.Bound)
 		})
+	}
+}
+
+// vast is a cluster of many pools, nodes and classes: 2,000 classes of 50 pods, 50 pools over all types, 5,000 nodes.
+func vast(types []*catalog.Type, classes, pools, nodes int) (*pack.Problem, *plan.Plan) {
+	rng := rand.New(rand.NewPCG(11, 7))
+	p := &pack.Problem{Now: time.Unix(1, 0), Options: pack.Options{WellKnown: scenario.WellKnown()}}
+	for i := range pools {
+		pool := &cluster.Pool{Name: fmt.Sprint("pool-", i), Types: types, Labels: map[string]string{"team": fmt.Sprint(i)}}
+		if i%2 == 0 {
+			pool.Taints = []cluster.Taint{{Key: "team", Value: fmt.Sprint(i), Effect: cluster.NoSchedule}}
+		}
+		if i%5 == 0 {
+			pool.Requirements = []requirement.Term{in(requirement.CapacityType, catalog.OnDemand)}
+		}
+		p.Pools = append(p.Pools, pool)
+	}
+	all := &plan.Plan{NewNodes: []plan.NewNode{{}}}
+	for i := range classes {
+		team := fmt.Sprint(rng.IntN(pools))
+		c := class(50*int64(1+rng.IntN(160)), int64(rng.IntN(40)), func(c *cluster.Class) {
+			c.Labels = map[string]string{"app": fmt.Sprint(i)}
+			switch rng.IntN(4) {
+			case 0:
+				c.Selector = []requirement.Term{in("team", team)}
+				c.Tolerations = []cluster.Toleration{{Key: "team", Value: team}}
+			case 1:
+				c.Selector = []requirement.Term{in(requirement.Arch, "amd64")}
+			case 2:
+				c.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Hostname, Selector: &cluster.Selector{Terms: []requirement.Term{in("app", fmt.Sprint(i))}}}}
+			}
+		})
+		p.Pending = append(p.Pending, pods(50, c)...)
+	}
+	for _, pod := range p.Pending {
+		all.NewNodes[0].Pods = append(all.NewNodes[0].Pods, pod.PodRef)
+	}
+	for i := range nodes {
+		p.Nodes = append(p.Nodes, node(fmt.Sprint("node-", i), 16, 64, func(n *cluster.Node) {
+			n.Labels["team"] = fmt.Sprint(i % pools)
+			n.Used = res.List{res.CPU: 8000 + int64(rng.IntN(8000)), res.Memory: int64(32+rng.IntN(32)) << 30, res.Pods: int64(rng.IntN(90))}
+		}))
+	}
+	return p, all
+}
+
+// BenchmarkVast is the bound at the largest scale, where the budget of work ends the search.
+func BenchmarkVast(b *testing.B) {
+	p, all := vast(ec2Types(b), 2000, 50, 5000)
+	b.ReportAllocs()
+	b.ResetTimer()
+	var r *bound.Result
+	for b.Loop() {
+		r = bound.Lower(p, all, bound.Budget{})
+	}
+	b.ReportMetric(float64(r.Bound)/1e6, "$/h")
+	b.Logf("%+v converged=%v %s, %d weights", r.Work, r.Converged, r.Stopped, len(r.Certificate.Weights))
+}
+
+// BenchmarkCheck is what it costs to verify a certificate.
+func BenchmarkCheck(b *testing.B) {
+	p := mix(10000, families, ec2Types(b), 1)
+	r := bound.Lower(p, pack.Solve(p), bound.Budget{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := bound.Check(p, r.Certificate); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -25,7 +25,8 @@ func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
 		return 0, fmt.Errorf("check bound: no certificate")
 	}
 	k := &checker{p: p, vocab: requirement.NewVocabulary(), wellKnown: map[requirement.Key]bool{},
-		pending: map[cluster.PodRef]bool{}, charges: map[string]*charge{}, counting: map[*cluster.Class][]int{}, searches: maxSearch}
+		pending: map[cluster.PodRef]bool{}, charges: map[string]*charge{}, counting: map[*cluster.Class][]int{},
+		catalogs: map[**catalog.Type]*catalog.Catalog{}, searches: maxSearch}
 	for _, name := range p.Options.WellKnown {
 		k.wellKnown[k.vocab.Key(name)] = true
 	}
@@ -61,6 +62,8 @@ type checker struct {
 	daemons []certainDaemon
 	weights []priced
 	charges map[string]*charge
+	// catalogs by the place of their first type in the list that they were compiled from.
+	catalogs map[**catalog.Type]*catalog.Catalog
 	// counting remembers which groups running pods of a class matter to.
 	counting map[*cluster.Class][]int
 	// searches is how many ways of filling machines may still be looked at.

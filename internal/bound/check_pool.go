@@ -2,7 +2,6 @@ package bound
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -32,9 +31,15 @@ func (k *checker) checkPool(pool *cluster.Pool) error {
 	if err != nil {
 		return nil // a pool that can't be read buys nothing
 	}
-	cat, err := catalog.Compile(pool.Types, k.vocab, k.schema)
-	if err != nil {
+	if len(pool.Types) == 0 {
 		return nil
+	}
+	cat, known := k.catalogs[&pool.Types[0]]
+	if !known || len(cat.Types) != len(pool.Types) {
+		if cat, err = catalog.Compile(pool.Types, k.vocab, k.schema); err != nil {
+			return nil
+		}
+		k.catalogs[&pool.Types[0]] = cat // lists of types are shared between pools
 	}
 	s := &sale{pool: pool, cat: cat, always: make(res.Vector, k.schema.Len())}
 	s.reqs = reqs.And(k.vocab.Labels(pool.Labels)).And(k.vocab.Only(requirement.NodePool, pool.Name))
@@ -195,123 +200,4 @@ func (k *checker) chargeReservation(s *sale, cell *catalog.Cell, ty *catalog.Typ
 	c.times = max(c.times, times)
 	c.each = max(c.each, worth-price*1000)
 	return nil
-}
-
-// maxSearch is how many ways to fill machines the checker looks at in all before it gives up.
-const maxSearch = 20_000_000
-
-// oneSearch is the same for a single machine.
-const oneSearch = 300_000
-
-// exhausted searches all ways to fill the machine and reports whether none is worth more than limit. A way is cut off as
-// soon as the weights that come nearest show that whatever is added keeps it within the limit.
-func (k *checker) exhausted(m *carrier, limit wide) bool {
-	if len(k.weights) == 0 || k.searches <= 0 {
-		return false
-	}
-	best := -1
-	var least wide
-	for j := range k.weights {
-		if w := k.worth(&k.weights[j], m, widest); best < 0 || w.less(least) {
-			best, least = j, w
-		}
-	}
-	f := &filling{k: k, m: m, w: &k.weights[best], limit: limit, room: m.room.Clone(), left: min(oneSearch, k.searches),
-		group: make([]int64, len(k.groups))}
-	for i := range f.group {
-		f.group[i] = k.groupMost(m, i)
-	}
-	f.list()
-	before := f.left
-	ok := f.search(0, wide{})
-	k.searches -= before - f.left
-	return ok
-}
-
-// filling is a search for the worthiest way to fill a machine.
-type filling struct {
-	k     *checker
-	m     *carrier
-	w     *priced
-	limit wide
-	room  res.Vector
-	group []int64
-	// order holds the classes that fit, those worth most for their room first; beyond holds what all classes from a
-	// position on are worth beyond the room that they take.
-	order  []int
-	beyond []wide
-	left   int
-}
-
-func (f *filling) list() {
-	k := f.k
-	over := make([]wide, len(k.classes))
-	for _, e := range f.w.excess {
-		over[e.class] = e.much
-	}
-	ratio := make([]float64, len(k.classes))
-	for at, v := range k.classes {
-		if !f.m.allowed[at] || v.value == 0 || k.most(f.m, at) == 0 {
-			continue
-		}
-		f.order = append(f.order, at)
-		room := k.cost(f.w, v.req)
-		ratio[at] = float64(v.value) / (float64(room.hi)*(1<<(64-fine)) + float64(room.lo)/(1<<fine) + 1)
-	}
-	slices.SortStableFunc(f.order, func(a, b int) int {
-		switch {
-		case ratio[a] > ratio[b]:
-			return -1
-		case ratio[a] < ratio[b]:
-			return 1
-		}
-		return a - b
-	})
-	f.beyond = make([]wide, len(f.order)+1)
-	for i := len(f.order) - 1; i >= 0; i-- {
-		at := f.order[i]
-		f.beyond[i] = f.beyond[i+1].add(over[at].times(uint64(k.most(f.m, at))))
-	}
-}
-
-// search reports whether nothing that is added from position i on makes the filling, worth have so far, exceed the limit.
-func (f *filling) search(i int, have wide) bool {
-	f.left--
-	if f.left < 0 || f.limit.less(have) {
-		return false
-	}
-	if !f.limit.less(have.add(f.k.cost(f.w, f.room)).add(f.beyond[i])) {
-		return true
-	}
-	if i == len(f.order) {
-		return true
-	}
-	at := f.order[i]
-	v := f.k.classes[at]
-	n := v.count
-	if v.group >= 0 {
-		n = min(n, f.group[v.group])
-	}
-	for r, x := range v.req {
-		if x > 0 {
-			n = min(n, max(0, f.room[r])/x)
-		}
-	}
-	each := (wide{lo: v.value}).shift(fine)
-	ok := true
-	for ; n >= 0 && ok; n-- {
-		f.take(v, n)
-		ok = f.search(i+1, have.add(each.times(uint64(n))))
-		f.take(v, -n)
-	}
-	return ok
-}
-
-func (f *filling) take(v *valued, n int64) {
-	if v.group >= 0 {
-		f.group[v.group] -= n
-	}
-	for r, x := range v.req {
-		f.room[r] -= x * n
-	}
 }

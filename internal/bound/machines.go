@@ -30,6 +30,8 @@ type machine struct {
 	limits []float64
 	// w are the weights with which it was last priced.
 	w []float64
+	// cut is set when pods on it stay divisible.
+	cut bool
 	// set numbers the rows that are allowed, whether they fit or not.
 	set int
 }
@@ -86,8 +88,8 @@ func (s *search) addPool(pool *cluster.Pool) {
 	if err != nil {
 		return
 	}
-	cat, err := catalog.Compile(pool.Types, s.vocab, s.schema)
-	if err != nil {
+	cat := s.catalogOf(pool)
+	if cat == nil {
 		return
 	}
 	reqs = reqs.And(s.vocab.Labels(pool.Labels)).And(s.vocab.Only(requirement.NodePool, pool.Name))
@@ -136,6 +138,28 @@ func (s *search) addPool(pool *cluster.Pool) {
 			s.offer(m)
 		}
 	}
+}
+
+// listing identifies a list of types that pools share.
+type listing struct {
+	first **catalog.Type
+	n     int
+}
+
+// catalogOf compiles the pool's types, once for all pools that share them; nil when that can't be done.
+func (s *search) catalogOf(pool *cluster.Pool) *catalog.Catalog {
+	if len(pool.Types) == 0 {
+		return nil
+	}
+	key := listing{&pool.Types[0], len(pool.Types)}
+	cat, ok := s.catalogs[key]
+	if !ok {
+		if c, err := catalog.Compile(pool.Types, s.vocab, s.schema); err == nil {
+			cat = c
+		}
+		s.catalogs[key] = cat
+	}
+	return cat
 }
 
 // judge reports whether the taints keep pods with the tolerations away.

@@ -7,10 +7,11 @@ import (
 
 // column is a way to fill a machine.
 type column struct {
-	price  float64
-	parts  []share
-	ledger int // -1: none
-	size   float64
+	machine int // of search.machines
+	price   float64
+	parts   []share
+	ledger  int // -1: none
+	size    float64
 }
 
 // master is the linear program
@@ -62,6 +63,7 @@ func newMaster(need []float64, rows int, first []column) *master {
 }
 
 func (m *master) add(c column) {
+	c.size = 0
 	for _, p := range c.parts {
 		c.size += p.amount * p.amount
 	}

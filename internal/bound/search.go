@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/requirement"
@@ -28,6 +29,7 @@ type search struct {
 	shared     []sharedLimit
 	rows       []row
 
+	catalogs    map[listing]*catalog.Catalog
 	sets        [][]uint64
 	setIndex    map[string]int
 	demands     [][]float64
@@ -47,7 +49,10 @@ type search struct {
 	alone       []float64 // by row: what a pod costs on the machine that is cheapest for it
 	budget      int64
 	// best are the best values of the rows so far, which no machine's price contradicts, and what they prove.
-	best      []float64
+	best []float64
+	// divisible are the best values with pods cut at will; wholePods is set once they are not any more.
+	divisible []float64
+	wholePods bool
 	bestBound float64
 	converged bool
 	stopped   string
@@ -56,7 +61,7 @@ type search struct {
 
 func newSearch(p *pack.Problem, classes []placed, budget int64) *search {
 	s := &search{p: p, placed: classes, vocab: requirement.NewVocabulary(), wellKnown: map[requirement.Key]bool{},
-		pending: map[cluster.PodRef]bool{}, setIndex: map[string]int{}, offered: map[string]int{}, ledgerIndex: map[string]int{}, budget: budget}
+		pending: map[cluster.PodRef]bool{}, setIndex: map[string]int{}, offered: map[string]int{}, ledgerIndex: map[string]int{}, catalogs: map[listing]*catalog.Catalog{}, budget: budget}
 	s.knapsack = &knapsack{s: s}
 	for _, name := range slices.Sorted(slices.Values(p.Options.WellKnown)) {
 		s.wellKnown[s.vocab.Key(name)] = true
@@ -209,7 +214,16 @@ func (s *search) run() {
 	}
 	if different {
 		s.priceAlone()
-		s.restart()
+		s.resume()
+		s.generate(s.budget, headroom)
+	}
+	if s.converged {
+		s.divisible = slices.Clone(s.best)
+		s.wholePods = true
+		for i := range s.machines {
+			s.machines[i].w = nil
+		}
+		s.resume()
 		s.generate(s.budget, headroom)
 	}
 }
@@ -377,6 +391,32 @@ func (s *search) restart() {
 	s.master.duals()
 }
 
+// resume makes the linear program anew for narrower rules, with what the columns hold by those.
+func (s *search) resume() {
+	old := s.master.columns[s.constraints:]
+	clear(s.ceilings)
+	s.restart()
+	for _, c := range old {
+		m := &s.machines[c.machine]
+		parts := c.parts[:0]
+		for _, p := range c.parts {
+			at, ok := slices.BinarySearch(m.rows, p.row)
+			if !ok {
+				continue
+			}
+			p.amount = min(p.amount, m.most[at])
+			if s.wholePods {
+				p.amount = math.Floor(p.amount + 1e-9)
+			}
+			if p.amount > 0 {
+				parts = append(parts, p)
+			}
+		}
+		c.parts = parts
+		s.master.add(c)
+	}
+}
+
 // setCeilings moves the ceilings up with the best values. The first columns of the program are the ceilings.
 func (s *search) setCeilings(headroom float64) {
 	for i := range s.ceilings {
@@ -435,7 +475,10 @@ func (s *search) priceAll(y []float64) []column {
 		if worth[i] > m.price*(1+1e-9) {
 			var filling []share
 			worth[i], filling, m.w = s.knapsack.solve(m, y)
-			found = s.candidates(found, m, y, filling)
+			if s.wholePods {
+				worth[i], filling = s.withWholePods(m, y, m.w, worth[i], filling)
+			}
+			found = s.candidates(found, i, y, filling)
 		}
 		if m.ledger < 0 {
 			over = max(over, worth[i]/m.price)
@@ -470,13 +513,14 @@ func (s *search) priceAll(y []float64) []column {
 
 // candidates adds the filling of a machine, and further ones without the rows of those before, as long as they improve
 // the program: a machine that is worth too much is so for many rows at once.
-func (s *search) candidates(found []candidate, m *machine, y []float64, filling []share) []candidate {
+func (s *search) candidates(found []candidate, i int, y []float64, filling []share) []candidate {
+	m := &s.machines[i]
 	var rest []float64
 	for range perMachine {
 		if len(filling) == 0 {
 			break
 		}
-		c := column{price: m.price, parts: s.summed(filling), ledger: m.ledger}
+		c := column{machine: i, price: m.price, parts: s.summed(filling), ledger: m.ledger}
 		gain := -s.master.reduced(&c)
 		if gain <= 1e-9*max(m.price, 1e-3) {
 			break
@@ -491,7 +535,28 @@ func (s *search) candidates(found []candidate, m *machine, y []float64, filling 
 		for _, f := range filling {
 			rest[f.row] = 0
 		}
-		_, filling, _ = s.knapsack.solve(m, rest)
+		worth, next, w := s.knapsack.solve(m, rest)
+		if s.wholePods {
+			_, next = s.withWholePods(m, rest, w, worth, next)
+		}
+		filling = next
 	}
 	return found
+}
+
+// withWholePods is the worth and filling of a machine that carries whole pods only, given those with pods cut at will.
+// Machines for which that is too much work keep the latter.
+func (s *search) withWholePods(m *machine, y, w []float64, worth float64, filling []share) (float64, []share) {
+	if m.cut || worth <= m.price*(1+1e-9) {
+		return worth, filling
+	}
+	value, whole, ok := s.knapsack.whole(m, y, w, m.price)
+	switch {
+	case ok:
+		return min(worth, value), whole
+	case len(whole) > 0:
+		return worth, whole
+	}
+	m.cut = true
+	return worth, filling
 }
