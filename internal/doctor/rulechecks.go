@@ -216,7 +216,7 @@ func proven(in *Input) Result {
 	}
 	if p.Failed > 0 {
 		return failed("see checks 1, 2 and 10 for what keeps it out",
-			"disproven: EventBridge matched the probe and could not write it to the queue, %.0f times", p.Failed).with(proofNotes(in)...)
+			"disproven: EventBridge matched the probe and could not write it to the queue, %s", count(int(p.Failed), "time")).with(proofNotes(in)...)
 	}
 	return failed("see checks 1, 2, 5 and 10", "a probe was sent %d times and not seen within %.0f s", p.Sent, p.Took.Seconds()).with(proofNotes(in)...)
 }
