@@ -92,3 +92,8 @@ func (cell *Cell) Label(key requirement.Key) (string, bool) {
 	}
 	return set.Single()
 }
+
+// Decides reports whether a type or the way to buy it says anything about the label.
+func (c *Catalog) Decides(key requirement.Key) bool {
+	return c.labels[key] != nil || c.isCellKey(key)
+}

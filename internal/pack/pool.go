@@ -266,6 +266,7 @@ type shape struct {
 	price []catalog.MicroUSD
 	order []int
 	next  map[int]*shape
+	id    int // in the order of making, within the pool
 }
 
 func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
@@ -273,7 +274,7 @@ func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
 	if sh, ok := p.shapes[id]; ok {
 		return sh
 	}
-	sh := &shape{pool: p, reqs: reqs, next: map[int]*shape{}}
+	sh := &shape{pool: p, reqs: reqs, next: map[int]*shape{}, id: len(p.shapes)}
 	p.shapes[id] = sh
 	sh.types = p.cat.All().Clone()
 	p.cat.KeepMatching(sh.types, reqs, p.defines)

@@ -40,17 +40,23 @@ type choice map[string]*wanted
 //	any other share  they are honoured as long as that costs no more than the share; what costs more is declined and told
 func solveWishes(p *Problem) *plan.Plan {
 	if p.Options.IgnorePreferences {
-		return solveHard(p, nil).plan()
+		return solveHard(p, nil).finish()
 	}
 	priced := p.Options.PreferenceShare >= 0
 	w := findWishes(p, priced)
 	switch {
 	case len(w) == 0:
-		return solveHard(p, nil).plan()
+		return solveHard(p, nil).finish()
 	case priced:
 		return weigh(p, w)
 	}
 	return relax(p, w)
+}
+
+// finish improves the solution within the budget of work and writes it down. Trials are compared without that.
+func (s *solver) finish() *plan.Plan {
+	s.improve()
+	return s.plan()
 }
 
 // findWishes lists the classes that have wishes, by ID. Taints count only where wishes have a price; otherwise they are
@@ -126,7 +132,7 @@ func relax(p *Problem, all []*wanted) *plan.Plan {
 	for {
 		s := solveHard(p, c)
 		if !s.giveUp() {
-			return s.plan()
+			return s.finish()
 		}
 	}
 }
@@ -231,7 +237,7 @@ func weigh(p *Problem, all []*wanted) *plan.Plan {
 	if best == base {
 		ledger.declineRest(all)
 	}
-	out := best.plan()
+	out := best.finish()
 	out.Declined = declinedOf(all)
 	return out
 }

@@ -32,6 +32,9 @@ type Options struct {
 	PreferenceShare float64 `json:"preferenceShare,omitempty"`
 	// MinValuesBestEffort is MIN_VALUES_POLICY=BestEffort.
 	MinValuesBestEffort bool `json:"minValuesBestEffort,omitempty"`
+	// Work is what the improvement of a first plan may cost, in comparisons of a pod with a machine; 0 means an amount that
+	// grows with the problem up to the order of a second's work, less than 0 that nothing is improved.
+	Work int64 `json:"work,omitempty"`
 	// MaxTypes caps the types listed for a new node; 0 means 600 (the NodeClaim's own practical limit).
 	MaxTypes int `json:"maxTypes,omitempty"`
 }

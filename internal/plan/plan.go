@@ -72,4 +72,8 @@ type Stats struct {
 	Pods           int `json:"pods"`
 	NodesTried     int `json:"nodesTried"`
 	TypesEvaluated int `json:"typesEvaluated"`
+	// Work is what improving the first plan took, in comparisons of a pod with a machine. Unimproved is how many machines
+	// belong to pools for which the work was used up before improving came to its end.
+	Work       int64 `json:"work,omitempty"`
+	Unimproved int   `json:"unimproved,omitempty"`
 }

@@ -1,0 +1,180 @@
+package pack
+
+import "math"
+
+// bag fills machines of a kind with what is worth most. It is a heuristic: the exact answer is hard to find and would
+// hardly be better.
+type bag struct {
+	m     *model
+	rows  []int // that may be on the kind and are worth something
+	n     []float64
+	room  []float64
+	per   []float64 // 1/room
+	caps  []int
+	found []float64
+	// bySize holds, by size of row, the position in rows plus one.
+	bySize []int
+	work   int64
+}
+
+func newBag(m *model) *bag {
+	width := len(m.kinds[0].net)
+	return &bag{m: m, rows: make([]int, 0, len(m.rows)), n: make([]float64, len(m.rows)), found: make([]float64, len(m.rows)),
+		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes)}
+}
+
+// glance is about what the kind can carry, by worth of rows.
+func (b *bag) glance(at int, worth []float64) float64 {
+	k := &b.m.kinds[at]
+	b.choose(k, worth)
+	b.empty(k)
+	return b.fill(worth, 1, -1)
+}
+
+// best is the most valuable filling of the kind that is found, by worth of rows.
+func (b *bag) best(at int, worth []float64) (column, float64) {
+	k := &b.m.kinds[at]
+	b.choose(k, worth)
+	best := 0.0
+	for _, coarse := range []float64{1, 2, 6} {
+		b.empty(k)
+		if v := b.fill(worth, coarse, -1); v > best {
+			best = v
+			copy(b.found, b.n)
+		}
+	}
+	if best > 0.97*k.price && b.pods() < 40 {
+		best = b.exchange(k, worth, best)
+	}
+	return b.column(at), best
+}
+
+// choose lists the rows that may be on the kind: of those of one size the one that is worth most.
+func (b *bag) choose(k *kind, worth []float64) {
+	b.rows = b.rows[:0]
+	clear(b.bySize)
+	for i, r := range b.m.rows {
+		if worth[i] <= 0 || k.access&(1<<r.access) == 0 {
+			continue
+		}
+		if at := b.bySize[r.size]; at == 0 {
+			b.rows = append(b.rows, i)
+			b.bySize[r.size] = len(b.rows)
+		} else if worth[i] > worth[b.rows[at-1]] {
+			b.rows[at-1] = i
+		}
+	}
+	b.work += int64(len(b.m.rows) / 4)
+}
+
+// pods is how many the best filling holds.
+func (b *bag) pods() float64 {
+	sum := 0.0
+	for _, i := range b.rows {
+		sum += b.found[i]
+	}
+	return sum
+}
+
+func (b *bag) empty(k *kind) {
+	copy(b.room, k.net)
+	copy(b.caps, b.m.caps)
+	for i := range b.n {
+		b.n[i] = 0
+	}
+}
+
+// fill adds, again and again, what is worth most for the share that it takes of what is left of each resource, so that
+// no resource runs out long before the others. It takes a part of what fits at a time, the smaller the coarse. The row
+// without is left out.
+func (b *bag) fill(worth []float64, coarse float64, without int) float64 {
+	total := 0.0
+	for {
+		for r, x := range b.room {
+			b.per[r] = 1 / max(x, 1e-9)
+		}
+		best, ratio, fit := -1, 0.0, 0.0
+		b.work += int64(len(b.rows))
+		for _, i := range b.rows {
+			if i == without {
+				continue
+			}
+			r := b.m.rows[i]
+			size, most := 0.0, 0.0
+			for j, x := range r.req {
+				share := float64(x * b.per[j])
+				size += float64(share * share)
+				most = max(most, share)
+			}
+			if most > 1 || worth[i]*worth[i] <= ratio*size {
+				continue
+			}
+			n := min(math.Floor(1/max(most, 1e-9)+1e-9), math.Floor(r.demand)-b.n[i])
+			if r.group >= 0 {
+				n = min(n, float64(b.caps[r.group]))
+			}
+			if n >= 1 {
+				best, ratio, fit = i, worth[i]*worth[i]/size, n
+			}
+		}
+		if best < 0 {
+			return total
+		}
+		total += b.add(best, max(1, math.Floor(fit/coarse)), worth)
+	}
+}
+
+func (b *bag) add(i int, n float64, worth []float64) float64 {
+	r := b.m.rows[i]
+	for j, x := range r.req {
+		b.room[j] -= float64(x * n)
+	}
+	if r.group >= 0 {
+		b.caps[r.group] -= int(n)
+	}
+	b.n[i] += n
+	return float64(worth[i] * n)
+}
+
+// exchange takes pods of one row off the best filling and fills up with others, as long as that helps.
+func (b *bag) exchange(k *kind, worth []float64, best float64) float64 {
+	for range 2 {
+		better := false
+		for _, out := range b.rows {
+			if b.found[out] == 0 {
+				continue
+			}
+			b.empty(k)
+			value := 0.0
+			for _, i := range b.rows {
+				n := b.found[i]
+				if i == out {
+					n--
+				}
+				if n > 0 {
+					value += b.add(i, n, worth)
+				}
+			}
+			if value += b.fill(worth, 6, out); value > best*(1+1e-9) {
+				best, better = value, true
+				copy(b.found, b.n)
+			}
+		}
+		if !better {
+			break
+		}
+	}
+	return best
+}
+
+// column is the best filling found.
+func (b *bag) column(at int) column {
+	c := column{kind: at, price: b.m.kinds[at].price}
+	for _, i := range b.rows {
+		if n := b.found[i]; n > 0 {
+			c.rows = append(c.rows, i)
+			c.n = append(c.n, n)
+		}
+	}
+	return c
+}
