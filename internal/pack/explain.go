@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/requirement"
@@ -14,8 +15,10 @@ import (
 const (
 	// explainSolves bounds the work of one explanation, in problems of one pod and one pool that are solved for it.
 	explainSolves = 2000
-	// provenChanges is how many changes are tried out on the whole problem.
+	// provenChanges is how many changes are tried out on the whole problem; on one of more than wholeMost pods and nodes
+	// only until one helps.
 	provenChanges = 3
+	wholeMost     = 1000
 )
 
 // Explain says why the pods of a class that out leaves without a place have none: for each pool a set of constraints
@@ -32,7 +35,7 @@ func Explain(p *Problem, out *plan.Plan, classID string) *plan.Explanation {
 		return nil
 	}
 	u := &out.Unplaced[at]
-	e := &explainer{p: p, out: out, unplaced: u, left: explainSolves, kinship: map[*cluster.Class]bool{}}
+	e := newExplainer(p, out, u)
 	x := &plan.Explanation{ClassID: classID, Pods: len(u.Pods)}
 	byPool := map[string]*plan.Reason{}
 	for i := range u.Reasons {
@@ -49,7 +52,7 @@ func Explain(p *Problem, out *plan.Plan, classID string) *plan.Explanation {
 	if !e.find() || e.class.Unplaceable != "" {
 		return x
 	}
-	e.nodes, e.used = carriedOut(p, out)
+	e.surroundings()
 	pools := slices.Clone(p.Pools)
 	slices.SortFunc(pools, func(a, b *cluster.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(b.Name, a.Name))
@@ -60,7 +63,7 @@ func Explain(p *Problem, out *plan.Plan, classID string) *plan.Explanation {
 			x.Conflicts = append(x.Conflicts, plan.Conflict{Pool: pool.Name, Reason: byPool[pool.Name]})
 			continue
 		}
-		c, trials := e.conflict(pool)
+		c, trials := e.conflict(pool, byPool[pool.Name])
 		c.Reason = byPool[pool.Name]
 		x.Conflicts = append(x.Conflicts, c)
 		e.trials = append(e.trials, trials...)
@@ -79,6 +82,38 @@ type explainer struct {
 	used     map[string]res.List
 	left     int // small solves
 	trials   []trial
+	// open tells, by list of types, whether a pool of these types could buy for a pod that demands nothing.
+	open map[typesKey]bool
+	// onSale are lists of types with all that has a price available.
+	onSale map[typesKey][]*catalog.Type
+}
+
+// typesKey tells lists of types apart by identity.
+type typesKey struct {
+	first **catalog.Type
+	n     int
+}
+
+func keyOfTypes(types []*catalog.Type) typesKey {
+	if len(types) == 0 {
+		return typesKey{}
+	}
+	return typesKey{&types[0], len(types)}
+}
+
+func newExplainer(p *Problem, out *plan.Plan, u *plan.Unplaced) *explainer {
+	return &explainer{p: p, out: out, unplaced: u, left: explainSolves, kinship: map[*cluster.Class]bool{},
+		open: map[typesKey]bool{}, onSale: map[typesKey][]*catalog.Type{}}
+}
+
+// surroundings are the nodes, as far as they can matter to one pod that is to get a machine of its own, and what pools
+// have in use.
+func (e *explainer) surroundings() {
+	e.nodes, e.used = carriedOut(e.p, e.out)
+	c := e.class
+	if len(c.Spreads)+len(c.PodAffinity)+len(c.AntiAffinity) == 0 && !e.repelled() {
+		e.nodes = nil
+	}
 }
 
 // trial is a change together with the edit that makes it.
@@ -118,25 +153,28 @@ func (e *explainer) try(pool *cluster.Pool, edits ...edit) *plan.NewNode {
 	return &out.NewNodes[0]
 }
 
-// conflict finds constraints of the class and the pool that can't all be met.
-func (e *explainer) conflict(pool *cluster.Pool) (plan.Conflict, []trial) {
+// conflict finds constraints of the class and the pool that can't all be met. What the plan's reason is about is looked at
+// first, because that is often all there is to it.
+func (e *explainer) conflict(pool *cluster.Pool, hint *plan.Reason) (plan.Conflict, []trial) {
 	after := copyPool(pool)
 	after.Used = e.used[pool.Name]
 	c := plan.Conflict{Pool: pool.Name}
-	all := e.knobs(after)
-	if e.try(after) != nil {
+	s := &search{e: e, pool: after, all: e.knobs(after)}
+	if !e.couldBuy(s) {
 		return c, nil
 	}
-	s := &search{e: e, pool: after, all: all}
-	if !s.feasible(nil) {
-		return c, nil // the pool could not buy for anyone
+	members := s.hinted(hint)
+	if members == nil {
+		if e.try(after) != nil {
+			return c, nil
+		}
+		members = s.reduce(nil, indices(len(s.all)), false)
+		slices.Sort(members)
 	}
-	members := s.reduce(nil, indices(len(all)), false)
-	slices.Sort(members)
 	var trials []trial
 	for _, i := range members {
-		c.Constraints = append(c.Constraints, all[i].is)
-		if t, ok := e.changeOf(after, all[i]); ok {
+		c.Constraints = append(c.Constraints, s.all[i].is)
+		if t, ok := e.changeOf(after, s.all[i]); ok {
 			trials = append(trials, t)
 		}
 	}
@@ -145,6 +183,30 @@ func (e *explainer) conflict(pool *cluster.Pool) (plan.Conflict, []trial) {
 		c.Changes = append(c.Changes, t.change)
 	}
 	return c, trials
+}
+
+// couldBuy reports whether the pool could buy for anyone; pools of the same types are alike in this.
+func (e *explainer) couldBuy(s *search) bool {
+	key := keyOfTypes(s.pool.Types)
+	known, ok := e.open[key]
+	if !ok {
+		known = s.feasible(nil)
+		e.open[key] = known
+	}
+	return known
+}
+
+// hinted is the constraint that the reason is about, if it conflicts by itself.
+func (s *search) hinted(hint *plan.Reason) []int {
+	if hint == nil {
+		return nil
+	}
+	for i := range s.all {
+		if s.all[i].is.SaidBy(hint) && !s.feasible([]int{i}) {
+			return []int{i}
+		}
+	}
+	return nil
 }
 
 func indices(n int) []int {
@@ -191,11 +253,15 @@ func (s *search) reduce(kept, from []int, fresh bool) []int {
 
 // changeOf is the change of one constraint with which, all others as they are, one pod finds a machine.
 func (e *explainer) changeOf(pool *cluster.Pool, k knob) (trial, bool) {
-	node := e.try(pool, k.relax)
+	first := k.relax
+	if k.is.Kind == plan.PoolTaint {
+		first = k.set("")
+	}
+	node := e.try(pool, first)
 	if node == nil {
 		return trial{}, false
 	}
-	t := trial{change: plan.Change{Constraint: k.is, Pool: pool.Name, Node: node.Types[0]}, make: k.relax}
+	t := trial{change: plan.Change{Constraint: k.is, Pool: pool.Name, Node: node.Types[0]}, make: first}
 	put := func(to string, f edit) bool {
 		if n := e.try(pool, f); n != nil {
 			t.change.To, t.change.Node, t.make = to, n.Types[0], f
@@ -208,8 +274,6 @@ func (e *explainer) changeOf(pool *cluster.Pool, k knob) (trial, bool) {
 		e.lower(pool, k, put, &t)
 	case plan.NodeSelector, plan.NodeAffinity:
 		e.revalue(pool, k, node, put)
-	case plan.PoolTaint:
-		put("", k.set(""))
 	case plan.PoolRequirement:
 		e.widen(pool, k, node, put)
 	case plan.PoolLimit:
@@ -234,8 +298,12 @@ func (e *explainer) lower(pool *cluster.Pool, k knob, put func(string, edit) boo
 		most = max(most, x.Allocatable()[r])
 	}
 	low, high := int64(0), min(want-1, most)/grain // low can be met, what is above high can't
+	next := (most - e.daemonsTake(r)) / grain      // what the largest type leaves is the likely answer
 	for low < high {
 		mid := low + (high-low+1)/2
+		if next > low && next <= high {
+			mid, next = next, 0
+		}
 		if e.try(pool, request(r, mid*grain)) != nil {
 			low = mid
 		} else {
@@ -245,6 +313,15 @@ func (e *explainer) lower(pool *cluster.Pool, k knob, put func(string, edit) boo
 	if low > 0 && put(res.Format(r, low*grain), request(r, low*grain)) {
 		t.change.Constraint.Have = res.Format(r, want-low*grain)
 	}
+}
+
+// daemonsTake is the most that daemons take of a resource on any machine.
+func (e *explainer) daemonsTake(r string) int64 {
+	sum := int64(0)
+	for _, d := range e.p.Daemons {
+		sum += d.Class.Requests[r]
+	}
+	return sum
 }
 
 func request(r string, amount int64) edit { return func(v *variant) { v.class.Requests[r] = amount } }
@@ -344,7 +421,7 @@ func (e *explainer) prove(x *plan.Explanation) {
 	slices.SortStableFunc(e.trials, func(a, b trial) int { return byPrice(a.change, b.change) })
 	tried := 0
 	for _, t := range e.trials {
-		if tried == provenChanges {
+		if tried == provenChanges || (x.Best != nil && len(e.p.Pending)+len(e.p.Nodes) > wholeMost) {
 			break
 		}
 		tried++

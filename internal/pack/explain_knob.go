@@ -213,7 +213,7 @@ func limitKnobs(pool *cluster.Pool) []knob {
 func (e *explainer) surroundingKnobs(pool *cluster.Pool) []knob {
 	var out []knob
 	if words := unavailable(pool); words != "" {
-		out = append(out, knob{is: plan.Constraint{Kind: plan.Availability, Pool: pool.Name, Want: words}, relax: makeAvailable})
+		out = append(out, knob{is: plan.Constraint{Kind: plan.Availability, Pool: pool.Name, Want: words}, relax: e.makeAvailable})
 	}
 	if len(e.p.Daemons) > 0 {
 		var names []string
@@ -251,7 +251,12 @@ func unavailable(pool *cluster.Pool) string {
 }
 
 // makeAvailable puts on sale all that has a price.
-func makeAvailable(v *variant) {
+func (e *explainer) makeAvailable(v *variant) {
+	key := keyOfTypes(v.pool.Types)
+	if known, ok := e.onSale[key]; ok {
+		v.pool.Types = known
+		return
+	}
 	types := make([]*catalog.Type, len(v.pool.Types))
 	for i, t := range v.pool.Types {
 		all := *t
@@ -264,6 +269,7 @@ func makeAvailable(v *variant) {
 		}
 		types[i] = &all
 	}
+	e.onSale[key] = types
 	v.pool.Types = types
 }
 

@@ -80,11 +80,11 @@ func TestConflictsAreIrreducible(t *testing.T) {
 		out := Solve(p)
 		for i := range out.Unplaced {
 			x := Explain(p, out, out.Unplaced[i].ClassID)
-			e := &explainer{p: p, out: out, unplaced: &out.Unplaced[i], left: explainSolves, kinship: map[*cluster.Class]bool{}}
+			e := newExplainer(p, out, &out.Unplaced[i])
 			if !e.find() {
 				t.Fatal("the class is gone")
 			}
-			e.nodes, e.used = carriedOut(p, out)
+			e.surroundings()
 			for _, c := range x.Conflicts {
 				at := slices.IndexFunc(p.Pools, func(q *cluster.Pool) bool { return q.Name == c.Pool })
 				pool := copyPool(p.Pools[at])

@@ -247,7 +247,7 @@ func (c *Conflict) text() string {
 		parts = append(parts, x.Text())
 	}
 	if len(parts) == 1 {
-		if c.Reason != nil && c.Constraints[0].isSaidBy(c.Reason) {
+		if c.Reason != nil && c.Constraints[0].SaidBy(c.Reason) {
 			r := *c.Reason
 			r.Pool = ""
 			return r.Text()
@@ -257,9 +257,9 @@ func (c *Conflict) text() string {
 	return "these can't all be met: " + strings.Join(parts, "; ")
 }
 
-// isSaidBy reports whether the reason is about the constraint; then its words are the better ones, because they tell what
+// SaidBy reports whether the reason is about the constraint; then its words are the better ones, because they tell what
 // would have come closest.
-func (c Constraint) isSaidBy(r *Reason) bool {
+func (c Constraint) SaidBy(r *Reason) bool {
 	switch r.Code {
 	case PoolNotReady:
 		return c.Kind == PoolReadiness
