@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kerf-sh/kerf/internal/bound"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/pack"
@@ -22,8 +23,8 @@ func anyway(c *pack.Problem) *disrupt.Problem {
 	return p
 }
 
-// fresh is what the pods would cost in an empty cluster.
-func fresh(c *pack.Problem) catalog.MicroUSD {
+// least is a proven floor of what machines for the cluster's pods cost, wherever they are packed.
+func least(c *pack.Problem) catalog.MicroUSD {
 	q := *c
 	q.Nodes = nil
 	for _, n := range c.Nodes {
@@ -33,7 +34,7 @@ func fresh(c *pack.Problem) catalog.MicroUSD {
 			q.Pending = append(q.Pending, &again)
 		}
 	}
-	return pack.Solve(&q).Price
+	return bound.Lower(&q, pack.Solve(&q), bound.Budget{}).Bound
 }
 
 func fragmented(t testing.TB, f scenario.Fragmentation) *pack.Problem {
@@ -59,6 +60,7 @@ func BenchmarkDecide(b *testing.B) {
 			for b.Loop() {
 				d = disrupt.Decide(p)
 			}
+			b.ReportMetric(float64(least(p.Cluster))/1e6, "$/h-floor")
 			b.ReportMetric(float64(d.Before)/1e6, "$/h-before")
 			b.ReportMetric(float64(d.After)/1e6, "$/h-after")
 			b.ReportMetric(float64(len(d.Moves)), "moves")

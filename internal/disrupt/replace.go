@@ -24,7 +24,9 @@ func (s *search) replace() {
 	s.growSets(func(a, b *nodeState) int {
 		return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), cmp.Compare(a.usage(), b.usage()), byName(a, b))
 	})
-	s.growSets(func(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.usage(), b.usage()), byName(a, b)) })
+	if len(s.pools) > 1 {
+		s.growSets(func(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.usage(), b.usage()), byName(a, b)) })
+	}
 }
 
 // tryAlone finds what replacing the node by itself would save, and why it can't be if it can't.
@@ -51,7 +53,11 @@ const promising = 0.02
 // setSizes are the sizes of sets that are compared.
 var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 
-// growSets goes through the nodes in order and commits the best set that starts at each.
+// seeds is from how many nodes, about, sets are grown in vain before others are left for the next round.
+const seeds = 250
+
+// growSets goes through the nodes in order and commits the best set that starts at each. Where nodes are many, a start
+// that leads nowhere lets the search skip some; which ones changes with the generation of the cluster.
 func (s *search) growSets(compare func(a, b *nodeState) int) {
 	var nodes []*nodeState
 	for _, n := range s.managed() {
@@ -60,17 +66,17 @@ func (s *search) growSets(compare func(a, b *nodeState) int) {
 		}
 	}
 	slices.SortFunc(nodes, compare)
-	for i := 0; i < len(nodes); {
+	stride := 1 + len(nodes)/seeds
+	for i := int(s.p.Cluster.Generation % uint64(stride)); i < len(nodes); {
 		if s.ended() {
 			return
 		}
 		n := nodes[i]
-		if !n.candidate() || n.usage() > 1-promising {
+		switch {
+		case !n.candidate() || n.usage() > 1-promising:
 			i++
-			continue
-		}
-		if set := s.bestSet(nodes[i:]); set == nil {
-			i++
+		case s.bestSet(nodes[i:]) == nil:
+			i += stride
 		}
 	}
 }
@@ -88,8 +94,9 @@ func (s *search) bestSet(nodes []*nodeState) []*nodeState {
 	}
 	var best []*nodeState
 	share, worse := 0.0, 0
+	ratio, rising := 0.0, 0
 	for _, size := range setSizes {
-		if size > len(line) || s.ended() || worse == 2 {
+		if size > len(line) || s.ended() || (worse == 2 && best != nil) {
 			break
 		}
 		set := line[:size]
@@ -98,10 +105,18 @@ func (s *search) bestSet(nodes []*nodeState) []*nodeState {
 		}
 		worse++
 		a := s.ask(set, true)
+		old, _ := total(set)
+		if now := float64(a.Price) / float64(max(1, old)); now > ratio {
+			ratio, rising = now, rising+1
+		} else {
+			ratio, rising = now, 0
+		}
+		if rising == 3 && best == nil && len(nodes) > seeds {
+			break // the larger the set, the worse
+		}
 		if a.Refusal != pack.Fine || s.forbids(set, a.Price, a.NewNodes).Code != "" {
 			continue
 		}
-		old, _ := total(set)
 		if got := float64(old-a.Price) / float64(max(1, old)); got > share*1.02 {
 			best, share, worse = slices.Clone(set), got, 0
 		}

@@ -8,22 +8,21 @@ import (
 	"github.com/kerf-sh/kerf/internal/scenario"
 )
 
-// BenchmarkRounds repeats rounds until none saves anything more and compares the bill with that of an empty cluster that
-// is planned for the same pods.
+// BenchmarkRounds repeats rounds until none saves anything more and compares the bill with the floor.
 func BenchmarkRounds(b *testing.B) {
 	for _, f := range []scenario.Fragmentation{{}, {Topology: true}, {Spot: true}, {Spot: true, Topology: true}} {
 		f.Nodes, f.Pods, f.Percent, f.Seed = 300, 15, 30, 1
 		b.Run(fmt.Sprintf("spot=%v/topology=%v", f.Spot, f.Topology), func(b *testing.B) {
 			for b.Loop() {
 				c := fragmented(b, f)
-				least := fresh(c)
+				floor := least(c)
 				for round := 1; ; round++ {
 					d := disrupt.Decide(anyway(c))
-					b.Logf("round %d: %d moves, %s, $%.2f/h to $%.2f/h, fresh $%.2f/h", round, len(d.Moves), d.Stats.Search,
-						float64(d.Before)/1e6, float64(d.After)/1e6, float64(least)/1e6)
+					b.Logf("round %d: %d moves, %s, $%.2f/h to $%.2f/h, floor $%.2f/h", round, len(d.Moves), d.Stats.Search,
+						float64(d.Before)/1e6, float64(d.After)/1e6, float64(floor)/1e6)
 					if len(d.Moves) == 0 || round == 20 {
 						b.ReportMetric(float64(round), "rounds")
-						b.ReportMetric(100*(float64(d.After)/float64(least)-1), "%-over-fresh")
+						b.ReportMetric(100*(float64(d.After)/float64(floor)-1), "%-over-floor")
 						break
 					}
 					c = carryOut(c, d)

@@ -287,9 +287,9 @@ func why(m *Move) string {
 	for i := range m.NewNodes {
 		bought += len(m.NewNodes[i].Pods)
 	}
-	onNodes := fmt.Sprintf("%s on %s", plan.Count(kept, "pod"), plan.Count(len(m.Placements), "node"))
+	others := fmt.Sprintf("%s is on %s", plan.Count(kept, "pod"), plan.Count(len(m.Placements), "other node"))
 	if len(m.NewNodes) == 0 {
-		return fmt.Sprintf("there is room for its %s that stay", onNodes)
+		return "room for its " + others
 	}
 	var types []string
 	for i := range m.NewNodes {
@@ -297,7 +297,7 @@ func why(m *Move) string {
 	}
 	text := fmt.Sprintf("%s can be carried by %s for less", plan.Count(bought, "pod"), strings.Join(types, " and "))
 	if kept > 0 {
-		text += fmt.Sprintf(", and there is room for %s that stay", onNodes)
+		text += ", and room for " + others
 	}
 	return text
 }

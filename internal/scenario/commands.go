@@ -149,11 +149,12 @@ func (e *Env) nodeLine(n *cluster.Node, line string) error {
 		}
 		n.Requirements = append(n.Requirements, t)
 	case "pods", "daemon":
-		pa, err := parseArgs(rest)
+		parts := strings.Split(rest, "; ") // demands of the pods, after the semicolons
+		pa, err := parseArgs(parts[0])
 		if err != nil {
 			return err
 		}
-		pods, err := e.makePods(pa, nil)
+		pods, err := e.makePods(pa, parts[1:])
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ type Env struct {
 	Problem  *pack.Problem
 	catalogs map[string][]*catalog.Type
 	serial   map[string]int // pods named so far, by prefix
+	upkeep   upkeep
 	warnings []string
 }
 
@@ -33,6 +34,7 @@ func (e *Env) reset() {
 	e.Problem = &pack.Problem{Now: Start, Generation: 1, Options: pack.Options{WellKnown: WellKnown()}}
 	e.catalogs = map[string][]*catalog.Type{}
 	e.serial = map[string]int{}
+	e.upkeep = upkeep{}
 	e.warnings = nil
 }
 
@@ -104,8 +106,14 @@ func init() {
 		"problem": (*Env).problem,
 		"solve":   (*Env).solve,
 		"apply":   (*Env).apply,
-		"explain": (*Env).explain,
-		"reset":   func(e *Env, _ *args, _ []string) (string, error) { e.reset(); return "", nil },
+		"machine": (*Env).machine,
+		"policy":  (*Env).policy,
+		"block":   (*Env).block,
+		"cost":    (*Env).cost,
+
+		"consolidate": (*Env).consolidate,
+		"explain":     (*Env).explain,
+		"reset":       func(e *Env, _ *args, _ []string) (string, error) { e.reset(); return "", nil },
 	}
 }
 
