@@ -58,6 +58,7 @@ type Cache struct {
 	pvcs       store[*corev1.PersistentVolumeClaim]
 	pvs        store[*corev1.PersistentVolume]
 	scs        store[*storagev1.StorageClass]
+	csiNodes   store[*storagev1.CSINode]
 
 	compiler *intake.Compiler
 	epoch    uint64
@@ -96,6 +97,7 @@ func New(o Options) *Cache {
 		pools: newStore[*karpv1.NodePool](), classes: newStore[*awsv1.EC2NodeClass](),
 		daemonSets: newStore[*appsv1.DaemonSet](), namespaces: newStore[*corev1.Namespace](),
 		pvcs: newStore[*corev1.PersistentVolumeClaim](), pvs: newStore[*corev1.PersistentVolume](), scs: newStore[*storagev1.StorageClass](),
+		csiNodes:   newStore[*storagev1.CSINode](),
 		compiler:   intake.NewCompiler(),
 		entries:    map[types.NamespacedName]*entry{},
 		podsByNode: map[string]map[types.NamespacedName]*entry{},

@@ -124,6 +124,7 @@ func (c *Cache) fill(ctx context.Context, reader client.Reader) error {
 	var (
 		namespaces corev1.NamespaceList
 		classes    storagev1.StorageClassList
+		csiNodes   storagev1.CSINodeList
 		volumes    corev1.PersistentVolumeList
 		pvcs       corev1.PersistentVolumeClaimList
 		nodeclass  awsv1.EC2NodeClassList
@@ -139,6 +140,7 @@ func (c *Cache) fill(ctx context.Context, reader client.Reader) error {
 	}{
 		{&namespaces, func() { each(namespaces.Items, c.SetNamespace) }},
 		{&classes, func() { each(classes.Items, c.SetStorageClass) }},
+		{&csiNodes, func() { each(csiNodes.Items, c.SetCSINode) }},
 		{&volumes, func() { each(volumes.Items, c.SetVolume) }},
 		{&pvcs, func() { each(pvcs.Items, c.SetVolumeClaim) }},
 		{&nodeclass, func() { each(nodeclass.Items, c.SetNodeClass) }},

@@ -201,6 +201,7 @@ func (c *Cache) buildUnit(unit string) *cluster.Node {
 		expected = c.expected[claim.Name].Expected
 	}
 	out := intake.Node(node, claim, expected)
+	out.AttachLimits = intake.AttachLimits(c.csiNodes.get("", name))
 	c.fillPods(out, c.podsByNode[name], targets...)
 	return out
 }

@@ -262,6 +262,24 @@ func (c *Cache) RemoveStorageClass(sc *storagev1.StorageClass) {
 	}
 }
 
+// SetCSINode takes in a version of a CSINode, which says how many volumes the node of its name attaches.
+func (c *Cache) SetCSINode(node *storagev1.CSINode) {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.csiNodes.set(node) {
+		c.touch(nodeUnit(node.Name))
+	}
+}
+
+// RemoveCSINode takes in a CSINode's deletion.
+func (c *Cache) RemoveCSINode(node *storagev1.CSINode) {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.csiNodes.remove(node) {
+		c.touch(nodeUnit(node.Name))
+	}
+}
+
 func (c *Cache) allVolumesMoved() {
 	for key := range c.claimUsers {
 		c.volumesMoved(key)

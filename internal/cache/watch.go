@@ -51,6 +51,7 @@ func (c *Cache) watches() []watch {
 	return []watch{
 		feed(&corev1.Namespace{}, c.SetNamespace, c.RemoveNamespace),
 		feed(&storagev1.StorageClass{}, c.SetStorageClass, c.RemoveStorageClass),
+		feed(&storagev1.CSINode{}, c.SetCSINode, c.RemoveCSINode),
 		feed(&corev1.PersistentVolume{}, c.SetVolume, c.RemoveVolume),
 		feed(&corev1.PersistentVolumeClaim{}, c.SetVolumeClaim, c.RemoveVolumeClaim),
 		feed(&awsv1.EC2NodeClass{}, c.SetNodeClass, c.RemoveNodeClass),

@@ -1,20 +1,22 @@
 package cluster
 
 import (
+	"maps"
+
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
-// Pricer fills in what nodes cost per hour, from the offerings of their pools. It remembers its answers, so that a node
-// whose value and price did not change keeps its pointer.
+// Pricer fills in what nodes cost per hour, from the offerings of their pools, and how many volumes they attach, from
+// their types, until they say so themselves. It remembers its answers, so that a node keeps its pointer as long as
+// nothing of that changed.
 //
 // Concurrency: not safe.
 type Pricer struct {
 	known map[*Node]*Node
 }
 
-// Apply returns the nodes with their prices. Nodes that it knows no price of, those of no pool among them, are returned
-// as they are. An offering that can't be bought any more still tells what it costs.
+// Apply returns the nodes with what it knows of them. Nodes of no pool are returned as they are. An offering that can't be bought any more still tells what it costs.
 //
 // Cost: one look-up per node.
 func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
@@ -39,15 +41,22 @@ func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
 }
 
 func (x *Pricer) priced(n *Node, t *catalog.Type) *Node {
-	price, ok := priceOf(n, t)
-	if !ok || price == n.Price {
+	if t == nil {
 		return n
 	}
-	if last := x.known[n]; last != nil && last.Price == price {
+	with := *n
+	if price, ok := priceOf(n, t); ok {
+		with.Price = price
+	}
+	if with.AttachLimits == nil {
+		with.AttachLimits = t.AttachLimits
+	}
+	if with.Price == n.Price && maps.Equal(with.AttachLimits, n.AttachLimits) {
+		return n
+	}
+	if last := x.known[n]; last != nil && last.Price == with.Price && maps.Equal(last.AttachLimits, with.AttachLimits) {
 		return last
 	}
-	with := *n
-	with.Price = price
 	return &with
 }
 
@@ -55,9 +64,6 @@ func (x *Pricer) priced(n *Node, t *catalog.Type) *Node {
 // reservation leave, which is one as a rule.
 func priceOf(n *Node, t *catalog.Type) (catalog.MicroUSD, bool) {
 	best, found := catalog.MicroUSD(0), false
-	if t == nil {
-		return 0, false
-	}
 	for _, o := range t.Offerings {
 		unknown := o.Price == 0 && o.CapacityType != catalog.Reserved
 		if unknown || o.Zone != n.Zone || o.CapacityType != n.CapacityType {

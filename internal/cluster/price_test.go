@@ -6,6 +6,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
@@ -44,6 +45,15 @@ func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
 				t.Error("the node of the snapshot was written to")
 			}
 		})
+	}
+	var filled cluster.Pricer
+	pools[0].Types[0].AttachLimits = res.List{"ebs.csi.aws.com": 25}
+	silent, told := node("default", "a", catalog.OnDemand), node("default", "a", catalog.OnDemand)
+	told.AttachLimits = res.List{"ebs.csi.aws.com": 3}
+	for i, n := range filled.Apply([]*cluster.Node{silent, told}, pools) {
+		if want := []int64{25, 3}[i]; n.AttachLimits["ebs.csi.aws.com"] != want {
+			t.Errorf("attaches %d volumes, want %d", n.AttachLimits["ebs.csi.aws.com"], want)
+		}
 	}
 	var x cluster.Pricer
 	n := node("default", "a", catalog.Reserved)

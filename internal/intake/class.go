@@ -11,6 +11,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 // memoSize is how many keys a generation of the memo holds before the older one is dropped.
@@ -51,15 +52,14 @@ func (c *Compiler) Compiled() int { return c.compiled }
 // Cost: one pass over the spec without allocation when a pod of that look was seen before.
 func (c *Compiler) Class(pod *corev1.Pod, look Lookup) *cluster.Class {
 	c.see(pod)
-	var volumes [][]requirement.Term
-	var problem string
+	var v volumes
 	if len(pod.Spec.Volumes) > 0 {
-		volumes, problem = volumeTerms(pod, look)
+		v.terms, v.problem = volumeTerms(pod, look)
+		v.own, v.shared = attachments(pod, look)
 	}
 	c.key.b = c.key.b[:0]
 	c.key.pod(pod, c.visible)
-	c.key.terms(volumes)
-	c.key.str(problem)
+	c.key.volumes(&v)
 	eachAffinityTerm(pod, func(t *corev1.PodAffinityTerm) {
 		if t.NamespaceSelector != nil {
 			c.key.strs(termNamespaces(pod.Namespace, *t, look))
@@ -70,7 +70,7 @@ func (c *Compiler) Class(pod *corev1.Pod, look Lookup) *cluster.Class {
 	}
 	class, ok := c.old[string(c.key.b)]
 	if !ok {
-		class = c.intern(c.compile(pod, look, volumes, problem))
+		class = c.intern(c.compile(pod, look, &v))
 	}
 	if len(c.young) >= memoSize {
 		c.age()
@@ -139,7 +139,15 @@ func (c *Compiler) seeKey(k string) {
 	}
 }
 
-func (c *Compiler) compile(pod *corev1.Pod, look Lookup, volumes [][]requirement.Term, problem string) *cluster.Class {
+// volumes is what a pod's volumes mean for its node.
+type volumes struct {
+	terms   [][]requirement.Term
+	problem string
+	own     res.List
+	shared  []cluster.SharedVolume
+}
+
+func (c *Compiler) compile(pod *corev1.Pod, look Lookup, v *volumes) *cluster.Class {
 	c.compiled++
 	spec := &pod.Spec
 	class := &cluster.Class{
@@ -148,8 +156,10 @@ func (c *Compiler) compile(pod *corev1.Pod, look Lookup, volumes [][]requirement
 		Selector:    selectorTerms(spec.NodeSelector),
 		Tolerations: tolerations(spec.Tolerations),
 		HostPorts:   hostPorts(pod),
-		Volumes:     volumes,
-		Unplaceable: problem,
+		Volumes:     v.terms,
+		Attach:      v.own,
+		Shared:      v.shared,
+		Unplaceable: v.problem,
 	}
 	if spec.Priority != nil {
 		class.Priority = *spec.Priority

@@ -116,6 +116,21 @@ func (k *key) terms(alternatives [][]requirement.Term) {
 	}
 }
 
+func (k *key) volumes(v *volumes) {
+	k.terms(v.terms)
+	k.str(v.problem)
+	k.num(int64(len(v.own)))
+	for _, driver := range slices.Sorted(maps.Keys(v.own)) {
+		k.str(driver)
+		k.num(v.own[driver])
+	}
+	k.num(int64(len(v.shared)))
+	for _, x := range v.shared {
+		k.str(x.Driver)
+		k.str(x.Volume)
+	}
+}
+
 // pod writes everything that compile reads of the pod, besides the answers of Lookup.
 func (k *key) pod(pod *corev1.Pod, visible map[string]bool) {
 	spec := &pod.Spec

@@ -51,6 +51,7 @@ func NewShape(t *ec2facts.Type, zones []string, c Config) Shape {
 			Requirements: c.labels(t),
 			Capacity:     capacity,
 			Overhead:     c.overhead(t, capacity),
+			AttachLimits: c.attachLimits(t),
 		},
 		Zones: zones, UsageClasses: t.UsageClasses, VCPUs: t.VCPUs,
 	}

@@ -1,0 +1,30 @@
+package instancetype
+
+import (
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// ebsDriver is the CSI driver of EBS volumes.
+const ebsDriver = "ebs.csi.aws.com"
+
+// attachLimits is how many EBS volumes pods may bring to a node: what the type attaches, less the machine's own volumes,
+// and less one network interface beyond the first where interfaces and volumes count together. The node's driver reports
+// the true number once it runs; this is for the time before, and errs on the side of less. Types of which EC2 does not
+// say what they attach have no limit here.
+//
+// Source: EC2 API, EbsInfo.MaximumEbsAttachments and AttachmentLimitType; the limits that the EBS CSI driver reports.
+func (c *Config) attachLimits(t *ec2facts.Type) res.List {
+	if t.EBS.MaxAttachments <= 0 {
+		return nil
+	}
+	own := 1
+	if c.Family == awsv1.AMIFamilyBottlerocket {
+		own = 2 // the system's and that of containers
+	}
+	if t.EBS.AttachmentKind != "dedicated" {
+		own++
+	}
+	return res.List{ebsDriver: int64(max(1, t.EBS.MaxAttachments-own))}
+}
