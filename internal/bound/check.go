@@ -41,8 +41,8 @@ func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
 			return 0, fmt.Errorf("check bound: pool %s: %w", pool.Name, err)
 		}
 	}
-	for _, n := range p.Nodes {
-		if err := k.chargeNode(n); err != nil {
+	for i, n := range p.Nodes {
+		if err := k.chargeNode(i, n); err != nil {
 			return 0, fmt.Errorf("check bound: node %s: %w", n.Name, err)
 		}
 	}

@@ -188,7 +188,7 @@ func (k *checker) certain(node requirement.Requirements, alts []requirement.Requ
 }
 
 // chargeNode takes what an existing node can carry for free off the bound.
-func (k *checker) chargeNode(n *cluster.Node) error {
+func (k *checker) chargeNode(i int, n *cluster.Node) error {
 	if n.Deleting {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (k *checker) chargeNode(n *cluster.Node) error {
 		return fmt.Errorf("what it carries is worth more than can be written")
 	}
 	if each > 0 {
-		k.charges["node "+n.Name] = &charge{times: 1, each: each}
+		k.charges[asText("node", i)] = &charge{times: 1, each: each}
 	}
 	return nil
 }

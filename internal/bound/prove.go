@@ -8,28 +8,35 @@ import (
 )
 
 // result rounds the best values to whole numbers, finds weights for them, and lets the checker say what that proves.
+// Where the checker can't follow, because it has to search too many ways to fill machines with whole pods, the values for
+// pods cut at will are taken.
 func (s *search) result(p *pack.Problem) *Result {
 	r := &Result{Converged: s.converged, Stopped: s.stopped, Work: s.work}
-	for _, slack := range []float64{1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2} {
-		r.Certificate = s.certify(slack)
-		bound, err := Check(p, r.Certificate)
-		if err == nil {
-			r.Bound = bound
-			return r
+	var refused error
+	for _, values := range [][]float64{s.best, s.divisible} {
+		for _, slack := range []float64{1e-8, 1e-6, 1e-4, 1e-2} {
+			if values == nil {
+				break
+			}
+			c := s.certify(values, slack)
+			bound, err := Check(p, c)
+			if err == nil {
+				r.Bound, r.Certificate = bound, c
+				return r
+			}
+			refused = err
 		}
-		r.Stopped = err.Error()
 	}
-	r.Converged = false
-	r.Certificate = &Certificate{}
+	r.Converged, r.Stopped, r.Certificate = false, refused.Error(), &Certificate{}
 	return r
 }
 
-// certify writes the best values down, less a little slack for rounding, with weights that prove them.
-func (s *search) certify(slack float64) *Certificate {
+// certify writes values down, less a little slack for rounding, with weights that prove them.
+func (s *search) certify(values []float64, slack float64) *Certificate {
 	y := make([]float64, len(s.rows))
 	c := &Certificate{}
 	for i := range s.rows {
-		value := int64(s.best[i] * (1 - slack) * 1e9)
+		value := int64(values[i] * (1 - slack) * 1e9)
 		y[i] = float64(value) / 1e9
 		for _, class := range s.rows[i].classes {
 			c.Rows = append(c.Rows, Row{Class: s.placed[class].id, Count: s.placed[class].count, Value: value})
@@ -49,8 +56,10 @@ func (s *search) certify(slack float64) *Certificate {
 		}
 		_, _, w := s.knapsack.solve(m, y)
 		w, rounded := s.round(w)
-		c.Weights = append(c.Weights, rounded)
-		used = append(used, w)
+		if !slices.ContainsFunc(used, func(o []float64) bool { return slices.Equal(o, w) }) {
+			c.Weights = append(c.Weights, rounded)
+			used = append(used, w)
+		}
 	}
 	return c
 }

@@ -1,0 +1,240 @@
+package bound
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// run finds the best values in four steps, each of which starts from what the one before has found.
+//
+// At first rows are only summed up: what all of them that may go to the same machines ask for of each resource has to be
+// carried, not this many pods of each. Then each row counts for itself. In both, a machine may carry as many pods of a
+// row as fit, even if there are fewer; in the third it may carry no more than there are, which matters where pods are few
+// for the machines; and in the last, pods can't be cut.
+func (s *search) run() {
+	s.best = make([]float64, len(s.rows))
+	if len(s.rows) == 0 {
+		s.converged = true
+		return
+	}
+	s.priceAlone()
+	s.summarise()
+	s.restart()
+	for _, c := range s.seed() {
+		s.master.add(c)
+	}
+	s.generate(s.budget/4, 0)
+	s.spell()
+	s.restart()
+	s.stopped = ""
+	s.generate(s.budget, headroom)
+	if s.capCounts() && s.spent() < s.budget {
+		s.priceAlone()
+		s.resume()
+		s.generate(s.budget, headroom)
+	}
+	if s.spent() < s.budget {
+		s.divisible = slices.Clone(s.best)
+		s.wholePods = true
+		s.resume()
+		s.generate(s.budget, headroom)
+	}
+	s.converged = s.stopped == ""
+}
+
+// capCounts lets machines carry no more pods of a row than there are. It reports whether that makes a difference.
+func (s *search) capCounts() bool {
+	different := false
+	for i := range s.machines {
+		m := &s.machines[i]
+		different = different || !slices.Equal(m.fit, m.capped)
+		m.most = m.capped
+	}
+	return different
+}
+
+// generate adds columns until the values of the rows can't be improved, or the budget ends.
+//
+// While it knows few columns the linear program values some rows far too high. So every row can also be had, without any
+// machine, for a little more than what it is worth by the best values so far; these ceilings move up with the best values
+// and where they are in use when nothing else improves the program. When none is in use the program is the true one.
+func (s *search) generate(budget int64, headroom float64) {
+	reach := 0.5
+	since, idle, idleFrom := s.bestBound, 0, s.spent()
+	for {
+		s.work.Rounds++
+		s.setCeilings(headroom)
+		solved := s.master.solve(min(budget-s.spent(), budget/16))
+		before := s.bestBound
+		found := s.priceAll(s.trial(reach))
+		if s.bestBound > before {
+			reach = min(0.9, reach*1.5)
+		} else {
+			reach = max(0.1, reach*0.7)
+		}
+		if s.bestBound > since*(1+closeEnough) {
+			since, idle, idleFrom = s.bestBound, 0, s.spent()
+		} else if idle++; idle == patience || s.spent()-idleFrom > budget/8 {
+			s.stopped = "the bound stopped growing, though the linear program was not solved"
+			break
+		}
+		if len(found) == 0 && solved {
+			found = s.priceAll(s.trial(1))
+		}
+		cost, inUse := s.master.cost(), s.ceilingsInUse()
+		near := cost-s.bestBound <= closeEnough*cost
+		if solved && (near || len(found) == 0) && len(inUse) == 0 {
+			break
+		}
+		if s.spent() >= budget {
+			s.stopped = "the budget of work ended"
+			break
+		}
+		if solved && (near || len(found) == 0) {
+			for _, i := range inUse {
+				s.ceilings[i] *= 1.2
+			}
+		}
+		for _, c := range found {
+			s.master.add(c)
+		}
+	}
+	s.work.Columns += len(s.master.columns)
+	s.work.Pivots += s.master.pivots
+	s.work.Steps = s.spent()
+}
+
+const (
+	// closeEnough is the part of the cost by which the values may miss the best ones.
+	closeEnough = 1e-4
+	// patience is for how many rounds the bound may grow by less than that; it ends with an eighth of the work, too.
+	patience = 30
+	// perRound is how many columns a round adds at most.
+	perRound = 200
+	// perMachine is how many a machine adds at most.
+	perMachine = 24
+	// headroom is how far above the best values so far the ceilings are.
+	headroom = 0.1
+)
+
+// trial are the values to price machines at: a part of the way from the best so far to those of the linear program,
+// which swing widely while it knows few columns.
+func (s *search) trial(part float64) []float64 {
+	y := make([]float64, len(s.rows))
+	for i := range y {
+		for _, x := range s.sums[i] {
+			y[i] += x.amount * s.master.dual[x.row]
+		}
+		y[i] = s.best[i] + part*(min(max(0, y[i]), s.alone[i])-s.best[i])
+	}
+	return y
+}
+
+// candidate is a column and what it gains per price.
+type candidate struct {
+	column
+	gain float64
+}
+
+// priceAll finds what each machine carries at most at values y, keeps y, scaled so that nothing contradicts it, if that
+// proves more than before, and returns columns that improve the program.
+func (s *search) priceAll(y []float64) []column {
+	var found []candidate
+	over := 1.0
+	beyond := make([]float64, len(s.ledgers)) // worth less price of what there is only so many times
+	worth := make([]float64, len(s.machines))
+	for i := range s.machines {
+		m := &s.machines[i]
+		worth[i] = math.Inf(1)
+		if m.w != nil && m.ledger < 0 {
+			worth[i] = s.knapsack.worth(m, m.w, y)
+		}
+		if worth[i] > m.price*(1+1e-9) {
+			var filling []share
+			worth[i], filling, m.w = s.knapsack.solve(m, y)
+			if s.wholePods {
+				worth[i], filling = s.withWholePods(m, y, m.w, worth[i], filling)
+			}
+			found = s.candidates(found, i, y, filling)
+		}
+		if m.ledger < 0 {
+			over = max(over, worth[i]/m.price)
+		}
+	}
+	bound := 0.0
+	for i, v := range y {
+		bound += v * s.rows[i].count
+	}
+	bound /= over
+	for i := range s.machines {
+		if m := &s.machines[i]; m.ledger >= 0 {
+			beyond[m.ledger] = max(beyond[m.ledger], worth[i]/over-m.price)
+		}
+	}
+	for l, most := range beyond {
+		bound -= most * s.ledgers[l].times
+	}
+	if bound > s.bestBound {
+		s.bestBound = bound
+		for i := range y {
+			s.best[i] = y[i] / over
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
+	out := make([]column, 0, perRound)
+	for _, c := range found[:min(len(found), perRound)] {
+		out = append(out, c.column)
+	}
+	return out
+}
+
+// candidates adds the filling of a machine, and further ones without the rows of those before, as long as they improve
+// the program: a machine that is worth too much is so for many rows at once.
+func (s *search) candidates(found []candidate, i int, y []float64, filling []share) []candidate {
+	m := &s.machines[i]
+	var rest []float64
+	for range perMachine {
+		if len(filling) == 0 {
+			break
+		}
+		c := column{machine: i, price: m.price, parts: s.summed(filling), ledger: m.ledger}
+		gain := -s.master.reduced(&c)
+		if gain <= 1e-9*max(m.price, 1e-3) {
+			break
+		}
+		found = append(found, candidate{c, gain / max(m.price, 1e-3)})
+		if s.summing {
+			break
+		}
+		if rest == nil {
+			rest = slices.Clone(y)
+		}
+		for _, f := range filling {
+			rest[f.row] = 0
+		}
+		worth, next, w := s.knapsack.solve(m, rest)
+		if s.wholePods {
+			_, next = s.withWholePods(m, rest, w, worth, next)
+		}
+		filling = next
+	}
+	return found
+}
+
+// withWholePods is the worth and filling of a machine that carries whole pods only, given those with pods cut at will.
+// Machines for which that is too much work keep the latter.
+func (s *search) withWholePods(m *machine, y, w []float64, worth float64, filling []share) (float64, []share) {
+	if m.cut || worth <= m.price*(1+1e-9) {
+		return worth, filling
+	}
+	value, whole, ok := s.knapsack.whole(m, y, w, m.price)
+	switch {
+	case ok:
+		return min(worth, value), whole
+	case len(whole) > 0:
+		return worth, whole
+	}
+	m.cut = true
+	return worth, filling
+}

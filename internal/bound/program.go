@@ -1,0 +1,152 @@
+package bound
+
+import (
+	"math"
+	"slices"
+)
+
+// summarise makes the program's constraints sums over the rows that may go to the same machines: one for each resource,
+// and one for each limit per host.
+func (s *search) summarise() {
+	type of struct{ choice, what int }
+	index := map[of]int{}
+	s.sums, s.summing = make([][]share, len(s.rows)), true
+	s.constraints = 0
+	put := func(row int, key of, x float64) {
+		at, ok := index[key]
+		if !ok {
+			at = s.constraints
+			s.constraints++
+			index[key] = at
+		}
+		s.sums[row] = append(s.sums[row], share{at, x})
+	}
+	for i := range s.rows {
+		row := &s.rows[i]
+		for r, x := range row.req {
+			if x > 0 {
+				put(i, of{row.choice, r}, x)
+			}
+		}
+		switch {
+		case row.shared >= 0:
+			put(i, of{row.choice, len(row.req) + 1 + row.shared}, 1)
+		case !math.IsInf(row.perHost, 1) || len(s.sums[i]) == 0:
+			put(i, of{row.choice, len(row.req)}, 1)
+		}
+	}
+	s.ceilings = make([]float64, s.constraints)
+	for i, sums := range s.sums {
+		for _, x := range sums {
+			s.ceilings[x.row] = max(s.ceilings[x.row], 2*s.alone[i]/x.amount)
+		}
+	}
+}
+
+// spell makes the program's constraints the rows themselves.
+func (s *search) spell() {
+	s.constraints, s.summing = len(s.rows), false
+	for i := range s.rows {
+		s.sums[i] = []share{{i, 1}}
+	}
+	s.ceilings = make([]float64, len(s.rows))
+}
+
+// summed writes a filling as what it adds to the constraints.
+func (s *search) summed(filling []share) []share {
+	var out []share
+	for _, f := range filling {
+		for _, x := range s.sums[f.row] {
+			at, ok := slices.BinarySearchFunc(out, x.row, func(o share, row int) int { return o.row - row })
+			if !ok {
+				out = slices.Insert(out, at, share{row: x.row})
+			}
+			out[at].amount += f.amount * x.amount
+		}
+	}
+	return out
+}
+
+// priceAlone finds what a pod of each row costs on the machine that is cheapest for it.
+func (s *search) priceAlone() {
+	s.alone = make([]float64, len(s.rows))
+	for i := range s.machines {
+		m := &s.machines[i]
+		for j, at := range m.rows {
+			if each := m.price / m.most[j]; m.ledger < 0 && (s.alone[at] == 0 || each < s.alone[at]) {
+				s.alone[at] = each
+			}
+		}
+	}
+}
+
+// restart makes the linear program with no columns but the ceilings.
+func (s *search) restart() {
+	need := make([]float64, s.constraints)
+	for i, sums := range s.sums {
+		for _, x := range sums {
+			need[x.row] += x.amount * s.rows[i].count
+		}
+	}
+	first := make([]column, s.constraints)
+	for i := range first {
+		first[i] = column{price: s.ceilings[i], parts: []share{{i, 1}}, ledger: -1}
+	}
+	for _, l := range s.ledgers {
+		need = append(need, l.times)
+	}
+	if s.master != nil {
+		s.lpSteps += s.master.steps
+	}
+	s.master = newMaster(need, s.constraints, first)
+	s.master.duals()
+}
+
+// resume makes the linear program anew for narrower rules, with what the columns hold by those.
+func (s *search) resume() {
+	old := s.master.columns[s.constraints:]
+	clear(s.ceilings)
+	s.restart()
+	for _, c := range old {
+		m := &s.machines[c.machine]
+		parts := c.parts[:0]
+		for _, p := range c.parts {
+			at, ok := slices.BinarySearch(m.rows, p.row)
+			if !ok {
+				continue
+			}
+			p.amount = min(p.amount, m.most[at])
+			if s.wholePods {
+				p.amount = math.Floor(p.amount + 1e-9)
+			}
+			if p.amount > 0 {
+				parts = append(parts, p)
+			}
+		}
+		c.parts = parts
+		s.master.add(c)
+	}
+}
+
+// setCeilings moves the ceilings up with the best values. The first columns of the program are the ceilings.
+func (s *search) setCeilings(headroom float64) {
+	for i := range s.ceilings {
+		if headroom > 0 {
+			s.ceilings[i] = min(s.alone[i], max(s.ceilings[i], s.best[i]*(1+headroom), s.alone[i]/50))
+		}
+		s.master.columns[i].price = s.ceilings[i]
+	}
+}
+
+// ceilingsInUse are the rows of which the program has some from nowhere. A ceiling as high as what the row costs alone
+// is none: that much can be bought.
+func (s *search) ceilingsInUse() []int {
+	var out []int
+	for i, v := range s.master.basis {
+		if v >= 0 && v < s.constraints && s.master.amount[i] > 1e-7*s.master.need[v] &&
+			(s.summing || s.ceilings[v] < s.alone[v]) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
