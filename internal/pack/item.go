@@ -115,7 +115,7 @@ func (s *solver) compileItems() {
 func (s *solver) newItem(c *class, n int, pin string, pinned int) *item {
 	it := &item{class: c, total: n, left: n, pin: pin, on: make([]itemOnPool, len(s.pools))}
 	for _, alt := range c.alts {
-		r := alt.And(s.reqs[pinned])
+		r := alt.And(s.reqs.all[pinned])
 		if _, empty := r.FirstEmpty(); empty {
 			continue
 		}

@@ -30,7 +30,7 @@ func (s *solver) compileNodes() {
 		if src.Deleting {
 			continue
 		}
-		s.nodes = append(s.nodes, s.newNode(src))
+		s.nodes = append(s.nodes, s.nodeOf(src))
 	}
 	slices.SortFunc(s.nodes, func(a, b *node) int {
 		return cmp.Or(boolRank(b.settled())-boolRank(a.settled()), cmp.Compare(a.src.Name, b.src.Name))
@@ -180,7 +180,7 @@ func (s *solver) fitsKind(it *item, n *node) taintVerdict {
 	}
 	v := it.class.judge(n.src.Taints)
 	if v != barred {
-		ok := slices.ContainsFunc(it.alts, func(alt int) bool { return n.satisfies(s, s.reqs[alt]) })
+		ok := slices.ContainsFunc(it.alts, func(alt int) bool { return n.satisfies(s, s.reqs.all[alt]) })
 		if !ok {
 			v = barred
 		}

@@ -16,6 +16,7 @@ type pool struct {
 	src    *cluster.Pool
 	rank   int
 	broken string // why nothing can be bought
+	fault  string // the same, as far as it does not depend on the moment
 	cat    *catalog.Catalog
 	reqs   requirement.Requirements
 	base   *shape
@@ -59,37 +60,36 @@ func (s *solver) compilePools() {
 	slices.SortFunc(sorted, func(a, b *cluster.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(b.Name, a.Name))
 	})
-	type listing struct {
-		first **catalog.Type
-		n     int
-	}
-	compiled := map[listing]*catalog.Catalog{}
 	for i, src := range sorted {
-		p := &pool{src: src, rank: i, broken: src.NotReady, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
-		s.pools = append(s.pools, p)
-		var key listing
-		if len(src.Types) > 0 {
-			key = listing{&src.Types[0], len(src.Types)}
-		}
-		p.cat = compiled[key]
-		if p.cat == nil {
-			c, err := catalog.Compile(src.Types, s.vocab, s.schema)
+		cat, err := s.setting.catalog(src.Types, s.vocab)
+		p := s.setting.borrow(src, cat)
+		if p == nil {
+			p = &pool{src: src, cat: cat, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
+			p.fault = s.compilePool(p)
 			if err != nil {
-				if p.broken == "" {
-					p.broken = err.Error()
-				}
-				c, _ = catalog.Compile(nil, s.vocab, s.schema)
+				p.fault = err.Error()
 			}
-			p.cat = c
-			compiled[key] = c
 		}
-		if err := s.compilePool(p); err != nil && p.broken == "" {
-			p.broken = err.Error()
-		}
+		s.begin(p, src, i)
+		s.pools = append(s.pools, p)
+		s.kept.lent = append(s.kept.lent, loan{s.setting, p})
 	}
 }
 
-func (s *solver) compilePool(p *pool) error {
+// begin sets what is not the same for each solution.
+func (s *solver) begin(p *pool, src *cluster.Pool, rank int) {
+	p.src, p.rank, p.broken, p.wellKnown = src, rank, src.NotReady, s.isWellKnown
+	if p.broken == "" {
+		p.broken = p.fault
+	}
+	p.limited, p.slots, p.worth = nil, nil, 0
+	p.setLimits(s.schema)
+	p.demand = make(res.Vector, s.schema.Len())
+	s.setBase(p)
+}
+
+// compilePool finds what nodes of the pool carry whatever the problem; it tells what is wrong with the pool.
+func (s *solver) compilePool(p *pool) string {
 	reqs, err := s.vocab.Parse(p.src.Requirements)
 	if err != nil {
 		reqs = requirement.Requirements{}
@@ -100,13 +100,13 @@ func (s *solver) compilePool(p *pool) error {
 		p.hasMinValues = p.hasMinValues || set.MinValues() > 0
 	}
 	s.burdenTypes(p)
-	p.setLimits(s.schema)
-	p.demand = make(res.Vector, s.schema.Len())
-	s.setBase(p)
 	if key, empty := reqs.FirstEmpty(); empty && err == nil {
-		err = fmt.Errorf("its requirements on %s exclude each other", s.vocab.Name(key))
+		return fmt.Sprintf("its requirements on %s exclude each other", s.vocab.Name(key))
 	}
-	return err
+	if err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // defines reports whether nodes of the pool carry the label, or can be given it, whatever the type.
@@ -308,7 +308,7 @@ func (s *solver) and(sh *shape, req int) *shape {
 		return next
 	}
 	var next *shape
-	extra := s.reqs[req]
+	extra := s.reqs.all[req]
 	if sh.reqs.Compatible(extra, s.isWellKnown) {
 		both := s.shapeOf(sh.pool, sh.reqs.And(extra))
 		if both.types.Any() {

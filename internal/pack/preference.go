@@ -33,24 +33,24 @@ type wanted struct {
 // choice is what was decided of wishes, by class ID. Classes without wishes are not in it.
 type choice map[string]*wanted
 
-// solveWishes solves the problem under its policy for preferences.
+// solve solves the problem under its policy for preferences.
 //
 //	ignore           they are dropped
 //	share below 0    they are demands, given up one by one for the pods that find no place: the literal Respect
 //	any other share  they are honoured as long as that costs no more than the share; what costs more is declined and told
-func solveWishes(p *Problem) *plan.Plan {
+func (k *kept) solve(p *Problem) *plan.Plan {
 	if p.Options.IgnorePreferences {
-		return solveHard(p, nil).finish()
+		return k.solveHard(p, nil).finish()
 	}
 	priced := p.Options.PreferenceShare >= 0
 	w := findWishes(p, priced)
 	switch {
 	case len(w) == 0:
-		return solveHard(p, nil).finish()
+		return k.solveHard(p, nil).finish()
 	case priced:
-		return weigh(p, w)
+		return k.weigh(p, w)
 	}
-	return relax(p, w)
+	return k.relax(p, w)
 }
 
 // finish improves the solution within the budget of work and writes it down. Trials are compared without that.
@@ -124,13 +124,13 @@ func choiceOf(all []*wanted) choice {
 }
 
 // relax treats every wish as a demand and gives them up one by one for pods that find no place.
-func relax(p *Problem, all []*wanted) *plan.Plan {
+func (k *kept) relax(p *Problem, all []*wanted) *plan.Plan {
 	c := choiceOf(all)
 	for _, w := range all {
 		w.tiers = []tier{w.level(everyWish(w.wishes))}
 	}
 	for {
-		s := solveHard(p, c)
+		s := k.solveHard(p, c)
 		if !s.giveUp() {
 			return s.finish()
 		}
@@ -213,12 +213,12 @@ func (c *class) unplaced() int {
 }
 
 // weigh solves without any wishes, then with them, and declines those that cost more than they may until the rest pays.
-func weigh(p *Problem, all []*wanted) *plan.Plan {
+func (k *kept) weigh(p *Problem, all []*wanted) *plan.Plan {
 	c := choiceOf(all)
 	for _, w := range all {
 		w.tiers = []tier{{}}
 	}
-	base := solveHard(p, c)
+	base := k.solveHard(p, c)
 	ledger := newLedger(p, base)
 	for _, w := range all {
 		w.tiers = []tier{{honoured: ledger.promising(base, w)}}
@@ -228,7 +228,7 @@ func weigh(p *Problem, all []*wanted) *plan.Plan {
 		if !slices.ContainsFunc(all, func(w *wanted) bool { return w.tiers[0].honoured != 0 }) {
 			break
 		}
-		trial := solveHard(p, c)
+		trial := k.solveHard(p, c)
 		if !ledger.declineCostly(trial, all, i >= mostTrials/2) {
 			best = trial
 			break

@@ -19,13 +19,13 @@ import (
 //
 // Cost: grows with classes, types and nodes, hardly with the number of pods.
 // Concurrency: safe; p is only read.
-func Solve(p *Problem) *plan.Plan { return solveWishes(p) }
+func Solve(p *Problem) *plan.Plan { return NewEngine().Solve(p) }
 
 // solveHard solves the problem with the wishes of the choice as demands, and without any others.
-func solveHard(p *Problem, wishes choice) *solver {
+func (k *kept) solveHard(p *Problem, wishes choice) *solver {
 	unsure := map[string]bool{}
 	for {
-		s := newSolver(p)
+		s := newSolver(p, k)
 		s.unsure, s.choice = unsure, wishes
 		s.compile()
 		s.placeAll()
@@ -68,8 +68,9 @@ type solver struct {
 	reservations map[string]*reservation
 	bought       []*machine
 
-	reqIDs map[string]int
-	reqs   []requirement.Requirements
+	kept    *kept
+	setting *setting
+	reqs    *reqTable
 
 	wellKnown map[requirement.Key]bool
 	kinds     int
@@ -87,8 +88,8 @@ type solver struct {
 	stats      plan.Stats
 }
 
-func newSolver(p *Problem) *solver {
-	s := &solver{p: p, vocab: requirement.NewVocabulary(), reqIDs: map[string]int{}, wellKnown: map[requirement.Key]bool{},
+func newSolver(p *Problem, k *kept) *solver {
+	s := &solver{p: p, kept: k, vocab: k.vocab, reqs: k.reqs, wellKnown: map[requirement.Key]bool{},
 		listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{}}
 	for _, k := range p.Options.WellKnown {
 		s.wellKnown[s.vocab.Key(k)] = true
@@ -98,21 +99,13 @@ func newSolver(p *Problem) *solver {
 }
 
 // reqID interns requirements; equal ones get the same number.
-func (s *solver) reqID(r requirement.Requirements) int {
-	k := r.CacheKey()
-	if id, ok := s.reqIDs[k]; ok {
-		return id
-	}
-	id := len(s.reqs)
-	s.reqIDs[k] = id
-	s.reqs = append(s.reqs, r)
-	return id
-}
+func (s *solver) reqID(r requirement.Requirements) int { return s.reqs.id(r) }
 
 func (s *solver) compile() {
 	s.makeSchema()
 	s.compileClasses()
 	s.compileDaemons()
+	s.setting = s.kept.use(s)
 	s.compileReservations()
 	s.compilePools()
 	s.compileNodes()

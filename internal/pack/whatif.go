@@ -84,7 +84,7 @@ type loneDomains struct {
 //
 // Cost: as the compilation of Solve over all pods of the cluster.
 func NewWhatIf(p *Problem) *WhatIf {
-	s := newSolver(p)
+	s := newSolver(p, newKept())
 	s.moving = movablePods(p)
 	s.compile()
 	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{},

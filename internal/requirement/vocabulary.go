@@ -42,6 +42,15 @@ func (v *Vocabulary) Key(name string) Key {
 	return k
 }
 
+// Size is how many keys and values are interned.
+func (v *Vocabulary) Size() int {
+	n := len(v.domains)
+	for _, d := range v.domains {
+		n += len(d.values)
+	}
+	return n
+}
+
 // Lookup finds a key that was interned before.
 func (v *Vocabulary) Lookup(name string) (Key, bool) {
 	k, ok := v.keys[Normalize(name)]

@@ -1,0 +1,231 @@
+package pack
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// Engine solves one problem after the other and keeps what it worked out about instance types, pools and nodes that the
+// next problem holds too, so that solving again costs what has changed. Its plans are those of Solve, byte for byte.
+//
+// Types, nodes and daemon classes are taken to be the same when their pointers are; nobody may change what they point to.
+//
+// Concurrency: safe; problems are solved one at a time.
+type Engine struct {
+	mu   sync.Mutex
+	kept *kept
+}
+
+// NewEngine returns an engine that knows nothing yet.
+func NewEngine() *Engine { return &Engine{} }
+
+// Solve is the function Solve.
+func (e *Engine) Solve(p *Problem) *plan.Plan {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.kept == nil || e.kept.full() {
+		e.kept = newKept()
+	}
+	out := e.kept.solve(p)
+	e.kept.endRound()
+	return out
+}
+
+// kept is what outlives a solution. It never decides anything: without it the same is worked out again.
+type kept struct {
+	vocab    *requirement.Vocabulary
+	reqs     *reqTable
+	settings []*setting // most recently used last
+	lent     []loan
+}
+
+// mostSettings is how many combinations of resources, daemons and well-known labels are remembered; mostNames and
+// mostReqs end the life of what only grows.
+const mostSettings, mostNames, mostReqs = 4, 400_000, 50_000
+
+func newKept() *kept {
+	return &kept{vocab: requirement.NewVocabulary(), reqs: &reqTable{ids: map[string]int{}}}
+}
+
+func (k *kept) full() bool { return k.vocab.Size() > mostNames || len(k.reqs.all) > mostReqs }
+
+// reqTable numbers requirements; equal ones of one vocabulary have the same number.
+type reqTable struct {
+	ids map[string]int
+	all []requirement.Requirements
+}
+
+func (t *reqTable) id(r requirement.Requirements) int {
+	k := r.CacheKey()
+	if id, ok := t.ids[k]; ok {
+		return id
+	}
+	id := len(t.all)
+	t.ids[k] = id
+	t.all = append(t.all, r)
+	return id
+}
+
+// setting is what compiled pools and nodes depend on besides themselves, and those that were compiled under it.
+type setting struct {
+	schema    *res.Schema
+	names     []string
+	wellKnown []string
+	daemons   []cluster.Daemon
+	catalogs  []*keptCatalog
+	pools     map[string]*keptPool
+	nodes     map[*cluster.Node]*keptNode
+	round     int
+}
+
+type keptCatalog struct {
+	types []*catalog.Type
+	cat   *catalog.Catalog
+	err   error
+	round int
+}
+
+type keptPool struct {
+	pool  *pool
+	src   *cluster.Pool
+	types *catalog.Catalog
+}
+
+type keptNode struct {
+	node  node
+	round int
+}
+
+// loan is a compiled pool that a solver uses and changes; it comes back when the round ends.
+type loan struct {
+	to *setting
+	p  *pool
+}
+
+// use finds the setting of the solver, or begins one.
+func (k *kept) use(s *solver) *setting {
+	names := make([]string, s.schema.Len())
+	for i := range names {
+		names[i] = s.schema.Name(i)
+	}
+	wellKnown := slices.Sorted(slices.Values(s.p.Options.WellKnown))
+	daemons := make([]cluster.Daemon, len(s.daemons))
+	for i, d := range s.daemons {
+		daemons[i] = d.src
+	}
+	for i, t := range k.settings {
+		if slices.Equal(t.names, names) && slices.Equal(t.wellKnown, wellKnown) && slices.EqualFunc(t.daemons, daemons, sameDaemon) {
+			k.settings = append(slices.Delete(k.settings, i, i+1), t)
+			return t
+		}
+	}
+	if len(k.settings) == mostSettings {
+		k.settings = slices.Delete(k.settings, 0, 1)
+	}
+	t := &setting{schema: s.schema, names: names, wellKnown: wellKnown, daemons: daemons,
+		pools: map[string]*keptPool{}, nodes: map[*cluster.Node]*keptNode{}}
+	k.settings = append(k.settings, t)
+	return t
+}
+
+func sameDaemon(a, b cluster.Daemon) bool {
+	return a.Name == b.Name && (a.Class == b.Class || a.Class.ID != "" && a.Class.ID == b.Class.ID)
+}
+
+// endRound takes loans back and forgets what the setting in use did not need.
+func (k *kept) endRound() {
+	for _, l := range k.lent {
+		l.p.wellKnown = nil
+		l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat}
+	}
+	k.lent = k.lent[:0]
+	if len(k.settings) == 0 {
+		return
+	}
+	t := k.settings[len(k.settings)-1]
+	t.catalogs = slices.DeleteFunc(t.catalogs, func(c *keptCatalog) bool { return c.round != t.round })
+	for src, n := range t.nodes {
+		if n.round != t.round {
+			delete(t.nodes, src)
+		}
+	}
+	t.round++
+}
+
+// catalog is the compiled form of the types.
+func (t *setting) catalog(types []*catalog.Type, vocab *requirement.Vocabulary) (*catalog.Catalog, error) {
+	for _, c := range t.catalogs {
+		if same(c.types, types) {
+			c.round = t.round
+			return c.cat, c.err
+		}
+	}
+	c := &keptCatalog{types: types, round: t.round}
+	if c.cat, c.err = catalog.Compile(types, vocab, t.schema); c.err != nil {
+		c.cat, _ = catalog.Compile(nil, vocab, t.schema)
+	}
+	t.catalogs = append(t.catalogs, c)
+	return c.cat, c.err
+}
+
+func same(a, b []*catalog.Type) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
+}
+
+// borrow is a compiled pool that differs from src in nothing but what is set anew for each solution; nil if there is
+// none, or another solver has it.
+func (t *setting) borrow(src *cluster.Pool, cat *catalog.Catalog) *pool {
+	k := t.pools[src.Name]
+	if k == nil {
+		return nil
+	}
+	delete(t.pools, src.Name)
+	if k.types != cat || !sameTerms(k.src, src) || len(k.pool.shapes) > 2000 {
+		return nil
+	}
+	return k.pool
+}
+
+// sameTerms reports whether the pools put the same labels and taints on their nodes.
+func sameTerms(a, b *cluster.Pool) bool {
+	if a == b {
+		return true
+	}
+	if !slices.Equal(a.Taints, b.Taints) || len(a.Labels) != len(b.Labels) || len(a.Requirements) != len(b.Requirements) {
+		return false
+	}
+	for k, v := range a.Labels {
+		if w, ok := b.Labels[k]; !ok || v != w {
+			return false
+		}
+	}
+	for i, x := range a.Requirements {
+		y := b.Requirements[i]
+		if x.Key != y.Key || x.Operator != y.Operator || x.MinValues != y.MinValues || !slices.Equal(x.Values, y.Values) {
+			return false
+		}
+	}
+	return true
+}
+
+// nodeOf is the node as the solver sees it before anything is placed on it.
+func (s *solver) nodeOf(src *cluster.Node) *node {
+	known := s.setting.nodes[src]
+	if known == nil {
+		known = &keptNode{node: *s.newNode(src)}
+		s.setting.nodes[src] = known
+	}
+	known.round = s.setting.round
+	n := known.node
+	n.room, n.ports = n.room.Clone(), slices.Clip(n.ports)
+	return &n
+}
