@@ -10,10 +10,13 @@ import (
 
 // placeCareful places the classes whose pods depend on where the ones before them went. It goes round until nothing
 // moves any more, because one class may wait for another.
-func (s *solver) placeCareful(worst taintVerdict) {
+func (s *solver) placeCareful(worst taintVerdict, only *rank) {
 	for moved := true; moved; {
 		moved = false
 		for _, c := range s.carefulOrder() {
+			if only != nil && c.rank != *only {
+				continue
+			}
 			for s.leftOf(c) > 0 && s.placeNext(c, worst) {
 				moved = true
 			}
@@ -30,7 +33,7 @@ func (s *solver) carefulOrder() []*class {
 			}
 		}
 		slices.SortStableFunc(s.careful, func(a, b *class) int {
-			return cmp.Or(cmp.Compare(b.src.Priority, a.src.Priority), cmp.Compare(len(a.topo.repels), len(b.topo.repels)),
+			return cmp.Or(a.rank.compare(b.rank), cmp.Compare(len(a.topo.repels), len(b.topo.repels)),
 				a.pods[0].CreatedAt.Compare(b.pods[0].CreatedAt), cmp.Compare(a.src.ID, b.src.ID))
 		})
 	}

@@ -130,7 +130,7 @@ func (s *solver) sortItems() {
 	}
 	slices.SortStableFunc(s.items, func(a, b *item) int {
 		return cmp.Or(
-			cmp.Compare(b.hard.priority, a.hard.priority),
+			a.class.rank.compare(b.class.rank),
 			cmp.Compare(a.hard.bound, b.hard.bound),
 			cmp.Compare(a.hard.choices, b.hard.choices),
 			cmp.Compare(b.hard.worth, a.hard.worth),

@@ -25,6 +25,7 @@ type machine struct {
 	weighed  int
 	runnerUp string
 	careful  bool
+	ranked   bool // filled with pods of one rank only
 	reserved *reservation // that it is opened out of
 	gone     bool         // merged into another
 	charged  []int64      // against the pool's limits
@@ -113,7 +114,7 @@ func (m *machine) betterThan(o *machine) bool {
 // tryType fills a machine of type t and then takes the cheapest type that still carries what is on it.
 func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill bool) *machine {
 	s.stats.TypesEvaluated++
-	m := &machine{pool: p, shape: v.shape, used: make(res.Vector, s.schema.Len())}
+	m := &machine{pool: p, shape: v.shape, used: make(res.Vector, s.schema.Len()), ranked: p.hasLimits() || len(p.slots) > 0}
 	room := p.net[t].Clone()
 	if !s.take(m, it, t, room, want) {
 		return nil

@@ -3,30 +3,47 @@ package pack
 import "github.com/kerf-sh/kerf/internal/res"
 
 // placeAll runs the passes: first without the nodes and pools that a PreferNoSchedule taint asks to avoid, then with
-// them for what is left.
+// them for what is left. Within a pass higher ranks go first. Where nothing can run short, machines are bought for all
+// ranks together, because that packs better.
 func (s *solver) placeAll() {
+	ranks, scarce := s.ranks(), s.scarce()
 	for _, worst := range []taintVerdict{bears, avoids} {
-		s.placeCareful(worst)
-		for _, it := range s.items {
-			if it.left > 0 {
-				s.placeOnNodes(it, it.left, worst)
+		for i := range ranks {
+			s.placeCareful(worst, &ranks[i])
+			for _, it := range s.items {
+				if it.left > 0 && it.class.rank == ranks[i] {
+					s.placeOnNodes(it, it.left, worst)
+				}
+			}
+			if scarce {
+				s.buyRank(worst, &ranks[i])
 			}
 		}
-		s.buyAll(worst)
-		s.placeCareful(worst)
+		if !scarce {
+			s.buyAll(worst)
+		}
+		s.placeCareful(worst, nil)
 	}
 	s.merge()
 	s.lastResort = true
-	s.placeCareful(avoids)
+	s.placeCareful(avoids, nil)
 }
 
 // buyAll opens machines until every item is placed or can't be.
-func (s *solver) buyAll(worst taintVerdict) {
-	s.sumDemand(worst)
+func (s *solver) buyAll(worst taintVerdict) { s.buyRank(worst, nil) }
+
+// buyRank is buyAll for the items of one rank; nil for all.
+func (s *solver) buyRank(worst taintVerdict, only *rank) {
+	s.sumDemand(worst, only)
+	seen := 0
 	for i, it := range s.items {
-		if i%16 == 0 {
-			s.refreshLive(i)
+		if only != nil && it.class.rank != *only {
+			continue
 		}
+		if seen%16 == 0 {
+			s.refreshLive(i, only)
+		}
+		seen++
 		for it.left > 0 {
 			s.joinBought(it, it.left, worst)
 			if it.left == 0 {
@@ -67,7 +84,7 @@ func (s *solver) joinBought(it *item, want int, worst taintVerdict) int {
 		if got == want {
 			break
 		}
-		if m.pool == it.pool && !m.careful {
+		if m.pool == it.pool && !m.careful && !m.ranked {
 			continue // it was filled with all that its pool's items could use
 		}
 		v := s.view(it, m.pool)
@@ -107,14 +124,14 @@ func (s *solver) joinFree(it *item, m *machine, want int) int {
 }
 
 // sumDemand assigns every item to the pool it would be bought for and adds up what each pool has to carry.
-func (s *solver) sumDemand(worst taintVerdict) {
+func (s *solver) sumDemand(worst taintVerdict, only *rank) {
 	for _, p := range s.pools {
 		clear(p.demand)
 		p.worth = 0
 	}
 	for _, it := range s.items {
 		it.pool = nil
-		if it.left > 0 {
+		if it.left > 0 && (only == nil || it.class.rank == *only) {
 			s.moveDemand(it, s.choosePool(it, worst))
 		}
 	}
@@ -141,11 +158,11 @@ func (s *solver) dropDemand(it *item, n int) {
 
 // refreshLive keeps the items from the given one on that still have pods to place, and the least that any of them asks
 // for of each resource.
-func (s *solver) refreshLive(from int) {
+func (s *solver) refreshLive(from int, only *rank) {
 	s.live = s.live[:0]
 	s.minAsk = make(res.Vector, s.schema.Len())
 	for _, it := range s.items[from:] {
-		if it.left == 0 {
+		if it.left == 0 || only != nil && it.class.rank != *only {
 			continue
 		}
 		for r, x := range it.class.req {

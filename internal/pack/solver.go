@@ -108,6 +108,9 @@ func (s *solver) compile() {
 	s.setting = s.kept.use(s)
 	s.compileReservations()
 	s.compilePools()
+	for _, c := range s.classes {
+		c.rank = s.rankOf(c)
+	}
 	s.compileNodes()
 	s.compileTopology()
 	s.numberKinds()
@@ -169,6 +172,7 @@ type class struct {
 	topo   classTopology
 	// careful classes are placed pod by pod, because what one does decides what the next may do.
 	careful bool
+	rank    rank
 	items   []*item
 	// tier numbers the part of the class that this is, when its pods differ in which wishes count for them as demands.
 	tier     int
