@@ -145,6 +145,31 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 				p.Nodes = []*cluster.Node{node("one", 4, 16, func(n *cluster.Node) { n.Used = res.List{res.CPU: 2500} })}
 				return p
 			}, 2_250_000},
+		"a hundred nodes are taken together": {
+			func() *pack.Problem {
+				p := problem([]*catalog.Type{large}, pods(150, class(1000, 1)))
+				for i := range 100 {
+					p.Nodes = append(p.Nodes, node(fmt.Sprint("node-", i), 1, 4))
+				}
+				return p
+			}, 12_500_000},
+		"nodes of one name count each": {
+			func() *pack.Problem {
+				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))
+				p.Nodes = []*cluster.Node{node("one", 4, 16), node("one", 2, 16)}
+				return p
+			}, dollar},
+		"a node in flight may still become what a pod wants": {
+			func() *pack.Problem {
+				p := problem([]*catalog.Type{large}, pods(8, class(1000, 1, func(c *cluster.Class) {
+					c.Selector = []requirement.Term{in(requirement.Zone, "a")}
+				})))
+				p.Nodes = []*cluster.Node{node("one", 4, 16, func(n *cluster.Node) {
+					n.Labels = map[string]string{}
+					n.Requirements = []requirement.Term{in(requirement.Zone, "a", "b")}
+				})}
+				return p
+			}, dollar},
 		"nodes that are going away serve nobody": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))
@@ -367,5 +392,60 @@ func TestWaysToFillAreSearchedWhereWeightsDoNotDo(t *testing.T) {
 	c.Rows[1].Value = 276_000_000
 	if got, err := bound.Check(p, c); err == nil {
 		t.Errorf("accepted, as a proof of %d", got)
+	}
+}
+
+func TestABoundForManyPoolsAndNodesIsProven(t *testing.T) {
+	types, err := scenario.EC2Types("us-east-1", []string{"m7i", "c7g", "r7a"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, all := vast(types, 120, 8, 150)
+	r := bound.Lower(p, all, bound.Budget{})
+	if got, err := bound.Check(p, r.Certificate); err != nil || got != r.Bound || r.Bound < 50*dollar {
+		t.Errorf("bound %d; the checker says %d, %v\n%+v", r.Bound, got, err, r.Work)
+	}
+	if r.Price != 0 || r.Gap != -1 {
+		t.Errorf("price %d, gap %f of a plan without a price", r.Price, r.Gap)
+	}
+}
+
+func TestOddInputGivesABoundNotAPanic(t *testing.T) {
+	good := class(1000, 1)
+	negative := class(-1000, 1)
+	cases := map[string]func(p *pack.Problem, out *plan.Plan){
+		"pods without a class":    func(p *pack.Problem, _ *plan.Plan) { p.Pending[0].Class = nil },
+		"a plan of unknown pods":  func(_ *pack.Problem, out *plan.Plan) { out.NewNodes[0].Pods[0].Name = "other" },
+		"requests below zero":     func(p *pack.Problem, _ *plan.Plan) { p.Pending[0].Class = negative },
+		"daemons without a class": func(p *pack.Problem, _ *plan.Plan) { p.Daemons = []cluster.Daemon{{Name: "x"}} },
+		"no pools":                func(p *pack.Problem, _ *plan.Plan) { p.Pools = nil },
+		"a pool without types":    func(p *pack.Problem, _ *plan.Plan) { p.Pools[0].Types = nil },
+		"a type listed twice":     func(p *pack.Problem, _ *plan.Plan) { p.Pools[0].Types = append(p.Pools[0].Types, p.Pools[0].Types[0]) },
+		"a pool that does not parse": func(p *pack.Problem, _ *plan.Plan) {
+			p.Pools[0].Requirements = []requirement.Term{{Key: "k", Operator: "?"}}
+		},
+		"a price below zero":     func(p *pack.Problem, _ *plan.Plan) { p.Pools[0].Types[0].Offerings[0].Price = -1 },
+		"a price beyond measure": func(p *pack.Problem, _ *plan.Plan) { p.Pools[0].Types[0].Offerings[0].Price = 1 << 62 },
+		"room beyond measure":    func(p *pack.Problem, _ *plan.Plan) { p.Pools[0].Types[0].Capacity[res.Memory] = 1<<63 - 1 },
+		"an overdrawn node": func(p *pack.Problem, _ *plan.Plan) {
+			p.Nodes = []*cluster.Node{node("one", 1, 1, func(n *cluster.Node) { n.Used = res.List{res.CPU: 5000, res.Pods: 200} })}
+		},
+		"a node with pods without a class": func(p *pack.Problem, _ *plan.Plan) {
+			p.Nodes = []*cluster.Node{node("one", 1, 1, func(n *cluster.Node) { n.Used, n.Pods = nil, []*cluster.Pod{{}} })}
+		},
+	}
+	for name, spoil := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := problem([]*catalog.Type{typ("large", 4, 16, dollar)}, pods(4, good), pods(4, class(500, 2)))
+			out := pack.Solve(p)
+			spoil(p, out)
+			r := bound.Lower(p, out, bound.Budget{})
+			if r.Certificate == nil || r.Bound < 0 {
+				t.Fatalf("%+v", r)
+			}
+			if got, err := bound.Check(p, r.Certificate); err != nil || got != r.Bound {
+				t.Errorf("bound %d; the checker says %d, %v", r.Bound, got, err)
+			}
+		})
 	}
 }

@@ -75,7 +75,7 @@ func (s *search) generate(budget int64, headroom float64) {
 		}
 		if s.bestBound > since*(1+closeEnough) {
 			since, idle, idleFrom = s.bestBound, 0, s.spent()
-		} else if idle++; idle == patience || s.spent()-idleFrom > budget/8 {
+		} else if idle++; idle == patience || s.spent()-idleFrom > budget/16 {
 			s.stopped = "the bound stopped growing, though the linear program was not solved"
 			break
 		}
@@ -108,7 +108,7 @@ func (s *search) generate(budget int64, headroom float64) {
 const (
 	// closeEnough is the part of the cost by which the values may miss the best ones.
 	closeEnough = 1e-4
-	// patience is for how many rounds the bound may grow by less than that; it ends with an eighth of the work, too.
+	// patience is for how many rounds the bound may grow by less than that; a sixteenth of the work ends it, too.
 	patience = 30
 	// perRound is how many columns a round adds at most.
 	perRound = 200

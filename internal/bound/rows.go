@@ -80,19 +80,17 @@ type sharedLimit struct {
 	limit *classLimit
 }
 
-// maxRows is how many rows the search can deal with; beyond it, requests are rounded down to make classes alike.
+// maxRows is how many rows the search can deal with; if there are more, requests are rounded down to make classes alike.
+// The certificate makes up for most of that, see lifted.
 const maxRows = 600
 
 // makeRows merges classes that have the same choice of machines, the same requests and like limits per host.
 func (s *search) makeRows() {
 	s.pickLimits()
-	for keep := 64; keep >= 0; keep-- {
-		s.mergeRows(keep)
-		if len(s.rows) <= maxRows {
-			break
-		}
+	s.mergeRows(64)
+	for digits := 7; len(s.rows) > maxRows && digits >= 0; digits-- {
 		s.work.Rounded = true
-		keep = min(keep, 8)
+		s.mergeRows(digits)
 	}
 	s.work.Rows = len(s.rows)
 }
@@ -110,7 +108,7 @@ func (s *search) mergeRows(digits int) {
 		}
 		lim := s.limits[i]
 		key := fmt.Sprint(s.choiceOf[i], exact, lim.most, lim.shared)
-		if lim.most > 0 && lim.shared < 0 && s.rowsExact(digits) {
+		if lim.most > 0 && lim.shared < 0 && !s.work.Rounded {
 			key += fmt.Sprint(" ", c.count) // a limit of its own: alike only if there are as many
 		}
 		at, ok := index[key]
@@ -130,8 +128,6 @@ func (s *search) mergeRows(digits int) {
 		}
 	}
 }
-
-func (s *search) rowsExact(digits int) bool { return digits > 7 }
 
 // scaled writes amounts in GiB and cores, so that the numbers of the search are near one another.
 func (s *search) scaled(v res.Vector) []float64 {
