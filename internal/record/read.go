@@ -225,7 +225,9 @@ func (r *reader) pods(docs []podDocument) []*cluster.Pod {
 	var out []*cluster.Pod
 	for i := range docs {
 		pod := cluster.Pod(docs[i].podFields)
-		pod.Class = r.class(docs[i].Class)
+		if pod.Class = r.class(docs[i].Class); pod.Class == nil {
+			r.fail("pod %s has no class", pod.PodRef)
+		}
 		out = append(out, &pod)
 	}
 	return out

@@ -184,7 +184,7 @@ func TestNamesAreHashedWhereverTheyStand(t *testing.T) {
 		Problem: &pack.Problem{
 			Pending: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "shop", Name: "db-0", UID: "u-1"}, Class: class}},
 			Nodes: []*cluster.Node{{Name: "ip-10-0-0-1", Hostname: "ip-10-0-0-1", Claim: "default-x", ProviderID: "aws:///a/i-1", Labels: map[string]string{"kubernetes.io/hostname": "ip-10-0-0-1"},
-				Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "bank", Name: "till-1", UID: "u-2"}, Node: "ip-10-0-0-1"}}}},
+				Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "bank", Name: "till-1", UID: "u-2"}, Class: class, Node: "ip-10-0-0-1"}}}},
 			Daemons: []cluster.Daemon{{Name: "shop/logs", Class: &cluster.Class{Namespace: "shop"}}},
 		},
 		Plan: &plan.Plan{

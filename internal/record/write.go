@@ -189,6 +189,9 @@ func (w *writer) problem(p *pack.Problem) problemDocument {
 func (w *writer) podList(pods []*cluster.Pod) []podDocument {
 	var out []podDocument
 	for _, pod := range pods {
+		if pod.Class == nil && w.err == nil {
+			w.err = fmt.Errorf("pod %s can't be recorded: it has no class", pod.PodRef)
+		}
 		out = append(out, podDocument{podFields: podFields(*pod), Class: w.class(pod.Class)})
 	}
 	return out
