@@ -26,6 +26,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
+	decision "github.com/kerf-sh/kerf/internal/record"
 	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
 )
@@ -428,6 +429,36 @@ func TestAPlanThatFailsItsCheckIsCutDown(t *testing.T) {
 	}
 	if n := len(h.cache.Snapshot().Pending); n != 1 {
 		t.Errorf("%d pods pending, want the one whose node was dropped", n)
+	}
+}
+
+func TestWhatWasDecidedIsRecordedAsItWasSolved(t *testing.T) {
+	var got []*decision.Decision
+	h := newHouse(t, func(o *Options) {
+		o.Record = func(d *decision.Decision) { got = append(got, d) }
+		// The check refuses the first machine; the record must hold it all the same.
+		o.Check = func(_ *pack.Problem, p *plan.Plan) []Violation {
+			if len(p.NewNodes) < 2 {
+				return nil
+			}
+			return []Violation{{NewNode: 0, Text: "resources: new node 1: too much"}}
+		}
+	})
+	h.pool("default")
+	h.pod("big", "9")
+	h.pod("bigger", "10")
+	if _, err := h.Decide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || len(got[0].Plan.NewNodes) != 2 {
+		t.Fatalf("recorded %d decisions", len(got))
+	}
+	d := got[0]
+	if len(d.Dropped) != 1 || len(d.Claims) != 1 || d.Claims[0].NewNode != 1 || d.Claims[0].Name != h.claims()[0].Name {
+		t.Errorf("dropped %q, claims %+v", d.Dropped, d.Claims)
+	}
+	if again, err := decision.Replay(d); err != nil || !decision.SamePlan(again, d.Plan) {
+		t.Errorf("replayed to another plan: %v", err)
 	}
 }
 
