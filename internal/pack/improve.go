@@ -47,7 +47,10 @@ func (s *solver) improve() {
 }
 
 // defaultWork grows with the pods, and stays in the order of the time that the first plan takes.
-func defaultWork(pods int) int64 { return min(2_000_000+500*int64(pods), 20_000_000) }
+func defaultWork(pods int) int64 {
+	n := int64(pods)
+	return min(200_000+1500*n, 3_000_000+450*n, 20_000_000)
+}
 
 // freeMachines are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a
 // domain that another machine need not be in.

@@ -44,6 +44,8 @@ type group struct {
 	total  int            // pods selected anywhere
 	// present holds the domains of nodes that pass the filter.
 	present map[string]bool
+	// passes tells of each node whether it does, and has a domain.
+	passes []bool
 	// reachable holds the domains in which a node that passes the filter could be bought.
 	reachable []string
 	pending   int // pods of pending classes that bear the constraint
@@ -241,23 +243,12 @@ func (s *solver) countRunning(repelled map[*cluster.Class][]*group) {
 	for _, pod := range s.p.Pending {
 		pending[pod.PodRef] = true
 	}
+	domains := s.nodeDomains()
 	selected := map[*cluster.Class][]*group{}
-	passes := map[[2]int]bool{}
-	for _, g := range s.groups {
-		for _, n := range s.nodes {
-			if g.byHost {
-				continue
-			}
-			if d, ok := n.domain(g.keyID); ok && g.counting(s, n) {
-				g.present[d] = true
-				passes[[2]int{g.id, n.id}] = true
-			}
-		}
-	}
 	for _, n := range s.nodes {
 		for _, pod := range n.src.Pods {
 			c := pod.Class
-			if c == nil || pod.Terminating || pending[pod.PodRef] {
+			if c == nil || pod.Terminating {
 				continue
 			}
 			groups, known := selected[c]
@@ -269,25 +260,65 @@ func (s *solver) countRunning(repelled map[*cluster.Class][]*group) {
 				}
 				selected[c] = groups
 			}
+			if len(groups) == 0 && len(repelled[c]) == 0 || pending[pod.PodRef] {
+				continue
+			}
 			for _, g := range groups {
 				if g.byHost {
 					n.host.add(g.id, 1, 0)
 					g.total++
-				} else if passes[[2]int{g.id, n.id}] {
-					d, _ := n.domain(g.keyID)
-					g.counts[d]++
+				} else if g.passes[n.id] {
+					g.counts[domains[g.keyID][n.id].value]++
 					g.total++
 				}
 			}
 			for _, g := range repelled[c] {
 				if g.byHost {
 					n.host.add(g.id, 0, 1)
-				} else if d, ok := n.domain(g.keyID); ok {
-					g.owners[d]++
+				} else if d := domains[g.keyID][n.id]; d.ok {
+					g.owners[d.value]++
 				}
 			}
 		}
 	}
+}
+
+// nodeDomain is a node's value of a key, if it is certain.
+type nodeDomain struct {
+	value string
+	ok    bool
+}
+
+// nodeDomains finds, by key and node, the domains of all groups that are not by host, and which nodes each looks at.
+func (s *solver) nodeDomains() map[requirement.Key][]nodeDomain {
+	out := map[requirement.Key][]nodeDomain{}
+	for _, g := range s.groups {
+		if g.byHost {
+			continue
+		}
+		column := out[g.keyID]
+		if column == nil {
+			column = make([]nodeDomain, len(s.nodes))
+			for i, n := range s.nodes {
+				column[i].value, column[i].ok = n.domain(g.keyID)
+			}
+			out[g.keyID] = column
+		}
+		g.passes = make([]bool, len(s.nodes))
+		everyone := g.kind != spreading || !g.honorTaints && slices.ContainsFunc(g.filter, func(r requirement.Requirements) bool { return r.Len() == 0 })
+		last := ""
+		for i, n := range s.nodes {
+			d := column[i]
+			if d.ok && (everyone || g.counting(s, n)) {
+				g.passes[i] = true
+				if d.value != last || len(g.present) == 0 {
+					g.present[d.value] = true
+					last = d.value
+				}
+			}
+		}
+	}
+	return out
 }
 
 // counting reports whether a spread looks at the node; other kinds look at all.

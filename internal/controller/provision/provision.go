@@ -77,7 +77,7 @@ type Options struct {
 	// 10 s.
 	BatchIdle, BatchMax time.Duration
 	Pack                pack.Options
-	// Solve is pack.Solve when nil.
+	// Solve is that of a pack.Engine when nil.
 	Solve func(*pack.Problem) *plan.Plan
 	// Check is the independent check of plans; nil is Check of this package.
 	Check func(*pack.Problem, *plan.Plan) []Violation
@@ -104,7 +104,7 @@ type Controller struct {
 func New(o Options) *Controller {
 	o.BatchIdle, o.BatchMax = cmp.Or(o.BatchIdle, time.Second), cmp.Or(o.BatchMax, 10*time.Second)
 	if o.Solve == nil {
-		o.Solve = pack.Solve
+		o.Solve = pack.NewEngine().Solve
 	}
 	if o.Check == nil {
 		o.Check = Check
