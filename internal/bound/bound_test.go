@@ -88,6 +88,12 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(10, class(1000, 1))) }, 2_500_000},
 		"a pod that leaves a quarter of the machine unused pays for it": {
 			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(10, class(3000, 1))) }, 10 * dollar},
+		"two large pods, or one and two small ones, fill a machine": {
+			// Cut at will they would need 26 cores, six and a half machines. Whole: five machines for one large and two small
+			// ones, and two and a half for the large ones that are left.
+			func() *pack.Problem {
+				return problem([]*catalog.Type{large}, pods(10, class(1500, 1)), pods(10, class(1100, 1)))
+			}, 7_500_000},
 		"pods of much memory and pods of many cores share machines": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(10, class(1000, 0)), pods(10, class(0, 4)))

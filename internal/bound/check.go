@@ -26,7 +26,7 @@ func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
 	}
 	k := &checker{p: p, vocab: requirement.NewVocabulary(), wellKnown: map[requirement.Key]bool{},
 		pending: map[cluster.PodRef]bool{}, charges: map[string]*charge{}, counting: map[*cluster.Class][]int{},
-		catalogs: map[**catalog.Type]*catalog.Catalog{}, searches: maxSearch}
+		catalogs: map[**catalog.Type]*catalog.Catalog{}, served: map[string]*served{}, searches: maxSearch}
 	for _, name := range p.Options.WellKnown {
 		k.wellKnown[k.vocab.Key(name)] = true
 	}
@@ -62,6 +62,7 @@ type checker struct {
 	daemons []certainDaemon
 	weights []priced
 	charges map[string]*charge
+	served  map[string]*served
 	// catalogs by the place of their first type in the list that they were compiled from.
 	catalogs map[**catalog.Type]*catalog.Catalog
 	// counting remembers which groups running pods of a class matter to.

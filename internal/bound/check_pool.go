@@ -1,7 +1,9 @@
 package bound
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -95,16 +97,31 @@ func (k *checker) readSale(s *sale) {
 	}
 }
 
-// checkCell verifies the types that are sold in one cell. Types that serve the same classes share what is known of them.
+// served is the classes that a machine may serve, as far as requirements and taints go. Machines that serve the same
+// share what is known of them.
+type served struct {
+	allowed []bool
+	demand  res.Vector // of all of them together
+	// searched are machines for which all ways to fill them were searched. Those with no more room and no lower price need
+	// no search.
+	searched []priceAndRoom
+}
+
+type priceAndRoom struct {
+	price int64
+	room  res.Vector
+}
+
+// checkCell verifies the types that are sold in one cell, the cheapest first.
 func (k *checker) checkCell(s *sale, at int, order []int) error {
 	cell := &s.cat.Cells[at]
-	type served struct {
-		allowed []bool
-		demand  res.Vector
-	}
-	known := map[string]served{}
-	key := make([]byte, len(k.choices))
+	var types []int
 	for t := range cell.Available.Each {
+		types = append(types, t)
+	}
+	slices.SortStableFunc(types, func(a, b int) int { return cmp.Compare(cell.Price[a], cell.Price[b]) })
+	key := make([]byte, len(k.choices))
+	for _, t := range types {
 		some := false
 		for i := range k.choices {
 			key[i] = 0
@@ -115,25 +132,31 @@ func (k *checker) checkCell(s *sale, at int, order []int) error {
 		if !some {
 			continue
 		}
-		who, ok := known[string(key)]
-		if !ok {
-			who = served{make([]bool, len(k.classes)), make(res.Vector, k.schema.Len())}
-			for c, v := range k.classes {
-				if who.allowed[c] = key[v.choice] == 1; who.allowed[c] {
-					who.demand.Add(v.req, int(v.count))
-				}
-			}
-			known[string(key)] = who
-		}
+		who := k.servedBy(key)
 		m := &carrier{room: k.roomOf(s, cell, t), allowed: who.allowed}
 		for r := range m.room {
 			m.room[r] = min(m.room[r], who.demand[r]) // no more than that is ever asked for
 		}
-		if err := k.checkMachine(s, cell, t, m, order); err != nil {
+		if err := k.checkMachine(s, cell, t, m, who, order); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// servedBy finds or makes the classes of the marked choices.
+func (k *checker) servedBy(marked []byte) *served {
+	who := k.served[string(marked)]
+	if who == nil {
+		who = &served{allowed: make([]bool, len(k.classes)), demand: make(res.Vector, k.schema.Len())}
+		for c, v := range k.classes {
+			if who.allowed[c] = marked[v.choice] == 1; who.allowed[c] {
+				who.demand.Add(v.req, int(v.count))
+			}
+		}
+		k.served[string(marked)] = who
+	}
+	return who
 }
 
 // roomOf is what a new machine has for pods, less the daemons that are sure to run on it.
@@ -162,14 +185,18 @@ func (k *checker) roomOf(s *sale, cell *catalog.Cell, t int) res.Vector {
 	return room
 }
 
-func (k *checker) checkMachine(s *sale, cell *catalog.Cell, t int, m *carrier, order []int) error {
+func (k *checker) checkMachine(s *sale, cell *catalog.Cell, t int, m *carrier, who *served, order []int) error {
 	ty := s.cat.Types[t]
 	price := max(0, int64(cell.Price[t])) // micro-USD
 	limit := product(uint64(price), 1000).shift(fine)
 	if cell.CapacityType == catalog.Reserved {
 		return k.chargeReservation(s, cell, ty, m, price)
 	}
-	if k.proven(order, m, limit) || k.exhausted(m, limit) {
+	if k.proven(order, m, limit) || slices.ContainsFunc(who.searched, func(o priceAndRoom) bool { return o.price <= price && o.room.Dominates(m.room) }) {
+		return nil
+	}
+	if k.exhausted(m, limit) {
+		who.searched = append(who.searched, priceAndRoom{price, m.room})
 		return nil
 	}
 	return fmt.Errorf("nothing shows that %s, bought as %s in zone %s, carries no more than its price", ty.Name, cell.CapacityType, cell.Zone)

@@ -7,7 +7,7 @@ import (
 )
 
 // maxSearch is how many ways to fill machines the checker looks at in all before it gives up.
-const maxSearch = 10_000_000
+const maxSearch = 5_000_000
 
 // oneSearch is the same for a single machine.
 const oneSearch = 200_000
