@@ -96,18 +96,7 @@ func (e *env) emptyQueue() {
 	})
 }
 
-// claimOf is the nodeclaim of a machine; nil when there is none.
-func (e *env) claimOf(machine control.Instance) *karpv1.NodeClaim {
-	e.Helper()
-	for _, c := range e.claims() {
-		if strings.HasSuffix(c.Status.ProviderID, "/"+machine.ID) {
-			return &c
-		}
-	}
-	return nil
-}
-
-// stays reports whether a machine's claim is as it was and nobody deletes it.
+// stays checks that a claim is as it was and that nobody deletes it.
 func (e *env) stays(claim *karpv1.NodeClaim) {
 	e.Helper()
 	now := &karpv1.NodeClaim{}
