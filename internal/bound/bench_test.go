@@ -104,7 +104,7 @@ func BenchmarkBound(b *testing.B) {
 			b.ReportMetric(r.Gap*100, "gap-%")
 			b.ReportMetric(float64(out.Price)/1e6, "$/h")
 			b.ReportMetric(float64(len(r.Certificate.Weights)), "weights")
-			b.Logf("%+v converged=%v %s bound %d", r.Work, r.Converged, r.Stopped, r.Bound)
+			b.Logf("%+v converged=%v open=%.4f%% %s bound %d", r.Work, r.Converged, r.Open*100, r.Stopped, r.Bound)
 		})
 	}
 }

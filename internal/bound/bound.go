@@ -30,6 +30,14 @@
 // side: each is worth no more than the room that it takes, priced by w, and what it is worth beyond that. Few weights
 // are enough, because machines of a family resemble each other; the checker tries them all. Where no weights do, because
 // pods leave room that is of no use to any other, the checker searches the ways to fill the machine.
+//
+// # How it is found
+//
+// The best values are the duals of a linear program: buy ways to fill machines so that every class is covered, at the
+// least cost. Ways are added as they are needed (column generation): the one that is worth most for a machine at the
+// present values is found by a small linear program of its own, whose duals are the weights, or by a search where pods
+// must stay whole. Any values, divided by how much the most overrated machine is worth more than its price, are a proof;
+// so the search can end at any time.
 package bound
 
 import (
@@ -57,10 +65,12 @@ type Result struct {
 	Gap         float64      `json:"gap"`
 	Certificate *Certificate `json:"certificate"`
 	// Converged tells that the search ended by itself: no better values exist for the relaxation, but for a ten
-	// thousandth. Otherwise Stopped says what ended it.
+	// thousandth. Otherwise Stopped says what ended it. The bound is proven either way.
 	Converged bool   `json:"converged"`
 	Stopped   string `json:"stopped,omitempty"`
-	Work      Work   `json:"work"`
+	// Open is how much more, as a part of the bound, the relaxation could prove at most; -1 when that is not known.
+	Open float64 `json:"open"`
+	Work Work    `json:"work"`
 }
 
 // Work counts what the search did.

@@ -259,8 +259,8 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 			if r.Bound > out.Price && !strings.Contains(name, "reservation") {
 				t.Errorf("the plan costs %d, less than the bound %d", out.Price, r.Bound)
 			}
-			if !r.Converged {
-				t.Errorf("stopped: %s", r.Stopped)
+			if !r.Converged || r.Open > 1e-3 {
+				t.Errorf("open %f, stopped: %s", r.Open, r.Stopped)
 			}
 			if got, err := bound.Check(p, r.Certificate); err != nil || got != r.Bound {
 				t.Errorf("the checker says %d, %v", got, err)

@@ -62,6 +62,7 @@ func (s *search) capCounts() bool {
 func (s *search) generate(budget int64, headroom float64) {
 	reach := 0.5
 	since, idle, idleFrom := s.bestBound, 0, s.spent()
+	s.open = math.Inf(1)
 	for {
 		s.work.Rounds++
 		s.setCeilings(headroom)
@@ -84,6 +85,9 @@ func (s *search) generate(budget int64, headroom float64) {
 		}
 		cost, inUse := s.master.cost(), s.ceilingsInUse()
 		near := cost-s.bestBound <= closeEnough*cost
+		if solved && len(inUse) == 0 && s.bestBound > 0 {
+			s.open = min(s.open, cost/s.bestBound-1)
+		}
 		if solved && (near || len(found) == 0) && len(inUse) == 0 {
 			break
 		}

@@ -12,7 +12,10 @@ import (
 // Where the checker can't follow, because it has to search too many ways to fill machines with whole pods, the values for
 // pods cut at will are taken.
 func (s *search) result(p *pack.Problem) *Result {
-	r := &Result{Converged: s.converged, Stopped: s.stopped, Work: s.work}
+	r := &Result{Converged: s.converged, Stopped: s.stopped, Open: -1, Work: s.work}
+	if !math.IsInf(s.open, 1) && !s.work.Rounded {
+		r.Open = max(0, s.open)
+	}
 	var refused error
 	for _, values := range [][]float64{s.best, s.divisible} {
 		for _, slack := range []float64{1e-8, 1e-6, 1e-4, 1e-2} {

@@ -54,6 +54,7 @@ type search struct {
 	wholePods bool
 	bestBound float64
 	converged bool
+	open      float64 // how much more the program costs than the best values prove, as a part; infinite when not known
 	stopped   string
 	work      Work
 }
