@@ -455,3 +455,19 @@ func TestOddInputGivesABoundNotAPanic(t *testing.T) {
 		})
 	}
 }
+
+func TestLossesTellWhereTheGapComesFrom(t *testing.T) {
+	p := mix(400, families, ec2Types(t), 9)
+	out := pack.Solve(p)
+	r := bound.Lower(p, out, bound.Budget{})
+	sum := catalog.MicroUSD(0)
+	for i, x := range bound.Losses(p, out, r.Certificate) {
+		if x < 0 {
+			t.Errorf("node %d of type %s is worth more than it costs, by %d", i, out.NewNodes[i].Types[0].Name, -x)
+		}
+		sum += x
+	}
+	if gap := out.Price - r.Bound; sum < gap-10 || sum > gap+catalog.MicroUSD(len(out.NewNodes))+10 {
+		t.Errorf("the losses add up to %d, the gap is %d", sum, gap)
+	}
+}
