@@ -75,6 +75,7 @@ func Explain(p *Problem, out *plan.Plan, classID string) *plan.Explanation {
 type explainer struct {
 	p        *Problem
 	out      *plan.Plan
+	engine   *Engine // of the small solves, which have types and nodes in common
 	unplaced *plan.Unplaced
 	class    *cluster.Class
 	nodes    []*cluster.Node // once the plan is carried out
@@ -102,7 +103,7 @@ func keyOfTypes(types []*catalog.Type) typesKey {
 }
 
 func newExplainer(p *Problem, out *plan.Plan, u *plan.Unplaced) *explainer {
-	return &explainer{p: p, out: out, unplaced: u, left: explainSolves, kinship: map[*cluster.Class]bool{},
+	return &explainer{p: p, out: out, engine: NewEngine(), unplaced: u, left: explainSolves, kinship: map[*cluster.Class]bool{},
 		open: map[typesKey]bool{}, onSale: map[typesKey][]*catalog.Type{}}
 }
 
@@ -146,7 +147,7 @@ func (e *explainer) build(pool *cluster.Pool, edits []edit) *variant {
 // try solves for one pod and one pool; nil when it can't be placed.
 func (e *explainer) try(pool *cluster.Pool, edits ...edit) *plan.NewNode {
 	e.left--
-	out := Solve(e.build(pool, edits).solvable(e.p))
+	out := e.engine.Solve(e.build(pool, edits).solvable(e.p))
 	if len(out.NewNodes) == 0 || len(out.Unplaced) > 0 {
 		return nil
 	}
