@@ -11,6 +11,9 @@ func NewTypeSet(n int) TypeSet { return make(TypeSet, (n+63)/64) }
 // Add puts type i into the set.
 func (s TypeSet) Add(i int) { s[i>>6] |= 1 << (i & 63) }
 
+// Remove takes type i out of the set.
+func (s TypeSet) Remove(i int) { s[i>>6] &^= 1 << (i & 63) }
+
 // Has reports whether type i is in the set.
 func (s TypeSet) Has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
 

@@ -49,7 +49,7 @@ func (s *solver) improve() {
 // defaultWork grows with the pods, and stays in the order of the time that the first plan takes.
 func defaultWork(pods int) int64 {
 	n := int64(pods)
-	return min(200_000+1500*n, 3_000_000+450*n, 20_000_000)
+	return min(500_000+3000*n, 2_500_000+500*n, 20_000_000)
 }
 
 // freeMachines are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a

@@ -23,9 +23,10 @@ type machine struct {
 	// worth of the pods, and how many other types were weighed against the chosen one.
 	worth    int64
 	weighed  int
+	carriers int // how many types carry the pods, those too that are too dear to be listed
 	runnerUp string
 	careful  bool
-	ranked   bool // filled with pods of one rank only
+	ranked   bool         // filled with pods of one rank only
 	reserved *reservation // that it is opened out of
 	gone     bool         // merged into another
 	charged  []int64      // against the pool's limits
@@ -186,11 +187,43 @@ func (m *machine) settle(scratch res.Vector) int {
 	return -1
 }
 
-// settleAll finds all types that carry what is on m, and the cheapest of them.
+// settleAll finds the types that m is to be launched as, and the cheapest of them.
 func (m *machine) settleAll() {
 	m.types = m.fits()
 	m.best = m.shape.cheapest(m.types)
 	m.price = m.shape.price[m.best]
+	m.carriers = m.types.Count()
+	if !m.pool.hasMinValues {
+		m.shape.dropDear(m.types, m.price)
+	}
+}
+
+// A launch may choose among many types: one that is short of capacity, or likely to be interrupted, can be passed over.
+// But what it chooses has to be paid. So all types within closeBy of the cheapest price are listed, and as long as they
+// are fewer than enoughTypes, others that cost up to farOff of it. Whoever wants more variety says so by minValues, which
+// keeps all types in.
+//
+// Fifteen is the number from which Amazon's spot fleets, and the rule for moving from spot to spot, take a choice for wide.
+const (
+	closeBy     = 1.25
+	farOff      = 2.0
+	enoughTypes = 15
+)
+
+// dropDear takes the types out of the set whose price is not worth the flexibility, as the constants above say.
+func (sh *shape) dropDear(types catalog.TypeSet, cheapest catalog.MicroUSD) {
+	kept := 0
+	for _, t := range sh.order {
+		if !types.Has(t) {
+			continue
+		}
+		price := float64(sh.price[t])
+		if price <= closeBy*float64(cheapest) || kept < enoughTypes && price <= farOff*float64(cheapest) {
+			kept++
+			continue
+		}
+		types.Remove(t)
+	}
 }
 
 // thrift is what a pod of the item is worth, per what its share of type t costs: 1 on the type that suits it best.

@@ -240,8 +240,9 @@ func (s *solver) requestsOf(m *machine) res.List {
 
 // why says in one sentence what decided the shape.
 func (s *solver) why(m *machine, nn plan.NewNode) string {
-	text := fmt.Sprintf("%s is the cheapest of %d types that carry its %s", nn.Types[0].Name, len(nn.Types), plan.Count(len(nn.Pods), "pod"))
-	if len(nn.Types) == 1 {
+	carriers := max(m.carriers, len(nn.Types))
+	text := fmt.Sprintf("%s is the cheapest of %d types that carry its %s", nn.Types[0].Name, carriers, plan.Count(len(nn.Pods), "pod"))
+	if carriers == 1 {
 		text = fmt.Sprintf("%s is the only type that carries its %s", nn.Types[0].Name, plan.Count(len(nn.Pods), "pod"))
 	}
 	if m.runnerUp != "" && m.runnerUp != nn.Types[0].Name {
