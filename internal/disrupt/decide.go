@@ -53,6 +53,17 @@ func (s *search) saving() catalog.MicroUSD {
 	return sum
 }
 
+// before is what all managed nodes cost.
+func (s *search) before() catalog.MicroUSD {
+	sum := catalog.MicroUSD(0)
+	for _, n := range s.nodes {
+		if n != nil {
+			sum += n.price
+		}
+	}
+	return sum
+}
+
 func (s *search) disturbed() int64 {
 	sum := int64(0)
 	for i := range s.moves {
@@ -63,9 +74,8 @@ func (s *search) disturbed() int64 {
 
 func (s *search) decision() *Decision {
 	d := &Decision{Generation: s.p.Cluster.Generation, Moves: s.moves, Stats: s.stats}
-	d.Stats.Work = s.w.Work()
+	d.Stats.Work, d.Before = s.w.Work(), s.before()
 	for _, n := range s.managed() {
-		d.Before += n.price
 		if n.gone {
 			continue
 		}

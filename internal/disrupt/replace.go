@@ -27,6 +27,7 @@ func (s *search) replace() {
 	if len(s.pools) > 1 {
 		s.growSets(func(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.usage(), b.usage()), byName(a, b)) })
 	}
+	s.settle()
 }
 
 // tryAlone finds what replacing the node by itself would save, and why it can't be if it can't.
@@ -56,6 +57,14 @@ var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 // seeds is from how many nodes, about, sets are grown in vain before others are left for the next round.
 const seeds = 250
 
+// workPerNode is what packing the new machines of a set well may cost, for each of its nodes; polishPerNode what all that
+// may come to in a search, for each node of the cluster, and settlePerNode the same where there is time for it.
+const (
+	workPerNode   = 20_000
+	polishPerNode = 40_000
+	settlePerNode = 150_000
+)
+
 // growSets goes through the nodes in order and commits the best set that starts at each. Where nodes are many, a start
 // that leads nowhere lets the search skip some; which ones changes with the generation of the cluster.
 func (s *search) growSets(compare func(a, b *nodeState) int) {
@@ -66,6 +75,7 @@ func (s *search) growSets(compare func(a, b *nodeState) int) {
 		}
 	}
 	slices.SortFunc(nodes, compare)
+	s.polish = polishPerNode * int64(len(s.nodes))
 	stride := 1 + len(nodes)/seeds
 	for i := int(s.p.Cluster.Generation % uint64(stride)); i < len(nodes); {
 		if s.ended() {
@@ -75,60 +85,118 @@ func (s *search) growSets(compare func(a, b *nodeState) int) {
 		switch {
 		case !n.candidate() || n.usage() > 1-promising:
 			i++
-		case s.bestSet(nodes[i:]) == nil:
+		case s.bestSet(nodes[i:], stride > 1) == nil:
 			i += stride
 		}
 	}
 }
 
 // bestSet tries sets of the first candidates and makes the best of them a move; nil if none saves anything.
-func (s *search) bestSet(nodes []*nodeState) []*nodeState {
-	var line []*nodeState
-	for _, n := range nodes {
-		if len(line) == setSizes[len(setSizes)-1] {
-			break
-		}
-		if n.candidate() {
-			line = append(line, n)
-		}
-	}
-	var best []*nodeState
-	share, worse := 0.0, 0
-	ratio, rising := 0.0, 0
+func (s *search) bestSet(nodes []*nodeState, many bool) []*nodeState {
+	line := s.line(nodes, setSizes[len(setSizes)-1])
+	var best, nearest trial
+	ratio, rising, worse := 0.0, 0, 0
 	for _, size := range setSizes {
-		if size > len(line) || s.ended() || (worse == 2 && best != nil) {
+		if size > len(line) || s.ended() || (worse == 2 && best.size > 0) || !s.allowed(line[:size], Underutilized) {
 			break
 		}
-		set := line[:size]
-		if !s.allowed(set, Underutilized) {
-			break
+		t := s.try(line[:size], 0)
+		if rising++; t.ratio <= ratio {
+			rising = 0
 		}
-		worse++
-		a := s.ask(set, true)
-		old, _ := total(set)
-		if now := float64(a.Price) / float64(max(1, old)); now > ratio {
-			ratio, rising = now, rising+1
-		} else {
-			ratio, rising = now, 0
-		}
-		if rising == 3 && best == nil && len(nodes) > seeds {
+		if ratio = t.ratio; rising == 3 && best.size == 0 && many {
 			break // the larger the set, the worse
 		}
-		if a.Refusal != pack.Fine || s.forbids(set, a.Price, a.NewNodes).Code != "" {
+		worse++
+		if t.fine && (best.size == 0 || t.ratio < best.ratio*0.98) {
+			best, worse = t, 0
+		}
+		if t.buys > 1 && (nearest.size == 0 || t.ratio < nearest.ratio) {
+			nearest = t
+		}
+	}
+	if nearest.size > 0 && nearest.ratio < hopeful && (best.size == 0 || nearest.ratio < best.ratio*1.02) {
+		if s.packWell(line, nearest.size, best) {
+			return line
+		}
+	}
+	if best.size == 0 || !s.try(line[:best.size], 0).fine {
+		return nil
+	}
+	s.keep(line[:best.size], Move{Cause: Underutilized})
+	return line[:best.size]
+}
+
+// packWell tries a set once more, with work spent on packing its machines, and makes it a move if that beats the best.
+func (s *search) packWell(line []*nodeState, size int, best trial) bool {
+	if s.polish <= 0 {
+		return false
+	}
+	t := s.try(line[:size], int64(size)*workPerNode)
+	if !t.fine || best.size > 0 && t.ratio >= best.ratio {
+		return false
+	}
+	s.keep(line[:size], Move{Cause: Underutilized})
+	return true
+}
+
+// settle is for a cluster in which little is left to be saved: it packs the machines of large sets well that packing
+// quickly made nothing of.
+func (s *search) settle() {
+	if s.saving()*100 > s.before() {
+		return
+	}
+	s.polish = settlePerNode * int64(len(s.nodes))
+	nodes := s.inOrder(emptiestFirst)
+	for i := range nodes {
+		if !nodes[i].candidate() || !nodes[i].movable || nodes[i].usage() > 1-promising {
 			continue
 		}
-		if got := float64(old-a.Price) / float64(max(1, old)); got > share*1.02 {
-			best, share, worse = slices.Clone(set), got, 0
+		for _, size := range []int{4, 10, 20} {
+			line := s.line(nodes[i:], size)
+			if s.polish <= 0 || s.ended() || len(line) < size || !s.allowed(line, Underutilized) {
+				break
+			}
+			if s.packWell(line, size, trial{}) {
+				break
+			}
 		}
 	}
-	if best == nil {
-		return nil
+}
+
+// line is the first candidates of the nodes, at most n.
+func (s *search) line(nodes []*nodeState, n int) []*nodeState {
+	var line []*nodeState
+	for _, x := range nodes {
+		if len(line) == n {
+			break
+		}
+		if x.candidate() && x.movable {
+			line = append(line, x)
+		}
 	}
-	if a := s.ask(best, true); a.Refusal != pack.Fine {
-		return nil
+	return line
+}
+
+// hopeful is how much of the old price new machines may cost for packing them better to be tried.
+const hopeful = 1.06
+
+// trial is what letting a set go came to.
+type trial struct {
+	size, buys int
+	fine       bool
+	ratio      float64 // what the new machines cost, as a part of what the nodes do
+}
+
+// try asks for the set, spending work on packing, and judges the answer.
+func (s *search) try(set []*nodeState, work int64) trial {
+	if work > 0 {
+		s.polish -= work
 	}
-	s.keep(best, Move{Cause: Underutilized})
-	return best
+	a := s.askWell(set, true, work)
+	old, _ := total(set)
+	return trial{size: len(set), buys: a.NewNodes, ratio: float64(a.Price) / float64(max(1, old)),
+		fine: a.Refusal == pack.Fine && s.forbids(set, a.Price, a.NewNodes).Code == ""}
 }
 
 // lookAtRest finds for nodes that stay because something outside forbids it what letting them go would save.

@@ -88,10 +88,13 @@ func (s *search) replaceable(n *nodeState) bool {
 }
 
 // ask tries to let the nodes go.
-func (s *search) ask(nodes []*nodeState, buy bool) pack.Answer {
+func (s *search) ask(nodes []*nodeState, buy bool) pack.Answer { return s.askWell(nodes, buy, 0) }
+
+// askWell is ask with work spent on packing new machines well.
+func (s *search) askWell(nodes []*nodeState, buy bool, work int64) pack.Answer {
 	s.stats.Questions++
 	ids := make([]int, len(nodes))
-	rules := pack.Rules{Buy: buy, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
+	rules := pack.Rules{Buy: buy, Work: work, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
 	for i, n := range nodes {
 		ids[i] = n.id

@@ -23,6 +23,8 @@ type search struct {
 	moves []Move
 	stats Stats
 	limit int64
+	// polish is the work that may still be spent on packing new machines well.
+	polish int64
 }
 
 // nodeState is a managed node in the course of a search.

@@ -21,9 +21,10 @@ import (
 // Cost: a question costs in proportion to the pods that it moves, not to the cluster.
 // Concurrency: not safe; a WhatIf is made for each goroutine.
 type WhatIf struct {
-	s      *solver
-	movers []*mover // in the order in which they are placed: hardest first
-	holds  [][]holding
+	s       *solver
+	movers  []*mover // in the order in which they are placed: hardest first
+	holds   [][]holding
+	orderOf map[*class]int
 	// foreign are the groups that count pods of a node which do not move with it, by node.
 	foreign [][]*group
 	lone    []loneDomains
@@ -51,6 +52,7 @@ type mover struct {
 	item    *item
 	order   int // among movers
 	careful bool
+	strict  bool // as the class itself was compiled
 	// floor is the least that a pod can cost on a new machine, in micro-USD per hour; buyable is false if there is none.
 	floor   float64
 	buyable bool
@@ -88,7 +90,7 @@ func NewWhatIf(p *Problem) *WhatIf {
 	s.moving = movablePods(p)
 	s.compile()
 	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{},
-		arrived: map[followedDomain]int{}, arranged: map[*group]bool{}}
+		arrived: map[followedDomain]int{}, arranged: map[*group]bool{}, orderOf: map[*class]int{}}
 	for _, name := range []string{res.CPU, res.Memory, res.Pods} {
 		if r, ok := s.schema.Index(name); ok {
 			w.scarce = append(w.scarce, r)
@@ -165,7 +167,7 @@ func (w *WhatIf) followSpreads() {
 func (w *WhatIf) makeMovers() {
 	s := w.s
 	for _, c := range s.classes {
-		m := &mover{class: c, careful: c.careful || len(c.topo.wide) > 0, domains: map[string][]domainWorth{}}
+		m := &mover{class: c, strict: c.careful, careful: c.careful || len(c.topo.wide) > 0, domains: map[string][]domainWorth{}}
 		w.movers = append(w.movers, m)
 		if c.broken != "" {
 			continue
@@ -183,7 +185,7 @@ func (w *WhatIf) makeMovers() {
 			cmp.Compare(y.worth, x.worth), cmp.Compare(a.class.src.ID, b.class.src.ID))
 	})
 	for i, m := range w.movers {
-		m.order = i
+		m.order, w.orderOf[m.class] = i, i
 	}
 }
 

@@ -264,9 +264,12 @@ func (w *WhatIf) nodeForAll(f *fork, m *mover, it *item, want int, worst taintVe
 }
 
 // buy opens machines for what found no place on nodes.
-func (w *WhatIf) buy(f *fork) {
+func (w *WhatIf) buy(f *fork, work int64) {
 	s := w.s
+	var spread []dealt
 	for _, worst := range []taintVerdict{bears, avoids} {
+		more := w.deal(f, worst)
+		spread = append(spread, more...)
 		w.placeCareful(f, worst, true)
 		s.items = s.items[:0]
 		for _, m := range f.movers {
@@ -276,18 +279,63 @@ func (w *WhatIf) buy(f *fork) {
 			m.item.left, m.item.total, m.item.pool = m.left, m.left, nil
 			s.items = append(s.items, m.item)
 		}
+		for _, d := range more {
+			s.items = append(s.items, d.item)
+		}
+		w.sortItems()
 		s.buyAll(worst)
 		for _, m := range f.movers {
 			if !m.careful && m.item != nil && m.left > 0 {
 				m.left = m.item.left
 			}
 		}
+		takeBack(more)
 		w.placeCareful(f, worst, true)
 	}
 	if len(s.bought) > 1 {
 		s.merge()
+		w.improve(f, spread, work)
 	}
 	slices.SortStableFunc(s.bought, func(a, b *machine) int {
 		return cmp.Or(cmp.Compare(b.price, a.price), cmp.Compare(a.pool.rank, b.pool.rank), cmp.Compare(a.name(), b.name()))
 	})
+}
+
+// sortItems puts the items in the order of their movers, which is hardest first.
+func (w *WhatIf) sortItems() {
+	slices.SortStableFunc(w.s.items, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(w.orderOf[a.class], w.orderOf[b.class]), cmp.Compare(a.pin, b.pin))
+	})
+}
+
+// improve packs the bought machines anew as far as topology leaves them free. Pods that were dealt out to domains stay in
+// theirs, because their items demand them.
+func (w *WhatIf) improve(f *fork, spread []dealt, work int64) {
+	s := w.s
+	if work <= 0 {
+		return
+	}
+	s.items = s.items[:0]
+	for _, m := range f.movers {
+		if !m.careful && m.item != nil {
+			s.items = append(s.items, m.item)
+		}
+	}
+	for _, d := range spread {
+		if !slices.Contains(s.items, d.item) {
+			s.items = append(s.items, d.item)
+		}
+		d.mover.class.topo.share, d.mover.class.careful = d.group, false
+	}
+	w.sortItems()
+	for _, p := range s.pools {
+		if free := s.freeMachines(p); len(free) > 1 {
+			left := work
+			s.improvePool(p, free, &left)
+			w.scanned += work - left
+		}
+	}
+	for _, d := range spread {
+		d.mover.class.topo.share, d.mover.class.careful = nil, d.mover.strict
+	}
 }

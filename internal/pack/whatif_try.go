@@ -22,6 +22,8 @@ type Rules struct {
 	AllSpot    bool
 	SpotToSpot bool
 	MinTypes   int
+	// Work, if any, is spent on packing new machines better, in comparisons of a pod with a machine.
+	Work int64
 	// Keepable are the prices of the instance types that go. A single new machine of such a type must be cheaper than the
 	// one there is: otherwise that could be kept.
 	Keepable map[string]catalog.MicroUSD
@@ -73,7 +75,7 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 		return w.refuse(Answer{Refusal: NotCheaper, Price: least})
 	}
 	if slices.ContainsFunc(f.movers, func(m *mover) bool { return m.left > 0 }) {
-		w.buy(f)
+		w.buy(f, rules.Work)
 	}
 	for _, m := range f.movers {
 		if m.left > 0 {
@@ -119,13 +121,14 @@ func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
 			ceiling += catalog.MicroUSD(float64(give) * float64(m.price) / float64(best))
 		}
 		if r := w.narrow(m, ceiling, rules, len(f.away)); r.Refusal != Fine {
+			r.NewNodes, r.Price = len(s.bought), best
 			return r
 		}
 		f.worst += s.worstOf(m)
 		a.Price += m.price
 	}
 	if f.worst > rules.Old-max(1, rules.Saving) {
-		a.Refusal, a.Price = NotCheaper, f.worst // rounding
+		a.Refusal = NotCheaper
 	}
 	return a
 }
@@ -138,7 +141,7 @@ func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away 
 	way := m.choice(m.best)
 	spot := rules.AllSpot && way.CapacityType == catalog.Spot
 	if spot && !rules.SpotToSpot {
-		return Answer{Refusal: SpotToSpot, Price: m.price}
+		return Answer{Refusal: SpotToSpot}
 	}
 	flexible := spot && away == 1
 	if flexible && len(s.bought) == 1 {
@@ -152,29 +155,29 @@ func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away 
 		}
 	}
 	if m.price > ceiling {
-		return Answer{Refusal: NotCheaper, Price: m.price}
+		return Answer{Refusal: NotCheaper}
 	}
 	sh := s.and(m.shape, s.reqID(s.vocab.Only(requirement.CapacityType, way.CapacityType)))
 	if sh == nil || !s.countsTheSame(m, sh) {
-		return Answer{Refusal: NotCheaper, Price: m.price}
+		return Answer{Refusal: NotCheaper}
 	}
 	types := s.below(sh, m.types, ceiling)
 	if !types.Has(m.best) {
 		one := s.and(sh, s.reqID(s.vocab.Only(requirement.Zone, way.Zone)))
 		if one == nil || !s.countsTheSame(m, one) {
-			return Answer{Refusal: NotCheaper, Price: m.price}
+			return Answer{Refusal: NotCheaper}
 		}
 		sh, types = one, s.below(one, m.types, ceiling)
 	}
 	if flexible {
 		if n := types.Count(); n < rules.MinTypes {
-			return Answer{Refusal: FewTypes, Have: n, Price: m.price}
+			return Answer{Refusal: FewTypes, Have: n}
 		}
 		types = s.cheapestOf(sh, types, rules.MinTypes)
 	}
 	if !s.p.Options.MinValuesBestEffort && m.pool.hasMinValues {
 		if _, _, have, short := s.minValuesShort(sh, types); short {
-			return Answer{Refusal: FewValues, Have: have, Price: m.price}
+			return Answer{Refusal: FewValues, Have: have}
 		}
 	}
 	m.pool.refund(m)
@@ -183,7 +186,7 @@ func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away 
 	m.price = sh.price[m.best]
 	m.pool.charge(m)
 	if m.pool.overdrawn() {
-		return Answer{Refusal: LimitReached, Price: m.price}
+		return Answer{Refusal: LimitReached}
 	}
 	return Answer{}
 }

@@ -1,0 +1,83 @@
+package pack
+
+import "slices"
+
+// dealt is some pods of a class that were dealt out to one domain.
+type dealt struct {
+	mover  *mover
+	group  *group
+	domain string
+	item   *item
+}
+
+// deal assigns pods that only have to be spread over the domains of one key to domains, as far as machines can be bought
+// there, so that machines are filled with them like with any other pods.
+func (w *WhatIf) deal(f *fork, worst taintVerdict) []dealt {
+	var out []dealt
+	for _, m := range f.movers {
+		if m.left == 0 || m.item == nil || !m.spreadsOnly() {
+			continue
+		}
+		g := m.class.topo.wide[0].group
+		for m.left > 0 {
+			it := w.cheapestPin(m, worst)
+			if it == nil {
+				break
+			}
+			domain := it.pin[1:]
+			g.counts[domain]++
+			g.total++
+			m.left--
+			if it.left == 0 {
+				it.total, it.pool = 0, nil
+				out = append(out, dealt{m, g, domain, it})
+			}
+			it.left++
+			it.total++
+		}
+	}
+	// Whatever is bought is counted then.
+	for _, d := range out {
+		d.group.counts[d.domain] -= d.item.left
+		d.group.total -= d.item.left
+	}
+	return out
+}
+
+// cheapestPin is the item of the allowed domain in which a pod is cheapest, of equals the emptiest; nil if machines can be
+// bought in none.
+func (w *WhatIf) cheapestPin(m *mover, worst taintVerdict) *item {
+	var best *item
+	least := int64(0)
+	for _, it := range w.pins(m) {
+		p := w.s.choosePool(it, worst)
+		if p == nil {
+			continue
+		}
+		if worth := it.on[p.rank].worth; best == nil || worth < least {
+			best, least = it, worth
+		}
+	}
+	return best
+}
+
+// spreadsOnly reports whether one spread over domains is all that makes the class careful.
+func (m *mover) spreadsOnly() bool {
+	t := &m.class.topo
+	if !m.careful || len(t.wide) != 1 || t.wide[0].group.kind != spreading || !t.wide[0].self {
+		return false
+	}
+	if slices.ContainsFunc(t.wideIn, func(g *group) bool { return g != t.wide[0].group }) {
+		return false
+	}
+	return !slices.ContainsFunc(t.repels, func(g *group) bool { return !g.byHost }) &&
+		!slices.ContainsFunc(t.host, func(d demand) bool { return d.group.kind == attracting })
+}
+
+// takeBack returns what could not be bought to the movers.
+func takeBack(all []dealt) {
+	for _, d := range all {
+		d.mover.left += d.item.left
+		d.item.left = 0
+	}
+}
