@@ -39,7 +39,12 @@ func (m *mender) template(data []byte) ([]byte, error) {
 		}
 	}
 	for _, c := range m.changes {
+		before := len(w.out.Content)
 		w.change(c)
+		if w.root == nil && !c.added && len(w.out.Content) > before {
+			// An import of a resource that exists asks for it.
+			set(w.out.Content[len(w.out.Content)-1], "DeletionPolicy", plainText("Retain"))
+		}
 	}
 	set(top, "Resources", w.out)
 	if m.whole {
@@ -73,7 +78,8 @@ func (w *templateWriter) merged() *yaml.Node {
 
 func (w *templateWriter) head() string {
 	if w.root == nil {
-		return "# What mends " + w.m.s.Source + ". Resources that exist have the names they have: bring them into a stack\n" +
+		return "# What mends " + w.m.s.Source + ". Resources that exist have the names they have. Those of a stack: make the change in its\n" +
+			"# template (kerf stack check TEMPLATE --fix). Those of no stack: bring them into one\n" +
 			"# (aws cloudformation create-change-set --change-set-type IMPORT), or make the changes by hand.\n"
 	}
 	if w.m.whole {
