@@ -49,6 +49,10 @@ lint: ## golangci-lint at the pinned version
 bench: ## benchmarks of the engine
 	go test -run '^$$' -bench . -benchmem ./internal/pack/...
 
+.PHONY: bench-peer
+bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for all inputs, ARGS for settings
+	go run -C bench ./cmd/compare $(if $(filter full,$(N)),-full) $(ARGS)
+
 .PHONY: clean
 clean: ## remove bin/
 	rm -rf bin

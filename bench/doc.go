@@ -1,3 +1,3 @@
-// Package bench is the home of benchmarks that put Kerf beside other autoscalers on the same inputs. It is a module of
-// its own so that what it compares with never becomes a dependency of Kerf.
+// Package bench puts Kerf's engine and upstream Karpenter's beside each other: the same pods, pools, instance types and
+// nodes to both, in one process, with the same judge of the outcome.
 package bench

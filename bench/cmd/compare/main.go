@@ -1,0 +1,112 @@
+// Command compare runs Kerf's engine and upstream Karpenter's on the same inputs and prints what each took and what its
+// plan costs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/kerf-sh/kerf/bench"
+	"github.com/kerf-sh/kerf/bench/peer"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	full := flag.Bool("full", false, "all inputs, those too that take upstream minutes")
+	only := flag.String("only", "", "only inputs whose name matches this regular expression, slow ones too")
+	list := flag.Bool("list", false, "print the inputs and end")
+	markdown := flag.String("markdown", "", "write the tables to this file too, as Markdown")
+	procs := flag.Int("procs", 1, "cores that both may use")
+	cut := flag.Duration("cut", 10*time.Minute, "end upstream's pass after this time (its controller does after one minute); 0: never")
+	enough := flag.Duration("enough", 2*time.Second, "repeat short computations, at most five times, for about so long")
+	rounds := flag.Int("rounds", 30, "rounds of consolidation at most")
+	flag.Parse()
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	runtime.GOMAXPROCS(*procs)
+	o := bench.Options{Procs: *procs, Cut: *cut, Enough: *enough, Rounds: *rounds}
+	var rows []*bench.Row
+	var thinned []*bench.Thinned
+	for _, in := range bench.Inputs() {
+		if *list {
+			fmt.Printf("%-22s %s\n", in.Name, in.What)
+			continue
+		}
+		if !match.MatchString(in.Name) || (in.Slow && !*full && *only == "") {
+			continue
+		}
+		start := time.Now()
+		if in.Consolidate {
+			r, err := bench.Consolidate(ctx, in, o)
+			if err != nil {
+				return err
+			}
+			thinned = append(thinned, r)
+		} else {
+			r, err := bench.Compare(ctx, in, o)
+			if errors.Is(err, bench.ErrNoTrace) {
+				fmt.Fprintf(os.Stderr, "%s: left out: %v\n", in.Name, err)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			rows = append(rows, r)
+			for _, v := range r.Peer.Violations[:min(3, len(r.Peer.Violations))] {
+				fmt.Fprintf(os.Stderr, "%s: upstream's plan: %s\n", in.Name, v)
+			}
+		}
+		fmt.Fprintf(os.Stderr, "%s: done in %.0f s\n", in.Name, time.Since(start).Seconds())
+	}
+	if *list {
+		return nil
+	}
+	return write(bench.Tables(rows, thinned), *procs, *markdown)
+}
+
+func write(tables []*bench.Table, procs int, markdown string) error {
+	revision := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	fmt.Printf("upstream %s, Kerf %s, %s, %d core(s)\n", peer.Version, revision, runtime.Version(), procs)
+	for _, t := range tables {
+		fmt.Println()
+		if err := t.Text(os.Stdout); err != nil {
+			return err
+		}
+	}
+	if markdown == "" {
+		return nil
+	}
+	f, err := os.Create(markdown)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		fmt.Fprintln(f)
+		if err := t.Markdown(f); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	return f.Close()
+}

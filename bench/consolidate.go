@@ -1,0 +1,193 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kerf-sh/kerf/bench/peer"
+	"github.com/kerf-sh/kerf/internal/bound"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/scenario"
+	"github.com/kerf-sh/kerf/internal/verify"
+)
+
+// Thinning is one engine's consolidation of a cluster.
+type Thinning struct {
+	// First is what the first complete look at the cluster took: Kerf's one decision, upstream's three methods, each over
+	// the cluster as it was.
+	First Cost
+	// Methods are upstream's parts of First.
+	Methods map[peer.Pass]time.Duration
+	// Rounds until nothing more was found, with the CPU time of all of them. Ended tells that it came to that.
+	Rounds int
+	Total  time.Duration
+	Ended  bool
+	// Moved pods, counted each time.
+	Moved int
+	// After is the bill at the end, for this many nodes; AfterFirst after the first round.
+	AfterFirst, After catalog.MicroUSD
+	Nodes             int
+}
+
+// Thinned is the comparison of one consolidation.
+type Thinned struct {
+	Input       string
+	Nodes, Pods int
+	Before      catalog.MicroUSD
+	Kerf, Peer  Thinning
+	// Bound of the price of the pods on new machines, all nodes being gone.
+	Bound catalog.MicroUSD
+}
+
+// Consolidate lets both engines thin the cluster out until they find nothing more. Nothing but computing takes time.
+func Consolidate(ctx context.Context, in Input, o Options) (*Thinned, error) {
+	p, err := in.Make()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	row := &Thinned{Input: in.Name, Nodes: len(p.Nodes), Before: bill(p)}
+	again := *p
+	again.Nodes = nil
+	for _, n := range p.Nodes {
+		for _, pod := range n.Pods {
+			free := *pod
+			free.Node = ""
+			again.Pending = append(again.Pending, &free)
+		}
+	}
+	row.Pods = len(again.Pending)
+	if row.Kerf, err = kerfThins(p, o); err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	if row.Peer, err = peerThins(ctx, p, o); err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	b := bound.Lower(&again, pack.Solve(&again), bound.Budget{})
+	if _, err := bound.Check(&again, b.Certificate); err != nil {
+		return nil, fmt.Errorf("%s: bound: %w", in.Name, err)
+	}
+	row.Bound = b.Bound
+	return row, nil
+}
+
+// anyway is the question with every node a candidate.
+func anyway(p *pack.Problem) *disrupt.Problem {
+	q := &disrupt.Problem{Cluster: p}
+	for _, n := range p.Nodes {
+		q.Nodes = append(q.Nodes, disrupt.Node{Name: n.Name})
+	}
+	for _, pool := range p.Pools {
+		q.Pools = append(q.Pools, disrupt.Pool{Name: pool.Name, Policy: disrupt.WhenEmptyOrUnderutilized})
+	}
+	return q
+}
+
+func kerfThins(p *pack.Problem, o Options) (Thinning, error) {
+	t := Thinning{}
+	for t.Rounds < o.Rounds {
+		q, runs := anyway(p), 1
+		if t.Rounds == 0 {
+			runs = 3
+		}
+		var d *disrupt.Decision
+		cost, err := measure(runs, o.Enough, func() error { return nil }, func() error {
+			d = disrupt.Decide(q)
+			return nil
+		})
+		if err != nil {
+			return t, err
+		}
+		if v := verify.Moves(q, d); len(v) > 0 {
+			return t, fmt.Errorf("kerf's moves are refused: %s, and %d more", v[0], len(v)-1)
+		}
+		if t.Rounds == 0 {
+			t.First = cost
+		}
+		if p = t.carryOut(p, d, cost); t.Ended {
+			break
+		}
+	}
+	return t, nil
+}
+
+// carryOut books the round and gives the cluster after it.
+func (t *Thinning) carryOut(p *pack.Problem, d *disrupt.Decision, cost Cost) *pack.Problem {
+	t.Total += cost.CPU
+	if len(d.Moves) == 0 {
+		t.Ended = true
+	} else {
+		t.Moved += moved(p, d)
+		p = scenario.CarryOut(p, d)
+	}
+	if t.Rounds == 0 {
+		t.AfterFirst = bill(p)
+	}
+	t.Rounds++
+	t.Nodes, t.After = len(p.Nodes), bill(p)
+	return p
+}
+
+// peerThins runs upstream's methods in its order; the first that finds something has the round. In the first round all
+// are run, to see what a look at every node takes.
+func peerThins(ctx context.Context, p *pack.Problem, o Options) (Thinning, error) {
+	t := Thinning{Methods: map[peer.Pass]time.Duration{}}
+	for t.Rounds < o.Rounds && !t.Ended {
+		chosen, round := &disrupt.Decision{}, Cost{}
+		for _, pass := range peer.Passes {
+			if t.Rounds > 0 && len(chosen.Moves) > 0 {
+				break
+			}
+			var e *peer.Engine
+			var d *disrupt.Decision
+			cost, err := measure(1, 0, func() (err error) {
+				e, err = peer.New(ctx, p, o.Procs)
+				return err
+			}, func() (err error) {
+				d, err = e.Consolidate(ctx, pass)
+				return err
+			})
+			if err != nil {
+				return t, fmt.Errorf("upstream's %s pass: %w", pass, err)
+			}
+			if len(chosen.Moves) == 0 {
+				chosen = d
+				round.CPU += cost.CPU
+			}
+			if t.Rounds == 0 {
+				t.Methods[pass] = cost.CPU
+				t.First.Wall += cost.Wall
+				t.First.CPU += cost.CPU
+				t.First.Bytes += cost.Bytes
+				t.First.Allocs += cost.Allocs
+				t.First.Runs = 1
+			}
+		}
+		p = t.carryOut(p, chosen, round)
+	}
+	return t, nil
+}
+
+func moved(p *pack.Problem, d *disrupt.Decision) int {
+	pods := map[string]int{}
+	for _, n := range p.Nodes {
+		pods[n.Name] = len(n.Pods)
+	}
+	sum := 0
+	for _, m := range d.Moves {
+		for _, name := range m.Nodes {
+			sum += pods[name]
+		}
+	}
+	return sum
+}
+
+func bill(p *pack.Problem) catalog.MicroUSD {
+	var sum catalog.MicroUSD
+	for _, n := range p.Nodes {
+		sum += n.Price
+	}
+	return sum
+}
