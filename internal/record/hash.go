@@ -196,7 +196,7 @@ func (r *renamer) node(n *cluster.Node) {
 }
 
 func (r *renamer) term(t *requirement.Term) {
-	k := kind("")
+	var k kind
 	switch requirement.Normalize(t.Key) {
 	case requirement.Hostname:
 		k = ofMachine
