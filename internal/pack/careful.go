@@ -14,7 +14,7 @@ func (s *solver) placeCareful(worst taintVerdict, only *rank) {
 	for moved := true; moved; {
 		moved = false
 		for _, c := range s.carefulOrder() {
-			if only != nil && c.rank != *only {
+			if only != nil && (c.rank != *only || c.late) {
 				continue
 			}
 			for s.leftOf(c) > 0 && s.placeNext(c, worst) {
@@ -88,6 +88,9 @@ func (s *solver) try(it *item, want int, attempt func() int) bool {
 	got := attempt()
 	it.left = 0
 	it.total += got
+	if got > 0 && s.lastResort {
+		s.freezeDomains(it.class)
+	}
 	return got > 0
 }
 
@@ -140,6 +143,9 @@ func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
 	p := s.choosePool(it, worst)
 	for p != nil {
 		alone := s.alone(it, p, want)
+		if s.lastResort && !s.keepsDomains(it, p) {
+			alone = catalog.NoPrice
+		}
 		if alone < catalog.NoPrice && (best == nil || alone < bestMore) {
 			it.pool = nil
 			if got := s.openMachine(it, p, want, false); got > 0 {
@@ -168,7 +174,7 @@ func (s *solver) poolAfter(it *item, p *pool, worst taintVerdict) *pool {
 
 // alone is the price of the cheapest machine for want pods of the item by themselves.
 func (s *solver) alone(it *item, p *pool, want int) catalog.MicroUSD {
-	if s.reservable(it, p) {
+	if s.reservable(it, p, want) {
 		return 0
 	}
 	v := s.view(it, p)

@@ -172,7 +172,7 @@ func (s *solver) canBuy(it *item, p *pool, worst taintVerdict) bool {
 	if v.verdict > worst {
 		return false
 	}
-	return v.shape != nil && (!p.hasLimits() || s.affords(it, v.shape)) || s.reservable(it, p)
+	return v.shape != nil && (!p.hasLimits() || s.affords(it, v.shape)) || s.reservable(it, p, 1)
 }
 
 // affords reports whether a type that the limits still allow can carry one pod of the item.

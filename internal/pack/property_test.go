@@ -87,7 +87,9 @@ func drawClass(t *rapid.T, topology bool) *cluster.Class {
 		drawTopology(t, c)
 	}
 	maybe("attach", func() { c.Attach = res.List{"ebs": int64(rapid.IntRange(1, 2).Draw(t, "volumes"))} })
-	maybe("shared", func() { c.Shared = []cluster.SharedVolume{{Driver: "ebs", Volume: rapid.SampledFrom(apps).Draw(t, "volume")}} })
+	maybe("shared", func() {
+		c.Shared = []cluster.SharedVolume{{Driver: "ebs", Volume: rapid.SampledFrom(apps).Draw(t, "volume")}}
+	})
 	drawWishes(t, c)
 	c.ID = c.Hash()
 	return c
@@ -97,7 +99,16 @@ func drawTopology(t *rapid.T, c *cluster.Class) {
 	key := rapid.SampledFrom([]string{requirement.Zone, requirement.Hostname, requirement.CapacityType}).Draw(t, "key")
 	own := &cluster.Selector{Terms: []requirement.Term{in("app", c.Labels["app"])}}
 	term := cluster.PodAffinity{Key: key, Namespaces: []string{"ns"}, Selector: own}
-	switch rapid.IntRange(0, 6).Draw(t, "topology") {
+	switch rapid.IntRange(0, 10).Draw(t, "topology") {
+	case 7: // two keys, one of which some nodes lack
+		c.Spreads = append(c.Spreads, cluster.Spread{Key: "team", MaxSkew: 1, Selector: own}, cluster.Spread{Key: requirement.Zone, MaxSkew: 2, Selector: own})
+	case 8:
+		c.Spreads = append(c.Spreads, cluster.Spread{Key: rapid.SampledFrom([]string{"team", key}).Draw(t, "custom"), MaxSkew: 1, Selector: drawSelector(t),
+			IgnoreAffinity: rapid.Bool().Draw(t, "affinity"), HonorTaints: rapid.Bool().Draw(t, "taints"), MinDomains: rapid.IntRange(0, 2).Draw(t, "domains")})
+	case 9: // apart from one, with another
+		term.Selector = drawSelector(t)
+		other := cluster.PodAffinity{Key: rapid.SampledFrom([]string{requirement.Zone, "team"}).Draw(t, "with"), Namespaces: []string{"ns"}, Selector: drawSelector(t)}
+		c.AntiAffinity, c.PodAffinity = append(c.AntiAffinity, term), append(c.PodAffinity, other)
 	case 0:
 		c.Spreads = append(c.Spreads, cluster.Spread{Key: key, MaxSkew: rapid.IntRange(1, 2).Draw(t, "skew"), Selector: own,
 			MinDomains: rapid.IntRange(0, 3).Draw(t, "domains")})
@@ -182,6 +193,9 @@ func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class) {
 		n := &cluster.Node{Name: name, Initialized: true, Allocatable: res.List{res.CPU: 3000, res.Memory: 8 << 30, res.Pods: 10}, Used: res.List{},
 			Labels: map[string]string{requirement.Zone: rapid.SampledFrom(zones).Draw(t, "zone"), requirement.Arch: "amd64", requirement.CapacityType: catalog.OnDemand,
 				requirement.Hostname: name, "team": rapid.SampledFrom(teams).Draw(t, "team")}}
+		if rapid.IntRange(0, 3).Draw(t, "teamless") == 0 {
+			delete(n.Labels, "team")
+		}
 		if rapid.Bool().Draw(t, "attaches") {
 			n.AttachLimits = res.List{"ebs": int64(rapid.IntRange(1, 4).Draw(t, "attach"))}
 		}

@@ -84,18 +84,18 @@ func (s *solver) setBase(p *pool) {
 	slices.SortFunc(p.slots, func(a, b slot) int { return cmp.Compare(a.reservation.id, b.reservation.id) })
 }
 
-// reservable reports whether a machine for the item could be opened out of a reservation.
-func (s *solver) reservable(it *item, p *pool) bool {
-	return slices.ContainsFunc(p.slots, func(x slot) bool { return s.slotType(it, p, x) >= 0 })
+// reservable reports whether a machine for so many pods of the item could be opened out of a reservation.
+func (s *solver) reservable(it *item, p *pool, pods int) bool {
+	return slices.ContainsFunc(p.slots, func(x slot) bool { return s.slotType(it, p, x, pods) >= 0 })
 }
 
-// slotType is the type of the slot that carries a pod of the item; -1 if none does, or none is left.
-func (s *solver) slotType(it *item, p *pool, x slot) int {
+// slotType is the type of the slot that carries so many pods of the item; -1 if none does, or none is left.
+func (s *solver) slotType(it *item, p *pool, x slot, pods int) int {
 	if x.reservation.left <= 0 || p.broken != "" {
 		return -1
 	}
 	for _, t := range x.shape.order {
-		if p.affordable.Has(t) && it.class.req.Fits(p.net[t]) && s.join(x.shape, it, t) != nil {
+		if p.affordable.Has(t) && it.class.times(p.net[t], it.class.shared, pods) >= pods && s.join(x.shape, it, t) != nil {
 			return t
 		}
 	}
@@ -106,15 +106,19 @@ func (s *solver) slotType(it *item, p *pool, x slot) int {
 // the item it took.
 func (s *solver) openReserved(it *item, p *pool, want int, fill bool) int {
 	var best *machine
+	least := 1
+	if !fill {
+		least = want // these go together, or not at all
+	}
 	for _, x := range p.slots {
-		t := s.slotType(it, p, x)
+		t := s.slotType(it, p, x, least)
 		if t < 0 {
 			continue
 		}
 		s.stats.TypesEvaluated++
 		m := &machine{pool: p, shape: x.shape, used: make(res.Vector, s.schema.Len()), reserved: x.reservation, careful: true}
 		room := p.net[t].Clone()
-		if !s.take(m, it, t, room, want) {
+		if !s.take(m, it, t, room, want) || m.parts[0].n < least {
 			continue
 		}
 		if fill {

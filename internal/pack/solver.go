@@ -41,7 +41,7 @@ func (k *kept) solveHard(p *Problem, wishes choice) *solver {
 func (s *solver) missedShares() bool {
 	missed := false
 	for _, it := range s.items {
-		if it.left > 0 && it.class.topo.share != nil && !s.unsure[it.class.src.ID] {
+		if it.class.topo.share != nil && (it.left > 0 || s.tipped(it)) && !s.unsure[it.class.src.ID] {
 			s.unsure[it.class.src.ID] = true
 			missed = true
 		}
@@ -77,6 +77,7 @@ type solver struct {
 	skews     []int      // by group: the least maxSkew of its bearers
 	bearers   [][]*class // by group: pending classes that bear the constraint
 	careful   []*class
+	frozen    []*group // spreads that rely on their domains as they are
 	// lastResort is set once everything else is placed.
 	lastResort bool
 	choice     choice          // wishes that count as demands
@@ -172,8 +173,10 @@ type class struct {
 	topo   classTopology
 	// careful classes are placed pod by pod, because what one does decides what the next may do.
 	careful bool
-	rank    rank
-	items   []*item
+	// late classes must be with pods that are placed no matter where they are; those go first.
+	late  bool
+	rank  rank
+	items []*item
 	// tier numbers the part of the class that this is, when its pods differ in which wishes count for them as demands.
 	tier     int
 	wishes   []wish

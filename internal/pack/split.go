@@ -41,6 +41,9 @@ func (s *solver) restrictClasses() {
 				c.careful = true
 			}
 		}
+		for _, d := range slices.Concat(c.topo.host, c.topo.wide) {
+			c.late = c.late || d.group.kind == attracting && s.followedByOthers(d.group)
+		}
 	}
 }
 
@@ -162,6 +165,9 @@ func (s *solver) gather(c *class, d *demand) bool {
 		if g.total > 0 {
 			return false // pods are there already; follow them one by one
 		}
+		if s.followedByOthers(g) {
+			return false
+		}
 		home, ok := s.findHome(g)
 		if !ok {
 			return false
@@ -178,6 +184,12 @@ func (s *solver) gather(c *class, d *demand) bool {
 	g.counts[g.home] += len(c.pods)
 	g.total += len(c.pods)
 	return true
+}
+
+// followedByOthers reports whether pods count for the group that do not have to be with its like: where they come first,
+// the rest must follow.
+func (s *solver) followedByOthers(g *group) bool {
+	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.broken == "" && g.selects(c.src) && !c.owns(g) })
 }
 
 func (s *solver) findHome(g *group) (string, bool) {

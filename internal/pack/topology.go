@@ -150,7 +150,11 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 		}
 		put(demand{group: intern(g), maxSkew: sp.MaxSkew, minDomains: sp.MinDomains})
 	}
+	together := jointly(c.src)
 	for i, t := range c.src.PodAffinity {
+		if t.Weight == 0 {
+			t.Selector, t.Namespaces = together.Selector, together.Namespaces
+		}
 		if t.Weight == 0 || c.honours(plan.WishTogether, i) {
 			put(demand{group: intern(affinityGroup(attracting, c.src, t))})
 		}
@@ -163,6 +167,35 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 	byName := func(a, b demand) int { return cmp.Compare(a.group.name, b.group.name) }
 	slices.SortFunc(c.topo.host, byName)
 	slices.SortFunc(c.topo.wide, byName)
+}
+
+// jointly is what a pod must match for the required pod affinity of the class: all the terms at once. A pod that matches
+// only some of them counts for none.
+//
+// Source: kube-scheduler's inter-pod affinity plug-in, v1.36.
+func jointly(c *cluster.Class) cluster.PodAffinity {
+	var out cluster.PodAffinity
+	first := true
+	for _, t := range c.PodAffinity {
+		if t.Weight != 0 {
+			continue
+		}
+		namespaces := t.Namespaces
+		if len(namespaces) == 0 {
+			namespaces = []string{c.Namespace}
+		}
+		if first {
+			out.Selector, out.Namespaces, first = t.Selector, namespaces, false
+			continue
+		}
+		out.Namespaces = slices.DeleteFunc(slices.Clone(out.Namespaces), func(ns string) bool { return !slices.Contains(namespaces, ns) })
+		if len(out.Namespaces) == 0 || t.Selector == nil {
+			out.Selector = nil // nothing matches
+		} else if out.Selector != nil {
+			out.Selector = &cluster.Selector{Terms: slices.Concat(out.Selector.Terms, t.Selector.Terms)}
+		}
+	}
+	return out
 }
 
 func affinityGroup(kind groupKind, c *cluster.Class, t cluster.PodAffinity) *group {

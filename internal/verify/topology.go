@@ -11,16 +11,12 @@ import (
 // topology checks the constraints of every placed pod against where all pods are in the end. A constraint that holds
 // then held at the best order of binding as well.
 func (c *checker) topology() {
+	c.affinity()
 	for _, h := range c.hosts {
 		for _, pod := range h.first {
 			for _, sp := range pod.Class.Spreads {
 				if !sp.Soft && sp.MaxSkew > 0 {
 					c.spread(h, pod, sp)
-				}
-			}
-			for _, t := range pod.Class.PodAffinity {
-				if t.Weight == 0 {
-					c.affinity(h, pod, t)
 				}
 			}
 			for _, t := range pod.Class.AntiAffinity {
@@ -148,13 +144,25 @@ func bears(class, other *cluster.Class, sp cluster.Spread) bool {
 	if class == other {
 		return true
 	}
-	if fmt.Sprint(class.Selector, class.Affinity) != fmt.Sprint(other.Selector, other.Affinity) {
+	if fmt.Sprint(class.Selector, class.Affinity, hardKeys(class)) != fmt.Sprint(other.Selector, other.Affinity, hardKeys(other)) {
 		return false
 	}
 	return slices.ContainsFunc(class.Spreads, func(o cluster.Spread) bool {
 		return !o.Soft && requirement.Normalize(o.Key) == requirement.Normalize(sp.Key) && o.MaxSkew == sp.MaxSkew &&
-			o.MinDomains == sp.MinDomains && fmt.Sprint(o.Selector) == fmt.Sprint(sp.Selector)
+			o.MinDomains == sp.MinDomains && o.HonorTaints == sp.HonorTaints && o.IgnoreAffinity == sp.IgnoreAffinity && fmt.Sprint(o.Selector) == fmt.Sprint(sp.Selector)
 	})
+}
+
+// hardKeys are the keys of the class's hard spreads, sorted.
+func hardKeys(class *cluster.Class) []string {
+	var out []string
+	for _, sp := range class.Spreads {
+		if !sp.Soft && sp.MaxSkew > 0 {
+			out = append(out, requirement.Normalize(sp.Key))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // looksAt is the node inclusion policy of the constraint.
@@ -162,7 +170,7 @@ func (c *checker) looksAt(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
 	if h.node != nil && h.node.Deleting {
 		return false
 	}
-	if !c.tolerable(h, pod, sp) {
+	if !c.tolerable(h, pod, sp) || !c.hasKeys(h, pod, sp) {
 		return false
 	}
 	if sp.IgnoreAffinity {
@@ -175,6 +183,20 @@ func (c *checker) looksAt(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
 		c.matches[key] = ok
 	}
 	return ok
+}
+
+// hasKeys reports whether the node has the labels of all hard spreads of the pod; others are not looked at by any.
+func (c *checker) hasKeys(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
+	for _, o := range pod.Class.Spreads {
+		if o.Soft || o.MaxSkew <= 0 || requirement.Normalize(o.Key) == requirement.Hostname {
+			continue
+		}
+		t := requirement.Term{Key: o.Key, Operator: requirement.Exists}
+		if !c.suits(h, &cluster.Pod{Class: &cluster.Class{Selector: []requirement.Term{t}}}) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *checker) tolerable(h *host, pod *cluster.Pod, sp cluster.Spread) bool {
@@ -213,52 +235,6 @@ func namespacesOf(pod *cluster.Pod, t cluster.PodAffinity) []string {
 		return []string{pod.Namespace}
 	}
 	return t.Namespaces
-}
-
-// affinity demands that a pod that was there without needing others, running or placed, is in the same domain; or that
-// the pod selects itself and no pod like it is anywhere else, so that it may be the first.
-func (c *checker) affinity(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
-	mine, ok := c.domain(h, t.Key)
-	if !ok {
-		c.report("affinity", h.name, "has no settled %s for %s", t.Key, pod)
-		return
-	}
-	ns := namespacesOf(pod, t)
-	anchors, followers, running := map[string]int{}, map[string]int{}, 0
-	for _, other := range c.hosts {
-		d, ok := c.domain(other, t.Key)
-		if !ok {
-			continue
-		}
-		for _, x := range c.selected(other, ns, t.Selector) {
-			switch {
-			case slices.Contains(other.running, x):
-				anchors[d]++
-				running++
-			case needs(x.Class, t.Key):
-				followers[d]++
-			default: // may come at any time
-				anchors[d]++
-			}
-		}
-	}
-	if anchors[mine] > 0 {
-		return
-	}
-	first := slices.Contains(ns, pod.Namespace) && t.Selector.Matches(pod.Class.Labels) && running == 0
-	for d := range followers {
-		first = first && (d == mine || anchors[d] > 0)
-	}
-	if !first {
-		c.report("affinity", h.name, "%s finds no pod that it must be with in %s", pod, mine)
-	}
-}
-
-// needs reports whether pods of the class must be with others by the key.
-func needs(class *cluster.Class, key string) bool {
-	return slices.ContainsFunc(class.PodAffinity, func(t cluster.PodAffinity) bool {
-		return t.Weight == 0 && requirement.Normalize(t.Key) == requirement.Normalize(key)
-	})
 }
 
 func (c *checker) apart(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
