@@ -49,7 +49,7 @@ func (s *solver) improve() {
 // defaultWork grows with the pods, and stays in the order of the time that the first plan takes.
 func defaultWork(pods int) int64 {
 	n := int64(pods)
-	return min(500_000+3000*n, 2_500_000+500*n, 20_000_000)
+	return min(500_000+4000*n, 3_000_000+600*n, 25_000_000)
 }
 
 // freeMachines are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a
@@ -100,8 +100,7 @@ func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
 		half := *work / 2
 		spent := half
 		if r := m.generate(m.columnsOf(drafts), &half); r != nil {
-
-			drafts, kinds = k.better(m, r, lots, drafts)
+			drafts, kinds = k.better(m, r, lots, drafts, &half)
 		}
 		*work -= spent - half
 	}
@@ -117,27 +116,32 @@ func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
 }
 
 // better rounds the program's solution, and gives it back if it is cheaper than the drafts, with the types it uses.
-func (k *packer) better(m *model, r *relaxed, lots []*lot, drafts []*draft) ([]*draft, []int) {
+func (k *packer) better(m *model, r *relaxed, lots []*lot, drafts []*draft, work *int64) ([]*draft, []int) {
 	value := make([]float64, len(lots))
 	for i, l := range lots {
-		l.left, value[i] = l.total, l.value
-		if worth := r.worth[l.row]; worth > 0 {
-			l.value = worth * l.sizeIn(m.rows[l.row])
-		}
+		value[i] = l.value
 	}
-	var kinds []int
-	for i := range r.columns {
-		if t := m.kinds[r.columns[i].kind].t; !slices.Contains(kinds, t) {
-			kinds = append(kinds, t)
+	kinds := m.typesOf(r)
+	none := int64(0)
+	best, found := drafts, false
+	for _, budget := range []*int64{&none, work} {
+		for _, l := range lots {
+			l.left = l.total
 		}
-	}
-	if rounded, ok := k.realize(m, r, lots); ok && priceOf(rounded) < priceOf(drafts) {
-		return rounded, kinds
+		m.reduce()
+		m.appraise(r, lots)
+		if rounded, ok := k.round(m, r, lots, budget); ok && priceOf(rounded) < priceOf(best) {
+			best, found = rounded, true
+		}
 	}
 	for i, l := range lots {
 		l.left, l.value = 0, value[i]
 	}
-	return drafts, kinds
+	if found {
+		m.appraise(r, lots)
+		revalue(lots, best)
+	}
+	return best, kinds
 }
 
 // revalue sets the worth of pods to what the machines that they are on cost, shared out by what they were worth before.

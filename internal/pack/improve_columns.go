@@ -18,6 +18,7 @@ type relaxed struct {
 	// price of the solution; converged when no filling was found any more that would lower it.
 	price     float64
 	converged bool
+	pool      []column // all fillings that were found
 }
 
 // generate solves the model by column generation: the worth of pods finds fillings that cost less than what they carry,
@@ -70,7 +71,7 @@ func (m *model) generate(known []column, work *int64) *relaxed {
 			out.amount = append(out.amount, lp.x[i])
 		}
 	}
-	out.worth, out.price = lp.dual, lp.price()
+	out.worth, out.price, out.pool = lp.dual, lp.price(), pool
 	return out
 }
 
@@ -107,11 +108,12 @@ const leftOut = 1.25
 
 // value of a pod of the row, on average.
 func (r *row) value() float64 {
-	sum := 0.0
+	sum, n := 0.0, 0.0
 	for _, l := range r.lots {
 		sum += float64(l.value * float64(l.total))
+		n += float64(l.total)
 	}
-	return sum / r.demand
+	return sum / n
 }
 
 // columnsOf are the different fillings of drafts, as columns.

@@ -47,12 +47,15 @@ type packer struct {
 	live  []*lot
 	next  int
 	least res.Vector
+	// left and per are scratch space of balance.
+	left []int
+	per  []float64
 }
 
 func newPacker(s *solver, p *pool) *packer {
 	n := s.schema.Len()
 	return &packer{s: s, pool: p, room: make(res.Vector, n), spare: &draft{used: make(res.Vector, n)}, held: &draft{used: make(res.Vector, n)},
-		least: make(res.Vector, n)}
+		least: make(res.Vector, n), per: make([]float64, n)}
 }
 
 // start makes the spare draft empty.
@@ -105,7 +108,11 @@ func (k *packer) put(d *draft, l *lot, t, want int) int {
 
 func (d *draft) add(s *solver, l *lot, n int) {
 	c := l.item.class
-	d.loads = append(d.loads, load{l, n})
+	if i := slices.IndexFunc(d.loads, func(q load) bool { return q.lot == l }); i >= 0 {
+		d.loads[i].n += n
+	} else {
+		d.loads = append(d.loads, load{l, n})
+	}
 	d.used.Add(c.req, n)
 	d.ports = append(d.ports, c.src.HostPorts...)
 	d.worth += float64(l.value * float64(n))
@@ -160,19 +167,25 @@ func (d *draft) clone() *draft {
 	return &out
 }
 
-// packAll fills drafts with all that is left of the lots, which stand in the order in which they are to be looked at:
-// always the draft that carries the most worth per price. False if something found no place.
-func (k *packer) packAll(lots []*lot, kinds []int) ([]*draft, bool) {
+// packAll fills drafts with all that is left of the lots: always the draft that carries the most worth per price. False if
+// something found no place. The order of lots matters only where they are filled in turn.
+func (k *packer) packAll(lots []*lot, kinds []int, inTurn bool) ([]*draft, bool) {
 	var out []*draft
 	lots = slices.Clone(lots)
+	trials := newTrials(kinds)
 	for {
 		lots = slices.DeleteFunc(lots, func(l *lot) bool { return l.left == 0 })
 		if len(lots) == 0 {
 			return out, true
 		}
+		k.work += int64(1 + len(lots)/8)
+		some := someOf(lots)
 		var best *draft
-		for _, t := range kinds {
-			if d := k.fill(lots, t); d != nil && (best == nil || d.betterThan(best)) {
+		for _, i := range trials.next() {
+			t := kinds[i]
+			d := k.fill(some, t, inTurn)
+			trials.note(i, d)
+			if d != nil && (best == nil || d.betterThan(best)) {
 				best = k.hold()
 			}
 		}
@@ -181,7 +194,7 @@ func (k *packer) packAll(lots []*lot, kinds []int) ([]*draft, bool) {
 			if t < 0 {
 				return out, false
 			}
-			if k.fill(lots, t) == nil {
+			if k.fill(lots[:1], t, true) == nil {
 				return out, false
 			}
 			best = k.hold()
@@ -197,18 +210,121 @@ func (k *packer) packAll(lots []*lot, kinds []int) ([]*draft, bool) {
 	}
 }
 
-// fill takes lots along in order as long as there is room, the first that fits whatever else.
-func (k *packer) fill(lots []*lot, t int) *draft {
-	d := k.start(t)
-	for _, l := range lots {
-		if l.left > 0 {
-			k.put(d, l, t, l.left)
+// someOf are some of the lots, when there are many: the first, and others evenly from among the rest.
+func someOf(lots []*lot) []*lot {
+	const half = 64
+	if len(lots) <= 2*half {
+		return lots
+	}
+	out := slices.Clone(lots[:half])
+	step := (len(lots) - half) / half
+	for i := half; i < len(lots) && len(out) < 2*half; i += step {
+		out = append(out, lots[i])
+	}
+	return out
+}
+
+// trials chooses which kinds to try for the next draft, when there are many: those that did best the last time, and
+// another two in turn.
+type trials struct {
+	order []int
+	score []float64
+	turn  int
+}
+
+const mostTrialKinds = 8
+
+func newTrials(kinds []int) *trials {
+	t := &trials{score: make([]float64, len(kinds))}
+	for i := range kinds {
+		t.order = append(t.order, i)
+		t.score[i] = 1e18 // not tried yet
+	}
+	return t
+}
+
+func (t *trials) next() []int {
+	if len(t.order) <= mostTrialKinds {
+		return t.order
+	}
+	sortDescending(t.order, t.score)
+	out := slices.Clone(t.order[:mostTrialKinds-2])
+	for range 2 {
+		t.turn++
+		if i := t.turn % len(t.order); !slices.Contains(out, i) {
+			out = append(out, i)
 		}
+	}
+	return out
+}
+
+func (t *trials) note(i int, d *draft) {
+	t.score[i] = 0
+	if d != nil {
+		t.score[i] = d.worth / float64(max(1, d.price))
+	}
+}
+
+// fill takes lots along as long as there is room: in turn, or always what is worth most for what it takes of the room
+// that is left.
+func (k *packer) fill(lots []*lot, t int, inTurn bool) *draft {
+	d := k.start(t)
+	if inTurn {
+		for _, l := range lots {
+			if l.left > 0 {
+				k.put(d, l, t, l.left)
+			}
+		}
+	} else {
+		k.balance(d, lots, t)
 	}
 	if !k.settle(d, t) {
 		return nil
 	}
 	return d
+}
+
+// balance fills the draft so that no resource runs out long before the others.
+func (k *packer) balance(d *draft, lots []*lot, t int) {
+	k.left = k.left[:0]
+	for _, l := range lots {
+		k.left = append(k.left, l.left)
+	}
+	for {
+		for r, x := range k.room {
+			k.per[r] = 1 / max(float64(x), 1e-9)
+		}
+		best, ratio, fit := -1, 0.0, 0.0
+		k.work += int64(len(lots))
+		for i, l := range lots {
+			if k.left[i] == 0 {
+				continue
+			}
+			size, most := 0.0, 0.0
+			for r, x := range l.item.class.req {
+				share := float64(float64(x) * k.per[r])
+				size += float64(share * share)
+				most = max(most, share)
+			}
+			if most > 1 {
+				k.left[i] = 0 // room only gets less
+				continue
+			}
+			if v := float64(l.value * l.value); v > ratio*size {
+				best, ratio, fit = i, v/size, 1/max(most, 1e-9)
+			}
+		}
+		if best < 0 {
+			return
+		}
+		l := lots[best]
+		want := min(k.left[best], max(1, int(fit/2)))
+		got := k.put(d, l, t, want)
+		k.left[best] -= got
+		if got < want {
+			k.left[best] = 0
+		}
+	}
 }
 
 func (d *draft) betterThan(o *draft) bool {
@@ -239,113 +355,4 @@ func priceOf(drafts []*draft) catalog.MicroUSD {
 		sum += d.price
 	}
 	return sum
-}
-
-// follow fills a draft as a column says, with pods of its rows' lots; then with whatever else has a place.
-func (k *packer) follow(m *model, col *column) *draft {
-	t := m.kinds[col.kind].t
-	d := k.start(t)
-	missing := 0
-	for i, r := range col.rows {
-		want := int(col.n[i] + 0.5)
-		for _, l := range m.rows[r].lots {
-			if want == 0 {
-				break
-			}
-			if l.left > 0 {
-				want -= k.put(d, l, t, min(want, l.left))
-			}
-		}
-		missing += want
-	}
-	if missing > 0 {
-		k.topUp(d, t)
-	}
-	if !k.settle(d, t) {
-		return nil
-	}
-	return d
-}
-
-// topUp fills what is left of d with lots of other rows, looking at so many of them at most and going on from there the
-// next time.
-func (k *packer) topUp(d *draft, t int) {
-	const most = 48
-	for range min(most, len(k.live)) {
-		if !k.least.Fits(k.room) {
-			return
-		}
-		if k.next++; k.next >= len(k.live) {
-			k.next = 0
-			k.refresh()
-			if len(k.live) == 0 {
-				return
-			}
-		}
-		if l := k.live[k.next]; l.left > 0 && !d.holds(l) {
-			k.put(d, l, t, l.left)
-		}
-	}
-}
-
-func (d *draft) holds(l *lot) bool {
-	return slices.ContainsFunc(d.loads, func(q load) bool { return q.lot == l })
-}
-
-// refresh forgets lots of which nothing is left, and finds the least that any of the others asks for.
-func (k *packer) refresh() {
-	k.live = slices.DeleteFunc(k.live, func(l *lot) bool { return l.left == 0 })
-	for i, l := range k.live {
-		for r, x := range l.item.class.req {
-			if i == 0 || x < k.least[r] {
-				k.least[r] = x
-			}
-		}
-	}
-}
-
-// realize makes drafts of the columns: first the whole machines, then those that are still mostly needed, and the rest
-// by packAll.
-func (k *packer) realize(m *model, r *relaxed, lots []*lot) ([]*draft, bool) {
-	var out []*draft
-	k.live, k.next = byWorth(lots), 0
-	k.refresh()
-	rest := make([]float64, len(r.columns))
-	order := make([]int, len(r.columns))
-	buy := func(i int, least float64) bool {
-		d := k.follow(m, &r.columns[i])
-		if d == nil || d.worth < least*float64(d.price) {
-			return false
-		}
-		d = d.clone()
-		d.take()
-		out = append(out, d)
-		return true
-	}
-	for i, x := range r.amount {
-		order[i], rest[i] = i, x
-		for rest[i] >= 1-1e-6 && buy(i, 0.9) {
-			rest[i]--
-		}
-	}
-	sortDescending(order, rest)
-	for _, i := range order {
-		for buy(i, 0.985) {
-		}
-	}
-	var kinds []int
-	for i := range r.columns {
-		if t := m.kinds[r.columns[i].kind].t; !slices.Contains(kinds, t) {
-			kinds = append(kinds, t)
-		}
-	}
-	rest2, ok := k.packAll(byWorth(lots), kinds)
-	return append(out, rest2...), ok
-}
-
-// byWorth orders lots by the worth of one pod, largest first: small ones fill what large ones leave.
-func byWorth(lots []*lot) []*lot {
-	out := slices.Clone(lots)
-	slices.SortStableFunc(out, func(a, b *lot) int { return cmp.Compare(b.value, a.value) })
-	return out
 }

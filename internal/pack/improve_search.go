@@ -88,7 +88,7 @@ func (k *packer) repack(drafts []*draft, picked, kinds []int, rng *rand.Rand) ([
 		}
 	}
 	shuffle(lots, rng)
-	fresh, ok := k.packAll(lots, someTypes(kinds, old, rng))
+	fresh, ok := k.packAll(lots, someTypes(kinds, old, rng), rng.IntN(6) > 0)
 	if !ok || !cheaper(fresh, old) {
 		for _, d := range fresh {
 			d.giveBack()

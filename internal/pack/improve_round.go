@@ -1,0 +1,204 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+)
+
+// round makes drafts of the program's solution: as many machines of each filling as it wants whole, then those that are
+// mostly needed. What is left is a smaller program, which is solved anew, until it wants nothing more than half; the rest
+// is packed by itself. False if something found no place.
+func (k *packer) round(m *model, r *relaxed, lots []*lot, work *int64) ([]*draft, bool) {
+	const mostRounds = 8
+	k.live, k.next = byWorth(lots), 0
+	k.refresh()
+	var out []*draft
+	for range mostRounds {
+		bought := k.buyWhole(m, r)
+		if len(bought) == 0 {
+			bought = k.buyParts(m, r)
+		}
+		out = append(out, bought...)
+		if !m.reduce() {
+			return out, true
+		}
+		if len(bought) == 0 || *work <= 0 {
+			break
+		}
+		next := m.generate(r.pool, work)
+		if next == nil {
+			break
+		}
+		r = next
+		m.appraise(r, lots)
+	}
+	out = append(out, k.buyParts(m, r)...)
+	rest, ok := k.packRest(lots, m.typesOf(r))
+	return append(out, rest...), ok
+}
+
+func (k *packer) buyWhole(m *model, r *relaxed) []*draft {
+	var out []*draft
+	for i, x := range r.amount {
+		for ; x >= 1-1e-6; x-- {
+			d := k.buy(m, &r.columns[i], 0.9)
+			if d == nil {
+				break
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (k *packer) buyParts(m *model, r *relaxed) []*draft {
+	var out []*draft
+	order := make([]int, len(r.amount))
+	for i := range order {
+		order[i] = i
+	}
+	sortDescending(order, r.amount)
+	for _, i := range order {
+		for {
+			d := k.buy(m, &r.columns[i], 0.985)
+			if d == nil {
+				break
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// buy takes pods for a draft of the column's filling; nil if they are worth less than that part of its price.
+func (k *packer) buy(m *model, col *column, least float64) *draft {
+	d := k.follow(m, col)
+	if d == nil || d.worth < least*float64(d.price) {
+		return nil
+	}
+	d = d.clone()
+	d.take()
+	return d
+}
+
+// packRest packs what is left of the lots in both ways and keeps the cheaper.
+func (k *packer) packRest(lots []*lot, kinds []int) ([]*draft, bool) {
+	ordered := byWorth(lots)
+	some, ok := k.packAll(ordered, kinds, true)
+	if !ok {
+		return some, false
+	}
+	for _, d := range some {
+		d.giveBack()
+	}
+	if others, ok := k.packAll(ordered, kinds, false); ok && priceOf(others) < priceOf(some) {
+		return others, true
+	}
+	for _, l := range lots {
+		l.left = 0
+	}
+	return some, true
+}
+
+// reduce makes what is left of the lots the demand; false if nothing is.
+func (m *model) reduce() bool {
+	any := false
+	for _, r := range m.rows {
+		r.demand = 0
+		for _, l := range r.lots {
+			r.demand += float64(l.left)
+		}
+		any = any || r.demand > 0
+	}
+	return any
+}
+
+// appraise gives lots the worth that the program found.
+func (m *model) appraise(r *relaxed, lots []*lot) {
+	for _, l := range lots {
+		if worth := r.worth[l.row]; worth > 0 {
+			l.value = worth * l.sizeIn(m.rows[l.row])
+		}
+	}
+}
+
+// typesOf are the types that the solution uses.
+func (m *model) typesOf(r *relaxed) []int {
+	var out []int
+	for i := range r.columns {
+		if t := m.kinds[r.columns[i].kind].t; !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// follow fills a draft as a column says, with pods of its rows' lots; then with whatever else has a place.
+func (k *packer) follow(m *model, col *column) *draft {
+	t := m.kinds[col.kind].t
+	d := k.start(t)
+	missing := 0
+	for i, r := range col.rows {
+		want := int(col.n[i] + 0.5)
+		for _, l := range m.rows[r].lots {
+			if want == 0 {
+				break
+			}
+			if l.left > 0 {
+				want -= k.put(d, l, t, min(want, l.left))
+			}
+		}
+		missing += want
+	}
+	if missing > 0 {
+		k.topUp(d, t)
+	}
+	if !k.settle(d, t) {
+		return nil
+	}
+	return d
+}
+
+// topUp fills what is left of d with lots of other rows, looking at so many of them at most and going on from there the
+// next time.
+func (k *packer) topUp(d *draft, t int) {
+	const most = 48
+	for range min(most, len(k.live)) {
+		if !k.least.Fits(k.room) {
+			return
+		}
+		if k.next++; k.next >= len(k.live) {
+			k.next = 0
+			k.refresh()
+			if len(k.live) == 0 {
+				return
+			}
+		}
+		if l := k.live[k.next]; l.left > 0 && !d.holds(l) {
+			k.put(d, l, t, l.left)
+		}
+	}
+}
+
+func (d *draft) holds(l *lot) bool {
+	return slices.ContainsFunc(d.loads, func(q load) bool { return q.lot == l })
+}
+
+// refresh forgets lots of which nothing is left, and finds the least that any of the others asks for.
+func (k *packer) refresh() {
+	k.live = slices.DeleteFunc(k.live, func(l *lot) bool { return l.left == 0 })
+	for i, l := range k.live {
+		for r, x := range l.item.class.req {
+			if i == 0 || x < k.least[r] {
+				k.least[r] = x
+			}
+		}
+	}
+}
+
+// byWorth orders lots by the worth of one pod, largest first: small ones fill what large ones leave.
+func byWorth(lots []*lot) []*lot {
+	out := slices.Clone(lots)
+	slices.SortStableFunc(out, func(a, b *lot) int { return cmp.Compare(b.value, a.value) })
+	return out
+}
