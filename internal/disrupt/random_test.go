@@ -44,15 +44,18 @@ func drawTypes(t *rapid.T) []*catalog.Type {
 				catalog.Offering{Zone: z, CapacityType: catalog.OnDemand, Price: od, Available: rapid.IntRange(0, 5).Draw(t, "available") > 0},
 				catalog.Offering{Zone: z, CapacityType: catalog.Spot, Price: od / 3, Available: rapid.Bool().Draw(t, "spot")})
 		}
+		if n := rapid.IntRange(-3, 2).Draw(t, "reservable"); n > 0 {
+			ty.Offerings = append(ty.Offerings, catalog.Offering{Zone: "a", CapacityType: catalog.Reserved, ReservationID: fmt.Sprintf("cr-%d", i), Reservable: n, Available: true})
+		}
 		arch := rapid.SampledFrom([]string{"amd64", "arm64"}).Draw(t, "arch")
 		ty.Requirements = []requirement.Term{in(requirement.Arch, arch), in(requirement.InstanceType, ty.Name),
-			in(requirement.Zone, zones...), in(requirement.CapacityType, catalog.OnDemand, catalog.Spot)}
+			in(requirement.Zone, zones...), in(requirement.CapacityType, catalog.OnDemand, catalog.Spot, catalog.Reserved)}
 		out = append(out, ty)
 	}
 	return out
 }
 
-func drawClass(t *rapid.T) *cluster.Class {
+func drawClass(t *rapid.T, topology bool) *cluster.Class {
 	c := &cluster.Class{Namespace: "ns", Labels: map[string]string{"app": rapid.SampledFrom(apps).Draw(t, "app")},
 		Requests: res.List{res.CPU: int64(rapid.IntRange(1, 20).Draw(t, "cpu")) * 100,
 			res.Memory: int64(rapid.IntRange(1, 20).Draw(t, "memory")) << 28, res.Pods: 1},
@@ -68,6 +71,14 @@ func drawClass(t *rapid.T) *cluster.Class {
 	maybe("on demand", func() { c.Selector = append(c.Selector, in(requirement.CapacityType, catalog.OnDemand)) })
 	maybe("tolerates", func() { c.Tolerations = append(c.Tolerations, cluster.Toleration{Key: "special", Exists: true}) })
 	maybe("port", func() { c.HostPorts = append(c.HostPorts, cluster.HostPort{Port: 80, Protocol: "TCP"}) })
+	if topology {
+		drawTopology(t, c)
+	}
+	c.ID = c.Hash()
+	return c
+}
+
+func drawTopology(t *rapid.T, c *cluster.Class) {
 	key := rapid.SampledFrom([]string{requirement.Zone, requirement.Hostname, requirement.CapacityType}).Draw(t, "key")
 	term := cluster.PodAffinity{Key: key, Namespaces: []string{"ns"}, Selector: &cluster.Selector{Terms: []requirement.Term{in("app", c.Labels["app"])}}}
 	switch rapid.IntRange(0, 7).Draw(t, "topology") {
@@ -82,12 +93,10 @@ func drawClass(t *rapid.T) *cluster.Class {
 		term.Selector = &cluster.Selector{Terms: []requirement.Term{in("app", rapid.SampledFrom(apps).Draw(t, "other"))}}
 		c.AntiAffinity = append(c.AntiAffinity, term)
 	}
-	c.ID = c.Hash()
-	return c
 }
 
 // drawCluster plans some pods on an empty cluster, carries the plan out, and lets some of the pods end.
-func drawCluster(t *rapid.T) *pack.Problem {
+func drawCluster(t *rapid.T, topology bool) *pack.Problem {
 	p := &pack.Problem{Now: scenario.Start, Options: pack.Options{WellKnown: scenario.WellKnown()}}
 	types := drawTypes(t)
 	for i := range rapid.IntRange(1, 2).Draw(t, "pools") {
@@ -113,7 +122,7 @@ func drawCluster(t *rapid.T) *pack.Problem {
 	}
 	var classes []*cluster.Class
 	for range rapid.IntRange(1, 6).Draw(t, "classes") {
-		c := drawClass(t)
+		c := drawClass(t, topology)
 		classes = append(classes, c)
 		add(c, rapid.IntRange(1, 6).Draw(t, "count"))
 	}
@@ -144,7 +153,7 @@ func drawCluster(t *rapid.T) *pack.Problem {
 }
 
 func drawProblem(t *rapid.T) *disrupt.Problem {
-	p := &disrupt.Problem{Cluster: drawCluster(t), DeletionCosts: map[string]int32{}, Options: disrupt.Options{
+	p := &disrupt.Problem{Cluster: drawCluster(t, true), DeletionCosts: map[string]int32{}, Options: disrupt.Options{
 		SpotToSpot: rapid.Bool().Draw(t, "spot to spot"), MinSpotTypes: rapid.IntRange(1, 3).Draw(t, "types"),
 		MinSavingPercent: rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "saving")}}
 	for _, n := range p.Cluster.Nodes {

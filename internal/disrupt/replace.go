@@ -6,6 +6,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/plan"
 )
 
 // replace lets nodes go whose pods are carried for less by new machines, together with what room is left on others.
@@ -36,6 +37,9 @@ func (s *search) tryAlone(n *nodeState) {
 	one := []*nodeState{n}
 	if n.price == 0 {
 		n.reason = Reason{Code: PriceUnknown}
+		if n.src.CapacityType == catalog.Reserved {
+			n.reason = Reason{Code: NotCheaper, Want: plan.Dollars(0), Have: plan.Dollars(0)} // it is paid for anyway
+		}
 		return
 	}
 	a := s.ask(one, true)

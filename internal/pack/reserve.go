@@ -30,9 +30,6 @@ type slot struct {
 // already.
 func (s *solver) compileReservations() {
 	s.reservations = map[string]*reservation{}
-	if s.moving != nil {
-		return // what running pods would cost elsewhere is asked often; the answer must not depend on who asked before
-	}
 	for _, p := range s.p.Pools {
 		for _, t := range p.Types {
 			for _, o := range t.Offerings {

@@ -40,6 +40,8 @@ type WhatIf struct {
 	arrived  map[followedDomain]int
 	arranged map[*group]bool
 	scanned  int64
+	forks    int
+	savedIn  []int // by group: the fork that saved it last
 	// scarce are the resources that every node has, total what each node has of all.
 	scarce []int
 	total  []res.Vector
@@ -99,6 +101,7 @@ func NewWhatIf(p *Problem) *WhatIf {
 	for _, n := range s.nodes {
 		w.total = append(w.total, s.schema.Vector(n.src.Allocatable))
 	}
+	w.savedIn = make([]int, len(s.groups))
 	w.followSpreads()
 	w.makeMovers()
 	w.floor.learn(w)
@@ -295,6 +298,7 @@ func (w *WhatIf) placePending() {
 			}
 		}
 		if waiting > 0 && m.item != nil {
+			w.saveGroups(f, m)
 			f.add(m, waiting)
 		}
 	}
@@ -330,8 +334,8 @@ func (w *WhatIf) Node(i int) *cluster.Node { return w.s.nodes[i].src }
 // Claimed reports whether pending pods count on the node.
 func (w *WhatIf) Claimed(i int) bool { return w.claimed[i] }
 
-// Floor is the least, per hour, that machines for the movable pods of the node can cost, wherever they are packed; false
-// if one of the pods can't be bought for at all.
+// Floor is the least, per hour, that machines for the movable pods of the node can cost, wherever they are packed,
+// reserved capacity aside; false if one of the pods can't be bought for at all.
 func (w *WhatIf) Floor(i int) (catalog.MicroUSD, bool) {
 	sum, ok := 0.0, true
 	for _, h := range w.holds[i] {

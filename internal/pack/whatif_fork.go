@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -16,7 +17,9 @@ type fork struct {
 	touched []touch
 	byNode  map[int]bool
 	counted []counted
+	groups  []savedGroup
 	limits  []savedLimits
+	slots   []savedSlot
 	lone    []lonely
 	// anyNode lets nodes that are not initialized be used; only pending pods may.
 	anyNode bool
@@ -34,6 +37,19 @@ type counted struct {
 	class *class
 	node  *node
 	n     int
+}
+
+// savedGroup is what a group counted before the fork.
+type savedGroup struct {
+	group          *group
+	counts, owners map[string]int
+	total          int
+}
+
+// savedSlot is what was left of a reservation before the fork.
+type savedSlot struct {
+	reservation *reservation
+	left        int
 }
 
 type savedLimits struct {
@@ -56,8 +72,12 @@ func (w *WhatIf) begin(away []int) *fork {
 	}
 	f := &fork{away: away, isAway: make(map[int]bool, len(away)), byNode: map[int]bool{}}
 	w.fork = f
+	w.forks++
 	w.s.bought = nil
 	for _, p := range w.s.pools {
+		for _, x := range p.slots {
+			f.slots = append(f.slots, savedSlot{x.reservation, x.reservation.left})
+		}
 		if p.hasLimits() {
 			f.limits = append(f.limits, savedLimits{p, slices.Clone(p.limited), p.nodesLeft, p.affordable.Clone()})
 		}
@@ -73,11 +93,13 @@ func (w *WhatIf) begin(away []int) *fork {
 func (w *WhatIf) takeAway(f *fork, id int) {
 	n := w.s.nodes[id]
 	for _, h := range w.holds[id] {
+		w.saveGroups(f, h.mover)
 		f.add(h.mover, len(h.pods))
 		h.mover.pods = append(h.mover.pods, h.pods...)
 		w.count(f, h.mover.class, n, -len(h.pods))
 	}
 	for _, g := range w.foreign[id] {
+		w.saveGroup(f, g)
 		d, _ := n.domain(g.keyID)
 		g.counts[d]--
 		g.total--
@@ -95,6 +117,24 @@ func (w *WhatIf) takeAway(f *fork, id int) {
 	}
 }
 
+// saveGroups saves what the groups count that moving pods of the class may change.
+func (w *WhatIf) saveGroups(f *fork, m *mover) {
+	for _, g := range m.class.topo.matched {
+		w.saveGroup(f, g)
+	}
+	for i := range m.class.topo.wide {
+		w.saveGroup(f, m.class.topo.wide[i].group)
+	}
+}
+
+func (w *WhatIf) saveGroup(f *fork, g *group) {
+	if w.savedIn[g.id] == w.forks {
+		return
+	}
+	w.savedIn[g.id] = w.forks
+	f.groups = append(f.groups, savedGroup{g, maps.Clone(g.counts), maps.Clone(g.owners), g.total})
+}
+
 // add says that n more pods of the mover have to be placed.
 func (f *fork) add(m *mover, n int) {
 	if m.left == 0 && len(m.pods) == 0 && !slices.Contains(f.movers, m) {
@@ -110,14 +150,9 @@ func (w *WhatIf) count(f *fork, c *class, n *node, k int) {
 
 // drop undoes all that the fork did.
 func (w *WhatIf) drop() {
-	f, s := w.fork, w.s
-	for _, m := range s.bought {
-		for _, q := range m.parts {
-			s.countOnMachine(q.item.class, m, -q.n)
-		}
-	}
-	for _, c := range slices.Backward(f.counted) {
-		s.countOnNode(c.class, c.node, -c.n)
+	f := w.fork
+	for _, g := range f.groups {
+		g.group.counts, g.group.owners, g.group.total = g.counts, g.owners, g.total
 	}
 	for i := range f.touched {
 		*f.touched[i].node = f.touched[i].was
@@ -125,12 +160,8 @@ func (w *WhatIf) drop() {
 	for _, l := range f.limits {
 		l.pool.limited, l.pool.nodesLeft, l.pool.affordable = l.limited, l.nodesLeft, l.affordable
 	}
-	for _, id := range f.away {
-		for _, g := range w.foreign[id] {
-			d, _ := s.nodes[id].domain(g.keyID)
-			g.counts[d]++
-			g.total++
-		}
+	for _, x := range f.slots {
+		x.reservation.left = x.left
 	}
 	for _, l := range f.lone {
 		at := &w.lone[l.at]

@@ -59,17 +59,20 @@ type Answer struct {
 func (w *WhatIf) Try(away []int, rules Rules) Answer {
 	f := w.begin(away)
 	for _, m := range f.movers {
-		if m.item == nil || (m.full && !m.careful && (!rules.Buy || !m.buyable)) {
+		if m.item == nil || (m.full && !m.careful && (!rules.Buy || !m.buyable && !w.reservable(m))) {
 			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
 		}
 	}
 	w.placeOnNodes(f)
 	floor := 0.0
 	for _, m := range f.movers {
-		if m.left > 0 && (!rules.Buy || !m.buyable) {
+		reserved := m.left > 0 && rules.Buy && w.reservable(m)
+		if m.left > 0 && (!rules.Buy || !m.buyable && !reserved) {
 			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
 		}
-		floor += m.floor * float64(m.left)
+		if !reserved {
+			floor += m.floor * float64(m.left)
+		}
 	}
 	if least := catalog.MicroUSD(floor); least > 0 && least > rules.Old-max(1, rules.Saving) {
 		return w.refuse(Answer{Refusal: NotCheaper, Price: least})
@@ -90,6 +93,11 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 		return w.refuse(a)
 	}
 	return a
+}
+
+// reservable reports whether a machine for the class could be opened out of a reservation.
+func (w *WhatIf) reservable(m *mover) bool {
+	return slices.ContainsFunc(w.s.pools, func(p *pool) bool { return w.s.reservable(m.item, p, 1) })
 }
 
 func (w *WhatIf) refuse(a Answer) Answer {
