@@ -281,6 +281,8 @@ func (e *explainer) changeOf(pool *cluster.Pool, k knob) (trial, bool) {
 		raise(pool, k, node, put)
 	case plan.PoolMinValues:
 		lowerMinValues(k, put)
+	case plan.VolumeCount:
+		e.attachFewer(k, put)
 	case plan.VolumeTopology:
 		t.change.To = node.Types[0].Zone
 	}
@@ -313,6 +315,22 @@ func (e *explainer) lower(pool *cluster.Pool, k knob, put func(string, edit) boo
 	}
 	if low > 0 && put(res.Format(r, low*grain), request(r, low*grain)) {
 		t.change.Constraint.Have = res.Format(r, want-low*grain)
+	}
+}
+
+// attachFewer finds the largest number of volumes that can be attached. Those that are shared count as the pod's own.
+func (e *explainer) attachFewer(k knob, put func(string, edit) bool) {
+	most, err := strconv.ParseInt(k.is.Want, 10, 64)
+	for n := most - 1; err == nil && n > 0; n-- {
+		if put(strconv.FormatInt(n, 10), func(v *variant) {
+			k.relax(v)
+			if v.class.Attach == nil {
+				v.class.Attach = res.List{}
+			}
+			v.class.Attach[k.is.Key] = n
+		}) {
+			return
+		}
 	}
 }
 

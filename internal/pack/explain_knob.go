@@ -30,6 +30,7 @@ func (e *explainer) knobs(pool *cluster.Pool) []knob {
 	out = append(out, e.readinessKnobs(pool)...)
 	out = append(out, e.taintKnobs(pool)...)
 	out = append(out, e.requestKnobs()...)
+	out = append(out, e.volumeKnobs()...)
 	out = append(out, e.termKnobs()...)
 	out = append(out, e.topologyKnobs()...)
 	out = append(out, e.requirementKnobs(pool)...)
@@ -73,6 +74,26 @@ func (e *explainer) requestKnobs() []knob {
 	}
 	for i, h := range e.class.HostPorts {
 		out = append(out, knob{is: plan.Constraint{Kind: plan.HostPortDemand, Want: h.String()}, relax: func(v *variant) { v.class.HostPorts[i].Port = 0 }})
+	}
+	return out
+}
+
+// volumeKnobs are the numbers of volumes by driver, shared ones included.
+func (e *explainer) volumeKnobs() []knob {
+	count := e.class.Attach.Clone()
+	if count == nil {
+		count = res.List{}
+	}
+	for _, x := range e.class.Shared {
+		count[x.Driver]++
+	}
+	var out []knob
+	for _, driver := range sortedKeys(count) {
+		none := func(v *variant) {
+			delete(v.class.Attach, driver)
+			v.class.Shared = slices.DeleteFunc(v.class.Shared, func(x cluster.SharedVolume) bool { return x.Driver == driver })
+		}
+		out = append(out, knob{is: plan.Constraint{Kind: plan.VolumeCount, Key: driver, Want: strconv.FormatInt(count[driver], 10)}, relax: none})
 	}
 	return out
 }
@@ -122,16 +143,16 @@ func (e *explainer) topologyKnobs() []knob {
 		if s.MinDomains > 0 {
 			want += ", minDomains " + strconv.Itoa(s.MinDomains)
 		}
-		out = append(out, knob{is: plan.Constraint{Kind: plan.SpreadDemand, Key: s.Key, Want: want}, relax: func(v *variant) { v.class.Spreads[i].Key = "" }})
+		out = append(out, knob{is: plan.Constraint{Kind: plan.SpreadDemand, Key: s.Key, Want: want}, relax: func(v *variant) { v.class.Spreads[i].Soft = true }})
 	}
 	for i, t := range e.class.PodAffinity {
-		out = append(out, knob{is: plan.Constraint{Kind: plan.AffinityDemand, Key: t.Key, Want: selectorWords(t.Selector)}, relax: func(v *variant) { v.class.PodAffinity[i].Key = "" }})
+		out = append(out, knob{is: plan.Constraint{Kind: plan.AffinityDemand, Key: t.Key, Want: selectorWords(t.Selector)}, relax: func(v *variant) { v.class.PodAffinity[i].Weight = 1 }})
 	}
 	for i, t := range e.class.AntiAffinity {
 		out = append(out, knob{is: plan.Constraint{Kind: plan.ApartDemand, Key: t.Key, Want: selectorWords(t.Selector)},
 			// Pods of the same making would lose it too.
 			relax: func(v *variant) {
-				v.class.AntiAffinity[i].Key = ""
+				v.class.AntiAffinity[i].Weight = 1
 				v.nodes = e.withoutKin(v.nodes)
 			}})
 	}

@@ -32,6 +32,7 @@ func copyClass(c *cluster.Class) *cluster.Class {
 	out.Affinity, out.Volumes = copyLists(c.Affinity), copyLists(c.Volumes)
 	out.Tolerations = slices.Clone(c.Tolerations)
 	out.HostPorts = slices.Clone(c.HostPorts)
+	out.Attach, out.Shared = c.Attach.Clone(), slices.Clone(c.Shared)
 	out.Spreads = slices.Clone(c.Spreads)
 	out.PodAffinity, out.AntiAffinity = slices.Clone(c.PodAffinity), slices.Clone(c.AntiAffinity)
 	return &out
@@ -82,9 +83,6 @@ func (v *variant) tidy() {
 		c.Affinity = nil
 	}
 	c.HostPorts = slices.DeleteFunc(c.HostPorts, func(h cluster.HostPort) bool { return h.Port == 0 })
-	c.Spreads = slices.DeleteFunc(c.Spreads, func(s cluster.Spread) bool { return s.Key == "" })
-	gone := func(t cluster.PodAffinity) bool { return t.Key == "" }
-	c.PodAffinity, c.AntiAffinity = slices.DeleteFunc(c.PodAffinity, gone), slices.DeleteFunc(c.AntiAffinity, gone)
 	p.Taints = slices.DeleteFunc(p.Taints, func(t cluster.Taint) bool { return t.Key == "" })
 	c.ID = ""
 	c.ID = c.Hash()

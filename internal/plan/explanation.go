@@ -18,6 +18,7 @@ const (
 	NodeSelector    Kind = "NodeSelector"    // Key; Want: the term
 	NodeAffinity    Kind = "NodeAffinity"    // Key when it has one term; Want: the term, or all alternatives
 	VolumeTopology  Kind = "VolumeTopology"  // Want: where the pod's volumes can be reached
+	VolumeCount     Kind = "VolumeCount"     // Key: CSI driver; Want: how many volumes the pod attaches
 	HostPortDemand  Kind = "HostPort"        // Want: port/protocol
 	SpreadDemand    Kind = "TopologySpread"  // Key: topology key; Want: the rule
 	AffinityDemand  Kind = "PodAffinity"     // Key: topology key; Want: selector
@@ -52,6 +53,8 @@ func (c Constraint) Text() string {
 		return "the pod's node affinity " + c.Want
 	case VolumeTopology:
 		return "its volumes, which are bound to " + c.Want
+	case VolumeCount:
+		return fmt.Sprintf("the number of volumes of %s that the pod attaches, %s", c.Key, c.Want)
 	case HostPortDemand:
 		return "the pod's host port " + c.Want
 	case SpreadDemand:
@@ -116,6 +119,11 @@ func (c Change) Text() string {
 		return fmt.Sprintf("let the pod's %s say %s, not %s", where, c.To, k.Want)
 	case VolumeTopology:
 		return "give the pod volumes that can be reached from " + c.To
+	case VolumeCount:
+		if c.To == "" {
+			return "attach no volume of " + k.Key
+		}
+		return fmt.Sprintf("attach at most %s volumes of %s, not %s", c.To, k.Key, k.Want)
 	case HostPortDemand:
 		return "take another host port than " + k.Want
 	case SpreadDemand:
@@ -266,7 +274,7 @@ func (c Constraint) SaidBy(r *Reason) bool {
 	case TaintNotTolerated:
 		return c.Kind == PoolTaint && c.Key == r.Key
 	case TooLarge:
-		return c.Kind == ResourceRequest && c.Key == r.Resource
+		return c.Kind == ResourceRequest && c.Key == r.Resource || c.Kind == VolumeCount && catalog.AttachResource(c.Key) == r.Resource
 	case LabelMismatch, LabelUnknown, NoTypeMatches:
 		return (c.Kind == NodeSelector || c.Kind == NodeAffinity) && c.Key == r.Key
 	case LimitReached:

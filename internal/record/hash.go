@@ -160,6 +160,8 @@ func (r *renamer) rename(at any) {
 		for i := range x.Namespaces {
 			r.name(ofNamespace, &x.Namespaces[i])
 		}
+	case *cluster.SharedVolume:
+		r.name(ofQuoted, &x.Volume)
 	case *cluster.Node:
 		r.node(x)
 	case *requirement.Term:

@@ -179,6 +179,7 @@ func TestHashedDecisionsAreTheSameDecisions(t *testing.T) {
 func TestNamesAreHashedWhereverTheyStand(t *testing.T) {
 	class := &cluster.Class{Namespace: "shop", Labels: map[string]string{"statefulset.kubernetes.io/pod-name": "db-0"}, Unplaceable: `persistentvolumeclaim "data-db-0" does not exist; create it`}
 	class.Selector = scenarioTerms("kubernetes.io/hostname", "ip-10-0-0-1")
+	class.Shared = []cluster.SharedVolume{{Driver: "efs", Volume: "pv-secret"}}
 	class.AntiAffinity = []cluster.PodAffinity{{Key: "zone", Namespaces: []string{"shop", "bank"}}}
 	d := &record.Decision{
 		Problem: &pack.Problem{
@@ -197,7 +198,7 @@ func TestNamesAreHashedWhereverTheyStand(t *testing.T) {
 	}
 	out := record.HashNames(d)
 	text := asJSON(t, out)
-	for _, name := range []string{"shop", "bank", "db-0", "till", "ip-10", "default-x", "i-1", "u-1", "u-2", "logs", class.Hash()} {
+	for _, name := range []string{"shop", "bank", "db-0", "till", "ip-10", "default-x", "i-1", "u-1", "u-2", "logs", "secret", class.Hash()} {
 		if strings.Contains(text, name) {
 			t.Errorf("%s is still there: %s", name, text)
 		}
