@@ -32,7 +32,7 @@ func newCovering(demand []float64, start []column) *covering {
 	for i, col := range start {
 		c.inv[i*m+i] = 1 / col.n[0]
 		// A little more of each row, different for all, keeps the method from going in circles.
-		c.x[i] = demand[i] * (1 + 1e-7*float64(1+i%97)) / col.n[0]
+		c.x[i] = demand[i] * (1 + float64(1e-7*float64(1+i%97))) / col.n[0]
 		c.dual[i] = col.price / col.n[0]
 	}
 	return c

@@ -117,7 +117,7 @@ const maxRows, maxAccess = 192, 64
 
 // newModel makes the finest model that is small enough; nil if there is none.
 func (s *solver) newModel(p *pool, lots []*lot, machines int) *model {
-	for level := range 7 {
+	for level := range steps {
 		m := &model{pool: p}
 		if s.makeRows(m, lots, level, machines) {
 			s.makeKinds(m)
@@ -127,8 +127,8 @@ func (s *solver) newModel(p *pool, lots []*lot, machines int) *model {
 	return nil
 }
 
-// coarse is by which ratio requests may differ within a row, by level.
-var coarse = [...]float64{0, 0, 1.1, 1.25, 1.5, 2, 4}
+// steps is in how many steps amounts double within which they count as one, by level; 0: only equal ones do.
+var steps = [...]int{0, 0, 8, 4, 2, 1}
 
 func (s *solver) makeRows(m *model, lots []*lot, level, machines int) bool {
 	accessOf, groupOf, rowOf, sizeOf := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
@@ -153,7 +153,7 @@ func (s *solver) makeRows(m *model, lots []*lot, level, machines int) bool {
 				m.caps = append(m.caps, g.most)
 			}
 		}
-		size := strconv.Itoa(group) + "," + sizeKey(l.item.class.req, coarse[level])
+		size := strconv.Itoa(group) + "," + sizeKey(l.item.class.req, steps[level])
 		key := strconv.Itoa(access) + "," + size
 		at, ok := rowOf[key]
 		if !ok {
@@ -209,12 +209,13 @@ func placesKey(shapes []*shape) string {
 	return string(b)
 }
 
-// sizeKey is equal for requests that differ by no more than about the ratio in any resource; 0 means equal ones.
-func sizeKey(req res.Vector, ratio float64) string {
+// sizeKey is equal for requests that no resource sets more than a step apart; 0 steps means equal ones.
+func sizeKey(req res.Vector, steps int) string {
 	b := make([]byte, 0, 32)
 	for _, x := range req {
-		if ratio > 0 && x > 0 {
-			x = 1 + int64(math.Round(math.Log(float64(x))/math.Log(ratio)))
+		if steps > 0 && x > 0 {
+			part, power := math.Frexp(float64(x)) // from a half to one, exactly
+			x = int64(power*steps) + int64((2*part-1)*float64(steps))
 		}
 		b = append(strconv.AppendInt(b, x, 36), ' ')
 	}
