@@ -32,6 +32,8 @@ type Answer struct {
 	Unplaced *plan.Explanation `json:"unplaced,omitempty"`
 	// Bought explains a machine.
 	Bought *plan.Why `json:"bought,omitempty"`
+	// Declined are preferences of a pod that were not honoured, because they cost more than they may.
+	Declined []plan.Wish `json:"declined,omitempty"`
 	// Kept says what keeps a node, Move what is to become of it.
 	Kept *disrupt.Kept `json:"kept,omitempty"`
 	Move *disrupt.Move `json:"move,omitempty"`
@@ -115,6 +117,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 			a.Name = n.Pods[at].String()
 			a.say("it goes to a new machine of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
 			a.Bought = pack.ExplainNewNode(d.Problem, d.Plan, i, runnersUp)
+			a.declined(d, is)
 			return true
 		}
 	}
@@ -123,6 +126,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 			a.from(id, d)
 			a.Name = x.Pods[at].String()
 			a.say("it goes to %s, which has room for it", x.Node)
+			a.declined(d, is)
 			return true
 		}
 	}
@@ -137,6 +141,19 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 		}
 	}
 	return false
+}
+
+// declined collects the preferences of the pod's class that were not honoured.
+func (a *Answer) declined(d *record.Decision, is func(cluster.PodRef) bool) {
+	at := slices.IndexFunc(d.Problem.Pending, func(pod *cluster.Pod) bool { return is(pod.PodRef) })
+	if at < 0 {
+		return
+	}
+	for _, w := range d.Plan.Declined {
+		if w.ClassID == d.Problem.Pending[at].Class.ID {
+			a.Declined = append(a.Declined, w)
+		}
+	}
 }
 
 // others tells of more pods than the one asked about, if there are any.
@@ -281,6 +298,9 @@ func (a *Answer) String() string {
 	}
 	if a.Bought != nil {
 		a.writeBought(&b)
+	}
+	for _, w := range a.Declined {
+		fmt.Fprintf(&b, "a preference was not honoured: %s\n", w.Text())
 	}
 	if a.Kept != nil {
 		b.WriteString("\nit stays because:\n")

@@ -177,6 +177,30 @@ func TestWhereDecisionsCanNotBeHad(t *testing.T) {
 	}
 }
 
+func TestPreferencesThatWereNotHonouredAreTold(t *testing.T) {
+	p := story(t, `
+types
+small cpu=2 memory=4Gi price=0.10
+medium cpu=4 memory=8Gi price=0.19
+
+pool default
+
+pods web count=4 cpu=1 memory=1Gi
+spread hostname soft
+`)
+	ring := record.NewRing(1, 1<<20, slog.New(slog.DiscardHandler))
+	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p)})
+	server := httptest.NewServer(record.Handler(ring))
+	defer server.Close()
+	a, err := explain.Pod(t.Context(), explain.Server{URL: server.URL}, "", "web-3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Declined) != 1 || !strings.Contains(a.String(), "a preference was not honoured: 4 pods such as default/web-1") || !strings.Contains(a.String(), "honouring it would cost") {
+		t.Errorf("told %v:\n%s", a.Declined, a)
+	}
+}
+
 func TestAFileAnswersToo(t *testing.T) {
 	p := story(t, shop)
 	name := filepath.Join(t.TempDir(), "shop.kerf")

@@ -20,9 +20,9 @@ import (
 
 const (
 	// MaxFile is the size of the largest file that is read, in bytes. A decision on 100,000 pods takes about a tenth.
-	MaxFile = 256 << 20
+	MaxFile = 128 << 20
 	// MaxText is how much a file may hold when it is decompressed, in bytes.
-	MaxText = 2 << 30
+	MaxText = 512 << 20
 	// headMax is the longest first line.
 	headMax = 512
 )
@@ -88,7 +88,7 @@ func read(r io.Reader, maxFile, maxText int64) (*Decision, error) {
 
 func readHead(in *bufio.Reader) (version string, err error) {
 	line, err := in.Peek(headMax)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errTooLarge) {
 		return "", fmt.Errorf("reading a recorded decision: %w", err)
 	}
 	end := bytes.IndexByte(line, '\n')
