@@ -22,7 +22,10 @@ func TestBothEnginesAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, v := range r.Peer.Violations {
-				t.Errorf("upstream's plan: %s", v)
+				// Upstream may settle a group of pods on two zones, when a first node's zone was open for a while.
+				if v.Rule != "affinity" {
+					t.Errorf("upstream's plan: %s", v)
+				}
 			}
 			if r.Kerf.Unplaced > r.Peer.Unplaced {
 				t.Errorf("Kerf leaves %d pods, upstream %d", r.Kerf.Unplaced, r.Peer.Unplaced)

@@ -38,6 +38,12 @@ type Thinned struct {
 	Nodes, Pods int
 	Before      catalog.MicroUSD
 	Kerf, Peer  Thinning
+	// Settled is the cluster that Kerf ends with, where all must be looked at to see that nothing is left to do: what a look
+	// at it takes each, and what upstream's first command would still save in it.
+	Settled   int
+	KerfLooks Cost
+	PeerLooks Cost
+	PeerSaves catalog.MicroUSD
 	// Bound of the price of the pods on new machines, all nodes being gone.
 	Bound catalog.MicroUSD
 }
@@ -59,7 +65,11 @@ func Consolidate(ctx context.Context, in Input, o Options) (*Thinned, error) {
 		}
 	}
 	row.Pods = len(again.Pending)
-	if row.Kerf, err = kerfThins(p, o); err != nil {
+	var settled *pack.Problem
+	if row.Kerf, settled, err = kerfThins(p, o); err != nil {
+		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	if err := row.look(ctx, settled, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
 	if row.Peer, err = peerThins(ctx, p, o); err != nil {
@@ -85,32 +95,58 @@ func anyway(p *pack.Problem) *disrupt.Problem {
 	return q
 }
 
-func kerfThins(p *pack.Problem, o Options) (Thinning, error) {
-	t := Thinning{}
-	for t.Rounds < o.Rounds {
-		q, runs := anyway(p), 1
-		if t.Rounds == 0 {
-			runs = 3
-		}
-		var d *disrupt.Decision
-		cost, err := measure(runs, o.Enough, func() error { return nil }, func() error {
-			d = disrupt.Decide(q)
-			return nil
-		})
+func kerfThins(p *pack.Problem, o Options) (t Thinning, end *pack.Problem, err error) {
+	for t.Rounds < o.Rounds && !t.Ended {
+		d, cost, err := kerfRound(p, t.Rounds == 0, o)
 		if err != nil {
-			return t, err
-		}
-		if v := verify.Moves(q, d); len(v) > 0 {
-			return t, fmt.Errorf("kerf's moves are refused: %s, and %d more", v[0], len(v)-1)
+			return t, nil, err
 		}
 		if t.Rounds == 0 {
 			t.First = cost
 		}
-		if p = t.carryOut(p, d, cost); t.Ended {
-			break
+		p = t.carryOut(p, d, cost)
+	}
+	return t, p, nil
+}
+
+// kerfRound is one decision, taken a few times over when its time counts.
+func kerfRound(p *pack.Problem, exact bool, o Options) (*disrupt.Decision, Cost, error) {
+	q, runs := anyway(p), 1
+	if exact {
+		runs = 5
+	}
+	var d *disrupt.Decision
+	cost, err := measure(runs, o.Enough, func() error { return nil }, func() error {
+		d = disrupt.Decide(q)
+		return nil
+	})
+	if err != nil {
+		return nil, Cost{}, err
+	}
+	if v := verify.Moves(q, d); len(v) > 0 {
+		return nil, Cost{}, fmt.Errorf("kerf's moves are refused: %s, and %d more", v[0], len(v)-1)
+	}
+	return d, cost, nil
+}
+
+// look measures both on a cluster in which there is nothing left to do for Kerf.
+func (row *Thinned) look(ctx context.Context, settled *pack.Problem, o Options) error {
+	row.Settled = len(settled.Nodes)
+	var err error
+	if _, row.KerfLooks, err = kerfRound(settled, true, o); err != nil {
+		return err
+	}
+	for _, pass := range peer.Passes {
+		d, cost, err := peerPass(ctx, settled, pass, o)
+		if err != nil {
+			return err
+		}
+		row.PeerLooks.plus(cost)
+		if row.PeerSaves == 0 {
+			row.PeerSaves = d.Before - d.After
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // carryOut books the round and gives the cluster after it.
@@ -131,7 +167,7 @@ func (t *Thinning) carryOut(p *pack.Problem, d *disrupt.Decision, cost Cost) *pa
 }
 
 // peerThins runs upstream's methods in its order; the first that finds something has the round. In the first round all
-// are run, to see what a look at every node takes.
+// are run, to see what they take.
 func peerThins(ctx context.Context, p *pack.Problem, o Options) (Thinning, error) {
 	t := Thinning{Methods: map[peer.Pass]time.Duration{}}
 	for t.Rounds < o.Rounds && !t.Ended {
@@ -140,34 +176,37 @@ func peerThins(ctx context.Context, p *pack.Problem, o Options) (Thinning, error
 			if t.Rounds > 0 && len(chosen.Moves) > 0 {
 				break
 			}
-			var e *peer.Engine
-			var d *disrupt.Decision
-			cost, err := measure(1, 0, func() (err error) {
-				e, err = peer.New(ctx, p, o.Procs)
-				return err
-			}, func() (err error) {
-				d, err = e.Consolidate(ctx, pass)
-				return err
-			})
+			d, cost, err := peerPass(ctx, p, pass, o)
 			if err != nil {
-				return t, fmt.Errorf("upstream's %s pass: %w", pass, err)
+				return t, err
 			}
 			if len(chosen.Moves) == 0 {
 				chosen = d
-				round.CPU += cost.CPU
+				round.plus(cost)
 			}
 			if t.Rounds == 0 {
 				t.Methods[pass] = cost.CPU
-				t.First.Wall += cost.Wall
-				t.First.CPU += cost.CPU
-				t.First.Bytes += cost.Bytes
-				t.First.Allocs += cost.Allocs
-				t.First.Runs = 1
+				t.First.plus(cost)
 			}
 		}
 		p = t.carryOut(p, chosen, round)
 	}
 	return t, nil
+}
+
+func peerPass(ctx context.Context, p *pack.Problem, pass peer.Pass, o Options) (d *disrupt.Decision, cost Cost, err error) {
+	var e *peer.Engine
+	cost, err = measure(1, 0, func() (err error) {
+		e, err = peer.New(ctx, p, o.Procs)
+		return err
+	}, func() (err error) {
+		d, err = e.Consolidate(ctx, pass)
+		return err
+	})
+	if err != nil {
+		return nil, cost, fmt.Errorf("upstream's %s pass: %w", pass, err)
+	}
+	return d, cost, nil
 }
 
 func moved(p *pack.Problem, d *disrupt.Decision) int {

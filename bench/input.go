@@ -40,7 +40,7 @@ func Inputs() []Input {
 	return []Input{
 		generic(100, false), generic(1000, false), generic(5000, false), generic(20000, true),
 		preferring(400, false, false), preferring(400, true, false), preferring(4000, false, true), preferring(4000, true, false),
-		mix(500, false), mix(2000, false), mix(10000, true),
+		mix(500, false, false), mix(500, true, false), mix(2000, false, false), mix(10000, false, true),
 		openb(2000, 500, false), openb(0, 1<<30, true),
 		field(100, 170, 47, false), field(1060, 1700, 470, true),
 		fragmented(100, false), fragmented(300, true), fragmented(700, true), fragmented(2000, true),
@@ -78,10 +78,25 @@ func preferring(pods int, ignore, slow bool) Input {
 	return in
 }
 
-func mix(pods int, slow bool) Input {
-	return Input{Name: fmt.Sprintf("mix-%d", pods), Slow: slow,
+// mix restricts the pool to the categories that upstream's guide begins with, unless it may buy any type: upstream fills
+// a machine for as long as there is a larger one, and the largest of other categories are priced for other work.
+func mix(pods int, anyType, slow bool) Input {
+	in := Input{Name: fmt.Sprintf("mix-%d", pods), Slow: slow,
 		What: "real types and prices of a region in three zones; web, memory-heavy and batch pods in some 60 sizes",
-		Make: func() (*pack.Problem, error) { return scenario.Mix(pods, seed) }}
+		Make: func() (*pack.Problem, error) {
+			p, err := scenario.Mix(pods, seed)
+			if err == nil && !anyType {
+				p.Pools[0].Requirements = append(p.Pools[0].Requirements, requirement.Term{Key: "karpenter.k8s.aws/instance-category",
+					Operator: requirement.In, Values: []string{"c", "m", "r"}})
+			}
+			return p, err
+		}}
+	if anyType {
+		in.Name = fmt.Sprintf("mix-any-%d", pods)
+		return in
+	}
+	in.What += "; types of the categories c, m and r"
+	return in
 }
 
 func field(nodes, hopeless, small int, slow bool) Input {

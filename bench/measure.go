@@ -16,6 +16,14 @@ type Cost struct {
 	Runs int
 }
 
+func (c *Cost) plus(o Cost) {
+	c.Wall += o.Wall
+	c.CPU += o.CPU
+	c.Bytes += o.Bytes
+	c.Allocs += o.Allocs
+	c.Runs = max(c.Runs, o.Runs)
+}
+
 // measure runs prepare and then run, which alone counts, again and again until there are enough runs or enough time
 // went by.
 func measure(runs int, enough time.Duration, prepare func() error, run func() error) (Cost, error) {

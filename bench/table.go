@@ -46,7 +46,7 @@ func Tables(rows []*Row, thinned []*Thinned) []*Table {
 		out = append(out, speed(rows), memory(rows), money(rows))
 	}
 	if len(thinned) > 0 {
-		out = append(out, thinning(thinned))
+		out = append(out, thinning(thinned), looks(thinned))
 	}
 	return out
 }
@@ -108,6 +108,16 @@ func thinning(rows []*Thinned) *Table {
 				dollars(r.Before), dollars(s.t.AfterFirst), dollars(s.t.After), dollars(r.Bound), percent(gap(s.t.After, r.Bound)),
 				fmt.Sprintf("%d → %d", r.Nodes, s.t.Nodes), rounds, seconds(s.t.Total), fmt.Sprint(s.t.Moved)})
 		}
+	}
+	return t
+}
+
+func looks(rows []*Thinned) *Table {
+	t := &Table{Title: "A look at every node of a cluster in which Kerf finds nothing left to do",
+		Head: []string{"input", "nodes", "upstream s", "Kerf s", "ratio", "upstream MB", "Kerf MB", "$/h", "upstream would still save $/h"}}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, []string{r.Input, fmt.Sprint(r.Settled), seconds(r.PeerLooks.CPU), seconds(r.KerfLooks.CPU), ratio(r.PeerLooks.CPU, r.KerfLooks.CPU),
+			fmt.Sprintf("%.1f", float64(r.PeerLooks.Bytes)/1e6), fmt.Sprintf("%.1f", float64(r.KerfLooks.Bytes)/1e6), dollars(r.Kerf.After), dollars(r.PeerSaves)})
 	}
 	return t
 }
