@@ -118,13 +118,18 @@ func damaged(err error, maxFile, maxText int64) error {
 type limited struct {
 	r    io.Reader
 	left int64
+	over bool // there was more
 }
 
 func (l *limited) Read(p []byte) (int, error) {
+	if l.over {
+		return 0, errTooLarge
+	}
 	if l.left <= 0 {
 		// The end may be just here.
 		n, err := l.r.Read(p[:min(1, len(p))])
 		if n > 0 {
+			l.over = true
 			return 0, errTooLarge
 		}
 		return 0, err
