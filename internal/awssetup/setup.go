@@ -9,6 +9,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
+// Tries is how often the controller tries a message of the interruption queue. A queue that passes messages on to its
+// dead-letter queue later than that never does: the controller deletes them first.
+const Tries = 5
+
 // Setup is all that was found in one place. ARNs and documents are resolved: no intrinsic functions or variables of
 // templates are left in them. What a source cannot tell is in Gaps.
 type Setup struct {
@@ -84,20 +88,39 @@ type Key struct {
 	Policy    *iampolicy.Document
 }
 
-// Rule is an EventBridge rule on the default bus.
+// DefaultBus is the event bus that AWS puts its own events on.
+const DefaultBus = "default"
+
+// Rule is an EventBridge rule.
 type Rule struct {
-	LogicalID string
-	Name, ARN string
-	Pattern   json.RawMessage
-	Enabled   bool
-	Targets   []Target
+	LogicalID   string
+	Name, ARN   string
+	Bus         string // name of the event bus if it is not the default one: events of AWS do not come there
+	Description string
+	Pattern     json.RawMessage
+	Enabled     bool
+	Targets     []Target
 }
 
 // Target is where a rule sends its events.
 type Target struct {
 	ID, ARN    string
 	DeadLetter string // ARN of the queue for what could not be delivered
+	Input      Input  // what it gets in place of the event; empty: the event
 }
+
+// Input is a way in which a target gets something else than the event: the name of the target's member.
+type Input string
+
+// The ways. Of an event that was changed the controller cannot tell what it is about.
+const (
+	Constant    Input = "Input"
+	Path        Input = "InputPath"
+	Transformer Input = "InputTransformer"
+)
+
+// WholeEvent is the InputPath that leaves the event as it is.
+const WholeEvent = "$"
 
 // Alarm is a CloudWatch alarm.
 type Alarm struct {
@@ -109,6 +132,7 @@ type Alarm struct {
 	Comparison        string
 	Threshold         float64
 	Period            time.Duration
+	Periods           int // in a row; zero: not known
 	Actions           []string
 }
 

@@ -158,7 +158,7 @@ func stackQueueFlags(f *pflag.FlagSet, o *stack.Options) {
 	f.BoolVar(&o.KMS, "kms", false, "encrypt the queue with a key of the stack's own that EventBridge may use (default: SQS's own encryption)")
 	f.StringVar(&o.KMSKey, "kms-key", "", "ARN of a key that exists to encrypt the queue with; its policy must let events.amazonaws.com use it")
 	f.BoolVar(&o.DeadLetter, "dead-letter-queue", o.DeadLetter, "keep what could not be delivered or handled in a second queue")
-	f.IntVar(&o.MaxReceives, "max-receives", o.MaxReceives, "how often a message is tried before it goes to the dead-letter queue")
+	f.IntVar(&o.MaxReceives, "max-receives", o.MaxReceives, "how often a message is tried before it goes to the dead-letter queue, 1 to 5")
 	f.BoolVar(&o.RuleSources, "rule-sources", o.RuleSources, "let only this stack's rules send to the queue")
 	f.BoolVar(&o.Alarms, "alarms", o.Alarms, "alarms on failed deliveries, on messages that nobody reads and on dead letters")
 	f.StringArrayVar(&o.AlarmActions, "alarm-action", nil, "ARN that alarms notify, such as of an SNS topic (repeatable)")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 	"github.com/kerf-sh/kerf/internal/partition"
 )
@@ -31,6 +32,7 @@ var (
 	accounts     = regexp.MustCompile(`^[0-9]{12}$`)
 	regions      = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
 	arns         = regexp.MustCompile(`^arn:(aws[a-z-]*):([a-z0-9-]+):([a-z0-9-]*|\*):([0-9]{12}|aws|\*)?:(.+)$`)
+	issuers      = regexp.MustCompile(`^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*$`)
 	dnsLabels    = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 )
 
@@ -166,10 +168,12 @@ func (o *Options) checkIdentity() error {
 
 func (o *Options) checkOIDC() error {
 	_, host := o.oidc()
+	m := arns.FindStringSubmatch(o.OIDCProvider)
+	isProvider := m != nil && m[2] == "iam" && m[3] == "" && accounts.MatchString(m[4]) && strings.HasPrefix(m[5], "oidc-provider/")
 	switch {
 	case o.OIDCProvider == "":
 		return errors.New("--controller irsa needs --oidc-provider: the issuer URL that aws eks describe-cluster shows, or the provider's ARN")
-	case strings.ContainsAny(host, "${}* \"") || !strings.Contains(host, "."):
+	case !isProvider && !strings.HasPrefix(o.OIDCProvider, "https://"), !issuers.MatchString(host):
 		return fmt.Errorf("--oidc-provider %q is neither an issuer URL (https://oidc.eks.eu-west-1.amazonaws.com/id/…) nor the ARN of a provider", o.OIDCProvider)
 	}
 	return nil
@@ -192,8 +196,8 @@ func (o *Options) checkQueue() error {
 	if o.Visibility < 0 || o.Visibility > 12*time.Hour || o.Visibility%time.Second != 0 {
 		errs = append(errs, fmt.Errorf("--visibility %s: SQS allows up to 12h, in whole seconds", o.Visibility))
 	}
-	if o.DeadLetter && (o.MaxReceives < 1 || o.MaxReceives > 1000) {
-		errs = append(errs, fmt.Errorf("--max-receives %d: SQS allows 1 to 1000", o.MaxReceives))
+	if o.DeadLetter && (o.MaxReceives < 1 || o.MaxReceives > awssetup.Tries) {
+		errs = append(errs, fmt.Errorf("--max-receives %d: it is 1 to %d; the controller deletes a message that failed more often, and the dead-letter queue would never see it", o.MaxReceives, awssetup.Tries))
 	}
 	return errors.Join(append(errs, o.checkKey())...)
 }
@@ -212,6 +216,26 @@ func (o *Options) checkKey() error {
 		return fmt.Errorf("--kms-key %s: permissions are given on keys, not on their aliases: give the key's ARN, which aws kms describe-key --key-id alias/… shows", o.KMSKey)
 	case !isARN(o.KMSKey, "kms", "key/"):
 		return fmt.Errorf("--kms-key %q is not the ARN of a key, such as arn:aws:kms:eu-west-1:111122223333:key/1234abcd-…", o.KMSKey)
+	case strings.ContainsAny(o.KMSKey, "*?"):
+		return fmt.Errorf("--kms-key %s: a queue has one key: give its ARN without wildcards", o.KMSKey)
+	}
+	return o.checkPlace("--kms-key", o.KMSKey)
+}
+
+// checkPlace holds an ARN that permissions are given on to one account, one region and less than everything there. The
+// region and the partition must be those of the stack, where they are given.
+func (o *Options) checkPlace(flag, arn string) error {
+	m := arns.FindStringSubmatch(arn)
+	_, name, _ := strings.Cut(m[5], "/")
+	switch {
+	case m[3] == "" || m[3] == "*" || m[4] == "" || m[4] == "*":
+		return fmt.Errorf("%s %s: name the account and the region; a permission on everybody's is more than the controller needs", flag, arn)
+	case strings.Trim(name, "*?/") == "":
+		return fmt.Errorf("%s %s: that is everything of the account: name what the nodes use, at least by the beginning of its name", flag, arn)
+	case o.Region != "" && m[3] != o.Region:
+		return fmt.Errorf("%s %s is in %s, the stack in %s: machines and queues use what is in their own region", flag, arn, m[3], o.Region)
+	case o.Region != "" && m[1] != partition.Of(o.Region).Name:
+		return fmt.Errorf("%s %s: %s is in the partition %s", flag, arn, o.Region, partition.Of(o.Region).Name)
 	}
 	return nil
 }
@@ -221,12 +245,16 @@ func (o *Options) checkFeatures() error {
 	for _, a := range o.Parameters {
 		if !isARN(a, "ssm", "parameter/") {
 			errs = append(errs, fmt.Errorf("--ssm-parameter %q is not the ARN of a parameter, such as arn:aws:ssm:eu-west-1:111122223333:parameter/my/image", a))
+			continue
 		}
+		errs = append(errs, o.checkPlace("--ssm-parameter", a))
 	}
 	for _, a := range o.VolumeKeys {
 		if !isARN(a, "kms", "key/") {
 			errs = append(errs, fmt.Errorf("--volume-key %q is not the ARN of a key, such as arn:aws:kms:eu-west-1:111122223333:key/1234abcd-…", a))
+			continue
 		}
+		errs = append(errs, o.checkPlace("--volume-key", a))
 	}
 	for _, a := range o.AlarmActions {
 		if !isARN(a, "", "") {

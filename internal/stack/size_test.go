@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,14 +25,15 @@ var switches = []func(*Options){
 	func(o *Options) { o.ZonalShift = true },
 	func(o *Options) { o.LaunchTemplates = true },
 	func(o *Options) { o.KMS = true },
-	func(o *Options) { o.Parameters = arnsOf("ssm", "parameter/team/images/", 10) },
-	func(o *Options) { o.VolumeKeys = arnsOf("kms", "key/1234abcd-12ab-34cd-56ef-12345678", 10) },
+	func(o *Options) { o.Parameters = arnsOf(o.Region, "ssm", "parameter/team/images/", 10) },
+	func(o *Options) { o.VolumeKeys = arnsOf(o.Region, "kms", "key/1234abcd-12ab-34cd-56ef-12345678", 10) },
 }
 
-func arnsOf(service, prefix string, n int) []string {
+func arnsOf(region, service, prefix string, n int) []string {
+	region = cmp.Or(region, "ap-northeast-1")
 	var out []string
 	for i := range n {
-		out = append(out, fmt.Sprintf("arn:aws:%s:ap-northeast-1:111122223333:%s%04d", service, prefix, i))
+		out = append(out, fmt.Sprintf("arn:%s:%s:%s:111122223333:%s%04d", partition.Of(region).Name, service, region, prefix, i))
 	}
 	return out
 }
@@ -107,7 +109,7 @@ func TestWhatIsMeasuredWithoutARegionHoldsInAll(t *testing.T) {
 }
 
 func TestLargePoliciesAreCutBetweenStatements(t *testing.T) {
-	s := makeStack(t, V032, named, func(o *Options) { o.Parameters = arnsOf("ssm", "parameter/team/images/", 40) })
+	s := makeStack(t, V032, named, func(o *Options) { o.Parameters = arnsOf("", "ssm", "parameter/team/images/", 40) })
 	var ids, names []string
 	for _, p := range s.Policies {
 		ids, names = append(ids, p.LogicalID), append(names, p.Name)
@@ -123,7 +125,7 @@ func TestLargePoliciesAreCutBetweenStatements(t *testing.T) {
 	}
 	// A cut policy is attached and written like any other.
 	s = makeStack(t, V032, named, func(o *Options) {
-		o.Parameters, o.Controller = arnsOf("ssm", "parameter/team/images/", 40), PodIdentity
+		o.Parameters, o.Controller = arnsOf("", "ssm", "parameter/team/images/", 40), PodIdentity
 	})
 	if got := s.Setup(testAccount, "eu-west-1").Roles[1].ManagedPolicyARNs; len(got) != 2 || !strings.HasSuffix(got[1], "-short-2") {
 		t.Errorf("attached are %q", got)

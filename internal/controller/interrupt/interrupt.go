@@ -9,7 +9,6 @@ package interrupt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -143,7 +142,7 @@ func (c *Controller) receive(ctx context.Context) {
 	}
 }
 
-// Round receives once and handles what came.
+// Round receives once and handles what came. Its error is that of receiving; a failed deletion is only told of.
 func (c *Controller) Round(ctx context.Context) error {
 	messages, err := c.Queue.Receive(ctx, c.report.poll())
 	if ctx.Err() != nil {
@@ -163,7 +162,8 @@ func (c *Controller) Round(ctx context.Context) error {
 		return nil //nolint:nilerr // they come again, and ask for nothing new then
 	}
 	if c.removed(err); err != nil {
-		return fmt.Errorf("deleting handled messages: %w", err)
+		// What was handled comes again and asks for nothing new. That is no reason to read later.
+		c.Log.Warn("deleting handled messages of the interruption queue", "queue", c.Queue.Name(), "messages", len(finished), "deleted", n, "error", err)
 	}
 	return nil
 }

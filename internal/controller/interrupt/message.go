@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/cloud"
 )
 
@@ -18,7 +19,7 @@ const malformed = "malformed"
 
 // tries is how often a message may fail. A dead-letter queue whose maxReceiveCount is not above it gets the message then;
 // without one it is deleted when it comes once more, so that it does not come for as long as the queue keeps it.
-const tries = 5
+const tries = awssetup.Tries
 
 // tellOf is of how many sorts of unknown messages the log tells; whoever may write to the queue must not fill memory.
 const tellOf = 100

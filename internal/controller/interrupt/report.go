@@ -31,17 +31,22 @@ const (
 // trouble is why something does not work; the zero value: it does.
 type trouble struct{ reason, message string }
 
+// answers is how the calls of one operation fare.
+type answers struct {
+	trouble
+	unheard int // calls in a row without an answer
+}
+
 // report is what is known of queue and instance status, for conditions, metric and log.
 type report struct {
 	mu       sync.Mutex
 	known    bool // the queue answered once, or is known not to
-	receive  trouble
-	remove   trouble
+	receive  answers
+	remove   answers
 	silent   trouble
 	status   trouble // of reading instance status
 	said     trouble // what the log said last of the queue
 	saidAny  bool
-	unheard  int // calls in a row without an answer
 	wakeOnce sync.Once
 	wake     chan struct{}
 }
@@ -77,7 +82,7 @@ func (r *report) queue() (t trouble, known bool) {
 }
 
 func (r *report) queueLocked() trouble {
-	for _, t := range []trouble{r.receive, r.remove} {
+	for _, t := range []trouble{r.receive.trouble, r.remove.trouble} {
 		if t.reason != "" {
 			return t
 		}
@@ -120,20 +125,20 @@ func (c *Controller) removed(err error) {
 }
 
 // answer notes the outcome of a call. One call without an answer is no news yet.
-func (r *report) answer(of *trouble, err error) {
+func (r *report) answer(of *answers, err error) {
 	if err == nil {
-		r.known, r.unheard, *of = true, 0, trouble{}
+		r.known, *of = true, answers{}
 		return
 	}
 	t := troubleOf(err)
 	if t.reason == queue.ReasonUnreachable {
-		if r.unheard++; r.unheard < failures {
+		if of.unheard++; of.unheard < failures {
 			return
 		}
 	} else {
-		r.unheard = 0
+		of.unheard = 0
 	}
-	r.known, *of = true, t
+	r.known, of.trouble = true, t
 }
 
 // note changes the report, and tells the log, the metric and the conditions of it if it says something else now.

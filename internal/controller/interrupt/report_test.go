@@ -194,6 +194,24 @@ func TestSilenceIsNoticedAndEndsWithAMessage(t *testing.T) {
 	ready(true, "a probe came")
 }
 
+func TestDeletionThatGetsNoAnswerIsSaidThoughReceivingWorks(t *testing.T) {
+	h := newHouse(t, interrupt.Options{}, class())
+	h.line.lock = failure(cloud.Unavailable, "refused")
+	for range 3 {
+		h.deliver(state(another, "running", h.clock.Now()))
+		if err := h.Round(t.Context()); err != nil {
+			t.Fatalf("a failed deletion must not slow down receiving: %v", err)
+		}
+	}
+	h.report()
+	if c := h.condition("InterruptionQueueReady"); !c.IsFalse() || c.Reason != queue.ReasonUnreachable {
+		t.Errorf("condition %+v", c)
+	}
+	if n := strings.Count(h.log.String(), "deleting handled messages"); n != 3 {
+		t.Errorf("%d lines tell of it: %s", n, h.log)
+	}
+}
+
 func TestSilenceIsNoNewsWhileThereIsNoQueue(t *testing.T) {
 	h := newHouse(t, interrupt.Options{Silence: 10 * time.Minute}, class())
 	h.line.err = failure(cloud.NotFound, "no such queue")

@@ -114,7 +114,13 @@ func (c *checker) deadLetter(q *awssetup.Queue, base Finding) {
 		f.Why = "SQS takes only a queue of the same kind"
 		c.add(f)
 	}
-	if q.MaxReceives > 0 && q.MaxReceives != want.MaxReceives {
+	if q.MaxReceives > awssetup.Tries {
+		f := base
+		f.Severity, f.What = Different, fmt.Sprintf("a message goes to the dead-letter queue after %d tries", q.MaxReceives)
+		f.Why = fmt.Sprintf("the controller deletes a message that failed more than %d times, so nothing ever gets there", awssetup.Tries)
+		f.Fix = fmt.Sprintf("make maxReceiveCount %d", want.MaxReceives)
+		c.add(f)
+	} else if q.MaxReceives > 0 && q.MaxReceives != want.MaxReceives {
 		f := base
 		f.Severity, f.What = Advice, fmt.Sprintf("a message is tried %d times before it goes to the dead-letter queue, and not %d times", q.MaxReceives, want.MaxReceives)
 		if q.MaxReceives == 1 {
