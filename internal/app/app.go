@@ -35,6 +35,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/record"
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -204,7 +205,11 @@ func (p *process) state(ctx context.Context) error {
 	if err := index.Add(ctx, p.GetFieldIndexer()); err != nil {
 		return err
 	}
-	p.cache = cache.New(cache.Options{AllowDeviceClaims: !p.IgnoreDRARequests})
+	spreads, err := intake.ParseDefaultSpreads(p.SchedulerConfig)
+	if err != nil {
+		return fmt.Errorf("SCHEDULER_CONFIG: %w", err)
+	}
+	p.cache = cache.New(cache.Options{AllowDeviceClaims: !p.IgnoreDRARequests, DefaultSpreads: spreads})
 	synced, err := p.cache.Watch(ctx, p.GetCache())
 	if err != nil {
 		return fmt.Errorf("watching the cluster: %w", err)

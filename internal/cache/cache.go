@@ -35,6 +35,9 @@ type Options struct {
 	BindGrace time.Duration
 	// AllowDeviceClaims is IGNORE_DRA_REQUESTS=false.
 	AllowDeviceClaims bool
+	// DefaultSpreads are the spread constraints of pods that have none of their own; when there are any, Services,
+	// ReplicationControllers, ReplicaSets and StatefulSets are watched for their selectors.
+	DefaultSpreads []corev1.TopologySpreadConstraint
 }
 
 // Cache is the mutable state behind the snapshots.
@@ -59,6 +62,8 @@ type Cache struct {
 	pvs        store[*corev1.PersistentVolume]
 	scs        store[*storagev1.StorageClass]
 	csiNodes   store[*storagev1.CSINode]
+
+	belong belongings
 
 	compiler *intake.Compiler
 	epoch    uint64
@@ -113,7 +118,8 @@ func New(o Options) *Cache {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	c.compiler.AllowDeviceClaims = o.AllowDeviceClaims
+	c.compiler.AllowDeviceClaims, c.compiler.DefaultSpreads = o.AllowDeviceClaims, o.DefaultSpreads
+	c.belong = newBelongings()
 	return c
 }
 
@@ -149,6 +155,7 @@ func (c *Cache) Snapshot() *cluster.Snapshot {
 
 func (c *Cache) snapshot() *cluster.Snapshot {
 	c.expire()
+	c.refreshBelongings()
 	next := *c.last
 	changed := c.rebuildDaemons(&next)
 	for c.epoch != c.compiler.Epoch() {

@@ -22,10 +22,11 @@ import (
 //
 // Errors: a list that fails.
 func (c *Cache) Compare(ctx context.Context, reader client.Reader) ([]string, error) {
-	fresh := New(Options{Now: c.now, BindGrace: c.bindGrace, AllowDeviceClaims: c.compiler.AllowDeviceClaims})
+	fresh := New(Options{Now: c.now, BindGrace: c.bindGrace, AllowDeviceClaims: c.compiler.AllowDeviceClaims, DefaultSpreads: c.compiler.DefaultSpreads})
 	if err := fresh.fill(ctx, reader); err != nil {
 		return nil, err
 	}
+	c.shareBelongings(fresh)
 	c.mu.Lock()
 	defer c.unlock()
 	c.snapshot()

@@ -48,7 +48,16 @@ type watch struct {
 }
 
 func (c *Cache) watches() []watch {
-	return []watch{
+	var extra []watch
+	if len(c.compiler.DefaultSpreads) > 0 {
+		extra = []watch{
+			feed(&corev1.Service{}, c.SetService, c.RemoveService),
+			feed(&corev1.ReplicationController{}, c.SetReplicationController, c.RemoveReplicationController),
+			feed(&appsv1.ReplicaSet{}, c.SetReplicaSet, c.RemoveReplicaSet),
+			feed(&appsv1.StatefulSet{}, c.SetStatefulSet, c.RemoveStatefulSet),
+		}
+	}
+	return append(extra, []watch{
 		feed(&corev1.Namespace{}, c.SetNamespace, c.RemoveNamespace),
 		feed(&storagev1.StorageClass{}, c.SetStorageClass, c.RemoveStorageClass),
 		feed(&storagev1.CSINode{}, c.SetCSINode, c.RemoveCSINode),
@@ -60,7 +69,7 @@ func (c *Cache) watches() []watch {
 		feed(&karpv1.NodeClaim{}, c.SetClaim, c.RemoveClaim),
 		feed(&corev1.Node{}, c.SetNode, c.RemoveNode),
 		feed(&corev1.Pod{}, c.SetPod, c.RemovePod),
-	}
+	}...)
 }
 
 func feed[T client.Object](kind T, set, remove func(T)) watch {

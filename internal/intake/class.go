@@ -27,6 +27,8 @@ const memoSize = 1 << 13
 type Compiler struct {
 	// AllowDeviceClaims is IGNORE_DRA_REQUESTS=false.
 	AllowDeviceClaims bool
+	// DefaultSpreads are the spread constraints of pods that have none; see ParseDefaultSpreads.
+	DefaultSpreads []corev1.TopologySpreadConstraint
 
 	visible    map[string]bool
 	epoch      uint64
@@ -51,6 +53,7 @@ func (c *Compiler) Compiled() int { return c.compiled }
 //
 // Cost: one pass over the spec without allocation when a pod of that look was seen before.
 func (c *Compiler) Class(pod *corev1.Pod, look Lookup) *cluster.Class {
+	pod = c.withDefaults(pod, look)
 	c.see(pod)
 	var v volumes
 	if len(pod.Spec.Volumes) > 0 {

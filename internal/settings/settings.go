@@ -182,7 +182,7 @@ func table() []setting {
 		{flag: "min-values-policy", def: Strict, help: "Strict or BestEffort", parse: choice(func(s *Settings) *string { return &s.MinValuesPolicy }, Strict, BestEffort)},
 		{flag: "ignore-dra-requests", def: "true", isBool: true, help: "refuse pods with resource claims instead of serving them", parse: boolean(func(s *Settings) *bool { return &s.IgnoreDRARequests })},
 		{flag: "feature-gates", help: "Name=true|false, separated by commas", parse: func(s *Settings, v string) error { return s.FeatureGates.parse(v, nil) }},
-		{flag: "scheduler-config", help: "default topology spread constraints, YAML or JSON; accepted, without effect so far", parse: str(func(s *Settings) *string { return &s.SchedulerConfig })},
+		{flag: "scheduler-config", help: "topology spread constraints of pods that have none, YAML or JSON: a KubeSchedulerConfiguration, or the arguments of its PodTopologySpread plug-in alone", parse: str(func(s *Settings) *string { return &s.SchedulerConfig })},
 		{flag: "cluster-name", help: "name of the EKS cluster; required", parse: clusterName},
 		{flag: "cluster-endpoint", help: "URL of the Kubernetes API as nodes reach it; default: asked of EKS", parse: endpoint},
 		{flag: "cluster-ca-bundle", help: "certificate authority of the Kubernetes API, base64; default: the one of the controller's own connection", parse: caBundle},

@@ -100,8 +100,8 @@ func TestMalformedValuesAreRefusedByName(t *testing.T) {
 }
 
 func TestASettingWithoutEffectIsAWarning(t *testing.T) {
-	_, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "SCHEDULER_CONFIG": "x", "ENABLE_ZONAL_SHIFT": "false"})
-	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `SCHEDULER_CONFIG="x"`) {
+	_, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "KARPENTER_SERVICE": "x", "ENABLE_ZONAL_SHIFT": "false"})
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `KARPENTER_SERVICE="x"`) {
 		t.Errorf("warnings %q, %v", warnings, err)
 	}
 }
