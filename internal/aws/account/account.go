@@ -31,6 +31,8 @@ type Options struct {
 	ClassRoles []string
 	// Namespace and ServiceAccount are the controller's; empty means any namespace, and "karpenter" or "kerf".
 	Namespace, ServiceAccount string
+	// ServiceAccountRole is the ARN of the role that the service account names by annotation. A pod identity beats it.
+	ServiceAccountRole string
 	// Keys are KMS keys besides the queue's that matter, such as those of volumes: ids, ARNs or aliases.
 	Keys []string
 }

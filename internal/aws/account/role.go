@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -42,8 +43,12 @@ func (r *reader) roles(ctx context.Context) {
 	r.controllerRole(ctx)
 }
 
-// controllerRole finds the controller's role: as given; else the caller's, if its name says that it is a controller's; else
-// that of the pod identity of the service account; else by the names that guides and modules give it.
+// controllerRole finds the controller's role: as given; else that of the service account, by pod identity, which the cluster
+// puts before an annotation, or by annotation; else the caller's, if it runs in a pod and its role's name says that it is a
+// controller's; else by the names that guides and modules give it.
+//
+// A role that a service account names is the controller's even if it can't be read. It is a gap then, and no other role is
+// taken in its place.
 func (r *reader) controllerRole(ctx context.Context) {
 	take := func(name, from string) bool {
 		if name == "" {
@@ -59,13 +64,14 @@ func (r *reader) controllerRole(ctx context.Context) {
 		take(r.o.ControllerRole, "given")
 		return
 	}
-	if own := lastSegment(iampolicy.RoleOf(r.a.Caller)); looksLikeController(own) && take(own, "the caller's own role") {
+	if arn, from, found := r.roleOfServiceAccount(); found {
+		if arn != "" && !take(arn, from) {
+			r.gap(GapRole+" of the controller", fmt.Errorf("the %s names %s, which does not exist or can't be read", from, lastSegment(arn)))
+		}
 		return
 	}
-	for _, p := range r.a.PodIdentities {
-		if r.isController(p) && take(p.RoleARN, "pod identity of "+p.Namespace+"/"+p.ServiceAccount) {
-			return
-		}
+	if own := lastSegment(iampolicy.RoleOf(r.a.Caller)); inPod() && looksLikeController(own) && take(own, "the caller's own role, in a pod") {
+		return
 	}
 	c := r.o.ClusterName
 	for _, name := range []string{c + "-karpenter", "KarpenterControllerRole-" + c, "KarpenterController-" + c} {
@@ -83,6 +89,33 @@ func (r *reader) controllerRole(ctx context.Context) {
 		r.gap(GapRole+" of the controller", fmt.Errorf("several roles may be it: %s; name one", strings.Join(names, ", ")))
 	}
 }
+
+// roleOfServiceAccount is the role that the controller's service account has, and how. found is true as well when several
+// service accounts may be the controller's and have different roles; arn is empty then.
+func (r *reader) roleOfServiceAccount() (arn, from string, found bool) {
+	var names []string
+	roles := map[string]bool{}
+	for _, p := range r.a.PodIdentities {
+		if !r.isController(p) || p.RoleARN == "" {
+			continue
+		}
+		if arn == "" {
+			arn, from = p.RoleARN, "pod identity of "+p.Namespace+"/"+p.ServiceAccount
+		}
+		names, roles[p.RoleARN] = append(names, p.Namespace+"/"+p.ServiceAccount+" with "+lastSegment(p.RoleARN)), true
+	}
+	switch {
+	case len(roles) > 1:
+		r.gap(GapRole+" of the controller", fmt.Errorf("the service accounts %s may be the controller's; name the role", strings.Join(names, " and ")))
+		return "", "", true
+	case len(roles) == 0 && r.o.ServiceAccountRole != "":
+		return r.o.ServiceAccountRole, "annotation of service account " + r.o.Namespace + "/" + r.o.ServiceAccount, true
+	}
+	return arn, from, len(roles) == 1
+}
+
+// inPod tells whether this process runs in a pod, by the variable that every container gets.
+func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
 
 func (r *reader) isController(p awssetup.PodIdentity) bool {
 	ours := p.ServiceAccount == r.o.ServiceAccount || r.o.ServiceAccount == "" && (p.ServiceAccount == "karpenter" || p.ServiceAccount == "kerf")

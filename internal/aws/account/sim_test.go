@@ -150,10 +150,22 @@ func TestTheControllersRoleIsFound(t *testing.T) {
 		gap        string
 	}
 	for name, test := range map[string]setup{
-		"as given":                            {roles: []string{"mine", "kerf-karpenter"}, options: account.Options{ControllerRole: "arn:aws:iam::123456789012:role/mine"}, want: "mine", from: "given"},
-		"by pod identity":                     {roles: []string{"odd", "kerf-karpenter"}, identity: "karpenter", want: "odd", from: "pod identity of kube-system/karpenter"},
-		"by pod identity of kerf's own name":  {roles: []string{"odd"}, identity: "kerf", want: "odd", from: "pod identity of kube-system/kerf"},
-		"not by another's pod identity":       {roles: []string{"odd"}, identity: "app"},
+		"as given":                           {roles: []string{"mine", "kerf-karpenter"}, options: account.Options{ControllerRole: "arn:aws:iam::123456789012:role/mine"}, want: "mine", from: "given"},
+		"by pod identity":                    {roles: []string{"odd", "kerf-karpenter"}, identity: "karpenter", want: "odd", from: "pod identity of kube-system/karpenter"},
+		"by pod identity of kerf's own name": {roles: []string{"odd"}, identity: "kerf", want: "odd", from: "pod identity of kube-system/kerf"},
+		"not by another's pod identity":      {roles: []string{"odd"}, identity: "app"},
+		"by annotation": {
+			roles: []string{"odd", "kerf-karpenter"}, options: account.Options{Namespace: "kube-system", ServiceAccount: "kerf", ServiceAccountRole: "arn:aws:iam::123456789012:role/odd"},
+			want: "odd", from: "annotation of service account kube-system/kerf",
+		},
+		"by pod identity rather than by annotation": {
+			roles: []string{"odd", "old"}, identity: "kerf", options: account.Options{Namespace: "kube-system", ServiceAccount: "kerf", ServiceAccountRole: "arn:aws:iam::123456789012:role/old"},
+			want: "odd", from: "pod identity of kube-system/kerf",
+		},
+		"not another when an annotation names one that is gone": {
+			roles: []string{"kerf-karpenter"}, options: account.Options{Namespace: "kube-system", ServiceAccount: "kerf", ServiceAccountRole: "arn:aws:iam::123456789012:role/gone"},
+			gap: "annotation of service account kube-system/kerf names gone",
+		},
 		"by the name that eksctl gives":       {roles: []string{"kerf-karpenter"}, want: "kerf-karpenter", from: "its name"},
 		"by the name that modules begin with": {roles: []string{"KarpenterController-20261121"}, want: "KarpenterController-20261121", from: "its name"},
 		"by the cluster among several":        {roles: []string{"KarpenterController-kerf-1", "KarpenterController-other-1"}, want: "KarpenterController-kerf-1", from: "its name"},
@@ -338,5 +350,77 @@ func TestSubnets(t *testing.T) {
 	got, err := account.Subnets(t.Context(), s.EC2, []string{all[0].ID, "subnet-00000000"})
 	if err != nil || len(got) != 1 || got[0].ID != all[0].ID || got[0].Free <= 0 || got[0].Zone == "" {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// A person may work with a role whose name speaks of the controller, such as one to administer it.
+func TestTheCallersOwnRoleIsTheControllersOnlyInAPod(t *testing.T) {
+	for name, test := range map[string]struct {
+		host, identity string
+		want, from     string
+	}{
+		"at a desk":                         {want: "kerf-karpenter", from: "its name"},
+		"in a pod":                          {host: "10.0.0.1", want: "karpenter-admin", from: "the caller's own role, in a pod"},
+		"in a pod, beside the controller's": {host: "10.0.0.1", identity: "odd", want: "odd", from: "pod identity of kube-system/karpenter"},
+		"at a desk, with the role of the service": {identity: "odd", want: "odd", from: "pod identity of kube-system/karpenter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBERNETES_SERVICE_HOST", test.host)
+			sim, s := start(t, func(o *awssim.Options) { o.World.NoIdentities = true })
+			for _, r := range []string{"karpenter-admin", "kerf-karpenter", "odd"} {
+				if _, err := sim.World.CreateRole(r, "", podsTrust, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.identity != "" {
+				arn := "arn:aws:iam::" + sim.World.Account() + ":role/" + test.identity
+				if _, err := sim.World.CreatePodIdentity(world.PodIdentity{Cluster: cluster, Namespace: "kube-system", ServiceAccount: "karpenter", RoleARN: arn}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := sim.World.PutRolePolicy("karpenter-admin", "all", `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`); err != nil {
+				t.Fatal(err)
+			}
+			key, err := sim.World.RoleSession("karpenter-admin", "somebody")
+			if err != nil {
+				t.Fatal(err)
+			}
+			admin, err := session.New(t.Context(), session.Options{Explicit: &session.Explicit{
+				Region: s.Region, Endpoint: sim.URL(), AccessKeyID: key.ID, SecretAccessKey: key.Secret, SessionToken: key.SessionToken,
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := account.Look(t.Context(), admin, account.Options{ClusterName: cluster})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.ControllerRole != test.want || a.ControllerRoleFrom != test.from {
+				t.Errorf("for %s found %q (%s), want %q (%s)", a.Caller, a.ControllerRole, a.ControllerRoleFrom, test.want, test.from)
+			}
+		})
+	}
+}
+
+func TestSeveralServiceAccountsWithDifferentRoles(t *testing.T) {
+	sim, s := start(t, func(o *awssim.Options) { o.World.NoIdentities = true })
+	for account, role := range map[string]string{"karpenter": "one", "kerf": "two"} {
+		made, err := sim.World.CreateRole(role, "", podsTrust, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sim.World.CreatePodIdentity(world.PodIdentity{Cluster: cluster, Namespace: "kube-system", ServiceAccount: account, RoleARN: made.ARN}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := account.Look(t.Context(), s, account.Options{ClusterName: cluster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.ControllerRole != "" || !slices.ContainsFunc(a.Gaps, func(g awssetup.Gap) bool { return strings.Contains(g.Why, "kube-system/kerf with two") }) {
+		t.Errorf("found %q; gaps are %v", a.ControllerRole, a.Gaps)
+	}
+	if a, err = account.Look(t.Context(), s, account.Options{ClusterName: cluster, ServiceAccount: "kerf"}); err != nil || a.ControllerRole != "two" {
+		t.Errorf("with its name found %q, %v", a.ControllerRole, err)
 	}
 }
