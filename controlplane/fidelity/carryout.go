@@ -1,0 +1,437 @@
+package fidelity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/verify"
+)
+
+// Run is a case that was carried out.
+type Run struct {
+	Case    *Case         `json:"case"`
+	Problem *pack.Problem `json:"problem"`
+	Plan    *plan.Plan    `json:"plan"`
+	Outcome Outcome       `json:"outcome"`
+	// Bound and Refused are what the scheduler did last, by pod.
+	Bound   map[string]string `json:"bound,omitempty"`
+	Refused map[string]string `json:"refused,omitempty"`
+}
+
+// Run carries the case of a seed out and clears the cluster again.
+//
+// Errors: the control plane does not do its part; a disagreement is no error.
+func (c *Cluster) Run(ctx context.Context, seed uint64) (*Run, error) {
+	k, err := Generate(seed)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.Carry(ctx, k)
+	if cleared := c.clear(ctx); cleared != nil {
+		err = errors.Join(err, cleared)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("case of seed %d: %w", seed, err)
+	}
+	return r, nil
+}
+
+// Carry carries a case out and leaves the cluster as it is then.
+func (c *Cluster) Carry(ctx context.Context, k *Case) (*Run, error) {
+	r := &Run{Case: k, Outcome: Outcome{Seed: k.Seed}}
+	if err := c.begin(ctx, k); err != nil {
+		return nil, err
+	}
+	pods, err := c.createPods(ctx, held(k.Pending))
+	if err != nil {
+		return nil, err
+	}
+	r.Problem = k.Problem(pods)
+	r.Plan = pack.Solve(r.Problem)
+	if broken := verify.Check(r.Problem, r.Plan); len(broken) > 0 {
+		r.disagree("the plan fails its own check: %v", broken)
+		return r, nil
+	}
+	machines, err := k.buy(r.Plan, r.Problem.Pools)
+	if err != nil {
+		r.disagree("%v", err)
+		return r, nil
+	}
+	if err := c.begun(ctx, k, machines); err != nil {
+		return nil, err
+	}
+	planned, impossible := r.split(pods)
+	r.Outcome.Pods, r.Outcome.Machines, r.Outcome.Impossible = len(planned), len(machines), len(impossible)
+	if len(impossible) == 0 {
+		done, err := c.free(ctx, r, planned)
+		if done || err != nil {
+			return r, err
+		}
+		// Left to itself, the scheduler fills the machines in another order. What counts is whether it takes the plan's.
+		r.Outcome.Verdict = Ordered
+	}
+	ok, err := c.guided(ctx, r, pods, planned)
+	if err != nil || !ok || len(impossible) == 0 {
+		return r, err
+	}
+	return r, c.inVain(ctx, r, pods, impossible)
+}
+
+func (r *Run) disagree(format string, args ...any) {
+	r.Outcome.Verdict = Disagreed
+	r.Outcome.Diff = strings.TrimSpace(r.Outcome.Diff + " " + fmt.Sprintf(format, args...))
+}
+
+// begin makes what was there before: machines with their pods, and volumes.
+func (c *Cluster) begin(ctx context.Context, k *Case) error {
+	for _, o := range k.StorageClasses {
+		o.Labels = map[string]string{caseLabel: "class"}
+		if _, err := c.client.StorageV1().StorageClasses().Create(ctx, o, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("make storage class %s: %w", o.Name, err)
+		}
+	}
+	if err := c.beginVolumes(ctx, k); err != nil {
+		return err
+	}
+	var old []bought
+	for i, n := range k.Nodes {
+		old = append(old, bought{node: n, csi: k.CSINodes[i]})
+	}
+	if err := c.createNodes(ctx, old); err != nil {
+		return err
+	}
+	_, err := c.createPods(ctx, k.Running)
+	return err
+}
+
+func (c *Cluster) beginVolumes(ctx context.Context, k *Case) error {
+	volumes := map[string]*corev1.PersistentVolume{}
+	for _, v := range k.Volumes {
+		volumes[v.Name] = v
+	}
+	return each(k.Claims, func(o *corev1.PersistentVolumeClaim) error {
+		made, err := c.client.CoreV1().PersistentVolumeClaims(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("make volume claim %s: %w", o.Name, err)
+		}
+		v := volumes[o.Spec.VolumeName]
+		if v == nil {
+			return nil
+		}
+		bound := v.DeepCopy()
+		bound.Spec.ClaimRef.UID = made.UID
+		if _, err := c.client.CoreV1().PersistentVolumes().Create(ctx, bound, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("make volume %s: %w", v.Name, err)
+		}
+		return nil
+	})
+}
+
+// begun adds the machines of the plan with their daemons.
+func (c *Cluster) begun(ctx context.Context, k *Case, machines []bought) error {
+	var daemons []*corev1.Pod
+	for _, m := range machines {
+		daemons = append(daemons, daemonPods(k.DaemonSets, m.node)...)
+	}
+	if err := c.createNodes(ctx, machines); err != nil {
+		return err
+	}
+	made, err := c.createPods(ctx, daemons)
+	if err != nil {
+		return err
+	}
+	return c.seen(ctx, made)
+}
+
+// seen waits until the watches have brought the pods.
+func (c *Cluster) seen(ctx context.Context, pods []*corev1.Pod) error {
+	return c.await(ctx, "the watches have brought all pods", func() bool {
+		for _, p := range pods {
+			if have := c.pods[key(p)]; have == nil || have.UID != p.UID {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// held are the pods with a gate that keeps the scheduler from them.
+func held(pods []*corev1.Pod) []*corev1.Pod {
+	out := make([]*corev1.Pod, len(pods))
+	for i, p := range pods {
+		out[i] = p.DeepCopy()
+		out[i].Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
+	}
+	return out
+}
+
+// split parts the pods into those that have a place in the plan, and those for which the plan says that no machine
+// whatever could take them. Pods that only money, limits or stock keep from a place are neither.
+func (r *Run) split(pods []*corev1.Pod) (planned, impossible []*corev1.Pod) {
+	bare := map[string]bool{}
+	refused := map[string]bool{}
+	for _, u := range r.Plan.Unplaced {
+		strict := !slices.ContainsFunc(u.Reasons, func(x plan.Reason) bool { return ofTheMarket[x.Code] })
+		for _, ref := range u.Pods {
+			bare[ref.Namespace+"/"+ref.Name] = true
+			refused[ref.Namespace+"/"+ref.Name] = strict
+		}
+	}
+	for _, p := range pods {
+		switch {
+		case !bare[key(p)]:
+			planned = append(planned, p)
+		case refused[key(p)]:
+			impossible = append(impossible, p)
+		}
+	}
+	return planned, impossible
+}
+
+// ofTheMarket are reasons that the scheduler knows nothing of.
+var ofTheMarket = map[plan.Code]bool{plan.PoolNotReady: true, plan.NoOffering: true, plan.LimitReached: true, plan.MinValuesUnmet: true,
+	plan.ReservationPending: true, plan.NoPools: true}
+
+// free lets the scheduler have all planned pods at once; done is true when it found a place for each.
+func (c *Cluster) free(ctx context.Context, r *Run, planned []*corev1.Pod) (done bool, err error) {
+	if err := c.release(ctx, planned); err != nil {
+		return false, err
+	}
+	r.Bound, r.Refused, err = c.bindings(ctx, planned)
+	if err != nil {
+		return false, err
+	}
+	if len(r.Refused) > 0 || len(r.Bound) < len(planned) {
+		return false, nil
+	}
+	r.Outcome.Verdict = Agreed
+	return true, nil
+}
+
+// places are the nodes that the plan gives to pods.
+func (r *Run) places() map[string]string {
+	out := map[string]string{}
+	put := func(node string, refs []cluster.PodRef) {
+		for _, ref := range refs {
+			out[ref.Namespace+"/"+ref.Name] = node
+		}
+	}
+	for _, pl := range r.Plan.Placements {
+		put(pl.Node, pl.Pods)
+	}
+	for i := range r.Plan.NewNodes {
+		put(fmt.Sprintf("new-%d-%d", r.Case.Seed, i+1), r.Plan.NewNodes[i].Pods)
+	}
+	return out
+}
+
+// guided makes the pods anew, one after the other and each nominated to its node in the plan, and tries those that the
+// scheduler refuses there again after the others, until all are bound or none can be.
+func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Pod) (bool, error) {
+	if err := c.remove(ctx, pods); err != nil {
+		return false, err
+	}
+	places := r.places()
+	r.Bound, r.Refused = map[string]string{}, map[string]string{}
+	byName := map[string]*corev1.Pod{}
+	for _, p := range r.Case.Pending {
+		byName[key(p)] = p
+	}
+	left := slices.Clone(planned)
+	rng := rand.New(rand.NewPCG(r.Case.Seed, 0x0d))
+	for tries := 0; len(left) > 0 && tries < 4; {
+		var again []*corev1.Pod
+		for _, p := range left {
+			node, refusal, err := c.nominate(ctx, byName[key(p)], places[key(p)])
+			if err != nil {
+				return false, err
+			}
+			if refusal != "" {
+				again = append(again, p)
+				r.Refused[key(p)] = refusal
+				continue
+			}
+			r.Bound[key(p)] = node
+			delete(r.Refused, key(p))
+		}
+		if len(again) == len(left) {
+			tries++
+			rng.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
+		}
+		left = again
+	}
+	if len(left) > 0 {
+		r.disagree("%d of %d planned pods are refused at their places: %s", len(left), len(planned), told(r.Refused, places))
+		return false, nil
+	}
+	if r.Outcome.Verdict == "" {
+		r.Outcome.Verdict = Agreed
+	}
+	return true, nil
+}
+
+// told is what the scheduler says, in one paragraph.
+func told(refused, places map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(refused)) {
+		at := ""
+		if places[k] != "" {
+			at = " at " + places[k]
+		}
+		out = append(out, k+at+": "+refused[k])
+		if len(out) == 4 && len(refused) > 4 {
+			out = append(out, fmt.Sprintf("and %d more", len(refused)-4))
+			break
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// nominate makes one pod, nominates it to the node and waits for the scheduler. When the pod is not bound there it is
+// deleted again, and refusal says why.
+func (c *Cluster) nominate(ctx context.Context, pod *corev1.Pod, node string) (at, refusal string, err error) {
+	made, err := c.createPods(ctx, held([]*corev1.Pod{pod}))
+	if err != nil {
+		return "", "", err
+	}
+	made[0].Status.NominatedNodeName = node
+	if _, err := c.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, made[0], metav1.UpdateOptions{}); err != nil {
+		return "", "", fmt.Errorf("nominate pod %s: %w", pod.Name, err)
+	}
+	if err := c.release(ctx, made); err != nil {
+		return "", "", err
+	}
+	bound, refused, err := c.bindings(ctx, made)
+	if err != nil {
+		return "", "", err
+	}
+	if bound[key(pod)] == node {
+		return node, "", nil
+	}
+	refusal = refused[key(pod)]
+	if at := bound[key(pod)]; at != "" {
+		refusal = "the scheduler prefers " + at
+	}
+	return "", refusal, c.remove(ctx, made)
+}
+
+// remove deletes pods and waits until they are gone.
+func (c *Cluster) remove(ctx context.Context, pods []*corev1.Pod) error {
+	err := each(pods, func(p *corev1.Pod) error {
+		if err := c.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+			return fmt.Errorf("delete pod %s: %w", p.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.await(ctx, "deleted pods are gone", func() bool {
+		for _, p := range pods {
+			if have := c.pods[key(p)]; have != nil && have.UID == p.UID {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Most machines that are offered at once, and how many of them are such as can't take any of the pods whatever runs on
+// them.
+const (
+	mostOffers  = 160
+	vainOffers  = 12
+	daemonLimit = 320
+)
+
+// inVain offers one machine of everything to the impossible pods, with the plan carried out. All must stay where they
+// are.
+func (c *Cluster) inVain(ctx context.Context, r *Run, pods, impossible []*corev1.Pod) error {
+	offered := r.offered(impossible)
+	if err := c.begun(ctx, r.Case, offered); err != nil {
+		return err
+	}
+	byName := map[string]*corev1.Pod{}
+	for _, p := range r.Case.Pending {
+		byName[key(p)] = p
+	}
+	var again []*corev1.Pod
+	for _, p := range impossible {
+		again = append(again, byName[key(p)])
+	}
+	made, err := c.createPods(ctx, held(again))
+	if err != nil {
+		return err
+	}
+	// One after the other: what one of them takes is nothing to another's claim.
+	for _, p := range made {
+		if err := c.release(ctx, []*corev1.Pod{p}); err != nil {
+			return err
+		}
+		bound, refused, err := c.bindings(ctx, []*corev1.Pod{p})
+		if err != nil {
+			return err
+		}
+		if why := refused[key(p)]; why != "" {
+			r.Refused[key(p)] = why
+			continue
+		}
+		at := bound[key(p)]
+		r.Bound[key(p)] = at
+		r.disagree("%s is called impossible, but the scheduler binds it to %s: %s", key(p), r.describe(at, offered), r.why(p))
+		return nil
+	}
+	return nil
+}
+
+// offered are the machines to offer: those that labels, taints and size let any of the pods have, and some of the others.
+func (r *Run) offered(impossible []*corev1.Pod) []bought {
+	var able, vain []bought
+	for _, m := range r.Case.offers(r.Problem.Pools) {
+		if slices.ContainsFunc(impossible, func(p *corev1.Pod) bool { return couldTake(m.node, p) }) {
+			able = append(able, m)
+		} else {
+			vain = append(vain, m)
+		}
+	}
+	rng := rand.New(rand.NewPCG(r.Case.Seed, 0x0f))
+	rng.Shuffle(len(able), func(i, j int) { able[i], able[j] = able[j], able[i] })
+	rng.Shuffle(len(vain), func(i, j int) { vain[i], vain[j] = vain[j], vain[i] })
+	return append(able[:min(len(able), mostOffers)], vain[:min(len(vain), vainOffers)]...)
+}
+
+func (r *Run) describe(node string, offered []bought) string {
+	for _, m := range offered {
+		if m.node.Name == node {
+			l := m.node.Labels
+			return fmt.Sprintf("an offered %s in %s (%s, pool %s)", m.typ.Name, l[corev1.LabelTopologyZone], l["karpenter.sh/capacity-type"], l["karpenter.sh/nodepool"])
+		}
+	}
+	return node
+}
+
+func (r *Run) why(p *corev1.Pod) string {
+	for _, u := range r.Plan.Unplaced {
+		for _, ref := range u.Pods {
+			if ref.Namespace == p.Namespace && ref.Name == p.Name {
+				var out []string
+				for _, x := range u.Reasons {
+					out = append(out, x.Text())
+				}
+				return strings.Join(out, "; ")
+			}
+		}
+	}
+	return ""
+}

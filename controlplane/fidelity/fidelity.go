@@ -1,0 +1,105 @@
+// Package fidelity holds the engine against the real kube-scheduler.
+//
+// A seed gives a Case: a small cluster with pools, machines, daemons, volumes and pods in which the features of
+// scheduling meet. It is made of Kubernetes objects, which are read by the controller's own cache and intake into a
+// problem; the plan that answers it is then carried out on a real control plane that knows nothing of Kerf. The real
+// scheduler must find a place for every pod that was planned, with no further machine, and none for those pods that the
+// plan calls impossible, though it is offered one machine of everything that could be bought.
+package fidelity
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/catalog"
+)
+
+// Case is a cluster that wants machines, as Kubernetes objects.
+type Case struct {
+	Seed uint64 `json:"seed"`
+	// Features are those that the seed made frequent.
+	Features []string           `json:"features"`
+	Types    []*catalog.Type    `json:"types"`
+	Pools    []*karpv1.NodePool `json:"pools"`
+	// AnyOffering buys planned machines at any type and offering that the plan allows in place of the first.
+	AnyOffering bool `json:"anyOffering,omitempty"`
+	// BestEffort is MIN_VALUES_POLICY, IgnorePreferences PREFERENCE_POLICY=Ignore.
+	BestEffort        bool    `json:"bestEffort,omitempty"`
+	IgnorePreferences bool    `json:"ignorePreferences,omitempty"`
+	PreferenceShare   float64 `json:"preferenceShare,omitempty"`
+
+	Nodes          []*corev1.Node                  `json:"nodes,omitempty"`
+	CSINodes       []*storagev1.CSINode            `json:"csiNodes,omitempty"`
+	DaemonSets     []*appsv1.DaemonSet             `json:"daemonSets,omitempty"`
+	StorageClasses []*storagev1.StorageClass       `json:"storageClasses,omitempty"`
+	Volumes        []*corev1.PersistentVolume      `json:"volumes,omitempty"`
+	Claims         []*corev1.PersistentVolumeClaim `json:"claims,omitempty"`
+	Running        []*corev1.Pod                   `json:"running,omitempty"`
+	Pending        []*corev1.Pod                   `json:"pending"`
+}
+
+// Verdict is how a case ended.
+type Verdict string
+
+// The verdicts.
+const (
+	// Agreed: the scheduler bound every planned pod where it liked, and left the impossible ones.
+	Agreed Verdict = "agreed"
+	// Ordered: the scheduler, left to itself, used the machines up in another way and had no room for the last pods, but
+	// it accepts the plan when every pod is nominated to its machine.
+	Ordered Verdict = "ordered"
+	// Disagreed: the scheduler refuses a place of the plan, or has one for a pod that the plan calls impossible, or the
+	// plan fails its own check.
+	Disagreed Verdict = "disagreed"
+)
+
+// Outcome is what came of a case.
+type Outcome struct {
+	Seed    uint64  `json:"seed"`
+	Verdict Verdict `json:"verdict"`
+	// Pods, Machines, Impossible count planned pods, machines bought, and pods that were tried in vain.
+	Pods       int `json:"pods"`
+	Machines   int `json:"machines"`
+	Impossible int `json:"impossible"`
+	// Diff says in one paragraph what plan and scheduler do not agree on.
+	Diff string `json:"diff,omitempty"`
+}
+
+// String is the outcome in one line.
+func (o Outcome) String() string {
+	s := fmt.Sprintf("seed %d: %s (%d pods on %d new nodes, %d impossible)", o.Seed, o.Verdict, o.Pods, o.Machines, o.Impossible)
+	if o.Diff != "" {
+		s += ": " + o.Diff
+	}
+	return s
+}
+
+// Tally counts outcomes.
+type Tally struct {
+	Cases, Disagreed, Ordered  int
+	Pods, Machines, Impossible int
+}
+
+// Add counts one outcome.
+func (t *Tally) Add(o Outcome) {
+	t.Cases++
+	t.Pods += o.Pods
+	t.Machines += o.Machines
+	t.Impossible += o.Impossible
+	switch o.Verdict {
+	case Disagreed:
+		t.Disagreed++
+	case Ordered:
+		t.Ordered++
+	}
+}
+
+// String is the tally in one line.
+func (t *Tally) String() string {
+	return fmt.Sprintf("%d cases, %d disagreements (%d planned pods on %d new nodes, %d impossible pods; in %d cases the scheduler filled the nodes in another order and took the plan when told of it)",
+		t.Cases, t.Disagreed, t.Pods, t.Machines, t.Impossible, t.Ordered)
+}

@@ -1,0 +1,170 @@
+package fidelity
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+const (
+	driver       = "ebs.csi.aws.com"
+	priorityLow  = "fidelity-low"
+	priorityHigh = "fidelity-high"
+)
+
+func (g *generator) daemons() {
+	if !g.maybe("daemons") && !g.one(6) {
+		return
+	}
+	for range 1 + g.rng.IntN(2) {
+		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: spaceB, Name: g.name("daemon")}}
+		t := &ds.Spec.Template
+		t.Labels = map[string]string{"app": pick(g, "agent", "agent", "web")}
+		t.Spec.Containers = []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: quantity(pick(g, "20m", "100m", "200m")), corev1.ResourceMemory: quantity(pick(g, "32Mi", "128Mi"))}}}}
+		switch g.rng.IntN(5) {
+		case 0:
+			k, v := g.label()
+			t.Spec.NodeSelector = map[string]string{k: v}
+		case 1:
+			t.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{g.expression()}}}}}}
+		}
+		if g.one(2) {
+			t.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}
+		if g.maybe("host-ports") {
+			t.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 1, HostPort: pick(g, int32(8080), 7070), Protocol: corev1.ProtocolTCP}}
+		}
+		g.c.DaemonSets = append(g.c.DaemonSets, ds)
+	}
+}
+
+func (g *generator) storage() {
+	mode := storagev1.VolumeBindingWaitForFirstConsumer
+	for _, name := range []string{"wait", "wait-in-zones"} {
+		c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: driver, VolumeBindingMode: &mode}
+		if name == "wait-in-zones" {
+			key := pick(g, corev1.LabelTopologyZone, "topology.ebs.csi.aws.com/zone")
+			c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: key, Values: some(g, zones...)}}}}
+		}
+		g.c.StorageClasses = append(g.c.StorageClasses, c)
+	}
+}
+
+// volumesOf draws how the pods of the group keep their data.
+func (g *generator) volumesOf(grp *group) {
+	if !g.maybe("volumes") && !g.maybe("attach-limits") {
+		return
+	}
+	class := pick(g, "wait", "wait", "wait-in-zones")
+	make := func(name string, bound bool) *corev1.PersistentVolumeClaim {
+		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: grp.namespace, Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: new(class), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: quantity("1Gi")}}}}
+		if bound {
+			g.bind(c)
+		}
+		return c
+	}
+	switch kind := g.rng.IntN(5); kind {
+	case 0: // one volume for all
+		c := make(g.name("shared"), true)
+		g.c.Claims = append(g.c.Claims, c)
+		grp.named = c.Name
+	case 1, 2:
+		grp.claim = func(pod string) *corev1.PersistentVolumeClaim { return make("data-"+pod, true) }
+	case 3, 4:
+		grp.claim = func(pod string) *corev1.PersistentVolumeClaim { return make("data-"+pod, false) }
+	}
+}
+
+// bind gives the claim a volume in some zone.
+func (g *generator) bind(c *corev1.PersistentVolumeClaim) {
+	key := pick(g, corev1.LabelTopologyZone, "topology.ebs.csi.aws.com/zone")
+	v := volumeFor(c, g.name(fmt.Sprintf("fidelity-%d", g.c.Seed)), key, some(g, pick(g, zones...))...)
+	c.Spec.VolumeName = v.Name
+	c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+	c.Status.Phase = corev1.ClaimBound
+	g.c.Volumes = append(g.c.Volumes, v)
+}
+
+// volumeFor is a volume that serves the claim from machines in the zones.
+func volumeFor(c *corev1.PersistentVolumeClaim, name, key string, in ...string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{caseLabel: "volume"}},
+		Spec: corev1.PersistentVolumeSpec{
+			StorageClassName: *c.Spec.StorageClassName, AccessModes: c.Spec.AccessModes, Capacity: c.Spec.Resources.Requests,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: name}},
+			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: in}}}}}},
+		}}
+}
+
+// nodes draws machines that are there already, with pods that look like some of those that wait.
+func (g *generator) nodes(groups []*group) {
+	if !g.maybe("existing") && !g.one(4) {
+		return
+	}
+	for range 1 + g.rng.IntN(4) {
+		g.node(groups)
+	}
+}
+
+func (g *generator) node(groups []*group) {
+	t := g.c.Types[g.rng.IntN(len(g.c.Types))]
+	o := t.Offerings[g.rng.IntN(len(t.Offerings))]
+	if !slices.Contains(zones, o.Zone) {
+		return
+	}
+	custom := map[string]string{}
+	if g.one(2) {
+		custom[karpv1.NodePoolLabelKey] = pick(g, g.c.Pools...).Name
+	}
+	if g.one(3) {
+		custom[teamKey] = pick(g, "red", "blue")
+	}
+	if g.one(3) {
+		custom[tierKey] = pick(g, "gold", "tin")
+	}
+	var taints []corev1.Taint
+	if g.maybe("taints") {
+		taints = append(taints, corev1.Taint{Key: "dedicated", Value: "red", Effect: corev1.TaintEffectNoSchedule})
+	}
+	n := machine(g.name("old"), t, o, custom, taints)
+	n.Spec.Unschedulable = g.one(8)
+	limit := int32(1 + g.rng.IntN(4))
+	g.c.Nodes = append(g.c.Nodes, n)
+	g.c.CSINodes = append(g.c.CSINodes, csiNode(n.Name, limit))
+	g.c.Running = append(g.c.Running, daemonPods(g.c.DaemonSets, n)...)
+	if len(n.Spec.Taints) > 0 || n.Spec.Unschedulable {
+		return
+	}
+	free := intake.Resources(n.Status.Allocatable)
+	for range g.rng.IntN(4) {
+		g.runOn(n, pick(g, groups...), free)
+	}
+}
+
+// runOn puts a plain pod onto the machine; of the group it has the labels and, at times, what it holds against others.
+func (g *generator) runOn(n *corev1.Node, like *group, free map[string]int64) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: like.namespace, Name: g.name("running"), Labels: maps.Clone(like.labels)}}
+	pod.Spec = corev1.PodSpec{NodeName: n.Name, TerminationGracePeriodSeconds: new(int64(0)), Containers: []corev1.Container{{Name: "main", Image: "none",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: quantity(pick(g, "100m", "300m"))}}}}}
+	if a := like.spec.Affinity; a != nil && a.PodAntiAffinity != nil && len(g.c.Running) == 0 {
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: a.PodAntiAffinity.DeepCopy()}
+	}
+	if free["cpu"] -= 300; free["cpu"] < 0 {
+		return
+	}
+	g.c.Running = append(g.c.Running, pod)
+}
