@@ -218,12 +218,20 @@ func (e *Explanation) String() string {
 			fmt.Fprintf(&b, "or: %s\n  %s\n", c.Text(), c.effect())
 		}
 	} else if len(e.Conflicts) > 0 {
-		b.WriteString("no single change would do; more than one of these must change\n")
+		b.WriteString("no single change is known that would do" + e.severally() + "\n")
 	}
 	if e.Unfinished {
 		b.WriteString("the search was stopped before every pool was looked at\n")
 	}
 	return b.String()
+}
+
+// severally says that several things must change, when each pool has a conflict.
+func (e *Explanation) severally() string {
+	if slices.ContainsFunc(e.Conflicts, func(c Conflict) bool { return len(c.Constraints) == 0 }) {
+		return ""
+	}
+	return "; more than one of these must change"
 }
 
 // others are the best changes after the best, at most two, none said twice.
