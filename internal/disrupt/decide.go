@@ -17,6 +17,9 @@ import (
 // Cost: grows with the pods of the candidates; see Options.Work.
 // Concurrency: safe; p is only read.
 func Decide(p *Problem) *Decision {
+	if p == nil || p.Cluster == nil {
+		return &Decision{}
+	}
 	searches := []order{emptiestFirst, dearestFirst}
 	found := make([]*search, len(searches))
 	var wait sync.WaitGroup

@@ -10,9 +10,10 @@ import (
 
 // BenchmarkRounds repeats rounds until none saves anything more and compares the bill with the floor.
 func BenchmarkRounds(b *testing.B) {
-	for _, f := range []scenario.Fragmentation{{}, {Topology: true}, {Spot: true}, {Spot: true, Topology: true}} {
-		f.Nodes, f.Pods, f.Percent, f.Seed = 300, 15, 30, 1
-		b.Run(fmt.Sprintf("spot=%v/topology=%v", f.Spot, f.Topology), func(b *testing.B) {
+	for _, f := range []scenario.Fragmentation{{Nodes: 300}, {Nodes: 300, Topology: true}, {Nodes: 300, Spot: true},
+		{Nodes: 300, Spot: true, Topology: true}, {Nodes: 2000}, {Nodes: 2000, Spot: true}} {
+		f.Pods, f.Percent, f.Seed = 15, 30, 1
+		b.Run(fmt.Sprintf("nodes=%d/spot=%v/topology=%v", f.Nodes, f.Spot, f.Topology), func(b *testing.B) {
 			for b.Loop() {
 				c := fragmented(b, f)
 				floor := least(c)

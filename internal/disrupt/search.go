@@ -160,11 +160,8 @@ func (s *search) letGo(o order) {
 			return
 		}
 		one := []*nodeState{n}
-		a := s.ask(one, false)
-		n.reason = s.reasonOf(one, a)
-		n.tried = false
-		if a.Refusal != pack.Fine {
-			continue
+		if a := s.ask(one, false); a.Refusal != pack.Fine {
+			continue // replacing it is looked at later
 		}
 		n.saves = n.price
 		if why := s.forbids(one, 0, 0); why.Code != "" {

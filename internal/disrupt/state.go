@@ -132,16 +132,27 @@ func (s *search) podCost(pod *cluster.Pod) int64 {
 // blocksOf are the reasons for which the node is no candidate at all.
 func (s *search) blocksOf(n *nodeState) []Reason {
 	out := slices.Clone(n.in.Blocks)
+	add := func(r Reason) {
+		if !slices.ContainsFunc(out, func(o Reason) bool { return o.Code == r.Code }) {
+			out = append(out, r)
+		}
+	}
+	if !n.src.Initialized {
+		add(Reason{Code: NotInitialized})
+	}
+	if n.src.DoNotDisrupt {
+		add(Reason{Code: DoNotDisrupt})
+	}
 	switch {
-	case n.pool == nil && !slices.ContainsFunc(out, func(r Reason) bool { return r.Code == NoPool }):
-		out = append(out, Reason{Code: NoPool, Detail: n.src.Pool})
+	case n.pool == nil:
+		add(Reason{Code: NoPool, Detail: n.src.Pool})
 	case n.pool != nil && n.pool.Static:
-		out = append(out, Reason{Code: StaticPool})
+		add(Reason{Code: StaticPool})
 	case n.pool != nil && n.pool.Policy == WhenEmpty && !n.empty:
-		out = append(out, Reason{Code: PolicyForbids})
+		add(Reason{Code: PolicyForbids})
 	}
 	if s.w.Claimed(n.id) {
-		out = append(out, Reason{Code: PendingPods})
+		add(Reason{Code: PendingPods})
 	}
 	return out
 }

@@ -171,9 +171,6 @@ func (e *Env) disruption(o disrupt.Options) *disrupt.Problem {
 			continue
 		}
 		own := disrupt.Node{Name: n.Name, Blocks: e.upkeep.blocks[n.Name], LifetimeLeft: e.upkeep.lives[n.Name]}
-		if !n.Initialized && len(own.Blocks) == 0 {
-			own.Blocks = []disrupt.Reason{{Code: disrupt.NotInitialized}}
-		}
 		p.Nodes = append(p.Nodes, own)
 	}
 	for _, pool := range e.Problem.Pools {
