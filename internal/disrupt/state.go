@@ -70,7 +70,6 @@ func newSearch(p *Problem) *search {
 	for i := range p.Nodes {
 		given[p.Nodes[i].Name] = &p.Nodes[i]
 	}
-	prices := newPriceList(p.Cluster.Pools)
 	s.nodes = make([]*nodeState, s.w.Len())
 	for id := range s.nodes {
 		src := s.w.Node(id)
@@ -78,7 +77,7 @@ func newSearch(p *Problem) *search {
 		if in == nil {
 			continue
 		}
-		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: prices.of(src)}
+		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: priceOf(src, p.Cluster.Pools)}
 		n.cost, n.empty = s.disruption(src)
 		n.floor, _ = s.w.Floor(id)
 		n.potential = s.w.Potential(id)
@@ -196,32 +195,28 @@ func (s *search) spend(nodes []*nodeState) {
 	}
 }
 
-// priceList finds what a node costs by its type, zone and capacity type.
-type priceList map[priceKey]catalog.MicroUSD
-
-type priceKey struct{ pool, name, zone, capacityType string }
-
-func newPriceList(pools []*cluster.Pool) priceList {
-	out := priceList{}
-	for _, pool := range pools {
-		for _, t := range pool.Types {
-			for _, o := range t.Offerings {
-				k := priceKey{pool.Name, t.Name, o.Zone, o.CapacityType}
-				if known, ok := out[k]; !ok || o.Price < known {
-					out[k] = o.Price
-				}
-			}
-		}
-	}
-	return out
-}
-
-// of is the node's own price, or else the catalog's, whether it can be bought now or not.
-func (l priceList) of(n *cluster.Node) catalog.MicroUSD {
+// priceOf is the node's own price, or else the least that its type costs in its zone and capacity type by the catalog of
+// its pool, whether it can be bought now or not; 0 when that is not known.
+func priceOf(n *cluster.Node, pools []*cluster.Pool) catalog.MicroUSD {
 	if n.Price > 0 {
 		return n.Price
 	}
-	return l[priceKey{n.Pool, n.InstanceType, n.Zone, n.CapacityType}]
+	least := catalog.MicroUSD(0)
+	for _, pool := range pools {
+		if pool.Name != n.Pool {
+			continue
+		}
+		at := slices.IndexFunc(pool.Types, func(t *catalog.Type) bool { return t.Name == n.InstanceType })
+		if at < 0 {
+			continue
+		}
+		for _, o := range pool.Types[at].Offerings {
+			if o.Zone == n.Zone && o.CapacityType == n.CapacityType && (least == 0 || o.Price < least) {
+				least = o.Price
+			}
+		}
+	}
+	return least
 }
 
 // podName is how a reason names a pod of a class: by the first of the node's pods that is of it.
