@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/verify"
@@ -115,27 +117,60 @@ func (c *Cluster) begin(ctx context.Context, k *Case) error {
 	return err
 }
 
+// beginVolumes makes the volumes and claims of the case, as far as they are not there, and waits until those are bound
+// that name a volume.
 func (c *Cluster) beginVolumes(ctx context.Context, k *Case) error {
-	volumes := map[string]*corev1.PersistentVolume{}
 	for _, v := range k.Volumes {
-		volumes[v.Name] = v
-	}
-	return each(k.Claims, func(o *corev1.PersistentVolumeClaim) error {
-		made, err := c.client.CoreV1().PersistentVolumeClaims(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("make volume claim %s: %w", o.Name, err)
-		}
-		v := volumes[o.Spec.VolumeName]
-		if v == nil {
-			return nil
-		}
-		bound := v.DeepCopy()
-		bound.Spec.ClaimRef.UID = made.UID
-		if _, err := c.client.CoreV1().PersistentVolumes().Create(ctx, bound, metav1.CreateOptions{}); err != nil {
+		if _, err := c.client.CoreV1().PersistentVolumes().Create(ctx, v, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("make volume %s: %w", v.Name, err)
+		}
+	}
+	err := each(k.Claims, func(o *corev1.PersistentVolumeClaim) error {
+		// That a claim is bound is for the volume controller to say.
+		fresh := o.DeepCopy()
+		fresh.Annotations = nil
+		if _, err := c.client.CoreV1().PersistentVolumeClaims(o.Namespace).Create(ctx, fresh, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make volume claim %s: %w", o.Name, err)
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return c.await(ctx, "volume claims are bound to their volumes", func() bool {
+		for _, o := range k.Claims {
+			have := c.claims[key(o)]
+			if have == nil || o.Spec.VolumeName != "" && have.Status.Phase != corev1.ClaimBound {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// renewVolumes makes those claims of the pods unbound again that were so at the beginning.
+func (c *Cluster) renewVolumes(ctx context.Context, k *Case, pods []*corev1.Pod) error {
+	used := map[string]bool{}
+	for _, p := range pods {
+		for _, name := range intake.VolumeClaims(p) {
+			used[p.Namespace+"/"+name] = true
+		}
+	}
+	var again []*corev1.PersistentVolumeClaim
+	c.mu.Lock()
+	for _, o := range k.Claims {
+		if have := c.claims[key(o)]; o.Spec.VolumeName == "" && have != nil && (have.Spec.VolumeName != "" || len(have.Annotations) > 0) && used[key(o)] {
+			again = append(again, have)
+		}
+	}
+	c.mu.Unlock()
+	if len(again) == 0 {
+		return nil
+	}
+	if err := c.clearClaims(ctx, again); err != nil {
+		return err
+	}
+	return c.beginVolumes(ctx, k)
 }
 
 // begun adds the machines of the plan with their daemons.
@@ -242,6 +277,9 @@ func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Po
 	if err := c.remove(ctx, pods); err != nil {
 		return false, err
 	}
+	if err := c.renewVolumes(ctx, r.Case, pods); err != nil {
+		return false, err
+	}
 	places := r.places()
 	r.Bound, r.Refused = map[string]string{}, map[string]string{}
 	byName := map[string]*corev1.Pod{}
@@ -253,7 +291,7 @@ func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Po
 	for tries := 0; len(left) > 0 && tries < 4; {
 		var again []*corev1.Pod
 		for _, p := range left {
-			node, refusal, err := c.nominate(ctx, byName[key(p)], places[key(p)])
+			node, refusal, err := c.nominate(ctx, r.Case, byName[key(p)], places[key(p)])
 			if err != nil {
 				return false, err
 			}
@@ -300,7 +338,7 @@ func told(refused, places map[string]string) string {
 
 // nominate makes one pod, nominates it to the node and waits for the scheduler. When the pod is not bound there it is
 // deleted again, and refusal says why.
-func (c *Cluster) nominate(ctx context.Context, pod *corev1.Pod, node string) (at, refusal string, err error) {
+func (c *Cluster) nominate(ctx context.Context, k *Case, pod *corev1.Pod, node string) (at, refusal string, err error) {
 	made, err := c.createPods(ctx, held([]*corev1.Pod{pod}))
 	if err != nil {
 		return "", "", err
@@ -323,7 +361,10 @@ func (c *Cluster) nominate(ctx context.Context, pod *corev1.Pod, node string) (a
 	if at := bound[key(pod)]; at != "" {
 		refusal = "the scheduler prefers " + at
 	}
-	return "", refusal, c.remove(ctx, made)
+	if err := c.remove(ctx, made); err != nil {
+		return "", "", err
+	}
+	return "", refusal, c.renewVolumes(ctx, k, made)
 }
 
 // remove deletes pods and waits until they are gone.

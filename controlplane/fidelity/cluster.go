@@ -422,37 +422,52 @@ func (c *Cluster) clear(ctx context.Context) error {
 
 // clearVolumes deletes claims and volumes without waiting for the controllers that protect them.
 func (c *Cluster) clearVolumes(ctx context.Context, claims []*corev1.PersistentVolumeClaim) error {
+	if err := c.clearClaims(ctx, claims); err != nil {
+		return err
+	}
 	core := c.client.CoreV1()
-	free := []byte(`{"metadata":{"finalizers":null}}`)
-	gone := func(err error) error {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	}
-	err := each(claims, func(pvc *corev1.PersistentVolumeClaim) error {
-		in := core.PersistentVolumeClaims(pvc.Namespace)
-		if err := in.Delete(ctx, pvc.Name, metav1.DeleteOptions{}); err != nil {
-			return gone(err)
-		}
-		_, err := in.Patch(ctx, pvc.Name, types.MergePatchType, free, metav1.PatchOptions{})
-		return gone(err)
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.await(ctx, "all volume claims are gone", func() bool { return len(c.claims) == 0 }); err != nil {
-		return err
-	}
 	volumes, err := core.PersistentVolumes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	return each(volumes.Items, func(v corev1.PersistentVolume) error {
 		if err := core.PersistentVolumes().Delete(ctx, v.Name, metav1.DeleteOptions{}); err != nil {
-			return gone(err)
+			return missing(err)
 		}
-		_, err := core.PersistentVolumes().Patch(ctx, v.Name, types.MergePatchType, free, metav1.PatchOptions{})
-		return gone(err)
+		_, err := core.PersistentVolumes().Patch(ctx, v.Name, types.MergePatchType, unprotected, metav1.PatchOptions{})
+		return missing(err)
 	})
+}
+
+func (c *Cluster) clearClaims(ctx context.Context, claims []*corev1.PersistentVolumeClaim) error {
+	err := each(claims, func(pvc *corev1.PersistentVolumeClaim) error {
+		in := c.client.CoreV1().PersistentVolumeClaims(pvc.Namespace)
+		if err := in.Delete(ctx, pvc.Name, metav1.DeleteOptions{}); err != nil {
+			return missing(err)
+		}
+		_, err := in.Patch(ctx, pvc.Name, types.MergePatchType, unprotected, metav1.PatchOptions{})
+		return missing(err)
+	})
+	if err != nil {
+		return err
+	}
+	return c.await(ctx, "volume claims are gone", func() bool {
+		for _, pvc := range claims {
+			if have := c.claims[key(pvc)]; have != nil && have.UID == pvc.UID {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// unprotected lets go of an object that is being deleted.
+var unprotected = []byte(`{"metadata":{"finalizers":null}}`)
+
+// missing is err, unless it says that there is no such object.
+func missing(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
