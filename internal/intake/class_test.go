@@ -190,6 +190,18 @@ func TestALabelComesIntoSight(t *testing.T) {
 	}
 }
 
+func TestASpreadWithoutTermsCountsNothing(t *testing.T) {
+	pod := basePod()
+	pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{spreadOver("zone", nil), spreadOver("rack", nil, "app")}
+	got := NewCompiler().Class(pod, NoLookup{})
+	if s := got.Spreads[0].Selector; s != nil {
+		t.Errorf("the selector is %v, want none: the scheduler counts no pods for it", s)
+	}
+	if s := got.Spreads[1].Selector; s == nil || len(s.Terms) != 1 {
+		t.Errorf("the selector is %v, want the term that matchLabelKeys stands for", s)
+	}
+}
+
 func TestMemoStaysBounded(t *testing.T) {
 	c := NewCompiler()
 	for i := range 5 * memoSize {

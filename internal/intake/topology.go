@@ -12,6 +12,8 @@ import (
 )
 
 // spreads converts topology spread constraints.
+//
+// Source: kube-scheduler's pod topology spread plug-in, v1.36, by trying it.
 func spreads(pod *corev1.Pod) ([]cluster.Spread, error) {
 	var out []cluster.Spread
 	for _, c := range pod.Spec.TopologySpreadConstraints {
@@ -30,6 +32,10 @@ func spreads(pod *corev1.Pod) ([]cluster.Spread, error) {
 			HonorTaints: c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
 			IgnoreAffinity: c.NodeAffinityPolicy != nil &&
 				*c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,
+		}
+		if s.Selector != nil && len(s.Selector.Terms) == 0 {
+			// The scheduler counts no pod at all for a selector without terms, though everywhere else it selects all.
+			s.Selector = nil
 		}
 		if c.MinDomains != nil {
 			s.MinDomains = int(*c.MinDomains)
