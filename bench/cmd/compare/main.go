@@ -1,5 +1,5 @@
 // Command compare runs Kerf's engine and upstream Karpenter's on the same inputs and prints what each took and what its
-// plan costs.
+// plan costs. Interrupted, it prints what it has.
 package main
 
 import (
@@ -8,9 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/kerf-sh/kerf/bench"
@@ -18,7 +20,9 @@ import (
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
@@ -47,18 +51,27 @@ func run(ctx context.Context) error {
 			fmt.Printf("%-22s %s\n", in.Name, in.What)
 			continue
 		}
+		if ctx.Err() != nil {
+			break
+		}
 		if !match.MatchString(in.Name) || (in.Slow && !*full && *only == "") {
 			continue
 		}
 		start := time.Now()
 		if in.Consolidate {
 			r, err := bench.Consolidate(ctx, in, o)
+			if ctx.Err() != nil {
+				break
+			}
 			if err != nil {
 				return err
 			}
 			thinned = append(thinned, r)
 		} else {
 			r, err := bench.Compare(ctx, in, o)
+			if ctx.Err() != nil {
+				break
+			}
 			if errors.Is(err, bench.ErrNoTrace) {
 				fmt.Fprintf(os.Stderr, "%s: left out: %v\n", in.Name, err)
 				continue
