@@ -1,0 +1,100 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/requirement"
+)
+
+// domainWorth is a domain with what a pod costs there.
+type domainWorth struct {
+	name  string
+	worth int64
+}
+
+// domainsFor are all domains of a key that the class could have anything to do with, and what a pod costs there.
+func (w *WhatIf) domainsFor(m *mover, key string) []domainWorth {
+	if known, ok := m.domains[key]; ok {
+		return known
+	}
+	s := w.s
+	k := s.vocab.Key(key)
+	found := map[string]bool{}
+	for _, d := range s.reachableBy(m.class, k) {
+		found[d] = true
+	}
+	for _, n := range s.nodes {
+		if d, ok := n.domain(k); ok {
+			found[d] = true
+		}
+	}
+	out := []domainWorth{}
+	for _, name := range sortedKeys(found) {
+		it := s.newItem(m.class, 0, name, s.reqID(s.vocab.Only(key, name)))
+		worth, _ := s.surelyBuyable(it)
+		out = append(out, domainWorth{name, worth})
+	}
+	m.domains[key] = out
+	return out
+}
+
+// pins are the choices of domains that the constraints allow one more pod of the class now, best first.
+func (w *WhatIf) pins(m *mover) []*item {
+	s := w.s
+	type pin struct {
+		reqs requirement.Requirements
+		name string
+	}
+	pins := []pin{{}}
+	for _, key := range s.wideKeys(m.class) {
+		var next []pin
+		for _, base := range pins {
+			for _, d := range w.allowedDomains(m, key) {
+				next = append(next, pin{base.reqs.And(s.vocab.Only(key, d)), base.name + "/" + d})
+			}
+		}
+		pins = next
+	}
+	out := make([]*item, 0, len(pins))
+	for _, p := range pins {
+		if p.name == "" {
+			out = append(out, m.item)
+			continue
+		}
+		out = append(out, s.pinned(m.class, s.reqID(p.reqs), p.name))
+	}
+	return out
+}
+
+func (w *WhatIf) allowedDomains(m *mover, key string) []string {
+	type choice struct {
+		domainWorth
+		count int
+	}
+	var out []choice
+	for _, d := range w.domainsFor(m, key) {
+		ch := choice{domainWorth: d}
+		ok := true
+		for i := range m.class.topo.wide {
+			if dm := &m.class.topo.wide[i]; ok && dm.group.key == key {
+				ok = w.s.allows(dm, d.name)
+				ch.count += dm.rank(d.name)
+			}
+		}
+		for _, g := range m.class.topo.repels {
+			ok = ok && (g.key != key || g.owners[d.name] == 0)
+		}
+		if ok {
+			out = append(out, ch)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b choice) int {
+		return cmp.Or(cmp.Compare(a.count, b.count), cmp.Compare(a.worth, b.worth))
+	})
+	names := make([]string, len(out))
+	for i, ch := range out {
+		names[i] = ch.name
+	}
+	return names
+}
