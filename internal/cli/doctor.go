@@ -27,7 +27,7 @@ func newDoctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at a live account and cluster, say what is wrong and how to mend it",
-		Long: `Makes twenty checks of what is set up around the controller: the interruption queue with its key, policy and rules, the
+		Long: `Makes over twenty checks of what is set up around the controller: the interruption queue with its key, policy and rules, the
 controller's permissions, node roles, subnets, and what in the cluster keeps nodes from coming or going. AWS is that of the
 SDK's own settings (AWS_PROFILE, AWS_REGION and others), the cluster that of --kubeconfig or KUBECONFIG; without one of them
 the other half is done. What you may not read is unknown, with the permission that is missing; it is never taken for good.
@@ -84,6 +84,9 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 		o.Kube, o.Pods, o.NoKube = doctor.Connect(d.kubeconfig)
 	}
 	in, err := doctor.Look(ctx, o)
+	if errors.Is(err, doctor.ErrNoName) {
+		return &usageError{err}
+	}
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestDoctorsExitCodeAndReport(t *testing.T) {
 	}{
 		"no such form": {[]string{"--cluster-name", "kerf", "--output", "yaml"}, nil, 2, "", "want text or json"},
 		"nothing left": {[]string{"--no-aws", "--no-kubernetes"}, nil, 2, "", "nothing is left"},
-		"no name":      {[]string{"--no-kubernetes"}, nil, 1, "", "--cluster-name"},
+		"no name":      {[]string{"--no-kubernetes"}, nil, 2, "", "--cluster-name"},
 		"a proof":      {[]string{"--cluster-name", "kerf", "--no-kubernetes", "--prove-delivery", "--verbose"}, nil, 0, "proven", "removing rule"},
 		"a wrong key": {[]string{"--cluster-name", "kerf"}, func() error {
 			return sim.World.SetQueueAttributes("kerf", map[string]string{"KmsMasterKeyId": "alias/aws/sqs"})

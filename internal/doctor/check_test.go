@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
 	"github.com/kerf-sh/kerf/internal/aws/account"
 	"github.com/kerf-sh/kerf/internal/awssetup"
@@ -30,6 +31,18 @@ const onlyRoot = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Princi
 
 const throughService = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":["kms:Encrypt","kms:Decrypt","kms:ReEncrypt*","kms:GenerateDataKey*","kms:CreateGrant","kms:DescribeKey"],
 "Resource":"*","Condition":{"StringEquals":{"kms:CallerAccount":"111122223333","kms:ViaService":"ec2.eu-west-1.amazonaws.com"}}}]}`
+
+// longName is a name that no role of the usual names has room for.
+var longName = strings.Repeat("long", 20)
+
+func longNames(o *stack.Options) {
+	o.ClusterName, o.NodeRoleName, o.ControllerRoleName, o.QueueName, o.PolicySuffix = longName, "nodes", "demo-karpenter", "demo", "long"
+}
+
+// edition makes the permissions of an older one; the role is the controller's all the same.
+func edition(c stack.Compat) func(*stack.Options) {
+	return func(o *stack.Options) { o.Compat = c }
+}
 
 func withKey(o *stack.Options) { o.KMS = true }
 
@@ -182,6 +195,9 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"nothing says whose it is": {"queue-shared", nil, func(_ *testing.T, in *Input) {
 			in.AWS.Queues[0].Tags, in.AWS.Queues[0].Name, in.AWS.QueueName = nil, "spot", "spot"
 		}, Warning, "nothing says"},
+		"a name that another cluster's may be as well": {"queue-shared", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Queues[0].Tags, in.AWS.Queues[0].Name, in.AWS.QueueName = nil, "demo-2", "demo-2"
+		}, Warning, "nothing says"},
 		"a name that says it": {"queue-shared", nil, func(_ *testing.T, in *Input) { in.AWS.Queues[0].Tags = nil }, OK, "name"},
 
 		"another reader of the queue": {"termination-handler", nil, func(_ *testing.T, in *Input) {
@@ -214,7 +230,19 @@ func TestEachMistakeIsFound(t *testing.T) {
 
 		"deliveries that fail": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
 			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 7, Invocations: 7, Failed: 7}
+			in.Recent = in.Metrics
 		}, Failed, "7 of 7"},
+		"deliveries that failed until a cause was mended": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
+			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 20, Invocations: 20, Failed: 1}
+		}, Warning, "nothing failed in the last 15 min"},
+		"deliveries that failed, and a cause that is still there": {"failed-deliveries", nil, func(t *testing.T, in *Input) {
+			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 20, Invocations: 20, Failed: 1}
+			encrypt(in, "alias/aws/sqs")
+		}, Failed, "1 of 20"},
+		"deliveries that failed, nobody knows when": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
+			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 20, Invocations: 20, Failed: 1}
+			in.Recent = nil
+		}, Failed, "1 of 20"},
 		"nobody watches": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
 			in.AWS.Alarms = nil
 			for i := range in.AWS.Rules {
@@ -223,6 +251,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 		}, Warning, "neither an alarm"},
 		"deliveries that end in the dead-letter queue": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
 			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 7, Invocations: 7, Spared: 3}
+			in.Recent = in.Metrics
 		}, Failed, "3 of 7 events went to the dead-letter queue"},
 		"a dead-letter queue that nobody watches": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
 			in.AWS.Alarms = slices.DeleteFunc(in.AWS.Alarms, func(a awssetup.Alarm) bool {
@@ -235,14 +264,20 @@ func TestEachMistakeIsFound(t *testing.T) {
 			for n := range in.Metrics.Rules {
 				in.Metrics.Rules[n] = account.RuleMetrics{Matched: 3, Invocations: 3, Spared: 3}
 			}
-			in.Metrics.Queues = nil
+			in.Metrics.Queues, in.Recent = nil, in.Metrics
 		}, Failed, "every delivery"},
 		"every delivery fails": {"delivery", nil, func(_ *testing.T, in *Input) {
 			for n := range in.Metrics.Rules {
 				in.Metrics.Rules[n] = account.RuleMetrics{Matched: 3, Invocations: 3, Failed: 3}
 			}
-			in.Metrics.Queues = nil
+			in.Metrics.Queues, in.Recent = nil, in.Metrics
 		}, Failed, "every delivery"},
+		"every delivery failed until a cause was mended": {"delivery", nil, func(_ *testing.T, in *Input) {
+			for n := range in.Metrics.Rules {
+				in.Metrics.Rules[n] = account.RuleMetrics{Matched: 3, Invocations: 3, Failed: 3}
+			}
+			in.Metrics.Queues = nil
+		}, Warning, "none in the last 15 min"},
 		"nobody reads": {"delivery", nil, func(_ *testing.T, in *Input) { in.Metrics.Queues["demo"] = account.QueueMetrics{Sent: 5} }, Failed, "nobody reads"},
 		"nothing happened": {"delivery", nil, func(_ *testing.T, in *Input) {
 			in.Metrics.Rules, in.Metrics.Queues = nil, nil
@@ -256,8 +291,12 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"not seen":         {"delivery", nil, func(_ *testing.T, in *Input) { in.Proof = &account.Proof{Sent: 3} }, Failed, "not seen"},
 		"not to be proven": {"delivery", nil, func(_ *testing.T, in *Input) { in.ProofError = "lacks events:PutRule" }, Unknown, "events:PutRule"},
 
-		"a policy that is almost too large": {"policy-size", nil, func(_ *testing.T, in *Input) { in.AWS.Policies[0].Characters = 6100 }, Warning, "6100 characters"},
-		"a cluster name that does not fit":  {"policy-size", nil, func(_ *testing.T, in *Input) { in.ClusterName = strings.Repeat("x", 101) }, Failed, "does not fit"},
+		"a policy that is almost too large":        {"policy-size", nil, func(_ *testing.T, in *Input) { in.AWS.Policies[0].Characters = 6100 }, Warning, "6100 characters"},
+		"a cluster name that does not fit":         {"policy-size", nil, func(_ *testing.T, in *Input) { in.ClusterName = strings.Repeat("x", 101) }, Failed, "does not fit"},
+		"a long cluster name, with names that fit": {"policy-size", longNames, func(_ *testing.T, in *Input) { in.ClusterName = longName }, OK, "none is near"},
+		"a long cluster name, with nothing found": {"policy-size", nil, func(_ *testing.T, in *Input) {
+			in.ClusterName, in.AWS.NodeRole, in.Kube = longName, "", nil
+		}, OK, "none is near"},
 		"ten policies": {"policy-size", nil, func(_ *testing.T, in *Input) {
 			account.RoleOf(&in.AWS.Setup, in.AWS.ControllerRole).ManagedPolicyARNs = make([]string, 10)
 		}, Warning, "quota"},
@@ -271,8 +310,17 @@ func TestEachMistakeIsFound(t *testing.T) {
 
 		"a volume key with the default policy": {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, onlyRoot) }, Failed, "kms:CreateGrant"},
 		"a volume key for all through EC2":     {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, throughService) }, OK, "may be used"},
-		"a volume key by the stack":            {"volume-keys", func(o *stack.Options) { o.VolumeKeys = []string{volumeKey} }, func(t *testing.T, in *Input) { volumes(t, in, onlyRoot) }, OK, "may be used"},
-		"a volume key that is gone":            {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, "") }, Failed, "does not exist"},
+		"a volume key that refuses to encrypt again": {"volume-keys", nil, func(t *testing.T, in *Input) {
+			volumes(t, in, strings.Replace(throughService, "kms:ReEncrypt*", "kms:ReEncryptFrom", 1))
+		}, Failed, "kms:ReEncryptTo"},
+		"a volume key in China": {"volume-keys", func(o *stack.Options) { o.Region = "cn-north-1" }, func(t *testing.T, in *Input) {
+			volumes(t, in, strings.Replace(throughService, "ec2.eu-west-1.amazonaws.com", "ec2.cn-north-1.amazonaws.com.cn", 1))
+		}, OK, "may be used"},
+		"a volume key in China with the name of elsewhere": {"volume-keys", func(o *stack.Options) { o.Region = "cn-north-1" }, func(t *testing.T, in *Input) {
+			volumes(t, in, strings.Replace(throughService, "ec2.eu-west-1", "ec2.cn-north-1", 1))
+		}, Failed, "kms:CreateGrant"},
+		"a volume key by the stack": {"volume-keys", func(o *stack.Options) { o.VolumeKeys = []string{volumeKey} }, func(t *testing.T, in *Input) { volumes(t, in, onlyRoot) }, OK, "may be used"},
+		"a volume key that is gone": {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, "") }, Failed, "does not exist"},
 
 		"a node role nobody mapped": {"node-role-mapped", nil, func(_ *testing.T, in *Input) { in.AWS.AccessEntries = nil }, Failed, "neither"},
 		"a node role by aws-auth": {"node-role-mapped", nil, func(_ *testing.T, in *Input) {
@@ -316,6 +364,67 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"a label too long": {"drain-blockers", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Pools[0].Spec.Template.Labels = map[string]string{"team": strings.Repeat("x", 64)}
 		}, Failed, "label team"},
+
+		"a controller that is not ready": {"controller-running", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Controllers[0].Ready, in.Kube.Controllers[0].Troubles = 0, []string{"pod kerf-1 waits: CrashLoopBackOff"}
+		}, Failed, "CrashLoopBackOff"},
+		"a controller of which one pod is ready":     {"controller-running", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].Ready = 1 }, Warning, "1 of 2 pods ready"},
+		"a controller scaled to zero":                {"controller-running", nil, func(_ *testing.T, in *Input) { in.Kube.Stopped, in.Kube.Controllers = in.Kube.Controllers, nil }, Failed, "scaled to zero"},
+		"a controller that runs, and one that ended": {"controller-running", nil, func(_ *testing.T, in *Input) { in.Kube.Stopped = in.Kube.Controllers }, OK, "runs"},
+		"no controller in the cluster":               {"controller-running", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers = nil }, Unknown, "elsewhere"},
+		"another cluster's controller":               {"controller-running", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].ClusterName = "blue" }, Unknown, "no Deployment"},
+		"Deployments that may not be seen": {"controller-running", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Controllers, in.Kube.Gaps = nil, []string{"deployments: not you"}
+		}, Unknown, "not you"},
+
+		"messages in the dead-letter queue":      {"dead-letters", nil, func(_ *testing.T, in *Input) { in.AWS.Queues[1].Messages = 3 }, Warning, "demo-dlq has 3 messages"},
+		"a dead-letter queue that is gone":       {"dead-letters", nil, func(_ *testing.T, in *Input) { in.AWS.Queues = in.AWS.Queues[:1] }, Warning, "does not exist"},
+		"a dead-letter queue that can't be read": {"dead-letters", nil, both(func(_ *testing.T, in *Input) { in.AWS.Queues = in.AWS.Queues[:1] }, gap("queue demo-dlq")), Unknown, "some:Action"},
+		"no dead-letter queue":                   {"dead-letters", func(o *stack.Options) { o.DeadLetter = false }, func(*testing.T, *Input) {}, Skipped, "check 12"},
+
+		"no role may be passed":        {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "iam:PassRole") }, Failed, "iam:PassRole on node role KarpenterNodeRole-demo"},
+		"machines may not be ended":    {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "ec2:TerminateInstances") }, Failed, "the NodeClaim stays"},
+		"machines may not be listed":   {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "ec2:DescribeInstances") }, Failed, "ec2:DescribeInstances"},
+		"prices may not be asked for":  {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "pricing:GetProducts") }, Warning, "pricing:GetProducts"},
+		"prices that nobody asks for":  {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "pricing:GetProducts"); in.Kube.Controllers[0].Isolated = true }, OK, "calls"},
+		"the cluster may not be asked": {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "eks:DescribeCluster") }, Failed, "eks:DescribeCluster"},
+		"a cluster that need not be":   {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "eks:DescribeCluster"); in.Kube.Controllers[0].Endpoint = true }, OK, "calls"},
+		"a role of a class of its own": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Classes = append(in.Kube.Classes, class("gpu"))
+			in.Kube.Classes[1].Spec.Role = "gpu-nodes"
+		}, Failed, "node role gpu-nodes"},
+		"what the guide of v1.0 allows": {"controller-permissions", edition(stack.V10), func(*testing.T, *Input) {}, Warning, "spot-instances-request"},
+		"classes with profiles of theirs": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+			for _, a := range []string{"iam:PassRole", "iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile"} {
+				drop(in, a)
+			}
+			in.Kube.Classes[0].Spec.Role, in.Kube.Classes[0].Spec.InstanceProfile, in.AWS.NodeRole = "", new("mine"), ""
+		}, OK, "not judged"},
+		"an image's parameter that may not be read": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Classes[0].Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: "/mine/image"}}
+		}, Failed, "ssm:GetParameter on parameter of yours"},
+		"a boundary without EC2": {"controller-permissions", nil, func(t *testing.T, in *Input) {
+			arn := "arn:aws:iam::111122223333:policy/boundary"
+			account.RoleOf(&in.AWS.Setup, in.AWS.ControllerRole).Boundary = arn
+			in.AWS.Policies = append(in.AWS.Policies, awssetup.Policy{ARN: arn, Name: "boundary", Document: document(t, `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"*"}}`)})
+		}, Failed, "ec2:CreateFleet"},
+		"a permission that a policy unread may give": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+			in.AWS.Policies[0].Document = nil
+		}, Unknown, "could be read"},
+		"a class that says it is refused": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Classes[0].Status.Conditions = []status.Condition{{Type: awsv1.ConditionTypeSubnetsReady, Status: metav1.ConditionUnknown, Reason: "Unauthorized", Message: "missing ec2:DescribeSubnets"}}
+		}, Failed, "EC2NodeClass default says, in condition SubnetsReady: missing ec2:DescribeSubnets"},
+		"a class whose trial was refused": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Classes[0].Status.Conditions = []status.Condition{{Type: awsv1.ConditionTypeValidationSucceeded, Status: metav1.ConditionFalse, Reason: awsv1.ReasonCreateFleetAuthCheckFailed, Message: "You are not authorized to do that"}}
+		}, Failed, "not authorized"},
+		"a class whose trial failed otherwise": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Classes[0].Status.Conditions = []status.Condition{{Type: awsv1.ConditionTypeValidationSucceeded, Status: metav1.ConditionFalse, Reason: awsv1.ReasonCreateFleetAuthCheckFailed, Message: "the subnet is another network's"}}
+		}, OK, "calls"},
+		"a machine that was refused": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Claims = []karpv1.NodeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "default-x"}}}
+			in.Kube.Claims[0].Status.Conditions = []status.Condition{{Type: karpv1.ConditionTypeLaunched, Status: metav1.ConditionUnknown, Reason: "Unauthorized", Message: "ec2:RunInstances"}}
+		}, Failed, "NodeClaim default-x says"},
+		"a controller whose role nobody knows": {"controller-permissions", nil, func(_ *testing.T, in *Input) { in.AWS.ControllerRole = "" }, Unknown, "not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := healthy(t, test.stack)

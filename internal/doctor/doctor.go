@@ -72,6 +72,7 @@ type Input struct {
 
 	Metrics   *account.Metrics
 	NoMetrics string
+	Recent    *account.Metrics // of the last minutes; nil when they could not be read
 
 	// Refused are actions of the controller that IAM itself calls denied, with its reason; nil when it could not be asked.
 	Refused map[string]string

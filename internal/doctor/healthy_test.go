@@ -35,7 +35,7 @@ func healthy(t *testing.T, change func(*stack.Options)) *Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &account.Account{Setup: *s.Setup(testAccount, testRegion), Caller: "arn:aws:iam::111122223333:user/night", AuthenticationMode: "API_AND_CONFIG_MAP"}
+	a := &account.Account{Setup: *s.Setup(testAccount, o.Region), Caller: "arn:aws:iam::111122223333:user/night", AuthenticationMode: "API_AND_CONFIG_MAP"}
 	a.ControllerRole, a.ControllerRoleFrom, a.NodeRole = testCluster+"-karpenter", "its name", "KarpenterNodeRole-"+testCluster
 	a.QueueName, a.QueueARN, a.QueueURL = a.Queues[0].Name, a.Queues[0].ARN, a.Queues[0].URL
 	a.Roles = append(a.Roles, awssetup.Role{Name: account.SpotRole, ARN: "arn:aws:iam::111122223333:role/aws-service-role/spot.amazonaws.com/" + account.SpotRole})
@@ -44,7 +44,7 @@ func healthy(t *testing.T, change func(*stack.Options)) *Input {
 		Metrics: &account.Metrics{Window: 24 * time.Hour, Rules: map[string]account.RuleMetrics{}, Queues: map[string]account.QueueMetrics{testCluster: {Sent: 40, Received: 40, Deleted: 40}}},
 		Subnets: []account.Subnet{{ID: "subnet-1", Zone: "eu-west-1a", Free: 4000}, {ID: "subnet-2", Zone: "eu-west-1b", Free: 4000}},
 		Kube: &Objects{
-			Controllers: []Controller{{Namespace: "kube-system", Name: "karpenter", Image: "ghcr.io/kerf-sh/kerf:1", ServiceAccount: "karpenter", ClusterName: testCluster, Queue: testCluster, Ready: 2}},
+			Controllers: []Controller{{Namespace: "kube-system", Name: "karpenter", Image: "ghcr.io/kerf-sh/kerf:1", ServiceAccount: "karpenter", ClusterName: testCluster, Queue: testCluster, Ready: 2, Wanted: 2}},
 			Classes:     []awsv1.EC2NodeClass{class("default")},
 			Pools:       []karpv1.NodePool{pool("default", "spot", "on-demand")},
 			CNI:         &CNI{}, Nodes: 4, MaxPods: 58,
@@ -53,6 +53,7 @@ func healthy(t *testing.T, change func(*stack.Options)) *Input {
 	for _, r := range a.Rules {
 		in.Metrics.Rules[r.Name] = account.RuleMetrics{Matched: 10, Invocations: 10}
 	}
+	in.Recent = &account.Metrics{Window: 15 * time.Minute}
 	return in
 }
 
@@ -92,9 +93,14 @@ func TestWhatKerfSetsUpIsHealthy(t *testing.T) {
 		"without a dead-letter queue": func(o *stack.Options) {
 			o.DeadLetter = false
 		},
+		"in China":                     func(o *stack.Options) { o.Region, o.KMS = "cn-north-1", true },
+		"under a path, with odd names": func(o *stack.Options) { o.Path, o.NodeRoleName, o.PolicySuffix = "/team/", "nodes", "x" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := healthy(t, change)
+			if role := in.AWS.Roles[0].Name; role != in.AWS.NodeRole {
+				in.Kube.Classes[0].Spec.Role, in.AWS.NodeRole = role, role
+			}
 			in.Kube.Controllers[0].Queue = in.AWS.QueueName
 			in.Metrics.Queues[in.AWS.QueueName] = in.Metrics.Queues[testCluster]
 			for _, r := range Examine(in).Results {
@@ -108,8 +114,8 @@ func TestWhatKerfSetsUpIsHealthy(t *testing.T) {
 
 func TestEveryCheckIsNumberedAndNamed(t *testing.T) {
 	r := Examine(healthy(t, nil))
-	if len(r.Results) != 20 {
-		t.Errorf("there are %d checks, want 20", len(r.Results))
+	if len(r.Results) != 23 {
+		t.Errorf("there are %d checks, want 23", len(r.Results))
 	}
 	seen := map[string]bool{}
 	for i, res := range r.Results {

@@ -2,12 +2,15 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/aws/account"
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
+	"github.com/kerf-sh/kerf/internal/stack"
 )
 
 const awsManaged = "AWS"
@@ -112,7 +115,7 @@ func controllerDecrypt(in *Input) Result {
 	}
 	policies.Resource, policies.ResourceOwner, policies.ResourceOnly = key.Policy, accountOf(key.ARN), true
 	c := in.roleContext(role)
-	c.Set("kms:ViaService", "sqs."+in.AWS.Region+".amazonaws.com")
+	c.Set("kms:ViaService", in.serviceHost("sqs"))
 	c.Set("kms:CallerAccount", in.AWS.AccountID)
 	d := iampolicy.Evaluate(iampolicy.Call{Caller: in.session(role), Action: "kms:Decrypt", Resource: key.ARN, Context: c}, policies)
 	switch {
@@ -127,9 +130,10 @@ func controllerDecrypt(in *Input) Result {
 		"%s lacks kms:Decrypt on the queue's key: messages arrive and can't be read", role.Name).with(told(d), key.ARN)
 }
 
-// Actions on a key that starting a machine with an encrypted volume takes.
-// Source: EC2 user guide, "Requirements for Amazon EBS encryption"; Karpenter troubleshooting, "node terminates before ready on failed encrypted EBS volume".
-var volumeActions = []string{"kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom"}
+// serviceHost is a service as conditions on kms:ViaService name it.
+func (in *Input) serviceHost(service string) string {
+	return service + "." + in.AWS.Region + "." + partition.SuffixOf(in.AWS.Partition)
+}
 
 func volumeKeys(in *Input) Result {
 	users := in.Kube.volumeKeys()
@@ -171,7 +175,7 @@ func volumeKeys(in *Input) Result {
 	}
 	switch {
 	case len(bad) > 0:
-		return failed("let the account's principals use the key through EC2: in its policy, Principal *, those actions with kms:CreateGrant, conditions kms:ViaService=ec2."+in.AWS.Region+".amazonaws.com and kms:CallerAccount="+in.AWS.AccountID+"; or kerf stack … --volume-key ARN",
+		return failed("let the account's principals use the key through EC2: in its policy, Principal *, those actions with kms:CreateGrant, conditions kms:ViaService="+in.serviceHost("ec2")+" and kms:CallerAccount="+in.AWS.AccountID+"; or kerf stack … --volume-key ARN",
 			"machines with these keys go as soon as they start").with(append(bad, doubtful...)...)
 	case len(doubtful) > 0:
 		return unknown("not all keys could be judged").with(append(doubtful, good...)...)
@@ -186,18 +190,26 @@ func why(r Result, otherwise string) string {
 	return otherwise
 }
 
+// volumeRefusals are the actions that starting a machine takes on the key of a volume, and that the key and the controller's
+// policies don't allow.
 func (in *Input) volumeRefusals(role *awssetup.Role, policies iampolicy.Policies, key *awssetup.Key) []string {
 	policies.Resource, policies.ResourceOwner, policies.ResourceOnly = key.Policy, accountOf(key.ARN), true
 	var out []string
-	for _, action := range volumeActions {
-		c := in.roleContext(role)
-		c.Set("kms:ViaService", "ec2."+in.AWS.Region+".amazonaws.com")
-		c.Set("kms:CallerAccount", in.AWS.AccountID)
-		if action == "kms:CreateGrant" {
-			c.Set("kms:GrantIsForAWSResource", "true")
+	w := stack.Where{Account: in.AWS.AccountID, Region: in.AWS.Region, Cluster: in.ClusterName, ControllerRole: role.ARN, VolumeKeys: []string{key.ARN}}
+	o := stack.Defaults(stack.Latest)
+	for _, n := range stack.Needs() {
+		if _, usual := n.Statement(&o); usual || !strings.HasPrefix(n.Action, "kms:") {
+			continue
 		}
-		if !iampolicy.Evaluate(iampolicy.Call{Caller: in.session(role), Action: action, Resource: key.ARN, Context: c}, policies).OK() {
-			out = append(out, action)
+		for _, call := range n.Calls(w) {
+			if call.Resource != key.ARN {
+				continue
+			}
+			maps.Copy(call.Context, in.roleContext(role))
+			call.Context.Set("kms:CallerAccount", in.AWS.AccountID)
+			if !iampolicy.Evaluate(call, policies).OK() {
+				out = append(out, call.Action)
+			}
 		}
 	}
 	return out

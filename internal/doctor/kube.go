@@ -43,10 +43,12 @@ func ReadObjects(ctx context.Context, c client.Reader) (*Objects, error) {
 	_ = r.list(ctx, "ec2nodeclasses", &classes)
 	var pools karpv1.NodePoolList
 	_ = r.list(ctx, "nodepools", &pools)
+	var claims karpv1.NodeClaimList
+	_ = r.list(ctx, "nodeclaims", &claims)
 	if first != nil && r.read == 0 {
 		return nil, fmt.Errorf("reading the cluster: %w", first)
 	}
-	r.o.Classes, r.o.Pools = classes.Items, pools.Items
+	r.o.Classes, r.o.Pools, r.o.Claims = classes.Items, pools.Items, claims.Items
 	for i := range deployments.Items {
 		r.deployment(ctx, &deployments.Items[i])
 	}
@@ -94,8 +96,14 @@ func (r *kubeReader) deployment(ctx context.Context, d *appsv1.Deployment) {
 		return
 	}
 	c, ok := controllerOf(d)
-	if !ok {
+	switch {
+	case !ok:
 		return
+	case c.Wanted == 0:
+		r.o.Stopped = append(r.o.Stopped, c)
+		return
+	case c.Ready < c.Wanted:
+		c.Troubles = r.troubles(ctx, c)
 	}
 	var account corev1.ServiceAccount
 	if err := r.c.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.ServiceAccount}, &account); err == nil {
@@ -108,8 +116,9 @@ func (r *kubeReader) deployment(ctx context.Context, d *appsv1.Deployment) {
 
 // controllerOf tells whether a Deployment runs a node autoscaler of this API, by its settings.
 func controllerOf(d *appsv1.Deployment) (Controller, bool) {
-	if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
-		return Controller{}, false
+	wanted := 1
+	if d.Spec.Replicas != nil {
+		wanted = int(*d.Spec.Replicas)
 	}
 	for i := range d.Spec.Template.Spec.Containers {
 		c := &d.Spec.Template.Spec.Containers[i]
@@ -121,8 +130,11 @@ func controllerOf(d *appsv1.Deployment) (Controller, bool) {
 		}
 		out := Controller{
 			Namespace: d.Namespace, Name: d.Name, Image: c.Image, ClusterName: cluster, Queue: queue, QueueFrom: queueFrom,
-			ServiceAccount: cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"), Ready: int(d.Status.ReadyReplicas), MetricsPort: 8080,
+			ServiceAccount: cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"), Ready: int(d.Status.ReadyReplicas), Wanted: wanted, MetricsPort: 8080,
 		}
+		_, _, out.Endpoint = setting(c, "CLUSTER_ENDPOINT", "cluster-endpoint")
+		isolated, _, _ := setting(c, "ISOLATED_VPC", "isolated-vpc")
+		out.Isolated = isolated == "true"
 		if clusterFrom != "" {
 			out.ClusterName = ""
 		}

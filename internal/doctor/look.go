@@ -41,9 +41,12 @@ type Options struct {
 
 const defaultWindow = 24 * time.Hour
 
+// recently is how far back something counts as going on now. EventBridge tells its figures some minutes late.
+const recently = 15 * time.Minute
+
 // Look reads all that is judged. Of the two halves it does without one.
 //
-// Errors: neither half can be looked at; the cluster's name is not known; credentials are refused or the EKS cluster does
+// Errors: neither half can be looked at; ErrNoName; credentials are refused or the EKS cluster does
 // not exist, if there is no Kubernetes half to judge without them.
 func Look(ctx context.Context, o Options) (*Input, error) {
 	in := &Input{ClusterName: o.ClusterName, Now: time.Now()}
@@ -86,6 +89,9 @@ func text(err error) string {
 	return err.Error()
 }
 
+// ErrNoName is that nobody said which cluster is meant, and no controller tells it.
+var ErrNoName = errors.New("the cluster's name is not known: give --cluster-name")
+
 func (in *Input) nameCluster(o Options) error {
 	if in.ClusterName != "" {
 		return nil
@@ -98,8 +104,14 @@ func (in *Input) nameCluster(o Options) error {
 			}
 		}
 	}
-	if len(names) != 1 {
-		return errors.New("the cluster's name is not known: give --cluster-name")
+	switch {
+	case len(names) == 1:
+	case len(names) > 1:
+		return fmt.Errorf("%w: there are controllers of %s", ErrNoName, strings.Join(names, ", "))
+	case in.NoKube != "" && o.NoKube != nil:
+		return fmt.Errorf("%w; the cluster, which may tell it, could not be looked at: %s", ErrNoName, in.NoKube)
+	default:
+		return ErrNoName
 	}
 	in.ClusterName = names[0]
 	return nil
@@ -120,10 +132,8 @@ func (in *Input) findQueue(o Options) {
 
 func (in *Input) lookAtAWS(ctx context.Context, o Options) error {
 	ao := account.Options{ClusterName: in.ClusterName, Queue: in.Queue, NodeRole: o.NodeRole, ControllerRole: o.ControllerRole, Namespace: o.Namespace}
-	for _, c := range in.controllers() {
-		ao.ServiceAccount = cmp.Or(ao.ServiceAccount, c.ServiceAccount)
-		ao.ControllerRole = cmp.Or(ao.ControllerRole, c.ServiceAccountRole)
-		ao.Namespace = cmp.Or(ao.Namespace, c.Namespace)
+	if c, ok := in.controller(o.Namespace); ok {
+		ao.Namespace, ao.ServiceAccount, ao.ServiceAccountRole = c.Namespace, c.ServiceAccount, c.ServiceAccountRole
 	}
 	if in.Kube != nil {
 		for i := range in.Kube.Classes {
@@ -143,11 +153,25 @@ func (in *Input) lookAtAWS(ctx context.Context, o Options) error {
 	if in.Metrics, err = a.Metrics(ctx, o.AWS.CloudWatch(), cmp.Or(o.Window, defaultWindow), in.Now); err != nil {
 		in.NoMetrics = err.Error()
 	}
+	// Without these what failed long ago is taken for what fails now; that is on the safe side.
+	in.Recent, _ = a.Metrics(ctx, o.AWS.CloudWatch(), recently, in.Now)
 	in.askIAM(ctx, o)
 	if in.Subnets, err = account.Subnets(ctx, o.AWS.EC2, in.subnetIDs()); err != nil {
 		in.NoSubnets = err.Error()
 	}
 	return nil
+}
+
+// controller is the one whose service account counts: of those in a namespace, or anywhere when none is named, one that runs.
+func (in *Input) controller(namespace string) (Controller, bool) {
+	list := slices.DeleteFunc(in.controllers(), func(c Controller) bool { return namespace != "" && c.Namespace != namespace })
+	if i := slices.IndexFunc(list, func(c Controller) bool { return c.Ready > 0 }); i >= 0 {
+		return list[i], true
+	}
+	if len(list) > 0 {
+		return list[0], true
+	}
+	return Controller{}, false
 }
 
 // askIAM learns what policies of the organization deny. That it may not be asked is common and no fault.

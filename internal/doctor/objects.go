@@ -11,9 +11,11 @@ import (
 // Objects are what is judged of a cluster.
 type Objects struct {
 	Controllers []Controller
+	Stopped     []Controller // that are scaled to zero
 	Handlers    []Handler
 	Classes     []awsv1.EC2NodeClass
 	Pools       []karpv1.NodePool
+	Claims      []karpv1.NodeClaim
 	Budgets     []Budget // that allow no disruption
 	// AWSAuth are the roles of the aws-auth ConfigMap; NoAWSAuth is why it could not be read. One that does not exist maps
 	// nothing.
@@ -33,11 +35,14 @@ type Controller struct {
 	ServiceAccount         string
 	ClusterName            string
 	Queue                  string
-	QueueFrom              string // set when the queue comes from an object that was not read
-	Ready                  int
+	QueueFrom              string            // set when the queue comes from an object that was not read
+	Ready, Wanted          int               // pods
+	Troubles               []string          // of the pods that are not ready
 	Labels                 map[string]string // of its pods' selector
 	ServiceAccountRole     string            // ARN by annotation
 	MetricsPort            int
+	Endpoint               bool // it is told the cluster's endpoint, and need not ask EKS
+	Isolated               bool // it calls no service without a VPC endpoint: neither prices nor IAM
 }
 
 // String names it.

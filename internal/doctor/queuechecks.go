@@ -100,7 +100,7 @@ func queueShared(in *Input) Result {
 		return failed("give each cluster a queue and rules of its own", "the queue is tagged for several clusters: %s", strings.Join(owners, ", "))
 	case len(owners) == 1:
 		return ok("the queue is tagged for this cluster")
-	case strings.Contains(q.Name, in.ClusterName):
+	case q.Name == in.ClusterName:
 		return ok("the queue has the cluster's name").with("it has no tag karpenter.sh/discovery")
 	}
 	if _, gap := in.gapAbout("queue " + q.Name + " (its tags)"); gap {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,8 +17,12 @@ import (
 // could not be read.
 func (in *Input) controllerPolicies() (role *awssetup.Role, p iampolicy.Policies, whole bool, none Result) {
 	if role = account.RoleOf(&in.AWS.Setup, in.AWS.ControllerRole); in.AWS.ControllerRole == "" || role == nil {
-		if g, isGap := in.gapAbout(account.GapRole, account.GapPodIdentity); isGap {
-			return nil, p, false, unknown("the controller's role is not known: %s", g.Why)
+		for _, about := range []string{account.GapRole + " of the controller", account.GapPodIdentity, account.GapRole} {
+			if g, isGap := in.gapAbout(about); isGap {
+				r := unknown("the controller's role is not known: %s", g.Why)
+				r.Remedy = "name it with --controller-role"
+				return nil, p, false, r
+			}
 		}
 		r := unknown("the controller's role is not known")
 		r.Remedy = "name it with --controller-role"
@@ -97,10 +102,34 @@ const nearLimit = iampolicy.ManagedPolicyLimit * 95 / 100
 // Source: IAM User Guide, "IAM and AWS STS quotas".
 const maxAttached = 10
 
-func policySize(in *Input) Result {
+// wanted are the options of the stack that would be right here, with the names that are there. Names that would be too long,
+// as they follow from a long cluster name, have shorter ones of their kind in their place: whoever made things under other
+// names has made no mistake.
+func (in *Input) wanted() stack.Options {
+	const queueRoom, suffixRoom = 76, 80 // of the 80 of a queue, "-dlq" comes after it; of the 128 of a policy
 	o := stack.Defaults(stack.Latest)
 	o.ClusterName, o.Region, o.AccountID = in.ClusterName, in.AWS.Region, in.AWS.AccountID
-	s, err := stack.New(o)
+	if name := strings.TrimSuffix(in.AWS.QueueName, ".fifo"); name != in.ClusterName {
+		o.QueueName = name
+	}
+	roles, _ := in.nodeRoles()
+	usual := "KarpenterNodeRole-" + in.ClusterName
+	if len(roles) > 0 && roles[0] != usual {
+		o.NodeRoleName = roles[0]
+	}
+	shorten := func(name *string, derived string, room int) {
+		if full := cmp.Or(*name, derived); len(full) > room {
+			*name = full[:room]
+		}
+	}
+	shorten(&o.QueueName, in.ClusterName, queueRoom)
+	shorten(&o.NodeRoleName, usual, maxRoleName)
+	shorten(&o.PolicySuffix, in.ClusterName, suffixRoom)
+	return o
+}
+
+func policySize(in *Input) Result {
+	s, err := stack.New(in.wanted())
 	if err != nil {
 		return failed("see kerf stack cloudformation --help for the names that can be given", "the stack for this cluster does not fit: %v", err)
 	}

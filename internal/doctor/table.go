@@ -29,6 +29,9 @@ var checks = []check{
 	{"role-names", "role names are no longer than IAM takes", "the names of node roles", 0, roleNames},
 	{"subnet-addresses", "subnets have room for more nodes", "free addresses of the subnets of EC2NodeClasses, and how many a node takes", needAWS | needKube, subnetAddresses},
 	{"drain-blockers", "nothing keeps nodes from being drained or from joining", "PodDisruptionBudgets, workloads of one pod, labels of NodePools", needKube, drainBlockers},
+	{"controller-running", "the controller runs", "its Deployment and pods", needKube, controllerRunning},
+	{"dead-letters", "nothing lies in a dead-letter queue", "the messages in the dead-letter queues of the queue and of the rules' targets", needAWS, deadLetters},
+	{"controller-permissions", "the controller may start and end machines", "every call that it makes, by the policies of its role; conditions of EC2NodeClasses and NodeClaims", needAWS, controllerPermissions},
 }
 
 func result(s Status, format string, args ...any) Result {

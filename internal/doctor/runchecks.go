@@ -1,0 +1,51 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// controllerRunning judges Deployments. A controller elsewhere, such as on a machine of its own, can't be seen.
+func controllerRunning(in *Input) Result {
+	list := in.controllers()
+	stopped := slices.DeleteFunc(slices.Clone(in.Kube.Stopped), func(c Controller) bool { return c.ClusterName != "" && c.ClusterName != in.ClusterName })
+	switch {
+	case len(list) == 0 && len(stopped) > 0:
+		var names []string
+		for _, c := range stopped {
+			names = append(names, c.String())
+		}
+		return failed(fmt.Sprintf("kubectl -n %s scale deployment/%s --replicas=2", stopped[0].Namespace, stopped[0].Name),
+			"no controller runs: its Deployment is scaled to zero").with(names...)
+	case len(list) == 0:
+		for _, g := range in.Kube.Gaps {
+			if strings.HasPrefix(g, "deployments") {
+				return unknown("Deployments could not be read: %s", g)
+			}
+		}
+		return unknown("no Deployment of a controller for this cluster was found; one that runs elsewhere can't be seen")
+	}
+	var ready, short, none []string
+	var down Controller
+	for _, c := range list {
+		text := fmt.Sprintf("%s: %d of %s ready", c, c.Ready, count(c.Wanted, "pod"))
+		switch {
+		case c.Ready >= c.Wanted:
+			ready = append(ready, text)
+		case c.Ready > 0:
+			short, down = append(append(short, text), c.Troubles...), c
+		default:
+			none, down = append(append(none, text), c.Troubles...), c
+		}
+	}
+	fix := fmt.Sprintf("see why: kubectl -n %s describe deployment/%s; kubectl -n %s logs deployment/%s --previous --tail=5 (the last line says why it ended)",
+		down.Namespace, down.Name, down.Namespace, down.Name)
+	switch {
+	case len(none) > 0 && len(ready)+len(short) == 0:
+		return failed(fix, "no controller runs: nodes neither come nor go, and nobody reads the queue").with(none...)
+	case len(none)+len(short) > 0:
+		return warning(fix, "not all pods of controllers are ready").with(slices.Concat(none, short, ready)...)
+	}
+	return ok("the controller runs").with(ready...)
+}
