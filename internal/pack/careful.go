@@ -240,6 +240,9 @@ func (s *solver) pins(c *class) []*item {
 			for _, d := range s.allowedDomains(c, k) {
 				next = append(next, pin{base.reqs.And(s.vocab.Only(k, d)), base.name + "/" + d})
 			}
+			if lacking, ok := s.lacking(c, k); ok {
+				next = append(next, pin{base.reqs.And(lacking), base.name + "/!"})
+			}
 		}
 		pins = next
 	}
@@ -248,6 +251,18 @@ func (s *solver) pins(c *class) []*item {
 		out = append(out, s.pinned(c, s.reqID(p.reqs), p.name))
 	}
 	return out
+}
+
+// lacking demands that there be no such label, where the class may go to nodes without it: nothing is too close to a pod
+// whose node is in no domain. Spreads and pod affinity want a domain.
+//
+// Source: kube-scheduler's inter-pod affinity plug-in, v1.36.
+func (s *solver) lacking(c *class, key string) (requirement.Requirements, bool) {
+	if slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.group.key == key && d.group.kind != repelling }) {
+		return requirement.Requirements{}, false
+	}
+	reqs, err := s.vocab.Parse([]requirement.Term{{Key: key, Operator: requirement.DoesNotExist}})
+	return reqs, err == nil
 }
 
 // pinned is the class's item for a choice of domains; made once.
