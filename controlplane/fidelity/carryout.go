@@ -75,10 +75,24 @@ func (c *Cluster) Carry(ctx context.Context, k *Case) (*Run, error) {
 	}
 	planned, impossible := r.split(pods)
 	r.Outcome.Pods, r.Outcome.Machines, r.Outcome.Impossible = len(planned), len(machines), len(impossible)
-	if len(impossible) == 0 {
+	if len(impossible) == 0 || k.Seed%2 == 0 {
 		done, err := c.free(ctx, r, planned)
-		if done || err != nil {
-			return r, err
+		if err != nil {
+			return nil, err
+		}
+		if done && len(impossible) > 0 {
+			if done, err = c.inVain(ctx, r, impossible); err != nil {
+				return nil, err
+			}
+			// Where the scheduler has put the others, there may be room that the plan does not leave: ask again.
+			if !done {
+				if err := c.withdraw(ctx); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if done {
+			return r, nil
 		}
 		// Left to itself, the scheduler fills the machines in another order. What counts is whether it takes the plan's.
 		r.Outcome.Verdict = Ordered
@@ -87,7 +101,17 @@ func (c *Cluster) Carry(ctx context.Context, k *Case) (*Run, error) {
 	if err != nil || !ok || len(impossible) == 0 {
 		return r, err
 	}
-	return r, c.inVain(ctx, r, pods, impossible)
+	if ok, err = c.inVain(ctx, r, impossible); err != nil || ok {
+		return r, err
+	}
+	offered := r.offered(impossible)
+	for _, p := range impossible {
+		if at := r.Bound[key(p)]; at != "" {
+			r.disagree("%s is called impossible, but the scheduler binds it to %s: %s", key(p), r.describe(at, offered), r.why(p))
+			break
+		}
+	}
+	return r, nil
 }
 
 func (r *Run) disagree(format string, args ...any) {
@@ -182,23 +206,8 @@ func (c *Cluster) begun(ctx context.Context, k *Case, machines []bought) error {
 	if err := c.createNodes(ctx, machines); err != nil {
 		return err
 	}
-	made, err := c.createPods(ctx, daemons)
-	if err != nil {
-		return err
-	}
-	return c.seen(ctx, made)
-}
-
-// seen waits until the watches have brought the pods.
-func (c *Cluster) seen(ctx context.Context, pods []*corev1.Pod) error {
-	return c.await(ctx, "the watches have brought all pods", func() bool {
-		for _, p := range pods {
-			if have := c.pods[key(p)]; have == nil || have.UID != p.UID {
-				return false
-			}
-		}
-		return true
-	})
+	_, err := c.createPods(ctx, daemons)
+	return err
 }
 
 // held are the pods with a gate that keeps the scheduler from them.
@@ -274,7 +283,7 @@ func (r *Run) places() map[string]string {
 // guided makes the pods anew, one after the other and each nominated to its node in the plan, and tries those that the
 // scheduler refuses there again after the others, until all are bound or none can be.
 func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Pod) (bool, error) {
-	if err := c.remove(ctx, pods); err != nil {
+	if err := c.removeAll(ctx, pods); err != nil {
 		return false, err
 	}
 	if err := c.renewVolumes(ctx, r.Case, pods); err != nil {
@@ -367,6 +376,19 @@ func (c *Cluster) nominate(ctx context.Context, k *Case, pod *corev1.Pod, node s
 	return "", refusal, c.renewVolumes(ctx, k, made)
 }
 
+// removeAll deletes the pods, whatever they have become since they were first made.
+func (c *Cluster) removeAll(ctx context.Context, pods []*corev1.Pod) error {
+	var have []*corev1.Pod
+	c.mu.Lock()
+	for _, p := range pods {
+		if now := c.pods[key(p)]; now != nil {
+			have = append(have, now)
+		}
+	}
+	c.mu.Unlock()
+	return c.remove(ctx, have)
+}
+
 // remove deletes pods and waits until they are gone.
 func (c *Cluster) remove(ctx context.Context, pods []*corev1.Pod) error {
 	err := each(pods, func(p *corev1.Pod) error {
@@ -391,17 +413,14 @@ func (c *Cluster) remove(ctx context.Context, pods []*corev1.Pod) error {
 // Most machines that are offered at once, and how many of them are such as can't take any of the pods whatever runs on
 // them.
 const (
-	mostOffers  = 160
-	vainOffers  = 12
-	daemonLimit = 320
+	mostOffers = 160
+	vainOffers = 12
 )
 
-// inVain offers one machine of everything to the impossible pods, with the plan carried out. All must stay where they
-// are.
-func (c *Cluster) inVain(ctx context.Context, r *Run, pods, impossible []*corev1.Pod) error {
-	offered := r.offered(impossible)
-	if err := c.begun(ctx, r.Case, offered); err != nil {
-		return err
+// inVain offers one machine of everything to the impossible pods and reports whether all of them stay where they are.
+func (c *Cluster) inVain(ctx context.Context, r *Run, impossible []*corev1.Pod) (bool, error) {
+	if err := c.begun(ctx, r.Case, r.offered(impossible)); err != nil {
+		return false, err
 	}
 	byName := map[string]*corev1.Pod{}
 	for _, p := range r.Case.Pending {
@@ -411,29 +430,59 @@ func (c *Cluster) inVain(ctx context.Context, r *Run, pods, impossible []*corev1
 	for _, p := range impossible {
 		again = append(again, byName[key(p)])
 	}
+	if err := c.removeAll(ctx, impossible); err != nil {
+		return false, err
+	}
 	made, err := c.createPods(ctx, held(again))
 	if err != nil {
+		return false, err
+	}
+	if err := c.release(ctx, made); err != nil {
+		return false, err
+	}
+	bound, refused, err := c.bindings(ctx, made)
+	if err != nil {
+		return false, err
+	}
+	maps.Copy(r.Bound, bound)
+	maps.Copy(r.Refused, refused)
+	return len(bound) == 0, nil
+}
+
+// withdraw takes back what was offered.
+func (c *Cluster) withdraw(ctx context.Context) error {
+	c.mu.Lock()
+	var gone []*corev1.Pod
+	var nodes []string
+	for _, n := range c.nodes {
+		if n.Labels[caseLabel] == "offer" {
+			nodes = append(nodes, n.Name)
+		}
+	}
+	for _, p := range c.pods {
+		if slices.Contains(nodes, p.Spec.NodeName) && p.Labels[daemonLabel] != "" {
+			gone = append(gone, p)
+		}
+	}
+	c.mu.Unlock()
+	if err := c.remove(ctx, gone); err != nil {
 		return err
 	}
-	// One after the other: what one of them takes is nothing to another's claim.
-	for _, p := range made {
-		if err := c.release(ctx, []*corev1.Pod{p}); err != nil {
-			return err
-		}
-		bound, refused, err := c.bindings(ctx, []*corev1.Pod{p})
-		if err != nil {
-			return err
-		}
-		if why := refused[key(p)]; why != "" {
-			r.Refused[key(p)] = why
-			continue
-		}
-		at := bound[key(p)]
-		r.Bound[key(p)] = at
-		r.disagree("%s is called impossible, but the scheduler binds it to %s: %s", key(p), r.describe(at, offered), r.why(p))
-		return nil
+	err := each(nodes, func(name string) error {
+		return missing(c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}))
+	})
+	if err != nil {
+		return fmt.Errorf("take nodes back: %w", err)
 	}
-	return nil
+	err = each(nodes, func(name string) error {
+		return missing(c.client.StorageV1().CSINodes().Delete(ctx, name, metav1.DeleteOptions{}))
+	})
+	if err != nil {
+		return fmt.Errorf("take nodes back: %w", err)
+	}
+	return c.await(ctx, "offered nodes are gone", func() bool {
+		return !slices.ContainsFunc(nodes, func(name string) bool { return c.nodes["/"+name] != nil })
+	})
 }
 
 // offered are the machines to offer: those that labels, taints and size let any of the pods have, and some of the others.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +73,13 @@ func NewCluster(ctx context.Context, cp *harness.ControlPlane) (*Cluster, error)
 		if _, err := client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return nil, fmt.Errorf("make priority class %s: %w", name, err)
 		}
+	}
+	overhead := corev1.ResourceList{corev1.ResourceCPU: quantity("150m"), corev1.ResourceMemory: quantity("100Mi")}
+	runtime := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: runtimeClass}, Handler: "none", Overhead: &nodev1.Overhead{PodFixed: overhead},
+		Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{corev1.LabelOSStable: "linux"},
+			Tolerations: []corev1.Toleration{{Key: "dedicated", Value: "blue", Operator: corev1.TolerationOpEqual}}}}
+	if _, err := client.NodeV1().RuntimeClasses().Create(ctx, runtime, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("make runtime class %s: %w", runtimeClass, err)
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	for _, err := range []error{
@@ -275,7 +283,8 @@ func (c *Cluster) createNodes(ctx context.Context, machines []bought) error {
 	})
 }
 
-// createPods makes pods and returns what the API server made of them, in the same order.
+// createPods makes pods, waits until the watches have brought them, and returns what the API server made of them, in the
+// same order.
 func (c *Cluster) createPods(ctx context.Context, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	out := make([]*corev1.Pod, len(pods))
 	at := make([]int, len(pods))
@@ -288,7 +297,17 @@ func (c *Cluster) createPods(ctx context.Context, pods []*corev1.Pod) ([]*corev1
 		}
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, c.await(ctx, "the watches have brought all pods", func() bool {
+		for _, p := range out {
+			if have := c.pods[key(p)]; have == nil || have.UID != p.UID {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // release lets the scheduler have the pods.
@@ -326,7 +345,7 @@ func (c *Cluster) bindings(ctx context.Context, pods []*corev1.Pod) (bound, refu
 			}
 		}
 	}
-	poll := time.NewTicker(20 * time.Millisecond)
+	poll := time.NewTicker(40 * time.Millisecond)
 	defer poll.Stop()
 	for calm, asked := 0, false; ; {
 		c.mu.Lock()

@@ -40,6 +40,10 @@ type Case struct {
 	Claims         []*corev1.PersistentVolumeClaim `json:"claims,omitempty"`
 	Running        []*corev1.Pod                   `json:"running,omitempty"`
 	Pending        []*corev1.Pod                   `json:"pending"`
+	// Leaving are machines that are being deleted, LeavingPods those of Pending that still run there. On the control plane
+	// they are gone already.
+	Leaving     []*corev1.Node    `json:"leaving,omitempty"`
+	LeavingPods map[string]string `json:"leavingPods,omitempty"`
 }
 
 // Verdict is how a case ended.

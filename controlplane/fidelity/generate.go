@@ -15,6 +15,8 @@ const (
 	spaceA      = "fidelity-a"
 	spaceB      = "fidelity-b"
 
+	runtimeClass = "fidelity" // takes something of its own from the node
+
 	teamKey = "example.com/team" // a label that pools give their machines
 	tierKey = "example.com/tier" // a label that pools leave open between values
 	rankKey = "example.com/rank" // a number that pools bound
@@ -25,7 +27,7 @@ const (
 var features = []string{
 	"selectors", "affinity", "preferences", "tolerations", "spread-zone", "spread-host", "spread-other", "spread-soft",
 	"pod-affinity", "anti-affinity", "host-ports", "volumes", "attach-limits", "init-containers", "existing", "daemons",
-	"taints", "limits", "min-values", "reserved", "custom-labels", "priorities", "too-much", "gpus", "weights",
+	"taints", "leaving", "limits", "min-values", "reserved", "custom-labels", "priorities", "too-much", "gpus", "weights",
 }
 
 // namespaces are those in which pods of cases live.
@@ -75,6 +77,7 @@ func Generate(seed uint64) (*Case, error) {
 		for range grp.count {
 			if len(g.c.Pending) < maxPods {
 				g.c.Pending = append(g.c.Pending, g.podOf(grp))
+				g.leave(g.c.Pending[len(g.c.Pending)-1])
 			}
 		}
 	}

@@ -121,6 +121,11 @@ func (g *generator) nodes(groups []*group) {
 }
 
 func (g *generator) node(groups []*group) {
+	if g.maybe("leaving") {
+		t := g.c.Types[g.rng.IntN(len(g.c.Types))]
+		g.c.Leaving = append(g.c.Leaving, machine(g.name("leaving"), t, t.Offerings[0], map[string]string{karpv1.NodePoolLabelKey: "pool-1"}, nil))
+		return
+	}
 	t := g.c.Types[g.rng.IntN(len(g.c.Types))]
 	o := t.Offerings[g.rng.IntN(len(t.Offerings))]
 	if !slices.Contains(zones, o.Zone) {
@@ -167,4 +172,15 @@ func (g *generator) runOn(n *corev1.Node, like *group, free map[string]int64) {
 		return
 	}
 	g.c.Running = append(g.c.Running, pod)
+}
+
+// leave makes the pod, at times, one that still runs on a machine that is being deleted.
+func (g *generator) leave(pod *corev1.Pod) {
+	if len(g.c.Leaving) == 0 || !g.one(3) {
+		return
+	}
+	if g.c.LeavingPods == nil {
+		g.c.LeavingPods = map[string]string{}
+	}
+	g.c.LeavingPods[pod.Name] = pick(g, g.c.Leaving...).Name
 }

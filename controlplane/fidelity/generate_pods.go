@@ -50,10 +50,17 @@ func (g *generator) group() *group {
 	g.neighbours(grp)
 	g.ports(s)
 	g.volumesOf(grp)
+	if cpu := s.Containers[0].Resources.Requests.Cpu(); g.one(15) && len(s.Containers)+len(s.InitContainers) == 1 && cpu.Value() < 60 {
+		s.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: quantity("3200m"), corev1.ResourceMemory: quantity("8Gi")}}
+	}
+	if g.one(15) {
+		s.RuntimeClassName = new(runtimeClass)
+	}
 	if g.maybe("priorities") {
 		s.PriorityClassName = pick(g, priorityLow, priorityHigh)
 	}
-	if g.maybe("too-much") && g.one(4) {
+	if g.maybe("too-much") && g.one(6) {
+		grp.count = 1 // the scheduler says nothing of such pods, and waiting for it takes time
 		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: new("none")}}
 	}
 	return grp
@@ -169,9 +176,11 @@ func (g *generator) label() (key, value string) {
 		return karpv1.NodePoolLabelKey, "pool-1"
 	case 11:
 		return corev1.LabelOSStable, "linux"
-	default:
-		return pick(g, "example.com/none", corev1.LabelTopologyZone, anyKey), "x"
 	}
+	if g.one(3) {
+		return pick(g, "example.com/none", corev1.LabelTopologyZone), "x"
+	}
+	return anyKey, "x"
 }
 
 func (g *generator) expression() corev1.NodeSelectorRequirement {

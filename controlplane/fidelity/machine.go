@@ -259,6 +259,7 @@ func (c *Case) offers(pools []*cluster.Pool) []bought {
 					name := fmt.Sprintf("offer-%d-%d", c.Seed, len(out)+1)
 					n := machine(name, t, o, custom, pool.Spec.Template.Spec.Taints)
 					if !slices.ContainsFunc(pools[i].Requirements, func(r requirement.Term) bool { return !meets(r, n.Labels) }) {
+						n.Labels[caseLabel] = "offer"
 						out = append(out, bought{n, csiNodeOf(name, t), t})
 					}
 				}

@@ -45,8 +45,17 @@ func (c *Case) Problem(pending []*corev1.Pod) *pack.Problem {
 	for _, o := range c.Running {
 		k.SetPod(asKnown(o))
 	}
+	for _, o := range c.Leaving {
+		gone := o.DeepCopy()
+		gone.DeletionTimestamp = new(metav1.NewTime(now))
+		k.SetNode(gone)
+	}
 	for i, o := range pending {
-		k.SetPod(asWaiting(o, i))
+		pod := asWaiting(o, i)
+		if on := c.LeavingPods[o.Name]; on != "" {
+			pod.Spec.NodeName, pod.Status.Conditions = on, nil
+		}
+		k.SetPod(pod)
 	}
 	snapshot := k.Snapshot()
 	p := &pack.Problem{Now: now, Generation: snapshot.Generation, Nodes: snapshot.Nodes, Pending: snapshot.Pending, Daemons: snapshot.Daemons,
