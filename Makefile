@@ -55,6 +55,10 @@ bench: ## benchmarks of the engine
 bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for all inputs, ARGS for settings
 	go run -C bench ./cmd/compare $(if $(filter full,$(N)),-full) $(ARGS)
 
+.PHONY: fidelity
+fidelity: build-controlplane ## plans against the real kube-scheduler: N=2000 SEED=1; replay files go to generated/fidelity
+	go run -C controlplane ./fidelity/run -n $(or $(N),2000) -seed $(or $(SEED),1) -replays '$(CURDIR)/generated/fidelity'
+
 .PHONY: clean
 clean: ## remove bin/
 	rm -rf bin
