@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,6 +39,7 @@ type checker struct {
 	found  *parts
 	wanted *parts
 	stack  *stack.Stack
+	asked  stack.Options // as they were given
 }
 
 func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
@@ -58,11 +60,11 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 		// That it should be another queue is said once, and not again of every permission.
 		renameResource(setup, setup.Queues[0].ARN, p.queue.ARN)
 	}
-	c := &checker{report: r, found: p, stack: s, wanted: findParts(setup, Hints{Queue: setup.Queues[0].Name, ServiceAccount: h.ServiceAccount})}
+	c := &checker{report: r, found: p, stack: s, asked: o.Stack, wanted: findParts(setup, Hints{Queue: setup.Queues[0].Name, ServiceAccount: h.ServiceAccount})}
 	for _, g := range found.Gaps {
 		r.Unread = append(r.Unread, Unread{What: g.What, Why: g.Why})
 	}
-	if found.AccountID == assumedAccount && kind != KindLive {
+	if found.Assumed {
 		r.Notes = append(r.Notes, "the account is not known; "+assumedAccount+" stands for it (--account-id)")
 	}
 	return c, nil
@@ -165,6 +167,7 @@ func (c *checker) run() {
 		c.mapping()
 		c.queue()
 		c.encryption()
+		c.askedFor()
 		c.rules()
 		c.alarms()
 	} else {
@@ -172,6 +175,40 @@ func (c *checker) run() {
 	}
 	c.limits()
 	c.report.sort()
+}
+
+// askedFor judges what is only wanted because it was asked for.
+func (c *checker) askedFor() {
+	if q := c.found.queue; q != nil {
+		base := Finding{Severity: Different, Area: AreaEncryption, Thing: q.Name, Queue: q.Name}
+		key, own := c.found.keyARN(q.KMSKey)
+		switch {
+		case c.asked.KMS && !own:
+			base.What, base.Fix = "it is not encrypted with a key of yours, as --kms asks", "add the key, its policy and its use as kerf stack --kms writes them"
+			c.add(base)
+		case c.asked.KMSKey != "" && key != c.asked.KMSKey:
+			base.What, base.Fix = "it is not encrypted with "+c.asked.KMSKey+", as --kms-key asks", "set KmsMasterKeyId to it"
+			c.add(base)
+		}
+		for _, k := range slices.Sorted(maps.Keys(c.asked.Tags)) {
+			if q.Tags[k] != c.asked.Tags[k] {
+				c.add(Finding{
+					Severity: Different, Area: AreaQueue, Thing: q.Name, Queue: q.Name,
+					What: fmt.Sprintf("it does not have the tag %s=%s, as --tags asks", k, c.asked.Tags[k]), Fix: "add the tag",
+				})
+			}
+		}
+	}
+	if b := c.asked.PermissionsBoundary; b != "" {
+		for r, area := range map[*awssetup.Role]Area{c.found.nodeRole: AreaNodeRole, c.found.controller: AreaController} {
+			if r != nil && r.Boundary != b {
+				c.add(Finding{
+					Severity: Missing, Area: area, Thing: r.Name, What: "it does not have the permissions boundary " + b + ", as --permissions-boundary asks",
+					Why: "its policies can be widened without limit", Fix: "set it",
+				})
+			}
+		}
+	}
 }
 
 func (c *checker) add(f Finding) { c.report.Findings = append(c.report.Findings, f) }

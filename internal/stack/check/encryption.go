@@ -127,6 +127,11 @@ func (c *checker) keyWidth(base Finding, k *awssetup.Key) {
 	if k.Policy == nil {
 		return
 	}
+	defer func() {
+		base.Action = ""
+		c.reportOutsiders(base, outsiders(k.Policy, c.found.AccountID, "events.amazonaws.com"), "use it",
+			"what it protects can be read", "name the services and roles that need it, and tie services to this account by aws:SourceAccount")
+	}()
 	sid, ok := openTo(k.Policy, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, c.found.AccountID)
 	if !ok {
 		return

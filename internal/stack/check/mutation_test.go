@@ -112,6 +112,7 @@ func TestEverySingleDefectIsFoundAndNamed(t *testing.T) {
 // the limit has its size from elsewhere here; one whose own text is too long is cut.
 var byHand = []string{
 	"FIFO", "of another cluster", "a denial", "a boundary that allows too little", "a role with a long name", "a role with many policies", "a policy over the limit",
+	"node role that may pass roles", "key of AWS",
 }
 
 // names tells whether one finding has all words.
@@ -255,6 +256,28 @@ func queueMutations(base *awssetup.Setup) []mutation {
 		{"policy for everybody", policy(func(d *iampolicy.Document) {
 			d.Statements[0].Conditions, d.Statements[0].Principal = nil, &iampolicy.Principals{Any: true}
 		}), []string{"too wide", "lets any account send"}},
+		{"policy for another account", policy(func(d *iampolicy.Document) {
+			d.Statements = append(d.Statements, iampolicy.Statement{Sid: "Friends", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{AWS: []string{"arn:aws:iam::444455556666:root"}},
+				Actions: []string{"sqs:SendMessage", "sqs:ReceiveMessage"}, Resources: []string{base.Queues[0].ARN}})
+		}), []string{"too wide", "Friends", "account 444455556666"}},
+		{"policy for topics", policy(func(d *iampolicy.Document) {
+			d.Statements = append(d.Statements, iampolicy.Statement{Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{"sns.amazonaws.com"}},
+				Actions: []string{"sqs:SendMessage"}, Resources: []string{base.Queues[0].ARN}})
+		}), []string{"too wide", "sns.amazonaws.com"}},
+		{"policy that lets everybody purge", policy(func(d *iampolicy.Document) {
+			d.Statements = append(d.Statements, iampolicy.Statement{Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Any: true},
+				Actions: []string{"sqs:PurgeQueue"}, Resources: []string{base.Queues[0].ARN}})
+		}), []string{"too wide", "everybody", "sqs:PurgeQueue"}},
+		{"dead-letter queue for everybody", func(s *awssetup.Setup) {
+			d := *s.Queues[1].Policy
+			d.Statements = append(slices.Clone(d.Statements), iampolicy.Statement{Sid: "Open", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Any: true},
+				Actions: []string{"sqs:*"}, Resources: []string{s.Queues[1].ARN}})
+			s.Queues[1].Policy = &d
+		}, []string{"too wide", "demo-dlq"}},
+		{"key for another account", key(func(_ *awssetup.Key, d *iampolicy.Document) {
+			d.Statements = append(d.Statements, iampolicy.Statement{Sid: "Friends", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Any: true}, Actions: []string{"kms:*"}, Resources: []string{"*"},
+				Conditions: []iampolicy.Condition{{Operator: "StringEquals", Key: "kms:CallerAccount", Values: []string{"444455556666"}}}})
+		}), []string{"too wide", "Friends"}},
 		{"policy that denies", policy(func(d *iampolicy.Document) {
 			d.Statements = append(d.Statements, iampolicy.Statement{Sid: "No", Effect: iampolicy.Deny, Principal: &iampolicy.Principals{Any: true}, Actions: []string{"sqs:*"}, Resources: []string{"*"},
 				Conditions: []iampolicy.Condition{{Operator: "Bool", Key: "aws:SecureTransport", Values: []string{"true"}}}})
@@ -337,6 +360,23 @@ func roleMutations(base *awssetup.Setup) []mutation {
 			Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{"lambda.amazonaws.com"}}, Actions: []string{"sts:AssumeRole"},
 		}), []string{"trust policy", "ec2.amazonaws.com"}},
 		mutation{"node role for everybody", trust(0, any), []string{"trust policy", "other accounts"}},
+		mutation{"node role that may pass roles", func(s *awssetup.Setup) {
+			s.Roles[0].Inline = []iampolicy.Named{{Name: "more", Document: &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{
+				{Effect: iampolicy.Allow, Actions: []string{"iam:PassRole"}, Resources: []string{"*"}},
+			}}}}
+		}, []string{"too wide", "more", "iam:PassRole"}},
+		mutation{"node role with all of IAM", func(s *awssetup.Setup) {
+			s.Roles[0].ManagedPolicyARNs = append(slices.Clone(s.Roles[0].ManagedPolicyARNs), "arn:aws:iam::aws:policy/IAMFullAccess")
+		}, []string{"IAMFullAccess", "KarpenterNodeRole-demo"}},
+		mutation{"controller role for everybody, too", func(s *awssetup.Setup) {
+			d := *s.Roles[1].Trust
+			d.Statements = append(slices.Clone(d.Statements), any)
+			s.Roles[1].Trust = &d
+		}, []string{"too wide", "everybody", "controller"}},
+		mutation{"pod identity of another service account", func(s *awssetup.Setup) {
+			s.PodIdentities = slices.Clone(s.PodIdentities)
+			s.PodIdentities[0].ServiceAccount = "other"
+		}, []string{"pod identity association"}},
 		mutation{"node role with administration", func(s *awssetup.Setup) {
 			s.Roles[0].ManagedPolicyARNs = append(s.Roles[0].ManagedPolicyARNs, "arn:aws:iam::aws:policy/AdministratorAccess")
 		}, []string{"AdministratorAccess", "KarpenterNodeRole-demo"}},

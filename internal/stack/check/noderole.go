@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
@@ -56,12 +57,60 @@ func (c *checker) nodeRole() {
 		c.add(f)
 	}
 	for _, arn := range r.ManagedPolicyARNs {
-		if strings.HasSuffix(arn, ":policy/AdministratorAccess") {
+		if name := powerful(arn); name != "" {
 			f := base
-			f.Severity, f.Policy, f.What = TooWide, "AdministratorAccess", "it has AdministratorAccess"
-			f.Why, f.Fix = "every pod that reaches the instance metadata owns the account", "detach it"
+			f.Severity, f.Policy, f.What = TooWide, name, "it has "+name
+			f.Why, f.Fix = ownedByPods, "detach it"
 			c.add(f)
 		}
+	}
+	for _, n := range r.Inline {
+		c.nodeGrants(base, n)
+	}
+	for _, p := range c.found.Policies {
+		if slices.Contains(r.ManagedPolicyARNs, p.ARN) || slices.Contains(p.AttachedTo, r.Name) {
+			c.nodeGrants(base, iampolicy.Named{Name: p.Name, Document: p.Document})
+		}
+	}
+}
+
+const ownedByPods = "every pod that reaches the instance metadata has it too, and with it the account"
+
+// powerful is the name of a policy of AWS's that nothing which runs pods may have; empty for others.
+func powerful(arn string) string {
+	for _, name := range []string{administratorPolicy, "IAMFullAccess", "PowerUserAccess"} {
+		if strings.HasSuffix(arn, ":iam::aws:policy/"+name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// nodeGrants looks whether a policy of the nodes lets them make themselves into something else.
+func (c *checker) nodeGrants(base Finding, n iampolicy.Named) {
+	if n.Document == nil {
+		return
+	}
+	where := c.where()
+	for _, call := range []iampolicy.Call{
+		{Action: "iam:CreateUser", Resource: where.global("iam", "user/another")},
+		{Action: "iam:AttachRolePolicy", Resource: where.global("iam", "role/another")},
+		{Action: "iam:PassRole", Resource: where.global("iam", "role/another"), Context: iampolicy.Context{"iam:passedtoservice": {"ec2.amazonaws.com"}}},
+		{Action: "sts:AssumeRole", Resource: where.global("iam", "role/another")},
+		{Action: "ec2:TerminateInstances", Resource: where.arn("ec2", "instance/i-0another")},
+		{Action: "kms:Decrypt", Resource: where.arn("kms", "key/another")},
+	} {
+		call.Caller = iampolicy.Caller{ARN: c.found.nodeRole.ARN, Account: c.found.AccountID}
+		d := iampolicy.Evaluate(call, iampolicy.Policies{Identity: []iampolicy.Named{n}})
+		if !d.OK() {
+			continue
+		}
+		f := base
+		f.Severity, f.Policy, f.Sid, f.Action, f.Resource = TooWide, n.Name, d.Sid, call.Action, call.Resource
+		f.What = "its policy " + n.Name + " lets nodes call " + call.Action + " on anything of the account, such as " + call.Resource
+		f.Why, f.Fix = ownedByPods, "take the statement out, or limit it to what the nodes themselves need"
+		c.add(f)
+		return
 	}
 }
 
@@ -92,6 +141,9 @@ func (c *checker) nodeTrust(base Finding) {
 		f.Why, f.Fix = "anybody can act as a node", "allow sts:AssumeRole for the service "+service+" alone"
 		c.add(f)
 	}
+	base.Action = "sts:AssumeRole"
+	c.reportOutsiders(base, outsiders(r.Trust, c.found.AccountID, service, "ec2.amazonaws.com"), "take it",
+		"they act as a node", "allow sts:AssumeRole for the service "+service+" alone")
 }
 
 // controllerRole judges the role of the controller's pods, if it is here.
@@ -100,7 +152,10 @@ func (c *checker) controllerRole() {
 	if r == nil || r.Trust == nil {
 		return
 	}
-	base := Finding{Area: AreaController, Thing: r.Name}
+	base := Finding{Area: AreaController, Thing: r.Name, Policy: "trust policy"}
+	c.reportOutsiders(base, outsiders(r.Trust, c.found.AccountID, "pods.eks.amazonaws.com"), "take it",
+		"they can end machines and pass roles as the controller does", "let only the controller's service account in: by EKS Pod Identity, or with StringEquals on the provider's sub and aud")
+	base.Policy = ""
 	if !trusts(r.Trust, "pods.eks.") {
 		return
 	}
@@ -120,9 +175,17 @@ func (c *checker) controllerRole() {
 	}
 }
 
+// associated tells whether the controller's service account has its role.
+func (c *checker) associated() bool {
+	o, role := c.stack.Options, c.found.controller
+	return slices.ContainsFunc(c.found.PodIdentities, func(a awssetup.PodIdentity) bool {
+		return a.Namespace == o.Namespace && a.ServiceAccount == o.ServiceAccount && (role == nil || a.RoleARN == role.ARN)
+	})
+}
+
 // mapping judges what maps roles to the cluster.
 func (c *checker) mapping() {
-	if want := c.stack.PodIdentity; want && len(c.found.PodIdentities) == 0 {
+	if c.stack.PodIdentity && !c.associated() {
 		c.add(Finding{
 			Severity: Missing, Area: AreaController, Thing: c.report.Cluster, What: "no pod identity association gives the controller its role",
 			Why: "the controller has no credentials, or those of its node", Fix: "add an association for service account " + c.stack.Options.Namespace + "/" + c.stack.Options.ServiceAccount,

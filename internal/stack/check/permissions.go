@@ -321,6 +321,9 @@ func readsOnly(action string) bool {
 // wording advises on statements that say something else than those of the same name in the wanted stack, though they
 // come to the same for every call that was tried.
 func (c *checker) wording() {
+	if _, partly := c.found.unreadPermissions(); partly {
+		return // the statement may be in what could not be read
+	}
 	wanted := statementsBySid(c.wanted.policies)
 	found := statementsBySid(c.found.policies)
 	shared := 0

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,11 @@ func (c *checker) queue() {
 		c.add(f)
 	}
 	c.sending(q, AreaQueue, c.wanted.queue)
+	for i := range c.found.Queues {
+		if d := &c.found.Queues[i]; d.ARN != q.ARN && (d.ARN == q.DeadLetter || c.isTargetsDeadLetter(d.ARN)) {
+			c.strangers(d, Finding{Area: AreaQueue, Thing: d.Name, Queue: d.Name, Policy: "queue policy"})
+		}
+	}
 }
 
 func (c *checker) noQueue() {
@@ -182,7 +188,25 @@ func (c *checker) sending(q *awssetup.Queue, area Area, want *awssetup.Queue) {
 	base := Finding{Area: area, Thing: q.Name, Queue: q.Name, Policy: "queue policy", Action: "sqs:SendMessage"}
 	c.sendingRules(q, base)
 	c.sendingOthers(q, base, want)
+	base.Action = ""
+	c.strangers(q, base)
 }
+
+// strangers tells whom the policy of a queue lets in beside those who are judged elsewhere.
+func (c *checker) strangers(q *awssetup.Queue, base Finding) {
+	c.reportOutsiders(base, outsiders(q.Policy, c.found.AccountID, sendingServices...), "use it",
+		"who writes to it makes the controller end machines; who reads from it keeps notices from the controller", "let events.amazonaws.com alone send, and nobody else do anything, by this policy")
+}
+
+// isTargetsDeadLetter tells whether what a rule could not deliver goes to a queue.
+func (c *checker) isTargetsDeadLetter(arn string) bool {
+	return slices.ContainsFunc(c.found.Rules, func(r awssetup.Rule) bool {
+		return slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.DeadLetter == arn })
+	})
+}
+
+// sendingServices may be let in: whom they may send for is judged by sendingOthers. The second is in the guides' policies.
+var sendingServices = []string{"events.amazonaws.com", "sqs.amazonaws.com"}
 
 func (c *checker) sendingRules(q *awssetup.Queue, base Finding) {
 	refused := map[string]iampolicy.Decision{}

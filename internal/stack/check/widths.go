@@ -141,9 +141,10 @@ func (w *widths) resources(call iampolicy.Call) {
 		changed.Resource = strings.Join(other, ":")
 		w.try(changed, "resource", what+" "+changed.Resource)
 	}
-	change(3, "eu-south-2", "on one of another region,")
-	change(4, "999988887777", "on one of another account,")
+	// What lies nearest is told: of several, the first that gets through.
 	change(5, otherName(parts[5]), "on another one,")
+	change(4, "999988887777", "on one of another account,")
+	change(3, "eu-south-2", "on one of another region,")
 	if parts[2] == "ssm" {
 		changed := withContext(call)
 		changed.Resource = strings.Join([]string{"arn", parts[1], "ssm", parts[3], w.c.found.AccountID, "parameter/prod/database/password"}, ":")
