@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kerf-sh/kerf/controlplane/harness"
+	"github.com/kerf-sh/kerf/internal/local/kube"
 )
 
 // Cluster carries cases out on a control plane, one after the other.
@@ -45,6 +46,10 @@ type Cluster struct {
 
 // patience bounds how long anything is awaited; the scheduler needs a small part of it.
 const patience = 60 * time.Second
+
+// Patient is an option for the control plane of cases: their machines have no kubelet that would say that it is alive,
+// and must not be called dead for that.
+func Patient(o *kube.Options) { harness.WithNodeLease(24 * 3600)(o) }
 
 // NewCluster prepares a control plane for cases. The context bounds the life of the watches.
 func NewCluster(ctx context.Context, cp *harness.ControlPlane) (*Cluster, error) {

@@ -18,7 +18,7 @@ var (
 )
 
 func TestTheSchedulerAgrees(t *testing.T) {
-	cp := harness.Start(t)
+	cp := harness.Start(t, fidelity.Patient)
 	c, err := fidelity.NewCluster(t.Context(), cp)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func main() {
 }
 
 func run(ctx context.Context, n int, seed uint64, dir, again string, every bool) (ok bool, err error) {
-	cp, err := harness.Launch(ctx)
+	cp, err := harness.Launch(ctx, fidelity.Patient)
 	if err != nil {
 		return false, err
 	}
