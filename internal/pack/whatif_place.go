@@ -294,7 +294,7 @@ func (w *WhatIf) buy(f *fork, work int64) {
 	}
 	if len(s.bought) > 1 {
 		s.merge()
-		w.improve(f, spread, work)
+		w.improve(spread, work)
 	}
 	slices.SortStableFunc(s.bought, func(a, b *machine) int {
 		return cmp.Or(cmp.Compare(b.price, a.price), cmp.Compare(a.pool.rank, b.pool.rank), cmp.Compare(a.name(), b.name()))
@@ -310,21 +310,20 @@ func (w *WhatIf) sortItems() {
 
 // improve packs the bought machines anew as far as topology leaves them free. Pods that were dealt out to domains stay in
 // theirs, because their items demand them.
-func (w *WhatIf) improve(f *fork, spread []dealt, work int64) {
+func (w *WhatIf) improve(spread []dealt, work int64) {
 	s := w.s
 	if work <= 0 {
 		return
 	}
 	s.items = s.items[:0]
-	for _, m := range f.movers {
-		if !m.careful && m.item != nil {
-			s.items = append(s.items, m.item)
+	for _, m := range s.bought {
+		for _, q := range m.parts {
+			if !slices.Contains(s.items, q.item) {
+				s.items = append(s.items, q.item)
+			}
 		}
 	}
 	for _, d := range spread {
-		if !slices.Contains(s.items, d.item) {
-			s.items = append(s.items, d.item)
-		}
 		d.mover.class.topo.share, d.mover.class.careful = d.group, false
 	}
 	w.sortItems()
