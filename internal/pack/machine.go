@@ -140,10 +140,17 @@ const suits = 0.95
 
 // fill takes along pods of other items of the same pool, in order, if they use the machine with at least that thrift.
 func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float64) {
-	for _, other := range s.live {
+	cpu, memory := s.lead[0], s.lead[1]
+	for i := range s.live {
+		// Most of the time is spent in passing over what does not fit, so that is seen without looking at the item.
+		l := &s.live[i]
+		if l.cpu > room[cpu] && l.cpu > 0 || l.memory > room[memory] && l.memory > 0 {
+			continue
+		}
 		if !s.minAsk.Fits(room) {
 			return
 		}
+		other := l.item
 		if other.left == 0 || other == it || other.pool != m.pool || !other.class.req.Fits(room) {
 			continue
 		}

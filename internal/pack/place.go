@@ -156,11 +156,19 @@ func (s *solver) dropDemand(it *item, n int) {
 	it.pool.worth -= it.on[it.pool.rank].worth * int64(n)
 }
 
+// liveItem is an item that still has pods to place, with what decides most often whether one fits.
+type liveItem struct {
+	cpu, memory int64
+	item        *item
+}
+
 // refreshLive keeps the items from the given one on that still have pods to place, and the least that any of them asks
 // for of each resource.
 func (s *solver) refreshLive(from int, only *rank) {
 	s.live = s.live[:0]
 	s.minAsk = make(res.Vector, s.schema.Len())
+	s.lead[0], _ = s.schema.Index(res.CPU)
+	s.lead[1], _ = s.schema.Index(res.Memory)
 	for _, it := range s.items[from:] {
 		if it.left == 0 || only != nil && it.class.rank != *only {
 			continue
@@ -170,6 +178,6 @@ func (s *solver) refreshLive(from int, only *rank) {
 				s.minAsk[r] = x
 			}
 		}
-		s.live = append(s.live, it)
+		s.live = append(s.live, liveItem{it.class.req[s.lead[0]], it.class.req[s.lead[1]], it})
 	}
 }

@@ -82,7 +82,8 @@ type solver struct {
 	lastResort bool
 	choice     choice          // wishes that count as demands
 	unsure     map[string]bool // classes, by ID, that must not be dealt out ahead
-	live       []*item         // items that still have pods to place
+	live       []liveItem
+	lead       [2]int // where cpu and memory stand in vectors
 	minAsk     res.Vector
 	listings   map[listingKey][]plan.TypeChoice
 	terms      map[*shape][]requirement.Term
