@@ -15,10 +15,10 @@ const mergeWidth = 48
 // the other leaves remainders, and equal prices go to fewer machines.
 func (s *solver) merge() {
 	for _, p := range s.pools {
-		for {
-			worst := s.leastUsed(p)
-			if !s.mergeOnce(worst) {
-				break
+		known := map[pair]tried{}
+		for s.mergeOnce(s.leastUsed(p), known) {
+			if p.hasLimits() {
+				clear(known) // what is left of the limits is another amount now
 			}
 		}
 	}
@@ -39,13 +39,29 @@ func (s *solver) leastUsed(p *pool) []*machine {
 
 func (m *machine) usage() float64 { return float64(m.worth) / float64(max(1, m.price)) }
 
-// mergeOnce makes the best merger of two of the machines: the one that saves most, then the first.
-func (s *solver) mergeOnce(machines []*machine) bool {
+// pair is two machines, and tried what came of merging them when they had been merged so often before.
+type pair struct{ a, b *machine }
+
+type tried struct {
+	merger merger
+	ok     bool
+	merges int
+}
+
+// mergeOnce makes the best merger of two of the machines: the one that saves most, then the first. Pairs that are known
+// and did not change are not tried again.
+func (s *solver) mergeOnce(machines []*machine, known map[pair]tried) bool {
 	var best merger
 	for i, a := range machines {
 		for _, b := range machines[i+1:] {
-			if x, ok := s.tryMerge(a, b); ok && (best.a == nil || x.saves > best.saves) {
-				best = x
+			t, seen := known[pair{a, b}]
+			if merges := a.merges + b.merges; !seen || t.merges != merges {
+				x, ok := s.tryMerge(a, b)
+				t = tried{x, ok, merges}
+				known[pair{a, b}] = t
+			}
+			if t.ok && (best.a == nil || t.merger.saves > best.saves) {
+				best = t.merger
 			}
 		}
 	}
@@ -151,6 +167,7 @@ func (x merger) carryOut(s *solver) {
 	a.pool.refund(a)
 	a.pool.refund(b)
 	a.shape, a.host = x.shape, x.host
+	a.merges++
 	a.parts = append(slices.Clone(a.parts), b.parts...)
 	a.used.Add(b.used, 1)
 	a.ports = slices.Concat(a.ports, b.ports)

@@ -12,7 +12,16 @@ import (
 
 // DefaultPreferenceShare is what the preferences of a class may cost, as a share of what its pods cost on the machines
 // that suit them best.
-const DefaultPreferenceShare = 0.10
+const DefaultPreferenceShare = 0.02
+
+// machineToll is what a machine costs besides its price, when it is weighed whether a preference is worth more machines:
+// its disk above all. It is not part of any price that a plan states.
+//
+// Source: 20 GiB of gp3 at $0.08 per GiB and month, us-east-1, 2026.
+const machineToll catalog.MicroUSD = 2_200
+
+// fewMachines is how many machines more a class may have for its wishes, whatever their price, besides a share of all.
+const fewMachines = 3
 
 // mostTrials bounds how often a problem is solved to find out what preferences cost.
 const mostTrials = 8
@@ -246,16 +255,20 @@ func (k *kept) weigh(p *Problem, all []*wanted) *plan.Plan {
 type ledger struct {
 	base     *solver
 	share    float64
-	cost     map[string]float64 // by class ID, nano-USD per hour
+	cost     map[string]float64 // by class ID, nano-USD per hour, with tolls
+	price    map[string]float64 // the same without
+	machines map[string]float64
+	most     float64 // machines that a class may have more because of its wishes
 	unplaced map[string]int
 	allowed  map[string]float64
 }
 
 func newLedger(p *Problem, base *solver) *ledger {
-	l := &ledger{base: base, share: p.Options.PreferenceShare, cost: base.costs(), unplaced: base.missing(), allowed: map[string]float64{}}
+	l := &ledger{base: base, share: p.Options.PreferenceShare, cost: base.costs(machineToll), price: base.costs(0), machines: base.machines(), unplaced: base.missing(), allowed: map[string]float64{}}
 	if l.share == 0 {
 		l.share = DefaultPreferenceShare
 	}
+	l.most = fewMachines + l.share*float64(len(base.bought))
 	for _, c := range base.classes {
 		if len(c.wishes) > 0 && c.broken == "" {
 			l.allowed[c.src.ID] = l.share * float64(base.fair(c)) * float64(len(c.pods)-c.unplaced())
@@ -276,9 +289,15 @@ func (s *solver) fair(c *class) int64 {
 	return 0
 }
 
-// costs divides the price of every machine among its pods by what they are worth.
-func (s *solver) costs() map[string]float64 {
+// costs divides the price of every machine, and the toll, among its pods by what they are worth.
+func (s *solver) costs(toll catalog.MicroUSD) map[string]float64 {
 	out := map[string]float64{}
+	s.divide(func(class string, m *machine, share float64) { out[class] += share * float64(m.price+toll) * 1000 })
+	return out
+}
+
+// divide tells for each machine what share of it each class has.
+func (s *solver) divide(each func(class string, m *machine, share float64)) {
 	for _, m := range s.bought {
 		sum := 0.0
 		for _, q := range m.parts {
@@ -289,9 +308,15 @@ func (s *solver) costs() map[string]float64 {
 			if sum > 0 {
 				share = float64(q.item.on[m.pool.rank].worth) * float64(q.n) / sum
 			}
-			out[q.item.class.src.ID] += share * float64(m.price) * 1000
+			each(q.item.class.src.ID, m, share)
 		}
 	}
+}
+
+// machines divides the machines among their pods by what they are worth.
+func (s *solver) machines() map[string]float64 {
+	out := map[string]float64{}
+	s.divide(func(class string, _ *machine, share float64) { out[class] += share })
 	return out
 }
 
@@ -305,10 +330,11 @@ func (s *solver) missing() map[string]int {
 	return out
 }
 
-func (s *solver) bill() catalog.MicroUSD {
+// bill is what the machines cost, tolls included.
+func (s *solver) bill(toll catalog.MicroUSD) catalog.MicroUSD {
 	sum := catalog.MicroUSD(0)
 	for _, m := range s.bought {
-		sum += m.price
+		sum += m.price + toll
 	}
 	return sum
 }
@@ -325,17 +351,21 @@ func (l *ledger) promising(base *solver, w *wanted) honoured {
 		if !x.host {
 			continue
 		}
-		if least := base.leastExtra(c, x); float64(least) > l.allowed[w.id] {
+		if least, price, machines := base.leastExtra(c, x); float64(least) > l.allowed[w.id] || float64(machines) > l.most {
 			h = h.without(at)
-			l.decline(w, at, catalog.MicroUSD(least/1000), true, false)
+			l.decline(w, at, catalog.MicroUSD(max(0, price)/1000), true, false)
 		}
+	}
+	if w.taints && !base.canAvoid(c) {
+		w.taints, w.wishes = false, w.wishes[:len(w.wishes)-1]
+		h &= everyWish(w.wishes)
 	}
 	return base.compatible(c, w, h)
 }
 
 // leastExtra bounds from below, in nano-USD per hour, what it adds to the bill that no node takes more pods of the class
-// than the wish allows.
-func (s *solver) leastExtra(c *class, w wish) int64 {
+// than the wish allows: with tolls, and the price alone; and how many machines.
+func (s *solver) leastExtra(c *class, w wish) (extra, price int64, machines int) {
 	per := 0
 	switch {
 	case w.kind == plan.WishApart && affinityGroup(repelling, c.src, c.src.AntiAffinity[w.at]).selects(c.src):
@@ -344,13 +374,13 @@ func (s *solver) leastExtra(c *class, w wish) int64 {
 		per = c.src.Spreads[w.at].MaxSkew
 	}
 	if per == 0 {
-		return 0
+		return 0, 0, 0
 	}
 	it := s.newItem(c, 0, "", 0)
 	hosts := (len(c.pods) - c.unplaced() + per - 1) / per
 	for _, n := range s.nodes {
 		if hosts == 0 {
-			return 0
+			return 0, 0, 0
 		}
 		if s.fitsKind(it, n) != barred && c.req.Fits(s.schema.Vector(n.src.Allocatable)) {
 			hosts--
@@ -370,9 +400,21 @@ func (s *solver) leastExtra(c *class, w wish) int64 {
 		}
 	}
 	if cheapest == math.MaxInt64 || cheapest > 0 && int64(hosts) > math.MaxInt64/cheapest {
-		return 0
+		return 0, 0, 0
 	}
-	return int64(hosts)*cheapest - int64(s.bill())*1000
+	price = int64(hosts)*cheapest - int64(s.bill(0))*1000
+	machines = hosts - len(s.bought)
+	return price + int64(machineToll)*1000*int64(machines), price, machines
+}
+
+// canAvoid reports whether anything takes the class that does not ask to be avoided.
+func (s *solver) canAvoid(c *class) bool {
+	it := s.newItem(c, 0, "", 0)
+	return slices.ContainsFunc(s.pools, func(p *pool) bool {
+		return judgeTaints(p.src.Taints, c.src.Tolerations) == bears && s.view(it, p).shape != nil
+	}) || slices.ContainsFunc(s.nodes, func(n *node) bool {
+		return judgeTaints(n.src.Taints, c.src.Tolerations) == bears && s.fitsKind(it, n) != barred
+	})
 }
 
 // compatible leaves out preferred node affinity that can't be had together with heavier terms, or at all.
@@ -411,7 +453,7 @@ func (l *ledger) decline(w *wanted, at int, cost catalog.MicroUSD, atLeast, bloc
 // when there is nothing to take: the trial is good. Classes share machines, so that one with a costly wish makes others
 // dear as well; unless all is asked for, only the worst are taken now and the others tried again.
 func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bool {
-	costs, missing := trial.costs(), trial.missing()
+	costs, prices, machines, missing := trial.costs(machineToll), trial.costs(0), trial.machines(), trial.missing()
 	ratio := make([]float64, len(all)) // of what honouring costs to what it may; above 1 is too much
 	allowed, worst, dearest := 0.0, 0.0, -1
 	for i, w := range all {
@@ -419,7 +461,7 @@ func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bo
 			continue
 		}
 		allowed += l.allowed[w.id]
-		ratio[i] = (costs[w.id] - l.cost[w.id]) / (l.allowed[w.id] + slack)
+		ratio[i] = max((costs[w.id]-l.cost[w.id])/(l.allowed[w.id]+slack), (machines[w.id]-l.machines[w.id])/l.most)
 		if missing[w.id] > l.unplaced[w.id] {
 			ratio[i] = math.Inf(1)
 		}
@@ -433,20 +475,20 @@ func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bo
 	if worst > 1 {
 		for i, w := range all {
 			if ratio[i] > 1 && (everything || ratio[i] >= worst/2) {
-				extra := max(0, costs[w.id]-l.cost[w.id])
+				extra := max(0, prices[w.id]-l.price[w.id])
 				l.decline(w, w.costliest(w.tiers[0].honoured), catalog.MicroUSD(extra/1000), false, math.IsInf(ratio[i], 1))
 			}
 		}
 		return true
 	}
 	// Each class is within its share, but others may have had to give way.
-	more := float64(trial.bill()-l.base.bill()) * 1000
+	more := float64(trial.bill(machineToll)-l.base.bill(machineToll)) * 1000
 	blocked := total(missing) > total(l.unplaced)
 	if !blocked && more <= allowed+slack {
 		return false
 	}
 	w := all[dearest]
-	l.decline(w, w.costliest(w.tiers[0].honoured), catalog.MicroUSD(max(0, more)/1000), false, blocked)
+	l.decline(w, w.costliest(w.tiers[0].honoured), max(0, trial.bill(0)-l.base.bill(0)), false, blocked)
 	return true
 }
 
