@@ -20,6 +20,7 @@ type Setup struct {
 	Partition   string // aws, aws-cn, aws-us-gov
 	Region      string
 	AccountID   string
+	Assumed     bool // the account is not known, and AccountID stands for it
 	ClusterName string
 
 	Roles         []Role

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -41,10 +42,10 @@ Permissions are judged by what they do: every call that the controller makes is 
 so is every such call with one thing changed that a well-scoped policy refuses: another cluster's tag, another region,
 another role. Rules are tried with sample events, the queue's and the key's policy with what EventBridge does.
 
---fix prints what mends it in place of the report: for a template and for an account a template with the resources to change
-or add, under the same logical IDs; for a plan Terraform blocks under the same addresses; for policies the policies. With
---whole a template is printed whole, with these in their places, ready to deploy. What --fix cannot mend is said on standard
-error.
+--fix prints what mends it in place of the report: for a template a template with the resources to change or add, under the
+same logical IDs; for a plan Terraform blocks under the same addresses; for policies the policies; for an account a shell
+script of aws commands that change what is there in place, to read and then to run. With --whole a template is printed whole,
+with the resources in their places, ready to deploy. What --fix cannot mend is said on standard error.
 
 Exit codes: 0 nothing is wrong, there may be advice; 3 something is; 2 wrong usage; 1 something could not be read, and
 nothing else was found.`,
@@ -55,7 +56,8 @@ nothing else was found.`,
   terraform plan -out plan.bin && terraform show -json plan.bin > plan.json
   kerf stack check plan.json --cluster-name demo
 
-  kerf stack check --live --cluster-name demo --output json`,
+  kerf stack check --live --cluster-name demo --output json
+  kerf stack check --live --cluster-name demo --fix > mend.sh              # read it, then: sh mend.sh`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case s.live && len(args) > 0:
@@ -160,7 +162,7 @@ func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*aw
 	}
 	data, err := readFileOr(args[0], in)
 	if err != nil {
-		return nil, "", nil, fmt.Errorf("read %s: %w", args[0], err)
+		return nil, "", nil, err
 	}
 	setup, kind, err := check.Read(data, check.ReadOptions{
 		Source: args[0], ClusterName: s.stack.ClusterName, AccountID: s.stack.AccountID, Region: s.stack.Region, Parameters: parameters,
@@ -170,9 +172,17 @@ func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*aw
 
 func readFileOr(name string, in io.Reader) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(in)
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return data, nil
 	}
-	return os.ReadFile(name)
+	data, err := os.ReadFile(name)
+	if p, ok := errors.AsType[*fs.PathError](err); ok { // it names the file and a system call
+		return nil, fmt.Errorf("read %s: %w", name, p.Err)
+	}
+	return data, err
 }
 
 func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
@@ -201,6 +211,11 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 	s.hints.ControllerRole, s.hints.NodeRole = a.ControllerRole, a.NodeRole
 	if a.QueueARN != "" {
 		s.hints.Queue = a.QueueARN
+	} else if a.QueueName != "" { // it is missing; no other may be taken for it
+		s.hints.Queue = a.QueueName
+		if a.QueueName != s.stack.ClusterName {
+			s.stack.QueueName = a.QueueName
+		}
 	}
 	return &a.Setup, nil
 }

@@ -8,17 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/kerf-sh/kerf/internal/aws/account"
+	"github.com/kerf-sh/kerf/internal/aws/awscli"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
-	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/stack/check"
 )
 
 // liveAccount is a simulated account with permissions enforced, which the commands see as theirs.
@@ -100,51 +97,17 @@ func (a *liveAccount) receives(t *testing.T) error {
 	return err
 }
 
-// apply makes by hand the changes that a template for what exists shows.
-func (a *liveAccount) apply(t *testing.T, template string) {
+// apply runs the commands that mend the account, twice: what is done already may be done again.
+func (a *liveAccount) apply(t *testing.T, script string) {
 	t.Helper()
-	want, _, err := check.Read([]byte(template), check.ReadOptions{
-		Source: "the fix", ClusterName: "demo", AccountID: a.sim.World.Account(), Region: a.sim.World.Region(),
-	})
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, template)
-	}
-	for _, q := range want.Queues {
-		a.applyQueue(t, q)
-	}
-	for _, k := range want.Keys {
-		id := strings.TrimPrefix(k.LogicalID, "Key")
-		for _, known := range a.sim.World.Keys() {
-			if strings.ReplaceAll(known.ID, "-", "") == id {
-				id = known.ID
-			}
-		}
-		if _, err := a.session.KMS().PutKeyPolicy(t.Context(), &kms.PutKeyPolicyInput{KeyId: &id, Policy: new(string(k.Policy.JSON()))}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range want.Policies {
-		_, err := a.session.IAM.CreatePolicyVersion(t.Context(), &iam.CreatePolicyVersionInput{
-			PolicyArn: &p.ARN, PolicyDocument: new(string(p.Document.JSON())), SetAsDefault: true,
-		})
+	for _, again := range []bool{false, true} {
+		done, err := awscli.Run(t.Context(), a.session, script, again)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v in\n%s", err, script)
 		}
-	}
-	if len(want.Queues)+len(want.Keys)+len(want.Policies) == 0 {
-		t.Fatalf("the fix changes nothing:\n%s", template)
-	}
-}
-
-func (a *liveAccount) applyQueue(t *testing.T, q awssetup.Queue) {
-	t.Helper()
-	attributes := map[string]string{"KmsMasterKeyId": q.KMSKey}
-	if q.ManagedSSE {
-		attributes["SqsManagedSseEnabled"] = "true"
-	}
-	url := a.sim.World.QueueURL(q.Name)
-	if _, err := a.session.SQS.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: attributes}); err != nil {
-		t.Fatal(err)
+		if len(done) == 0 && !again {
+			t.Fatalf("the fix changes nothing:\n%s", script)
+		}
 	}
 }
 
@@ -171,7 +134,7 @@ var wrongEncryptions = map[string]struct {
 }
 
 // TestWrongEncryptionIsFoundAndMendedLive deploys each, sees it fail as in the field, and mends it in both ways: with what
-// --fix makes of the template, deployed, and with what it makes of the account, done by hand.
+// --fix makes of the template, deployed, and with the commands that it makes of the account.
 func TestWrongEncryptionIsFoundAndMendedLive(t *testing.T) {
 	for name, c := range wrongEncryptions {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +154,7 @@ func TestWrongEncryptionIsFoundAndMendedLive(t *testing.T) {
 			if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for _, way := range []string{"the template", "by hand"} {
+			for _, way := range []string{"the template", "the commands"} {
 				a.deploy(t, wrong)
 				if out := unwrapped(run(foundWrong, "check", "--live")); !strings.Contains(out, c.says) {
 					t.Errorf("want %q in\n%s", c.says, out)
@@ -267,5 +230,95 @@ func TestTheStackOfTheGuideIsMendedInPlace(t *testing.T) {
 	}
 	if err := a.receives(t); err != nil {
 		t.Error(err)
+	}
+}
+
+// brokenThings are what happens to a stack after it was deployed, and what the check says of it.
+var brokenThings = map[string]struct {
+	breakIt func(*testing.T, *liveAccount)
+	says    string
+}{
+	"a rule is deleted": {func(t *testing.T, a *liveAccount) {
+		r := a.rule(t, "SpotInterruptionRule")
+		a.must(t, a.sim.World.RemoveTargets(r.Name, []string{r.Targets[0].ID}))
+		a.must(t, a.sim.World.DeleteRule(r.Name))
+	}, "spot interruption warning: no rule brings it to the queue"},
+	"the queue is deleted": {func(t *testing.T, a *liveAccount) {
+		a.must(t, a.sim.World.DeleteQueue("demo"))
+	}, "none of the queues (demo-dlq) has the name or tag of the cluster"},
+	"both queues are deleted": {func(t *testing.T, a *liveAccount) {
+		a.must(t, a.sim.World.DeleteQueue("demo"))
+		a.must(t, a.sim.World.DeleteQueue("demo-dlq"))
+	}, "there is no interruption queue"},
+	"the queue's policy is gone": {func(t *testing.T, a *liveAccount) {
+		a.must(t, a.sim.World.SetQueueAttributes("demo", map[string]string{"Policy": ""}))
+	}, "it has no policy"},
+	"a target gets a part of the event": {func(t *testing.T, a *liveAccount) {
+		r := a.rule(t, "SpotInterruptionRule")
+		r.Targets[0].InputPath = "$.detail"
+		a.must(t, a.sim.World.PutTargets(r.Name, r.Targets[:1]))
+	}, "sends what its target's InputPath makes of it"},
+	"the node role lacks a policy": {func(t *testing.T, a *liveAccount) {
+		a.must(t, a.sim.World.DetachRolePolicy("KarpenterNodeRole-demo", "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"))
+	}, "it does not have AmazonEKSWorkerNodePolicy"},
+	"the controller's role has a policy of which nothing is needed": {func(t *testing.T, a *liveAccount) {
+		a.must(t, a.sim.World.PutRolePolicy("demo-karpenter", "more", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:DeleteBucket","Resource":"*"}]}`))
+	}, "it allows s3:DeleteBucket"},
+}
+
+func (a *liveAccount) must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rule is the rule of the stack with a logical ID.
+func (a *liveAccount) rule(t *testing.T, id string) world.Rule {
+	t.Helper()
+	for _, r := range a.sim.World.Rules("") {
+		if strings.Contains(r.Name, id) {
+			return r
+		}
+	}
+	t.Fatalf("no rule is called like %s", id)
+	return world.Rule{}
+}
+
+// TestWhatIsBrokenInAnAccountIsMendedInPlace breaks a deployed stack, and runs what --fix prints. Afterwards nothing is
+// wrong, events arrive, and the stack that was deployed can still be updated.
+func TestWhatIsBrokenInAnAccountIsMendedInPlace(t *testing.T) {
+	for name, c := range brokenThings {
+		t.Run(name, func(t *testing.T) {
+			a := newLiveAccount(t)
+			flags := []string{"--cluster-name", "demo", "--controller", "pod-identity", "--access-entry", "EC2_LINUX"}
+			run := func(code int, args ...string) string {
+				t.Helper()
+				got, out, errs := runStack(append(args, flags...)...)
+				if got != code {
+					t.Errorf("kerf stack %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out, errs)
+				}
+				return out
+			}
+			template := run(0, "cloudformation")
+			a.deploy(t, template)
+			c.breakIt(t, a)
+			if out := unwrapped(run(foundWrong, "check", "--live")); !strings.Contains(out, c.says) {
+				t.Errorf("want %q in\n%s", c.says, out)
+			}
+			script := run(0, "check", "--live", "--fix")
+			t.Log(script)
+			a.apply(t, script)
+			if out := run(0, "check", "--live"); !strings.HasSuffix(out, "\nnothing is wrong\n") {
+				t.Errorf("want nothing wrong, got\n%s", out)
+			}
+			if !a.delivers(t) {
+				t.Error("it is mended and does not deliver")
+			}
+			if err := a.receives(t); err != nil {
+				t.Errorf("it is mended and the controller gets %v", err)
+			}
+			a.deploy(t, strings.Replace(template, "MessageRetentionPeriod: 300", "MessageRetentionPeriod: 240", 1))
+		})
 	}
 }

@@ -177,14 +177,14 @@ func (s *Stack) setupQueue(r *resolver, q *Queue) awssetup.Queue {
 func (s *Stack) setupEvents(r *resolver, out *awssetup.Setup) {
 	for _, x := range s.Rules {
 		out.Rules = append(out.Rules, awssetup.Rule{
-			LogicalID: x.LogicalID, Name: r.text("${" + x.LogicalID + "}"), ARN: r.text(arnOf(x.LogicalID)), Pattern: x.Pattern(), Enabled: true,
+			LogicalID: x.LogicalID, Name: r.text("${" + x.LogicalID + "}"), ARN: r.text(arnOf(x.LogicalID)), Description: x.Description, Pattern: x.Pattern(), Enabled: true,
 			Targets: []awssetup.Target{{ID: targetID, ARN: r.text(arnOf(idQueue)), DeadLetter: r.text(x.DeadLetter)}},
 		})
 	}
 	for _, x := range s.Alarms {
 		out.Alarms = append(out.Alarms, awssetup.Alarm{
 			LogicalID: x.LogicalID, Name: r.text(x.Name), Namespace: x.Namespace, Metric: x.Metric, Dimensions: map[string]string{x.Dimension: r.text(x.Value)},
-			Statistic: x.Statistic, Comparison: "GreaterThanThreshold", Threshold: float64(x.Threshold), Period: x.Period, Actions: r.texts(x.Actions),
+			Statistic: x.Statistic, Comparison: "GreaterThanThreshold", Threshold: float64(x.Threshold), Period: x.Period, Periods: x.Periods, Actions: r.texts(x.Actions),
 		})
 	}
 }

@@ -38,7 +38,7 @@ func (r *reader) alarm(m *types.MetricAlarm) (awssetup.Alarm, bool) {
 	a := awssetup.Alarm{
 		Name: deref(m.AlarmName), Namespace: deref(m.Namespace), Metric: deref(m.MetricName), Dimensions: dimensions(m.Dimensions),
 		Statistic: string(m.Statistic), Comparison: string(m.ComparisonOperator), Threshold: deref(m.Threshold),
-		Period: time.Duration(deref(m.Period)) * time.Second,
+		Period: time.Duration(deref(m.Period)) * time.Second, Periods: int(deref(m.EvaluationPeriods)),
 	}
 	if deref(m.ActionsEnabled) || m.ActionsEnabled == nil {
 		a.Actions = slices.Clone(m.AlarmActions)

@@ -26,6 +26,9 @@ type QueueAPI interface {
 	ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
 }
 
+// deadLetterSuffix is what the name of the dead-letter queue has after the interruption queue's.
+const deadLetterSuffix = "-dlq"
+
 // QueueRef is a queue as people name it.
 type QueueRef struct {
 	Name            string
@@ -80,15 +83,29 @@ func (r *reader) interruptionQueue(ctx context.Context) {
 	}
 }
 
-// deadLetterQueues reads the queues for what the interruption queue's readers and the rules could not deliver.
+// queueARN is the interruption queue's ARN. Of one that is gone, which rules may still lead to, it is what it would be.
+func (r *reader) queueARN() string {
+	if r.a.QueueARN != "" || r.a.QueueName == "" {
+		return r.a.QueueARN
+	}
+	return "arn:" + r.a.Partition + ":sqs:" + r.a.Region + ":" + r.a.AccountID + ":" + r.a.QueueName
+}
+
+// deadLetterQueues reads the queues for what the interruption queue's readers and the rules could not deliver. When the
+// interruption queue is gone, nothing names the one that belonged to it, and so it is looked for by the name that it has
+// beside a queue of ours.
 func (r *reader) deadLetterQueues(ctx context.Context) {
 	var arns []string
+	main := r.queueARN()
+	if r.a.QueueARN == "" && main != "" {
+		arns = append(arns, main+deadLetterSuffix)
+	}
 	for _, q := range r.a.Queues {
 		arns = append(arns, q.DeadLetter)
 	}
 	for _, rule := range r.a.Rules {
 		for _, t := range rule.Targets {
-			if t.ARN == r.a.QueueARN {
+			if t.ARN == main {
 				arns = append(arns, t.DeadLetter)
 			}
 		}

@@ -37,8 +37,11 @@ func (r *reader) rules(ctx context.Context) {
 			continue
 		}
 		out := awssetup.Rule{
-			Name: deref(rule.Name), ARN: deref(rule.Arn),
+			Name: deref(rule.Name), ARN: deref(rule.Arn), Description: deref(rule.Description),
 			Enabled: rule.State == types.RuleStateEnabled || rule.State == types.RuleStateEnabledWithAllCloudtrailManagementEvents,
+		}
+		if bus := lastSegment(deref(rule.EventBusName)); bus != awssetup.DefaultBus {
+			out.Bus = bus
 		}
 		if pattern != "" {
 			out.Pattern = json.RawMessage(pattern)
@@ -68,11 +71,12 @@ func (r *reader) listRules(ctx context.Context) ([]types.Rule, error) {
 }
 
 func (r *reader) rulesOfQueue(ctx context.Context) ([]string, error) {
-	if r.a.QueueARN == "" {
+	queue := r.queueARN()
+	if queue == "" {
 		return nil, nil
 	}
 	var out []string
-	in := &eventbridge.ListRuleNamesByTargetInput{TargetArn: &r.a.QueueARN}
+	in := &eventbridge.ListRuleNamesByTargetInput{TargetArn: &queue}
 	for {
 		page, err := r.events.ListRuleNamesByTarget(ctx, in)
 		if err != nil {
@@ -94,7 +98,7 @@ func (r *reader) targets(ctx context.Context, rule string) ([]awssetup.Target, e
 			return nil, err
 		}
 		for _, t := range page.Targets {
-			target := awssetup.Target{ID: deref(t.Id), ARN: deref(t.Arn)}
+			target := awssetup.Target{ID: deref(t.Id), ARN: deref(t.Arn), Input: inputOf(&t)}
 			if t.DeadLetterConfig != nil {
 				target.DeadLetter = deref(t.DeadLetterConfig.Arn)
 			}
@@ -104,4 +108,17 @@ func (r *reader) targets(ctx context.Context, rule string) ([]awssetup.Target, e
 			return out, nil
 		}
 	}
+}
+
+// inputOf tells what a target gets in place of the event.
+func inputOf(t *types.Target) awssetup.Input {
+	switch {
+	case t.InputTransformer != nil:
+		return awssetup.Transformer
+	case deref(t.Input) != "":
+		return awssetup.Constant
+	case deref(t.InputPath) != "" && deref(t.InputPath) != awssetup.WholeEvent:
+		return awssetup.Path
+	}
+	return ""
 }

@@ -84,7 +84,7 @@ func (c *checker) foundRule(w awssetup.Rule, spare bool) string {
 			continue
 		}
 		for _, r := range c.found.Rules {
-			if slices.Contains(caught(r.Pattern, samples), true) && c.toQueue(r) && (!spare || hasSpare(r)) {
+			if r.Bus == "" && slices.Contains(caught(r.Pattern, samples), true) && c.toQueue(r) && (!spare || hasSpare(r)) {
 				return r.Name
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
@@ -203,8 +202,6 @@ func inPolicyOrder(a, b string) int {
 
 var bareKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-func hclSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
-
 // find looks for a resource of the plan by its type and an attribute.
 func (w *hclWriter) find(kind, attr, value string) *planned {
 	for _, c := range w.r.p.all {
@@ -340,10 +337,10 @@ func (w *hclWriter) queue(c change) {
 		arguments = append(arguments, arg("name", w.text(q.Name)))
 	}
 	if c.added || c.has("retention") {
-		arguments = append(arguments, arg("message_retention_seconds", hclSeconds(q.Retention)))
+		arguments = append(arguments, arg("message_retention_seconds", wholeSeconds(q.Retention)))
 	}
 	if c.added || c.has("visibility") {
-		arguments = append(arguments, arg("visibility_timeout_seconds", hclSeconds(q.Visibility)))
+		arguments = append(arguments, arg("visibility_timeout_seconds", wholeSeconds(q.Visibility)))
 	}
 	if c.added || c.has("encryption") {
 		if q.ManagedSSE {
@@ -417,7 +414,7 @@ func (w *hclWriter) alarm(a *awssetup.Alarm) {
 	}
 	arguments := []argument{
 		arg("alarm_name", w.text(a.Name)), arg("namespace", w.text(a.Namespace)), arg("metric_name", w.text(a.Metric)), arg("dimensions", w.value(dimensions)),
-		arg("statistic", w.text(a.Statistic)), arg("period", hclSeconds(a.Period)), arg("evaluation_periods", "1"),
+		arg("statistic", w.text(a.Statistic)), arg("period", wholeSeconds(a.Period)), arg("evaluation_periods", strconv.Itoa(max(1, a.Periods))),
 		arg("threshold", strconv.FormatFloat(a.Threshold, 'f', -1, 64)), arg("comparison_operator", w.text(a.Comparison)), arg("treat_missing_data", `"notBreaching"`),
 	}
 	if len(a.Actions) > 0 {

@@ -12,6 +12,9 @@ import (
 func (m *mender) documents(data []byte) ([]byte, error) {
 	var one struct{ Statement json.RawMessage }
 	if json.Unmarshal(data, &one) == nil && one.Statement != nil && len(m.changes) == 1 && m.changes[0].part == policyPart && !m.changes[0].added {
+		if m.changes[0].has("drop") {
+			return nil, nil
+		}
 		return append(m.s.Policies[m.changes[0].index].Document.Indent(), '\n'), nil
 	}
 	out := struct {
@@ -21,8 +24,9 @@ func (m *mender) documents(data []byte) ([]byte, error) {
 	for _, c := range m.changes {
 		switch c.part {
 		case policyPart:
-			p := m.s.Policies[c.index]
-			out.Policies[p.Name] = p.Document
+			if p := m.s.Policies[c.index]; p.Document != nil {
+				out.Policies[p.Name] = p.Document
+			}
 		case rolePart:
 			r := m.s.Roles[c.index]
 			out.Roles[r.Name] = struct {

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
@@ -18,7 +19,7 @@ import (
 type templateWriter struct {
 	m    *mender
 	g    *generaliser
-	root *yaml.Node // of the template that was read; nil for a live account
+	root *yaml.Node // of the template that was read
 	out  *yaml.Node // Resources of the new one
 }
 
@@ -39,12 +40,7 @@ func (m *mender) template(data []byte) ([]byte, error) {
 		}
 	}
 	for _, c := range m.changes {
-		before := len(w.out.Content)
 		w.change(c)
-		if w.root == nil && !c.added && len(w.out.Content) > before {
-			// An import of a resource that exists asks for it.
-			set(w.out.Content[len(w.out.Content)-1], "DeletionPolicy", plainText("Retain"))
-		}
 	}
 	set(top, "Resources", w.out)
 	if m.whole {
@@ -77,11 +73,6 @@ func (w *templateWriter) merged() *yaml.Node {
 }
 
 func (w *templateWriter) head() string {
-	if w.root == nil {
-		return "# What mends " + w.m.s.Source + ". Resources that exist have the names they have. Those of a stack: make the change in its\n" +
-			"# template (kerf stack check TEMPLATE --fix). Those of no stack: bring them into one\n" +
-			"# (aws cloudformation create-change-set --change-set-type IMPORT), or make the changes by hand.\n"
-	}
 	if w.m.whole {
 		return w.attach("# ")
 	}
@@ -185,7 +176,7 @@ func (w *templateWriter) change(c change) {
 		set(p, "Type", plainText(e.Type))
 	case podIdentityPart:
 		a := &w.m.s.PodIdentities[c.index]
-		p := w.resource(id(a.LogicalID, "KarpenterPodIdentityAssociation"), "AWS::EKS::PodIdentityAssociation")
+		p := w.resource(id(a.LogicalID, podIdentityID), "AWS::EKS::PodIdentityAssociation")
 		set(p, "ClusterName", w.text(w.m.c.report.Cluster))
 		set(p, "Namespace", plainText(a.Namespace))
 		set(p, "ServiceAccount", plainText(a.ServiceAccount))
@@ -273,7 +264,7 @@ func (w *templateWriter) policy(c change) {
 		set(p, "ManagedPolicyName", w.text(x.Name))
 		var roles []*yaml.Node
 		for _, name := range x.AttachedTo {
-			if r := roleBy(w.m.s, name); r != nil && r.LogicalID != "" && w.root != nil {
+			if r := roleBy(w.m.s, name); r != nil && r.LogicalID != "" {
 				roles = append(roles, function("!Ref", r.LogicalID))
 			} else {
 				roles = append(roles, w.text(name))
@@ -316,6 +307,9 @@ func (w *templateWriter) queue(c change) {
 		set(p, "VisibilityTimeout", w.seconds(q.Visibility))
 	}
 	if whole || c.has("encryption") {
+		if c.has("key") {
+			drop(p, "KmsMasterKeyId")
+		}
 		w.encryption(p, q.KMSKey, q.ManagedSSE)
 	}
 	if (whole || c.has("redrive")) && q.DeadLetter != "" {
@@ -384,9 +378,6 @@ func (w *templateWriter) rule(c change) {
 	rid := id(r.LogicalID, r.Name)
 	p := w.resource(rid, "AWS::Events::Rule")
 	whole := w.whole(c, rid)
-	if whole && w.root == nil {
-		set(p, "Name", w.text(r.Name))
-	}
 	if whole || c.has("pattern") {
 		set(p, "EventPattern", jsonNode(r.Pattern))
 	}
@@ -403,6 +394,11 @@ func (w *templateWriter) rule(c change) {
 	for i, t := range r.Targets {
 		if i >= len(targets.Content) {
 			targets.Content = append(targets.Content, mapping("Id", plainText(t.ID), "Arn", w.text(t.ARN)))
+		}
+		for _, way := range []awssetup.Input{awssetup.Constant, awssetup.Path, awssetup.Transformer} {
+			if t.Input == "" && t.ARN == w.m.queueARN() {
+				drop(targets.Content[i], string(way))
+			}
 		}
 		if n := targets.Content[i]; t.DeadLetter != "" && member(n, "DeadLetterConfig") == nil {
 			set(n, "DeadLetterConfig", mapping("Arn", w.text(t.DeadLetter)))
@@ -425,8 +421,8 @@ func (w *templateWriter) alarm(c change) {
 			value *yaml.Node
 		}{
 			{"AlarmName", w.text(a.Name)}, {"Namespace", plainText(a.Namespace)}, {"MetricName", plainText(a.Metric)}, {"Dimensions", dimensions},
-			{"Statistic", plainText(a.Statistic)}, {"Period", w.seconds(a.Period)}, {"EvaluationPeriods", scalar("!!int", "1")},
-			{"Threshold", scalar("!!float", strconv.FormatFloat(a.Threshold, 'f', -1, 64))}, {"ComparisonOperator", plainText(a.Comparison)},
+			{"Statistic", plainText(a.Statistic)}, {"Period", w.seconds(a.Period)}, {"EvaluationPeriods", scalar("!!int", strconv.Itoa(max(1, a.Periods)))},
+			{"Threshold", number(a.Threshold)}, {"ComparisonOperator", plainText(a.Comparison)},
 			{"TreatMissingData", plainText("notBreaching")},
 		} {
 			set(p, f.name, f.value)

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
@@ -53,11 +54,58 @@ func (m *mender) policies() {
 		}
 	}
 	m.shrink(&all)
-	for _, h := range all {
-		if h.changed {
+	// From the last to the first, for inline policies that go away leave no gap behind.
+	for _, h := range slices.Backward(all) {
+		switch {
+		case h.changed && len(h.doc.Statements) == 0:
+			m.drop(h)
+		case h.changed:
 			m.store(h)
 		}
 	}
+}
+
+// drop takes away a policy of which nothing is left: IAM refuses documents without statements.
+func (m *mender) drop(h *holder) {
+	if h.policy < 0 {
+		r := &m.s.Roles[h.role]
+		r.Inline = slices.Delete(slices.Clone(r.Inline), h.inline, h.inline+1)
+		m.touch(rolePart, h.role, "drop inline "+h.name)
+		return
+	}
+	p := &m.s.Policies[h.policy]
+	roles := slices.Clone(p.AttachedTo)
+	for i := range m.s.Roles {
+		r := &m.s.Roles[i]
+		if slices.Contains(r.ManagedPolicyARNs, p.ARN) {
+			roles = appendNew(roles, r.Name)
+			r.ManagedPolicyARNs = slices.DeleteFunc(slices.Clone(r.ManagedPolicyARNs), func(arn string) bool { return arn == p.ARN })
+		}
+	}
+	m.dropped[p.ARN] = roles
+	p.Document, p.Characters, p.AttachedTo = nil, 0, nil
+	m.touch(policyPart, h.policy, "drop")
+}
+
+// needless are the policies that were taken away, for what can only be written without them.
+func (m *mender) needless() []Finding {
+	var out []Finding
+	add := func(name string) {
+		out = append(out, Finding{
+			Severity: TooWide, Area: AreaPermissions, Thing: name, Policy: name, What: "nothing in it is needed, and IAM takes no policy without statements", Fix: "take it off its roles and delete it",
+		})
+	}
+	for _, c := range m.changes {
+		if c.part == policyPart && c.has("drop") {
+			add(m.s.Policies[c.index].Name)
+		}
+		for _, a := range c.attrs {
+			if name, ok := strings.CutPrefix(a, "drop inline "); ok {
+				add(name)
+			}
+		}
+	}
+	return out
 }
 
 func (m *mender) replaceReported(h *holder, wanted map[string]sidStatement, placed map[string]bool) {

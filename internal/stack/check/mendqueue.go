@@ -58,6 +58,12 @@ func (m *mender) deadLetterOf(i int) {
 	dead := slices.IndexFunc(m.s.Queues, func(x awssetup.Queue) bool { return x.ARN == q.DeadLetter && q.DeadLetter != q.ARN })
 	switch {
 	case dead < 0 && (q.DeadLetter == "" || q.DeadLetter == q.ARN):
+		if there := slices.IndexFunc(m.s.Queues, func(x awssetup.Queue) bool { return x.ARN == want.DeadLetter && x.ARN != q.ARN && !x.FIFO }); there >= 0 {
+			q.DeadLetter, q.MaxReceives = want.DeadLetter, want.MaxReceives
+			m.touch(queuePart, i, "redrive")
+			dead = there
+			break
+		}
 		d := *queueByARN(m.c.wanted.Setup, want.DeadLetter)
 		d.Policy = nil
 		if d.ARN == q.ARN || slices.ContainsFunc(m.s.Queues, func(x awssetup.Queue) bool { return x.ARN == d.ARN }) {
@@ -88,6 +94,11 @@ func (m *mender) encryption() {
 		if !m.reported(AreaEncryption, func(f Finding) bool { return f.Queue == q.Name }) && (k == nil || !m.keepsControllerOut(k)) {
 			continue
 		}
+		if own := m.askedKey(); own != nil && own != k && q.ARN == m.queueARN() {
+			q.KMSKey, q.ManagedSSE = own.ARN, false
+			m.touch(queuePart, i, "encryption", "key")
+			k = own
+		}
 		switch {
 		case q.KMSKey == "", strings.HasSuffix(q.KMSKey, awsManagedQueueKey), k != nil && k.Manager == "AWS":
 			q.KMSKey, q.ManagedSSE = "", true
@@ -101,6 +112,27 @@ func (m *mender) encryption() {
 			m.key(slices.IndexFunc(m.s.Keys, func(x awssetup.Key) bool { return x.ARN == k.ARN }))
 		}
 	}
+}
+
+// askedKey is the key that the queue should have because the options ask for one, if it is there: the one that they name,
+// or the only one of the account's own.
+func (m *mender) askedKey() *awssetup.Key {
+	if name := m.c.asked.KMSKey; name != "" {
+		return m.c.found.key(name)
+	}
+	if !m.c.asked.KMS {
+		return nil
+	}
+	var own []*awssetup.Key
+	for i := range m.c.found.Keys {
+		if k := &m.c.found.Keys[i]; k.Manager != "AWS" {
+			own = append(own, k)
+		}
+	}
+	if len(own) != 1 {
+		return nil
+	}
+	return own[0]
 }
 
 // key lets EventBridge and the account use a key, and nobody else that it let before.
@@ -128,6 +160,7 @@ func (m *mender) key(i int) {
 		for _, st := range k.Policy.Statements {
 			one := &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{st}}
 			_, open := openTo(one, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, m.s.AccountID)
+			open = open || st.Effect == iampolicy.Allow && outside(st, m.s.AccountID, []string{"events.amazonaws.com"}) != ""
 			if !open && st.Sid != events.Sid {
 				d.Statements = append(d.Statements, st)
 			}
@@ -248,6 +281,9 @@ func (m *mender) sendingPolicy(q *awssetup.Queue, want *iampolicy.Document) *iam
 // harmful tells whether a statement of a queue's policy is one that the fix takes away: one on sending by services, which
 // the wanted policy has better, one that lets strangers in, or one that keeps the rules out.
 func (m *mender) harmful(q *awssetup.Queue, st iampolicy.Statement, want *iampolicy.Document) bool {
+	if st.Effect == iampolicy.Allow && outside(st, m.s.AccountID, sendingServices) != "" {
+		return true
+	}
 	one := &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{st}}
 	for _, action := range []string{"sqs:SendMessage", "sqs:ReceiveMessage"} {
 		call := iampolicy.Call{Action: action, Resource: q.ARN, Context: iampolicy.Context{"aws:securetransport": {"true"}}}

@@ -18,8 +18,10 @@ func (m *mender) roles() {
 			case f.Action == "sts:AssumeRole":
 				r.Trust = m.c.wanted.nodeRole.Trust
 				m.touch(rolePart, i, "trust")
-			case f.Policy == administratorPolicy:
-				m.detach(i, administratorPolicy)
+			case f.Severity == TooWide:
+				if powerful("arn:aws:iam::aws:policy/"+f.Policy) != "" {
+					m.detach(i, f.Policy)
+				}
 			case f.Policy != "":
 				r.ManagedPolicyARNs = append(slices.Clone(r.ManagedPolicyARNs), "arn:"+m.s.Partition+":iam::aws:policy/"+f.Policy)
 				m.touch(rolePart, i, "managed")
@@ -33,10 +35,26 @@ func (m *mender) roles() {
 	if m.reported(AreaPermissions, func(f Finding) bool { return f.Policy == administratorPolicy }) {
 		m.detach(i, administratorPolicy)
 	}
-	if m.reported(AreaController, func(f Finding) bool { return f.Action != "" }) {
+	m.trusted(i)
+	if m.reported(AreaController, func(f Finding) bool { return f.Action != "" && f.Severity == Missing }) {
 		m.s.Roles[i].Trust = withPodActions(m.s.Roles[i].Trust)
 		m.touch(rolePart, i, "trust")
 	}
+}
+
+// trusted takes outsiders out of the trust policy of a role, unless nobody would be left.
+func (m *mender) trusted(i int) {
+	r := &m.s.Roles[i]
+	found := outsiders(r.Trust, m.s.AccountID, "pods.eks.amazonaws.com")
+	if len(found) == 0 || len(found) == len(r.Trust.Statements) {
+		return
+	}
+	d := *r.Trust
+	d.Statements = slices.DeleteFunc(slices.Clone(d.Statements), func(st iampolicy.Statement) bool {
+		return st.Effect == iampolicy.Allow && outside(st, m.s.AccountID, []string{"pods.eks.amazonaws.com"}) != ""
+	})
+	r.Trust = &d
+	m.touch(rolePart, i, "trust")
 }
 
 const administratorPolicy = "AdministratorAccess"
@@ -60,6 +78,8 @@ func withPodActions(d *iampolicy.Document) *iampolicy.Document {
 	return &out
 }
 
+const podIdentityID = "KarpenterPodIdentityAssociation"
+
 // mapping mends what ties the roles to the cluster.
 func (m *mender) mapping() {
 	if r := m.c.found.nodeRole; r != nil && m.reported(AreaNodeRole, func(f Finding) bool { return strings.Contains(f.What, "access entry") }) {
@@ -76,10 +96,22 @@ func (m *mender) mapping() {
 			m.added(accessEntryPart, len(m.s.AccessEntries)-1)
 		}
 	}
-	if r := m.c.found.controller; r != nil && m.c.stack.PodIdentity && len(m.s.PodIdentities) == 0 {
-		m.s.PodIdentities = append(m.s.PodIdentities, awssetup.PodIdentity{
-			LogicalID: "KarpenterPodIdentityAssociation", Namespace: m.c.stack.Options.Namespace, ServiceAccount: m.c.stack.Options.ServiceAccount, RoleARN: r.ARN,
+	if r := m.c.found.controller; r != nil && m.c.stack.PodIdentity && !m.c.associated() {
+		a := awssetup.PodIdentity{
+			LogicalID: podIdentityID, Namespace: m.c.stack.Options.Namespace, ServiceAccount: m.c.stack.Options.ServiceAccount, RoleARN: r.ARN,
+		}
+		// A service account has one association at most.
+		i := slices.IndexFunc(m.s.PodIdentities, func(x awssetup.PodIdentity) bool {
+			return x.LogicalID == podIdentityID || x.Namespace == a.Namespace && x.ServiceAccount == a.ServiceAccount
 		})
+		if i >= 0 {
+			a.LogicalID = m.s.PodIdentities[i].LogicalID
+			m.s.PodIdentities = slices.Clone(m.s.PodIdentities)
+			m.s.PodIdentities[i] = a
+			m.touch(podIdentityPart, i, "role")
+			return
+		}
+		m.s.PodIdentities = append(m.s.PodIdentities, a)
 		m.added(podIdentityPart, len(m.s.PodIdentities)-1)
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
@@ -44,7 +45,7 @@ func (m *mender) rule(k *kindOfEvent, want *awssetup.Rule, q *awssetup.Queue, de
 	samples := k.samples(m.s.Region, m.s.AccountID)
 	best := -1
 	for i, r := range m.s.Rules {
-		if slices.Contains(caught(r.Pattern, samples), true) || m.c.meant(r, k) {
+		if (slices.Contains(caught(r.Pattern, samples), true) || m.c.meant(r, k)) && m.mayChange(r, k, want, q) {
 			best = i
 			if m.c.toQueue(r) {
 				break
@@ -72,9 +73,51 @@ func (m *mender) rule(k *kindOfEvent, want *awssetup.Rule, q *awssetup.Queue, de
 		m.touch(rulePart, best, "enabled")
 	}
 	if !m.c.toQueue(*r) {
-		r.Targets = append(slices.Clone(r.Targets), target)
-		m.touch(rulePart, best, "targets")
+		m.aim(best, target)
 	}
+}
+
+// aim has a rule send its events to the queue as they are.
+func (m *mender) aim(i int, target awssetup.Target) {
+	r := &m.s.Rules[i]
+	r.Targets = slices.Clone(r.Targets)
+	m.touch(rulePart, i, "targets")
+	for t := range r.Targets {
+		if r.Targets[t].ARN == target.ARN {
+			r.Targets[t].Input = ""
+			return
+		}
+	}
+	id := target.ID
+	for n := 2; slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ID == target.ID }); n++ {
+		target.ID = fmt.Sprintf("%s-%d", id, n)
+	}
+	r.Targets = append(r.Targets, target)
+}
+
+// mayChange tells whether a rule is one to mend for a kind of event. One of somebody else, or that serves others as well,
+// stays as it is, and the kind gets a rule of its own.
+func (m *mender) mayChange(r awssetup.Rule, k *kindOfEvent, want *awssetup.Rule, q *awssetup.Queue) bool {
+	toOthers := slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != q.ARN })
+	ours := len(r.Targets) == 0 || m.c.toQueue(r) || r.LogicalID != "" && r.LogicalID == want.LogicalID || r.Name == want.Name ||
+		slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == q.ARN })
+	if !ours || r.Bus != "" {
+		return false
+	}
+	if slices.Contains(caught(r.Pattern, k.samples(m.s.Region, m.s.AccountID)), false) {
+		return !toOthers && !m.catchesOther(r, k) // its pattern would change
+	}
+	return r.Enabled || !toOthers
+}
+
+// catchesOther tells whether a rule catches another kind of event as well.
+func (m *mender) catchesOther(r awssetup.Rule, k *kindOfEvent) bool {
+	for i := range kindsOfEvents {
+		if o := &kindsOfEvents[i]; o != k && slices.Contains(caught(r.Pattern, o.samples(m.s.Region, m.s.AccountID)), true) {
+			return true
+		}
+	}
+	return false
 }
 
 // ruleName is the name that a new rule gets: CloudFormation makes one up.
@@ -84,12 +127,23 @@ func (m *mender) ruleName(id string) string {
 	}
 	const most = 64
 	name := m.c.report.Cluster + "-" + id
-	return name[max(0, len(name)-most):]
+	name = name[max(0, len(name)-most):]
+	taken := func(name string) bool {
+		return slices.ContainsFunc(m.s.Rules, func(r awssetup.Rule) bool { return r.Name == name })
+	}
+	for n, first := 2, name; taken(name); n++ {
+		end := fmt.Sprintf("-%d", n)
+		name = first[:min(len(first), most-len(end))] + end
+	}
+	return name
 }
 
 // narrow makes a rule catch what it is for and no more.
 func (m *mender) narrow(i int) {
 	r := &m.s.Rules[i]
+	if slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != m.c.found.queue.ARN }) {
+		return // others get what it catches
+	}
 	var sources, details []string
 	for k := range kindsOfEvents {
 		kind := &kindsOfEvents[k]

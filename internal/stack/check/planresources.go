@@ -149,7 +149,7 @@ func (r *planReader) alias(c *planned) {
 
 func (r *planReader) rule(c *planned) {
 	name := r.name(c)
-	rule := awssetup.Rule{LogicalID: c.Address, Name: name, ARN: r.text(c, "arn"), Enabled: r.text(c, "state") != "DISABLED"}
+	rule := awssetup.Rule{LogicalID: c.Address, Name: name, ARN: r.text(c, "arn"), Enabled: r.text(c, "state") != "DISABLED", Bus: otherBus(r.text(c, "event_bus_name"))}
 	if v, ok := c.Values["is_enabled"].(bool); ok && !v {
 		rule.Enabled = false
 	}
@@ -180,6 +180,8 @@ func (r *planReader) target(c *planned) {
 			}
 		}
 	}
+	blocks, _ := c.Values["input_transformer"].([]any)
+	t.Input = inputOf(len(blocks) > 0, r.text(c, "input") != "", r.text(c, "input_path"))
 	for i := range r.setup.Rules {
 		if r.setup.Rules[i].Name == name {
 			r.setup.Rules[i].Targets = append(r.setup.Rules[i].Targets, t)
@@ -193,7 +195,7 @@ func (r *planReader) alarm(c *planned) {
 	a := awssetup.Alarm{
 		LogicalID: c.Address, Name: r.text(c, "alarm_name"), Namespace: r.text(c, "namespace"), Metric: r.text(c, "metric_name"),
 		Statistic: r.text(c, "statistic"), Comparison: r.text(c, "comparison_operator"), Threshold: r.number(c, "threshold", 0),
-		Period: r.seconds(c, "period", 0), Actions: r.list(c, "alarm_actions"), Dimensions: map[string]string{},
+		Period: r.seconds(c, "period", 0), Periods: int(r.number(c, "evaluation_periods", 0)), Actions: r.list(c, "alarm_actions"), Dimensions: map[string]string{},
 	}
 	m, _ := c.Values["dimensions"].(map[string]any)
 	for k, v := range m {

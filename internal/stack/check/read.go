@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -37,6 +38,7 @@ func Read(data []byte, o ReadOptions) (*awssetup.Setup, Kind, error) {
 		return nil, kind, fmt.Errorf("%s: %w", o.Source, err)
 	}
 	setup.Source = o.Source
+	setup.Assumed = setup.AccountID == assumedAccount && o.AccountID == "" && !bytes.Contains(data, []byte(assumedAccount))
 	return setup, kind, nil
 }
 

@@ -50,8 +50,13 @@ func (c *checker) ruleFor(k *kindOfEvent) {
 			near = append(near, fmt.Sprintf("rule %s does not match it: its pattern is %s", nameOf(r), compact(r.Pattern)))
 			culprit = nameOf(r)
 		case !hits:
+		case r.Bus != "":
+			near = append(near, fmt.Sprintf("rule %s is on the event bus %s, and AWS puts its events on the default one only", nameOf(r), r.Bus))
 		case !r.Enabled:
 			near = append(near, fmt.Sprintf("rule %s would match it and is disabled", nameOf(r)))
+			culprit = nameOf(r)
+		case c.changed(r) != "":
+			near = append(near, fmt.Sprintf("rule %s matches it and sends what its target's %s makes of it, which the controller cannot read, and not the event", nameOf(r), c.changed(r)))
 			culprit = nameOf(r)
 		case !c.toQueue(r):
 			near = append(near, fmt.Sprintf("rule %s matches it and does not send it to the queue", nameOf(r)))
@@ -79,7 +84,8 @@ func (c *checker) ruleFor(k *kindOfEvent) {
 	}
 	if len(near) > 0 {
 		f.What += ": " + strings.Join(near, "; ")
-		f.Fix = fmt.Sprintf("give it the pattern %s, the queue as its target, and enable it", compact(want.Pattern))
+		f.Fix = fmt.Sprintf("give it the pattern %s, the queue as its target without %s, %s or %s, and enable it", compact(want.Pattern),
+			awssetup.Constant, awssetup.Path, awssetup.Transformer)
 	}
 	if slices.Contains(arrive, true) {
 		var lost []string
@@ -118,7 +124,20 @@ func (c *checker) toQueue(r awssetup.Rule) bool {
 	if c.found.queue == nil {
 		return len(r.Targets) > 0 // which queue is reported elsewhere
 	}
-	return slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == c.found.queue.ARN })
+	return slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == c.found.queue.ARN && t.Input == "" })
+}
+
+// changed is what makes something else of the events that a rule sends to the queue; empty if they arrive as they are.
+func (c *checker) changed(r awssetup.Rule) awssetup.Input {
+	if c.found.queue == nil || c.toQueue(r) {
+		return ""
+	}
+	for _, t := range r.Targets {
+		if t.ARN == c.found.queue.ARN {
+			return t.Input
+		}
+	}
+	return ""
 }
 
 // wideRule advises on rules that fill the queue with what nobody here acts on.

@@ -191,8 +191,12 @@ func (c *resource) list(property string) []string {
 }
 
 func (c *resource) seconds(property string, otherwise time.Duration) time.Duration {
-	if f, ok := cfn.FloatOf(c.Values[property]); ok {
+	v := c.Values[property]
+	if f, ok := cfn.FloatOf(v); ok {
 		return time.Duration(f * float64(time.Second))
+	}
+	if s := c.text(property); s != "" && !isUnknown(v) {
+		c.r.gap(c.what(property), fmt.Sprintf("%q is no number of seconds, and CloudFormation refuses it", s))
 	}
 	return otherwise
 }
@@ -200,6 +204,27 @@ func (c *resource) seconds(property string, otherwise time.Duration) time.Durati
 func (c *resource) flag(property string) bool {
 	b, _ := cfn.BoolOf(c.Values[property])
 	return b
+}
+
+// whole is a whole number; zero if it is not known.
+func (c *resource) whole(property string) int {
+	n, _ := cfn.IntOf(c.Values[property])
+	return n
+}
+
+func isUnknown(v any) bool {
+	_, ok := v.(cfn.Unknown)
+	return ok
+}
+
+// bus is the event bus of a rule, if it is another than the one of AWS's events. What is not known is a gap.
+func (c *resource) bus() string {
+	gaps := len(c.r.setup.Gaps)
+	name := c.text("EventBusName")
+	if len(c.r.setup.Gaps) > gaps {
+		return "" // a parameter's, which most likely is the default
+	}
+	return otherBus(name)
 }
 
 // tags reads both forms of tags.

@@ -110,7 +110,7 @@ func (r *templateReader) alias(c *resource) {
 
 func (r *templateReader) rule(c *resource) {
 	name := c.name("Name")
-	rule := awssetup.Rule{LogicalID: c.ID, Name: name, ARN: r.arn("events", "rule/"+name), Enabled: c.text("State") != "DISABLED"}
+	rule := awssetup.Rule{LogicalID: c.ID, Name: name, ARN: r.arn("events", "rule/"+name), Enabled: c.text("State") != "DISABLED", Bus: c.bus()}
 	switch pattern := r.plain(c.Values["EventPattern"], "pattern of rule "+name).(type) {
 	case nil:
 		return // by schedule
@@ -130,6 +130,7 @@ func (r *templateReader) rule(c *resource) {
 		if d, ok := m["DeadLetterConfig"].(map[string]any); ok {
 			t.DeadLetter = r.text(d["Arn"], c.what("Targets"))
 		}
+		t.Input = inputOf(m["InputTransformer"] != nil, m["Input"] != nil, r.text(m["InputPath"], c.what("Targets")))
 		rule.Targets = append(rule.Targets, t)
 	}
 	r.setup.Rules = append(r.setup.Rules, rule)
@@ -140,7 +141,7 @@ func (r *templateReader) alarm(c *resource) {
 	a := awssetup.Alarm{
 		LogicalID: c.ID, Name: c.name("AlarmName"), Namespace: c.text("Namespace"), Metric: c.text("MetricName"),
 		Statistic: c.text("Statistic"), Comparison: c.text("ComparisonOperator"), Threshold: threshold,
-		Period: c.seconds("Period", 0), Actions: c.list("AlarmActions"), Dimensions: map[string]string{},
+		Period: c.seconds("Period", 0), Periods: c.whole("EvaluationPeriods"), Actions: c.list("AlarmActions"), Dimensions: map[string]string{},
 	}
 	for _, v := range cfn.ListOf(c.Values["Dimensions"]) {
 		m, _ := v.(map[string]any)

@@ -3,6 +3,8 @@ package check
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -11,6 +13,15 @@ import (
 
 func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+// number writes whole numbers without a point, and leaves it to YAML to tell what they are.
+func number(f float64) *yaml.Node {
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if strings.Contains(s, ".") {
+		return scalar("!!float", s)
+	}
+	return scalar("!!int", s)
 }
 
 func plainText(s string) *yaml.Node { return scalar("!!str", s) }
