@@ -19,6 +19,22 @@ func (s *solver) minValuesShort(sh *shape, types catalog.TypeSet) (key requireme
 	return key, want, have, short
 }
 
+// leavesTooFew reports whether the pool demands more choice of the machine than next would leave, though not more than
+// there is now.
+func (s *solver) leavesTooFew(m *machine, next *shape) bool {
+	if !m.pool.hasMinValues || s.p.Options.MinValuesBestEffort {
+		return false
+	}
+	types := m.types.Clone()
+	types.And(next.types)
+	_, _, _, short := s.minValuesShort(next, types)
+	if !short {
+		return false
+	}
+	_, _, _, already := s.minValuesShort(m.shape, m.types)
+	return !already
+}
+
 // countValues counts the values that stay possible for a key; zone and capacity type count where they can be bought.
 func (s *solver) countValues(sh *shape, types catalog.TypeSet, k requirement.Key, set requirement.Set) int {
 	seen := map[string]bool{}

@@ -57,7 +57,7 @@ func (s *solver) pinMachine(m *machine, k requirement.Key) (string, bool) {
 		return "", false
 	}
 	next := s.and(m.shape, s.reqID(s.vocab.Only(s.vocab.Name(k), value)))
-	if next == nil {
+	if next == nil || s.leavesTooFew(m, next) {
 		return "", false
 	}
 	m.shape = next

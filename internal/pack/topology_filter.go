@@ -78,6 +78,9 @@ func (g *group) countingMachine(s *solver, m *machine) bool {
 
 // narrow leaves fewer ways to buy the machine; the type that it is planned as is among them.
 func (s *solver) narrow(m *machine, next *shape) {
+	if s.leavesTooFew(m, next) {
+		return
+	}
 	m.shape = next
 	m.types.And(next.types)
 }
