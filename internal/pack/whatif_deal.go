@@ -36,11 +36,6 @@ func (w *WhatIf) deal(f *fork, worst taintVerdict) []dealt {
 			it.total++
 		}
 	}
-	// Whatever is bought is counted then.
-	for _, d := range out {
-		d.group.counts[d.domain] -= d.item.left
-		d.group.total -= d.item.left
-	}
 	return out
 }
 
@@ -72,6 +67,22 @@ func (m *mover) spreadsOnly() bool {
 	}
 	return !slices.ContainsFunc(t.repels, func(g *group) bool { return !g.byHost }) &&
 		!slices.ContainsFunc(t.host, func(d demand) bool { return d.group.kind == attracting })
+}
+
+// uncount takes back what dealing out counted: whatever is bought is counted then.
+func uncount(all []dealt) {
+	for _, d := range all {
+		d.group.counts[d.domain] -= d.item.left
+		d.group.total -= d.item.left
+	}
+}
+
+// uneven reports whether a domain that pods were dealt out to holds more than their spread allows in the end.
+func (w *WhatIf) uneven(all []dealt) bool {
+	return slices.ContainsFunc(all, func(d dealt) bool {
+		limits := &d.mover.class.topo.wide[0]
+		return d.group.counts[d.domain]-d.group.floor(w.s.domainsNow(d.group), limits.minDomains) > limits.maxSkew
+	})
 }
 
 // takeBack returns what could not be bought to the movers.

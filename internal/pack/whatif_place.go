@@ -263,8 +263,8 @@ func (w *WhatIf) nodeForAll(f *fork, m *mover, it *item, want int, worst taintVe
 	return 0
 }
 
-// buy opens machines for what found no place on nodes.
-func (w *WhatIf) buy(f *fork, work int64) {
+// buy opens machines for what found no place on nodes. It is false if pods came to stand unevenly by it.
+func (w *WhatIf) buy(f *fork, work int64) bool {
 	s := w.s
 	var spread []dealt
 	for _, worst := range []taintVerdict{bears, avoids} {
@@ -283,6 +283,7 @@ func (w *WhatIf) buy(f *fork, work int64) {
 			s.items = append(s.items, d.item)
 		}
 		w.sortItems()
+		uncount(more)
 		s.buyAll(worst)
 		for _, m := range f.movers {
 			if !m.careful && m.item != nil && m.left > 0 {
@@ -299,6 +300,7 @@ func (w *WhatIf) buy(f *fork, work int64) {
 	slices.SortStableFunc(s.bought, func(a, b *machine) int {
 		return cmp.Or(cmp.Compare(b.price, a.price), cmp.Compare(a.pool.rank, b.pool.rank), cmp.Compare(a.name(), b.name()))
 	})
+	return !w.uneven(spread)
 }
 
 // sortItems puts the items in the order of their movers, which is hardest first.

@@ -77,8 +77,8 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 	if least := catalog.MicroUSD(floor); least > 0 && least > rules.Old-max(1, rules.Saving) {
 		return w.refuse(Answer{Refusal: NotCheaper, Price: least})
 	}
-	if slices.ContainsFunc(f.movers, func(m *mover) bool { return m.left > 0 }) {
-		w.buy(f, rules.Work)
+	if at := slices.IndexFunc(f.movers, func(m *mover) bool { return m.left > 0 }); at >= 0 && !w.buy(f, rules.Work) {
+		return w.refuse(Answer{Refusal: NoPlace, Class: f.movers[at].class.src})
 	}
 	for _, m := range f.movers {
 		if m.left > 0 {
