@@ -134,14 +134,22 @@ func (j *judgement) need(n stack.Need) {
 	if kinds[0] != "*" {
 		line += " on " + strings.Join(kinds, ", ")
 	}
-	line += ": " + told(first) + ". Without it: " + n.Without
-	list := &j.grave
+	list, seen := &j.grave, n.Without
+	latest, older, two := strings.Cut(n.Without, stack.OlderEditions)
+	bearable := j.bearable(n)
+	switch {
+	case two && bearable:
+		seen = "only " + older
+	case two:
+		seen = latest
+	}
 	switch {
 	case !j.whole && first.Outcome == iampolicy.ImplicitDeny && len(first.Near) == 0:
 		list = &j.unsure
-	case j.bearable(n):
+	case bearable:
 		list = &j.minor
 	}
+	line += ": " + told(first) + ". Without it: " + seen
 	if !slices.Contains(*list, line) {
 		*list = append(*list, line)
 	}
