@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
 // improve packs what topology leaves free anew, pool by pool, and keeps what is cheaper. A linear program over fillings
@@ -68,14 +69,14 @@ func (s *solver) freeMachines(p *pool) []*machine {
 }
 
 // free reports whether pods of the item may go to any machine that satisfies its requirements: domains that matter are
-// among those.
+// among those, whoever counts the pods does so on any machine, and each pod takes what it takes by itself.
 func (it *item) free() bool {
 	c := it.class
-	if c.careful {
+	if c.careful || c.shared != nil {
 		return false
 	}
 	for _, g := range c.topo.wideIn {
-		if g != c.topo.share {
+		if g != c.topo.share || !c.owns(g) && !g.looksEverywhere() {
 			return false
 		}
 	}
@@ -85,6 +86,14 @@ func (it *item) free() bool {
 		}
 	}
 	return true
+}
+
+// looksEverywhere reports whether the group counts pods on every node that has its key.
+func (g *group) looksEverywhere() bool {
+	if g.kind != spreading {
+		return true
+	}
+	return !g.honorTaints && slices.ContainsFunc(g.filter, func(r requirement.Requirements) bool { return r.Len() == 0 })
 }
 
 func (s *solver) improvePool(p *pool, old []*machine, work *int64) {

@@ -338,7 +338,7 @@ func (s *solver) nodeDomains() map[requirement.Key][]nodeDomain {
 			out[g.keyID] = column
 		}
 		g.passes = make([]bool, len(s.nodes))
-		everyone := g.kind != spreading || !g.honorTaints && slices.ContainsFunc(g.filter, func(r requirement.Requirements) bool { return r.Len() == 0 })
+		everyone := g.looksEverywhere()
 		last := ""
 		for i, n := range s.nodes {
 			d := column[i]
