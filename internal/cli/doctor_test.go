@@ -17,7 +17,7 @@ func TestDoctorsExitCodeAndReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.World.PutRolePolicy("KarpenterController-kerf", "queue", `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"*"}}`); err != nil {
+	if err := sim.World.PutRolePolicy("KarpenterController-kerf", "all", `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`); err != nil {
 		t.Fatal(err)
 	}
 	sim.Start()

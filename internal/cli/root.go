@@ -20,6 +20,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
+	began := watchBegin(root)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -34,11 +35,34 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return e.code
 	}
 	fmt.Fprintf(stderr, "kerf: %v\n", err)
-	if _, ok := errors.AsType[*usageError](err); ok {
-		return 2
+	if _, ok := errors.AsType[*usageError](err); ok || !*began {
+		return wrongUsage
 	}
 	return 1
 }
+
+// watchBegin tells later whether a command began to run. What fails before is how it was called: a command that there is
+// none of, arguments or flags that it does not take; cobra has no type of its own for these errors.
+func watchBegin(root *cobra.Command) *bool {
+	began := new(bool)
+	var watch func(*cobra.Command)
+	watch = func(c *cobra.Command) {
+		if run := c.RunE; run != nil {
+			c.RunE = func(c *cobra.Command, args []string) error {
+				*began = true
+				return run(c, args)
+			}
+		}
+		for _, sub := range c.Commands() {
+			watch(sub)
+		}
+	}
+	watch(root)
+	return began
+}
+
+// wrongUsage is the exit code when a command can't be run as it was called.
+const wrongUsage = 2
 
 // foundWrong is the exit code of checks that did what they should and found something wrong.
 const foundWrong = 3

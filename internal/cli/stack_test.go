@@ -59,11 +59,8 @@ func TestStackRefusesWrongUse(t *testing.T) {
 		"an argument":              {"cloudformation demo", "demo"},
 	} {
 		code, _, stderr := runStack(strings.Fields(c.args)...)
-		if code == 0 || !strings.Contains(stderr, c.want) {
-			t.Errorf("%s: exit %d: %s", name, code, stderr)
-		}
-		if name != "an argument" && code != 2 {
-			t.Errorf("%s: exit %d, want 2", name, code)
+		if code != 2 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit %d, want 2: %s", name, code, stderr)
 		}
 	}
 }
