@@ -172,8 +172,11 @@ func (s state) meets(t requirement.Term, sure bool) bool {
 	if l.open && len(l.values) == 0 {
 		// The value is chosen when the node is bought, within the terms; the term is surely met when it is one of them.
 		if slices.ContainsFunc(l.terms, func(o requirement.Term) bool {
-			return sameTerm(o, t) || o.Operator != requirement.NotIn && o.Operator != requirement.DoesNotExist && t.Operator == requirement.Exists
+			return sameTerm(o, t) || atLeastAs(o, t) || o.Operator != requirement.NotIn && o.Operator != requirement.DoesNotExist && t.Operator == requirement.Exists
 		}) {
+			return true
+		}
+		if t.Operator == requirement.NotIn && !slices.ContainsFunc(t.Values, l.admits) {
 			return true
 		}
 		return !sure
@@ -196,6 +199,18 @@ func (s state) meets(t requirement.Term, sure bool) bool {
 		return bad == 0 && good > 0
 	}
 	return good > 0
+}
+
+// admits reports whether no term rules the value out.
+func (l label) admits(value string) bool {
+	return !slices.ContainsFunc(l.terms, func(o requirement.Term) bool { return !satisfied(o, value, true) })
+}
+
+// atLeastAs reports whether bound a allows no number that bound b does not.
+func atLeastAs(a, b requirement.Term) bool {
+	n, upper, ok := bound(a)
+	m, other, both := bound(b)
+	return ok && both && upper == other && (upper && n <= m || !upper && n >= m)
 }
 
 func sameTerm(a, b requirement.Term) bool {

@@ -136,3 +136,47 @@ func sameZone(o *plan.Plan) {
 		o.NewNodes[i].Requirements = []requirement.Term{{Key: requirement.Zone, Operator: requirement.In, Values: []string{"b"}}}
 	}
 }
+
+func TestATermIsMetByStricterOnes(t *testing.T) {
+	e := scenario.New()
+	steps, err := scenario.Parse(`types
+large cpu=8 memory=16Gi price=0.40
+
+pool default
+require rank Gt 1
+
+pods a cpu=1 memory=1Gi
+select tier NotIn tin
+select rank Gt 2
+
+pods b cpu=1 memory=1Gi
+select tier NotIn silver
+select rank Gt 4
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		if s.Head == "" {
+			continue
+		}
+		if _, err := e.Run(s.Head, s.Input); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := pack.Solve(e.Problem)
+	if len(out.NewNodes) != 1 {
+		t.Fatalf("%d new nodes, want one for both pods", len(out.NewNodes))
+	}
+	for _, v := range verify.Check(e.Problem, out) {
+		t.Error(v)
+	}
+	for i, r := range out.NewNodes[0].Requirements {
+		if r.Key == "tier" {
+			out.NewNodes[0].Requirements[i].Values = []string{"tin"}
+		}
+	}
+	if len(verify.Check(e.Problem, out)) == 0 {
+		t.Error("a node that may have the tier that b must not have passes")
+	}
+}
