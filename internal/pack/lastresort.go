@@ -14,6 +14,27 @@ func (s *solver) freezeDomains(c *class) {
 	}
 }
 
+// frozenDomains are the domains on which pods rely as they are, by spread.
+func (s *solver) frozenDomains() [][]string {
+	out := make([][]string, len(s.frozen))
+	for i, g := range s.frozen {
+		out[i] = s.domainsNow(g)
+	}
+	return out
+}
+
+// opens reports whether there is a domain now that was not there before.
+func (s *solver) opens(before [][]string) bool {
+	for i, g := range s.frozen {
+		for _, d := range s.domainsNow(g) {
+			if !slices.Contains(before[i], d) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // tipped reports whether pods that a spread counts without bearing it, and that were placed without regard to it, have made
 // it uneven where the item was dealt to.
 func (s *solver) tipped(it *item) bool {
