@@ -89,6 +89,48 @@ func TestControllersAreFoundByTheirSettings(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
+	if len(o.Stopped) != 1 || o.Stopped[0].Name != "stopped" || o.Stopped[0].ClusterName != "x" {
+		t.Errorf("of those that are scaled to zero it found %+v", o.Stopped)
+	}
+}
+
+func TestAControllerThatIsNotReadySaysWhy(t *testing.T) {
+	d := deployment("kerf", "kerf", "kerf:1", map[string]string{"CLUSTER_NAME": "demo", "CLUSTER_ENDPOINT": "https://x", "ISOLATED_VPC": "true"})
+	d.Spec.Replicas, d.Status.ReadyReplicas = new(int32(4)), 1
+	pod := func(name string, status corev1.PodStatus) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kerf", Name: name, Labels: d.Spec.Selector.MatchLabels}, Status: status}
+	}
+	o, err := ReadObjects(t.Context(), cluster(t, d,
+		pod("crashes", corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}},
+		}}}),
+		pod("nowhere", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available"}}}),
+		pod("ready", corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}),
+		pod("slow", corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}},
+		}}}),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kerf", Name: "another"}},
+	).Build())
+	if err != nil || len(o.Controllers) != 1 {
+		t.Fatalf("got %+v, %v", o, err)
+	}
+	c := o.Controllers[0]
+	want := []string{"pod crashes waits: CrashLoopBackOff; it ended with code 2 (Error)", "pod nowhere has no node: 0/3 nodes are available", "pod slow is Running and not ready"}
+	if d := cmp.Diff(want, c.Troubles); d != "" || c.Ready != 1 || c.Wanted != 4 || !c.Endpoint || !c.Isolated {
+		t.Errorf("got %+v\n%s", c, d)
+	}
+}
+
+func TestTheControllerThatRunsTellsTheServiceAccount(t *testing.T) {
+	in := &Input{ClusterName: "demo", Kube: &Objects{Controllers: []Controller{
+		{Namespace: "old", ClusterName: "demo"}, {Namespace: "other", ClusterName: "blue", Ready: 1}, {Namespace: "new", ClusterName: "demo", Ready: 1},
+	}}}
+	for namespace, want := range map[string]string{"": "new", "old": "old", "nowhere": ""} {
+		if c, ok := in.controller(namespace); c.Namespace != want || ok != (want != "") {
+			t.Errorf("in namespace %q it is that of %q", namespace, c.Namespace)
+		}
+	}
 }
 
 func TestTerminationHandlersAndWhatTheyDo(t *testing.T) {
@@ -211,6 +253,14 @@ func TestProbesAreCountedOverTheAPIServer(t *testing.T) {
 	n, err := probesCounted(t.Context(), api, Controller{Namespace: "kerf", Name: "kerf", Labels: map[string]string{"app": "kerf"}, MetricsPort: 8080})
 	if err != nil || n != 2 {
 		t.Errorf("counted %d, %v", n, err)
+	}
+}
+
+func TestNodeClaimsAreRead(t *testing.T) {
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "default-x"}}
+	o, err := ReadObjects(t.Context(), cluster(t, claim).Build())
+	if err != nil || len(o.Claims) != 1 || o.Claims[0].Name != "default-x" {
+		t.Errorf("got %+v, %v", o, err)
 	}
 }
 

@@ -300,3 +300,22 @@ func TestRulesTakenAwayAreMissed(t *testing.T) {
 	_, r := d.look(t, nil)
 	r.expect(t, "rules", Failed, "is disabled")
 }
+
+func TestALackOfPermissionsAndDeadLettersAreSeen(t *testing.T) {
+	d := deploy(t, nil)
+	in, r := d.look(t, nil)
+	r.expect(t, "controller-permissions", OK, "may make")
+	if in.Recent == nil || in.Recent.Window != recently {
+		t.Errorf("figures of the last minutes are %+v", in.Recent)
+	}
+	if err := d.sim.World.PutRolePolicy(in.AWS.ControllerRole, "no", `{"Version":"2012-10-17","Statement":{"Sid":"No","Effect":"Deny","Action":["iam:PassRole","ec2:TerminateInstances"],"Resource":"*"}}`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.sim.World.SendMessage(testCluster+"-dlq", "events.amazonaws.com", `{"source":"aws.ec2"}`, nil, -1); err != nil {
+		t.Fatal(err)
+	}
+	_, r = d.look(t, nil)
+	r.expect(t, "controller-permissions", Failed, "iam:PassRole on node role KarpenterNodeRole-demo: denied by no (statement No)")
+	r.expect(t, "controller-permissions", Failed, "ec2:TerminateInstances on instance: denied by no")
+	r.expect(t, "dead-letters", Warning, "demo-dlq has 1 message")
+}
