@@ -25,7 +25,7 @@ func queueExists(in *Input) Result {
 		return warning("set INTERRUPTION_QUEUE to a queue; \"kerf stack cloudformation --cluster-name "+in.ClusterName+"\" writes one with all that belongs to it",
 			"interruptions are not handled: %s", off)
 	case q == nil:
-		return failed("create it (\"kerf stack cloudformation --cluster-name "+in.ClusterName+"\"), or set INTERRUPTION_QUEUE to one of this region",
+		return failed(in.fixes("makes it, its policy and what is missing beside it")+"; or set INTERRUPTION_QUEUE to a queue of this region",
 			"queue %q does not exist in %s", in.AWS.QueueName, in.AWS.Region).with("the name comes from " + in.QueueFrom)
 	case off != "":
 		return warning("set INTERRUPTION_QUEUE="+q.Name, "queue %s exists, but the controller does not use it: %s", q.Name, off)

@@ -67,6 +67,10 @@ func (in *Input) caught(e event, queueARN string) (rule, nearly string) {
 			continue
 		}
 		switch {
+		case r.Bus != "":
+			nearly = "rule " + r.Name + " is on the event bus " + r.Bus + ", where events of AWS do not come; "
+		case inputOf(r, queueARN) != "":
+			nearly = "rule " + r.Name + " sends what its target's " + string(inputOf(r, queueARN)) + " makes of the event, which the controller can't read; "
 		case r.Enabled && leadsTo(r, queueARN):
 			return r.Name, ""
 		case leadsTo(r, queueARN):
@@ -78,6 +82,21 @@ func (in *Input) caught(e event, queueARN string) (rule, nearly string) {
 		}
 	}
 	return "", nearly
+}
+
+// inputOf is what makes something else of the events that a rule sends to the queue; empty when one target gets them as
+// they are, or when none leads there.
+func inputOf(r *awssetup.Rule, queueARN string) (way awssetup.Input) {
+	for _, t := range r.Targets {
+		if t.ARN != queueARN {
+			continue
+		}
+		if t.Input == "" {
+			return ""
+		}
+		way = t.Input
+	}
+	return way
 }
 
 func matchesAll(r *awssetup.Rule, samples []string) bool {

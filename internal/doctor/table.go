@@ -60,17 +60,17 @@ func (r Result) with(evidence ...string) Result {
 	return r
 }
 
-// fix is the command that prints the difference to a set-up as it should be, as a template to deploy.
-func (in *Input) fix() string {
+// fix is the command that prints what mends the account.
+func (in *Input) fix() string { return in.fixes("mends it") }
+
+// fixes is fix with what the script does.
+func (in *Input) fixes(what string) string {
 	cmd := "kerf stack check --live --fix --cluster-name " + in.ClusterName
 	if in.AWS != nil && in.AWS.QueueName != "" && in.AWS.QueueName != in.ClusterName {
 		cmd += " --queue " + in.AWS.QueueName
 	}
-	return cmd
+	return cmd + " > mend.sh   (a script that " + what + "; read it, then run: sh mend.sh)"
 }
-
-// fixes is fix with what the template changes.
-func (in *Input) fixes(what string) string { return in.fix() + "   (a template that " + what + ")" }
 
 // gapAbout is the reason why something could not be read; what is the beginning of what the gap is about.
 func (in *Input) gapAbout(what ...string) (awssetup.Gap, bool) {

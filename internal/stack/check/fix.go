@@ -72,7 +72,7 @@ func assumptions(found *awssetup.Setup, kind Kind, o Options, text []byte) error
 	if found.ClusterName == "" && o.Stack.ClusterName == "" {
 		return fmt.Errorf("what mends %s names the cluster, which cannot be told from it: give --cluster-name", found.Source)
 	}
-	if found.Assumed && bytes.Contains(text, []byte(assumedAccount)) {
+	if found.Assumed && o.Stack.AccountID == "" && bytes.Contains(text, []byte(assumedAccount)) {
 		return fmt.Errorf("what mends %s names the account, which cannot be told from it: give --account-id", found.Source)
 	}
 	return nil
@@ -110,8 +110,8 @@ type mender struct {
 	changes []change
 	missing int                 // findings of that kind before
 	dropped map[string][]string // managed policies of which nothing is left, by ARN, with the roles that had them
-	stale   bool // something was changed since c was made
-	whole   bool // all of a template is to be written
+	stale   bool                // something was changed since c was made
+	whole   bool                // all of a template is to be written
 }
 
 func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {
