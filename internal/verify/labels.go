@@ -179,7 +179,7 @@ func (s state) meets(t requirement.Term, sure bool) bool {
 		if t.Operator == requirement.NotIn && !slices.ContainsFunc(t.Values, l.admits) {
 			return true
 		}
-		return !sure
+		return !sure && l.mayMeet(t)
 	}
 	good, bad := 0, 0
 	count := func(ok bool) {
@@ -199,6 +199,17 @@ func (s state) meets(t requirement.Term, sure bool) bool {
 		return bad == 0 && good > 0
 	}
 	return good > 0
+}
+
+// mayMeet reports whether an open label can still turn out as the term wants.
+func (l label) mayMeet(t requirement.Term) bool {
+	switch t.Operator {
+	case requirement.DoesNotExist:
+		return l.missing
+	case requirement.In:
+		return slices.ContainsFunc(t.Values, l.admits)
+	}
+	return true
 }
 
 // admits reports whether no term rules the value out.
