@@ -13,8 +13,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/kerf-sh/kerf/internal/aws/awscli"
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/stack"
 )
@@ -161,102 +161,32 @@ func (s *stage) undelivered(m *onMachine) {
 // mended applies what mends the set-up and shows that the next warning is heeded.
 func (s *stage) mended(has ...string) {
 	s.Helper()
-	code, template, errs := s.stackCheck("--fix")
+	code, script, errs := s.stackCheck("--fix")
 	if code != 0 {
 		s.Errorf("the check of the stack mends not everything (%d): %s", code, errs)
 	}
 	for _, w := range has {
-		if !strings.Contains(template, w) {
-			s.Errorf("what mends the stack has no %q:\n%s%s", w, template, errs)
+		if !strings.Contains(script, w) {
+			s.Errorf("what mends the stack has no %q:\n%s%s", w, script, errs)
 		}
 	}
-	s.carryOut(template)
+	s.carryOut(script)
 	s.queueReady(60*time.Second, "")
 	s.healthy()
 	s.run(90*time.Second, 1)
 	s.heeds(&onMachine{s.machines(false)[0], s.mine()[0]})
 }
 
-// carryOut does what somebody would do who follows a template for resources that exist.
-func (s *stage) carryOut(template string) {
+// carryOut runs the commands that mend the account, as its administrator.
+func (s *stage) carryOut(script string) {
 	s.Helper()
-	text, err := yaml.ToJSON([]byte(template))
+	aws, err := s.cluster.AWSSession(s.Context(), s.cluster.Administrator())
 	if err != nil {
-		s.Fatalf("what mends the stack can't be read: %v\n%s", err, template)
+		s.Fatal(err)
 	}
-	var t struct {
-		Resources map[string]struct {
-			Type       string
-			Properties map[string]any
-		}
+	if done, err := awscli.Run(s.Context(), aws, script, false); err != nil || len(done) == 0 {
+		s.Errorf("running what mends the stack (%d commands): %v\n%s", len(done), err, script)
 	}
-	if err := json.Unmarshal(text, &t); err != nil || len(t.Resources) == 0 {
-		s.Fatalf("what mends the stack has no resources: %v\n%s", err, template)
-	}
-	w := s.cluster.Simulator.World
-	for id, r := range t.Resources {
-		var err error
-		switch r.Type {
-		case "AWS::SQS::Queue":
-			err = w.SetQueueAttributes(r.Properties["QueueName"].(string), queueAttributes(r.Properties))
-		case "AWS::KMS::Key":
-			err = w.PutKeyPolicy(s.keyOf(id), document(r.Properties["KeyPolicy"]), s.cluster.Administrator().PrincipalARN, false)
-		case "AWS::IAM::ManagedPolicy":
-			_, err = w.CreatePolicyVersion(s.policy(r.Properties["ManagedPolicyName"].(string)), document(r.Properties["PolicyDocument"]), true)
-		default:
-			s.Errorf("what mends the stack changes %s, a %s:\n%s", id, r.Type, template)
-		}
-		if err != nil {
-			s.Errorf("changing %s: %v\n%s", id, err, template)
-		}
-	}
-}
-
-func document(v any) string {
-	if text, ok := v.(string); ok {
-		return text
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
-}
-
-func queueAttributes(properties map[string]any) map[string]string {
-	out := map[string]string{"KmsMasterKeyId": ""}
-	for property, attribute := range map[string]string{
-		"MessageRetentionPeriod": "MessageRetentionPeriod", "VisibilityTimeout": "VisibilityTimeout", "SqsManagedSseEnabled": "SqsManagedSseEnabled", "KmsMasterKeyId": "KmsMasterKeyId",
-	} {
-		if v, ok := properties[property]; ok {
-			out[attribute] = fmt.Sprint(v)
-		}
-	}
-	return out
-}
-
-// keyOf finds the key that a logical ID is made of, whose own ID has characters that logical IDs can't have.
-func (s *stage) keyOf(logical string) string {
-	s.Helper()
-	for _, k := range s.cluster.Simulator.World.Keys() {
-		if strings.Contains(logical, strings.ReplaceAll(k.ID, "-", "")) {
-			return k.ID
-		}
-	}
-	s.Fatalf("no key has the ID %s", logical)
-	return ""
-}
-
-// policy is the ARN of a policy of the account.
-func (s *stage) policy(name string) string {
-	s.Helper()
-	for _, p := range s.cluster.Simulator.World.ManagedPolicies() {
-		if p.Name == name && !p.AWS {
-			return p.ARN
-		}
-	}
-	s.Fatalf("no policy is called %s", name)
-	return ""
 }
 
 // queueKey is the key of the queue.
@@ -279,7 +209,7 @@ func keyWithoutStatement(s *stage) {
 	}
 	s.undelivered(m)
 	s.sick("queue-key-policy", "EventBridge may not use the queue's key", "kms:GenerateDataKey", "failed-deliveries")
-	s.mended("AWS::KMS::Key", "events.amazonaws.com", "kms:GenerateDataKey")
+	s.mended("aws kms put-key-policy", "events.amazonaws.com", "kms:GenerateDataKey")
 }
 
 // controllerWithoutDecrypt takes the statement from the controller's policies without which it can't read what it receives.
@@ -313,7 +243,7 @@ func controllerWithoutDecrypt(s *stage) {
 		s.Errorf("%v deliveries failed", after-before)
 	}
 	s.sick("controller-decrypt", "lacks kms:Decrypt")
-	s.mended("AWS::IAM::ManagedPolicy", "kms:Decrypt")
+	s.mended("aws iam create-policy-version", "kms:Decrypt")
 }
 
 // withoutDecrypt is a policy without its statements on kms:Decrypt; not ok if it has none.
@@ -358,5 +288,5 @@ func managedKey(s *stage) {
 	}
 	s.undelivered(m)
 	s.sick("queue-managed-key", "alias/aws/sqs", "failed-deliveries")
-	s.mended("AWS::SQS::Queue", "SqsManagedSseEnabled: true")
+	s.mended("aws sqs set-queue-attributes", `"SqsManagedSseEnabled":"true"`)
 }
