@@ -422,7 +422,7 @@ func (c *Cluster) clear(ctx context.Context) error {
 	ours := metav1.ListOptions{LabelSelector: caseLabel}
 	core := c.client.CoreV1()
 	var errs []error
-	for _, ns := range []string{spaceA, spaceB} {
+	for _, ns := range []string{spaceA, spaceB, spaceD} {
 		errs = append(errs, core.Pods(ns).DeleteCollection(ctx, now, metav1.ListOptions{}))
 	}
 	errs = append(errs, c.await(ctx, "all pods are gone", func() bool { return len(c.pods) == 0 }))

@@ -14,6 +14,7 @@ const (
 	daemonLabel = "fidelity.test/daemon"
 	spaceA      = "fidelity-a"
 	spaceB      = "fidelity-b"
+	spaceD      = "fidelity-daemons"
 
 	runtimeClass = "fidelity" // takes something of its own from the node
 
@@ -34,10 +35,10 @@ var features = []string{
 func namespaces() []*corev1.Namespace {
 	var out []*corev1.Namespace
 	for name, side := range map[string]string{spaceA: "left", spaceB: "right"} {
-		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "", Labels: map[string]string{
+		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			"side": side, "kind": "fidelity", corev1.LabelMetadataName: name}}})
 	}
-	return out
+	return append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: spaceD, Labels: map[string]string{corev1.LabelMetadataName: spaceD}}})
 }
 
 // generator draws the parts of one case.

@@ -20,12 +20,14 @@ const (
 	priorityHigh = "fidelity-high"
 )
 
+// daemons draws daemon sets. They live in a namespace of their own, as they mostly do: no spread and no affinity of a case
+// selects their pods, which the engine does not count on machines that are yet to be bought.
 func (g *generator) daemons() {
 	if !g.maybe("daemons") && !g.one(6) {
 		return
 	}
 	for range 1 + g.rng.IntN(2) {
-		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: spaceB, Name: g.name("daemon")}}
+		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: spaceD, Name: g.name("daemon")}}
 		t := &ds.Spec.Template
 		t.Labels = map[string]string{"app": pick(g, "agent", "agent", "web")}
 		t.Spec.Containers = []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{

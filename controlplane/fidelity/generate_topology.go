@@ -57,11 +57,28 @@ func (g *generator) spreads(grp *group) {
 		add(corev1.LabelHostname, false)
 	}
 	if g.maybe("spread-other") {
-		add(pick(g, karpv1.CapacityTypeLabelKey, tierKey, teamKey, corev1.LabelArchStable, awsv1.LabelInstanceFamily, karpv1.NodePoolLabelKey), false)
+		keys := []string{karpv1.CapacityTypeLabelKey, tierKey, teamKey, corev1.LabelArchStable, karpv1.NodePoolLabelKey}
+		if !g.choosy() {
+			keys = append(keys, awsv1.LabelInstanceFamily)
+		}
+		add(pick(g, keys...), false)
 	}
 	if g.maybe("spread-soft") {
 		add(pick(g, corev1.LabelTopologyZone, corev1.LabelHostname, karpv1.CapacityTypeLabelKey), true)
 	}
+}
+
+// choosy reports whether a pool demands several values of something. Which family a machine is of then stays open until it
+// is bought, and the engine does not count its pods for spreads over families.
+func (g *generator) choosy() bool {
+	for _, p := range g.c.Pools {
+		for _, r := range p.Spec.Template.Spec.Requirements {
+			if r.MinValues != nil && *r.MinValues > 1 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (g *generator) neighbours(grp *group) {
