@@ -222,6 +222,10 @@ func (w *hclWriter) change(c change) {
 		w.role(c)
 	case policyPart:
 		p := &s.Policies[c.index]
+		if c.has("drop") {
+			fmt.Fprintf(&w.b, "\n# remove %s and what attaches it: nothing in it is needed\n", p.LogicalID)
+			return
+		}
 		address := w.address(p.LogicalID, "aws_iam_policy", p.Name)
 		arguments := []argument{arg("policy", w.jsonencode(p.Document.JSON()))}
 		if c.added {
@@ -283,6 +287,15 @@ func (w *hclWriter) role(c change) {
 		}
 		if at := w.findAttachment(r.Name, "arn:"+w.m.s.Partition+":iam::aws:policy/"+administratorPolicy); at != nil && !slices.Contains(r.ManagedPolicyARNs, w.only(at, "policy_arn")) {
 			fmt.Fprintf(&w.b, "\n# remove the block %s\n", at.Address)
+		}
+	}
+	for _, a := range c.attrs {
+		if name, ok := strings.CutPrefix(a, "drop inline "); ok {
+			at := address + ", its inline_policy " + name
+			if x := w.find("aws_iam_role_policy", "name", name); x != nil {
+				at = x.Address
+			}
+			fmt.Fprintf(&w.b, "\n# remove %s: nothing in it is needed\n", at)
 		}
 	}
 	for _, n := range r.Inline {
@@ -393,6 +406,16 @@ func (w *hclWriter) target(r *awssetup.Rule, t awssetup.Target, rule string) {
 	}
 	for _, c := range w.r.p.all {
 		if c.Type == "aws_cloudwatch_event_target" && w.only(c, "rule") == r.Name && w.only(c, "arn") == t.ARN {
+			if t.Input == "" && t.ARN == w.m.queueARN() {
+				for _, way := range []string{"input", "input_path"} {
+					if w.only(c, way) != "" {
+						dead = append(dead, arg(way, "null"))
+					}
+				}
+				if blocks, _ := c.Values["input_transformer"].([]any); len(blocks) > 0 {
+					fmt.Fprintf(&w.b, "\n# remove the block input_transformer of %s\n", c.Address)
+				}
+			}
 			if len(dead) > 0 {
 				w.block(c.Address, c.Type, dead...)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type templateWriter struct {
 	g    *generaliser
 	root *yaml.Node // of the template that was read
 	out  *yaml.Node // Resources of the new one
+	gone []string   // logical IDs of resources to take out
 }
 
 func (m *mender) template(data []byte) ([]byte, error) {
@@ -41,6 +43,9 @@ func (m *mender) template(data []byte) ([]byte, error) {
 	}
 	for _, c := range m.changes {
 		w.change(c)
+	}
+	for _, id := range w.gone {
+		forget(w.out, id)
 	}
 	set(top, "Resources", w.out)
 	if m.whole {
@@ -69,6 +74,10 @@ func (w *templateWriter) merged() *yaml.Node {
 	for i := 0; i+1 < len(w.out.Content); i += 2 {
 		set(resources, w.out.Content[i].Value, w.out.Content[i+1])
 	}
+	for _, id := range w.gone {
+		drop(resources, id)
+		forget(top, id)
+	}
 	return top
 }
 
@@ -78,7 +87,7 @@ func (w *templateWriter) head() string {
 	}
 	return "# What mends " + w.m.s.Source + ": put these resources in the place of those with the same logical IDs, or beside the others.\n" +
 		"# Do not deploy this alone: the stack would lose all that is not in it. With --whole the template is written with them in their places.\n" +
-		w.attach("# ")
+		w.attach("# ") + w.takeOut("# ")
 }
 
 // attach says which new policies somebody has to attach.
@@ -93,6 +102,14 @@ func (w *templateWriter) attach(prefix string) string {
 		return ""
 	}
 	return prefix + "Attach to the role of the controller, which is not in it: " + list(names) + "\n"
+}
+
+// takeOut says which resources nothing is left of.
+func (w *templateWriter) takeOut(prefix string) string {
+	if len(w.gone) == 0 {
+		return ""
+	}
+	return prefix + "Take out what nothing is needed of, and what refers to it: " + list(w.gone) + "\n"
 }
 
 func clusterParameter(root *yaml.Node) string {
@@ -200,9 +217,16 @@ func (w *templateWriter) role(c change) {
 	r := &w.m.s.Roles[c.index]
 	rid := id(r.LogicalID, r.Name)
 	whole := w.whole(c, rid)
-	for i, n := range r.Inline {
-		if c.has("inline " + n.Name) {
-			w.inline(rid, i, n)
+	for i, was := range w.m.before.Roles[c.index].Inline {
+		for _, n := range r.Inline {
+			if n.Name == was.Name && c.has("inline "+n.Name) {
+				w.inline(rid, i, n)
+			}
+		}
+	}
+	for i, was := range slices.Backward(w.m.before.Roles[c.index].Inline) {
+		if c.has("drop inline " + was.Name) {
+			w.dropInline(rid, i, was.Name)
 		}
 	}
 	if !whole && !c.has("trust") && !c.has("managed") {
@@ -229,6 +253,29 @@ func (w *templateWriter) inline(role string, index int, n iampolicy.Named) {
 		set(member(p, "Policies").Content[index], "PolicyDocument", w.document(n.Document))
 		return
 	}
+	if rid, kind := w.inlineResource(n.Name); rid != "" {
+		set(w.resource(rid, kind), "PolicyDocument", w.document(n.Document))
+	}
+}
+
+// dropInline takes out a policy that is part of its role, or a resource of its own.
+func (w *templateWriter) dropInline(role string, index int, name string) {
+	policies := member(member(member(member(w.root, "Resources"), role), "Properties"), "Policies")
+	if policies == nil || index >= len(policies.Content) {
+		if rid, _ := w.inlineResource(name); rid != "" {
+			w.gone = append(w.gone, rid)
+		}
+		return
+	}
+	p := w.resource(role, "AWS::IAM::Role")
+	list := member(p, "Policies")
+	if list.Content = append(list.Content[:index:index], list.Content[index+1:]...); len(list.Content) == 0 {
+		drop(p, "Policies")
+	}
+}
+
+// inlineResource finds the resource that is an inline policy of a name.
+func (w *templateWriter) inlineResource(policy string) (id, kind string) {
 	resources := member(w.root, "Resources")
 	for i := 0; resources != nil && i+1 < len(resources.Content); i += 2 {
 		kind := member(resources.Content[i+1], "Type")
@@ -236,11 +283,11 @@ func (w *templateWriter) inline(role string, index int, n iampolicy.Named) {
 			continue
 		}
 		name := member(member(resources.Content[i+1], "Properties"), "PolicyName")
-		if name != nil && mayBe(name, n.Name) {
-			set(w.resource(resources.Content[i].Value, kind.Value), "PolicyDocument", w.document(n.Document))
-			return
+		if name != nil && mayBe(name, policy) {
+			return resources.Content[i].Value, kind.Value
 		}
 	}
+	return "", ""
 }
 
 // mayBe tells whether a text of a template may come to a value.
@@ -259,6 +306,10 @@ func mayBe(n *yaml.Node, value string) bool {
 func (w *templateWriter) policy(c change) {
 	x := &w.m.s.Policies[c.index]
 	pid := id(x.LogicalID, x.Name)
+	if c.has("drop") {
+		w.gone = append(w.gone, pid)
+		return
+	}
 	p := w.resource(pid, "AWS::IAM::ManagedPolicy")
 	if w.whole(c, pid) {
 		set(p, "ManagedPolicyName", w.text(x.Name))

@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,6 +79,45 @@ func drop(n *yaml.Node, name string) {
 			return
 		}
 	}
+}
+
+// forget takes what refers to a resource out of lists and maps: outputs, attachments, DependsOn.
+func forget(n *yaml.Node, id string) {
+	refers := func(n *yaml.Node) bool {
+		switch {
+		case n.Kind == yaml.ScalarNode:
+			return (n.Tag == "!Ref" || n.Tag == "!GetAtt") && (n.Value == id || strings.HasPrefix(n.Value, id+"."))
+		case n.Kind == yaml.MappingNode && len(n.Content) == 2 && (n.Content[0].Value == "Ref" || n.Content[0].Value == "Fn::GetAtt"):
+			return refersTo(n.Content[1], id)
+		}
+		return false
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		n.Content = slices.DeleteFunc(n.Content, refers)
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			value := n.Content[i+1]
+			dependsOn := n.Content[i].Value == "DependsOn"
+			if dependsOn && value.Kind == yaml.SequenceNode {
+				value.Content = slices.DeleteFunc(value.Content, func(v *yaml.Node) bool { return v.Value == id })
+			}
+			if refers(value) || dependsOn && value.Value == id || refers(orEmpty(member(value, "Value"))) {
+				n.Content = append(n.Content[:i:i], n.Content[i+2:]...)
+				i -= 2
+			}
+		}
+	}
+	for _, c := range n.Content {
+		forget(c, id)
+	}
+}
+
+func orEmpty(n *yaml.Node) *yaml.Node {
+	if n == nil {
+		return &yaml.Node{}
+	}
+	return n
 }
 
 func clone(n *yaml.Node) *yaml.Node {
