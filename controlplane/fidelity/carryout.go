@@ -280,29 +280,54 @@ func (r *Run) places() map[string]string {
 	return out
 }
 
-// guided makes the pods anew, one after the other and each nominated to its node in the plan, and tries those that the
-// scheduler refuses there again after the others, until all are bound or none can be.
+// attempts is how many orders are tried in which the pods of a plan may come.
+const attempts = 3
+
+// guided makes the pods anew, one after the other and each nominated to its node in the plan. When some are refused
+// there, all begins again with those first. It reports whether all are bound where the plan puts them.
 func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Pod) (bool, error) {
-	if err := c.removeAll(ctx, pods); err != nil {
-		return false, err
+	order := planned
+	for range attempts {
+		if err := c.removeAll(ctx, pods); err != nil {
+			return false, err
+		}
+		if err := c.renewVolumes(ctx, r.Case, pods); err != nil {
+			return false, err
+		}
+		left, err := c.inOrder(ctx, r, order)
+		if err != nil {
+			return false, err
+		}
+		if len(left) == 0 {
+			if r.Outcome.Verdict == "" {
+				r.Outcome.Verdict = Agreed
+			}
+			return true, nil
+		}
+		r.Outcome.Verdict = Ordered
+		rest := slices.DeleteFunc(slices.Clone(order), func(p *corev1.Pod) bool { return slices.Contains(left, p) })
+		order = append(left, rest...)
 	}
-	if err := c.renewVolumes(ctx, r.Case, pods); err != nil {
-		return false, err
-	}
+	r.disagree("%d of %d planned pods are refused at their places: %s", len(r.Refused), len(planned), told(r.Refused, r.places()))
+	return false, nil
+}
+
+// inOrder nominates the pods in this order, tries those that are refused again after the others, and returns those that
+// can't be bound.
+func (c *Cluster) inOrder(ctx context.Context, r *Run, order []*corev1.Pod) ([]*corev1.Pod, error) {
 	places := r.places()
 	r.Bound, r.Refused = map[string]string{}, map[string]string{}
 	byName := map[string]*corev1.Pod{}
 	for _, p := range r.Case.Pending {
 		byName[key(p)] = p
 	}
-	left := slices.Clone(planned)
-	rng := rand.New(rand.NewPCG(r.Case.Seed, 0x0d))
-	for tries := 0; len(left) > 0 && tries < 4; {
+	left := slices.Clone(order)
+	for len(left) > 0 {
 		var again []*corev1.Pod
 		for _, p := range left {
 			node, refusal, err := c.nominate(ctx, r.Case, byName[key(p)], places[key(p)])
 			if err != nil {
-				return false, err
+				return nil, err
 			}
 			if refusal != "" {
 				again = append(again, p)
@@ -313,19 +338,11 @@ func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Po
 			delete(r.Refused, key(p))
 		}
 		if len(again) == len(left) {
-			tries++
-			rng.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
+			break
 		}
 		left = again
 	}
-	if len(left) > 0 {
-		r.disagree("%d of %d planned pods are refused at their places: %s", len(left), len(planned), told(r.Refused, places))
-		return false, nil
-	}
-	if r.Outcome.Verdict == "" {
-		r.Outcome.Verdict = Agreed
-	}
-	return true, nil
+	return left, nil
 }
 
 // told is what the scheduler says, in one paragraph.
