@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -51,8 +52,11 @@ func (m *mender) template(data []byte) ([]byte, error) {
 	if m.whole {
 		top = w.merged()
 	}
-	if w.root != nil && w.root.Style&yaml.FlowStyle != 0 { // JSON
-		blockStyle(top)
+	if w.root.Style&yaml.FlowStyle != 0 {
+		if json.Valid(data) {
+			return w.json(top)
+		}
+		blockStyle(top) // YAML written like JSON
 	}
 	var b bytes.Buffer
 	b.WriteString(w.head())
@@ -64,6 +68,21 @@ func (m *mender) template(data []byte) ([]byte, error) {
 	if err := e.Close(); err != nil {
 		return nil, fmt.Errorf("write the template: %w", err)
 	}
+	return b.Bytes(), nil
+}
+
+// json is the template as JSON, for one that was. It has no comments; what they say goes where people look first.
+func (w *templateWriter) json(top *yaml.Node) ([]byte, error) {
+	if said := strings.TrimPrefix(strings.ReplaceAll(w.head(), "\n# ", " "), "# "); !w.m.whole && said != "" {
+		with := mapping("Description", plainText(strings.TrimSpace(said)))
+		with.Content = append(with.Content, top.Content...)
+		top = with
+	}
+	var b bytes.Buffer
+	if err := writeJSON(&b, top, ""); err != nil {
+		return nil, fmt.Errorf("write the template: %w", err)
+	}
+	b.WriteByte('\n')
 	return b.Bytes(), nil
 }
 
