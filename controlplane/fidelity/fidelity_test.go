@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	cases   = flag.Int("cases", 150, "cases to carry out")
+	cases   = flag.Int("cases", 100, "cases to carry out")
 	checked = flag.Int("checked", 300, "cases that are solved and checked without a control plane")
 	seed    = flag.Uint64("seed", 1, "seed of the first case")
 	bounded = flag.Duration("within", 150*time.Second, "no further case is begun after this time; 0: no bound")
