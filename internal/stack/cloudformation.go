@@ -22,7 +22,7 @@ func (s *Stack) CloudFormation() ([]byte, error) {
 			{"Type", "String"},
 			{"Description", "EKS cluster name"},
 			{"Default", literal(o.ClusterName)},
-			{"MaxLength", maxClusterName},
+			{"MaxLength", s.longestClusterName()},
 			{"AllowedPattern", literal(clusterNames.String())},
 		}}}},
 		{"Resources", s.resources()},
@@ -33,6 +33,29 @@ func (s *Stack) CloudFormation() ([]byte, error) {
 # Spot machines need a role that an account has once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
 `, o.ClusterName, o.Compat, strings.ReplaceAll(o.ClusterName, "_", "-")) // names of stacks have no _
 	return writeYAML(head, top)
+}
+
+// longestClusterName is how long a cluster's name may be that the template is deployed for: names are made of it.
+func (s *Stack) longestClusterName() int {
+	o := &s.Options
+	n := maxClusterName
+	if o.NodeRoleName == "" {
+		n = min(n, maxRoleName-len("KarpenterNodeRole-"))
+	}
+	if s.ControllerRole != nil && o.ControllerRoleName == "" {
+		n = min(n, maxRoleName-len("-karpenter"))
+	}
+	if o.QueueName == "" && s.DeadLetter != nil {
+		n = min(n, maxQueueName-len(deadSuffix))
+	} else if o.QueueName == "" {
+		n = min(n, maxQueueName)
+	}
+	if o.PolicySuffix == "" {
+		for _, p := range s.Policies {
+			n = min(n, maxPolicyName-len(strings.ReplaceAll(p.Name, refCluster, "")))
+		}
+	}
+	return n
 }
 
 func resource(kind string, properties fields) fields {

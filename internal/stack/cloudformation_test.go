@@ -154,7 +154,7 @@ func (r *reader) event(id, kind string, p properties) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		rule := awssetup.Rule{LogicalID: id, Name: r.values[id], ARN: r.values[id+".Arn"], Pattern: pattern, Enabled: true}
+		rule := awssetup.Rule{LogicalID: id, Name: r.values[id], ARN: r.values[id+".Arn"], Description: p.text("Description"), Pattern: pattern, Enabled: true}
 		for _, x := range cfn.ListOf(p["Targets"]) {
 			target := properties(x.(map[string]any))
 			rule.Targets = append(rule.Targets, awssetup.Target{ID: target.text("Id"), ARN: target.text("Arn"), DeadLetter: target.inside("DeadLetterConfig").text("Arn")})
@@ -163,10 +163,11 @@ func (r *reader) event(id, kind string, p properties) {
 	case "AWS::CloudWatch::Alarm":
 		d := properties(cfn.ListOf(p["Dimensions"])[0].(map[string]any))
 		threshold, _ := cfn.FloatOf(p["Threshold"])
+		periods, _ := cfn.IntOf(p["EvaluationPeriods"])
 		s.Alarms = append(s.Alarms, awssetup.Alarm{
 			LogicalID: id, Name: p.text("AlarmName"), Namespace: p.text("Namespace"), Metric: p.text("MetricName"), Statistic: p.text("Statistic"),
 			Dimensions: map[string]string{d.text("Name"): d.text("Value")}, Comparison: p.text("ComparisonOperator"), Threshold: threshold,
-			Period: p.seconds("Period"), Actions: cfn.TextsOf(p["AlarmActions"]),
+			Period: p.seconds("Period"), Periods: periods, Actions: cfn.TextsOf(p["AlarmActions"]),
 		})
 	case "AWS::EKS::AccessEntry":
 		s.AccessEntries = append(s.AccessEntries, awssetup.AccessEntry{LogicalID: id, PrincipalARN: p.text("PrincipalArn"), Type: p.text("Type")})

@@ -53,3 +53,29 @@ func TestNamesOfStacksHaveNoUnderscores(t *testing.T) {
 		t.Errorf("the way to deploy it is not in\n%s", text[:600])
 	}
 }
+
+// TestTheTemplateTakesNamesThatFit asks for the longest name that the parameter takes, and for one that is longer.
+func TestTheTemplateTakesNamesThatFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Options)
+		most   int
+	}{
+		"names of the cluster's": {func(*Options) {}, 46},
+		"a node role of its own": {func(o *Options) { o.NodeRoleName = "nodes" }, 76},
+		"names of its own":       {named, 100},
+	} {
+		s := makeStack(t, Latest, c.change)
+		if got := s.longestClusterName(); got != c.most {
+			t.Errorf("%s: it takes %d characters, want %d", name, got, c.most)
+		}
+		o := s.Options
+		o.ClusterName = strings.Repeat("c", c.most)
+		if _, err := New(o); err != nil {
+			t.Errorf("%s: %d characters do not fit: %v", name, c.most, err)
+		}
+		o.ClusterName += "c"
+		if _, err := New(o); err == nil {
+			t.Errorf("%s: %d characters fit", name, c.most+1)
+		}
+	}
+}

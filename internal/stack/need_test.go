@@ -209,7 +209,7 @@ func matches(pattern, arn string) bool {
 }
 
 // notTheController are packages that call AWS for the tools, with their user's permissions.
-var notTheController = []string{"account", "factsync", "stackdeploy"}
+var notTheController = []string{"awscli", "account", "factsync", "stackdeploy"}
 
 // operations that are judged as another action, and those that are no calls of a service.
 var judgedAs = map[string]string{"sqs:DeleteMessageBatch": "sqs:DeleteMessage", "imds:GetRegion": ""}

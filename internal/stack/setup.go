@@ -177,7 +177,7 @@ func (s *Stack) setupQueue(r *resolver, q *Queue) awssetup.Queue {
 func (s *Stack) setupEvents(r *resolver, out *awssetup.Setup) {
 	for _, x := range s.Rules {
 		out.Rules = append(out.Rules, awssetup.Rule{
-			LogicalID: x.LogicalID, Name: r.text("${" + x.LogicalID + "}"), ARN: r.text(arnOf(x.LogicalID)), Description: x.Description, Pattern: x.Pattern(), Enabled: true,
+			LogicalID: x.LogicalID, Name: r.text("${" + x.LogicalID + "}"), ARN: r.text(arnOf(x.LogicalID)), Pattern: x.Pattern(), Enabled: true,
 			Targets: []awssetup.Target{{ID: targetID, ARN: r.text(arnOf(idQueue)), DeadLetter: r.text(x.DeadLetter)}},
 		})
 	}
