@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -285,9 +286,9 @@ func openLabels(pool *karpv1.NodePool) []map[string]string {
 		case r.Key == anyKey:
 			out = times(out, anyKey, []string{"x"})
 		case r.Key == rankKey && r.Operator == corev1.NodeSelectorOpGt:
-			fmt.Sscan(r.Values[0], &lower)
+			lower, _ = strconv.Atoi(r.Values[0]) // the generator writes numbers only
 		case r.Key == rankKey && r.Operator == corev1.NodeSelectorOpLt:
-			fmt.Sscan(r.Values[0], &upper)
+			upper, _ = strconv.Atoi(r.Values[0])
 		}
 	}
 	if upper > 0 {

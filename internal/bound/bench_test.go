@@ -18,12 +18,12 @@ import (
 
 // family is one kind of workload: sizes drawn from a range, in cores and GiB per core.
 type family struct {
-	name           string
-	share          int // of a hundred pods
-	low, high      int // millicores
-	gib            float64
-	perClass       int
-	onDemand, zone bool
+	name      string
+	share     int // of a hundred pods
+	low, high int // millicores
+	gib       float64
+	perClass  int
+	onDemand  bool
 }
 
 var families = []family{

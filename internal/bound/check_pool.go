@@ -31,7 +31,7 @@ func (k *checker) checkPool(pool *cluster.Pool) error {
 	}
 	reqs, err := k.vocab.Parse(pool.Requirements)
 	if err != nil {
-		return nil // a pool that can't be read buys nothing
+		return nil //nolint:nilerr // a pool that can't be read buys nothing
 	}
 	if len(pool.Types) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (k *checker) checkPool(pool *cluster.Pool) error {
 	cat, known := k.catalogs[&pool.Types[0]]
 	if !known || len(cat.Types) != len(pool.Types) {
 		if cat, err = catalog.Compile(pool.Types, k.vocab, k.schema); err != nil {
-			return nil
+			return nil //nolint:nilerr // nor does one whose types can't be
 		}
 		k.catalogs[&pool.Types[0]] = cat // lists of types are shared between pools
 	}

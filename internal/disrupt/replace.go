@@ -234,6 +234,6 @@ func (s *search) lookAtBlocked(n *nodeState) {
 		return
 	}
 	if a := s.ask([]*nodeState{n}, true); a.Refusal == pack.Fine {
-		n.saves = max(0, n.price-catalog.MicroUSD(a.Price))
+		n.saves = max(0, n.price-a.Price)
 	}
 }

@@ -38,7 +38,8 @@ func AttachLimits(node *storagev1.CSINode) res.List {
 func attachments(pod *corev1.Pod, look Lookup) (own res.List, shared []cluster.SharedVolume) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		name, mine := "", false
+		var name string
+		var mine bool
 		switch {
 		case v.PersistentVolumeClaim != nil:
 			name = v.PersistentVolumeClaim.ClaimName

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ func run(ctx context.Context, n int, seed uint64, dir, again string, every bool)
 	if err != nil {
 		return false, err
 	}
-	defer cp.Close()
+	defer func() { err = errors.Join(err, cp.Close()) }()
 	c, err := fidelity.NewCluster(ctx, cp)
 	if err != nil {
 		return false, err
