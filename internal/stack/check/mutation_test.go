@@ -1,8 +1,10 @@
 package check_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +101,11 @@ func TestEverySingleDefectIsFoundAndNamed(t *testing.T) {
 				fix, err := check.Fix(s, check.KindLive, nil, check.Options{Stack: o})
 				if err != nil {
 					t.Fatalf("%s: %v", m.name, err)
+				}
+				sh := exec.CommandContext(t.Context(), "sh", "-n")
+				sh.Stdin = bytes.NewReader(fix.Text)
+				if out, err := sh.CombinedOutput(); err != nil {
+					t.Errorf("%s: the shell does not read the fix: %v\n%s", m.name, err, out)
 				}
 				if len(fix.Left) > 0 && !slices.Contains(byHand, m.name) {
 					t.Errorf("%s: the fix leaves %+v", m.name, fix.Left)
