@@ -34,11 +34,16 @@ type Side struct {
 	Price           catalog.MicroUSD
 	// Gap of the price to the bound for the pods that this plan places; -1 when there is no bound.
 	Gap float64
-	// Violations that the judge finds in the plan.
+	// Violations that the judge finds in the plan, if it was Judged.
 	Violations []verify.Violation
+	Judged     bool
 	// CutShort tells that the engine had not finished when its time was up.
 	CutShort bool
 }
+
+// peerJudged is up to how many pods upstream's plan is put before the judge, who may take minutes to see that pods of a
+// large plan have no order in which they all find each other. Kerf's plans are always judged.
+const peerJudged = 2000
 
 // Row is the comparison of one input.
 type Row struct {
@@ -93,7 +98,7 @@ func kerfSide(p *pack.Problem, o Options) (Side, *plan.Plan, error) {
 	if err != nil {
 		return Side{}, nil, err
 	}
-	s := side(p, out, cost)
+	s := side(p, out, cost, true)
 	if len(s.Violations) > 0 {
 		return s, nil, fmt.Errorf("kerf's plan is refused: %s, and %d more", s.Violations[0], len(s.Violations)-1)
 	}
@@ -121,15 +126,18 @@ func peerSide(ctx context.Context, p *pack.Problem, o Options, row *Row) (*plan.
 		return nil, err
 	}
 	out := e.Plan(results)
-	row.Peer = side(p, out, cost)
+	row.Peer = side(p, out, cost, len(p.Pending) <= peerJudged)
 	// Upstream's results do not say why a pod is left in Kerf's words.
 	row.Peer.Violations = slices.DeleteFunc(row.Peer.Violations, func(v verify.Violation) bool { return v.Rule == "reasons" })
 	row.Peer.CutShort = cut
 	return out, nil
 }
 
-func side(p *pack.Problem, out *plan.Plan, cost Cost) Side {
-	s := Side{Cost: cost, Nodes: len(out.NewNodes), Price: out.Price, Violations: verify.Check(p, out)}
+func side(p *pack.Problem, out *plan.Plan, cost Cost, judge bool) Side {
+	s := Side{Cost: cost, Nodes: len(out.NewNodes), Price: out.Price, Judged: judge}
+	if judge {
+		s.Violations = verify.Check(p, out)
+	}
 	for _, u := range out.Unplaced {
 		s.Unplaced += len(u.Pods)
 	}

@@ -83,8 +83,12 @@ func money(rows []*Row) *Table {
 		if r.Peer.Price > 0 && r.Peer.Unplaced == r.Kerf.Unplaced {
 			less = percent(1 - float64(r.Kerf.Price)/float64(r.Peer.Price))
 		}
+		breaks := "not judged"
+		if r.Peer.Judged {
+			breaks = fmt.Sprint(len(r.Peer.Violations))
+		}
 		t.Rows = append(t.Rows, []string{r.Input, fmt.Sprint(r.Peer.Nodes), fmt.Sprint(r.Kerf.Nodes), dollars(r.Peer.Price), dollars(r.Kerf.Price), less,
-			dollars(r.First.Price), dollars(r.Bound), percent(r.Peer.Gap), percent(r.Kerf.Gap), fmt.Sprint(r.Declined), fmt.Sprint(len(r.Peer.Violations))})
+			dollars(r.First.Price), dollars(r.Bound), percent(r.Peer.Gap), percent(r.Kerf.Gap), fmt.Sprint(r.Declined), breaks})
 	}
 	return t
 }
