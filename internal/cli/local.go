@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 func newLocalCommand() *cobra.Command {
@@ -49,6 +51,11 @@ func newLocalUpCommand() *cobra.Command {
 					return &usageError{fmt.Errorf("--fault: %w", err)}
 				}
 				o.Faults = append(o.Faults, f)
+			}
+			for _, pair := range o.ControllerEnv {
+				if key, _, _ := strings.Cut(pair, "="); !settings.Known(key) && !strings.HasPrefix(key, "AWS_") {
+					return &usageError{fmt.Errorf("--set %s: the controller has no setting %s; \"kerf controller --help\" lists them", pair, key)}
+				}
 			}
 			o.Report = func(line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
 			return runLocalUp(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), o, timeout)
@@ -88,7 +95,7 @@ func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, 
 	for _, pair := range cluster.Simulator.EnvFor(cluster.Administrator()) {
 		fmt.Fprintf(stdout, "export %s\n", pair)
 	}
-	fmt.Fprintf(stderr, "logs are in %s; Ctrl-C, or \"kerf local down\" elsewhere, ends the cluster\n", cluster.StateDir)
+	fmt.Fprintf(stderr, "logs are in %[1]s; Ctrl-C, or \"kerf local down --state-dir %[1]s\" elsewhere, ends the cluster\n", cluster.StateDir)
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(stderr, "ending the cluster")

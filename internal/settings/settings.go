@@ -306,6 +306,11 @@ func (g Gates) unserved() []string {
 // EnvName is the environment variable of a flag.
 func EnvName(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
+// Known tells whether an environment variable is one of the controller's settings.
+func Known(env string) bool {
+	return slices.ContainsFunc(table(), func(s setting) bool { return EnvName(s.flag) == env })
+}
+
 // AddFlags defines every setting on fs; read them with Load after fs is parsed.
 func AddFlags(fs *pflag.FlagSet) {
 	for _, row := range table() {
