@@ -173,8 +173,19 @@ func (s *stage) mended(has ...string) {
 	s.carryOut(script)
 	s.queueReady(60*time.Second, "")
 	s.healthy()
-	s.run(90*time.Second, 1)
-	s.heeds(&onMachine{s.machines(false)[0], s.mine()[0]})
+	var m onMachine
+	s.eventually(90*time.Second, "the pod runs on a machine that is there", func() (bool, string) {
+		machines, claims, pods := s.machines(false), s.mine(), s.pods(s.name)
+		if len(machines) != 1 || len(claims) != 1 || len(pods) != 1 {
+			return false, fmt.Sprintf("%d machines, %d nodeclaims, %d pods", len(machines), len(claims), len(pods))
+		}
+		m = onMachine{machines[0], claims[0]}
+		// A pod of the machine that AWS took says that it runs until its node is gone.
+		on := claims[0].Status.NodeName
+		return on != "" && claims[0].DeletionTimestamp.IsZero() && pods[0].Spec.NodeName == on && pods[0].Status.Phase == corev1.PodRunning,
+			fmt.Sprintf("the pod is %s on %q, the nodeclaim's node is %q", pods[0].Status.Phase, pods[0].Spec.NodeName, on)
+	})
+	s.heeds(&m)
 }
 
 // carryOut runs the commands that mend the account, as its administrator.
