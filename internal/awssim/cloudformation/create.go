@@ -1,9 +1,12 @@
 package cloudformation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kerf-sh/kerf/internal/cfn"
 )
 
 // createAll makes a new stack.
@@ -26,6 +29,11 @@ func (op *operation) createAll(p plan) {
 
 // makeAll makes all resources of a plan and says which one failed.
 func (op *operation) makeAll(p plan) (failed string, err error) {
+	return op.inOrder(p, "cancelled", func(def *cfn.Resource) error { return op.make(def, creation) })
+}
+
+// inOrder does something with each resource of a plan, what others need first, and says with which one it failed.
+func (op *operation) inOrder(p plan, cancelled string, do func(*cfn.Resource) error) (failed string, err error) {
 	if err := op.evaluate(p); err != nil {
 		return "", err
 	}
@@ -35,9 +43,9 @@ func (op *operation) makeAll(p plan) (failed string, err error) {
 	}
 	for _, def := range order {
 		if op.stopped() {
-			return "", fmt.Errorf("cancelled")
+			return "", errors.New(cancelled)
 		}
-		if err := op.make(def, creation); err != nil {
+		if err := do(def); err != nil {
 			return def.ID, err
 		}
 	}

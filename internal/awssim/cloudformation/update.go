@@ -47,22 +47,7 @@ func (op *operation) updateAll(p plan, before *undoing) {
 
 // changeAll changes and makes resources in order; nothing is removed yet.
 func (op *operation) changeAll(p plan, before *undoing) (failed string, err error) {
-	if err := op.evaluate(p); err != nil {
-		return "", err
-	}
-	order, err := op.eval.Order()
-	if err != nil {
-		return "", err
-	}
-	for _, def := range order {
-		if op.stopped() {
-			return "", fmt.Errorf("Resource update cancelled")
-		}
-		if err := op.bring(def, before); err != nil {
-			return def.ID, err
-		}
-	}
-	return "", op.settle()
+	return op.inOrder(p, "Resource update cancelled", func(def *cfn.Resource) error { return op.bring(def, before) })
 }
 
 // bring makes one resource what the template says.

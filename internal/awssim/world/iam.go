@@ -1,7 +1,6 @@
 package world
 
 import (
-	"maps"
 	"regexp"
 	"strings"
 	"time"
@@ -90,14 +89,14 @@ func checkIAMTags(tags map[string]string) *Error {
 	return nil
 }
 
-// addTags gives all tags of a thing after some are added or changed.
-func addTags(old, more map[string]string) (map[string]string, *Error) {
-	all := maps.Clone(old)
-	if all == nil {
-		all = map[string]string{}
+// retagIAM is retag within IAM's limits.
+func retagIAM(tags *map[string]string, set map[string]string, unset []string) error {
+	all := retag(*tags, set, unset)
+	if bad := checkIAMTags(all); bad != nil {
+		return bad
 	}
-	maps.Copy(all, more)
-	return all, checkIAMTags(all)
+	*tags = all
+	return nil
 }
 
 // iamChangedLocked notes that permissions may be other than they were.

@@ -301,12 +301,7 @@ func (w *World) TagPolicy(arn string, tags map[string]string) error {
 	if err != nil {
 		return err
 	}
-	all, bad := addTags(p.Tags, tags)
-	if bad != nil {
-		return bad
-	}
-	p.Tags = all
-	return nil
+	return retagIAM(&p.Tags, tags, nil)
 }
 
 // UntagPolicy removes tags of a managed policy.
@@ -317,10 +312,7 @@ func (w *World) UntagPolicy(arn string, keys []string) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
-		delete(p.Tags, k)
-	}
-	return nil
+	return retagIAM(&p.Tags, nil, keys)
 }
 
 // RolesWithPolicy returns the roles that a managed policy is attached to, and those that it bounds.

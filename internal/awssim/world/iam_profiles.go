@@ -138,12 +138,7 @@ func (w *World) TagInstanceProfile(name string, tags map[string]string) error {
 	if err != nil {
 		return err
 	}
-	all, bad := addTags(p.Tags, tags)
-	if bad != nil {
-		return bad
-	}
-	p.Tags = all
-	return nil
+	return retagIAM(&p.Tags, tags, nil)
 }
 
 // UntagInstanceProfile removes tags of a profile.
@@ -154,10 +149,7 @@ func (w *World) UntagInstanceProfile(name string, keys []string) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
-		delete(p.Tags, k)
-	}
-	return nil
+	return retagIAM(&p.Tags, nil, keys)
 }
 
 // InstanceProfilesOf returns the instance profiles that hold a role.

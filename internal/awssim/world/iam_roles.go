@@ -293,12 +293,7 @@ func (w *World) TagRole(name string, tags map[string]string) error {
 	if err != nil {
 		return err
 	}
-	all, bad := addTags(r.Tags, tags)
-	if bad != nil {
-		return bad
-	}
-	r.Tags = all
-	return nil
+	return retagIAM(&r.Tags, tags, nil)
 }
 
 // UntagRole removes tags of a role.
@@ -309,10 +304,7 @@ func (w *World) UntagRole(name string, keys []string) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
-		delete(r.Tags, k)
-	}
-	return nil
+	return retagIAM(&r.Tags, nil, keys)
 }
 
 // AttachedPolicy is a managed policy as a role has it.

@@ -360,17 +360,7 @@ func (w *World) QueueAttributes(name string) (map[string]string, error) {
 func (w *World) queueAttributesLocked(q *queue) map[string]string {
 	now := w.clock.Now()
 	q.dropExpired(now)
-	var visible, hidden, delayed int
-	for _, m := range q.messages {
-		switch {
-		case !now.Before(m.visibleAt):
-			visible++
-		case m.ReceiveCount == 0:
-			delayed++
-		default:
-			hidden++
-		}
-	}
+	visible, hidden, delayed := q.counts(now)
 	seconds := func(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 	out := map[string]string{
 		"QueueArn":                              w.QueueARN(q.name),
@@ -392,4 +382,19 @@ func (w *World) queueAttributesLocked(q *queue) map[string]string {
 		out["KmsDataKeyReusePeriodSeconds"] = cmp.Or(q.attributes["KmsDataKeyReusePeriodSeconds"], "300")
 	}
 	return out
+}
+
+// counts are the messages that can be received, those that a receiver has, and those that wait for their time.
+func (q *queue) counts(now time.Time) (visible, hidden, delayed int) {
+	for _, m := range q.messages {
+		switch {
+		case !now.Before(m.visibleAt):
+			visible++
+		case m.ReceiveCount == 0:
+			delayed++
+		default:
+			hidden++
+		}
+	}
+	return visible, hidden, delayed
 }

@@ -40,22 +40,14 @@ func (w *World) sampleQueueLocked(q *queue) {
 	}
 	q.sampled = now
 	q.dropExpired(now)
-	var visible, hidden, delayed float64
+	visible, hidden, delayed := q.counts(now)
 	var oldest time.Duration
 	for _, m := range q.messages {
-		switch {
-		case !now.Before(m.visibleAt):
-			visible++
-		case m.ReceiveCount == 0:
-			delayed++
-		default:
-			hidden++
-		}
 		oldest = max(oldest, now.Sub(m.Sent))
 	}
 	dimensions := map[string]string{"QueueName": q.name}
-	w.valueLocked("AWS/SQS", "ApproximateNumberOfMessagesVisible", "Count", visible, dimensions)
-	w.valueLocked("AWS/SQS", "ApproximateNumberOfMessagesNotVisible", "Count", hidden, dimensions)
-	w.valueLocked("AWS/SQS", "ApproximateNumberOfMessagesDelayed", "Count", delayed, dimensions)
+	w.valueLocked("AWS/SQS", "ApproximateNumberOfMessagesVisible", "Count", float64(visible), dimensions)
+	w.valueLocked("AWS/SQS", "ApproximateNumberOfMessagesNotVisible", "Count", float64(hidden), dimensions)
+	w.valueLocked("AWS/SQS", "ApproximateNumberOfMessagesDelayed", "Count", float64(delayed), dimensions)
 	w.valueLocked("AWS/SQS", "ApproximateAgeOfOldestMessage", "Seconds", oldest.Seconds(), dimensions)
 }
