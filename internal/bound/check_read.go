@@ -136,19 +136,21 @@ func hostRules(c *cluster.Class) []hostGroup {
 			namespaces = []string{c.Namespace}
 		}
 		selects := func(o *cluster.Class) bool {
-			return slices.Contains(namespaces, o.Namespace) && t.Selector.Matches(o.Labels)
+			return c.Counts(o) && slices.Contains(namespaces, o.Namespace) && t.Selector.Matches(o.Labels)
 		}
 		if t.Weight != 0 || requirement.Normalize(t.Key) != requirement.Hostname || !selects(c) {
 			continue
 		}
-		out = append(out, hostGroup{rule: "apart " + asText(namespaces, t.Selector), most: 1, excludes: true, counts: selects})
+		out = append(out, hostGroup{rule: "apart " + asText(c.Virtual, namespaces, t.Selector), most: 1, excludes: true, counts: selects})
 	}
 	for _, sp := range c.Spreads {
-		selects := func(o *cluster.Class) bool { return c.Namespace == o.Namespace && sp.Selector.Matches(o.Labels) }
+		selects := func(o *cluster.Class) bool {
+			return c.Counts(o) && c.Namespace == o.Namespace && sp.Selector.Matches(o.Labels)
+		}
 		if sp.Soft || sp.MaxSkew <= 0 || requirement.Normalize(sp.Key) != requirement.Hostname || !selects(c) {
 			continue
 		}
-		out = append(out, hostGroup{rule: "spread " + asText(c.Namespace, sp.MaxSkew, sp.MinDomains, sp.Selector, c.Selector, c.Affinity),
+		out = append(out, hostGroup{rule: "spread " + asText(c.Virtual, c.Namespace, sp.MaxSkew, sp.MinDomains, sp.Selector, c.Selector, c.Affinity),
 			most: int64(sp.MaxSkew), counts: selects})
 	}
 	return out

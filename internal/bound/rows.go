@@ -219,15 +219,19 @@ func limitsPerHost(c *cluster.Class) []classLimit {
 		if len(in) == 0 {
 			in = []string{c.Namespace}
 		}
-		minds := func(o *cluster.Class) bool { return slices.Contains(in, o.Namespace) && t.Selector.Matches(o.Labels) }
+		minds := func(o *cluster.Class) bool {
+			return c.Counts(o) && slices.Contains(in, o.Namespace) && t.Selector.Matches(o.Labels)
+		}
 		if t.Weight == 0 && requirement.Normalize(t.Key) == requirement.Hostname && minds(c) {
-			put(classLimit{most: 1, exclusive: true, minds: minds}, "apart", in, t.Selector)
+			put(classLimit{most: 1, exclusive: true, minds: minds}, "apart", c.Virtual, in, t.Selector)
 		}
 	}
 	for _, sp := range c.Spreads {
-		minds := func(o *cluster.Class) bool { return o.Namespace == c.Namespace && sp.Selector.Matches(o.Labels) }
+		minds := func(o *cluster.Class) bool {
+			return c.Counts(o) && o.Namespace == c.Namespace && sp.Selector.Matches(o.Labels)
+		}
 		if !sp.Soft && sp.MaxSkew > 0 && requirement.Normalize(sp.Key) == requirement.Hostname && minds(c) {
-			put(classLimit{most: sp.MaxSkew, minds: minds}, "spread", c.Namespace, sp.MaxSkew, sp.MinDomains, sp.Selector, c.Selector, c.Affinity)
+			put(classLimit{most: sp.MaxSkew, minds: minds}, "spread", c.Virtual, c.Namespace, sp.MaxSkew, sp.MinDomains, sp.Selector, c.Selector, c.Affinity)
 		}
 	}
 	return out

@@ -62,6 +62,10 @@ func (p HostPort) String() string {
 	return s
 }
 
+// Counts reports whether pods of class o may count for the topology constraints of c. The scheduler sees no virtual pods,
+// so they count only for each other.
+func (c *Class) Counts(o *Class) bool { return c.Virtual || !o.Virtual }
+
 // Matches reports whether pods with these labels are selected. An operator that label selectors do not have selects
 // nothing.
 func (s *Selector) Matches(labels map[string]string) bool {

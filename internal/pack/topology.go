@@ -33,6 +33,8 @@ type group struct {
 	soft       bool
 	namespaces []string
 	selector   *cluster.Selector
+	// virtual groups are those of virtual pods; the others do not count such pods.
+	virtual bool
 	// filter decides which nodes a spread looks at: any of the requirements, and if honorTaints these tolerations. Hosts
 	// need none, because a pod goes only to nodes that it fits.
 	filter      []requirement.Requirements
@@ -114,6 +116,9 @@ func (g *group) identity() string {
 	var b strings.Builder
 	sel, _ := json.Marshal(g.selector)
 	fmt.Fprintf(&b, "%s|%d|%t|%s|%s", g.key, g.kind, g.soft, strings.Join(g.namespaces, ","), sel)
+	if g.virtual {
+		b.WriteString("|virtual")
+	}
 	if g.kind == spreading && !g.byHost {
 		var terms []string
 		for _, r := range g.filter {
@@ -142,7 +147,7 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 		if sp.MaxSkew <= 0 || sp.Soft && !c.honours(plan.WishSpread, i) {
 			continue
 		}
-		g := &group{kind: spreading, key: requirement.Normalize(sp.Key), namespaces: []string{c.src.Namespace}, selector: sp.Selector}
+		g := &group{kind: spreading, key: requirement.Normalize(sp.Key), namespaces: []string{c.src.Namespace}, selector: sp.Selector, virtual: c.src.Virtual}
 		g.byHost, g.soft = g.key == requirement.Hostname, sp.Soft
 		g.filter = s.filterOf(c, sp)
 		if sp.HonorTaints {
@@ -199,7 +204,7 @@ func jointly(c *cluster.Class) cluster.PodAffinity {
 }
 
 func affinityGroup(kind groupKind, c *cluster.Class, t cluster.PodAffinity) *group {
-	g := &group{kind: kind, key: requirement.Normalize(t.Key), namespaces: t.Namespaces, selector: t.Selector}
+	g := &group{kind: kind, key: requirement.Normalize(t.Key), namespaces: t.Namespaces, selector: t.Selector, virtual: c.Virtual}
 	if len(g.namespaces) == 0 {
 		g.namespaces = []string{c.Namespace}
 	}
@@ -208,7 +213,7 @@ func affinityGroup(kind groupKind, c *cluster.Class, t cluster.PodAffinity) *gro
 }
 
 func (g *group) selects(c *cluster.Class) bool {
-	return slices.Contains(g.namespaces, c.Namespace) && g.selector.Matches(c.Labels)
+	return (g.virtual || !c.Virtual) && slices.Contains(g.namespaces, c.Namespace) && g.selector.Matches(c.Labels)
 }
 
 // repellingGroups finds the anti-affinity of running pods that concerns pending ones, by class of the running pod.

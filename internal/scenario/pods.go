@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ func (e *Env) makePods(a *args, lines []string) ([]*cluster.Pod, error) {
 		return nil, fmt.Errorf("wants a name")
 	}
 	c := &cluster.Class{Namespace: a.text("namespace", "default"), Priority: int32(a.number("priority", 0)), Unplaceable: a.text("unplaceable", "")}
+	if c.Virtual = a.flag("virtual"); c.Virtual {
+		c.Priority = math.MinInt32
+	}
 	count := a.number("count", 1)
 	age, err := time.ParseDuration(a.text("age", "0s"))
 	if err != nil {

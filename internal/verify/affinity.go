@@ -113,7 +113,9 @@ func (c *checker) meetsAffinity(a arrival, there map[*host][]*cluster.Pod) (ok, 
 		mine[i] = d
 	}
 	for _, other := range c.hosts {
-		if !slices.ContainsFunc(there[other], func(x *cluster.Pod) bool { return !x.Terminating && matchesAllTerms(a, x.Class, x.Namespace) }) {
+		if !slices.ContainsFunc(there[other], func(x *cluster.Pod) bool {
+			return !x.Terminating && a.class.Counts(x.Class) && matchesAllTerms(a, x.Class, x.Namespace)
+		}) {
 			continue
 		}
 		for i, t := range a.terms {

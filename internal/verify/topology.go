@@ -95,10 +95,11 @@ func (c *checker) findDomain(h *host, key string) (string, bool) {
 	return "", false
 }
 
-func (c *checker) selected(h *host, namespaces []string, sel *cluster.Selector) []*cluster.Pod {
+// selected are the pods on the host that count for a constraint of the class.
+func (c *checker) selected(h *host, class *cluster.Class, namespaces []string, sel *cluster.Selector) []*cluster.Pod {
 	var out []*cluster.Pod
 	for _, pod := range slices.Concat(h.running, h.placed) {
-		if slices.Contains(namespaces, pod.Namespace) && !pod.Terminating && sel.Matches(pod.Class.Labels) {
+		if slices.Contains(namespaces, pod.Namespace) && !pod.Terminating && class.Counts(pod.Class) && sel.Matches(pod.Class.Labels) {
 			out = append(out, pod)
 		}
 	}
@@ -119,7 +120,7 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 			continue
 		}
 		counts[d] += 0 // a domain without such pods counts too
-		for _, x := range c.selected(other, []string{pod.Namespace}, sp.Selector) {
+		for _, x := range c.selected(other, pod.Class, []string{pod.Namespace}, sp.Selector) {
 			counts[d]++
 			if d == mine && (slices.Contains(other.running, x) || bears(x.Class, pod.Class, sp)) {
 				early++
@@ -246,7 +247,7 @@ func (c *checker) apart(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
 		if d, ok := c.domain(other, t.Key); !ok || d != mine {
 			continue
 		}
-		for _, x := range c.selected(other, namespacesOf(pod, t), t.Selector) {
+		for _, x := range c.selected(other, pod.Class, namespacesOf(pod, t), t.Selector) {
 			if x != pod {
 				c.report("anti-affinity", h.name, "%s must be kept apart from %s by %s", pod, x, t.Key)
 			}
@@ -263,7 +264,7 @@ func (c *checker) apartFromRunning(h *host, pod *cluster.Pod, t cluster.PodAffin
 		if d, ok := c.domain(other, t.Key); !ok || d != mine {
 			continue
 		}
-		for _, x := range c.selected(other, namespacesOf(pod, t), t.Selector) {
+		for _, x := range c.selected(other, pod.Class, namespacesOf(pod, t), t.Selector) {
 			if slices.Contains(other.placed, x) {
 				c.report("anti-affinity", h.name, "running %s must be kept apart from %s by %s", pod, x, t.Key)
 			}
