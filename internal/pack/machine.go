@@ -28,7 +28,6 @@ type machine struct {
 	careful  bool
 	ranked   bool         // filled with pods of one rank only
 	reserved *reservation // that it is opened out of
-	merges   int          // that made it
 	gone     bool         // merged into another
 	charged  []int64      // against the pool's limits
 }

@@ -167,8 +167,6 @@ type liveItem struct {
 func (s *solver) refreshLive(from int, only *rank) {
 	s.live = s.live[:0]
 	s.minAsk = make(res.Vector, s.schema.Len())
-	s.lead[0], _ = s.schema.Index(res.CPU)
-	s.lead[1], _ = s.schema.Index(res.Memory)
 	for _, it := range s.items[from:] {
 		if it.left == 0 || only != nil && it.class.rank != *only {
 			continue

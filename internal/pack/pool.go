@@ -267,6 +267,9 @@ type shape struct {
 	order []int
 	next  map[int]*shape
 	id    int // in the order of making, within the pool
+	req   int // the number of reqs
+	// reach holds, for cpu and memory, the most that any type has among those up to a place in order; made when needed.
+	reach [2][]int64
 }
 
 func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
@@ -274,7 +277,7 @@ func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
 	if sh, ok := p.shapes[id]; ok {
 		return sh
 	}
-	sh := &shape{pool: p, reqs: reqs, next: map[int]*shape{}, id: len(p.shapes)}
+	sh := &shape{pool: p, reqs: reqs, next: map[int]*shape{}, id: len(p.shapes), req: id}
 	p.shapes[id] = sh
 	sh.types = p.cat.All().Clone()
 	p.cat.KeepMatching(sh.types, reqs, p.defines)

@@ -155,6 +155,8 @@ func (s *solver) makeSchema() {
 		}
 	}
 	s.schema = res.NewSchema(append(names, s.limitedDrivers(drivers)...)...)
+	s.lead[0], _ = s.schema.Index(res.CPU)
+	s.lead[1], _ = s.schema.Index(res.Memory)
 }
 
 // class is a set of pending pods that a scheduler can't tell apart.
