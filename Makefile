@@ -56,8 +56,8 @@ bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for al
 	go run -C bench ./cmd/compare $(if $(filter full,$(N)),-full) $(ARGS)
 
 .PHONY: fidelity
-fidelity: build-controlplane ## plans against the real kube-scheduler: N=2000 SEED=1; replay files go to generated/fidelity
-	go run -C controlplane ./fidelity/run -n $(or $(N),2000) -seed $(or $(SEED),1) -replays '$(CURDIR)/generated/fidelity'
+fidelity: build-controlplane ## plans against the real kube-scheduler: N=2000 SEED=1 WORKERS=3; replay files go to generated/fidelity
+	go run -C controlplane ./fidelity/run -n $(or $(N),2000) -seed $(or $(SEED),1) -workers $(or $(WORKERS),3) -replays '$(CURDIR)/generated/fidelity'
 
 .PHONY: clean
 clean: ## remove bin/

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -13,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
@@ -121,7 +118,14 @@ func (r *Run) disagree(format string, args ...any) {
 
 // begin makes what was there before: machines with their pods, and volumes.
 func (c *Cluster) begin(ctx context.Context, k *Case) error {
+	used := map[string]bool{}
+	for _, o := range k.Claims {
+		used[*o.Spec.StorageClassName] = true
+	}
 	for _, o := range k.StorageClasses {
+		if !used[o.Name] {
+			continue
+		}
 		o.Labels = map[string]string{caseLabel: "class"}
 		if _, err := c.client.StorageV1().StorageClasses().Create(ctx, o, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("make storage class %s: %w", o.Name, err)
@@ -149,7 +153,17 @@ func (c *Cluster) beginVolumes(ctx context.Context, k *Case) error {
 			return fmt.Errorf("make volume %s: %w", v.Name, err)
 		}
 	}
-	err := each(k.Claims, func(o *corev1.PersistentVolumeClaim) error {
+	// A claim that the volume controller sees before its volume is looked at again a quarter of a minute later.
+	err := c.await(ctx, "the volume controller knows the volumes", func() bool {
+		return !slices.ContainsFunc(k.Volumes, func(v *corev1.PersistentVolume) bool {
+			have := c.volumes["/"+v.Name]
+			return have == nil || have.Status.Phase == "" || have.Status.Phase == corev1.VolumePending
+		})
+	})
+	if err != nil {
+		return err
+	}
+	err = each(k.Claims, func(o *corev1.PersistentVolumeClaim) error {
 		// That a claim is bound is for the volume controller to say.
 		fresh := o.DeepCopy()
 		fresh.Annotations = nil
@@ -263,149 +277,6 @@ func (c *Cluster) free(ctx context.Context, r *Run, planned []*corev1.Pod) (done
 	return true, nil
 }
 
-// places are the nodes that the plan gives to pods.
-func (r *Run) places() map[string]string {
-	out := map[string]string{}
-	put := func(node string, refs []cluster.PodRef) {
-		for _, ref := range refs {
-			out[ref.Namespace+"/"+ref.Name] = node
-		}
-	}
-	for _, pl := range r.Plan.Placements {
-		put(pl.Node, pl.Pods)
-	}
-	for i := range r.Plan.NewNodes {
-		put(fmt.Sprintf("new-%d-%d", r.Case.Seed, i+1), r.Plan.NewNodes[i].Pods)
-	}
-	return out
-}
-
-// attempts is how many orders are tried in which the pods of a plan may come.
-const attempts = 3
-
-// guided makes the pods anew, one after the other and each nominated to its node in the plan. When some are refused
-// there, all begins again with those first. It reports whether all are bound where the plan puts them.
-func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Pod) (bool, error) {
-	order := planned
-	for range attempts {
-		if err := c.removeAll(ctx, pods); err != nil {
-			return false, err
-		}
-		if err := c.renewVolumes(ctx, r.Case, pods); err != nil {
-			return false, err
-		}
-		left, err := c.inOrder(ctx, r, order)
-		if err != nil {
-			return false, err
-		}
-		if len(left) == 0 {
-			if r.Outcome.Verdict == "" {
-				r.Outcome.Verdict = Agreed
-			}
-			return true, nil
-		}
-		r.Outcome.Verdict = Ordered
-		rest := slices.DeleteFunc(slices.Clone(order), func(p *corev1.Pod) bool { return slices.Contains(left, p) })
-		order = append(left, rest...)
-	}
-	r.disagree("%d of %d planned pods are refused at their places: %s", len(r.Refused), len(planned), told(r.Refused, r.places()))
-	return false, nil
-}
-
-// inOrder nominates the pods in this order, tries those that are refused again after the others, and returns those that
-// can't be bound.
-func (c *Cluster) inOrder(ctx context.Context, r *Run, order []*corev1.Pod) ([]*corev1.Pod, error) {
-	places := r.places()
-	r.Bound, r.Refused = map[string]string{}, map[string]string{}
-	byName := map[string]*corev1.Pod{}
-	for _, p := range r.Case.Pending {
-		byName[key(p)] = p
-	}
-	left := slices.Clone(order)
-	for len(left) > 0 {
-		var again []*corev1.Pod
-		for _, p := range left {
-			node, refusal, err := c.nominate(ctx, r.Case, byName[key(p)], places[key(p)])
-			if err != nil {
-				return nil, err
-			}
-			if refusal != "" {
-				again = append(again, p)
-				r.Refused[key(p)] = refusal
-				continue
-			}
-			r.Bound[key(p)] = node
-			delete(r.Refused, key(p))
-		}
-		if len(again) == len(left) {
-			break
-		}
-		left = again
-	}
-	return left, nil
-}
-
-// told is what the scheduler says, in one paragraph.
-func told(refused, places map[string]string) string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(refused)) {
-		at := ""
-		if places[k] != "" {
-			at = " at " + places[k]
-		}
-		out = append(out, k+at+": "+refused[k])
-		if len(out) == 4 && len(refused) > 4 {
-			out = append(out, fmt.Sprintf("and %d more", len(refused)-4))
-			break
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
-// nominate makes one pod, nominates it to the node and waits for the scheduler. When the pod is not bound there it is
-// deleted again, and refusal says why.
-func (c *Cluster) nominate(ctx context.Context, k *Case, pod *corev1.Pod, node string) (at, refusal string, err error) {
-	made, err := c.createPods(ctx, held([]*corev1.Pod{pod}))
-	if err != nil {
-		return "", "", err
-	}
-	made[0].Status.NominatedNodeName = node
-	if _, err := c.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, made[0], metav1.UpdateOptions{}); err != nil {
-		return "", "", fmt.Errorf("nominate pod %s: %w", pod.Name, err)
-	}
-	if err := c.release(ctx, made); err != nil {
-		return "", "", err
-	}
-	bound, refused, err := c.bindings(ctx, made)
-	if err != nil {
-		return "", "", err
-	}
-	if bound[key(pod)] == node {
-		return node, "", nil
-	}
-	refusal = refused[key(pod)]
-	if at := bound[key(pod)]; at != "" {
-		refusal = "the scheduler prefers " + at
-	}
-	if err := c.remove(ctx, made); err != nil {
-		return "", "", err
-	}
-	return "", refusal, c.renewVolumes(ctx, k, made)
-}
-
-// removeAll deletes the pods, whatever they have become since they were first made.
-func (c *Cluster) removeAll(ctx context.Context, pods []*corev1.Pod) error {
-	var have []*corev1.Pod
-	c.mu.Lock()
-	for _, p := range pods {
-		if now := c.pods[key(p)]; now != nil {
-			have = append(have, now)
-		}
-	}
-	c.mu.Unlock()
-	return c.remove(ctx, have)
-}
-
 // remove deletes pods and waits until they are gone.
 func (c *Cluster) remove(ctx context.Context, pods []*corev1.Pod) error {
 	err := each(pods, func(p *corev1.Pod) error {
@@ -425,120 +296,4 @@ func (c *Cluster) remove(ctx context.Context, pods []*corev1.Pod) error {
 		}
 		return true
 	})
-}
-
-// Most machines that are offered at once, and how many of them are such as can't take any of the pods whatever runs on
-// them.
-const (
-	mostOffers = 160
-	vainOffers = 12
-)
-
-// inVain offers one machine of everything to the impossible pods and reports whether all of them stay where they are.
-func (c *Cluster) inVain(ctx context.Context, r *Run, impossible []*corev1.Pod) (bool, error) {
-	if err := c.begun(ctx, r.Case, r.offered(impossible)); err != nil {
-		return false, err
-	}
-	byName := map[string]*corev1.Pod{}
-	for _, p := range r.Case.Pending {
-		byName[key(p)] = p
-	}
-	var again []*corev1.Pod
-	for _, p := range impossible {
-		again = append(again, byName[key(p)])
-	}
-	if err := c.removeAll(ctx, impossible); err != nil {
-		return false, err
-	}
-	made, err := c.createPods(ctx, held(again))
-	if err != nil {
-		return false, err
-	}
-	if err := c.release(ctx, made); err != nil {
-		return false, err
-	}
-	bound, refused, err := c.bindings(ctx, made)
-	if err != nil {
-		return false, err
-	}
-	maps.Copy(r.Bound, bound)
-	maps.Copy(r.Refused, refused)
-	return len(bound) == 0, nil
-}
-
-// withdraw takes back what was offered.
-func (c *Cluster) withdraw(ctx context.Context) error {
-	c.mu.Lock()
-	var gone []*corev1.Pod
-	var nodes []string
-	for _, n := range c.nodes {
-		if n.Labels[caseLabel] == "offer" {
-			nodes = append(nodes, n.Name)
-		}
-	}
-	for _, p := range c.pods {
-		if slices.Contains(nodes, p.Spec.NodeName) && p.Labels[daemonLabel] != "" {
-			gone = append(gone, p)
-		}
-	}
-	c.mu.Unlock()
-	if err := c.remove(ctx, gone); err != nil {
-		return err
-	}
-	err := each(nodes, func(name string) error {
-		return missing(c.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}))
-	})
-	if err != nil {
-		return fmt.Errorf("take nodes back: %w", err)
-	}
-	err = each(nodes, func(name string) error {
-		return missing(c.client.StorageV1().CSINodes().Delete(ctx, name, metav1.DeleteOptions{}))
-	})
-	if err != nil {
-		return fmt.Errorf("take nodes back: %w", err)
-	}
-	return c.await(ctx, "offered nodes are gone", func() bool {
-		return !slices.ContainsFunc(nodes, func(name string) bool { return c.nodes["/"+name] != nil })
-	})
-}
-
-// offered are the machines to offer: those that labels, taints and size let any of the pods have, and some of the others.
-func (r *Run) offered(impossible []*corev1.Pod) []bought {
-	var able, vain []bought
-	for _, m := range r.Case.offers(r.Problem.Pools) {
-		if slices.ContainsFunc(impossible, func(p *corev1.Pod) bool { return couldTake(m.node, p) }) {
-			able = append(able, m)
-		} else {
-			vain = append(vain, m)
-		}
-	}
-	rng := rand.New(rand.NewPCG(r.Case.Seed, 0x0f))
-	rng.Shuffle(len(able), func(i, j int) { able[i], able[j] = able[j], able[i] })
-	rng.Shuffle(len(vain), func(i, j int) { vain[i], vain[j] = vain[j], vain[i] })
-	return append(able[:min(len(able), mostOffers)], vain[:min(len(vain), vainOffers)]...)
-}
-
-func (r *Run) describe(node string, offered []bought) string {
-	for _, m := range offered {
-		if m.node.Name == node {
-			l := m.node.Labels
-			return fmt.Sprintf("an offered %s in %s (%s, pool %s)", m.typ.Name, l[corev1.LabelTopologyZone], l["karpenter.sh/capacity-type"], l["karpenter.sh/nodepool"])
-		}
-	}
-	return node
-}
-
-func (r *Run) why(p *corev1.Pod) string {
-	for _, u := range r.Plan.Unplaced {
-		for _, ref := range u.Pods {
-			if ref.Namespace == p.Namespace && ref.Name == p.Name {
-				var out []string
-				for _, x := range u.Reasons {
-					out = append(out, x.Text())
-				}
-				return strings.Join(out, "; ")
-			}
-		}
-	}
-	return ""
 }

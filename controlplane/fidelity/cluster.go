@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,11 +38,12 @@ type Cluster struct {
 	metrics string
 	http    *http.Client
 
-	mu     sync.Mutex
-	moved  chan struct{} // closed and replaced whenever something changed
-	pods   map[string]*corev1.Pod
-	nodes  map[string]*corev1.Node
-	claims map[string]*corev1.PersistentVolumeClaim
+	mu      sync.Mutex
+	moved   chan struct{} // closed and replaced whenever something changed
+	pods    map[string]*corev1.Pod
+	nodes   map[string]*corev1.Node
+	claims  map[string]*corev1.PersistentVolumeClaim
+	volumes map[string]*corev1.PersistentVolume
 }
 
 // patience bounds how long anything is awaited; the scheduler needs a small part of it.
@@ -54,7 +56,8 @@ func Patient(o *kube.Options) { harness.WithNodeLease(24 * 3600)(o) }
 // NewCluster prepares a control plane for cases. The context bounds the life of the watches.
 func NewCluster(ctx context.Context, cp *harness.ControlPlane) (*Cluster, error) {
 	config := rest.CopyConfig(cp.Config)
-	config.WarningHandler = rest.NoWarnings{} // cases use labels by their old names on purpose
+	config.ContentType = "application/vnd.kubernetes.protobuf" // a good part of the time would go into JSON
+	config.WarningHandler = rest.NoWarnings{}                  // cases use labels by their old names on purpose
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the cluster: %w", err)
@@ -67,7 +70,8 @@ func NewCluster(ctx context.Context, cp *harness.ControlPlane) (*Cluster, error)
 	roots.AppendCertsFromPEM(ca)
 	c := &Cluster{client: client, metrics: cp.Metrics["scheduler"],
 		http:  &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}},
-		moved: make(chan struct{}), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
+		moved: make(chan struct{}), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}, claims: map[string]*corev1.PersistentVolumeClaim{},
+		volumes: map[string]*corev1.PersistentVolume{}}
 	for _, ns := range namespaces() {
 		if _, err := client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			return nil, fmt.Errorf("make namespace %s: %w", ns.Name, err)
@@ -90,6 +94,7 @@ func NewCluster(ctx context.Context, cp *harness.ControlPlane) (*Cluster, error)
 	for _, err := range []error{
 		watch(c, factory.Core().V1().Pods().Informer(), c.pods, nil),
 		watch(c, factory.Core().V1().Nodes().Informer(), c.nodes, nil),
+		watch(c, factory.Core().V1().PersistentVolumes().Informer(), c.volumes, nil),
 		watch(c, factory.Core().V1().PersistentVolumeClaims().Informer(), c.claims, func(pvc *corev1.PersistentVolumeClaim) { c.provision(ctx, pvc) }),
 	} {
 		if err != nil {
@@ -336,76 +341,95 @@ func (c *Cluster) bindings(ctx context.Context, pods []*corev1.Pod) (bound, refu
 		for _, p := range pods {
 			k := key(p)
 			now := c.pods[k]
-			if now == nil || now.UID != p.UID {
+			if now == nil {
 				continue
 			}
 			if now.Spec.NodeName != "" {
 				bound[k] = now.Spec.NodeName
 				continue
 			}
-			for _, cond := range now.Status.Conditions {
-				if cond.Type == corev1.PodScheduled && cond.Reason == corev1.PodReasonUnschedulable {
-					refused[k] = cond.Message
-				}
+			if at := slices.IndexFunc(now.Status.Conditions, refusal); at >= 0 {
+				refused[k] = now.Status.Conditions[at].Message
 			}
 		}
 	}
-	poll := time.NewTicker(40 * time.Millisecond)
-	defer poll.Stop()
-	for calm, asked := 0, false; ; {
+	for calm := 0; ; {
 		c.mu.Lock()
 		read()
-		waiting, gated := 0, 0
-		for _, p := range c.pods {
-			if p.Spec.NodeName == "" {
-				waiting++
-				if len(p.Spec.SchedulingGates) > 0 {
-					gated++
-				}
-			}
-		}
 		moved := c.moved
+		waiting, gated, untried := c.waiting(pods)
 		c.mu.Unlock()
 		if len(bound) == len(pods) {
 			return bound, refused, nil
 		}
-		if calm == 0 && len(bound)+len(refused) < len(pods) && !asked {
-			asked = true
-			select {
-			case <-moved:
-				asked = false
-			case <-poll.C:
-			case <-ctx.Done():
-			}
-			continue
+		all := len(bound)+len(refused)+untried >= len(pods)
+		pause := pollEvery
+		if !all {
+			pause *= 10 // a word is on its way, most likely
 		}
-		asked = false
-		q, err := c.queued(ctx)
+		timer := time.NewTimer(pause)
+		select {
+		case <-moved:
+			if !all {
+				timer.Stop()
+				calm = 0
+				continue
+			}
+			<-timer.C
+		case <-timer.C: // the queue has no events; ask after a while
+		case <-ctx.Done():
+		}
+		q, err := c.queued(context.WithoutCancel(ctx))
 		if err != nil {
 			return nil, nil, err
 		}
-		if q.active == 0 && q.backoff == 0 && q.unschedulable+q.gated == waiting {
+		if ctx.Err() != nil {
+			return nil, nil, fmt.Errorf("waited in vain for the scheduler: %d of %d pods bound, %d refused, %d pods wait (%d of them held), queue %+v: %w",
+				len(bound), len(pods), len(refused), waiting, gated, q, ctx.Err())
+		}
+		if q.active == 0 && q.backoff == 0 && q.unschedulable+q.gated == waiting && q.gated >= gated && q.gated <= gated+untried {
 			calm++
 		} else {
 			calm = 0
 		}
-		if done := calmEnough; len(bound)+len(refused) == len(pods) && q.gated == gated && calm >= done || calm >= 10*done {
+		if all && calm >= calmEnough || calm >= 2*calmEnough {
 			c.silent(pods, bound, refused)
 			return bound, refused, nil
-		}
-		select { // the queue has no events; ask again after a while
-		case <-poll.C:
-		case <-ctx.Done():
-			q, _ := c.queued(context.WithoutCancel(ctx))
-			return nil, nil, fmt.Errorf("waited in vain for the scheduler: %d of %d pods bound, %d refused, %d pods wait (%d of them held), queue %+v: %w",
-				len(bound), len(pods), len(refused), waiting, gated, q, ctx.Err())
 		}
 	}
 }
 
-// calmEnough is how many times in a row the scheduler must have nothing left to do. Pods that it does not even try, for
-// want of something that they name, get no word from it; they are given up ten times as late.
-const calmEnough = 2
+// waiting counts the pods that are not bound: all, those that are held back, and, of the given ones that the scheduler
+// has given no word of, those that it does not even try, for want of a claim that they name.
+func (c *Cluster) waiting(pods []*corev1.Pod) (all, gated, untried int) {
+	for _, p := range c.pods {
+		if p.Spec.NodeName == "" {
+			all++
+			if len(p.Spec.SchedulingGates) > 0 {
+				gated++
+			}
+		}
+	}
+	for _, p := range pods {
+		now := c.pods[key(p)]
+		if now != nil && now.Spec.NodeName == "" && len(now.Spec.ResourceClaims) > 0 && len(now.Spec.SchedulingGates) == 0 &&
+			!slices.ContainsFunc(now.Status.Conditions, refusal) {
+			untried++
+		}
+	}
+	return all, gated, untried
+}
+
+func refusal(cond corev1.PodCondition) bool {
+	return cond.Type == corev1.PodScheduled && cond.Reason == corev1.PodReasonUnschedulable
+}
+
+// How often the scheduler is asked for its queue when it has said something of all pods, and how many times in a row it
+// must have nothing left to do. When it has not said something of all, it is asked more seldom and oftener.
+const (
+	pollEvery  = 25 * time.Millisecond
+	calmEnough = 2
+)
 
 // silent adds the pods that the scheduler says nothing of.
 func (c *Cluster) silent(pods []*corev1.Pod, bound, refused map[string]string) {
@@ -450,11 +474,13 @@ func (c *Cluster) clearVolumes(ctx context.Context, claims []*corev1.PersistentV
 		return err
 	}
 	core := c.client.CoreV1()
-	volumes, err := core.PersistentVolumes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
+	var volumes []*corev1.PersistentVolume
+	c.mu.Lock()
+	for _, v := range c.volumes {
+		volumes = append(volumes, v)
 	}
-	return each(volumes.Items, func(v corev1.PersistentVolume) error {
+	c.mu.Unlock()
+	return each(volumes, func(v *corev1.PersistentVolume) error {
 		if err := core.PersistentVolumes().Delete(ctx, v.Name, metav1.DeleteOptions{}); err != nil {
 			return missing(err)
 		}

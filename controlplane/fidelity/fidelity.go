@@ -85,6 +85,7 @@ func (o Outcome) String() string {
 // Tally counts outcomes.
 type Tally struct {
 	Cases, Disagreed, Ordered  int
+	Failed                     int // that could not be carried out
 	Pods, Machines, Impossible int
 }
 
@@ -104,6 +105,6 @@ func (t *Tally) Add(o Outcome) {
 
 // String is the tally in one line.
 func (t *Tally) String() string {
-	return fmt.Sprintf("%d cases, %d disagreements (%d planned pods on %d new nodes, %d impossible pods; in %d cases the scheduler filled the nodes in another order and took the plan when told of it)",
-		t.Cases, t.Disagreed, t.Pods, t.Machines, t.Impossible, t.Ordered)
+	return fmt.Sprintf("%d cases, %d planned pods bound on %d new nodes and those that were there, %d impossible pods checked, %d cases ordered, %d disagreements, %d not carried out",
+		t.Cases, t.Pods, t.Machines, t.Impossible, t.Ordered, t.Disagreed, t.Failed)
 }

@@ -1,4 +1,5 @@
-// Command run carries many cases out and ends with one line: cases, disagreements.
+// Command run carries many cases out and ends with one line: cases, planned pods bound, impossible pods checked, how
+// many cases depend on the order of binding, disagreements, seconds.
 //
 //	go run ./fidelity/run -n 2000 -seed 1
 package main
@@ -13,19 +14,29 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/controlplane/fidelity"
-	"github.com/kerf-sh/kerf/controlplane/harness"
 )
 
+type settings struct {
+	n       int
+	seed    uint64
+	workers int
+	dir     string
+	replay  string
+	every   bool
+}
+
 func main() {
-	n := flag.Int("n", 2000, "cases to carry out")
-	seed := flag.Uint64("seed", 1, "seed of the first case")
-	dir := flag.String("replays", "fidelity-replays", "folder for replay files of disagreements")
-	again := flag.String("replay", "", "carry out the case of this replay file and nothing else")
-	every := flag.Bool("v", false, "tell every case")
+	var s settings
+	flag.IntVar(&s.n, "n", 2000, "cases to carry out")
+	flag.Uint64Var(&s.seed, "seed", 1, "seed of the first case")
+	flag.IntVar(&s.workers, "workers", 3, "control planes side by side")
+	flag.StringVar(&s.dir, "replays", "fidelity-replays", "folder for replay files of disagreements")
+	flag.StringVar(&s.replay, "replay", "", "carry out the case of this replay file and nothing else")
+	flag.BoolVar(&s.every, "v", false, "tell every case")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	ok, err := run(ctx, *n, *seed, *dir, *again, *every)
+	ok, err := run(ctx, s)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fidelity:", err)
 	}
@@ -34,22 +45,21 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, n int, seed uint64, dir, again string, every bool) (ok bool, err error) {
-	cp, err := harness.Launch(ctx, fidelity.Patient)
+func run(ctx context.Context, s settings) (ok bool, err error) {
+	if s.replay != "" {
+		s.workers = 1
+	}
+	crew, err := fidelity.NewCrew(ctx, s.workers)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, cp.Close()) }()
-	c, err := fidelity.NewCluster(ctx, cp)
-	if err != nil {
-		return false, err
-	}
-	if again != "" {
-		k, err := fidelity.Load(again)
+	defer func() { err = errors.Join(err, crew.Close()) }()
+	if s.replay != "" {
+		k, err := fidelity.Load(s.replay)
 		if err != nil {
 			return false, err
 		}
-		r, err := c.Carry(ctx, k)
+		r, err := crew.Replay(ctx, k)
 		if err != nil {
 			return false, err
 		}
@@ -58,26 +68,23 @@ func run(ctx context.Context, n int, seed uint64, dir, again string, every bool)
 	}
 	var tally fidelity.Tally
 	begun := time.Now()
-	failed := 0
-	for s := seed; s < seed+uint64(n) && ctx.Err() == nil; s++ {
-		r, err := c.Run(ctx, s)
-		if err != nil {
-			failed++
-			fmt.Println(err)
-			continue
+	crew.Run(ctx, s.seed, s.n, nil, func(r fidelity.Result) {
+		if r.Err != nil {
+			tally.Failed++
+			fmt.Println(r.Err)
+			return
 		}
-		tally.Add(r.Outcome)
-		if every || r.Outcome.Verdict == fidelity.Disagreed {
-			fmt.Println(r.Outcome)
+		tally.Add(r.Run.Outcome)
+		disagreed := r.Run.Outcome.Verdict == fidelity.Disagreed
+		if s.every || disagreed {
+			fmt.Println(r.Run.Outcome)
 		}
-		if r.Outcome.Verdict == fidelity.Disagreed {
-			path, err := r.Save(dir)
-			if err != nil {
-				return false, err
-			}
+		if disagreed {
+			path, saved := r.Run.Save(s.dir)
+			err = errors.Join(err, saved)
 			fmt.Println("  replay file:", path)
 		}
-	}
-	fmt.Printf("seeds %d to %d: %s, %d not carried out, in %s\n", seed, seed+uint64(tally.Cases+failed)-1, &tally, failed, time.Since(begun).Round(time.Second))
-	return tally.Disagreed == 0 && failed == 0, nil
+	})
+	fmt.Printf("seeds %d to %d: %s, %.0f s\n", s.seed, s.seed+uint64(tally.Cases+tally.Failed)-1, &tally, time.Since(begun).Seconds())
+	return err == nil && tally.Disagreed == 0 && tally.Failed == 0, err
 }

@@ -1,0 +1,85 @@
+package fidelity
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+
+	"github.com/kerf-sh/kerf/controlplane/harness"
+)
+
+// Crew is several control planes that carry cases out side by side.
+type Crew struct {
+	planes   []*harness.ControlPlane
+	clusters []*Cluster
+}
+
+// NewCrew starts so many control planes. The context bounds the life of their watches; the caller closes the crew.
+func NewCrew(ctx context.Context, workers int, options ...harness.Option) (_ *Crew, err error) {
+	// The components of a control plane hold little, but make a lot of garbage; they need not look for it so often.
+	if err := os.Setenv("GOGC", "400"); err != nil {
+		return nil, err
+	}
+	w := &Crew{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	for range workers {
+		cp, err := harness.Launch(ctx, append([]harness.Option{Patient}, options...)...)
+		if err != nil {
+			return nil, err
+		}
+		w.planes = append(w.planes, cp)
+		c, err := NewCluster(ctx, cp)
+		if err != nil {
+			return nil, err
+		}
+		w.clusters = append(w.clusters, c)
+	}
+	return w, nil
+}
+
+// Close ends the control planes.
+func (w *Crew) Close() error {
+	var errs []error
+	for _, cp := range w.planes {
+		errs = append(errs, cp.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Result is what came of a seed: a run, or an error when it could not be carried out.
+type Result struct {
+	Seed uint64
+	Run  *Run
+	Err  error
+}
+
+// Run carries n cases out from the seed on, and calls done for each as it ends, one at a time. When more is false for a
+// seed, it and those after it are left out; nil: none is.
+func (w *Crew) Run(ctx context.Context, seed uint64, n int, more func() bool, done func(Result)) {
+	seeds := make(chan uint64)
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for _, c := range w.clusters {
+		wait.Go(func() {
+			for s := range seeds {
+				r, err := c.Run(ctx, s)
+				mu.Lock()
+				done(Result{s, r, err})
+				mu.Unlock()
+			}
+		})
+	}
+	for s := seed; s < seed+uint64(n) && ctx.Err() == nil && (more == nil || more()); s++ {
+		seeds <- s
+	}
+	close(seeds)
+	wait.Wait()
+}
+
+// Replay carries one case out and leaves the cluster as it is then.
+func (w *Crew) Replay(ctx context.Context, k *Case) (*Run, error) { return w.clusters[0].Carry(ctx, k) }
