@@ -138,10 +138,15 @@ func (c *Cluster) begin(ctx context.Context, k *Case) error {
 	for i, n := range k.Nodes {
 		old = append(old, bought{node: n, csi: k.CSINodes[i]})
 	}
+	running := slices.Clone(k.Running)
+	for _, a := range k.Arrived {
+		old = append(old, bought{node: a.Node, csi: a.CSI})
+		running = append(running, daemonPods(k.DaemonSets, a.Node)...)
+	}
 	if err := c.createNodes(ctx, old); err != nil {
 		return err
 	}
-	_, err := c.createPods(ctx, k.Running)
+	_, err := c.createPods(ctx, running)
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
 	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 const region = "us-west-2"
@@ -84,8 +85,9 @@ func (p prices) Spot(name, zone string) (catalog.MicroUSD, bool) {
 	return catalog.MicroUSD(price.MicroUSD), ok
 }
 
-// drawTypes is a copy of all types with some offerings closed, and at times with machines reserved.
-func drawTypes(rng *rand.Rand, reserved bool) ([]*catalog.Type, error) {
+// drawTypes is a copy of all types with some offerings closed, and at times with machines reserved or such as attach few
+// volumes.
+func drawTypes(rng *rand.Rand, reserved, attachFew bool) ([]*catalog.Type, error) {
 	all, err := allTypes()
 	if err != nil {
 		return nil, err
@@ -102,6 +104,9 @@ func drawTypes(rng *rand.Rand, reserved bool) ([]*catalog.Type, error) {
 		}
 		if reserved && rng.IntN(4) == 0 {
 			reserve(&c, rng)
+		}
+		if attachFew {
+			c.AttachLimits = res.List{driver: 1 + rng.Int64N(3)}
 		}
 		out[i] = &c
 	}

@@ -40,10 +40,19 @@ type Case struct {
 	Claims         []*corev1.PersistentVolumeClaim `json:"claims,omitempty"`
 	Running        []*corev1.Pod                   `json:"running,omitempty"`
 	Pending        []*corev1.Pod                   `json:"pending"`
+	// InFlight are machines that were asked for, and Arrived what they are by the time that the plan is carried out.
+	InFlight []*karpv1.NodeClaim `json:"inFlight,omitempty"`
+	Arrived  []Arrival           `json:"arrived,omitempty"`
 	// Leaving are machines that are being deleted, LeavingPods those of Pending that still run there. On the control plane
 	// they are gone already.
 	Leaving     []*corev1.Node    `json:"leaving,omitempty"`
 	LeavingPods map[string]string `json:"leavingPods,omitempty"`
+}
+
+// Arrival is a machine that has joined.
+type Arrival struct {
+	Node *corev1.Node       `json:"node"`
+	CSI  *storagev1.CSINode `json:"csi,omitempty"`
 }
 
 // Verdict is how a case ended.

@@ -29,6 +29,7 @@ var features = []string{
 	"selectors", "affinity", "preferences", "tolerations", "spread-zone", "spread-host", "spread-other", "spread-soft",
 	"pod-affinity", "anti-affinity", "host-ports", "volumes", "attach-limits", "init-containers", "existing", "daemons",
 	"taints", "leaving", "limits", "min-values", "reserved", "custom-labels", "priorities", "too-much", "gpus", "weights",
+	"in-flight", "hosts-by-name", "host-network", "foreign-nodes",
 }
 
 // namespaces are those in which pods of cases live.
@@ -62,7 +63,7 @@ func Generate(seed uint64) (*Case, error) {
 		g.often[f] = true
 	}
 	var err error
-	if g.c.Types, err = drawTypes(g.rng, g.maybe("reserved")); err != nil {
+	if g.c.Types, err = drawTypes(g.rng, g.maybe("reserved"), g.maybe("attach-limits")); err != nil {
 		return nil, fmt.Errorf("generate case %d: %w", seed, err)
 	}
 	g.c.AnyOffering = g.one(2)
@@ -74,6 +75,7 @@ func Generate(seed uint64) (*Case, error) {
 	g.storage()
 	groups := g.groups()
 	g.nodes(groups)
+	g.inFlight()
 	for _, grp := range groups {
 		for range grp.count {
 			if len(g.c.Pending) < maxPods {

@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/intake"
 )
@@ -77,12 +78,14 @@ func (g *generator) volumesOf(grp *group) {
 		}
 		return c
 	}
-	switch kind := g.rng.IntN(5); kind {
-	case 0: // one volume for all
+	kind := g.rng.IntN(6)
+	if kind == 0 || kind == 5 { // one volume for all
 		c := make(g.name("shared"), true)
 		g.c.Claims = append(g.c.Claims, c)
 		grp.named = c.Name
-	case 1, 2:
+	}
+	switch kind {
+	case 1, 2, 5:
 		grp.claim = func(pod string) *corev1.PersistentVolumeClaim { return make("data-"+pod, true) }
 	case 3, 4:
 		grp.claim = func(pod string) *corev1.PersistentVolumeClaim { return make("data-"+pod, false) }
@@ -91,11 +94,17 @@ func (g *generator) volumesOf(grp *group) {
 
 // bind gives the claim a volume in some zone.
 func (g *generator) bind(c *corev1.PersistentVolumeClaim) {
+	c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+	c.Status.Phase = corev1.ClaimBound
+	if g.maybe("hosts-by-name") { // a disk that is part of a machine
+		v := volumeFor(c, g.name(fmt.Sprintf("fidelity-%d", g.c.Seed)), corev1.LabelHostname, pick(g, "old-1", "old-2"))
+		c.Spec.VolumeName = v.Name
+		g.c.Volumes = append(g.c.Volumes, v)
+		return
+	}
 	key := pick(g, corev1.LabelTopologyZone, "topology.ebs.csi.aws.com/zone")
 	v := volumeFor(c, g.name(fmt.Sprintf("fidelity-%d", g.c.Seed)), key, some(g, pick(g, zones...))...)
 	c.Spec.VolumeName = v.Name
-	c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
-	c.Status.Phase = corev1.ClaimBound
 	g.c.Volumes = append(g.c.Volumes, v)
 }
 
@@ -145,15 +154,26 @@ func (g *generator) node(groups []*group) {
 	}
 	var taints []corev1.Taint
 	if g.maybe("taints") {
-		taints = append(taints, corev1.Taint{Key: "dedicated", Value: "red", Effect: corev1.TaintEffectNoSchedule})
+		taints = append(taints, corev1.Taint{Key: "dedicated", Value: "red", Effect: pick(g, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute)})
+	}
+	if g.maybe("taints") {
+		taints = append(taints, corev1.Taint{Key: "disliked", Effect: corev1.TaintEffectPreferNoSchedule})
 	}
 	n := machine(g.name("old"), t, o, custom, taints)
+	if g.maybe("foreign-nodes") { // not ours, and without some label that others have
+		for _, k := range []string{karpv1.NodePoolLabelKey, awsv1.LabelNodeClass, karpv1.NodeRegisteredLabelKey, karpv1.NodeInitializedLabelKey, karpv1.CapacityTypeLabelKey} {
+			delete(n.Labels, k)
+		}
+		for _, k := range pick(g, nil, []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone}, []string{corev1.LabelInstanceTypeStable, awsv1.LabelInstanceFamily}, []string{corev1.LabelArchStable, "beta.kubernetes.io/arch"}) {
+			delete(n.Labels, k)
+		}
+	}
 	n.Spec.Unschedulable = g.one(8)
 	limit := int32(1 + g.rng.IntN(4))
 	g.c.Nodes = append(g.c.Nodes, n)
 	g.c.CSINodes = append(g.c.CSINodes, csiNode(n.Name, limit))
 	g.c.Running = append(g.c.Running, daemonPods(g.c.DaemonSets, n)...)
-	if len(n.Spec.Taints) > 0 || n.Spec.Unschedulable {
+	if n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }) {
 		return
 	}
 	free := intake.Resources(n.Status.Allocatable)

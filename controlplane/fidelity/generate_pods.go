@@ -109,8 +109,13 @@ func (g *generator) containers(s *corev1.PodSpec) {
 
 // placement draws what the pod asks of a machine's labels and taints.
 func (g *generator) placement(s *corev1.PodSpec) {
+	if g.maybe("hosts-by-name") && g.one(2) {
+		s.NodeSelector = map[string]string{corev1.LabelHostname: pick(g, "old-1", "old-1", "old-2", "arriving-1")}
+	}
 	if g.maybe("selectors") {
-		s.NodeSelector = map[string]string{}
+		if s.NodeSelector == nil {
+			s.NodeSelector = map[string]string{}
+		}
 		for range 1 + g.rng.IntN(2) {
 			k, v := g.label()
 			s.NodeSelector[k] = v
@@ -124,8 +129,8 @@ func (g *generator) placement(s *corev1.PodSpec) {
 			for range 1 + g.rng.IntN(2) {
 				term.MatchExpressions = append(term.MatchExpressions, g.expression())
 			}
-			if g.one(10) {
-				term.MatchFields = []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: pick(g, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpIn), Values: []string{"elsewhere"}}}
+			if g.one(10) || g.maybe("hosts-by-name") {
+				term.MatchFields = []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: pick(g, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpIn), Values: []string{pick(g, "elsewhere", "old-1", "old-2")}}}
 			}
 			n := node.RequiredDuringSchedulingIgnoredDuringExecution
 			n.NodeSelectorTerms = append(n.NodeSelectorTerms, term)
@@ -213,6 +218,16 @@ func (g *generator) ports(s *corev1.PodSpec) {
 			HostIP: pick(g, "", "", "127.0.0.1", "10.1.2.3")}
 	}
 	s.Containers[0].Ports = append(s.Containers[0].Ports, port())
+	if g.maybe("host-network") { // every port is one of the host's
+		s.HostNetwork = true
+		for i := range s.Containers {
+			for j := range s.Containers[i].Ports {
+				p := &s.Containers[i].Ports[j]
+				p.ContainerPort, p.HostIP = p.HostPort, ""
+			}
+		}
+		return
+	}
 	if len(s.InitContainers) > 0 {
 		p := port()
 		p.HostPort = 9090
@@ -223,15 +238,17 @@ func (g *generator) ports(s *corev1.PodSpec) {
 // podOf makes the next pod of the group, and the volume claim that it brings.
 func (g *generator) podOf(grp *group) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: grp.namespace, Name: g.name("pod"), Labels: maps.Clone(grp.labels)}, Spec: *grp.spec.DeepCopy()}
-	name := grp.named
+	mount := func(volume, claim string) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+	}
+	if grp.named != "" {
+		mount("shared", grp.named)
+	}
 	if grp.claim != nil {
 		claim := grp.claim(pod.Name)
 		g.c.Claims = append(g.c.Claims, claim)
-		name = claim.Name
-	}
-	if name != "" {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}})
+		mount("data", claim.Name)
 	}
 	return pod
 }

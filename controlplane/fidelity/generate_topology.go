@@ -10,7 +10,9 @@ import (
 
 // selects is mostly the pod's own app, at times another one, everything, or something more tangled.
 func (g *generator) selects(labels map[string]string) *metav1.LabelSelector {
-	switch g.rng.IntN(10) {
+	switch g.rng.IntN(12) {
+	case 11:
+		return nil // selects nothing
 	case 0:
 		return &metav1.LabelSelector{}
 	case 1:
@@ -113,13 +115,15 @@ func (g *generator) term(grp *group, hosts int) corev1.PodAffinityTerm {
 	if g.one(hosts) {
 		t.TopologyKey = pick(g, corev1.LabelTopologyZone, corev1.LabelTopologyZone, karpv1.CapacityTypeLabelKey, tierKey, corev1.LabelFailureDomainBetaZone)
 	}
-	switch g.rng.IntN(6) {
+	switch g.rng.IntN(8) {
 	case 0:
 		t.Namespaces = []string{pick(g, spaceA, spaceB)}
 	case 1:
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"side": pick(g, "left", "right")}}
 	case 2:
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "fidelity"}}
+	case 3:
+		t.NamespaceSelector = &metav1.LabelSelector{} // all
 	}
 	switch g.rng.IntN(8) {
 	case 0:

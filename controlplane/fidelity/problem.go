@@ -39,6 +39,9 @@ func (c *Case) Problem(pending []*corev1.Pod) *pack.Problem {
 	for _, o := range c.Nodes {
 		k.SetNode(o)
 	}
+	for _, o := range c.InFlight {
+		k.SetClaim(o)
+	}
 	for _, o := range c.CSINodes {
 		k.SetCSINode(o)
 	}
