@@ -31,6 +31,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cache"
@@ -120,7 +121,7 @@ func kubeConfig(s settings.Settings) (*rest.Config, error) {
 
 func scheme() (*kruntime.Scheme, error) {
 	out := kruntime.NewScheme()
-	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme, autoscalingv1beta1.AddToScheme} {
 		if err := add(out); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -209,7 +210,7 @@ func (p *process) state(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("SCHEDULER_CONFIG: %w", err)
 	}
-	p.cache = cache.New(cache.Options{AllowDeviceClaims: !p.IgnoreDRARequests, DefaultSpreads: spreads})
+	p.cache = cache.New(cache.Options{AllowDeviceClaims: !p.IgnoreDRARequests, DefaultSpreads: spreads, CapacityBuffers: p.FeatureGates.CapacityBuffer})
 	synced, err := p.cache.Watch(ctx, p.GetCache())
 	if err != nil {
 		return fmt.Errorf("watching the cluster: %w", err)

@@ -22,7 +22,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/buffer"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/garbage"
 	"github.com/kerf-sh/kerf/internal/controller/interrupt"
@@ -169,11 +171,20 @@ func (p *process) provisioner(c cloud.Provider) error {
 			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore, PreferenceShare: p.PreferenceShare,
 			MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort,
 		},
+		Settle:  p.settle(),
 		Record:  p.decisions.Add,
 		Meter:   meter{p.metrics},
 		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		Log:     p.log,
 	}))
+}
+
+// settle is told where virtual pods have their room; nil without the feature gate.
+func (p *process) settle() func([]cache.Room) {
+	if !p.FeatureGates.CapacityBuffer {
+		return nil
+	}
+	return p.cache.SettleRooms
 }
 
 func (p *process) lifecycle(c cloud.Provider, ca string) error {
@@ -195,7 +206,15 @@ func (p *process) lifecycle(c cloud.Provider, ca string) error {
 }
 
 func (p *process) loops(c cloud.Provider) error {
+	var buffers error
+	if p.FeatureGates.CapacityBuffer {
+		buffers = p.Add(buffer.New(buffer.Options{
+			Client: p.GetClient(), State: p.cache, Log: p.log, Now: time.Now,
+			Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
+		}))
+	}
 	return errors.Join(
+		buffers,
 		p.Add(&disrupt.Emptiness{Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 		p.Add(&garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 	)

@@ -76,21 +76,25 @@ func (c *Cache) RemoveReplicationController(rc *corev1.ReplicationController) {
 // SetReplicaSet takes in a version of a ReplicaSet.
 func (c *Cache) SetReplicaSet(rs *appsv1.ReplicaSet) {
 	c.setController("ReplicaSet", rs, rs.Spec.Selector, true)
+	c.setWorkload("ReplicaSet", rs, workload(rs.Spec.Replicas, &rs.Spec.Template))
 }
 
 // RemoveReplicaSet takes in a ReplicaSet's deletion.
 func (c *Cache) RemoveReplicaSet(rs *appsv1.ReplicaSet) {
 	c.setController("ReplicaSet", rs, nil, false)
+	c.setWorkload("ReplicaSet", rs, nil)
 }
 
 // SetStatefulSet takes in a version of a StatefulSet.
 func (c *Cache) SetStatefulSet(s *appsv1.StatefulSet) {
 	c.setController("StatefulSet", s, s.Spec.Selector, true)
+	c.setWorkload("StatefulSet", s, workload(s.Spec.Replicas, &s.Spec.Template))
 }
 
 // RemoveStatefulSet takes in a StatefulSet's deletion.
 func (c *Cache) RemoveStatefulSet(s *appsv1.StatefulSet) {
 	c.setController("StatefulSet", s, nil, false)
+	c.setWorkload("StatefulSet", s, nil)
 }
 
 // refreshBelongings makes the classes again of pods that may belong to something else now.
@@ -99,6 +103,7 @@ func (c *Cache) refreshBelongings() {
 		return
 	}
 	dirty := c.belong.dirty
+	c.buffers.dirty = true
 	c.belong.dirty = map[string]bool{}
 	for key, e := range c.entries {
 		if dirty[key.Namespace] && len(e.obj.Spec.TopologySpreadConstraints) == 0 {

@@ -38,6 +38,8 @@ type Options struct {
 	// DefaultSpreads are the spread constraints of pods that have none of their own; when there are any, Services,
 	// ReplicationControllers, ReplicaSets and StatefulSets are watched for their selectors.
 	DefaultSpreads []corev1.TopologySpreadConstraint
+	// CapacityBuffers is the feature gate: with it CapacityBuffers are watched, and what gives their pods a shape.
+	CapacityBuffers bool
 }
 
 // Cache is the mutable state behind the snapshots.
@@ -63,7 +65,8 @@ type Cache struct {
 	scs        store[*storagev1.StorageClass]
 	csiNodes   store[*storagev1.CSINode]
 
-	belong belongings
+	belong  belongings
+	buffers buffers
 
 	compiler *intake.Compiler
 	epoch    uint64
@@ -119,7 +122,7 @@ func New(o Options) *Cache {
 		c.now = time.Now
 	}
 	c.compiler.AllowDeviceClaims, c.compiler.DefaultSpreads = o.AllowDeviceClaims, o.DefaultSpreads
-	c.belong = newBelongings()
+	c.belong, c.buffers = newBelongings(), newBuffers(o.CapacityBuffers)
 	return c
 }
 
@@ -158,9 +161,11 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 	c.refreshBelongings()
 	next := *c.last
 	changed := c.rebuildDaemons(&next)
+	c.rebuildBuffers()
 	for c.epoch != c.compiler.Epoch() {
 		c.refreshClasses()
 		changed = c.rebuildDaemons(&next) || changed
+		c.rebuildBuffers()
 	}
 	changed = c.rebuildNodes(&next) || changed
 	for c.breakUnkeepable() {
@@ -168,6 +173,7 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 	}
 	changed = c.rebuildPending(&next) || changed
 	changed = c.rebuildNamespaces(&next) || changed
+	changed = c.countUnsettled(&next) || changed
 	if changed {
 		next.Generation++
 		c.last = &next
@@ -184,6 +190,7 @@ func (c *Cache) refreshClasses() {
 	for key := range c.daemonSets.objects {
 		c.dirtySets[key] = struct{}{}
 	}
+	c.buffers.dirty = true
 }
 
 // rebuildNodes makes the machines again that something touched, and merges them into the sorted slice of the others.
@@ -250,6 +257,9 @@ func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 			}
 		}
 	}
+	for _, b := range c.buffers.made {
+		out = append(out, b.pods...)
+	}
 	slices.SortFunc(out, comparePods)
 	if slices.Equal(out, next.Pending) {
 		return false
@@ -259,7 +269,7 @@ func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 }
 
 func comparePods(a, b *cluster.Pod) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
 // unlock frees the state and then tells the listeners what happened.

@@ -14,6 +14,8 @@ const (
 	PoolChanged  ChangeKind = "PoolChanged"  // a NodePool changed in spec or conditions
 	ClassChanged ChangeKind = "ClassChanged" // an EC2NodeClass changed in spec or status
 	DaemonsMoved ChangeKind = "DaemonsMoved" // a DaemonSet came, went or changed
+	BufferMoved  ChangeKind = "BufferMoved"  // a CapacityBuffer came, went or changed, or a pod was bound where it has room
+	RoomsSettled ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before
 )
 
 // Change tells of one thing that happened. Name is the object's name.

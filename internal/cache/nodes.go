@@ -187,6 +187,7 @@ func (c *Cache) buildUnit(unit string) *cluster.Node {
 			out.Name = "nodeclaim/" + out.Name // some other machine has the name already
 		}
 		c.fillPods(out, nil, unit)
+		out.Virtual = c.virtualOn(unit)
 		return out
 	}
 	node := c.nodes.get("", name)
@@ -203,6 +204,7 @@ func (c *Cache) buildUnit(unit string) *cluster.Node {
 	out := intake.Node(node, claim, expected)
 	out.AttachLimits = intake.AttachLimits(c.csiNodes.get("", name))
 	c.fillPods(out, c.podsByNode[name], targets...)
+	out.Virtual = c.virtualOn(targets...)
 	return out
 }
 

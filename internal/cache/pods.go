@@ -60,6 +60,9 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	}
 	c.entries[key] = e
 	c.indexPod(key, pod)
+	if n := c.units[nodeUnit(e.pod.Node)]; n != nil && n.Virtual > 0 && (old == nil || old.pod.Node == "") {
+		c.tell(BufferMoved, n.Name) // it may have taken the room
+	}
 	if old == nil || e.pod != old.pod {
 		c.touchNode(e.pod.Node)
 		c.touchPromise(pod.UID)

@@ -175,7 +175,7 @@ func (c *Cache) RemoveNamespace(ns *corev1.Namespace) {
 }
 
 func (c *Cache) namespacesMoved() {
-	c.dirtyNS = true
+	c.dirtyNS, c.buffers.dirty = true, true
 	for key := range c.nsDependent {
 		c.recompile(c.entries[key])
 	}

@@ -11,6 +11,7 @@ import (
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
@@ -49,13 +50,22 @@ type watch struct {
 
 func (c *Cache) watches() []watch {
 	var extra []watch
-	if len(c.compiler.DefaultSpreads) > 0 {
-		extra = []watch{
-			feed(&corev1.Service{}, c.SetService, c.RemoveService),
-			feed(&corev1.ReplicationController{}, c.SetReplicationController, c.RemoveReplicationController),
+	spreads, buffers := len(c.compiler.DefaultSpreads) > 0, c.buffers.on
+	if spreads || buffers {
+		extra = append(extra,
 			feed(&appsv1.ReplicaSet{}, c.SetReplicaSet, c.RemoveReplicaSet),
-			feed(&appsv1.StatefulSet{}, c.SetStatefulSet, c.RemoveStatefulSet),
-		}
+			feed(&appsv1.StatefulSet{}, c.SetStatefulSet, c.RemoveStatefulSet))
+	}
+	if spreads {
+		extra = append(extra,
+			feed(&corev1.Service{}, c.SetService, c.RemoveService),
+			feed(&corev1.ReplicationController{}, c.SetReplicationController, c.RemoveReplicationController))
+	}
+	if buffers {
+		extra = append(extra,
+			feed(&corev1.PodTemplate{}, c.SetPodTemplate, c.RemovePodTemplate),
+			feed(&appsv1.Deployment{}, c.SetDeployment, c.RemoveDeployment),
+			feed(&autoscalingv1beta1.CapacityBuffer{}, c.SetBuffer, c.RemoveBuffer))
 	}
 	return append(extra, []watch{
 		feed(&corev1.Namespace{}, c.SetNamespace, c.RemoveNamespace),

@@ -50,6 +50,8 @@ type Node struct {
 	CreatedAt   time.Time `json:"createdAt"`
 	// DoNotDisrupt is the node's or its claim's annotation.
 	DoNotDisrupt bool `json:"doNotDisrupt,omitempty"`
+	// Virtual is for how many virtual pods the last decision found room here. They are pending all the same.
+	Virtual int `json:"virtual,omitempty"`
 }
 
 // Pool is a NodePool with the catalog that its node class gives it.
@@ -82,4 +84,6 @@ type Snapshot struct {
 	Daemons []Daemon `json:"daemons,omitempty"`
 	// NamespaceLabels serve namespace selectors.
 	NamespaceLabels map[string]map[string]string `json:"namespaceLabels,omitempty"`
+	// Unsettled counts virtual pods that no decision has looked at yet: any node may be needed for them.
+	Unsettled int `json:"unsettled,omitempty"`
 }

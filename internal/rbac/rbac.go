@@ -20,6 +20,7 @@ import _ "embed"
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools,verbs=patch;update
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools/finalizers;nodeclaims/finalizers,verbs=update
 // +kubebuilder:rbac:groups=karpenter.k8s.aws,resources=ec2nodeclasses;ec2nodeclasses/status,verbs=patch;update
+// +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers/status,verbs=patch;update
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=patch;delete;update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=delete
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create

@@ -294,7 +294,7 @@ func (g Gates) unserved() []string {
 		on   bool
 	}{
 		{"NodeRepair", g.NodeRepair}, {"SpotToSpotConsolidation", g.SpotToSpotConsolidation}, {"NodeOverlay", g.NodeOverlay},
-		{"StaticCapacity", g.StaticCapacity}, {"CapacityBuffer", g.CapacityBuffer},
+		{"StaticCapacity", g.StaticCapacity},
 	} {
 		if gate.on {
 			out = append(out, fmt.Sprintf("feature gate %s=true has no effect in this release", gate.name))

@@ -98,10 +98,14 @@ func (e *Emptiness) round(ctx context.Context) error {
 	if err := e.Client.List(ctx, &pools); err != nil {
 		return fmt.Errorf("listing nodepools: %w", err)
 	}
-	nodes := e.State.Snapshot().Nodes
+	snapshot := e.State.Snapshot()
+	nodes := snapshot.Nodes
 	now := e.Clock.Now()
 	e.observe(nodes, now)
 	errs := []error{e.takeBack(ctx)}
+	if snapshot.Unsettled > 0 {
+		return errors.Join(errs...) // which nodes virtual pods need is decided any moment
+	}
 	for i := range pools.Items {
 		pool := &pools.Items[i]
 		if !index.ManagedPool(pool) || pool.IsStatic() {
@@ -136,9 +140,10 @@ func (e *Emptiness) observe(nodes []*cluster.Node, now time.Time) {
 	}
 }
 
-// empty reports whether no pod would need another place if the node went. Pods that are promised to the node count.
+// empty reports whether no pod would need another place if the node went. Pods that are promised to the node count, and
+// so do virtual ones that have their room there.
 func empty(n *cluster.Node) bool {
-	return !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Daemon && !p.Mirror && !p.Terminating })
+	return n.Virtual == 0 && !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return !p.Daemon && !p.Mirror && !p.Terminating })
 }
 
 func (e *Emptiness) pool(ctx context.Context, pool *karpv1.NodePool, nodes []*cluster.Node, now time.Time) error {

@@ -79,6 +79,8 @@ type Options struct {
 	Pack                pack.Options
 	// Solve is that of a pack.Engine when nil.
 	Solve func(*pack.Problem) *plan.Plan
+	// Settle, when set, is told where the virtual pods of each decision have their room.
+	Settle func([]cache.Room)
 	// Check is the independent check of plans; nil is Check of this package.
 	Check func(*pack.Problem, *plan.Plan) []Violation
 	// Record, when set, is given every decision once it is carried out; it must return at once and must not change it.
@@ -135,7 +137,7 @@ func (c *Controller) heard(change cache.Change) {
 	switch change.Kind {
 	case cache.PodPending:
 		c.batch.arrive()
-	case cache.PodChanged, cache.NodeGoing, cache.NodeGone, cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved:
+	case cache.PodChanged, cache.NodeGoing, cache.NodeGone, cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved, cache.BufferMoved:
 		c.batch.poke()
 	}
 }
@@ -220,44 +222,54 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		return apply.Outcome{}, fmt.Errorf("deciding on %d pods: the solver returned no plan", len(problem.Pending))
 	}
 	took := c.o.Now().Sub(began)
-	c.o.Meter.Solved(took, len(problem.Pending))
+	virtual := virtualPods(problem.Pending)
+	c.o.Meter.Solved(took, len(problem.Pending)-len(virtual))
 	solved := p
 	p, dropped := c.checked(problem, solved)
 	out := c.o.Applier.Apply(ctx, p, problem.Pools)
-	c.report(p, out)
+	c.report(p, out, virtual)
+	if c.o.Settle != nil {
+		c.o.Settle(rooms(problem, p, out, virtual))
+	}
 	if c.o.Record != nil {
 		c.o.Record(recorded(problem, solved, dropped, out))
 	}
-	c.o.Log.Info("decided on pending pods", "pods", len(problem.Pending), "generation", problem.Generation, "new_nodes", len(p.NewNodes),
-		"created", len(out.Created), "placed_on_existing", placed(p), "unplaced", unplaced(p), "refused", len(out.Refused),
+	level := slog.LevelInfo
+	if len(virtual) == len(problem.Pending) && len(out.Created) == 0 && len(out.Refused) == 0 {
+		level = slog.LevelDebug // nothing waits; it was looked whether there is still room
+	}
+	c.o.Log.Log(ctx, level, "decided on pending pods", "pods", len(problem.Pending)-len(virtual), "virtual_pods", len(virtual), "generation", problem.Generation, "new_nodes", len(p.NewNodes),
+		"created", len(out.Created), "placed_on_existing", placed(p, virtual), "unplaced", unplaced(p, virtual), "refused", len(out.Refused),
 		"price_micro_usd_per_hour", int64(p.Price), "took", took)
 	return out, nil
 }
 
-func placed(p *plan.Plan) int {
+func placed(p *plan.Plan, virtual map[cluster.PodRef]bool) int {
 	n := 0
 	for _, x := range p.Placements {
-		n += len(x.Pods)
+		n += existing(x.Pods, virtual)
 	}
 	return n
 }
 
-func unplaced(p *plan.Plan) int {
+func unplaced(p *plan.Plan, virtual map[cluster.PodRef]bool) int {
 	n := 0
 	for _, u := range p.Unplaced {
-		n += len(u.Pods)
+		n += existing(u.Pods, virtual)
 	}
 	return n
 }
 
-func (c *Controller) report(p *plan.Plan, out apply.Outcome) {
+func (c *Controller) report(p *plan.Plan, out apply.Outcome, virtual map[cluster.PodRef]bool) {
 	byReason := map[plan.Code]int{}
 	for _, u := range p.Unplaced {
 		code := plan.NoPools
 		if len(u.Reasons) > 0 {
 			code = u.Reasons[0].Code
 		}
-		byReason[code] += len(u.Pods)
+		if n := existing(u.Pods, virtual); n > 0 {
+			byReason[code] += n
+		}
 	}
 	c.o.Meter.Unplaced(byReason)
 	for _, x := range out.Created {
