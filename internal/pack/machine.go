@@ -117,7 +117,7 @@ func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill boo
 	s.stats.TypesEvaluated++
 	m := &machine{pool: p, shape: v.shape, used: make(res.Vector, s.schema.Len()), ranked: p.hasLimits() || len(p.slots) > 0}
 	room := p.net[t].Clone()
-	if !s.take(m, it, t, room, want) {
+	if s.take(m, it, t, room, want) != taken {
 		return nil
 	}
 	if fill {
@@ -132,37 +132,6 @@ func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill boo
 		return nil
 	}
 	return m
-}
-
-// suits is how well, next to the item that a machine is opened for, others must use the machine for it to be made larger
-// for them. Those that would be much cheaper elsewhere only get room that is left over.
-const suits = 0.95
-
-// fill takes along pods of other items of the same pool, in order, if they use the machine with at least that thrift.
-func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float64) {
-	cpu, memory := s.lead[0], s.lead[1]
-	for i := range s.live {
-		// Most of the time is spent in passing over what does not fit, so that is seen without looking at the item.
-		l := &s.live[i]
-		if l.cpu > room[cpu] && l.cpu > 0 || l.memory > room[memory] && l.memory > 0 {
-			continue
-		}
-		if !s.minAsk.Fits(room) {
-			return
-		}
-		other := l.item
-		if other.left == 0 || other == it || other.pool != m.pool || !other.class.req.Fits(room) {
-			continue
-		}
-		left := other.left - m.count(other)
-		if left == 0 {
-			continue
-		}
-		if thrift > 0 && other.thrift(m.shape, t) < thrift {
-			continue
-		}
-		s.take(m, other, t, room, left)
-	}
 }
 
 // count is how many pods of the item are on m.
@@ -241,44 +210,6 @@ func (it *item) thrift(sh *shape, t int) float64 {
 		share = max(share, float64(x)*per[r])
 	}
 	return float64(it.on[sh.pool.rank].worth) / (share * float64(max(1, sh.price[t])) * 1000)
-}
-
-// take puts up to want pods of the item on a machine that is to be of type t with the given room. Pods that make the
-// machine dearer than they are worth are not taken along.
-func (s *solver) take(m *machine, it *item, t int, room res.Vector, want int) bool {
-	c := it.class
-	first := c.firstOf(m.parts)
-	n := min(c.times(room, first, want), s.hostCap(c, &m.host, want))
-	if ports := c.src.HostPorts; len(ports) > 0 {
-		n = min(n, 1)
-		if portsConflict(ports, m.ports) || portsConflict(ports, m.pool.burdens[m.pool.burdenOf[t]].ports) {
-			return false
-		}
-	}
-	if n <= 0 {
-		return false
-	}
-	next := s.join(m.shape, it, t)
-	if next == nil {
-		return false
-	}
-	worth := it.on[m.pool.rank].worth * int64(n)
-	if more := next.price[t] - m.shape.price[t]; len(m.parts) > 0 && more > 0 && int64(more)*1000 > worth {
-		return false
-	}
-	if !s.keepsMinValues(m, next, it, n) {
-		return false
-	}
-	m.shape = next
-	m.parts = append(m.parts, part{it, n})
-	m.worth += worth
-	m.used.Add(c.req, n)
-	m.used.Add(first, 1)
-	room.Sub(c.req, n)
-	room.Sub(first, 1)
-	m.ports = append(m.ports, c.src.HostPorts...)
-	s.hostAdd(c, &m.host, n)
-	return true
 }
 
 // commit makes a tried machine real, and more of the same as long as there are pods for them.

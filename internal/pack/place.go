@@ -1,7 +1,5 @@
 package pack
 
-import "github.com/kerf-sh/kerf/internal/res"
-
 // placeAll runs the passes: first without the nodes and pools that a PreferNoSchedule taint asks to avoid, then with
 // them for what is left. Within a pass higher ranks go first. Where nothing can run short, machines are bought for all
 // ranks together, because that packs better.
@@ -35,15 +33,14 @@ func (s *solver) buyAll(worst taintVerdict) { s.buyRank(worst, nil) }
 // buyRank is buyAll for the items of one rank; nil for all.
 func (s *solver) buyRank(worst taintVerdict, only *rank) {
 	s.sumDemand(worst, only)
-	seen := 0
+	stale := 0
 	for i, it := range s.items {
 		if only != nil && it.class.rank != *only {
 			continue
 		}
-		if seen%16 == 0 {
-			s.refreshLive(i, only)
+		if stale--; stale < 0 {
+			stale = s.assemble(i, only) / 4
 		}
-		seen++
 		for it.left > 0 {
 			s.joinBought(it, it.left, worst)
 			if it.left == 0 {
@@ -112,7 +109,7 @@ func (s *solver) joinFree(it *item, m *machine, want int) int {
 	m.pool.refund(m)
 	defer m.pool.charge(m)
 	before := len(m.parts)
-	if !m.pool.affordable.Has(t) || !s.take(m, it, t, room, want) {
+	if !m.pool.affordable.Has(t) || s.take(m, it, t, room, want) != taken {
 		return 0
 	}
 	n := m.parts[before].n
@@ -154,28 +151,4 @@ func (s *solver) dropDemand(it *item, n int) {
 	}
 	it.pool.demand.Sub(it.class.req, n)
 	it.pool.worth -= it.on[it.pool.rank].worth * int64(n)
-}
-
-// liveItem is an item that still has pods to place, with what decides most often whether one fits.
-type liveItem struct {
-	cpu, memory int64
-	item        *item
-}
-
-// refreshLive keeps the items from the given one on that still have pods to place, and the least that any of them asks
-// for of each resource.
-func (s *solver) refreshLive(from int, only *rank) {
-	s.live = s.live[:0]
-	s.minAsk = make(res.Vector, s.schema.Len())
-	for _, it := range s.items[from:] {
-		if it.left == 0 || only != nil && it.class.rank != *only {
-			continue
-		}
-		for r, x := range it.class.req {
-			if len(s.live) == 0 || x < s.minAsk[r] {
-				s.minAsk[r] = x
-			}
-		}
-		s.live = append(s.live, liveItem{it.class.req[s.lead[0]], it.class.req[s.lead[1]], it})
-	}
 }

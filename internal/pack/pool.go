@@ -39,6 +39,7 @@ type pool struct {
 	// demand and worth sum up what is still to be placed on machines of this pool.
 	demand res.Vector
 	worth  int64
+	crowd  crowd
 }
 
 // burden is a set of daemons and the types on which just those run.
@@ -82,7 +83,7 @@ func (s *solver) begin(p *pool, src *cluster.Pool, rank int) {
 	if p.broken == "" {
 		p.broken = p.fault
 	}
-	p.limited, p.slots, p.worth = nil, nil, 0
+	p.limited, p.slots, p.worth, p.crowd = nil, nil, 0, crowd{}
 	p.setLimits(s.schema)
 	p.demand = make(res.Vector, s.schema.Len())
 	s.setBase(p)

@@ -115,7 +115,7 @@ func (s *solver) openReserved(it *item, p *pool, want int, fill bool) int {
 		s.stats.TypesEvaluated++
 		m := &machine{pool: p, shape: x.shape, used: make(res.Vector, s.schema.Len()), reserved: x.reservation, careful: true}
 		room := p.net[t].Clone()
-		if !s.take(m, it, t, room, want) || m.parts[0].n < least {
+		if s.take(m, it, t, room, want) != taken || m.parts[0].n < least {
 			continue
 		}
 		if fill {

@@ -82,17 +82,19 @@ type solver struct {
 	lastResort bool
 	choice     choice          // wishes that count as demands
 	unsure     map[string]bool // classes, by ID, that must not be dealt out ahead
-	live       []liveItem
-	lead       [2]int // where cpu and memory stand in vectors
-	minAsk     res.Vector
-	listings   map[listingKey][]plan.TypeChoice
-	terms      map[*shape][]requirement.Term
-	stats      plan.Stats
+	lead       [2]int          // where cpu and memory stand in vectors
+	// sizes, hosting and choosing number what crowds take together.
+	sizes, hosting, choosing map[string]int
+
+	listings map[listingKey][]plan.TypeChoice
+	terms    map[*shape][]requirement.Term
+	stats    plan.Stats
 }
 
 func newSolver(p *Problem, k *kept) *solver {
 	s := &solver{p: p, kept: k, vocab: k.vocab, reqs: k.reqs, wellKnown: map[requirement.Key]bool{},
-		listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{}}
+		listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{},
+		sizes: map[string]int{}, hosting: map[string]int{}, choosing: map[string]int{}}
 	for _, k := range p.Options.WellKnown {
 		s.wellKnown[s.vocab.Key(k)] = true
 	}
@@ -180,6 +182,8 @@ type class struct {
 	late  bool
 	rank  rank
 	items []*item
+	// size numbers classes that ask for the same, and hosting those that stand the same to constraints by host; from 1.
+	size, hosting int
 	// tier numbers the part of the class that this is, when its pods differ in which wishes count for them as demands.
 	tier     int
 	wishes   []wish
