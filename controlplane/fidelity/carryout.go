@@ -91,8 +91,8 @@ func (c *Cluster) Carry(ctx context.Context, k *Case) (*Run, error) {
 		if done {
 			return r, nil
 		}
-		// Left to itself, the scheduler fills the machines in another order. What counts is whether it takes the plan's.
-		r.Outcome.Verdict = Ordered
+		// Left to itself, the scheduler chooses other machines for some. What counts is whether it takes the plan's.
+		r.Outcome.Verdict = Repacked
 	}
 	ok, err := c.guided(ctx, r, pods, planned)
 	if err != nil || !ok || len(impossible) == 0 {

@@ -177,7 +177,7 @@ func (c *Cluster) provision(ctx context.Context, pvc *corev1.PersistentVolumeCla
 	if node == nil {
 		return
 	}
-	v := volumeFor(pvc, "made-"+string(pvc.UID), corev1.LabelTopologyZone, node.Labels[corev1.LabelTopologyZone])
+	v := volumeFor(pvc, "made-"+string(pvc.UID), driverZone, node.Labels[driverZone])
 	v.Annotations = map[string]string{"pv.kubernetes.io/provisioned-by": driver}
 	// An error shows itself in a claim that stays unbound and a pod that is never bound.
 	_, _ = c.client.CoreV1().PersistentVolumes().Create(ctx, v, metav1.CreateOptions{})

@@ -62,8 +62,11 @@ type Verdict string
 const (
 	// Agreed: the scheduler bound every planned pod where it liked, and left the impossible ones.
 	Agreed Verdict = "agreed"
-	// Ordered: the scheduler, left to itself, used the machines up in another way and had no room for the last pods, but
-	// it accepts the plan when every pod is nominated to its machine.
+	// Repacked: the scheduler, left to itself, gave some machines to other pods than the plan did, and had no room for the
+	// last ones; but it accepts every pod at its machine in the plan, in whatever order they come.
+	Repacked Verdict = "repacked"
+	// Ordered: the scheduler accepts every pod at its machine in the plan, but not in every order: a pod that it counts for
+	// others' sake, and that may go anywhere itself, must not come first.
 	Ordered Verdict = "ordered"
 	// Disagreed: the scheduler refuses a place of the plan, or has one for a pod that the plan calls impossible, or the
 	// plan fails its own check.
@@ -93,7 +96,8 @@ func (o Outcome) String() string {
 
 // Tally counts outcomes.
 type Tally struct {
-	Cases, Disagreed, Ordered  int
+	Cases, Disagreed           int
+	Repacked, Ordered          int
 	Failed                     int // that could not be carried out
 	Pods, Machines, Impossible int
 }
@@ -107,6 +111,8 @@ func (t *Tally) Add(o Outcome) {
 	switch o.Verdict {
 	case Disagreed:
 		t.Disagreed++
+	case Repacked:
+		t.Repacked++
 	case Ordered:
 		t.Ordered++
 	}
@@ -114,6 +120,6 @@ func (t *Tally) Add(o Outcome) {
 
 // String is the tally in one line.
 func (t *Tally) String() string {
-	return fmt.Sprintf("%d cases, %d planned pods bound on %d new nodes and those that were there, %d impossible pods checked, %d cases ordered, %d disagreements, %d not carried out",
-		t.Cases, t.Pods, t.Machines, t.Impossible, t.Ordered, t.Disagreed, t.Failed)
+	return fmt.Sprintf("%d cases, %d planned pods bound on %d new nodes and those that were there, %d impossible pods checked, %d cases repacked, %d cases ordered, %d disagreements, %d not carried out",
+		t.Cases, t.Pods, t.Machines, t.Impossible, t.Repacked, t.Ordered, t.Disagreed, t.Failed)
 }

@@ -17,6 +17,7 @@ import (
 
 const (
 	driver       = "ebs.csi.aws.com"
+	driverZone   = "topology.ebs.csi.aws.com/zone" // the driver's name for the zone
 	priorityLow  = "fidelity-low"
 	priorityHigh = "fidelity-high"
 )
@@ -56,7 +57,7 @@ func (g *generator) storage() {
 	for _, name := range []string{"wait", "wait-in-zones"} {
 		c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: driver, VolumeBindingMode: &mode}
 		if name == "wait-in-zones" {
-			key := pick(g, corev1.LabelTopologyZone, "topology.ebs.csi.aws.com/zone")
+			key := pick(g, corev1.LabelTopologyZone, driverZone)
 			c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: key, Values: some(g, zones...)}}}}
 		}
 		g.c.StorageClasses = append(g.c.StorageClasses, c)
@@ -102,7 +103,7 @@ func (g *generator) bind(c *corev1.PersistentVolumeClaim) {
 		g.c.Volumes = append(g.c.Volumes, v)
 		return
 	}
-	key := pick(g, corev1.LabelTopologyZone, "topology.ebs.csi.aws.com/zone")
+	key := pick(g, corev1.LabelTopologyZone, driverZone)
 	v := volumeFor(c, g.name(fmt.Sprintf("fidelity-%d", g.c.Seed)), key, some(g, pick(g, zones...))...)
 	c.Spec.VolumeName = v.Name
 	g.c.Volumes = append(g.c.Volumes, v)

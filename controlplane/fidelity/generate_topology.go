@@ -123,7 +123,9 @@ func (g *generator) term(grp *group, hosts int) corev1.PodAffinityTerm {
 	case 2:
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "fidelity"}}
 	case 3:
-		t.NamespaceSelector = &metav1.LabelSelector{} // all
+		if len(g.c.DaemonSets) == 0 { // their namespace is for nobody to select, see there
+			t.NamespaceSelector = &metav1.LabelSelector{} // all
+		}
 	}
 	switch g.rng.IntN(8) {
 	case 0:

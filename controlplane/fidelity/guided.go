@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -33,59 +34,73 @@ func (r *Run) places() map[string]string {
 }
 
 // attempts is how many orders are tried in which the pods of a plan may come.
-const attempts = 3
+const attempts = 4
 
-// guided lets the scheduler have the pods one after the other, each nominated to its node in the plan. When some are
-// refused there, all begins again with those first. It reports whether all are bound where the plan puts them.
+// guided lets the scheduler have the pods one after the other, each nominated to its node in the plan, and those that it
+// refuses there again after the others. They come in any order at first; when some are refused for good, all begins again:
+// with those first that others must not go before, then with those first that were refused. It reports whether all are
+// bound where the plan puts them.
 func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Pod) (bool, error) {
-	order := planned
-	for range attempts {
+	order := slices.Clone(planned)
+	rng := rand.New(rand.NewPCG(r.Case.Seed, 0x0d))
+	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	tiers := [][]*corev1.Pod{order}
+	for attempt := range attempts {
 		if err := c.holdAll(ctx, r.Case, pods); err != nil {
 			return false, err
 		}
-		left, err := c.inOrder(ctx, r, order)
+		left, err := c.inOrder(ctx, r, tiers)
 		if err != nil {
 			return false, err
 		}
 		if len(left) == 0 {
-			if r.Outcome.Verdict == "" {
+			switch {
+			case attempt > 0:
+				r.Outcome.Verdict = Ordered
+			case r.Outcome.Verdict == "":
 				r.Outcome.Verdict = Agreed
 			}
 			return true, nil
 		}
-		r.Outcome.Verdict = Ordered
-		rest := slices.DeleteFunc(slices.Clone(order), func(p *corev1.Pod) bool { return slices.Contains(left, p) })
-		order = append(left, rest...)
+		has := func(p *corev1.Pod) bool { return slices.Contains(left, p) }
+		if attempt == 0 {
+			has = func(p *corev1.Pod) bool { return len(p.Spec.TopologySpreadConstraints) > 0 }
+		}
+		first := slices.DeleteFunc(slices.Clone(order), func(p *corev1.Pod) bool { return !has(p) })
+		order = append(first, slices.DeleteFunc(order, has)...)
+		tiers = [][]*corev1.Pod{order[:len(first)], order[len(first):]}
 	}
 	r.disagree("%d of %d planned pods are refused at their places: %s", len(r.Refused), len(planned), told(r.Refused, r.places()))
 	return false, nil
 }
 
-// inOrder nominates the pods in this order, tries those that are refused again after the others, and returns those that
-// can't be bound.
-func (c *Cluster) inOrder(ctx context.Context, r *Run, order []*corev1.Pod) ([]*corev1.Pod, error) {
+// inOrder nominates the pods, each tier until none of it can be bound any more, and returns those that can't be bound at
+// all.
+func (c *Cluster) inOrder(ctx context.Context, r *Run, tiers [][]*corev1.Pod) ([]*corev1.Pod, error) {
 	places := r.places()
 	r.Bound, r.Refused = map[string]string{}, map[string]string{}
-	left := slices.Clone(order)
-	for len(left) > 0 {
-		var again []*corev1.Pod
-		for _, p := range left {
-			refusal, err := c.nominate(ctx, r.Case, p, places[key(p)])
-			if err != nil {
-				return nil, err
+	var left []*corev1.Pod
+	for _, tier := range tiers {
+		left = append(left, tier...)
+		for moved := true; moved && len(left) > 0; {
+			moved = false
+			var again []*corev1.Pod
+			for _, p := range left {
+				refusal, err := c.nominate(ctx, r.Case, p, places[key(p)])
+				if err != nil {
+					return nil, err
+				}
+				if refusal != "" {
+					again = append(again, p)
+					r.Refused[key(p)] = refusal
+					continue
+				}
+				moved = true
+				r.Bound[key(p)] = places[key(p)]
+				delete(r.Refused, key(p))
 			}
-			if refusal != "" {
-				again = append(again, p)
-				r.Refused[key(p)] = refusal
-				continue
-			}
-			r.Bound[key(p)] = places[key(p)]
-			delete(r.Refused, key(p))
+			left = again
 		}
-		if len(again) == len(left) {
-			break
-		}
-		left = again
 	}
 	return left, nil
 }

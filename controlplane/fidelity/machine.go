@@ -46,7 +46,7 @@ func machine(name string, t *catalog.Type, o catalog.Offering, custom map[string
 	labels[corev1.LabelInstanceType] = t.Name
 	labels[corev1.LabelFailureDomainBetaZone] = o.Zone
 	labels[corev1.LabelFailureDomainBetaRegion] = region
-	labels["topology.ebs.csi.aws.com/zone"] = o.Zone
+	labels[driverZone] = o.Zone
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec:       corev1.NodeSpec{Taints: slices.Clone(taints), ProviderID: "aws:///" + o.Zone + "/" + name},
@@ -81,7 +81,7 @@ func offeringLabels(o catalog.Offering) map[string]string {
 
 func csiNode(name string, limit int32) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{caseLabel: "node"}}, Spec: storagev1.CSINodeSpec{
-		Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: name, TopologyKeys: []string{"topology.ebs.csi.aws.com/zone"},
+		Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: name, TopologyKeys: []string{driverZone},
 			Allocatable: &storagev1.VolumeNodeResources{Count: new(limit)}}}}}
 }
 

@@ -138,7 +138,7 @@ func (m bought) covers(o bought) bool {
 // machine from another.
 func (c *Case) labelsThatMatter() []string {
 	// Volumes and storage classes speak of zones.
-	keys := map[string]bool{corev1.LabelTopologyZone: true, "topology.ebs.csi.aws.com/zone": true}
+	keys := map[string]bool{corev1.LabelTopologyZone: true, driverZone: true}
 	selector := func(s *corev1.NodeSelector) {
 		if s == nil {
 			return
