@@ -95,15 +95,20 @@ func (s *solver) try(it *item, want int, attempt func() int) bool {
 }
 
 func (s *solver) nodeForAll(it *item, want int, worst taintVerdict) int {
-	for _, n := range s.nodes {
-		if !it.class.req.Fits(n.room) || it.class.req.Times(n.room, want) < want {
+	for b, most := range s.most {
+		if !it.class.req.Fits(most) {
 			continue
 		}
-		if s.hostCap(it.class, &n.host, want) < want && len(it.class.src.HostPorts) == 0 {
-			continue
-		}
-		if got := s.placeOnNode(it, n, want, worst); got > 0 {
-			return got
+		for _, n := range s.strip(b) {
+			if !it.class.req.Fits(n.room) || it.class.req.Times(n.room, want) < want {
+				continue
+			}
+			if s.hostCap(it.class, s.hostOf(n), want) < want && len(it.class.src.HostPorts) == 0 {
+				continue
+			}
+			if got := s.placeOnNode(it, n, want, worst); got > 0 {
+				return got
+			}
 		}
 	}
 	return 0

@@ -29,12 +29,26 @@ func NewEngine() *Engine { return &Engine{} }
 func (e *Engine) Solve(p *Problem) *plan.Plan {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.kept == nil || e.kept.full() {
-		e.kept = newKept()
+	k := e.kept
+	if k == nil || k.full() {
+		k = newKept()
 	}
-	out := e.kept.solve(p)
-	e.kept.endRound()
+	e.kept = nil // lost if this panics
+	k.worked = Worked{}
+	out := k.solve(p)
+	k.endRound()
+	e.kept = k
 	return out
+}
+
+// Worked is what the last problem took.
+func (e *Engine) Worked() Worked {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.kept == nil {
+		return Worked{}
+	}
+	return e.kept.worked
 }
 
 // kept is what outlives a solution. It never decides anything: without it the same is worked out again.
@@ -43,6 +57,19 @@ type kept struct {
 	reqs     *reqTable
 	settings []*setting // most recently used last
 	lent     []loan
+	fields   []*field // nodes that solvers change
+	serial   uint64   // of the last solver
+	worked   Worked
+}
+
+// Worked counts what had to be worked out for a problem because it was not known from the ones before.
+type Worked struct {
+	// Nodes were compiled; Kinds is how many nodes were sorted by their labels anew.
+	Nodes, Kinds int
+	// Catalogs are lists of instance types, Pools what can be bought of them.
+	Catalogs, Pools int
+	// Classes of pending pods.
+	Classes int
 }
 
 // mostSettings is how many combinations of resources, daemons and well-known labels are remembered; mostNames and
@@ -80,7 +107,7 @@ type setting struct {
 	daemons   []cluster.Daemon
 	catalogs  []*keptCatalog
 	pools     map[string]*keptPool
-	nodes     map[*cluster.Node]*keptNode
+	ground    ground
 	round     int
 }
 
@@ -95,11 +122,6 @@ type keptPool struct {
 	pool  *pool
 	src   *cluster.Pool
 	types *catalog.Catalog
-}
-
-type keptNode struct {
-	node  node
-	round int
 }
 
 // loan is a compiled pool that a solver uses and changes; it comes back when the round ends.
@@ -129,7 +151,7 @@ func (k *kept) use(s *solver) *setting {
 		k.settings = slices.Delete(k.settings, 0, 1)
 	}
 	t := &setting{schema: s.schema, names: names, wellKnown: wellKnown, daemons: daemons,
-		pools: map[string]*keptPool{}, nodes: map[*cluster.Node]*keptNode{}}
+		pools: map[string]*keptPool{}, ground: newGround(&k.worked)}
 	k.settings = append(k.settings, t)
 	return t
 }
@@ -145,16 +167,15 @@ func (k *kept) endRound() {
 		l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat}
 	}
 	k.lent = k.lent[:0]
+	for _, f := range k.fields {
+		f.to.spare = append(f.to.spare, f)
+	}
+	k.fields = k.fields[:0]
 	if len(k.settings) == 0 {
 		return
 	}
 	t := k.settings[len(k.settings)-1]
 	t.catalogs = slices.DeleteFunc(t.catalogs, func(c *keptCatalog) bool { return c.round != t.round })
-	for src, n := range t.nodes {
-		if n.round != t.round {
-			delete(t.nodes, src)
-		}
-	}
 	t.round++
 }
 
@@ -166,6 +187,7 @@ func (t *setting) catalog(types []*catalog.Type, vocab *requirement.Vocabulary) 
 			return c.cat, c.err
 		}
 	}
+	t.ground.worked.Catalogs++
 	c := &keptCatalog{types: types, round: t.round}
 	if c.cat, c.err = catalog.Compile(types, vocab, t.schema); c.err != nil {
 		c.cat, _ = catalog.Compile(nil, vocab, t.schema)
@@ -215,17 +237,4 @@ func sameTerms(a, b *cluster.Pool) bool {
 		}
 	}
 	return true
-}
-
-// nodeOf is the node as the solver sees it before anything is placed on it.
-func (s *solver) nodeOf(src *cluster.Node) *node {
-	known := s.setting.nodes[src]
-	if known == nil {
-		known = &keptNode{node: *s.newNode(src)}
-		s.setting.nodes[src] = known
-	}
-	known.round = s.setting.round
-	n := known.node
-	n.room, n.ports = n.room.Clone(), slices.Clip(n.ports)
-	return &n
 }

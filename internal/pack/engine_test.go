@@ -1,6 +1,8 @@
 package pack_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
 	"github.com/kerf-sh/kerf/internal/scenario"
 )
@@ -37,10 +40,63 @@ func changed(t *rapid.T, p *pack.Problem) *pack.Problem {
 		}
 		q.Pools[0] = &pool
 	}
+	for range rapid.IntRange(0, 3).Draw(t, "events") {
+		changeNodes(t, &q)
+	}
 	if rapid.IntRange(0, 3).Draw(t, "daemons go") == 0 {
 		q.Daemons = nil
 	}
 	return &q
+}
+
+// changeNodes lets one thing happen to the nodes and the pods on them.
+func changeNodes(t *rapid.T, q *pack.Problem) {
+	q.Nodes = slices.Clone(q.Nodes)
+	anyNode := func() int { return rapid.IntRange(0, len(q.Nodes)-1).Draw(t, "node") }
+	event := rapid.IntRange(0, 5).Draw(t, "event")
+	if len(q.Nodes) == 0 {
+		return
+	}
+	at := anyNode()
+	n := *q.Nodes[at]
+	n.Pods, n.Used = slices.Clone(n.Pods), nil
+	switch event {
+	case 0: // a pod is bound; it may still be listed as pending
+		if len(q.Pending) == 0 {
+			return
+		}
+		i := rapid.IntRange(0, len(q.Pending)-1).Draw(t, "bound")
+		n.Pods = append(n.Pods, q.Pending[i])
+		if rapid.Bool().Draw(t, "seen") {
+			q.Pending = slices.Delete(slices.Clone(q.Pending), i, i+1)
+		}
+	case 1: // a pod is on its way out
+		if len(n.Pods) == 0 {
+			return
+		}
+		pod := *n.Pods[0]
+		pod.Terminating = true
+		n.Pods[0] = &pod
+	case 2: // a pod ends
+		if len(n.Pods) == 0 {
+			return
+		}
+		n.Pods = n.Pods[1:]
+	case 3: // another node like it comes
+		n.Name, n.Hostname, n.Labels = fmt.Sprintf("%s-%d", n.Name, len(q.Nodes)), "", maps.Clone(n.Labels)
+		delete(n.Labels, requirement.Hostname)
+		n.Pods = nil
+		q.Nodes = slices.Insert(q.Nodes, anyNode(), &n)
+		return
+	case 4: // the node goes, and its pods wait for another
+		q.Nodes = slices.Delete(q.Nodes, at, at+1)
+		q.Pending = slices.Concat(q.Pending, n.Pods)
+		return
+	case 5:
+		n.Deleting = true
+		q.Pending = slices.Concat(q.Pending, n.Pods)
+	}
+	q.Nodes[at] = &n
 }
 
 func TestAnEngineGivesThePlansOfSolve(t *testing.T) {
@@ -48,7 +104,7 @@ func TestAnEngineGivesThePlansOfSolve(t *testing.T) {
 		e := pack.NewEngine()
 		p := drawProblem(t, true)
 		first := p
-		for range 3 {
+		for range 4 {
 			if got, want := bytesOf(t, e.Solve(p)), bytesOf(t, pack.Solve(p)); got != want {
 				t.Fatalf("the engine's plan differs:\n%s\n%s", got, want)
 			}

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -23,21 +22,11 @@ type node struct {
 	// kind numbers nodes that look the same to every class: equal labels, as far as anything asks for them, and taints.
 	kind int
 	id   int
-}
-
-func (s *solver) compileNodes() {
-	for _, src := range s.p.Nodes {
-		if src.Deleting {
-			continue
-		}
-		s.nodes = append(s.nodes, s.nodeOf(src))
-	}
-	slices.SortFunc(s.nodes, func(a, b *node) int {
-		return cmp.Or(boolRank(b.settled())-boolRank(a.settled()), cmp.Compare(a.src.Name, b.src.Name))
-	})
-	for i, n := range s.nodes {
-		n.id = i
-	}
+	// was is the node as it was compiled; what it has is shared with that until it is owned.
+	was   *keptNode
+	owned bool
+	// hosted is the serial number of the solver for which host is worked out.
+	hosted uint64
 }
 
 func boolRank(b bool) int {
@@ -129,47 +118,6 @@ func (n *node) satisfies(s *solver, reqs requirement.Requirements) bool {
 	return n.labels.Compatible(reqs, nil)
 }
 
-// numberKinds groups nodes by what classes can see of their labels and taints, so that a class is compared with each
-// kind once.
-func (s *solver) numberKinds() {
-	asked := map[requirement.Key]bool{}
-	for _, c := range s.classes {
-		for _, alt := range c.alts {
-			for k := range alt.All {
-				asked[k] = true
-			}
-		}
-	}
-	for _, g := range s.groups {
-		if !g.byHost {
-			asked[g.keyID] = true // items may be pinned to its domains
-		}
-	}
-	kinds := map[string]int{}
-	for _, n := range s.nodes {
-		var seen requirement.Requirements
-		for k, set := range n.labels.All {
-			if asked[k] {
-				seen = seen.With(set)
-			}
-		}
-		key := seen.CacheKey()
-		if n.open {
-			key += "?"
-		}
-		for _, t := range n.src.Taints {
-			key += "\x00" + t.String()
-		}
-		id, ok := kinds[key]
-		if !ok {
-			id = len(kinds)
-			kinds[key] = id
-		}
-		n.kind = id
-	}
-	s.kinds = len(kinds)
-}
-
 // fitsKind says how the class stands to nodes of n's kind.
 func (s *solver) fitsKind(it *item, n *node) taintVerdict {
 	if it.kinds == nil {
@@ -192,11 +140,19 @@ func (s *solver) fitsKind(it *item, n *node) taintVerdict {
 // placeOnNodes puts as many of the item's pods as possible on existing nodes whose taints are no worse than worst.
 func (s *solver) placeOnNodes(it *item, want int, worst taintVerdict) int {
 	got := 0
-	for _, n := range s.nodes {
+	for b, most := range s.most {
 		if got == want {
 			break
 		}
-		got += s.placeOnNode(it, n, want-got, worst)
+		if !it.class.req.Fits(most) {
+			continue
+		}
+		for _, n := range s.strip(b) {
+			if got == want {
+				break
+			}
+			got += s.placeOnNode(it, n, want-got, worst)
+		}
 	}
 	return got
 }
@@ -207,7 +163,7 @@ func (s *solver) placeOnNode(it *item, n *node, want int, worst taintVerdict) in
 	}
 	s.stats.NodesTried++
 	first := it.class.firstOf(n.placed)
-	k := min(it.class.times(n.room, first, want), s.hostCap(it.class, &n.host, want))
+	k := min(it.class.times(n.room, first, want), s.hostCap(it.class, s.hostOf(n), want))
 	if ports := it.class.src.HostPorts; len(ports) > 0 {
 		if portsConflict(ports, n.ports) {
 			return 0
@@ -217,6 +173,7 @@ func (s *solver) placeOnNode(it *item, n *node, want int, worst taintVerdict) in
 	if k <= 0 {
 		return 0
 	}
+	n.own()
 	n.room.Sub(it.class.req, k)
 	n.room.Sub(first, 1)
 	n.ports = append(n.ports, it.class.src.HostPorts...)

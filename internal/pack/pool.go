@@ -67,6 +67,7 @@ func (s *solver) compilePools() {
 		if p == nil {
 			p = &pool{src: src, cat: cat, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
 			p.fault = s.compilePool(p)
+			s.kept.worked.Pools++
 			if err != nil {
 				p.fault = err.Error()
 			}

@@ -59,8 +59,9 @@ type solver struct {
 	schema *res.Schema
 
 	classes []*class
-	pools   []*pool // by weight, then name descending
-	nodes   []*node // existing ones: initialized first, then by name
+	pools   []*pool      // by weight, then name descending
+	nodes   []*node      // existing ones: initialized first, then by name
+	most    []res.Vector // by strip of nodes: none has more room
 	daemons []daemon
 	groups  []*group
 	items   []*item // hardest first
@@ -70,6 +71,9 @@ type solver struct {
 
 	kept    *kept
 	setting *setting
+	serial  uint64
+	byLabel labelIndex // of classes
+	running running
 	reqs    *reqTable
 
 	wellKnown map[requirement.Key]bool
@@ -92,7 +96,8 @@ type solver struct {
 }
 
 func newSolver(p *Problem, k *kept) *solver {
-	s := &solver{p: p, kept: k, vocab: k.vocab, reqs: k.reqs, wellKnown: map[requirement.Key]bool{},
+	k.serial++
+	s := &solver{p: p, kept: k, serial: k.serial, vocab: k.vocab, reqs: k.reqs, wellKnown: map[requirement.Key]bool{},
 		listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{},
 		sizes: map[string]int{}, hosting: map[string]int{}, choosing: map[string]int{}}
 	for _, k := range p.Options.WellKnown {
@@ -117,8 +122,11 @@ func (s *solver) compile() {
 	}
 	s.compileNodes()
 	s.compileTopology()
-	s.numberKinds()
-	if s.moving == nil {
+	if s.moving != nil {
+		for _, n := range s.nodes {
+			s.hostOf(n)
+		}
+	} else {
 		s.compileItems()
 	}
 }

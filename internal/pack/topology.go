@@ -46,7 +46,7 @@ type group struct {
 	total  int            // pods selected anywhere
 	// present holds the domains of nodes that pass the filter.
 	present map[string]bool
-	// passes tells of each node whether it does, and has a domain.
+	// passes tells of each kind of nodes whether it does, and has a domain.
 	passes []bool
 	// reachable holds the domains in which a node that passes the filter could be bought.
 	reachable []string
@@ -79,7 +79,9 @@ type classTopology struct {
 func (s *solver) compileTopology() {
 	byName := map[string]*group{}
 	intern := func(g *group) *group {
-		g.name = g.identity()
+		if g.name == "" {
+			g.name = g.identity()
+		}
 		if known, ok := byName[g.name]; ok {
 			return known
 		}
@@ -94,7 +96,7 @@ func (s *solver) compileTopology() {
 			s.demandsOf(c, intern)
 		}
 	}
-	repelled := s.repellingGroups(intern)
+	s.findRepelling(intern)
 	slices.SortFunc(s.groups, func(a, b *group) int { return cmp.Compare(a.name, b.name) })
 	s.skews = make([]int, len(s.groups))
 	s.bearers = make([][]*class, len(s.groups))
@@ -102,7 +104,8 @@ func (s *solver) compileTopology() {
 		g.id = i
 	}
 	s.relateClasses()
-	s.countRunning(repelled)
+	s.numberKinds()
+	s.countRunning()
 	for _, g := range s.groups {
 		if g.kind == spreading && !g.byHost {
 			s.findReachable(g)
@@ -216,51 +219,11 @@ func (g *group) selects(c *cluster.Class) bool {
 	return (g.virtual || !c.Virtual) && slices.Contains(g.namespaces, c.Namespace) && g.selector.Matches(c.Labels)
 }
 
-// repellingGroups finds the anti-affinity of running pods that concerns pending ones, by class of the running pod.
-func (s *solver) repellingGroups(intern func(*group) *group) map[*cluster.Class][]*group {
-	out := map[*cluster.Class][]*group{}
-	for _, n := range s.nodes {
-		for _, pod := range n.src.Pods {
-			c := pod.Class
-			if c == nil || len(c.AntiAffinity) == 0 || pod.Terminating {
-				continue
-			}
-			if _, ok := out[c]; ok {
-				continue
-			}
-			out[c] = []*group{}
-			for _, t := range c.AntiAffinity {
-				g := affinityGroup(repelling, c, t)
-				if t.Weight == 0 && slices.ContainsFunc(s.classes, func(p *class) bool { return g.selects(p.src) }) {
-					out[c] = append(out[c], intern(g))
-				}
-			}
-		}
-	}
-	return out
-}
-
 func (s *solver) relateClasses() {
 	for _, c := range s.classes {
-		for _, g := range s.groups {
-			owned := c.owns(g)
-			if owned {
-				s.bearers[g.id] = append(s.bearers[g.id], c)
-			}
-			if !g.selects(c.src) {
-				continue
-			}
-			c.topo.matched = append(c.topo.matched, g)
-			if g.byHost {
-				c.topo.hostIn = append(c.topo.hostIn, g)
-			} else if owned || !g.soft {
-				c.topo.wideIn = append(c.topo.wideIn, g)
-			}
-			if g.soft && !owned {
-				continue
-			}
-			if g.kind == repelling && !owned {
-				c.topo.repels = append(c.topo.repels, g)
+		for _, d := range slices.Concat(c.topo.host, c.topo.wide) {
+			if all := s.bearers[d.group.id]; len(all) == 0 || all[len(all)-1] != c {
+				s.bearers[d.group.id] = append(all, c)
 			}
 		}
 		for _, d := range c.topo.host {
@@ -269,94 +232,27 @@ func (s *solver) relateClasses() {
 			}
 		}
 	}
-}
-
-// countRunning counts the pods that run already. Pods that are to be placed anew don't count, nor do those that are on
-// their way out.
-func (s *solver) countRunning(repelled map[*cluster.Class][]*group) {
-	if len(s.groups) == 0 {
-		return
-	}
-	pending := map[cluster.PodRef]bool{}
-	for _, pod := range s.p.Pending {
-		pending[pod.PodRef] = true
-	}
-	domains := s.nodeDomains()
-	selected := map[*cluster.Class][]*group{}
-	for _, n := range s.nodes {
-		for _, pod := range n.src.Pods {
-			c := pod.Class
-			if c == nil || pod.Terminating {
-				continue
-			}
-			groups, known := selected[c]
-			if !known {
-				for _, g := range s.groups {
-					if g.selects(c) {
-						groups = append(groups, g)
-					}
-				}
-				selected[c] = groups
-			}
-			if len(groups) == 0 && len(repelled[c]) == 0 || pending[pod.PodRef] {
-				continue
-			}
-			for _, g := range groups {
-				if g.byHost {
-					n.host.add(g.id, 1, 0)
-					g.total++
-				} else if g.passes[n.id] {
-					g.counts[domains[g.keyID][n.id].value]++
-					g.total++
-				}
-			}
-			for _, g := range repelled[c] {
-				if g.byHost {
-					n.host.add(g.id, 0, 1)
-				} else if d := domains[g.keyID][n.id]; d.ok {
-					g.owners[d.value]++
-				}
-			}
-		}
-	}
-}
-
-// nodeDomain is a node's value of a key, if it is certain.
-type nodeDomain struct {
-	value string
-	ok    bool
-}
-
-// nodeDomains finds, by key and node, the domains of all groups that are not by host, and which nodes each looks at.
-func (s *solver) nodeDomains() map[requirement.Key][]nodeDomain {
-	out := map[requirement.Key][]nodeDomain{}
 	for _, g := range s.groups {
-		if g.byHost {
-			continue
-		}
-		column := out[g.keyID]
-		if column == nil {
-			column = make([]nodeDomain, len(s.nodes))
-			for i, n := range s.nodes {
-				column[i].value, column[i].ok = n.domain(g.keyID)
-			}
-			out[g.keyID] = column
-		}
-		g.passes = make([]bool, len(s.nodes))
-		everyone := g.looksEverywhere()
-		last := ""
-		for i, n := range s.nodes {
-			d := column[i]
-			if d.ok && (everyone || g.counting(s, n)) {
-				g.passes[i] = true
-				if d.value != last || len(g.present) == 0 {
-					g.present[d.value] = true
-					last = d.value
-				}
+		for i := range s.byLabel.candidates(g.selector) {
+			if c := s.classes[i]; g.selects(c.src) {
+				c.relate(g)
 			}
 		}
 	}
-	return out
+}
+
+// relate notes a group that selects the class.
+func (c *class) relate(g *group) {
+	owned := c.owns(g)
+	c.topo.matched = append(c.topo.matched, g)
+	if g.byHost {
+		c.topo.hostIn = append(c.topo.hostIn, g)
+	} else if owned || !g.soft {
+		c.topo.wideIn = append(c.topo.wideIn, g)
+	}
+	if !g.soft && !owned && g.kind == repelling {
+		c.topo.repels = append(c.topo.repels, g)
+	}
 }
 
 // counting reports whether a spread looks at the node; other kinds look at all.

@@ -164,11 +164,24 @@ func (s Set) IDs(yield func(uint) bool) {
 
 // Single is the value that is left when there is exactly one and the label can't be missing.
 func (s Set) Single() (string, bool) {
-	if s.complement || s.absent || s.bits.Count() != 1 {
+	id, ok := s.SingleID()
+	if !ok {
 		return "", false
 	}
-	id, _ := s.bits.NextSet(0)
 	return s.dom.values[id], true
+}
+
+// SingleID is Single as an interned value.
+func (s Set) SingleID() (uint, bool) {
+	if s.complement || s.absent {
+		return 0, false
+	}
+	id, ok := s.bits.NextSet(0)
+	if !ok {
+		return 0, false
+	}
+	_, more := s.bits.NextSet(id + 1)
+	return id, !more
 }
 
 // SubsetOf reports whether everything that s allows is allowed by o.
