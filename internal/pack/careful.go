@@ -24,7 +24,8 @@ func (s *solver) placeCareful(worst taintVerdict, only *rank) {
 	}
 }
 
-// carefulOrder is by priority, then those that repel before those that are repelled, then the oldest.
+// carefulOrder is by priority, then those that others count and that have no such demand themselves before those who count
+// them, then those that repel before those that are repelled, then the oldest.
 func (s *solver) carefulOrder() []*class {
 	if s.careful == nil {
 		for _, c := range s.classes {
@@ -33,11 +34,26 @@ func (s *solver) carefulOrder() []*class {
 			}
 		}
 		slices.SortStableFunc(s.careful, func(a, b *class) int {
-			return cmp.Or(a.rank.compare(b.rank), cmp.Compare(len(a.topo.repels), len(b.topo.repels)),
+			return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.unevenness(), b.unevenness()), cmp.Compare(len(a.topo.repels), len(b.topo.repels)),
 				a.pods[0].CreatedAt.Compare(b.pods[0].CreatedAt), cmp.Compare(a.src.ID, b.src.ID))
 		})
 	}
 	return s.careful
+}
+
+// unevenness is how many hard spreads the class bears, or -1 when it bears none but is counted by those of others. When
+// the latter are placed last they tip what was even, and then the rest can be bound before them only.
+func (c *class) unevenness() int {
+	n := 0
+	for i := range c.topo.wide {
+		if c.topo.wide[i].group.kind == spreading {
+			n++
+		}
+	}
+	if n == 0 && len(c.topo.foreign) > 0 {
+		return -1
+	}
+	return n
 }
 
 func (s *solver) leftOf(c *class) int {
@@ -293,6 +309,9 @@ func (s *solver) wideKeys(c *class) []string {
 			keys = append(keys, g.key)
 		}
 	}
+	for _, g := range c.topo.foreign {
+		keys = append(keys, g.key)
+	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
@@ -328,6 +347,11 @@ func (s *solver) allowedDomains(c *class, key string) []string {
 		for _, g := range c.topo.repels {
 			if g.key == key && g.owners[name] > 0 {
 				ok = false
+			}
+		}
+		for _, g := range c.topo.foreign {
+			if g.key == key {
+				count += g.counts[name] // nothing forbids it, but others may have to follow
 			}
 		}
 		if ok {

@@ -49,6 +49,12 @@ func (s *solver) restrictClasses() {
 
 // splitClass makes items of a class: one as a rule, one for each domain where the pods have to be dealt out.
 func (s *solver) splitClass(c *class) {
+	if len(c.topo.foreign) > 0 {
+		if !s.followOthers(c) {
+			c.careful = true
+		}
+		return
+	}
 	if len(c.topo.wide) == 1 {
 		d := &c.topo.wide[0]
 		var ok bool
@@ -64,21 +70,17 @@ func (s *solver) splitClass(c *class) {
 		}
 		return
 	}
-	if g := s.follows(c); g != nil && !s.unsure[c.src.ID] && s.dealOut(c, &demand{group: g, self: true, maxSkew: 1}) {
-		return
-	}
 	s.addItem(c, len(c.pods), "", 0)
 }
 
-// follows is a hard spread of other pending classes that counts this class too. Its pods are dealt out like theirs, so
-// that theirs can be bound in any order.
-func (s *solver) follows(c *class) *group {
-	for _, g := range c.topo.wideIn {
-		if g.kind == spreading && g.pending > 0 && s.surelyCounted(c, g) {
-			return g
-		}
+// followOthers deals the class out like the pods that bear the spread by which it is counted, so that theirs can be bound
+// in any order. It declines when there are several such spreads, or the class has demands of its own.
+func (s *solver) followOthers(c *class) bool {
+	if len(c.topo.wide) > 0 || len(c.topo.foreign) > 1 || s.unsure[c.src.ID] {
+		return false
 	}
-	return nil
+	g := c.topo.foreign[0]
+	return s.surelyCounted(c, g) && s.dealOut(c, &demand{group: g, self: true, maxSkew: 1})
 }
 
 func (s *solver) addItem(c *class, n int, pin string, req int) *item {

@@ -71,6 +71,8 @@ type classTopology struct {
 	repels  []*group // repelling groups that select the class and that others bear
 	hostIn  []*group // of matched, those by host
 	wideIn  []*group // of matched, those by other keys
+	// foreign holds hard spreads of other pending classes that count this class, which may go anywhere for its own part.
+	foreign []*group
 	// share is the group by which the class is dealt out over domains, when that was done for all its pods at once.
 	share *group
 }
@@ -235,14 +237,14 @@ func (s *solver) relateClasses() {
 	for _, g := range s.groups {
 		for i := range s.byLabel.candidates(g.selector) {
 			if c := s.classes[i]; g.selects(c.src) {
-				c.relate(g)
+				c.relate(g, s.moving == nil)
 			}
 		}
 	}
 }
 
-// relate notes a group that selects the class.
-func (c *class) relate(g *group) {
+// relate notes a group that selects the class. With heed the class has regard to spreads that others bear.
+func (c *class) relate(g *group, heed bool) {
 	owned := c.owns(g)
 	c.topo.matched = append(c.topo.matched, g)
 	if g.byHost {
@@ -250,8 +252,14 @@ func (c *class) relate(g *group) {
 	} else if owned || !g.soft {
 		c.topo.wideIn = append(c.topo.wideIn, g)
 	}
-	if !g.soft && !owned && g.kind == repelling {
+	if g.soft || owned {
+		return
+	}
+	switch {
+	case g.kind == repelling:
 		c.topo.repels = append(c.topo.repels, g)
+	case g.kind == spreading && !g.byHost && g.pending > 0 && heed:
+		c.topo.foreign = append(c.topo.foreign, g)
 	}
 }
 
