@@ -185,6 +185,9 @@ func (c *Cache) confirm(name string, uid types.UID) {
 // expire ends what was assumed for too long.
 func (c *Cache) expire() {
 	now := c.now()
+	if end := c.holds.end; !end.IsZero() && !now.Before(end) {
+		c.dirtyWait = true
+	}
 	for uid, p := range c.promises {
 		if !now.Before(p.until) {
 			c.breakPromise(uid)

@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -67,6 +68,7 @@ type Cache struct {
 
 	belong  belongings
 	buffers buffers
+	holds   holds
 
 	compiler *intake.Compiler
 	epoch    uint64
@@ -123,6 +125,7 @@ func New(o Options) *Cache {
 	}
 	c.compiler.AllowDeviceClaims, c.compiler.DefaultSpreads = o.AllowDeviceClaims, o.DefaultSpreads
 	c.belong, c.buffers = newBelongings(), newBuffers(o.CapacityBuffers)
+	c.holds.budgets = newStore[*policyv1.PodDisruptionBudget]()
 	return c
 }
 
@@ -239,7 +242,7 @@ func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 	if !c.dirtyWait {
 		return false
 	}
-	c.dirtyWait = false
+	c.dirtyWait, c.holds.end = false, time.Time{}
 	var out []*cluster.Pod
 	for _, e := range c.waiting {
 		if c.promises[e.obj.UID] == nil {
@@ -252,7 +255,7 @@ func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 				continue
 			}
 			e := c.entries[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
-			if intake.Reschedulable(e.obj) && !intake.HeldByUser(e.obj) {
+			if intake.Reschedulable(e.obj) && !c.held(e.obj) {
 				out = append(out, p)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
-	"github.com/kerf-sh/kerf/internal/intake"
 )
 
 // AwaitingReplacement reports whether a pod on the node has no machine to go to yet: none was promised to it, or the one
@@ -17,7 +16,7 @@ func (c *Cache) AwaitingReplacement(node string) bool {
 	defer c.unlock()
 	snapshot := c.snapshot()
 	for _, e := range c.podsByNode[node] {
-		if e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || intake.HeldByUser(e.obj) {
+		if e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || c.held(e.obj) {
 			continue
 		}
 		p := c.promises[types.UID(e.pod.UID)]

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -68,6 +69,7 @@ func (c *Cache) watches() []watch {
 			feed(&autoscalingv1beta1.CapacityBuffer{}, c.SetBuffer, c.RemoveBuffer))
 	}
 	return append(extra, []watch{
+		feed(&policyv1.PodDisruptionBudget{}, c.SetBudget, c.RemoveBudget),
 		feed(&corev1.Namespace{}, c.SetNamespace, c.RemoveNamespace),
 		feed(&storagev1.StorageClass{}, c.SetStorageClass, c.RemoveStorageClass),
 		feed(&storagev1.CSINode{}, c.SetCSINode, c.RemoveCSINode),

@@ -125,8 +125,3 @@ func ownedBy(object metav1.Object, apiVersion, kind string) bool {
 	}
 	return false
 }
-
-// HeldByUser reports whether the pod's owner forbade to move it (karpenter.sh/do-not-disrupt).
-func HeldByUser(pod *corev1.Pod) bool {
-	return pod.Annotations[karpv1.DoNotDisruptAnnotationKey] == "true"
-}
