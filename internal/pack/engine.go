@@ -77,15 +77,34 @@ type Worked struct {
 const mostSettings, mostNames, mostReqs = 4, 400_000, 50_000
 
 func newKept() *kept {
-	return &kept{vocab: requirement.NewVocabulary(), reqs: &reqTable{ids: map[string]int{}}}
+	return &kept{vocab: requirement.NewVocabulary(), reqs: &reqTable{ids: map[string]int{}, ands: map[[2]int]int{}}}
 }
 
-func (k *kept) full() bool { return k.vocab.Size() > mostNames || len(k.reqs.all) > mostReqs }
+func (k *kept) full() bool {
+	return k.vocab.Size() > mostNames || len(k.reqs.all) > mostReqs || len(k.reqs.ands) > 4*mostReqs
+}
 
 // reqTable numbers requirements; equal ones of one vocabulary have the same number.
 type reqTable struct {
 	ids map[string]int
 	all []requirement.Requirements
+	// ands remembers intersections; -1: they exclude each other.
+	ands map[[2]int]int
+}
+
+// and numbers the intersection of two; -1 if nothing can meet both.
+func (t *reqTable) and(a, b int) int {
+	at := [2]int{a, b}
+	if id, ok := t.ands[at]; ok {
+		return id
+	}
+	id := -1
+	r := t.all[a].And(t.all[b])
+	if _, empty := r.FirstEmpty(); !empty {
+		id = t.id(r)
+	}
+	t.ands[at] = id
+	return id
 }
 
 func (t *reqTable) id(r requirement.Requirements) int {

@@ -65,27 +65,6 @@ func (s *solver) view(it *item, p *pool) *itemOnPool {
 	return v
 }
 
-// fairWorth is what one pod costs on the machine on which it is cheapest, were the machine filled with its like.
-func (s *solver) fairWorth(sh *shape, it *item) (int64, bool) {
-	best, found := int64(math.MaxInt64), false
-	req := it.class.req
-	for t := range sh.types.Each {
-		net := sh.pool.net[t]
-		if !req.Fits(net) || portsConflict(it.class.src.HostPorts, sh.pool.burdens[sh.pool.burdenOf[t]].ports) {
-			continue
-		}
-		share, per := 0.0, sh.pool.perNet[t]
-		for r, x := range req {
-			share = max(share, float64(x)*per[r])
-		}
-		worth := int64(math.Ceil(share * float64(max(0, sh.price[t])) * 1000))
-		if worth < best {
-			best, found = worth, true
-		}
-	}
-	return max(best, 1), found
-}
-
 // mulDiv is a*b/c without overflow in between, rounded up; the largest uint64 if it does not fit.
 func mulDiv(a, b, c uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
@@ -114,12 +93,10 @@ func (s *solver) compileItems() {
 
 func (s *solver) newItem(c *class, n int, pin string, pinned int) *item {
 	it := &item{class: c, total: n, left: n, pin: pin, on: make([]itemOnPool, len(s.pools))}
-	for _, alt := range c.alts {
-		r := alt.And(s.reqs.all[pinned])
-		if _, empty := r.FirstEmpty(); empty {
-			continue
+	for _, alt := range s.altsOf(c) {
+		if both := s.reqs.and(alt, pinned); both >= 0 {
+			it.alts = append(it.alts, both)
 		}
-		it.alts = append(it.alts, s.reqID(r))
 	}
 	return it
 }

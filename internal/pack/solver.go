@@ -89,6 +89,7 @@ type solver struct {
 	lead       [2]int          // where cpu and memory stand in vectors
 	// sizes, hosting and choosing number what crowds take together.
 	sizes, hosting, choosing map[string]int
+	worths                   map[worthKey]worthOf
 
 	listings map[listingKey][]plan.TypeChoice
 	terms    map[*shape][]requirement.Term
@@ -99,7 +100,7 @@ func newSolver(p *Problem, k *kept) *solver {
 	k.serial++
 	s := &solver{p: p, kept: k, serial: k.serial, vocab: k.vocab, reqs: k.reqs, wellKnown: map[requirement.Key]bool{},
 		listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{},
-		sizes: map[string]int{}, hosting: map[string]int{}, choosing: map[string]int{}}
+		sizes: map[string]int{}, hosting: map[string]int{}, choosing: map[string]int{}, worths: map[worthKey]worthOf{}}
 	for _, k := range p.Options.WellKnown {
 		s.wellKnown[s.vocab.Key(k)] = true
 	}
@@ -178,6 +179,8 @@ type class struct {
 	shared res.Vector
 	// alts are the alternatives of node requirements, any of which will do.
 	alts []requirement.Requirements
+	// altIDs are the numbers of alts, once they are final.
+	altIDs []int
 	// strict is alts without what volumes demand; it decides which domains the pod counts as its own.
 	strict []requirement.Requirements
 	// broken, when set, says why the class can't be placed anywhere.
@@ -256,6 +259,17 @@ func (s *solver) compileAlternatives(c *class) {
 		c.alts, problem = s.alternatives(strict, c.src.Volumes)
 	}
 	c.broken = problem
+}
+
+// altsOf are the alternatives of the class, by number.
+func (s *solver) altsOf(c *class) []int {
+	if len(c.altIDs) != len(c.alts) {
+		c.altIDs = make([]int, len(c.alts))
+		for i, alt := range c.alts {
+			c.altIDs[i] = s.reqID(alt)
+		}
+	}
+	return c.altIDs
 }
 
 // alternatives is every base with every one of the ORed term lists. A list that does not parse is left out, unless none

@@ -26,6 +26,7 @@ func (s *solver) restrictClasses() {
 				for i := range c.alts {
 					c.alts[i] = c.alts[i].And(without)
 				}
+				c.altIDs = nil
 			}
 		}
 		switch {
@@ -190,9 +191,7 @@ func (s *solver) gather(c *class, d *demand) bool {
 
 // followedByOthers reports whether pods count for the group that do not have to be with its like: where they come first,
 // the rest must follow.
-func (s *solver) followedByOthers(g *group) bool {
-	return slices.ContainsFunc(s.classes, func(c *class) bool { return c.broken == "" && g.selects(c.src) && !c.owns(g) })
-}
+func (s *solver) followedByOthers(g *group) bool { return g.followed }
 
 func (s *solver) findHome(g *group) (string, bool) {
 	type choice struct {

@@ -51,6 +51,8 @@ type group struct {
 	// reachable holds the domains in which a node that passes the filter could be bought.
 	reachable []string
 	pending   int // pods of pending classes that bear the constraint
+	// followed is set when pods count for the group that do not have to be with its like.
+	followed bool
 	// home is the domain in which an attracting group gathers.
 	home string
 }
@@ -247,6 +249,7 @@ func (s *solver) relateClasses() {
 func (c *class) relate(g *group, heed bool) {
 	owned := c.owns(g)
 	c.topo.matched = append(c.topo.matched, g)
+	g.followed = g.followed || !owned && c.broken == ""
 	if g.byHost {
 		c.topo.hostIn = append(c.topo.hostIn, g)
 	} else if owned || !g.soft {

@@ -101,7 +101,7 @@ func (s *solver) honourNode(c *class) {
 		for j := range c.alts {
 			alts[j] = c.alts[j].And(r)
 		}
-		c.alts = alts
+		c.alts, c.altIDs = alts, nil
 	}
 }
 
