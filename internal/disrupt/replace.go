@@ -58,8 +58,9 @@ const promising = 0.02
 // setSizes are the sizes of sets that are compared.
 var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 
-// seeds is from how many nodes, about, sets are grown in vain before others are left for the next round.
-const seeds = 250
+// patience is how many starts in a row may lead nowhere before the rest, which promises less, is left for a time when
+// something has changed; perSlack more of them are tried where everything could be saved.
+const patience, perSlack = 6, 400
 
 // workPerNode is what packing the new machines of a set well may cost, for each of its nodes; polishPerNode what all that
 // may come to in a search, for each node of the cluster, and settlePerNode the same where there is time for it.
@@ -69,8 +70,8 @@ const (
 	settlePerNode = 150_000
 )
 
-// growSets goes through the nodes in order and commits the best set that starts at each. Where nodes are many, a start
-// that leads nowhere lets the search skip some; which ones changes with the generation of the cluster.
+// growSets goes through the nodes in order and commits the best set that starts at each, until too many in a row have led
+// nowhere.
 func (s *search) growSets(compare func(a, b *nodeState) int) {
 	var nodes []*nodeState
 	for _, n := range s.managed() {
@@ -79,20 +80,29 @@ func (s *search) growSets(compare func(a, b *nodeState) int) {
 		}
 	}
 	slices.SortFunc(nodes, compare)
-	s.polish = polishPerNode * int64(len(s.nodes))
-	stride := 1 + len(nodes)/seeds
-	for i := int(s.p.Cluster.Generation % uint64(stride)); i < len(nodes); {
-		if s.ended() {
-			return
-		}
+	s.polish = s.workFor(polishPerNode)
+	left := s.patience()
+	for i := 0; i < len(nodes) && left > 0 && !s.ended(); {
 		n := nodes[i]
 		switch {
 		case !n.candidate() || n.usage() > 1-promising:
 			i++
-		case s.bestSet(nodes[i:], stride > 1) == nil:
-			i += stride
+		case s.bestSet(nodes[i:], len(nodes) > 250) == nil:
+			i++
+			left--
+		default:
+			left = s.patience()
 		}
 	}
+}
+
+// patience is how many starts in vain are borne now.
+func (s *search) patience() int { return patience + int(perSlack*s.slack()) }
+
+// workFor is the work that may be spent on packing, given what it may be for each node of a cluster of which everything
+// could be saved.
+func (s *search) workFor(perNode int64) int64 {
+	return int64(float64(perNode*int64(len(s.nodes))) * s.slack())
 }
 
 // bestSet tries sets of the first candidates and makes the best of them a move; nil if none saves anything.
@@ -150,7 +160,7 @@ func (s *search) settle() {
 	if s.saving()*100 > s.before() {
 		return
 	}
-	s.polish = settlePerNode * int64(len(s.nodes))
+	s.polish = s.workFor(settlePerNode)
 	nodes := s.inOrder(emptiestFirst)
 	for i := range nodes {
 		if !nodes[i].candidate() || !nodes[i].movable || nodes[i].usage() > 1-promising {

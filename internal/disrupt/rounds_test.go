@@ -2,33 +2,82 @@ package disrupt_test
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/scenario"
 )
 
-// BenchmarkRounds repeats rounds until none saves anything more and compares the bill with the floor.
+// BenchmarkRounds consolidates until nothing more is found, and then looks once more: what the bill comes to beside what
+// can't be undercut, how often a pod is moved, and what looking costs when nothing is left to do.
 func BenchmarkRounds(b *testing.B) {
-	for _, f := range []scenario.Fragmentation{{Nodes: 300}, {Nodes: 300, Topology: true}, {Nodes: 300, Spot: true},
-		{Nodes: 300, Spot: true, Topology: true}, {Nodes: 2000}, {Nodes: 2000, Spot: true}} {
+	for _, f := range []scenario.Fragmentation{
+		{Nodes: 100}, {Nodes: 300}, {Nodes: 300, Topology: true}, {Nodes: 300, Spot: true}, {Nodes: 300, Spot: true, Topology: true},
+		{Nodes: 700}, {Nodes: 2000}, {Nodes: 2000, Topology: true},
+	} {
 		f.Pods, f.Percent, f.Seed = 15, 30, 1
 		b.Run(fmt.Sprintf("nodes=%d/spot=%v/topology=%v", f.Nodes, f.Spot, f.Topology), func(b *testing.B) {
+			c := fragmented(b, f)
+			floor := least(c)
 			for b.Loop() {
-				c := fragmented(b, f)
-				floor := least(c)
-				for round := 1; ; round++ {
-					d := disrupt.Decide(anyway(c))
-					b.Logf("round %d: %d moves, %s, $%.2f/h to $%.2f/h, floor $%.2f/h", round, len(d.Moves), d.Stats.Search,
-						float64(d.Before)/1e6, float64(d.After)/1e6, float64(floor)/1e6)
-					if len(d.Moves) == 0 || round == 20 {
-						b.ReportMetric(float64(round), "rounds")
-						b.ReportMetric(100*(float64(d.After)/float64(floor)-1), "%-over-floor")
-						break
-					}
-					c = carryOut(c, d)
-				}
+				rounds(b, c, floor)
 			}
 		})
 	}
+}
+
+func rounds(b *testing.B, c *pack.Problem, floor catalog.MicroUSD) {
+	pods := 0
+	for _, n := range c.Nodes {
+		pods += len(n.Pods)
+	}
+	sum, first, last, count, evicted := time.Duration(0), time.Duration(0), time.Duration(0), 0, 0
+	var d *disrupt.Decision
+	for first == 0 || len(d.Moves) > 0 {
+		p := anyway(c)
+		start := cpuTime()
+		d = disrupt.Decide(p)
+		last = cpuTime() - start
+		sum += last
+		if first == 0 {
+			first = last
+		}
+		count++
+		evicted += evictions(c, d)
+		c = carryOut(c, d)
+	}
+	b.ReportMetric(first.Seconds(), "cpu-s-first")
+	b.ReportMetric(sum.Seconds(), "cpu-s-all")
+	b.ReportMetric(last.Seconds(), "cpu-s-settled")
+	b.ReportMetric(float64(count), "rounds")
+	b.ReportMetric(float64(evicted)/float64(pods), "evictions/pod")
+	b.ReportMetric(100*(float64(d.After)/float64(floor)-1), "%gap")
+	b.ReportMetric(float64(len(c.Nodes)), "nodes-left")
+	b.ReportMetric(float64(d.Stats.Questions), "questions-settled")
+}
+
+func evictions(c *pack.Problem, d *disrupt.Decision) int {
+	pods := map[string]int{}
+	for _, n := range c.Nodes {
+		pods[n.Name] = len(n.Pods)
+	}
+	sum := 0
+	for i := range d.Moves {
+		for _, name := range d.Moves[i].Nodes {
+			sum += pods[name]
+		}
+	}
+	return sum
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

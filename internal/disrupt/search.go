@@ -21,14 +21,19 @@ const (
 	emptiestFirst order = iota
 	// dearestFirst goes by price for each unit of disruption.
 	dearestFirst
+	// anew plans for what is badly used as if nothing ran yet, and goes on by how little the others are used.
+	anew
 )
 
-func (o order) String() string { return []string{"emptiest first", "dearest first"}[o] }
+func (o order) String() string { return []string{"emptiest first", "dearest first", "anew"}[o] }
 
 func (s *search) run(o order) {
 	s.stats.Search = o.String()
-	s.chooseTargets(o)
+	s.polish = s.workFor(polishPerNode)
 	s.letEmptyGo()
+	if o == anew {
+		s.startAnew()
+	}
 	s.letGo(o)
 	s.replace()
 	s.lookAtRest()
@@ -59,7 +64,7 @@ func (s *search) chooseTargets(o order) {
 			if n.empty && n.candidate() {
 				continue // it goes
 			}
-			if o == emptiestFirst && n.efficiency() < tooDear && s.replaceable(n) {
+			if s.replaceable(n) && (o == emptiestFirst && n.efficiency() < tooDear || o == anew && n.usage() < wellUsed) {
 				continue
 			}
 			t.usage = n.usage()
@@ -79,6 +84,7 @@ func (s *search) chooseTargets(o order) {
 	for i, t := range targets {
 		ids[i] = t.id
 	}
+	s.targets = ids
 	s.w.SetTargets(ids)
 }
 
@@ -106,8 +112,15 @@ func (s *search) askWell(nodes []*nodeState, buy bool, work int64) pack.Answer {
 		}
 	}
 	rules.Saving = s.leastSaving(rules.Old)
+	if len(nodes) > 1 {
+		rules.Saving = max(rules.Saving, rules.Old*catalog.MicroUSD(togetherPercent)/100)
+	}
 	return s.w.Try(ids, rules)
 }
+
+// togetherPercent is how much of what they cost several nodes must save that are replaced together. While the new machines
+// start and the old ones are emptied both are paid for: a quarter of an hour or so, the hundredth part of a day.
+const togetherPercent = 1
 
 func (s *search) leastSaving(old catalog.MicroUSD) catalog.MicroUSD {
 	o := &s.p.Options
@@ -175,7 +188,7 @@ func (s *search) letGo(o order) {
 func (s *search) inOrder(o order) []*nodeState {
 	nodes := s.managed()
 	slices.SortFunc(nodes, func(a, b *nodeState) int {
-		if o == emptiestFirst {
+		if o != dearestFirst {
 			return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.ratio(), a.ratio()), byName(a, b))
 		}
 		return cmp.Or(cmp.Compare(b.ratio(), a.ratio()), cmp.Compare(a.usage(), b.usage()), byName(a, b))

@@ -21,8 +21,12 @@ type search struct {
 	named map[string]*nodeState
 	pools map[string]*poolState
 	moves []Move
-	stats Stats
-	limit int64
+	// targets are the nodes that may take pods, in the order in which they are filled.
+	targets []int
+	stats   Stats
+	limit   int64
+	// worked is what was worked before the search began.
+	worked int64
 	// polish is the work that may still be spent on packing new machines well.
 	polish int64
 }
@@ -56,8 +60,8 @@ type poolState struct {
 	cost  int64
 }
 
-func newSearch(p *Problem) *search {
-	s := &search{p: p, w: pack.NewWhatIf(p.Cluster), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work()}
+func newSearch(p *Problem, w *pack.WhatIf) *search {
+	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work()}
 	for _, pool := range p.Pools {
 		own := &poolState{Pool: pool}
 		own.Allowed = map[Cause]int{}
@@ -163,7 +167,9 @@ func (n *nodeState) candidate() bool { return !n.gone && !n.target && len(n.bloc
 func (n *nodeState) spot() bool { return n.src.CapacityType == catalog.Spot }
 
 // ended reports whether the work budget is used up.
-func (s *search) ended() bool { return s.w.Work() > s.limit }
+func (s *search) ended() bool { return s.work() > s.limit }
+
+func (s *search) work() int64 { return s.w.Work() - s.worked }
 
 // allowed reports whether the budgets allow all the nodes to go for the cause.
 func (s *search) allowed(nodes []*nodeState, cause Cause) bool {

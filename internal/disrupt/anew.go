@@ -1,0 +1,99 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+)
+
+const (
+	// wellUsed is the share of its price above which a node stays as it is when a cluster is planned anew.
+	wellUsed = 0.9
+	// mostTogether is how many nodes go by one move. The more there are, the less room is left over on the machines that
+	// come for them, and the more has to be up before the first can go.
+	mostTogether, leastTogether = 400, 25
+)
+
+// startAnew replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
+// machines that suit them best, and what room there is on nodes that stay. No pod is moved a second time by that, whereas
+// filling nodes first and replacing them later moves many twice.
+func (s *search) startAnew() {
+	var nodes []*nodeState
+	for _, n := range s.managed() {
+		if _, buyable := s.w.Floor(n.id); buyable && s.replaceable(n) && !n.empty && n.usage() < wellUsed {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *nodeState) int {
+		return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), cmp.Compare(a.usage(), b.usage()), byName(a, b))
+	})
+	for len(nodes) > 0 {
+		own := len(nodes)
+		if at := slices.IndexFunc(nodes, func(n *nodeState) bool { return n.pool != nodes[0].pool }); at > 0 {
+			own = at
+		}
+		s.replaceTogether(s.withinBudget(nodes[:own]))
+		nodes = nodes[own:]
+	}
+}
+
+// withinBudget is the first nodes, all of one pool, that its budget lets go.
+func (s *search) withinBudget(nodes []*nodeState) []*nodeState {
+	if left, limited := nodes[0].pool.Allowed[Underutilized]; limited {
+		return nodes[:min(len(nodes), max(left, 0))]
+	}
+	return nodes
+}
+
+// replaceTogether makes moves of equal parts of the nodes, and of smaller ones where that fails.
+func (s *search) replaceTogether(nodes []*nodeState) {
+	if len(nodes) == 0 {
+		return
+	}
+	parts := (len(nodes) + mostTogether - 1) / mostTogether
+	for set := range slices.Chunk(nodes, (len(nodes)+parts-1)/parts) {
+		s.replaceSet(set)
+	}
+}
+
+func (s *search) replaceSet(set []*nodeState) {
+	work := int64(len(set)) * workPerNode
+	if s.ended() || s.polish < work || s.worth(set) > 1-promising {
+		return
+	}
+	t := s.try(set, work)
+	if t.fine && t.buys == 0 {
+		return // they can go one by one
+	}
+	if t.fine {
+		s.keep(set, Move{Cause: Underutilized})
+		return
+	}
+	if len(set) < 2*leastTogether || t.buys > 0 && t.ratio > hopeful {
+		return
+	}
+	s.replaceSet(set[:len(set)/2])
+	s.replaceSet(set[len(set)/2:])
+}
+
+// worth is the least that the pods of the nodes cost, as a part of what the nodes do.
+func (s *search) worth(nodes []*nodeState) float64 {
+	floor, price := catalog.MicroUSD(0), catalog.MicroUSD(0)
+	for _, n := range nodes {
+		floor += n.floor
+		price += n.price
+	}
+	return float64(floor) / float64(max(1, price))
+}
+
+// slack is the part of what all candidates cost that could be saved at most, as far as prices of resources tell.
+func (s *search) slack() float64 {
+	var nodes []*nodeState
+	for _, n := range s.managed() {
+		if n.candidate() && n.price > 0 {
+			nodes = append(nodes, n)
+		}
+	}
+	return max(0, 1-s.worth(nodes))
+}
