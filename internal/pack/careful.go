@@ -261,7 +261,9 @@ func (s *solver) pins(c *class) []*item {
 			for _, d := range s.allowedDomains(c, k) {
 				next = append(next, pin{base.reqs.And(s.vocab.Only(k, d)), base.name + "/" + d})
 			}
-			if lacking, ok := s.lacking(c, k); ok {
+			if !c.bound(k) {
+				next = append(next, pin{base.reqs, base.name + "/*"}) // where no domain can be settled, anywhere will do
+			} else if lacking, ok := s.lacking(c, k); ok {
 				next = append(next, pin{base.reqs.And(lacking), base.name + "/!"})
 			}
 		}
@@ -272,6 +274,12 @@ func (s *solver) pins(c *class) []*item {
 		out = append(out, s.pinned(c, s.reqID(p.reqs), p.name))
 	}
 	return out
+}
+
+// bound reports whether the class may not go to just any domain of the key.
+func (c *class) bound(key string) bool {
+	return slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.group.key == key }) ||
+		slices.ContainsFunc(c.topo.repels, func(g *group) bool { return g.key == key })
 }
 
 // lacking demands that there be no such label, where the class may go to nodes without it: nothing is too close to a pod

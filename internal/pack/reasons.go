@@ -142,11 +142,37 @@ func (s *solver) altReason(c *class, p *pool, alt requirement.Requirements) (pla
 	if r, bad := s.limitReason(p, fitting); bad {
 		return r, 5
 	}
-	sh := s.shapeOf(p, both)
-	if k, want, have, short := s.minValuesShort(sh, p.carrying(sh, c.req, c.src.HostPorts)); short && p.hasMinValues {
-		return plan.Reason{Code: plan.MinValuesUnmet, Key: s.vocab.Name(k), Want: strconv.Itoa(want), Have: strconv.Itoa(have), Types: matching}, 6
+	if r, bad := s.minValuesReason(c, p, both); bad {
+		r.Types = matching
+		return r, 6
 	}
 	return s.topologyReason(c), 7
+}
+
+// minValuesReason says for which key too few values would be left to choose from, with a domain settled that the class
+// may go to.
+func (s *solver) minValuesReason(c *class, p *pool, both requirement.Requirements) (plan.Reason, bool) {
+	if !p.hasMinValues {
+		return plan.Reason{}, false
+	}
+	options := []requirement.Requirements{both}
+	if c.careful {
+		for _, it := range s.pins(c) {
+			for _, alt := range it.alts {
+				options = append(options, p.reqs.And(s.reqs.all[alt]))
+			}
+		}
+	}
+	for i, reqs := range options {
+		sh := s.shapeOf(p, reqs)
+		if i > 0 && !sh.types.Any() {
+			continue // none of the pool's machines is in that domain
+		}
+		if k, want, have, short := s.minValuesShort(sh, p.carrying(sh, c.req, c.src.HostPorts)); short {
+			return plan.Reason{Code: plan.MinValuesUnmet, Key: s.vocab.Name(k), Want: strconv.Itoa(want), Have: strconv.Itoa(have)}, true
+		}
+	}
+	return plan.Reason{}, false
 }
 
 func (s *solver) labelReason(p *pool, alt requirement.Requirements, k requirement.Key) plan.Reason {
