@@ -35,8 +35,13 @@ func (e *Engine) Solve(p *Problem) *plan.Plan {
 	}
 	e.kept = nil // lost if this panics
 	k.worked = Worked{}
+	if out := k.last.again(p); out != nil {
+		e.kept = k
+		return out
+	}
 	out := k.solve(p)
 	k.endRound()
+	k.last = &solved{problem: *p, plan: out}
 	e.kept = k
 	return out
 }
@@ -59,6 +64,7 @@ type kept struct {
 	lent     []loan
 	fields   []*field // nodes that solvers change
 	serial   uint64   // of the last solver
+	last     *solved
 	worked   Worked
 }
 
@@ -68,8 +74,6 @@ type Worked struct {
 	Nodes, Kinds int
 	// Catalogs are lists of instance types, Pools what can be bought of them.
 	Catalogs, Pools int
-	// Classes of pending pods.
-	Classes int
 }
 
 // mostSettings is how many combinations of resources, daemons and well-known labels are remembered; mostNames and
@@ -134,7 +138,9 @@ type keptCatalog struct {
 	types []*catalog.Type
 	cat   *catalog.Catalog
 	err   error
-	round int
+	// reserved are the offerings of reservations.
+	reserved []catalog.Offering
+	round    int
 }
 
 type keptPool struct {
@@ -200,10 +206,20 @@ func (k *kept) endRound() {
 
 // catalog is the compiled form of the types.
 func (t *setting) catalog(types []*catalog.Type, vocab *requirement.Vocabulary) (*catalog.Catalog, error) {
+	c := t.catalogOf(types, vocab)
+	return c.cat, c.err
+}
+
+// reserved are the offerings of reservations among those of the types.
+func (t *setting) reserved(types []*catalog.Type, vocab *requirement.Vocabulary) []catalog.Offering {
+	return t.catalogOf(types, vocab).reserved
+}
+
+func (t *setting) catalogOf(types []*catalog.Type, vocab *requirement.Vocabulary) *keptCatalog {
 	for _, c := range t.catalogs {
 		if same(c.types, types) {
 			c.round = t.round
-			return c.cat, c.err
+			return c
 		}
 	}
 	t.ground.worked.Catalogs++
@@ -211,8 +227,15 @@ func (t *setting) catalog(types []*catalog.Type, vocab *requirement.Vocabulary) 
 	if c.cat, c.err = catalog.Compile(types, vocab, t.schema); c.err != nil {
 		c.cat, _ = catalog.Compile(nil, vocab, t.schema)
 	}
+	for _, x := range types {
+		for _, o := range x.Offerings {
+			if o.CapacityType == catalog.Reserved && o.ReservationID != "" {
+				c.reserved = append(c.reserved, o)
+			}
+		}
+	}
 	t.catalogs = append(t.catalogs, c)
-	return c.cat, c.err
+	return c
 }
 
 func same(a, b []*catalog.Type) bool {

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
 	"github.com/kerf-sh/kerf/internal/scenario"
@@ -130,8 +132,88 @@ func TestAnEngineDoesNotCompileAgain(t *testing.T) {
 	e := pack.NewEngine()
 	first := testing.AllocsPerRun(1, func() { pack.Solve(p) })
 	e.Solve(p)
-	again := testing.AllocsPerRun(1, func() { e.Solve(p) })
-	if again > first/8 {
-		t.Errorf("%v allocations at first, %v when nothing has changed", first, again)
+	again := *p
+	again.Pending = again.Pending[1:]
+	e.Solve(&again)
+	if w := e.Worked(); w != (pack.Worked{}) {
+		t.Errorf("worked out anew: %+v", w)
+	}
+	problems := []*pack.Problem{p, &again, p, &again}
+	second := testing.AllocsPerRun(len(problems)-1, func() {
+		e.Solve(problems[0])
+		problems = problems[1:]
+	})
+	if second > first/8 {
+		t.Errorf("%v allocations at first, %v when a pod has gone", first, second)
+	}
+}
+
+func TestAnEngineKeepsThePlanOfWhatDidNotChange(t *testing.T) {
+	s, err := scenario.NewSteady(100, 300, 50, 10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := pack.NewEngine()
+	first := e.Solve(s.Problem())
+	p := s.Problem()
+	var second *plan.Plan
+	if n := testing.AllocsPerRun(1, func() { second = e.Solve(p) }); n > 200 {
+		t.Errorf("%v allocations where nothing has changed", n)
+	}
+	if second.Generation != p.Generation {
+		t.Errorf("the plan is of generation %d, the problem of %d", second.Generation, p.Generation)
+	}
+	if bytesOf(t, second) != bytesOf(t, pack.Solve(p)) || first.Generation == second.Generation {
+		t.Error("the plan is not that of the problem")
+	}
+	old := s.Problem()
+	old.Pools[0].Limits = res.List{res.CPU: 1 << 40} // age counts from here on
+	e.Solve(old)
+	older := *old
+	older.Now = older.Now.Add(time.Hour)
+	if bytesOf(t, e.Solve(&older)) != bytesOf(t, pack.Solve(&older)) {
+		t.Error("the plan is that of pods that waited less")
+	}
+}
+
+// steadyAllocations is what an engine allocates for a change of some pods and nodes, in a cluster of so many nodes.
+func steadyAllocations(t *testing.T, nodes, pods, changed int) float64 {
+	t.Helper()
+	s, err := scenario.NewSteady(nodes, pods, 50, 10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := pack.NewEngine()
+	var problems []*pack.Problem
+	for range 5 {
+		s.ChangePods(pods)
+		s.ChangeNodes(changed)
+		p := s.Problem()
+		p.Options.Work = -1
+		problems = append(problems, p)
+	}
+	e.Solve(problems[0]) // AllocsPerRun solves the second without counting
+	n := testing.AllocsPerRun(3, func() {
+		problems = problems[1:]
+		e.Solve(problems[0])
+	})
+	if w := e.Worked(); w.Nodes > changed || w.Kinds+w.Catalogs+w.Pools > 0 {
+		t.Errorf("%d of %d nodes changed; worked out anew: %+v", changed, nodes, w)
+	}
+	return n
+}
+
+// What it costs to solve again is set by what has changed, not by the size of the cluster.
+func TestSolvingAgainCostsWhatHasChanged(t *testing.T) {
+	small, large := steadyAllocations(t, 200, 20, 10), steadyAllocations(t, 2000, 20, 10)
+	if large > 1.5*small {
+		t.Errorf("%v allocations for a change in 200 nodes, %v for one as large in 2000", small, large)
+	}
+	one, ten := steadyAllocations(t, 2000, 20, 10), steadyAllocations(t, 2000, 20, 100)
+	if ten-one > 90*20 {
+		t.Errorf("%v allocations when 10 nodes have changed, %v when 100 have", one, ten)
+	}
+	if t.Log(small, large, one, ten); large > 4000 {
+		t.Errorf("%v allocations for 20 pods and 10 nodes", large)
 	}
 }

@@ -2,9 +2,11 @@ package pack
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
 )
 
@@ -82,7 +84,11 @@ func (g *ground) update(s *solver) {
 			k = g.bySrc[src]
 		}
 		if k == nil || k.round == g.round { // new, or listed twice
-			k = g.compile(s, src)
+			var before *keptNode
+			if i < len(g.at) && g.at[i] != nil && g.at[i].node.src.Name == src.Name {
+				before = g.at[i]
+			}
+			k = g.compile(s, src, before)
 		}
 		k.round = g.round
 		g.nextAt = append(g.nextAt, k)
@@ -100,8 +106,14 @@ func (g *ground) update(s *solver) {
 	g.runs.tidy()
 }
 
-func (g *ground) compile(s *solver, src *cluster.Node) *keptNode {
-	k := &keptNode{node: *s.newNode(src)}
+// compile makes a node, of which an earlier state may be known.
+func (g *ground) compile(s *solver, src *cluster.Node, before *keptNode) *keptNode {
+	var labels *requirement.Requirements
+	if before != nil && !before.node.open && len(src.Requirements) == 0 && before.node.src.Hostname == src.Hostname &&
+		maps.Equal(before.node.src.Labels, src.Labels) {
+		labels = &before.node.labels
+	}
+	k := &keptNode{node: *s.newNode(src, labels)}
 	k.node.was = k
 	k.look = g.kinds.lookOf(&k.node)
 	k.node.kind = g.kinds.kindOf(k)

@@ -39,20 +39,13 @@ func boolRank(b bool) int {
 // settled nodes are initialized, or not ours to initialize.
 func (n *node) settled() bool { return n.src.Initialized || n.src.Claim == "" }
 
-func (s *solver) newNode(src *cluster.Node) *node {
-	n := &node{src: src, labels: s.vocab.Labels(src.Labels), room: catalog.AddAttachLimits(s.schema, s.schema.Vector(src.Allocatable), src.AttachLimits)}
-	hostname := src.Hostname
-	if hostname == "" {
-		hostname = src.Name
-	}
-	if src.Labels[requirement.Hostname] == "" {
-		n.labels = n.labels.And(s.vocab.Only(requirement.Hostname, hostname))
-	}
-	if len(src.Requirements) > 0 {
-		n.open = true
-		if extra, err := s.vocab.Parse(src.Requirements); err == nil {
-			n.labels = n.labels.And(extra)
-		}
+// newNode compiles a node; labels are what labelsOf makes of it, where that is known.
+func (s *solver) newNode(src *cluster.Node, labels *requirement.Requirements) *node {
+	n := &node{src: src, open: len(src.Requirements) > 0, room: catalog.AddAttachLimits(s.schema, s.schema.Vector(src.Allocatable), src.AttachLimits)}
+	if labels != nil {
+		n.labels = *labels
+	} else {
+		n.labels = s.labelsOf(src)
 	}
 	used := src.Used
 	if used == nil {
@@ -70,6 +63,24 @@ func (s *solver) newNode(src *cluster.Node) *node {
 	s.takeAttached(n.room, src.Pods)
 	n.room.Sub(s.daemonReserve(n), 1)
 	return n
+}
+
+// labelsOf is what is certain of the node's labels, and what it leaves open.
+func (s *solver) labelsOf(src *cluster.Node) requirement.Requirements {
+	labels := s.vocab.Labels(src.Labels)
+	hostname := src.Hostname
+	if hostname == "" {
+		hostname = src.Name
+	}
+	if src.Labels[requirement.Hostname] == "" {
+		labels = labels.And(s.vocab.Only(requirement.Hostname, hostname))
+	}
+	if len(src.Requirements) > 0 {
+		if extra, err := s.vocab.Parse(src.Requirements); err == nil {
+			labels = labels.And(extra)
+		}
+	}
+	return labels
 }
 
 // daemonReserve is what daemons that will still come to the node need.

@@ -269,7 +269,9 @@ type shape struct {
 	order []int
 	next  map[int]*shape
 	id    int // in the order of making, within the pool
-	req   int // the number of reqs
+	// domains in which machines of the shape can be bought, by key that was asked for, sorted.
+	domains map[requirement.Key][]string
+	req     int // the number of reqs
 	// reach holds, for cpu and memory, the most that any type has among those up to a place in order; made when needed.
 	reach [2][]int64
 }

@@ -77,13 +77,17 @@ func (s *solver) finish() *plan.Plan {
 func findWishes(p *Problem, taints bool) []*wanted {
 	byID := map[string]*wanted{}
 	known := map[*cluster.Class]*wanted{}
+	var avoided [][]cluster.Taint
+	if taints {
+		avoided = avoidedTaints(p)
+	}
 	for _, pod := range p.Pending {
 		if pod.Class == nil || pod.Class.Unplaceable != "" {
 			continue
 		}
 		w, seen := known[pod.Class]
 		if !seen {
-			w = wantedBy(p, pod.Class, taints)
+			w = wantedBy(pod.Class, avoided)
 			if w != nil && byID[w.id] != nil {
 				w = byID[w.id]
 			}
@@ -108,9 +112,9 @@ func findWishes(p *Problem, taints bool) []*wanted {
 }
 
 // wantedBy is nil for a class without wishes.
-func wantedBy(p *Problem, c *cluster.Class, taints bool) *wanted {
+func wantedBy(c *cluster.Class, avoided [][]cluster.Taint) *wanted {
 	w := &wanted{src: c, wishes: wishesOf(c), declined: map[int]plan.Wish{}}
-	w.taints = taints && anyAvoids(p, c)
+	w.taints = slices.ContainsFunc(avoided, func(x []cluster.Taint) bool { return judgeTaints(x, c.Tolerations) == avoids })
 	if !w.taints {
 		w.wishes = w.wishes[:len(w.wishes)-1]
 	}
@@ -123,9 +127,22 @@ func wantedBy(p *Problem, c *cluster.Class, taints bool) *wanted {
 	return w
 }
 
-func anyAvoids(p *Problem, c *cluster.Class) bool {
-	return slices.ContainsFunc(p.Pools, func(x *cluster.Pool) bool { return judgeTaints(x.Taints, c.Tolerations) == avoids }) ||
-		slices.ContainsFunc(p.Nodes, func(x *cluster.Node) bool { return judgeTaints(x.Taints, c.Tolerations) == avoids })
+// avoidedTaints are the lists of taints, of pools and nodes, that ask to be avoided.
+func avoidedTaints(p *Problem) [][]cluster.Taint {
+	var out [][]cluster.Taint
+	add := func(taints []cluster.Taint) {
+		asks := slices.ContainsFunc(taints, func(x cluster.Taint) bool { return x.Effect == cluster.PreferNoSchedule })
+		if asks && !slices.ContainsFunc(out, func(x []cluster.Taint) bool { return slices.Equal(x, taints) }) {
+			out = append(out, taints)
+		}
+	}
+	for _, x := range p.Pools {
+		add(x.Taints)
+	}
+	for _, x := range p.Nodes {
+		add(x.Taints)
+	}
+	return out
 }
 
 func choiceOf(all []*wanted) choice {

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
 )
 
 // rank says who goes first when there is not enough for all: the higher priority, then who has waited longer.
@@ -25,12 +27,18 @@ const agingAfter = 10 * time.Minute
 // their order is better left to what packs well.
 func (s *solver) rankOf(c *class) rank {
 	r := rank{priority: c.src.Priority}
-	if s.scarce() && len(c.pods) > 0 && !c.pods[0].CreatedAt.IsZero() {
-		if waited := s.p.Now.Sub(c.pods[0].CreatedAt); waited > 0 {
-			r.aged = bits.Len64(uint64(waited / agingAfter))
-		}
+	if s.scarce() && len(c.pods) > 0 {
+		r.aged = agedAt(s.p.Now, c.pods[0])
 	}
 	return r
+}
+
+// agedAt is how often the rank of the pod has risen.
+func agedAt(now time.Time, pod *cluster.Pod) int {
+	if pod.CreatedAt.IsZero() {
+		return 0
+	}
+	return bits.Len64(uint64(max(0, now.Sub(pod.CreatedAt)) / agingAfter))
 }
 
 // scarce reports whether a limit or a reservation may run out.

@@ -31,16 +31,11 @@ type slot struct {
 func (s *solver) compileReservations() {
 	s.reservations = map[string]*reservation{}
 	for _, p := range s.p.Pools {
-		for _, t := range p.Types {
-			for _, o := range t.Offerings {
-				if o.CapacityType != catalog.Reserved || o.ReservationID == "" {
-					continue
-				}
-				if r := s.reservations[o.ReservationID]; r == nil {
-					s.reservations[o.ReservationID] = &reservation{o.ReservationID, o.Reservable}
-				} else {
-					r.left = min(r.left, o.Reservable)
-				}
+		for _, o := range s.setting.reserved(p.Types, s.vocab) {
+			if r := s.reservations[o.ReservationID]; r == nil {
+				s.reservations[o.ReservationID] = &reservation{o.ReservationID, o.Reservable}
+			} else {
+				r.left = min(r.left, o.Reservable)
 			}
 		}
 	}

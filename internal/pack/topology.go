@@ -305,6 +305,22 @@ func (s *solver) findReachable(g *group) {
 
 // domainsOf adds the domains of a key in which machines of the shape can be bought.
 func (s *solver) domainsOf(sh *shape, k requirement.Key, found map[string]bool) {
+	domains, known := sh.domains[k]
+	if !known {
+		here := map[string]bool{}
+		sh.addDomains(k, here)
+		domains = sortedKeys(here)
+		if sh.domains == nil {
+			sh.domains = map[requirement.Key][]string{}
+		}
+		sh.domains[k] = domains
+	}
+	for _, d := range domains {
+		found[d] = true
+	}
+}
+
+func (sh *shape) addDomains(k requirement.Key, found map[string]bool) {
 	set, limited := sh.reqs.Get(k)
 	cellKey := false
 	for _, at := range sh.cells {
