@@ -46,6 +46,8 @@ type Options struct {
 	Version string
 	// Middleware is added to the stack of every call, for metrics.
 	Middleware []func(*smithymiddleware.Stack) error
+	// Region beats the one of the settings, if set.
+	Region string
 	// Explicit takes the place of the environment and of the SDK's files, if set.
 	Explicit *Explicit
 }
@@ -94,7 +96,11 @@ func New(ctx context.Context, o Options) (*Session, error) {
 	if agent == "" {
 		agent = "dev"
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, append(o.Explicit.load(),
+	load := o.Explicit.load()
+	if o.Region != "" {
+		load = append(load, config.WithRegion(o.Region))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, append(load,
 		config.WithHTTPClient(httpClient()),
 		config.WithAPIOptions(append([]func(*smithymiddleware.Stack) error{
 			middleware.AddUserAgentKeyValue("kerf", agent),

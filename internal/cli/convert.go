@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/convert"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// convertCommand holds the flags of the command.
+type convertCommand struct {
+	files      []string
+	templates  []string
+	parameters []string
+	report     string
+	options    convert.Options
+}
+
+func newConvertCommand() *cobra.Command {
+	v := &convertCommand{}
+	c := &cobra.Command{
+		Use:   "convert -f FILE|DIR|- | --launch-template NAME[:VERSION] --region REGION",
+		Short: "Turn set-ups of older releases, and launch templates, into NodePools and EC2NodeClasses of v1",
+		Long: `Reads Provisioners and Machines of v1alpha5, AWSNodeTemplates of v1alpha1, NodePools, NodeClaims and EC2NodeClasses of
+v1beta1, the ConfigMap of global settings, workloads with annotations and selectors of that time, and launch templates that
+users made themselves, from CloudFormation templates or from the account. Prints the objects of v1 as YAML on standard
+output, and on standard error of every field whether it was kept, translated or lost, why, and what there is to decide.
+
+What an older release did where an object said nothing is spelled out where v1 does otherwise. Objects of v1 are printed
+unchanged, workloads only where something in them changed. Values in capitals, such as CLUSTER_NAME, stand for what the
+input does not tell; they select nothing.
+
+Without --launch-template no call to AWS is made. The flag needs ec2:DescribeLaunchTemplateVersions.
+
+Exit codes: 0 converted; 3 converted, with something to decide, marked with ! in the report; 2 wrong usage or input that
+can't be read; 1 AWS could not be asked, or the output could not be written.`,
+		Example: `  kerf convert -f karpenter/ > v1.yaml
+  kubectl get provisioners,awsnodetemplates -o yaml | kerf convert -f - --report json > v1.yaml 2> report.json
+  kerf convert -f provisioner.yaml -f launch-template-stack.yaml --parameter AmiId=ami-0123456789abcdef0
+  kerf convert -f provisioner.yaml --launch-template my-nodes --region eu-west-1
+  kerf convert --launch-template 'my-nodes:$Latest' --region eu-west-1 --cluster-name demo`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return v.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVarP(&v.files, "filename", "f", nil, "file or directory to read, - for standard input (repeatable)")
+	f.StringArrayVar(&v.templates, "launch-template", nil, "launch template of the account, by name or ID, with a version: number, $Latest or $Default, which it is without (repeatable)")
+	f.StringVar(&v.options.Region, "region", "", "region of the launch templates, and of CloudFormation templates")
+	f.StringVar(&v.options.ClusterName, "cluster-name", "", "name of the cluster, where a selector leant on it")
+	f.StringArrayVar(&v.parameters, "parameter", nil, "value of a parameter of a CloudFormation template: NAME=VALUE (repeatable)")
+	f.BoolVar(&v.options.OwnedClaims, "owned-claims", false, "also print NodeClaims that a pool made; applied, each buys a machine")
+	f.StringVar(&v.report, "report", "text", "form of the report: text or json")
+	return c
+}
+
+func (v *convertCommand) run(ctx context.Context, in io.Reader, out, errs io.Writer) error {
+	if err := v.check(); err != nil {
+		return err
+	}
+	files, err := readInputs(v.files, in)
+	if err != nil {
+		return err
+	}
+	for _, name := range v.templates {
+		t, err := v.readTemplate(ctx, name)
+		if err != nil {
+			return err
+		}
+		v.options.Templates = append(v.options.Templates, *t)
+	}
+	result, err := convert.Convert(files, v.options)
+	if err != nil {
+		return &usageError{err}
+	}
+	if _, err := out.Write(result.Output); err != nil {
+		return fmt.Errorf("writing the output: %w", err)
+	}
+	write := result.Report.WriteText
+	if v.report == "json" {
+		write = result.Report.WriteJSON
+	}
+	if err := write(errs); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if result.Report.Count().Decide > 0 {
+		return &exitError{code: foundWrong}
+	}
+	return nil
+}
+
+func (v *convertCommand) check() error {
+	switch {
+	case len(v.files) == 0 && len(v.templates) == 0:
+		return &usageError{errors.New("nothing to convert: give -f FILE, -f DIR, -f - or --launch-template NAME (see kerf convert --help)")}
+	case v.report != "text" && v.report != "json":
+		return &usageError{fmt.Errorf("--report %q: there are text and json", v.report)}
+	case len(v.templates) > 0 && v.options.Region == "":
+		return &usageError{errors.New("--launch-template needs --region: launch templates belong to one")}
+	}
+	v.options.Parameters = map[string]string{}
+	for _, p := range v.parameters {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return &usageError{fmt.Errorf("--parameter %q: write NAME=VALUE", p)}
+		}
+		v.options.Parameters[name] = value
+	}
+	return nil
+}
+
+// readTemplate reads a launch template from the account.
+func (v *convertCommand) readTemplate(ctx context.Context, text string) (*convert.Template, error) {
+	name, ref, _ := strings.Cut(text, ":")
+	s, err := session.New(ctx, session.Options{Version: version.String(), Region: v.options.Region})
+	if err != nil {
+		return nil, err
+	}
+	found, err := launchtemplate.ReadVersion(ctx, s.EC2, name, ref)
+	if cloud.IsNotFound(err) {
+		return nil, &usageError{fmt.Errorf("--launch-template %s: %w", text, err)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	tree, err := found.Tree()
+	if err != nil {
+		return nil, err
+	}
+	return &convert.Template{Name: found.Name, ID: found.ID, Origin: fmt.Sprintf("%s, version %d", s.Region, found.Number), Data: tree}, nil
+}
+
+// inputEndings are those of the files that are read in a directory.
+var inputEndings = []string{".yaml", ".yml", ".json", ".template"}
+
+// readInputs reads files, directories with all below, and standard input.
+func readInputs(names []string, in io.Reader) ([]convert.File, error) {
+	var out []convert.File
+	for _, name := range names {
+		if name == "-" {
+			data, err := io.ReadAll(in)
+			if err != nil {
+				return nil, fmt.Errorf("reading standard input: %w", err)
+			}
+			out = append(out, convert.File{Name: "standard input", Data: data, Named: true})
+			continue
+		}
+		before := len(out)
+		err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			if path != name && !slices.Contains(inputEndings, strings.ToLower(filepath.Ext(path))) {
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			out = append(out, convert.File{Name: path, Data: data, Named: path == name})
+			return err
+		})
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		if len(out) == before {
+			return nil, &usageError{fmt.Errorf("%s has no file that ends in %s", name, strings.Join(inputEndings, ", "))}
+		}
+	}
+	return out, nil
+}
