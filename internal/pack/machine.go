@@ -312,6 +312,7 @@ func (s *solver) keepsMinValues(m *machine, next *shape, it *item, n int) bool {
 	}
 	used := m.used.Clone()
 	used.Add(it.class.req, n)
+	used.Add(it.class.firstOf(m.parts), 1)
 	types := p.carrying(next, used, append(slices.Clone(m.ports), it.class.src.HostPorts...))
 	_, _, _, short := s.minValuesShort(next, types)
 	return !short

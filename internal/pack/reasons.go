@@ -163,12 +163,14 @@ func (s *solver) minValuesReason(c *class, p *pool, both requirement.Requirement
 			}
 		}
 	}
+	need := c.req.Clone()
+	need.Add(c.shared, 1)
 	for i, reqs := range options {
 		sh := s.shapeOf(p, reqs)
 		if i > 0 && !sh.types.Any() {
 			continue // none of the pool's machines is in that domain
 		}
-		if k, want, have, short := s.minValuesShort(sh, p.carrying(sh, c.req, c.src.HostPorts)); short {
+		if k, want, have, short := s.minValuesShort(sh, p.carrying(sh, need, c.src.HostPorts)); short {
 			return plan.Reason{Code: plan.MinValuesUnmet, Key: s.vocab.Name(k), Want: strconv.Itoa(want), Have: strconv.Itoa(have)}, true
 		}
 	}
