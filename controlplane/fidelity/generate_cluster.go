@@ -165,7 +165,7 @@ func (g *generator) node(groups []*group) {
 		for _, k := range []string{karpv1.NodePoolLabelKey, awsv1.LabelNodeClass, karpv1.NodeRegisteredLabelKey, karpv1.NodeInitializedLabelKey, karpv1.CapacityTypeLabelKey} {
 			delete(n.Labels, k)
 		}
-		for _, k := range pick(g, nil, []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone}, []string{corev1.LabelInstanceTypeStable, awsv1.LabelInstanceFamily}, []string{corev1.LabelArchStable, "beta.kubernetes.io/arch"}) {
+		for _, k := range pick(g, nil, []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone, driverZone}, []string{corev1.LabelInstanceTypeStable, awsv1.LabelInstanceFamily}, []string{corev1.LabelArchStable, "beta.kubernetes.io/arch"}) {
 			delete(n.Labels, k)
 		}
 	}
