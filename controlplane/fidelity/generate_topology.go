@@ -47,7 +47,7 @@ func (g *generator) spreads(grp *group) {
 		if g.one(4) {
 			c.NodeTaintsPolicy = new(pick(g, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore))
 		}
-		if g.one(4) {
+		if g.one(4) && c.LabelSelector != nil {
 			c.MatchLabelKeys = []string{"version"}
 		}
 		grp.spec.TopologySpreadConstraints = append(grp.spec.TopologySpreadConstraints, c)
@@ -126,6 +126,9 @@ func (g *generator) term(grp *group, hosts int) corev1.PodAffinityTerm {
 		if len(g.c.DaemonSets) == 0 { // their namespace is for nobody to select, see there
 			t.NamespaceSelector = &metav1.LabelSelector{} // all
 		}
+	}
+	if t.LabelSelector == nil {
+		return t // the API has no key match without a selector
 	}
 	switch g.rng.IntN(8) {
 	case 0:
