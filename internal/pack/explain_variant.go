@@ -205,12 +205,17 @@ func (v *variant) solvable(p *Problem) *Problem {
 
 // byPrice orders changes: edits before waiting, then by price, then as they were found.
 func byPrice(a, b plan.Change) int {
-	return cmp.Or(cmp.Compare(effort(a.Constraint.Kind), effort(b.Constraint.Kind)), cmp.Compare(a.Node.Price, b.Node.Price))
+	return cmp.Or(cmp.Compare(effort(&a), effort(&b)), cmp.Compare(a.Node.Price, b.Node.Price))
 }
 
-// effort ranks what it takes to make a change: an edit of one object; work on several; patience.
-func effort(k plan.Kind) int {
-	switch k {
+// effort ranks what it takes to make a change: an edit of one object; work on several, or a pod that does without what it
+// was made for; patience.
+func effort(c *plan.Change) int {
+	switch c.Constraint.Kind {
+	case plan.ResourceRequest:
+		if c.To == "" {
+			return 1
+		}
 	case plan.VolumeTopology, plan.DaemonOverhead, plan.OthersApart, plan.PoolReadiness:
 		return 1
 	case plan.Availability:

@@ -1,17 +1,28 @@
 package pack
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"strings"
+)
 
 // nearest finds the known word that looks most like the given one, if any is close enough to be a slip of the pen.
+// Of words with a slash only what differs of the last part counts when the rest is the same: names under one domain look
+// alike all the same.
 func nearest(word string, known []string) string {
 	sorted := slices.Clone(known)
 	slices.Sort(sorted)
-	best, bestAt := "", len(word)/4+2
+	domain := word[:strings.LastIndexByte(word, '/')+1]
+	best, bestAt := "", math.MaxInt
 	for _, k := range slices.Compact(sorted) {
 		if k == word {
 			continue
 		}
-		if d := editDistance(word, k); d < bestAt {
+		near := len(word)/4 + 2
+		if domain != "" && strings.HasPrefix(k, domain) {
+			near = (len(word)-len(domain))/4 + 2
+		}
+		if d := editDistance(word, k); d < min(near, bestAt) {
 			best, bestAt = k, d
 		}
 	}

@@ -14,7 +14,7 @@ func TestEveryReasonIsWorded(t *testing.T) {
 		plan.PoolNotReady:      {plan.Reason{Pool: "p", Detail: "no subnet matches"}, "pool p: is not ready: no subnet matches"},
 		plan.TaintNotTolerated: {plan.Reason{Pool: "p", Key: "team", Value: "blue:NoSchedule"}, "pool p: the pod does not tolerate its taint team=blue:NoSchedule"},
 		plan.LabelMismatch:     {plan.Reason{Pool: "p", Key: "team", Want: "team In red", Have: "team In blue"}, "pool p: the pod wants team In red, its nodes have team In blue"},
-		plan.LabelUnknown:      {plan.Reason{Pool: "p", Key: "teem", Want: "teem In red", Nearest: "team"}, "pool p: the pod wants teem In red, but no node has the label teem; did you mean team?"},
+		plan.LabelUnknown:      {plan.Reason{Pool: "p", Key: "teem", Want: "teem In red", Nearest: "team"}, "pool p: the pod wants teem In red, but its nodes do not have the label teem; did you mean team?"},
 		plan.NoTypeMatches:     {plan.Reason{Pool: "p", Key: "arch", Want: "arch In amd46", Nearest: "amd64", Types: 7}, "pool p: none of 7 instance types has arch In amd46; did you mean amd64?"},
 		plan.TooLarge: {plan.Reason{Pool: "p", Resource: "cpu", Want: "400", Have: "192", Nearest: "u.large", Types: 9},
 			"pool p: asks for 400 cpu, daemons included; the largest of 9 types, u.large, has 192"},

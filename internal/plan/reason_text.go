@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
 // Text words the reason for people: in events, conditions, the command line and the docs alike.
@@ -23,16 +25,16 @@ func (r Reason) body() string {
 	case LabelMismatch:
 		return fmt.Sprintf("the pod wants %s, its nodes have %s", demandText(r.Key, r.Want), haveText(r.Have))
 	case LabelUnknown:
-		return fmt.Sprintf("the pod wants %s, but no node has the label %s", demandText(r.Key, r.Want), r.Key) + r.hint()
+		return r.labelUnknown()
 	case NoTypeMatches:
 		if r.Detail != "" {
 			return fmt.Sprintf("none of the %d instance types with %s has %s", r.Types, r.Detail, demandText(r.Key, r.Want))
 		}
-		return typesText(r.Types, "has ") + demandText(r.Key, r.Want) + r.hint()
+		return typesText(r.Types, "has ", "lacks ") + demandText(r.Key, r.Want) + r.hint()
 	case TooLarge:
 		return r.tooLarge()
 	case NoOffering:
-		return typesText(r.Types, "can be bought now") + r.because(": ")
+		return typesText(r.Types, "can be bought now", "can't be bought now") + r.because(": ")
 	case LimitReached:
 		return fmt.Sprintf("its limit on %s leaves %s, the smallest node that would do adds %s", r.Resource, r.Have, r.Want)
 	case HostPortTaken:
@@ -57,6 +59,14 @@ func (r Reason) body() string {
 		return "waits until it is settled who gets the reserved capacity" + r.because(": ")
 	}
 	return string(r.Code)
+}
+
+func (r Reason) labelUnknown() string {
+	text := "the pod wants " + demandText(r.Key, r.Want)
+	if r.Key == requirement.Hostname {
+		return text + ", and what a new node will be called is not known before it is there"
+	}
+	return text + ", but its nodes do not have the label " + r.Key + r.hint()
 }
 
 func (r Reason) tooLarge() string {
@@ -114,13 +124,13 @@ func haveText(have string) string {
 	return have
 }
 
-// typesText says that none of so many types does something.
-func typesText(n int, does string) string {
+// typesText says that none of so many types does something; doesNot says the same of one.
+func typesText(n int, does, doesNot string) string {
 	switch n {
 	case 0:
 		return "no instance type " + does
 	case 1:
-		return "the only instance type that is left is not one that " + does
+		return "the only instance type that is left " + doesNot
 	}
 	return fmt.Sprintf("none of %d instance types %s", n, does)
 }
