@@ -242,6 +242,7 @@ func (s *solver) grow(it *item, m *machine, want int) int {
 	m.ports = append(m.ports, c.src.HostPorts...)
 	s.hostAdd(c, &m.host, want)
 	m.settleAll()
+	s.noteSpare(m)
 	it.left -= want
 	s.countOnMachine(c, m, want)
 	m.pool.charge(m)

@@ -2,7 +2,9 @@ package pack
 
 import (
 	"encoding/binary"
+	"math"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/res"
 )
 
@@ -15,6 +17,9 @@ type crowd struct {
 	sizeOf, kindOf []int32
 	// left is the scratch that a filling crosses items off from.
 	left []uint64
+	// thrift holds how well each size uses a type at a price, once that was asked for.
+	thrift map[offer][]float64
+	lead   [2]int
 	// numbers of sizes and kinds by what they are, for as long as the crowd is being assembled.
 	sizeNo map[askKey]int32
 	kindNo map[kindKey]int32
@@ -22,13 +27,20 @@ type crowd struct {
 
 // crowdSize is the items whose pods ask for the same and are worth the same.
 type crowdSize struct {
+	cpu, memory int64
+	such        *item // any of them
+	n           int   // how many of them have pods left
 	span
-	such *item // any of them
 }
 
 type askKey struct {
 	size  int
 	worth int64
+}
+
+type offer struct {
+	t     int
+	price catalog.MicroUSD
 }
 
 type kindKey struct{ hosting, choice int }
@@ -50,6 +62,8 @@ func (x *span) add(i int) {
 	x.words[w-x.from] |= 1 << (i & 63)
 }
 
+func (x *span) remove(i int) { x.words[i>>6-x.from] &^= 1 << (i & 63) }
+
 // crossOff takes the set out of left.
 func (x *span) crossOff(left []uint64) {
 	left = left[x.from:]
@@ -69,10 +83,11 @@ func (s *solver) assemble(from int, only *rank) int {
 		if it.left == 0 || it.pool == nil || only != nil && it.class.rank != *only {
 			continue
 		}
-		it.pool.crowd.add(it, askKey{s.sizeOf(it.class), it.on[it.pool.rank].worth}, kindKey{s.hostingOf(it.class), s.choiceOf(it)})
+		it.pool.crowd.add(s.lead, it, askKey{s.sizeOf(it.class), it.on[it.pool.rank].worth}, kindKey{s.hostingOf(it.class), s.choiceOf(it)})
 		n++
 	}
 	for _, p := range s.pools {
+		p.crowd.lead = s.lead
 		p.crowd.left = append(p.crowd.left[:0], make([]uint64, (len(p.crowd.items)+63)/64)...)
 	}
 	return n
@@ -82,13 +97,14 @@ func (c *crowd) clear() {
 	c.items, c.sizeOf, c.kindOf = c.items[:0], c.sizeOf[:0], c.kindOf[:0]
 	c.sizes, c.kinds = c.sizes[:0], c.kinds[:0]
 	if c.sizeNo == nil {
-		c.sizeNo, c.kindNo = map[askKey]int32{}, map[kindKey]int32{}
+		c.sizeNo, c.kindNo, c.thrift = map[askKey]int32{}, map[kindKey]int32{}, map[offer][]float64{}
 	}
+	clear(c.thrift)
 	clear(c.sizeNo)
 	clear(c.kindNo)
 }
 
-func (c *crowd) add(it *item, size askKey, kind kindKey) {
+func (c *crowd) add(lead [2]int, it *item, size askKey, kind kindKey) {
 	i := len(c.items)
 	c.items = append(c.items, it)
 	at, ok := c.sizeNo[size]
@@ -96,8 +112,10 @@ func (c *crowd) add(it *item, size askKey, kind kindKey) {
 		at = int32(len(c.sizes))
 		c.sizeNo[size] = at
 		c.sizes = append(c.sizes, crowdSize{such: it})
+		c.sizes[at].cpu, c.sizes[at].memory = it.class.req[lead[0]], it.class.req[lead[1]]
 	}
 	c.sizes[at].add(i)
+	c.sizes[at].n++
 	c.sizeOf = append(c.sizeOf, at)
 	if at, ok = c.kindNo[kind]; !ok {
 		at = int32(len(c.kinds))
@@ -170,13 +188,28 @@ func number(of map[string]int, key []byte) int {
 	return n
 }
 
+// drop forgets an item that has no pods left.
+func (c *crowd) drop(i int) {
+	x := &c.sizes[c.sizeOf[i]]
+	x.remove(i)
+	if x.n--; x.n == 0 {
+		x.cpu, x.memory = math.MaxInt64, math.MaxInt64 // fits nowhere any more
+	}
+}
+
 // find sets left to the items that fit and are thrifty; false if there are none.
 func (c *crowd) find(m *machine, t int, room res.Vector, thrift float64) bool {
 	clear(c.left)
 	found := false
+	var of []float64
+	if thrift > 0 {
+		of = c.thriftOn(m.shape, t)
+	}
+	cpu, memory := room[c.lead[0]], room[c.lead[1]]
 	for k := range c.sizes {
 		x := &c.sizes[k]
-		if !x.such.class.req.Fits(room) || thrift > 0 && x.such.thrift(m.shape, t) < thrift {
+		// Most sizes don't fit most of the time, which is seen without looking at all that they ask for.
+		if x.cpu > cpu && x.cpu > 0 || x.memory > memory && x.memory > 0 || of != nil && of[k] < thrift || !x.such.class.req.Fits(room) {
 			continue
 		}
 		found = true
@@ -186,4 +219,18 @@ func (c *crowd) find(m *machine, t int, room res.Vector, thrift float64) bool {
 		}
 	}
 	return found
+}
+
+// thriftOn is how well the sizes use type t in the shape.
+func (c *crowd) thriftOn(sh *shape, t int) []float64 {
+	at := offer{t, sh.price[t]}
+	of, known := c.thrift[at]
+	if !known {
+		of = make([]float64, len(c.sizes))
+		for k := range c.sizes {
+			of[k] = c.sizes[k].such.thrift(sh, t)
+		}
+		c.thrift[at] = of
+	}
+	return of
 }

@@ -22,7 +22,11 @@ func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float
 			i := w<<6 + bits.TrailingZeros64(c.left[w])
 			c.left[w] &= c.left[w] - 1
 			other := c.items[i]
-			if other.left == 0 || other == it || other.pool != m.pool {
+			if other.left == 0 {
+				c.drop(i)
+				continue
+			}
+			if other == it || other.pool != m.pool {
 				continue
 			}
 			// Room only gets less, and a machine that is narrowed only dearer: what does not go now does not go later.

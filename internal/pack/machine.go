@@ -29,6 +29,7 @@ type machine struct {
 	ranked   bool         // filled with pods of one rank only
 	reserved *reservation // that it is opened out of
 	gone     bool         // merged into another
+	at       int          // in the solver's list of spare room
 	charged  []int64      // against the pool's limits
 }
 
@@ -84,14 +85,21 @@ func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
 	targets := s.targets(it, v, p, want)
 	for _, t := range targets {
 		m := s.tryType(it, v, p, t, want, fill)
-		if m != nil && (best == nil || m.betterThan(best)) {
+		if m == nil {
+			continue
+		}
+		if best == nil || m.betterThan(best) {
 			if best != nil {
 				m.runnerUp = best.name()
+				s.attempt = best
 			}
 			best = m
-		} else if m != nil && best.runnerUp == "" && m.name() != best.name() {
+			continue
+		}
+		if best.runnerUp == "" && m.name() != best.name() {
 			best.runnerUp = m.name()
 		}
+		s.attempt = m
 	}
 	if best == nil {
 		return 0
@@ -115,9 +123,18 @@ func (m *machine) betterThan(o *machine) bool {
 // tryType fills a machine of type t and then takes the cheapest type that still carries what is on it.
 func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill bool) *machine {
 	s.stats.TypesEvaluated++
-	m := &machine{pool: p, shape: v.shape, used: make(res.Vector, s.schema.Len()), ranked: p.hasLimits() || len(p.slots) > 0}
-	room := p.net[t].Clone()
+	m := s.attempt
+	s.attempt = nil
+	if m == nil {
+		m = &machine{used: make(res.Vector, s.schema.Len())}
+	}
+	clear(m.used)
+	*m = machine{pool: p, shape: v.shape, parts: m.parts[:0], used: m.used, ports: m.ports[:0], host: hostState{m.host.at[:0]},
+		ranked: p.hasLimits() || len(p.slots) > 0}
+	room := append(s.room[:0], p.net[t]...)
+	s.room = room
 	if s.take(m, it, t, room, want) != taken {
+		s.attempt = m
 		return nil
 	}
 	if fill {
@@ -129,6 +146,7 @@ func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill boo
 		best = m.settle(room)
 	}
 	if best < 0 {
+		s.attempt = m
 		return nil
 	}
 	return m
@@ -226,7 +244,7 @@ func (s *solver) commit(m *machine, it *item) int {
 			s.countOnMachine(part.item.class, m, part.n)
 		}
 		got += mine
-		s.bought = append(s.bought, m)
+		s.buy(m)
 		m.pool.charge(m)
 		if m.pool.hasLimits() || m.careful || slices.ContainsFunc(m.parts, func(q part) bool { return q.item.left < m.count(q.item) }) {
 			return got
@@ -236,6 +254,7 @@ func (s *solver) commit(m *machine, it *item) int {
 		again.used = m.used.Clone()
 		again.types = m.types.Clone()
 		again.host = m.host.clone()
+		again.ports = slices.Clone(m.ports)
 		m = &again
 	}
 }

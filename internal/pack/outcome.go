@@ -2,10 +2,10 @@ package pack
 
 import (
 	"cmp"
-	"fmt"
+	"encoding/binary"
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -90,11 +90,11 @@ type listingKey struct {
 
 // listing is the machine's list of types; machines of the same shape and types share it.
 func (s *solver) listing(m *machine) []plan.TypeChoice {
-	var key strings.Builder
+	key := make([]byte, 0, 8*len(m.types))
 	for _, w := range m.types {
-		fmt.Fprintf(&key, "%x,", w)
+		key = binary.LittleEndian.AppendUint64(key, w)
 	}
-	at := listingKey{m.shape, key.String()}
+	at := listingKey{m.shape, string(key)}
 	if known, ok := s.listings[at]; ok {
 		return known
 	}
@@ -241,12 +241,13 @@ func (s *solver) requestsOf(m *machine) res.List {
 // why says in one sentence what decided the shape.
 func (s *solver) why(m *machine, nn plan.NewNode) string {
 	carriers := max(m.carriers, len(nn.Types))
-	text := fmt.Sprintf("%s is the cheapest of %d types that carry its %s", nn.Types[0].Name, carriers, plan.Count(len(nn.Pods), "pod"))
+	text := nn.Types[0].Name + " is the cheapest of " + strconv.Itoa(carriers) + " types that carry its "
 	if carriers == 1 {
-		text = fmt.Sprintf("%s is the only type that carries its %s", nn.Types[0].Name, plan.Count(len(nn.Pods), "pod"))
+		text = nn.Types[0].Name + " is the only type that carries its "
 	}
+	text += plan.Count(len(nn.Pods), "pod")
 	if m.runnerUp != "" && m.runnerUp != nn.Types[0].Name {
-		text += fmt.Sprintf("; filling %s instead would cost more per pod", m.runnerUp)
+		text += "; filling " + m.runnerUp + " instead would cost more per pod"
 	}
 	return text
 }

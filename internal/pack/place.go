@@ -77,9 +77,14 @@ func (s *solver) nextPool(it *item, p *pool, worst taintVerdict) bool {
 // joinBought uses room on machines that are bought already and that would not get dearer by it.
 func (s *solver) joinBought(it *item, want int, worst taintVerdict) int {
 	got := 0
-	for _, m := range s.bought {
+	s.listSpare()
+	cpu, memory := it.class.req[s.lead[0]], it.class.req[s.lead[1]]
+	for i, m := range s.bought {
 		if got == want {
 			break
+		}
+		if spare := &s.spare[i]; cpu > spare[0] && cpu > 0 || memory > spare[1] && memory > 0 {
+			continue
 		}
 		if m.pool == it.pool && !m.careful && !m.ranked {
 			continue // it was filled with all that its pool's items could use
@@ -114,6 +119,7 @@ func (s *solver) joinFree(it *item, m *machine, want int) int {
 	}
 	n := m.parts[before].n
 	m.settleAll()
+	s.noteSpare(m)
 	it.left -= n
 	s.dropDemand(it, n)
 	s.countOnMachine(it.class, m, n)

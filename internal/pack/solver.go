@@ -68,6 +68,9 @@ type solver struct {
 
 	reservations map[string]*reservation
 	bought       []*machine
+	spare        [][2]int64 // cpu and memory that are left on the bought
+	attempt      *machine   // one that was not bought, to be used again
+	room         res.Vector // scratch
 
 	kept    *kept
 	setting *setting
