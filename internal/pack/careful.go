@@ -67,6 +67,7 @@ func (s *solver) leftOf(c *class) int {
 // placeNext places the next pod of a careful class, or all that have to share one host: on a node, in free room of a
 // machine, or at the least additional price by enlarging a machine or buying one.
 func (s *solver) placeNext(c *class, worst taintVerdict) bool {
+	s.raiseFloors(c)
 	want := 1
 	together := slices.ContainsFunc(c.topo.host, func(d demand) bool { return d.group.kind == attracting })
 	if together {

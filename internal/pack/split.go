@@ -37,8 +37,9 @@ func (s *solver) restrictClasses() {
 		case len(c.topo.wide) == 1 && c.topo.wide[0].group.kind == repelling:
 			c.careful = true
 		}
-		for _, d := range c.topo.host {
-			if d.group.kind == attracting {
+		for i := range c.topo.host {
+			d := &c.topo.host[i]
+			if d.group.kind == attracting || s.findFloor(d) {
 				c.careful = true
 			}
 		}

@@ -63,6 +63,11 @@ type demand struct {
 	self       bool // the group selects the class itself
 	maxSkew    int
 	minDomains int
+	// looks is the spread over hosts as the class has it: its group may be that of others that look at other nodes. Floor
+	// is what it is measured from, over nodes; see findFloor.
+	looks *group
+	nodes []*node
+	floor int
 }
 
 // classTopology is everything about topology that matters to a class.
@@ -160,7 +165,11 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 		if sp.HonorTaints {
 			g.honorTaints, g.tolerations = true, c.src.Tolerations
 		}
-		put(demand{group: intern(g), maxSkew: sp.MaxSkew, minDomains: sp.MinDomains})
+		d := demand{group: intern(g), maxSkew: sp.MaxSkew, minDomains: sp.MinDomains}
+		if g.byHost {
+			d.looks = g
+		}
+		put(d)
 	}
 	together := jointly(c.src)
 	for i, t := range c.src.PodAffinity {

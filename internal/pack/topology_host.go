@@ -46,8 +46,8 @@ func (s *solver) hostCap(c *class, h *hostState, want int) int {
 		switch d.group.kind {
 		case spreading:
 			if d.self {
-				n = min(n, d.maxSkew-have.matched)
-			} else if have.matched > d.maxSkew {
+				n = min(n, d.maxSkew+d.floor-have.matched)
+			} else if have.matched > d.maxSkew+d.floor {
 				return 0
 			}
 		case repelling:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
@@ -131,12 +132,30 @@ func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
 	for _, n := range counts {
 		least = min(least, n)
 	}
-	if len(counts) < sp.MinDomains || requirement.Normalize(sp.Key) == requirement.Hostname {
+	if len(counts) < sp.MinDomains || requirement.Normalize(sp.Key) == requirement.Hostname && c.mayAdd(pod, sp) {
 		least = 0
 	}
 	if early-least > sp.MaxSkew {
 		c.report("spread", h.name, "%s in %s: %d pods there, %d at least elsewhere, maxSkew %d", pod, mine, early, least, sp.MaxSkew)
 	}
+}
+
+// mayAdd reports whether a machine that the spread looks at could be bought from any pool: an empty host, some time.
+func (c *checker) mayAdd(pod *cluster.Pod, sp cluster.Spread) bool {
+	for _, pool := range c.p.Pools {
+		if pool.NotReady != "" {
+			continue
+		}
+		nn := &plan.NewNode{Pool: pool.Name, Requirements: pool.Requirements}
+		for _, t := range pool.Types {
+			nn.Types = append(nn.Types, plan.TypeChoice{Name: t.Name})
+		}
+		any := &host{name: "any node of " + pool.Name, bought: nn, pool: pool, taints: pool.Taints, demands: fmt.Sprint(nn.Pool, nn.Requirements)}
+		if c.looksAt(any, pod, sp) {
+			return true
+		}
+	}
+	return false
 }
 
 // bears reports whether pods of the class have the same constraint over the same nodes as those of the other. Those with
