@@ -178,6 +178,9 @@ func (c *Cluster) provision(ctx context.Context, pvc *corev1.PersistentVolumeCla
 		return
 	}
 	v := volumeFor(pvc, "made-"+string(pvc.UID), driverZone, node.Labels[driverZone])
+	if node.Labels[driverZone] == "" {
+		v.Spec.NodeAffinity = nil
+	}
 	v.Annotations = map[string]string{"pv.kubernetes.io/provisioned-by": driver}
 	// An error shows itself in a claim that stays unbound and a pod that is never bound.
 	_, _ = c.client.CoreV1().PersistentVolumes().Create(ctx, v, metav1.CreateOptions{})
