@@ -167,6 +167,7 @@ func (p *process) provisioner(c cloud.Provider) error {
 	applier := apply.New(apply.Options{Client: p.GetClient(), Reader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Log: p.log})
 	return p.Add(provision.New(provision.Options{
 		State: p.cache, Types: c, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
+		ImproveTime: p.ImproveTime,
 		Pack: pack.Options{
 			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore, PreferenceShare: p.PreferenceShare,
 			MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort,

@@ -18,6 +18,10 @@ import (
 //
 // Concurrency: safe; problems are solved one at a time.
 type Engine struct {
+	// Improving, if set, is called when a plan stands and is about to be improved, so that whoever keeps the time can see
+	// how long that takes. It must not call the engine.
+	Improving func()
+
 	mu   sync.Mutex
 	kept *kept
 }
@@ -34,7 +38,7 @@ func (e *Engine) Solve(p *Problem) *plan.Plan {
 		k = newKept()
 	}
 	e.kept = nil // lost if this panics
-	k.worked = Worked{}
+	k.worked, k.improving = Worked{}, e.Improving
 	if out := k.last.again(p); out != nil {
 		e.kept = k
 		return out
@@ -65,7 +69,9 @@ type kept struct {
 	fields   []*field // nodes that solvers change
 	serial   uint64   // of the last solver
 	last     *solved
-	worked   Worked
+	// improving, if set, is to be called before a plan is improved.
+	improving func()
+	worked    Worked
 }
 
 // Worked counts what had to be worked out for a problem because it was not known from the ones before.

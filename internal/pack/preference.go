@@ -65,6 +65,9 @@ func (k *kept) solve(p *Problem) *plan.Plan {
 // finish improves the solution within the budget of work and writes it down. Trials are compared without that.
 func (s *solver) finish() *plan.Plan {
 	before := s.frozenDomains()
+	if s.kept.improving != nil {
+		s.kept.improving()
+	}
 	s.improve()
 	if s.opens(before) {
 		s = s.kept.solveHard(s.p, s.choice) // cheaper, but pods rely on a domain being closed; this one it stays

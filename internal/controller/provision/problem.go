@@ -24,6 +24,10 @@ const stuckAfter = 25 * time.Minute
 func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
 	now := c.o.Now().UTC()
 	pools := c.pools(ctx, snapshot)
+	options := c.o.Pack
+	if options.Work == 0 {
+		options.Work = c.pace.work(len(snapshot.Pending))
+	}
 	return &pack.Problem{
 		Now:        now,
 		Generation: snapshot.Generation,
@@ -31,7 +35,7 @@ func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *p
 		Pending:    snapshot.Pending,
 		Pools:      pools,
 		Daemons:    snapshot.Daemons,
-		Options:    c.o.Pack,
+		Options:    options,
 	}
 }
 

@@ -77,6 +77,9 @@ type Options struct {
 	// 10 s.
 	BatchIdle, BatchMax time.Duration
 	Pack                pack.Options
+	// ImproveTime is how long the plan for a large burst may be improved once it stands, and a share of that for fewer pods;
+	// 0: not at all. It decides Pack.Work, unless that is set.
+	ImproveTime time.Duration
 	// Solve is that of a pack.Engine when nil.
 	Solve func(*pack.Problem) *plan.Plan
 	// Settle, when set, is told where the virtual pods of each decision have their room.
@@ -99,15 +102,13 @@ type Controller struct {
 	types   *typeReader
 	offers  map[string]offer
 	prices  cluster.Pricer
+	pace    *pace
 	retryIn time.Duration
 }
 
 // New returns a Controller, which listens from now on; Start runs it.
 func New(o Options) *Controller {
 	o.BatchIdle, o.BatchMax = cmp.Or(o.BatchIdle, time.Second), cmp.Or(o.BatchMax, 10*time.Second)
-	if o.Solve == nil {
-		o.Solve = pack.NewEngine().Solve
-	}
 	if o.Check == nil {
 		o.Check = Check
 	}
@@ -126,7 +127,12 @@ func New(o Options) *Controller {
 	if o.Pack.WellKnown == nil {
 		o.Pack.WellKnown = apply.WellKnownLabels()
 	}
-	c := &Controller{o: o, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}}
+	pace := newPace(o.ImproveTime, o.Now)
+	if o.Solve == nil {
+		engine := pack.NewEngine()
+		engine.Improving, o.Solve = pace.begin, engine.Solve
+	}
+	c := &Controller{o: o, pace: pace, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}}
 	c.types = newTypeReader(o.Types, o.Recover, c.batch.poke)
 	o.State.Listen(c.heard)
 	return c
@@ -221,6 +227,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	if p == nil {
 		return apply.Outcome{}, fmt.Errorf("deciding on %d pods: the solver returned no plan", len(problem.Pending))
 	}
+	c.pace.end(p.Stats.Work)
 	took := c.o.Now().Sub(began)
 	virtual := virtualPods(problem.Pending)
 	c.o.Meter.Solved(took, len(problem.Pending)-len(virtual))
