@@ -19,10 +19,13 @@ func (c *converter) nodePool(d *document) {
 		template.Annotations = a
 		f.kept("spec.template.metadata.annotations", "spec.template.metadata.annotations")
 	}
-	f.nodeTaints(&template.Spec, "spec", "template", "spec")
+	f.nodeTaints(&template.Spec, inTemplate, "spec", "template", "spec")
 	template.Spec.Requirements = f.requirements("spec", "template", "spec", "requirements")
-	template.Spec.NodeClassRef = f.nodeClassRef("spec", "template", "spec", "nodeClassRef")
-	draft := &poolDraft{object: p, fields: f, kubelet: f.kubelet("spec", "template", "spec", "kubelet")}
+	template.Spec.NodeClassRef = f.nodeClassRef(inTemplate, "spec", "template", "spec", "nodeClassRef")
+	draft := &poolDraft{object: p, fields: f, kubelet: f.kubelet("spec", "template", "spec", "kubelet"), kubeletAt: "spec.template.spec.kubelet"}
+	if _, ok := f.take("spec", "template", "spec", "resources"); ok {
+		f.lost("spec.template.spec.resources", "a pool's had no effect", "")
+	}
 	f.betaDisruption(p)
 	p.Spec.Limits = f.limits("spec", "limits")
 	p.Spec.Weight = f.weight()
@@ -31,7 +34,7 @@ func (c *converter) nodePool(d *document) {
 }
 
 // nodeClassRef converts a reference that had a version.
-func (f *fields) nodeClassRef(path ...string) *karpv1.NodeClassReference {
+func (f *fields) nodeClassRef(to string, path ...string) *karpv1.NodeClassReference {
 	at := f.at(path...)
 	sub := func(name string) (string, bool) { return f.text(append(append([]string(nil), path...), name)...) }
 	name, ok := sub("name")
@@ -42,10 +45,10 @@ func (f *fields) nodeClassRef(path ...string) *karpv1.NodeClassReference {
 	if version, ok := sub("apiVersion"); ok {
 		ref.Group, _, _ = strings.Cut(version, "/")
 	}
-	if kind, ok := sub("kind"); ok && kind != "" {
+	if kind, ok := sub("kind"); ok && kind != "" && kind != "AWSNodeTemplate" {
 		ref.Kind = kind
 	}
-	f.translated(at, "spec.template.spec.nodeClassRef: "+ref.Group+" "+ref.Kind+" "+name, "a reference has a group and no version now")
+	f.translated(at, to+"nodeClassRef: "+ref.Group+" "+ref.Kind+" "+name, "a reference has a group and no version now")
 	return ref
 }
 

@@ -29,17 +29,14 @@ func (c *converter) claim(d *document, ref, poolLabel string) {
 		f.translated(member("metadata.labels", oldPoolLabel), "label "+karpv1.NodePoolLabelKey, "it was renamed")
 	}
 	var spec karpv1.NodeClaimTemplateSpec
-	f.nodeTaints(&spec, "spec")
+	f.nodeTaints(&spec, inClaim, "spec")
 	out.Spec.Taints, out.Spec.StartupTaints = spec.Taints, spec.StartupTaints
 	out.Spec.Requirements = f.claimRequirements()
 	out.Spec.Resources.Requests = f.quantities("spec", "resources", "requests")
 	if len(out.Spec.Resources.Requests) > 0 {
 		f.kept("spec.resources", "spec.resources")
 	}
-	out.Spec.NodeClassRef = f.nodeClassRef("spec", ref)
-	if out.Spec.NodeClassRef.Kind == "AWSNodeTemplate" {
-		out.Spec.NodeClassRef = classRef(out.Spec.NodeClassRef.Name)
-	}
+	out.Spec.NodeClassRef = f.nodeClassRef(inClaim, "spec", ref)
 	for _, name := range []string{"kubelet", "kubeletConfiguration"} {
 		if _, ok := f.take("spec", name); ok {
 			f.lost("spec."+name, "it belongs to the EC2NodeClass now", "see that spec.kubelet of EC2NodeClass "+out.Spec.NodeClassRef.Name+" has it")

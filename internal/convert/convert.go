@@ -45,7 +45,7 @@ type Result struct {
 //
 // Errors: all that is wrong with the input, each with its file, document, object and field; there is no result then.
 func Convert(files []File, o Options) (*Result, error) {
-	c := &converter{options: o, report: &Report{}, classes: map[string]*classDraft{}, current: map[string]bool{}}
+	c := &converter{options: o, report: &Report{}, classes: map[string]*classDraft{}, current: map[string]bool{}, taken: map[string]bool{}}
 	var documents []*document
 	for _, f := range files {
 		documents = append(documents, c.read(f)...)
@@ -82,6 +82,7 @@ type converter struct {
 	items   []item
 	classes map[string]*classDraft // those made here, by name
 	current map[string]bool        // EC2NodeClasses of v1 that the input has, by name
+	taken   map[string]bool        // names of classes of older releases that the input has
 	wanted  []string               // launch templates that the input names
 
 	parameters []string // of all CloudFormation templates
@@ -138,7 +139,10 @@ func (c *converter) survey(documents []*document) {
 		switch d.version() + "/" + d.kind() {
 		case "karpenter.k8s.aws/v1/EC2NodeClass":
 			c.current[d.name()] = true
+		case "karpenter.k8s.aws/v1beta1/EC2NodeClass":
+			c.taken[d.name()] = true
 		case "karpenter.sh/v1alpha5/Provisioner", "karpenter.k8s.aws/v1alpha1/AWSNodeTemplate":
+			c.taken[d.name()] = c.taken[d.name()] || d.kind() == "AWSNodeTemplate"
 			if name, ok := look(d.root, "spec", "provider", "launchTemplate").(string); ok {
 				c.wanted = append(c.wanted, name)
 			}
@@ -237,7 +241,7 @@ func (c *converter) clusterName(told string) string {
 // freeName is a name that no class of the input has.
 func (c *converter) freeName(name string) string {
 	for free := name; ; free += "-converted" {
-		if c.classes[free] == nil && !c.current[free] {
+		if c.classes[free] == nil && !c.current[free] && !c.taken[free] {
 			return free
 		}
 	}

@@ -20,19 +20,24 @@ func (f *fields) oldDevices(spec *awsv1.EC2NodeClassSpec) {
 			continue
 		}
 		size := d.deviceSize()
+		mapped := false
 		if v, ok := d.take("virtualName"); ok {
+			mapped = true
 			d.lost(d.at("virtualName"), fmt.Sprintf("instance store disks (%v) are not mapped by name", v), "use spec.instanceStorePolicy: RAID0, or set up the disks in spec.userData")
 		}
 		if _, ok := d.take("noDevice"); ok {
+			mapped = true
 			d.lost(d.at("noDevice"), "a device of the image can't be left out", "make an image without it")
 		}
 		var out awsv1.BlockDeviceMapping
-		wrap := &fields{c: f.c, doc: f.doc, report: f.report, prefix: "", root: map[string]any{at: d.root}}
-		if !wrap.into(&out, at) {
+		if !f.decode(&out, at, d.root) {
 			continue
 		}
 		if out.EBS != nil && size != nil {
 			out.EBS.VolumeSize = size
+		}
+		if out.EBS == nil && mapped {
+			continue
 		}
 		if out.EBS == nil || out.EBS.VolumeSize == nil && out.EBS.SnapshotID == nil {
 			d.lost(at, "a device needs ebs.volumeSize or ebs.snapshotID now; without, the size was that of the image's own snapshot", "write the device back with its size: "+describeDevice(&out))

@@ -19,13 +19,24 @@ type document struct {
 	file   string
 	number int // counted from one within its file
 	item   bool
-	text   []byte // as it was written
-	root   map[string]any
+	text   []byte         // as it was written
+	root   map[string]any // conversion takes its fields away
+
+	apiVersion, kindOf, nameOf string
 }
 
-func (d *document) version() string { s, _ := d.root["apiVersion"].(string); return s }
-func (d *document) kind() string    { s, _ := d.root["kind"].(string); return s }
-func (d *document) name() string    { s, _ := look(d.root, "metadata", "name").(string); return s }
+// newDocument remembers what a document is, whatever becomes of its fields.
+func newDocument(file string, number int, text []byte, root map[string]any) *document {
+	d := &document{file: file, number: number, text: text, root: root}
+	d.apiVersion, _ = root["apiVersion"].(string)
+	d.kindOf, _ = root["kind"].(string)
+	d.nameOf, _ = look(root, "metadata", "name").(string)
+	return d
+}
+
+func (d *document) version() string { return d.apiVersion }
+func (d *document) kind() string    { return d.kindOf }
+func (d *document) name() string    { return d.nameOf }
 func (d *document) group() string   { group, _, _ := strings.Cut(d.version(), "/"); return group }
 
 // where names the document in messages.
@@ -47,10 +58,11 @@ func (c *converter) read(f File) []*document {
 	number := 0
 	for text, err := range texts(f.Data) {
 		number++
-		d := &document{file: f.Name, number: number, text: text}
+		var root map[string]any
 		if err == nil {
-			d.root, err = parse(text)
+			root, err = parse(text)
 		}
+		d := newDocument(f.Name, number, text, root)
 		switch {
 		case err != nil && f.Named:
 			c.fail(d, "%w", err)
@@ -96,7 +108,9 @@ func (c *converter) listed(d *document) []*document {
 		if d.kind() != "List" && root["kind"] == nil { // as the API server lists a kind
 			root["kind"], root["apiVersion"] = strings.TrimSuffix(d.kind(), "List"), d.version()
 		}
-		out = append(out, &document{file: d.file, number: d.number, item: true, root: root})
+		item := newDocument(d.file, d.number, nil, root)
+		item.item = true
+		out = append(out, item)
 	}
 	return out
 }
@@ -206,6 +220,9 @@ func render(object any) []byte {
 	}
 	if meta, ok := root["metadata"].(map[string]any); ok && meta["creationTimestamp"] == nil {
 		delete(meta, "creationTimestamp")
+	}
+	if template, ok := look(root, "spec", "template").(map[string]any); ok && blank(template["metadata"]) {
+		delete(template, "metadata")
 	}
 	raw, err = json.Marshal(root)
 	if err != nil {

@@ -145,7 +145,9 @@ func (f *fields) textMap(path ...string) map[string]string {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		s, ok := scalar(m[k])
-		if !ok {
+		if b, is := m[k].(bool); is {
+			f.fail(member(f.at(path...), k), "want a text, not the truth value %v: put it in quotes", b)
+		} else if !ok {
 			f.fail(member(f.at(path...), k), "want a text, not %s", describe(m[k]))
 		}
 		out[k] = s
@@ -183,15 +185,17 @@ func (f *fields) below(v any, path string) (*fields, bool) {
 // into hands out a field as a Go value. Members that the type does not know are lost, by name.
 func (f *fields) into(to any, path ...string) bool {
 	v, ok := f.take(path...)
-	if !ok {
-		return false
-	}
+	return ok && f.decode(to, f.at(path...), v)
+}
+
+// decode reads a value that was handed out as a Go value.
+func (f *fields) decode(to any, at string, v any) bool {
 	raw, err := json.Marshal(v)
 	if err == nil {
 		err = json.Unmarshal(raw, to)
 	}
 	if err != nil {
-		f.fail(f.at(path...), "%w", readable(err))
+		f.fail(at, "%w", readable(err))
 		return false
 	}
 	again, err := json.Marshal(to)
@@ -200,10 +204,10 @@ func (f *fields) into(to any, path ...string) bool {
 		err = json.Unmarshal(again, &known)
 	}
 	if err != nil {
-		f.fail(f.at(path...), "%w", err)
+		f.fail(at, "%w", err)
 		return false
 	}
-	f.missing(f.at(path...), v, known)
+	f.missing(at, v, known)
 	return true
 }
 
@@ -214,9 +218,27 @@ func readable(err error) error {
 		if e.Field != "" {
 			where = e.Field + ": "
 		}
-		return fmt.Errorf("%swant a %s, not a %s", where, strings.TrimPrefix(e.Type.Kind().String(), "ptr"), e.Value)
+		found, _, _ := strings.Cut(e.Value, " ")
+		return fmt.Errorf("%swant %s, not %s", where, inWords(strings.TrimRight(e.Type.Kind().String(), "0123456789")), inWords(found))
 	}
 	return err
+}
+
+// inWords names kinds of values as they are called here.
+func inWords(kind string) string {
+	switch kind {
+	case "slice", "array":
+		return "a list"
+	case "map", "struct", "object":
+		return "a map"
+	case "int", "uint":
+		return "a whole number"
+	case "string":
+		return "a text"
+	case "bool":
+		return "a truth value"
+	}
+	return "a " + kind
 }
 
 // missing reports as lost what the first value has and the second has not.

@@ -21,10 +21,19 @@ func (c *converter) finish(object any, f *fields) []byte {
 		what = "NodePool " + o.Name + " "
 	}
 	for _, e := range errs {
-		f.decide(what+e.Field, what+e.Field, "v1 does not take it: "+e.ErrorBody(), "mend it in the output")
+		f.decide(what+e.Field, "", "v1 does not take it: "+short(e.ErrorBody()), "mend it in the output")
 	}
 	for _, w := range warnings {
 		f.translated(what, "", w)
 	}
 	return render(object)
+}
+
+// short is a text of a line's length.
+func short(text string) string {
+	const most = 200
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
 }

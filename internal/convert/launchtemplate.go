@@ -19,7 +19,7 @@ func (c *converter) fromTemplate(t *Template, class *classDraft) *fields {
 	r := &ObjectReport{File: t.Origin, Kind: "launch template", Name: t.Name}
 	c.report.Objects = append(c.report.Objects, r)
 	root, _ := clone(t.Data).(map[string]any)
-	f := &fields{c: c, doc: &document{file: t.Origin, number: 1, root: map[string]any{"kind": "launch template " + t.Name}}, root: root, report: r}
+	f := &fields{c: c, doc: &document{file: t.Origin, number: 1, kindOf: "launch template", nameOf: t.Name}, root: root, report: r}
 	class.nodes.fields = f
 	spec := &class.object.Spec
 	f.templateImage(t, spec)
@@ -197,7 +197,7 @@ func (f *fields) templateGroups(spec *awsv1.EC2NodeClassSpec) {
 		if u, unknown := v.(cfn.Unknown); unknown {
 			f.unknownGroup(terms, "SecurityGroups", u)
 		} else if ok {
-			*terms = append(*terms, awsv1.SecurityGroupSelectorTerm{Name: name})
+			addGroup(terms, awsv1.SecurityGroupSelectorTerm{Name: name})
 			f.translated("SecurityGroups", "spec.securityGroupSelectorTerms: name "+name, "")
 		}
 	}
@@ -230,14 +230,21 @@ func (f *fields) groupIDs(terms *[]awsv1.SecurityGroupSelectorTerm, at string, l
 		case !ok || !strings.HasPrefix(text, "sg-"):
 			f.fail(at, "want IDs of security groups, not %s", describe(v))
 		default:
-			*terms = append(*terms, awsv1.SecurityGroupSelectorTerm{ID: text})
+			addGroup(terms, awsv1.SecurityGroupSelectorTerm{ID: text})
 			f.translated(at, "spec.securityGroupSelectorTerms: id "+text, "")
 		}
 	}
 }
 
+// addGroup adds a term, once.
+func addGroup(terms *[]awsv1.SecurityGroupSelectorTerm, term awsv1.SecurityGroupSelectorTerm) {
+	if !slices.ContainsFunc(*terms, func(t awsv1.SecurityGroupSelectorTerm) bool { return t.ID == term.ID && t.Name == term.Name }) {
+		*terms = append(*terms, term)
+	}
+}
+
 func (f *fields) unknownGroup(terms *[]awsv1.SecurityGroupSelectorTerm, at string, u cfn.Unknown) {
-	*terms = append(*terms, awsv1.SecurityGroupSelectorTerm{Name: u.Text})
+	addGroup(terms, awsv1.SecurityGroupSelectorTerm{Name: u.Text})
 	f.decide(at, "spec.securityGroupSelectorTerms: name "+u.Text, "its value is not known: "+u.Why, "put the group's ID in its place, or give the value with --parameter")
 }
 

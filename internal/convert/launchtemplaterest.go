@@ -33,10 +33,13 @@ func (f *fields) templateDevice(spec *awsv1.EC2NodeClassSpec) {
 	if text, ok := f.text("DeviceName"); ok {
 		out.DeviceName = &text
 	}
+	mapped := false
 	if v, ok := f.take("VirtualName"); ok && !blank(v) {
+		mapped = true
 		f.lost(at+".VirtualName", "instance store disks ("+describe(v)+") are not mapped by name", "use spec.instanceStorePolicy: RAID0, or set up the disks in spec.userData")
 	}
 	if v, ok := f.take("NoDevice"); ok && !blank(v) {
+		mapped = true
 		f.lost(at+".NoDevice", "a device of the image can't be left out", "make an image without it")
 	}
 	if f.has("Ebs") {
@@ -72,6 +75,9 @@ func (f *fields) templateDevice(spec *awsv1.EC2NodeClassSpec) {
 		}
 	}
 	f.leftovers()
+	if out.EBS == nil && mapped {
+		return
+	}
 	if out.EBS == nil || out.EBS.VolumeSize == nil && out.EBS.SnapshotID == nil {
 		f.lost(at, "a device needs a size or a snapshot now; without, the size was that of the image's own snapshot", "write the device under spec.blockDeviceMappings with its size: "+describeDevice(&out))
 		return
@@ -124,10 +130,6 @@ func (f *fields) templateInterface(spec *awsv1.EC2NodeClassSpec, first bool) aws
 		f.kept(f.at("AssociatePublicIpAddress"), "spec.associatePublicIPAddress")
 	}
 	f.groupIDs(&spec.SecurityGroupSelectorTerms, f.at("Groups"), f.groupList("Groups"))
-	slices.SortFunc(spec.SecurityGroupSelectorTerms, func(a, b awsv1.SecurityGroupSelectorTerm) int { return strings.Compare(a.ID+a.Name, b.ID+b.Name) })
-	spec.SecurityGroupSelectorTerms = slices.CompactFunc(spec.SecurityGroupSelectorTerms, func(a, b awsv1.SecurityGroupSelectorTerm) bool {
-		return a.ID == b.ID && a.Name == b.Name
-	})
 	if id, ok := f.text("SubnetId"); ok && strings.HasPrefix(id, "subnet-") {
 		if first {
 			spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: id}}

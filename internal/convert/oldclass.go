@@ -3,6 +3,7 @@ package convert
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -170,8 +171,10 @@ func (f *fields) dropOwnTags(at string, tags map[string]string) bool {
 		switch now, own := ownTags[k]; {
 		case own:
 			f.translated(member(at, k), "tag "+now, "the controller sets it itself")
-		case why != "":
+		case strings.HasPrefix(strings.ToLower(k), "aws:"):
 			f.lost(member(at, k), why, "")
+		case why != "":
+			f.translated(member(at, k), "", "the controller sets it itself")
 		default:
 			continue
 		}

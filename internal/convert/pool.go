@@ -18,6 +18,8 @@ type poolDraft struct {
 	object  *karpv1.NodePool
 	fields  *fields
 	kubelet *awsv1.KubeletConfiguration
+	// kubeletAt is where the pool had its settings of the kubelet.
+	kubeletAt string
 }
 
 // additions are what a class asks of the pools that use it: what its user data told the kubelet of labels and taints, and
@@ -84,7 +86,7 @@ func (c *converter) foreignClass(name string, p *poolDraft) {
 	}
 	if p.kubelet != nil {
 		raw, _ := json.Marshal(p.kubelet)
-		p.fields.lost("kubelet", "it belongs to the EC2NodeClass now, and EC2NodeClass "+name+" "+where, "put this under spec.kubelet of EC2NodeClass "+name+": "+string(raw))
+		p.fields.lost(p.kubeletAt, "it belongs to the EC2NodeClass now, and EC2NodeClass "+name+" "+where, "put this under spec.kubelet of EC2NodeClass "+name+": "+string(raw))
 	}
 	if !c.current[name] {
 		c.report.Notes = append(c.report.Notes, fmt.Sprintf("NodePool %s refers to EC2NodeClass %s, which %s: convert its AWSNodeTemplate or EC2NodeClass as well", p.object.Name, name, where))
@@ -104,23 +106,34 @@ func (c *converter) joinClass(class *classDraft, pools []*poolDraft) {
 		class.nodes.give(p)
 	}
 	original := class.object.DeepCopy()
-	// Pools without wishes keep the class that there is; else the first pool does.
-	slices.SortStableFunc(order, func(a, b string) int { return wishes(groups[a]) - wishes(groups[b]) })
+	// The pool of the same name keeps the class that there is, else pools without wishes, else the first pool.
+	slices.SortStableFunc(order, func(a, b string) int { return rank(class, groups[a]) - rank(class, groups[b]) })
 	for i, key := range order {
 		of := class
 		if i > 0 {
 			of = c.variant(class, original, groups[key])
 		}
-		c.giveKubelet(of, groups[key])
+		c.giveKubelet(of, groups[key], i == 0)
 		c.flatPods(of)
 	}
 }
 
-func wishes(pools []*poolDraft) int {
-	if pools[0].kubelet == nil {
+func rank(class *classDraft, pools []*poolDraft) int {
+	switch {
+	case slices.ContainsFunc(pools, func(p *poolDraft) bool { return p.object.Name == class.object.Name }):
 		return 0
+	case pools[0].kubelet == nil:
+		return 1
 	}
-	return 1
+	return 2
+}
+
+// at is where the pool had its settings of the kubelet, or would have had them.
+func (p *poolDraft) at() string {
+	if p.kubelet == nil {
+		return p.kubeletAt + " (not set)"
+	}
+	return p.kubeletAt
 }
 
 // variant makes a class like another for pools with another kubelet.
@@ -131,7 +144,7 @@ func (c *converter) variant(class *classDraft, original *awsv1.EC2NodeClass, poo
 	c.classes[name] = out
 	for _, p := range pools {
 		p.object.Spec.Template.Spec.NodeClassRef.Name = name
-		p.fields.translated("kubelet", "EC2NodeClass "+name, "the kubelet's settings belong to the class now, and other pools of EC2NodeClass "+original.Name+" have others")
+		p.fields.translated(p.at(), "EC2NodeClass "+name, "the class is a copy of EC2NodeClass "+original.Name+": the kubelet's settings belong to the class now, and other pools of it have others")
 	}
 	at := slices.IndexFunc(c.items, func(it item) bool { return it.class == class })
 	c.items = slices.Insert(c.items, at+1, item{class: out})
@@ -140,7 +153,7 @@ func (c *converter) variant(class *classDraft, original *awsv1.EC2NodeClass, poo
 
 // giveKubelet moves what pools have for the kubelet into their class. What user data told the kubelet is what held, so it
 // wins.
-func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft) {
+func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft, tell bool) {
 	wish := pools[0].kubelet
 	if wish == nil {
 		return
@@ -149,7 +162,10 @@ func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft) {
 	if spec.Kubelet == nil {
 		spec.Kubelet = wish.DeepCopy()
 		for _, p := range pools {
-			p.fields.translated("kubelet", "EC2NodeClass "+class.object.Name+" spec.kubelet", "the kubelet's settings belong to the class now")
+			if !tell {
+				break
+			}
+			p.fields.translated(p.at(), "EC2NodeClass "+class.object.Name+" spec.kubelet", "the kubelet's settings belong to the class now")
 		}
 		return
 	}
@@ -163,7 +179,7 @@ func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft) {
 	_ = json.Unmarshal(raw, out)
 	spec.Kubelet = out
 	for _, p := range pools {
-		p.fields.translated("kubelet", "EC2NodeClass "+class.object.Name+" spec.kubelet", "the kubelet's settings belong to the class now; where user data told the kubelet otherwise, that held and holds")
+		p.fields.translated(p.at(), "EC2NodeClass "+class.object.Name+" spec.kubelet", "the kubelet's settings belong to the class now; where user data told the kubelet otherwise, that held and holds")
 	}
 }
 

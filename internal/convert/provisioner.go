@@ -26,10 +26,10 @@ func (c *converter) provisioner(d *document) {
 		template.Annotations = a
 		f.kept("spec.annotations", "spec.template.metadata.annotations")
 	}
-	f.nodeTaints(&template.Spec, "spec")
+	f.nodeTaints(&template.Spec, inTemplate, "spec")
 	template.Spec.Requirements = f.requirements("spec", "requirements")
 	f.oldDefaults(p)
-	draft := &poolDraft{object: p, fields: f, kubelet: f.kubelet("spec", "kubeletConfiguration")}
+	draft := &poolDraft{object: p, fields: f, kubelet: f.kubelet("spec", "kubeletConfiguration"), kubeletAt: "spec.kubeletConfiguration"}
 	c.oldClassOf(f, p)
 	f.oldDisruption(p)
 	p.Spec.Limits = f.limits("spec", "limits", "resources")
@@ -38,14 +38,20 @@ func (c *converter) provisioner(d *document) {
 	c.addPool(draft)
 }
 
+// Where a pool and a claim have what nodes are like.
+const (
+	inTemplate = "spec.template.spec."
+	inClaim    = "spec."
+)
+
 // nodeTaints converts the taints below path.
-func (f *fields) nodeTaints(spec *karpv1.NodeClaimTemplateSpec, path ...string) {
+func (f *fields) nodeTaints(spec *karpv1.NodeClaimTemplateSpec, to string, path ...string) {
 	at := func(name string) []string { return append(append([]string(nil), path...), name) }
 	if f.into(&spec.Taints, at("taints")...) {
-		f.kept(f.at(at("taints")...), "spec.template.spec.taints")
+		f.kept(f.at(at("taints")...), to+"taints")
 	}
 	if f.into(&spec.StartupTaints, at("startupTaints")...) {
-		f.kept(f.at(at("startupTaints")...), "spec.template.spec.startupTaints")
+		f.kept(f.at(at("startupTaints")...), to+"startupTaints")
 	}
 }
 
@@ -203,8 +209,7 @@ func (f *fields) kubelet(path ...string) *awsv1.KubeletConfiguration {
 	}
 	k.leftovers()
 	var out awsv1.KubeletConfiguration
-	whole := &fields{c: f.c, doc: f.doc, report: f.report, root: map[string]any{at: known}}
-	if !whole.into(&out, at) || len(known) == 0 {
+	if !f.decode(&out, at, known) || len(known) == 0 {
 		return nil
 	}
 	return &out

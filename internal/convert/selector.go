@@ -133,7 +133,7 @@ func (c *converter) oldSubnets(f *fields, class *classDraft) {
 		}
 		key := c.clusterTag(class)
 		spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{key: "*"}}}
-		f.report.add(c.spelled(at, "spec.subnetSelectorTerms: tag "+key, "the first releases took every subnet with the cluster's tag", key))
+		f.report.add(c.spelled(at, "spec.subnetSelectorTerms: tag "+key, "subnet", key))
 		return
 	}
 	s := readSelector(m)
@@ -167,7 +167,7 @@ func (c *converter) oldGroups(f *fields, class *classDraft) {
 	if len(m) == 0 {
 		key := c.clusterTag(class)
 		spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{key: "*"}}}
-		f.report.add(c.spelled(at, "spec.securityGroupSelectorTerms: tag "+key, "the first releases took every security group with the cluster's tag", key))
+		f.report.add(c.spelled(at, "spec.securityGroupSelectorTerms: tag "+key, "security group", key))
 		return
 	}
 	s := readSelector(m)
@@ -217,13 +217,14 @@ func (c *converter) clusterTag(class *classDraft) string {
 }
 
 // spelled is the report of a selector that was not there.
-func (c *converter) spelled(at, to, why, key string) Field {
+func (c *converter) spelled(at, to, what, key string) Field {
 	out := Field{
-		Path: at + " (not set)", Outcome: Translated, To: to, Why: why + "; later ones refused an object without a selector",
-		Do: "see that the right ones bear this tag: that of a load balancer's subnets may be there, too",
+		Path: at + " (not set)", Outcome: Translated, To: to,
+		Why: "the first releases took every " + what + " with the cluster's tag; later ones refused an object without a selector",
+		Do:  "see that each " + what + " that is meant has this tag, and no other",
 	}
 	if strings.HasSuffix(key, "/"+unknownCluster) {
-		out.Do = "put the cluster's name in place of " + unknownCluster + ", or convert with --cluster-name, and see that the right ones bear this tag"
+		out.Do = "put the cluster's name in place of " + unknownCluster + ", or convert with --cluster-name, and " + out.Do
 	}
 	return out
 }

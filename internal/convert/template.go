@@ -30,7 +30,7 @@ const launchTemplateType = "AWS::EC2::LaunchTemplate"
 
 // cloudFormation finds the launch templates of a CloudFormation template.
 func (c *converter) cloudFormation(file File) {
-	where := &document{file: file.Name, number: 1, root: map[string]any{"kind": "CloudFormation template"}}
+	where := &document{file: file.Name, number: 1, kindOf: "CloudFormation template"}
 	complain := func(err error) {
 		if file.Named {
 			c.fail(where, "%w", err)
@@ -88,7 +88,7 @@ func (c *converter) cloudFormation(file File) {
 	case found == 0:
 		complain(errors.New("it defines no " + launchTemplateType))
 	case others > 0:
-		c.report.Notes = append(c.report.Notes, fmt.Sprintf("%s: %d other resources stay with their stack, and are not converted", file.Name, others))
+		c.report.Notes = append(c.report.Notes, fmt.Sprintf("%s: other resources (%d) stay with their stack, and are not converted", file.Name, others))
 	}
 }
 

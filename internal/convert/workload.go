@@ -61,6 +61,9 @@ func (f *fields) rename(path, name string, v any) {
 		f.renameValue(path, name, v)
 		for _, k := range slices.Sorted(maps.Keys(v)) {
 			f.rename(member(path, k), k, v[k])
+			if below, ok := v[k].(map[string]any); ok && k == "annotations" && len(below) == 0 {
+				delete(v, k)
+			}
 		}
 	case []any:
 		for i, item := range v {
