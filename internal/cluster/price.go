@@ -5,6 +5,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 // Pricer fills in what nodes cost per hour, from the offerings of their pools, and how many volumes they attach, from
@@ -31,7 +32,11 @@ func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
 	known := make(map[*Node]*Node, len(nodes))
 	out := make([]*Node, len(nodes))
 	for i, n := range nodes {
-		out[i] = x.priced(n, types[n.Pool][n.InstanceType])
+		if of := types[n.Pool]; n.InstanceType == "" && len(n.Requirements) > 0 {
+			out[i] = x.with(n, n.Price, leastAttached(n, of))
+		} else {
+			out[i] = x.priced(n, of[n.InstanceType])
+		}
 		if out[i] != n {
 			known[n] = out[i]
 		}
@@ -44,20 +49,52 @@ func (x *Pricer) priced(n *Node, t *catalog.Type) *Node {
 	if t == nil {
 		return n
 	}
-	with := *n
-	if price, ok := priceOf(n, t); ok {
-		with.Price = price
+	price, limits := n.Price, n.AttachLimits
+	if known, ok := priceOf(n, t); ok {
+		price = known
 	}
-	if with.AttachLimits == nil {
-		with.AttachLimits = t.AttachLimits
+	if limits == nil {
+		limits = t.AttachLimits
 	}
-	if with.Price == n.Price && maps.Equal(with.AttachLimits, n.AttachLimits) {
+	return x.with(n, price, limits)
+}
+
+// with is the node with the price and the limits; the same pointer as the last time if they are the same.
+func (x *Pricer) with(n *Node, price catalog.MicroUSD, limits res.List) *Node {
+	if price == n.Price && maps.Equal(limits, n.AttachLimits) {
 		return n
 	}
-	if last := x.known[n]; last != nil && last.Price == with.Price && maps.Equal(last.AttachLimits, with.AttachLimits) {
+	if last := x.known[n]; last != nil && last.Price == price && maps.Equal(last.AttachLimits, limits) {
 		return last
 	}
+	with := *n
+	with.Price, with.AttachLimits = price, limits
 	return &with
+}
+
+// leastAttached is what every type attaches that a machine may become which is not bought yet.
+func leastAttached(n *Node, types map[string]*catalog.Type) res.List {
+	var out res.List
+	for _, r := range n.Requirements {
+		if r.Key != requirement.InstanceType || r.Operator != requirement.In {
+			continue
+		}
+		for _, name := range r.Values {
+			t := types[name]
+			if t == nil {
+				continue
+			}
+			for driver, most := range t.AttachLimits {
+				if least, known := out[driver]; !known || most < least {
+					if out == nil {
+						out = res.List{}
+					}
+					out[driver] = most
+				}
+			}
+		}
+	}
+	return out
 }
 
 // priceOf is the price of the offering that the node came of: the cheapest of those that its zone, capacity type and

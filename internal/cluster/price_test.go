@@ -55,6 +55,11 @@ func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
 			t.Errorf("attaches %d volumes, want %d", n.AttachLimits["ebs.csi.aws.com"], want)
 		}
 	}
+	pools[0].Types = append(pools[0].Types, &catalog.Type{Name: "m.small", AttachLimits: res.List{"ebs.csi.aws.com": 7}})
+	asked := &cluster.Node{Name: "n", Pool: "default", Requirements: []requirement.Term{{Key: requirement.InstanceType, Operator: requirement.In, Values: []string{"m.large", "m.small"}}}}
+	if n := filled.Apply([]*cluster.Node{asked}, pools)[0]; n.AttachLimits["ebs.csi.aws.com"] != 7 {
+		t.Errorf("a machine that may become m.small attaches %d volumes, want 7", n.AttachLimits["ebs.csi.aws.com"])
+	}
 	var x cluster.Pricer
 	n := node("default", "a", catalog.Reserved)
 	n.Labels = map[string]string{requirement.ReservationID: "cr-2"}
