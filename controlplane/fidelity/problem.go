@@ -10,6 +10,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/pack"
 )
@@ -70,6 +71,7 @@ func (c *Case) Problem(pending []*corev1.Pod) *pack.Problem {
 		read.Used = used[pool.Name]
 		p.Pools = append(p.Pools, read)
 	}
+	p.Nodes = new(cluster.Pricer).Apply(p.Nodes, p.Pools)
 	return p
 }
 
