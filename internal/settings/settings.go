@@ -40,7 +40,7 @@ type Settings struct {
 	BatchMaxDuration               time.Duration
 	BatchIdleDuration              time.Duration
 	PreferencePolicy               string
-	PreferenceShare                float64 // --kerf-preference-share; below 0: without bound
+	PreferenceShare                float64       // --kerf-preference-share; below 0: without bound
 	ImproveTime                    time.Duration // --kerf-improve-time
 	MinValuesPolicy                string
 	IgnoreDRARequests              bool
