@@ -210,7 +210,7 @@ func (p *process) state(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("SCHEDULER_CONFIG: %w", err)
 	}
-	p.cache = cache.New(cache.Options{AllowDeviceClaims: !p.IgnoreDRARequests, DefaultSpreads: spreads, CapacityBuffers: p.FeatureGates.CapacityBuffer})
+	p.cache = cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: p.FeatureGates.CapacityBuffer})
 	synced, err := p.cache.Watch(ctx, p.GetCache())
 	if err != nil {
 		return fmt.Errorf("watching the cluster: %w", err)

@@ -34,8 +34,6 @@ type Options struct {
 	Now func() time.Time
 	// BindGrace is DefaultBindGrace when zero.
 	BindGrace time.Duration
-	// AllowDeviceClaims is IGNORE_DRA_REQUESTS=false.
-	AllowDeviceClaims bool
 	// DefaultSpreads are the spread constraints of pods that have none of their own; when there are any, Services,
 	// ReplicationControllers, ReplicaSets and StatefulSets are watched for their selectors.
 	DefaultSpreads []corev1.TopologySpreadConstraint
@@ -123,7 +121,7 @@ func New(o Options) *Cache {
 	if c.now == nil {
 		c.now = time.Now
 	}
-	c.compiler.AllowDeviceClaims, c.compiler.DefaultSpreads = o.AllowDeviceClaims, o.DefaultSpreads
+	c.compiler.DefaultSpreads = o.DefaultSpreads
 	c.belong, c.buffers = newBelongings(), newBuffers(o.CapacityBuffers)
 	c.holds.budgets = newStore[*policyv1.PodDisruptionBudget]()
 	return c

@@ -22,7 +22,7 @@ import (
 //
 // Errors: a list that fails.
 func (c *Cache) Compare(ctx context.Context, reader client.Reader) ([]string, error) {
-	fresh := New(Options{Now: c.now, BindGrace: c.bindGrace, AllowDeviceClaims: c.compiler.AllowDeviceClaims, DefaultSpreads: c.compiler.DefaultSpreads})
+	fresh := New(Options{Now: c.now, BindGrace: c.bindGrace, DefaultSpreads: c.compiler.DefaultSpreads})
 	if err := fresh.fill(ctx, reader); err != nil {
 		return nil, err
 	}

@@ -25,8 +25,6 @@ const memoSize = 1 << 13
 //
 // Concurrency: not safe; the caller locks.
 type Compiler struct {
-	// AllowDeviceClaims is IGNORE_DRA_REQUESTS=false.
-	AllowDeviceClaims bool
 	// DefaultSpreads are the spread constraints of pods that have none; see ParseDefaultSpreads.
 	DefaultSpreads []corev1.TopologySpreadConstraint
 
@@ -180,7 +178,7 @@ func (c *Compiler) compile(pod *corev1.Pod, look Lookup, v *volumes) *cluster.Cl
 			class.Unplaceable = fmt.Sprintf(format, args...)
 		}
 	}
-	if n := len(spec.ResourceClaims); n > 0 && !c.AllowDeviceClaims {
+	if n := len(spec.ResourceClaims); n > 0 {
 		unplaceable("asks for devices by %d resource claim(s) (spec.resourceClaims), which Kerf does not buy machines for; ask for the device as a resource of a device plug-in, or give the pod a node of its own", n)
 	}
 	var err error

@@ -122,6 +122,9 @@ func TestWhatMakesAClass(t *testing.T) {
 		"a host port of an init container that ends": {func(p *corev1.Pod) {
 			p.Spec.InitContainers = []corev1.Container{{Name: "i", Ports: []corev1.ContainerPort{{HostPort: 80}}}}
 		}, true},
+		"a host port of a sidecar": {func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{RestartPolicy: new(corev1.ContainerRestartPolicyAlways), Ports: []corev1.ContainerPort{{HostPort: 80}}}}
+		}, false},
 		"a toleration":    {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: "Exists"}} }, false},
 		"a node selector": {func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} }, false},
 		"priority":        {func(p *corev1.Pod) { p.Spec.Priority = new(int32(5)) }, false},

@@ -29,7 +29,7 @@ func Daemon(ds *appsv1.DaemonSet, newest *corev1.Pod, compiler *Compiler, look L
 		pod.Spec.InitContainers = limitsAsRequests(pod.Spec.InitContainers)
 		pod.Spec.Tolerations = append(daemonTolerations(pod.Spec.HostNetwork), pod.Spec.Tolerations...)
 	}
-	if len(pod.Spec.ResourceClaims) > 0 && !compiler.AllowDeviceClaims {
+	if len(pod.Spec.ResourceClaims) > 0 {
 		return cluster.Daemon{}, false
 	}
 	pod.Spec.Affinity = templateAffinity(pod.Spec.Affinity, ds.Spec.Template.Spec.Affinity)
