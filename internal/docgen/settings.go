@@ -21,7 +21,7 @@ func gates() map[string]string {
 		"SpotToSpotConsolidation": none,
 		"NodeOverlay":             none,
 		"StaticCapacity":          none,
-		"CapacityBuffer":          none,
+		"CapacityBuffer":          "CapacityBuffers get machines that are kept free for more pods; see [scheduling](../scheduling.md).",
 	}
 }
 
