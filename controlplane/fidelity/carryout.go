@@ -28,20 +28,16 @@ type Run struct {
 	Refused map[string]string `json:"refused,omitempty"`
 }
 
-// Run carries the case of a seed out and clears the cluster again.
+// Run carries the case out and clears the cluster again.
 //
 // Errors: the control plane does not do its part; a disagreement is no error.
-func (c *Cluster) Run(ctx context.Context, seed uint64) (*Run, error) {
-	k, err := Generate(seed)
-	if err != nil {
-		return nil, err
-	}
+func (c *Cluster) Run(ctx context.Context, k *Case) (*Run, error) {
 	r, err := c.Carry(ctx, k)
 	if cleared := c.clear(ctx); cleared != nil {
 		err = errors.Join(err, cleared)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("case of seed %d: %w", seed, err)
+		return nil, fmt.Errorf("case of seed %d: %w", k.Seed, err)
 	}
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/kerf-sh/kerf/controlplane/harness"
 )
@@ -13,6 +14,7 @@ import (
 type Crew struct {
 	planes   []*harness.ControlPlane
 	clusters []*Cluster
+	stop     context.CancelFunc
 }
 
 // NewCrew starts so many control planes. The context bounds the life of their watches; the caller closes the crew.
@@ -22,6 +24,7 @@ func NewCrew(ctx context.Context, workers int, options ...harness.Option) (_ *Cr
 		return nil, err
 	}
 	w := &Crew{}
+	ctx, w.stop = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -44,6 +47,7 @@ func NewCrew(ctx context.Context, workers int, options ...harness.Option) (_ *Cr
 
 // Close ends the control planes.
 func (w *Crew) Close() error {
+	w.stop()
 	var errs []error
 	for _, cp := range w.planes {
 		errs = append(errs, cp.Close())
@@ -55,21 +59,27 @@ func (w *Crew) Close() error {
 type Result struct {
 	Seed uint64
 	Run  *Run
+	Took time.Duration
 	Err  error
 }
 
-// Run carries n cases out from the seed on, and calls done for each as it ends, one at a time. When more is false for a
-// seed, it and those after it are left out; nil: none is.
-func (w *Crew) Run(ctx context.Context, seed uint64, n int, more func() bool, done func(Result)) {
+// Seeds carries n generated cases out from the seed on, and calls done for each as it ends, one at a time. When more is
+// false for a seed, it and those after it are left out; nil: none is.
+func (w *Crew) Seeds(ctx context.Context, seed uint64, n int, more func() bool, done func(Result)) {
 	seeds := make(chan uint64)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for _, c := range w.clusters {
 		wait.Go(func() {
 			for s := range seeds {
-				r, err := c.Run(ctx, s)
+				begun := time.Now()
+				k, err := Generate(s)
+				var r *Run
+				if err == nil {
+					r, err = c.Run(ctx, k)
+				}
 				mu.Lock()
-				done(Result{s, r, err})
+				done(Result{s, r, time.Since(begun), err})
 				mu.Unlock()
 			}
 		})
@@ -81,5 +91,5 @@ func (w *Crew) Run(ctx context.Context, seed uint64, n int, more func() bool, do
 	wait.Wait()
 }
 
-// Replay carries one case out and leaves the cluster as it is then.
-func (w *Crew) Replay(ctx context.Context, k *Case) (*Run, error) { return w.clusters[0].Carry(ctx, k) }
+// Case carries one case out.
+func (w *Crew) Case(ctx context.Context, k *Case) (*Run, error) { return w.clusters[0].Run(ctx, k) }

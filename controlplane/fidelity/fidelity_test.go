@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func TestTheSchedulerAgrees(t *testing.T) {
 	var tally fidelity.Tally
 	begun := time.Now()
 	inTime := func() bool { return *bounded == 0 || time.Since(begun) < *bounded }
-	crew.Run(t.Context(), *seed, *cases, inTime, func(r fidelity.Result) {
+	crew.Seeds(t.Context(), *seed, *cases, inTime, func(r fidelity.Result) {
 		if r.Err != nil {
 			t.Error(r.Err)
 			return
@@ -52,6 +53,25 @@ func TestTheSchedulerAgrees(t *testing.T) {
 			t.Errorf("%s\nreplay file: %s", r.Run.Outcome, path)
 		}
 	})
+	files, err := filepath.Glob("testdata/*.json.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases of former disagreements", err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".json.gz"), func(t *testing.T) {
+			k, err := fidelity.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := crew.Case(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := r.Outcome.Verdict; v == fidelity.Disagreed || v == fidelity.Ordered {
+				t.Error(r.Outcome)
+			}
+		})
+	}
 	t.Logf("seeds from %d on: %s in %s", *seed, &tally, time.Since(begun).Round(time.Second))
 	if tally.Cases == 0 || tally.Pods == 0 || tally.Impossible == 0 {
 		t.Errorf("the cases show nothing: %s", &tally)

@@ -1,8 +1,10 @@
 package fidelity
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -34,9 +36,9 @@ func (r *Run) Save(dir string) (string, error) {
 	return path, f.Close()
 }
 
-// Load reads the case of a file that Save wrote.
+// Load reads the case of a file that Save wrote, which may be compressed by gzip if its name ends in .gz.
 func Load(path string) (*Case, error) {
-	text, err := os.ReadFile(path)
+	text, err := read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read a replay file: %w", err)
 	}
@@ -48,4 +50,20 @@ func Load(path string) (*Case, error) {
 		return nil, fmt.Errorf("read replay file %s: it holds no case", path)
 	}
 	return r.Case, nil
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if filepath.Ext(path) != ".gz" {
+		return io.ReadAll(f)
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }

@@ -59,7 +59,7 @@ func run(ctx context.Context, s settings) (ok bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		r, err := crew.Replay(ctx, k)
+		r, err := crew.Case(ctx, k)
 		if err != nil {
 			return false, err
 		}
@@ -68,7 +68,7 @@ func run(ctx context.Context, s settings) (ok bool, err error) {
 	}
 	var tally fidelity.Tally
 	begun := time.Now()
-	crew.Run(ctx, s.seed, s.n, nil, func(r fidelity.Result) {
+	crew.Seeds(ctx, s.seed, s.n, nil, func(r fidelity.Result) {
 		if r.Err != nil {
 			tally.Failed++
 			fmt.Println(r.Err)
@@ -77,7 +77,7 @@ func run(ctx context.Context, s settings) (ok bool, err error) {
 		tally.Add(r.Run.Outcome)
 		disagreed := r.Run.Outcome.Verdict == fidelity.Disagreed
 		if s.every || disagreed {
-			fmt.Println(r.Run.Outcome)
+			fmt.Printf("%s, %.1f s\n", r.Run.Outcome, r.Took.Seconds())
 		}
 		if disagreed {
 			path, saved := r.Run.Save(s.dir)
