@@ -81,7 +81,7 @@ func Compile(types []*Type, vocab *requirement.Vocabulary, schema *res.Schema) (
 			return nil, fmt.Errorf("instance type %s is listed twice", t.Name)
 		}
 		c.all.Add(i)
-		c.Allocatable = append(c.Allocatable, AddAttachLimits(schema, schema.Vector(t.Allocatable()), t.AttachLimits))
+		c.Allocatable = append(c.Allocatable, AddAttachLimits(schema, t.allocatable(schema), t.AttachLimits))
 		c.Capacity = append(c.Capacity, schema.Vector(t.Capacity))
 		if err := c.addLabels(i, t); err != nil {
 			return nil, fmt.Errorf("instance type %s: %w", t.Name, err)

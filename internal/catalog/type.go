@@ -65,3 +65,20 @@ func (t *Type) Allocatable() res.List {
 	}
 	return out
 }
+
+// allocatable is Allocatable in the layout of the schema; resources that it lacks are dropped.
+func (t *Type) allocatable(schema *res.Schema) res.Vector {
+	v := schema.Vector(t.Capacity)
+	for k, x := range t.Overhead {
+		if i, ok := schema.Index(k); ok {
+			v[i] = max(0, v[i]-x)
+		}
+	}
+	memory, counts := schema.Index(res.Memory)
+	for k, x := range t.Capacity {
+		if counts && len(k) > 10 && k[:10] == "hugepages-" {
+			v[memory] = max(0, v[memory]-x)
+		}
+	}
+	return v
+}

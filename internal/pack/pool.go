@@ -146,6 +146,8 @@ func (s *solver) burdenTypes(p *pool) {
 	p.burdenOf = make([]int, n)
 	p.net = make([]res.Vector, n)
 	p.perNet = make([][]float64, n)
+	width := s.schema.Len()
+	per := make([]float64, n*width)
 	found := map[string]int{}
 	for t := range n {
 		key := make([]byte, len(runs))
@@ -163,9 +165,12 @@ func (s *solver) burdenTypes(p *pool) {
 		b := &p.burdens[at]
 		b.types.Add(t)
 		p.burdenOf[t] = at
-		p.net[t] = p.cat.Allocatable[t].Clone()
-		p.net[t].Sub(b.req, 1)
-		p.perNet[t] = make([]float64, len(b.req))
+		p.net[t] = p.cat.Allocatable[t]
+		if !b.req.IsZero() {
+			p.net[t] = p.net[t].Clone()
+			p.net[t].Sub(b.req, 1)
+		}
+		p.perNet[t] = per[t*width : (t+1)*width : (t+1)*width]
 		for r, x := range p.net[t] {
 			if x > 0 {
 				p.perNet[t][r] = 1 / float64(x)

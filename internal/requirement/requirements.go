@@ -23,23 +23,36 @@ type entry struct {
 // Errors name the key: an unknown operator, a bound that is not one integer, values where none are allowed or none where
 // some are needed.
 func (v *Vocabulary) Parse(terms []Term) (Requirements, error) {
-	var r Requirements
-	for _, t := range terms {
-		s, err := v.parseTerm(t)
+	if len(terms) == 0 {
+		return Requirements{}, nil
+	}
+	entries := make([]entry, 0, len(terms))
+	for i := range terms {
+		s, err := v.parseTerm(&terms[i])
 		if err != nil {
 			return Requirements{}, err
 		}
-		r = r.With(s)
+		at, known := slices.BinarySearchFunc(entries, s.dom.key, func(e entry, k Key) int { return int(e.key) - int(k) })
+		if known {
+			entries[at].set = entries[at].set.Intersect(s)
+			continue
+		}
+		entries = slices.Insert(entries, at, entry{s.dom.key, s})
 	}
-	return r, nil
+	return Requirements{entries: entries}, nil
 }
 
-func (v *Vocabulary) parseTerm(t Term) (Set, error) {
+func (v *Vocabulary) parseTerm(t *Term) (Set, error) {
 	if t.Key == "" {
 		return Set{}, fmt.Errorf("requirement without a key: give the label it is about")
 	}
 	d := v.domains[v.Key(t.Key)]
-	s := d.concrete()
+	var s Set
+	if t.Operator == In || t.Operator == NotIn {
+		s = d.concrete(t.Values...)
+	} else {
+		s = d.concrete()
+	}
 	s.minValues = t.MinValues
 	bad := func(format string, args ...any) (Set, error) {
 		return Set{}, fmt.Errorf("requirement on %s: %s", t.Key, fmt.Sprintf(format, args...))
@@ -48,9 +61,6 @@ func (v *Vocabulary) parseTerm(t Term) (Set, error) {
 	case In, NotIn:
 		if len(t.Values) == 0 {
 			return bad("%s needs at least one value", t.Operator)
-		}
-		for _, x := range t.Values {
-			s.bits.Set(d.intern(x))
 		}
 		s.complement, s.absent = t.Operator == NotIn, t.Operator == NotIn
 	case Exists, DoesNotExist:

@@ -31,12 +31,33 @@ type Set struct {
 	minValues    int
 }
 
+// noBits is the set of no values. It is shared: the bits of a Set are never changed once it is made.
+var noBits = bitset.New(0)
+
 func (d *domain) concrete(values ...string) Set {
-	s := Set{dom: d, bits: bitset.New(0), lower: math.MinInt64, upper: math.MaxInt64}
-	for _, v := range values {
-		s.bits.Set(d.intern(v))
+	s := Set{dom: d, bits: noBits, lower: math.MinInt64, upper: math.MaxInt64}
+	switch len(values) {
+	case 0:
+	case 1:
+		s.bits = d.single(d.intern(values[0]))
+	default:
+		s.bits = bitset.New(0)
+		for _, v := range values {
+			s.bits.Set(d.intern(v))
+		}
 	}
 	return s
+}
+
+// single is the set of one value. Most sets are of one value, and most values are asked for often.
+func (d *domain) single(id uint) *bitset.BitSet {
+	for uint(len(d.singles)) <= id {
+		d.singles = append(d.singles, nil)
+	}
+	if d.singles[id] == nil {
+		d.singles[id] = bitset.New(id + 1).Set(id)
+	}
+	return d.singles[id]
 }
 
 // Intersect is what both allow. Both must be of the same key. minValues is the larger one.
@@ -51,7 +72,7 @@ func (s Set) Intersect(o Set) Set {
 	lower, upper := max(s.lower, o.lower), min(s.upper, o.upper)
 	switch {
 	case lower > upper:
-		r.bits = bitset.New(0)
+		r.bits = noBits
 		return r
 	case s.complement && o.complement:
 		r.complement, r.bounded, r.lower, r.upper = true, s.bounded || o.bounded, lower, upper

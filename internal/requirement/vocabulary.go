@@ -1,6 +1,10 @@
 package requirement
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/bits-and-blooms/bitset"
+)
 
 // Key is an interned label key. It is only meaningful together with the Vocabulary that gave it out.
 type Key int
@@ -23,6 +27,8 @@ type domain struct {
 	// ints holds the integer reading of each value, isInt whether it has one.
 	ints  []int64
 	isInt []bool
+	// singles holds, by value, the set of just that one, once it was asked for.
+	singles []*bitset.BitSet
 }
 
 // NewVocabulary returns an empty vocabulary.
@@ -73,8 +79,17 @@ func (d *domain) intern(value string) uint {
 	id := uint(len(d.values))
 	d.ids[value] = id
 	d.values = append(d.values, value)
-	n, err := strconv.ParseInt(value, 10, 64)
+	n, isInt := integer(value)
 	d.ints = append(d.ints, n)
-	d.isInt = append(d.isInt, err == nil)
+	d.isInt = append(d.isInt, isInt)
 	return id
+}
+
+// integer reads a value as an integer, if it is one. Most are not, which their first letter tells.
+func integer(value string) (int64, bool) {
+	if value == "" || value[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	return n, err == nil
 }
