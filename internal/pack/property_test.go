@@ -3,6 +3,7 @@ package pack_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -173,7 +174,12 @@ func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 	}
 	var classes []*cluster.Class
 	for range rapid.IntRange(1, 5).Draw(t, "classes") {
-		classes = append(classes, drawClass(t, topology))
+		c := drawClass(t, topology)
+		if rapid.IntRange(0, 5).Draw(t, "virtual") == 0 {
+			c.Virtual, c.Priority = true, math.MinInt32
+			c.ID = c.Hash()
+		}
+		classes = append(classes, c)
 	}
 	drawNodes(t, p, classes)
 	n := 0
