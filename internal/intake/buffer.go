@@ -114,7 +114,7 @@ func bufferTemplate(b *autoscalingv1beta1.CapacityBuffer, shapes Shapes) (Buffer
 func withinLimits(pod *corev1.Pod, limits corev1.ResourceList) (most int64, ok bool) {
 	requests := PodRequests(pod)
 	for name, limit := range Resources(limits) {
-		ask := requests[string(name)]
+		ask := requests[name]
 		if ask <= 0 {
 			continue
 		}
