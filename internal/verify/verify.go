@@ -30,8 +30,7 @@ func (v Violation) String() string { return v.Rule + ": " + v.Where + ": " + v.D
 // Check lists what is wrong with the plan as an answer to the problem; none means that it is feasible. The order is
 // that of the plan's parts.
 func Check(p *pack.Problem, out *plan.Plan) []Violation {
-	c := &checker{p: p, out: out, states: map[*cluster.Node]state{}, buys: map[string]state{},
-		domains: map[domainKey]domainAnswer{}, matches: map[matchKey]bool{}}
+	c := newChecker(p, out)
 	c.collect()
 	c.everyPodOnce()
 	for _, h := range c.hosts {
@@ -42,6 +41,11 @@ func Check(p *pack.Problem, out *plan.Plan) []Violation {
 	c.topology()
 	c.price()
 	return c.found
+}
+
+func newChecker(p *pack.Problem, out *plan.Plan) *checker {
+	return &checker{p: p, out: out, states: map[*cluster.Node]state{}, buys: map[string]state{},
+		domains: map[domainKey]domainAnswer{}, matches: map[matchKey]bool{}}
 }
 
 type checker struct {
