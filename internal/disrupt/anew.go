@@ -13,6 +13,8 @@ const (
 	// mostTogether is how many nodes go by one move. The more there are, the less room is left over on the machines that
 	// come for them, and the more has to be up before the first can go.
 	mostTogether, leastTogether = 400, 25
+	// workPerSet, and workPerNode for each node, is what packing the machines of a set well may cost if all that it costs could be saved.
+	workPerSet = 6_000_000
 )
 
 // startAnew replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
@@ -58,10 +60,11 @@ func (s *search) replaceTogether(nodes []*nodeState) {
 }
 
 func (s *search) replaceSet(set []*nodeState) {
-	work := int64(len(set)) * workPerNode
-	if s.ended() || s.polish < work || s.worth(set) > 1-promising {
+	slack := 1 - s.worth(set)
+	if s.ended() || slack < promising {
 		return
 	}
+	work := int64(slack * float64(workPerSet+workPerNode*len(set)))
 	t := s.try(set, work)
 	if t.fine && t.buys == 0 {
 		return // they can go one by one
@@ -96,4 +99,13 @@ func (s *search) slack() float64 {
 		}
 	}
 	return max(0, 1-s.worth(nodes))
+}
+
+// slackAfter is the part of the bill that could be saved at most once all moves are carried out.
+func (s *search) slackAfter() float64 {
+	floor := catalog.MicroUSD(0)
+	for _, n := range s.managed() {
+		floor += min(n.floor, n.price)
+	}
+	return 1 - float64(floor)/float64(max(1, s.after()))
 }

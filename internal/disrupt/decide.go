@@ -34,42 +34,56 @@ func Decide(p *Problem) *Decision {
 	return d
 }
 
-// searchAll makes the searches, in their order. As long as nothing was found they go on with the same snapshot.
+// searchAll makes the searches, in their order. As long as nothing was found they go on with the same snapshot. Where much
+// could be saved the last is made first, and is enough when it leaves little to be saved.
 func searchAll(p *Problem) []*search {
 	w := pack.NewWhatIf(p.Cluster)
-	var found []*search
-	for o := emptiestFirst; o <= anew; o++ {
-		s := newSearch(p, w)
-		s.chooseTargets(o)
-		if o == dearestFirst && slices.Equal(s.targets, found[0].targets) {
-			continue // the same questions in another order
+	s := newSearch(p, w)
+	if s.slack() > muchSlack {
+		if s.run(anew, false); s.slackAfter() < littleSlack {
+			return []*search{s}
 		}
-		s.run(o)
-		found = append(found, s)
-		if len(s.moves) > 0 && o < anew {
-			return append(found, searchRest(p, o+1)...)
-		}
+		return append(searchBeside(p, emptiestFirst, dearestFirst), s)
 	}
-	return found
+	s.run(emptiestFirst, false)
+	found := []*search{s}
+	if len(s.moves) > 0 {
+		return append(found, searchBeside(p, dearestFirst, anew)...)
+	}
+	next := newSearch(p, w)
+	next.chooseTargets(dearestFirst)
+	if !slices.Equal(next.targets, s.targets) { // otherwise it asks the same in another order
+		next.run(dearestFirst, true)
+		found = append(found, next)
+	}
+	if len(next.moves) > 0 {
+		return append(found, searchBeside(p, anew)...)
+	}
+	last := newSearch(p, w)
+	last.run(anew, true)
+	return append(found, last)
 }
 
-// searchRest makes the searches from the order on side by side.
-func searchRest(p *Problem, from order) []*search {
-	found := make([]*search, anew-from+1)
+// muchSlack is the part of the bill above which it is likely that hardly any node is worth keeping, littleSlack the one
+// below which no other search is made.
+const muchSlack, littleSlack = 0.4, 0.1
+
+// searchBeside makes searches side by side.
+func searchBeside(p *Problem, orders ...order) []*search {
+	found := make([]*search, len(orders))
 	var wait sync.WaitGroup
-	for i := range found {
+	for i, o := range orders {
 		wait.Go(func() {
-			s := newSearch(p, pack.NewWhatIf(p.Cluster))
-			s.chooseTargets(from + order(i))
-			s.run(from + order(i))
-			found[i] = s
+			found[i] = newSearch(p, pack.NewWhatIf(p.Cluster))
+			found[i].run(o, false)
 		})
 	}
 	wait.Wait()
 	return found
 }
 
-// choose takes the search that leaves the lowest bill; of those that leave hardly more the one that disturbs least.
+// choose takes the search that leaves the lowest bill; of those that leave hardly more the one that disturbs least, if
+// only it found anything.
 func choose(found []*search) *search {
 	least := found[0].after()
 	for _, s := range found[1:] {
@@ -77,7 +91,7 @@ func choose(found []*search) *search {
 	}
 	best := -1
 	for i, s := range found {
-		if s.after() > least+least*togetherPercent/100 {
+		if s.after() > least+least*togetherPercent/100 || len(s.moves) == 0 && s.after() > least {
 			continue
 		}
 		if best < 0 || s.disturbed() < found[best].disturbed() || s.disturbed() == found[best].disturbed() && s.after() < found[best].after() {

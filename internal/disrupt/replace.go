@@ -67,7 +67,7 @@ const patience, perSlack = 6, 400
 const (
 	workPerNode   = 20_000
 	polishPerNode = 40_000
-	settlePerNode = 150_000
+	settlePerNode = 60_000
 )
 
 // growSets goes through the nodes in order and commits the best set that starts at each, until too many in a row have led

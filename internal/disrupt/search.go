@@ -27,14 +27,23 @@ const (
 
 func (o order) String() string { return []string{"emptiest first", "dearest first", "anew"}[o] }
 
-func (s *search) run(o order) {
+// run makes the search. Nothing says that the searches before it found nothing: then it ends once what is its own finds
+// nothing either.
+func (s *search) run(o order, nothing bool) {
 	s.stats.Search = o.String()
+	s.chooseTargets(o)
 	s.polish = s.workFor(polishPerNode)
 	s.letEmptyGo()
 	if o == anew {
 		s.startAnew()
+		if nothing && len(s.moves) == 0 {
+			return
+		}
 	}
 	s.letGo(o)
+	if nothing && len(s.moves) == 0 {
+		return
+	}
 	s.replace()
 	s.lookAtRest()
 }

@@ -57,6 +57,8 @@ type mover struct {
 	// floor is the least that a pod can cost on a new machine, in micro-USD per hour; buyable is false if there is none.
 	floor   float64
 	buyable bool
+	// cheapest is the price of the cheapest machine that takes one pod.
+	cheapest catalog.MicroUSD
 	// full is set once no node has room for even one pod. Room only shrinks, so that it stays true.
 	full    bool
 	domains map[string][]domainWorth

@@ -54,6 +54,7 @@ func (f *floorPrices) learn(w *WhatIf) {
 	clear(f.shapes)
 	for _, m := range w.movers {
 		m.floor, m.buyable = f.ofClass(s, m)
+		m.cheapest = s.cheapestFor(m)
 	}
 }
 
@@ -115,4 +116,33 @@ func (f *floorPrices) ofClass(s *solver, m *mover) (float64, bool) {
 		}
 	}
 	return least * f.weigh(m.class.req) * (1 - 1e-9), found
+}
+
+// cheapestFor is what the cheapest machine costs that takes one pod of the class, reserved capacity aside; 0 if there is
+// none.
+func (s *solver) cheapestFor(m *mover) catalog.MicroUSD {
+	least := catalog.MicroUSD(0)
+	if m.item == nil {
+		return 0
+	}
+	for _, p := range s.pools {
+		if p.broken != "" || judgeTaints(p.src.Taints, m.class.src.Tolerations) == barred {
+			continue
+		}
+		for _, alt := range m.item.alts {
+			sh := s.and(p.base, alt)
+			if sh == nil {
+				continue
+			}
+			for _, t := range sh.order {
+				if m.class.req.Fits(p.net[t]) {
+					if price := sh.price[t]; price < catalog.NoPrice && (least == 0 || price < least) {
+						least = max(price, 0)
+					}
+					break
+				}
+			}
+		}
+	}
+	return least
 }

@@ -64,17 +64,22 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 		}
 	}
 	w.placeOnNodes(f)
-	floor := 0.0
+	floor, single, free := 0.0, catalog.MicroUSD(0), false
 	for _, m := range f.movers {
 		reserved := m.left > 0 && rules.Buy && w.reservable(m)
 		if m.left > 0 && (!rules.Buy || !m.buyable && !reserved) {
 			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
 		}
-		if !reserved {
+		free = free || reserved
+		if !reserved && m.left > 0 {
 			floor += m.floor * float64(m.left)
+			single = max(single, m.cheapest)
 		}
 	}
-	if least := catalog.MicroUSD(floor); least > 0 && least > rules.Old-max(1, rules.Saving) {
+	if free {
+		single = 0 // a reserved machine may take others along
+	}
+	if least := max(catalog.MicroUSD(floor), single); least > 0 && least > rules.Old-max(1, rules.Saving) {
 		return w.refuse(Answer{Refusal: NotCheaper, Price: least})
 	}
 	if at := slices.IndexFunc(f.movers, func(m *mover) bool { return m.left > 0 }); at >= 0 && !w.buy(f, rules.Work) {
