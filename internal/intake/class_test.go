@@ -256,6 +256,10 @@ func TestVolumes(t *testing.T) {
 		}
 		return c
 	}
+	mine := func(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+		c.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "p", UID: basePod().UID, Controller: new(true)}}
+		return c
+	}
 	gone := metav1.NewTime(time.Unix(1, 0))
 	local := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: "In", Values: []string{"h"}}}}}}}}}
@@ -267,7 +271,8 @@ func TestVolumes(t *testing.T) {
 			"lost":     {Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost}},
 			"going":    {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &gone}},
 			"half":     {Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-a"}},
-			"p-ephvol": bound("pv-b"),
+			"p-ephvol": mine(bound("pv-b")),
+			"p-taken":  bound("pv-b"),
 		},
 		pvs: map[string]*corev1.PersistentVolume{
 			"pv-a": {Spec: corev1.PersistentVolumeSpec{NodeAffinity: zones("a")}}, "pv-b": {Spec: corev1.PersistentVolumeSpec{NodeAffinity: zones("b")}},
@@ -305,6 +310,8 @@ func TestVolumes(t *testing.T) {
 		"a claim without a class":                          {claims: []string{"no-class"}, want: "[]", wantProblem: "storageClassName"},
 		"a claim whose class does not exist":               {claims: []string{"bad-class"}, want: "[]", wantProblem: `storage class "none"`},
 		"an ephemeral volume's claim bears the pod's name": {claims: []string{"eph:ephvol"}, want: "[[" + zone + "b]]"},
+		"an ephemeral volume's claim is not made yet":      {claims: []string{"eph:soon"}, want: "[]", wantProblem: "not made yet"},
+		"an ephemeral volume's claim is somebody else's":   {claims: []string{"eph:taken"}, want: "[]", wantProblem: "belongs to something else"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := basePod()

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
@@ -35,14 +36,35 @@ func VolumeClaims(pod *corev1.Pod) []string {
 // volumeTerms resolves what the pod's volumes demand of a node: alternatives, ORed. A nil result with an empty problem
 // is no demand; problem says why no node can serve the pod, with the way out.
 func volumeTerms(pod *corev1.Pod, look Lookup) (alternatives [][]requirement.Term, problem string) {
-	for _, name := range VolumeClaims(pod) {
-		terms, problem := claimTerms(pod.Namespace, name, look)
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		var terms [][]requirement.Term
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			terms, problem = claimTerms(pod.Namespace, v.PersistentVolumeClaim.ClaimName, look)
+		case v.Ephemeral != nil:
+			terms, problem = ephemeralTerms(pod, v.Name, look)
+		}
 		if problem != "" {
 			return nil, problem
 		}
 		alternatives = cross(alternatives, terms)
 	}
 	return alternatives, ""
+}
+
+// ephemeralTerms is claimTerms for a generic ephemeral volume, whose claim Kubernetes makes for the pod. A claim of that
+// name that is not the pod's is none of its own, and the scheduler never binds the pod.
+func ephemeralTerms(pod *corev1.Pod, volume string, look Lookup) ([][]requirement.Term, string) {
+	name := pod.Name + "-" + volume
+	claim := look.PersistentVolumeClaim(pod.Namespace, name)
+	switch {
+	case claim == nil:
+		return nil, fmt.Sprintf("persistentvolumeclaim %q of its ephemeral volume %q is not made yet; it is tried again when it is", name, volume)
+	case !metav1.IsControlledBy(claim, pod):
+		return nil, fmt.Sprintf("persistentvolumeclaim %q, which its ephemeral volume %q needs, belongs to something else; delete the claim or rename the pod", name, volume)
+	}
+	return claimTerms(pod.Namespace, name, look)
 }
 
 func claimTerms(namespace, name string, look Lookup) ([][]requirement.Term, string) {
