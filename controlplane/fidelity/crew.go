@@ -15,6 +15,8 @@ type Crew struct {
 	planes   []*harness.ControlPlane
 	clusters []*Cluster
 	stop     context.CancelFunc
+	// Features are frequent in all cases that are generated.
+	Features []string
 }
 
 // NewCrew starts so many control planes. The context bounds the life of their watches; the caller closes the crew.
@@ -73,7 +75,7 @@ func (w *Crew) Seeds(ctx context.Context, seed uint64, n int, more func() bool, 
 		wait.Go(func() {
 			for s := range seeds {
 				begun := time.Now()
-				k, err := Generate(s)
+				k, err := Generate(s, w.Features...)
 				var r *Run
 				if err == nil {
 					r, err = c.Run(ctx, k)

@@ -3,6 +3,8 @@ package fidelity
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,15 +52,21 @@ type generator struct {
 	serial map[string]int
 }
 
-// Generate makes the case of a seed.
+// Generate makes the case of a seed, in which those features are frequent that the seed chooses, and the given ones.
 //
-// Errors: the embedded facts lack the types that cases draw from.
-func Generate(seed uint64) (*Case, error) {
+// Errors: a feature that does not exist; the embedded facts lack the types that cases draw from.
+func Generate(seed uint64, frequent ...string) (*Case, error) {
 	g := &generator{rng: rand.New(rand.NewPCG(seed, 0xf1de)), often: map[string]bool{}, c: &Case{Seed: seed}, serial: map[string]int{}}
 	for range 3 + g.rng.IntN(5) {
 		f := features[g.rng.IntN(len(features))]
 		if !g.often[f] {
 			g.c.Features = append(g.c.Features, f)
+		}
+		g.often[f] = true
+	}
+	for _, f := range frequent {
+		if !slices.Contains(features, f) {
+			return nil, fmt.Errorf("generate case %d: there is no feature %q; there are %s", seed, f, strings.Join(features, ", "))
 		}
 		g.often[f] = true
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/kerf-sh/kerf/controlplane/fidelity"
@@ -23,6 +24,7 @@ type settings struct {
 	dir     string
 	replay  string
 	every   bool
+	also    string
 }
 
 func main() {
@@ -32,6 +34,7 @@ func main() {
 	flag.IntVar(&s.workers, "workers", 3, "control planes side by side")
 	flag.StringVar(&s.dir, "replays", "fidelity-replays", "folder for replay files of disagreements")
 	flag.StringVar(&s.replay, "replay", "", "carry out the case of this replay file and nothing else")
+	flag.StringVar(&s.also, "features", "", "make these features frequent in every case, as spread-other,min-values")
 	flag.BoolVar(&s.every, "v", false, "tell every case")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -65,6 +68,9 @@ func run(ctx context.Context, s settings) (ok bool, err error) {
 		}
 		fmt.Println(r.Outcome)
 		return r.Outcome.Verdict != fidelity.Disagreed, nil
+	}
+	if s.also != "" {
+		crew.Features = strings.Split(s.also, ",")
 	}
 	var tally fidelity.Tally
 	begun := time.Now()
