@@ -28,6 +28,7 @@ type crowd struct {
 // crowdSize is the items whose pods ask for the same and are worth the same.
 type crowdSize struct {
 	cpu, memory int64
+	req         res.Vector
 	such        *item // any of them
 	n           int   // how many of them have pods left
 	span
@@ -111,8 +112,8 @@ func (c *crowd) add(lead [2]int, it *item, size askKey, kind kindKey) {
 	if !ok {
 		at = int32(len(c.sizes))
 		c.sizeNo[size] = at
-		c.sizes = append(c.sizes, crowdSize{such: it})
-		c.sizes[at].cpu, c.sizes[at].memory = it.class.req[lead[0]], it.class.req[lead[1]]
+		req := it.class.req
+		c.sizes = append(c.sizes, crowdSize{cpu: req[lead[0]], memory: req[lead[1]], req: req, such: it})
 	}
 	c.sizes[at].add(i)
 	c.sizes[at].n++
@@ -197,6 +198,11 @@ func (c *crowd) drop(i int) {
 	}
 }
 
+// fits reports whether one pod of the size fits in room. Most do not, which cpu and memory tell.
+func (x *crowdSize) fits(cpu, memory int64, room res.Vector) bool {
+	return (x.cpu <= cpu || x.cpu <= 0) && (x.memory <= memory || x.memory <= 0) && x.req.Fits(room)
+}
+
 // find sets left to the items that fit and are thrifty; false if there are none.
 func (c *crowd) find(m *machine, t int, room res.Vector, thrift float64) bool {
 	clear(c.left)
@@ -208,8 +214,7 @@ func (c *crowd) find(m *machine, t int, room res.Vector, thrift float64) bool {
 	cpu, memory := room[c.lead[0]], room[c.lead[1]]
 	for k := range c.sizes {
 		x := &c.sizes[k]
-		// Most sizes don't fit most of the time, which is seen without looking at all that they ask for.
-		if x.cpu > cpu && x.cpu > 0 || x.memory > memory && x.memory > 0 || of != nil && of[k] < thrift || !x.such.class.req.Fits(room) {
+		if of != nil && of[k] < thrift || !x.fits(cpu, memory, room) {
 			continue
 		}
 		found = true

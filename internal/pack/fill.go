@@ -16,22 +16,23 @@ func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float
 	if !c.find(m, t, room, thrift) {
 		return
 	}
-	shape := m.shape
+	shape, cpu, memory := m.shape, s.lead[0], s.lead[1]
 	for w := range c.left {
 		for c.left[w] != 0 {
 			i := w<<6 + bits.TrailingZeros64(c.left[w])
 			c.left[w] &= c.left[w] - 1
+			// Room only gets less, and a machine that is narrowed only dearer: what does not go now does not go later.
+			x := &c.sizes[c.sizeOf[i]]
+			if !x.fits(room[cpu], room[memory], room) || thrift > 0 && m.shape != shape && x.such.thrift(m.shape, t) < thrift {
+				x.crossOff(c.left)
+				continue
+			}
 			other := c.items[i]
 			if other.left == 0 {
 				c.drop(i)
 				continue
 			}
 			if other == it || other.pool != m.pool {
-				continue
-			}
-			// Room only gets less, and a machine that is narrowed only dearer: what does not go now does not go later.
-			if !other.class.req.Fits(room) || thrift > 0 && m.shape != shape && other.thrift(m.shape, t) < thrift {
-				c.sizes[c.sizeOf[i]].crossOff(c.left)
 				continue
 			}
 			left := other.left - m.count(other)

@@ -105,7 +105,7 @@ func (s *solver) sortItems() {
 	for _, it := range s.items {
 		it.hard = s.rate(it)
 	}
-	slices.SortStableFunc(s.items, func(a, b *item) int {
+	slices.SortFunc(s.items, func(a, b *item) int {
 		return cmp.Or(
 			a.class.rank.compare(b.class.rank),
 			cmp.Compare(a.hard.bound, b.hard.bound),
@@ -113,6 +113,7 @@ func (s *solver) sortItems() {
 			cmp.Compare(b.hard.worth, a.hard.worth),
 			a.class.pods[0].CreatedAt.Compare(b.class.pods[0].CreatedAt),
 			cmp.Compare(a.class.src.ID, b.class.src.ID),
+			cmp.Compare(a.class.tier, b.class.tier),
 			cmp.Compare(a.pin, b.pin),
 		)
 	})

@@ -51,7 +51,11 @@ func (s *solver) plan() *plan.Plan {
 
 // takePods names the next pods of each part's class, oldest first.
 func takePods(parts []part) []cluster.PodRef {
-	var refs []cluster.PodRef
+	n := 0
+	for _, q := range parts {
+		n += q.n
+	}
+	refs := make([]cluster.PodRef, 0, n)
 	for _, q := range parts {
 		c := q.item.class
 		for _, pod := range c.pods[c.placed : c.placed+q.n] {

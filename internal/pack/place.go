@@ -39,7 +39,7 @@ func (s *solver) buyRank(worst taintVerdict, only *rank) {
 			continue
 		}
 		if stale--; stale < 0 {
-			stale = s.assemble(i, only) / 4
+			stale = s.assemble(i, only) / 2
 		}
 		for it.left > 0 {
 			s.joinBought(it, it.left, worst)
