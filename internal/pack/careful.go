@@ -185,15 +185,6 @@ func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
 	return s.grow(it, best, want)
 }
 
-func (s *solver) poolAfter(it *item, p *pool, worst taintVerdict) *pool {
-	for _, next := range s.pools[p.rank+1:] {
-		if s.canBuy(it, next, worst) {
-			return next
-		}
-	}
-	return nil
-}
-
 // alone is the price of the cheapest machine for want pods of the item by themselves.
 func (s *solver) alone(it *item, p *pool, want int) catalog.MicroUSD {
 	if s.reservable(it, p, want) {

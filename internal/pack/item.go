@@ -20,6 +20,8 @@ type item struct {
 	on []itemOnPool
 	// pool is the one that the item would be bought for now; nil when there is none.
 	pool  *pool
+	// pools in the order in which the item would go to them, as far as anybody asked: whole tiers of equal weight.
+	pools []*pool
 	kinds []int8
 	hard  hardness
 }
@@ -134,14 +136,50 @@ func (s *solver) rate(it *item) hardness {
 	return h
 }
 
-// choosePool finds the first pool, by weight, on which the item can be bought now.
-func (s *solver) choosePool(it *item, worst taintVerdict) *pool {
-	for _, p := range s.pools {
-		if s.canBuy(it, p, worst) {
+// choosePool finds the first pool, by weight and then by price, on which the item can be bought now.
+func (s *solver) choosePool(it *item, worst taintVerdict) *pool { return s.poolFrom(it, 0, worst) }
+
+// poolAfter is the next pool after p on which the item can be bought now.
+func (s *solver) poolAfter(it *item, p *pool, worst taintVerdict) *pool {
+	return s.poolFrom(it, slices.Index(it.pools, p)+1, worst)
+}
+
+func (s *solver) poolFrom(it *item, at int, worst taintVerdict) *pool {
+	for ; at < len(s.pools); at++ {
+		if at == len(it.pools) {
+			s.lineUp(it)
+		}
+		if p := it.pools[at]; s.canBuy(it, p, worst) {
 			return p
 		}
 	}
 	return nil
+}
+
+// lineUp adds the pools of the next lower weight to those that the item goes to, the cheapest for it first. Weight is an
+// order that users set; between pools that they hold for equal nothing but the price is left to decide.
+func (s *solver) lineUp(it *item) {
+	from := len(it.pools)
+	for _, p := range s.pools[from:] {
+		if p.src.Weight != s.pools[from].src.Weight {
+			break
+		}
+		it.pools = append(it.pools, p)
+	}
+	if len(it.pools) == from+1 {
+		return
+	}
+	cost := func(p *pool) int64 {
+		switch v := s.view(it, p); {
+		case s.reservable(it, p, 1):
+			return 0
+		case v.shape == nil:
+			return math.MaxInt64
+		default:
+			return v.worth
+		}
+	}
+	slices.SortStableFunc(it.pools[from:], func(a, b *pool) int { return cmp.Compare(cost(a), cost(b)) })
 }
 
 // canBuy reports whether a machine for the item can be had from the pool now.

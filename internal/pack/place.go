@@ -62,10 +62,7 @@ func (s *solver) buyRank(worst taintVerdict, only *rank) {
 
 // nextPool tries the pools after p, which could carry the item by itself but not now.
 func (s *solver) nextPool(it *item, p *pool, worst taintVerdict) bool {
-	for _, next := range s.pools[p.rank+1:] {
-		if !s.canBuy(it, next, worst) {
-			continue
-		}
+	for next := s.poolAfter(it, p, worst); next != nil; next = s.poolAfter(it, next, worst) {
 		s.moveDemand(it, next)
 		if s.openMachine(it, next, it.left, true) > 0 {
 			return true
