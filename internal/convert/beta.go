@@ -27,7 +27,7 @@ func (c *converter) nodePool(d *document) {
 		f.lost("spec.template.spec.resources", "a pool's had no effect", "")
 	}
 	f.betaDisruption(p)
-	p.Spec.Limits = f.limits("spec", "limits")
+	p.Spec.Limits, draft.limits = f.limits("spec", "limits")
 	p.Spec.Weight = f.weight()
 	f.leftovers()
 	c.addPool(draft)

@@ -32,7 +32,7 @@ func (c *converter) claim(d *document, ref, poolLabel string) {
 	f.nodeTaints(&spec, inClaim, "spec")
 	out.Spec.Taints, out.Spec.StartupTaints = spec.Taints, spec.StartupTaints
 	out.Spec.Requirements = f.claimRequirements()
-	out.Spec.Resources.Requests = f.quantities("spec", "resources", "requests")
+	out.Spec.Resources.Requests, _ = f.quantities("spec", "resources", "requests")
 	if len(out.Spec.Resources.Requests) > 0 {
 		f.kept("spec.resources", "spec.resources")
 	}
@@ -47,7 +47,7 @@ func (c *converter) claim(d *document, ref, poolLabel string) {
 	f.leftovers()
 	f.report.Becomes = []string{"NodeClaim " + out.Name}
 	f.decide("", "NodeClaim "+out.Name, "applied to a cluster, it buys a machine", "apply it only if that is what you want; the old machine is not taken over through it")
-	c.items = append(c.items, item{value: out, from: f.report})
+	c.items = append(c.items, item{value: out, doc: d})
 }
 
 // claimRequirements keeps the name of the pool, which a claim may have.

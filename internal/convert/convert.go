@@ -94,8 +94,8 @@ type item struct {
 	class *classDraft
 	pool  *poolDraft
 	text  []byte
-	from  *ObjectReport // to report to what is wrong with a draft
-	value any           // an object to write
+	value any       // an object to write
+	doc   *document // where text and value come from
 }
 
 func (c *converter) fail(d *document, format string, args ...any) {
@@ -171,7 +171,7 @@ func (c *converter) asItIs(d *document) {
 	if d.item {
 		text = render(d.root)
 	}
-	c.items = append(c.items, item{text: bytes.TrimRight(bytes.TrimPrefix(text, []byte("---\n")), "\n \t"), from: r})
+	c.items = append(c.items, item{text: bytes.TrimRight(bytes.TrimPrefix(text, []byte("---\n")), "\n \t"), doc: d})
 }
 
 // object begins the report on a document.
@@ -191,11 +191,11 @@ func (c *converter) write() []byte {
 		case it.class != nil:
 			text = c.finish(it.class.object, it.class.fields)
 		case it.pool != nil:
-			text = c.finish(it.pool.object, it.pool.fields)
+			text = verbatimLimits(c.finish(it.pool.object, it.pool.fields), it.pool.limits)
 		case it.value != nil:
 			text = render(it.value)
 		}
-		if key := identity(it); key != "" {
+		if key := it.identity(); key != "" {
 			if seen[key] {
 				c.fail(it.document(), "%s comes out of the input twice: convert the files one by one, or rename one of the objects", key)
 			}
@@ -210,22 +210,27 @@ func (c *converter) write() []byte {
 	return out.Bytes()
 }
 
-// identity is the kind and name of what a draft becomes.
-func identity(it item) string {
+// identity is the kind and name of what comes out, for those kinds that must be there once.
+func (it item) identity() string {
 	switch {
 	case it.class != nil:
 		return "EC2NodeClass " + it.class.object.Name
 	case it.pool != nil:
 		return "NodePool " + it.pool.object.Name
+	case it.text != nil:
+		return it.doc.kind() + " " + it.doc.name()
 	}
 	return ""
 }
 
 func (it item) document() *document {
-	if it.class != nil {
+	switch {
+	case it.class != nil:
 		return it.class.fields.doc
+	case it.pool != nil:
+		return it.pool.fields.doc
 	}
-	return it.pool.fields.doc
+	return it.doc
 }
 
 // clusterName is the name of the cluster, as far as the input tells.

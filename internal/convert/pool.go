@@ -18,6 +18,7 @@ type poolDraft struct {
 	object  *karpv1.NodePool
 	fields  *fields
 	kubelet *awsv1.KubeletConfiguration
+	limits  map[string]string // as they were written
 	// kubeletAt is where the pool had its settings of the kubelet.
 	kubeletAt string
 }

@@ -32,7 +32,7 @@ func (c *converter) provisioner(d *document) {
 	draft := &poolDraft{object: p, fields: f, kubelet: f.kubelet("spec", "kubeletConfiguration"), kubeletAt: "spec.kubeletConfiguration"}
 	c.oldClassOf(f, p)
 	f.oldDisruption(p)
-	p.Spec.Limits = f.limits("spec", "limits", "resources")
+	p.Spec.Limits, draft.limits = f.limits("spec", "limits", "resources")
 	p.Spec.Weight = f.weight()
 	f.leftovers()
 	c.addPool(draft)
@@ -113,7 +113,11 @@ func (f *fields) oldDisruption(p *karpv1.NodePool) {
 		}
 	default:
 		d.ConsolidationPolicy, d.ConsolidateAfter = karpv1.ConsolidationPolicyWhenEmpty, karpv1.NeverDuration()
-		f.translated("spec.ttlSecondsAfterEmpty (not set), spec.consolidation (not set)", "spec.disruption: consolidationPolicy WhenEmpty, consolidateAfter Never",
+		at := "spec.ttlSecondsAfterEmpty (not set), spec.consolidation (not set)"
+		if hasOn {
+			at = "spec.consolidation.enabled, spec.ttlSecondsAfterEmpty (not set)"
+		}
+		f.translated(at, "spec.disruption: consolidationPolicy WhenEmpty, consolidateAfter Never",
 			"without either, no node was taken away for being empty or badly used; the default now is to do both")
 	}
 	f.translated("spec.disruption.budgets (not set)", "spec.disruption.budgets: 10% of the nodes, the default now", "there were no budgets: empty nodes went all at once, others one after the other")
@@ -137,30 +141,42 @@ func (f *fields) count(path ...string) (int64, bool) {
 	return n, ok
 }
 
-// limits converts limits.
-func (f *fields) limits(path ...string) karpv1.Limits {
-	list := f.quantities(path...)
+// limits converts limits. The texts are what was written, for a quantity has a form of its own choosing.
+func (f *fields) limits(path ...string) (karpv1.Limits, map[string]string) {
+	list, texts := f.quantities(path...)
 	if len(list) == 0 {
-		return nil
+		return nil, nil
 	}
 	f.kept(f.at(path...), "spec.limits")
-	return karpv1.Limits(list)
+	return karpv1.Limits(list), texts
 }
 
-// quantities hands out a map of quantities.
-func (f *fields) quantities(path ...string) corev1.ResourceList {
+// verbatimLimits puts limits back as they were written.
+func verbatimLimits(text []byte, limits map[string]string) []byte {
+	root, err := parse(text)
+	at, ok := look(root, "spec", "limits").(map[string]any)
+	if err != nil || !ok {
+		return text
+	}
+	for name, written := range limits {
+		at[name] = written
+	}
+	return render(root)
+}
+
+// quantities hands out a map of quantities, and the texts that they were read from.
+func (f *fields) quantities(path ...string) (corev1.ResourceList, map[string]string) {
 	texts := f.textMap(path...)
 	out := corev1.ResourceList{}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		text := texts[name]
-		q, ok := quantity(text)
+		q, ok := quantity(texts[name])
 		if !ok {
-			f.fail(member(f.at(path...), name), "want a quantity, not %q", text)
+			f.fail(member(f.at(path...), name), "want a quantity, not %q", texts[name])
 			continue
 		}
 		out[corev1.ResourceName(name)] = q
 	}
-	return out
+	return out, texts
 }
 
 // weight converts the weight. Zero was allowed and is what no weight means.

@@ -30,7 +30,7 @@ func (c *converter) workload(d *document) {
 		return
 	}
 	f.report.Becomes = []string{d.kind() + " " + d.name()}
-	c.items = append(c.items, item{value: d.root, from: f.report})
+	c.items = append(c.items, item{value: d.root, doc: d})
 }
 
 // mentions tells whether an old key is anywhere in a value.
