@@ -114,6 +114,18 @@ func (o Options) horizon() time.Duration {
 	return o.Horizon
 }
 
+// lifetime is the node's LifetimeLeft as far as it counts: no end within the horizon is as good as none, and how soon
+// within it matters only where disruption has a price.
+func (o Options) lifetime(n Node) time.Duration {
+	switch {
+	case n.LifetimeLeft <= 0 || n.LifetimeLeft >= o.horizon():
+		return 0
+	case o.PodPrice == 0 && o.NodePrice == 0:
+		return 1
+	}
+	return n.LifetimeLeft
+}
+
 func (o Options) work() int64 {
 	if o.Work <= 0 {
 		return DefaultWork
