@@ -41,7 +41,7 @@ output, and on standard error of every field whether it was kept, translated or 
 
 What an older release did where an object said nothing is spelled out where v1 does otherwise. Objects of v1 are printed
 unchanged, workloads only where something in them changed. Values in capitals, such as CLUSTER_NAME, stand for what the
-input does not tell; they select nothing.
+input does not tell; they name nothing that exists.
 
 Without --launch-template no call to AWS is made. The flag needs ec2:DescribeLaunchTemplateVersions.
 
