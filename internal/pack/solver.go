@@ -81,7 +81,6 @@ type solver struct {
 
 	wellKnown map[requirement.Key]bool
 	kinds     int
-	skews     []int      // by group: the least maxSkew of its bearers
 	bearers   [][]*class // by group: pending classes that bear the constraint
 	careful   []*class
 	frozen    []*group // spreads that rely on their domains as they are

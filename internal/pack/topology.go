@@ -107,7 +107,6 @@ func (s *solver) compileTopology() {
 	}
 	s.findRepelling(intern)
 	slices.SortFunc(s.groups, func(a, b *group) int { return cmp.Compare(a.name, b.name) })
-	s.skews = make([]int, len(s.groups))
 	s.bearers = make([][]*class, len(s.groups))
 	for i, g := range s.groups {
 		g.id = i
@@ -237,11 +236,6 @@ func (s *solver) relateClasses() {
 		for _, d := range slices.Concat(c.topo.host, c.topo.wide) {
 			if all := s.bearers[d.group.id]; len(all) == 0 || all[len(all)-1] != c {
 				s.bearers[d.group.id] = append(all, c)
-			}
-		}
-		for _, d := range c.topo.host {
-			if least := &s.skews[d.group.id]; d.group.kind == spreading && (*least == 0 || d.maxSkew < *least) {
-				*least = d.maxSkew
 			}
 		}
 	}

@@ -11,6 +11,8 @@ type hostCount struct {
 	group   int
 	matched int
 	owners  int
+	// skew is the least maxSkew of the bearers of a spread that are there; 0: there are none.
+	skew int
 }
 
 func (h hostState) clone() hostState { return hostState{slices.Clone(h.at)} }
@@ -34,7 +36,16 @@ func (h *hostState) add(group, matched, owners int) {
 			return
 		}
 	}
-	h.at = append(h.at, hostCount{group, matched, owners})
+	h.at = append(h.at, hostCount{group: group, matched: matched, owners: owners})
+}
+
+// bear notes that a pod with a spread of this maxSkew is there. The group has been added before.
+func (h *hostState) bear(group, maxSkew int) {
+	for i := range h.at {
+		if at := &h.at[i]; at.group == group && (at.skew == 0 || maxSkew < at.skew) {
+			at.skew = maxSkew
+		}
+	}
 }
 
 // hostCap is how many pods of the class, at most want, the constraints by host allow on a node in the given state.
@@ -73,18 +84,14 @@ func (s *solver) hostCap(c *class, h *hostState, want int) int {
 				return 0
 			}
 		case spreading:
-			// Bearers of the constraint stay schedulable in any order only if others leave them their place.
-			if have := h.get(g.id); have.owners > 0 && !c.owns(g) {
-				n = min(n, s.leastSkew(g)-have.matched)
+			// Bearers of the constraint stay schedulable in any order only if others, even those with a laxer one, leave them
+			// their place.
+			if have := h.get(g.id); have.skew > 0 {
+				n = min(n, have.skew-have.matched)
 			}
 		}
 	}
 	return max(n, 0)
-}
-
-// leastSkew is the smallest maxSkew of the pending classes that bear the spread.
-func (s *solver) leastSkew(g *group) int {
-	return s.skews[g.id]
 }
 
 func (c *class) owns(g *group) bool {
@@ -97,8 +104,13 @@ func (s *solver) hostAdd(c *class, h *hostState, n int) {
 		h.add(g.id, n, 0)
 	}
 	for i := range c.topo.host {
-		if g := c.topo.host[i].group; g.kind != attracting {
-			h.add(g.id, 0, n)
+		d := &c.topo.host[i]
+		if d.group.kind == attracting {
+			continue
+		}
+		h.add(d.group.id, 0, n)
+		if d.group.kind == spreading && len(d.nodes) == 0 {
+			h.bear(d.group.id, d.maxSkew)
 		}
 	}
 }
