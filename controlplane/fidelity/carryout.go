@@ -236,7 +236,8 @@ func held(pods []*corev1.Pod) []*corev1.Pod {
 }
 
 // split parts the pods into those that have a place in the plan, and those for which the plan says that no machine
-// whatever could take them. Pods that only money, limits or stock keep from a place are neither.
+// whatever could take them. Pods that only money, limits or stock keep from a place are neither, nor are those that a
+// machine may take of which nobody knows yet what it will be.
 func (r *Run) split(pods []*corev1.Pod) (planned, impossible []*corev1.Pod) {
 	bare := map[string]bool{}
 	refused := map[string]bool{}
@@ -251,11 +252,21 @@ func (r *Run) split(pods []*corev1.Pod) (planned, impossible []*corev1.Pod) {
 		switch {
 		case !bare[key(p)]:
 			planned = append(planned, p)
-		case refused[key(p)]:
+		case refused[key(p)] && !r.Case.mayArriveFor(p):
 			impossible = append(impossible, p)
 		}
 	}
 	return planned, impossible
+}
+
+// mayArriveFor reports whether the pod fits onto a machine that is asked for and not bought yet, as it will be.
+func (c *Case) mayArriveFor(p *corev1.Pod) bool {
+	for i, claim := range c.InFlight {
+		if claim.Status.ProviderID == "" && couldTake(c.Arrived[i].Node, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofTheMarket are reasons that the scheduler knows nothing of.
