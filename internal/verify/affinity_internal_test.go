@@ -126,15 +126,18 @@ func plainlyMatches(a plainArrival, class *cluster.Class, namespace string) bool
 
 func drawAffine(t *rapid.T) *cluster.Class {
 	app := rapid.SampledFrom([]string{"web", "db", "job"})
-	c := &cluster.Class{Namespace: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "namespace"), Labels: map[string]string{"app": app.Draw(t, "app")},
-		Requests: res.List{res.CPU: int64(rapid.IntRange(1, 9).Draw(t, "cpu"))}, Virtual: rapid.IntRange(0, 5).Draw(t, "virtual") == 0}
-	for range rapid.IntRange(0, 2).Draw(t, "terms") {
+	c := &cluster.Class{Namespace: rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "namespace"), Labels: map[string]string{"app": app.Draw(t, "app")},
+		Requests: res.List{res.CPU: int64(rapid.IntRange(1, 9).Draw(t, "cpu"))}, Virtual: rapid.IntRange(0, 15).Draw(t, "virtual") == 0}
+	for range rapid.SampledFrom([]int{0, 1, 1, 2, 2}).Draw(t, "terms") {
 		term := cluster.PodAffinity{Key: rapid.SampledFrom([]string{requirement.Zone, requirement.Hostname, "rack"}).Draw(t, "key"),
 			Selector: &cluster.Selector{Terms: []requirement.Term{{Key: "app", Operator: requirement.In, Values: []string{app.Draw(t, "with")}}}}}
 		if rapid.Bool().Draw(t, "elsewhere") {
 			term.Namespaces = []string{"a", "b"}
 		}
 		c.PodAffinity = append(c.PodAffinity, term)
+	}
+	if len(c.PodAffinity) == 2 && rapid.Bool().Draw(t, "of the same") {
+		c.PodAffinity[1].Selector = c.PodAffinity[0].Selector
 	}
 	c.ID = c.Hash()
 	return c
@@ -153,10 +156,10 @@ func TestTheOrderOfBindingIsThatOfComparingEveryPod(t *testing.T) {
 			c := rapid.SampledFrom(classes).Draw(t, "class")
 			return &cluster.Pod{Class: c, PodRef: cluster.PodRef{Namespace: c.Namespace, Name: fmt.Sprint(serial)}}
 		}
-		for i := range rapid.IntRange(1, 6).Draw(t, "nodes") {
+		for i := range rapid.IntRange(2, 8).Draw(t, "nodes") {
 			n := &cluster.Node{Name: fmt.Sprintf("n%d", i), Initialized: true, Labels: map[string]string{}}
 			for _, key := range []string{requirement.Zone, "rack"} {
-				if v := rapid.IntRange(0, 3).Draw(t, key); v > 0 {
+				if v := rapid.SampledFrom([]int{0, 1, 1, 1, 2, 2}).Draw(t, key); v > 0 {
 					n.Labels[key] = fmt.Sprint(v)
 				}
 			}

@@ -15,9 +15,9 @@ func (c *checker) topology() {
 	c.affinity()
 	for _, h := range c.hosts {
 		for _, pod := range h.first {
-			for _, sp := range pod.Class.Spreads {
+			for i, sp := range pod.Class.Spreads {
 				if !sp.Soft && sp.MaxSkew > 0 {
-					c.spread(h, pod, sp)
+					c.spread(h, pod, i)
 				}
 			}
 			for _, t := range pod.Class.AntiAffinity {
@@ -107,37 +107,62 @@ func (c *checker) selected(h *host, class *cluster.Class, namespaces []string, s
 	return out
 }
 
-func (c *checker) spread(h *host, pod *cluster.Pod, sp cluster.Spread) {
+// tally is what a spread of a class counts, which is the same for all pods of the class.
+type tally struct {
+	counts map[string]int
+	// early counts the pods that must be there before: placed pods without the constraint may come last.
+	early  map[string]int
+	mayAdd bool // an empty host, some time
+}
+
+type tallyKey struct {
+	class     *cluster.Class
+	namespace string
+	spread    int
+}
+
+func (c *checker) spread(h *host, pod *cluster.Pod, i int) {
+	sp := pod.Class.Spreads[i]
 	mine, ok := c.domain(h, sp.Key)
 	if !ok {
 		c.report("spread", h.name, "has no settled %s for %s", sp.Key, pod)
 		return
 	}
-	counts := map[string]int{}
-	early := 0 // of those in mine, the ones that must be there before: placed pods without the constraint may come last
+	at := tallyKey{pod.Class, pod.Namespace, i}
+	t := c.tallies[at]
+	if t == nil {
+		t = c.count(pod, sp)
+		c.tallies[at] = t
+	}
+	least := t.counts[mine]
+	for _, n := range t.counts {
+		least = min(least, n)
+	}
+	if len(t.counts) < sp.MinDomains || t.mayAdd {
+		least = 0
+	}
+	if t.early[mine]-least > sp.MaxSkew {
+		c.report("spread", h.name, "%s in %s: %d pods there, %d at least elsewhere, maxSkew %d", pod, mine, t.early[mine], least, sp.MaxSkew)
+	}
+}
+
+func (c *checker) count(pod *cluster.Pod, sp cluster.Spread) *tally {
+	t := &tally{counts: map[string]int{}, early: map[string]int{}}
 	for _, other := range c.hosts {
 		d, ok := c.domain(other, sp.Key)
 		if !ok || !c.looksAt(other, pod, sp) || (other.node == nil && len(other.placed) == 0) {
 			continue
 		}
-		counts[d] += 0 // a domain without such pods counts too
+		t.counts[d] += 0 // a domain without such pods counts too
 		for _, x := range c.selected(other, pod.Class, []string{pod.Namespace}, sp.Selector) {
-			counts[d]++
-			if d == mine && (slices.Contains(other.running, x) || bears(x.Class, pod.Class, sp)) {
-				early++
+			t.counts[d]++
+			if slices.Contains(other.running, x) || bears(x.Class, pod.Class, sp) {
+				t.early[d]++
 			}
 		}
 	}
-	least := counts[mine]
-	for _, n := range counts {
-		least = min(least, n)
-	}
-	if len(counts) < sp.MinDomains || requirement.Normalize(sp.Key) == requirement.Hostname && c.mayAdd(pod, sp) {
-		least = 0
-	}
-	if early-least > sp.MaxSkew {
-		c.report("spread", h.name, "%s in %s: %d pods there, %d at least elsewhere, maxSkew %d", pod, mine, early, least, sp.MaxSkew)
-	}
+	t.mayAdd = requirement.Normalize(sp.Key) == requirement.Hostname && c.mayAdd(pod, sp)
+	return t
 }
 
 // mayAdd reports whether a machine that the spread looks at could be bought from any pool: an empty host, some time.

@@ -45,7 +45,7 @@ func Check(p *pack.Problem, out *plan.Plan) []Violation {
 
 func newChecker(p *pack.Problem, out *plan.Plan) *checker {
 	return &checker{p: p, out: out, states: map[*cluster.Node]state{}, buys: map[string]state{},
-		domains: map[domainKey]domainAnswer{}, matches: map[matchKey]bool{}}
+		domains: map[domainKey]domainAnswer{}, matches: map[matchKey]bool{}, tallies: map[tallyKey]*tally{}}
 }
 
 type checker struct {
@@ -59,6 +59,7 @@ type checker struct {
 	buys    map[string]state
 	domains map[domainKey]domainAnswer
 	matches map[matchKey]bool
+	tallies map[tallyKey]*tally
 }
 
 type matchKey struct {
