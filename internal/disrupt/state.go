@@ -202,24 +202,37 @@ func (s *search) spend(nodes []*nodeState) {
 }
 
 // priceOf is the node's own price, or else the least that its type costs in its zone and capacity type by the catalog of
-// its pool, whether it can be bought now or not; 0 when that is not known.
+// its pool, whether it can be bought now or not; by that of another where its own is not among the pools that are bought
+// from, as a static one. It is 0 when that is not known.
 func priceOf(n *cluster.Node, pools []*cluster.Pool) catalog.MicroUSD {
 	if n.Price > 0 {
 		return n.Price
 	}
+	own := slices.IndexFunc(pools, func(p *cluster.Pool) bool { return p.Name == n.Pool })
+	if own >= 0 {
+		if price := listed(n, pools[own]); price > 0 {
+			return price
+		}
+	}
 	least := catalog.MicroUSD(0)
-	for _, pool := range pools {
-		if pool.Name != n.Pool {
-			continue
+	for _, p := range pools {
+		if price := listed(n, p); price > 0 && (least == 0 || price < least) {
+			least = price
 		}
-		at := slices.IndexFunc(pool.Types, func(t *catalog.Type) bool { return t.Name == n.InstanceType })
-		if at < 0 {
-			continue
-		}
-		for _, o := range pool.Types[at].Offerings {
-			if o.Zone == n.Zone && o.CapacityType == n.CapacityType && (least == 0 || o.Price < least) {
-				least = o.Price
-			}
+	}
+	return least
+}
+
+// listed is the least that the node's type costs in its zone and capacity type by the pool's catalog; 0 if it is not there.
+func listed(n *cluster.Node, pool *cluster.Pool) catalog.MicroUSD {
+	at := slices.IndexFunc(pool.Types, func(t *catalog.Type) bool { return t.Name == n.InstanceType })
+	if at < 0 {
+		return 0
+	}
+	least := catalog.MicroUSD(0)
+	for _, o := range pool.Types[at].Offerings {
+		if o.Zone == n.Zone && o.CapacityType == n.CapacityType && (least == 0 || o.Price < least) {
+			least = o.Price
 		}
 	}
 	return least

@@ -8,6 +8,8 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 var anyPrice = pack.Rules{Buy: true, Old: 1 << 50, Certain: 50}
@@ -92,4 +94,36 @@ func TestTheFloorIsNeverAboveThePrice(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestDaemonsThatLeaveKeepNobodyAway(t *testing.T) {
+	class := func(id string, anti ...cluster.PodAffinity) *cluster.Class {
+		return &cluster.Class{ID: id, Namespace: "ns", Labels: map[string]string{"app": id}, AntiAffinity: anti, Requests: res.List{res.CPU: 1000, res.Pods: 1}}
+	}
+	from := func(id string) cluster.PodAffinity {
+		return cluster.PodAffinity{Key: requirement.Zone, Namespaces: []string{"ns"}, Selector: &cluster.Selector{Terms: []requirement.Term{in("app", id)}}}
+	}
+	for name, tc := range map[string]struct{ daemon, web *cluster.Class }{
+		"by the daemon's anti-affinity": {class("agent", from("web")), class("web")},
+		"by the pod's anti-affinity":    {class("agent"), class("web", from("agent"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := func(name, zone string, pods ...*cluster.Pod) *cluster.Node {
+				return &cluster.Node{Name: name, Zone: zone, Labels: map[string]string{requirement.Zone: zone}, Initialized: true,
+					Allocatable: res.List{res.CPU: 2000, res.Pods: 10}, Pods: pods}
+			}
+			agent := &cluster.Pod{PodRef: cluster.PodRef{Namespace: "ns", Name: "agent"}, Class: tc.daemon, Daemon: true}
+			web := &cluster.Pod{PodRef: cluster.PodRef{Namespace: "ns", Name: "web"}, Class: tc.web}
+			w := pack.NewWhatIf(&pack.Problem{Nodes: []*cluster.Node{node("n1", "a", agent), node("n2", "b", web), node("n3", "a")}})
+			if a := w.Try([]int{1}, pack.Rules{}); a.Refusal != pack.NoPlace {
+				t.Errorf("the daemon is there, and the pod goes to its zone: %+v", a)
+			}
+			if a := w.Try([]int{0, 1}, pack.Rules{}); a.Refusal != pack.Fine {
+				t.Errorf("the daemon goes, and the pod finds no place: %+v", a)
+			}
+			if a := w.Try([]int{1}, pack.Rules{}); a.Refusal != pack.NoPlace {
+				t.Errorf("the daemon stays after all, and the pod goes to its zone: %+v", a)
+			}
+		})
+	}
 }

@@ -24,8 +24,8 @@ type WhatIf struct {
 	movers  []*mover // in the order in which they are placed: hardest first
 	holds   [][]holding
 	orderOf map[*class]int
-	// foreign are the groups that count pods of a node which do not move with it, by node.
-	foreign [][]*group
+	// foreign is what groups count of pods of a node which do not move with it, by node.
+	foreign [][]foreign
 	lone    []loneDomains
 	floor   floorPrices
 
@@ -171,7 +171,8 @@ func (w *WhatIf) followSpreads() {
 func (w *WhatIf) makeMovers() {
 	s := w.s
 	for _, c := range s.classes {
-		m := &mover{class: c, strict: c.careful, careful: c.careful || len(c.topo.wide) > 0, domains: map[string][]domainWorth{}}
+		careful := c.careful || len(c.topo.wide) > 0 || slices.ContainsFunc(c.topo.repels, func(g *group) bool { return !g.byHost })
+		m := &mover{class: c, strict: c.careful, careful: careful, domains: map[string][]domainWorth{}}
 		w.movers = append(w.movers, m)
 		if c.broken != "" {
 			continue
@@ -225,34 +226,65 @@ func (w *WhatIf) findHoldings() {
 	}
 }
 
+// foreign is what a group counts on a node of pods that go with it without needing a new place, such as daemons.
+type foreign struct {
+	group           *group
+	matched, owners int
+}
+
 // findForeign finds what topology counts on a node that goes with it without needing a new place.
 func (w *WhatIf) findForeign() {
-	w.foreign = make([][]*group, len(w.s.nodes))
+	w.foreign = make([][]foreign, len(w.s.nodes))
 	if len(w.s.groups) == 0 {
 		return
 	}
-	selecting := map[*cluster.Class][]*group{}
+	known := map[*cluster.Class][]foreign{}
 	for id, n := range w.s.nodes {
 		for _, pod := range n.src.Pods {
 			if pod.Class == nil || pod.Terminating || Movable(pod) {
 				continue
 			}
-			groups, known := selecting[pod.Class]
-			if !known {
-				for _, g := range w.s.groups {
-					if !g.byHost && g.selects(pod.Class) {
-						groups = append(groups, g)
-					}
-				}
-				selecting[pod.Class] = groups
+			mine, ok := known[pod.Class]
+			if !ok {
+				mine = w.countedFor(pod.Class)
+				known[pod.Class] = mine
 			}
-			for _, g := range groups {
-				if _, ok := n.domain(g.keyID); ok && g.counting(w.s, n) {
-					w.foreign[id] = append(w.foreign[id], g)
+			for _, x := range mine {
+				if x.group.byHost {
+					w.foreign[id] = append(w.foreign[id], x)
+				} else if _, ok := n.domain(x.group.keyID); ok {
+					if x.matched > 0 && !x.group.counting(w.s, n) {
+						continue
+					}
+					w.foreign[id] = append(w.foreign[id], x)
 				}
 			}
 		}
 	}
+}
+
+// countedFor are the groups that count a running pod of the class: because they select it, or because it bears their
+// anti-affinity.
+func (w *WhatIf) countedFor(c *cluster.Class) []foreign {
+	var out []foreign
+	for _, g := range w.s.groups {
+		if g.selects(c) {
+			out = append(out, foreign{group: g, matched: 1})
+		}
+	}
+	for _, t := range c.AntiAffinity {
+		if t.Weight > 0 {
+			continue
+		}
+		own := affinityGroup(repelling, c, t)
+		name := own.identity()
+		for _, g := range w.s.groups {
+			if g.name == name && !g.byHost {
+				out = append(out, foreign{group: g, owners: 1})
+			}
+		}
+	}
+	return out
 }
 
 func (w *WhatIf) findLoneDomains() {

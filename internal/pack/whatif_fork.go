@@ -98,11 +98,13 @@ func (w *WhatIf) takeAway(f *fork, id int) {
 		h.mover.pods = append(h.mover.pods, h.pods...)
 		w.count(f, h.mover.class, n, -len(h.pods))
 	}
-	for _, g := range w.foreign[id] {
-		w.saveGroup(f, g)
-		d, _ := n.domain(g.keyID)
-		g.counts[d]--
-		g.total--
+	for _, x := range w.foreign[id] {
+		w.saveGroup(f, x.group)
+		x.group.total -= x.matched
+		if d, ok := n.domain(x.group.keyID); ok && !x.group.byHost {
+			x.group.counts[d] -= x.matched
+			x.group.owners[d] -= x.owners
+		}
 	}
 	for at := range w.lone {
 		l := &w.lone[at]

@@ -47,7 +47,7 @@ func (w *WhatIf) pins(m *mover) []*item {
 		name string
 	}
 	pins := []pin{{}}
-	for _, key := range s.wideKeys(m.class) {
+	for _, key := range w.keysOf(m) {
 		var next []pin
 		for _, base := range pins {
 			for _, d := range w.allowedDomains(m, key) {
@@ -65,6 +65,19 @@ func (w *WhatIf) pins(m *mover) []*item {
 		out = append(out, s.pinned(m.class, s.reqID(p.reqs), p.name))
 	}
 	return out
+}
+
+// keysOf are the keys whose domains decide where the class may go, those of the anti-affinity of pods that don't move
+// included.
+func (w *WhatIf) keysOf(m *mover) []string {
+	keys := w.s.wideKeys(m.class)
+	for _, g := range m.class.topo.repels {
+		if !g.byHost && !slices.Contains(keys, g.key) {
+			keys = append(keys, g.key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 func (w *WhatIf) allowedDomains(m *mover, key string) []string {

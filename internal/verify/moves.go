@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -186,25 +187,33 @@ func (c *moveChecker) balanced(m *disrupt.Move, old, saving catalog.MicroUSD) {
 	}
 }
 
-// price of a running node: its own, or else that of its offering.
+// price of a running node: its own, or else that of its offering, in its pool's catalog or in any.
 func (c *moveChecker) price(n *cluster.Node) catalog.MicroUSD {
 	if n.Price > 0 {
 		return n.Price
 	}
-	price := catalog.MicroUSD(0)
+	own, anywhere := catalog.MicroUSD(0), catalog.MicroUSD(0)
+	cheaper := func(price *catalog.MicroUSD, o catalog.MicroUSD) {
+		if o > 0 && (*price == 0 || o < *price) {
+			*price = o
+		}
+	}
 	for _, pool := range c.p.Cluster.Pools {
-		if pool.Name != n.Pool {
+		t := typeNamed(pool, n.InstanceType)
+		if t == nil {
 			continue
 		}
-		if t := typeNamed(pool, n.InstanceType); t != nil {
-			for _, o := range t.Offerings {
-				if o.Zone == n.Zone && o.CapacityType == n.CapacityType && (price == 0 || o.Price < price) {
-					price = o.Price
-				}
+		for _, o := range t.Offerings {
+			if o.Zone != n.Zone || o.CapacityType != n.CapacityType {
+				continue
+			}
+			cheaper(&anywhere, o.Price)
+			if pool.Name == n.Pool {
+				cheaper(&own, o.Price)
 			}
 		}
 	}
-	return price
+	return cmp.Or(own, anywhere)
 }
 
 // priceRange is the price of the cheapest and the dearest way in which the node may come to be, and whether it may be spot.
