@@ -32,6 +32,9 @@ type Move struct {
 	Placements []plan.Placement `json:"placements,omitempty"`
 	// Left are pods without a place that count as absent, because their deletion cost says so.
 	Left []cluster.PodRef `json:"left,omitempty"`
+	// Declined are preferences for nodes that pods have now and will not have any more, each with what keeping all as it is
+	// would cost.
+	Declined []plan.Wish `json:"declined,omitempty"`
 	// Old is what the nodes cost per hour; Saving is what the move saves at best, Certain what it saves at least.
 	Old     catalog.MicroUSD `json:"old"`
 	Saving  catalog.MicroUSD `json:"saving"`
@@ -87,6 +90,9 @@ func (d *Decision) String() string {
 		}
 		for _, pl := range m.Placements {
 			fmt.Fprintf(&b, "  to %s pods %s\n", pl.Node, plan.Refs(pl.Pods))
+		}
+		for _, w := range m.Declined {
+			fmt.Fprintf(&b, "  gives up %s\n", w.Text())
 		}
 		if len(m.Left) > 0 {
 			fmt.Fprintf(&b, "  without a place pods %s\n", plan.Refs(m.Left))

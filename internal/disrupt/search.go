@@ -214,6 +214,9 @@ func (s *search) forbids(nodes []*nodeState, price catalog.MicroUSD, bought int)
 	if r := s.unbalanced(nodes, old, old-price); r.Code != "" {
 		return r
 	}
+	if r := s.preferred(old - price); r.Code != "" {
+		return r
+	}
 	return s.notPaidBack(nodes, old-price, cost, bought)
 }
 
@@ -252,6 +255,16 @@ func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Re
 	return Reason{}
 }
 
+// preferred compares what the answer given last would save with what the preferences may cost that pods would lose by it:
+// staying where they are is what honours them.
+func (s *search) preferred(saving catalog.MicroUSD) Reason {
+	wishes, worth, forbidden := s.w.Declined()
+	if len(wishes) == 0 || !forbidden && saving > worth {
+		return Reason{}
+	}
+	return Reason{Code: SavesTooLittle, Want: plan.Dollars(worth), Have: plan.Dollars(saving), Detail: "its pods would lose what they prefer"}
+}
+
 // notPaidBack compares what moving is held to cost with what it saves in the time that is left.
 func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, bought int) Reason {
 	o := &s.p.Options
@@ -273,6 +286,7 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 
 // keep makes the answer that was given last a move.
 func (s *search) keep(nodes []*nodeState, move Move) {
+	declined, _, _ := s.w.Declined()
 	moved := s.w.Keep()
 	move.NewNodes, move.Placements = moved.NewNodes, moved.Placements
 	best := catalog.MicroUSD(0)
@@ -284,6 +298,11 @@ func (s *search) keep(nodes []*nodeState, move Move) {
 			n.target = true
 		}
 	}
+	old, _ := total(nodes)
+	for i := range declined {
+		declined[i].Cost = old - best
+	}
+	move.Declined = declined
 	s.record(nodes, move, best, moved.Worst)
 }
 
