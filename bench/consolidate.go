@@ -39,9 +39,11 @@ type Thinned struct {
 	Before      catalog.MicroUSD
 	Kerf, Peer  Thinning
 	// Settled is the cluster that Kerf ends with, where all must be looked at to see that nothing is left to do: what a look
-	// at it takes each, and what upstream's first command would still save in it.
+	// at it takes each, and what upstream's first command would still save in it. KerfAgain is a second look with nothing
+	// changed but the generation.
 	Settled   int
 	KerfLooks Cost
+	KerfAgain Cost
 	PeerLooks Cost
 	PeerSaves catalog.MicroUSD
 	// Bound of the price of the pods on new machines, all nodes being gone.
@@ -134,6 +136,15 @@ func (row *Thinned) look(ctx context.Context, settled *pack.Problem, o Options) 
 	row.Settled = len(settled.Nodes)
 	var err error
 	if _, row.KerfLooks, err = kerfRound(settled, true, o); err != nil {
+		return err
+	}
+	e, again := disrupt.NewEngine(), *settled
+	e.Decide(anyway(settled))
+	row.KerfAgain, err = measure(5, o.Enough, func() error { again.Generation++; return nil }, func() error {
+		e.Decide(anyway(&again))
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for _, pass := range peer.Passes {
