@@ -80,3 +80,16 @@ func (s *solver) keepsDomains(it *item, p *pool) bool {
 	}
 	return true
 }
+
+// squeeze puts pods that are left, and that no constraint of their own keeps away, onto nodes where room was left to the
+// bearers of spreads over hosts.
+func (s *solver) squeeze() {
+	s.squeezing = true
+	defer func() { s.squeezing = false }()
+	s.placeCareful(avoids, nil)
+	for _, it := range s.items {
+		if it.left > 0 && slices.ContainsFunc(it.class.topo.hostIn, func(g *group) bool { return g.kind == spreading && !g.soft && !it.class.owns(g) }) {
+			s.placeOnNodes(it, it.left, avoids)
+		}
+	}
+}

@@ -25,6 +25,7 @@ func (s *solver) placeAll() {
 	s.merge()
 	s.lastResort = true
 	s.placeCareful(avoids, nil)
+	s.squeeze()
 }
 
 // buyAll opens machines until every item is placed or can't be.

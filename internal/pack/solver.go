@@ -86,9 +86,11 @@ type solver struct {
 	frozen    []*group // spreads that rely on their domains as they are
 	// lastResort is set once everything else is placed.
 	lastResort bool
-	choice     choice          // wishes that count as demands
-	unsure     map[string]bool // classes, by ID, that must not be dealt out ahead
-	lead       [2]int          // where cpu and memory stand in vectors
+	// squeezing lets pods that have no other place take that of the bearers of a spread over hosts.
+	squeezing bool
+	choice    choice          // wishes that count as demands
+	unsure    map[string]bool // classes, by ID, that must not be dealt out ahead
+	lead      [2]int          // where cpu and memory stand in vectors
 	// sizes, hosting and choosing number what crowds take together.
 	sizes, hosting, choosing map[string]int
 	worths                   map[worthKey]worthOf

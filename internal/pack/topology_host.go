@@ -85,8 +85,8 @@ func (s *solver) hostCap(c *class, h *hostState, want int) int {
 			}
 		case spreading:
 			// Bearers of the constraint stay schedulable in any order only if others, even those with a laxer one, leave them
-			// their place.
-			if have := h.get(g.id); have.skew > 0 {
+			// their place. That is no reason to leave out a pod that has no such constraint and no other place.
+			if have := h.get(g.id); have.skew > 0 && (!s.squeezing || c.owns(g)) {
 				n = min(n, have.skew-have.matched)
 			}
 		}
