@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,7 +39,7 @@ const attempts = 4
 
 // guided lets the scheduler have the pods one after the other, each nominated to its node in the plan, and those that it
 // refuses there again after the others. They come in any order at first; when some are refused for good, all begins again:
-// with those first that others must not go before, then with those first that were refused. It reports whether all are
+// with those first that others must not go before, then with those first whose like were refused. It reports whether all are
 // bound where the plan puts them.
 func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Pod) (bool, error) {
 	order := slices.Clone(planned)
@@ -62,7 +63,9 @@ func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Po
 			}
 			return true, nil
 		}
-		has := func(p *corev1.Pod) bool { return slices.Contains(left, p) }
+		has := func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(left, func(q *corev1.Pod) bool { return alike(p, q) })
+		}
 		if attempt == 0 {
 			has = func(p *corev1.Pod) bool { return len(p.Spec.TopologySpreadConstraints) > 0 }
 		}
@@ -72,6 +75,13 @@ func (c *Cluster) guided(ctx context.Context, r *Run, pods, planned []*corev1.Po
 	}
 	r.disagree("%d of %d planned pods are refused at their places: %s", len(r.Refused), len(planned), told(r.Refused, r.places()))
 	return false, nil
+}
+
+// alike reports whether two pods look the same to each other's spreads and affinity.
+func alike(a, b *corev1.Pod) bool {
+	return a.Namespace == b.Namespace && maps.Equal(a.Labels, b.Labels) &&
+		equality.Semantic.DeepEqual(a.Spec.TopologySpreadConstraints, b.Spec.TopologySpreadConstraints) &&
+		equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity)
 }
 
 // inOrder nominates the pods, each tier until none of it can be bound any more, and returns those that can't be bound at
