@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -15,7 +14,7 @@ import (
 // Cost: one comparison for each node and pending pod; for each pod where a limit or a reservation may run out.
 func SameQuestions(a, b *Problem) bool {
 	if !slices.Equal(a.Nodes, b.Nodes) || !slices.Equal(a.Pending, b.Pending) || !slices.EqualFunc(a.Pools, b.Pools, samePool) ||
-		!reflect.DeepEqual(rest(a), rest(b)) {
+		rest(a) != rest(b) {
 		return false
 	}
 	if a.Now.Equal(b.Now) || !slices.ContainsFunc(b.Pools, mayRunOut) {
