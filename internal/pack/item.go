@@ -19,7 +19,7 @@ type item struct {
 	// on holds, by pool, what is known of the item there.
 	on []itemOnPool
 	// pool is the one that the item would be bought for now; nil when there is none.
-	pool  *pool
+	pool *pool
 	// pools in the order in which the item would go to them, as far as anybody asked: whole tiers of equal weight.
 	pools []*pool
 	kinds []int8

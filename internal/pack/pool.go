@@ -279,6 +279,8 @@ type shape struct {
 	req     int // the number of reqs
 	// reach holds, for cpu and memory, the most that any type has among those up to a place in order; made when needed.
 	reach [2][]int64
+	// ladders are those of cpu and memory, made when needed.
+	ladders [2]ladder
 }
 
 func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
