@@ -47,7 +47,7 @@ var neighbours = map[string][]string{
 const pure = 3
 
 var pureStandard = []string{
-	"bytes", "cmp", "compress/gzip", "container/heap", "crypto/sha256", "embed", "encoding/base64", "encoding/csv",
+	"bytes", "cmp", "compress/gzip", "container/heap", "crypto/sha256", "embed", "encoding/base64", "encoding/binary", "encoding/csv",
 	"encoding/hex", "encoding/json", "errors", "fmt", "hash/fnv", "io", "iter", "maps", "math", "math/big", "math/bits",
 	"math/rand/v2", "slices", "sort", "strconv", "strings", "sync", "text/tabwriter", "time", "unicode", "unicode/utf8", "bufio",
 }
