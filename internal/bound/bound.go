@@ -13,8 +13,10 @@
 // repel themselves, spread by host, which the engine measures from an empty host.
 //
 // Given up are: topology wider than a host, whether the requirements of two classes can hold on one machine, limits of
-// pools, minValues, preferences, PreferNoSchedule, and the strict order of pool weights. Giving something up can only
-// make the bound smaller, so it stays a bound: a plan that keeps the order of weights may cost more than it must without.
+// pools, minValues, preferences, PreferNoSchedule, and the strict order of pool weights; and that machines are bought
+// whole. Where a problem has very many kinds of pods, limits per host that need far fewer hosts than another limit are
+// given up as well. Giving something up can only make the bound smaller, so it stays a bound: a plan that keeps the order
+// of weights may cost more than it must without.
 //
 // # Why it is a proof
 //
@@ -29,15 +31,18 @@
 // where most is how many pods of the class a machine can have at all, then any pods that fit are worth at most the left
 // side: each is worth no more than the room that it takes, priced by w, and what it is worth beyond that. Few weights
 // are enough, because machines of a family resemble each other; the checker tries them all. Where no weights do, because
-// pods leave room that is of no use to any other, the checker searches the ways to fill the machine.
+// pods leave room that is of no use to any other, the checker goes through the ways to fill the machine, class by class,
+// and keeps the worthiest of those that leave the same room, as long as the weights don't rule them out. Existing nodes
+// and reservations are judged by weights alone.
 //
 // # How it is found
 //
 // The best values are the duals of a linear program: buy ways to fill machines so that every class is covered, at the
 // least cost. Ways are added as they are needed (column generation): the one that is worth most for a machine at the
 // present values is found by a small linear program of its own, whose duals are the weights, or by a search where pods
-// must stay whole. Any values, divided by how much the most overrated machine is worth more than its price, are a proof;
-// so the search can end at any time.
+// must stay whole. On machines for dozens of pods and on those with too many fillings pods may be cut; little is lost by
+// that. Any values, divided by how much the most overrated machine is worth more than its price, are a proof; so the
+// search can end at any time.
 package bound
 
 import (
@@ -65,7 +70,8 @@ type Result struct {
 	Gap         float64      `json:"gap"`
 	Certificate *Certificate `json:"certificate"`
 	// Converged tells that the search ended by itself: no better values exist for the relaxation, but for a ten
-	// thousandth. Otherwise Stopped says what ended it. The bound is proven either way.
+	// thousandth, with pods cut where machines have too many fillings. Otherwise Stopped says what ended it. The bound is
+	// proven either way.
 	Converged bool   `json:"converged"`
 	Stopped   string `json:"stopped,omitempty"`
 	// Open is how much more, as a part of the bound, the relaxation could prove at most; -1 when that is not known.

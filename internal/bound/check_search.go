@@ -6,16 +6,20 @@ import (
 	"github.com/kerf-sh/kerf/internal/res"
 )
 
-// maxSearch is how many ways to fill machines the checker looks at in all before it gives up.
-const maxSearch = 5_000_000
+const (
+	// maxSearch is how many ways to fill machines the checker looks at in all before it gives up.
+	maxSearch = 8_000_000
+	// oneSearch is the same for a single machine.
+	oneSearch = 2_000_000
+	// maxRoom is for how many resources it can tell ways apart.
+	maxRoom = 8
+)
 
-// oneSearch is the same for a single machine.
-const oneSearch = 200_000
-
-// exhausted searches all ways to fill the machine and reports whether none is worth more than limit. A way is cut off as
-// soon as the weights that come nearest show that whatever is added keeps it within the limit.
+// exhausted goes through the ways to fill the machine and reports whether none is worth more than limit. It adds classes
+// one after the other. Of ways that leave the same room it needs only the worthiest, and none that can't exceed the limit
+// any more, by the weights that come nearest, whatever is added.
 func (k *checker) exhausted(m *carrier, limit wide) bool {
-	if len(k.weights) == 0 || k.searches <= 0 {
+	if len(k.weights) == 0 || k.searches <= 0 || k.schema.Len() > maxRoom {
 		return false
 	}
 	best := -1
@@ -25,31 +29,21 @@ func (k *checker) exhausted(m *carrier, limit wide) bool {
 			best, least = j, w
 		}
 	}
-	f := &filling{k: k, w: &k.weights[best], limit: limit, room: slices.Clone(m.room), left: min(oneSearch, k.searches),
-		group: make([]int64, len(k.groups))}
-	for r := range f.room {
-		f.room[r] = max(0, f.room[r])
-	}
-	for i := range f.group {
-		f.group[i] = k.groupMost(m, i)
-	}
+	f := &fillings{k: k, w: &k.weights[best], limit: limit, left: min(oneSearch, k.searches)}
 	f.list(m)
 	before := f.left
-	ok := f.search(0, wide{})
+	ok := f.search(m)
 	k.searches -= before - f.left
 	return ok
 }
 
-// filling is a search for the worthiest way to fill a machine.
-type filling struct {
+// fillings are the ways to fill a machine with the classes looked at so far.
+type fillings struct {
 	k     *checker
 	w     *priced
 	limit wide
-	room  res.Vector
-	group []int64
-	// order holds what fits, the worthiest for its room first; beyond holds what all from a position on is worth beyond
-	// the room that it takes.
-	order  []filler
+	order []filler
+	// beyond holds what all from a position on is worth beyond the room that it takes.
 	beyond []wide
 	left   int
 }
@@ -63,8 +57,15 @@ type filler struct {
 	cost  wide
 }
 
-// list finds what fits the machine. Classes of one kind count as one, unless they share a limit per host with others.
-func (f *filling) list(m *carrier) {
+// remains is what a filling leaves: room, and pods of the group that is being looked at.
+type remains struct {
+	room  [maxRoom]int64
+	group int64
+}
+
+// list finds what fits the machine, groups first. Classes of one kind count as one, unless they share a limit per host
+// with others.
+func (f *fillings) list(m *carrier) {
 	k := f.k
 	at := map[[2]int]int{}
 	for class, v := range k.classes {
@@ -85,50 +86,92 @@ func (f *filling) list(m *carrier) {
 		f.order[i].most = min(f.order[i].most+n, v.fits(m.room))
 	}
 	slices.SortStableFunc(f.order, func(a, b filler) int {
-		return a.cost.times(b.value).compare(b.cost.times(a.value)) // value for cost, the highest first
+		if a.group != b.group {
+			return b.group - a.group
+		}
+		return b.cost.compare(a.cost) // the largest first
 	})
 	f.beyond = make([]wide, len(f.order)+1)
 	for i := len(f.order) - 1; i >= 0; i-- {
 		x := &f.order[i]
-		much := (wide{lo: x.value}).shift(fine).minus(x.cost)
-		f.beyond[i] = f.beyond[i+1].add(much.times(uint64(x.most)))
-	}
-}
-
-// search reports whether nothing that is added from position i on makes the filling, worth have so far, exceed the limit.
-func (f *filling) search(i int, have wide) bool {
-	f.left--
-	if f.left < 0 || f.limit.less(have) {
-		return false
-	}
-	if i == len(f.order) || !f.limit.less(have.add(f.k.cost(f.w, f.room)).add(f.beyond[i])) {
-		return true
-	}
-	x := &f.order[i]
-	n := x.most
-	if x.group >= 0 {
-		n = min(n, f.group[x.group])
-	}
-	for r, a := range x.req {
-		if a > 0 {
-			n = min(n, f.room[r]/a)
+		if x.group < 0 {
+			f.beyond[i] = f.beyond[i+1].add(f.excess(x).times(uint64(x.most)))
+			continue
 		}
+		end := i
+		for end < len(f.order) && f.order[end].group == x.group {
+			end++
+		}
+		members := slices.Clone(f.order[i:end])
+		slices.SortStableFunc(members, func(a, b filler) int { return f.excess(&b).compare(f.excess(&a)) })
+		sum, left := f.beyond[end], k.groupMost(m, x.group)
+		for j := range members {
+			n := min(left, members[j].most)
+			sum = sum.add(f.excess(&members[j]).times(uint64(n)))
+			left -= n
+		}
+		f.beyond[i] = sum
 	}
-	each := (wide{lo: x.value}).shift(fine)
-	ok := true
-	for ; n >= 0 && ok; n-- {
-		f.take(x, n)
-		ok = f.search(i+1, have.add(each.times(uint64(n))))
-		f.take(x, -n)
-	}
-	return ok
 }
 
-func (f *filling) take(x *filler, n int64) {
-	if x.group >= 0 {
-		f.group[x.group] -= n
+// excess is what a pod is worth beyond the room that it takes.
+func (f *fillings) excess(x *filler) wide { return (wide{lo: x.value}).shift(fine).minus(x.cost) }
+
+// search reports whether no filling exceeds the limit; also false when it had to give up.
+func (f *fillings) search(m *carrier) bool {
+	var all remains
+	for r := range m.room {
+		all.room[r] = max(0, m.room[r])
 	}
-	for r, a := range x.req {
-		f.room[r] -= a * n
+	now := map[remains]wide{all: {}}
+	for i := range f.order {
+		x := &f.order[i]
+		first := i == 0 || f.order[i-1].group != x.group
+		next := make(map[remains]wide, len(now))
+		for left, worth := range now {
+			if first {
+				left.group = 0
+				if x.group >= 0 {
+					left.group = f.k.groupMost(m, x.group)
+				}
+			}
+			if !f.extend(next, x, i, left, worth, len(m.room)) {
+				return false
+			}
+		}
+		now = next
+	}
+	return true
+}
+
+// extend adds the filling with none, one, two and so on of x to next. It reports false when one exceeds the limit or the
+// search has become too long.
+func (f *fillings) extend(next map[remains]wide, x *filler, i int, left remains, worth wide, dims int) bool {
+	each := (wide{lo: x.value}).shift(fine)
+	for n := int64(0); ; n++ {
+		if f.left--; f.left < 0 || f.limit.less(worth) {
+			return false
+		}
+		ahead := worth.add(f.k.cost(f.w, left.room[:dims]))
+		if f.limit.less(ahead.add(f.beyond[i+1])) {
+			if known, ok := next[left]; !ok || known.less(worth) {
+				next[left] = worth
+			}
+		}
+		if n == x.most || x.group >= 0 && left.group == 0 {
+			return true
+		}
+		if !f.limit.less(ahead.add(f.excess(x).times(uint64(x.most - n))).add(f.beyond[i+1])) {
+			return true
+		}
+		for r := range dims {
+			if left.room[r] -= x.req[r]; left.room[r] < 0 {
+				return true
+			}
+		}
+		if x.group >= 0 {
+			left.group--
+		}
+		worth = worth.add(each)
 	}
 }

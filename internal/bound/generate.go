@@ -11,7 +11,7 @@ import (
 // At first rows are only summed up: what all of them that may go to the same machines ask for of each resource has to be
 // carried, not this many pods of each. Then each row counts for itself. In both, a machine may carry as many pods of a
 // row as fit, even if there are fewer; in the third it may carry no more than there are, which matters where pods are few
-// for the machines; and in the last, pods can't be cut.
+// for the machines; and in the last, pods can't be cut, see runWhole.
 func (s *search) run() {
 	s.best = make([]float64, len(s.rows))
 	if len(s.rows) == 0 {
@@ -28,17 +28,15 @@ func (s *search) run() {
 	s.spell()
 	s.restart()
 	s.stopped = ""
-	s.generate(s.budget, headroom)
+	s.generate(s.budget*3/4, headroom)
 	if s.capCounts() && s.spent() < s.budget {
 		s.priceAlone()
 		s.resume()
-		s.generate(s.budget, headroom)
+		s.stopped = ""
+		s.generate(s.budget*3/4, headroom)
 	}
 	if s.spent() < s.budget {
-		s.divisible = slices.Clone(s.best)
-		s.wholePods = true
-		s.resume()
-		s.generate(s.budget, headroom)
+		s.runWhole()
 	}
 	s.converged = s.stopped == ""
 }
@@ -60,7 +58,11 @@ func (s *search) capCounts() bool {
 // machine, for a little more than what it is worth by the best values so far; these ceilings move up with the best values
 // and where they are in use when nothing else improves the program. When none is in use the program is the true one.
 func (s *search) generate(budget int64, headroom float64) {
-	reach := 0.5
+	reach, least, patience, idleMost := 0.5, 0.1, patience, budget/16
+	if s.wholePods {
+		// The best values with pods cut at will are no guide to where those for whole pods are.
+		least, patience, idleMost = 0.5, 10*patience, budget
+	}
 	since, idle, idleFrom := s.bestBound, 0, s.spent()
 	s.open = math.Inf(1)
 	for {
@@ -72,30 +74,36 @@ func (s *search) generate(budget int64, headroom float64) {
 		if s.bestBound > before {
 			reach = min(0.9, reach*1.5)
 		} else {
-			reach = max(0.1, reach*0.7)
+			reach = max(least, reach*0.7)
 		}
 		if s.bestBound > since*(1+closeEnough) {
 			since, idle, idleFrom = s.bestBound, 0, s.spent()
-		} else if idle++; idle == patience || s.spent()-idleFrom > budget/16 {
+		} else if idle++; idle == patience || s.spent()-idleFrom > idleMost {
 			s.stopped = "the bound stopped growing, though the linear program was not solved"
 			break
 		}
 		if len(found) == 0 && solved {
 			found = s.priceAll(s.trial(1))
+			if s.thorough = s.wholePods; s.thorough && len(found) == 0 && !s.near() {
+				found = s.priceAll(s.trial(1))
+			}
+			s.thorough = false
 		}
-		cost, inUse := s.master.cost(), s.ceilingsInUse()
-		near := cost-s.bestBound <= closeEnough*cost
+		inUse, done := s.ceilingsInUse(), solved && (s.near() || len(found) == 0)
 		if solved && len(inUse) == 0 && s.bestBound > 0 {
-			s.open = min(s.open, cost/s.bestBound-1)
+			s.open = min(s.open, s.master.cost()/s.bestBound-1)
 		}
-		if solved && (near || len(found) == 0) && len(inUse) == 0 {
+		if done && len(inUse) == 0 {
+			if !s.near() {
+				s.stopped = "machines that no more can be said of hold the bound down"
+			}
 			break
 		}
 		if s.spent() >= budget {
 			s.stopped = "the budget of work ended"
 			break
 		}
-		if solved && (near || len(found) == 0) {
+		if done {
 			for _, i := range inUse {
 				s.ceilings[i] *= 1.2
 			}
@@ -109,6 +117,9 @@ func (s *search) generate(budget int64, headroom float64) {
 	s.work.Steps = s.spent()
 }
 
+// near reports whether no values are much better than the best so far, as far as the program knows columns.
+func (s *search) near() bool { return s.master.cost()-s.bestBound <= closeEnough*s.master.cost() }
+
 const (
 	// closeEnough is the part of the cost by which the values may miss the best ones.
 	closeEnough = 1e-4
@@ -118,6 +129,8 @@ const (
 	perRound = 200
 	// perMachine is how many a machine adds at most.
 	perMachine = 24
+	// perWhole is the same where pods are whole, which takes longer to find.
+	perWhole = 3
 	// headroom is how far above the best values so far the ceilings are.
 	headroom = 0.1
 )
@@ -158,7 +171,7 @@ func (s *search) priceAll(y []float64) []column {
 			var filling []share
 			worth[i], filling, m.w = s.knapsack.solve(m, y)
 			if s.wholePods {
-				worth[i], filling = s.withWholePods(m, y, m.w, worth[i], filling)
+				worth[i], filling = s.withWholePods(m, y, m.w, worth[i], filling, true)
 			}
 			found = s.candidates(found, i, y, filling)
 		}
@@ -198,8 +211,8 @@ func (s *search) priceAll(y []float64) []column {
 func (s *search) candidates(found []candidate, i int, y []float64, filling []share) []candidate {
 	m := &s.machines[i]
 	var rest []float64
-	for range perMachine {
-		if len(filling) == 0 {
+	for n := range perMachine {
+		if len(filling) == 0 || s.wholePods && n == perWhole {
 			break
 		}
 		c := column{machine: i, price: m.price, parts: s.summed(filling), ledger: m.ledger}
@@ -219,26 +232,9 @@ func (s *search) candidates(found []candidate, i int, y []float64, filling []sha
 		}
 		worth, next, w := s.knapsack.solve(m, rest)
 		if s.wholePods {
-			_, next = s.withWholePods(m, rest, w, worth, next)
+			_, next = s.withWholePods(m, rest, w, worth, next, false)
 		}
 		filling = next
 	}
 	return found
-}
-
-// withWholePods is the worth and filling of a machine that carries whole pods only, given those with pods cut at will.
-// Machines for which that is too much work keep the latter.
-func (s *search) withWholePods(m *machine, y, w []float64, worth float64, filling []share) (float64, []share) {
-	if m.cut || worth <= m.price*(1+1e-9) {
-		return worth, filling
-	}
-	value, whole, ok := s.knapsack.whole(m, y, w, m.price)
-	switch {
-	case ok:
-		return min(worth, value), whole
-	case len(whole) > 0:
-		return worth, whole
-	}
-	m.cut = true
-	return worth, filling
 }

@@ -22,6 +22,8 @@ type knapsack struct {
 	dual   []float64
 	alpha  []float64
 	over   []excessOf
+
+	search wholeSearch
 }
 
 type excessOf struct {

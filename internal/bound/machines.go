@@ -30,8 +30,9 @@ type machine struct {
 	limits []float64
 	// w are the weights with which it was last priced.
 	w []float64
-	// cut is set when pods on it stay divisible.
-	cut bool
+	// cut is set when pods on it stay divisible; width is how many part fillings were looked at before.
+	cut   bool
+	width int
 	// set numbers the rows that are allowed, whether they fit or not.
 	set int
 }

@@ -99,6 +99,9 @@ func (s *search) restart() {
 		s.lpSteps += s.master.steps
 	}
 	s.master = newMaster(need, s.constraints, first)
+	if !s.summing {
+		s.exchange()
+	}
 	s.master.duals()
 }
 
@@ -108,6 +111,9 @@ func (s *search) resume() {
 	clear(s.ceilings)
 	s.restart()
 	for _, c := range old {
+		if c.machine < 0 {
+			continue
+		}
 		m := &s.machines[c.machine]
 		parts := c.parts[:0]
 		for _, p := range c.parts {

@@ -9,19 +9,17 @@ import (
 )
 
 // result rounds the best values to whole numbers, finds weights for them, and lets the checker say what that proves.
-// Where the checker can't follow, because it has to search too many ways to fill machines with whole pods, the values for
-// pods cut at will are taken.
+// Where the checker can't follow, because it has to search too many ways to fill machines with whole pods, values that were
+// found earlier are taken, in the end those for pods cut at will.
 func (s *search) result(p *pack.Problem) *Result {
 	r := &Result{Converged: s.converged, Stopped: s.stopped, Open: -1, Work: s.work}
 	if !math.IsInf(s.open, 1) && !s.work.Rounded {
 		r.Open = max(0, s.open)
 	}
 	var refused error
-	for _, values := range [][]float64{s.best, s.divisible} {
+	slices.Reverse(s.earlier)
+	for _, values := range append([][]float64{s.best}, s.earlier...) {
 		for _, slack := range []float64{1e-8, 1e-6, 1e-4, 1e-2} {
-			if values == nil {
-				break
-			}
 			c := s.certify(values, slack)
 			bound, err := Check(p, c)
 			if err == nil {

@@ -88,6 +88,10 @@ const maxRows = 600
 func (s *search) makeRows() {
 	s.pickLimits()
 	s.mergeRows(64)
+	if len(s.rows) > fewRows {
+		s.loosen()
+		s.mergeRows(64)
+	}
 	for digits := 7; len(s.rows) > maxRows && digits >= 0; digits-- {
 		s.work.Rounded = true
 		s.mergeRows(digits)

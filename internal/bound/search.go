@@ -20,6 +20,7 @@ type search struct {
 	pending   map[cluster.PodRef]bool
 	schema    *res.Schema
 	scale     []float64 // by resource: how much of it is one unit of the search
+	steps     []int64   // by resource: see stepsOf
 
 	choices    []*cluster.Class // one of each kind of choice
 	choiceAlts [][]requirement.Requirements
@@ -49,9 +50,12 @@ type search struct {
 	budget      int64
 	// best are the best values of the rows so far, which no machine's price contradicts, and what they prove.
 	best []float64
-	// divisible are the best values with pods cut at will; wholePods is set once they are not any more.
-	divisible []float64
+	// earlier are the best values of earlier steps, for which the checker has less to search; wholePods is set once pods
+	// can't be cut any more.
+	earlier   [][]float64
 	wholePods bool
+	// thorough is set to look at more ways to fill a machine than are needed to find good ones.
+	thorough  bool
 	bestBound float64
 	converged bool
 	open      float64 // how much more the program costs than the best values prove, as a part; infinite when not known
@@ -72,6 +76,7 @@ func newSearch(p *pack.Problem, classes []placed, budget int64) *search {
 	s.dropBadClasses()
 	s.readChoices()
 	s.makeRows()
+	s.steps = stepsOf(s.schema, s.rows)
 	for _, pool := range slices.SortedFunc(slices.Values(p.Pools), func(a, b *cluster.Pool) int { return cmp.Compare(a.Name, b.Name) }) {
 		s.addPool(pool)
 	}

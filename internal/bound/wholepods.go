@@ -1,0 +1,83 @@
+package bound
+
+import "slices"
+
+const (
+	// wholeWidth is how many part fillings the search for the worthiest filling with whole pods keeps at a time, and
+	// widestSearch how many where it matters.
+	wholeWidth   = 3000
+	widestSearch = 75_000
+	// wholePodsMost is up to how many pods a machine's filling counts as few. Of more, pods stay divisible: little is lost
+	// by that, and there are too many ways.
+	wholePodsMost = 64
+	// wholeTries is how many part fillings may be looked at for one machine: the checker has to look at as many.
+	wholeTries = oneSearch / 2
+)
+
+// runWhole finds the best values for whole pods. Machines that turn out to have too many fillings keep pods cut at will;
+// in the end those of them that the program buys are tried again with more effort.
+func (s *search) runWhole() {
+	s.earlier = append(s.earlier, slices.Clone(s.best))
+	s.wholePods, s.stopped = true, ""
+	s.resume()
+	s.generate(s.budget, headroom)
+	for s.spent() < s.budget {
+		s.earlier = append(s.earlier, slices.Clone(s.best))
+		if !s.searchWider() {
+			break
+		}
+		s.resume()
+		s.stopped = ""
+		s.generate(s.budget, headroom)
+	}
+}
+
+// withWholePods is the worth and filling of a machine that carries whole pods only, given those with pods cut at will.
+//
+// As long as better columns turn up, a quick look is enough. When none do, a thorough one either shows what the machine is
+// worth or that it has too many fillings. Existing nodes and reservations are left alone, as the checker doesn't search
+// their fillings.
+func (s *search) withWholePods(m *machine, y, w []float64, worth float64, filling []share, first bool) (float64, []share) {
+	if m.cut || m.ledger >= 0 || worth <= m.price*(1+1e-9) || s.spent() >= s.budget {
+		return worth, filling
+	}
+	if podsOf(filling) > wholePodsMost {
+		m.cut = true
+		return worth, filling
+	}
+	width := wholeWidth / 20
+	if s.thorough && first {
+		width = max(m.width, wholeWidth)
+	}
+	value, whole, closed := s.knapsack.whole(m, y, w, m.price, width)
+	if s.thorough && first && !closed {
+		m.cut = true
+		return worth, filling
+	}
+	return min(worth, value), whole
+}
+
+func podsOf(filling []share) float64 {
+	sum := 0.0
+	for _, f := range filling {
+		sum += f.amount
+	}
+	return sum
+}
+
+// searchWider has whole pods tried again, with more effort, on machines that the linear program buys and on which pods
+// were cut. It reports whether there are any.
+func (s *search) searchWider() bool {
+	some := false
+	for i, v := range s.master.basis {
+		if v < s.constraints || s.master.amount[i] < 1e-9 || s.master.columns[v].machine < 0 {
+			continue
+		}
+		c := &s.master.columns[v]
+		m := &s.machines[c.machine]
+		if m.cut && m.width < widestSearch && podsOf(c.parts) <= wholePodsMost {
+			m.cut, m.width, some = false, max(m.width, wholeWidth)*5, true
+		}
+	}
+	return some
+}
