@@ -81,3 +81,24 @@ func cpuTime() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+func TestConsolidationComesNearTheFloorAndMovesPodsHardlyTwice(t *testing.T) {
+	f := scenario.Fragmentation{Nodes: 100, Pods: 15, Percent: 30, Seed: 1}
+	c := fragmented(t, f)
+	floor, pods, evicted := least(c), 0, 0
+	for _, n := range c.Nodes {
+		pods += len(n.Pods)
+	}
+	d := disrupt.Decide(anyway(c))
+	for round := 0; len(d.Moves) > 0 && round < 10; round++ {
+		evicted += evictions(c, d)
+		c = carryOut(c, d)
+		d = disrupt.Decide(anyway(c))
+	}
+	if gap := 100 * (float64(d.After)/float64(floor) - 1); gap > 5 || len(d.Moves) > 0 {
+		t.Errorf("ends %.1f %% over the floor with %d moves left", gap, len(d.Moves))
+	}
+	if evicted > pods*13/10 {
+		t.Errorf("%d evictions for %d pods", evicted, pods)
+	}
+}
