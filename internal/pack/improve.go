@@ -106,12 +106,15 @@ func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
 	revalue(lots, drafts)
 	var kinds []int
 	if m := s.newModel(p, lots, len(old)); m != nil && len(m.kinds) > 0 {
-		half := *work / 2
-		spent := half
-		if r := m.generate(m.columnsOf(drafts), &half); r != nil {
-			drafts, kinds = k.better(m, r, lots, drafts, &half)
+		share := *work / 2
+		if len(m.caps) > 0 {
+			share = *work * 7 / 10 // what goes together matters more than how well the last machines are filled
 		}
-		*work -= spent - half
+		spent := share
+		if r := m.generate(m.columnsOf(drafts), &share); r != nil {
+			drafts, kinds = k.better(m, r, lots, drafts, &share)
+		}
+		*work -= spent - share
 	}
 	*work -= k.work
 	k.work = 0
@@ -134,6 +137,9 @@ func (k *packer) better(m *model, r *relaxed, lots []*lot, drafts []*draft, work
 	none := int64(0)
 	best, found := drafts, false
 	for _, budget := range []*int64{&none, work} {
+		if budget == work && *work <= 0 {
+			break
+		}
 		for _, l := range lots {
 			l.left = l.total
 		}

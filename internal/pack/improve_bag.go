@@ -1,6 +1,9 @@
 package pack
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // bag fills machines of a kind with what is worth most. It is a heuristic: the exact answer is hard to find and would
 // hardly be better.
@@ -14,13 +17,15 @@ type bag struct {
 	found []float64
 	// bySize holds, by size of row, the position in rows plus one.
 	bySize []int
+	diver  dive
 	work   int64
 }
 
 func newBag(m *model) *bag {
 	width := len(m.kinds[0].net)
 	return &bag{m: m, rows: make([]int, 0, len(m.rows)), n: make([]float64, len(m.rows)), found: make([]float64, len(m.rows)),
-		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes)}
+		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes),
+		diver: dive{dense: make([]float64, len(m.rows))}}
 }
 
 // glance is about what the kind can carry, by worth of rows.
@@ -43,8 +48,39 @@ func (b *bag) best(at int, worth []float64) (column, float64) {
 			copy(b.found, b.n)
 		}
 	}
-	if best > 0.97*k.price && b.pods() < 40 {
+	switch {
+	case b.m.prior == nil && best > 0.97*k.price && b.pods() < 40:
 		best = b.exchange(k, worth, best)
+	case b.m.prior != nil && best > 0.9*k.price && b.pods() < mostDeep:
+		b.empty(k)
+		best = b.deepen(at, worth, 0, best)
+	}
+	return b.column(at), best
+}
+
+// mostDeep is the number of pods from which a filling is good enough without a search.
+const mostDeep = 60
+
+// with is the most valuable filling of the kind that is found with a pod of the row on it.
+func (b *bag) with(at, row int, worth []float64) (column, float64) {
+	k := &b.m.kinds[at]
+	b.choose(k, worth)
+	if !slices.Contains(b.rows, row) {
+		b.rows = append(b.rows, row)
+	}
+	best := 0.0
+	for _, coarse := range []float64{1, 6} {
+		b.empty(k)
+		v := b.add(row, 1, worth)
+		if v += b.fill(worth, coarse, -1); v > best {
+			best = v
+			copy(b.found, b.n)
+		}
+	}
+	if best > 0.9*k.price && b.pods() < mostDeep {
+		b.empty(k)
+		v := b.add(row, 1, worth)
+		best = b.deepen(at, worth, v, best)
 	}
 	return b.column(at), best
 }

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -25,38 +26,37 @@ type relaxed struct {
 // and these change the worth. It ends when there are none, or when the work is used up.
 //
 // It starts from the fillings of known machines. A pod can always be left out at somewhat more than it is worth there,
-// which keeps the worth of pods near the truth from the beginning.
+// which keeps the worth of pods near the truth from the beginning. Where machines take only so many of some rows, what
+// pods are worth in the known plan says little; then a prior takes its place, and the price of leaving out is raised
+// where it turns out to be too low.
 func (m *model) generate(known []column, work *int64) *relaxed {
+	const raise, slow = 1.3, 0.997
+	if m.prior == nil && len(m.caps) > 0 {
+		m.prior = newPrior(m)
+		m.slim = m.prior.slim(64)
+		*work -= m.prior.work
+	}
 	bag := newBag(m)
 	start, demand := make([]column, len(m.rows)), make([]float64, len(m.rows))
 	for i, r := range m.rows {
-		start[i] = column{kind: -1, price: leftOut * r.value(), rows: []int{i}, n: []float64{1}}
+		start[i] = column{kind: -1, price: m.leaveOut(i), rows: []int{i}, n: []float64{1}}
 		demand[i] = r.demand
 	}
 	lp := newCovering(demand, start)
-	pivots := int64(len(m.rows)*len(m.rows)) / 2
 	out := &relaxed{}
 	promise := make([]float64, len(m.kinds))
 	pool := known
+	last := math.Inf(1)
 	for round := 0; *work > 0; round++ {
 		wide := round%8 == 0
-		found := m.promising(bag, lp.dual, promise, wide)
+		pool = append(pool, m.promising(bag, lp.dual, promise, wide)...)
 		*work -= bag.work
 		bag.work = 0
-		pool = append(pool, found...)
-		moved := false
-		for *work > 0 {
-			col := lp.cheapest(pool)
-			*work -= int64(len(pool))
-			if col == nil || !lp.enter(*col) {
-				break
-			}
-			moved = true
-			*work -= pivots
-			for lp.relax() && *work > 0 {
-				*work -= pivots
-			}
+		moved := lp.settle(pool, work)
+		if now := lp.price(); m.prior != nil && (!moved && wide || now > slow*last) {
+			moved = lp.raise(demand, raise) || moved
 		}
+		last = lp.price()
 		if !moved {
 			if wide {
 				out.converged = true
@@ -81,6 +81,9 @@ func (m *model) promising(b *bag, worth, promise []float64, wide bool) []column 
 	const most = 24
 	order := make([]int, 0, len(m.kinds))
 	for k := range m.kinds {
+		if m.slim != nil && !m.slim[k] {
+			continue
+		}
 		if wide || promise[k] > 0.9 {
 			promise[k] = b.glance(k, worth) / m.kinds[k].price
 		}
@@ -100,11 +103,48 @@ func (m *model) promising(b *bag, worth, promise []float64, wide bool) []column 
 			found = append(found, col)
 		}
 	}
-	return found
+	if m.prior == nil {
+		return found
+	}
+	return m.withCapped(b, worth, found)
 }
 
-// leftOut is what leaving a pod out costs, compared with its worth in the known plan.
-const leftOut = 1.25
+// leaveOut is what leaving out a pod of the row costs at first.
+func (m *model) leaveOut(row int) float64 {
+	if m.prior == nil {
+		return 1.25 * m.rows[row].value()
+	}
+	return max(1, 1.3*m.prior.worth[row])
+}
+
+// withCapped adds, for each row of which a machine takes only so many, fillings with a pod of it. There are many such
+// rows, and the most valuable filling of a kind has a pod of only one of them.
+func (m *model) withCapped(b *bag, worth []float64, found []column) []column {
+	const kinds = 2
+	value, order := make([]float64, len(m.kinds)), make([]int, 0, len(m.kinds))
+	for _, row := range m.prior.capped {
+		if m.rows[row].demand < 1 {
+			continue
+		}
+		order = order[:0]
+		for k := range m.kinds {
+			if !m.slim[k] {
+				continue
+			}
+			if value[k] = m.prior.carries(k, row, worth) / m.kinds[k].price; value[k] > 0 {
+				order = append(order, k)
+			}
+		}
+		b.work += int64(len(m.kinds)) / 4
+		sortDescending(order, value)
+		for _, k := range order[:min(kinds, len(order))] {
+			if col, v := b.with(k, row, worth); v > col.price*(1+1e-6) {
+				found = append(found, col)
+			}
+		}
+	}
+	return found
+}
 
 // value of a pod of the row, on average.
 func (r *row) value() float64 {

@@ -47,6 +47,7 @@ type packer struct {
 	live  []*lot
 	next  int
 	least res.Vector
+	tried []*lot // of a row
 	// left and per are scratch space of balance.
 	left []int
 	per  []float64

@@ -121,6 +121,51 @@ func (c *covering) pivot(out int, amount, saving float64, col column) {
 	c.basis[out] = col
 }
 
+// settle brings columns of the pool in for as long as that lowers the price and there is work left. It reports whether
+// any came in.
+func (c *covering) settle(pool []column, work *int64) bool {
+	pivot, moved := int64(c.m*c.m)/16+1, false
+	for *work > 0 {
+		col := c.cheapest(pool)
+		*work -= int64(len(pool)) / 2
+		if col == nil || !c.enter(*col) {
+			break
+		}
+		moved = true
+		*work -= pivot
+		for c.relax() && *work > 0 {
+			*work -= pivot
+		}
+	}
+	return moved
+}
+
+// raise makes leaving out dearer, where more than a trace of a row is left out. It reports whether that is anywhere.
+func (c *covering) raise(demand []float64, by float64) bool {
+	any := false
+	for i := range c.basis {
+		if b := &c.basis[i]; b.kind < 0 && b.n[0] > 0 && c.x[i] > 1e-3*demand[b.rows[0]] {
+			b.price *= by
+			any = true
+		}
+	}
+	if !any {
+		return false
+	}
+	clear(c.dual)
+	for i := range c.basis {
+		if p := c.basis[i].price; p != 0 {
+			for j, x := range c.inv[i*c.m : (i+1)*c.m] {
+				c.dual[j] += float64(p * x)
+			}
+		}
+	}
+	for c.relax() {
+		continue
+	}
+	return true
+}
+
 // relax drops what makes a row worth less than nothing: too much of it is then the cheaper way.
 func (c *covering) relax() bool {
 	any := false

@@ -110,6 +110,9 @@ type model struct {
 	sizes int
 	// places holds, by access class, the shapes of machines that its pods may be on.
 	places [][]*shape
+	// prior is what pods are worth at a glance, where rows are capped; slim tells which kinds promise most by it.
+	prior *prior
+	slim  []bool
 }
 
 // The linear program is kept small: beyond maxRows, rows that look much the same become one.

@@ -139,16 +139,7 @@ func (k *packer) follow(m *model, col *column) *draft {
 	d := k.start(t)
 	missing := 0
 	for i, r := range col.rows {
-		want := int(col.n[i] + 0.5)
-		for _, l := range m.rows[r].lots {
-			if want == 0 {
-				break
-			}
-			if l.left > 0 {
-				want -= k.put(d, l, t, min(want, l.left))
-			}
-		}
-		missing += want
+		missing += k.putRow(d, m.rows[r], t, int(col.n[i]+0.5))
 	}
 	if missing > 0 {
 		k.topUp(d, t)
@@ -157,6 +148,27 @@ func (k *packer) follow(m *model, col *column) *draft {
 		return nil
 	}
 	return d
+}
+
+// putRow adds pods of the row's lots, those first of which most are left, so that all lots last until the end and
+// constraints among them leave a choice. It reports how many pods found no place.
+func (k *packer) putRow(d *draft, r *row, t, want int) int {
+	k.tried = k.tried[:0]
+	for want > 0 {
+		var next *lot
+		for _, l := range r.lots {
+			if l.left > 0 && (next == nil || l.left > next.left) && !slices.Contains(k.tried, l) {
+				next = l
+			}
+		}
+		k.work += int64(len(r.lots) / 2)
+		if next == nil {
+			break
+		}
+		k.tried = append(k.tried, next)
+		want -= k.put(d, next, t, min(want, next.left))
+	}
+	return want
 }
 
 // topUp fills what is left of d with lots of other rows, looking at so many of them at most and going on from there the

@@ -12,7 +12,7 @@ import (
 // The choice of drafts follows a fixed sequence, so that the same drafts give the same result.
 func (k *packer) search(drafts []*draft, kinds []int, work *int64) []*draft {
 	rng := rand.New(rand.NewPCG(1, uint64(len(drafts))))
-	for idle := 0; *work > 0 && idle < 4; {
+	for idle := 0; *work > 0 && idle < 16; {
 		order := worstFirst(drafts)
 		*work -= int64(4 * len(order))
 		better := false
