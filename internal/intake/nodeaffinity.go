@@ -61,7 +61,6 @@ func requiredAffinity(in *corev1.NodeSelector) (out [][]requirement.Term, proble
 		return nil, ""
 	}
 	problem = "required node affinity has no terms, which matches no node; remove it or add a term"
-	free := false
 	for i, term := range in.NodeSelectorTerms {
 		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0 {
 			problem = fmt.Sprintf("required node affinity term %d is empty, which matches no node; remove it or add an expression", i)
@@ -71,19 +70,12 @@ func requiredAffinity(in *corev1.NodeSelector) (out [][]requirement.Term, proble
 			problem = fmt.Sprintf("required node affinity asks by matchFields for the node named %s; no new node can have that name: use labels instead", name)
 			continue
 		}
-		terms, err := nodeTerms(term.MatchExpressions)
+		terms, err := nodeTerms(slices.Concat(term.MatchExpressions, term.MatchFields))
 		if err != nil {
 			problem = fmt.Sprintf("required node affinity term %d matches no node: %v", i, err)
 			continue
 		}
-		if len(terms) == 0 {
-			free = true // only fields, and those are met by any new name
-			continue
-		}
 		out = append(out, terms)
-	}
-	if free {
-		return nil, ""
 	}
 	if len(out) > 0 {
 		problem = ""

@@ -93,7 +93,7 @@ func TestRequiredAffinity(t *testing.T) {
 		"no terms match nothing":                  {terms: nil, want: "[]", wantProblem: true},
 		"an empty term matches nothing":           {terms: []corev1.NodeSelectorTerm{{}}, want: "[]", wantProblem: true},
 		"old zone keys get their present name":    {terms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{in("failure-domain.beta.kubernetes.io/zone", "b", "a")}}}, want: "[[topology.kubernetes.io/zone In [a b]]]"},
-		"a term on another name is no demand":     {terms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{unnamed}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("a", "1")}}}, want: "[]"},
+		"a term on another name keeps it":         {terms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{unnamed}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("a", "1")}}}, want: "[[metadata.name NotIn n1] [a In 1]]"},
 		"a term on a node's name is left out":     {terms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{named}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("a", "1")}}}, want: "[[a In 1]]"},
 		"only a node's name can't be served":      {terms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{named}}}, want: "[]", wantProblem: true},
 		"an unreadable term leaves the others":    {terms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "a", Operator: "Gt", Values: []string{"x"}}}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("a", "1")}}}, want: "[[a In 1]]"},

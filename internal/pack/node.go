@@ -75,6 +75,9 @@ func (s *solver) labelsOf(src *cluster.Node) requirement.Requirements {
 	if src.Labels[requirement.Hostname] == "" {
 		labels = labels.And(s.vocab.Only(requirement.Hostname, hostname))
 	}
+	if src.Claim == "" || src.Registered { // the name of a node that has not joined is not known
+		labels = labels.And(s.vocab.Only(requirement.NodeName, src.Name))
+	}
 	if len(src.Requirements) > 0 {
 		if extra, err := s.vocab.Parse(src.Requirements); err == nil {
 			labels = labels.And(extra)

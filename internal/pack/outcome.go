@@ -187,13 +187,14 @@ func (m *machine) choice(t int) plan.TypeChoice {
 	return best
 }
 
-// nodeRequirements are the machine's requirements without those on instance types, which the list of types replaces.
+// nodeRequirements are the machine's requirements without those on instance types, which the list of types
+// replaces, and on the name, which only nodes that exist have.
 func (s *solver) nodeRequirements(m *machine) []requirement.Term {
 	if known, ok := s.terms[m.shape]; ok && !m.pool.hasMinValues {
 		return known
 	}
 	terms := slices.DeleteFunc(m.shape.reqs.Terms(), func(t requirement.Term) bool {
-		return t.Key == requirement.InstanceType && t.MinValues == 0
+		return t.Key == requirement.InstanceType && t.MinValues == 0 || t.Key == requirement.NodeName
 	})
 	if s.p.Options.MinValuesBestEffort {
 		s.relaxMinValues(m, terms)

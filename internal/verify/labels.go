@@ -24,6 +24,9 @@ type state map[string]label
 // certain is the state of an existing node.
 func certain(n *cluster.Node) state {
 	s := state{requirement.Hostname: {values: []string{hostname(n)}}}
+	if n.Claim == "" || n.Registered {
+		s[requirement.NodeName] = label{values: []string{n.Name}}
+	}
 	for k, v := range n.Labels {
 		key := requirement.Normalize(k)
 		if _, both := n.Labels[key]; both && key != k {
