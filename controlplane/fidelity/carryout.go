@@ -242,7 +242,10 @@ func (r *Run) split(pods []*corev1.Pod) (planned, impossible []*corev1.Pod) {
 	bare := map[string]bool{}
 	refused := map[string]bool{}
 	for _, u := range r.Plan.Unplaced {
-		strict := !slices.ContainsFunc(u.Reasons, func(x plan.Reason) bool { return ofTheMarket[x.Code] })
+		strict := !slices.ContainsFunc(u.Reasons, func(x plan.Reason) bool {
+			// The engine says of a port that is kept for a daemon that it did not look at every node.
+			return ofTheMarket[x.Code] || x.Code == plan.HostPortTaken && x.Detail != ""
+		})
 		for _, ref := range u.Pods {
 			bare[ref.Namespace+"/"+ref.Name] = true
 			refused[ref.Namespace+"/"+ref.Name] = strict

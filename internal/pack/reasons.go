@@ -303,7 +303,7 @@ func (s *solver) sizeReason(c *class, p *pool, types catalog.TypeSet) (plan.Reas
 			}
 		}
 		if !types.Any() {
-			return plan.Reason{Code: plan.HostPortTaken, Key: c.src.HostPorts[0].String(), Types: before.Count()}, true
+			return plan.Reason{Code: plan.HostPortTaken, Key: c.src.HostPorts[0].String(), Types: before.Count(), Detail: s.choosyDaemon(c, p)}, true
 		}
 	}
 	for r, x := range c.req {

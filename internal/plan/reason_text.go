@@ -38,6 +38,9 @@ func (r Reason) body() string {
 	case LimitReached:
 		return fmt.Sprintf("its limit on %s leaves %s, the smallest node that would do adds %s", r.Resource, r.Have, r.Want)
 	case HostPortTaken:
+		if r.Detail != "" {
+			return fmt.Sprintf("host port %s is kept for daemon %s, which runs on some of its nodes; on which is not looked at before they are bought", r.Key, r.Detail)
+		}
 		return fmt.Sprintf("host port %s is taken by a daemon on every node", r.Key)
 	case TopologyUnmet:
 		return fmt.Sprintf("no %s is left that keeps the spread even enough", r.Key) + r.because(": ")
