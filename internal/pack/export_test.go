@@ -6,6 +6,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/res"
 )
 
+// MachineToll is what a machine costs besides its price.
+const MachineToll = machineToll
+
 // FillBothWays fills machines of several types for the items of the problem, once as the solver does and once by looking
 // at every item in order, and tells what came along.
 func FillBothWays(p *Problem) (got, want []string) {
