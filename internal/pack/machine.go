@@ -188,14 +188,28 @@ func (m *machine) settleAll() {
 	m.price = m.shape.price[m.best]
 	m.carriers = m.types.Count()
 	if !m.pool.hasMinValues {
-		m.shape.dropDear(m.types, m.price)
+		m.shape.dropDear(m.types, m.price, enoughTypes+m.soldOut())
 	}
+}
+
+// soldOut is how many types would carry what is on m if they could be bought now.
+func (m *machine) soldOut() int {
+	n := 0
+	for t := range m.shape.out.Each {
+		if m.used.Fits(m.pool.net[t]) {
+			n++
+		}
+	}
+	return n
 }
 
 // A launch may choose among many types: one that is short of capacity, or likely to be interrupted, can be passed over.
 // But what it chooses has to be paid. So all types within closeBy of the cheapest price are listed, and as long as they
 // are fewer than enoughTypes, others that cost up to farOff of it. Whoever wants more variety says so by minValues, which
 // keeps all types in.
+//
+// Each type that would do but is sold out makes room for one more: where some were refused just now, others are likely to
+// be, and a list that ends soon is asked for again and again.
 //
 // Fifteen is the number from which Amazon's spot fleets, and the rule for moving from spot to spot, take a choice for wide.
 const (
@@ -205,14 +219,14 @@ const (
 )
 
 // dropDear takes the types out of the set whose price is not worth the flexibility, as the constants above say.
-func (sh *shape) dropDear(types catalog.TypeSet, cheapest catalog.MicroUSD) {
+func (sh *shape) dropDear(types catalog.TypeSet, cheapest catalog.MicroUSD, enough int) {
 	kept := 0
 	for _, t := range sh.order {
 		if !types.Has(t) {
 			continue
 		}
 		price := float64(sh.price[t])
-		if price <= closeBy*float64(cheapest) || kept < enoughTypes && price <= farOff*float64(cheapest) {
+		if price <= closeBy*float64(cheapest) || kept < enough && price <= farOff*float64(cheapest) {
 			kept++
 			continue
 		}

@@ -269,6 +269,8 @@ type shape struct {
 	// cells are the ways to buy that are allowed, types the types that match and can be bought in one of them.
 	cells []int
 	types catalog.TypeSet
+	// out holds the types that match and would be sold in one of the cells, but are not to be had in any of them now.
+	out catalog.TypeSet
 	// price of each type in the cheapest cell; order holds the types by price, then name.
 	price []catalog.MicroUSD
 	order []int
@@ -303,6 +305,12 @@ func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
 		buyable.Or(cell.Available)
 		for t, x := range cell.Price {
 			sh.price[t] = min(sh.price[t], x)
+		}
+	}
+	sh.out = sh.types.Clone()
+	for t := range sh.types.Each {
+		if buyable.Has(t) || !slices.ContainsFunc(sh.cells, func(at int) bool { return p.cat.Cells[at].Exists.Has(t) }) {
+			sh.out.Remove(t)
 		}
 	}
 	sh.types.And(buyable)
