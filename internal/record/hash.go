@@ -199,10 +199,10 @@ func (r *renamer) node(n *cluster.Node) {
 
 func (r *renamer) term(t *requirement.Term) {
 	var k kind
-	switch requirement.Normalize(t.Key) {
-	case requirement.Hostname:
+	switch key := requirement.Normalize(t.Key); {
+	case namesMachines(key):
 		k = ofMachine
-	case podNameLabel:
+	case key == podNameLabel:
 		k = ofPod
 	default:
 		return
@@ -223,13 +223,18 @@ func (r *renamer) reason(x *plan.Reason) {
 		return
 	}
 	for _, text := range []*string{&x.Want, &x.Have, &x.Detail, &x.Nearest} {
-		if x.Key == requirement.Hostname || strings.Contains(*text, requirement.Hostname+" ") {
+		if namesMachines(x.Key) || strings.Contains(*text, requirement.Hostname+" ") || strings.Contains(*text, requirement.NodeName+" ") {
 			*text = word.ReplaceAllStringFunc(*text, func(w string) string {
 				r.name(ofMachine, &w)
 				return w
 			})
 		}
 	}
+}
+
+// namesMachines reports whether the values of a label or field are names of machines.
+func namesMachines(key string) bool {
+	return key == requirement.Hostname || key == requirement.NodeName
 }
 
 var (
