@@ -198,6 +198,7 @@ func (k *checker) chargeNode(i int, n *cluster.Node) error {
 	if n.Labels[requirement.Hostname] == "" {
 		labels = labels.And(k.vocab.Only(requirement.Hostname, cmp.Or(n.Hostname, n.Name)))
 	}
+	labels = labels.And(k.vocab.Only(requirement.NodeName, n.Name))
 	open := len(n.Requirements) > 0
 	if open {
 		if more, err := k.vocab.Parse(n.Requirements); err == nil {

@@ -100,6 +100,7 @@ func (s *search) labelsOf(n *cluster.Node) (requirement.Requirements, bool) {
 		}
 		labels = labels.And(s.vocab.Only(requirement.Hostname, name))
 	}
+	labels = labels.And(s.vocab.Only(requirement.NodeName, n.Name))
 	if len(n.Requirements) == 0 {
 		return labels, false
 	}

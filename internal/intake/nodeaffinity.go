@@ -54,8 +54,8 @@ func nodeTerms(in []corev1.NodeSelectorRequirement) ([]requirement.Term, error) 
 	return sortTerms(out), nil
 }
 
-// requiredAffinity converts required node affinity. A term that no new node can meet is left out, since the terms are
-// alternatives; when none is left, problem says why.
+// requiredAffinity converts required node affinity, with the fields of nodes that it names as if they were labels. A term
+// that can't be evaluated is left out, since the terms are alternatives; when none is left, problem says why.
 func requiredAffinity(in *corev1.NodeSelector) (out [][]requirement.Term, problem string) {
 	if in == nil {
 		return nil, ""
@@ -64,10 +64,6 @@ func requiredAffinity(in *corev1.NodeSelector) (out [][]requirement.Term, proble
 	for i, term := range in.NodeSelectorTerms {
 		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0 {
 			problem = fmt.Sprintf("required node affinity term %d is empty, which matches no node; remove it or add an expression", i)
-			continue
-		}
-		if name, pinned := pinnedTo(term.MatchFields); pinned {
-			problem = fmt.Sprintf("required node affinity asks by matchFields for the node named %s; no new node can have that name: use labels instead", name)
 			continue
 		}
 		terms, err := nodeTerms(slices.Concat(term.MatchExpressions, term.MatchFields))
@@ -81,17 +77,6 @@ func requiredAffinity(in *corev1.NodeSelector) (out [][]requirement.Term, proble
 		problem = ""
 	}
 	return out, problem
-}
-
-// pinnedTo reports whether fields demand a certain node name. A demand for another name than some is met by every new
-// node.
-func pinnedTo(fields []corev1.NodeSelectorRequirement) (string, bool) {
-	for _, f := range fields {
-		if f.Operator != corev1.NodeSelectorOpNotIn {
-			return fmt.Sprintf("%q", f.Values), true
-		}
-	}
-	return "", false
 }
 
 // preferredAffinity converts preferred node affinity, heaviest first. Terms that can't be evaluated are left out, as

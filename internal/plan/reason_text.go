@@ -66,7 +66,7 @@ func (r Reason) body() string {
 
 func (r Reason) labelUnknown() string {
 	text := "the pod wants " + demandText(r.Key, r.Want)
-	if r.Key == requirement.Hostname {
+	if r.Key == requirement.Hostname || r.Key == requirement.NodeName {
 		return text + ", and what a new node will be called is not known before it is there"
 	}
 	return text + ", but its nodes do not have the label " + r.Key + r.hint()
