@@ -26,6 +26,10 @@ func (h *host) volumes() res.List {
 
 // attachments checks the number of volumes of drivers that the pods to come use.
 func (c *checker) attachments(h *host, what string, limits res.List) {
+	uses := func(class *cluster.Class) bool { return len(class.Attach)+len(class.Shared) > 0 }
+	if !slices.ContainsFunc(h.classes, uses) {
+		return
+	}
 	used := map[string]bool{}
 	for _, class := range h.classes {
 		for driver := range class.Attach {
@@ -34,9 +38,6 @@ func (c *checker) attachments(h *host, what string, limits res.List) {
 		for _, v := range class.Shared {
 			used[v.Driver] = true
 		}
-	}
-	if len(used) == 0 {
-		return
 	}
 	count := h.volumes()
 	for _, driver := range slices.Sorted(maps.Keys(used)) {

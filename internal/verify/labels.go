@@ -56,16 +56,6 @@ func (c *checker) certain(n *cluster.Node) state {
 	return s
 }
 
-func (c *checker) possible(h *host, t *catalog.Type, o catalog.Offering) state {
-	key := h.demands + "|" + t.Name + "|" + o.Zone + "|" + o.ZoneID + "|" + o.CapacityType + "|" + o.ReservationID
-	s, ok := c.buys[key]
-	if !ok {
-		s = possible(h, t, o)
-		c.buys[key] = s
-	}
-	return s
-}
-
 // possible is the state of a node of type t bought by offering o; nil if the node's requirements rule it out.
 func possible(h *host, t *catalog.Type, o catalog.Offering) state {
 	s := state{}

@@ -43,20 +43,11 @@ func (c *checker) reservations() {
 
 // reservationOf is the reservation that the machine's cheapest offering is out of; empty when that is none.
 func (c *checker) reservationOf(h *host) string {
-	t := typeNamed(h.pool, h.bought.Types[0].Name)
+	t := c.typeOf(h.pool, h.bought.Types[0].Name)
 	if t == nil {
 		return ""
 	}
-	var best *catalog.Offering
-	for i := range t.Offerings {
-		o := &t.Offerings[i]
-		if !o.Available || (o.CapacityType == catalog.Reserved && o.Reservable == 0) || c.possible(h, t, *o) == nil {
-			continue
-		}
-		if best == nil || o.Price < best.Price {
-			best = o
-		}
-	}
+	best := c.purchase(h.kind, t).best
 	if best == nil || best.CapacityType != catalog.Reserved {
 		return ""
 	}

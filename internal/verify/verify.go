@@ -1,19 +1,21 @@
 // Package verify checks that a plan is feasible, knowing nothing of how it was made.
 //
-// It is written to be read beside the rules of kube-scheduler, not to be fast: labels are strings, sets are loops, and
-// nothing is shared with package pack. Whatever pack is proud of must survive it.
+// It is written to be read beside the rules of kube-scheduler: labels are strings, sets are loops, and nothing is shared
+// with package pack. Whatever pack is proud of must survive it. It runs on every decision, so it asks nothing twice: what
+// is equal (the demands of classes, the types and requirements of nodes to buy) is looked at once, and topology is counted
+// by pods that a selector finds. Only where something is wrong is it looked at pod by pod, to say what.
 package verify
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
 )
 
@@ -44,8 +46,11 @@ func Check(p *pack.Problem, out *plan.Plan) []Violation {
 }
 
 func newChecker(p *pack.Problem, out *plan.Plan) *checker {
-	return &checker{p: p, out: out, states: map[*cluster.Node]state{}, buys: map[string]state{},
-		domains: map[domainKey]domainAnswer{}, matches: map[matchKey]bool{}, tallies: map[tallyKey]*tally{}}
+	return &checker{p: p, out: out, states: map[*cluster.Node]state{}, types: map[*cluster.Pool]map[string]*catalog.Type{},
+		allocatable: map[*catalog.Type]res.List{}, kinds: map[string]*kind{}, purchases: map[purchaseKey]*purchase{},
+		texts: map[*cluster.Class]*classText{}, textIDs: map[string]int{}, columns: map[string]*column{}, views: map[string]*view{},
+		any: map[*cluster.Pool]*host{}, exists: map[string]*cluster.Class{}, tallies: map[tallyKey]*tally{}, talliesBy: map[string]*tally{},
+		spotsOf: map[spotsKey]*spots{}, spotsBy: map[string]*spots{}}
 }
 
 type checker struct {
@@ -54,22 +59,32 @@ type checker struct {
 	hosts []*host
 	pods  map[cluster.PodRef]*cluster.Pod
 	found []Violation
-	// Answers that are asked for again and again, remembered.
-	states  map[*cluster.Node]state
-	buys    map[string]state
-	domains map[domainKey]domainAnswer
-	matches map[matchKey]bool
-	tallies map[tallyKey]*tally
-}
 
-type matchKey struct {
-	class *cluster.Class
-	host  string
+	// Answers that are asked for again and again, remembered: of nodes and of types that are bought,
+	states      map[*cluster.Node]state
+	types       map[*cluster.Pool]map[string]*catalog.Type
+	allocatable map[*catalog.Type]res.List
+	kinds       map[string]*kind
+	purchases   map[purchaseKey]*purchase
+	// of classes,
+	texts   map[*cluster.Class]*classText
+	textIDs map[string]int
+	exists  map[string]*cluster.Class // that demand no more than a label
+	// and of topology.
+	whole     *crowds
+	columns   map[string]*column
+	views     map[string]*view
+	any       map[*cluster.Pool]*host
+	tallies   map[tallyKey]*tally
+	talliesBy map[string]*tally
+	spotsOf   map[spotsKey]*spots
+	spotsBy   map[string]*spots
 }
 
 // host is a node after the plan was carried out: an existing one, or one to buy.
 type host struct {
 	name    string
+	at      int // its place among all hosts
 	node    *cluster.Node
 	bought  *plan.NewNode
 	pool    *cluster.Pool
@@ -78,7 +93,7 @@ type host struct {
 	placed  []*cluster.Pod
 	classes []*cluster.Class // of placed, each once
 	first   []*cluster.Pod   // the first pod of each of classes
-	demands string           // of a bought node: its pool and requirements as text
+	kind    *kind            // of a bought node
 }
 
 func (c *checker) report(rule, where, format string, args ...any) {
@@ -92,7 +107,7 @@ func (c *checker) collect() {
 	}
 	byName := map[string]*host{}
 	for _, n := range c.p.Nodes {
-		h := &host{name: n.Name, node: n, taints: n.Taints}
+		h := &host{name: n.Name, at: len(c.hosts), node: n, taints: n.Taints}
 		for _, pod := range n.Pods {
 			if c.pods[pod.PodRef] == nil {
 				h.running = append(h.running, pod)
@@ -114,7 +129,7 @@ func (c *checker) collect() {
 	}
 	for i := range c.out.NewNodes {
 		nn := &c.out.NewNodes[i]
-		h := &host{name: fmt.Sprintf("new node %d", i+1), bought: nn, demands: fmt.Sprint(nn.Pool, nn.Requirements)}
+		h := &host{name: fmt.Sprintf("new node %d", i+1), at: len(c.hosts), bought: nn}
 		for _, pool := range c.p.Pools {
 			if pool.Name == nn.Pool {
 				h.pool = pool
@@ -128,6 +143,7 @@ func (c *checker) collect() {
 		if h.pool.NotReady != "" {
 			c.report("pool", h.name, "pool %s is not ready", nn.Pool)
 		}
+		h.kind = c.kindOf(h)
 		c.hosts = append(c.hosts, h)
 		c.place(h, nn.Pods)
 	}
@@ -174,6 +190,16 @@ func (c *checker) everyPodOnce() {
 }
 
 func (c *checker) checkHost(h *host) {
+	c.suited(h)
+	if h.node != nil {
+		c.checkNode(h)
+		return
+	}
+	c.checkBought(h)
+}
+
+// suited checks what does not depend on how large the host is.
+func (c *checker) suited(h *host) {
 	for _, pod := range h.first {
 		for _, t := range h.taints {
 			if t.Effect != cluster.PreferNoSchedule && !tolerates(pod.Class, t) {
@@ -185,11 +211,6 @@ func (c *checker) checkHost(h *host) {
 		}
 	}
 	c.ports(h)
-	if h.node != nil {
-		c.checkNode(h)
-		return
-	}
-	c.checkBought(h)
 }
 
 func tolerates(class *cluster.Class, t cluster.Taint) bool {
@@ -255,7 +276,8 @@ func (c *checker) checkNode(h *host) {
 			reserve.Add(d.Class.Requests)
 		}
 	}
-	for k, x := range want {
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		x := want[k]
 		if x == 0 {
 			continue
 		}
@@ -281,138 +303,9 @@ func (c *checker) daemonRuns(d cluster.Daemon, taints []cluster.Taint) bool {
 	return true
 }
 
-// checkBought tries every listed type in every way that it may be bought.
-func (c *checker) checkBought(h *host) {
-	if len(h.bought.Types) == 0 {
-		c.report("types", h.name, "lists no type")
-	}
-	last := catalog.MicroUSD(-1)
-	for _, choice := range h.bought.Types {
-		if choice.Price < last {
-			c.report("types", h.name, "%s is listed after a dearer type", choice.Name)
-		}
-		last = choice.Price
-		t := typeNamed(h.pool, choice.Name)
-		if t == nil {
-			c.report("types", h.name, "pool %s has no type %s", h.pool.Name, choice.Name)
-			continue
-		}
-		c.carries(h, t)
-		c.attachments(h, t.Name, t.AttachLimits)
-		c.offered(h, t, choice)
-	}
-	c.minValues(h)
-}
-
-func typeNamed(pool *cluster.Pool, name string) *catalog.Type {
-	for _, t := range pool.Types {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
-}
-
-// carries checks that the pods and the daemons fit on the type, whichever offering is bought.
-func (c *checker) carries(h *host, t *catalog.Type) {
-	want := res.List{}
-	for _, pod := range h.placed {
-		want.Add(pod.Class.Requests)
-	}
-	for _, d := range c.p.Daemons {
-		if !c.daemonRuns(d, h.taints) {
-			continue
-		}
-		runs := slices.ContainsFunc(t.Offerings, func(o catalog.Offering) bool {
-			node := c.possible(h, t, o)
-			return node != nil && matchesAny(d.Class, node, false)
-		})
-		if !runs {
-			continue
-		}
-		want.Add(d.Class.Requests)
-		for _, pod := range h.first {
-			for _, a := range pod.Class.HostPorts {
-				for _, b := range d.Class.HostPorts {
-					if a.Conflicts(b) {
-						c.report("ports", h.name, "%s and daemon %s both take %d", pod, d.Name, a.Port)
-					}
-				}
-			}
-		}
-	}
-	have := t.Allocatable()
-	for k, x := range want {
-		if x > have[k] && x > 0 {
-			c.report("resources", h.name, "%s has %s %s, pods and daemons ask for %s", t.Name, res.Format(k, have[k]), k, res.Format(k, x))
-		}
-	}
-}
-
-// offered checks that the type can be bought within the requirements, that every such purchase suits every pod, and that
-// the price is that of the cheapest.
-func (c *checker) offered(h *host, t *catalog.Type, choice plan.TypeChoice) {
-	cheapest := catalog.MicroUSD(-1)
-	for _, o := range t.Offerings {
-		if !o.Available || (o.CapacityType == catalog.Reserved && o.Reservable == 0) {
-			continue
-		}
-		node := c.possible(h, t, o)
-		if node == nil {
-			continue
-		}
-		for _, pod := range h.first {
-			if !matchesAny(pod.Class, node, true) {
-				c.report("labels", h.name, "%s bought as %s in %s does not satisfy what %s demands", t.Name, o.CapacityType, o.Zone, pod)
-			}
-		}
-		if cheapest < 0 || o.Price < cheapest {
-			cheapest = o.Price
-		}
-	}
-	switch {
-	case cheapest < 0:
-		c.report("offering", h.name, "%s can't be bought within the requirements", t.Name)
-	case cheapest != choice.Price:
-		c.report("price", h.name, "%s costs %s, not %s", t.Name, plan.Dollars(cheapest), plan.Dollars(choice.Price))
-	}
-}
-
-func (c *checker) minValues(h *host) {
-	if c.p.Options.MinValuesBestEffort {
-		return
-	}
-	for _, term := range h.pool.Requirements {
-		if term.MinValues == 0 {
-			continue
-		}
-		seen := map[string]bool{}
-		for _, choice := range h.bought.Types {
-			t := typeNamed(h.pool, choice.Name)
-			if t == nil {
-				continue
-			}
-			for _, o := range t.Offerings {
-				node := c.possible(h, t, o)
-				if node == nil || !o.Available {
-					continue
-				}
-				if v, ok := node[requirement.Normalize(term.Key)]; ok && len(v.values) > 0 {
-					for _, x := range v.values {
-						seen[x] = true
-					}
-				}
-			}
-		}
-		if len(seen) < term.MinValues {
-			c.report("minValues", h.name, "%d values of %s, not %d", len(seen), term.Key, term.MinValues)
-		}
-	}
-}
-
 func (c *checker) limits() {
 	for _, pool := range c.p.Pools {
-		sum := res.List{}
+		limited, sum := slices.Sorted(maps.Keys(pool.Limits)), res.List{}
 		sum.Add(pool.Used)
 		for i := range c.out.NewNodes {
 			nn := &c.out.NewNodes[i]
@@ -421,8 +314,8 @@ func (c *checker) limits() {
 			}
 			least := res.List{}
 			for j, choice := range nn.Types {
-				t := typeNamed(pool, choice.Name)
-				for k := range pool.Limits {
+				t := c.typeOf(pool, choice.Name)
+				for _, k := range limited {
 					if t != nil && (j == 0 || t.Capacity[k] < least[k]) {
 						least[k] = t.Capacity[k]
 					}
@@ -434,7 +327,8 @@ func (c *checker) limits() {
 			least[res.Nodes] = 1
 			sum.Add(least)
 		}
-		for k, most := range pool.Limits {
+		for _, k := range limited {
+			most := pool.Limits[k]
 			if sum[k] > most && sum[k] > pool.Used[k] {
 				c.report("limits", "pool "+pool.Name, "%s of %s, the limit is %s", res.Format(k, sum[k]), k, res.Format(k, most))
 			}

@@ -180,3 +180,18 @@ select rank Gt 4
 		t.Error("a node that may have the tier that b must not have passes")
 	}
 }
+
+// The check runs on every decision: four times the pods may not be sixteen times the work.
+func TestTheCheckCostsInProportionToThePlan(t *testing.T) {
+	cost := func(pods int) float64 {
+		p := scenario.Generate(pods, 50, 1)
+		p.Options.Work = -1
+		out := pack.Solve(p)
+		return testing.AllocsPerRun(1, func() { verify.Check(p, out) })
+	}
+	few, many := cost(500), cost(2000)
+	if many > 6*few {
+		t.Errorf("%.0f allocations for 500 pods, %.0f for 2,000", few, many)
+	}
+	t.Logf("%.0f allocations for 500 pods, %.0f for 2,000", few, many)
+}
