@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -52,7 +51,7 @@ func (e *Engine) Decide(p *Problem) *Decision {
 
 // again is the decision in the words of p, if p differs from the problem in nothing that counts; otherwise it is nil.
 func (x *decided) again(p *Problem) *Decision {
-	if x == nil || !slices.EqualFunc(x.problem.Nodes, p.Nodes, x.sameNode) || !reflect.DeepEqual(x.problem.Pools, p.Pools) ||
+	if x == nil || !slices.EqualFunc(x.problem.Nodes, p.Nodes, x.sameNode) || !slices.EqualFunc(x.problem.Pools, p.Pools, samePool) ||
 		!maps.Equal(x.problem.DeletionCosts, p.DeletionCosts) || x.problem.Options != p.Options || !pack.SameQuestions(&x.cluster, p.Cluster) {
 		return nil
 	}
@@ -77,4 +76,8 @@ func (x *decided) again(p *Problem) *Decision {
 func (x *decided) sameNode(a, b Node) bool {
 	return a.Name == b.Name && x.problem.Options.lifetime(a) == x.problem.Options.lifetime(b) &&
 		slices.EqualFunc(a.Blocks, b.Blocks, func(c, d Reason) bool { return c.Code == d.Code })
+}
+
+func samePool(a, b Pool) bool {
+	return a.Name == b.Name && a.Policy == b.Policy && a.Static == b.Static && maps.Equal(a.Allowed, b.Allowed)
 }
