@@ -188,19 +188,28 @@ func (m *machine) choice(t int) plan.TypeChoice {
 }
 
 // nodeRequirements are the machine's requirements without those on instance types, which the list of types
-// replaces, and on the name, which only nodes that exist have.
+// replaces, on the name, which only nodes that exist have, and on labels that the pool's machines do not get: a demand
+// for another value than some would have one made up.
 func (s *solver) nodeRequirements(m *machine) []requirement.Term {
 	if known, ok := s.terms[m.shape]; ok && !m.pool.hasMinValues {
 		return known
 	}
 	terms := slices.DeleteFunc(m.shape.reqs.Terms(), func(t requirement.Term) bool {
-		return t.Key == requirement.InstanceType && t.MinValues == 0 || t.Key == requirement.NodeName
+		return t.Key == requirement.InstanceType && t.MinValues == 0 || t.Key == requirement.NodeName ||
+			t.Operator == requirement.NotIn && !s.hasLabel(m.pool, t.Key)
 	})
 	if s.p.Options.MinValuesBestEffort {
 		s.relaxMinValues(m, terms)
 	}
 	s.terms[m.shape] = terms
 	return terms
+}
+
+// hasLabel reports whether machines of the pool have the label, whatever its value.
+func (s *solver) hasLabel(p *pool, key string) bool {
+	k := s.vocab.Key(key)
+	_, ok := p.reqs.Get(k)
+	return ok || s.isWellKnown(k) || len(p.cat.Values(p.cat.All(), k)) > 0
 }
 
 // relaxMinValues lowers demands on the number of values to what the listed types leave.

@@ -23,6 +23,11 @@ func (s *solver) placeAll() {
 		s.placeCareful(worst, nil)
 	}
 	s.merge()
+	if scarce { // a merger may have left some of a limit
+		for i := range ranks {
+			s.buyRank(avoids, &ranks[i])
+		}
+	}
 	s.lastResort = true
 	s.placeCareful(avoids, nil)
 	s.squeeze()
