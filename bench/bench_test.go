@@ -57,12 +57,25 @@ func TestBothEnginesThinOut(t *testing.T) {
 		t.Errorf("Kerf ends at %d, upstream at %d", r.Kerf.After, r.Peer.After)
 	}
 	var b strings.Builder
-	for _, table := range bench.Tables(nil, []*bench.Thinned{r}) {
+	for _, table := range bench.Tables(nil, []*bench.Thinned{r}, nil) {
 		if err := table.Markdown(&b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !strings.Contains(b.String(), "| small | Kerf |") {
 		t.Error(b.String())
+	}
+}
+
+// The kept engine's plans are those of a new one, or Steady ends in an error.
+func TestAKeptEngineDecidesAgain(t *testing.T) {
+	for _, percent := range []int{0, 10} {
+		r, err := bench.Steady(bench.SteadyInput{Name: "small", Nodes: 20, Pending: 40, Percent: percent}, bench.Options{Procs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 6 * percent / 10; r.Changes != want || r.Kept.Allocs >= r.Anew.Allocs {
+			t.Errorf("%d changes, want %d; %d allocations, %d anew", r.Changes, want, r.Kept.Allocs, r.Anew.Allocs)
+		}
 	}
 }

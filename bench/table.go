@@ -40,13 +40,16 @@ func (t *Table) Markdown(w io.Writer) error {
 }
 
 // Tables are what the rows say about time, memory and money.
-func Tables(rows []*Row, thinned []*Thinned) []*Table {
+func Tables(rows []*Row, thinned []*Thinned, steadied []*Steadied) []*Table {
 	var out []*Table
 	if len(rows) > 0 {
 		out = append(out, speed(rows), memory(rows), money(rows))
 	}
 	if len(thinned) > 0 {
 		out = append(out, thinning(thinned), looks(thinned))
+	}
+	if len(steadied) > 0 {
+		out = append(out, steadily(steadied))
 	}
 	return out
 }

@@ -87,9 +87,34 @@ func run(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "%s: done in %.0f s\n", in.Name, time.Since(start).Seconds())
 	}
 	if *list {
+		for _, in := range bench.SteadyInputs() {
+			fmt.Printf("%-22s %s\n", in.Name, in.What)
+		}
 		return nil
 	}
-	return write(bench.Tables(rows, thinned), *procs, *markdown)
+	steadied, err := steady(ctx, o, func(in bench.SteadyInput) bool {
+		return match.MatchString(in.Name) && (!in.Slow || *full || *only != "")
+	})
+	if err != nil {
+		return err
+	}
+	return write(bench.Tables(rows, thinned, steadied), *procs, *markdown)
+}
+
+// steady compares Kerf with itself on the inputs that are wanted.
+func steady(ctx context.Context, o bench.Options, wanted func(bench.SteadyInput) bool) ([]*bench.Steadied, error) {
+	var out []*bench.Steadied
+	for _, in := range bench.SteadyInputs() {
+		if ctx.Err() != nil || !wanted(in) {
+			continue
+		}
+		r, err := bench.Steady(in, o)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
 }
 
 func write(tables []*bench.Table, procs int, markdown string) error {
