@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +13,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/scenario"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +28,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata/script",
 		Setup: bringTemplates,
-		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "edit": edit},
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "edit": edit, "decide": decide},
 	})
 }
 
@@ -76,4 +83,33 @@ func edit(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s has no %q", args[0], before)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Replace(text, before, after, 1)), 0o644))
+}
+
+// decide solves what a scenario comes to, as a controller would, and records it in a file and at the address in $KERF_SERVER:
+// decide SCENARIO FILE CLAIM…. The new nodes of the plan are made under the names of the claims.
+func decide(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("write: decide SCENARIO FILE CLAIM…")
+	}
+	steps, err := scenario.Parse(ts.ReadFile(args[0]))
+	ts.Check(err)
+	env := scenario.New()
+	for _, s := range steps {
+		if s.Head != "" {
+			_, err := env.Run(s.Head, s.Input)
+			ts.Check(err)
+		}
+	}
+	d := &record.Decision{Kerf: "v1", Problem: env.Problem, Plan: pack.Solve(env.Problem)}
+	for i, name := range args[2:] {
+		d.Claims = append(d.Claims, record.Claim{NewNode: i, Name: name})
+	}
+	var b bytes.Buffer
+	ts.Check(record.Write(&b, d))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o644))
+	ring := record.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
+	ring.Add(d)
+	server := httptest.NewServer(record.Handler(ring))
+	ts.Defer(server.Close)
+	ts.Setenv("KERF_SERVER", server.URL)
 }

@@ -34,16 +34,15 @@ type Answer struct {
 	Bought *plan.Why `json:"bought,omitempty"`
 	// Declined are preferences of a pod that were not honoured, because they cost more than they may.
 	Declined []plan.Wish `json:"declined,omitempty"`
-	// Kept says what keeps a node, Move what is to become of it.
-	Kept *disrupt.Kept `json:"kept,omitempty"`
-	Move *disrupt.Move `json:"move,omitempty"`
+	// Kept says what keeps a node, Move what is to become of it; Computed tells that no such decision was recorded, and that
+	// it was made now, of what the record holds.
+	Kept     *disrupt.Kept `json:"kept,omitempty"`
+	Move     *disrupt.Move `json:"move,omitempty"`
+	Computed bool          `json:"computed,omitempty"`
 }
 
 // runnersUp is how many runner-up shapes are looked for.
 const runnersUp = 3
-
-// noDisruption is said while nothing has been decided on consolidation.
-const noDisruption = "no consolidation decision recorded yet"
 
 func (a *Answer) say(format string, args ...any) {
 	a.Said = append(a.Said, fmt.Sprintf(format, args...))
@@ -189,10 +188,15 @@ func Node(ctx context.Context, src Source, name string) (*Answer, error) {
 func machine(ctx context.Context, src Source, a *Answer, is func(*cluster.Node) bool, claim string) (*Answer, error) {
 	var none nothing
 	var node *cluster.Node
+	var last *disrupt.Decision // on consolidation
+	var seen *record.Decision  // the newest that knows the node
 	err := src.Decisions(ctx, func(id string, d *record.Decision) bool {
 		none.saw(d)
+		if none.seen == 1 {
+			last = d.Disruption
+		}
 		if at := slices.IndexFunc(d.Problem.Nodes, is); at >= 0 && node == nil {
-			node = d.Problem.Nodes[at]
+			node, seen = d.Problem.Nodes[at], d
 			if claim == "" {
 				claim = node.Claim
 			}
@@ -214,11 +218,13 @@ func machine(ctx context.Context, src Source, a *Answer, is func(*cluster.Node) 
 	case a.Bought == nil:
 		a.say("it was bought before the oldest decision that is kept; the annotation kerf.sh/why of NodeClaim %s holds what was said then", claim)
 	}
-	last, err := src.Disruption(ctx)
-	if err != nil {
-		return nil, err
+	switch {
+	case last != nil:
+		a.kept(last, node)
+	case node != nil && node.Claim != "":
+		a.Computed = true
+		a.kept(consolidate(seen.Problem), node)
 	}
-	a.kept(last, node)
 	return a, nil
 }
 
@@ -257,10 +263,6 @@ func (a *Answer) describe(n *cluster.Node) {
 }
 
 func (a *Answer) kept(d *disrupt.Decision, node *cluster.Node) {
-	if d == nil {
-		a.say("why it stays: %s", noDisruption)
-		return
-	}
 	name := a.Name
 	if node != nil {
 		name = node.Name
@@ -278,6 +280,11 @@ func (a *Answer) kept(d *disrupt.Decision, node *cluster.Node) {
 			a.Found = true
 			return
 		}
+	}
+	if a.Computed {
+		a.Computed = false
+		a.say("why it stays: it is being deleted")
+		return
 	}
 	a.say("why it stays: the last consolidation decision does not mention it")
 }
@@ -301,6 +308,9 @@ func (a *Answer) String() string {
 	}
 	for _, w := range a.Declined {
 		fmt.Fprintf(&b, "a preference was not honoured: %s\n", w.Text())
+	}
+	if a.Computed {
+		fmt.Fprintf(&b, "\n%s\n", computedNow)
 	}
 	if a.Kept != nil {
 		b.WriteString("\nit stays because:\n")

@@ -67,17 +67,14 @@ func source(t *testing.T, d *disrupt.Decision) explain.Source {
 	}
 	out := pack.Solve(p)
 	ring := record.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
-	if d != nil {
-		ring.SetDisruption(d)
-	}
 	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: out, Claims: []record.Claim{{NewNode: 0, Name: "default-new"}}})
 	// A later decision, in which the new machine is there.
 	later := *p
 	later.Generation = 2
-	later.Nodes = append(later.Nodes, &cluster.Node{Name: "node-new", Claim: "default-new", InstanceType: "medium", Zone: "a", CapacityType: "on-demand", Price: 190_000,
+	later.Nodes = append(later.Nodes, &cluster.Node{Name: "node-new", Claim: "default-new", InstanceType: "medium", Zone: "a", CapacityType: "on-demand", Price: 190_000, DoNotDisrupt: true,
 		Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}, Class: p.Pending[0].Class}}})
 	later.Pending = p.Pending[len(p.Pending)-1:]
-	ring.Add(&record.Decision{Kerf: "test", Problem: &later, Plan: pack.Solve(&later)})
+	ring.Add(&record.Decision{Kerf: "test", Problem: &later, Plan: pack.Solve(&later), Disruption: d})
 	server := httptest.NewServer(record.Handler(ring))
 	t.Cleanup(server.Close)
 	return explain.Server{URL: server.URL}
@@ -110,8 +107,8 @@ func TestAnswers(t *testing.T) {
 		"a pod that got room":                     {src, pod("tiny-1"), true, []string{"it goes to foreign, which has room for it"}},
 		"a pod that runs":                         {src, pod("web-1"), true, []string{"it runs on node node-new"}},
 		"a pod nobody knows":                      {src, pod("stranger"), false, []string{"the 2 recorded decisions back to 2026-01-01T12:00:00Z know nothing of it"}},
-		"a machine":                               {src, claim("default-new"), true, []string{"planned as medium", "without medium: 2 x small", "medium a on-demand $0.1900/h; 1 pod and 0 daemons on it", "no consolidation decision recorded yet"}},
-		"its node":                                {src, node("node-new"), true, []string{"planned as medium", "no consolidation decision recorded yet"}},
+		"a machine":                               {src, claim("default-new"), true, []string{"planned as medium", "without medium: 2 x small", "medium a on-demand $0.1900/h; 1 pod and 0 daemons on it", "computed now"}},
+		"its node":                                {src, node("node-new"), true, []string{"planned as medium", "computed now", "it stays because:\n  it is not initialized\n  its annotation asks not to disrupt it"}},
 		"a machine bought earlier":                {src, claim("default-old"), true, []string{"bought before the oldest decision", "kerf.sh/why of NodeClaim default-old"}},
 		"a node of others":                        {src, node("foreign"), true, []string{"Kerf did not buy it"}},
 		"a node nobody knows":                     {src, node("nowhere"), false, []string{"know nothing of it"}},
@@ -216,7 +213,7 @@ func TestAFileAnswersToo(t *testing.T) {
 		t.Fatalf("got %v, %v", a, err)
 	}
 	n, err := explain.Node(t.Context(), explain.File(name), "old")
-	if err != nil || !strings.Contains(n.String(), "no consolidation decision recorded yet") {
+	if err != nil || !strings.Contains(n.String(), "computed now") {
 		t.Errorf("got %v, %v", n, err)
 	}
 }

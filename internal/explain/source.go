@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/record"
 )
 
@@ -19,8 +18,6 @@ import (
 type Source interface {
 	// Decisions calls see for each decision, the newest first, until it returns false.
 	Decisions(ctx context.Context, see func(id string, d *record.Decision) bool) error
-	// Disruption is the last decision on consolidation; nil when there is none.
-	Disruption(ctx context.Context) (*disrupt.Decision, error)
 }
 
 // File is a source of the one decision that a file holds.
@@ -33,15 +30,6 @@ func (f File) Decisions(_ context.Context, see func(string, *record.Decision) bo
 		see(string(f), d)
 	}
 	return err
-}
-
-// Disruption reads the file.
-func (f File) Disruption(context.Context) (*disrupt.Decision, error) {
-	d, err := record.ReadFile(string(f))
-	if err != nil {
-		return nil, err
-	}
-	return d.Disruption, nil
 }
 
 // Server asks a controller's metrics port.
@@ -80,16 +68,6 @@ func (s Server) Decision(ctx context.Context, id string) (d *record.Decision, er
 		d, err = record.Read(r)
 		return err
 	})
-	return d, err
-}
-
-// Disruption asks for the last decision on consolidation.
-func (s Server) Disruption(ctx context.Context) (*disrupt.Decision, error) {
-	d := &disrupt.Decision{}
-	err := s.get(ctx, record.DisruptionPath, func(r io.Reader) error { return json.NewDecoder(r).Decode(d) })
-	if errors.Is(err, errGone) {
-		return nil, nil //nolint:nilnil // none is an answer
-	}
 	return d, err
 }
 

@@ -33,7 +33,7 @@ type Decision struct {
 	Claims []Claim
 	// Dropped holds what the independent check found wrong, and which therefore was not carried out.
 	Dropped []string
-	// Disruption is the last decision on consolidation; nil when there is none.
+	// Disruption is the last decision on consolidation that was made before; nil when there is none.
 	Disruption *disrupt.Decision
 }
 

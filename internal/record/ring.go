@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
@@ -35,7 +34,6 @@ type Ring struct {
 	types   *typesMember
 	serial  int
 	dropped int
-	last    *disrupt.Decision // on consolidation
 }
 
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
@@ -94,36 +92,12 @@ func (r *Ring) Add(d *Decision) {
 	}
 }
 
-// SetDisruption notes the last decision on consolidation, which must not change any more; it is served by itself and
-// goes into the files that are written from now on.
-func (r *Ring) SetDisruption(decision *disrupt.Decision) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last = decision
-}
-
-// Disruption is the last decision on consolidation; nil when there is none.
-func (r *Ring) Disruption() *disrupt.Decision {
-	if r == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last
-}
-
 func (r *Ring) work() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.queue) > 0 {
 		d := *r.queue[0]
 		r.queue = slices.Delete(r.queue, 0, 1)
-		if d.Disruption == nil {
-			d.Disruption = r.last
-		}
 		known := r.types
 		r.mu.Unlock()
 		e, err := newEntry(&d, known)

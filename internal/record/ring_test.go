@@ -120,7 +120,6 @@ func TestDecisionsAreServedToThisHostOnly(t *testing.T) {
 		"hashed":                      {"/debug/decisions/latest?names=hashed", "127.0.0.1:4000", 200, "kerf-decision 1 test\n"},
 		"hashed in another way":       {"/debug/decisions/latest?names=md5", "127.0.0.1:4000", 400, "want hashed"},
 		"one that is not there":       {"/debug/decisions/7", "127.0.0.1:4000", 404, "/debug/decisions lists"},
-		"no consolidation yet":        {"/debug/decisions/disruption", "127.0.0.1:4000", 404, "no consolidation decision recorded yet"},
 		"from another host":           {"/debug/decisions", "10.0.0.7:4000", 403, "kubectl port-forward"},
 		"a file, from another host":   {"/debug/decisions/latest", "[2001:db8::1]:4000", 403, "kubectl port-forward"},
 		"from an address of nonsense": {"/debug/decisions", "here", 403, "kubectl port-forward"},
@@ -139,10 +138,6 @@ func TestDecisionsAreServedToThisHostOnly(t *testing.T) {
 	hashed, err := record.Read(get("/debug/decisions/1?names=hashed", "127.0.0.1:1").Body)
 	if err != nil || strings.Contains(asJSON(t, hashed.Problem), "secret-name") || strings.Contains(asJSON(t, hashed.Plan), "secret-name") {
 		t.Errorf("the name is still there: %v", err)
-	}
-	r.SetDisruption(&disrupt.Decision{Kept: []disrupt.Kept{{Node: "n1"}}})
-	if w := get("/debug/decisions/disruption", "127.0.0.1:1"); w.Code != 200 || !strings.Contains(w.Body.String(), `"node": "n1"`) {
-		t.Errorf("disruption: %d %s", w.Code, w.Body)
 	}
 }
 

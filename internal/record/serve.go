@@ -12,13 +12,10 @@ import (
 // Path is where a controller serves its decisions.
 const Path = "/debug/decisions"
 
-// DisruptionPath is where it serves the last decision on consolidation.
-const DisruptionPath = Path + "/disruption"
-
 var errNone = errors.New("no decision of that ID is kept (any more)")
 
 // Handler serves the ring under Path: the list as JSON, a file under its ID or "latest" (with ?names=hashed the names of
-// pods, namespaces and nodes replaced), and the last decision on consolidation.
+// pods, namespaces and nodes replaced).
 //
 // Problems hold the names and labels of all pods. They are therefore served only to callers on the same host, which is
 // what a port-forward is, so that whoever reads them is one whom the cluster lets forward ports to the controller.
@@ -26,13 +23,6 @@ func Handler(r *Ring) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
 	mux.HandleFunc("GET "+Path+"/{$}", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
-	mux.HandleFunc("GET "+DisruptionPath, func(w http.ResponseWriter, _ *http.Request) {
-		if d := r.Disruption(); d != nil {
-			writeJSON(w, d)
-			return
-		}
-		http.Error(w, "no consolidation decision recorded yet", http.StatusNotFound)
-	})
 	mux.HandleFunc("GET "+Path+"/{id}", func(w http.ResponseWriter, req *http.Request) { serveFile(w, req, r) })
 	return localOnly(mux)
 }

@@ -1,0 +1,39 @@
+package explain
+
+import (
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/pack"
+)
+
+// computedNow says what an answer about consolidation is worth that no controller recorded.
+const computedNow = `No decision on consolidation is recorded; this one was computed now, of the cluster as that decision saw it. It takes every
+pool's policy for WhenEmptyOrUnderutilized, and knows no disruption budgets and no annotations of pods.`
+
+// consolidate decides about the nodes of a recorded problem.
+//
+// Cost: that of disrupt.Decide, a second or so for thousands of nodes.
+func consolidate(p *pack.Problem) *disrupt.Decision {
+	q := &disrupt.Problem{Cluster: p}
+	for _, n := range p.Nodes {
+		if n.Claim != "" && !n.Deleting {
+			q.Nodes = append(q.Nodes, disrupt.Node{Name: n.Name, Blocks: blocks(n)})
+		}
+	}
+	for _, pool := range p.Pools {
+		q.Pools = append(q.Pools, disrupt.Pool{Name: pool.Name, Policy: disrupt.WhenEmptyOrUnderutilized})
+	}
+	return disrupt.Decide(q)
+}
+
+// blocks are the reasons against touching the node that the record knows.
+func blocks(n *cluster.Node) []disrupt.Reason {
+	var out []disrupt.Reason
+	if !n.Initialized {
+		out = append(out, disrupt.Reason{Code: disrupt.NotInitialized})
+	}
+	if n.DoNotDisrupt {
+		out = append(out, disrupt.Reason{Code: disrupt.DoNotDisrupt})
+	}
+	return out
+}
