@@ -342,11 +342,10 @@ func (r RunnerUp) Text() string {
 	for _, k := range order {
 		parts = append(parts, fmt.Sprintf("%d x %s %s", count[k], k.name, k.capacityType))
 	}
-	text := strings.Join(parts, ", ")
-	if text == "" {
-		text = "no machine at all"
+	text := "no machine at all"
+	if len(parts) > 0 {
+		text = strings.Join(parts, ", ") + " at " + Dollars(r.Price) + "/h"
 	}
-	text += " at " + Dollars(r.Price) + "/h"
 	if len(r.Unplaced) > 0 {
 		text += fmt.Sprintf(", with %s left without a place", Count(len(r.Unplaced), "pod"))
 	}

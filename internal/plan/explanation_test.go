@@ -1,9 +1,9 @@
 package plan_test
 
 import (
-	"strings"
 	"testing"
 
+	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
@@ -55,7 +55,8 @@ func TestRunnersUpInWords(t *testing.T) {
 	if got, want := r.Text(), "2 x small spot, 1 x large spot at $0.2300/h"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := (plan.RunnerUp{}).Text(); !strings.HasPrefix(got, "no machine at all") {
-		t.Errorf("got %q", got)
+	left := plan.RunnerUp{Unplaced: make([]cluster.PodRef, 2)}
+	if got, want := left.Text(), "no machine at all, with 2 pods left without a place"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
