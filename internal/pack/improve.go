@@ -108,7 +108,7 @@ func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
 	if m := s.newModel(p, lots, len(old)); m != nil && len(m.kinds) > 0 {
 		share := *work / 2
 		if len(m.caps) > 0 {
-			share = *work * 7 / 10 // what goes together matters more than how well the last machines are filled
+			share = *work * 9 / 10 // what goes together matters more than how well the last machines are filled
 		}
 		spent := share
 		if r := m.generate(m.columnsOf(drafts), &share); r != nil {

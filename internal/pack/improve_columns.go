@@ -33,7 +33,7 @@ func (m *model) generate(known []column, work *int64) *relaxed {
 	const raise, slow = 1.3, 0.997
 	if m.prior == nil && len(m.caps) > 0 {
 		m.prior = newPrior(m)
-		m.slim = m.prior.slim(64)
+		m.slim = m.prior.slim(32)
 		*work -= m.prior.work
 	}
 	bag := newBag(m)
@@ -78,7 +78,10 @@ func (m *model) generate(known []column, work *int64) *relaxed {
 // promising finds fillings that are worth more than they cost, of the kinds that promise most at a glance: of all kinds
 // if wide, otherwise of those that did the last time.
 func (m *model) promising(b *bag, worth, promise []float64, wide bool) []column {
-	const most = 24
+	most := 24
+	if m.prior != nil {
+		most = 8 // few rounds are left to those for capped rows otherwise
+	}
 	order := make([]int, 0, len(m.kinds))
 	for k := range m.kinds {
 		if m.slim != nil && !m.slim[k] {

@@ -25,7 +25,14 @@ const mostSteps = 300
 // deepen looks for a filling of the kind that is worth more than best, on top of what is on the bag.
 func (b *bag) deepen(at int, worth []float64, value, best float64) float64 {
 	d := &b.diver
-	d.bag, d.worth, d.rate, d.best, d.steps = b, worth, b.m.prior.rate[at], best, mostSteps
+	d.bag, d.worth, d.best, d.steps = b, worth, best, mostSteps
+	d.rate = append(d.rate[:0], b.m.prior.rate[at]...)
+	for j, x := range d.rate {
+		// Any rates bound what fits, as long as none is zero.
+		if x == 0 {
+			d.rate[j] = b.m.kinds[at].price / (1e6 * max(1, b.m.kinds[at].net[j]))
+		}
+	}
 	d.rows = append(d.rows[:0], b.rows...)
 	for _, i := range d.rows {
 		size := 0.0
