@@ -171,11 +171,8 @@ select rank Gt 4
 	for _, v := range verify.Check(e.Problem, out) {
 		t.Error(v)
 	}
-	for i, r := range out.NewNodes[0].Requirements {
-		if r.Key == "tier" {
-			out.NewNodes[0].Requirements[i].Values = []string{"tin"}
-		}
-	}
+	nn := &out.NewNodes[0]
+	nn.Requirements = append(nn.Requirements, requirement.Term{Key: "tier", Operator: requirement.NotIn, Values: []string{"tin"}})
 	if len(verify.Check(e.Problem, out)) == 0 {
 		t.Error("a node that may have the tier that b must not have passes")
 	}
