@@ -66,7 +66,7 @@ func requiredAffinity(in *corev1.NodeSelector) (out [][]requirement.Term, proble
 			problem = fmt.Sprintf("required node affinity term %d is empty, which matches no node; remove it or add an expression", i)
 			continue
 		}
-		terms, err := nodeTerms(slices.Concat(term.MatchExpressions, term.MatchFields))
+		terms, err := nodeTerms(slices.Concat(term.MatchExpressions, fieldsAsLabels(term.MatchFields)))
 		if err != nil {
 			problem = fmt.Sprintf("required node affinity term %d matches no node: %v", i, err)
 			continue
@@ -77,6 +77,16 @@ func requiredAffinity(in *corev1.NodeSelector) (out [][]requirement.Term, proble
 		problem = ""
 	}
 	return out, problem
+}
+
+// fieldsAsLabels gives fields the keys by which the engine knows them. The name is the only field of nodes that the API
+// accepts; a label may be called metadata.name too, and is something else.
+func fieldsAsLabels(in []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
+	out := slices.Clone(in)
+	for i := range out {
+		out[i].Key = "field:" + out[i].Key
+	}
+	return out
 }
 
 // preferredAffinity converts preferred node affinity, heaviest first. Terms that can't be evaluated are left out, as

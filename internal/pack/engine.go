@@ -14,7 +14,8 @@ import (
 // Engine solves one problem after the other and keeps what it worked out about instance types, pools and nodes that the
 // next problem holds too, so that solving again costs what has changed. Its plans are those of Solve, byte for byte.
 //
-// Types, nodes and daemon classes are taken to be the same when their pointers are; nobody may change what they point to.
+// Types, pools, nodes, pods and daemon classes are taken to be the same when their pointers are; nobody may change what
+// they point to, nor the slices of a problem that was solved.
 //
 // Concurrency: safe; problems are solved one at a time.
 type Engine struct {

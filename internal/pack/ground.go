@@ -110,7 +110,7 @@ func (g *ground) update(s *solver) {
 func (g *ground) compile(s *solver, src *cluster.Node, before *keptNode) *keptNode {
 	var labels *requirement.Requirements
 	if before != nil && !before.node.open && len(src.Requirements) == 0 && before.node.src.Hostname == src.Hostname &&
-		maps.Equal(before.node.src.Labels, src.Labels) {
+		joined(before.node.src) == joined(src) && maps.Equal(before.node.src.Labels, src.Labels) {
 		labels = &before.node.labels
 	}
 	k := &keptNode{node: *s.newNode(src, labels)}

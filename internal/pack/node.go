@@ -51,7 +51,9 @@ func (s *solver) newNode(src *cluster.Node, labels *requirement.Requirements) *n
 	if used == nil {
 		used = res.List{}
 		for _, pod := range src.Pods {
-			used.Add(pod.Class.Requests)
+			if pod.Class != nil {
+				used.Add(pod.Class.Requests)
+			}
 		}
 	}
 	n.room.Sub(s.schema.Vector(used), 1)
@@ -65,6 +67,9 @@ func (s *solver) newNode(src *cluster.Node, labels *requirement.Requirements) *n
 	return n
 }
 
+// joined reports whether the node's name is known, which it is not of a machine that has yet to join.
+func joined(src *cluster.Node) bool { return src.Claim == "" || src.Registered }
+
 // labelsOf is what is certain of the node's labels, and what it leaves open.
 func (s *solver) labelsOf(src *cluster.Node) requirement.Requirements {
 	labels := s.vocab.Labels(src.Labels)
@@ -75,7 +80,7 @@ func (s *solver) labelsOf(src *cluster.Node) requirement.Requirements {
 	if src.Labels[requirement.Hostname] == "" {
 		labels = labels.And(s.vocab.Only(requirement.Hostname, hostname))
 	}
-	if src.Claim == "" || src.Registered { // the name of a node that has not joined is not known
+	if joined(src) {
 		labels = labels.And(s.vocab.Only(requirement.NodeName, src.Name))
 	}
 	if len(src.Requirements) > 0 {

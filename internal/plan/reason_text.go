@@ -115,9 +115,9 @@ func taintText(key, rest string) string {
 // demandText is the demand itself when it is worded already, and the bare key otherwise.
 func demandText(key, want string) string {
 	if want == "" {
-		return key
+		want = key
 	}
-	return want
+	return strings.TrimPrefix(want, "field:")
 }
 
 func haveText(have string) string {

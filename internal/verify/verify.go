@@ -109,7 +109,7 @@ func (c *checker) collect() {
 	for _, n := range c.p.Nodes {
 		h := &host{name: n.Name, at: len(c.hosts), node: n, taints: n.Taints}
 		for _, pod := range n.Pods {
-			if c.pods[pod.PodRef] == nil {
+			if pod.Class != nil && c.pods[pod.PodRef] == nil {
 				h.running = append(h.running, pod)
 			}
 		}
@@ -266,7 +266,9 @@ func (c *checker) checkNode(h *host) {
 		used.Add(h.node.Used)
 	} else {
 		for _, pod := range h.node.Pods {
-			used.Add(pod.Class.Requests)
+			if pod.Class != nil {
+				used.Add(pod.Class.Requests)
+			}
 		}
 	}
 	reserve := res.List{}
