@@ -13,14 +13,15 @@ import (
 // would come for it.
 type holds struct {
 	budgets store[*policyv1.PodDisruptionBudget]
-	end     time.Time // when the next hold ends by itself
+	read    intake.Budgets // the same, as pods are looked up in them
+	end     time.Time      // when the next hold ends by itself
 }
 
 // SetBudget takes in a version of a PodDisruptionBudget.
 func (c *Cache) SetBudget(b *policyv1.PodDisruptionBudget) {
 	c.mu.Lock()
 	defer c.unlock()
-	if c.holds.budgets.set(b) && len(c.deleting) > 0 {
+	if c.holds.budgets.set(b) && c.holds.read.Set(b) && len(c.deleting) > 0 {
 		c.dirtyWait = true
 	}
 }
@@ -29,7 +30,7 @@ func (c *Cache) SetBudget(b *policyv1.PodDisruptionBudget) {
 func (c *Cache) RemoveBudget(b *policyv1.PodDisruptionBudget) {
 	c.mu.Lock()
 	defer c.unlock()
-	if c.holds.budgets.remove(b) && len(c.deleting) > 0 {
+	if c.holds.budgets.remove(b) && c.holds.read.Remove(b) && len(c.deleting) > 0 {
 		c.dirtyWait = true
 	}
 }
@@ -43,11 +44,5 @@ func (c *Cache) held(pod *corev1.Pod) bool {
 		}
 		return true
 	}
-	var budgets []*policyv1.PodDisruptionBudget
-	for key, b := range c.holds.budgets.objects {
-		if key.Namespace == pod.Namespace {
-			budgets = append(budgets, b)
-		}
-	}
-	return intake.HeldByBudgets(pod, budgets)
+	return c.holds.read.Hold(pod)
 }

@@ -1,0 +1,187 @@
+package intake
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// maxBudgetAnswers bounds how many answers are remembered for a namespace. Reached only where budgets select by labels
+// that hardly two pods share; then the answers are worked out again.
+const maxBudgetAnswers = 1 << 13
+
+// Budgets are the PodDisruptionBudgets of a cluster, read once for each version that says something new. The zero value
+// is ready for use.
+//
+// Concurrency: one goroutine at a time.
+type Budgets struct {
+	namespaces map[string]*namespaceBudgets
+}
+
+// namespaceBudgets are the budgets of a namespace that select anything.
+type namespaceBudgets struct {
+	budgets map[string]*budget // by name
+	// keys are the labels that some selector looks at, sorted: pods that don't differ in them are selected alike.
+	keys    []string
+	answers map[string]guard // by the values of keys
+	scratch []byte
+}
+
+// budget is a PodDisruptionBudget in the form in which pods are looked up.
+type budget struct {
+	spec     policyv1.PodDisruptionBudgetSpec // what it was made from
+	selector labels.Selector
+	guard    guard
+}
+
+// guard is what budgets mean for the eviction of a pod.
+type guard uint8
+
+const (
+	guarded      guard = 1 << iota // a budget selects the pod
+	twice                          // and another, too
+	allowsNone                     // no pod may be missing
+	freesUnready                   // pods that are not ready may go
+)
+
+// Set takes in a version of a budget and reports whether it says anything new about any pod. Its status does not count.
+func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
+	if pdb.DeletionTimestamp != nil {
+		return b.Remove(pdb)
+	}
+	ns := b.namespaces[pdb.Namespace]
+	if ns != nil {
+		if old := ns.budgets[pdb.Name]; old != nil && equality.Semantic.DeepEqual(old.spec, pdb.Spec) {
+			return false
+		}
+	}
+	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, empty all
+	if err != nil {
+		return b.Remove(pdb) // the eviction API passes over it
+	}
+	if _, selectable := selector.Requirements(); !selectable {
+		return b.Remove(pdb)
+	}
+	if ns == nil {
+		ns = &namespaceBudgets{budgets: map[string]*budget{}}
+		if b.namespaces == nil {
+			b.namespaces = map[string]*namespaceBudgets{}
+		}
+		b.namespaces[pdb.Namespace] = ns
+	}
+	ns.budgets[pdb.Name] = &budget{spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
+	ns.renew()
+	return true
+}
+
+// Remove takes in a budget's deletion and reports whether that says anything new about any pod.
+func (b *Budgets) Remove(pdb *policyv1.PodDisruptionBudget) (changed bool) {
+	ns := b.namespaces[pdb.Namespace]
+	if ns == nil || ns.budgets[pdb.Name] == nil {
+		return false
+	}
+	delete(ns.budgets, pdb.Name)
+	if len(ns.budgets) == 0 {
+		delete(b.namespaces, pdb.Namespace)
+		return true
+	}
+	ns.renew()
+	return true
+}
+
+// Hold reports whether the eviction API refuses the pod as it and the budgets of its namespace are, and will until one
+// of them is changed: more than one budget selects it, which the API does not support, or one does that allows no
+// disruption at all. A budget that is merely used up for the moment holds nothing. As for the API, a pod that has not
+// started, or is over or going already, is guarded by no budget, and one that is not ready by none whose
+// unhealthyPodEvictionPolicy is AlwaysAllow.
+//
+// Cost: a lookup of the labels that the namespace's budgets look at; selectors are asked once for each set of values.
+func (b *Budgets) Hold(pod *corev1.Pod) bool {
+	ns := b.namespaces[pod.Namespace]
+	if ns == nil || pod.DeletionTimestamp != nil {
+		return false
+	}
+	switch pod.Status.Phase {
+	case corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed:
+		return false
+	}
+	g := ns.guard(pod.Labels)
+	switch {
+	case g&twice != 0:
+		return true // the API counts the budgets before it looks at what they say
+	case g&freesUnready != 0 && !ready(pod):
+		return false
+	default:
+		return g&allowsNone != 0
+	}
+}
+
+// guard is what the budgets mean for pods with these labels.
+func (ns *namespaceBudgets) guard(of map[string]string) guard {
+	key := ns.scratch[:0]
+	for _, k := range ns.keys {
+		if v, ok := of[k]; ok {
+			key = append(append(key, '='), v...) // a label's value has neither sign
+		}
+		key = append(key, ',')
+	}
+	ns.scratch = key
+	if g, ok := ns.answers[string(key)]; ok {
+		return g
+	}
+	var g guard
+	for _, one := range ns.budgets {
+		switch {
+		case !one.selector.Matches(labels.Set(of)):
+		case g&guarded != 0:
+			g |= twice
+		default:
+			g |= one.guard
+		}
+	}
+	if len(ns.answers) >= maxBudgetAnswers {
+		clear(ns.answers)
+	}
+	ns.answers[string(key)] = g
+	return g
+}
+
+// renew forgets what was found out with other budgets.
+func (ns *namespaceBudgets) renew() {
+	ns.answers, ns.keys = map[string]guard{}, nil
+	for _, one := range ns.budgets {
+		requirements, _ := one.selector.Requirements()
+		for i := range requirements {
+			ns.keys = append(ns.keys, requirements[i].Key())
+		}
+	}
+	slices.Sort(ns.keys)
+	ns.keys = slices.Compact(ns.keys)
+}
+
+// guardOf is what a budget by itself means for a pod that it selects.
+func guardOf(spec *policyv1.PodDisruptionBudgetSpec) guard {
+	is := func(v *intstr.IntOrString, number int32, percent string) bool {
+		return v != nil && (v.Type == intstr.Int && number >= 0 && v.IntVal == number || v.Type == intstr.String && v.StrVal == percent)
+	}
+	g := guarded
+	if is(spec.MaxUnavailable, 0, "0%") || is(spec.MinAvailable, -1, "100%") {
+		g |= allowsNone
+	}
+	if p := spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
+		g |= freesUnready
+	}
+	return g
+}
+
+// ready reports whether the pod's condition Ready is true.
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
