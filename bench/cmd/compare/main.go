@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -29,19 +28,26 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	full := flag.Bool("full", false, "all inputs, those too that take upstream minutes")
-	only := flag.String("only", "", "only inputs whose name matches this regular expression, slow ones too")
-	list := flag.Bool("list", false, "print the inputs and end")
-	markdown := flag.String("markdown", "", "write the tables to this file too, as Markdown")
-	procs := flag.Int("procs", 1, "cores that both may use")
-	cut := flag.Duration("cut", 10*time.Minute, "end upstream's pass after this time (its controller does after one minute); 0: never")
-	enough := flag.Duration("enough", 2*time.Second, "repeat short computations, at most five times, for about so long")
-	rounds := flag.Int("rounds", 30, "rounds of consolidation at most")
-	flag.Parse()
+	flags := flag.NewFlagSet("compare", flag.ExitOnError) // flag.CommandLine has flags of imported packages, too
+	full := flags.Bool("full", false, "all inputs, those too that take upstream minutes")
+	only := flags.String("only", "", "only inputs whose name matches this regular expression, slow ones too")
+	list := flags.Bool("list", false, "print the inputs and end")
+	markdown := flags.String("markdown", "", "write the tables to this file too, as Markdown")
+	procs := flags.Int("procs", 1, "cores that both may use")
+	cut := flags.Duration("cut", 10*time.Minute, "end upstream's pass after this time (its controller does after one minute); 0: never")
+	enough := flags.Duration("enough", 2*time.Second, "repeat short computations, at most five times, for about so long")
+	rounds := flags.Int("rounds", 30, "rounds of consolidation at most")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q; -only names inputs", flags.Arg(0))
+	}
 	match, err := regexp.Compile(*only)
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
+	measured := revision(ctx) // before the tree changes under a long run
 	runtime.GOMAXPROCS(*procs)
 	o := bench.Options{Procs: *procs, Cut: *cut, Enough: *enough, Rounds: *rounds}
 	var rows []*bench.Row
@@ -98,7 +104,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return write(bench.Tables(rows, thinned, steadied), *procs, *markdown)
+	return write(bench.Tables(rows, thinned, steadied), measured, *procs, *markdown)
 }
 
 // steady compares Kerf with itself on the inputs that are wanted.
@@ -117,15 +123,7 @@ func steady(ctx context.Context, o bench.Options, wanted func(bench.SteadyInput)
 	return out, nil
 }
 
-func write(tables []*bench.Table, procs int, markdown string) error {
-	revision := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
+func write(tables []*bench.Table, revision string, procs int, markdown string) error {
 	fmt.Printf("upstream %s, Kerf %s, %s, %d core(s)\n", peer.Version, revision, runtime.Version(), procs)
 	for _, t := range tables {
 		fmt.Println()
