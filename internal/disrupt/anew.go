@@ -35,17 +35,34 @@ func (s *search) startAnew() {
 		if at := slices.IndexFunc(nodes, func(n *nodeState) bool { return n.pool != nodes[0].pool }); at > 0 {
 			own = at
 		}
-		s.replaceTogether(s.withinBudget(nodes[:own]))
+		s.replaceWithinBudget(nodes[:own])
 		nodes = nodes[own:]
 	}
 }
 
-// withinBudget is the first nodes, all of one pool, that its budget lets go.
-func (s *search) withinBudget(nodes []*nodeState) []*nodeState {
-	if left, limited := nodes[0].pool.Allowed[Underutilized]; limited {
-		return nodes[:min(len(nodes), max(left, 0))]
+// replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most. Where
+// nothing comes of them others have their turn that are not of the same kinds.
+func (s *search) replaceWithinBudget(nodes []*nodeState) {
+	left, limited := nodes[0].pool.Allowed[Underutilized]
+	if !limited || left >= len(nodes) {
+		s.replaceTogether(nodes)
+		return
 	}
-	return nodes
+	s.number()
+	rest := slices.Clone(nodes)
+	slices.SortFunc(rest, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.savable(), a.savable()), byUsage(a, b)) })
+	for turns := patience; turns > 0 && len(rest) > 0 && left > 0; turns-- {
+		set := slices.Clone(rest[:min(left, len(rest))])
+		slices.SortFunc(set, byUsage)
+		s.replaceTogether(set)
+		kinds := map[int]bool{}
+		for _, n := range set {
+			kinds[n.kind] = kinds[n.kind] || !n.gone
+		}
+		found := nodes[0].pool.Allowed[Underutilized] < left
+		rest = slices.DeleteFunc(rest, func(n *nodeState) bool { return n.gone || !found && kinds[n.kind] || slices.Contains(set, n) })
+		left = nodes[0].pool.Allowed[Underutilized]
+	}
 }
 
 // replaceTogether makes moves of equal parts of the nodes, and of smaller ones where that fails.

@@ -30,6 +30,9 @@ func Decide(p *Problem) *Decision {
 			d.Stats.Questions += s.stats.Questions
 			d.Stats.Work += s.work()
 		}
+		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && len(d.Moves) == 0 {
+			d.Next = s.next
+		}
 	}
 	return d
 }

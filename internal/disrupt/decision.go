@@ -19,7 +19,10 @@ type Decision struct {
 	// Before is what the managed nodes cost per hour, After what they will once all moves are carried out at best.
 	Before catalog.MicroUSD `json:"before"`
 	After  catalog.MicroUSD `json:"after"`
-	Stats  Stats            `json:"stats"`
+	// Next is the Options.Start with which another decision about the same problem would look on, if there is no move and
+	// not every set has had its turn; 0 if nothing is left to be tried.
+	Next  int   `json:"next,omitempty"`
+	Stats Stats `json:"stats"`
 }
 
 // Move lets nodes go, after new ones have come if there are any.
@@ -61,6 +64,8 @@ type Stats struct {
 	Work       int64 `json:"work"`
 	// NotLookedAt is how many candidates the end of the work budget left out.
 	NotLookedAt int `json:"notLookedAt,omitempty"`
+	// TriedAlone is how many candidates that might go with others were tried by themselves only.
+	TriedAlone int `json:"triedAlone,omitempty"`
 	// Search names the order of search that found the moves.
 	Search string `json:"search"`
 }

@@ -88,6 +88,9 @@ type Options struct {
 	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
 	// ended is said.
 	Work int64 `json:"work,omitempty"`
+	// Start is how many nodes are passed over as the first of a set, in every order in which sets are grown: Decision.Next
+	// of the last decision if that found nothing, and 0 as soon as something has been found. Every set comes to its turn so.
+	Start int `json:"start,omitempty"`
 }
 
 // DefaultWork is enough for every node of some ten thousand.

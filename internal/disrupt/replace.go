@@ -1,9 +1,6 @@
 package disrupt
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
@@ -22,12 +19,7 @@ func (s *search) replace() {
 			s.tryAlone(n)
 		}
 	}
-	s.growSets(func(a, b *nodeState) int {
-		return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), cmp.Compare(a.usage(), b.usage()), byName(a, b))
-	})
-	if len(s.pools) > 1 {
-		s.growSets(func(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.usage(), b.usage()), byName(a, b)) })
-	}
+	s.growAll()
 	s.settle()
 }
 
@@ -70,32 +62,6 @@ const (
 	settlePerNode = 60_000
 )
 
-// growSets goes through the nodes in order and commits the best set that starts at each, until too many in a row have led
-// nowhere.
-func (s *search) growSets(compare func(a, b *nodeState) int) {
-	var nodes []*nodeState
-	for _, n := range s.managed() {
-		if n.candidate() && n.movable {
-			nodes = append(nodes, n)
-		}
-	}
-	slices.SortFunc(nodes, compare)
-	s.polish = s.workFor(polishPerNode)
-	left := s.patience()
-	for i := 0; i < len(nodes) && left > 0 && !s.ended(); {
-		n := nodes[i]
-		switch {
-		case !n.candidate() || n.usage() > 1-promising:
-			i++
-		case s.bestSet(nodes[i:], len(nodes) > 250) == nil:
-			i++
-			left--
-		default:
-			left = s.patience()
-		}
-	}
-}
-
 // patience is how many starts in vain are borne now.
 func (s *search) patience() int { return patience + int(perSlack*s.slack()) }
 
@@ -105,9 +71,8 @@ func (s *search) workFor(perNode int64) int64 {
 	return int64(float64(perNode*int64(len(s.nodes))) * s.slack())
 }
 
-// bestSet tries sets of the first candidates and makes the best of them a move; nil if none saves anything.
-func (s *search) bestSet(nodes []*nodeState, many bool) []*nodeState {
-	line := s.line(nodes, setSizes[len(setSizes)-1])
+// bestSet tries sets of the first nodes and makes the best of them a move; it reports whether one saves anything.
+func (s *search) bestSet(line []*nodeState, many bool) bool {
 	var best, nearest trial
 	ratio, rising, worse := 0.0, 0, 0
 	for _, size := range setSizes {
@@ -131,14 +96,14 @@ func (s *search) bestSet(nodes []*nodeState, many bool) []*nodeState {
 	}
 	if nearest.size > 0 && nearest.ratio < hopeful && (best.size == 0 || nearest.ratio < best.ratio*1.02) {
 		if s.packWell(line, nearest.size, best) {
-			return line
+			return true
 		}
 	}
 	if best.size == 0 || !s.try(line[:best.size], 0).fine {
-		return nil
+		return false
 	}
 	s.keep(line[:best.size], Move{Cause: Underutilized})
-	return line[:best.size]
+	return true
 }
 
 // packWell tries a set once more, with work spent on packing its machines, and makes it a move if that beats the best.
@@ -206,6 +171,9 @@ type trial struct {
 func (s *search) try(set []*nodeState, work int64) trial {
 	if work > 0 {
 		s.polish -= work
+	}
+	for _, n := range set {
+		n.together = n.together || len(set) > 1
 	}
 	a := s.askWell(set, true, work)
 	old, _ := total(set)

@@ -46,6 +46,7 @@ func (s *search) run(o order, nothing bool) {
 	}
 	s.replace()
 	s.lookAtRest()
+	s.sayWhatWasLeft()
 }
 
 // usage is the share of the node's price that its pods are worth; above one when they could not be carried for less.
@@ -53,6 +54,9 @@ func (n *nodeState) usage() float64 { return float64(n.floor) / float64(max(1, n
 
 // efficiency is what the node is worth when full, per what it costs.
 func (n *nodeState) efficiency() float64 { return float64(n.potential) / float64(max(1, n.price)) }
+
+// savable is the most that can be saved on the node.
+func (n *nodeState) savable() catalog.MicroUSD { return n.price - min(n.price, n.floor) }
 
 // ratio is what the node costs per unit of disruption.
 func (n *nodeState) ratio() float64 { return float64(n.price) / float64(n.cost) }

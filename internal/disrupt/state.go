@@ -29,6 +29,11 @@ type search struct {
 	worked int64
 	// polish is the work that may still be spent on packing new machines well.
 	polish int64
+	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
+	// things are now; next is the first start in any order that was not tried, 0 if all were.
+	numbered bool
+	vain     map[string]bool
+	next     int
 }
 
 // nodeState is a managed node in the course of a search.
@@ -52,6 +57,10 @@ type nodeState struct {
 	saves   catalog.MicroUSD
 	tried   bool
 	movable bool
+	// together says that sets with the node were tried, or with others of its kind.
+	together bool
+	// kind and kin are numbers of what is alike; see number.
+	kind, kin int
 }
 
 type poolState struct {

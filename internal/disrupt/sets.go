@@ -1,0 +1,109 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+)
+
+// growAll grows sets from all nodes together, pool by pool and then across pools, and at last from those only whose pods
+// are bound to the same places: what is to be had there is lost among many others that have nothing to gain.
+func (s *search) growAll() {
+	s.number()
+	s.vain = map[string]bool{}
+	s.polish = s.workFor(polishPerNode)
+	s.growSets(s.starts(byPool), s.patience)
+	if len(s.pools) > 1 {
+		s.polish = s.workFor(polishPerNode)
+		s.growSets(s.starts(byUsage), s.patience)
+	}
+	nodes := s.starts(byKin)
+	var kins [][]*nodeState
+	for len(nodes) > 0 {
+		own := slices.IndexFunc(nodes, func(n *nodeState) bool { return n.kin != nodes[0].kin })
+		if own < 0 {
+			own = len(nodes)
+		}
+		if own > 1 && own < len(s.nodes) {
+			kins = append(kins, nodes[:own])
+		}
+		nodes = nodes[own:]
+	}
+	share := func() int { return max(1, s.patience()/max(1, len(kins))) }
+	for _, own := range kins {
+		s.growSets(own, share)
+	}
+}
+
+func byPool(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), byUsage(a, b)) }
+
+func byKin(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.kin, b.kin), byUsage(a, b)) }
+
+// byUsage puts first what saves the largest part of its price at most, of those what saves most, and likes together.
+func byUsage(a, b *nodeState) int {
+	return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.savable(), a.savable()), cmp.Compare(a.kind, b.kind), byName(a, b))
+}
+
+// starts are the nodes that may go in sets, in the order.
+func (s *search) starts(compare func(a, b *nodeState) int) []*nodeState {
+	var nodes []*nodeState
+	for _, n := range s.managed() {
+		if n.candidate() && n.movable {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, compare)
+	return nodes
+}
+
+// growSets goes through the nodes in order, from Options.Start, and commits the best set that starts at each, until too
+// many in a row have led nowhere. Starts whose sets are of the same kinds as those of one that led nowhere are passed over.
+func (s *search) growSets(nodes []*nodeState, patience func() int) {
+	left := patience()
+	i := s.p.Options.Start
+	for i < len(nodes) && !s.ended() {
+		n := nodes[i]
+		if !n.candidate() || n.usage() > 1-promising {
+			i++
+			continue
+		}
+		line := s.line(nodes[i:], setSizes[len(setSizes)-1])
+		kinds := kindsOf(line)
+		switch {
+		case s.vain[kinds]:
+			n.together = true
+			i++
+		case left == 0:
+			s.breakOff(i)
+			return
+		case s.bestSet(line, len(nodes) > 250):
+			left = patience()
+			clear(s.vain)
+		default:
+			s.vain[kinds] = true
+			n.together = n.together || len(line) == 1 // there is nothing that it could go with
+			i++
+			left--
+		}
+	}
+}
+
+// breakOff notes that starts from the number on were not tried.
+func (s *search) breakOff(at int) {
+	if s.next == 0 || at < s.next {
+		s.next = at
+	}
+}
+
+// sayWhatWasLeft adds to the reasons of nodes that were tried by themselves only, although more of them might go together.
+func (s *search) sayWhatWasLeft() {
+	for _, n := range s.managed() {
+		if !n.candidate() || !n.movable || n.together || n.usage() > 1-promising || n.reason.Detail != "" {
+			continue
+		}
+		switch n.reason.Code {
+		case NotCheaper, SavesTooLittle, NotPaidBack, NotBalanced, FewSpotTypes, FewValues, PoolLimit:
+			n.reason.Detail = "tried by itself only"
+			s.stats.TriedAlone++
+		}
+	}
+}
