@@ -50,7 +50,7 @@ func (s *solver) improve() {
 // defaultWork grows with the pods, and stays in the order of the time that the first plan takes.
 func defaultWork(pods int) int64 {
 	n := int64(pods)
-	return min(500_000+20_000*n, 6_000_000+250*n, 25_000_000)
+	return min(500_000+20_000*n, 8_000_000+300*n, 25_000_000)
 }
 
 // freeMachines are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a
