@@ -2,8 +2,6 @@ package launchtemplate_test
 
 import (
 	"encoding/base64"
-	"log/slog"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -11,31 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
-	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/cloud"
 )
 
 // Users' own templates are read as they are, over the wire.
 func TestVersionsOfUsersTemplatesAreRead(t *testing.T) {
-	sim, err := awssim.New(awssim.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sim.Start()
-	t.Cleanup(func() {
-		if err := sim.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, v := range append(sim.Env(), "AWS_MAX_ATTEMPTS=1", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_PROFILE=") {
-		key, value, _ := strings.Cut(v, "=")
-		t.Setenv(key, value)
-	}
-	s, err := session.New(t.Context(), session.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, api, _ := start(t)
 	data := &types.RequestLaunchTemplateData{
 		ImageId:            new("ami-1"),
 		UserData:           new(base64.StdEncoding.EncodeToString([]byte("#!/bin/bash\n"))),
@@ -45,12 +24,12 @@ func TestVersionsOfUsersTemplatesAreRead(t *testing.T) {
 			{DeviceName: new("/dev/xvda"), Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: new(int32(80)), VolumeType: types.VolumeTypeGp3, Encrypted: new(false)}},
 		},
 	}
-	made, err := s.EC2.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{LaunchTemplateName: new("mine"), LaunchTemplateData: data})
+	made, err := api.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{LaunchTemplateName: new("mine"), LaunchTemplateData: data})
 	if err != nil {
 		t.Fatal(err)
 	}
 	data.ImageId = new("ami-2")
-	if _, err := s.EC2.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateName: new("mine"), LaunchTemplateData: data}); err != nil {
+	if _, err := api.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateName: new("mine"), LaunchTemplateData: data}); err != nil {
 		t.Fatal(err)
 	}
 	want := func(image string) map[string]any {
@@ -70,7 +49,7 @@ func TestVersionsOfUsersTemplatesAreRead(t *testing.T) {
 		"by name and number":           {"mine", "1", "ami-1", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, err := launchtemplate.ReadVersion(t.Context(), s.EC2, c.template, c.version)
+			v, err := launchtemplate.ReadVersion(t.Context(), api, c.template, c.version)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +71,7 @@ func TestVersionsOfUsersTemplatesAreRead(t *testing.T) {
 	}
 	for name, c := range map[string][2]string{"no such template": {"theirs", ""}, "no such version": {"mine", "7"}} {
 		t.Run(name, func(t *testing.T) {
-			_, err := launchtemplate.ReadVersion(t.Context(), s.EC2, c[0], c[1])
+			_, err := launchtemplate.ReadVersion(t.Context(), api, c[0], c[1])
 			if !cloud.IsNotFound(err) {
 				t.Errorf("got %v, want an error of class NotFound", err)
 			}
