@@ -28,7 +28,7 @@ func plainCheck(p *pack.Problem, out *plan.Plan) []Violation {
 		c.checkBought(h)
 	}
 	c.limits()
-	c.reservations()
+	c.reservations(c.reservationOf)
 	c.topology()
 	c.price()
 	return c.found
@@ -150,75 +150,6 @@ func (c *plain) minValues(h *host) {
 		}
 		if len(seen) < term.MinValues {
 			c.report("minValues", h.name, "%d values of %s, not %d", len(seen), term.Key, term.MinValues)
-		}
-	}
-}
-
-func (c *plain) limits() {
-	for _, pool := range c.p.Pools {
-		limited, sum := slices.Sorted(maps.Keys(pool.Limits)), res.List{}
-		sum.Add(pool.Used)
-		for i := range c.out.NewNodes {
-			nn := &c.out.NewNodes[i]
-			if nn.Pool != pool.Name {
-				continue
-			}
-			least := res.List{}
-			for j, choice := range nn.Types {
-				t := typeNamed(pool, choice.Name)
-				for _, k := range limited {
-					if t != nil && (j == 0 || t.Capacity[k] < least[k]) {
-						least[k] = t.Capacity[k]
-					}
-					if t != nil && k != res.Nodes && t.Capacity[k]+pool.Used[k] > pool.Limits[k] {
-						c.report("limits", "pool "+pool.Name, "%s alone exceeds the limit on %s", t.Name, k)
-					}
-				}
-			}
-			least[res.Nodes] = 1
-			sum.Add(least)
-		}
-		for _, k := range limited {
-			most := pool.Limits[k]
-			if sum[k] > most && sum[k] > pool.Used[k] {
-				c.report("limits", "pool "+pool.Name, "%s of %s, the limit is %s", res.Format(k, sum[k]), k, res.Format(k, most))
-			}
-		}
-	}
-}
-
-// reservations checks that no more machines are planned out of a reservation than it holds. A machine counts when the
-// price that is planned for it is that of reserved capacity, or when its requirements leave nothing else.
-func (c *plain) reservations() {
-	holds, takes := map[string]int{}, map[string]int{}
-	for _, pool := range c.p.Pools {
-		for _, t := range pool.Types {
-			for _, o := range t.Offerings {
-				if o.CapacityType != catalog.Reserved {
-					continue
-				}
-				if n, known := holds[o.ReservationID]; !known || o.Reservable < n {
-					holds[o.ReservationID] = o.Reservable
-				}
-			}
-		}
-	}
-	for _, n := range c.p.Nodes {
-		for _, t := range n.Requirements {
-			if !n.Launched && !n.Deleting && t.Key == requirement.ReservationID && t.Operator == requirement.In && len(t.Values) == 1 {
-				holds[t.Values[0]]--
-			}
-		}
-	}
-	for _, h := range c.hosts {
-		if h.bought == nil || len(h.bought.Types) == 0 {
-			continue
-		}
-		if id := c.reservationOf(h); id != "" {
-			takes[id]++
-			if takes[id] > holds[id] {
-				c.report("reservation", h.name, "is one too many out of %s, which holds %d", id, max(0, holds[id]))
-			}
 		}
 	}
 }

@@ -6,8 +6,9 @@ import (
 )
 
 // reservations checks that no more machines are planned out of a reservation than it holds. A machine counts when the
-// price that is planned for it is that of reserved capacity, or when its requirements leave nothing else.
-func (c *checker) reservations() {
+// price that is planned for it is that of reserved capacity, or when its requirements leave nothing else: of tells out of
+// which reservation it is.
+func (c *checker) reservations(of func(*host) string) {
 	holds, takes := map[string]int{}, map[string]int{}
 	for _, pool := range c.p.Pools {
 		for _, t := range pool.Types {
@@ -32,7 +33,7 @@ func (c *checker) reservations() {
 		if h.bought == nil || len(h.bought.Types) == 0 {
 			continue
 		}
-		if id := c.reservationOf(h); id != "" {
+		if id := of(h); id != "" {
 			takes[id]++
 			if takes[id] > holds[id] {
 				c.report("reservation", h.name, "is one too many out of %s, which holds %d", id, max(0, holds[id]))

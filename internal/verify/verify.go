@@ -39,7 +39,7 @@ func Check(p *pack.Problem, out *plan.Plan) []Violation {
 		c.checkHost(h)
 	}
 	c.limits()
-	c.reservations()
+	c.reservations(c.reservationOf)
 	c.topology()
 	c.price()
 	return c.found
