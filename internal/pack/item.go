@@ -169,17 +169,17 @@ func (s *solver) lineUp(it *item) {
 	if len(it.pools) == from+1 {
 		return
 	}
-	cost := func(p *pool) int64 {
+	cost := make([]int64, len(s.pools))
+	for _, p := range it.pools[from:] {
 		switch v := s.view(it, p); {
-		case s.reservable(it, p, 1):
-			return 0
+		case s.reservable(it, p, 1): // costs nothing
 		case v.shape == nil:
-			return math.MaxInt64
+			cost[p.rank] = math.MaxInt64
 		default:
-			return v.worth
+			cost[p.rank] = v.worth
 		}
 	}
-	slices.SortStableFunc(it.pools[from:], func(a, b *pool) int { return cmp.Compare(cost(a), cost(b)) })
+	slices.SortStableFunc(it.pools[from:], func(a, b *pool) int { return cmp.Compare(cost[a.rank], cost[b.rank]) })
 }
 
 // canBuy reports whether a machine for the item can be had from the pool now.

@@ -98,21 +98,9 @@ func (f *floorPrices) ofShape(sh *shape) (float64, bool) {
 
 func (f *floorPrices) ofClass(s *solver, m *mover) (float64, bool) {
 	least, found := 0.0, false
-	if m.item == nil {
-		return 0, false
-	}
-	for _, p := range s.pools {
-		if p.broken != "" || judgeTaints(p.src.Taints, m.class.src.Tolerations) == barred {
-			continue
-		}
-		for _, alt := range m.item.alts {
-			sh := s.and(p.base, alt)
-			if sh == nil {
-				continue
-			}
-			if x, ok := f.ofShape(sh); ok && (!found || x < least) {
-				least, found = x, true
-			}
+	for _, sh := range s.shapesFor(m) {
+		if x, ok := f.ofShape(sh); ok && (!found || x < least) {
+			least, found = x, true
 		}
 	}
 	return least * f.weigh(m.class.req) * (1 - 1e-9), found
@@ -122,27 +110,35 @@ func (f *floorPrices) ofClass(s *solver, m *mover) (float64, bool) {
 // none.
 func (s *solver) cheapestFor(m *mover) catalog.MicroUSD {
 	least := catalog.MicroUSD(0)
-	if m.item == nil {
-		return 0
+	for _, sh := range s.shapesFor(m) {
+		for _, t := range sh.order {
+			if !m.class.req.Fits(sh.pool.net[t]) {
+				continue
+			}
+			if price := sh.price[t]; price < catalog.NoPrice && (least == 0 || price < least) {
+				least = max(price, 0)
+			}
+			break
+		}
 	}
+	return least
+}
+
+// shapesFor are the machines that the class may be on, wherever they can be bought.
+func (s *solver) shapesFor(m *mover) []*shape {
+	if m.item == nil {
+		return nil
+	}
+	var out []*shape
 	for _, p := range s.pools {
 		if p.broken != "" || judgeTaints(p.src.Taints, m.class.src.Tolerations) == barred {
 			continue
 		}
 		for _, alt := range m.item.alts {
-			sh := s.and(p.base, alt)
-			if sh == nil {
-				continue
-			}
-			for _, t := range sh.order {
-				if m.class.req.Fits(p.net[t]) {
-					if price := sh.price[t]; price < catalog.NoPrice && (least == 0 || price < least) {
-						least = max(price, 0)
-					}
-					break
-				}
+			if sh := s.and(p.base, alt); sh != nil {
+				out = append(out, sh)
 			}
 		}
 	}
-	return least
+	return out
 }
