@@ -91,15 +91,7 @@ func (f *fields) betaDisruption(p *karpv1.NodePool) {
 
 // nodeClass converts an EC2NodeClass of v1beta1.
 func (c *converter) nodeClass(d *document) {
-	f := &fields{c: c, doc: d, root: d.root, report: c.object(d)}
-	class := newClass(f.nameOr("default"))
-	class.object.ObjectMeta = f.metadata(class.object.Name)
-	f.report.Becomes = []string{"EC2NodeClass " + class.object.Name}
-	v, ok := f.take("spec")
-	if !ok {
-		v = map[string]any{}
-	}
-	s, ok := f.below(v, "spec")
+	f, class, s, ok := c.classOf(d)
 	if !ok {
 		return
 	}

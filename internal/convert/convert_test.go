@@ -177,9 +177,7 @@ func FuzzConvertNeverPanics(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 1<<16 {
-			t.Skip("long texts only take longer")
-		}
+		data = data[:min(len(data), 1<<16)] // long texts only take longer
 		r, err := Convert([]File{{Name: "in", Data: data, Named: true}}, Options{ClusterName: "demo"})
 		if err == nil {
 			var text bytes.Buffer

@@ -26,17 +26,23 @@ func newClass(name string) *classDraft {
 	}}
 }
 
-// nodeTemplate converts an AWSNodeTemplate of v1alpha1.
-func (c *converter) nodeTemplate(d *document) {
-	f := &fields{c: c, doc: d, root: d.root, report: c.object(d)}
-	class := newClass(f.nameOr("default"))
+// classOf begins an EC2NodeClass with the name and metadata of an older object of that kind; spec holds what is left to read.
+func (c *converter) classOf(d *document) (f *fields, class *classDraft, spec *fields, ok bool) {
+	f = &fields{c: c, doc: d, root: d.root, report: c.object(d)}
+	class = newClass(f.nameOr("default"))
 	class.object.ObjectMeta = f.metadata(class.object.Name)
 	f.report.Becomes = []string{"EC2NodeClass " + class.object.Name}
 	v, ok := f.take("spec")
 	if !ok {
 		v = map[string]any{}
 	}
-	spec, ok := f.below(v, "spec")
+	spec, ok = f.below(v, "spec")
+	return f, class, spec, ok
+}
+
+// nodeTemplate converts an AWSNodeTemplate of v1alpha1.
+func (c *converter) nodeTemplate(d *document) {
+	f, class, spec, ok := c.classOf(d)
 	if !ok {
 		return
 	}
