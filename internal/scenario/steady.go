@@ -28,10 +28,7 @@ func NewSteady(nodes, pending, classes, pools int, seed uint64) (*Steady, error)
 		return nil, err
 	}
 	w := newWorkload(seed)
-	families := []string{"m", "c", "r", "t"}
-	for i := range pools {
-		w.pool(fmt.Sprintf("pool-%02d", i), types, one("team", fmt.Sprintf("team-%d", i%10)), one(categoryKey, families[i%4], families[(i+1)%4]))
-	}
+	w.teamPools(types, pools)
 	s := &Steady{w: w}
 	for i := range classes {
 		s.classes = append(s.classes, w.steadyClass(i))
@@ -46,7 +43,7 @@ func NewSteady(nodes, pending, classes, pools int, seed uint64) (*Steady, error)
 }
 
 func (w *workload) steadyClass(i int) *cluster.Class {
-	c := w.class(fmt.Sprintf("app-%d", i), 50*int64(1+w.rng.IntN(40)), (64+64*int64(w.rng.IntN(96)))<<20)
+	c := w.app(i)
 	switch i % 10 {
 	case 0:
 		c.Selector = []requirement.Term{one("team", fmt.Sprintf("team-%d", i%10))}

@@ -202,14 +202,13 @@ func Large(pods, classes, nodes, pools int, seed uint64) (*pack.Problem, error) 
 		return nil, err
 	}
 	w := newWorkload(seed)
-	families := []string{"m", "c", "r", "t"}
-	for i := range pools {
-		p := w.pool(fmt.Sprintf("pool-%02d", i), types, one("team", fmt.Sprintf("team-%d", i%10)), one(categoryKey, families[i%4], families[(i+1)%4]))
+	w.teamPools(types, pools)
+	for i, p := range w.Pools {
 		p.Weight = i % 3
 	}
 	w.fillNodes(nodes, 9)
 	for i := range classes {
-		c := w.class(fmt.Sprintf("app-%d", i), 50*int64(1+w.rng.IntN(40)), (64+64*int64(w.rng.IntN(96)))<<20)
+		c := w.app(i)
 		switch i % 9 {
 		case 0:
 			c.Selector = []requirement.Term{one("team", fmt.Sprintf("team-%d", i%10))}
@@ -223,4 +222,17 @@ func Large(pods, classes, nodes, pools int, seed uint64) (*pack.Problem, error) 
 		w.pods(c, (pods+i)/classes)
 	}
 	return &w.Problem, nil
+}
+
+// teamPools makes pools of ten teams, each with two categories of types.
+func (w *workload) teamPools(types []*catalog.Type, n int) {
+	families := []string{"m", "c", "r", "t"}
+	for i := range n {
+		w.pool(fmt.Sprintf("pool-%02d", i), types, one("team", fmt.Sprintf("team-%d", i%10)), one(categoryKey, families[i%4], families[(i+1)%4]))
+	}
+}
+
+// app is a class of pods of some size, which demands nothing more.
+func (w *workload) app(i int) *cluster.Class {
+	return w.class(fmt.Sprintf("app-%d", i), 50*int64(1+w.rng.IntN(40)), (64+64*int64(w.rng.IntN(96)))<<20)
 }
