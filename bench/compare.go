@@ -41,8 +41,8 @@ type Side struct {
 	CutShort bool
 }
 
-// peerJudged is up to how many pods upstream's plan is put before the judge, who may take minutes to see that pods of a
-// large plan have no order in which they all find each other. Kerf's plans are always judged.
+// peerJudged is up to how many pods upstream's plan is put before the judge, who goes host by host where something is
+// wrong. Kerf's plans are always judged.
 const peerJudged = 2000
 
 // Row is the comparison of one input.
