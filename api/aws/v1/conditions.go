@@ -13,6 +13,10 @@ const (
 	ConditionTypeCapacityReservationsReady = "CapacityReservationsReady"
 	ConditionTypeValidationSucceeded       = "ValidationSucceeded"
 
+	// ConditionTypeLaunchTemplateReady is Kerf's own: it is there, and part of Ready, while the class names a launch
+	// template.
+	ConditionTypeLaunchTemplateReady = "LaunchTemplateReady"
+
 	// Kerf's own; they inform and are no part of Ready. InterruptionQueueReady is there while a queue is set.
 	// InstanceStatusReady is there, and False, while the status of instances may not be read.
 	ConditionTypeInterruptionQueueReady = "InterruptionQueueReady"
@@ -39,6 +43,20 @@ const (
 	ReasonSpecInvalid = "SpecInvalid"
 )
 
+// Reasons of LaunchTemplateReady.
+const (
+	// ReasonLaunchTemplateNotFound: the template or the version does not exist, or not any more.
+	ReasonLaunchTemplateNotFound = "LaunchTemplateNotFound"
+	// ReasonLaunchTemplateUnreadable: EC2 would not say, so nothing is known.
+	ReasonLaunchTemplateUnreadable = "LaunchTemplateUnreadable"
+	// ReasonLaunchTemplateReadDenied: the controller may not read versions of launch templates.
+	ReasonLaunchTemplateReadDenied = "LaunchTemplateReadDenied"
+	// ReasonLaunchTemplateInvalid: the template holds what it may not, or lacks what it needs.
+	ReasonLaunchTemplateInvalid = "LaunchTemplateInvalid"
+	// ReasonLaunchTemplateUserDataInvalid: machines that boot with the user data would not join this cluster.
+	ReasonLaunchTemplateUserDataInvalid = "LaunchTemplateUserDataInvalid"
+)
+
 // Reasons of the Drifted condition that come from this provider.
 const (
 	ReasonNodeClassDrift           = "NodeClassDrift"
@@ -47,6 +65,8 @@ const (
 	ReasonSubnetDrift              = "SubnetDrift"
 	ReasonCapacityReservationDrift = "CapacityReservationDrift"
 	ReasonPlacementGroupDrift      = "PlacementGroupDrift"
+	// ReasonLaunchTemplateDrift is Kerf's own: another version, or another template, stands where the node's stood.
+	ReasonLaunchTemplateDrift = "LaunchTemplateDrift"
 )
 
 // GetConditions returns the conditions as stored.
@@ -58,11 +78,15 @@ func (c *EC2NodeClass) SetConditions(conditions []status.Condition) {
 }
 
 // StatusConditions returns the condition set of c. CapacityReservationsReady takes part only while
-// capacity reservations are in use, which is a setting of the controller.
+// capacity reservations are in use, which is a setting of the controller; LaunchTemplateReady while
+// the class names a launch template.
 func (c *EC2NodeClass) StatusConditions(reservedCapacity bool) status.Set {
 	dependents := []string{
 		ConditionTypeAMIsReady, ConditionTypeSubnetsReady, ConditionTypeSecurityGroupsReady,
 		ConditionTypeInstanceProfileReady, ConditionTypePlacementGroupReady, ConditionTypeValidationSucceeded,
+	}
+	if c.Spec.LaunchTemplate != nil {
+		dependents = append(dependents, ConditionTypeLaunchTemplateReady)
 	}
 	if reservedCapacity {
 		dependents = append(dependents, ConditionTypeCapacityReservationsReady)

@@ -18,9 +18,27 @@ type EC2NodeClass struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// How nodes are made.
-	// +kubebuilder:validation:XValidation:rule="has(self.role) != has(self.instanceProfile)",message="set exactly one of 'role' and 'instanceProfile'"
-	// +kubebuilder:validation:XValidation:rule="has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))",message="set 'amiFamily', or select images by an alias"
-	// +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || self.amiFamily == 'Custom' || !self.amiSelectorTerms.exists(x, has(x.alias)) || self.amiSelectorTerms.all(x, !has(x.alias) || x.alias.find('^[^@]+') == self.amiFamily.lowerAscii())",message="'amiFamily' must be that of the alias, or Custom"
+	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || has(self.role) != has(self.instanceProfile)",message="set exactly one of 'role' and 'instanceProfile'"
+	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || has(self.amiSelectorTerms)",message="select images, or name a 'launchTemplate'",reason=FieldValueRequired,fieldPath=".amiSelectorTerms"
+	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || has(self.securityGroupSelectorTerms)",message="select security groups, or name a 'launchTemplate'",reason=FieldValueRequired,fieldPath=".securityGroupSelectorTerms"
+	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || !has(self.amiSelectorTerms) || has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))",message="set 'amiFamily', or select images by an alias"
+	// +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || !has(self.amiSelectorTerms) || self.amiFamily == 'Custom' || !self.amiSelectorTerms.exists(x, has(x.alias)) || self.amiSelectorTerms.all(x, !has(x.alias) || x.alias.find('^[^@]+') == self.amiFamily.lowerAscii())",message="'amiFamily' must be that of the alias, or Custom"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.amiSelectorTerms)",message="'launchTemplate' excludes 'amiSelectorTerms': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.amiFamily)",message="'launchTemplate' excludes 'amiFamily': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.userData)",message="'launchTemplate' excludes 'userData': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.securityGroupSelectorTerms)",message="'launchTemplate' excludes 'securityGroupSelectorTerms': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.blockDeviceMappings)",message="'launchTemplate' excludes 'blockDeviceMappings': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.role)",message="'launchTemplate' excludes 'role': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.instanceProfile)",message="'launchTemplate' excludes 'instanceProfile': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.associatePublicIPAddress)",message="'launchTemplate' excludes 'associatePublicIPAddress': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.ipPrefixCount)",message="'launchTemplate' excludes 'ipPrefixCount': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.networkInterfaces)",message="'launchTemplate' excludes 'networkInterfaces': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.connectionTracking)",message="'launchTemplate' excludes 'connectionTracking': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.detailedMonitoring)",message="'launchTemplate' excludes 'detailedMonitoring': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.cpuOptions)",message="'launchTemplate' excludes 'cpuOptions': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.placementGroupSelector)",message="'launchTemplate' excludes 'placementGroupSelector': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.capacityReservationSelectorTerms)",message="'launchTemplate' excludes 'capacityReservationSelectorTerms': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.metadataOptions) || ((!has(self.metadataOptions.httpEndpoint) || self.metadataOptions.httpEndpoint == 'enabled') && (!has(self.metadataOptions.httpProtocolIPv6) || self.metadataOptions.httpProtocolIPv6 == 'disabled') && (!has(self.metadataOptions.httpPutResponseHopLimit) || self.metadataOptions.httpPutResponseHopLimit == 1) && (!has(self.metadataOptions.httpTokens) || self.metadataOptions.httpTokens == 'required'))",message="'launchTemplate' excludes 'metadataOptions': the template decides"
 	// +optional
 	Spec EC2NodeClassSpec `json:"spec,omitempty"`
 	// What the spec stands for in the account.
@@ -46,14 +64,18 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.id) && has(x.tags))",message="'id' excludes 'tags' in a subnet term"
 	// +required
 	SubnetSelectorTerms []SubnetSelectorTerm `json:"subnetSelectorTerms"`
-	// Security groups of the nodes: those that any term selects.
+	// Security groups of the nodes: those that any term selects. Required without a launch template.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.name))",message="every security group term needs 'tags', 'id' or 'name'"
 	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.id) && (has(x.tags) || has(x.name)))",message="'id' excludes the other fields of a security group term"
 	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))",message="'name' excludes the other fields of a security group term"
-	// +required
-	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms"`
+	// +optional
+	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms,omitempty"`
+	// Launch template of yours that nodes are launched from, in place of all fields by which Kerf would make one.
+	// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="set exactly one of 'name' and 'id' in launchTemplate"
+	// +optional
+	LaunchTemplate *LaunchTemplateReference `json:"launchTemplate,omitempty"`
 	// Capacity reservations that nodes may use: those that any term selects.
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))",message="every capacity reservation term needs 'tags', 'id' or 'instanceMatchCriteria'"
@@ -64,15 +86,15 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="set exactly one of 'name' and 'id' in placementGroupSelector"
 	// +optional
 	PlacementGroupSelector *PlacementGroupSelector `json:"placementGroupSelector,omitempty"`
-	// Images that nodes may boot: those that any term selects.
+	// Images that nodes may boot: those that any term selects. Required without a launch template.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.name) || has(x.alias) || has(x.ssmParameter))",message="every AMI term needs 'alias', 'id', 'name', 'ssmParameter' or 'tags'"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(x, has(x.id) && (has(x.alias) || has(x.tags) || has(x.name) || has(x.owner)))",message="'id' excludes the other fields of an AMI term"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(x, has(x.alias) && (has(x.id) || has(x.tags) || has(x.name) || has(x.owner)))",message="'alias' excludes the other fields of an AMI term"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(x, has(x.alias)) || self.size() == 1",message="'alias' must be the only AMI term"
-	// +required
-	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms"`
+	// +optional
+	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms,omitempty"`
 	// Family of the images: how user data, disks and labels are made. An alias implies it.
 	// +optional
 	AMIFamily *AMIFamily `json:"amiFamily,omitempty"`

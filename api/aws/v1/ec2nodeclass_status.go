@@ -24,6 +24,9 @@ type EC2NodeClassStatus struct {
 	// Instance profile of the nodes.
 	// +optional
 	InstanceProfile string `json:"instanceProfile,omitempty"`
+	// Version of the launch template that nodes are launched from.
+	// +optional
+	LaunchTemplate *LaunchTemplate `json:"launchTemplate,omitempty"`
 	// State of the class, one observation per type.
 	// +optional
 	Conditions []status.Condition `json:"conditions,omitempty"`

@@ -19,20 +19,29 @@ const EC2NodeClassHashVersion = "kerf-v1"
 // what else decides how a node boots: the AMI family, whichever way the class names it, and the
 // cluster's CA bundle. Order of lists does not matter.
 //
-// Left out are the selectors of subnets, security groups, capacity reservations and images: a node
-// drifts when what they select changes, not when they are reworded.
+// Left out are the selectors of subnets, security groups, capacity reservations and images, and the
+// reference to a launch template: a node drifts when what they select changes, not when they are
+// reworded.
 func (c *EC2NodeClass) Hash(caBundle string) string {
 	spec := c.Spec.DeepCopy()
 	spec.SubnetSelectorTerms = nil
 	spec.SecurityGroupSelectorTerms = nil
 	spec.CapacityReservationSelectorTerms = nil
 	spec.AMISelectorTerms = nil
+	spec.LaunchTemplate = nil
 	spec.AMIFamily = new(c.ResolvedAMIFamily())
 	h := fnv.New64a()
-	h.Write(canonical(spec))
+	h.Write(canonical(hashed{spec, nil, nil}))
 	h.Write([]byte{0})
 	h.Write([]byte(caBundle))
 	return strconv.FormatUint(h.Sum64(), 10)
+}
+
+// hashed writes the selectors that were once required as they always were written: as null.
+type hashed struct {
+	*EC2NodeClassSpec
+	AMISelectorTerms           any `json:"amiSelectorTerms"`
+	SecurityGroupSelectorTerms any `json:"securityGroupSelectorTerms"`
 }
 
 // canonical returns v as JSON with the keys of objects and the items of lists in order.

@@ -53,6 +53,9 @@ const (
 	AnnotationInstanceProfile = Group + "/instance-profile-name"
 	// AnnotationInstanceTagged is "true" on a NodeClaim whose instance has its late tags.
 	AnnotationInstanceTagged = Group + "/tagged"
+	// AnnotationLaunchTemplate is Kerf's own: the version of a user's launch template that a NodeClaim's instance was
+	// launched from; see LaunchTemplate.Ref.
+	AnnotationLaunchTemplate = "kerf.sh/launch-template"
 	// AnnotationClusterNameTaggedCompatibility is a left-over of older releases; read, never written.
 	AnnotationClusterNameTaggedCompatibility = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 )
