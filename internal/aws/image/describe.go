@@ -85,6 +85,7 @@ func (r *Resolver) describe(ctx context.Context, q query) ([]candidate, error) {
 		return last.images, nil
 	}
 	var out []candidate
+	disks := map[string]Disks{}
 	pages := ec2.NewDescribeImagesPaginator(r.images, &ec2.DescribeImagesInput{
 		Filters: q.filters(), Owners: q.owners, IncludeDeprecated: new(true), MaxResults: new(int32(1000)),
 	})
@@ -96,11 +97,13 @@ func (r *Resolver) describe(ctx context.Context, q query) ([]candidate, error) {
 		for i := range page.Images {
 			if c, ok := candidateOf(&page.Images[i], now); ok {
 				out = append(out, c)
+				disks[c.id] = disksOf(&page.Images[i])
 			}
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.noteDisksLocked(disks)
 	r.found[key] = answer{images: out, at: now}
 	return out, nil
 }

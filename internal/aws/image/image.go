@@ -44,6 +44,7 @@ type Resolver struct {
 	values map[string]parameter
 	found  map[string]answer
 	told   map[string]bool // parameters that kept was called for
+	disks  map[string]Disks
 }
 
 // NewResolver returns a Resolver. refresh is how long an answer on images is believed (AMI_REFRESH_INTERVAL); now is the
@@ -54,7 +55,7 @@ func NewResolver(images ImagesAPI, parameters ParametersAPI, refresh time.Durati
 	}
 	return &Resolver{
 		images: images, parameters: parameters, refresh: refresh, now: now, kept: func(string, error) {},
-		values: map[string]parameter{}, found: map[string]answer{}, told: map[string]bool{},
+		values: map[string]parameter{}, found: map[string]answer{}, told: map[string]bool{}, disks: map[string]Disks{},
 	}
 }
 

@@ -32,7 +32,7 @@ type Resolver struct {
 	api     API
 	ledger  *Ledger
 	subnets memory[subnet]
-	groups  memory[awsv1.SecurityGroup]
+	groups  memory[group]
 }
 
 // NewResolver returns a Resolver. refresh is how long an answer on subnets is believed (SUBNET_REFRESH_INTERVAL); what is
@@ -41,13 +41,20 @@ func NewResolver(api API, ledger *Ledger, refresh time.Duration, now func() time
 	if now == nil {
 		now = time.Now
 	}
-	return &Resolver{api: api, ledger: ledger, subnets: memory[subnet]{now: now, age: refresh}, groups: memory[awsv1.SecurityGroup]{now: now, age: groupAge}}
+	return &Resolver{api: api, ledger: ledger, subnets: memory[subnet]{now: now, age: refresh}, groups: memory[group]{now: now, age: groupAge}}
 }
 
 // subnet is a subnet as EC2 describes it.
 type subnet struct {
 	awsv1.Subnet
+	vpc  string
 	free int
+}
+
+// group is a security group as EC2 describes it.
+type group struct {
+	awsv1.SecurityGroup
+	vpc string
 }
 
 // memory keeps the answers to queries for a while. The lock is never held over a call.
@@ -94,10 +101,11 @@ func (m *memory[T]) get(key string, ask func() ([]T, error)) (found []T, fresh b
 type query struct {
 	ids, names []string
 	tags       map[string]string
+	vpc        string
 }
 
 func (q *query) key() string {
-	parts := []string{strings.Join(q.ids, ","), strings.Join(q.names, ",")}
+	parts := []string{strings.Join(q.ids, ","), strings.Join(q.names, ","), q.vpc}
 	for _, k := range slices.Sorted(maps.Keys(q.tags)) {
 		parts = append(parts, k, q.tags[k])
 	}
@@ -112,6 +120,9 @@ func (q *query) filters(idName string) []types.Filter {
 	}
 	if len(q.names) > 0 {
 		out = append(out, types.Filter{Name: new("group-name"), Values: q.names})
+	}
+	if q.vpc != "" {
+		out = append(out, types.Filter{Name: new("vpc-id"), Values: []string{q.vpc}})
 	}
 	for _, k := range slices.Sorted(maps.Keys(q.tags)) {
 		if q.tags[k] == "*" {

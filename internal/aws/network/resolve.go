@@ -63,6 +63,7 @@ func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, erro
 				continue
 			}
 			out = append(out, subnet{
+				vpc:    aws.ToString(s.VpcId),
 				Subnet: awsv1.Subnet{ID: *s.SubnetId, Zone: *s.AvailabilityZone, ZoneID: aws.ToString(s.AvailabilityZoneId)},
 				free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
 			})
@@ -81,11 +82,13 @@ func (r *Resolver) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass
 	queries, note := queriesOf("securityGroupSelectorTerms", terms)
 	var out []awsv1.SecurityGroup
 	for _, q := range queries {
-		found, _, _, err := r.groups.get(q.key(), func() ([]awsv1.SecurityGroup, error) { return r.describeGroups(ctx, q) })
+		found, _, _, err := r.groups.get(q.key(), func() ([]group, error) { return r.describeGroups(ctx, q) })
 		if err != nil {
 			return class.Status.SecurityGroups, outcome(awsv1.ConditionTypeSecurityGroupsReady, "", 0, "", note, err)
 		}
-		out = append(out, found...)
+		for _, g := range found {
+			out = append(out, g.SecurityGroup)
+		}
 	}
 	slices.SortFunc(out, func(a, b awsv1.SecurityGroup) int { return strings.Compare(a.ID, b.ID) })
 	out = slices.CompactFunc(out, func(a, b awsv1.SecurityGroup) bool { return a.ID == b.ID })
@@ -93,8 +96,8 @@ func (r *Resolver) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass
 		fmt.Sprintf("EC2NodeClass %s: spec.securityGroupSelectorTerms selects no security group of this account and region; check ids, names and tags", class.Name), note, nil)
 }
 
-func (r *Resolver) describeGroups(ctx context.Context, q query) ([]awsv1.SecurityGroup, error) {
-	var out []awsv1.SecurityGroup
+func (r *Resolver) describeGroups(ctx context.Context, q query) ([]group, error) {
+	var out []group
 	pages := ec2.NewDescribeSecurityGroupsPaginator(r.api, &ec2.DescribeSecurityGroupsInput{Filters: q.filters("group-id"), MaxResults: new(int32(500))})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -103,7 +106,7 @@ func (r *Resolver) describeGroups(ctx context.Context, q query) ([]awsv1.Securit
 		}
 		for _, g := range page.SecurityGroups {
 			if g.GroupId != nil {
-				out = append(out, awsv1.SecurityGroup{ID: *g.GroupId, Name: aws.ToString(g.GroupName)})
+				out = append(out, group{awsv1.SecurityGroup{ID: *g.GroupId, Name: aws.ToString(g.GroupName)}, aws.ToString(g.VpcId)})
 			}
 		}
 	}

@@ -43,6 +43,8 @@ type Found struct {
 	Labels        map[string]string
 	Taints        []corev1.Taint
 	InstanceStore *awsv1.InstanceStorePolicy
+	// Folded is set for a script whose lines YAML joined to one: as it stands, nothing of it runs.
+	Folded bool
 	// Rest is what stays for spec.userData: the text without what Build writes.
 	Rest     string
 	Settings []Setting

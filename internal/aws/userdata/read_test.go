@@ -71,7 +71,7 @@ func TestUserDataIsTakenApart(t *testing.T) {
 		},
 		"a script folded to one line by YAML is read as if it had its lines": {
 			"#!/bin/bash /etc/eks/bootstrap.sh 'demo' \\ --kubelet-extra-args '--max-pods=40' \\ --apiserver-endpoint 'https://x'\n",
-			Found{Family: awsv1.AMIFamilyAL2, ClusterName: "demo", Kubelet: awsv1.KubeletConfiguration{MaxPods: new(int32(40))}},
+			Found{Family: awsv1.AMIFamilyAL2, Folded: true, ClusterName: "demo", Kubelet: awsv1.KubeletConfiguration{MaxPods: new(int32(40))}},
 			[]string{"dropped line breaks"},
 		},
 		"a NodeConfig keeps what has no field": {

@@ -15,7 +15,7 @@ const bootstrapScript = "bootstrap.sh"
 func readScript(text string) (*Found, string) {
 	f := &Found{Family: awsv1.AMIFamilyAL2}
 	if unfolded, was := unfold(text); was {
-		text = unfolded
+		text, f.Folded = unfolded, true
 		f.dropped("line breaks", "all of the script is on the line of its interpreter, as YAML's > folds it, so nothing of it runs; it is read as if the lines had been kept, as | keeps them",
 			"if machines did join the cluster, they had other user data: look at it")
 	}
