@@ -54,7 +54,7 @@ func NodeClaim(node *plan.NewNode, pool *karpv1.NodePool, offered *cluster.Pool)
 			}},
 		},
 		Spec: karpv1.NodeClaimSpec{
-			Taints:                 slices.Clone(template.Spec.Taints),
+			Taints:                 taints(template.Spec.Taints, offered),
 			StartupTaints:          slices.Clone(template.Spec.StartupTaints),
 			Requirements:           apiRequirements(requirements),
 			Resources:              karpv1.ResourceRequirements{Requests: intake.ResourceList(node.Requests)},
@@ -64,6 +64,20 @@ func NodeClaim(node *plan.NewNode, pool *karpv1.NodePool, offered *cluster.Pool)
 		},
 	}
 	return claim
+}
+
+// taints are those of the template, and those that the node has besides because its user data says so.
+func taints(template []corev1.Taint, offered *cluster.Pool) []corev1.Taint {
+	out := slices.Clone(template)
+	if offered == nil {
+		return out
+	}
+	for _, t := range offered.Taints {
+		if !slices.ContainsFunc(out, func(o corev1.Taint) bool { return o.Key == t.Key && string(o.Effect) == string(t.Effect) }) {
+			out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+		}
+	}
+	return out
 }
 
 func generateName(pool string) string {

@@ -65,16 +65,38 @@ func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *la
 	if f, ok := p.checks.get(class, t.Name, p.now()); ok {
 		return f
 	}
-	f := cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, OK: true}
-	steps := []struct {
-		api, reason string
-		try         func() error
-	}{
+	f, until := p.try(class, []trial{
 		{"CreateLaunchTemplate", awsv1.ReasonCreateLaunchTemplateAuthCheckFailed, func() error { return p.templates.Ensure(ctx, t) }},
 		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error { return p.tryFleet(ctx, class, t) }},
 		{"RunInstances", awsv1.ReasonRunInstancesAuthCheckFailed, func() error { return p.tryRun(ctx, class, t) }},
+	})
+	if f.OK {
+		p.learnSpotTags(ctx, class, t)
 	}
-	until := p.now().Add(trustDryRun)
+	if !f.OK && f.missing {
+		p.templates.Forget(t.Name)
+	}
+	p.checks.put(class, check{template: t.Name, finding: f.Finding, until: until})
+	return f.Finding
+}
+
+// trial is one call that changes nothing.
+type trial struct {
+	api, reason string
+	try         func() error
+}
+
+// verdict is the outcome of trials.
+type verdict struct {
+	cloud.Finding
+	missing bool // a template that was named is not there
+	denied  bool
+}
+
+// try makes trials up to the first that fails, and says how long the outcome is worth something.
+func (p *Provider) try(class *awsv1.EC2NodeClass, steps []trial) (f verdict, until time.Time) {
+	f.Finding = cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, OK: true}
+	until = p.now().Add(trustDryRun)
 	for _, s := range steps {
 		err := s.try()
 		if err == nil {
@@ -87,19 +109,17 @@ func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *la
 		case e == nil, e.Class == cloud.Unavailable, e.Class == cloud.Throttled:
 			f.Unknown = true
 		case e.Class == cloud.NotFound:
-			p.templates.Forget(t.Name)
+			f.missing = true
 			f.Unknown, until = true, p.now().Add(retrySoon)
+		case e.Class == cloud.Denied:
+			f.denied = true
 		case e.Reason == awserr.ReasonInstanceProfileNameInvalid && class.Spec.Role != "":
 			// EC2 takes a while to know a profile that was just made.
 			f.Unknown, until = true, p.now().Add(retrySoon)
 		}
 		break
 	}
-	if f.OK {
-		p.learnSpotTags(ctx, class, t)
-	}
-	p.checks.put(class, check{template: t.Name, finding: f, until: until})
-	return f
+	return f, until
 }
 
 func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) error {

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -40,7 +41,7 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 		return nil, awserr.Wrap(op, err)
 	}
 	p.unavailable.Bought(offering.Pool{CapacityType: bought.CapacityType, InstanceType: bought.InstanceType, Zone: bought.Zone})
-	return newMachine(bought, claim, class, types, plan.tenancy), nil
+	return newMachine(bought, claim, class, types, plan), nil
 }
 
 // Prefetch makes the launch templates that such a claim would be launched from, so that its launch need not wait for
@@ -70,6 +71,9 @@ func (p *Provider) buy(ctx context.Context, claim *karpv1.NodeClaim, plan *launc
 		bought, err := p.buyer.Buy(ctx, order)
 		if err == nil {
 			return bought, nil
+		}
+		if plan.own != nil {
+			return nil, p.ownRefused(plan.own, err)
 		}
 		if !cloud.IsNotFound(err) {
 			return nil, err
@@ -160,10 +164,10 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 }
 
 // newMachine is what the lifecycle controller writes into the claim.
-func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type, tenancy string) *cloud.Machine {
+func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type, plan *launchPlan) *cloud.Machine {
 	m := &cloud.Machine{
 		ProviderID: inventory.ProviderID(b.Zone, b.InstanceID), InstanceID: b.InstanceID, InstanceType: b.InstanceType,
-		ImageID: b.ImageID, Zone: b.Zone, CapacityType: b.CapacityType, SubnetID: b.SubnetID, LaunchedAt: b.LaunchedAt,
+		ImageID: cmp.Or(b.ImageID, plan.image), Zone: b.Zone, CapacityType: b.CapacityType, SubnetID: b.SubnetID, LaunchedAt: b.LaunchedAt,
 		State: "pending", Tags: b.Tags, Claim: claim.Name, Pool: claim.Labels[karpv1.NodePoolLabelKey],
 		Labels: map[string]string{}, Annotations: map[string]string{},
 	}
@@ -179,11 +183,12 @@ func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeCl
 	setIf(m.Labels, corev1.LabelTopologyZone, b.Zone)
 	setIf(m.Labels, awsv1.LabelTopologyZoneID, m.ZoneID)
 	setIf(m.Labels, karpv1.CapacityTypeLabelKey, b.CapacityType)
-	setIf(m.Labels, awsv1.LabelInstanceTenancy, tenancy)
+	setIf(m.Labels, awsv1.LabelInstanceTenancy, plan.tenancy)
 	for _, key := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {
 		setIf(m.Annotations, key, class.Annotations[key])
 	}
 	setIf(m.Annotations, awsv1.AnnotationInstanceProfile, class.Status.InstanceProfile)
+	setIf(m.Annotations, awsv1.AnnotationLaunchTemplate, launchedFrom(b.Tags, plan.own))
 	if !wantsEFA(claim) {
 		// Its interfaces were not asked for, so the node will not have it.
 		delete(m.Capacity, awsv1.ResourceEFA)

@@ -25,7 +25,10 @@ import (
 type launchPlan struct {
 	request   fleet.Request
 	templates []*launchtemplate.Template
-	tenancy   string
+	// own is the user's own launch template in place of templates; image is what it boots.
+	own     *awsv1.LaunchTemplate
+	image   string
+	tenancy string
 }
 
 // maxPlans bounds how many plans are kept; a burst has few different ones.
@@ -93,7 +96,7 @@ func newPlanKey(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*cat
 		k.types = types[0]
 	}
 	rest, err := json.Marshal([]any{
-		claim.Spec, claim.Labels, relaxed(claim), cluster, class.Status.InstanceProfile, class.Status.SecurityGroups,
+		claim.Spec, claim.Labels, relaxed(claim), cluster, class.Status.InstanceProfile, class.Status.SecurityGroups, class.Status.LaunchTemplate.Ref(),
 	})
 	if err != nil {
 		return k, fmt.Errorf("reading NodeClaim %q: %w", claim.Name, err)
@@ -114,6 +117,12 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 		plan.request.Context = *class.Spec.Context
 	}
 	for _, g := range p.groups(choice, class, claim) {
+		if class.Spec.LaunchTemplate != nil {
+			if err := plan.launchOwn(class, g); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		t, err := p.template(claim, class, cluster, choice, g, tags)
 		if err != nil {
 			return nil, err
@@ -121,7 +130,7 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 		plan.templates = append(plan.templates, t)
 		plan.request.Templates = append(plan.request.Templates, fleet.Template{Name: t.Name, Overrides: g.overrides})
 	}
-	if len(plan.templates) == 0 {
+	if len(plan.request.Templates) == 0 {
 		return nil, &cloud.Error{Op: "choosing images", Class: cloud.ClassNotReady, Reason: awsv1.ReasonAMINotFound,
 			Err: fmt.Errorf("EC2NodeClass %q has no image for any of the %d chosen instance types", class.Name, len(choice.Picks))}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
+	"github.com/kerf-sh/kerf/internal/aws/owntemplate"
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
 	"github.com/kerf-sh/kerf/internal/aws/profile"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
@@ -80,6 +81,7 @@ type Provider struct {
 	networks    *network.Resolver
 	images      *image.Resolver
 	templates   *launchtemplate.Store
+	own         *owntemplate.Reader
 	profiles    *profile.Manager
 	inventory   *inventory.Inventory
 	buyer       *fleet.Buyer
@@ -120,6 +122,7 @@ func New(s *session.Session, o Options) (*Provider, error) {
 		p.log.Warn("a parameter that names images could not be read, the image found before stays", "parameter", parameter, "error", err)
 	})
 	p.templates = launchtemplate.NewStore(s.EC2, o.ClusterName, o.Now)
+	p.own = owntemplate.NewReader(s.EC2, o.ClusterName, o.Now)
 	p.profiles = profile.NewManager(s.IAM, s.Region, o.ClusterName, o.Now)
 	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now).For(o.ClusterUID, o.ForeignMachines)
 	p.buyer = fleet.NewBuyer(s.EC2, p.inventory, fleet.Options{

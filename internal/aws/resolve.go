@@ -19,6 +19,9 @@ const reasonProfileUnknown = "InstanceProfileResolutionFailed"
 
 // Resolve implements cloud.Provider.
 func (p *Provider) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*cloud.Resolution, error) {
+	if class.Spec.LaunchTemplate != nil {
+		return p.resolveOwn(ctx, class)
+	}
 	r := &cloud.Resolution{}
 	var subnets, groups, images, instanceProfile cloud.Finding
 	var wg sync.WaitGroup
@@ -83,7 +86,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	if err := launchtemplate.CheckTags(class); err != nil {
 		return no(awsv1.ReasonTagValidationFailed, "EC2NodeClass %q: %v", class.Name, err)
 	}
-	if _, err := instancetype.ConfigOf(class, p.shapeOptions()); err != nil {
+	if _, err := instancetype.ConfigOf(class, p.shapeOptions(class)); err != nil {
 		return no(awsv1.ReasonSpecInvalid, "%v", err)
 	}
 	resolved := class.DeepCopy()

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -27,6 +28,7 @@ type classCatalog struct {
 
 	// What the shapes depend on.
 	generation int64
+	template   string // version of the user's own launch template
 	images     []awsv1.AMI
 	discovered uint64
 	shapes     []instancetype.Shape
@@ -71,10 +73,14 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 			return nil, &cloud.Error{Op: op, Class: cloud.Unavailable, Reason: reasonTypes, Err: errors.New("they are not known yet")}
 		}
 	}
+	seen, err := p.effective(ctx, class)
+	if err != nil {
+		return nil, awserr.Wrap(op, err)
+	}
 	c := p.catalogs.of(class)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.shape(class, snapshot, p.shapeOptions()); err != nil {
+	if err := c.shape(seen, snapshot, p.shapeOptions(class)); err != nil {
 		return nil, &cloud.Error{Op: op, Class: cloud.Invalid, Reason: awsv1.ReasonSpecInvalid, Err: err}
 	}
 	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
@@ -88,13 +94,14 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 // reasonTypes is why a launch fails while instance types are not known.
 const reasonTypes = "InstanceTypeResolutionFailed"
 
-func (p *Provider) shapeOptions() instancetype.Options {
-	return instancetype.Options{Region: p.session.Region, MemoryOverhead: p.opts.MemoryOverhead, ReservedENIs: p.opts.ReservedENIs}
+func (p *Provider) shapeOptions(class *awsv1.EC2NodeClass) instancetype.Options {
+	return instancetype.Options{SharedTenancy: class.Spec.LaunchTemplate != nil, Region: p.session.Region, MemoryOverhead: p.opts.MemoryOverhead, ReservedENIs: p.opts.ReservedENIs}
 }
 
 // shape works the shapes out anew if anything that they depend on has changed, and drops the types made from old ones.
 func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, o instancetype.Options) error {
-	same := c.shapes != nil && c.generation == class.Generation && c.discovered == s.Generation && reflect.DeepEqual(c.images, class.Status.AMIs)
+	template := class.Status.LaunchTemplate.Ref()
+	same := c.shapes != nil && c.template == template && c.generation == class.Generation && c.discovered == s.Generation && reflect.DeepEqual(c.images, class.Status.AMIs)
 	if same {
 		return nil
 	}
@@ -103,6 +110,6 @@ func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot
 		return err
 	}
 	c.shapes, c.types = instancetype.Shapes(s, config), nil
-	c.generation, c.discovered, c.images = class.Generation, s.Generation, class.Status.AMIs
+	c.template, c.generation, c.discovered, c.images = template, class.Generation, s.Generation, class.Status.AMIs
 	return nil
 }

@@ -77,6 +77,8 @@ type Resolution struct {
 	SecurityGroups  []awsv1.SecurityGroup
 	AMIs            []awsv1.AMI
 	InstanceProfile string
+	// LaunchTemplate is the version of the user's own launch template, nil for classes that name none.
+	LaunchTemplate *awsv1.LaunchTemplate
 	// Findings, one per condition type of the class: what is true, and, when it is not, reason and message with the way
 	// out. A condition without a finding was not looked at and keeps its state.
 	Findings []Finding

@@ -42,12 +42,21 @@ func Terms(in []karpv1.NodeSelectorRequirementWithMinValues) []requirement.Term 
 // caller, who knows the nodes.
 func Pool(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, types []*catalog.Type) *cluster.Pool {
 	template := &pool.Spec.Template
-	labels := PoolLabels(pool)
+	labels, taints := PoolLabels(pool), template.Spec.Taints
+	if told := launchTemplate(class); told != nil {
+		// The pool has the last word on labels: they are written over when the node registers.
+		for k, v := range told.Labels {
+			if _, said := labels[k]; !said {
+				labels[k] = v
+			}
+		}
+		taints = slices.Concat(taints, told.Taints)
+	}
 	out := &cluster.Pool{
 		Name:          pool.Name,
 		Requirements:  Terms(template.Spec.Requirements),
 		Labels:        labels,
-		Taints:        Taints(template.Spec.Taints),
+		Taints:        Taints(taints),
 		StartupTaints: Taints(template.Spec.StartupTaints),
 		Limits:        Resources(corev1.ResourceList(pool.Spec.Limits)),
 		Types:         types,
@@ -61,6 +70,15 @@ func Pool(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, types []*catalog.Typ
 	}
 	out.Requirements = sortTerms(out.Requirements)
 	return out
+}
+
+// launchTemplate is the user's own launch template of a class: kubelets on its machines are told labels and taints that the
+// pool knows nothing of.
+func launchTemplate(class *awsv1.EC2NodeClass) *awsv1.LaunchTemplate {
+	if class == nil || class.Spec.LaunchTemplate == nil {
+		return nil
+	}
+	return class.Status.LaunchTemplate
 }
 
 // PoolLabels are the labels that every node of the pool has: the template's, the pool's name and the node class's.

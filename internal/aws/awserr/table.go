@@ -100,6 +100,7 @@ var rules = []rule{
 	{"InvalidLaunchTemplateName.NotFoundException", "", cloud.NotFound, ReasonLaunchTemplateNotFound},
 	{"InvalidLaunchTemplateId.NotFound", "", cloud.NotFound, ReasonLaunchTemplateNotFound},
 	{"InvalidLaunchTemplateId.NotFoundException", "", cloud.NotFound, ReasonLaunchTemplateNotFound},
+	{"InvalidLaunchTemplateId.VersionNotFound", "", cloud.NotFound, ReasonLaunchTemplateNotFound},
 	{"InvalidAMIID.NotFound", "", cloud.Invalid, ReasonAMINotFound},
 	{"InvalidInstanceID.NotFound", "", cloud.NotFound, ReasonLaunchFailed},
 	{"InvalidCapacityReservationId.NotFound", "", cloud.NotFound, ReasonLaunchFailed},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -32,7 +33,11 @@ type Request struct {
 
 // Template is a launch template and the pools to use it for.
 type Template struct {
-	Name      string
+	Name string
+	// ID and Version name a version of a template that is not ours, in place of Name.
+	ID      string `json:",omitempty"`
+	Version int64  `json:",omitempty"`
+	// Overrides are the pools.
 	Overrides []Override
 }
 
@@ -95,13 +100,18 @@ func (r *Request) input(subnets map[string]string, instanceTags map[string]strin
 			continue
 		}
 		in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, types.FleetLaunchTemplateConfigRequest{
-			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{
-				LaunchTemplateName: new(t.Name), Version: new("$Latest"),
-			},
-			Overrides: pools,
+			LaunchTemplateSpecification: t.specification(),
+			Overrides:                   pools,
 		})
 	}
 	return in
+}
+
+func (t *Template) specification() *types.FleetLaunchTemplateSpecificationRequest {
+	if t.ID != "" {
+		return &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateId: new(t.ID), Version: new(strconv.FormatInt(t.Version, 10))}
+	}
+	return &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: new(t.Name), Version: new("$Latest")}
 }
 
 func (r *Request) strategy(in *ec2.CreateFleetInput) {

@@ -59,7 +59,7 @@ const maxDisks = 4096
 
 func (r *Resolver) noteDisksLocked(found map[string]Disks) {
 	if len(r.disks)+len(found) > maxDisks {
-		r.disks = map[string]Disks{}
+		r.disks, r.found = map[string]Disks{}, map[string]answer{}
 	}
 	maps.Copy(r.disks, found)
 }

@@ -23,6 +23,8 @@ type Options struct {
 	MemoryOverhead float64
 	// ReservedENIs are interfaces that pods get no addresses from (RESERVED_ENIS).
 	ReservedENIs int
+	// SharedTenancy is set where machines can't be had with dedicated tenancy.
+	SharedTenancy bool
 }
 
 // Config is what the arithmetic needs of a node class, parsed.

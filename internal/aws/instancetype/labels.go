@@ -104,6 +104,10 @@ func (c *Config) systemLabels(t *ec2facts.Type, out *terms) {
 	out.is(labelOS, system)
 	out.is(labelWindowsBuild, windowsBuild(c.Family))
 	out.is(labelRegion, c.Region)
+	if c.SharedTenancy {
+		out.is(awsv1.LabelInstanceTenancy, awsv1.TenancyDefault)
+		return
+	}
 	out.oneOf(awsv1.LabelInstanceTenancy, awsv1.TenancyDedicated, awsv1.TenancyDefault)
 }
 

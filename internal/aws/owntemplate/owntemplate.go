@@ -97,6 +97,13 @@ func (r *Reader) unread(class *awsv1.EC2NodeClass, err error) cloud.Finding {
 const Hint = "; launch templates of yours need permissions of their own: deploy the stack with " + Option +
 	" (kerf stack " + Option + "), and give the template the tag karpenter.sh/discovery with the cluster's name as its value"
 
+// Forget has all references looked up anew: something that was there is not.
+func (r *Reader) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.behind = map[string]answer{}
+}
+
 // find is the version behind a reference.
 func (r *Reader) find(ctx context.Context, ref *awsv1.LaunchTemplateReference) (*Template, error) {
 	key := ref.NameOrID() + ":" + ref.VersionOrDefault()

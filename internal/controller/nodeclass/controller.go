@@ -177,6 +177,8 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 		switch {
 		case f.Unknown:
 			conditions.SetUnknownWithReason(f.Condition, f.Reason, f.Message)
+		case f.OK && f.Reason != "":
+			conditions.SetTrueWithReason(f.Condition, f.Reason, f.Message)
 		case f.OK:
 			conditions.SetTrue(f.Condition)
 		default:
@@ -203,6 +205,10 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	}
 	if known(awsv1.ConditionTypeInstanceProfileReady) {
 		class.Status.InstanceProfile = r.InstanceProfile
+	}
+	class.Status.LaunchTemplate = r.LaunchTemplate
+	if class.Spec.LaunchTemplate == nil {
+		conditions.Clear(awsv1.ConditionTypeLaunchTemplateReady)
 	}
 	if _, ok := found[awsv1.ConditionTypePlacementGroupReady]; !ok {
 		c.unused(class, awsv1.ConditionTypePlacementGroupReady, class.Spec.PlacementGroupSelector == nil, awsv1.ReasonPlacementGroupResolutionFailed, "spec.placementGroupSelector")

@@ -1,0 +1,127 @@
+// Package drift says on NodeClaims that their machine differs from what their node class asks for now.
+//
+// So far it knows one difference: the version of the user's own launch template. What is not known never counts as a
+// difference: while a template can't be read, or is gone, nothing is said of the machines that were launched from it.
+package drift
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// again is how soon a claim is looked at again that somebody else has just written.
+const again = 100 * time.Millisecond
+
+// Controller keeps the condition Drifted of NodeClaims.
+type Controller struct {
+	Client  client.Client
+	Metrics *obs.Metrics
+	Log     *slog.Logger
+	Clock   clock.Clock
+}
+
+// Register adds the controller to mgr.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	// A claim's own changes matter when it has been launched; those of a class, when another template stands there.
+	launched := predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetAnnotations()[awsv1.AnnotationLaunchTemplate] != e.ObjectNew.GetAnnotations()[awsv1.AnnotationLaunchTemplate] ||
+				isLaunched(e.ObjectOld) != isLaunched(e.ObjectNew)
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+	changed := predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return templateOf(e.ObjectOld) != templateOf(e.ObjectNew)
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.drift").
+		For(&karpv1.NodeClaim{}, builder.WithPredicates(launched)).
+		Watches(&awsv1.EC2NodeClass{}, handler.EnqueueRequestsFromMapFunc(c.claimsOfClass), builder.WithPredicates(changed)).
+		Complete(c.Metrics.Guard(c.Log, "nodeclaim.drift", c))
+}
+
+func isLaunched(o client.Object) bool {
+	claim, ok := o.(*karpv1.NodeClaim)
+	return ok && claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched)
+}
+
+// templateOf is all of a class that the difference follows from.
+func templateOf(o client.Object) string {
+	class, ok := o.(*awsv1.EC2NodeClass)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(class.Spec.LaunchTemplate != nil, class.Status.LaunchTemplate.Ref(),
+		class.StatusConditions(false).IsTrue(awsv1.ConditionTypeLaunchTemplateReady))
+}
+
+func (c *Controller) claimsOfClass(ctx context.Context, o client.Object) []reconcile.Request {
+	var list karpv1.NodeClaimList
+	if err := c.Client.List(ctx, &list, client.MatchingFields{index.ClaimClass: o.GetName()}); err != nil {
+		c.Log.Error("listing the nodeclaims of a changed ec2nodeclass", "ec2nodeclass", o.GetName(), "error", err)
+		return nil
+	}
+	out := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		out[i] = reconcile.Request{NamespacedName: client.ObjectKey{Name: list.Items[i].Name}}
+	}
+	return out
+}
+
+// Reconcile writes the condition of one claim.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	claim := &karpv1.NodeClaim{}
+	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !index.Managed(claim) || !claim.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	class := &awsv1.EC2NodeClass{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	stored := claim.DeepCopy()
+	claim = claim.DeepCopy()
+	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
+	said := conditions.Get(karpv1.ConditionTypeDrifted)
+	message, v := Template(claim, class)
+	switch {
+	case v == Differs:
+		conditions.SetTrueWithReason(karpv1.ConditionTypeDrifted, awsv1.ReasonLaunchTemplateDrift, message)
+	case v == Same && said.IsTrue() && said.Reason == awsv1.ReasonLaunchTemplateDrift:
+		conditions.Clear(karpv1.ConditionTypeDrifted)
+	}
+	if equality.Semantic.DeepEqual(stored.Status, claim.Status) {
+		return reconcile.Result{}, nil
+	}
+	err := c.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("writing the drift of nodeclaim %q: %w", claim.Name, err))
+	}
+	c.Log.Info("nodeclaim compared with its launch template", "nodeclaim", claim.Name, "drifted", claim.StatusConditions().IsTrue(karpv1.ConditionTypeDrifted))
+	return reconcile.Result{}, nil
+}
