@@ -41,6 +41,7 @@ func Register(s *wire.Server, w *world.World) {
 		"CreateTags":                  write(svc.createTags),
 		"DeleteLaunchTemplate":        write(svc.deleteLaunchTemplate),
 		"DeleteTags":                  write(svc.deleteTags),
+		"ModifyLaunchTemplate":        write(svc.modifyLaunchTemplate),
 		"RunInstances":                write(svc.runInstances),
 		"TerminateInstances":          write(svc.terminateInstances),
 	}

@@ -98,6 +98,21 @@ func (w *World) AddTemplateVersion(ref TemplateRef, description, createdBy strin
 	return v, t.clone(), nil
 }
 
+// SetDefaultVersion makes another version the default one.
+func (w *World) SetDefaultVersion(ref TemplateRef, number int64) (LaunchTemplate, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.templateLocked(ref)
+	if err != nil {
+		return LaunchTemplate{}, err
+	}
+	if _, err := t.Version(strconv.FormatInt(number, 10)); err != nil {
+		return LaunchTemplate{}, err
+	}
+	t.Default = number
+	return t.clone(), nil
+}
+
 // DeleteTemplate removes a launch template.
 func (w *World) DeleteTemplate(ref TemplateRef) (LaunchTemplate, error) {
 	w.mu.Lock()
