@@ -137,6 +137,7 @@ func stackFlags(f *pflag.FlagSet) *stack.Options {
 	f.BoolVar(&o.InstanceStatus, "instance-status", o.InstanceStatus, "let the controller see status checks and scheduled events of machines")
 	f.BoolVar(&o.ZonalShift, "zonal-shift", o.ZonalShift, "let the controller see zonal shifts of the cluster")
 	f.BoolVar(&o.LaunchTemplates, "launch-templates", o.LaunchTemplates, "let the controller launch from users' own launch templates that carry the tag karpenter.sh/discovery=<cluster>")
+	f.StringArrayVar(&o.PassRoles, "pass-role", nil, "ARN of a role, beside the node role, that is in instance profiles or launch templates of yours (repeatable)")
 	f.StringArrayVar(&o.Parameters, "ssm-parameter", nil, "ARN of an SSM parameter of yours that names an image (repeatable)")
 	f.StringArrayVar(&o.VolumeKeys, "volume-key", nil, "ARN of a customer-managed key that volumes are encrypted with (repeatable)")
 	return &o

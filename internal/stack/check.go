@@ -240,6 +240,9 @@ func (o *Options) checkPlace(flag, arn string) error {
 	return nil
 }
 
+// roleARN is the ARN of one role: no wildcard, which would let the controller hand on any role.
+var roleARN = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+$`)
+
 func (o *Options) checkFeatures() error {
 	var errs []error
 	for _, a := range o.Parameters {
@@ -248,6 +251,11 @@ func (o *Options) checkFeatures() error {
 			continue
 		}
 		errs = append(errs, o.checkPlace("--ssm-parameter", a))
+	}
+	for _, a := range o.PassRoles {
+		if !roleARN.MatchString(a) {
+			errs = append(errs, fmt.Errorf("--pass-role %q is not the ARN of a role, such as arn:aws:iam::111122223333:role/KarpenterNodeRole", a))
+		}
 	}
 	for _, a := range o.VolumeKeys {
 		if !isARN(a, "kms", "key/") {

@@ -27,8 +27,20 @@ func launching(o *Options) []iampolicy.Statement {
 		list = append(list, allow("AllowUserLaunchTemplates", slices.Clone(launches), []string{ec2ARN("*", "launch-template")},
 			when(stringEquals, resourceTag+tagDiscover, refCluster)))
 	}
+	if o.LaunchTemplates {
+		// A fleet can tag instances and volumes; what else a template makes has the tags that the template gives, or none.
+		parts := []string{ec2ARN("*", "network-interface"), ec2ARN("*", "key-pair")}
+		if o.Compat == Latest { // older editions let it make spot requests without tags
+			parts = append(parts, ec2ARN("*", "spot-instances-request"))
+		}
+		list = append(list, allow("AllowUserLaunchTemplateParts", []string{"ec2:RunInstances"}, parts,
+			when(arnLike, keyLaunchTemplate, ec2ARN("*", "launch-template"))))
+	}
 	return list
 }
+
+// keyLaunchTemplate is the ARN of the template that a launch is made from.
+const keyLaunchTemplate = "ec2:LaunchTemplate"
 
 // selected are the statements on what machines are made from.
 func selected(o *Options) []iampolicy.Statement {
@@ -75,13 +87,17 @@ func profiles(o *Options) []iampolicy.Statement {
 		services = services[:1]
 	}
 	where := profileARNs(o)
-	return []iampolicy.Statement{
+	list := []iampolicy.Statement{
 		allow("AllowPassingInstanceRole", []string{"iam:PassRole"}, []string{arnOf(idNodeRole)}, when(stringEquals, "iam:PassedToService", services...)),
 		allow("AllowScopedInstanceProfileCreationActions", []string{"iam:CreateInstanceProfile"}, where, requestedOfClass(o)...),
 		allow("AllowScopedInstanceProfileTagActions", []string{"iam:TagInstanceProfile"}, where, append(ofClass(resourceTag), requestedOfClass(o)...)...),
 		allow("AllowScopedInstanceProfileActions",
 			[]string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}, where, ofClass(resourceTag)...),
 	}
+	if len(o.PassRoles) > 0 {
+		list = append(list, allow("AllowPassingUserRoles", []string{"iam:PassRole"}, slices.Clone(o.PassRoles), when(stringEquals, "iam:PassedToService", services...)))
+	}
+	return list
 }
 
 func profileARNs(o *Options) []string {

@@ -45,6 +45,7 @@ type Where struct {
 	Queue                    string // ARN
 	QueueKey                 string // ARN
 	Parameters, VolumeKeys   []string
+	PassRoles                []string
 }
 
 // Where is where the calls of this stack's controller are made.
@@ -52,7 +53,7 @@ func (s *Stack) Where(account, region string) Where {
 	r := s.resolver(account, region)
 	w := Where{
 		Account: account, Region: region, Cluster: s.Options.ClusterName, NodeRole: r.text(arnOf(idNodeRole)), Queue: r.text(arnOf(idQueue)),
-		QueueKey: r.text(s.Queue.KMSKey), Parameters: s.Options.Parameters, VolumeKeys: s.Options.VolumeKeys,
+		QueueKey: r.text(s.Queue.KMSKey), Parameters: s.Options.Parameters, VolumeKeys: s.Options.VolumeKeys, PassRoles: s.Options.PassRoles,
 	}
 	if s.ControllerRole != nil {
 		w.ControllerRole = r.text(arnOf(idControllerRole))
@@ -112,6 +113,7 @@ const (
 	controllerRoleRef = "${ControllerRole.Arn}"
 	parametersRef     = "${Parameters}"
 	volumeKeysRef     = "${VolumeKeys}"
+	passRolesRef      = "${PassRoles}"
 	queueKeyRef       = "${QueueKey.Arn}"
 	otherRef          = "${Other}" // another cluster
 	elsewhereRef      = "${Elsewhere}"
@@ -124,6 +126,8 @@ func (w Where) expand(resources []string) []string {
 		switch res {
 		case parametersRef:
 			out = append(out, w.Parameters...)
+		case passRolesRef:
+			out = append(out, w.PassRoles...)
 		case volumeKeysRef:
 			out = append(out, w.VolumeKeys...)
 		case queueKeyRef:

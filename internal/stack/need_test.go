@@ -25,6 +25,7 @@ func everything(o *Options) {
 	o.CapacityReservations, o.PlacementGroups, o.InstanceStatus, o.ZonalShift, o.LaunchTemplates = true, true, true, true, true
 	o.DeadLetter, o.MaxReceives, o.Alarms, o.RuleSources = true, 5, true, true
 	o.Parameters = []string{"arn:aws:ssm:eu-west-1:111122223333:parameter/images/*"}
+	o.PassRoles = []string{"arn:aws:iam::111122223333:role/Mine"}
 	o.VolumeKeys = []string{"arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"}
 	o.AlarmActions = []string{"arn:aws:sns:eu-west-1:111122223333:oncall"}
 }

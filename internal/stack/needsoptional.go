@@ -32,13 +32,35 @@ func optionalNeeds() []Need {
 		Action: "arc-zonal-shift:GetManagedResource", Kinds: []string{"cluster"}, Sid: "AllowZonalShiftStatusReadOnly", Why: "zones that traffic was moved away from",
 		Without: idle, resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
 	})
+	part := func(before string, kinds ...string) Need {
+		n := Need{
+			Action: "ec2:RunInstances", Operation: "ec2:CreateFleet, ec2:RunInstances (trial)", Kinds: kinds, Sid: "AllowUserLaunchTemplateParts", Before: before,
+			Why:     "what such a template makes or uses that a fleet can't tag",
+			Without: "condition ValidationSucceeded of the EC2NodeClass, reason RunInstancesAuthCheckFailed",
+			context: map[string][]string{keyLaunchTemplate: {own("launch-template")}},
+		}
+		for _, kind := range kinds {
+			n.resources = append(n.resources, own(kind))
+		}
+		return n
+	}
 	var templates []Need
+	trials := map[string]string{"ec2:CreateFleet": "CreateFleetAuthCheckFailed", "ec2:RunInstances": "RunInstancesAuthCheckFailed"}
 	for _, a := range launches {
 		templates = append(templates, Need{Action: a, Kinds: []string{"launch-template of yours"}, Sid: "AllowUserLaunchTemplates",
 			Before: "AllowScopedEC2InstanceActions", Why: "launches from a template that you made",
-			Without: idle, resources: []string{own("launch-template")}, context: having(map[string]string{tagDiscover: refCluster})})
+			Without: "condition ValidationSucceeded of the EC2NodeClass, reason " + trials[a], resources: []string{own("launch-template")}, context: having(map[string]string{tagDiscover: refCluster})})
 	}
-	add("--launch-templates", func(o *Options) bool { return o.LaunchTemplates }, read("", "ec2:DescribeLaunchTemplateVersions", "what is in such a template", idle))
+	add("--launch-templates", func(o *Options) bool { return o.LaunchTemplates }, read("", "ec2:DescribeLaunchTemplateVersions", "what is in such a template",
+		"condition LaunchTemplateReady of the EC2NodeClass, reason LaunchTemplateReadDenied"), part("", "network-interface", "key-pair"))
+	spot := part("AllowScopedEC2InstanceActions", "spot-instances-request")
+	spot.Without = "condition Launched of NodeClaims for spot machines"
+	templates = append(templates, spot)
+	add("--pass-role", func(o *Options) bool { return len(o.PassRoles) > 0 }, Need{
+		Action: "iam:PassRole", Operation: "ec2:CreateFleet, ec2:RunInstances (trial)", Kinds: []string{"role of yours"}, Sid: "AllowPassingUserRoles",
+		Why: "machines run with the role that is in an instance profile of yours", Without: "condition ValidationSucceeded of the EC2NodeClass, reason RunInstancesAuthCheckFailed",
+		resources: []string{passRolesRef}, context: map[string][]string{"iam:PassedToService": {"${EC2Service}"}},
+	})
 	// Older editions let the controller launch from any template.
 	add("--launch-templates", func(o *Options) bool { return o.LaunchTemplates || o.Compat != Latest }, templates...)
 	add("--volume-key", func(o *Options) bool { return len(o.VolumeKeys) > 0 }, keyNeeds()...)

@@ -63,6 +63,7 @@ type Options struct {
 	InstanceStatus       bool
 	ZonalShift           bool
 	LaunchTemplates      bool     // users' own, those with tag karpenter.sh/discovery=<cluster>
+	PassRoles            []string // ARNs of roles, beside the node role, in instance profiles and launch templates of users
 	Parameters           []string // ARNs of users' SSM parameters that name images
 	VolumeKeys           []string // ARNs of customer-managed keys that volumes are encrypted with
 }

@@ -14,6 +14,9 @@ var (
 	classes    = []string{resolving, byParameter, resolvedOnce, mending}
 	launches   = []string{launching, launchingSpot, encrypting}
 	buying     = slices.Concat(classes, launches)
+	userMade   = []string{ofTheUser}
+	ownClasses = slices.Concat(classes, userMade)
+	ownBuying  = slices.Concat(buying, userMade)
 	deletions  = []string{unusedRoles, releasing}
 	disks      = []string{encrypting}
 	queue      = []string{interruption}
@@ -32,9 +35,9 @@ var fails = map[string][]string{
 	"AllowRegionalReadActions ec2:DescribeSpotPriceHistory":      pricesOnly,
 	"AllowPricingReadActions pricing:GetProducts":                pricesOnly,
 
-	"AllowRegionalReadActions ec2:DescribeSubnets":        classes,
-	"AllowRegionalReadActions ec2:DescribeSecurityGroups": classes,
-	"AllowRegionalReadActions ec2:DescribeImages":         classes,
+	"AllowRegionalReadActions ec2:DescribeSubnets":        ownClasses,
+	"AllowRegionalReadActions ec2:DescribeSecurityGroups": ownClasses,
+	"AllowRegionalReadActions ec2:DescribeImages":         ownClasses,
 	"AllowSSMReadActions ssm:GetParameter":                {resolving, resolvedOnce, mending},
 	"AllowUserSSMParameterReads ssm:GetParameter":         {byParameter},
 
@@ -47,18 +50,25 @@ var fails = map[string][]string{
 	"AllowUnscopedInstanceProfileListAction iam:ListInstanceProfiles":     deletions,
 	"AllowPassingInstanceRole iam:PassRole":                               buying,
 
-	"AllowScopedEC2InstanceAccessActions ec2:CreateFleet":                                         buying,
-	"AllowScopedEC2InstanceAccessActions ec2:RunInstances":                                        buying,
+	"AllowScopedEC2InstanceAccessActions ec2:CreateFleet":                                         ownBuying,
+	"AllowScopedEC2InstanceAccessActions ec2:RunInstances":                                        ownBuying,
 	"AllowScopedEC2LaunchTemplateAccessActions ec2:CreateFleet":                                   buying,
 	"AllowScopedEC2LaunchTemplateAccessActions ec2:RunInstances":                                  buying,
 	"AllowScopedEC2InstanceActionsWithTags ec2:CreateLaunchTemplate":                              buying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:CreateFleet":                                       buying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on instance,volume,network-interface": buying,
+	"AllowScopedEC2InstanceActionsWithTags ec2:CreateFleet":                                       ownBuying,
+	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on instance,volume,network-interface": ownBuying,
 	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on spot-instances-request":            {launchingSpot},
 	"AllowScopedResourceCreationTagging ec2:CreateTags on launch-template":                        buying,
-	"AllowScopedResourceCreationTagging ec2:CreateTags on fleet":                                  buying,
-	"AllowScopedResourceCreationTagging ec2:CreateTags on instance,volume,network-interface":      buying,
+	"AllowScopedResourceCreationTagging ec2:CreateTags on fleet":                                  ownBuying,
+	"AllowScopedResourceCreationTagging ec2:CreateTags on instance,volume,network-interface":      ownBuying,
 	"AllowScopedResourceCreationTagging ec2:CreateTags on spot-instances-request":                 {launchingSpot},
+
+	"AllowRegionalReadActions ec2:DescribeLaunchTemplateVersions":                 userMade,
+	"AllowUserLaunchTemplates ec2:CreateFleet":                                    userMade,
+	"AllowUserLaunchTemplates ec2:RunInstances":                                   userMade,
+	"AllowUserLaunchTemplateParts ec2:RunInstances on network-interface,key-pair": userMade,
+	"AllowUserLaunchTemplateParts ec2:RunInstances on spot-instances-request":     userMade,
+	"AllowPassingUserRoles iam:PassRole":                                          userMade,
 
 	"AllowVolumeKeyUse kms:Decrypt":                         disks,
 	"AllowVolumeKeyUse kms:DescribeKey":                     disks,
@@ -85,7 +95,7 @@ const profilesStay = "unused instance profiles could not all be deleted"
 // conditionTypes are those that the table of needs speaks of.
 var conditionTypes = []string{
 	awsv1.ConditionTypeSubnetsReady, awsv1.ConditionTypeSecurityGroupsReady, awsv1.ConditionTypeAMIsReady, awsv1.ConditionTypeInstanceProfileReady,
-	awsv1.ConditionTypeValidationSucceeded, awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, karpv1.ConditionTypeLaunched,
+	awsv1.ConditionTypeValidationSucceeded, awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, awsv1.ConditionTypeLaunchTemplateReady, karpv1.ConditionTypeLaunched,
 }
 
 var (

@@ -2,6 +2,7 @@ package permissions_test
 
 import (
 	"context"
+	"encoding/base64"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
 	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/controller/garbage"
 	"github.com/kerf-sh/kerf/internal/controller/interrupt"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
@@ -37,6 +39,7 @@ const (
 	launching     = "launching a machine"
 	launchingSpot = "launching a spot machine"
 	encrypting    = "launching a machine with encrypted disks"
+	ofTheUser     = "launching a spot machine from a launch template of the user's"
 	takingOver    = "taking over from another leader"
 	tagging       = "tagging a machine that has joined"
 	ending        = "ending a machine"
@@ -126,6 +129,23 @@ var paths = []path{
 			claim := c.launch(p, "disks")
 			if i, ok := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && (!ok || i.State != "running") {
 				c.compare(p) // finds out that the machine is no more
+			}
+		}
+	}},
+	{ofTheUser, func(c *cluster) func() {
+		p := c.leader()
+		id := c.userTemplate("user-made")
+		c.ready(p, "own", func(class *awsv1.EC2NodeClass) {
+			class.Spec.Role, class.Spec.AMISelectorTerms, class.Spec.SecurityGroupSelectorTerms = "", nil, nil
+			class.Spec.LaunchTemplate = &awsv1.LaunchTemplateReference{Name: "user-made"}
+		})
+		p = c.leader() // one that has not read the template yet
+		c.create(newClaim("own", "own", karpv1.CapacityTypeSpot))
+		return func() {
+			c.resolve(p, "own")
+			claim := c.launch(p, "own")
+			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && i.LaunchTemplateID != id {
+				c.amiss("the machine is of template %s", i.LaunchTemplateName)
 			}
 		}
 	}},
@@ -231,8 +251,10 @@ var paths = []path{
 		return func() {
 			time.forward(idle)
 			p.CollectTemplatesOnce(c.t.Context())
-			if n := len(c.sim.World.Templates()); n != 0 {
-				c.amiss("%d launch templates are still there", n)
+			for _, t := range c.sim.World.Templates() {
+				if t.Name != "user-made" {
+					c.amiss("launch template %s is still there", t.Name)
+				}
 			}
 		}
 	}},
@@ -281,6 +303,34 @@ const idle = 7 * time.Hour
 func ofUser(class *awsv1.EC2NodeClass) {
 	class.Spec.AMIFamily = new(awsv1.AMIFamilyAL2023)
 	class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: parameter}}
+}
+
+// userTemplate makes a launch template as a user would, with a role that is not the node role.
+func (c *cluster) userTemplate(name string) (id string) {
+	w := c.sim.World
+	if t, err := w.Template(world.TemplateRef{Name: name}); err == nil {
+		return t.ID
+	}
+	if _, err := w.CreateInstanceProfile(name, "/", nil); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := w.AddRoleToInstanceProfile(name, otherRole); err != nil {
+		c.t.Fatal(err)
+	}
+	var image string
+	for _, i := range w.Images() {
+		if i.Family == world.FamilyAL2 && i.Arch == "x86_64" {
+			image = i.ID
+		}
+	}
+	t, err := w.CreateTemplate(name, "", "user", "", world.LaunchData{
+		ImageID: image, IamInstanceProfile: &world.ProfileRef{Name: name},
+		UserData: base64.StdEncoding.EncodeToString([]byte("#!/bin/bash\n/etc/eks/bootstrap.sh " + clusterName + "\n")),
+	}, map[string]string{"karpenter.sh/discovery": clusterName})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return t.ID
 }
 
 // gone notes if a machine still runs.
