@@ -51,6 +51,7 @@ can't be read; 1 AWS could not be asked, or the output could not be written.`,
   kubectl get provisioners,awsnodetemplates -o yaml | kerf convert -f - --report json > v1.yaml 2> report.json
   kerf convert -f provisioner.yaml -f launch-template-stack.yaml --parameter AmiId=ami-0123456789abcdef0
   kerf convert -f provisioner.yaml --launch-template my-nodes --region eu-west-1
+  kerf convert -f provisioner.yaml --keep-launch-template > v1.yaml
   kerf convert --launch-template 'my-nodes:$Latest' --region eu-west-1 --cluster-name demo`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -62,6 +63,7 @@ can't be read; 1 AWS could not be asked, or the output could not be written.`,
 	f.StringArrayVar(&v.templates, "launch-template", nil, "launch template of the account, by name or ID, with a version: number, $Latest or $Default, which it is without (repeatable)")
 	f.StringVar(&v.options.Region, "region", "", "region of the launch templates, and of CloudFormation templates")
 	f.StringVar(&v.options.ClusterName, "cluster-name", "", "name of the cluster, where a selector leant on it")
+	f.BoolVar(&v.options.KeepTemplates, "keep-launch-template", false, "have classes launch from their launch templates, in place of translating what is in them")
 	f.StringArrayVar(&v.parameters, "parameter", nil, "value of a parameter of a CloudFormation template: NAME=VALUE (repeatable)")
 	f.BoolVar(&v.options.OwnedClaims, "owned-claims", false, "also print NodeClaims that a pool made; applied, each buys a machine")
 	f.StringVar(&v.report, "report", "text", "form of the report: text or json")

@@ -30,6 +30,8 @@ type Options struct {
 	Parameters map[string]string
 	// Templates are launch templates that are known beside those in the files.
 	Templates []Template
+	// KeepTemplates makes classes that name launch templates in place of translating what is in them.
+	KeepTemplates bool
 	// OwnedClaims also prints the NodeClaims that a pool made. Applied to a cluster, each buys a machine.
 	OwnedClaims bool
 }

@@ -158,7 +158,7 @@ func (c *converter) oldGroups(f *fields, class *classDraft) {
 	at := f.at("securityGroupSelector")
 	m := f.textMap("securityGroupSelector")
 	spec := &class.object.Spec
-	if len(spec.SecurityGroupSelectorTerms) > 0 { // from a launch template
+	if len(spec.SecurityGroupSelectorTerms) > 0 || spec.LaunchTemplate != nil { // from a launch template
 		if len(m) > 0 {
 			f.lost(at, "the launch template decided on the security groups", "")
 		}

@@ -118,6 +118,10 @@ func (c *converter) fromNamedTemplate(f *fields, class *classDraft) {
 	name, _ := f.text("launchTemplate")
 	at := f.at("launchTemplate")
 	i := c.template(name)
+	if c.options.KeepTemplates {
+		c.keepNamedTemplate(f, class, at, name, i)
+		return
+	}
 	switch {
 	case i >= 0:
 		f.translated(at, "EC2NodeClass "+class.object.Name, "what the template held is in the class, field by field; see below")
@@ -166,6 +170,10 @@ func (c *converter) unusedTemplates() {
 		}
 		t := &c.templates[i]
 		class := newClass(c.freeName(objectName(t.Name)))
+		if c.options.KeepTemplates {
+			c.keepTemplate(t, class)
+			continue
+		}
 		f := c.fromTemplate(t, class)
 		f.report.Becomes = []string{"EC2NodeClass " + class.object.Name}
 		spec := &class.object.Spec

@@ -24,7 +24,7 @@ import (
 const Option = "--launch-templates"
 
 // age is how long it is believed which version stands behind a reference.
-const age = 30 * time.Second
+const age = 5 * time.Second
 
 // maxKept bounds how many versions are remembered.
 const maxKept = 256
