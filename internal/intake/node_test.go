@@ -196,6 +196,35 @@ func TestDaemon(t *testing.T) {
 	}
 }
 
+// The kubelet is told of these by user data that nobody but its owner writes.
+func TestAPoolHasTheLabelsAndTaintsOfItsClasssLaunchTemplate(t *testing.T) {
+	np := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}
+	np.Spec.Template.Labels = map[string]string{"team": "pool's"}
+	np.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{{Key: "tier", Operator: "In", Values: []string{"a", "b"}}}
+	np.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "own", Effect: corev1.TaintEffectNoSchedule}}
+	class := &awsv1.EC2NodeClass{}
+	class.Status.LaunchTemplate = &awsv1.LaunchTemplate{
+		ID: "lt-1", Version: 1, Labels: map[string]string{"team": "told", "tier": "c", "rack": "7"},
+		Taints: []corev1.Taint{{Key: "told", Value: "x", Effect: corev1.TaintEffectNoExecute}},
+	}
+	for name, tc := range map[string]struct {
+		class  *awsv1.EC2NodeClass
+		rack   string
+		taints int
+	}{
+		"a class that names the template":         {&awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{LaunchTemplate: &awsv1.LaunchTemplateReference{ID: "lt-1"}}, Status: class.Status}, "7", 2},
+		"a class that has named one before":       {class, "", 1},
+		"a class whose template is not found yet": {&awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{LaunchTemplate: &awsv1.LaunchTemplateReference{ID: "lt-1"}}}, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Pool(np, tc.class, nil)
+			if p.Labels["team"] != "pool's" || p.Labels["rack"] != tc.rack || p.Labels["tier"] != "" || len(p.Taints) != tc.taints {
+				t.Errorf("labels %v, taints %v", p.Labels, p.Taints)
+			}
+		})
+	}
+}
+
 func TestPool(t *testing.T) {
 	np := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}}
 	np.Spec.Weight = new(int32(7))

@@ -46,7 +46,9 @@ func Pool(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, types []*catalog.Typ
 	if told := launchTemplate(class); told != nil {
 		// The pool has the last word on labels: they are written over when the node registers.
 		for k, v := range told.Labels {
-			if _, said := labels[k]; !said {
+			_, said := labels[k]
+			said = said || slices.ContainsFunc(template.Spec.Requirements, func(r karpv1.NodeSelectorRequirementWithMinValues) bool { return r.Key == k })
+			if !said {
 				labels[k] = v
 			}
 		}

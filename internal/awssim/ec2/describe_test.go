@@ -316,6 +316,34 @@ func TestLaunchTemplatesAreMadeReadAndDeleted(t *testing.T) {
 	wantCode(t, err, "InvalidLaunchTemplateId.NotFound")
 }
 
+func TestAnotherVersionBecomesTheDefault(t *testing.T) {
+	s := start(t, nil)
+	name := aws.String("mine")
+	data := everyLaunchSetting(s.image("x86_64"))
+	if _, err := s.CreateLaunchTemplate(t.Context(), &awsec2.CreateLaunchTemplateInput{LaunchTemplateName: name, LaunchTemplateData: data}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateLaunchTemplateVersion(t.Context(), &awsec2.CreateLaunchTemplateVersionInput{LaunchTemplateName: name, LaunchTemplateData: data}); err != nil {
+		t.Fatal(err)
+	}
+	behind := func(version string) int64 {
+		out, err := s.DescribeLaunchTemplateVersions(t.Context(), &awsec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: name, Versions: []string{version}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *out.LaunchTemplateVersions[0].VersionNumber
+	}
+	if behind("$Default") != 1 || behind("$Latest") != 2 {
+		t.Errorf("default %d, latest %d; want 1 and 2", behind("$Default"), behind("$Latest"))
+	}
+	out, err := s.ModifyLaunchTemplate(t.Context(), &awsec2.ModifyLaunchTemplateInput{LaunchTemplateName: name, DefaultVersion: aws.String("2")})
+	if err != nil || *out.LaunchTemplate.DefaultVersionNumber != 2 || behind("$Default") != 2 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	_, err = s.ModifyLaunchTemplate(t.Context(), &awsec2.ModifyLaunchTemplateInput{LaunchTemplateName: name, DefaultVersion: aws.String("7")})
+	wantCode(t, err, "InvalidLaunchTemplateId.VersionNotFound")
+}
+
 func TestALostReplyToCreateLaunchTemplateIsRetriedToSuccess(t *testing.T) {
 	s := start(t, nil)
 	s.world.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateLaunchTemplate", Count: 1})
