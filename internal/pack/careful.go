@@ -24,38 +24,6 @@ func (s *solver) placeCareful(worst taintVerdict, only *rank) {
 	}
 }
 
-// carefulOrder is by priority, then those that others count and that have no such demand themselves before those who count
-// them, then those that repel before those that are repelled, then the oldest.
-func (s *solver) carefulOrder() []*class {
-	if s.careful == nil {
-		for _, c := range s.classes {
-			if c.careful && c.broken == "" {
-				s.careful = append(s.careful, c)
-			}
-		}
-		slices.SortStableFunc(s.careful, func(a, b *class) int {
-			return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.unevenness(), b.unevenness()), cmp.Compare(len(a.topo.repels), len(b.topo.repels)),
-				a.pods[0].CreatedAt.Compare(b.pods[0].CreatedAt), cmp.Compare(a.src.ID, b.src.ID))
-		})
-	}
-	return s.careful
-}
-
-// unevenness is how many hard spreads the class bears, or -1 when it bears none but is counted by those of others. When
-// the latter are placed last they tip what was even, and then the rest can be bound before them only.
-func (c *class) unevenness() int {
-	n := 0
-	for i := range c.topo.wide {
-		if c.topo.wide[i].group.kind == spreading {
-			n++
-		}
-	}
-	if n == 0 && len(c.topo.foreign) > 0 {
-		return -1
-	}
-	return n
-}
-
 func (s *solver) leftOf(c *class) int {
 	n := len(c.pods)
 	for _, it := range c.items {
