@@ -158,6 +158,8 @@ func Read(image world.Image, userData []byte) (*Kubelet, error) {
 		return readAL2023(userData)
 	case world.FamilyBottlerocket:
 		return readBottlerocket(userData)
+	case world.FamilyWindows:
+		return readWindows(userData)
 	default:
 		return nil, fmt.Errorf("images of the family %q have no start-up code that joins a cluster here", image.Family)
 	}

@@ -321,7 +321,6 @@ func TestWrongUserDataNeverJoins(t *testing.T) {
 		{"a setting of the wrong type", world.FamilyBottlerocket, bottlerocketBase + "max-pods = \"3\"\n", "whole number"},
 		{"no certificate", world.FamilyBottlerocket, strings.Replace(bottlerocketBase, "cluster-certificate", "server-certificate", 1), "cluster-certificate is missing"},
 		{"another table", world.FamilyBottlerocket, bottlerocketBase + "[extra]\n", "only settings"},
-		{"Windows", world.FamilyWindows, "<powershell></powershell>", "family"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			l := newLab(t, nil)

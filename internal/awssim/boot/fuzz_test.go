@@ -20,6 +20,8 @@ func FuzzRead(f *testing.F) {
 		bottlerocketBase + "node-taints = 3\n", bottlerocketBase + "[settings.kubernetes.node-taints]\na = [3, \":\"]\n",
 		"settings = 3", "[settings]\nkubernetes = []\nbootstrap-commands = [1]",
 		bottlerocketBase + "[settings.bootstrap-commands.x]\ncommands = [[], [\"apiclient\", \"ephemeral-storage\", \"init\"]]\n",
+		"<powershell>", "<powershell></powershell>", "<powershell>\n" + windowsCall + "\n</powershell>", "<powershell>@'\n'@ <# #> `\n $ ${ $a= ' \" } {</powershell>",
+		"<powershell>& x\\Amazon\\EKS\\Start-EKSBootstrap.ps1 - -: -EKSClusterName > ></powershell>", "<powershell>powershell -file</powershell>",
 	} {
 		f.Add([]byte(seed))
 	}

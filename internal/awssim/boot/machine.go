@@ -36,6 +36,7 @@ const (
 	al2DiskOverhead          = 12308
 	al2023DiskOverhead       = 77844
 	bottlerocketDiskOverhead = 346928
+	windowsDiskOverhead      = 1024 // NTFS takes the disk but for the partition table's alignment
 )
 
 // dataDevice is the device that holds pods' ephemeral storage.
@@ -78,6 +79,8 @@ func diskOverhead(f world.Family) int64 {
 		return al2023DiskOverhead
 	case world.FamilyBottlerocket:
 		return bottlerocketDiskOverhead
+	case world.FamilyWindows:
+		return windowsDiskOverhead
 	}
 	return 0
 }
@@ -96,7 +99,7 @@ func (m Machine) maxPods(k *Kubelet) int {
 	pods := k.MaxPods
 	if pods == 0 {
 		pods = m.eniPods()
-		if k.NoMaxPodsDefault {
+		if k.NoMaxPodsDefault || m.Family == world.FamilyWindows {
 			pods = kubeletMaxPods
 		}
 	}
@@ -112,7 +115,7 @@ func (m Machine) reserved(k *Kubelet) map[string]string {
 		return k.KubeReserved
 	}
 	pods := m.eniPods()
-	if m.Family == world.FamilyBottlerocket {
+	if m.Family == world.FamilyBottlerocket || m.Family == world.FamilyWindows {
 		pods = m.maxPods(k)
 	}
 	out := map[string]string{
@@ -143,11 +146,15 @@ func reservedMillis(vcpus int) int {
 	return total / 100
 }
 
-func evictionOf(k *Kubelet) map[string]string {
+// evictionOf is what the kubelet keeps free. Source of the defaults: Kubernetes, node-pressure eviction, hard thresholds.
+func (m Machine) evictionOf(k *Kubelet) map[string]string {
 	if k.EvictionReplaced {
 		return k.EvictionHard
 	}
 	out := map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%"}
+	if m.Family == world.FamilyWindows {
+		out = map[string]string{"memory.available": "500Mi", "nodefs.available": "10%"}
+	}
 	maps.Copy(out, k.EvictionHard)
 	return out
 }
@@ -159,8 +166,9 @@ func (m Machine) resources(k *Kubelet) (capacity, allocatable corev1.ResourceLis
 		corev1.ResourceMemory:           *resource.NewQuantity(m.MemoryKiB*kib, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(int64(m.maxPods(k)), resource.DecimalSI),
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(m.DiskKiB*kib, resource.BinarySI),
-		"hugepages-1Gi":                 *resource.NewQuantity(0, resource.DecimalSI),
-		"hugepages-2Mi":                 *resource.NewQuantity(0, resource.DecimalSI),
+	}
+	if m.Family != world.FamilyWindows {
+		capacity["hugepages-1Gi"], capacity["hugepages-2Mi"] = *resource.NewQuantity(0, resource.DecimalSI), *resource.NewQuantity(0, resource.DecimalSI)
 	}
 	for name, n := range m.devices() {
 		capacity[name] = *resource.NewQuantity(int64(n), resource.DecimalSI)
@@ -176,7 +184,7 @@ func (m Machine) resources(k *Kubelet) (capacity, allocatable corev1.ResourceLis
 		}
 	}
 	for signal, name := range map[string]corev1.ResourceName{"memory.available": corev1.ResourceMemory, "nodefs.available": corev1.ResourceEphemeralStorage} {
-		text, ok := evictionOf(k)[signal]
+		text, ok := m.evictionOf(k)[signal]
 		if !ok {
 			continue
 		}
@@ -199,6 +207,9 @@ func (m Machine) devices() map[corev1.ResourceName]int {
 	case m.Variant == world.VariantNeuron && t.Neuron.Devices > 0:
 		out["aws.amazon.com/neuron"] = t.Neuron.Devices
 		out["aws.amazon.com/neuroncore"] = t.Neuron.Devices * t.Neuron.CoresPerDevice
+	}
+	if m.Family == world.FamilyWindows { // the VPC resource controller counts the addresses of the one interface
+		out["vpc.amazonaws.com/PrivateIPv4Address"] = max(m.Type.Network.IPv4PerENI-1, 0)
 	}
 	if m.EFA > 0 {
 		out["vpc.amazonaws.com/efa"] = m.EFA

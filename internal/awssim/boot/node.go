@@ -26,13 +26,14 @@ func describeNode(i world.Instance, image world.Image, region string, k *Kubelet
 	if image.Arch == "arm64" {
 		arch = "arm64"
 	}
+	system, build := systemOf(image)
 	labels := maps.Clone(k.Labels)
 	maps.Copy(labels, map[string]string{
 		corev1.LabelHostname:                i.PrivateDNSName,
 		corev1.LabelArchStable:              arch,
-		corev1.LabelOSStable:                "linux",
+		corev1.LabelOSStable:                system,
 		"beta.kubernetes.io/arch":           arch,
-		"beta.kubernetes.io/os":             "linux",
+		"beta.kubernetes.io/os":             system,
 		corev1.LabelInstanceTypeStable:      i.Type,
 		corev1.LabelInstanceType:            i.Type,
 		corev1.LabelTopologyZone:            i.Zone,
@@ -41,6 +42,9 @@ func describeNode(i world.Instance, image world.Image, region string, k *Kubelet
 		corev1.LabelFailureDomainBetaRegion: region,
 		"topology.k8s.aws/zone-id":          i.ZoneID,
 	})
+	if build != "" {
+		labels[corev1.LabelWindowsBuild] = build
+	}
 	addresses := []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: i.PrivateIP.String()},
 		{Type: corev1.NodeHostName, Address: i.PrivateDNSName},
@@ -64,8 +68,9 @@ func describeNode(i world.Instance, image world.Image, region string, k *Kubelet
 }
 
 func nodeInfo(i world.Instance, image world.Image, arch string) corev1.NodeSystemInfo {
+	system, _ := systemOf(image)
 	info := corev1.NodeSystemInfo{
-		Architecture: arch, OperatingSystem: "linux",
+		Architecture: arch, OperatingSystem: system,
 		KubeletVersion:          "v" + image.KubernetesVersion + ".0-eks-kerfsim",
 		ContainerRuntimeVersion: "containerd://2.1.5",
 		MachineID:               strings.ReplaceAll(i.ID, "i-", "ec2"), SystemUUID: i.ID, BootID: i.ID,
@@ -75,6 +80,8 @@ func nodeInfo(i world.Instance, image world.Image, arch string) corev1.NodeSyste
 		info.OSImage, info.KernelVersion = "Amazon Linux 2", "5.10.245-241.976.amzn2."+image.Arch
 	case world.FamilyBottlerocket:
 		info.OSImage, info.KernelVersion = "Bottlerocket OS "+image.Release+" (aws-k8s-"+image.KubernetesVersion+")", "6.12.53"
+	case world.FamilyWindows:
+		info.OSImage, info.KernelVersion = "Windows Server "+image.Release+" Datacenter", windowsReleases[image.Release].kernel
 	default:
 		info.OSImage, info.KernelVersion = "Amazon Linux 2023", "6.12.53-69.119.amzn2023."+image.Arch
 	}
