@@ -1,0 +1,130 @@
+package reservation
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// emptyFor is how long a reservation counts as empty after EC2 has said so, or has begun to take it back, whatever EC2
+	// says of it meanwhile.
+	emptyFor = time.Minute
+	// forget is how long what became of a machine is remembered: longer than any description is believed.
+	forget = 10 * time.Minute
+)
+
+// Ledger counts how many machines each reservation still holds: as many as EC2 said last, less those that were bought since,
+// and those that have ended since on top.
+//
+// Machines that are asked for and not bought yet are not counted: the engine knows them by their NodeClaims.
+type Ledger struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	counts map[string]*count
+	ending map[string]string // machine that is being ended → reservation
+}
+
+// count is what is known of one reservation.
+type count struct {
+	available  int
+	asOf       time.Time            // when EC2 was asked
+	bought     map[string]time.Time // machine → when
+	ended      map[string]time.Time
+	emptyUntil time.Time
+}
+
+// NewLedger returns a Ledger that knows nothing.
+func NewLedger(now func() time.Time) *Ledger {
+	return &Ledger{now: now, counts: map[string]*count{}, ending: map[string]string{}}
+}
+
+func (l *Ledger) ofLocked(id string) *count {
+	c := l.counts[id]
+	if c == nil {
+		c = &count{bought: map[string]time.Time{}, ended: map[string]time.Time{}}
+		l.counts[id] = c
+	}
+	return c
+}
+
+// Seen tells what EC2 said of a reservation, when asked at the given time.
+func (l *Ledger) Seen(id string, available int, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.ofLocked(id)
+	if at.Before(c.asOf) {
+		return
+	}
+	c.available, c.asOf = available, at
+	old := at.Add(-forget)
+	for _, m := range []map[string]time.Time{c.bought, c.ended} {
+		for machine, when := range m {
+			if when.Before(old) {
+				delete(m, machine)
+			}
+		}
+	}
+}
+
+// Bought tells that a machine was bought out of a reservation. It may be told so again.
+func (l *Ledger) Bought(id, machine string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.ofLocked(id)
+	if _, known := c.bought[machine]; !known {
+		c.bought[machine] = l.now()
+	}
+	c.emptyUntil = time.Time{}
+}
+
+// Empty tells that a reservation had no machine left, or is being taken back.
+func (l *Ledger) Empty(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, now := l.ofLocked(id), l.now()
+	c.available, c.asOf, c.emptyUntil = 0, now, now.Add(emptyFor)
+	clear(c.bought)
+	clear(c.ended)
+}
+
+// Ending tells that a machine out of a reservation is being ended.
+func (l *Ledger) Ending(id, machine string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ending[machine] = id
+}
+
+// Ended tells that a machine is gone; those that are not out of a reservation are passed over.
+func (l *Ledger) Ended(machine string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id, known := l.ending[machine]
+	if !known {
+		return
+	}
+	delete(l.ending, machine)
+	l.ofLocked(id).ended[machine] = l.now()
+}
+
+// Left is how many machines a reservation still holds; none for one that nothing is known of.
+func (l *Ledger) Left(id string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.counts[id]
+	if c == nil || l.now().Before(c.emptyUntil) {
+		return 0
+	}
+	left := c.available
+	for _, when := range c.bought {
+		if !when.Before(c.asOf) {
+			left--
+		}
+	}
+	for _, when := range c.ended {
+		if !when.Before(c.asOf) {
+			left++
+		}
+	}
+	return max(left, 0)
+}

@@ -1,0 +1,63 @@
+package reservation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/aws/reservation"
+)
+
+func TestWhatAReservationStillHolds(t *testing.T) {
+	type step struct {
+		after time.Duration // since the step before
+		do    func(l *reservation.Ledger, now time.Time)
+		left  int
+	}
+	seen := func(n int) func(*reservation.Ledger, time.Time) {
+		return func(l *reservation.Ledger, now time.Time) { l.Seen("cr-1", n, now) }
+	}
+	bought := func(machine string) func(*reservation.Ledger, time.Time) {
+		return func(l *reservation.Ledger, _ time.Time) { l.Bought("cr-1", machine) }
+	}
+	for name, steps := range map[string][]step{
+		"nothing is known before EC2 was asked": {{0, func(*reservation.Ledger, time.Time) {}, 0}},
+		"what was bought since EC2 was asked is taken off, once": {
+			{0, seen(3), 3}, {time.Second, bought("i-1"), 2}, {time.Second, bought("i-1"), 2}, {time.Second, bought("i-2"), 1},
+		},
+		"what was bought before EC2 was asked is in its answer": {
+			{0, seen(3), 3}, {time.Second, bought("i-1"), 2}, {time.Second, seen(2), 2},
+		},
+		"an answer to an older question is passed over": {
+			{0, seen(3), 3},
+			{time.Second, func(l *reservation.Ledger, now time.Time) { l.Seen("cr-1", 9, now.Add(-time.Minute)) }, 3},
+		},
+		"it is empty when EC2 says so, and stays so for a minute whatever descriptions say": {
+			{0, seen(3), 3},
+			{time.Second, func(l *reservation.Ledger, _ time.Time) { l.Empty("cr-1") }, 0},
+			{30 * time.Second, seen(3), 0},
+			{31 * time.Second, func(*reservation.Ledger, time.Time) {}, 3},
+		},
+		"a machine that could be bought after all shows that it is not empty": {
+			{0, func(l *reservation.Ledger, _ time.Time) { l.Empty("cr-1") }, 0},
+			{time.Second, func(l *reservation.Ledger, now time.Time) { l.Seen("cr-1", 2, now); l.Bought("cr-1", "i-1") }, 1},
+		},
+		"a machine that is gone gives its place back, once, and only when it was one of the reservation": {
+			{0, seen(0), 0},
+			{time.Second, func(l *reservation.Ledger, _ time.Time) { l.Ending("cr-1", "i-1") }, 0},
+			{time.Second, func(l *reservation.Ledger, _ time.Time) { l.Ended("i-1"); l.Ended("i-1"); l.Ended("i-2") }, 1},
+			{time.Second, seen(1), 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+			l := reservation.NewLedger(func() time.Time { return now })
+			for i, s := range steps {
+				now = now.Add(s.after)
+				s.do(l, now)
+				if got := l.Left("cr-1"); got != s.left {
+					t.Fatalf("after step %d %d are left, want %d", i, got, s.left)
+				}
+			}
+		})
+	}
+}
