@@ -154,7 +154,7 @@ func (c *Compiler) compile(pod *corev1.Pod, look Lookup, v *volumes) *cluster.Cl
 	class := &cluster.Class{
 		Namespace:   pod.Namespace,
 		Requests:    PodRequests(pod),
-		Selector:    selectorTerms(spec.NodeSelector),
+		Selector:    nodeSelector(spec),
 		Tolerations: tolerations(spec.Tolerations),
 		HostPorts:   hostPorts(pod),
 		Volumes:     v.terms,

@@ -137,6 +137,10 @@ func (k *key) pod(pod *corev1.Pod, visible map[string]bool) {
 	k.str(pod.Namespace)
 	k.labels(pod.Labels, visible)
 	k.labels(spec.NodeSelector, nil)
+	k.flag(spec.OS != nil)
+	if spec.OS != nil {
+		k.str(string(spec.OS.Name))
+	}
 	k.affinity(pod)
 	k.num(int64(len(spec.Tolerations)))
 	for i := range spec.Tolerations {
