@@ -96,7 +96,7 @@ func (k *Kubelet) bootstrap(words []string) error {
 	if ip := given["--dns-cluster-ip"]; ip != "" {
 		k.ClusterDNS = []string{ip}
 	}
-	k.RAID0 = given["--local-disks"] == "raid0"
+	k.RAID0 = given["--local-disks"] == "raid0" || given["--local-disks"] == "raid10"
 	k.NoMaxPodsDefault = given["--use-max-pods"] == "false"
 	var flags []string
 	for _, command := range shellCommands(given["--kubelet-extra-args"]) {

@@ -175,6 +175,8 @@ func (k *Kubelet) kubeletConfig(config map[string]json.RawMessage) error {
 	for key, into := range map[string]any{
 		"maxPods": &k.MaxPods, "podsPerCore": &k.PodsPerCore, "clusterDNS": &k.ClusterDNS,
 		"kubeReserved": &k.KubeReserved, "systemReserved": &k.SystemReserved, "evictionHard": &k.EvictionHard,
+		"evictionSoft": &k.EvictionSoft, "evictionSoftGracePeriod": &k.EvictionGrace, "evictionMaxPodGracePeriod": &k.EvictionMaxPodGrace,
+		"imageGCHighThresholdPercent": &k.ImageGCHigh, "imageGCLowThresholdPercent": &k.ImageGCLow, "cpuCFSQuota": &k.CPUCFSQuota,
 	} {
 		if raw, ok := config[key]; ok {
 			if err := json.Unmarshal(raw, into); err != nil {

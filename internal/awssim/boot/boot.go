@@ -157,7 +157,7 @@ func Read(image world.Image, userData []byte) (*Kubelet, error) {
 	case world.FamilyAL2023:
 		return readAL2023(userData)
 	case world.FamilyBottlerocket:
-		return readBottlerocket(userData)
+		return readBottlerocket(userData, image.Release)
 	case world.FamilyWindows:
 		return readWindows(userData)
 	default:

@@ -26,7 +26,7 @@ var bottlerocketKeys = strings.Fields(`allowed-unsafe-sysctls api-server authent
 	system-reserved topology-manager-policy topology-manager-scope verbosity`)
 
 // readBottlerocket reads user data as Bottlerocket does: one TOML document of settings.
-func readBottlerocket(userData []byte) (*Kubelet, error) {
+func readBottlerocket(userData []byte, release string) (*Kubelet, error) {
 	userData, err := unpack(userData)
 	if err != nil {
 		return nil, err
@@ -58,6 +58,10 @@ func readBottlerocket(userData []byte) (*Kubelet, error) {
 	k.Labels = t.texts("node-labels")
 	k.KubeReserved, k.SystemReserved = t.texts("kube-reserved"), t.texts("system-reserved")
 	k.EvictionHard = t.texts("eviction-hard")
+	k.EvictionSoft, k.EvictionGrace = t.texts("eviction-soft"), t.texts("eviction-soft-grace-period")
+	k.EvictionMaxPodGrace = t.whole("eviction-max-pod-grace-period")
+	k.ImageGCHigh, k.ImageGCLow = t.given("image-gc-high-threshold-percent"), t.given("image-gc-low-threshold-percent")
+	k.CPUCFSQuota = t.yesNo("cpu-cfs-quota-enforced")
 	taints := &tomlReader{table: t.sub("node-taints"), path: t.path + ".node-taints"}
 	for _, key := range slices.Sorted(maps.Keys(taints.table)) {
 		for _, text := range taints.list(key) {
@@ -68,8 +72,10 @@ func readBottlerocket(userData []byte) (*Kubelet, error) {
 			k.Taints = append(k.Taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
 		}
 	}
-	k.RAID0 = bootstrapsDisks(settings)
 	if err := errors.Join(t.err, taints.err); err != nil {
+		return nil, err
+	}
+	if err := k.bootstrapCommands(settings, release); err != nil {
 		return nil, err
 	}
 	for name, value := range map[string]string{"cluster-name": k.ClusterName, "api-server": k.Endpoint, "cluster-certificate": k.CA} {
@@ -78,22 +84,6 @@ func readBottlerocket(userData []byte) (*Kubelet, error) {
 		}
 	}
 	return k, nil
-}
-
-// bootstrapsDisks tells whether a bootstrap command makes the instance-store disks the ephemeral storage.
-func bootstrapsDisks(settings map[string]any) bool {
-	commands, _ := settings["bootstrap-commands"].(map[string]any)
-	for _, c := range commands {
-		table, _ := c.(map[string]any)
-		lines, _ := table["commands"].([]any)
-		for _, line := range lines {
-			words, _ := line.([]any)
-			if len(words) > 2 && words[0] == "apiclient" && words[1] == "ephemeral-storage" && words[2] == "init" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // tomlReader takes typed values out of a table and remembers the first that has the wrong type.
@@ -132,6 +122,27 @@ func (t *tomlReader) whole(key string) int {
 	}
 	t.fail(key, "a whole number", t.table[key])
 	return 0
+}
+
+// given is nil for a number that is not there.
+func (t *tomlReader) given(key string) *int {
+	if t.table[key] == nil {
+		return nil
+	}
+	return new(t.whole(key))
+}
+
+// yesNo is nil for a setting that is not there.
+func (t *tomlReader) yesNo(key string) *bool {
+	switch v := t.table[key].(type) {
+	case nil:
+		return nil
+	case bool:
+		return &v
+	default:
+		t.fail(key, "true or false", v)
+		return nil
+	}
 }
 
 func (t *tomlReader) list(key string) []string {

@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -97,6 +98,22 @@ func (k *Kubelet) applyFlag(name, value string) error {
 	case "eviction-hard":
 		k.EvictionReplaced = true
 		return replace(&k.EvictionHard, value, "<")
+	case "eviction-soft":
+		return replace(&k.EvictionSoft, value, "<")
+	case "eviction-soft-grace-period":
+		return replace(&k.EvictionGrace, value, "=")
+	case "eviction-max-pod-grace-period":
+		return number(value, &k.EvictionMaxPodGrace)
+	case "image-gc-high-threshold":
+		k.ImageGCHigh = new(int)
+		return number(value, k.ImageGCHigh)
+	case "image-gc-low-threshold":
+		k.ImageGCLow = new(int)
+		return number(value, k.ImageGCLow)
+	case "cpu-cfs-quota":
+		quota, err := strconv.ParseBool(cmp.Or(value, "true"))
+		k.CPUCFSQuota = &quota
+		return err
 	case "cluster-dns":
 		k.ClusterDNS = strings.Split(value, ",")
 	}

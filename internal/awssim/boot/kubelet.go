@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -27,6 +28,13 @@ type Kubelet struct {
 	KubeReserved   map[string]string // by resource; what the image's own formula gives is filled in later
 	SystemReserved map[string]string
 	EvictionHard   map[string]string // by signal
+	EvictionSoft   map[string]string // by signal
+	EvictionGrace  map[string]string // how long a soft threshold may be passed, by signal
+
+	EvictionMaxPodGrace int   // seconds
+	ImageGCHigh         *int  // percent of the disk from which unused images are deleted; nil: the kubelet's own
+	ImageGCLow          *int  // percent of the disk down to which they are
+	CPUCFSQuota         *bool // nil: the kubelet's own, which is true
 	// ReservedReplaced and EvictionReplaced say that the settings came as flags, which replace the image's whole map
 	// where a configuration file would only replace the keys that it names.
 	ReservedReplaced bool
@@ -42,7 +50,7 @@ type Kubelet struct {
 func newKubelet() *Kubelet {
 	return &Kubelet{
 		Labels: map[string]string{}, KubeReserved: map[string]string{}, SystemReserved: map[string]string{},
-		EvictionHard: map[string]string{},
+		EvictionHard: map[string]string{}, EvictionSoft: map[string]string{}, EvictionGrace: map[string]string{},
 	}
 }
 
@@ -87,6 +95,34 @@ func (k *Kubelet) start() error {
 	}
 	if k.MaxPods < 0 || k.PodsPerCore < 0 {
 		return fmt.Errorf("the kubelet does not start: maxPods %d and podsPerCore %d must not be negative", k.MaxPods, k.PodsPerCore)
+	}
+	if err := k.checkThresholds(); err != nil {
+		return fmt.Errorf("the kubelet does not start: %w", err)
+	}
+	return nil
+}
+
+// checkThresholds makes sure that each soft threshold has its period of grace, and that images are deleted down to less
+// than what their deletion starts at.
+func (k *Kubelet) checkThresholds() error {
+	for _, signal := range slices.Sorted(maps.Keys(k.EvictionSoft)) {
+		text, ok := k.EvictionGrace[signal]
+		if !ok {
+			return fmt.Errorf("no period of grace is given for the soft eviction threshold of %s", signal)
+		}
+		if d, err := time.ParseDuration(text); err != nil || d <= 0 {
+			return fmt.Errorf("the period of grace for %s is %q, which is no time", signal, text)
+		}
+	}
+	high, low := 85, 80 // the kubelet's own
+	if k.ImageGCHigh != nil {
+		high = *k.ImageGCHigh
+	}
+	if k.ImageGCLow != nil {
+		low = *k.ImageGCLow
+	}
+	if low < 0 || high > 100 || low >= high {
+		return fmt.Errorf("imageGCLowThresholdPercent %d must be less than imageGCHighThresholdPercent %d, both between 0 and 100", low, high)
 	}
 	return nil
 }
