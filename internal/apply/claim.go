@@ -129,7 +129,8 @@ func buyable(node *plan.NewNode, pool *cluster.Pool) (zones, capacityTypes []str
 		}
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
-			if o.Available && allows(node.Requirements, requirement.Zone, o.Zone) && allows(node.Requirements, requirement.CapacityType, o.CapacityType) {
+			ofReservation := o.ReservationID == "" || allows(node.Requirements, requirement.ReservationID, o.ReservationID)
+			if o.Available && ofReservation && allows(node.Requirements, requirement.Zone, o.Zone) && allows(node.Requirements, requirement.CapacityType, o.CapacityType) {
 				zone[o.Zone], capacityType[o.CapacityType] = true, true
 			}
 		}

@@ -108,6 +108,34 @@ func TestCellsHoldWhatCanBeBought(t *testing.T) {
 	}
 }
 
+func TestCellsOfReservationsHaveTheirLabels(t *testing.T) {
+	types := []*catalog.Type{
+		{Name: "x", Offerings: []catalog.Offering{
+			{Zone: "a", CapacityType: catalog.OnDemand, Price: 9, Available: true},
+			{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "block", ReservationType: "capacity-block", Reservable: 1, Available: true},
+			{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "lent", ReservationType: "default", Interruptible: true, Reservable: 1, Available: true},
+		}},
+	}
+	vocab := requirement.NewVocabulary()
+	c, err := catalog.Compile(types, vocab, res.NewSchema(res.CPU))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reqs requirement.Requirements
+		want []int
+	}{
+		"a kind of reservation":          {vocab.Only(requirement.ReservationType, "capacity-block"), []int{1}},
+		"not that kind, or none at all":  {vocab.Without(requirement.ReservationType, "capacity-block"), []int{0, 2}},
+		"what may be taken back":         {vocab.Only(requirement.ReservationInterruptible, "true"), []int{2}},
+		"reserved and not interruptible": {vocab.Only(requirement.ReservationInterruptible, "false"), []int{1}},
+	} {
+		if got := c.CellsMatching(tc.reqs); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: cells %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 func TestBadTypesAreRefusedByName(t *testing.T) {
 	cases := map[string]struct {
 		types []*catalog.Type

@@ -3,12 +3,19 @@ package catalog
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
 // cellKeys are the labels that the way of buying decides.
-var cellKeys = []string{requirement.Zone, requirement.ZoneID, requirement.CapacityType, requirement.ReservationID}
+var cellKeys = []string{
+	requirement.Zone, requirement.ZoneID, requirement.CapacityType,
+	requirement.ReservationID, requirement.ReservationType, requirement.ReservationInterruptible,
+}
+
+// CellKeys are the labels that the way of buying decides, the one that says most first.
+func CellKeys() []string { return slices.Clone(cellKeys) }
 
 func (c *Catalog) isCellKey(key requirement.Key) bool {
 	return slices.Contains(cellKeys, c.Vocab.Name(key))
@@ -51,7 +58,11 @@ func (c *Catalog) newCell(o Offering) Cell {
 		cell.Price[i] = NoPrice
 	}
 	labels := map[string]string{}
-	for i, value := range []string{o.Zone, o.ZoneID, o.CapacityType, o.ReservationID} {
+	interruptible := ""
+	if o.ReservationType != "" {
+		interruptible = strconv.FormatBool(o.Interruptible)
+	}
+	for i, value := range []string{o.Zone, o.ZoneID, o.CapacityType, o.ReservationID, o.ReservationType, interruptible} {
 		if value != "" {
 			labels[cellKeys[i]] = value
 		}

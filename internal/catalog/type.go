@@ -42,6 +42,10 @@ type Offering struct {
 	CapacityType string `json:"capacityType"`
 	// ReservationID is set for reserved capacity only.
 	ReservationID string `json:"reservationID,omitempty"`
+	// ReservationType is default or capacity-block, and Interruptible says whether the reservation's owner may take it back
+	// at any time. What buying out of a reservation costs is a token price: the reservation is paid for anyway.
+	ReservationType string `json:"reservationType,omitempty"`
+	Interruptible   bool   `json:"interruptible,omitempty"`
 	// Price per hour.
 	Price MicroUSD `json:"price"`
 	// Available is false while the offering must not be asked for; Unavailable says why (a closed set of words such as

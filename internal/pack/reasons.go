@@ -267,7 +267,7 @@ func (s *solver) keysOf(reqs requirement.Requirements) []string {
 
 // cellReason names the requirement on where and how to buy that no type meets.
 func (s *solver) cellReason(p *pool, reqs requirement.Requirements, types catalog.TypeSet) plan.Reason {
-	for _, name := range []string{requirement.Zone, requirement.ZoneID, requirement.CapacityType, requirement.ReservationID} {
+	for _, name := range catalog.CellKeys() {
 		k, ok := s.vocab.Lookup(name)
 		set, asked := reqs.Get(k)
 		if !ok || !asked {

@@ -2,18 +2,20 @@ package requirement
 
 // Label keys that the engine itself gives a meaning. The names are those of the Kubernetes and Karpenter v1 wire.
 const (
-	Zone          = "topology.kubernetes.io/zone"
-	ZoneID        = "topology.k8s.aws/zone-id"
-	Region        = "topology.kubernetes.io/region"
-	Hostname      = "kubernetes.io/hostname"
-	NodeName      = "field:metadata.name" // the field, in a word that no label can be; every node that exists has one, and no node to buy
-	InstanceType  = "node.kubernetes.io/instance-type"
-	Arch          = "kubernetes.io/arch"
-	OS            = "kubernetes.io/os"
-	CapacityType  = "karpenter.sh/capacity-type"
-	NodePool      = "karpenter.sh/nodepool"
-	WindowsBuild  = "node.kubernetes.io/windows-build"
-	ReservationID = "karpenter.k8s.aws/capacity-reservation-id"
+	Zone                     = "topology.kubernetes.io/zone"
+	ZoneID                   = "topology.k8s.aws/zone-id"
+	Region                   = "topology.kubernetes.io/region"
+	Hostname                 = "kubernetes.io/hostname"
+	NodeName                 = "field:metadata.name" // the field, in a word that no label can be; every node that exists has one, and no node to buy
+	InstanceType             = "node.kubernetes.io/instance-type"
+	Arch                     = "kubernetes.io/arch"
+	OS                       = "kubernetes.io/os"
+	CapacityType             = "karpenter.sh/capacity-type"
+	NodePool                 = "karpenter.sh/nodepool"
+	WindowsBuild             = "node.kubernetes.io/windows-build"
+	ReservationID            = "karpenter.k8s.aws/capacity-reservation-id"
+	ReservationType          = "karpenter.k8s.aws/capacity-reservation-type"
+	ReservationInterruptible = "karpenter.k8s.aws/capacity-reservation-interruptible"
 )
 
 // aliases are older names of labels that mean the same as a stable one.

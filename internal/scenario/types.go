@@ -28,7 +28,7 @@ const (
 func WellKnown() []string {
 	return []string{requirement.Zone, requirement.ZoneID, requirement.Region, requirement.Arch, requirement.OS,
 		requirement.CapacityType, requirement.InstanceType, requirement.NodePool, requirement.WindowsBuild,
-		requirement.ReservationID, familyKey, sizeKey, categoryKey, cpuKey, memoryKey, gpuCountKey}
+		requirement.ReservationID, requirement.ReservationType, requirement.ReservationInterruptible, familyKey, sizeKey, categoryKey, cpuKey, memoryKey, gpuCountKey}
 }
 
 // types defines a catalog line by line.
@@ -118,16 +118,22 @@ func parseType(a *args) (*catalog.Type, error) {
 	return t, nil
 }
 
-// reserve adds what is reserved of the type: "zone:reservation:machines".
+// reserve adds what is reserved of the type: "zone:reservation:machines", then ":default", ":capacity-block" or
+// ":interruptible" where the kind matters.
 func reserve(t *catalog.Type, items []string) error {
 	for _, item := range items {
 		zone, rest, _ := strings.Cut(item, ":")
 		id, count, ok := strings.Cut(rest, ":")
+		count, kind, _ := strings.Cut(count, ":")
 		n, err := strconv.Atoi(count)
-		if !ok || err != nil {
-			return fmt.Errorf("reserved %q: want zone:reservation:machines", item)
+		if !ok || err != nil || !slices.Contains([]string{"", "default", "capacity-block", "interruptible"}, kind) {
+			return fmt.Errorf("reserved %q: want zone:reservation:machines or zone:reservation:machines:kind", item)
 		}
-		t.Offerings = append(t.Offerings, catalog.Offering{Zone: zone, CapacityType: catalog.Reserved, ReservationID: id, Reservable: n, Available: n > 0})
+		o := catalog.Offering{Zone: zone, CapacityType: catalog.Reserved, ReservationID: id, ReservationType: kind, Reservable: n, Available: n > 0}
+		if kind == "interruptible" {
+			o.ReservationType, o.Interruptible = "default", true
+		}
+		t.Offerings = append(t.Offerings, o)
 	}
 	return nil
 }

@@ -69,6 +69,8 @@ func possible(h *host, t *catalog.Type, o catalog.Offering) state {
 	s.set(requirement.ZoneID, o.ZoneID)
 	s.set(requirement.CapacityType, o.CapacityType)
 	s.set(requirement.ReservationID, o.ReservationID)
+	s.set(requirement.ReservationType, o.ReservationType)
+	s.set(requirement.ReservationInterruptible, interruptible(o))
 	s[requirement.NodePool] = label{values: []string{h.pool.Name}}
 	for k, v := range h.pool.Labels {
 		s[requirement.Normalize(k)] = label{values: []string{v}}
@@ -82,6 +84,14 @@ func possible(h *host, t *catalog.Type, o catalog.Offering) state {
 		}
 	}
 	return s
+}
+
+// interruptible is the label's value; empty for what is not bought out of a reservation.
+func interruptible(o catalog.Offering) string {
+	if o.ReservationType == "" {
+		return ""
+	}
+	return strconv.FormatBool(o.Interruptible)
 }
 
 func (s state) set(key, value string) {
