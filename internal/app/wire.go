@@ -66,7 +66,7 @@ func (p *process) wire(ctx context.Context) error {
 		p.Add(manager.RunnableFunc(func(ctx context.Context) error { provider.CollectTemplates(ctx); return nil })),
 		p.Add(&profileCollector{provider: provider, client: p.GetClient(), log: p.log}),
 		p.Add(&selfCheck{cache: p.cache, reader: p.GetAPIReader(), metrics: p.metrics, log: p.log}),
-		p.provisioner(gate),
+		p.provisioner(gate, provider),
 		p.lifecycle(gate, ca),
 		p.loops(gate),
 		p.interruption(ctx, gate, provider),
@@ -80,7 +80,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 		return nil, err
 	}
 	o := aws.Options{
-		ClusterName: p.ClusterName, ClusterUID: clusterUID(ctx, p.GetAPIReader(), p.log), ForeignMachines: p.foreign, ClusterEndpoint: p.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, p.GetAPIReader(), p.log),
+		ClusterName: p.ClusterName, ClusterUID: clusterUID(ctx, p.GetAPIReader(), p.log), ForeignMachines: p.foreign, LaunchFailed: p.launchFailed, ClusterEndpoint: p.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, p.GetAPIReader(), p.log),
 		IsolatedVPC: p.IsolatedVPC, MemoryOverhead: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs, InterruptionQueue: p.InterruptionQueue,
 		DisableDryRun: p.DisableDryRun, ReservedCapacity: p.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Logger: p.log,
@@ -164,9 +164,9 @@ func serverVersion(config *rest.Config) func(context.Context) (string, error) {
 	}
 }
 
-func (p *process) provisioner(c cloud.Provider) error {
+func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 	applier := apply.New(apply.Options{Client: p.GetClient(), Reader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Log: p.log})
-	return p.Add(provision.New(provision.Options{
+	loop := provision.New(provision.Options{
 		State: p.cache, Types: c, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
 		ImproveTime: p.ImproveTime,
 		Pack: pack.Options{
@@ -178,7 +178,8 @@ func (p *process) provisioner(c cloud.Provider) error {
 		Meter:   meter{p.metrics},
 		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		Log:     p.log,
-	}))
+	})
+	return errors.Join(p.Add(loop), p.Add(p.closures(provider, loop.Trigger)))
 }
 
 // settle is told where virtual pods have their room; nil without the feature gate.

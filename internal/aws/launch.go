@@ -16,7 +16,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/inventory"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
-	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/requirement"
@@ -40,7 +39,7 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 	if err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
-	p.unavailable.Bought(offering.Pool{CapacityType: bought.CapacityType, InstanceType: bought.InstanceType, Zone: bought.Zone})
+	p.sold(bought)
 	return newMachine(bought, claim, class, types, plan), nil
 }
 
@@ -136,31 +135,6 @@ func (p *Provider) usable(class *awsv1.EC2NodeClass) error {
 func (p *Provider) place(r *fleet.Request, pods func(zone string) int, n int) fleet.Placement {
 	held := p.ledger.Reserve(r.Subnets, n, pods)
 	return fleet.Placement{Subnets: held.Subnets, Settle: held.Settle}
-}
-
-// launchFailed closes what EC2 could not give.
-func (p *Provider) launchFailed(f fleet.PoolError) {
-	p.opts.LaunchFailed(f)
-	pool := offering.Pool{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone}
-	switch f.Reason {
-	case awserr.ReasonSpotSLRCreationFailed:
-		p.unavailable.MarkCapacityType(catalog.Spot)
-	case awserr.ReasonInsufficientFreeAddresses:
-		p.ledger.Exhausted(f.SubnetID)
-		p.unavailable.MarkSubnet(f.SubnetID)
-	case awserr.ReasonVCPULimitExceeded, awserr.ReasonSpotQuotaExceeded:
-		if s := p.discovery.Snapshot(); s != nil {
-			if i, ok := s.Find(f.InstanceType); ok {
-				p.unavailable.MarkQuota(f.CapacityType, f.InstanceType, s.Types[i].VCPUs)
-			}
-		}
-	case awserr.ReasonFleetQuotaExceeded:
-		// Says nothing of the pool.
-	default:
-		if f.Class == cloud.Exhausted && f.InstanceType != "" {
-			p.unavailable.MarkPool(pool, offering.NoCapacity)
-		}
-	}
 }
 
 // newMachine is what the lifecycle controller writes into the claim.

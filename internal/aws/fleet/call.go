@@ -37,7 +37,7 @@ func (b *Buyer) newCall(orders []*order) *call {
 	c := &call{orders: orders, token: token(orders)}
 	c.tags = instanceTags(orders, c.token)
 	r := &orders[0].Request
-	place := b.opts.Place(r, r.minPods, len(orders))
+	place := b.opts.Place(r, r.minAddresses, len(orders))
 	c.settle = place.Settle
 	c.input = r.input(place.Subnets, c.tags, c.token, len(orders))
 	return c
@@ -75,11 +75,14 @@ func (b *Buyer) send(ctx context.Context, c *call) {
 	case err == nil:
 		b.dealLocked(c, out)
 	case !awserr.Refused(err):
+		f := refusal(&c.orders[0].Request, err)
+		b.opts.Failed(f)
 		for _, o := range c.orders {
 			b.claims[o.UID].doubt = c
-			o.err = &cloud.Error{Op: "creating a fleet", Class: cloud.Unavailable, Reason: awserr.ReasonLaunchFailed, Err: errors.Join(errDoubt, err)}
+			o.err = &cloud.Error{Op: "creating a fleet", Class: cloud.Unavailable, Reason: f.Reason, Err: errors.Join(errDoubt, err)}
 		}
 	default:
+		b.opts.Failed(refusal(&c.orders[0].Request, err))
 		b.refusedLocked(c, err, awserr.Code(err) == "IdempotentParameterMismatch")
 	}
 	for _, o := range c.orders {

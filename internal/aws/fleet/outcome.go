@@ -18,7 +18,8 @@ import (
 
 // PoolError is why EC2 did not launch from a pool.
 type PoolError struct {
-	CapacityType, InstanceType, Zone, SubnetID string
+	// InstanceType, Zone, ZoneID and SubnetID are empty when the whole request was refused.
+	CapacityType, InstanceType, Zone, ZoneID, SubnetID string
 
 	Class         cloud.ErrorClass
 	Reason        string
@@ -68,22 +69,30 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 		if t := e.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
 			o := t.Overrides
 			f.InstanceType, f.Zone, f.SubnetID = string(o.InstanceType), aws.ToString(o.AvailabilityZone), aws.ToString(o.SubnetId)
-			if f.Zone == "" {
-				f.Zone = r.zoneOf(f.SubnetID)
-			}
+			f.Zone, f.ZoneID = r.zoneOf(f.SubnetID, f.Zone)
 		}
 		out[i] = f
 	}
 	return out
 }
 
-func (r *Request) zoneOf(subnet string) string {
+// zoneOf is the zone of a subnet, by name and id, the name if it is known already.
+func (r *Request) zoneOf(subnet, zone string) (name, id string) {
 	for _, s := range r.Subnets {
 		if s.ID == subnet {
-			return s.Zone
+			return cmp.Or(zone, s.Zone), s.ZoneID
 		}
 	}
-	return ""
+	return zone, ""
+}
+
+// refusal is what a request that was refused as a whole has to say of the pools: that it was for a capacity type.
+func refusal(r *Request, err error) PoolError {
+	f := PoolError{CapacityType: r.CapacityType, Code: awserr.Code(err), Message: err.Error(), Class: cloud.Unavailable, Reason: awserr.ReasonLaunchFailed}
+	if e, ok := errors.AsType[*cloud.Error](awserr.Wrap("", err)); ok {
+		f.Class, f.Reason = e.Class, e.Reason
+	}
+	return f
 }
 
 // worst orders classes by how much they say about a launch that brought nothing: what must be mended before another try
@@ -105,6 +114,9 @@ func failure(failures []PoolError) error {
 	if first.Class == cloud.Denied && first.Reason != awserr.ReasonCredentialsRefused {
 		// In front, for conditions are cut.
 		text = awserr.Refusal(first.Message, "ec2:RunInstances") + ": " + text
+	}
+	if first.Class == cloud.Exhausted {
+		text += quotaHint(failures)
 	}
 	out.Err = errors.New(text)
 	return out

@@ -67,18 +67,28 @@ func TestABurstOfErrorsCountsOnce(t *testing.T) {
 	}
 }
 
-func TestAPurchaseOpensAndForgives(t *testing.T) {
+func TestAPurchaseForgivesWhatIsOpenAndOpensNothing(t *testing.T) {
 	c := newClock()
 	u := NewUnavailable(c.now)
 	p := spot("m5.large", "us-east-1a")
 	u.MarkPool(p, NoCapacity)
-	u.Bought(p)
-	if got := why(u, p, 2); got != "" {
-		t.Errorf("a pool that sold is closed: %s", got)
+	u.MarkQuota(catalog.Spot, "m5.large", 2)
+	u.Bought(p, 2) // by the request that took the last one
+	if got := why(u, p, 2); got != NoCapacity {
+		t.Errorf("a pool that sold its last machine is closed for %q, want %q", got, NoCapacity)
 	}
+	c.pass(3 * time.Minute)
+	u.Bought(p, 2)
 	u.MarkPool(p, NoCapacity)
+	u.MarkQuota(catalog.Spot, "m5.large", 2)
 	if got := u.Snapshot().Opens().Sub(c.t); got != 3*time.Minute {
-		t.Errorf("it closes for %v, want the first wait", got)
+		t.Errorf("what sold since is closed for %v, want the first wait", got)
+	}
+	c.pass(3 * time.Minute)
+	u.Bought(p, 1) // smaller than what the quota had no room for
+	u.MarkQuota(catalog.Spot, "m5.large", 2)
+	if got := u.Snapshot().Opens().Sub(c.t); got != 6*time.Minute {
+		t.Errorf("a quota with room for less is closed for %v, want the second wait", got)
 	}
 }
 
@@ -110,7 +120,7 @@ func TestWhatAMarkCloses(t *testing.T) {
 			[]ask{{od("m5.large"), 2, NoQuota}, {od("t3.nano"), 1, ""}},
 		},
 		"a capacity type closes all of it": {
-			func(u *Unavailable) { u.MarkCapacityType(catalog.Spot) },
+			func(u *Unavailable) { u.MarkCapacityType(catalog.Spot, NotPermitted) },
 			[]ask{{spot("m5.large", "us-east-1b"), 2, NotPermitted}, {od("m5.large"), 2, ""}},
 		},
 	} {
@@ -263,7 +273,7 @@ func BenchmarkAssemble(b *testing.B) {
 		subnets = append(subnets, awsv1.Subnet{ID: "subnet-" + z, Zone: z, ZoneID: "id-" + z})
 	}
 	for i := range 1000 {
-		name := fmt.Sprintf("m%d.large", i)
+		name := fmt.Sprintf("m%03d.large", i)
 		shapes = append(shapes, instancetype.Shape{Type: catalog.Type{Name: name, Requirements: make([]requirement.Term, 32)}, Zones: zones, UsageClasses: []string{"on-demand", "spot"}})
 		p[name] = 1000
 		for _, z := range zones {

@@ -52,6 +52,7 @@ type Unavailable struct {
 	current atomic.Pointer[Snapshot]
 
 	mu            sync.Mutex
+	changed       chan struct{} // closed and made anew with every snapshot
 	pools         map[Pool]closure
 	quotas        map[quotaKey]closure
 	subnets       map[string]closure
@@ -63,7 +64,7 @@ func NewUnavailable(now func() time.Time) *Unavailable {
 	if now == nil {
 		now = time.Now
 	}
-	u := &Unavailable{now: now, pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[string]closure{}, capacityTypes: map[string]closure{}}
+	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[string]closure{}, capacityTypes: map[string]closure{}}
 	u.current.Store(&Snapshot{Generation: 1})
 	return u
 }
@@ -83,18 +84,25 @@ func (u *Unavailable) MarkSubnet(id string) {
 	mark(u, u.subnets, id, closure{reason: NoAddresses})
 }
 
-// MarkCapacityType closes a whole capacity type, as when the account may not use spot.
-func (u *Unavailable) MarkCapacityType(capacityType string) {
-	mark(u, u.capacityTypes, capacityType, closure{reason: NotPermitted})
+// MarkCapacityType closes a whole capacity type: NotPermitted when the account may not use spot, NoQuota when it may have
+// no more fleets.
+func (u *Unavailable) MarkCapacityType(capacityType, reason string) {
+	mark(u, u.capacityTypes, capacityType, closure{reason: reason})
 }
 
-// Bought tells that a pool had capacity: it is open, and forgiven.
-func (u *Unavailable) Bought(p Pool) {
+// Bought tells that a pool had capacity, and its quota room for so many vCPUs: if they are open, they are forgiven. What
+// is closed stays so: nobody asks for it, so the machine is of a request that was made before, and may have been the last
+// that there was.
+func (u *Unavailable) Bought(p Pool, vcpus int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if _, ok := u.pools[p]; ok {
+	now := u.now()
+	if c, ok := u.pools[p]; ok && !now.Before(c.until) {
 		delete(u.pools, p)
-		u.publish(u.now())
+	}
+	q := quotaKey{p.CapacityType, QuotaGroup(p.InstanceType)}
+	if c, ok := u.quotas[q]; ok && !now.Before(c.until) && vcpus >= c.minVCPUs {
+		delete(u.quotas, q)
 	}
 }
 
@@ -144,6 +152,8 @@ func (u *Unavailable) publish(now time.Time) {
 	s.subnets = closed(s, u.subnets, now)
 	s.capacityTypes = closed(s, u.capacityTypes, now)
 	u.current.Store(s)
+	close(u.changed)
+	u.changed = make(chan struct{})
 }
 
 func closed[K comparable](s *Snapshot, in map[K]closure, now time.Time) map[K]closure {

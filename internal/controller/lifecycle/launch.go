@@ -96,6 +96,7 @@ func (c *Controller) launchFailed(ctx context.Context, claim *karpv1.NodeClaim, 
 	switch class {
 	case cloud.Exhausted:
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "InsufficientCapacityError", "%s", cut(err.Error(), 1000))
+		c.tellOfQuota(claim, err)
 		return true, c.give(ctx, claim, "insufficient_capacity", err.Error())
 	case cloud.ClassNotReady:
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "NodeClassNotReady", "%s", cut(err.Error(), 1000))

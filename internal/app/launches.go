@@ -1,0 +1,32 @@
+package app
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/fleet"
+	"github.com/kerf-sh/kerf/internal/aws/offering"
+)
+
+// launchFailed counts what EC2 could not launch.
+func (p *process) launchFailed(f fleet.PoolError) {
+	p.metrics.LaunchFailures.WithLabelValues(f.Zone, f.ZoneID, f.CapacityType, f.Reason).Inc()
+}
+
+// closures shows what is not asked for at the moment, and wakes the provisioner when something may be asked for again.
+func (p *process) closures(provider *aws.Provider, wake func()) manager.Runnable {
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		provider.WatchClosures(ctx, func(closed []offering.Closed, opened bool) {
+			p.metrics.Closures.Reset()
+			for _, c := range closed {
+				p.metrics.Closures.WithLabelValues(c.Scope, c.CapacityType, c.Reason).Set(float64(c.Count))
+			}
+			if opened {
+				wake()
+			}
+		})
+		return nil
+	})
+}

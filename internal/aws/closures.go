@@ -1,0 +1,61 @@
+package aws
+
+import (
+	"context"
+
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/fleet"
+	"github.com/kerf-sh/kerf/internal/aws/offering"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// WatchClosures calls f whenever an offering has closed or opened, until ctx ends, with what is closed; opened tells that
+// something can be asked for again.
+func (p *Provider) WatchClosures(ctx context.Context, f func(closed []offering.Closed, opened bool)) {
+	p.unavailable.Watch(ctx, func(s *offering.Snapshot, opened bool) { f(s.Closed(), opened) })
+}
+
+// launchFailed closes what EC2 could not give: a quota closes its families in the whole region, a lack of addresses the
+// subnet, a capacity type that the account may not use all of it, anything else that is exhausted the one pool. What must
+// be mended, or may be otherwise in a moment, closes nothing.
+func (p *Provider) launchFailed(f fleet.PoolError) {
+	p.opts.LaunchFailed(f)
+	switch f.Reason {
+	case awserr.ReasonSpotSLRCreationFailed:
+		p.unavailable.MarkCapacityType(catalog.Spot, offering.NotPermitted)
+	case awserr.ReasonFleetQuotaExceeded:
+		// Says nothing of the pools; but asking for others is in vain as well.
+		p.unavailable.MarkCapacityType(f.CapacityType, offering.NoQuota)
+	case awserr.ReasonInsufficientFreeAddresses:
+		if f.SubnetID != "" {
+			p.ledger.Exhausted(f.SubnetID)
+			p.unavailable.MarkSubnet(f.SubnetID)
+		}
+	case awserr.ReasonVCPULimitExceeded, awserr.ReasonSpotQuotaExceeded:
+		if f.InstanceType == "" {
+			p.unavailable.MarkCapacityType(f.CapacityType, offering.NoQuota)
+			return
+		}
+		p.unavailable.MarkQuota(f.CapacityType, f.InstanceType, p.vcpus(f.InstanceType))
+	default:
+		if f.Class == cloud.Exhausted && f.InstanceType != "" {
+			p.unavailable.MarkPool(offering.Pool{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone}, offering.NoCapacity)
+		}
+	}
+}
+
+// sold tells that a pool had a machine.
+func (p *Provider) sold(b *fleet.Bought) {
+	p.unavailable.Bought(offering.Pool{CapacityType: b.CapacityType, InstanceType: b.InstanceType, Zone: b.Zone}, p.vcpus(b.InstanceType))
+}
+
+// vcpus of a type, 0 when it is not known.
+func (p *Provider) vcpus(instanceType string) int {
+	if s := p.discovery.Snapshot(); s != nil {
+		if i, ok := s.Find(instanceType); ok {
+			return s.Types[i].VCPUs
+		}
+	}
+	return 0
+}

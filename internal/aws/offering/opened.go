@@ -1,0 +1,93 @@
+package offering
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// Closed counts closures that are alike.
+type Closed struct {
+	// Scope is what is closed: pool, quota, subnet or capacity-type. CapacityType is empty for a subnet.
+	Scope, CapacityType, Reason string
+	Count                       int
+}
+
+// Closed counts what is closed, by scope, capacity type and reason.
+func (s *Snapshot) Closed() []Closed {
+	count := map[Closed]int{}
+	for p, c := range s.pools {
+		count[Closed{Scope: "pool", CapacityType: p.CapacityType, Reason: c.reason}]++
+	}
+	for q, c := range s.quotas {
+		count[Closed{Scope: "quota", CapacityType: q.capacityType, Reason: c.reason}]++
+	}
+	for _, c := range s.subnets {
+		count[Closed{Scope: "subnet", Reason: c.reason}]++
+	}
+	for t, c := range s.capacityTypes {
+		count[Closed{Scope: "capacity-type", CapacityType: t, Reason: c.reason}]++
+	}
+	out := make([]Closed, 0, len(count))
+	for c, n := range count {
+		c.Count = n
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b Closed) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Reason, b.Reason))
+	})
+	return out
+}
+
+// Watch calls f whenever something has closed or opened, until ctx ends. opened tells that something can be asked for
+// that could not before, which whoever waits for capacity wants to know at once.
+func (u *Unavailable) Watch(ctx context.Context, f func(s *Snapshot, opened bool)) {
+	last := u.Snapshot()
+	for {
+		u.mu.Lock()
+		changed := u.changed
+		u.mu.Unlock()
+		now := u.Snapshot()
+		if now.Generation != last.Generation {
+			f(now, opened(last, now))
+			last = now
+			continue
+		}
+		if !sleep(ctx, now.Opens().Sub(u.now()), !now.Opens().IsZero(), changed) {
+			return
+		}
+	}
+}
+
+// sleep waits for a change and, if limited, at most for d; false when ctx is done.
+func sleep(ctx context.Context, d time.Duration, limited bool, changed <-chan struct{}) bool {
+	var over <-chan time.Time
+	if limited {
+		t := time.NewTimer(max(d, time.Millisecond))
+		defer t.Stop()
+		over = t.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-over:
+	}
+	return true
+}
+
+// opened reports whether something that was closed in one snapshot is not in the next.
+func opened(last, now *Snapshot) bool {
+	return missing(last.pools, now.pools) || missing(last.quotas, now.quotas) || missing(last.subnets, now.subnets) ||
+		missing(last.capacityTypes, now.capacityTypes)
+}
+
+func missing[K comparable](from, in map[K]closure) bool {
+	for k := range from {
+		if _, ok := in[k]; !ok {
+			return true
+		}
+	}
+	return false
+}
