@@ -44,6 +44,9 @@ func al2023(in Input) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := checkNodeConfigs(parts); err != nil {
+		return "", err
+	}
 	config, err := nodeConfig(in)
 	if err != nil {
 		return "", err

@@ -3,6 +3,8 @@ package userdata
 import (
 	"fmt"
 	"maps"
+	"regexp"
+	"strconv"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -31,10 +33,7 @@ func bottlerocket(in Input) (string, error) {
 			return "", err
 		}
 		commands["000-mount-instance-storage"] = map[string]any{
-			"commands": [][]string{
-				{"apiclient", "ephemeral-storage", "init"},
-				{"apiclient", "ephemeral-storage", "bind", "--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods"},
-			},
+			"commands":  [][]string{{"apiclient", "ephemeral-storage", "init"}, bindCommand(in.ImageName)},
 			"essential": true,
 			"mode":      "always",
 		}
@@ -45,6 +44,24 @@ func bottlerocket(in Input) (string, error) {
 	}
 	return string(out), nil
 }
+
+// bindCommand moves onto the array what pods write. From release 1.46.0 on the image knows itself what that is; older
+// ones, and images that do not say their release, have to be told.
+func bindCommand(image string) []string {
+	bind := []string{"apiclient", "ephemeral-storage", "bind"}
+	if m := bottlerocketRelease.FindStringSubmatch(image); m != nil {
+		major, _ := strconv.Atoi(m[1])
+		minor, _ := strconv.Atoi(m[2])
+		if major > 1 || major == 1 && minor >= 46 {
+			return bind
+		}
+	}
+	return append(bind, "--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods")
+}
+
+// bottlerocketRelease finds the release in the name of a published image:
+// bottlerocket-aws-k8s-1.35-x86_64-v1.50.0-1a2b3c4d.
+var bottlerocketRelease = regexp.MustCompile(`^bottlerocket-aws-k8s-.+-v([0-9]{1,4})\.([0-9]{1,4})\.[0-9]+-`)
 
 // table returns the table under a key, made when it is not there.
 func table(parent map[string]any, key, path string) (map[string]any, error) {

@@ -47,6 +47,8 @@ type Input struct {
 	// MaxPods is the number of pods that the node was planned with; 0 leaves it to the image.
 	MaxPods       int32
 	InstanceStore *awsv1.InstanceStorePolicy
+	// ImageName is the name of the image; empty when it is not known.
+	ImageName string
 	// UserData is the user's text, may be empty.
 	UserData string
 }

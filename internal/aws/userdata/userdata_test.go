@@ -127,7 +127,7 @@ func TestAL2023TellsNodeadmEverything(t *testing.T) {
 }
 
 const userMIME = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=\"B\"\r\n\r\n--B\r\nContent-Type: text/x-shellscript\r\n\r\n#!/bin/sh\r\necho one\r\n" +
-	"--B\r\nContent-Type: application/node.eks.aws\r\nContent-Transfer-Encoding: base64\r\n\r\nYTogYg==\r\n--B--\r\n"
+	"--B\r\nContent-Type: application/node.eks.aws\r\nContent-Transfer-Encoding: base64\r\n\r\nYXBpVmVyc2lvbjogbm9kZS5la3MuYXdzL3YxYWxwaGExCmtpbmQ6IE5vZGVDb25maWcK\r\n--B--\r\n"
 
 func TestTheUsersTextComesBeforeTheGeneratedPart(t *testing.T) {
 	tests := []struct {
@@ -161,7 +161,7 @@ func TestTheUsersTextComesBeforeTheGeneratedPart(t *testing.T) {
 }
 
 func TestATransferEncodingOfTheUsersPartIsKept(t *testing.T) {
-	if out := build(t, input(awsv1.AMIFamilyAL2023, userMIME)); !strings.Contains(out, "Content-Transfer-Encoding: base64") || !strings.Contains(out, "YTogYg==") {
+	if out := build(t, input(awsv1.AMIFamilyAL2023, userMIME)); !strings.Contains(out, "Content-Transfer-Encoding: base64") || !strings.Contains(out, "YXBpVmVyc2lvbjogbm9kZS5la3MuYXdzL3YxYWxwaGExCmtpbmQ6IE5vZGVDb25maWcK") {
 		t.Errorf("got %s", out)
 	}
 }
@@ -251,6 +251,41 @@ func TestWindowsWrapsTheUsersLines(t *testing.T) {
 	}
 }
 
+func TestWhatStandsAboutThePowershellBlockStays(t *testing.T) {
+	for name, c := range map[string]struct{ text, before, after string }{
+		"lines without tags":            {"Write-Host hi\r\nGet-Item x", "<powershell>\nWrite-Host hi\nGet-Item x\n[string]$EKS", "</powershell>\n"},
+		"a setting of the agent":        {"<persist>true</persist>\n<powershell>\nWrite-Host hi\n</powershell>", "<powershell>\nWrite-Host hi\n[string]$EKS", "</powershell>\n<persist>true</persist>\n"},
+		"a batch script behind it":      {"<POWERSHELL>Write-Host hi</POWERSHELL>\n<script>echo hi</script>", "<powershell>\nWrite-Host hi\n[string]$EKS", "</powershell>\n<script>echo hi</script>\n"},
+		"a batch script alone":          {"<script>echo hi</script>", "<powershell>\n[string]$EKS", "</powershell>\n<script>echo hi</script>\n"},
+		"white space alone":             {" \n ", "<powershell>\n[string]$EKS", "</powershell>\n"},
+		"lines whose indenting matters": {"<powershell>\n  if (1) {\n    x\n  }\n</powershell>", "<powershell>\n  if (1) {\n    x\n  }\n[string]$EKS", "</powershell>\n"},
+	} {
+		out := build(t, input(awsv1.AMIFamilyWindows2022, c.text))
+		if !strings.HasPrefix(out, c.before) || !strings.HasSuffix(out, c.after) {
+			t.Errorf("%s:\n%s", name, out)
+		}
+	}
+	in := input(awsv1.AMIFamilyWindows2022, "")
+	in.Cluster.IPv6 = true
+	if _, err := Build(in); err == nil || !strings.Contains(err.Error(), "spec.amiFamily") {
+		t.Errorf("Windows in a cluster with IPv6: %v", err)
+	}
+}
+
+func TestBottlerocketIsToldOfDirectoriesUntilItKnowsThem(t *testing.T) {
+	for image, want := range map[string]bool{
+		"": true, "my-image": true,
+		"bottlerocket-aws-k8s-1.35-x86_64-v1.45.0-1a2b3c4d": true, "bottlerocket-aws-k8s-1.35-nvidia-aarch64-v1.9.3-1a2b3c4d": true,
+		"bottlerocket-aws-k8s-1.35-x86_64-v1.46.0-1a2b3c4d": false, "bottlerocket-aws-k8s-1.35-nvidia-aarch64-v2.0.0-1a2b3c4d": false,
+	} {
+		in := input(awsv1.AMIFamilyBottlerocket, "")
+		in.ImageName = image
+		if got := strings.Contains(build(t, in), "--dirs"); got != want {
+			t.Errorf("image %q: directories named: %t, want %t", image, got, want)
+		}
+	}
+}
+
 func TestCustomIsVerbatim(t *testing.T) {
 	for _, text := range []string{"", "anything \r\n at all"} {
 		if out := build(t, input(awsv1.AMIFamilyCustom, text)); out != text {
@@ -273,6 +308,14 @@ func TestWhatCanNotBeMergedIsAnErrorThatNamesTheField(t *testing.T) {
 		{"MIME without a boundary", input(awsv1.AMIFamilyAL2023, "MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
 		{"MIME that does not end", input(awsv1.AMIFamilyAL2, "Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/plain\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
 		{"MIME with a broken header", input(awsv1.AMIFamilyAL2, "MIME-Version: 1.0\nno colon here\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
+		{"a NodeConfig that nodeadm can't read", input(awsv1.AMIFamilyAL2023, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: 3"), awsv1.ReasonSpecInvalid, "spec.userData: part 1"},
+		{"a part that says it is a NodeConfig", input(awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\nkind: ConfigMap"), awsv1.ReasonSpecInvalid, "nodeadm takes"},
+		{"a PowerShell block that does not end", input(awsv1.AMIFamilyWindows2019, "<powershell>Write-Host hi"), awsv1.ReasonSpecInvalid, "not closed"},
+		{"a PowerShell block that does not begin", input(awsv1.AMIFamilyWindows2019, "Write-Host hi</powershell>"), awsv1.ReasonSpecInvalid, "spec.userData"},
+		{"two PowerShell blocks", input(awsv1.AMIFamilyWindows2025, "<powershell></powershell><PowerShell></powershell>"), awsv1.ReasonSpecInvalid, "more than one"},
+		{"tasks for EC2Launch", input(awsv1.AMIFamilyWindows2022, "version: 1.1\ntasks: []"), awsv1.ReasonSpecInvalid, "EC2Launch"},
+		{"Windows more than EC2 takes", input(awsv1.AMIFamilyWindows2022, long), awsv1.ReasonUserDataSizeLimitExceeded, "spec.userData"},
+		{"Bottlerocket more than EC2 takes", input(awsv1.AMIFamilyBottlerocket, "motd = '"+long+"'"), awsv1.ReasonUserDataSizeLimitExceeded, "spec.userData"},
 		{"more than EC2 takes", input(awsv1.AMIFamilyAL2023, "#!/bin/sh\n"+long), awsv1.ReasonUserDataSizeLimitExceeded, "spec.userData"},
 		{"a custom document of more than EC2 takes", input(awsv1.AMIFamilyCustom, long+"x"), awsv1.ReasonUserDataSizeLimitExceeded, "spec.userData"},
 		{"a family that nobody knows", input("Debian", ""), awsv1.ReasonSpecInvalid, "spec.amiFamily"},
