@@ -33,9 +33,12 @@ type Need struct {
 
 const none = "none"
 
-// OlderEditions stands in Need.Without between what is seen under the latest edition and what under those before it,
-// where these differ.
-const OlderEditions = "; with a stack of an older edition, only "
+// UntaggedSpot stands in Need.Without between what is seen where spot requests need their tags and what where they need
+// none: older editions allow that, and so does what launches from users' own templates need.
+const UntaggedSpot = "; with a stack of an older edition or with --launch-templates, only "
+
+// AllowedByTemplates ends a Need.Without of what the option for users' own templates allows as well.
+const AllowedByTemplates = "; with --launch-templates nothing, for that allows it, too"
 
 // Where is the place that calls are made in. Empty fields are as a stack with default names has them.
 type Where struct {

@@ -226,7 +226,8 @@ func launchNeeds() []Need {
 	spot := Need{
 		Feature: featureLaunch, Action: "ec2:RunInstances", Operation: "ec2:CreateFleet, ec2:RunInstances (trial)", Kinds: []string{"spot-instances-request"},
 		Sid: "AllowScopedEC2InstanceActionsWithTags", Before: "AllowScopedEC2InstanceActions", Why: "spot machines are asked for",
-		Without: "condition Launched of NodeClaims for spot machines", resources: []string{own("spot-instances-request")}, context: asking(launchTags("default")),
+		Without: "condition Launched of NodeClaims for spot machines" + AllowedByTemplates, resources: []string{own("spot-instances-request")},
+		context: asking(launchTags("default")),
 	}
 	return append(list, spot)
 }
@@ -253,7 +254,7 @@ func tagNeeds() []Need {
 		if creating == "RunInstances" {
 			n.Kinds, n.resources, n.Before = []string{"spot-instances-request"}, []string{own("spot-instances-request")}, none
 			n.Why = "spot requests are tagged, too"
-			n.Without = "condition Launched of NodeClaims for spot machines" + OlderEditions + `log "spot requests stay without tags, …"; nothing else is lost`
+			n.Without = "condition Launched of NodeClaims for spot machines" + UntaggedSpot + `log "spot requests stay without tags, …"; nothing else is lost`
 			list = append(list, n)
 		}
 	}

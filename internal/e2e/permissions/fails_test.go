@@ -89,6 +89,12 @@ var fails = map[string][]string{
 	"AllowInterruptionQueueKeyDecrypt kms:Decrypt":         queue,
 }
 
+// stoodInFor are grants that those for users' own launch templates stand in for: they are missed where there are none.
+var stoodInFor = []string{
+	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on spot-instances-request",
+	"AllowScopedResourceCreationTagging ec2:CreateTags on spot-instances-request",
+}
+
 // profilesStay is what the process logs when instance profiles could not be deleted.
 const profilesStay = "unused instance profiles could not all be deleted"
 

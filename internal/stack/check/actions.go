@@ -85,9 +85,7 @@ var features = []feature{
 	{"instance-status", "checks of instance status", func(o *stack.Options, _ string) { o.InstanceStatus = true }},
 	{"zonal-shift", "zonal shifts", func(o *stack.Options, _ string) { o.ZonalShift = true }},
 	{"launch-templates", "users' launch templates", func(o *stack.Options, _ string) { o.LaunchTemplates = true }},
-	{"pass-roles", "roles of one's own", func(o *stack.Options, arn string) {
-		o.PassRoles = []string{strings.Replace(arn, ":kms:"+assumedRegion+":"+assumedAccount+":key/", ":iam::"+assumedAccount+":role/", 1)}
-	}},
+	{"pass-roles", "roles of one's own", func(o *stack.Options, _ string) { o.PassRoles = []string{"arn:aws:iam::" + assumedAccount + ":role/x"} }},
 	{"volume-keys", "volumes with keys of one's own", func(o *stack.Options, arn string) { o.VolumeKeys = []string{arn} }},
 	{"queue-key", "queues with a key of one's own", func(o *stack.Options, arn string) { o.KMSKey = arn }},
 }
