@@ -41,7 +41,7 @@ type plans struct {
 }
 
 type planKey struct {
-	types   *catalog.Type // the first of the list stands for it: lists are made anew when anything changed
+	types   **catalog.Type // where the list begins stands for it: lists are made anew when anything changed
 	class   string
 	version int64
 	rest    string
@@ -93,7 +93,7 @@ func (p *Provider) plan(ctx context.Context, claim *karpv1.NodeClaim, class *aws
 func newPlanKey(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type, cluster userdata.Cluster) (planKey, error) {
 	k := planKey{class: classKey(class), version: class.Generation}
 	if len(types) > 0 {
-		k.types = types[0]
+		k.types = &types[0]
 	}
 	rest, err := json.Marshal([]any{
 		claim.Spec, claim.Labels, relaxed(claim), cluster, class.Status.InstanceProfile, class.Status.SecurityGroups, class.Status.LaunchTemplate.Ref(),

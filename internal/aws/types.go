@@ -12,6 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
+	"github.com/kerf-sh/kerf/internal/aws/pricing"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
 )
@@ -35,8 +36,8 @@ type classCatalog struct {
 
 	// What the offerings depend on besides.
 	subnets     []awsv1.Subnet
-	priced      uint64
-	unavailable uint64
+	priced      *pricing.Table
+	unavailable *offering.Snapshot
 	types       []*catalog.Type
 }
 
@@ -84,11 +85,28 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 		return nil, &cloud.Error{Op: op, Class: cloud.Invalid, Reason: awsv1.ReasonSpecInvalid, Err: err}
 	}
 	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
-	if c.types == nil || !slices.Equal(c.subnets, class.Status.Subnets) || c.priced != prices.Generation || c.unavailable != closed.Generation {
-		c.types = offering.Assemble(c.shapes, offering.Input{Subnets: class.Status.Subnets, Prices: prices, Unavailable: closed})
-		c.subnets, c.priced, c.unavailable = class.Status.Subnets, prices.Generation, closed.Generation
-	}
+	c.offer(class, prices, closed)
 	return c.types, nil
+}
+
+// offer puts the types together anew if anything that they depend on has changed: only those that changed, where that is
+// known. The list is another one then, so that readers can tell by its address, and the types that did not change are the
+// same.
+func (c *classCatalog) offer(class *awsv1.EC2NodeClass, prices *pricing.Table, closed *offering.Snapshot) {
+	in := offering.Input{Subnets: class.Status.Subnets, Prices: prices, Unavailable: closed}
+	known := c.types != nil && slices.Equal(c.subnets, in.Subnets)
+	var changed []string
+	if known {
+		dearer, all := prices.Changed(c.priced)
+		shut, single := closed.Changed(c.unavailable)
+		changed, known = append(dearer, shut...), all && single
+	}
+	if known {
+		c.types = offering.Update(c.types, c.shapes, in, changed)
+	} else {
+		c.types = offering.Assemble(c.shapes, in)
+	}
+	c.subnets, c.priced, c.unavailable = in.Subnets, prices, closed
 }
 
 // reasonTypes is why a launch fails while instance types are not known.

@@ -44,14 +44,20 @@ func Assemble(shapes []instancetype.Shape, in Input) []*catalog.Type {
 	}
 	all := make([]catalog.Offering, 0, n)
 	for i := range shapes {
-		from := len(all)
-		all = in.offerings(all, &shapes[i], zones)
-		types[i] = shapes[i].Type
-		types[i].Offerings = all[from:len(all):len(all)]
-		types[i].Requirements = requirements(&shapes[i], zones, types[i].Offerings)
+		all, types[i] = in.assemble(all, &shapes[i], zones)
 		out[i] = &types[i]
 	}
 	return out
+}
+
+// assemble makes one type; its offerings are appended to list.
+func (in *Input) assemble(list []catalog.Offering, s *instancetype.Shape, zones map[string]zoneState) ([]catalog.Offering, catalog.Type) {
+	from := len(list)
+	list = in.offerings(list, s, zones)
+	t := s.Type
+	t.Offerings = list[from:len(list):len(list)]
+	t.Requirements = requirements(s, zones, t.Offerings)
+	return list, t
 }
 
 func (in *Input) zones() map[string]zoneState {

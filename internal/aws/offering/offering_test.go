@@ -264,7 +264,7 @@ func TestSubnetOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-func BenchmarkAssemble(b *testing.B) {
+func region() ([]instancetype.Shape, prices, []awsv1.Subnet) {
 	var shapes []instancetype.Shape
 	p := prices{}
 	zones := []string{"z-a", "z-b", "z-c", "z-d", "z-e", "z-f"}
@@ -280,6 +280,11 @@ func BenchmarkAssemble(b *testing.B) {
 			p[name+"/"+z] = 500
 		}
 	}
+	return shapes, p, subnets
+}
+
+func BenchmarkAssemble(b *testing.B) {
+	shapes, p, subnets := region()
 	u := NewUnavailable(nil)
 	for b.Loop() {
 		Assemble(shapes, Input{Subnets: subnets, Prices: p, Unavailable: u.Snapshot()})

@@ -3,7 +3,6 @@ package pricing
 import (
 	"context"
 	"errors"
-	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,11 +98,7 @@ func (b *Book) RefreshOnDemand(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.onDemandAt = b.options.Now()
-	b.swap(func(t *Table) bool {
-		changed := !t.OnDemandLive || !maps.Equal(t.onDemand, prices)
-		t.OnDemandLive, t.onDemand = true, prices
-		return changed
-	})
+	b.swap(func(t *Table) { t.OnDemandLive, t.onDemand = true, prices })
 	return nil
 }
 
@@ -135,21 +130,17 @@ func (b *Book) RefreshSpot(ctx context.Context) error {
 		}
 		prices[p.zone][p.instanceType] = q.price
 	}
-	b.swap(func(t *Table) bool {
-		changed := !t.SpotLive || !maps.EqualFunc(t.spot, prices, maps.Equal[map[string]catalog.MicroUSD, map[string]catalog.MicroUSD])
-		t.SpotLive, t.spot = true, prices
-		return changed
-	})
+	b.swap(func(t *Table) { t.SpotLive, t.spot = true, prices })
 	return nil
 }
 
-// swap stores a changed copy of the table, with a new generation when edit says that prices changed. Callers hold mu.
-func (b *Book) swap(edit func(*Table) bool) {
-	next := *b.table.Load()
-	if edit(&next) {
-		next.Generation++
-		b.table.Store(&next)
-	}
+// swap stores an edited copy of the table, with a new generation when prices changed. Callers hold mu.
+func (b *Book) swap(edit func(*Table)) {
+	last := b.table.Load()
+	next := *last
+	edit(&next)
+	next.follow(last)
+	b.table.Store(&next)
 }
 
 // HasPriceList reports whether the partition of a region has the Price List API.

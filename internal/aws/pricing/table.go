@@ -21,6 +21,7 @@ type Table struct {
 
 	onDemand map[string]catalog.MicroUSD
 	spot     map[string]map[string]catalog.MicroUSD // zone → type → price
+	changes  []change                               // the last ones, oldest first
 }
 
 // OnDemand returns the on-demand price of a type, false when none is known.
