@@ -85,6 +85,13 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 		DisableDryRun: p.DisableDryRun, ReservedCapacity: p.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Logger: p.log,
 	}
+	if p.PodDensity == settings.NetworkDensity {
+		network, err := watchPodNetwork(ctx, p.GetCache(), p.GetAPIReader(), p.log)
+		if err != nil {
+			return nil, err
+		}
+		o.PodNetwork = network.settings
+	}
 	if !p.EKSControlPlane {
 		o.KubernetesVersion = serverVersion(p.config)
 	}

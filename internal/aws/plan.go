@@ -14,6 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/image"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
 	"github.com/kerf-sh/kerf/internal/aws/userdata"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -149,6 +150,7 @@ type group struct {
 func (p *Provider) groups(choice *fleet.Choice, class *awsv1.EC2NodeClass, claim *karpv1.NodeClaim) []*group {
 	var out []*group
 	custom, efa := class.ResolvedAMIFamily() == awsv1.AMIFamilyCustom, wantsEFA(claim)
+	network := p.opts.PodNetwork()
 	for _, pick := range choice.Picks {
 		ami, ok := image.For(class.Status.AMIs, pick.Type.Requirements)
 		if !ok {
@@ -169,11 +171,21 @@ func (p *Provider) groups(choice *fleet.Choice, class *awsv1.EC2NodeClass, claim
 		}
 		for _, o := range pick.Offerings {
 			out[i].overrides = append(out[i].overrides, fleet.Override{
-				InstanceType: pick.Type.Name, Zone: o.Zone, ImageID: ami.ID, Pods: int(pods), Price: o.Price,
+				InstanceType: pick.Type.Name, Zone: o.Zone, ImageID: ami.ID, Addresses: p.addresses(network, pick.Type.Name, pods), Price: o.Price,
 			})
 		}
 	}
 	return out
+}
+
+// addresses is how many addresses of a machine's subnet so many pods take; one each for a type that is not known.
+func (p *Provider) addresses(n podnetwork.Settings, instanceType string, pods int64) int {
+	if s := p.discovery.Snapshot(); s != nil {
+		if i, ok := s.Find(instanceType); ok {
+			return int(n.SubnetAddresses(&s.Types[i], pods))
+		}
+	}
+	return int(pods)
 }
 
 func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, cluster userdata.Cluster, choice *fleet.Choice, g *group, tags map[string]string) (*launchtemplate.Template, error) {

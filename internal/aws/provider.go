@@ -23,6 +23,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/aws/owntemplate"
+	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
 	"github.com/kerf-sh/kerf/internal/aws/profile"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
@@ -46,9 +47,11 @@ type Options struct {
 	// KubernetesVersion gives the API server's minor version, such as "1.36". nil asks EKS.
 	KubernetesVersion func(context.Context) (string, error)
 
-	IsolatedVPC           bool
-	MemoryOverhead        float64 // share; 0 means instancetype.DefaultMemoryOverhead
-	ReservedENIs          int
+	IsolatedVPC    bool
+	MemoryOverhead float64 // share; 0 means instancetype.DefaultMemoryOverhead
+	ReservedENIs   int
+	// PodNetwork gives the present settings of the cluster's network plug-in; nil stands for those of none.
+	PodNetwork            func() podnetwork.Settings
 	InterruptionQueue     string // name, ARN or URL; empty: none
 	DisableDryRun         bool
 	ReservedCapacity      bool // keeps instances out of open reservations
@@ -152,6 +155,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.LaunchFailed == nil {
 		o.LaunchFailed = func(fleet.PoolError) {}
+	}
+	if o.PodNetwork == nil {
+		o.PodNetwork = func() podnetwork.Settings { return podnetwork.Settings{} }
 	}
 	if o.MemoryOverhead == 0 {
 		o.MemoryOverhead = instancetype.DefaultMemoryOverhead

@@ -25,13 +25,15 @@ type catalogs struct {
 }
 
 type classCatalog struct {
-	mu sync.Mutex
+	mu   sync.Mutex
+	held heldBack
 
 	// What the shapes depend on.
 	generation int64
 	template   string // version of the user's own launch template
 	images     []awsv1.AMI
 	discovered uint64
+	options    instancetype.Options
 	shapes     []instancetype.Shape
 
 	// What the offerings depend on besides.
@@ -86,7 +88,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	}
 	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
 	c.offer(class, prices, closed)
-	return c.types, nil
+	return c.held.back(c.types, closed.ClassClosed(classState(class))), nil
 }
 
 // offer puts the types together anew if anything that they depend on has changed: only those that changed, where that is
@@ -113,13 +115,16 @@ func (c *classCatalog) offer(class *awsv1.EC2NodeClass, prices *pricing.Table, c
 const reasonTypes = "InstanceTypeResolutionFailed"
 
 func (p *Provider) shapeOptions(class *awsv1.EC2NodeClass) instancetype.Options {
-	return instancetype.Options{SharedTenancy: class.Spec.LaunchTemplate != nil, Region: p.session.Region, MemoryOverhead: p.opts.MemoryOverhead, ReservedENIs: p.opts.ReservedENIs}
+	return instancetype.Options{
+		SharedTenancy: class.Spec.LaunchTemplate != nil, Region: p.session.Region, MemoryOverhead: p.opts.MemoryOverhead,
+		ReservedENIs: p.opts.ReservedENIs, PodNetwork: p.opts.PodNetwork(), OwnUserData: class.Spec.LaunchTemplate != nil,
+	}
 }
 
 // shape works the shapes out anew if anything that they depend on has changed, and drops the types made from old ones.
 func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, o instancetype.Options) error {
 	template := class.Status.LaunchTemplate.Ref()
-	same := c.shapes != nil && c.template == template && c.generation == class.Generation && c.discovered == s.Generation && reflect.DeepEqual(c.images, class.Status.AMIs)
+	same := c.shapes != nil && c.template == template && c.generation == class.Generation && c.discovered == s.Generation && c.options == o && reflect.DeepEqual(c.images, class.Status.AMIs)
 	if same {
 		return nil
 	}
@@ -128,6 +133,6 @@ func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot
 		return err
 	}
 	c.shapes, c.types = instancetype.Shapes(s, config), nil
-	c.template, c.generation, c.discovered, c.images = template, class.Generation, s.Generation, class.Status.AMIs
+	c.template, c.generation, c.discovered, c.options, c.images = template, class.Generation, s.Generation, o, class.Status.AMIs
 	return nil
 }

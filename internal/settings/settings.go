@@ -55,6 +55,7 @@ type Settings struct {
 	VMMemoryOverheadPercent float64
 	InterruptionQueue       string
 	ReservedENIs            int
+	PodDensity              string // --kerf-pod-density
 	DisableDryRun           bool
 	EnableZonalShift        bool
 	AMIRefreshInterval      time.Duration
@@ -95,6 +96,9 @@ const (
 	BestEffort = "BestEffort"
 	Observe    = "observe"
 	Replace    = "replace"
+	// NetworkDensity counts pods as the cluster's network plug-in gives them addresses, InterfaceDensity by interfaces alone.
+	NetworkDensity   = "network"
+	InterfaceDensity = "interfaces"
 )
 
 // setting is one row of the table: a flag, its default, and how to parse it.
@@ -193,6 +197,7 @@ func table() []setting {
 		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of a machine's memory that the guest does not see, for types without a measured figure", parse: overheadPercent},
 		{flag: "interruption-queue", help: "name, ARN or URL of the SQS queue with interruption messages; empty: none", parse: str(func(s *Settings) *string { return &s.InterruptionQueue })},
 		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
+		{flag: "kerf-pod-density", def: NetworkDensity, help: "how many pods a node takes whose class sets no maxPods: network reads from the DaemonSet kube-system/aws-node how pods get addresses (prefix delegation, custom networking, pod ENIs, IPv6); interfaces counts one address for each pod, as before", parse: choice(func(s *Settings) *string { return &s.PodDensity }, NetworkDensity, InterfaceDensity)},
 		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
 		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "heed ARC zonal shifts; accepted, without effect so far", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
 		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},

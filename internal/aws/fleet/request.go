@@ -46,8 +46,8 @@ type Override struct {
 	InstanceType string
 	Zone         string
 	ImageID      string
-	// Pods is how many pods, each with an address, a machine of the type may run.
-	Pods int
+	// Addresses is how many addresses of its subnet the pods of a machine of the type may take.
+	Addresses int
 	// Price per hour; decides between pools if ByPriority.
 	Price catalog.MicroUSD
 }
@@ -62,13 +62,13 @@ func (r *Request) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// minPods is the least number of pods that a machine in a zone may run.
-func (r *Request) minPods(zone string) int {
+// minAddresses is the least number of addresses that the pods of a machine in a zone may take.
+func (r *Request) minAddresses(zone string) int {
 	least := -1
 	for _, t := range r.Templates {
 		for _, o := range t.Overrides {
-			if o.Zone == zone && (least < 0 || o.Pods < least) {
-				least = o.Pods
+			if o.Zone == zone && (least < 0 || o.Addresses < least) {
+				least = o.Addresses
 			}
 		}
 	}

@@ -96,16 +96,26 @@ func (c *Config) pods(t *ec2facts.Type) int64 {
 	case c.Family.IsWindows():
 		n = 110
 	default:
-		enis := t.Network.DefaultENIs() - c.ReservedENIs
-		for _, i := range c.Interfaces {
-			if i.NetworkCardIndex == 0 && i.InterfaceType == awsv1.InterfaceTypeEFAOnly {
-				enis--
-			}
-		}
-		n = eniPods(t, enis)
+		n = c.networkPods(t)
 	}
 	if c.PodsPerCore != nil && *c.PodsPerCore > 0 && c.Family != awsv1.AMIFamilyBottlerocket {
 		n = min(n, int64(*c.PodsPerCore)*int64(t.VCPUs))
+	}
+	return n
+}
+
+// networkPods is how many pods find addresses on a type, as the cluster's network plug-in gives them out. Where the
+// kubelet can't be told the number it is not taken to be above what interfaces carry, which is what images start with.
+func (c *Config) networkPods(t *ec2facts.Type) int64 {
+	taken := 0
+	for _, i := range c.Interfaces {
+		if i.NetworkCardIndex == 0 && i.InterfaceType == awsv1.InterfaceTypeEFAOnly {
+			taken++
+		}
+	}
+	n := c.PodNetwork.Pods(t, taken, c.ReservedENIs)
+	if c.Family == awsv1.AMIFamilyCustom || c.OwnUserData {
+		n = min(n, eniPods(t, t.Network.DefaultENIs()-taken-c.ReservedENIs))
 	}
 	return n
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
 	"github.com/kerf-sh/kerf/internal/res"
 )
 
@@ -25,6 +26,10 @@ type Options struct {
 	ReservedENIs int
 	// SharedTenancy is set where machines can't be had with dedicated tenancy.
 	SharedTenancy bool
+	// PodNetwork is how the cluster's network plug-in gives pods addresses.
+	PodNetwork podnetwork.Settings
+	// OwnUserData is set where the user data is the user's alone, so that the kubelet is not told how many pods to take.
+	OwnUserData bool
 }
 
 // Config is what the arithmetic needs of a node class, parsed.

@@ -19,6 +19,7 @@ const (
 	RefusedVirtualization = "no nested virtualization"
 	RefusedTracking       = "connection tracking needs the nitro hypervisor"
 	RefusedImage          = "no image for the type"
+	RefusedIPv6           = "no IPv6 addresses for pods"
 )
 
 // Shape is a type as nodes of one class would be, before it is known where and how it can be bought.
@@ -70,6 +71,8 @@ func (c *Config) refuse(t *ec2facts.Type, s *Shape) string {
 		return RefusedVirtualization
 	case c.ConnectionTracking && t.Hypervisor != "nitro":
 		return RefusedTracking
+	case !c.Family.IsWindows() && !c.PodNetwork.Supported(t):
+		return RefusedIPv6
 	}
 	if r := c.refuseInterfaces(t); r != "" {
 		return r
