@@ -19,7 +19,7 @@ type relaxed struct {
 	// price of the solution; converged when no filling was found any more that would lower it.
 	price     float64
 	converged bool
-	pool      []column // all fillings that were found
+	found     stock // all fillings that are known
 }
 
 // generate solves the model by column generation: the worth of pods finds fillings that cost less than what they carry,
@@ -29,7 +29,7 @@ type relaxed struct {
 // which keeps the worth of pods near the truth from the beginning. Where machines take only so many of some rows, what
 // pods are worth in the known plan says little; then a prior takes its place, and the price of leaving out is raised
 // where it turns out to be too low.
-func (m *model) generate(known []column, work *int64) *relaxed {
+func (m *model) generate(known stock, work *int64) *relaxed {
 	const raise, slow = 1.3, 0.997
 	if m.prior == nil && len(m.caps) > 0 {
 		m.prior = newPrior(m)
@@ -45,14 +45,14 @@ func (m *model) generate(known []column, work *int64) *relaxed {
 	lp := newCovering(demand, start)
 	out := &relaxed{}
 	promise := make([]float64, len(m.kinds))
-	pool := known
+	found := known
 	last := math.Inf(1)
 	for round := 0; *work > 0; round++ {
 		wide := round%8 == 0
-		pool = append(pool, m.promising(bag, lp.dual, promise, wide)...)
+		found.add(m.promising(bag, lp.dual, promise, wide)...)
 		*work -= bag.work
 		bag.work = 0
-		moved := lp.settle(pool, work)
+		moved := lp.settle(&found, work)
 		if now := lp.price(); m.prior != nil && (!moved && wide || now > slow*last) {
 			moved = lp.raise(demand, raise) || moved
 		}
@@ -71,7 +71,7 @@ func (m *model) generate(known []column, work *int64) *relaxed {
 			out.amount = append(out.amount, lp.x[i])
 		}
 	}
-	out.worth, out.price, out.pool = lp.dual, lp.price(), pool
+	out.worth, out.price, out.found = lp.dual, lp.price(), found
 	return out
 }
 
@@ -160,8 +160,8 @@ func (r *row) value() float64 {
 }
 
 // columnsOf are the different fillings of drafts, as columns.
-func (m *model) columnsOf(drafts []*draft) []column {
-	var out []column
+func (m *model) columnsOf(drafts []*draft) stock {
+	var out stock
 	n := make([]float64, len(m.rows))
 	seen := map[string]bool{}
 	kindOf := map[int]int{}
@@ -188,7 +188,7 @@ func (m *model) columnsOf(drafts []*draft) []column {
 		}
 		if !seen[string(key)] {
 			seen[string(key)] = true
-			out = append(out, c)
+			out.add(c)
 		}
 	}
 	return out

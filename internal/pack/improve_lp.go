@@ -16,19 +16,39 @@ type column struct {
 	n     []float64
 }
 
+// batch is how many pivots are collected before the inverse as a whole follows. Four at once cost it a third of what they
+// do one by one: it is read and written once for all of them.
+const batch = 4
+
 type covering struct {
 	m     int
 	basis []column
-	inv   []float64 // m*m
+	inv   []float64 // m*m, less the pivots that are due
 	x     []float64 // amounts of the basic columns
 	dual  []float64 // worth of one pod of each row
 	step  []float64
+	// Of the pivots that are due: what each takes off the lines of the inverse, which is the due line times the line's due
+	// step. Lines that were needed since then have had it taken off already, and a due step of 0.
+	due      int
+	dueSteps [batch][]float64
+	dueLines [batch][]float64
+	at       []float64 // scratch space: a column of the inverse
 }
 
 // newCovering starts from columns that serve one row each, in the order of rows.
 func newCovering(demand []float64, start []column) *covering {
 	m := len(demand)
-	c := &covering{m: m, basis: start, inv: make([]float64, m*m), x: make([]float64, m), dual: make([]float64, m), step: make([]float64, m)}
+	c := &covering{m: m, basis: start, inv: make([]float64, m*m)}
+	vectors := make([]float64, (4+2*batch)*m)
+	next := func() []float64 {
+		v := vectors[:m:m]
+		vectors = vectors[m:]
+		return v
+	}
+	c.x, c.dual, c.step, c.at = next(), next(), next(), next()
+	for i := range batch {
+		c.dueSteps[i], c.dueLines[i] = next(), next()
+	}
 	for i, col := range start {
 		c.inv[i*m+i] = 1 / col.n[0]
 		// A little more of each row, different for all, keeps the method from going in circles.
@@ -47,39 +67,27 @@ func (c *covering) saving(col *column) float64 {
 	return worth - col.price
 }
 
-// cheapest is the column that saves most for its price; nil if none saves anything.
-func (c *covering) cheapest(pool []column) *column {
-	best, most := -1, 1e-6
-	for i := range pool {
-		if s := c.saving(&pool[i]) / pool[i].price; s > most {
-			best, most = i, s
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	return &pool[best]
-}
-
 // enter brings the column into the basis if that lowers the price; false if it does not.
 func (c *covering) enter(col column) bool {
 	saving := c.saving(&col)
 	if saving <= 1e-7*max(1, col.price) {
 		return false
 	}
-	for i := range c.m {
-		sum := 0.0
-		line := c.inv[i*c.m : (i+1)*c.m]
-		for k, r := range col.rows {
-			sum += float64(line[r] * col.n[k])
+	clear(c.step)
+	for k, r := range col.rows {
+		n := col.n[k]
+		for i, x := range c.columnAt(r) {
+			c.step[i] += float64(x * n)
 		}
-		c.step[i] = sum
 	}
 	out, least := -1, math.Inf(1)
 	for i, a := range c.step {
 		if a > 1e-9 {
-			if ratio := c.x[i] / a; ratio < least {
-				out, least = i, ratio
+			// A little more than the least is no less; a division costs more than to see that.
+			if x := c.x[i]; x <= float64(least*a)*(1+1e-12) {
+				if ratio := x / a; ratio < least {
+					out, least = i, ratio
+				}
 			}
 		}
 	}
@@ -88,6 +96,24 @@ func (c *covering) enter(col column) bool {
 	}
 	c.pivot(out, least, saving, col)
 	return true
+}
+
+// columnAt is the column of the inverse for the row, all due pivots taken off; until the next call.
+func (c *covering) columnAt(row int) []float64 {
+	at := c.at
+	for i := range at {
+		at[i] = c.inv[i*c.m+row]
+	}
+	for p := range c.due {
+		x := c.dueLines[p][row]
+		if x == 0 {
+			continue
+		}
+		for i, a := range c.dueSteps[p][:len(at)] {
+			at[i] -= float64(a * x)
+		}
+	}
+	return at
 }
 
 func (c *covering) pivot(out int, amount, saving float64, col column) {
@@ -100,34 +126,61 @@ func (c *covering) pivot(out int, amount, saving float64, col column) {
 	}
 	c.x[out] = amount
 	line := c.inv[out*m : (out+1)*m]
+	for p := range c.due {
+		if a := c.dueSteps[p][out]; a != 0 {
+			for j, x := range c.dueLines[p][:len(line)] {
+				line[j] -= float64(a * x)
+			}
+			c.dueSteps[p][out] = 0
+		}
+	}
 	by := 1 / c.step[out]
 	for j := range line {
 		line[j] *= by
 	}
-	for i, a := range c.step {
-		if i == out || a == 0 {
-			continue
-		}
-		other := c.inv[i*m : (i+1)*m]
-		for j, x := range line {
-			if x != 0 {
-				other[j] -= float64(a * x)
-			}
-		}
-	}
 	for j, x := range line {
 		c.dual[j] -= float64(saving * x)
 	}
+	copy(c.dueLines[c.due], line)
+	copy(c.dueSteps[c.due], c.step)
+	c.dueSteps[c.due][out] = 0
 	c.basis[out] = col
+	if c.due++; c.due == batch {
+		c.catchUp()
+	}
 }
 
-// settle brings columns of the pool in for as long as that lowers the price and there is work left. It reports whether
+// catchUp carries the pivots out that are due, on every line in the order in which they came.
+func (c *covering) catchUp() {
+	for p := c.due; p < batch; p++ {
+		clear(c.dueSteps[p])
+	}
+	c.due = 0
+	m := c.m
+	l0, l1, l2, l3 := c.dueLines[0][:m], c.dueLines[1][:m], c.dueLines[2][:m], c.dueLines[3][:m]
+	for i := range m {
+		a0, a1, a2, a3 := c.dueSteps[0][i], c.dueSteps[1][i], c.dueSteps[2][i], c.dueSteps[3][i]
+		if a0 == 0 && a1 == 0 && a2 == 0 && a3 == 0 {
+			continue
+		}
+		line := c.inv[i*m : (i+1)*m][:m]
+		for j, x := range line {
+			x -= float64(a0 * l0[j])
+			x -= float64(a1 * l1[j])
+			x -= float64(a2 * l2[j])
+			x -= float64(a3 * l3[j])
+			line[j] = x
+		}
+	}
+}
+
+// settle brings columns of the stock in for as long as that lowers the price and there is work left. It reports whether
 // any came in.
-func (c *covering) settle(pool []column, work *int64) bool {
+func (c *covering) settle(stock *stock, work *int64) bool {
 	pivot, moved := int64(c.m*c.m)/16+1, false
 	for *work > 0 {
-		col := c.cheapest(pool)
-		*work -= int64(len(pool)) / 2
+		col := stock.cheapest(c.dual)
+		*work -= int64(len(stock.columns)) / 2
 		if col == nil || !c.enter(*col) {
 			break
 		}
@@ -152,6 +205,7 @@ func (c *covering) raise(demand []float64, by float64) bool {
 	if !any {
 		return false
 	}
+	c.catchUp()
 	clear(c.dual)
 	for i := range c.basis {
 		if p := c.basis[i].price; p != 0 {

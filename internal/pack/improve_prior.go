@@ -73,17 +73,17 @@ func (p *prior) solve(lines int) {
 	const rounds, enough = 40, int64(1) << 40
 	for range rounds {
 		p.appraise(lp.dual)
-		found := []column{}
+		var found stock
 		for _, row := range append([]int{-1}, p.capped...) {
 			if k := p.bestKind(row); k >= 0 {
-				found = append(found, p.filled(k, row, lp.dual))
+				found.add(p.filled(k, row, lp.dual))
 			}
 		}
 		before := lp.price()
 		left := enough
-		lp.settle(found, &left)
+		lp.settle(&found, &left)
 		p.work += enough - left
-		if len(found) == 0 || lp.price() > before*(1-1e-6) {
+		if len(found.columns) == 0 || lp.price() > before*(1-1e-6) {
 			break
 		}
 	}

@@ -25,7 +25,7 @@ func (k *packer) round(m *model, r *relaxed, lots []*lot, work *int64) ([]*draft
 		if len(bought) == 0 || *work <= 0 {
 			break
 		}
-		next := m.generate(r.pool, work)
+		next := m.generate(r.found, work)
 		if next == nil {
 			break
 		}
