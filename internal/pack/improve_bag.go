@@ -15,6 +15,12 @@ type bag struct {
 	per   []float64 // 1/room
 	caps  []int
 	found []float64
+	live  []int // scratch space of fill
+	// req, demand and groups hold, by row, what a pod asks for of each resource, how many whole pods there are, and the
+	// group, side by side.
+	req    []float64
+	demand []float64
+	groups []int
 	// bySize holds, by size of row, the position in rows plus one.
 	bySize []int
 	diver  dive
@@ -22,10 +28,16 @@ type bag struct {
 }
 
 func newBag(m *model) *bag {
-	width := len(m.kinds[0].net)
-	return &bag{m: m, rows: make([]int, 0, len(m.rows)), n: make([]float64, len(m.rows)), found: make([]float64, len(m.rows)),
+	width, rows := len(m.kinds[0].net), len(m.rows)
+	b := &bag{m: m, rows: make([]int, 0, rows), live: make([]int, 0, rows), n: make([]float64, rows), found: make([]float64, rows),
 		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes),
-		diver: dive{dense: make([]float64, len(m.rows))}}
+		diver: dive{dense: make([]float64, rows)}}
+	for _, r := range m.rows {
+		b.req = append(b.req, r.req...)
+		b.demand = append(b.demand, math.Floor(r.demand))
+		b.groups = append(b.groups, r.group)
+	}
+	return b
 }
 
 // glance is about what the kind can carry, by worth of rows.
@@ -125,39 +137,58 @@ func (b *bag) empty(k *kind) {
 // without is left out.
 func (b *bag) fill(worth []float64, coarse float64, without int) float64 {
 	total := 0.0
+	live := b.live[:0]
+	for _, i := range b.rows {
+		if i != without {
+			live = append(live, i)
+		}
+	}
 	for {
 		for r, x := range b.room {
 			b.per[r] = 1 / max(x, 1e-9)
 		}
 		best, ratio, fit := -1, 0.0, 0.0
 		b.work += int64(len(b.rows))
-		for _, i := range b.rows {
-			if i == without {
-				continue
+		fits := live[:0]
+		for _, i := range live {
+			size, most := b.shareOf(i)
+			if most > 1 {
+				continue // room only gets less
 			}
-			r := b.m.rows[i]
-			size, most := 0.0, 0.0
-			for j, x := range r.req {
-				share := float64(x * b.per[j])
-				size += float64(share * share)
-				most = max(most, share)
+			square := float64(worth[i] * worth[i])
+			if square > ratio*size {
+				n := min(math.Floor(1/max(most, 1e-9)+1e-9), b.demand[i]-b.n[i])
+				if g := b.groups[i]; g >= 0 {
+					n = min(n, float64(b.caps[g]))
+				}
+				if n < 1 {
+					continue
+				}
+				best, ratio, fit = i, square/size, n
 			}
-			if most > 1 || worth[i]*worth[i] <= ratio*size {
-				continue
-			}
-			n := min(math.Floor(1/max(most, 1e-9)+1e-9), math.Floor(r.demand)-b.n[i])
-			if r.group >= 0 {
-				n = min(n, float64(b.caps[r.group]))
-			}
-			if n >= 1 {
-				best, ratio, fit = i, worth[i]*worth[i]/size, n
-			}
+			fits = append(fits, i)
 		}
+		live = fits
 		if best < 0 {
 			return total
 		}
 		total += b.add(best, max(1, math.Floor(fit/coarse)), worth)
 	}
+}
+
+// shareOf is how large a pod of the row is for the room that is left: the squares of its shares of each resource, summed,
+// and the largest share.
+func (b *bag) shareOf(row int) (size, most float64) {
+	per := b.per
+	req := b.req[row*len(per):][:len(per)]
+	for j, x := range req {
+		share := float64(x * per[j])
+		size += float64(share * share)
+		if share > most {
+			most = share
+		}
+	}
+	return size, most
 }
 
 func (b *bag) add(i int, n float64, worth []float64) float64 {
