@@ -135,7 +135,7 @@ func (j *judgement) need(n stack.Need) {
 		line += " on " + strings.Join(kinds, ", ")
 	}
 	list, seen := &j.grave, n.Without
-	latest, older, two := strings.Cut(n.Without, stack.OlderEditions)
+	latest, older, two := strings.Cut(n.Without, stack.UntaggedSpot)
 	bearable := j.bearable(n)
 	switch {
 	case two && bearable:
@@ -158,12 +158,11 @@ func (j *judgement) need(n stack.Need) {
 // bearable tells whether machines start, join and end without a call.
 func (j *judgement) bearable(n stack.Need) bool {
 	switch {
-	case strings.Contains(n.Without, stack.OlderEditions):
+	case strings.Contains(n.Without, stack.UntaggedSpot):
 		// With policies that don't ask for tags on spot requests the controller leaves these off.
-		call := iampolicy.Call{
-			Caller: j.in.session(j.role), Action: "ec2:RunInstances", Context: j.in.roleContext(j.role),
-			Resource: fmt.Sprintf("arn:%s:ec2:%s:%s:spot-instances-request/*", j.in.AWS.Partition, j.in.AWS.Region, j.in.AWS.AccountID),
-		}
+		ec2 := fmt.Sprintf("arn:%s:ec2:%s:%s:", j.in.AWS.Partition, j.in.AWS.Region, j.in.AWS.AccountID)
+		call := iampolicy.Call{Caller: j.in.session(j.role), Action: "ec2:RunInstances", Context: j.in.roleContext(j.role), Resource: ec2 + "spot-instances-request/*"}
+		call.Context.Set("ec2:LaunchTemplate", ec2+"launch-template/lt-0123456789abcdef0") // all launches are made from one
 		return iampolicy.Evaluate(call, j.policies).OK()
 	case strings.Contains(n.Without, "condition Launched"):
 		return false
