@@ -70,19 +70,22 @@ func (q *query) filters() []types.Filter {
 	return out
 }
 
-// describe asks EC2 for images, unless it has just done so.
-func (r *Resolver) describe(ctx context.Context, q query) ([]candidate, error) {
+// staleAge is how long an answer is used when EC2 gives no other.
+const staleAge = 24 * time.Hour
+
+// describe asks EC2 for images, unless it has just done so. stale is why the answer is an older one.
+func (r *Resolver) describe(ctx context.Context, q query) (found []candidate, stale, err error) {
 	now, key := r.now(), q.key()
 	r.mu.Lock()
 	for k, a := range r.found {
-		if now.Sub(a.at) >= r.refresh {
+		if now.Sub(a.at) >= max(staleAge, r.refresh) {
 			delete(r.found, k)
 		}
 	}
-	last, fresh := r.found[key]
+	last, known := r.found[key]
 	r.mu.Unlock()
-	if fresh {
-		return last.images, nil
+	if known && now.Sub(last.at) < r.refresh {
+		return last.images, nil, nil
 	}
 	var out []candidate
 	disks := map[string]Disks{}
@@ -92,7 +95,11 @@ func (r *Resolver) describe(ctx context.Context, q query) ([]candidate, error) {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, awserr.Wrap("describing images", err)
+			err = awserr.Wrap("describing images", err)
+			if known {
+				return last.images, err, nil
+			}
+			return nil, nil, err
 		}
 		for i := range page.Images {
 			if c, ok := candidateOf(&page.Images[i], now); ok {
@@ -105,7 +112,7 @@ func (r *Resolver) describe(ctx context.Context, q query) ([]candidate, error) {
 	defer r.mu.Unlock()
 	r.noteDisksLocked(disks)
 	r.found[key] = answer{images: out, at: now}
-	return out, nil
+	return out, nil, nil
 }
 
 // candidateOf reads an image; those of other architectures are of no use.

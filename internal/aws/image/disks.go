@@ -42,7 +42,7 @@ func (r *Resolver) Disks(ctx context.Context, id string) (Disks, error) {
 	if ok {
 		return known, nil
 	}
-	if _, err := r.describe(ctx, query{ids: []string{id}}); err != nil {
+	if _, _, err := r.describe(ctx, query{ids: []string{id}}); err != nil {
 		return Disks{}, err
 	}
 	r.mu.Lock()

@@ -85,37 +85,51 @@ type candidate struct {
 }
 
 // Resolve finds the images of a class on a cluster of a Kubernetes minor version ("1.35"), in the order that the status
-// wants: newest first. The finding is on AMIsReady. When it is unknown, the images returned are the best that is known.
+// wants: newest first. The finding is on AMIsReady. When it is unknown, the images returned are the best that is known. When
+// it is fine but has a message, what the message names could not be looked up, and its images stay as they were; types for
+// which there never was an image are not offered until there is one.
 func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass, version string) ([]awsv1.AMI, cloud.Finding) {
 	alias, err := class.Alias()
 	if err != nil {
 		return nil, no(awsv1.ReasonSpecInvalid, err.Error())
 	}
-	var candidates []candidate
-	var missing []string
+	var found outcome
 	if alias != nil {
 		variants, err := variantsOf(*alias, version)
 		if err != nil {
 			return nil, no(awsv1.ReasonUnsupportedAlias, fmt.Sprintf("EC2NodeClass %s: spec.amiSelectorTerms: %v", class.Name, err))
 		}
-		candidates, missing, err = r.byAlias(ctx, variants, class.Status.AMIs)
+		found, err = r.byAlias(ctx, *alias, variants, class.Status.AMIs)
 		if err != nil {
 			return class.Status.AMIs, unknown(fmt.Sprintf("looking up the images of alias %s: %v; the images found before stay", class.Spec.AMISelectorTerms[0].Alias, err))
 		}
 	} else {
-		candidates, err = r.byTerms(ctx, class)
+		found, err = r.byTerms(ctx, class)
 		if err != nil {
 			return class.Status.AMIs, unknown(fmt.Sprintf("looking up the images of spec.amiSelectorTerms: %v; the images found before stay", err))
 		}
 	}
-	amis := status(candidates)
+	amis := status(found.candidates)
 	switch {
-	case len(missing) > 0:
-		return amis, unknown("these parameters could not be read, so it is not known which images some instance types boot; trying again: " + strings.Join(missing, "; "))
+	case len(amis) == 0 && len(found.unknown) > 0:
+		return nil, unknown("it is not known which images there are; trying again: " + strings.Join(found.unknown, "; "))
 	case len(amis) == 0:
 		return nil, no(awsv1.ReasonAMINotFound, notFound(class, alias, version))
 	}
-	return amis, cloud.Finding{Condition: awsv1.ConditionTypeAMIsReady, OK: true}
+	f := cloud.Finding{Condition: awsv1.ConditionTypeAMIsReady, OK: true}
+	if len(found.unknown) > 0 {
+		f.Reason = awsv1.ReasonAMIsPartlyKnown
+		found.ignored = append(found.unknown, found.ignored...)
+	}
+	f.Message = strings.Join(found.ignored, "; ")
+	return amis, f
+}
+
+// outcome is what a search for images came to.
+type outcome struct {
+	candidates []candidate
+	// unknown says what could not be looked up and what counts in its place; ignored what of the terms has no effect.
+	unknown, ignored []string
 }
 
 func notFound(class *awsv1.EC2NodeClass, alias *awsv1.Alias, version string) string {
@@ -133,78 +147,138 @@ func unknown(message string) cloud.Finding {
 	return cloud.Finding{Condition: awsv1.ConditionTypeAMIsReady, Unknown: true, Reason: "AMIResolutionFailed", Message: message}
 }
 
-// byAlias finds the image of each variant. A variant whose parameter can't be read keeps the image that the class had for
-// it; one that never had any is reported as missing.
-func (r *Resolver) byAlias(ctx context.Context, variants []variant, before []awsv1.AMI) (out []candidate, missing []string, err error) {
-	ids, errs := r.readAll(ctx, variants)
+// byAlias finds the image of each variant. A variant whose parameter can't be read, or names an image that can't be seen,
+// keeps the image that the class had for it; one that never had any is not known.
+func (r *Resolver) byAlias(ctx context.Context, alias awsv1.Alias, variants []variant, before []awsv1.AMI) (outcome, error) {
+	var out outcome
+	read := r.readAll(ctx, variants)
 	var ask []string
 	for i := range variants {
-		if errs[i] != nil {
-			if ids[i] = idWith(before, variants[i].requirements); ids[i] == "" {
-				missing = append(missing, errs[i].Error())
-			} else {
-				r.keep(variants[i].path, errs[i])
+		// What the class has is asked for too, for the case that the parameter names an image that does not exist (yet).
+		for _, id := range []string{read[i].id, idWith(before, alias, variants[i].requirements)} {
+			if id != "" {
+				ask = append(ask, id)
 			}
 		}
-		if ids[i] != "" {
-			ask = append(ask, ids[i])
-		}
-		// What the class has is asked for too, for the case that the parameter names an image that does not exist (yet).
-		if old := idWith(before, variants[i].requirements); old != "" {
-			ask = append(ask, old)
-		}
-	}
-	if len(ask) == 0 {
-		return nil, missing, nil
-	}
-	slices.Sort(ask)
-	images, err := r.describe(ctx, query{ids: slices.Compact(ask)})
-	if err != nil {
-		return nil, missing, err
 	}
 	byID := map[string]candidate{}
-	for _, c := range images {
-		byID[c.id] = c
+	if len(ask) > 0 {
+		slices.Sort(ask)
+		images, stale, err := r.describe(ctx, query{ids: slices.Compact(ask)})
+		if err != nil {
+			return out, err
+		}
+		if stale != nil {
+			out.unknown = append(out.unknown, fmt.Sprintf("%v, so what was known of images counts", stale))
+		}
+		for _, c := range images {
+			byID[c.id] = c
+		}
 	}
+	told := map[string]bool{}
 	for i, v := range variants {
-		c, ok := byID[ids[i]]
-		if !ok && ids[i] != "" {
-			c, ok = byID[idWith(before, v.requirements)]
+		was := idWith(before, alias, v.requirements)
+		c, ok := byID[read[i].id]
+		why := ""
+		switch {
+		case read[i].err != nil:
+			why = read[i].err.Error()
+		case ok:
+		case read[i].id != "":
+			why = fmt.Sprintf("parameter %s names image %s, which can't be seen", v.path, read[i].id)
+			r.forget(v.path)
+		case was != "" && v.moves:
+			why = fmt.Sprintf("parameter %s does not exist", v.path)
+		}
+		if ok && c.deprecated && v.moves {
+			r.forget(v.path) // its successor may be published already
+		}
+		if why != "" && !ok {
+			if c, ok = byID[was]; ok {
+				if read[i].err != nil {
+					r.keep(v.path, read[i].err)
+				}
+				why += ", image " + was + " stays"
+			}
+		}
+		if why != "" && !told[v.path] {
+			told[v.path] = true
+			out.unknown = append(out.unknown, why)
 		}
 		if ok {
 			c.requirements = v.requirements
-			out = append(out, c)
+			out.candidates = append(out.candidates, c)
 		}
 	}
-	return out, missing, nil
+	return out, nil
 }
 
-// idWith is the image that a status has for a set of requirements.
-func idWith(amis []awsv1.AMI, requirements []corev1.NodeSelectorRequirement) string {
+// idWith is the image that a status has for a set of requirements, if it is one that the alias can stand for: those of
+// other families have the same requirements, but would not boot from this family's user data.
+func idWith(amis []awsv1.AMI, alias awsv1.Alias, requirements []corev1.NodeSelectorRequirement) string {
 	want := key(requirements)
 	for i := range amis {
-		if key(amis[i].Requirements) == want {
+		if key(amis[i].Requirements) == want && standsFor(alias, amis[i].Name) {
 			return amis[i].ID
 		}
 	}
 	return ""
 }
 
-// byTerms finds the images of terms that are no alias. Of a term's fields the id counts first, then the parameter.
-func (r *Resolver) byTerms(ctx context.Context, class *awsv1.EC2NodeClass) ([]candidate, error) {
+// standsFor reports whether an alias can mean a published image of that name.
+func standsFor(alias awsv1.Alias, name string) bool {
+	var prefixes []string
+	switch alias.Family {
+	case awsv1.AMIFamilyAL2:
+		prefixes = []string{"amazon-eks-node-1.", "amazon-eks-arm64-node-1.", "amazon-eks-gpu-node-1."}
+	case awsv1.AMIFamilyAL2023:
+		prefixes = []string{"amazon-eks-node-al2023-"}
+	case awsv1.AMIFamilyBottlerocket:
+		prefixes = []string{"bottlerocket-aws-k8s-"}
+	default:
+		prefixes = []string{"Windows_Server-" + strings.TrimPrefix(string(alias.Family), "Windows") + "-"}
+	}
+	ofFamily := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	version := "-v" + strings.TrimPrefix(alias.Version, "v")
+	return ofFamily && (alias.IsLatest() || strings.Contains(name+"-", version+"-") || strings.Contains(name, version+"."))
+}
+
+// byTerms finds the images of terms that are no alias. Of a term's fields the id counts first, then the parameter. While
+// it is not known which image a parameter names, those of the status compete with the others: which of them is the newest
+// must not change by that.
+func (r *Resolver) byTerms(ctx context.Context, class *awsv1.EC2NodeClass) (outcome, error) {
+	var out outcome
 	var ids []string
 	var queries []query
 	for i, term := range class.Spec.AMISelectorTerms {
+		others := term.Name != "" || term.Owner != "" || len(term.Tags) > 0
+		field := fmt.Sprintf("spec.amiSelectorTerms[%d]", i)
 		switch {
 		case term.ID != "":
 			ids = append(ids, term.ID)
-		case term.SSMParameter != "":
-			id, err := r.read(ctx, term.SSMParameter, customAge)
-			if err != nil {
-				return nil, fmt.Errorf("spec.amiSelectorTerms[%d].ssmParameter: %w", i, err)
+			if others || term.SSMParameter != "" {
+				out.ignored = append(out.ignored, field+" has an id, so its other fields are ignored")
 			}
-			if id != "" {
-				ids = append(ids, id)
+		case term.SSMParameter != "":
+			if others {
+				out.ignored = append(out.ignored, field+" has an ssmParameter, so its name, owner and tags are ignored")
+			}
+			got := r.read(ctx, term.SSMParameter, customAge)
+			switch {
+			case got.err != nil && got.id == "" && len(class.Status.AMIs) == 0:
+				return out, fmt.Errorf("%s.ssmParameter: %w", field, got.err)
+			case got.err != nil && got.id == "":
+				for _, a := range class.Status.AMIs {
+					ids = append(ids, a.ID)
+				}
+				out.unknown = append(out.unknown, fmt.Sprintf("%s.ssmParameter: %v, the images found before stay", field, got.err))
+			case got.err != nil:
+				out.unknown = append(out.unknown, fmt.Sprintf("%s.ssmParameter: %v, image %s stays", field, got.err, got.id))
+			case got.id == "":
+				out.ignored = append(out.ignored, fmt.Sprintf("%s: parameter %s does not exist", field, term.SSMParameter))
+			}
+			if got.id != "" {
+				ids = append(ids, got.id)
 			}
 		default:
 			queries = append(queries, queryOf(term))
@@ -214,13 +288,15 @@ func (r *Resolver) byTerms(ctx context.Context, class *awsv1.EC2NodeClass) ([]ca
 		slices.Sort(ids)
 		queries = append(queries, query{ids: slices.Compact(ids)})
 	}
-	var out []candidate
 	for _, q := range queries {
-		found, err := r.describe(ctx, q)
+		found, stale, err := r.describe(ctx, q)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		out = append(out, found...)
+		if stale != nil {
+			out.unknown = append(out.unknown, fmt.Sprintf("%v, so what was known of images counts", stale))
+		}
+		out.candidates = append(out.candidates, found...)
 	}
 	return out, nil
 }

@@ -26,15 +26,20 @@ const (
 type parameter struct {
 	id string
 	at time.Time
+	// doubtful values are read again soon.
+	doubtful bool
+}
+
+// reading is what is known of a parameter: the image that it names, empty when there is no such parameter. With an error,
+// the image is what it named when it could last be read, empty when that is not known.
+type reading struct {
+	id  string
+	err error
 }
 
 // readAll reads the parameters of variants, each once and all at the same time.
-func (r *Resolver) readAll(ctx context.Context, variants []variant) ([]string, []error) {
-	type result struct {
-		id  string
-		err error
-	}
-	results := map[string]*result{}
+func (r *Resolver) readAll(ctx context.Context, variants []variant) []reading {
+	results := map[string]*reading{}
 	var wait sync.WaitGroup
 	for _, v := range variants {
 		if results[v.path] != nil {
@@ -44,30 +49,29 @@ func (r *Resolver) readAll(ctx context.Context, variants []variant) ([]string, [
 		if v.moves {
 			age = movingAge
 		}
-		got := &result{}
+		got := &reading{}
 		results[v.path] = got
-		wait.Go(func() { got.id, got.err = r.read(ctx, v.path, age) })
+		wait.Go(func() { *got = r.read(ctx, v.path, age) })
 	}
 	wait.Wait()
-	ids, errs := make([]string, len(variants)), make([]error, len(variants))
+	out := make([]reading, len(variants))
 	for i, v := range variants {
-		ids[i], errs[i] = results[v.path].id, results[v.path].err
+		out[i] = *results[v.path]
 	}
-	return ids, errs
+	return out
 }
 
-// read returns the image that a parameter names, empty when there is no such parameter. A value that can't be read anew
-// stays what it was, however old.
-func (r *Resolver) read(ctx context.Context, name string, age time.Duration) (string, error) {
+// read looks a parameter up, unless its value is young enough.
+func (r *Resolver) read(ctx context.Context, name string, age time.Duration) reading {
 	now := r.now()
 	r.mu.Lock()
 	last, known := r.values[name]
 	r.mu.Unlock()
-	if known && last.id == "" {
+	if known && last.id == "" || last.doubtful {
 		age = min(age, time.Minute) // a missing parameter may be published any time
 	}
 	if known && now.Sub(last.at) < age {
-		return last.id, nil
+		return reading{id: last.id}
 	}
 	out, err := r.parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
 	id := ""
@@ -75,19 +79,28 @@ func (r *Resolver) read(ctx context.Context, name string, age time.Duration) (st
 	case err == nil && out.Parameter != nil:
 		id = strings.TrimSpace(aws.ToString(out.Parameter.Value))
 		if !strings.HasPrefix(id, "ami-") {
-			return "", fmt.Errorf("parameter %s holds %.40q, which is no image ID", name, id)
+			return reading{last.id, fmt.Errorf("parameter %s holds %.40q, which is no image ID", name, id)}
 		}
 	case err != nil && cloud.ClassOf(awserr.Wrap("", err)) != cloud.NotFound:
 		err = awserr.Wrap("reading parameter "+name, err)
-		if known && last.id != "" {
+		if last.id != "" {
 			r.keep(name, err)
-			return last.id, nil
 		}
-		return "", err
+		return reading{last.id, err}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.values[name] = parameter{id: id, at: now}
 	delete(r.told, name)
-	return id, nil
+	return reading{id: id}
+}
+
+// forget has the parameter read again within a minute: the image that it named is gone, or deprecated.
+func (r *Resolver) forget(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p, ok := r.values[name]; ok {
+		p.doubtful = true
+		r.values[name] = p
+	}
 }

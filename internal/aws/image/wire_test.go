@@ -135,14 +135,23 @@ func TestAThrottledParameterIsNeverAChange(t *testing.T) {
 			t.Errorf("images changed:\n%s", diff)
 		}
 	})
-	t.Run("a class that never had it is unknown, not short of images", func(t *testing.T) {
+	t.Run("for a class that never had it, that variant alone is not known", func(t *testing.T) {
 		f.restart()
 		amis, finding := f.resolve(t, alias("al2023@latest"))
-		if !finding.Unknown || finding.OK || !strings.Contains(finding.Message, "amazon-linux-2023/arm64/standard") {
+		if finding.Unknown || !finding.OK || finding.Reason != awsv1.ReasonAMIsPartlyKnown || !strings.Contains(finding.Message, "amazon-linux-2023/arm64/standard") {
 			t.Errorf("%+v", finding)
 		}
 		if len(amis) != len(before)-1 {
 			t.Errorf("%d images are known", len(amis))
+		}
+	})
+	t.Run("images of another family do not stand in", func(t *testing.T) {
+		f.restart()
+		other := alias("al2023@latest")
+		other.Status.AMIs = f.mustResolve(t, alias("bottlerocket@latest"))
+		amis, finding := f.resolve(t, other)
+		if len(amis) != len(before)-1 || finding.Reason != awsv1.ReasonAMIsPartlyKnown {
+			t.Errorf("%d images, %+v", len(amis), finding)
 		}
 	})
 	t.Run("and it mends itself", func(t *testing.T) {
@@ -194,15 +203,35 @@ func TestImagesThatStayAreToldOfOnce(t *testing.T) {
 	}
 }
 
-func TestAFailedDescribeKeepsTheStatus(t *testing.T) {
+func TestWhenNoParameterCanBeReadTheImagesBeforeStayOrNothingIsKnown(t *testing.T) {
+	f := newFixture(t)
+	class := alias("bottlerocket@latest")
+	before := f.mustResolve(t, class)
+	f.sim.World.AddFault(world.Fault{Kind: world.FaultThrottle, Service: "ssm"})
+	f.restart()
+	if diff := cmp.Diff(before, f.mustResolve(t, class)); diff != "" {
+		t.Errorf("images changed:\n%s", diff)
+	}
+	amis, finding := f.resolve(t, alias("bottlerocket@latest"))
+	if len(amis) != 0 || !finding.Unknown || finding.OK {
+		t.Errorf("a class that never had any: %d images, %+v", len(amis), finding)
+	}
+}
+
+func TestAFailedDescribeKeepsWhatIsKnown(t *testing.T) {
 	f := newFixture(t)
 	class := alias("al2023@latest")
 	before := f.mustResolve(t, class)
 	f.now = f.now.Add(time.Minute)
 	f.sim.World.AddFault(world.Fault{Kind: world.FaultError, Service: "ec2", Operation: "DescribeImages", Code: "InternalError", Status: 500})
 	amis, finding := f.resolve(t, class)
-	if diff := cmp.Diff(before, amis); diff != "" || !finding.Unknown {
+	if diff := cmp.Diff(before, amis); diff != "" || !finding.OK || finding.Reason != awsv1.ReasonAMIsPartlyKnown {
 		t.Errorf("%+v\n%s", finding, diff)
+	}
+	f.restart()
+	amis, finding = f.resolve(t, class)
+	if diff := cmp.Diff(before, amis); diff != "" || !finding.Unknown {
+		t.Errorf("after a restart: %+v\n%s", finding, diff)
 	}
 }
 
@@ -213,8 +242,79 @@ func TestAnImageThatIsGoneLeavesTheOneBefore(t *testing.T) {
 	const path = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
 	f.sim.World.PutParameter(path, "String", "ami-0123456789abcdef0") // published before the image can be seen
 	f.now = f.now.Add(time.Hour)
-	if diff := cmp.Diff(before, f.mustResolve(t, class)); diff != "" {
-		t.Errorf("images changed:\n%s", diff)
+	amis, finding := f.resolve(t, class)
+	if diff := cmp.Diff(before, amis); diff != "" || !finding.OK || !strings.Contains(finding.Message, "ami-0123456789abcdef0, which can't be seen, image "+before[0].ID[:4]) {
+		t.Errorf("%+v, images changed:\n%s", finding, diff)
+	}
+	f.sim.World.DeleteParameter(path) // it names what it named before
+	f.now = f.now.Add(time.Minute)
+	if _, finding := f.resolve(t, class); finding.Message != "" {
+		t.Errorf("a minute after it was put right: %+v", finding)
+	}
+}
+
+func TestAParameterThatVanishesLeavesTheImageBefore(t *testing.T) {
+	f := newFixture(t)
+	class := alias("al2023@latest")
+	before := f.mustResolve(t, class)
+	f.restart()
+	amis, finding := f.resolver.Resolve(t.Context(), class, "1.20") // nothing is published for that version
+	if diff := cmp.Diff(before, amis); diff != "" || !finding.OK || finding.Reason != awsv1.ReasonAMIsPartlyKnown || strings.Count(finding.Message, "does not exist, image ami-") != 5 {
+		t.Errorf("%+v\n%s", finding, diff)
+	}
+	if err := f.sim.World.DeregisterImage(before[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	f.now = f.now.Add(time.Minute)
+	if amis, _ := f.resolver.Resolve(t.Context(), class, "1.20"); len(amis) != len(before)-1 {
+		t.Errorf("a deregistered image stays: %v", show(amis))
+	}
+}
+
+func TestADeprecatedImageHasItsParameterReadAgainSoon(t *testing.T) {
+	f := newFixture(t)
+	class := alias("windows2022@latest")
+	old := f.mustResolve(t, class)[0]
+	if err := f.sim.World.DeprecateImage(old.ID, f.now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	f.now = f.now.Add(time.Minute)
+	if now := f.mustResolve(t, class); now[0].ID != old.ID || !now[0].Deprecated {
+		t.Errorf("got %+v", now)
+	}
+	next := f.sim.World.AddImage(world.Image{
+		Name: "Windows_Server-2022-English-Core-EKS_Optimized-1.36-2026.12.01", Arch: "x86_64", Platform: "windows", OwnerAlias: "amazon", Public: true, Created: f.now,
+		SSMPaths: []string{"/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.36/image_id"},
+	})
+	f.now = f.now.Add(time.Minute) // not half an hour, as for others
+	if now := f.mustResolve(t, class); now[0].ID != next.ID {
+		t.Errorf("got %+v, want %s", now, next.ID)
+	}
+}
+
+func TestAPinnedVersionStaysWhenItsImageIsDeprecatedOrItsParameterGoes(t *testing.T) {
+	f := newFixture(t)
+	class := alias("bottlerocket@1.50.0")
+	before := f.mustResolve(t, class)
+	for _, a := range before {
+		if err := f.sim.World.DeprecateImage(a.ID, f.now.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.restart()
+	f.sim.World.AddFault(world.Fault{Kind: world.FaultThrottle, Service: "ssm", Resource: "*nvidia*"})
+	for i, a := range f.mustResolve(t, class) {
+		if a.ID != before[i].ID || !a.Deprecated {
+			t.Errorf("got %+v, want %s", a, before[i].ID)
+		}
+	}
+	other := alias("bottlerocket@1.51.0")
+	other.Status.AMIs = before
+	f.restart()
+	for _, a := range f.mustResolve(t, other) {
+		if !strings.Contains(a.Name, "v1.51.0") {
+			t.Errorf("an image of the version before stands in: %+v", a)
+		}
 	}
 }
 
@@ -264,6 +364,27 @@ func TestTermsOtherThanAliases(t *testing.T) {
 			t.Errorf("%s: %+v\n%s", name, finding, diff)
 		}
 	}
+	named := f.sim.World.PutParameter("/my/image", "String", old.ID)
+	if amis, finding := f.resolve(t, classOf(awsv1.AMISelectorTerm{SSMParameter: named.ARN})); len(amis) != 1 || amis[0].ID != old.ID || finding.Message != "" {
+		t.Errorf("a parameter by ARN: %v, %+v", show(amis), finding)
+	}
+	_, finding := f.resolve(t, classOf(awsv1.AMISelectorTerm{ID: young.ID, SSMParameter: "/my/image"}, awsv1.AMISelectorTerm{SSMParameter: "/my/image", Tags: map[string]string{"team": "a"}}))
+	if !finding.OK || !strings.Contains(finding.Message, "spec.amiSelectorTerms[0] has an id, so its other fields are ignored") || !strings.Contains(finding.Message, "spec.amiSelectorTerms[1] has an ssmParameter") {
+		t.Errorf("mixed terms: %+v", finding)
+	}
+	// The newest of two is the parameter's; while that can't be read, the other must not take its place.
+	two := classOf(awsv1.AMISelectorTerm{SSMParameter: "/my/newest"}, awsv1.AMISelectorTerm{ID: old.ID})
+	f.sim.World.PutParameter("/my/newest", "String", young.ID)
+	before := f.mustResolve(t, two)
+	f.sim.World.AddFault(world.Fault{Kind: world.FaultThrottle, Service: "ssm", Resource: "*newest*"})
+	f.restart()
+	if diff := cmp.Diff(before, f.mustResolve(t, two)); diff != "" || before[0].ID != young.ID {
+		t.Errorf("images changed:\n%s", diff)
+	}
+	if _, finding := f.resolve(t, classOf(two.Spec.AMISelectorTerms...)); !finding.Unknown {
+		t.Errorf("a class that never had any: %+v", finding)
+	}
+	f.sim.World.ClearFaults()
 	if _, finding := f.resolve(t, classOf(awsv1.AMISelectorTerm{SSMParameter: "/my/nonsense"})); !finding.Unknown || !strings.Contains(finding.Message, `"hello", which is no image ID`) {
 		t.Errorf("a parameter that holds no image: %+v", finding)
 	}

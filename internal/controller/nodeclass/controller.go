@@ -3,6 +3,7 @@
 package nodeclass
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,8 +178,8 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 		switch {
 		case f.Unknown:
 			conditions.SetUnknownWithReason(f.Condition, f.Reason, f.Message)
-		case f.OK && f.Reason != "":
-			conditions.SetTrueWithReason(f.Condition, f.Reason, f.Message)
+		case f.OK && (f.Reason != "" || f.Message != ""):
+			conditions.SetTrueWithReason(f.Condition, cmp.Or(f.Reason, f.Condition), f.Message)
 		case f.OK:
 			conditions.SetTrue(f.Condition)
 		default:
