@@ -81,6 +81,7 @@ var rules = []rule{
 	{"UnfulfillableCapacity", "", cloud.Exhausted, ReasonUnfulfillableCapacity},
 	{"Unsupported", "", cloud.Exhausted, ReasonUnsupported},
 	{"InsufficientFreeAddressesInSubnet", "", cloud.Exhausted, ReasonInsufficientFreeAddresses},
+	{"InsufficientCidrBlocks", "", cloud.Exhausted, ReasonInsufficientFreeAddresses}, // free addresses, but no 16 of them side by side
 	{"MaxFleetCountExceeded", "", cloud.Exhausted, ReasonFleetQuotaExceeded},
 	{"ReservationCapacityExceeded", "", cloud.Exhausted, ReasonReservationExceeded},
 

@@ -100,18 +100,20 @@ type instanceDisk struct {
 }
 
 type networkInterface struct {
-	ID              string  `xml:"networkInterfaceId"`
-	SubnetID        string  `xml:"subnetId"`
-	VpcID           string  `xml:"vpcId"`
-	Description     string  `xml:"description"`
-	OwnerID         string  `xml:"ownerId"`
-	Status          string  `xml:"status"`
-	MAC             string  `xml:"macAddress"`
-	PrivateIP       string  `xml:"privateIpAddress,omitempty"`
-	PrivateDNSName  string  `xml:"privateDnsName,omitempty"`
-	SourceDestCheck bool    `xml:"sourceDestCheck"`
-	InterfaceType   string  `xml:"interfaceType"`
-	Groups          []group `xml:"groupSet>item"`
+	ID              string           `xml:"networkInterfaceId"`
+	SubnetID        string           `xml:"subnetId"`
+	VpcID           string           `xml:"vpcId"`
+	Description     string           `xml:"description"`
+	OwnerID         string           `xml:"ownerId"`
+	Status          string           `xml:"status"`
+	MAC             string           `xml:"macAddress"`
+	PrivateIP       string           `xml:"privateIpAddress,omitempty"`
+	PrivateDNSName  string           `xml:"privateDnsName,omitempty"`
+	SourceDestCheck bool             `xml:"sourceDestCheck"`
+	InterfaceType   string           `xml:"interfaceType"`
+	Groups          []group          `xml:"groupSet>item"`
+	IPv4Prefixes    []ipv4Prefix     `xml:"ipv4PrefixSet>item"`
+	Addresses       []privateAddress `xml:"privateIpAddressesSet>item"`
 	Attachment      struct {
 		DeviceIndex         int32  `xml:"deviceIndex"`
 		NetworkCardIndex    int32  `xml:"networkCardIndex"`
@@ -119,6 +121,15 @@ type networkInterface struct {
 		AttachTime          string `xml:"attachTime"`
 		DeleteOnTermination bool   `xml:"deleteOnTermination"`
 	} `xml:"attachment"`
+}
+
+type ipv4Prefix struct {
+	Prefix string `xml:"ipv4Prefix"`
+}
+
+type privateAddress struct {
+	Address string `xml:"privateIpAddress"`
+	Primary bool   `xml:"primary"`
 }
 
 func tenancy(i *world.Instance) string {
@@ -317,6 +328,15 @@ func (s *service) showAttached(i *world.Instance, o *instance, names map[string]
 		}
 		if n.PrivateIP == i.PrivateIP {
 			x.PrivateDNSName = i.PrivateDNSName
+		}
+		if n.PrivateIP.IsValid() {
+			x.Addresses = append(x.Addresses, privateAddress{address(n.PrivateIP), true})
+		}
+		for _, a := range n.Secondary {
+			x.Addresses = append(x.Addresses, privateAddress{address(a), false})
+		}
+		for _, p := range n.Prefixes {
+			x.IPv4Prefixes = append(x.IPv4Prefixes, ipv4Prefix{p.String()})
 		}
 		x.Attachment.DeviceIndex, x.Attachment.NetworkCardIndex = n.DeviceIndex, n.CardIndex
 		x.Attachment.Status, x.Attachment.AttachTime, x.Attachment.DeleteOnTermination = "attached", stamp(i.LaunchTime), n.DeleteOnTermination

@@ -20,6 +20,9 @@ func (w *World) checkLocked(data LaunchData, capacityType, subnetID, zone string
 	if err := checkDisks(l); err != nil {
 		return nil, err
 	}
+	if err := checkCPUOptions(l); err != nil {
+		return nil, err
+	}
 	if err := w.checkPlacementLocked(l); err != nil {
 		return nil, err
 	}
@@ -108,8 +111,8 @@ func (w *World) checkNetworkLocked(l *launch, subnetID, zone string) *Error {
 			return err
 		}
 	}
-	if limit := l.facts.Network.MaxENIs(); len(l.data.NetworkInterfaces) > limit {
-		return Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", len(l.data.NetworkInterfaces), l.facts.Name)
+	if err := checkInterfaces(l); err != nil {
+		return err
 	}
 	if len(l.groups) == 0 {
 		if g := w.groupNamedLocked(l.subnet.VPCID, "default"); g != nil {
@@ -184,4 +187,13 @@ func checkDisks(l *launch) *Error {
 		}
 	}
 	return nil
+}
+
+// checkCPUOptions refuses what the processor can't do.
+func checkCPUOptions(l *launch) *Error {
+	o := l.data.CPUOptions
+	if o == nil || o.NestedVirtualization != "enabled" || slices.Contains(l.facts.CPUFeatures, "nested-virtualization") {
+		return nil
+	}
+	return Errorf("InvalidParameterCombination", "The instance type %s does not support nested virtualization.", l.facts.Name)
 }

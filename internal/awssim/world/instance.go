@@ -88,16 +88,19 @@ type Instance struct {
 
 // Interface is a network interface of an instance.
 type Interface struct {
-	ID, Type, Description        string // type: interface, efa, efa-only
-	SubnetID                     string
-	PrivateIP                    netip.Addr // invalid for efa-only
-	DeviceIndex, CardIndex       int32
-	SecurityGroupIDs             []string
-	MAC                          string
-	DeleteOnTermination          bool
-	Tags                         map[string]string
-	Secondary                    []netip.Addr
-	Ipv4PrefixCount, Ipv6Primary int32
+	ID, Type, Description       string // type: interface, efa, efa-only
+	SubnetID                    string
+	PrivateIP                   netip.Addr // invalid for efa-only
+	DeviceIndex, CardIndex      int32
+	SecurityGroupIDs            []string
+	MAC                         string
+	DeleteOnTermination         bool
+	Tags                        map[string]string
+	Secondary                   []netip.Addr
+	Prefixes                    []netip.Prefix // of 16 IPv4 addresses each
+	Ipv6Prefixes, Ipv6Addresses int32          // how many; the simulated subnets have no IPv6 ranges to give out
+	PrimaryIpv6                 bool
+	ConnectionTracking          *ConnectionTracking
 }
 
 // VolumeAttachment is a volume of an instance.
@@ -332,6 +335,9 @@ func (w *World) releaseLocked(i *Instance) {
 			if a.IsValid() {
 				s.give(a)
 			}
+		}
+		for _, p := range n.Prefixes {
+			s.givePrefix(p)
 		}
 	}
 	if i.pooled {

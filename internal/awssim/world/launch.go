@@ -3,7 +3,6 @@ package world
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -128,6 +127,9 @@ func (w *World) roomForLocked(l *launch, n int) *Error {
 	if l.subnet.Free < n*l.addresses() {
 		return noAddresses(l)
 	}
+	if p := l.prefixes(); p > 0 && !l.subnet.blocks(n*p) {
+		return noPrefixes(l)
+	}
 	return nil
 }
 
@@ -153,28 +155,6 @@ func quotaExceeded(l *launch, class string, limit int) *Error {
 	return Errorf("VcpuLimitExceeded",
 		"You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket (%s) of %s.",
 		limit, class, l.facts.Name)
-}
-
-// prefixAddresses is how many addresses an IPv4 prefix given to an interface takes.
-const prefixAddresses = 16
-
-// addresses is how many addresses the subnet must give.
-func (l *launch) addresses() int {
-	if len(l.data.NetworkInterfaces) == 0 {
-		return 1
-	}
-	n := 0
-	for _, nic := range l.data.NetworkInterfaces {
-		n += nic.addresses()
-	}
-	return n
-}
-
-func (n *NetworkInterfaceSpec) addresses() int {
-	if n.InterfaceType == "efa-only" {
-		return 0
-	}
-	return 1 + int(deref(n.SecondaryPrivateIPAddressCount)) + prefixAddresses*int(deref(n.Ipv4PrefixCount))
 }
 
 func deref[T any](p *T) T {
@@ -242,48 +222,6 @@ func tagsFor(specs []TagSpecification, kind string) map[string]string {
 		}
 	}
 	return out
-}
-
-func (w *World) makeInterfacesLocked(l *launch, i *Instance) {
-	specs := l.data.NetworkInterfaces
-	if len(specs) == 0 {
-		specs = []NetworkInterfaceSpec{{SecurityGroupIDs: l.groups}}
-	}
-	tags := tagsFor(slices.Concat(l.data.TagSpecifications, l.tags), "network-interface")
-	for n, s := range specs {
-		nic := Interface{
-			ID: w.newIDLocked("eni"), Type: "interface", Description: s.Description, SubnetID: l.subnet.ID,
-			DeviceIndex: deref(s.DeviceIndex), CardIndex: deref(s.NetworkCardIndex), SecurityGroupIDs: slices.Clone(s.SecurityGroupIDs),
-			DeleteOnTermination: s.DeleteOnTermination == nil || *s.DeleteOnTermination, Tags: maps.Clone(tags),
-			Ipv4PrefixCount: deref(s.Ipv4PrefixCount),
-		}
-		if s.InterfaceType != "" {
-			nic.Type = s.InterfaceType
-		}
-		if len(nic.SecurityGroupIDs) == 0 {
-			nic.SecurityGroupIDs = slices.Clone(l.groups)
-		}
-		mac := w.rand.Uint64()
-		nic.MAC = fmt.Sprintf("0e:%02x:%02x:%02x:%02x:%02x", byte(mac), byte(mac>>8), byte(mac>>16), byte(mac>>24), byte(mac>>32))
-		for a := range s.addresses() {
-			ip, ok := l.subnet.take()
-			if !ok {
-				break // the caller has counted; a subnet never gives fewer than it has free
-			}
-			if a == 0 {
-				nic.PrivateIP = ip
-			} else {
-				nic.Secondary = append(nic.Secondary, ip)
-			}
-		}
-		if n == 0 {
-			i.PrivateIP, i.PrivateDNSName = nic.PrivateIP, w.privateDNSName(nic.PrivateIP)
-			if s.AssociatePublicIPAddress != nil && *s.AssociatePublicIPAddress || s.AssociatePublicIPAddress == nil && l.subnet.Public {
-				i.PublicIP = netip.AddrFrom4([4]byte{54, byte(w.rand.IntN(256)), byte(w.rand.IntN(256)), byte(1 + w.rand.IntN(254))})
-			}
-		}
-		i.Interfaces = append(i.Interfaces, nic)
-	}
 }
 
 func (w *World) makeVolumesLocked(l *launch, i *Instance) {
