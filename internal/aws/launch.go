@@ -16,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/inventory"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/requirement"
@@ -62,7 +63,7 @@ func (p *Provider) Prefetch(ctx context.Context, claim *karpv1.NodeClaim, class 
 
 // buy makes sure of the templates and buys. A template that somebody else deleted is made again, once.
 func (p *Provider) buy(ctx context.Context, claim *karpv1.NodeClaim, plan *launchPlan) (*fleet.Bought, error) {
-	order := fleet.Order{UID: string(claim.UID), Name: claim.Name, Created: claim.CreationTimestamp.Time, Request: plan.request}
+	order := fleet.Order{UID: string(claim.UID), Name: claim.Name, Created: claim.CreationTimestamp.Time, Request: plan.request, Addresses: plan.addresses}
 	for again := false; ; again = true {
 		if err := p.ensure(ctx, plan.templates); err != nil {
 			return nil, err
@@ -132,8 +133,8 @@ func (p *Provider) usable(class *awsv1.EC2NodeClass) error {
 }
 
 // place chooses subnets for a fleet.
-func (p *Provider) place(r *fleet.Request, pods func(zone string) int, n int) fleet.Placement {
-	held := p.ledger.Reserve(r.Subnets, n, pods)
+func (p *Provider) place(r *fleet.Request, n fleet.Need) fleet.Placement {
+	held := p.ledger.Reserve(r.Subnets, network.Need{Nodes: n.Machines, Planned: n.Planned, Pods: n.Likely})
 	return fleet.Placement{Subnets: held.Subnets, Settle: held.Settle}
 }
 

@@ -30,6 +30,8 @@ type launchPlan struct {
 	own     *awsv1.LaunchTemplate
 	image   string
 	tenancy string
+	// addresses is how many addresses of its subnet the pods take that a machine is bought for, at least.
+	addresses int
 }
 
 // maxPlans bounds how many plans are kept; a burst has few different ones.
@@ -117,6 +119,7 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 	if class.Spec.Context != nil && !relaxed(claim) {
 		plan.request.Context = *class.Spec.Context
 	}
+	plan.addresses = p.plannedAddresses(choice, claim)
 	for _, g := range p.groups(choice, class, claim) {
 		if class.Spec.LaunchTemplate != nil {
 			if err := plan.launchOwn(class, g); err != nil {
@@ -186,6 +189,17 @@ func (p *Provider) addresses(n podnetwork.Settings, instanceType string, pods in
 		}
 	}
 	return int(pods)
+}
+
+// plannedAddresses is what the pods that a claim is made for take at least.
+func (p *Provider) plannedAddresses(choice *fleet.Choice, claim *karpv1.NodeClaim) int {
+	pods, network, least := claim.Spec.Resources.Requests.Pods().Value(), p.opts.PodNetwork(), -1
+	for _, pick := range choice.Picks {
+		if n := p.addresses(network, pick.Type.Name, pods); least < 0 || n < least {
+			least = n
+		}
+	}
+	return max(0, least)
 }
 
 func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, cluster userdata.Cluster, choice *fleet.Choice, g *group, tags map[string]string) (*launchtemplate.Template, error) {

@@ -37,7 +37,11 @@ func (b *Buyer) newCall(orders []*order) *call {
 	c := &call{orders: orders, token: token(orders)}
 	c.tags = instanceTags(orders, c.token)
 	r := &orders[0].Request
-	place := b.opts.Place(r, r.minAddresses, len(orders))
+	n := Need{Machines: len(orders), Likely: r.minAddresses}
+	for _, o := range orders {
+		n.Planned += o.Addresses
+	}
+	place := b.opts.Place(r, n)
 	c.settle = place.Settle
 	c.input = r.input(place.Subnets, c.tags, c.token, len(orders))
 	return c

@@ -77,11 +77,20 @@ type Options struct {
 	Idle, Max time.Duration
 	// Settle is how long EC2 may take to show a new instance with its tags: 10 s.
 	Settle time.Duration
-	// Place chooses the subnets of a request for n machines, and holds addresses in them until Settle.
-	Place func(r *Request, pods func(zone string) int, n int) Placement
+	// Place chooses the subnets of a request, and holds addresses in them until Settle.
+	Place func(r *Request, n Need) Placement
 	// Failed is told of every pool that EC2 could not serve. It must not block.
 	Failed func(PoolError)
 	Now    func() time.Time
+}
+
+// Need is what machines take of the subnet that they are launched in.
+type Need struct {
+	Machines int
+	// Planned is how many addresses the pods take that the machines are bought for, those of all machines together.
+	Planned int
+	// Likely is how many addresses the pods of one machine in a zone take in the end.
+	Likely func(zone string) int
 }
 
 // Placement is the subnet chosen in each zone.
@@ -96,6 +105,8 @@ type Order struct {
 	UID, Name string
 	Created   time.Time
 	Request   Request
+	// Addresses is how many addresses of the machine's subnet the pods take that it is bought for.
+	Addresses int
 }
 
 // Bought is the machine that a claim got.
@@ -325,7 +336,7 @@ func (b *Buyer) buyBatch(ctx context.Context, _ string, orders []*order) []batch
 }
 
 // firstSubnets takes the first subnet of each zone.
-func firstSubnets(r *Request, _ func(string) int, _ int) Placement {
+func firstSubnets(r *Request, _ Need) Placement {
 	p := Placement{Subnets: map[string]string{}, Settle: func(map[string]int) {}}
 	for _, s := range r.Subnets {
 		if _, ok := p.Subnets[s.Zone]; !ok {

@@ -32,10 +32,11 @@ type account struct {
 	holds     map[*Reservation]hold
 }
 
-// hold is what one launch takes of a subnet: addresses of its own and, probably, of its pods.
+// hold is what one launch takes of a subnet: addresses of its own and of the pods that it is for, and, probably, of more
+// pods.
 type hold struct {
-	nodes, pods int
-	settled     time.Time // zero while the launch is in flight
+	nodes, planned, pods int
+	settled              time.Time // zero while the launch is in flight
 }
 
 // NewLedger returns an empty ledger; now is the clock, nil for time.Now.
@@ -78,17 +79,36 @@ func (l *Ledger) Exhausted(id string) {
 	l.account(id).exhausted = l.now()
 }
 
-// predict returns the addresses that will probably be free, and those that certainly will be taken by machines alone.
-func (a *account) predict() (likely, machines int) {
+// left is how many addresses a subnet will have, by how much is counted as taken.
+type left struct {
+	// likely counts all pods that machines can run, planned those that they are bought for, machines none.
+	likely, planned, machines int
+}
+
+func (a *account) predict() left {
 	if !a.exhausted.IsZero() && !a.countedAt.After(a.exhausted) {
-		return 0, 0
+		return left{}
 	}
-	likely, machines = a.free, a.free
+	l := left{a.free, a.free, a.free}
 	for _, h := range a.holds {
-		likely -= h.nodes + h.pods
-		machines -= h.nodes
+		l.likely -= h.nodes + h.pods
+		l.planned -= h.nodes + h.planned
+		l.machines -= h.nodes
 	}
-	return likely, machines
+	return l
+}
+
+// room says what a subnet has room for: 2 for machines and the pods that they are for, 1 for machines alone, 0 for less.
+// One that was never observed is taken to have room.
+func (a *account) room(n Need) int {
+	l := a.predict()
+	switch {
+	case !a.known && a.exhausted.IsZero() || l.planned >= n.Nodes+n.Planned:
+		return 2
+	case l.machines >= n.Nodes:
+		return 1
+	}
+	return 0
 }
 
 // Free predicts the free addresses of a subnet, machines and their pods counted; it may be negative. It is false for a
@@ -100,8 +120,7 @@ func (l *Ledger) Free(id string) (int, bool) {
 	if a == nil || !a.known {
 		return 0, false
 	}
-	likely, _ := a.predict()
-	return likely, true
+	return a.predict().likely, true
 }
 
 // Reservation is the addresses that a launch holds until it is settled.
@@ -111,46 +130,46 @@ type Reservation struct {
 	Subnets map[string]string
 }
 
-// Reserve chooses a subnet in each zone, the one that will have the most free addresses, and holds addresses for nodes
-// machines there. pods is how many pods, each with an address, the smallest machine that may be launched in a zone takes.
-// Subnets without an address for even the machines are chosen only when no zone has a better one. A subnet that was never
-// observed counts as empty but usable.
-func (l *Ledger) Reserve(subnets []awsv1.Subnet, nodes int, pods func(zone string) int) *Reservation {
+// Need is what a launch takes of a subnet.
+type Need struct {
+	Nodes int
+	// Planned is how many addresses the pods take that the nodes are bought for, all together.
+	Planned int
+	// Pods is how many addresses the pods of one node in a zone may take in the end.
+	Pods func(zone string) int
+}
+
+// Reserve chooses a subnet in each zone, the one that will have the most free addresses, and holds addresses there. Zones
+// whose subnets have no room for the machines with the pods that they are bought for are left out while another zone has;
+// if none has, those that have no room for the machines alone are. When all are full EC2 shall decide. A subnet that was
+// never observed counts as empty but usable.
+func (l *Ledger) Reserve(subnets []awsv1.Subnet, n Need) *Reservation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := &Reservation{ledger: l, Subnets: map[string]string{}}
 	type choice struct {
-		id     string
-		likely int
-		room   bool
+		id           string
+		room, likely int
 	}
 	best := map[string]choice{}
-	anyRoom := false
+	most := 0
 	for _, s := range subnets {
 		a := l.account(s.ID)
-		likely, machines := a.predict()
-		c := choice{s.ID, likely, machines >= nodes || !a.known && a.exhausted.IsZero()}
-		anyRoom = anyRoom || c.room
-		if old, ok := best[s.Zone]; !ok || better(c.room, old.room, cmp.Compare(c.likely, old.likely), strings.Compare(old.id, c.id)) {
+		c := choice{s.ID, a.room(n), a.predict().likely}
+		most = max(most, c.room)
+		old, ok := best[s.Zone]
+		if !ok || cmp.Or(cmp.Compare(c.room, old.room), cmp.Compare(c.likely, old.likely), strings.Compare(old.id, c.id)) > 0 {
 			best[s.Zone] = c
 		}
 	}
 	for zone, c := range best {
-		if anyRoom && !c.room {
+		if c.room < most {
 			continue
 		}
 		r.Subnets[zone] = c.id
-		l.account(c.id).holds[r] = hold{nodes: nodes, pods: nodes * max(0, pods(zone))}
+		l.account(c.id).holds[r] = hold{nodes: n.Nodes, planned: n.Planned, pods: max(n.Planned, n.Nodes*max(0, n.Pods(zone)))}
 	}
 	return r
-}
-
-// better orders choices: room first, then more free addresses, then the lesser id.
-func better(room, oldRoom bool, free, id int) bool {
-	if room != oldRoom {
-		return room
-	}
-	return cmp.Or(free, id) > 0
 }
 
 // Settle ends a reservation: launched has the number of machines that came to be in each subnet. The rest is given back.
@@ -170,7 +189,7 @@ func (r *Reservation) Settle(launched map[string]int) {
 			delete(a.holds, r)
 			continue
 		}
-		h.pods = h.pods / h.nodes * n
+		h.pods, h.planned = h.pods/h.nodes*n, h.planned/h.nodes*n
 		h.nodes, h.settled = n, l.now()
 		a.holds[r] = h
 	}

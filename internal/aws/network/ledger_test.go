@@ -38,11 +38,11 @@ func free(t *testing.T, l *Ledger, id string) int {
 
 func TestLaunchesInFlightMoveTheChoice(t *testing.T) {
 	l, _ := newLedger(map[string]int{"a1": 100, "a2": 90, "b1": 50})
-	first := l.Reserve(threeSubnets, 1, pods(29))
+	first := l.Reserve(threeSubnets, Need{Nodes: 1, Pods: pods(29)})
 	if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1"}, first.Subnets); diff != "" {
 		t.Errorf("first choice:\n%s", diff)
 	}
-	second := l.Reserve(threeSubnets, 1, pods(29))
+	second := l.Reserve(threeSubnets, Need{Nodes: 1, Pods: pods(29)})
 	if diff := cmp.Diff(map[string]string{"a": "a2", "b": "b1"}, second.Subnets); diff != "" {
 		t.Errorf("second choice:\n%s", diff)
 	}
@@ -59,7 +59,7 @@ func TestLaunchesInFlightMoveTheChoice(t *testing.T) {
 
 func TestACountReplacesLaunchesThatItCanHold(t *testing.T) {
 	l, c := newLedger(map[string]int{"a1": 100})
-	r := l.Reserve(threeSubnets[:1], 4, pods(9))
+	r := l.Reserve(threeSubnets[:1], Need{Nodes: 4, Pods: pods(9)})
 	if got := free(t, l, "a1"); got != 60 {
 		t.Errorf("4 machines of 9 pods leave %d", got)
 	}
@@ -84,20 +84,20 @@ func TestACountReplacesLaunchesThatItCanHold(t *testing.T) {
 
 func TestFullSubnetsAreAvoidedWhileThereAreOthers(t *testing.T) {
 	l, _ := newLedger(map[string]int{"a1": 0, "a2": 1, "b1": 30})
-	if diff := cmp.Diff(map[string]string{"b": "b1"}, l.Reserve(threeSubnets, 2, pods(5)).Subnets); diff != "" {
+	if diff := cmp.Diff(map[string]string{"b": "b1"}, l.Reserve(threeSubnets, Need{Nodes: 2, Pods: pods(5)}).Subnets); diff != "" {
 		t.Errorf("two machines:\n%s", diff)
 	}
 	l, c := newLedger(map[string]int{"a1": 50, "a2": 1, "b1": 30})
 	l.Exhausted("a1")
-	if diff := cmp.Diff(map[string]string{"a": "a2", "b": "b1"}, l.Reserve(threeSubnets, 1, pods(5)).Subnets); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "a2", "b": "b1"}, l.Reserve(threeSubnets, Need{Nodes: 1, Pods: pods(5)}).Subnets); diff != "" {
 		t.Errorf("after EC2 refused a1:\n%s", diff)
 	}
 	l.Observe("a1", 50, c.t.Add(time.Minute))
-	if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1"}, l.Reserve(threeSubnets, 1, pods(5)).Subnets); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1"}, l.Reserve(threeSubnets, Need{Nodes: 1, Pods: pods(5)}).Subnets); diff != "" {
 		t.Errorf("after a new count:\n%s", diff)
 	}
 	l, _ = newLedger(map[string]int{"a1": 0, "a2": 0, "b1": 0})
-	if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1"}, l.Reserve(threeSubnets, 1, pods(5)).Subnets); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1"}, l.Reserve(threeSubnets, Need{Nodes: 1, Pods: pods(5)}).Subnets); diff != "" {
 		t.Errorf("when all are full EC2 shall decide:\n%s", diff)
 	}
 }
@@ -107,15 +107,48 @@ func TestPodsAloneDoNotShutAZone(t *testing.T) {
 	l, _ := newLedger(map[string]int{"a1": 250, "b1": 250})
 	two := []awsv1.Subnet{{ID: "a1", Zone: "a"}, {ID: "b1", Zone: "b"}}
 	for range 100 {
-		if r := l.Reserve(two, 1, pods(29)); len(r.Subnets) != 2 {
+		if r := l.Reserve(two, Need{Nodes: 1, Pods: pods(29)}); len(r.Subnets) != 2 {
 			t.Fatalf("zones left: %v", r.Subnets)
 		}
 	}
 }
 
+func TestZonesWithoutRoomForThePlannedPodsAreLeftOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		free map[string]int
+		need Need
+		want map[string]string
+	}{
+		"room everywhere":                        {map[string]int{"a1": 30, "a2": 9, "b1": 20}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1", "b": "b1"}},
+		"a zone with room for the machine alone": {map[string]int{"a1": 30, "a2": 9, "b1": 10}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1"}},
+		"an address for each machine as well":    {map[string]int{"a1": 11, "a2": 0, "b1": 12}, Need{Nodes: 2, Planned: 10, Pods: pods(5)}, map[string]string{"b": "b1"}},
+		"the pods fit nowhere":                   {map[string]int{"a1": 3, "a2": 2, "b1": 0}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1"}},
+		"nothing fits":                           {map[string]int{"a1": 0, "a2": 0, "b1": 0}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1", "b": "b1"}},
+		"addresses from elsewhere":               {map[string]int{"a1": 1, "a2": 0, "b1": 1}, Need{Nodes: 1, Pods: pods(0)}, map[string]string{"a": "a1", "b": "b1"}},
+	} {
+		l, _ := newLedger(c.free)
+		if diff := cmp.Diff(c.want, l.Reserve(threeSubnets, c.need).Subnets); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	l, _ := newLedger(map[string]int{"a1": 30, "b1": 100})
+	two := []awsv1.Subnet{{ID: "a1", Zone: "a"}, {ID: "b1", Zone: "b"}}
+	first := l.Reserve(two, Need{Nodes: 2, Planned: 20, Pods: pods(29)})
+	if diff := cmp.Diff(map[string]string{"b": "b1"}, l.Reserve(two, Need{Nodes: 2, Planned: 20, Pods: pods(29)}).Subnets); diff != "" {
+		t.Errorf("with a launch in flight (-want +got):\n%s", diff)
+	}
+	first.Settle(map[string]int{"a1": 1})
+	if diff := cmp.Diff(map[string]string{"b": "b1"}, l.Reserve(two, Need{Nodes: 2, Planned: 20, Pods: pods(29)}).Subnets); diff != "" {
+		t.Errorf("with one of two launched (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1"}, l.Reserve(two, Need{Nodes: 1, Planned: 10, Pods: pods(29)}).Subnets); diff != "" {
+		t.Errorf("half of it was given back (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnUnknownSubnetIsUsable(t *testing.T) {
 	l, _ := newLedger(nil)
-	if r := l.Reserve(threeSubnets, 1, pods(0)); len(r.Subnets) != 2 {
+	if r := l.Reserve(threeSubnets, Need{Nodes: 1, Pods: pods(0)}); len(r.Subnets) != 2 {
 		t.Errorf("chosen: %v", r.Subnets)
 	}
 	if _, ok := l.Free("a1"); ok {
