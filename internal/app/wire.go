@@ -66,6 +66,7 @@ func (p *process) wire(ctx context.Context) error {
 		p.Add(manager.RunnableFunc(func(ctx context.Context) error { provider.CollectTemplates(ctx); return nil })),
 		p.Add(&profileCollector{provider: provider, client: p.GetClient(), log: p.log}),
 		p.Add(&selfCheck{cache: p.cache, reader: p.GetAPIReader(), metrics: p.metrics, log: p.log}),
+		p.guestMemory(provider.Memory()),
 		p.provisioner(gate, provider),
 		p.lifecycle(gate, ca),
 		p.loops(gate),

@@ -15,6 +15,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
+	"github.com/kerf-sh/kerf/internal/aws/guestmemory"
 	"github.com/kerf-sh/kerf/internal/aws/image"
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
@@ -90,6 +91,7 @@ type Provider struct {
 	buyer       *fleet.Buyer
 	queue       *queue.Queue // nil without a queue
 	statuses    *instancestatus.Reader
+	memory      *guestmemory.Book
 	catalogs    catalogs
 	plans       plans
 	checks      checks
@@ -120,6 +122,7 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.prices = pricing.NewBook(s.Pricing, s.EC2, facts, pricing.Options{Region: s.Region, Isolated: o.IsolatedVPC, Now: o.Now})
 	p.unavailable = offering.NewUnavailable(o.Now)
 	p.ledger = network.NewLedger(o.Now)
+	p.memory = guestmemory.NewBook(o.Now)
 	p.networks = network.NewResolver(s.EC2, p.ledger, o.SubnetRefreshInterval, o.Now)
 	p.images = image.NewResolver(s.EC2, s.SSM, o.AMIRefreshInterval, o.Now).Kept(func(parameter string, err error) {
 		p.log.Warn("a parameter that names images could not be read, the image found before stays", "parameter", parameter, "error", err)
@@ -179,6 +182,9 @@ func (p *Provider) Queue() *queue.Queue { return p.queue }
 
 // Statuses reads the health of instances.
 func (p *Provider) Statuses() *instancestatus.Reader { return p.statuses }
+
+// Memory is what was learned of the memory of nodes.
+func (p *Provider) Memory() *guestmemory.Book { return p.memory }
 
 // Region is the region that the provider works in.
 func (p *Provider) Region() string { return p.session.Region }

@@ -10,6 +10,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/guestmemory"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
@@ -34,6 +35,8 @@ type classCatalog struct {
 	images     []awsv1.AMI
 	discovered uint64
 	options    instancetype.Options
+	learned    *guestmemory.Snapshot
+	config     instancetype.Config
 	shapes     []instancetype.Shape
 
 	// What the offerings depend on besides.
@@ -80,28 +83,30 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	if err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
+	learned := p.memory.Snapshot()
 	c := p.catalogs.of(class)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.shape(seen, snapshot, p.shapeOptions(class)); err != nil {
+	if err := c.shape(seen, snapshot, p.shapeOptions(class), learned); err != nil {
 		return nil, &cloud.Error{Op: op, Class: cloud.Invalid, Reason: awsv1.ReasonSpecInvalid, Err: err}
 	}
+	grown := c.relearn(snapshot, learned)
 	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
-	c.offer(class, prices, closed)
+	c.offer(class, prices, closed, grown)
 	return c.held.back(c.types, closed.ClassClosed(classState(class))), nil
 }
 
 // offer puts the types together anew if anything that they depend on has changed: only those that changed, where that is
-// known. The list is another one then, so that readers can tell by its address, and the types that did not change are the
-// same.
-func (c *classCatalog) offer(class *awsv1.EC2NodeClass, prices *pricing.Table, closed *offering.Snapshot) {
+// known. reshaped are the types with another shape than the last time. The list is another one then, so that readers can
+// tell by its address, and the types that did not change are the same.
+func (c *classCatalog) offer(class *awsv1.EC2NodeClass, prices *pricing.Table, closed *offering.Snapshot, reshaped []string) {
 	in := offering.Input{Subnets: class.Status.Subnets, Prices: prices, Unavailable: closed}
 	known := c.types != nil && slices.Equal(c.subnets, in.Subnets)
 	var changed []string
 	if known {
 		dearer, all := prices.Changed(c.priced)
 		shut, single := closed.Changed(c.unavailable)
-		changed, known = append(dearer, shut...), all && single
+		changed, known = slices.Concat(reshaped, dearer, shut), all && single
 	}
 	if known {
 		c.types = offering.Update(c.types, c.shapes, in, changed)
@@ -122,7 +127,7 @@ func (p *Provider) shapeOptions(class *awsv1.EC2NodeClass) instancetype.Options 
 }
 
 // shape works the shapes out anew if anything that they depend on has changed, and drops the types made from old ones.
-func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, o instancetype.Options) error {
+func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, o instancetype.Options, learned *guestmemory.Snapshot) error {
 	template := class.Status.LaunchTemplate.Ref()
 	same := c.shapes != nil && c.template == template && c.generation == class.Generation && c.discovered == s.Generation && c.options == o && reflect.DeepEqual(c.images, class.Status.AMIs)
 	if same {
@@ -132,7 +137,21 @@ func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot
 	if err != nil {
 		return err
 	}
-	c.shapes, c.types = instancetype.Shapes(s, config), nil
+	config.Learned = learned
+	c.shapes, c.types, c.config, c.learned = instancetype.Shapes(s, config), nil, config, learned
 	c.template, c.generation, c.discovered, c.options, c.images = template, class.Generation, s.Generation, o, class.Status.AMIs
 	return nil
+}
+
+// relearn works out anew the shapes of types of whose nodes another amount of memory is known since they were made, and
+// names them.
+func (c *classCatalog) relearn(s *instancetype.Snapshot, learned *guestmemory.Snapshot) []string {
+	changed := learned.Changed(c.learned)
+	c.learned, c.config.Learned = learned, learned
+	for _, name := range changed {
+		if i, ok := s.Find(name); ok {
+			c.shapes[i] = instancetype.NewShape(&s.Types[i], s.Zones[i], c.config)
+		}
+	}
+	return changed
 }

@@ -30,6 +30,10 @@ import _ "embed"
 // Leader election, in the controller's own namespace.
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kube-system,resources=leases,verbs=get;list;watch;create;update;patch
 
+// What it learned of nodes' memory, in the controller's own namespace. A right to create can't be narrowed to a name.
+// +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,resourceNames=kerf-guest-memory,verbs=get;update
+// +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,verbs=create
+
 // YAML is the ClusterRole and the Role, without bindings: who is bound is the installation's choice.
 //
 //go:embed role.yaml

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/guestmemory"
 	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
 	"github.com/kerf-sh/kerf/internal/res"
 )
@@ -55,6 +56,8 @@ type Config struct {
 	ConnectionTracking   bool
 	// Images are those that the class has resolved. None means that types are not checked against images.
 	Images []awsv1.AMI
+	// Learned is how much memory nodes were seen to have, nil for nothing.
+	Learned *guestmemory.Snapshot
 }
 
 // Threshold is an amount or a share of the capacity. An eviction threshold of 100 % counts as switched off.

@@ -8,6 +8,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/image"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 // Reasons why a node class can't run a type, whatever zones and prices say.
@@ -45,11 +47,15 @@ func Shapes(s *Snapshot, c Config) []Shape {
 
 // NewShape works out one type.
 func NewShape(t *ec2facts.Type, zones []string, c Config) Shape {
+	labels := c.labels(t)
 	capacity := c.capacity(t)
+	if bytes, ok := c.learned(t.Name, labels); ok {
+		capacity[res.Memory] = bytes
+	}
 	s := Shape{
 		Type: catalog.Type{
 			Name:         t.Name,
-			Requirements: c.labels(t),
+			Requirements: labels,
 			Capacity:     capacity,
 			Overhead:     c.overhead(t, capacity),
 			AttachLimits: c.attachLimits(t),
@@ -58,6 +64,20 @@ func NewShape(t *ec2facts.Type, zones []string, c Config) Shape {
 	}
 	s.Refused = c.refuse(t, &s)
 	return s
+}
+
+// learned is the memory that nodes of a type had that booted the image which the class boots now, false when there was
+// none. It is what the kubelet reported, so no share and no margin are taken off, whatever the settings say, and
+// thresholds that are a share are shares of it.
+func (c *Config) learned(name string, labels []requirement.Term) (int64, bool) {
+	if c.Learned.Len() == 0 {
+		return 0, false
+	}
+	ami, ok := image.For(c.Images, labels)
+	if !ok {
+		return 0, false
+	}
+	return c.Learned.Bytes(name, ami.ID)
 }
 
 func (c *Config) refuse(t *ec2facts.Type, s *Shape) string {

@@ -1,0 +1,165 @@
+// Package guestmemory remembers how much memory nodes really have, by instance type and image, as their kubelets report
+// it. What hypervisor and kernel keep for themselves is known for certain only once a node has joined; from then on the
+// next launch of that type and image is planned with the real amount.
+//
+// The least amount that was seen counts, at once: a promise that a node can't keep leaves its pods pending. Amounts that
+// no node has confirmed for Age are forgotten, and so is what is in excess of MaxEntries, the longest unconfirmed first.
+package guestmemory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// Age is how long an amount is believed that no node confirms.
+	Age = 60 * 24 * time.Hour
+	// MaxEntries bounds what is remembered; as text that is some 200 KiB.
+	MaxEntries = 3000
+)
+
+// day is the precision of the time at which an amount was confirmed, so that a node that restarts changes nothing.
+const day = 24 * time.Hour
+
+// Key is what an amount is known of.
+type Key struct{ InstanceType, Image string }
+
+type entry struct {
+	bytes int64
+	seen  time.Time // whole days, UTC
+}
+
+// Snapshot is what is known at a moment. It is immutable; nil knows nothing.
+type Snapshot struct {
+	// Generation rises with every change of an amount.
+	Generation uint64
+	entries    map[Key]entry
+}
+
+// Bytes returns the memory of nodes of a type that boot an image, false when none has been seen.
+func (s *Snapshot) Bytes(instanceType, image string) (int64, bool) {
+	if s == nil {
+		return 0, false
+	}
+	e, ok := s.entries[Key{instanceType, image}]
+	return e.bytes, ok
+}
+
+// Len is how many amounts are known.
+func (s *Snapshot) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.entries)
+}
+
+// Changed lists the types of which another amount is known than in an earlier snapshot, which may be nil; sorted.
+func (s *Snapshot) Changed(since *Snapshot) []string {
+	if s == since {
+		return nil
+	}
+	var out []string
+	collect := func(a, b *Snapshot) {
+		if a == nil {
+			return
+		}
+		for k, e := range a.entries {
+			if bytes, ok := b.Bytes(k.InstanceType, k.Image); !ok || bytes != e.bytes {
+				out = append(out, k.InstanceType)
+			}
+		}
+	}
+	collect(s, since)
+	collect(since, s)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Book collects what nodes tell. All methods may be called from many goroutines.
+type Book struct {
+	now     func() time.Time
+	current atomic.Pointer[Snapshot]
+
+	mu      sync.Mutex
+	version uint64 // rises with everything that Text would show
+}
+
+// NewBook returns an empty book; now is the clock, nil for time.Now.
+func NewBook(now func() time.Time) *Book {
+	if now == nil {
+		now = time.Now
+	}
+	b := &Book{now: now}
+	b.current.Store(&Snapshot{Generation: 1})
+	return b
+}
+
+// Snapshot returns what is known now.
+func (b *Book) Snapshot() *Snapshot { return b.current.Load() }
+
+// Version rises whenever there is something new to keep.
+func (b *Book) Version() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.version
+}
+
+// Learn takes in what a node reports. It reports whether another amount counts from now on.
+func (b *Book) Learn(instanceType, image string, bytes int64) bool {
+	if instanceType == "" || image == "" || bytes <= 0 {
+		return false
+	}
+	return b.merge(map[Key]entry{{instanceType, image}: {bytes, b.now().UTC().Truncate(day)}})
+}
+
+// merge takes in entries: of each key the least amount and the latest day.
+func (b *Book) merge(in map[Key]entry) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := b.current.Load()
+	next := maps.Clone(last.entries)
+	if next == nil {
+		next = map[Key]entry{}
+	}
+	oldest := b.now().Add(-Age)
+	for k, e := range in {
+		if old, known := next[k]; known && !old.seen.Before(oldest) {
+			e.bytes = min(e.bytes, old.bytes)
+			if old.seen.After(e.seen) {
+				e.seen = old.seen
+			}
+		}
+		next[k] = e
+	}
+	maps.DeleteFunc(next, func(_ Key, e entry) bool { return e.seen.Before(oldest) })
+	prune(next)
+	if maps.Equal(next, last.entries) {
+		return false
+	}
+	b.version++
+	s := &Snapshot{Generation: last.Generation, entries: next}
+	changed := len(s.Changed(last)) > 0
+	if changed {
+		s.Generation++
+	}
+	b.current.Store(s)
+	return changed
+}
+
+// prune drops what is too much, the longest unconfirmed first.
+func prune(entries map[Key]entry) {
+	if len(entries) <= MaxEntries {
+		return
+	}
+	keys := slices.Collect(maps.Keys(entries))
+	slices.SortFunc(keys, func(a, b Key) int {
+		return cmp.Or(entries[b].seen.Compare(entries[a].seen), cmp.Compare(a.InstanceType, b.InstanceType), cmp.Compare(a.Image, b.Image))
+	})
+	for _, k := range keys[MaxEntries:] {
+		delete(entries, k)
+	}
+}

@@ -1,0 +1,127 @@
+package guestmemory
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type clock struct{ t time.Time }
+
+func (c *clock) now() time.Time { return c.t }
+
+func newBook() (*Book, *clock) {
+	c := &clock{time.Date(2026, 11, 21, 22, 0, 0, 0, time.UTC)}
+	return NewBook(c.now), c
+}
+
+func known(b *Book, instanceType, image string) int64 {
+	n, _ := b.Snapshot().Bytes(instanceType, image)
+	return n
+}
+
+func TestTheLeastAmountCountsAtOnce(t *testing.T) {
+	b, _ := newBook()
+	for _, step := range []struct {
+		reported, want int64
+		changed        bool
+	}{{8000, 8000, true}, {8100, 8000, false}, {7900, 7900, true}, {7900, 7900, false}, {0, 7900, false}, {-5, 7900, false}} {
+		before := b.Snapshot()
+		if got := b.Learn("m5.large", "ami-1", step.reported); got != step.changed {
+			t.Errorf("a node reports %d: changed %v, want %v", step.reported, got, step.changed)
+		}
+		if got := known(b, "m5.large", "ami-1"); got != step.want {
+			t.Errorf("a node reports %d: known is %d, want %d", step.reported, got, step.want)
+		}
+		if grown := b.Snapshot().Generation > before.Generation; grown != step.changed {
+			t.Errorf("a node reports %d: new generation %v, want %v", step.reported, grown, step.changed)
+		}
+	}
+	if known(b, "m5.large", "ami-2") != 0 || known(b, "m5.xlarge", "ami-1") != 0 {
+		t.Error("another image or type is known too")
+	}
+}
+
+func TestWhatNobodyConfirmsIsForgotten(t *testing.T) {
+	b, c := newBook()
+	b.Learn("m5.large", "ami-1", 7000)
+	b.Learn("c5.large", "ami-1", 3000)
+	c.t = c.t.Add(Age - 24*time.Hour)
+	b.Learn("m5.large", "ami-1", 7500)
+	c.t = c.t.Add(3 * 24 * time.Hour)
+	b.Learn("r5.large", "ami-1", 15000)
+	if got := known(b, "m5.large", "ami-1"); got != 7000 {
+		t.Errorf("what was confirmed is %d", got)
+	}
+	if got := known(b, "c5.large", "ami-1"); got != 0 {
+		t.Errorf("what nobody confirmed for 62 days is %d", got)
+	}
+	c.t = c.t.Add(Age)
+	b.Learn("m5.large", "ami-1", 7500)
+	if got := known(b, "m5.large", "ami-1"); got != 7500 {
+		t.Errorf("an amount of long ago still counts: %d", got)
+	}
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	b, c := newBook()
+	for i := range MaxEntries {
+		b.Learn("m5.large", fmt.Sprintf("ami-%04d", i), 7000)
+	}
+	c.t = c.t.Add(48 * time.Hour)
+	b.Learn("m5.large", "ami-0000", 7000)
+	b.Learn("m5.large", "ami-new", 7000)
+	if n := b.Snapshot().Len(); n != MaxEntries {
+		t.Errorf("%d entries", n)
+	}
+	if known(b, "m5.large", "ami-new") == 0 || known(b, "m5.large", "ami-0000") == 0 || known(b, "m5.large", fmt.Sprintf("ami-%04d", MaxEntries-1)) != 0 {
+		t.Error("something else than the longest unconfirmed went")
+	}
+	if text, _ := b.Text(); len(text) > 400<<10 {
+		t.Errorf("as text that is %d bytes", len(text))
+	}
+}
+
+func TestARestartForgetsNothing(t *testing.T) {
+	first, c := newBook()
+	first.Learn("m5.large", "ami-1", 8000)
+	first.Learn("c5.large", "ami-1", 3900)
+	first.Learn("m5.large", "ami-2", 8050)
+	text, version := first.Text()
+	if want := `{"c5.large":{"ami-1":{"bytes":3900,"seen":"2026-11-21"}},"m5.large":{"ami-1":{"bytes":8000,"seen":"2026-11-21"},"ami-2":{"bytes":8050,"seen":"2026-11-21"}}}`; text != want || version == 0 {
+		t.Errorf("text is %s, version %d", text, version)
+	}
+	second := NewBook(c.now)
+	second.Learn("m5.large", "ami-1", 8010) // a node spoke before the text was read
+	second.Learn("m5.large", "ami-2", 8040)
+	before := second.Snapshot()
+	if err := second.Take(text); err != nil {
+		t.Fatal(err)
+	}
+	got := []int64{known(second, "m5.large", "ami-1"), known(second, "m5.large", "ami-2"), known(second, "c5.large", "ami-1")}
+	if diff := cmp.Diff([]int64{8000, 8040, 3900}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"c5.large", "m5.large"}, second.Snapshot().Changed(before)); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestTextThatMakesNoSense(t *testing.T) {
+	b, _ := newBook()
+	for _, text := range []string{"", "{", "[]", `{"m5.large":7}`} {
+		if b.Take(text) == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+	for _, text := range []string{
+		`{"m5.large":{"ami-1":{"bytes":-1,"seen":"2026-11-21"}}}`, `{"m5.large":{"ami-1":{"bytes":8000,"seen":"today"}}}`,
+		`{"m5.large":{"":{"bytes":8000,"seen":"2026-11-21"}}}`, `{"m5.large":{"ami-1":{"bytes":8000,"seen":"2036-11-21"}}}`, `{"m5.large":{"ami-1":{"bytes":8000,"seen":"2020-01-01"}}}`,
+	} {
+		if err := b.Take(text); err != nil || b.Snapshot().Len() > 0 {
+			t.Errorf("%s: %v, %d entries", text, err, b.Snapshot().Len())
+		}
+	}
+}
