@@ -198,12 +198,12 @@ func (p *process) settle() func([]cache.Room) {
 	return p.cache.SettleRooms
 }
 
-func (p *process) lifecycle(c cloud.Provider, ca string) error {
+func (p *process) lifecycle(c *gate, ca string) error {
 	workers := max(16, int(p.CPURequests)*workersPerCore/1000)
 	health := nodepool.NewHealth()
 	return errors.Join(
 		(&lifecycle.Controller{
-			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache,
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Mortality: c,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
 		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),

@@ -55,7 +55,9 @@ type Machine struct {
 	State string
 	// StateReason is the cloud's word on why the machine stopped, empty while it runs.
 	StateReason string
-	Tags        map[string]string
+	// Ended is the same, judged, with what to do about it; nil while it runs or is about to.
+	Ended *Ended
+	Tags  map[string]string
 	// Claim and Pool are read from tags; empty when not tagged yet.
 	Claim string
 	Pool  string

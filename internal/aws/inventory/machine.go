@@ -57,6 +57,9 @@ func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
 	if i.StateReason != nil {
 		m.StateReason = aws.ToString(i.StateReason.Message)
 	}
+	if i.State != nil {
+		m.Ended = endOf(i.State.Name, i.StateReason)
+	}
 	for _, t := range i.Tags {
 		m.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}

@@ -45,23 +45,8 @@ func notFound(id string) error {
 }
 
 func terminated(m *cloud.Machine) error {
-	text := "it is terminated"
-	if m.StateReason != "" {
-		text += ": " + m.StateReason
-	}
-	if strings.HasPrefix(m.StateReason, "Client.InternalError") || strings.HasPrefix(m.StateReason, "Client.InvalidKMSKey") {
-		text += "; " + keyHint
-	}
-	return &cloud.Error{Op: "looking for instance " + m.InstanceID, Class: cloud.NotFound, Err: errors.New(text)}
+	return &cloud.Error{Op: "looking for instance " + m.InstanceID, Class: cloud.NotFound, Err: fmt.Errorf("it is terminated: %w", m.Ended)}
 }
-
-// keyHint is what is behind a machine that ends as it begins, as a rule: EC2 does not say so.
-//
-// Source: EC2 User Guide, "Troubleshoot Amazon EC2 instance termination issues"; EBS User Guide, "Permissions for Amazon
-// EBS encryption".
-const keyHint = "mostly it could not use the KMS key of a volume: allow kms:CreateGrant, kms:Decrypt, kms:DescribeKey, " +
-	"kms:GenerateDataKeyWithoutPlaintext, kms:ReEncryptFrom and kms:ReEncryptTo on that key in the policies of the controller's role " +
-	"(\"kerf stack\" does with --volume-key), and see that the key is enabled and that its own policy lets the account decide"
 
 func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[*cloud.Machine] {
 	out := make([]batch.Result[*cloud.Machine], len(ids))

@@ -9,7 +9,7 @@ import (
 
 // Closed counts closures that are alike.
 type Closed struct {
-	// Scope is what is closed: pool, quota, subnet or capacity-type. CapacityType is empty for a subnet.
+	// Scope is what is closed: pool, quota, subnet, capacity-type or class. CapacityType is empty for a subnet and a class.
 	Scope, CapacityType, Reason string
 	Count                       int
 }
@@ -28,6 +28,9 @@ func (s *Snapshot) Closed() []Closed {
 	}
 	for t, c := range s.capacityTypes {
 		count[Closed{Scope: "capacity-type", CapacityType: t, Reason: c.reason}]++
+	}
+	for _, c := range s.classes {
+		count[Closed{Scope: "class", Reason: c.reason}]++
 	}
 	out := make([]Closed, 0, len(count))
 	for c, n := range count {
@@ -80,7 +83,7 @@ func sleep(ctx context.Context, d time.Duration, limited bool, changed <-chan st
 // opened reports whether something that was closed in one snapshot is not in the next.
 func opened(last, now *Snapshot) bool {
 	return missing(last.pools, now.pools) || missing(last.quotas, now.quotas) || missing(last.subnets, now.subnets) ||
-		missing(last.capacityTypes, now.capacityTypes)
+		missing(last.capacityTypes, now.capacityTypes) || missing(last.classes, now.classes)
 }
 
 func missing[K comparable](from, in map[K]closure) bool {

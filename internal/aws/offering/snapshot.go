@@ -15,6 +15,7 @@ type Snapshot struct {
 	quotas        map[quotaKey]closure
 	subnets       map[string]closure
 	capacityTypes map[string]closure
+	classes       map[string]closure
 }
 
 // Opens is when the first thing opens again by itself; zero when nothing is closed.

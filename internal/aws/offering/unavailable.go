@@ -57,6 +57,8 @@ type Unavailable struct {
 	quotas        map[quotaKey]closure
 	subnets       map[string]closure
 	capacityTypes map[string]closure
+	classes       map[string]closure
+	lives         map[string]life
 }
 
 // NewUnavailable returns an empty collection; now is the clock, nil for time.Now.
@@ -64,7 +66,7 @@ func NewUnavailable(now func() time.Time) *Unavailable {
 	if now == nil {
 		now = time.Now
 	}
-	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[string]closure{}, capacityTypes: map[string]closure{}}
+	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[string]closure{}, capacityTypes: map[string]closure{}, classes: map[string]closure{}, lives: map[string]life{}}
 	u.current.Store(&Snapshot{Generation: 1})
 	return u
 }
@@ -151,6 +153,7 @@ func (u *Unavailable) publish(now time.Time) {
 	s.quotas = closed(s, u.quotas, now)
 	s.subnets = closed(s, u.subnets, now)
 	s.capacityTypes = closed(s, u.capacityTypes, now)
+	s.classes = closed(s, u.classes, now)
 	u.current.Store(s)
 	close(u.changed)
 	u.changed = make(chan struct{})

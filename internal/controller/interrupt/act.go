@@ -54,6 +54,9 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 		if !claim.DeletionTimestamp.IsZero() {
 			return nil // we ended it ourselves, or its end is under way
 		}
+		if claim.Status.NodeName == "" {
+			return nil // the lifecycle controller looks after machines whose node has not come, and tells why they end
+		}
 		if gone, why, err := c.gone(ctx, claim); err == nil && gone {
 			c.Recorder.Eventf(claim, warning, "MachineGone", "machine %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 			return c.drain(ctx, claim, n, now)

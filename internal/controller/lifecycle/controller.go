@@ -62,6 +62,8 @@ type memory struct {
 	// failures counts launches that failed in a row; none is tried before retryAt.
 	failures int
 	retryAt  time.Time
+	// looked is when its machine was looked at last while its node had not come.
+	looked time.Time
 }
 
 func (c *Controller) remember(claim *karpv1.NodeClaim) *memory {
@@ -82,6 +84,8 @@ type Controller struct {
 	Log      *slog.Logger
 	Clock    clock.Clock
 	Health   Health
+	// Mortality may be nil.
+	Mortality Mortality
 	Waiting  Waiting
 	// LaunchTimeout and RegistrationTimeout as in settings.
 	LaunchTimeout, RegistrationTimeout time.Duration
@@ -185,6 +189,8 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 		if err := c.initialize(ctx, claim, node); err != nil {
 			return outcome{}, err
 		}
+	} else if c.buried(ctx, claim) {
+		return outcome{deleted: true}, nil
 	}
 	if c.expired(ctx, claim) {
 		return outcome{deleted: true}, nil
@@ -269,7 +275,11 @@ func (c *Controller) nextLook(claim *karpv1.NodeClaim) time.Duration {
 	if wait := patience - c.Clock.Since(c.lastProgress(claim)); wait > 0 {
 		return wait + 100*time.Millisecond
 	}
-	if deadline, ok := c.deadline(claim); ok {
+	deadline, ok := c.deadline(claim)
+	if due, waits := c.unborn(claim); waits && due.Before(deadline) {
+		deadline = due
+	}
+	if ok {
 		return max(time.Second, min(deadline.Sub(c.Clock.Now())+100*time.Millisecond, time.Minute))
 	}
 	return time.Minute

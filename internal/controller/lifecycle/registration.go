@@ -74,9 +74,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	}
 	claim.Status.NodeName = node.Name
 	conditions.SetTrue(karpv1.ConditionTypeRegistered)
-	if c.Health != nil {
-		c.Health.Registered(claim, true)
-	}
+	c.lived(ctx, claim)
 	c.tag(ctx, claim, node)
 	return node, nil
 }

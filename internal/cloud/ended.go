@@ -1,0 +1,28 @@
+package cloud
+
+// Ended is why a machine is no more. As an error it is found in the chain of the NotFound of whoever looked for it.
+type Ended struct {
+	// Code is the cloud's word, such as Client.InternalError; empty when it gives none.
+	Code string
+	// Reason is the CamelCase word for conditions.
+	Reason string
+	// Message says what happened and what to do about it.
+	Message string
+	Blame   Blame
+}
+
+// Error implements error.
+func (e *Ended) Error() string { return e.Message }
+
+// Blame is what the next machine has to differ in so that it does not end the same way.
+type Blame string
+
+// What is to blame for a machine's end.
+const (
+	// BlameNobody: somebody ended it, or its time was up; the next one need not end so.
+	BlameNobody Blame = ""
+	// BlameClass: every machine of the node class ends so until something is mended.
+	BlameClass Blame = "class"
+	// BlamePool: machines of this type in this zone, on demand or spot, end so for a while.
+	BlamePool Blame = "pool"
+)

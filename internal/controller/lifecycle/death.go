@@ -1,0 +1,143 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// Mortality is told how machines fare until they are nodes, and asked about those that never become one.
+type Mortality interface {
+	// Died is told that a claim's machine ended before its node came.
+	Died(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended)
+	// Lived is told that a machine of a class became a node.
+	Lived(class *awsv1.EC2NodeClass)
+	// Examine says in a sentence how a machine is, as far as the cloud knows.
+	Examine(ctx context.Context, providerID string) (string, error)
+}
+
+// looks is when after its launch a machine is looked at whose node has not come; after the last of them once in so long.
+// Machines that can't start are gone within seconds, nodes come within a minute.
+var looks = []time.Duration{15 * time.Second, 30 * time.Second, time.Minute}
+
+// dueLook is when a machine is to be looked at next that was looked at last at that time, and was launched at the other.
+func dueLook(launched, last time.Time) time.Time {
+	for _, d := range looks {
+		if at := launched.Add(d); at.After(last) {
+			return at
+		}
+	}
+	return last.Add(looks[len(looks)-1])
+}
+
+// unborn is when the machine of a claim without a node is to be looked at, if it is one.
+func (c *Controller) unborn(claim *karpv1.NodeClaim) (due time.Time, ok bool) {
+	launched := claim.StatusConditions().Get(karpv1.ConditionTypeLaunched)
+	if !launched.IsTrue() || claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || claim.Status.ProviderID == "" {
+		return time.Time{}, false
+	}
+	return dueLook(launched.LastTransitionTime.Time, c.remember(claim).looked), true
+}
+
+// buried looks whether the machine of a claim that has no node yet has ended, and if so tells why on the claim, its class
+// and its pool, sees to it that the same is not bought again at once, and deletes the claim.
+func (c *Controller) buried(ctx context.Context, claim *karpv1.NodeClaim) bool {
+	now := c.Clock.Now()
+	if due, ok := c.unborn(claim); !ok || now.Before(due) {
+		return false
+	}
+	c.remember(claim).looked = now
+	m, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
+	var ended *cloud.Ended
+	switch {
+	case err == nil:
+		ended = m.Ended
+	case !cloud.IsNotFound(err) || !errors.As(err, &ended):
+		// It may only not be visible yet, or EC2 did not answer.
+		return false
+	}
+	if ended == nil || m != nil && m.State != "shutting-down" && m.State != "terminated" {
+		return false
+	}
+	if err := c.bury(ctx, claim, ended); err != nil {
+		c.Log.Error("giving up a nodeclaim whose machine has ended", "nodeclaim", claim.Name, "error", err)
+		return false
+	}
+	return true
+}
+
+func (c *Controller) bury(ctx context.Context, claim *karpv1.NodeClaim, ended *cloud.Ended) error {
+	message := fmt.Sprintf("machine %s ended before it became a node: %s", claim.Status.ProviderID, ended.Message)
+	stored := claim.DeepCopy()
+	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
+	conditions.SetFalse(karpv1.ConditionTypeRegistered, ended.Reason, cut(message, messageLimit))
+	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err))
+	}
+	c.Recorder.Event(claim, corev1.EventTypeWarning, "MachineGone", cut(message, 1000))
+	if c.Health != nil {
+		c.Health.Registered(claim, false)
+	}
+	class, err := c.class(ctx, claim)
+	if err != nil {
+		return err
+	}
+	if class != nil {
+		if ended.Blame == cloud.BlameClass {
+			// The machine's name would make each a new event.
+			c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("a machine of this class ended before it became a node: "+ended.Message, 1000))
+		}
+		if c.Mortality != nil {
+			c.Mortality.Died(claim, class, ended)
+		}
+	}
+	return c.give(ctx, claim, "machine_ended", message)
+}
+
+// class is the claim's class, nil if there is none.
+func (c *Controller) class(ctx context.Context, claim *karpv1.NodeClaim) (*awsv1.EC2NodeClass, error) {
+	class := &awsv1.EC2NodeClass{}
+	err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading ec2nodeclass %q: %w", claim.Spec.NodeClassRef.Name, err)
+	}
+	return class, nil
+}
+
+// lived tells that the claim's machine has become a node.
+func (c *Controller) lived(ctx context.Context, claim *karpv1.NodeClaim) {
+	if c.Health != nil {
+		c.Health.Registered(claim, true)
+	}
+	if c.Mortality == nil {
+		return
+	}
+	if class, err := c.class(ctx, claim); err == nil && class != nil {
+		c.Mortality.Lived(class)
+	}
+}
+
+// examined is what the cloud says of a machine that never became a node, as the beginning of a message.
+func (c *Controller) examined(ctx context.Context, claim *karpv1.NodeClaim) string {
+	if c.Mortality == nil {
+		return ""
+	}
+	text, err := c.Mortality.Examine(ctx, claim.Status.ProviderID)
+	if err != nil {
+		c.Log.Warn("looking at a machine that never became a node", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)
+		return ""
+	}
+	return text + ". "
+}
