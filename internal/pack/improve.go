@@ -119,8 +119,11 @@ func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
 	*work -= k.work
 	k.work = 0
 	drafts = k.search(drafts, kinds, work)
-	was := k.draftsOf(old, lots)
-	if saves := priceOf(drafts) < priceOf(was) || priceOf(drafts) == priceOf(was) && len(drafts) < len(was); !saves || !s.replace(p, old, drafts) {
+	now, was := priceOf(drafts), catalog.MicroUSD(0)
+	for _, m := range old {
+		was += m.price
+	}
+	if saves := now < was || now == was && len(drafts) < len(old); !saves || !s.replace(p, old, drafts) {
 		for _, m := range old {
 			p.charge(m)
 		}
@@ -208,9 +211,10 @@ func (k *packer) draftsOf(machines []*machine, lots []*lot) []*draft {
 			lotOf[q.item] = l
 		}
 	}
-	var out []*draft
+	out := make([]*draft, 0, len(machines))
 	for _, m := range machines {
 		d := &draft{shape: m.shape, used: make([]int64, k.s.schema.Len()), best: m.best, price: m.price}
+		d.loads = make([]load, 0, len(m.parts))
 		for _, q := range m.parts {
 			d.add(k.s, lotOf[q.item], q.n)
 		}

@@ -19,17 +19,17 @@ type relaxed struct {
 	// price of the solution; converged when no filling was found any more that would lower it.
 	price     float64
 	converged bool
-	found     stock // all fillings that are known
+	found     *stock // all fillings that are known
 }
 
 // generate solves the model by column generation: the worth of pods finds fillings that cost less than what they carry,
 // and these change the worth. It ends when there are none, or when the work is used up.
 //
-// It starts from the fillings of known machines. A pod can always be left out at somewhat more than it is worth there,
-// which keeps the worth of pods near the truth from the beginning. Where machines take only so many of some rows, what
-// pods are worth in the known plan says little; then a prior takes its place, and the price of leaving out is raised
-// where it turns out to be too low.
-func (m *model) generate(known stock, work *int64) *relaxed {
+// It starts from the fillings of known machines, and adds those that it finds. A pod can always be left out at somewhat
+// more than it is worth there, which keeps the worth of pods near the truth from the beginning. Where machines take only
+// so many of some rows, what pods are worth in the known plan says little; then a prior takes its place, and the price of
+// leaving out is raised where it turns out to be too low.
+func (m *model) generate(found *stock, work *int64) *relaxed {
 	const raise, slow = 1.3, 0.997
 	if m.prior == nil && len(m.caps) > 0 {
 		m.prior = newPrior(m)
@@ -45,14 +45,13 @@ func (m *model) generate(known stock, work *int64) *relaxed {
 	lp := newCovering(demand, start)
 	out := &relaxed{}
 	promise := make([]float64, len(m.kinds))
-	found := known
 	last := math.Inf(1)
 	for round := 0; *work > 0; round++ {
 		wide := round%8 == 0
 		found.add(m.promising(bag, lp.dual, promise, wide)...)
 		*work -= bag.work
 		bag.work = 0
-		moved := lp.settle(&found, work)
+		moved := lp.settle(found, work)
 		if now := lp.price(); m.prior != nil && (!moved && wide || now > slow*last) {
 			moved = lp.raise(demand, raise) || moved
 		}
@@ -160,8 +159,8 @@ func (r *row) value() float64 {
 }
 
 // columnsOf are the different fillings of drafts, as columns.
-func (m *model) columnsOf(drafts []*draft) stock {
-	var out stock
+func (m *model) columnsOf(drafts []*draft) *stock {
+	out := &stock{}
 	n := make([]float64, len(m.rows))
 	seen := map[string]bool{}
 	kindOf := map[int]int{}

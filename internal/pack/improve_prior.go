@@ -71,9 +71,10 @@ func (p *prior) solve(lines int) {
 	}
 	lp := newCovering(demand, start)
 	const rounds, enough = 40, int64(1) << 40
+	var found stock
 	for range rounds {
 		p.appraise(lp.dual)
-		var found stock
+		found.clear()
 		for _, row := range append([]int{-1}, p.capped...) {
 			if k := p.bestKind(row); k >= 0 {
 				found.add(p.filled(k, row, lp.dual))

@@ -19,6 +19,10 @@ type portion struct {
 	n   float64
 }
 
+func (s *stock) clear() {
+	s.columns, s.heads, s.parts = s.columns[:0], s.heads[:0], s.parts[:0]
+}
+
 func (s *stock) add(columns ...column) {
 	s.columns = append(s.columns, columns...)
 	for i := range columns {
