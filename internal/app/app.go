@@ -34,6 +34,7 @@ import (
 	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/intake"
@@ -77,7 +78,7 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 	if err != nil {
 		return err
 	}
-	p := &process{Settings: s, Manager: mgr, log: log, metrics: metrics, config: config, decisions: decisions}
+	p := &process{Settings: s, Manager: mgr, log: log, metrics: metrics, config: config, decisions: decisions, services: dependency.New(time.Now)}
 	if err := p.wire(ctx); err != nil {
 		return err
 	}
@@ -99,6 +100,7 @@ type process struct {
 	decisions *record.Ring
 	cache     *cache.Cache
 	synced    func() bool
+	services  *dependency.Health // of AWS
 }
 
 func kubeConfig(s settings.Settings) (*rest.Config, error) {
@@ -198,6 +200,7 @@ func (p *process) health() error {
 			}
 			return nil
 		}),
+		p.AddReadyzCheck(awsCheck, p.awsAnswers),
 	)
 }
 

@@ -62,6 +62,7 @@ func (p *process) wire(ctx context.Context) error {
 	gate := newGate(provider, p.Manager.GetAPIReader(), p.log)
 	return errors.Join(
 		p.Add(everywhere(provider.Refresh)),
+		p.Add(everywhere(p.watchServices)),
 		p.Add(gate),
 		p.Add(manager.RunnableFunc(func(ctx context.Context) error { provider.CollectTemplates(ctx); return nil })),
 		p.Add(&profileCollector{provider: provider, client: p.GetClient(), log: p.log}),
@@ -76,7 +77,7 @@ func (p *process) wire(ctx context.Context) error {
 
 // provider connects to AWS and looks whether it can work.
 func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error) {
-	s, err := session.New(ctx, session.Options{Version: version.Version})
+	s, err := session.New(ctx, session.Options{Version: version.Version, Middleware: p.services.Middleware()})
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,8 @@ type Provider struct {
 	version versionCache
 
 	// Taken while EKS is asked, so that one answer serves all.
-	clusterMu sync.Mutex
+	clusterMu    sync.Mutex
+	clusterTried time.Time // when EKS was last asked
 }
 
 var _ cloud.Provider = (*Provider)(nil)

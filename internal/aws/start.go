@@ -20,9 +20,11 @@ import (
 const (
 	// startTimeout bounds the first call, so that a network without a way to AWS is reported and not waited for.
 	startTimeout = 30 * time.Second
-	// versionAge is how long the cluster's version is believed, clusterAge how long EKS's record.
-	versionAge = 5 * time.Minute
-	clusterAge = 10 * time.Minute
+	// versionAge is how long the cluster's version is believed, clusterAge how long EKS's record. clusterPause is how long
+	// EKS is left alone after it failed, while there is an older record.
+	versionAge   = 5 * time.Minute
+	clusterAge   = 10 * time.Minute
+	clusterPause = time.Minute
 )
 
 // clusterFacts is what EKS says of the cluster.
@@ -69,12 +71,18 @@ func (p *Provider) clusterFacts(ctx context.Context) (*clusterFacts, error) {
 	if c := p.cluster.Load(); c != nil && p.now().Sub(c.at) < clusterAge {
 		return c, nil
 	}
-	p.clusterMu.Lock()
-	defer p.clusterMu.Unlock()
 	last := p.cluster.Load()
-	if last != nil && p.now().Sub(last.at) < clusterAge {
+	if last == nil {
+		p.clusterMu.Lock()
+	} else if !p.clusterMu.TryLock() {
+		return last, nil // somebody asks already; nobody else need wait for an EKS that may not answer
+	}
+	defer p.clusterMu.Unlock()
+	last = p.cluster.Load()
+	if last != nil && (p.now().Sub(last.at) < clusterAge || p.now().Sub(p.clusterTried) < clusterPause) {
 		return last, nil
 	}
+	p.clusterTried = p.now()
 	c, err := p.describeCluster(ctx)
 	if err != nil {
 		if last != nil {

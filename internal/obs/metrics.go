@@ -47,6 +47,7 @@ type Metrics struct {
 	Panics        *prometheus.CounterVec
 	CacheDrift    prometheus.Gauge
 	Foreign       *prometheus.GaugeVec
+	ServiceUp     *prometheus.GaugeVec
 }
 
 // buckets run from 5 ms to 600 s.
@@ -119,5 +120,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Panics:        t.counter("kerf_panics_total", "Panics recovered at a reconciler's boundary. Anything above zero is a defect.", "controller"),
 		CacheDrift:    add(t, prometheus.NewGauge(prometheus.GaugeOpts{Name: "kerf_cache_differences", Help: "Differences found when the cache was last compared with the API."})),
 		Foreign:       t.gauge("kerf_foreign_machines", "Machines that bear this cluster's name but belong to another cluster. Anything above zero means that two clusters share a name in one account.", "cluster_uid"),
+		ServiceUp:     t.gauge("kerf_aws_service_up", "1 while an AWS service answers, 0 while calls to it fail or wait in vain. Absent before the first call.", "service"),
 	}
 }

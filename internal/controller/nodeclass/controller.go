@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -176,8 +177,10 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	for _, f := range r.Findings {
 		found[f.Condition] = f
 		switch {
+		case f.Unknown && c.stands(class, f.Condition):
+			conditions.SetTrueWithReason(f.Condition, f.Reason, "as it was when last seen; it can't be looked at now: "+requestID.ReplaceAllString(f.Message, ""))
 		case f.Unknown:
-			conditions.SetUnknownWithReason(f.Condition, f.Reason, f.Message)
+			conditions.SetUnknownWithReason(f.Condition, f.Reason, requestID.ReplaceAllString(f.Message, ""))
 		case f.OK && (f.Reason != "" || f.Message != ""):
 			conditions.SetTrueWithReason(f.Condition, cmp.Or(f.Reason, f.Condition), f.Message)
 		case f.OK:
@@ -217,6 +220,16 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	if _, ok := found[awsv1.ConditionTypeCapacityReservationsReady]; !ok && c.ReservedCapacity {
 		c.unused(class, awsv1.ConditionTypeCapacityReservationsReady, len(class.Spec.CapacityReservationSelectorTerms) == 0, "CapacityReservationsNotSupported", "spec.capacityReservationSelectorTerms")
 	}
+}
+
+// requestID is what makes every refusal look like news, and every news is a write.
+var requestID = regexp.MustCompile(`,? ?(RequestID|request id|requestId): [0-9A-Za-z-]+`)
+
+// stands reports whether a condition was found to be met for the class as it is written now. A service that can't be
+// asked takes nothing away from that: machines can be launched from what is known.
+func (c *Controller) stands(class *awsv1.EC2NodeClass, condition string) bool {
+	was := class.StatusConditions(c.ReservedCapacity).Get(condition)
+	return was.IsTrue() && was.ObservedGeneration == class.Generation
 }
 
 // unused sets the condition of a feature that the cloud did not speak of: fine when the class does not ask for it, and
