@@ -1,7 +1,9 @@
-// Package drift says on NodeClaims that their machine differs from what their node class asks for now.
+// Package drift says on NodeClaims that their machine differs from what their node class asks for now: in the fields that
+// decide how a node is made, in the version of the user's own launch template, or in the image.
 //
-// So far it knows one difference: the version of the user's own launch template. What is not known never counts as a
-// difference: while a template can't be read, or is gone, nothing is said of the machines that were launched from it.
+// It only says so; replacing nodes is the engine's to decide. What is not known never counts as a difference: while an image
+// or a template can't be looked up, or is gone, nothing is said of the machines that were launched from it. Claims are
+// compared when something that a difference follows from has changed, and at no other time.
 package drift
 
 import (
@@ -40,18 +42,12 @@ type Controller struct {
 
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
-	// A claim's own changes matter when it has been launched; those of a class, when another template stands there.
 	launched := predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetAnnotations()[awsv1.AnnotationLaunchTemplate] != e.ObjectNew.GetAnnotations()[awsv1.AnnotationLaunchTemplate] ||
-				isLaunched(e.ObjectOld) != isLaunched(e.ObjectNew)
-		},
+		UpdateFunc: func(e event.UpdateEvent) bool { return ofClaim(e.ObjectOld) != ofClaim(e.ObjectNew) },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
 	changed := predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return templateOf(e.ObjectOld) != templateOf(e.ObjectNew)
-		},
+		UpdateFunc: func(e event.UpdateEvent) bool { return ofClass(e.ObjectOld) != ofClass(e.ObjectNew) },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.drift").
@@ -60,19 +56,31 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c.Metrics.Guard(c.Log, "nodeclaim.drift", c))
 }
 
-func isLaunched(o client.Object) bool {
+// ofClaim is all of a claim that a difference follows from. Labels are written together with the launch.
+func ofClaim(o client.Object) string {
 	claim, ok := o.(*karpv1.NodeClaim)
-	return ok && claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched)
+	if !ok {
+		return ""
+	}
+	a := claim.Annotations
+	return fmt.Sprintf("%q", []any{
+		claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched), claim.Status.ImageID,
+		a[awsv1.AnnotationLaunchTemplate], a[awsv1.AnnotationEC2NodeClassHash], a[awsv1.AnnotationEC2NodeClassHashVersion],
+	})
 }
 
-// templateOf is all of a class that the difference follows from.
-func templateOf(o client.Object) string {
+// ofClass is all of a class that a difference follows from.
+func ofClass(o client.Object) string {
 	class, ok := o.(*awsv1.EC2NodeClass)
 	if !ok {
 		return ""
 	}
-	return fmt.Sprint(class.Spec.LaunchTemplate != nil, class.Status.LaunchTemplate.Ref(),
-		class.StatusConditions(false).IsTrue(awsv1.ConditionTypeLaunchTemplateReady))
+	a := class.Annotations
+	return fmt.Sprintf("%q", []any{
+		a[awsv1.AnnotationEC2NodeClassHash], a[awsv1.AnnotationEC2NodeClassHashVersion],
+		class.Spec.LaunchTemplate != nil, class.Status.LaunchTemplate.Ref(), class.StatusConditions(false).IsTrue(awsv1.ConditionTypeLaunchTemplateReady),
+		holds(class, awsv1.ConditionTypeAMIsReady), class.Status.AMIs,
+	})
 }
 
 func (c *Controller) claimsOfClass(ctx context.Context, o client.Object) []reconcile.Request {
@@ -105,11 +113,15 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	claim = claim.DeepCopy()
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
 	said := conditions.Get(karpv1.ConditionTypeDrifted)
-	message, v := Template(claim, class)
+	was := ""
+	if said.IsTrue() {
+		was = said.Reason
+	}
+	reason, message, gone := judge(claim, class, was)
 	switch {
-	case v == Differs:
-		conditions.SetTrueWithReason(karpv1.ConditionTypeDrifted, awsv1.ReasonLaunchTemplateDrift, message)
-	case v == Same && said.IsTrue() && said.Reason == awsv1.ReasonLaunchTemplateDrift:
+	case reason != "":
+		conditions.SetTrueWithReason(karpv1.ConditionTypeDrifted, reason, message)
+	case gone:
 		conditions.Clear(karpv1.ConditionTypeDrifted)
 	}
 	if equality.Semantic.DeepEqual(stored.Status, claim.Status) {
@@ -122,6 +134,6 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("writing the drift of nodeclaim %q: %w", claim.Name, err))
 	}
-	c.Log.Info("nodeclaim compared with its launch template", "nodeclaim", claim.Name, "drifted", claim.StatusConditions().IsTrue(karpv1.ConditionTypeDrifted))
+	c.Log.Info("nodeclaim compared with its class", "nodeclaim", claim.Name, "drifted", claim.StatusConditions().IsTrue(karpv1.ConditionTypeDrifted), "reason", reason)
 	return reconcile.Result{}, nil
 }

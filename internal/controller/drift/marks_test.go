@@ -1,0 +1,160 @@
+package drift
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/status"
+)
+
+// ami is an image with requirements written as "key", "!key" or "key=value".
+func ami(id string, requirements ...string) awsv1.AMI {
+	a := awsv1.AMI{ID: id, Name: "name-of-" + id}
+	for _, r := range requirements {
+		key, value, in := strings.Cut(r, "=")
+		switch {
+		case in:
+			a.Requirements = append(a.Requirements, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}})
+		case strings.HasPrefix(r, "!"):
+			a.Requirements = append(a.Requirements, corev1.NodeSelectorRequirement{Key: r[1:], Operator: corev1.NodeSelectorOpDoesNotExist})
+		default:
+			a.Requirements = append(a.Requirements, corev1.NodeSelectorRequirement{Key: r, Operator: corev1.NodeSelectorOpExists})
+		}
+	}
+	return a
+}
+
+const gpuCount = awsv1.LabelInstanceGPUCount
+
+// pair is a launched claim and its ready class, alike until edit makes them differ.
+func pair(edit func(*karpv1.NodeClaim, *awsv1.EC2NodeClass)) (*karpv1.NodeClaim, *awsv1.EC2NodeClass) {
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+		Generation:  1,
+		Labels:      map[string]string{"kubernetes.io/arch": "amd64", awsv1.LabelInstanceFamily: "m5"},
+		Annotations: map[string]string{awsv1.AnnotationEC2NodeClassHash: "1", awsv1.AnnotationEC2NodeClassHashVersion: "v"},
+	}}
+	claim.Status.ImageID = "ami-x86"
+	claim.StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{
+		Name: "c", Generation: 2, Annotations: map[string]string{awsv1.AnnotationEC2NodeClassHash: "1", awsv1.AnnotationEC2NodeClassHashVersion: "v"},
+	}}
+	class.Status.AMIs = []awsv1.AMI{
+		ami("ami-gpu", "kubernetes.io/arch=amd64", gpuCount), ami("ami-x86", "kubernetes.io/arch=amd64", "!"+gpuCount), ami("ami-arm", "kubernetes.io/arch=arm64", "!"+gpuCount),
+	}
+	class.Status.Conditions = []status.Condition{{Type: awsv1.ConditionTypeAMIsReady, Status: metav1.ConditionTrue, ObservedGeneration: 2}}
+	edit(claim, class)
+	return claim, class
+}
+
+func TestMachinesDriftFromTheirImageOnlyWhenAnotherIsKnown(t *testing.T) {
+	without := func(id string, amis []awsv1.AMI) (out []awsv1.AMI) {
+		for _, a := range amis {
+			if a.ID != id {
+				out = append(out, a)
+			}
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		edit func(*karpv1.NodeClaim, *awsv1.EC2NodeClass)
+		want Verdict
+	}{
+		"the same image": {func(*karpv1.NodeClaim, *awsv1.EC2NodeClass) {}, Same},
+		"another image":  {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.AMIs[1].ID = "ami-new" }, Differs},
+		"a newer image beside it": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			c.Status.AMIs = append([]awsv1.AMI{ami("ami-new", "kubernetes.io/arch=amd64")}, c.Status.AMIs...)
+		}, Differs},
+		"another image for other machines": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			c.Status.AMIs[0].ID, c.Status.AMIs[2].ID = "ami-a", "ami-b"
+		}, Same},
+		"a GPU machine with its image": {func(n *karpv1.NodeClaim, _ *awsv1.EC2NodeClass) {
+			n.Labels[gpuCount], n.Status.ImageID = "1", "ami-gpu"
+		}, Same},
+		"a GPU machine with the standard image":        {func(n *karpv1.NodeClaim, _ *awsv1.EC2NodeClass) { n.Labels[gpuCount] = "1" }, Differs},
+		"the image of its kind could not be looked up": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.AMIs = without("ami-x86", c.Status.AMIs) }, Unknown},
+		"no image is known":                            {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.AMIs = nil }, Unknown},
+		"images could not be looked up": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			c.Status.Conditions[0].Status, c.Status.AMIs[1].ID = metav1.ConditionUnknown, "ami-new"
+		}, Unknown},
+		"there are no images": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			c.Status.Conditions[0].Status, c.Status.AMIs[1].ID = metav1.ConditionFalse, "ami-new"
+		}, Unknown},
+		"the class has just been edited":          {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Generation, c.Status.AMIs[1].ID = 3, "ami-new" }, Unknown},
+		"a class that was never looked at":        {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.Conditions = nil }, Unknown},
+		"a machine that is not known to be there": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { n.Status.Conditions = nil }, Unknown},
+		"a machine whose image is not known":      {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { n.Status.ImageID = "" }, Unknown},
+		"a machine whose type is not known": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			delete(n.Labels, awsv1.LabelInstanceFamily)
+			n.Status.ImageID = "ami-gpu"
+		}, Unknown},
+		"a launch template decides": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			c.Spec.LaunchTemplate, c.Status.AMIs[1].ID = &awsv1.LaunchTemplateReference{Name: "mine"}, "ami-new"
+		}, Unknown},
+	} {
+		message, got := Image(pair(tc.edit))
+		if got != tc.want || (got == Differs) != (message != "") {
+			t.Errorf("%s: got %d %q, want %d", name, got, message, tc.want)
+		}
+	}
+}
+
+func TestMachinesDriftFromTheirClassWhenItsHashIsAnother(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(*karpv1.NodeClaim, *awsv1.EC2NodeClass)
+		want Verdict
+	}{
+		"the same hash": {func(*karpv1.NodeClaim, *awsv1.EC2NodeClass) {}, Same},
+		"another hash": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			c.Annotations[awsv1.AnnotationEC2NodeClassHash] = "2"
+		}, Differs},
+		"another hash of another version": {func(n *karpv1.NodeClaim, _ *awsv1.EC2NodeClass) {
+			n.Annotations = map[string]string{awsv1.AnnotationEC2NodeClassHash: "2", awsv1.AnnotationEC2NodeClassHashVersion: "v5"}
+		}, Unknown},
+		"a claim without a hash": {func(n *karpv1.NodeClaim, _ *awsv1.EC2NodeClass) { n.Annotations = nil }, Unknown},
+		"a class without a hash": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Annotations = nil }, Unknown},
+		"neither has a version": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			delete(n.Annotations, awsv1.AnnotationEC2NodeClassHashVersion)
+			delete(c.Annotations, awsv1.AnnotationEC2NodeClassHashVersion)
+		}, Unknown},
+		"a machine that is not known there": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			n.Status.Conditions, c.Annotations[awsv1.AnnotationEC2NodeClassHash] = nil, "2"
+		}, Unknown},
+	} {
+		message, got := NodeClass(pair(tc.edit))
+		if got != tc.want || (got == Differs) != (message != "") {
+			t.Errorf("%s: got %d %q, want %d", name, got, message, tc.want)
+		}
+	}
+}
+
+func TestTheFirstDifferenceIsToldAndGoesWhenItIsKnownToBeNone(t *testing.T) {
+	newImage := func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.AMIs[1].ID = "ami-new" }
+	for name, tc := range map[string]struct {
+		edit   func(*karpv1.NodeClaim, *awsv1.EC2NodeClass)
+		was    string
+		reason string
+		gone   bool
+	}{
+		"none":     {func(*karpv1.NodeClaim, *awsv1.EC2NodeClass) {}, "", "", false},
+		"an image": {newImage, "", awsv1.ReasonAMIDrift, false},
+		"fields before an image": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+			newImage(n, c)
+			c.Annotations[awsv1.AnnotationEC2NodeClassHash] = "2"
+		}, "", awsv1.ReasonNodeClassDrift, false},
+		"an image that was rolled back":                    {func(*karpv1.NodeClaim, *awsv1.EC2NodeClass) {}, awsv1.ReasonAMIDrift, "", true},
+		"an image that is not known any more stays marked": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.AMIs = nil }, awsv1.ReasonAMIDrift, "", false},
+		"fields put back while the image is new":           {newImage, awsv1.ReasonNodeClassDrift, awsv1.ReasonAMIDrift, false},
+		"somebody else's mark stays":                       {func(*karpv1.NodeClaim, *awsv1.EC2NodeClass) {}, karpv1.ReasonNodePoolDrifted, "", false},
+	} {
+		claim, class := pair(tc.edit)
+		reason, message, gone := judge(claim, class, tc.was)
+		if reason != tc.reason || gone != tc.gone || (reason != "") != (message != "") {
+			t.Errorf("%s: got %q %q gone %t, want %q gone %t", name, reason, message, gone, tc.reason, tc.gone)
+		}
+	}
+}
