@@ -139,6 +139,7 @@ func TestPartsOfCapacityAndAllocatable(t *testing.T) {
 		"evictionHard as a quantity":                     {"m5.large", al2023, flat(0), kubelet(awsv1.KubeletConfiguration{EvictionHard: map[string]string{"memory.available": "500Mi"}}), allocatable(res.Memory), (8192 - 574 - 500) * mib},
 		"evictionHard as a share":                        {"m5.large", al2023, flat(0), kubelet(awsv1.KubeletConfiguration{EvictionHard: map[string]string{"memory.available": "10%"}}), allocatable(res.Memory), 8192*mib - 574*mib - (8192*mib+9)/10},
 		"evictionHard at 100% is off":                    {"m5.large", al2023, flat(0), kubelet(awsv1.KubeletConfiguration{EvictionHard: map[string]string{"memory.available": "100%"}}), allocatable(res.Memory), (8192 - 574) * mib},
+		"Windows keeps 500Mi free":                       {"m5.large", win, standard, nil, allocatable(res.Memory), (7577 - 255 - 1210 - 500) * mib},
 		"evictionSoft is ignored":                        {"m5.large", al2023, flat(0), kubelet(awsv1.KubeletConfiguration{EvictionSoft: map[string]string{"memory.available": "2Gi"}}), allocatable(res.Memory), (8192 - 574 - 100) * mib},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -102,6 +102,10 @@ func ConfigOf(class *awsv1.EC2NodeClass, options Options) (Config, error) {
 	c.NestedVirtualization = spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil && *spec.CPUOptions.NestedVirtualization == "enabled"
 	c.ConnectionTracking = spec.ConnectionTracking != nil
 	c.Disk = diskOf(spec.BlockDeviceMappings, c.Family)
+	if c.Family.IsWindows() {
+		// Source: the kubelet's defaults, Kubernetes documentation, node-pressure eviction.
+		c.EvictMemory = Threshold{Bytes: 500 * mib}
+	}
 	if err := c.readKubelet(spec.Kubelet); err != nil {
 		return Config{}, fmt.Errorf("EC2NodeClass %s: spec.kubelet.%w", class.Name, err)
 	}

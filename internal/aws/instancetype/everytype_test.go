@@ -20,7 +20,7 @@ type published struct {
 	share                         *big.Rat
 	reservedENIs, maxPods, perCPU int64
 	raid0                         bool
-	evictMemory, evictDisk        *big.Rat // shares; nil: 100Mi and 10 %
+	evictMemory, evictDisk        *big.Rat // shares; nil: 100Mi, on Windows 500Mi, and 10 %
 	volume                        int64    // GiB, 0 for the family's
 }
 
@@ -110,10 +110,13 @@ func (p published) allocatable(t *ec2facts.Type, least map[string]int64) [4]int6
 		counted = pods
 	}
 	free := memory - (11*counted+255)*mi
-	if p.evictMemory == nil {
-		free -= 100 * mi
-	} else {
+	switch {
+	case p.evictMemory != nil:
 		free -= ceil(new(big.Rat).Mul(p.evictMemory, big.NewRat(memory, 1)))
+	case windows:
+		free -= 500 * mi
+	default:
+		free -= 100 * mi
 	}
 
 	disk := int64(20 * gi)
