@@ -104,6 +104,7 @@ func TestPartsOfCapacityAndAllocatable(t *testing.T) {
 		"a device without ebs is passed over":            {"m5.large", al2023, standard, disks(awsv1.BlockDeviceMapping{DeviceName: new("/dev/xvda")}), capacity(res.EphemeralStorage), 20 * gib},
 		"Windows has 50Gi":                               {"m5.large", win, standard, nil, capacity(res.EphemeralStorage), 50 * gib},
 		"RAID0 uses the instance store":                  {"m5d.large", al2023, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 75_000_000_000},
+		"RAID0 is nothing to Windows":                    {"m5d.large", win, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 50 * gib},
 		"RAID0 without instance store uses the disk":     {"m5.large", al2023, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 20 * gib},
 		"m5.large runs 29 pods":                          {"m5.large", al2023, standard, nil, capacity(res.Pods), 29},
 		"maxPods counts as it is":                        {"m5.large", al2023, standard, kubelet(awsv1.KubeletConfiguration{MaxPods: new(int32(110))}), capacity(res.Pods), 110},
@@ -272,6 +273,9 @@ func TestWhatAClassCannotRun(t *testing.T) {
 		"too many interfaces on a card": {"m5.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) {
 			s.NetworkInterfaces = []awsv1.NetworkInterface{{InterfaceType: "interface"}, {DeviceIndex: 1, InterfaceType: "interface"}, {DeviceIndex: 2, InterfaceType: "interface"}, {DeviceIndex: 3, InterfaceType: "interface"}}
 		}, RefusedInterfaces},
+		"IP prefixes":                  {"m5.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(9)) }, ""},
+		"more IP prefixes than places": {"m5.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(10)) }, RefusedPrefixes},
+		"IP prefixes on Xen":           {"m4.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(1)) }, RefusedPrefixes},
 		"no EFA": {"m5.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) {
 			s.NetworkInterfaces = []awsv1.NetworkInterface{{InterfaceType: "interface"}, {DeviceIndex: 1, InterfaceType: "efa-only"}}
 		}, RefusedEFA},

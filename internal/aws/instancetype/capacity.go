@@ -79,9 +79,10 @@ func flatMemory(t *ec2facts.Type, share float64) int64 {
 	return max(0, stated-overhead*mib)
 }
 
-// storage is the ephemeral storage in bytes. EC2 states instance store in decimal gigabytes.
+// storage is the ephemeral storage in bytes. EC2 states instance store in decimal gigabytes. The images of Windows leave it
+// alone; with a custom image, the user's own start-up code is taken to do what the class says.
 func (c *Config) storage(t *ec2facts.Type) int64 {
-	if c.RAID0 && t.Disks.TotalGB > 0 {
+	if c.RAID0 && t.Disks.TotalGB > 0 && !c.Family.IsWindows() {
 		return int64(t.Disks.TotalGB) * 1_000_000_000
 	}
 	return c.Disk
