@@ -148,16 +148,11 @@ func (p *Provider) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, t *lau
 	tags := launchtemplate.Tags(class, p.clusterTag(), "")
 	var first error
 	for i := range class.Status.Subnets {
-		// The template has interfaces, so the subnet has to be given with them.
-		nics := []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: new(int32(0)), SubnetId: &class.Status.Subnets[i].ID}}
-		for _, g := range class.Status.SecurityGroups {
-			nics[0].Groups = append(nics[0].Groups, g.ID)
-		}
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateName: &t.Name, Version: new("$Latest")},
 			InstanceType:      p.probeType(class),
-			NetworkInterfaces: nics,
+			NetworkInterfaces: probeInterfaces(t, class.Status.Subnets[i].ID),
 			TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})
 		if err = dryRunError("dry run of RunInstances in "+class.Status.Subnets[i].ID, err); err == nil {
@@ -175,18 +170,6 @@ func dryRunError(op string, err error) error {
 		return nil
 	}
 	return awserr.Wrap(op, err)
-}
-
-// probeType is a small type of the first image's architecture; dry runs need one, whatever will be launched.
-func (p *Provider) probeType(class *awsv1.EC2NodeClass) types.InstanceType {
-	for _, r := range class.Status.AMIs[0].Requirements {
-		for _, v := range r.Values {
-			if v == "arm64" {
-				return types.InstanceTypeM6gLarge
-			}
-		}
-	}
-	return types.InstanceTypeM5Large
 }
 
 func tagSpecs(tags map[string]string, resources ...types.ResourceType) []types.TagSpecification {

@@ -143,10 +143,12 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 
 // group is the pools that one launch template serves: same image, same number of pods, same interfaces.
 type group struct {
-	image     string
-	maxPods   int64
-	efas      int64
-	overrides []fleet.Override
+	image   string
+	maxPods int64
+	efas    int64
+	// plainFirst is set where the first network card has no EFA.
+	plainFirst bool
+	overrides  []fleet.Override
 }
 
 // groups are sorted by their cheapest pool, as the picks are.
@@ -167,9 +169,12 @@ func (p *Provider) groups(choice *fleet.Choice, class *awsv1.EC2NodeClass, claim
 		if efa && len(class.Spec.NetworkInterfaces) == 0 {
 			efas = pick.Type.Capacity[awsv1.ResourceEFA]
 		}
-		i := slices.IndexFunc(out, func(g *group) bool { return g.image == ami.ID && g.maxPods == key && g.efas == efas })
+		plain := efas > 0 && p.cards(pick.Type.Name) > int(efas)
+		i := slices.IndexFunc(out, func(g *group) bool {
+			return g.image == ami.ID && g.maxPods == key && g.efas == efas && g.plainFirst == plain
+		})
 		if i < 0 {
-			out = append(out, &group{image: ami.ID, maxPods: key, efas: efas})
+			out = append(out, &group{image: ami.ID, maxPods: key, efas: efas, plainFirst: plain})
 			i = len(out) - 1
 		}
 		for _, o := range pick.Offerings {
@@ -179,6 +184,17 @@ func (p *Provider) groups(choice *fleet.Choice, class *awsv1.EC2NodeClass, claim
 		}
 	}
 	return out
+}
+
+// cards is how many network cards a type has; 0 for a type that is not known. Where one more than EFA interfaces, the first
+// has none. Source: EC2 User Guide, EFA on P6-B300.
+func (p *Provider) cards(instanceType string) int {
+	if s := p.discovery.Snapshot(); s != nil {
+		if i, ok := s.Find(instanceType); ok {
+			return len(s.Types[i].Network.ENIsPerCard)
+		}
+	}
+	return 0
 }
 
 // addresses is how many addresses of a machine's subnet so many pods take; one each for a type that is not known.
@@ -216,6 +232,7 @@ func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, 
 	}
 	in := p.templateInput(class, cluster, tags, data)
 	in.ImageID, in.Tenancy, in.EFAs = g.image, choice.Tenancy, int(g.efas)
+	in.PlainFirst = g.plainFirst
 	in.SpotTags = choice.CapacityType == catalog.Spot && !p.spotUntagged.Load()
 	return launchtemplate.Build(in)
 }

@@ -51,6 +51,8 @@ type Config struct {
 	RAID0 bool
 	// Interfaces are the explicit network interfaces, none for the usual single one.
 	Interfaces []awsv1.NetworkInterface
+	// Prefixes is how many IP prefixes every interface with addresses is given.
+	Prefixes int
 	// NestedVirtualization and ConnectionTracking are demands that not all types meet.
 	NestedVirtualization bool
 	ConnectionTracking   bool
@@ -101,6 +103,9 @@ func ConfigOf(class *awsv1.EC2NodeClass, options Options) (Config, error) {
 	}
 	c.NestedVirtualization = spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil && *spec.CPUOptions.NestedVirtualization == "enabled"
 	c.ConnectionTracking = spec.ConnectionTracking != nil
+	if spec.IPPrefixCount != nil {
+		c.Prefixes = int(*spec.IPPrefixCount)
+	}
 	c.Disk = diskOf(spec.BlockDeviceMappings, c.Family)
 	if c.Family.IsWindows() {
 		// Source: the kubelet's defaults, Kubernetes documentation, node-pressure eviction.

@@ -22,6 +22,7 @@ const (
 	RefusedTracking       = "connection tracking needs the nitro hypervisor"
 	RefusedImage          = "no image for the type"
 	RefusedIPv6           = "no IPv6 addresses for pods"
+	RefusedPrefixes       = "too few places for IP prefixes"
 )
 
 // Shape is a type as nodes of one class would be, before it is known where and how it can be bought.
@@ -93,6 +94,8 @@ func (c *Config) refuse(t *ec2facts.Type, s *Shape) string {
 		return RefusedTracking
 	case !c.Family.IsWindows() && !c.PodNetwork.Supported(t):
 		return RefusedIPv6
+	case !c.prefixesFit(t):
+		return RefusedPrefixes
 	}
 	if r := c.refuseInterfaces(t); r != "" {
 		return r

@@ -24,10 +24,14 @@ func networkInterfaces(in Input) []nic {
 		n.NetworkCardIndex = nil
 		return []nic{n}
 	}
-	out := make([]nic, in.EFAs)
-	for card := range out {
+	var out []nic
+	if in.PlainFirst {
+		out = append(out, newNIC(in, 0, 0, string(awsv1.InterfaceTypeInterface)))
+	}
+	for range in.EFAs {
 		// EFA interfaces on all cards but the first are second devices. Source: EC2 User Guide, EFA on multi-card types.
-		out[card] = newNIC(in, int32(card), int32(min(card, 1)), "efa")
+		card := int32(len(out))
+		out = append(out, newNIC(in, card, min(card, 1), "efa"))
 	}
 	return out
 }

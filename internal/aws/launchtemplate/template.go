@@ -45,6 +45,8 @@ type Input struct {
 	IPv6 bool
 	// EFAs is the number of EFA interfaces that the instances need, 0 for one plain interface.
 	EFAs int
+	// PlainFirst is set where the first network card has no EFA: it gets a plain interface, and the others the EFAs.
+	PlainFirst bool
 	// NoOpenReservations keeps instances out of capacity reservations that would take them by themselves.
 	NoOpenReservations bool
 }

@@ -47,7 +47,7 @@ func TestTheNameIsAFunctionOfTheContent(t *testing.T) {
 		"user data": func(in *Input) { in.UserData = "x" }, "image": func(in *Input) { in.ImageID = "ami-2" },
 		"profile": func(in *Input) { in.InstanceProfile = "x" }, "groups": func(in *Input) { in.SecurityGroups = []string{"sg-1"} },
 		"tags": func(in *Input) { in.Tags["x"] = "y" }, "spot": func(in *Input) { in.SpotTags = true }, "tenancy": func(in *Input) { in.Tenancy = "dedicated" },
-		"IPv6": func(in *Input) { in.IPv6 = true }, "EFA": func(in *Input) { in.EFAs = 2 }, "reservations": func(in *Input) { in.NoOpenReservations = false },
+		"IPv6": func(in *Input) { in.IPv6 = true }, "EFA": func(in *Input) { in.EFAs = 2 }, "EFA but for the first card": func(in *Input) { in.EFAs, in.PlainFirst = 2, true }, "reservations": func(in *Input) { in.NoOpenReservations = false },
 		"monitoring": func(in *Input) { in.Class.Spec.DetailedMonitoring = new(true) },
 		"public IP":  func(in *Input) { in.Class.Spec.AssociatePublicIPAddress = new(false) },
 		"prefixes":   func(in *Input) { in.Class.Spec.IPPrefixCount = new(int32(3)) },

@@ -48,6 +48,10 @@ func checkInterfaces(l *launch) *Error {
 		return Errorf("InvalidParameterCombination", "A primary network interface with device index 0 on network card 0 is required")
 	case efas > 0 && !t.Network.EFA:
 		return Errorf("InvalidParameterCombination", "%s instances do not support Elastic Fabric Adapters", t.Name)
+	case efas > 0 && t.Network.MaxEFA < len(t.Network.ENIsPerCard) && slices.ContainsFunc(nics, func(n NetworkInterfaceSpec) bool {
+		return deref(n.NetworkCardIndex) == 0 && (n.InterfaceType == "efa" || n.InterfaceType == "efa-only")
+	}):
+		return Errorf("InvalidParameterCombination", "Network card 0 of %s does not support Elastic Fabric Adapters", t.Name)
 	case efas > t.Network.MaxEFA:
 		return Errorf("AttachmentLimitExceeded", "EFA interface count %d exceeds allowed limit for %s", efas, t.Name)
 	}
