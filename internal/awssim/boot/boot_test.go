@@ -216,12 +216,7 @@ func TestUserDataMakesTheNode(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			l := newLab(t, nil)
-			i := l.launch(tt.family, world.VariantStandard, tt.machine, tt.userData, func(r *world.RunRequest) {
-				if tt.family == world.FamilyBottlerocket {
-					size := int32(20)
-					r.Data.BlockDeviceMappings = []world.BlockDeviceMapping{{DeviceName: "/dev/xvdb", Ebs: &world.EbsDevice{VolumeSize: &size}}}
-				}
-			})
+			i := l.launch(tt.family, world.VariantStandard, tt.machine, tt.userData, nil)
 			l.settle()
 			nodes := l.nodes()
 			if len(nodes) != 1 {

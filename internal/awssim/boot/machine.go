@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -40,12 +41,7 @@ const (
 )
 
 // dataDevice is the device that holds pods' ephemeral storage.
-func dataDevice(f world.Family, image world.Image) string {
-	if f == world.FamilyBottlerocket {
-		return "/dev/xvdb"
-	}
-	return image.RootDevice
-}
+func dataDevice(image world.Image) string { return cmp.Or(image.DataDevice, image.RootDevice) }
 
 func machineOf(i world.Instance, image world.Image, t *ec2facts.Type, guestMiB int64, raid0 bool) Machine {
 	m := Machine{Type: t, Family: image.Family, Variant: image.Variant, VCPUs: t.VCPUs, MemoryKiB: guestMiB * kib}
@@ -61,9 +57,9 @@ func machineOf(i world.Instance, image world.Image, t *ec2facts.Type, guestMiB i
 		m.DiskKiB = int64(t.Disks.TotalGB) * 1e9 / kib
 		return m
 	}
-	size := int64(image.RootSizeGiB)
+	size := int64(0)
 	for _, v := range i.Volumes {
-		if v.Device == dataDevice(image.Family, image) {
+		if v.Device == dataDevice(image) {
 			size = int64(v.SizeGiB)
 		}
 	}

@@ -120,14 +120,21 @@ func showImage(i *world.Image) image {
 	if i.Platform == "windows" {
 		details = "Windows"
 	}
+	disk := func(device string, size int32) world.BlockDeviceMapping {
+		return world.BlockDeviceMapping{DeviceName: device, Ebs: &world.EbsDevice{
+			DeleteOnTermination: new(true), VolumeSize: &size, VolumeType: "gp3", Encrypted: new(false),
+		}}
+	}
+	disks := []world.BlockDeviceMapping{disk(i.RootDevice, i.RootSizeGiB)}
+	if i.DataDevice != "" {
+		disks = append(disks, disk(i.DataDevice, i.DataSizeGiB))
+	}
 	return image{
 		ImageID: i.ID, Location: i.OwnerAlias + "/" + i.Name, Name: i.Name, Description: i.Description, State: i.State,
 		OwnerID: i.OwnerID, OwnerAlias: i.OwnerAlias, CreationDate: stamp(i.Created), DeprecationTime: stamp(i.Deprecated.Truncate(time.Minute)),
 		Public: i.Public, Architecture: i.Arch, Type: "machine", Platform: i.Platform, PlatformDetails: details,
 		RootDeviceType: "ebs", RootDeviceName: i.RootDevice, Virtualization: "hvm", Hypervisor: "xen", EnaSupport: true,
-		Disks: []world.BlockDeviceMapping{{DeviceName: i.RootDevice, Ebs: &world.EbsDevice{
-			DeleteOnTermination: new(true), VolumeSize: new(i.RootSizeGiB), VolumeType: "gp3", Encrypted: new(false),
-		}}},
-		Tags: tagItems(i.Tags),
+		Disks: disks,
+		Tags:  tagItems(i.Tags),
 	}
 }

@@ -175,13 +175,13 @@ func checkDisks(l *launch) *Error {
 		if m.Ebs == nil {
 			continue
 		}
-		root := m.DeviceName == l.image.RootDevice
+		own := l.image.sizeOf(m.DeviceName)
 		switch size := m.Ebs.VolumeSize; {
-		case size == nil && m.Ebs.SnapshotID == "" && !root:
+		case size == nil && m.Ebs.SnapshotID == "" && own == 0:
 			return Errorf("MissingParameter", "The request must contain the parameter size or snapshotId")
-		case size != nil && root && *size < l.image.RootSizeGiB:
+		case size != nil && *size < own:
 			return Errorf("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot of image %s, expect size>= %dGB",
-				*size, l.image.ID, l.image.RootSizeGiB)
+				*size, l.image.ID, own)
 		case size != nil && *size < 1:
 			return Errorf("InvalidParameterValue", "Volume of %dGiB is too small; the smallest is 1GiB.", *size)
 		}

@@ -106,6 +106,7 @@ func (w *World) publishBottlerocketLocked(version string, at time.Time, newest b
 		path := fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/%%s/image_id", version, v.suffix, v.arch)
 		w.publishLocked(Image{
 			Name: name, Description: name, Arch: v.arch, OwnerID: ownerBottlerocket, OwnerAlias: "amazon", Created: at, RootSizeGiB: 2,
+			DataDevice: "/dev/xvdb", DataSizeGiB: 20,
 			Family: FamilyBottlerocket, Variant: v.variant, KubernetesVersion: version, Release: ver,
 		}, path, ver, "latest", newest)
 	}

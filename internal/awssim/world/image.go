@@ -38,7 +38,10 @@ type Image struct {
 	Platform              string    // windows or empty
 	RootDevice            string
 	RootSizeGiB           int32
-	Tags                  map[string]string
+	// DataDevice is the volume that the image brings along besides its root, none when empty.
+	DataDevice  string
+	DataSizeGiB int32
+	Tags        map[string]string
 
 	Family            Family
 	Variant           string
@@ -103,6 +106,18 @@ func (w *World) addImageLocked(i Image) Image {
 		w.imagePaths[path] = i.ID
 	}
 	return i
+}
+
+// sizeOf is how large the image's volume on a device is; 0 when it brings none along.
+func (i *Image) sizeOf(device string) int32 {
+	switch device {
+	case "":
+	case i.RootDevice:
+		return i.RootSizeGiB
+	case i.DataDevice:
+		return i.DataSizeGiB
+	}
+	return 0
 }
 
 // DeprecateImage sets the time from which an image counts as deprecated.

@@ -226,8 +226,12 @@ func tagsFor(specs []TagSpecification, kind string) map[string]string {
 
 func (w *World) makeVolumesLocked(l *launch, i *Instance) {
 	tags := tagsFor(slices.Concat(l.data.TagSpecifications, l.tags), "volume")
-	root := false
+	brought := map[string]bool{l.image.RootDevice: true, l.image.DataDevice: true} // by the image; a mapping takes its place
+	delete(brought, "")
 	for _, m := range l.data.BlockDeviceMappings {
+		if m.DeviceName != l.image.RootDevice || m.Ebs != nil && m.NoDevice == nil {
+			delete(brought, m.DeviceName)
+		}
 		if m.Ebs == nil || m.NoDevice != nil {
 			continue
 		}
@@ -235,18 +239,20 @@ func (w *World) makeVolumesLocked(l *launch, i *Instance) {
 			VolumeID: w.newIDLocked("vol"), Device: m.DeviceName, SizeGiB: deref(m.Ebs.VolumeSize), Type: m.Ebs.VolumeType,
 			DeleteOnTermination: m.Ebs.DeleteOnTermination == nil || *m.Ebs.DeleteOnTermination, Encrypted: deref(m.Ebs.Encrypted), Tags: maps.Clone(tags),
 		}
-		if m.DeviceName == l.image.RootDevice {
-			root = true
-			v.SizeGiB = max(v.SizeGiB, l.image.RootSizeGiB)
-		}
+		v.SizeGiB = max(v.SizeGiB, l.image.sizeOf(m.DeviceName))
 		i.Volumes = append(i.Volumes, v)
 	}
-	if !root {
-		v := VolumeAttachment{
-			VolumeID: w.newIDLocked("vol"), Device: l.image.RootDevice, SizeGiB: l.image.RootSizeGiB, Type: "gp3",
-			DeleteOnTermination: true, Tags: tags,
+	at := 0
+	for _, device := range []string{l.image.RootDevice, l.image.DataDevice} {
+		if !brought[device] {
+			continue
 		}
-		i.Volumes = slices.Insert(i.Volumes, 0, v)
+		v := VolumeAttachment{
+			VolumeID: w.newIDLocked("vol"), Device: device, SizeGiB: l.image.sizeOf(device), Type: "gp3",
+			DeleteOnTermination: true, Tags: maps.Clone(tags),
+		}
+		i.Volumes = slices.Insert(i.Volumes, at, v)
+		at++
 	}
 }
 
