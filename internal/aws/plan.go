@@ -226,7 +226,9 @@ func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, 
 		}
 	}
 	taints := append(slices.Clone(claim.Spec.Taints), claim.Spec.StartupTaints...)
-	data, err := userdata.Build(userdataInput(class, cluster, labels, taints, int32(g.maxPods)))
+	input := userdataInput(class, cluster, labels, taints, int32(g.maxPods))
+	input.ImageName = imageName(class, g.image)
+	data, err := userdata.Build(input)
 	if err != nil {
 		return nil, err
 	}
@@ -235,6 +237,16 @@ func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, 
 	in.PlainFirst = g.plainFirst
 	in.SpotTags = choice.CapacityType == catalog.Spot && !p.spotUntagged.Load()
 	return launchtemplate.Build(in)
+}
+
+// imageName is the name of one of a class's images, empty when it has none of that id.
+func imageName(class *awsv1.EC2NodeClass, id string) string {
+	for i := range class.Status.AMIs {
+		if class.Status.AMIs[i].ID == id {
+			return class.Status.AMIs[i].Name
+		}
+	}
+	return ""
 }
 
 func userdataInput(class *awsv1.EC2NodeClass, cluster userdata.Cluster, labels map[string]string, taints []corev1.Taint, maxPods int32) userdata.Input {
