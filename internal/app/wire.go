@@ -33,6 +33,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/nodeclass"
 	"github.com/kerf-sh/kerf/internal/controller/nodepool"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
+	"github.com/kerf-sh/kerf/internal/controller/tagging"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -207,6 +208,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Mortality: c,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
+		(&tagging.Controller{Client: p.GetClient(), Cloud: c, Metrics: p.metrics, Log: p.log}).Register(p.Manager),
 		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),
 		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
 		(&nodepool.Controller{Client: p.GetClient(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health}).Register(p.Manager),

@@ -52,8 +52,9 @@ import (
 )
 
 const (
-	// maxBatch is how many claims share a request at most; their hashes must fit into tags.
-	maxBatch = 100
+	// maxBatch is how many claims share a request at most: a thousand claims are four requests, of which an account may
+	// make five at once, and two a second. Their hashes must fit into tags.
+	maxBatch = 250
 	// remember is how long the outcome for a claim is kept.
 	remember = time.Hour
 	// clockSkew is by how much the clocks of API server and controller may differ when it has to be guessed whether a

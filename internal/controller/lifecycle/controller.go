@@ -86,7 +86,7 @@ type Controller struct {
 	Health   Health
 	// Mortality may be nil.
 	Mortality Mortality
-	Waiting  Waiting
+	Waiting   Waiting
 	// LaunchTimeout and RegistrationTimeout as in settings.
 	LaunchTimeout, RegistrationTimeout time.Duration
 

@@ -75,7 +75,6 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	claim.Status.NodeName = node.Name
 	conditions.SetTrue(karpv1.ConditionTypeRegistered)
 	c.lived(ctx, claim)
-	c.tag(ctx, claim, node)
 	return node, nil
 }
 
@@ -104,22 +103,4 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 	maps.Copy(node.Annotations, claim.Annotations)
 	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey })
-}
-
-// tag puts the node's and the claim's name on the machine, once. A failure is logged and tried again at the next pass
-// after a restart at the latest: the tags serve people, nothing decides on them.
-func (c *Controller) tag(ctx context.Context, claim *karpv1.NodeClaim, node *corev1.Node) {
-	const tagged = "karpenter.k8s.aws/tagged"
-	if claim.Annotations[tagged] == "true" {
-		return
-	}
-	err := c.Cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: {"Name": node.Name, "karpenter.sh/nodeclaim": claim.Name}})
-	if err != nil {
-		c.Log.Error("tagging machine", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)
-		return
-	}
-	if claim.Annotations == nil {
-		claim.Annotations = map[string]string{}
-	}
-	claim.Annotations[tagged] = "true"
 }

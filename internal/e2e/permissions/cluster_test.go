@@ -34,6 +34,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/lifecycle"
 	"github.com/kerf-sh/kerf/internal/controller/nodeclass"
+	nametags "github.com/kerf-sh/kerf/internal/controller/tagging"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
 
@@ -272,8 +273,11 @@ func (c *cluster) step(p cloud.Provider, claim string) {
 		Client: c.kube, Cloud: p, Recorder: c.recorder, Metrics: c.metrics, Log: c.log, Clock: clock.RealClock{},
 		LaunchTimeout: time.Hour, RegistrationTimeout: time.Hour,
 	}
-	if _, err := l.Reconcile(c.t.Context(), request(claim)); err != nil {
-		c.amiss("NodeClaim %s: %v", claim, err)
+	tags := &nametags.Controller{Client: c.kube, Cloud: p, Metrics: c.metrics, Log: c.log}
+	for _, r := range []reconcile.Reconciler{l, tags} {
+		if _, err := r.Reconcile(c.t.Context(), request(claim)); err != nil {
+			c.amiss("NodeClaim %s: %v", claim, err)
+		}
 	}
 }
 

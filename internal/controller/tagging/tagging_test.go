@@ -1,0 +1,190 @@
+package tagging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// bucket is an API that takes calls at a rate, as EC2 does; rate 0 takes all.
+type bucket struct {
+	mu     sync.Mutex
+	rate   float64
+	tokens float64
+	filled time.Time
+	fail   error
+	calls  int
+	tags   map[string]map[string]string
+}
+
+func (b *bucket) Tag(_ context.Context, tags map[string]map[string]string) error {
+	time.Sleep(100 * time.Millisecond) // the way to EC2 and back
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls++
+	if b.fail != nil {
+		return b.fail
+	}
+	if b.rate > 0 {
+		now := time.Now()
+		b.tokens = min(100, b.tokens+b.rate*now.Sub(b.filled).Seconds())
+		if b.filled.IsZero() {
+			b.tokens = 100
+		}
+		b.filled = now
+		if b.tokens < 1 {
+			return &cloud.Error{Class: cloud.Throttled, Err: errors.New("slow down")}
+		}
+		b.tokens--
+	}
+	if b.tags == nil {
+		b.tags = map[string]map[string]string{}
+	}
+	for id, t := range tags {
+		b.tags[id] = t
+	}
+	return nil
+}
+
+func newController(t *testing.T, b *bucket, objects ...client.Object) *Controller {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	return &Controller{
+		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), Cloud: b,
+		Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func newClaim(n int) *karpv1.NodeClaim {
+	c := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pool-%03d", n)}}
+	c.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+	c.Status.NodeName, c.Status.ProviderID = fmt.Sprintf("node-%03d", n), fmt.Sprintf("aws:///z/i-%03d", n)
+	return c
+}
+
+func request(name string) ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKey{Name: name}}
+}
+
+func TestWhatIsTagged(t *testing.T) {
+	both := map[string]string{"Name": "node-001", "karpenter.sh/nodeclaim": "pool-001"}
+	for name, tc := range map[string]struct {
+		edit func(*karpv1.NodeClaim)
+		own  map[string]string // tags of the class
+		want map[string]string
+	}{
+		"a machine that has joined":         {func(*karpv1.NodeClaim) {}, nil, both},
+		"a name that the class gives stays": {func(*karpv1.NodeClaim) {}, map[string]string{"Name": "web"}, map[string]string{"karpenter.sh/nodeclaim": "pool-001"}},
+		"a class that is gone":              {func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Name = "other" }, nil, both},
+		"a machine whose node is not there": {func(c *karpv1.NodeClaim) { c.Status.NodeName = "" }, nil, nil},
+		"a machine that was tagged already": {func(c *karpv1.NodeClaim) { c.Annotations = map[string]string{annotation: "true"} }, nil, nil},
+		"a claim of another kind of class":  {func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Kind = "OtherNodeClass" }, nil, nil},
+		"a claim that is on its way out": {func(c *karpv1.NodeClaim) {
+			c.Finalizers, c.DeletionTimestamp = []string{"f/f"}, &metav1.Time{Time: time.Unix(1, 0)}
+		}, nil, nil},
+		"a claim whose machine is not launched": {func(c *karpv1.NodeClaim) { c.Status.ProviderID = "" }, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim, class := newClaim(1), &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+			class.Spec.Tags = tc.own
+			tc.edit(claim)
+			b := &bucket{}
+			c := newController(t, b, claim, class)
+			for range 2 {
+				if _, err := c.Reconcile(t.Context(), request("pool-001")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(tc.want, b.tags["aws:///z/i-001"]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if want := min(len(tc.want), 1); b.calls != want {
+				t.Errorf("%d calls for two looks, want %d", b.calls, want)
+			}
+		})
+	}
+}
+
+func TestAFailureIsTriedAgain(t *testing.T) {
+	b := &bucket{fail: &cloud.Error{Class: cloud.Denied, Err: errors.New("missing permission ec2:CreateTags")}}
+	c := newController(t, b, newClaim(1))
+	if _, err := c.Reconcile(t.Context(), request("pool-001")); err == nil {
+		t.Error("a failure was passed over: nobody will tag the machine")
+	}
+	b.fail = nil
+	if _, err := c.Reconcile(t.Context(), request("pool-001")); err != nil || len(b.tags) != 1 {
+		t.Errorf("then: %v, %v", b.tags, err)
+	}
+}
+
+// burst tags n machines with as many workers as the controller has and returns how long that took.
+func burst(t *testing.T, b *bucket, n int) time.Duration {
+	t.Helper()
+	var took time.Duration
+	synctest.Test(t, func(t *testing.T) {
+		objects := make([]client.Object, n)
+		queue := make(chan string, n)
+		for i := range objects {
+			claim := newClaim(i)
+			objects[i] = claim
+			queue <- claim.Name
+		}
+		c := newController(t, b, objects...)
+		began := time.Now()
+		var left, workersLeft sync.WaitGroup
+		left.Add(n)
+		for range workers {
+			workersLeft.Go(func() {
+				for name := range queue {
+					for wait := firstRetry; ; wait *= 2 {
+						if _, err := c.Reconcile(t.Context(), request(name)); err == nil {
+							break
+						}
+						time.Sleep(wait)
+					}
+					left.Done()
+				}
+			})
+		}
+		left.Wait()
+		took = time.Since(began)
+		close(queue)
+		workersLeft.Wait()
+	})
+	return took
+}
+
+func TestAThousandMachinesAreTaggedAsFastAsEC2Allows(t *testing.T) {
+	free := &bucket{}
+	if took := burst(t, free, 1000); took > 10*time.Second || len(free.tags) != 1000 || free.calls != 1000 {
+		t.Errorf("%d machines with %d calls in %v, want 1000 with 1000 in 10 s", len(free.tags), free.calls, took)
+	}
+	// With the account's usual rate (10 a second, 100 at once) 90 s is the least there is.
+	limited := &bucket{rate: 10}
+	if took := burst(t, limited, 1000); took > 2*time.Minute || len(limited.tags) != 1000 || limited.calls > 1400 {
+		t.Errorf("%d machines with %d calls in %v, want 1000 with few more in about 90 s", len(limited.tags), limited.calls, took)
+	} else {
+		t.Logf("at the usual rate: %v, %d calls", took, limited.calls)
+	}
+}
