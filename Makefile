@@ -17,6 +17,10 @@ help: ## list the targets
 demo: build ## the main job on a laptop, no AWS account: pods wait, machines come, pods run; scale down; spot interruption
 	bin/kerf demo
 
+.PHONY: demo-images
+demo-images: build ## one machine of every AMI family, from a launch template, with a GPU and with EFA; each node checked
+	bin/kerf demo images
+
 .PHONY: test
 test: build ## all tests
 	go test ./...

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/base64"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,8 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/demo/images"
+	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/stack"
 )
 
@@ -110,10 +111,6 @@ spec:
 // parameters of the bootstrap script; mended also has the script keep its lines.
 func (e *env) deployGuide(mended bool) {
 	e.Helper()
-	text, err := os.ReadFile("testdata/launch-template-guide.yaml")
-	if err != nil {
-		e.Fatal(err)
-	}
 	w := e.cluster.Simulator.World
 	cluster, _ := w.Cluster(e.cluster.Name)
 	group := ""
@@ -122,22 +119,14 @@ func (e *env) deployGuide(mended bool) {
 			group = g.ID
 		}
 	}
-	replace := []string{
-		"ami-074cce78125f09d61", e.image("x86_64", world.FamilyAL2).ID, "sg-a69adfdb", group, "MyClusterName", e.cluster.Name,
-		"LS0t....0tCg==", cluster.CA, "https://B0385BE29EA792E811CB5866D23C856E.gr7.us-east-2.eks.amazonaws.com", cluster.Endpoint,
-	}
-	if mended {
-		replace = append(replace, "!Base64 >", "!Base64 |")
-	}
-	e.deployStack("KarpenterLaunchTemplateStack", strings.NewReplacer(replace...).Replace(string(text)), map[string]string{"karpenter.sh/discovery": e.cluster.Name})
+	text := images.Guide(cluster, e.image("x86_64", world.FamilyAL2).ID, group, mended)
+	e.deployStack("KarpenterLaunchTemplateStack", text, map[string]string{"karpenter.sh/discovery": e.cluster.Name})
 }
 
 // allowTemplates gives the bootstrap stack its options for launch templates of the user's.
 func (e *env) allowTemplates() {
 	e.Helper()
-	o := stack.Defaults(stack.Latest)
-	o.ClusterName, o.Controller, o.AccessEntry = e.cluster.Name, stack.PodIdentity, "EC2_LINUX"
-	o.Namespace, o.ServiceAccount = "kube-system", "kerf"
+	o := local.StackOptions(e.cluster.Name)
 	o.LaunchTemplates, o.PassRoles = true, []string{"arn:aws:iam::" + e.cluster.Simulator.World.Account() + ":role/KarpenterNodeRole"}
 	st, err := stack.New(o)
 	if err != nil {

@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/demo"
+	"github.com/kerf-sh/kerf/internal/demo/images"
+	"github.com/kerf-sh/kerf/internal/local"
 )
 
 func newDemoCommand() *cobra.Command {
@@ -24,22 +27,57 @@ a summary. Exits with 0 when every step happened in its time and no machine was 
 				info, err := f.Stat()
 				o.Terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
 			}
-			o.Local.ClusterName = "kerf-demo"
-			if o.Local.StateDir == "" {
-				dir, err := os.MkdirTemp("", "kerf-demo-")
-				if err != nil {
-					return err
-				}
-				o.Local.StateDir = filepath.Join(dir, "state")
+			if err := demoCluster(&o.Local); err != nil {
+				return err
 			}
 			return demo.Run(c.Context(), o)
 		},
 	}
+	c.AddCommand(newDemoImagesCommand())
 	f := c.Flags()
 	f.DurationVar(&o.Step, "step-timeout", 90*time.Second, "the longest that one step may take")
-	f.DurationVar(&o.Local.BootTime, "boot-time", 2*time.Second, "how long a simulated machine takes to boot")
 	f.StringVar(&o.Local.Stack, "stack", "", "file with the CloudFormation template to deploy and run under (default: what \"kerf stack cloudformation\" writes)")
-	f.Uint64Var(&o.Local.Seed, "seed", 1, "seed of everything that the simulated AWS draws")
-	f.StringVar(&o.Local.StateDir, "state-dir", "", "folder for logs and kubeconfigs; default: a new temporary one, which stays")
+	demoFlags(f, &o.Local)
 	return c
+}
+
+func newDemoImagesCommand() *cobra.Command {
+	o := images.Options{}
+	c := &cobra.Command{
+		Use:   "images",
+		Short: "Boot one machine of every AMI family, and one of every special kind, and check each node",
+		Long: `Starts a local cluster (see "kerf local") and boots one machine of each AMI family, one from a launch template of the
+user's own as a guide of 2021 has it, and one each with a GPU and with EFA. Ends with a table of them, and exits with 0
+when each joined with the labels and taints of its pool and the room that was planned with.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.Out = c.OutOrStdout()
+			if err := demoCluster(&o.Local); err != nil {
+				return err
+			}
+			return images.Run(c.Context(), o)
+		},
+	}
+	c.Flags().DurationVar(&o.Wait, "wait", 150*time.Second, "the longest that all machines together may take to be ready")
+	demoFlags(c.Flags(), &o.Local)
+	return c
+}
+
+func demoFlags(f *pflag.FlagSet, o *local.Options) {
+	f.DurationVar(&o.BootTime, "boot-time", 2*time.Second, "how long a simulated machine takes to boot")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything that the simulated AWS draws")
+	f.StringVar(&o.StateDir, "state-dir", "", "folder for logs and kubeconfigs; default: a new temporary one, which stays")
+}
+
+func demoCluster(o *local.Options) error {
+	o.ClusterName = "kerf-demo"
+	if o.StateDir != "" {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "kerf-demo-")
+	if err != nil {
+		return err
+	}
+	o.StateDir = filepath.Join(dir, "state")
+	return nil
 }

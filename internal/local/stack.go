@@ -22,13 +22,18 @@ const (
 // podsTrust is the trust policy of a role that EKS Pod Identity hands to pods.
 const podsTrust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
 
-// StackTemplate is the bootstrap stack that a local cluster deploys unless it is given another: what "kerf stack
-// cloudformation" writes, with the controller's role and the mapping of the node role.
-func StackTemplate(cluster string) ([]byte, error) {
+// StackOptions are those of a local cluster's bootstrap stack: with the controller's role and the mapping of the node role.
+func StackOptions(cluster string) stack.Options {
 	o := stack.Defaults(stack.Latest)
 	o.ClusterName, o.Controller, o.AccessEntry = cluster, stack.PodIdentity, "EC2_LINUX"
 	o.Namespace, o.ServiceAccount = controllerNamespace, controllerServiceAccount
-	s, err := stack.New(o)
+	return o
+}
+
+// StackTemplate is the bootstrap stack that a local cluster deploys unless it is given another: what "kerf stack
+// cloudformation" writes.
+func StackTemplate(cluster string) ([]byte, error) {
+	s, err := stack.New(StackOptions(cluster))
 	if err != nil {
 		return nil, fmt.Errorf("make the bootstrap stack: %w", err)
 	}
