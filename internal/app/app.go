@@ -34,8 +34,10 @@ import (
 	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/cloud/overlay"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
@@ -101,6 +103,7 @@ type process struct {
 	cache     *cache.Cache
 	synced    func() bool
 	services  *dependency.Health // of AWS
+	overlays  *overlay.Store     // nil without the feature gate
 }
 
 func kubeConfig(s settings.Settings) (*rest.Config, error) {
@@ -123,7 +126,7 @@ func kubeConfig(s settings.Settings) (*rest.Config, error) {
 
 func scheme() (*kruntime.Scheme, error) {
 	out := kruntime.NewScheme()
-	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme, autoscalingv1beta1.AddToScheme} {
+	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme, autoscalingv1beta1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(out); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}

@@ -86,7 +86,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 		ClusterName: p.ClusterName, ClusterUID: clusterUID(ctx, p.GetAPIReader(), p.log), ForeignMachines: p.foreign, LaunchFailed: p.launchFailed, ClusterEndpoint: p.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, p.GetAPIReader(), p.log),
 		IsolatedVPC: p.IsolatedVPC, MemoryOverhead: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs, InterruptionQueue: p.InterruptionQueue,
 		DisableDryRun: p.DisableDryRun, ReservedCapacity: p.FeatureGates.ReservedCapacity,
-		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Logger: p.log,
+		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Overlays: p.overlayStore(), Logger: p.log,
 	}
 	if p.PodDensity == settings.NetworkDensity {
 		network, err := watchPodNetwork(ctx, p.GetCache(), p.GetAPIReader(), p.log)
@@ -177,7 +177,7 @@ func serverVersion(config *rest.Config) func(context.Context) (string, error) {
 func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 	applier := apply.New(apply.Options{Client: p.GetClient(), Reader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Log: p.log})
 	loop := provision.New(provision.Options{
-		State: p.cache, Types: c, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
+		State: p.cache, Types: c, Overlays: p.overlayStore(), Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
 		ImproveTime: p.ImproveTime,
 		Pack: pack.Options{
 			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore, PreferenceShare: p.PreferenceShare,
@@ -189,7 +189,7 @@ func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		Log:     p.log,
 	})
-	return errors.Join(p.Add(loop), p.Add(p.closures(provider, loop.Trigger)))
+	return errors.Join(p.Add(loop), p.Add(p.closures(provider, loop.Trigger)), p.nodeOverlays(c, loop.Trigger))
 }
 
 // settle is told where virtual pods have their room; nil without the feature gate.

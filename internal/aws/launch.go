@@ -28,7 +28,7 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 	if err := p.usable(class); err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
-	types, err := p.Types(ctx, class)
+	types, err := p.shown(ctx, claim, class)
 	if err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
@@ -41,7 +41,9 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 		return nil, awserr.Wrap(op, err)
 	}
 	p.sold(bought)
-	return newMachine(bought, claim, class, types, plan), nil
+	m := newMachine(bought, claim, class, types, plan)
+	p.sayOverlays(m, claim, types, plan)
+	return m, nil
 }
 
 // Prefetch makes the launch templates that such a claim would be launched from, so that its launch need not wait for
@@ -50,7 +52,7 @@ func (p *Provider) Prefetch(ctx context.Context, claim *karpv1.NodeClaim, class 
 	if err := p.usable(class); err != nil {
 		return err
 	}
-	types, err := p.Types(ctx, class)
+	types, err := p.shown(ctx, claim, class)
 	if err != nil {
 		return err
 	}

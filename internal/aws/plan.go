@@ -114,7 +114,7 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 		CapacityType: choice.CapacityType,
 		Tags:         tags,
 		Subnets:      class.Status.Subnets,
-		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true",
+		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true" || p.priceOverlaid(claim, choice),
 	}}
 	if class.Spec.Context != nil && !relaxed(claim) {
 		plan.request.Context = *class.Spec.Context

@@ -30,6 +30,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/cloud/overlay"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
 )
 
@@ -51,6 +52,8 @@ type Options struct {
 	IsolatedVPC    bool
 	MemoryOverhead float64 // share; 0 means instancetype.DefaultMemoryOverhead
 	ReservedENIs   int
+	// Overlays are the NodeOverlays in use; nil for none.
+	Overlays *overlay.Store
 	// PodNetwork gives the present settings of the cluster's network plug-in; nil stands for those of none.
 	PodNetwork            func() podnetwork.Settings
 	InterruptionQueue     string // name, ARN or URL; empty: none

@@ -19,7 +19,7 @@ func gates() map[string]string {
 		"ReservedCapacity":        "Capacity reservations are found, preferred and launched into.",
 		"NodeRepair":              none,
 		"SpotToSpotConsolidation": none,
-		"NodeOverlay":             none,
+		"NodeOverlay":             "Prices and extended resources of instance types can be set by NodeOverlay objects.",
 		"StaticCapacity":          none,
 		"CapacityBuffer":          "CapacityBuffers get machines that are kept free for more pods; see [scheduling](../scheduling.md).",
 	}

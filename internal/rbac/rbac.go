@@ -16,7 +16,7 @@ import _ "embed"
 
 // What it writes. The finalizers sub-resources allow owner references that block deletion.
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims,verbs=create;delete;patch;update
-// +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims/status;nodepools/status,verbs=patch;update
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims/status;nodepools/status;nodeoverlays/status,verbs=patch;update
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools,verbs=patch;update
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools/finalizers;nodeclaims/finalizers,verbs=update
 // +kubebuilder:rbac:groups=karpenter.k8s.aws,resources=ec2nodeclasses;ec2nodeclasses/status,verbs=patch;update

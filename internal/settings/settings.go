@@ -300,7 +300,7 @@ func (g Gates) unserved() []string {
 		name string
 		on   bool
 	}{
-		{"NodeRepair", g.NodeRepair}, {"SpotToSpotConsolidation", g.SpotToSpotConsolidation}, {"NodeOverlay", g.NodeOverlay},
+		{"NodeRepair", g.NodeRepair}, {"SpotToSpotConsolidation", g.SpotToSpotConsolidation},
 		{"StaticCapacity", g.StaticCapacity},
 	} {
 		if gate.on {

@@ -76,7 +76,7 @@ func (c *Controller) pools(ctx context.Context, snapshot *cluster.Snapshot) []*c
 	var out []*cluster.Pool
 	for _, p := range live {
 		name := p.Spec.Template.Spec.NodeClassRef.Name
-		l := listings[name]
+		l := c.overlaid(p.Name, listings[name])
 		pool := intake.Pool(p, c.o.State.NodeClass(name), l.types)
 		pool.Used = used[p.Name]
 		if pool.NotReady == "" && l.err != nil {
@@ -85,6 +85,15 @@ func (c *Controller) pools(ctx context.Context, snapshot *cluster.Snapshot) []*c
 		out = append(out, pool)
 	}
 	return out
+}
+
+// overlaid is a listing as a pool sees it.
+func (c *Controller) overlaid(pool string, l listing) listing {
+	if c.o.Overlays == nil || l.err != nil {
+		return l
+	}
+	l.types, l.err = c.o.Overlays.Types(pool, l.types)
+	return l
 }
 
 // typesPatience is how long a decision waits for a class whose types are not at hand.

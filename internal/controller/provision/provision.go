@@ -46,6 +46,11 @@ type TypeSource interface {
 	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
 }
 
+// Overlays change what types cost and hold for the machines of a pool; *overlay.Store is one.
+type Overlays interface {
+	Types(pool string, types []*catalog.Type) ([]*catalog.Type, error)
+}
+
 // Applier carries plans out; *apply.Applier is one.
 type Applier interface {
 	Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool) apply.Outcome
@@ -71,6 +76,8 @@ type Options struct {
 	State   State
 	Types   TypeSource
 	Applier Applier
+	// Overlays shows each pool its types as NodeOverlays leave them; nil shows them as they are.
+	Overlays Overlays
 	// Synced reports whether the first list of every kind is in; nil is always.
 	Synced func() bool
 	// BatchIdle and BatchMax bound the wait for more pods: the longest silence, and the longest wait of all; 0 is 1 s and

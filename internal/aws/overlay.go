@@ -1,0 +1,65 @@
+package aws
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/fleet"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// reasonOverlays is why a launch waits for NodeOverlays.
+const reasonOverlays = "NodeOverlaysNotEvaluated"
+
+// shown is the types for a claim, as the NodeOverlays leave them for its NodePool.
+func (p *Provider) shown(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) ([]*catalog.Type, error) {
+	types, err := p.Types(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	types, err = p.opts.Overlays.Types(claim.Labels[karpv1.NodePoolLabelKey], types)
+	if err != nil {
+		return nil, &cloud.Error{Op: "reading NodeOverlays", Class: cloud.Unavailable, Reason: reasonOverlays, Err: err}
+	}
+	return types, nil
+}
+
+// priceOverlaid reports whether an overlay set the price of anything that may be bought for a claim: EC2 knows nothing of
+// such prices, and must be told the order.
+func (p *Provider) priceOverlaid(claim *karpv1.NodeClaim, choice *fleet.Choice) bool {
+	pool := claim.Labels[karpv1.NodePoolLabelKey]
+	for i := range choice.Picks {
+		pick := &choice.Picks[i]
+		base := p.opts.Overlays.Base(pool, pick.Type)
+		if base == pick.Type {
+			continue
+		}
+		for _, o := range pick.Offerings {
+			same := slices.ContainsFunc(base.Offerings, func(b catalog.Offering) bool {
+				return b.Zone == o.Zone && b.CapacityType == o.CapacityType && b.ReservationID == o.ReservationID && b.Price == o.Price && b.Available == o.Available
+			})
+			if !same {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sayOverlays notes on a machine what overlays had a part in.
+func (p *Provider) sayOverlays(m *cloud.Machine, claim *karpv1.NodeClaim, types []*catalog.Type, plan *launchPlan) {
+	if plan.request.ByPriority {
+		m.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] = "true"
+	}
+	i := slices.IndexFunc(types, func(t *catalog.Type) bool { return t.Name == m.InstanceType })
+	if i < 0 {
+		return
+	}
+	if base := p.opts.Overlays.Base(claim.Labels[karpv1.NodePoolLabelKey], types[i]); !maps.Equal(base.Capacity, types[i].Capacity) {
+		m.Annotations[karpv1.CapacityOverlayAppliedAnnotationKey] = "true"
+	}
+}
