@@ -21,6 +21,11 @@ func (p *Provider) WatchClosures(ctx context.Context, f func(closed []offering.C
 // be mended, or may be otherwise in a moment, closes nothing.
 func (p *Provider) launchFailed(f fleet.PoolError) {
 	p.opts.LaunchFailed(f)
+	if f.ReservationID != "" && f.Class == cloud.Exhausted && f.Reason != awserr.ReasonInsufficientFreeAddresses {
+		// The reservation has nothing to give. It says nothing of the pool, and no quota counts what is reserved.
+		p.held.Empty(f.ReservationID)
+		return
+	}
 	switch f.Reason {
 	case awserr.ReasonSpotSLRCreationFailed:
 		p.unavailable.MarkCapacityType(catalog.Spot, offering.NotPermitted)
@@ -47,6 +52,10 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 
 // sold tells that a pool had a machine.
 func (p *Provider) sold(b *fleet.Bought) {
+	if b.ReservationID != "" {
+		p.held.Bought(b.ReservationID, b.InstanceID)
+		return
+	}
 	p.unavailable.Bought(offering.Pool{CapacityType: b.CapacityType, InstanceType: b.InstanceType, Zone: b.Zone}, p.vcpus(b.InstanceType))
 }
 

@@ -161,6 +161,8 @@ func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeCl
 	setIf(m.Labels, awsv1.LabelTopologyZoneID, m.ZoneID)
 	setIf(m.Labels, karpv1.CapacityTypeLabelKey, b.CapacityType)
 	setIf(m.Labels, awsv1.LabelInstanceTenancy, plan.tenancy)
+	m.ReservationID = b.ReservationID
+	maps.Copy(m.Labels, reservationLabels(b.ReservationID, class))
 	for _, key := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {
 		setIf(m.Annotations, key, class.Annotations[key])
 	}

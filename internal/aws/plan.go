@@ -112,6 +112,7 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 	tags := launchtemplate.Tags(class, p.clusterTag(), claim.Labels[karpv1.NodePoolLabelKey])
 	plan := &launchPlan{tenancy: choice.Tenancy, request: fleet.Request{
 		CapacityType: choice.CapacityType,
+		Reservation:  choice.Reservation,
 		Tags:         tags,
 		Subnets:      class.Status.Subnets,
 		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true" || p.priceOverlaid(claim, choice),
@@ -141,13 +142,14 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 	return plan, nil
 }
 
-// group is the pools that one launch template serves: same image, same number of pods, same interfaces.
+// group is the pools that one launch template serves: same image, same number of pods, same interfaces, same reservation.
 type group struct {
 	image   string
 	maxPods int64
 	efas    int64
 	// plainFirst is set where the first network card has no EFA.
 	plainFirst bool
+	reserved   string // ID of the reservation
 	overrides  []fleet.Override
 }
 
@@ -170,16 +172,17 @@ func (p *Provider) groups(choice *fleet.Choice, class *awsv1.EC2NodeClass, claim
 			efas = pick.Type.Capacity[awsv1.ResourceEFA]
 		}
 		plain := efas > 0 && p.cards(pick.Type.Name) > int(efas)
-		i := slices.IndexFunc(out, func(g *group) bool {
-			return g.image == ami.ID && g.maxPods == key && g.efas == efas && g.plainFirst == plain
-		})
-		if i < 0 {
-			out = append(out, &group{image: ami.ID, maxPods: key, efas: efas, plainFirst: plain})
-			i = len(out) - 1
-		}
 		for _, o := range pick.Offerings {
+			i := slices.IndexFunc(out, func(g *group) bool {
+				return g.image == ami.ID && g.maxPods == key && g.efas == efas && g.plainFirst == plain && g.reserved == o.ReservationID
+			})
+			if i < 0 {
+				out = append(out, &group{image: ami.ID, maxPods: key, efas: efas, plainFirst: plain, reserved: o.ReservationID})
+				i = len(out) - 1
+			}
 			out[i].overrides = append(out[i].overrides, fleet.Override{
 				InstanceType: pick.Type.Name, Zone: o.Zone, ImageID: ami.ID, Addresses: p.addresses(network, pick.Type.Name, pods), Price: o.Price,
+				ReservationID: o.ReservationID,
 			})
 		}
 	}
@@ -236,6 +239,9 @@ func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, 
 	in.ImageID, in.Tenancy, in.EFAs = g.image, choice.Tenancy, int(g.efas)
 	in.PlainFirst = g.plainFirst
 	in.SpotTags = choice.CapacityType == catalog.Spot && !p.spotUntagged.Load()
+	if g.reserved != "" {
+		in.Reservation = &launchtemplate.Reservation{ID: g.reserved, Type: choice.Reservation.Type, Interruptible: choice.Reservation.Interruptible}
+	}
 	return launchtemplate.Build(in)
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
 	"github.com/kerf-sh/kerf/internal/aws/profile"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/aws/reservation"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/cloud/overlay"
@@ -58,7 +59,7 @@ type Options struct {
 	PodNetwork            func() podnetwork.Settings
 	InterruptionQueue     string // name, ARN or URL; empty: none
 	DisableDryRun         bool
-	ReservedCapacity      bool // keeps instances out of open reservations
+	ReservedCapacity      bool // buys out of the reservations that classes select, and keeps other instances out of open ones
 	AMIRefreshInterval    time.Duration
 	SubnetRefreshInterval time.Duration
 
@@ -95,6 +96,8 @@ type Provider struct {
 	queue       *queue.Queue // nil without a queue
 	statuses    *instancestatus.Reader
 	memory      *guestmemory.Book
+	held        *reservation.Ledger // what capacity reservations still hold
+	reserved    *reservation.Resolver
 	catalogs    catalogs
 	plans       plans
 	checks      checks
@@ -125,6 +128,8 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.discovery = instancetype.NewDiscovery(s.EC2, facts, o.Now)
 	p.prices = pricing.NewBook(s.Pricing, s.EC2, facts, pricing.Options{Region: s.Region, Isolated: o.IsolatedVPC, Now: o.Now})
 	p.unavailable = offering.NewUnavailable(o.Now)
+	p.held = reservation.NewLedger(o.Now)
+	p.reserved = reservation.NewResolver(s.EC2, p.held, o.Now)
 	p.ledger = network.NewLedger(o.Now)
 	p.memory = guestmemory.NewBook(o.Now)
 	p.networks = network.NewResolver(s.EC2, p.ledger, o.SubnetRefreshInterval, o.Now)
@@ -204,7 +209,13 @@ func (p *Provider) Terminate(ctx context.Context, providerID string) error {
 	}
 	m, err := p.inventory.Get(ctx, id)
 	if err != nil {
+		if cloud.IsNotFound(err) {
+			p.held.Ended(id)
+		}
 		return awserr.Wrap("terminating "+providerID, err)
+	}
+	if m.ReservationID != "" {
+		p.held.Ending(m.ReservationID, id)
 	}
 	if m.State == "shutting-down" {
 		return nil

@@ -23,18 +23,22 @@ func (p *Provider) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*clo
 		return p.resolveOwn(ctx, class)
 	}
 	r := &cloud.Resolution{}
-	var subnets, groups, images, instanceProfile cloud.Finding
+	var subnets, groups, images, instanceProfile, reserved cloud.Finding
 	var wg sync.WaitGroup
 	wg.Go(func() { r.Subnets, subnets = p.networks.Subnets(ctx, class) })
 	wg.Go(func() { r.SecurityGroups, groups = p.networks.SecurityGroups(ctx, class) })
 	wg.Go(func() { r.AMIs, images = p.resolveImages(ctx, class) })
 	wg.Go(func() { r.InstanceProfile, instanceProfile = p.resolveProfile(ctx, class) })
+	wg.Go(func() { r.CapacityReservations, reserved = p.resolveReservations(ctx, class) })
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("resolving EC2NodeClass %q: %w", class.Name, err)
 	}
 	r.Findings = []cloud.Finding{subnets, groups, images, instanceProfile, placementGroup(class)}
 	r.Findings = append(r.Findings, p.validate(ctx, class, r))
+	if p.opts.ReservedCapacity {
+		r.Findings = append(r.Findings, reserved)
+	}
 	return r, nil
 }
 

@@ -43,7 +43,7 @@ func TestAGoodClassResolvesToEverything(t *testing.T) {
 					t.Errorf("%s: %s: %s", condition, f.Reason, f.Message)
 				}
 			}
-			if len(r.Subnets) != 3 || len(r.SecurityGroups) != 2 || len(r.AMIs) < 2 || r.InstanceProfile == "" || len(found) != 6 {
+			if len(r.Subnets) != 3 || len(r.SecurityGroups) != 2 || len(r.AMIs) < 2 || r.InstanceProfile == "" || len(found) != 7 {
 				t.Errorf("got %+v", r)
 			}
 			calls.Reset()

@@ -43,6 +43,7 @@ type classCatalog struct {
 	subnets     []awsv1.Subnet
 	priced      *pricing.Table
 	unavailable *offering.Snapshot
+	reserved    []offering.Reservation
 	types       []*catalog.Type
 }
 
@@ -92,28 +93,28 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	}
 	grown := c.relearn(snapshot, learned)
 	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
-	c.offer(class, prices, closed, grown)
+	c.offer(class, prices, closed, p.reservationsOf(class), grown)
 	return c.held.back(c.types, closed.ClassClosed(classState(class))), nil
 }
 
 // offer puts the types together anew if anything that they depend on has changed: only those that changed, where that is
 // known. reshaped are the types with another shape than the last time. The list is another one then, so that readers can
 // tell by its address, and the types that did not change are the same.
-func (c *classCatalog) offer(class *awsv1.EC2NodeClass, prices *pricing.Table, closed *offering.Snapshot, reshaped []string) {
-	in := offering.Input{Subnets: class.Status.Subnets, Prices: prices, Unavailable: closed}
+func (c *classCatalog) offer(class *awsv1.EC2NodeClass, prices *pricing.Table, closed *offering.Snapshot, reserved []offering.Reservation, reshaped []string) {
+	in := offering.Input{Subnets: class.Status.Subnets, Prices: prices, Unavailable: closed, Reservations: reserved}
 	known := c.types != nil && slices.Equal(c.subnets, in.Subnets)
 	var changed []string
 	if known {
 		dearer, all := prices.Changed(c.priced)
 		shut, single := closed.Changed(c.unavailable)
-		changed, known = slices.Concat(reshaped, dearer, shut), all && single
+		changed, known = slices.Concat(reshaped, dearer, shut, offering.ReservationsChanged(c.reserved, reserved)), all && single
 	}
 	if known {
 		c.types = offering.Update(c.types, c.shapes, in, changed)
 	} else {
 		c.types = offering.Assemble(c.shapes, in)
 	}
-	c.subnets, c.priced, c.unavailable = in.Subnets, prices, closed
+	c.subnets, c.priced, c.unavailable, c.reserved = in.Subnets, prices, closed, reserved
 }
 
 // reasonTypes is why a launch fails while instance types are not known.

@@ -38,6 +38,8 @@ type Provider interface {
 	Release(ctx context.Context, class *awsv1.EC2NodeClass) error
 	// MarkUnavailable tells that an offering must not be asked for: a spot pool that is being reclaimed.
 	MarkUnavailable(capacityType, instanceType, zone, reason string)
+	// EmptyReservation tells that a capacity reservation is being taken back: nothing must be asked of it for a while.
+	EmptyReservation(id string)
 }
 
 // Machine is an instance as the cloud knows it.
@@ -61,6 +63,9 @@ type Machine struct {
 	// Claim and Pool are read from tags; empty when not tagged yet.
 	Claim string
 	Pool  string
+	// ReservationID is the capacity reservation that the machine was bought out of, empty for other machines, and for those
+	// whose reservation has ended: they are on-demand then.
+	ReservationID string
 	// PrivateDNSName is the name with which its node will join.
 	PrivateDNSName string
 
@@ -75,10 +80,12 @@ type Machine struct {
 
 // Resolution is what a node class selects right now.
 type Resolution struct {
-	Subnets         []awsv1.Subnet
-	SecurityGroups  []awsv1.SecurityGroup
-	AMIs            []awsv1.AMI
-	InstanceProfile string
+	Subnets        []awsv1.Subnet
+	SecurityGroups []awsv1.SecurityGroup
+	AMIs           []awsv1.AMI
+	// CapacityReservations is empty where reserved capacity is switched off.
+	CapacityReservations []awsv1.CapacityReservation
+	InstanceProfile      string
 	// LaunchTemplate is the version of the user's own launch template, nil for classes that name none.
 	LaunchTemplate *awsv1.LaunchTemplate
 	// Findings, one per condition type of the class: what is true, and, when it is not, reason and message with the way

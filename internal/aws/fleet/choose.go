@@ -43,6 +43,8 @@ type Choice struct {
 	CapacityType string
 	// Tenancy is default or dedicated.
 	Tenancy string
+	// Reservation is the kind of reservation that all is bought out of; its zero value if CapacityType is not reserved.
+	Reservation ReservationKind
 	// Picks are sorted by price; all offerings are of CapacityType.
 	Picks []Pick
 }
@@ -56,6 +58,7 @@ func Choose(types []*catalog.Type, want Want) (*Choice, error) {
 	if len(picks) == 0 {
 		return nil, nothing("no instance type that is available now meets the requirements and has room for the requests: " + why(types, demands, want.Requests))
 	}
+	picks = reservedFirst(picks)
 	minValues := slices.ContainsFunc(want.Requirements, func(t requirement.Term) bool { return t.MinValues > 0 })
 	if !minValues {
 		picks = withoutCostlySpot(withoutExotic(picks))
@@ -66,7 +69,10 @@ func Choose(types []*catalog.Type, want Want) (*Choice, error) {
 		return nil, err
 	}
 	choice := &Choice{CapacityType: catalog.OnDemand, Tenancy: tenancy(demands)}
-	if anyOffering(picks, catalog.Spot) {
+	switch {
+	case anyOffering(picks, catalog.Reserved):
+		choice.CapacityType, choice.Reservation = catalog.Reserved, kindOf(picks)
+	case anyOffering(picks, catalog.Spot):
 		choice.CapacityType = catalog.Spot
 	}
 	choice.Picks = limitPools(onlyCapacityType(picks, choice.CapacityType))
@@ -87,13 +93,13 @@ func possible(types []*catalog.Type, demands map[string][]requirement.Term, requ
 		}
 		var offerings []catalog.Offering
 		for _, o := range t.Offerings {
-			if o.Available && o.CapacityType != catalog.Reserved && offeringMeets(&o, demands) {
+			if o.Available && (o.CapacityType != catalog.Reserved || o.Reservable > 0) && offeringMeets(&o, demands) {
 				offerings = append(offerings, o)
 			}
 		}
 		if len(offerings) > 0 {
 			slices.SortFunc(offerings, func(a, b catalog.Offering) int {
-				return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType))
+				return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.ReservationID, b.ReservationID))
 			})
 			out = append(out, Pick{Type: t, Offerings: offerings})
 		}

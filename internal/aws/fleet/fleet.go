@@ -118,7 +118,9 @@ type Bought struct {
 	Zone         string
 	SubnetID     string
 	CapacityType string
-	LaunchedAt   time.Time
+	// ReservationID is what the machine was bought out of, empty where the capacity is not reserved.
+	ReservationID string
+	LaunchedAt    time.Time
 	// Tags that the instance was born with.
 	Tags map[string]string
 }

@@ -47,7 +47,8 @@ func meets(t *catalog.Type, demands map[string][]requirement.Term) bool {
 func offeringMeets(o *catalog.Offering, demands map[string][]requirement.Term) bool {
 	return admits(demands[corev1.LabelTopologyZone], o.Zone) &&
 		admits(demands[karpv1.CapacityTypeLabelKey], o.CapacityType) &&
-		(o.ZoneID == "" || admits(demands[awsv1.LabelTopologyZoneID], o.ZoneID))
+		(o.ZoneID == "" || admits(demands[awsv1.LabelTopologyZoneID], o.ZoneID)) &&
+		reservationMeets(o, demands)
 }
 
 // holds reports whether a node of the type has room for requests.

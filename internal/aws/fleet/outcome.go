@@ -20,6 +20,8 @@ import (
 type PoolError struct {
 	// InstanceType, Zone, ZoneID and SubnetID are empty when the whole request was refused.
 	CapacityType, InstanceType, Zone, ZoneID, SubnetID string
+	// ReservationID is what was to be bought out of, empty where the capacity is not reserved.
+	ReservationID string
 
 	Class         cloud.ErrorClass
 	Reason        string
@@ -39,7 +41,9 @@ func machinesOf(out *ec2.CreateFleetOutput, c *call) []*Bought {
 			b.SubnetID = cmp.Or(b.SubnetID, aws.ToString(o.SubnetId))
 			b.InstanceType = cmp.Or(b.InstanceType, string(o.InstanceType))
 		}
-		b.CapacityType = lifecycle(set.Lifecycle, c.orders[0].Request.CapacityType)
+		r := &c.orders[0].Request
+		b.CapacityType = lifecycle(set.Lifecycle, r.CapacityType)
+		b.ReservationID = r.reservationOf(b.InstanceType, b.Zone)
 		b.Tags = c.tags
 		for _, id := range set.InstanceIds {
 			one := b
@@ -52,6 +56,9 @@ func machinesOf(out *ec2.CreateFleetOutput, c *call) []*Bought {
 }
 
 func lifecycle(l types.InstanceLifecycle, asked string) string {
+	if asked == catalog.Reserved {
+		return asked // EC2 calls it on-demand
+	}
 	switch l {
 	case types.InstanceLifecycleSpot:
 		return catalog.Spot
@@ -70,6 +77,7 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 			o := t.Overrides
 			f.InstanceType, f.Zone, f.SubnetID = string(o.InstanceType), aws.ToString(o.AvailabilityZone), aws.ToString(o.SubnetId)
 			f.Zone, f.ZoneID = r.zoneOf(f.SubnetID, f.Zone)
+			f.ReservationID = r.reservationOf(f.InstanceType, f.Zone)
 		}
 		out[i] = f
 	}

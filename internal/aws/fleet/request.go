@@ -17,8 +17,10 @@ import (
 
 // Request is what a fleet is asked for, whoever it is for. Claims with equal Requests share fleets.
 type Request struct {
-	// CapacityType is on-demand or spot.
+	// CapacityType is on-demand, spot or reserved.
 	CapacityType string
+	// Reservation is the kind of reservation that reserved capacity is bought out of.
+	Reservation ReservationKind
 	// Templates with what may be launched from each.
 	Templates []Template
 	// Subnets to choose from, one in each zone, when the fleet is asked for.
@@ -50,6 +52,8 @@ type Override struct {
 	Addresses int
 	// Price per hour; decides between pools if ByPriority.
 	Price catalog.MicroUSD
+	// ReservationID is what the pool's machines are bought out of; empty where the capacity is not reserved.
+	ReservationID string `json:",omitempty"`
 }
 
 // key is equal for equal requests.
@@ -82,7 +86,7 @@ func (r *Request) input(subnets map[string]string, instanceTags map[string]strin
 		ClientToken: &token,
 		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{
 			TotalTargetCapacity:       new(int32(n)),
-			DefaultTargetCapacityType: types.DefaultTargetCapacityType(r.CapacityType),
+			DefaultTargetCapacityType: r.target(),
 		},
 		TagSpecifications: []types.TagSpecification{
 			{ResourceType: types.ResourceTypeInstance, Tags: ec2Tags(instanceTags)},
@@ -94,6 +98,7 @@ func (r *Request) input(subnets map[string]string, instanceTags map[string]strin
 		in.Context = &r.Context
 	}
 	r.strategy(in)
+	r.reserve(in)
 	for _, t := range r.Templates {
 		pools := overrides(t.Overrides, subnets)
 		if len(pools) == 0 {
@@ -121,6 +126,9 @@ func (r *Request) strategy(in *ec2.CreateFleetInput) {
 			in.SpotOptions.AllocationStrategy = types.SpotAllocationStrategyCapacityOptimizedPrioritized
 		}
 		return
+	}
+	if r.Reservation.Type == awsv1.CapacityReservationTypeCapacityBlock {
+		return // it has one pool only
 	}
 	in.OnDemandOptions = &types.OnDemandOptionsRequest{AllocationStrategy: types.FleetOnDemandAllocationStrategyLowestPrice}
 	if r.ByPriority {

@@ -48,6 +48,9 @@ func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
 	if i.Placement != nil {
 		m.Zone, m.ZoneID = aws.ToString(i.Placement.AvailabilityZone), aws.ToString(i.Placement.AvailabilityZoneId)
 	}
+	if m.CapacityType == catalog.Reserved {
+		m.ReservationID = aws.ToString(i.CapacityReservationId)
+	}
 	if i.LaunchTime != nil {
 		m.LaunchedAt = *i.LaunchTime
 	}

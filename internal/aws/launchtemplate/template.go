@@ -49,6 +49,8 @@ type Input struct {
 	PlainFirst bool
 	// NoOpenReservations keeps instances out of capacity reservations that would take them by themselves.
 	NoOpenReservations bool
+	// Reservation is what instances are taken out of, nil for other capacity.
+	Reservation *Reservation
 }
 
 // Template is a launch template, made or not. It is immutable.
@@ -90,7 +92,10 @@ func Build(in Input) (*Template, error) {
 	if o := in.Class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		data.CpuOptions = &types.LaunchTemplateCpuOptionsRequest{NestedVirtualization: types.NestedVirtualizationSpecification(*o.NestedVirtualization)}
 	}
-	if in.NoOpenReservations {
+	switch {
+	case in.Reservation != nil:
+		in.Reservation.put(data)
+	case in.NoOpenReservations:
 		data.CapacityReservationSpecification = &types.LaunchTemplateCapacityReservationSpecificationRequest{
 			CapacityReservationPreference: types.CapacityReservationPreferenceNone,
 		}

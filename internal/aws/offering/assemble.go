@@ -23,6 +23,8 @@ type Input struct {
 	Subnets     []awsv1.Subnet
 	Prices      Prices
 	Unavailable *Snapshot
+	// Reservations that the class selects, sorted by ID.
+	Reservations []Reservation
 }
 
 // zoneState is what a class's subnets say of a zone.
@@ -83,6 +85,9 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 	for _, zone := range s.Zones {
 		z, selected := zones[zone]
 		for _, capacityType := range []string{catalog.OnDemand, catalog.Spot} { // in the order of their names
+			if capacityType == catalog.Spot && len(in.Reservations) > 0 {
+				out = in.reserved(out, s, zone, zones) // their name stands between the two
+			}
 			if !slices.Contains(s.UsageClasses, capacityType) {
 				continue
 			}
@@ -135,6 +140,7 @@ func requirements(s *instancetype.Shape, zones map[string]zoneState, offerings [
 	out := make([]requirement.Term, 0, len(s.Type.Requirements)+3)
 	out = append(append(out, s.Type.Requirements...),
 		oneOf(labelCapacityType, capacityTypes), oneOf(labelZone, names), oneOf(awsv1.LabelTopologyZoneID, ids))
+	out = withReservations(out, offerings)
 	slices.SortFunc(out, func(a, b requirement.Term) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }

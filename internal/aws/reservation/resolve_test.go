@@ -155,6 +155,16 @@ func TestWhatCanNotBeLookedUpStays(t *testing.T) {
 	if !unknown.Unknown || unknown.Reason != "LookupFailed" || len(got) != 1 {
 		t.Errorf("%v, %+v", got, unknown)
 	}
+	// What was found for the same spec goes on being used.
+	c.Generation = 1
+	c.StatusConditions(true).SetTrue(awsv1.ConditionTypeCapacityReservationsReady)
+	if got, known := f.resolver.Resolve(t.Context(), c); !known.OK || known.Reason != "LookupFailed" || len(got) != 1 {
+		t.Errorf("with a list of before: %v, %+v", got, known)
+	}
+	c.Generation = 2
+	if _, unknown := f.resolver.Resolve(t.Context(), c); !unknown.Unknown {
+		t.Errorf("with a list for another spec: %+v", unknown)
+	}
 	f.sim.World.RemoveFault(fault)
 	if got, known := f.resolver.Resolve(t.Context(), c); !known.OK || len(got) != 1 || got[0].InstanceType != "m5.large" {
 		t.Errorf("afterwards: %v, %+v", got, known)

@@ -63,6 +63,14 @@ func New(w *world.World, b *boot.Booter, bus *event.Bus, notice time.Duration) *
 		"POST /_kerf/instances/{id}/stop":      h.postStop,
 		"POST /_kerf/spot-price":               h.postSpotPrice,
 		"POST /_kerf/depth":                    h.postDepth,
+
+		"GET /_kerf/reservations":                 h.getReservations,
+		"POST /_kerf/reservations":                h.postReservation,
+		"DELETE /_kerf/reservations/{id}":         h.deleteReservation,
+		"POST /_kerf/reservations/{id}/take-back": h.postTakeBack,
+		"GET /_kerf/placement-groups":             h.getGroups,
+		"POST /_kerf/placement-groups":            h.postGroup,
+		"DELETE /_kerf/placement-groups/{id}":     h.deleteGroup,
 	} {
 		h.mux.HandleFunc(pattern, h.json(f))
 	}

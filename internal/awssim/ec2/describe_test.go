@@ -363,7 +363,10 @@ func TestZonesNetworksAndPlacementGroups(t *testing.T) {
 	if err != nil || len(vpcs.Vpcs) != 1 || *vpcs.Vpcs[0].CidrBlock != "10.0.0.0/16" {
 		t.Errorf("%+v, %v", vpcs, err)
 	}
-	g := s.world.AddPlacementGroup("parts", "partition", 7, nil)
+	g, err := s.world.AddPlacementGroup("parts", "partition", 7, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	groups, err := s.DescribePlacementGroups(t.Context(), &awsec2.DescribePlacementGroupsInput{GroupNames: []string{"parts"}})
 	if err != nil || *groups.PlacementGroups[0].GroupId != g.ID || *groups.PlacementGroups[0].PartitionCount != 7 || groups.PlacementGroups[0].State != "available" {
 		t.Errorf("%+v, %v", groups, err)

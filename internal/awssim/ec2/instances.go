@@ -282,6 +282,10 @@ func (s *service) show(i *world.Instance, names map[string]string) instance {
 	if i.Launch.Placement != nil {
 		o.Placement = *i.Launch.Placement
 	}
+	o.Placement.GroupID, o.Placement.GroupName, o.Placement.PartitionNumber = i.PlacementGroupID, i.PlacementGroupName, nil
+	if i.Partition > 0 {
+		o.Placement.PartitionNumber = &i.Partition
+	}
 	o.Placement.AvailabilityZone, o.Placement.AvailabilityZoneID, o.Placement.Tenancy = i.Zone, i.ZoneID, tenancy(i)
 	o.Monitoring.State = "disabled"
 	if m := i.Launch.Monitoring; m != nil && m.Enabled != nil && *m.Enabled {

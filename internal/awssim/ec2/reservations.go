@@ -101,7 +101,6 @@ type placementGroup struct {
 
 var placementGroupFilters = filterable[world.PlacementGroup]{
 	attributes: map[string]func(*world.PlacementGroup) []string{
-		"group-id":   one(func(g *world.PlacementGroup) string { return g.ID }),
 		"group-name": one(func(g *world.PlacementGroup) string { return g.Name }),
 		"state":      one(func(g *world.PlacementGroup) string { return g.State }),
 		"strategy":   one(func(g *world.PlacementGroup) string { return g.Strategy }),

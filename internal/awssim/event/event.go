@@ -138,6 +138,25 @@ func (b *Bus) OnState(i world.Instance) {
 	}
 }
 
+// TakeBack lets the owner of an interruptible capacity reservation have its machines back: each instance is warned, and ended
+// when the notice has run out.
+func (b *Bus) TakeBack(reservation string, notice time.Duration) ([]string, error) {
+	instances, err := b.world.ReservationInstances(reservation)
+	if err == nil {
+		err = b.world.TakeBack(reservation)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range instances {
+		b.world.Clock().AfterFunc(notice, func() { _, _ = b.world.Terminate([]string{id}) }) // one that has ended meanwhile is no matter
+		if _, _, err := b.Emit(Request{Kind: ReservationInterrupted, Instance: id}); err != nil {
+			return nil, err
+		}
+	}
+	return instances, nil
+}
+
 // Interrupt warns of the reclaim of a spot instance and does it when the notice has run out, as EC2 does.
 func (b *Bus) Interrupt(instanceID string, notice time.Duration) error {
 	i, ok := b.world.Instance(instanceID)

@@ -68,18 +68,22 @@ type Instance struct {
 	SpotRequestID     string
 	// CapacityReservationID is the reservation that the instance uses, if any.
 	CapacityReservationID string
-	FleetID               string
-	LaunchTemplateID      string
-	LaunchTemplateVersion int64
-	LaunchTemplateName    string
-	Launch                LaunchData // what was asked for, with overrides applied
-	Tags                  map[string]string
-	StateReasonCode       string
-	StateReasonMessage    string
-	StateTransitionReason string
-	Interfaces            []Interface
-	Volumes               []VolumeAttachment
-	PriceMicroUSD         int64 // per hour, at launch
+	// PlacementGroupID and PlacementGroupName are of the group that the instance stands in, if any; Partition is its place
+	// in a partition group, from 1.
+	PlacementGroupID, PlacementGroupName string
+	Partition                            int32
+	FleetID                              string
+	LaunchTemplateID                     string
+	LaunchTemplateVersion                int64
+	LaunchTemplateName                   string
+	Launch                               LaunchData // what was asked for, with overrides applied
+	Tags                                 map[string]string
+	StateReasonCode                      string
+	StateReasonMessage                   string
+	StateTransitionReason                string
+	Interfaces                           []Interface
+	Volumes                              []VolumeAttachment
+	PriceMicroUSD                        int64 // per hour, at launch
 
 	pooled    bool // holds a machine of its pool's stock, not of a reservation
 	visibleAt time.Time

@@ -19,6 +19,7 @@ type launch struct {
 	groups       []string
 	profileARN   string
 	reservation  *Reservation // targeted by id
+	group        *PlacementGroup
 	template     *LaunchTemplate
 	version      int64
 	fleetID      string
@@ -109,6 +110,9 @@ func (w *World) placeLocked(l *launch) (*Instance, *Error) {
 
 // roomForLocked says why n more instances of a kind cannot be had: the reservation, the pool, the quota or the subnet.
 func (w *World) roomForLocked(l *launch, n int) *Error {
+	if err := w.roomInGroupLocked(l, n); err != nil {
+		return err
+	}
 	stock := 0
 	if held := w.heldForLocked(l); held != nil {
 		stock = held.available(w.clock.Now())
@@ -175,6 +179,7 @@ func (w *World) makeLocked(l *launch) *Instance {
 		SecurityGroupIDs: l.groups, FleetID: l.fleetID, Launch: l.data, Tags: map[string]string{},
 	}
 	i.visibleAt = now.Add(w.delayLocked(FaultLateInstances, i.Type, i.Zone))
+	w.putInGroupLocked(l, i)
 	w.makeInterfacesLocked(l, i)
 	w.makeVolumesLocked(l, i)
 	w.priceLocked(i)

@@ -22,7 +22,18 @@ type Reservation struct {
 	used int
 }
 
+// reclaimBefore is how long before the end of a capacity block its machines are taken.
+//
+// Source: EC2 User Guide, "How Capacity Blocks work".
+const reclaimBefore = 30 * time.Minute
+
+// InterruptibleMarket is the market type of machines out of interruptible reservations.
+const InterruptibleMarket = "interruptible-capacity-reservation"
+
 func (r *Reservation) available(now time.Time) int {
+	if r.Kind == CapacityBlock && !r.End.IsZero() && !now.Before(r.End.Add(-reclaimBefore)) {
+		return 0
+	}
 	if r.State != "active" || now.Before(r.Start) || !r.End.IsZero() && !now.Before(r.End) {
 		return 0
 	}
@@ -61,24 +72,86 @@ func (w *World) AddReservation(r Reservation) (Reservation, error) {
 	r.Created, r.used, r.Tags = now, 0, maps.Clone(r.Tags)
 	w.reservations[r.ID] = &r
 	if !r.End.IsZero() {
-		w.afterLocked(r.End.Sub(now), func() { w.expireLocked(&r) })
+		w.afterLocked(r.End.Sub(now), func() { w.endReservationLocked(&r, "expired") })
+		if r.Kind == CapacityBlock {
+			w.afterLocked(r.End.Add(-reclaimBefore).Sub(now), func() { w.reclaimBlockLocked(&r) })
+		}
 	}
 	return w.reservationLocked(&r), nil
 }
 
-// expireLocked ends a reservation. Its instances go on as ordinary on-demand ones, except those of a block, which EC2
-// reclaims.
-func (w *World) expireLocked(r *Reservation) {
-	r.State = "expired"
+// reclaimBlockLocked takes the machines of a capacity block.
+func (w *World) reclaimBlockLocked(r *Reservation) {
+	for _, i := range w.instancesOfLocked(r) {
+		w.shutDownLocked(i, "Server.CapacityBlockExpired", "Server.CapacityBlockExpired: the capacity block has ended", "Server.CapacityBlockExpired")
+	}
+}
+
+// instancesOfLocked are a reservation's live instances by id.
+func (w *World) instancesOfLocked(r *Reservation) []*Instance {
+	var out []*Instance
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
-		i := w.instances[id]
-		if i.CapacityReservationID != r.ID || !i.Live() {
-			continue
+		if i := w.instances[id]; i.CapacityReservationID == r.ID && i.Live() {
+			out = append(out, i)
 		}
-		if r.Kind == CapacityBlock {
-			w.shutDownLocked(i, "Server.CapacityBlockExpired", "Server.CapacityBlockExpired: the capacity block has ended", "Server.CapacityBlockExpired")
-			continue
-		}
+	}
+	return out
+}
+
+// CancelReservation ends a reservation before its time, as its owner can.
+func (w *World) CancelReservation(id string) error {
+	w.mu.Lock()
+	defer w.unlock()
+	r := w.reservations[id]
+	if r == nil {
+		return Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
+	}
+	w.endReservationLocked(r, "cancelled")
+	return nil
+}
+
+// ReservationInstances are the live instances of a reservation by id.
+func (w *World) ReservationInstances(id string) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.reservations[id]
+	if r == nil {
+		return nil, Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
+	}
+	var out []string
+	for _, i := range w.instancesOfLocked(r) {
+		out = append(out, i.ID)
+	}
+	return out, nil
+}
+
+// TakeBack lets the owner of an interruptible reservation have its machines: it holds none any more.
+func (w *World) TakeBack(id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.reservations[id]
+	if r == nil {
+		return Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
+	}
+	if !r.Interruptible {
+		return Errorf("InvalidParameterValue", "The capacity reservation %s is not interruptible.", id)
+	}
+	r.Total = r.used
+	return nil
+}
+
+// endReservationLocked ends a reservation. Its instances go on as ordinary on-demand ones, except those of a block, which
+// EC2 has taken before.
+func (w *World) endReservationLocked(r *Reservation, state string) {
+	if r.State != "active" && r.State != "pending" {
+		return
+	}
+	r.State = state
+	if r.Kind == CapacityBlock {
+		w.reclaimBlockLocked(r)
+		return
+	}
+	for _, i := range w.instancesOfLocked(r) {
 		i.CapacityReservationID = ""
 		r.used--
 		w.poolFor(i).used++
@@ -103,8 +176,11 @@ func (w *World) reservationLocked(r *Reservation) Reservation {
 func (w *World) checkReservationLocked(l *launch) *Error {
 	spec := l.data.CapacityReservation
 	if spec == nil || spec.Target == nil || spec.Target.ID == "" {
-		if l.data.market() == CapacityBlock {
-			return Errorf("InvalidParameterCombination", "An instance of market type %s must target a capacity reservation.", CapacityBlock)
+		if m := l.data.market(); m == CapacityBlock || m == InterruptibleMarket {
+			return Errorf("InvalidParameterCombination", "An instance of market type %s must target a capacity reservation.", m)
+		}
+		if spec != nil && spec.Preference == "capacity-reservations-only" && w.heldForLocked(l) == nil {
+			return Errorf("ReservationCapacityExceeded", "There is no open capacity reservation with capacity left for %s in %s.", l.facts.Name, l.subnet.Zone)
 		}
 		return nil
 	}
@@ -116,6 +192,16 @@ func (w *World) checkReservationLocked(l *launch) *Error {
 		return Errorf("InvalidParameterValue", "The capacity reservation %s holds %s in %s, not %s in %s.",
 			r.ID, r.Type, r.Zone, l.facts.Name, l.subnet.Zone)
 	}
+	market := ""
+	switch {
+	case r.Kind == CapacityBlock:
+		market = CapacityBlock
+	case r.Interruptible:
+		market = InterruptibleMarket
+	}
+	if l.data.market() != market {
+		return Errorf("InvalidParameterCombination", "The capacity reservation %s takes instances of market type '%s', not '%s'.", r.ID, market, l.data.market())
+	}
 	l.reservation = r
 	return nil
 }
@@ -124,59 +210,15 @@ func (w *World) checkReservationLocked(l *launch) *Error {
 // does unless told otherwise, an open one that matches and has machines left. Nil: from the common stock.
 func (w *World) heldForLocked(l *launch) *Reservation {
 	spec := l.data.CapacityReservation
-	if l.reservation != nil || l.capacityType != OnDemand || spec != nil && spec.Preference != "" && spec.Preference != "open" {
+	if l.reservation != nil || l.capacityType != OnDemand || spec != nil && spec.Preference != "" && spec.Preference != "open" && spec.Preference != "capacity-reservations-only" {
 		return l.reservation
 	}
 	now := w.clock.Now()
 	for _, id := range slices.Sorted(maps.Keys(w.reservations)) {
 		r := w.reservations[id]
-		if r.MatchCriteria == "open" && r.Kind == "default" && r.Type == l.facts.Name && r.Zone == l.subnet.Zone && r.available(now) > 0 {
+		if r.MatchCriteria == "open" && r.Kind == "default" && !r.Interruptible && r.Type == l.facts.Name && r.Zone == l.subnet.Zone && r.available(now) > 0 {
 			return r
 		}
 	}
 	return nil
-}
-
-// PlacementGroup says how instances are to stand to each other.
-type PlacementGroup struct {
-	ID, Name   string
-	Strategy   string // cluster, partition, spread
-	Partitions int32
-	State      string // available
-	Tags       map[string]string
-}
-
-// AddPlacementGroup makes a placement group.
-func (w *World) AddPlacementGroup(name, strategy string, partitions int32, tags map[string]string) PlacementGroup {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	g := &PlacementGroup{ID: w.newIDLocked("pg"), Name: name, Strategy: strategy, Partitions: partitions, State: "available", Tags: maps.Clone(tags)}
-	w.groups[g.ID] = g
-	return *g
-}
-
-// PlacementGroups returns all placement groups by id.
-func (w *World) PlacementGroups() []PlacementGroup {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return sorted(w.groups, func(g *PlacementGroup) PlacementGroup { c := *g; c.Tags = maps.Clone(g.Tags); return c })
-}
-
-func (w *World) checkPlacementLocked(l *launch) *Error {
-	p := l.data.Placement
-	if p == nil || p.GroupID == "" && p.GroupName == "" {
-		return nil
-	}
-	for _, g := range w.groups {
-		if g.ID == p.GroupID || p.GroupID == "" && g.Name == p.GroupName {
-			if !slices.Contains(l.facts.PlacementStrategies, g.Strategy) {
-				return Errorf("InvalidParameterCombination", "The instance type %s cannot be used in a placement group of strategy %s.", l.facts.Name, g.Strategy)
-			}
-			if n := deref(p.PartitionNumber); n > g.Partitions {
-				return Errorf("InvalidParameterValue", "The placement group %s has no partition %d.", g.ID, n)
-			}
-			return nil
-		}
-	}
-	return Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s%s' is unknown.", p.GroupID, p.GroupName)
 }

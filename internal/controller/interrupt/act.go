@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -39,7 +40,11 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 			return err
 		}
 	}
-	if n.rule.closes {
+	switch reservation := claim.Labels[awsv1.LabelCapacityReservationID]; {
+	case !n.rule.closes:
+	case n.kind == queue.ReservationInterrupted && reservation != "":
+		c.Cloud.EmptyReservation(reservation)
+	default:
 		c.Cloud.MarkUnavailable(claim.Labels[karpv1.CapacityTypeLabelKey], claim.Labels[corev1.LabelInstanceTypeStable], claim.Labels[corev1.LabelTopologyZone], n.rule.says)
 	}
 	switch n.rule.how {

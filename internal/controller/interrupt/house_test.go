@@ -66,6 +66,12 @@ func (r *region) MarkUnavailable(capacityType, instanceType, zone, _ string) {
 	r.closed = append(r.closed, capacityType+" "+instanceType+" "+zone)
 }
 
+func (r *region) EmptyReservation(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = append(r.closed, "reservation "+id)
+}
+
 // line is the queue: what it hands out next, and what was deleted.
 type line struct {
 	mu        sync.Mutex

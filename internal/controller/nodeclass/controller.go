@@ -207,6 +207,9 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	if known(awsv1.ConditionTypeAMIsReady) || len(r.AMIs) > 0 {
 		class.Status.AMIs = r.AMIs
 	}
+	if known(awsv1.ConditionTypeCapacityReservationsReady) || !c.ReservedCapacity {
+		class.Status.CapacityReservations = r.CapacityReservations
+	}
 	if known(awsv1.ConditionTypeInstanceProfileReady) {
 		class.Status.InstanceProfile = r.InstanceProfile
 	}
