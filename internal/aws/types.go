@@ -41,6 +41,7 @@ type classCatalog struct {
 
 	// What the offerings depend on besides.
 	subnets     []awsv1.Subnet
+	full        []string // of the subnets, those without addresses
 	priced      *pricing.Table
 	unavailable *offering.Snapshot
 	reserved    []offering.Reservation
@@ -93,16 +94,16 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	}
 	grown := c.relearn(snapshot, learned)
 	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
-	c.offer(class, prices, closed, p.reservationsOf(class), grown)
+	c.offer(class, p.ledger.Full(class.Status.Subnets), prices, closed, p.reservationsOf(class), grown)
 	return c.held.back(c.types, closed.ClassClosed(classState(class))), nil
 }
 
 // offer puts the types together anew if anything that they depend on has changed: only those that changed, where that is
 // known. reshaped are the types with another shape than the last time. The list is another one then, so that readers can
 // tell by its address, and the types that did not change are the same.
-func (c *classCatalog) offer(class *awsv1.EC2NodeClass, prices *pricing.Table, closed *offering.Snapshot, reserved []offering.Reservation, reshaped []string) {
-	in := offering.Input{Subnets: class.Status.Subnets, Prices: prices, Unavailable: closed, Reservations: reserved}
-	known := c.types != nil && slices.Equal(c.subnets, in.Subnets)
+func (c *classCatalog) offer(class *awsv1.EC2NodeClass, full []string, prices *pricing.Table, closed *offering.Snapshot, reserved []offering.Reservation, reshaped []string) {
+	in := offering.Input{Subnets: class.Status.Subnets, Full: full, Prices: prices, Unavailable: closed, Reservations: reserved}
+	known := c.types != nil && slices.Equal(c.subnets, in.Subnets) && slices.Equal(c.full, in.Full)
 	var changed []string
 	if known {
 		dearer, all := prices.Changed(c.priced)
@@ -114,7 +115,7 @@ func (c *classCatalog) offer(class *awsv1.EC2NodeClass, prices *pricing.Table, c
 	} else {
 		c.types = offering.Assemble(c.shapes, in)
 	}
-	c.subnets, c.priced, c.unavailable, c.reserved = in.Subnets, prices, closed, reserved
+	c.subnets, c.full, c.priced, c.unavailable, c.reserved = in.Subnets, in.Full, prices, closed, reserved
 }
 
 // reasonTypes is why a launch fails while instance types are not known.

@@ -123,6 +123,19 @@ func (l *Ledger) Free(id string) (int, bool) {
 	return a.predict().likely, true
 }
 
+// Full lists those of some subnets in which no machine has an address left, when those in flight have theirs.
+func (l *Ledger) Full(subnets []awsv1.Subnet) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []string
+	for _, s := range subnets {
+		if a := l.subnets[s.ID]; a != nil && a.known && a.predict().planned <= 0 {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
 // Reservation is the addresses that a launch holds until it is settled.
 type Reservation struct {
 	ledger *Ledger

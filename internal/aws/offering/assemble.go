@@ -20,7 +20,9 @@ type Prices interface {
 // can leak into the answer for another.
 type Input struct {
 	// Subnets of the class.
-	Subnets     []awsv1.Subnet
+	Subnets []awsv1.Subnet
+	// Full are the IDs of those subnets that have no address left.
+	Full        []string
 	Prices      Prices
 	Unavailable *Snapshot
 	// Reservations that the class selects, sorted by ID.
@@ -70,7 +72,7 @@ func (in *Input) zones() map[string]zoneState {
 			z.id = s.ZoneID
 		}
 		switch {
-		case !in.Unavailable.SubnetClosed(s.ID):
+		case !in.Unavailable.SubnetClosed(s.ID) && !slices.Contains(in.Full, s.ID):
 			z.reason = ""
 		case !seen:
 			z.reason = NoAddresses

@@ -1,0 +1,71 @@
+package aws_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kerf-sh/kerf/internal/aws/offering"
+	"github.com/kerf-sh/kerf/internal/awssim"
+	"github.com/kerf-sh/kerf/internal/awssim/world"
+)
+
+// A zone whose subnet is full offers nothing before anything was tried there, and offers again when addresses come back; a
+// zone with addresses for the machine alone is not taken for one that is bought for pods.
+func TestZonesAreOfferedAsTheirSubnetsHaveAddresses(t *testing.T) {
+	s := startSim(t, awssim.Options{World: world.Options{PrivateBits: 26}})
+	p := newProvider(t, s, nil)
+	ready(t, p)
+	class := newClass(s)
+	resolve(t, p, class)
+	full, nearly := class.Status.Subnets[0], class.Status.Subnets[1]
+	s.World.OccupyAddresses(full.ID, 64)
+	s.World.OccupyAddresses(nearly.ID, 50) // of 59
+	resolve(t, p, class)
+	closed := func(zone string) (no, yes int) {
+		t.Helper()
+		types, err := p.Types(t.Context(), class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ty := range types {
+			for _, o := range ty.Offerings {
+				if o.Zone == zone && o.Unavailable == offering.NoAddresses {
+					no++
+				} else if o.Zone == zone && o.Available {
+					yes++
+				}
+			}
+		}
+		return no, yes
+	}
+	if no, yes := closed(full.Zone); no == 0 || yes > 0 {
+		t.Errorf("zone %s, whose subnet is full, has %d offerings closed for that and %d open", full.Zone, no, yes)
+	}
+	if no, yes := closed(nearly.Zone); no > 0 || yes == 0 {
+		t.Errorf("zone %s, which has a few addresses, has %d offerings closed and %d open", nearly.Zone, no, yes)
+	}
+	claims := newClaims(2) // the last zone has addresses for two such machines
+	for _, c := range claims {
+		c.Spec.Resources.Requests[corev1.ResourcePods] = resource.MustParse("20")
+		m, err := p.Launch(t.Context(), c, class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Zone == full.Zone || m.Zone == nearly.Zone {
+			t.Errorf("a machine for 20 pods was launched in %s, whose subnet has no addresses for them", m.Zone)
+		}
+	}
+	if fleets := s.World.Fleets(); len(fleets) != 2 {
+		t.Errorf("%d fleets for 2 machines", len(fleets))
+	}
+	for _, f := range s.World.Fleets() {
+		for _, e := range f.Errors {
+			if strings.Contains(e.Code, "Address") {
+				t.Errorf("EC2 had to say %s", e.Code)
+			}
+		}
+	}
+}
