@@ -18,7 +18,7 @@ demo: build ## the main job on a laptop, no AWS account: pods wait, machines com
 	bin/kerf demo
 
 .PHONY: demo-images
-demo-images: build ## one machine of every AMI family, from a launch template, with a GPU and with EFA; each node checked
+demo-images: build ## one machine of every AMI family, from a launch template, with a GPU, with EFA, in reserved capacity; each node checked
 	bin/kerf demo images
 
 .PHONY: test

@@ -47,8 +47,9 @@ func newDemoImagesCommand() *cobra.Command {
 		Use:   "images",
 		Short: "Boot one machine of every AMI family, and one of every special kind, and check each node",
 		Long: `Starts a local cluster (see "kerf local") and boots one machine of each AMI family, one from a launch template of the
-user's own as a guide of 2021 has it, and one each with a GPU and with EFA. Ends with a table of them, and exits with 0
-when each joined with the labels and taints of its pool and the room that was planned with.`,
+user's own as a guide of 2021 has it, and one each with a GPU, with EFA, in reserved capacity and in a capacity block. Ends
+with a table of them, and exits with 0 when each joined with the labels and taints of its pool and the room that was planned
+with.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out = c.OutOrStdout()

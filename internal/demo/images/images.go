@@ -1,6 +1,6 @@
 // Package images boots one machine of every kind that an EC2NodeClass can ask for, on this machine: of each AMI family,
-// from a launch template of the user's own, with GPUs, with EFA. Each must become a node that is what the planning took it
-// for.
+// from a launch template of the user's own, with GPUs, with EFA, in reserved capacity and in a capacity block. Each must
+// become a node that is what the planning took it for.
 package images
 
 import (

@@ -61,6 +61,7 @@ func kinds() []kind {
 		{name: "efa", title: "EFA", class: "  amiSelectorTerms: [{alias: al2023@latest}]" + selected, resource: "vpc.amazonaws.com/efa: 1", family: world.FamilyAL2023,
 			requirements: "\n      - {key: karpenter.k8s.aws/instance-family, operator: In, values: [c5n, c6in]}\n      - {key: kubernetes.io/arch, operator: In, values: [amd64]}", proof: efaProof},
 	}
+	list = append(list, reserved()...)
 	for i := range list {
 		k := &list[i]
 		if k.requirements == "" {
