@@ -52,7 +52,9 @@ type Machine struct {
 	ZoneID       string
 	CapacityType string
 	SubnetID     string
-	LaunchedAt   time.Time
+	// SecurityGroups are the ids of those that its first interface is in, sorted; not filled by Launch.
+	SecurityGroups []string
+	LaunchedAt     time.Time
 	// State is pending, running, shutting-down, terminated, stopping or stopped.
 	State string
 	// StateReason is the cloud's word on why the machine stopped, empty while it runs.

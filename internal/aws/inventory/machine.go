@@ -3,6 +3,7 @@ package inventory
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -63,6 +64,10 @@ func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
 	if i.State != nil {
 		m.Ended = endOf(i.State.Name, i.StateReason)
 	}
+	for _, g := range i.SecurityGroups {
+		m.SecurityGroups = append(m.SecurityGroups, aws.ToString(g.GroupId))
+	}
+	slices.Sort(m.SecurityGroups)
 	for _, t := range i.Tags {
 		m.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}

@@ -1,5 +1,5 @@
 // Package drift says on NodeClaims that their machine differs from what their node class asks for now: in the fields that
-// decide how a node is made, in the version of the user's own launch template, or in the image.
+// decide how a node is made, in the version of the user's own launch template, in the image, in security groups or subnet.
 //
 // It only says so; replacing nodes is the engine's to decide. What is not known never counts as a difference: while an image
 // or a template can't be looked up, or is gone, nothing is said of the machines that were launched from it. Claims are
@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -34,10 +35,14 @@ const again = 100 * time.Millisecond
 
 // Controller keeps the condition Drifted of NodeClaims.
 type Controller struct {
-	Client  client.Client
-	Metrics *obs.Metrics
-	Log     *slog.Logger
-	Clock   clock.Clock
+	Client   client.Client
+	Machines Machines
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Clock    clock.Clock
+
+	machines machines
+	moved    chan event.TypedGenericEvent[client.Object]
 }
 
 // Register adds the controller to mgr.
@@ -50,7 +55,12 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		UpdateFunc: func(e event.UpdateEvent) bool { return ofClass(e.ObjectOld) != ofClass(e.ObjectNew) },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
+	c.moved = make(chan event.TypedGenericEvent[client.Object])
+	if err := mgr.Add(c); err != nil {
+		return fmt.Errorf("adding the look through machines: %w", err)
+	}
 	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.drift").
+		WatchesRawSource(source.Channel(c.moved, &handler.EnqueueRequestForObject{})).
 		For(&karpv1.NodeClaim{}, builder.WithPredicates(launched)).
 		Watches(&awsv1.EC2NodeClass{}, handler.EnqueueRequestsFromMapFunc(c.claimsOfClass), builder.WithPredicates(changed)).
 		Complete(c.Metrics.Guard(c.Log, "nodeclaim.drift", c))
@@ -80,6 +90,7 @@ func ofClass(o client.Object) string {
 		a[awsv1.AnnotationEC2NodeClassHash], a[awsv1.AnnotationEC2NodeClassHashVersion],
 		class.Spec.LaunchTemplate != nil, class.Status.LaunchTemplate.Ref(), class.StatusConditions(false).IsTrue(awsv1.ConditionTypeLaunchTemplateReady),
 		holds(class, awsv1.ConditionTypeAMIsReady), class.Status.AMIs,
+		holds(class, awsv1.ConditionTypeSecurityGroupsReady), groupsOf(class), holds(class, awsv1.ConditionTypeSubnetsReady), subnetsOf(class),
 	})
 }
 
@@ -117,7 +128,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if said.IsTrue() {
 		was = said.Reason
 	}
-	reason, message, gone := judge(claim, class, was)
+	reason, message, gone := judge(subject{claim, class, c.machines.of(claim)}, was)
 	switch {
 	case reason != "":
 		conditions.SetTrueWithReason(karpv1.ConditionTypeDrifted, reason, message)

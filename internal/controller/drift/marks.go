@@ -5,26 +5,36 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
 )
+
+// subject is a claim with its class, and its machine as EC2 last described it, nil while it has not.
+type subject struct {
+	claim   *karpv1.NodeClaim
+	class   *awsv1.EC2NodeClass
+	machine *cloud.Machine
+}
 
 // mark is one difference between a machine and its class that the condition Drifted can tell of.
 type mark struct {
 	reason  string
-	compare func(*karpv1.NodeClaim, *awsv1.EC2NodeClass) (message string, v Verdict)
+	compare func(subject) (message string, v Verdict)
 }
 
 // marks in the order in which they are told: of several differences, the first counts.
 var marks = []mark{
-	{awsv1.ReasonNodeClassDrift, NodeClass},
-	{awsv1.ReasonLaunchTemplateDrift, Template},
-	{awsv1.ReasonAMIDrift, Image},
+	{awsv1.ReasonNodeClassDrift, func(s subject) (string, Verdict) { return NodeClass(s.claim, s.class) }},
+	{awsv1.ReasonLaunchTemplateDrift, func(s subject) (string, Verdict) { return Template(s.claim, s.class) }},
+	{awsv1.ReasonAMIDrift, func(s subject) (string, Verdict) { return Image(s.claim, s.class) }},
+	{awsv1.ReasonSecurityGroupDrift, func(s subject) (string, Verdict) { return SecurityGroups(s.machine, s.class) }},
+	{awsv1.ReasonSubnetDrift, func(s subject) (string, Verdict) { return Subnet(s.machine, s.class) }},
 }
 
 // judge compares a claim with its class. reason and message are of the first difference, empty when there is none that is
 // known. gone says that the difference which the claim is marked with is known to be none any more; was is its reason.
-func judge(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, was string) (reason, message string, gone bool) {
+func judge(s subject, was string) (reason, message string, gone bool) {
 	for _, m := range marks {
-		text, v := m.compare(claim, class)
+		text, v := m.compare(s)
 		if v == Differs && reason == "" {
 			reason, message = m.reason, text
 		}

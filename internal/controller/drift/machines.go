@@ -1,0 +1,94 @@
+package drift
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+)
+
+// sweep is how often machines are looked through for changes that were made outside of Kerf. The list is the one that
+// others ask for anyway, so that looking costs no call.
+const sweep = 30 * time.Second
+
+// stale is how old the list may be.
+const stale = 3 * time.Minute
+
+// Machines lists machines, from an inventory that is shared.
+type Machines interface {
+	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error)
+}
+
+// machines remembers what machines last looked like, by provider ID.
+type machines struct {
+	mu   sync.Mutex
+	seen map[string]*cloud.Machine
+}
+
+func (m *machines) of(claim *karpv1.NodeClaim) *cloud.Machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seen[claim.Status.ProviderID]
+}
+
+// update takes a new list and returns those that are new or that were moved to other groups since the one before.
+func (m *machines) update(list []*cloud.Machine) (changed []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	seen := make(map[string]*cloud.Machine, len(list))
+	for _, now := range list {
+		was := m.seen[now.ProviderID]
+		if was == nil || was.SubnetID != now.SubnetID || !slices.Equal(was.SecurityGroups, now.SecurityGroups) || lives(was) != lives(now) {
+			changed = append(changed, now.ProviderID)
+		}
+		seen[now.ProviderID] = now
+	}
+	m.seen = seen
+	return changed
+}
+
+// NeedLeaderElection makes the manager look through machines on the leader only.
+func (c *Controller) NeedLeaderElection() bool { return true }
+
+// Start looks through the machines until ctx ends.
+func (c *Controller) Start(ctx context.Context) error {
+	for {
+		if err := c.Metrics.Recover(c.Log, "nodeclaim.drift", func() error { return c.look(ctx) }); err != nil && ctx.Err() == nil {
+			c.Log.Error("looking through machines for drift", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.Clock.After(sweep):
+		}
+	}
+}
+
+// look has the claims compared again whose machines changed.
+func (c *Controller) look(ctx context.Context) error {
+	list, err := c.Machines.List(ctx, stale)
+	if err != nil {
+		return err
+	}
+	for _, id := range c.machines.update(list) {
+		var claims karpv1.NodeClaimList
+		if err := c.Client.List(ctx, &claims, client.MatchingFields{index.ClaimProviderID: id}); err != nil {
+			return err
+		}
+		for i := range claims.Items {
+			select {
+			case c.moved <- event.TypedGenericEvent[client.Object]{Object: &claims.Items[i]}:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package drift
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// SecurityGroups compares the groups that a machine is in with those of its class. Nothing is said while either is not
+// known, nor of classes whose launch template decides the groups.
+func SecurityGroups(machine *cloud.Machine, class *awsv1.EC2NodeClass) (message string, v Verdict) {
+	if !lives(machine) || len(machine.SecurityGroups) == 0 || len(class.Status.SecurityGroups) == 0 ||
+		class.Spec.LaunchTemplate != nil || !holds(class, awsv1.ConditionTypeSecurityGroupsReady) {
+		return "", Unknown
+	}
+	now := groupsOf(class)
+	if slices.Equal(machine.SecurityGroups, now) {
+		return "", Same
+	}
+	return fmt.Sprintf("in security groups %s, and EC2NodeClass %s has %s now", strings.Join(machine.SecurityGroups, ", "), class.Name, strings.Join(now, ", ")), Differs
+}
+
+// Subnet looks whether a machine's subnet is still one of its class's. Nothing is said while either is not known.
+func Subnet(machine *cloud.Machine, class *awsv1.EC2NodeClass) (message string, v Verdict) {
+	if !lives(machine) || machine.SubnetID == "" || len(class.Status.Subnets) == 0 || !holds(class, awsv1.ConditionTypeSubnetsReady) {
+		return "", Unknown
+	}
+	now := subnetsOf(class)
+	if slices.Contains(now, machine.SubnetID) {
+		return "", Same
+	}
+	return fmt.Sprintf("in subnet %s, and EC2NodeClass %s has %s now", machine.SubnetID, class.Name, strings.Join(now, ", ")), Differs
+}
+
+// lives tells whether a machine can still be spoken of: one that ends loses its interfaces.
+func lives(m *cloud.Machine) bool { return m != nil && (m.State == "running" || m.State == "pending") }
+
+// groupsOf are the ids of a class's security groups, sorted.
+func groupsOf(class *awsv1.EC2NodeClass) []string {
+	var out []string
+	for _, g := range class.Status.SecurityGroups {
+		out = append(out, g.ID)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// subnetsOf are the ids of a class's subnets, sorted; the status has them by free addresses, which change all the time.
+func subnetsOf(class *awsv1.EC2NodeClass) []string {
+	var out []string
+	for _, s := range class.Status.Subnets {
+		out = append(out, s.ID)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
