@@ -19,7 +19,7 @@ import (
 const (
 	// trustDryRun is how long a class that passed is not tried again while it resolves to the same, retryDryRun how long
 	// one that did not.
-	trustDryRun = 30 * time.Minute
+	trustDryRun = time.Hour
 	retryDryRun = time.Minute
 	// retrySoon is for what mends itself in seconds.
 	retrySoon = 2 * time.Second

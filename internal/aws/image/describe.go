@@ -27,6 +27,8 @@ type query struct {
 type answer struct {
 	images []candidate
 	at     time.Time
+	ids    []string  // what was asked for by id, nil for other queries
+	wanted time.Time // when somebody last wanted it
 }
 
 // queryOf makes the query of a term that has neither id nor parameter. A name without an owner is looked for among the
@@ -83,6 +85,11 @@ func (r *Resolver) describe(ctx context.Context, q query) (found []candidate, st
 		}
 	}
 	last, known := r.found[key]
+	if known {
+		last.wanted = now
+		r.found[key] = last
+	}
+	asked := r.togetherLocked(q, now)
 	r.mu.Unlock()
 	if known && now.Sub(last.at) < r.refresh {
 		return last.images, nil, nil
@@ -90,7 +97,7 @@ func (r *Resolver) describe(ctx context.Context, q query) (found []candidate, st
 	var out []candidate
 	disks := map[string]Disks{}
 	pages := ec2.NewDescribeImagesPaginator(r.images, &ec2.DescribeImagesInput{
-		Filters: q.filters(), Owners: q.owners, IncludeDeprecated: new(true), MaxResults: new(int32(1000)),
+		Filters: asked.filters(), Owners: asked.owners, IncludeDeprecated: new(true), MaxResults: new(int32(1000)),
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -111,8 +118,7 @@ func (r *Resolver) describe(ctx context.Context, q query) (found []candidate, st
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noteDisksLocked(disks)
-	r.found[key] = answer{images: out, at: now}
-	return out, nil, nil
+	return r.noteLocked(q, asked, out, now), nil, nil
 }
 
 // candidateOf reads an image; those of other architectures are of no use.

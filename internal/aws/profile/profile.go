@@ -27,7 +27,7 @@ import (
 
 const (
 	// trustFor is how long a profile that was seen to be right is not looked at again.
-	trustFor = 15 * time.Minute
+	trustFor = 30 * time.Minute
 	// forgetMissingRole is how long a role that does not exist is not tried again.
 	forgetMissingRole = time.Minute
 	// protectFor keeps a profile that was just asked for from being collected before any object names it.
