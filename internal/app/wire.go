@@ -35,6 +35,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/controller/tagging"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
+	"github.com/kerf-sh/kerf/internal/controller/zoneshift"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/version"
@@ -220,8 +221,11 @@ func (p *process) lifecycle(c *gate, ca string) error {
 	)
 }
 
-func (p *process) loops(c cloud.Provider) error {
-	var buffers error
+func (p *process) loops(c *gate) error {
+	var buffers, shifts error
+	if p.EnableZonalShift {
+		shifts = p.Add(&zoneshift.Controller{Client: p.GetClient(), Shifts: c, Recorder: p.recorder(), Log: p.log, Clock: p.clock()})
+	}
 	if p.FeatureGates.CapacityBuffer {
 		buffers = p.Add(buffer.New(buffer.Options{
 			Client: p.GetClient(), State: p.cache, Log: p.log, Now: time.Now,
@@ -229,7 +233,7 @@ func (p *process) loops(c cloud.Provider) error {
 		}))
 	}
 	return errors.Join(
-		buffers,
+		buffers, shifts,
 		p.Add(&disrupt.Emptiness{Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 		p.Add(&garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 	)

@@ -30,6 +30,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/aws/reservation"
 	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/aws/zonalshift"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/cloud/overlay"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
@@ -101,6 +102,7 @@ type Provider struct {
 	catalogs    catalogs
 	plans       plans
 	checks      checks
+	shifts      shifts
 	// spotUntagged is set while the controller may not tag spot requests; see learnSpotTags.
 	spotUntagged atomic.Bool
 
@@ -130,6 +132,7 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.unavailable = offering.NewUnavailable(o.Now)
 	p.held = reservation.NewLedger(o.Now)
 	p.reserved = reservation.NewResolver(s.EC2, p.held, o.Now)
+	p.shifts.reader = zonalshift.NewReader(s.Config, o.Now)
 	p.ledger = network.NewLedger(o.Now)
 	p.memory = guestmemory.NewBook(o.Now)
 	p.networks = network.NewResolver(s.EC2, p.ledger, o.SubnetRefreshInterval, o.Now)
@@ -207,6 +210,9 @@ func (p *Provider) Terminate(ctx context.Context, providerID string) error {
 	if err != nil {
 		return err
 	}
+	if err := p.heldBack("terminating", providerID); err != nil {
+		return err
+	}
 	m, err := p.inventory.Get(ctx, id)
 	if err != nil {
 		if cloud.IsNotFound(err) {
@@ -229,6 +235,9 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Machine, 
 	if err != nil {
 		return nil, err
 	}
+	if err := p.heldBack("reading", providerID); err != nil {
+		return nil, err
+	}
 	return p.inventory.Get(ctx, id)
 }
 
@@ -244,6 +253,10 @@ func (p *Provider) Tag(ctx context.Context, tags map[string]map[string]string) e
 	for providerID, t := range tags {
 		id, err := inventory.InstanceID(providerID)
 		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := p.heldBack("tagging", providerID); err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -29,6 +29,7 @@ const (
 
 // clusterFacts is what EKS says of the cluster.
 type clusterFacts struct {
+	arn         string
 	endpoint    string
 	serviceCIDR string
 	ipv6        bool
@@ -108,7 +109,7 @@ func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
 	case out.Cluster == nil:
 		return nil, &cloud.Error{Op: fmt.Sprintf("describing EKS cluster %q", p.opts.ClusterName), Class: cloud.Unavailable, Err: errors.New("the answer is empty")}
 	}
-	c := &clusterFacts{endpoint: aws.ToString(out.Cluster.Endpoint), version: aws.ToString(out.Cluster.Version), at: p.now()}
+	c := &clusterFacts{arn: aws.ToString(out.Cluster.Arn), endpoint: aws.ToString(out.Cluster.Endpoint), version: aws.ToString(out.Cluster.Version), at: p.now()}
 	if n := out.Cluster.KubernetesNetworkConfig; n != nil {
 		c.serviceCIDR = aws.ToString(n.ServiceIpv4Cidr)
 		if v6 := aws.ToString(n.ServiceIpv6Cidr); v6 != "" {

@@ -85,6 +85,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	if err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
+	p.shifts.learn(class.Status.Subnets)
 	learned := p.memory.Snapshot()
 	c := p.catalogs.of(class)
 	c.mu.Lock()

@@ -1,4 +1,4 @@
-// Package awssim is an AWS account in a process: EC2, IAM, STS, SSM, SQS, EventBridge, KMS, CloudWatch, EKS and Pricing
+// Package awssim is an AWS account in a process: EC2, IAM, STS, SSM, SQS, EventBridge, KMS, CloudWatch, EKS, ARC zonal shift and Pricing
 // answer over HTTP in their own protocols from one shared world, machines boot from their user data and join a Kubernetes
 // cluster, and faults can be switched on. It is for development and tests on one machine.
 package awssim
@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kerf-sh/kerf/internal/awssim/arc"
 	"github.com/kerf-sh/kerf/internal/awssim/authz"
 	"github.com/kerf-sh/kerf/internal/awssim/boot"
 	"github.com/kerf-sh/kerf/internal/awssim/cloudformation"
@@ -150,6 +151,7 @@ func (s *Server) routes(o Options) http.Handler {
 	kms.Register(front, w)
 	cloudwatch.Register(front, w)
 	eks.Register(front, w)
+	arc.Register(front, w)
 	pricing.Register(front, w)
 	cloudformation.Register(front, w)
 	page := control.New(w, s.Boot, s.Bus, cmp.Or(o.SpotNotice, defaultSpotNotice))

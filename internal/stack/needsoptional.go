@@ -30,7 +30,7 @@ func optionalNeeds() []Need {
 		read("", "ec2:DescribePlacementGroups", "placement groups that a class selects", idle))...)
 	add("--zonal-shift", func(o *Options) bool { return o.ZonalShift }, Need{
 		Action: "arc-zonal-shift:GetManagedResource", Kinds: []string{"cluster"}, Sid: "AllowZonalShiftStatusReadOnly", Why: "zones that traffic was moved away from",
-		Without: idle, resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
+		Without: "a warning in the log; zones that traffic is shifted away from are bought in, as long as ENABLE_ZONAL_SHIFT is set", resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
 	})
 	part := func(before string, kinds ...string) Need {
 		n := Need{

@@ -77,6 +77,9 @@ func (in *Input) zones() map[string]zoneState {
 		case !seen:
 			z.reason = NoAddresses
 		}
+		if in.Unavailable.ZoneShifted(s.ZoneID) {
+			z.reason = Shifted
+		}
 		out[s.Zone] = z
 	}
 	return out

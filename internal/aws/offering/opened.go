@@ -9,7 +9,8 @@ import (
 
 // Closed counts closures that are alike.
 type Closed struct {
-	// Scope is what is closed: pool, quota, subnet, capacity-type or class. CapacityType is empty for a subnet and a class.
+	// Scope is what is closed: pool, quota, subnet, capacity-type, class or zone. CapacityType is empty for the last two and
+	// for a subnet.
 	Scope, CapacityType, Reason string
 	Count                       int
 }
@@ -31,6 +32,9 @@ func (s *Snapshot) Closed() []Closed {
 	}
 	for _, c := range s.classes {
 		count[Closed{Scope: "class", Reason: c.reason}]++
+	}
+	for _, c := range s.zones {
+		count[Closed{Scope: "zone", Reason: c.reason}]++
 	}
 	out := make([]Closed, 0, len(count))
 	for c, n := range count {
@@ -83,7 +87,8 @@ func sleep(ctx context.Context, d time.Duration, limited bool, changed <-chan st
 // opened reports whether something that was closed in one snapshot is not in the next.
 func opened(last, now *Snapshot) bool {
 	return missing(last.pools, now.pools) || missing(last.quotas, now.quotas) || missing(last.subnets, now.subnets) ||
-		missing(last.capacityTypes, now.capacityTypes) || missing(last.classes, now.classes)
+		missing(last.capacityTypes, now.capacityTypes) || missing(last.classes, now.classes) ||
+		missing(last.zones, now.zones)
 }
 
 func missing[K comparable](from, in map[K]closure) bool {

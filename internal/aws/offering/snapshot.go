@@ -16,6 +16,7 @@ type Snapshot struct {
 	subnets       map[string]closure
 	capacityTypes map[string]closure
 	classes       map[string]closure
+	zones         map[string]closure // by id
 }
 
 // Opens is when the first thing opens again by itself; zero when nothing is closed.

@@ -59,6 +59,7 @@ type Unavailable struct {
 	capacityTypes map[string]closure
 	classes       map[string]closure
 	lives         map[string]life
+	zones         map[string]closure // by id; see ShiftZones
 }
 
 // NewUnavailable returns an empty collection; now is the clock, nil for time.Now.
@@ -154,6 +155,7 @@ func (u *Unavailable) publish(now time.Time) {
 	s.subnets = closed(s, u.subnets, now)
 	s.capacityTypes = closed(s, u.capacityTypes, now)
 	s.classes = closed(s, u.classes, now)
+	s.zones = closed(s, u.zones, now)
 	u.current.Store(s)
 	close(u.changed)
 	u.changed = make(chan struct{})

@@ -37,7 +37,8 @@ func (s *Snapshot) Changed(since *Snapshot) ([]string, bool) {
 	if s == since || s.Generation == since.Generation {
 		return nil, true
 	}
-	if !sameReasons(s.quotas, since.quotas) || !sameReasons(s.subnets, since.subnets) || !sameReasons(s.capacityTypes, since.capacityTypes) {
+	if !sameReasons(s.quotas, since.quotas) || !sameReasons(s.subnets, since.subnets) || !sameReasons(s.capacityTypes, since.capacityTypes) ||
+		!sameReasons(s.zones, since.zones) {
 		return nil, false
 	}
 	var out []string

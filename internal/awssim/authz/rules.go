@@ -11,7 +11,7 @@ var rules = allRules()
 func allRules() map[string]rule {
 	out := map[string]rule{}
 	for _, service := range []map[string]rule{
-		ec2Rules(), iamRules(), stsRules(), sqsRules(), ssmRules(), eksRules(), eventsRules(), kmsRules(), cloudwatchRules(),
+		ec2Rules(), iamRules(), stsRules(), sqsRules(), ssmRules(), eksRules(), eventsRules(), kmsRules(), cloudwatchRules(), arcRules(),
 		cloudformationRules(), {"pricing:GetProducts": anywhere("pricing:GetProducts")},
 	} {
 		maps.Copy(out, service)

@@ -71,6 +71,7 @@ func New(w *world.World, b *boot.Booter, bus *event.Bus, notice time.Duration) *
 		"GET /_kerf/placement-groups":             h.getGroups,
 		"POST /_kerf/placement-groups":            h.postGroup,
 		"DELETE /_kerf/placement-groups/{id}":     h.deleteGroup,
+		"POST /_kerf/zonal-shift":                 h.postZonalShift,
 	} {
 		h.mux.HandleFunc(pattern, h.json(f))
 	}

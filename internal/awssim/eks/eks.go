@@ -40,6 +40,7 @@ type cluster struct {
 	ResourcesVPCConfig      vpcConfig         `json:"resourcesVpcConfig"`
 	AccessConfig            map[string]any    `json:"accessConfig"`
 	Tags                    map[string]string `json:"tags"`
+	ZonalShiftConfig        map[string]bool   `json:"zonalShiftConfig"`
 }
 
 type network struct {
@@ -65,8 +66,9 @@ func describe(c world.Cluster) cluster {
 			VPCID: c.VPCID, SubnetIDs: c.SubnetIDs, ClusterSecurityGroupID: c.SecurityGroupID,
 			EndpointPublicAccess: true, EndpointPrivateAccess: true,
 		},
-		AccessConfig: map[string]any{"authenticationMode": "API_AND_CONFIG_MAP"},
-		Tags:         c.Tags,
+		AccessConfig:     map[string]any{"authenticationMode": "API_AND_CONFIG_MAP"},
+		Tags:             c.Tags,
+		ZonalShiftConfig: map[string]bool{"enabled": c.ZonalShift},
 	}
 	if c.CA != "" {
 		out.CertificateAuthority = map[string]string{"data": c.CA}

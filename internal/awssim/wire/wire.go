@@ -53,6 +53,8 @@ var (
 	SSM     = &Service{Name: "ssm", Protocol: JSON11, Target: "AmazonSSM", Regional: true, MaxBody: mebibyte}
 	Pricing = &Service{Name: "pricing", Protocol: JSON11, Target: "AWSPriceListService", MaxBody: mebibyte}
 	EKS     = &Service{Name: "eks", Protocol: RESTJSON, Regional: true, MaxBody: mebibyte}
+	// ARCZonalShift is the zonal shift of Amazon Application Recovery Controller.
+	ARCZonalShift = &Service{Name: "arc-zonal-shift", Protocol: RESTJSON, Regional: true, MaxBody: mebibyte}
 	// CloudFormation is the stacks of the account.
 	CloudFormation = &Service{Name: "cloudformation", Protocol: Query, Version: "2010-05-15",
 		Namespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/", Regional: true, MaxBody: mebibyte}
@@ -63,7 +65,7 @@ var (
 )
 
 func services() []*Service {
-	return []*Service{EC2, IAM, STS, SQS, SSM, Pricing, EKS, CloudFormation, Events, KMS, CloudWatch}
+	return []*Service{EC2, IAM, STS, SQS, SSM, Pricing, EKS, CloudFormation, Events, KMS, CloudWatch, ARCZonalShift}
 }
 
 // Identity is who holds an access key.

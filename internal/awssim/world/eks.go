@@ -7,10 +7,12 @@ type eksState struct {
 	clusters      map[string]*Cluster
 	entries       map[string]*AccessEntry // by accessKey
 	podIdentities map[string]*PodIdentity // by id
+	shifts        map[string][]ZonalShift // by ARN of the cluster
 }
 
 func (s *eksState) init() {
 	s.clusters, s.entries, s.podIdentities = map[string]*Cluster{}, map[string]*AccessEntry{}, map[string]*PodIdentity{}
+	s.shifts = map[string][]ZonalShift{}
 }
 
 // Cluster is what EKS knows about a cluster.
@@ -30,6 +32,7 @@ type Cluster struct {
 	SecurityGroupID string
 	Created         time.Time
 	Tags            map[string]string
+	ZonalShift      bool // registered with ARC
 }
 
 // SetCluster writes the record of a cluster; what is empty of ARN, status, family and time is filled in.

@@ -77,16 +77,17 @@ var fails = map[string][]string{
 	"AllowVolumeKeyUse kms:ReEncryptTo":                     disks,
 	"AllowVolumeKeyGrants kms:CreateGrant":                  disks,
 
-	"AllowScopedResourceTagging ec2:CreateTags":            {tagging},
-	"AllowScopedDeletion ec2:TerminateInstances":           ends,
-	"AllowScopedDeletion ec2:DeleteLaunchTemplate":         templates,
-	"AllowRegionalReadActions ec2:DescribeLaunchTemplates": {takingOver, releasing, unusedLaunch},
-	"AllowRegionalReadActions ec2:DescribeInstances":       {takingOver, ending, comparing},
-	"AllowRegionalReadActions ec2:DescribeInstanceStatus":  {statuses},
-	"AllowInterruptionQueueActions sqs:GetQueueUrl":        queue,
-	"AllowInterruptionQueueActions sqs:ReceiveMessage":     queue,
-	"AllowInterruptionQueueActions sqs:DeleteMessage":      queue,
-	"AllowInterruptionQueueKeyDecrypt kms:Decrypt":         queue,
+	"AllowScopedResourceTagging ec2:CreateTags":                        {tagging},
+	"AllowScopedDeletion ec2:TerminateInstances":                       ends,
+	"AllowScopedDeletion ec2:DeleteLaunchTemplate":                     templates,
+	"AllowRegionalReadActions ec2:DescribeLaunchTemplates":             {takingOver, releasing, unusedLaunch},
+	"AllowRegionalReadActions ec2:DescribeInstances":                   {takingOver, ending, comparing},
+	"AllowRegionalReadActions ec2:DescribeInstanceStatus":              {statuses},
+	"AllowZonalShiftStatusReadOnly arc-zonal-shift:GetManagedResource": {shifting},
+	"AllowInterruptionQueueActions sqs:GetQueueUrl":                    queue,
+	"AllowInterruptionQueueActions sqs:ReceiveMessage":                 queue,
+	"AllowInterruptionQueueActions sqs:DeleteMessage":                  queue,
+	"AllowInterruptionQueueKeyDecrypt kms:Decrypt":                     queue,
 }
 
 // stoodInFor are grants that those for users' own launch templates stand in for: they are missed where there are none.

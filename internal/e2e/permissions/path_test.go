@@ -19,6 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/garbage"
 	"github.com/kerf-sh/kerf/internal/controller/interrupt"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
+	"github.com/kerf-sh/kerf/internal/controller/zoneshift"
 )
 
 // A path is one thing that the controller does. prepare sets it up while everything is allowed and returns what runs it.
@@ -49,6 +50,7 @@ const (
 	unusedLaunch  = "deleting launch templates that nobody uses"
 	interruption  = "reading the interruption queue"
 	statuses      = "reading the status of instances"
+	shifting      = "reading zonal shifts"
 )
 
 // paths are all that the controller does at AWS. Later ones may take away what earlier ones have.
@@ -293,6 +295,16 @@ var paths = []path{
 				c.amiss("reading statuses: %v", err)
 			}
 			c.report(r, "status", awsv1.ConditionTypeInstanceStatusReady)
+		}
+	}},
+	{shifting, func(c *cluster) func() {
+		if err := c.sim.World.EnableZonalShift(clusterName, true); err != nil {
+			c.t.Fatal(err)
+		}
+		p := c.checked(func(o *aws.Options) { o.ClusterEndpoint = "" }) // asks EKS, which knows the cluster's ARN
+		return func() {
+			loop := &zoneshift.Controller{Client: c.kube, Shifts: p, Recorder: c.recorder, Log: c.log, Clock: clock.RealClock{}}
+			loop.Look(c.t.Context())
 		}
 	}},
 }

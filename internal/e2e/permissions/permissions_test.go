@@ -255,10 +255,10 @@ func (a *account) spare(g grant) bool {
 }
 
 // The options of features that the controller does not have yet.
-var notBuilt = []string{"--capacity-reservations", "--placement-groups", "--zonal-shift"}
+var notBuilt = []string{"--capacity-reservations", "--placement-groups"}
 
 func unbuilt(o *stack.Options) {
-	o.CapacityReservations, o.PlacementGroups, o.ZonalShift = true, true, true
+	o.CapacityReservations, o.PlacementGroups = true, true
 }
 
 // notBuilt tells whether a grant serves nothing but features that are not built.

@@ -197,3 +197,9 @@ func (c *Client) SetDepth(ctx context.Context, d control.Depth) error {
 func (c *Client) Clock(ctx context.Context) (control.Clock, error) {
 	return get[control.Clock](ctx, c, "clock")
 }
+
+// ShiftZone registers the cluster with ARC, or takes it out, and moves its traffic away from a zone if one is named.
+// What was shifted before is not any more.
+func (c *Client) ShiftZone(ctx context.Context, r control.ZonalShiftRequest) error {
+	return c.post(ctx, "zonal-shift", r, nil)
+}

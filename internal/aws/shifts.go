@@ -1,0 +1,82 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/zonalshift"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// shifts is what the provider needs to leave zones alone that traffic is moved away from.
+type shifts struct {
+	reader *zonalshift.Reader
+	ids    sync.Map // zone name → id, as subnets of classes have them
+}
+
+// ReasonZonalShift is why a machine is not touched: something is wrong in its zone, and calls about it may not end.
+const ReasonZonalShift = "ZonalShift"
+
+// ZoneShifts asks which zones the cluster's traffic is moved away from, and closes all that could be bought there. When
+// that can't be found out, what was known stays until it ends by itself.
+//
+// Errors: *cloud.Error; NotFound when the cluster is not registered for zonal shifts.
+func (p *Provider) ZoneShifts(ctx context.Context) ([]cloud.ZoneShift, error) {
+	facts, err := p.clusterFacts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := p.shifts.reader.Read(ctx, facts.arn)
+	if cloud.IsNotFound(err) {
+		p.unavailable.ShiftZones(nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	until, out := map[string]time.Time{}, make([]cloud.ZoneShift, len(found))
+	for i, s := range found {
+		until[s.ZoneID] = s.Until
+		out[i] = cloud.ZoneShift{ZoneID: s.ZoneID, Zone: p.shifts.zone(s.ZoneID), Until: s.Until}
+	}
+	p.unavailable.ShiftZones(until)
+	return out, nil
+}
+
+// learn notes the ids of the zones of subnets.
+func (s *shifts) learn(subnets []awsv1.Subnet) {
+	for i := range subnets {
+		if subnets[i].ZoneID != "" {
+			s.ids.LoadOrStore(subnets[i].Zone, subnets[i].ZoneID)
+		}
+	}
+}
+
+// zone is the name of a zone, empty if it is not known.
+func (s *shifts) zone(id string) (name string) {
+	s.ids.Range(func(k, v any) bool {
+		if v == id {
+			name, _ = k.(string)
+		}
+		return name == ""
+	})
+	return name
+}
+
+// heldBack is the error of all that is asked of a single machine while traffic is shifted away from its zone; nil at
+// other times.
+func (p *Provider) heldBack(op, providerID string) error {
+	zone, _, _ := strings.Cut(strings.TrimPrefix(providerID, "aws:///"), "/")
+	id, ok := p.shifts.ids.Load(zone)
+	if !ok {
+		return nil
+	}
+	if id, _ := id.(string); !p.unavailable.Snapshot().ZoneShifted(id) {
+		return nil
+	}
+	return &cloud.Error{Op: op + " " + providerID, Class: cloud.Unavailable, Reason: ReasonZonalShift,
+		Err: fmt.Errorf("traffic is shifted away from zone %s; its machines are left alone until that ends", zone)}
+}
