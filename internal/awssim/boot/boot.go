@@ -211,7 +211,7 @@ func (b *Booter) checkIdentity(i world.Instance) error {
 		return fmt.Errorf("the kubelet is Unauthorized: instance profile %s is gone", name)
 	}
 	r, err := b.opts.World.Role(p.Role)
-	if p.Role == "" || err != nil || r.ID != p.RoleID {
+	if p.Role == "" || err != nil || r.ID != p.RoleID || b.opts.World.StaleRole(p.Role) {
 		return fmt.Errorf("the kubelet is Unauthorized: instance profile %s holds no role that exists", name)
 	}
 	// Without any access entry, the aws-auth ConfigMap is taken to map every role.

@@ -374,6 +374,24 @@ func TestFaultMakesAnImageNameAnotherCluster(t *testing.T) {
 	}
 }
 
+func TestAMachineWhoseRoleWasMadeAnewHasNoIdentity(t *testing.T) {
+	l := newLab(t, nil)
+	if !l.world.SwitchOn("stale-role") {
+		t.Fatal("there is no such switch")
+	}
+	stale := l.launch(world.FamilyAL2023, world.VariantStandard, "m5.large", nodeConfig(fullCluster, ""), nil)
+	l.settle()
+	if got := l.log(stale.ID); !strings.Contains(got, "holds no role that exists") || len(l.nodes()) != 0 {
+		t.Errorf("%d nodes; boot log:\n%s", len(l.nodes()), got)
+	}
+	l.world.SwitchOff("stale-role")
+	l.launch(world.FamilyAL2023, world.VariantStandard, "m5.large", nodeConfig(fullCluster, ""), nil)
+	l.settle()
+	if n := len(l.nodes()); n != 1 {
+		t.Errorf("%d nodes once it is over, want 1", n)
+	}
+}
+
 func TestNodeEndsWithItsMachine(t *testing.T) {
 	l := newLab(t, nil)
 	i := l.launch(world.FamilyAL2023, world.VariantStandard, "m5.large", nodeConfig(fullCluster, ""), nil)

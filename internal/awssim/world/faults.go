@@ -285,6 +285,7 @@ func FaultKinds() []FaultKind {
 	return []FaultKind{
 		FaultThrottle, FaultError, FaultSlow, FaultLostReply, FaultNoCapacity, FaultPartialFleet, FaultLateInstances, FaultLateTags,
 		FaultFailedLaunch, FaultNoAddresses, FaultDuplicateMessage, FaultWrongCluster,
+		FaultLateProfiles, FaultMissingImages, FaultMissingSpotPrices, FaultLostTemplates, FaultStaleRole, FaultDisorderedMessages,
 	}
 }
 

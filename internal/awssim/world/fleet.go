@@ -129,6 +129,7 @@ func (w *World) CreateFleet(r FleetRequest) (Fleet, error) {
 	if f, ok := seen.(*Fleet); ok {
 		return *f, nil
 	}
+	w.loseTemplatesLocked(&r)
 	plan, err := w.fleetPlanLocked(&r)
 	if err != nil {
 		w.dropTokenLocked("CreateFleet", r.ClientToken)

@@ -172,7 +172,7 @@ func (w *World) launchProfileLocked(nameOrARN string) (arn string, ok bool) {
 		name = name[strings.LastIndex(name, "/")+1:]
 	}
 	p := w.iam.profiles[name]
-	if p == nil || w.clock.Now().Before(p.UsableAt) {
+	if p == nil || w.clock.Now().Before(p.UsableAt.Add(w.profileLateLocked(name))) {
 		return "", false
 	}
 	return p.ARN, true

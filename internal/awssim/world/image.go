@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -57,11 +58,12 @@ func (i *Image) clone() Image {
 	return c
 }
 
-// Images returns all images by id, deregistered ones excepted.
+// Images returns all images by id, deregistered ones and those that a fault hides excepted.
 func (w *World) Images() []Image {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sorted(w.images, (*Image).clone)
+	all := sorted(w.images, (*Image).clone)
+	return slices.DeleteFunc(all, func(i Image) bool { return w.aboutLocked(FaultMissingImages, i.ID) != nil })
 }
 
 // Image returns one image.

@@ -147,7 +147,7 @@ func (w *World) SpotPrices(types, zones []string, start, end time.Time) []SpotPr
 	var out []SpotPrice
 	for _, t := range types {
 		for _, z := range zones {
-			if !w.Offered(t, z) {
+			if !w.Offered(t, z) || w.unpricedLocked(t, z) {
 				continue
 			}
 			prices := w.pricesLocked(w.poolLocked(poolKey{Spot, t, z}), t, z)

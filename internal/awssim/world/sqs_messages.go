@@ -170,7 +170,7 @@ func (w *World) takeLocked(q *queue, now time.Time, in Receive) (got []Message, 
 	w.sampleQueueLocked(q)
 	var dead []*message
 	deadLetters, limit := w.redriveLocked(q)
-	for _, m := range q.messages {
+	for _, m := range w.handOutLocked(q) {
 		if now.Before(m.visibleAt) {
 			if next.IsZero() || m.visibleAt.Before(next) {
 				next = m.visibleAt
