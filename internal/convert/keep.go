@@ -17,7 +17,7 @@ const keepPermissions = "deploy the bootstrap stack with --launch-templates, and
 // it is not there.
 func (c *converter) keepNamedTemplate(f *fields, class *classDraft, at, name string, i int) {
 	class.object.Spec.LaunchTemplate = reference(name)
-	f.decide(at, "spec.launchTemplate: "+name+", version $Latest", "older releases launched from the latest version; nodes of another one are replaced now", keepPermissions)
+	f.decide(at, "spec.launchTemplate: "+name+", version $Latest", "older releases launched from the latest version; nodes of another one are marked as drifted now", keepPermissions)
 	if i >= 0 {
 		c.used = append(c.used, i)
 		c.judgeTemplate(&c.templates[i], class)

@@ -72,11 +72,13 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))",message="'name' excludes the other fields of a security group term"
 	// +optional
 	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms,omitempty"`
-	// Launch template of yours that nodes are launched from, in place of all fields by which Kerf would make one.
+	// Launch template of yours that nodes are launched from, in place of all fields by which Kerf would make one. Unset:
+	// launch templates are made, and taken away when nothing uses them.
 	// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="set exactly one of 'name' and 'id' in launchTemplate"
 	// +optional
 	LaunchTemplate *LaunchTemplateReference `json:"launchTemplate,omitempty"`
-	// Capacity reservations that nodes may use: those that any term selects.
+	// Capacity reservations that nodes may use: those that any term selects. Unset: none, not even open ones. NodePools
+	// use them when they allow the capacity type reserved.
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))",message="every capacity reservation term needs 'tags', 'id' or 'instanceMatchCriteria'"
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",message="'id' excludes the other fields of a capacity reservation term"
@@ -95,20 +97,22 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.exists(x, has(x.alias)) || self.size() == 1",message="'alias' must be the only AMI term"
 	// +optional
 	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms,omitempty"`
-	// Family of the images: how user data, disks and labels are made. An alias implies it.
+	// Family of the images: how user data, disks and labels are made. Required unless an alias says it.
 	// +optional
 	AMIFamily *AMIFamily `json:"amiFamily,omitempty"`
 	// Whether instances get a public IPv4 address. Unset leaves that to the subnet.
 	// +optional
 	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
-	// Number of IP prefixes for each network interface that carries addresses.
+	// Number of IP prefixes for each network interface that carries addresses. Unset: none; the network plug-in gets its
+	// own.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty"`
-	// User data to merge with what the family needs for the boot. Verbatim for the family Custom.
+	// User data to merge with what the family needs for the boot: a script, a document of the family, or MIME of both. It
+	// is used as it is, and nothing is added, for the family Custom. With what is added it may have 16384 bytes.
 	// +optional
 	UserData *string `json:"userData,omitempty"`
-	// IAM role of the nodes; an instance profile is kept for it.
+	// IAM role of the nodes, by name; an instance profile is kept for it.
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="role may not be empty"
 	// +optional
 	Role string `json:"role,omitempty"`
@@ -116,7 +120,7 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="instanceProfile may not be empty"
 	// +optional
 	InstanceProfile *string `json:"instanceProfile,omitempty"`
-	// Tags for everything that is launched.
+	// Tags for everything that is launched, beside those that mark it as the cluster's.
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="tag keys may not be empty"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'eks:eks-cluster-name')",message="tag 'eks:eks-cluster-name' is restricted: it is always the name of the cluster"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster'))",message="tags that start with 'kubernetes.io/cluster' are restricted: they mark the owning cluster"
@@ -125,42 +129,46 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'karpenter.k8s.aws/ec2nodeclass')",message="tag 'karpenter.k8s.aws/ec2nodeclass' is restricted: it is always the name of the EC2NodeClass"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
-	// Settings of the kubelet.
+	// Settings of the kubelet. They go into the user data, except for the family Custom and with a launch template of
+	// yours: there they only tell what its kubelet does, so that pods are counted right.
 	// +kubebuilder:validation:XValidation:rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",message="imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent"
 	// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoft) || (has(self.evictionSoftGracePeriod) && self.evictionSoft.all(k, k in self.evictionSoftGracePeriod))",message="every evictionSoft signal needs an evictionSoftGracePeriod"
 	// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoftGracePeriod) || (has(self.evictionSoft) && self.evictionSoftGracePeriod.all(k, k in self.evictionSoft))",message="every evictionSoftGracePeriod signal needs an evictionSoft"
 	// +optional
 	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
-	// Disks of the nodes, in place of the family's.
+	// Disks of the nodes, in place of the family's, which are of gp3, encrypted, and go with the node: /dev/xvda of 20Gi for
+	// AL2 and AL2023, /dev/xvda of 4Gi and /dev/xvdb of 20Gi for Bottlerocket, /dev/sda1 of 50Gi for Windows, and those of
+	// the image for Custom.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.filter(x, has(x.rootVolume) && x.rootVolume).size() <= 1",message="at most one block device may have rootVolume"
 	// +optional
 	BlockDeviceMappings []BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
-	// What becomes of instance store disks. Unset leaves them alone.
+	// What becomes of instance store disks. RAID0 joins them and puts ephemeral storage on them, but on Windows, which leaves
+	// them alone, and with Custom, where it only says what the image does. Unset: they are left alone.
 	// +optional
 	InstanceStorePolicy *InstanceStorePolicy `json:"instanceStorePolicy,omitempty"`
-	// Network interfaces of the nodes, in place of a single one.
+	// Network interfaces of the nodes, in place of a single one, or of one with EFA on each card for pods that ask for EFA.
 	// +kubebuilder:validation:MaxItems=150
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.exists(x, x.networkCardIndex == 0 && x.deviceIndex == 0 && x.interfaceType == 'interface')",message="networkInterfaces need a primary: networkCardIndex 0, deviceIndex 0, interfaceType 'interface'"
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex))",message="each pair of networkCardIndex and deviceIndex may be used once"
 	// +kubebuilder:validation:XValidation:rule="self.all(x, x.interfaceType != 'efa-only' || self.exists_one(y, y.networkCardIndex == x.networkCardIndex && y.interfaceType == 'efa-only'))",message="each network card may have one efa-only interface"
 	// +optional
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
-	// Whether instances report metrics every minute.
+	// Whether instances report metrics every minute. Unset: every five minutes.
 	// +optional
 	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
 	// How the instance metadata service may be used.
 	// +kubebuilder:default={"httpEndpoint":"enabled","httpProtocolIPv6":"disabled","httpPutResponseHopLimit":1,"httpTokens":"required"}
 	// +optional
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
-	// How long idle connections are tracked.
+	// How long idle connections are tracked. Unset leaves that to EC2. Types without Nitro can't be had with it.
 	// +kubebuilder:validation:XValidation:rule="has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",message="connectionTracking needs at least one timeout"
 	// +optional
 	ConnectionTracking *ConnectionTracking `json:"connectionTracking,omitempty"`
-	// Features of the CPU.
+	// Features of the CPU. Unset leaves them to EC2.
 	// +optional
 	CPUOptions *CPUOptions `json:"cpuOptions,omitempty"`
-	// Context of fleet requests, passed on verbatim.
+	// Context of fleet requests, passed on verbatim. Unset: none.
 	// +optional
 	Context *string `json:"context,omitempty"`
 }

@@ -19,8 +19,8 @@ type LaunchTemplateReference struct {
 	// +kubebuilder:validation:Pattern=`^lt-[0-9a-z]+$`
 	// +optional
 	ID string `json:"id,omitempty"`
-	// Version: a number, $Default or $Latest. Behind the last two another version may come to stand; nodes of the one
-	// before are then replaced.
+	// Version: a number, $Default or $Latest. Behind the last two another version may come to stand; NodeClaims of the one
+	// before then get the condition Drifted.
 	// +kubebuilder:default="$Default"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^(\$Default|\$Latest|[1-9][0-9]{0,17})$`
