@@ -33,6 +33,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/nodeclass"
 	"github.com/kerf-sh/kerf/internal/controller/nodepool"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
+	"github.com/kerf-sh/kerf/internal/controller/reserved"
 	"github.com/kerf-sh/kerf/internal/controller/tagging"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/controller/zoneshift"
@@ -232,8 +233,12 @@ func (p *process) loops(c *gate) error {
 			Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		}))
 	}
+	var ends error
+	if p.FeatureGates.ReservedCapacity {
+		ends = p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()})
+	}
 	return errors.Join(
-		buffers, shifts,
+		buffers, shifts, ends,
 		p.Add(&disrupt.Emptiness{Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 		p.Add(&garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 	)

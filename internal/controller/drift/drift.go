@@ -1,5 +1,6 @@
 // Package drift says on NodeClaims that their machine differs from what their node class asks for now: in the fields that
-// decide how a node is made, in the version of the user's own launch template, in the image, in security groups or subnet.
+// decide how a node is made, in the version of the user's own launch template, in the image, in security groups or subnet, or
+// in the capacity reservation.
 //
 // It only says so; replacing nodes is the engine's to decide. What is not known never counts as a difference: while an image
 // or a template can't be looked up, or is gone, nothing is said of the machines that were launched from it. Claims are
@@ -26,6 +27,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
@@ -76,6 +78,7 @@ func ofClaim(o client.Object) string {
 	return fmt.Sprintf("%q", []any{
 		claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched), claim.Status.ImageID,
 		a[awsv1.AnnotationLaunchTemplate], a[awsv1.AnnotationEC2NodeClassHash], a[awsv1.AnnotationEC2NodeClassHashVersion],
+		claim.Labels[awsv1.LabelCapacityReservationID],
 	})
 }
 
@@ -91,7 +94,24 @@ func ofClass(o client.Object) string {
 		class.Spec.LaunchTemplate != nil, class.Status.LaunchTemplate.Ref(), class.StatusConditions(false).IsTrue(awsv1.ConditionTypeLaunchTemplateReady),
 		holds(class, awsv1.ConditionTypeAMIsReady), class.Status.AMIs,
 		holds(class, awsv1.ConditionTypeSecurityGroupsReady), groupsOf(class), holds(class, awsv1.ConditionTypeSubnetsReady), subnetsOf(class),
+		holds(class, awsv1.ConditionTypeCapacityReservationsReady), reservationIDs(class),
 	})
+}
+
+func reservationIDs(class *awsv1.EC2NodeClass) []string {
+	var out []string
+	for i := range class.Status.CapacityReservations {
+		out = append(out, class.Status.CapacityReservations[i].ID)
+	}
+	return out
+}
+
+// notGone is nil for a machine that is gone: there is nothing left to compare.
+func notGone(err error) error {
+	if cloud.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 func (c *Controller) claimsOfClass(ctx context.Context, o client.Object) []reconcile.Request {
@@ -129,6 +149,16 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		was = said.Reason
 	}
 	reason, message, gone := judge(subject{claim, class, c.machines.of(claim)}, was)
+	if reason == awsv1.ReasonCapacityReservationDrift && was != reason {
+		// One that has ended is not selected either. Its machine is on demand then and will be relabelled.
+		m, err := c.Machines.Get(ctx, claim.Status.ProviderID)
+		if err != nil {
+			return reconcile.Result{}, notGone(fmt.Errorf("reading the machine of nodeclaim %q: %w", claim.Name, err))
+		}
+		if m.ReservationID == "" {
+			return reconcile.Result{}, nil
+		}
+	}
 	switch {
 	case reason != "":
 		conditions.SetTrueWithReason(karpv1.ConditionTypeDrifted, reason, message)

@@ -21,8 +21,9 @@ const sweep = 30 * time.Second
 // stale is how old the list may be.
 const stale = 3 * time.Minute
 
-// Machines lists machines, from an inventory that is shared.
+// Machines lists machines, from an inventory that is shared, and reads single ones past it.
 type Machines interface {
+	Get(ctx context.Context, providerID string) (*cloud.Machine, error)
 	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error)
 }
 

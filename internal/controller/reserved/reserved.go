@@ -1,0 +1,209 @@
+// Package reserved follows the machines that were bought out of capacity reservations to the end of those: when a
+// reservation ends, EC2 lets its machines run on as on-demand ones, and their NodeClaims and Nodes have to say so; when a
+// capacity block ends, EC2 takes its machines, and their pods have to be gone before.
+package reserved
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/reservation"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+const (
+	// period of the loop. It asks EC2 for nothing that others have not asked for within a minute.
+	period = 15 * time.Second
+	maxAge = time.Minute
+	// settled is how old a machine must be before what EC2 says of its reservation is believed.
+	settled = 30 * time.Second
+)
+
+// metricReason is the reason under which given-up machines are counted.
+const metricReason = "capacity_block_expiring"
+
+// Loop is the loop.
+type Loop struct {
+	Client   client.Client
+	Cloud    cloud.Provider
+	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Clock    clock.Clock
+}
+
+// NeedLeaderElection makes the manager start the loop on the leader only.
+func (l *Loop) NeedLeaderElection() bool { return true }
+
+// Start runs the loop until ctx ends.
+func (l *Loop) Start(ctx context.Context) error {
+	for {
+		err := l.Metrics.Recover(l.Log, "reserved", func() error { return l.Round(ctx) })
+		if err != nil && ctx.Err() == nil {
+			l.Log.Error("following reserved machines", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.Clock.After(period):
+		}
+	}
+}
+
+// Round looks at all reserved machines once. While there are none it asks nobody.
+func (l *Loop) Round(ctx context.Context) error {
+	var list karpv1.NodeClaimList
+	if err := l.Client.List(ctx, &list, client.MatchingLabels{karpv1.CapacityTypeLabelKey: catalog.Reserved}); err != nil {
+		return fmt.Errorf("listing the nodeclaims of reserved machines: %w", err)
+	}
+	var claims []*karpv1.NodeClaim
+	for i := range list.Items {
+		if c := &list.Items[i]; index.Managed(c) && c.DeletionTimestamp.IsZero() && c.Status.ProviderID != "" {
+			claims = append(claims, c)
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	return errors.Join(l.expire(ctx, claims), l.demote(ctx, claims))
+}
+
+// expire gives up the machines of capacity blocks that are about to end.
+func (l *Loop) expire(ctx context.Context, claims []*karpv1.NodeClaim) error {
+	var classes awsv1.EC2NodeClassList
+	if err := l.Client.List(ctx, &classes); err != nil {
+		return fmt.Errorf("listing ec2nodeclasses: %w", err)
+	}
+	now := l.Clock.Now()
+	ends := map[string]time.Time{}
+	for i := range classes.Items {
+		for _, r := range classes.Items[i].Status.CapacityReservations {
+			if reservation.Expiring(&r, now) {
+				ends[r.ID] = r.EndTime.Time
+			}
+		}
+	}
+	var errs []error
+	for _, c := range claims {
+		if end, ok := ends[c.Labels[awsv1.LabelCapacityReservationID]]; ok {
+			errs = append(errs, l.giveUp(ctx, c, end))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// giveUp deletes a claim, and sees to it that its drain ends before EC2 takes the machine.
+func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Time) error {
+	reclaimed := end.Add(-reservation.Reclaim)
+	if deadline, err := time.Parse(time.RFC3339, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]); err != nil || deadline.After(reclaimed) {
+		stored := claim.DeepCopy()
+		claim = claim.DeepCopy()
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = l.latest(claim, reclaimed).UTC().Format(time.RFC3339)
+		if err := l.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+			return client.IgnoreNotFound(fmt.Errorf("setting when nodeclaim %q has to be gone: %w", claim.Name, err))
+		}
+	}
+	if err := l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q of a capacity block that is about to end: %w", claim.Name, err))
+	}
+	id := claim.Labels[awsv1.LabelCapacityReservationID]
+	l.tell(ctx, claim, corev1.EventTypeWarning, "CapacityBlockExpiring", fmt.Sprintf("capacity block %s ends at %s and EC2 takes its machines at %s; the pods are moved",
+		id, end.UTC().Format(time.RFC3339), reclaimed.UTC().Format(time.RFC3339)))
+	l.Metrics.NodeClaimsDisrupted.WithLabelValues(metricReason, claim.Labels[karpv1.NodePoolLabelKey], catalog.Reserved, "", "eventual").Inc()
+	l.Log.Info("giving up a machine of a capacity block that is about to end", "nodeclaim", claim.Name, "reservation", id, "end", end)
+	return nil
+}
+
+// latest is when the last pod has to be gone: when EC2 takes the machine, or sooner where terminationGracePeriod says so.
+func (l *Loop) latest(claim *karpv1.NodeClaim, reclaimed time.Time) time.Time {
+	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
+		if end := l.Clock.Now().Add(grace.Duration); end.Before(reclaimed) {
+			return end
+		}
+	}
+	return reclaimed
+}
+
+// demote relabels the claims and nodes of machines whose reservation has ended.
+func (l *Loop) demote(ctx context.Context, claims []*karpv1.NodeClaim) error {
+	machines, err := l.Cloud.List(ctx, maxAge)
+	if err != nil {
+		return fmt.Errorf("listing machines: %w", err)
+	}
+	byID := make(map[string]*cloud.Machine, len(machines))
+	for _, m := range machines {
+		byID[m.ProviderID] = m
+	}
+	var errs []error
+	for _, c := range claims {
+		m := byID[c.Status.ProviderID]
+		// A machine that is not in the list is not known; one that ends needs no labels.
+		if m == nil || m.CapacityType != catalog.OnDemand || m.State != "running" || l.Clock.Now().Sub(m.LaunchedAt) < settled {
+			continue
+		}
+		errs = append(errs, l.relabel(ctx, c))
+	}
+	return errors.Join(errs...)
+}
+
+// relabel says of a claim, and before that of its nodes, that it is on demand: a crash in between is made good by the next
+// round, which goes by the claim.
+func (l *Loop) relabel(ctx context.Context, claim *karpv1.NodeClaim) error {
+	nodes, err := index.NodesOfClaim(ctx, l.Client, claim)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if err := l.patch(ctx, n, n.DeepCopy()); err != nil {
+			return fmt.Errorf("relabelling node %q: %w", n.Name, err)
+		}
+	}
+	id := claim.Labels[awsv1.LabelCapacityReservationID]
+	if err := l.patch(ctx, claim, claim.DeepCopy()); err != nil {
+		return fmt.Errorf("relabelling nodeclaim %q: %w", claim.Name, err)
+	}
+	l.tell(ctx, claim, corev1.EventTypeNormal, "CapacityReservationEnded", fmt.Sprintf("capacity reservation %s has ended; the machine runs on and is paid on demand", id))
+	l.Log.Info("capacity reservation has ended, its machine is on demand now", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "reservation", id)
+	return nil
+}
+
+func (l *Loop) patch(ctx context.Context, stored, changed client.Object) error {
+	labels := changed.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[karpv1.CapacityTypeLabelKey] = catalog.OnDemand
+	for _, key := range []string{awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible} {
+		delete(labels, key)
+	}
+	changed.SetLabels(labels)
+	return client.IgnoreNotFound(l.Client.Patch(ctx, changed, client.MergeFrom(stored)))
+}
+
+// tell records an event on a claim and its nodes.
+func (l *Loop) tell(ctx context.Context, claim *karpv1.NodeClaim, eventType, reason, text string) {
+	l.Recorder.Event(claim, eventType, reason, text)
+	nodes, err := index.NodesOfClaim(ctx, l.Client, claim)
+	if err != nil {
+		return // the claim has the event
+	}
+	for _, n := range nodes {
+		l.Recorder.Event(n, eventType, reason, text)
+	}
+}

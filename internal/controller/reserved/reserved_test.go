@@ -1,0 +1,157 @@
+package reserved_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/reserved"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+const providerID = "aws:///us-east-1a/i-1"
+
+type region struct {
+	cloud.Provider
+	machines []*cloud.Machine
+	asked    int
+}
+
+func (r *region) List(context.Context, time.Duration) ([]*cloud.Machine, error) {
+	r.asked++
+	return r.machines, nil
+}
+
+type indexer struct{ *fake.ClientBuilder }
+
+func (i indexer) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	i.WithIndex(obj, field, extract)
+	return nil
+}
+
+func TestWhatBecomesOfReservedMachines(t *testing.T) {
+	reservedLabels := map[string]string{
+		karpv1.CapacityTypeLabelKey: "reserved", awsv1.LabelCapacityReservationID: "cr-1", awsv1.LabelCapacityReservationType: "default",
+		awsv1.LabelCapacityReservationInterruptible: "false", "team": "blue",
+	}
+	block := func(left time.Duration) []awsv1.CapacityReservation {
+		return []awsv1.CapacityReservation{{ID: "cr-1", ReservationType: "capacity-block", EndTime: &metav1.Time{Time: start.Add(left)}}}
+	}
+	machine := func(capacityType, state string, age time.Duration) *cloud.Machine {
+		return &cloud.Machine{ProviderID: providerID, CapacityType: capacityType, State: state, LaunchedAt: start.Add(-age)}
+	}
+	for name, c := range map[string]struct {
+		machine      *cloud.Machine
+		reservations []awsv1.CapacityReservation
+		grace        time.Duration
+		demoted      bool
+		deadline     time.Time // of the claim's drain, if it was given up
+	}{
+		"one whose reservation goes on stays as it is":  {machine: machine("reserved", "running", time.Hour)},
+		"one whose reservation has ended is on demand":  {machine: machine("on-demand", "running", time.Hour), demoted: true},
+		"one that has only just begun is not judged":    {machine: machine("on-demand", "running", time.Second)},
+		"one that ends is not relabelled":               {machine: machine("on-demand", "shutting-down", time.Hour)},
+		"one that is not in the list is not known":      {},
+		"a block that ends in 41 minutes is left alone": {machine: machine("reserved", "running", time.Hour), reservations: block(41 * time.Minute)},
+		"a block that ends in 40 minutes is given up":   {machine: machine("reserved", "running", time.Hour), reservations: block(40 * time.Minute), deadline: start.Add(10 * time.Minute)},
+		"a shorter grace period counts":                 {machine: machine("reserved", "running", time.Hour), reservations: block(40 * time.Minute), grace: time.Minute, deadline: start.Add(time.Minute)},
+		"a plain reservation that is about to end is not given up": {
+			machine:      machine("reserved", "running", time.Hour),
+			reservations: []awsv1.CapacityReservation{{ID: "cr-1", ReservationType: "default", EndTime: &metav1.Time{Time: start.Add(time.Minute)}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
+				t.Fatal(err)
+			}
+			claim := &karpv1.NodeClaim{
+				ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "1", Labels: reservedLabels, Finalizers: []string{karpv1.TerminationFinalizer}},
+				Spec:       karpv1.NodeClaimSpec{NodeClassRef: &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}},
+				Status:     karpv1.NodeClaimStatus{ProviderID: providerID, NodeName: "n"},
+			}
+			if c.grace != 0 {
+				claim.Spec.TerminationGracePeriod = &karpv1.Duration{Duration: c.grace}
+			}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: reservedLabels}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+			class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Status: awsv1.EC2NodeClassStatus{CapacityReservations: c.reservations}}
+			b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node, class)
+			if err := index.Add(t.Context(), indexer{b}); err != nil {
+				t.Fatal(err)
+			}
+			cluster, events := b.Build(), record.NewFakeRecorder(10)
+			r := &region{}
+			if c.machine != nil {
+				r.machines = []*cloud.Machine{c.machine}
+			}
+			l := &reserved.Loop{
+				Client: cluster, Cloud: r, Recorder: events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
+				Clock: clocktesting.NewFakeClock(start),
+			}
+			for range 2 { // the second round finds nothing more to do
+				if err := l.Round(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(cluster.Get(t.Context(), client.ObjectKeyFromObject(claim), claim), cluster.Get(t.Context(), client.ObjectKeyFromObject(node), node)); err != nil {
+				t.Fatal(err)
+			}
+			for kind, labels := range map[string]map[string]string{"claim": claim.Labels, "node": node.Labels} {
+				want := len(reservedLabels)
+				if c.demoted {
+					want = 2
+				}
+				if len(labels) != want || labels["team"] != "blue" || (labels[karpv1.CapacityTypeLabelKey] == "on-demand") != c.demoted {
+					t.Errorf("the %s has the labels %v", kind, labels)
+				}
+			}
+			given := ""
+			if !c.deadline.IsZero() {
+				given = c.deadline.Format(time.RFC3339)
+			}
+			if got := claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]; got != given || claim.DeletionTimestamp.IsZero() != (given == "") {
+				t.Errorf("deleted at %v, gone by %q, want %q", claim.DeletionTimestamp, got, given)
+			}
+			told := 0
+			for len(events.Events) > 0 {
+				if e := <-events.Events; strings.Contains(e, "cr-1") {
+					told++
+				}
+			}
+			if want := map[bool]int{true: 2}[c.demoted || given != ""]; told != want {
+				t.Errorf("%d events, want %d", told, want)
+			}
+		})
+	}
+}
+
+func TestNobodyIsAskedWithoutReservedMachines(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	r := &region{}
+	l := &reserved.Loop{Client: fake.NewClientBuilder().WithScheme(scheme).Build(), Cloud: r, Clock: clocktesting.NewFakeClock(start)}
+	if err := l.Round(t.Context()); err != nil || r.asked != 0 {
+		t.Errorf("%v, asked %d times", err, r.asked)
+	}
+}
