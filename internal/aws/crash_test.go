@@ -95,7 +95,7 @@ func (s *story) process(die bool) {
 // fault makes something go wrong for the process to come.
 func (s *story) fault() {
 	w := s.sim.World
-	switch s.rand.IntN(6) {
+	switch s.rand.IntN(7) {
 	case 0:
 		w.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 3, Skip: s.rand.IntN(2)})
 	case 1:
@@ -108,6 +108,9 @@ func (s *story) fault() {
 		w.AddFault(world.Fault{Kind: world.FaultLateInstances, Delay: settle / 2, Count: 8})
 	case 5:
 		w.AddFault(world.Fault{Kind: world.FaultLateTags, Delay: settle / 2, Count: 8})
+	case 6:
+		w.AddFault(world.Fault{Kind: world.FaultLostTemplates, Count: 1})
+		w.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 3})
 	}
 }
 
