@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -79,6 +80,7 @@ type Health struct {
 type record struct {
 	generation, classGeneration int64
 	last                        []bool
+	why                         string // the last machine ended that never registered; empty when that is not known
 }
 
 // NewHealth returns an empty memory.
@@ -97,6 +99,12 @@ func (h *Health) Registered(claim *karpv1.NodeClaim, ok bool) {
 			h.pools[o.UID] = r
 		}
 		before := r.verdict()
+		if c := claim.StatusConditions().Get(karpv1.ConditionTypeRegistered); !ok {
+			r.why = ""
+			if c.IsFalse() {
+				r.why = c.Message
+			}
+		}
 		r.last = append(r.last, ok)
 		if len(r.last) > outcomes {
 			r.last = r.last[len(r.last)-outcomes:]
@@ -156,7 +164,7 @@ func (h *Health) write(pool *karpv1.NodePool, now func() time.Time) {
 	case 1:
 		conditions.SetTrue(karpv1.ConditionTypeNodeRegistrationHealthy)
 	case -1:
-		conditions.SetFalse(karpv1.ConditionTypeNodeRegistrationHealthy, karpv1.ReasonRegistrationFailed, fmt.Sprintf("%d or more of the last %d machines never registered as nodes; see the events of the NodeClaims", failures, outcomes))
+		conditions.SetFalse(karpv1.ConditionTypeNodeRegistrationHealthy, karpv1.ReasonRegistrationFailed, fmt.Sprintf("%d or more of the last %d machines never registered as nodes; %s", failures, outcomes, cmp.Or(r.why, "see the events of the NodeClaims")))
 	default:
 		conditions.SetUnknown(karpv1.ConditionTypeNodeRegistrationHealthy)
 	}

@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -50,5 +51,26 @@ func TestHealthRemembersTheLastFourLaunches(t *testing.T) {
 	again.write(pool, now)
 	if got := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy).Status; got != metav1.ConditionUnknown {
 		t.Errorf("after the pool was edited: %s, want Unknown", got)
+	}
+}
+
+func TestAPoolSaysHowItsLastMachineEnded(t *testing.T) {
+	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1}}
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: "p", UID: "u"}}}}
+	silent := claim.DeepCopy()
+	claim.StatusConditions().SetFalse(karpv1.ConditionTypeRegistered, "VolumeKeyUnusable", "it had no key")
+	h := NewHealth()
+	says := func() string {
+		h.write(pool, time.Now)
+		return pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy).Message
+	}
+	h.Registered(claim, false)
+	h.Registered(claim, false)
+	if got := says(); !strings.HasSuffix(got, "; it had no key") {
+		t.Errorf("the condition says %q", got)
+	}
+	h.Registered(silent, false)
+	if got := says(); !strings.HasSuffix(got, "see the events of the NodeClaims") {
+		t.Errorf("after a machine of which nothing is known it says %q", got)
 	}
 }
