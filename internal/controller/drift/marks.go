@@ -44,7 +44,7 @@ func judge(s subject, was string) (reason, message string, gone bool) {
 	return reason, message, gone && reason == ""
 }
 
-// NodeClass compares the hash of the fields of a class that a machine was launched with with that of the class now. Hashes
+// NodeClass compares the hash of the class that a machine was launched from, which its claim has, with the class's now. Hashes
 // of different versions, or of another controller, say nothing of each other.
 func NodeClass(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	was, now := claim.Annotations[awsv1.AnnotationEC2NodeClassHash], class.Annotations[awsv1.AnnotationEC2NodeClassHash]
