@@ -88,7 +88,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 		ClusterName: p.ClusterName, ClusterUID: clusterUID(ctx, p.GetAPIReader(), p.log), ForeignMachines: p.foreign, LaunchFailed: p.launchFailed, ClusterEndpoint: p.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, p.GetAPIReader(), p.log),
 		IsolatedVPC: p.IsolatedVPC, MemoryOverhead: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs, InterruptionQueue: p.InterruptionQueue,
 		DisableDryRun: p.DisableDryRun, ReservedCapacity: p.FeatureGates.ReservedCapacity,
-		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Overlays: p.overlayStore(), Logger: p.log,
+		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Overlays: p.overlayStore(), PriceFile: p.PriceFile, PricesSeen: p.pricesSeen, Logger: p.log,
 	}
 	if p.PodDensity == settings.NetworkDensity {
 		network, err := watchPodNetwork(ctx, p.GetCache(), p.GetAPIReader(), p.log)

@@ -27,6 +27,8 @@ func (p *Provider) RefreshOnce(ctx context.Context) {
 	if err := p.prices.Refresh(ctx); err != nil {
 		p.log.Warn("prices could not be refreshed, older ones are used", "error", err)
 	}
+	p.rereadPrices()
+	p.opts.PricesSeen(p.prices.State())
 }
 
 // CollectTemplates deletes launch templates that nobody uses, until ctx ends. Only the leader runs it.

@@ -115,7 +115,7 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 		Reservation:  choice.Reservation,
 		Tags:         tags,
 		Subnets:      class.Status.Subnets,
-		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true" || p.priceOverlaid(claim, choice),
+		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true" || p.priceOverlaid(claim, class, choice),
 	}}
 	if class.Spec.Context != nil && !relaxed(claim) {
 		plan.request.Context = *class.Spec.Context

@@ -54,6 +54,10 @@ type Options struct {
 	IsolatedVPC    bool
 	MemoryOverhead float64 // share; 0 means instancetype.DefaultMemoryOverhead
 	ReservedENIs   int
+	// PriceFile is the path of a file with prices of the user's own, empty for none.
+	PriceFile string
+	// PricesSeen is told once a minute how good the prices are. It must not block.
+	PricesSeen func(pricing.State)
 	// Overlays are the NodeOverlays in use; nil for none.
 	Overlays *overlay.Store
 	// PodNetwork gives the present settings of the cluster's network plug-in; nil stands for those of none.
@@ -100,6 +104,7 @@ type Provider struct {
 	held        *reservation.Ledger // what capacity reservations still hold
 	reserved    *reservation.Resolver
 	catalogs    catalogs
+	ownPrices   ownPrices
 	plans       plans
 	checks      checks
 	shifts      shifts
@@ -129,6 +134,12 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p := &Provider{opts: o, session: s, log: o.Logger, now: o.Now}
 	p.discovery = instancetype.NewDiscovery(s.EC2, facts, o.Now)
 	p.prices = pricing.NewBook(s.Pricing, s.EC2, facts, pricing.Options{Region: s.Region, Isolated: o.IsolatedVPC, Now: o.Now})
+	if err := p.ownPrices.read(o.PriceFile); err != nil {
+		return nil, err
+	}
+	if from := p.prices.State().BorrowedFrom; from != "" {
+		p.log.Warn("no on-demand prices of this region are embedded: those of another one stand in until the Price List API answers", "region", s.Region, "prices_of", from)
+	}
 	p.unavailable = offering.NewUnavailable(o.Now)
 	p.held = reservation.NewLedger(o.Now)
 	p.reserved = reservation.NewResolver(s.EC2, p.held, o.Now)
@@ -173,6 +184,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.PodNetwork == nil {
 		o.PodNetwork = func() podnetwork.Settings { return podnetwork.Settings{} }
+	}
+	if o.PricesSeen == nil {
+		o.PricesSeen = func(pricing.State) {}
 	}
 	if o.MemoryOverhead == 0 {
 		o.MemoryOverhead = instancetype.DefaultMemoryOverhead

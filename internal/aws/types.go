@@ -16,6 +16,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/pricefile"
 )
 
 // catalogs keeps, per node class, the types as they were last put together and what from. There is no other cache on the
@@ -46,6 +48,10 @@ type classCatalog struct {
 	unavailable *offering.Snapshot
 	reserved    []offering.Reservation
 	types       []*catalog.Type
+
+	// What the user's own prices make of types.
+	rules *pricefile.Rules
+	own   *overlay.Layer
 }
 
 func (c *catalogs) of(class *awsv1.EC2NodeClass) *classCatalog {
@@ -96,7 +102,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	grown := c.relearn(snapshot, learned)
 	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
 	c.offer(class, p.ledger.Full(class.Status.Subnets), prices, closed, p.reservationsOf(class), grown)
-	return c.held.back(c.types, closed.ClassClosed(classState(class))), nil
+	return c.held.back(c.withOwnPrices(p.ownPrices.rules(), p.session.Region), closed.ClassClosed(classState(class))), nil
 }
 
 // offer puts the types together anew if anything that they depend on has changed: only those that changed, where that is

@@ -40,6 +40,8 @@ type Metrics struct {
 	InterruptionPoison   *prometheus.CounterVec
 	QueueReady           *prometheus.GaugeVec
 
+	PriceAge *prometheus.GaugeVec
+
 	PodToFleet    prometheus.Histogram
 	UnplacedPods  *prometheus.GaugeVec
 	PlanRefused   *prometheus.CounterVec
@@ -112,6 +114,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		InterruptionForeign:  add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_interruption_foreign_messages_total", Help: "Messages about machines of others, dropped without being parsed."})),
 		InterruptionPoison:   t.counter("kerf_interruption_poison_messages_total", "Messages given up because handling them failed too often, by the cause of the last failure.", "message_type", "cause"),
 		QueueReady:           t.gauge("kerf_interruption_queue_ready", "1 while the interruption queue can be read and messages arrive, 0 while not. Absent when none is set.", "queue"),
+
+		PriceAge: t.gauge("kerf_price_age_seconds", "Age of the prices that decisions are made with; source is aws, or embedded until AWS has answered, with the region if it is another one's. Spot is absent until AWS has answered.", "kind", "source"),
 
 		PodToFleet:    add(t, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kerf_pod_to_launch_seconds", Help: "Time from the first sight of a pending pod to the launch call of its machine.", Buckets: buckets})),
 		UnplacedPods:  t.gauge("kerf_unplaced_pods", "Pods for which the last decision found no place, by reason.", "reason"),

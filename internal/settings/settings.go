@@ -54,6 +54,7 @@ type Settings struct {
 	EKSControlPlane         bool
 	VMMemoryOverheadPercent float64
 	InterruptionQueue       string
+	PriceFile               string
 	ReservedENIs            int
 	PodDensity              string // --kerf-pod-density
 	DisableDryRun           bool
@@ -196,6 +197,7 @@ func table() []setting {
 		{flag: "eks-control-plane", def: "false", isBool: true, help: "ask EKS, not the API server, for the Kubernetes version", parse: boolean(func(s *Settings) *bool { return &s.EKSControlPlane })},
 		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of a machine's memory that the guest does not see, for types without a measured figure", parse: overheadPercent},
 		{flag: "interruption-queue", help: "name, ARN or URL of the SQS queue with interruption messages; empty: none", parse: str(func(s *Settings) *string { return &s.InterruptionQueue })},
+		{flag: "kerf-price-file", help: "path of a YAML or JSON file with prices of your own (savings plans, private rates); read again within a minute when it changes; empty: none", parse: str(func(s *Settings) *string { return &s.PriceFile })},
 		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
 		{flag: "kerf-pod-density", def: NetworkDensity, help: "how many pods a node takes whose class sets no maxPods: network reads from the DaemonSet kube-system/aws-node how pods get addresses (prefix delegation, custom networking, pod ENIs, IPv6); interfaces counts one address for each pod, as before", parse: choice(func(s *Settings) *string { return &s.PodDensity }, NetworkDensity, InterfaceDensity)},
 		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},

@@ -22,6 +22,9 @@ type Table struct {
 	onDemand map[string]catalog.MicroUSD
 	spot     map[string]map[string]catalog.MicroUSD // zone → type → price
 	changes  []change                               // the last ones, oldest first
+
+	borrowedFrom string // region whose embedded prices stand in for on-demand, while not live
+	oldest       string // day of the oldest embedded on-demand price, empty when not known
 }
 
 // OnDemand returns the on-demand price of a type, false when none is known.
@@ -50,7 +53,7 @@ func (t *Table) Counts() (onDemand, spot int) {
 // factsTable is the table to begin with.
 func factsTable(facts *ec2facts.Facts, region string) *Table {
 	od := facts.OnDemand(region)
-	t := &Table{Generation: 1, Currency: od.Currency, onDemand: make(map[string]catalog.MicroUSD, len(od.Prices)), spot: map[string]map[string]catalog.MicroUSD{}}
+	t := &Table{Generation: 1, Currency: od.Currency, borrowedFrom: od.BorrowedFrom, oldest: od.Oldest, onDemand: make(map[string]catalog.MicroUSD, len(od.Prices)), spot: map[string]map[string]catalog.MicroUSD{}}
 	for name, p := range od.Prices {
 		t.onDemand[name] = catalog.MicroUSD(p.MicroUSD)
 	}
