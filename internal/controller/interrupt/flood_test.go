@@ -100,6 +100,9 @@ func (f *flood) run(tb testing.TB, h *house, want int, empty bool) (acted time.D
 			tb.Fatal(err)
 		}
 		if acted != 0 && (!empty || len(left) == 0) {
+			if empty {
+				time.Sleep(200 * time.Millisecond) // the answer to the last deletion is on its way
+			}
 			return acted
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -82,6 +82,7 @@ type Controller struct {
 	told   sync.Map // sorts of unknown messages that were logged
 	toldOf atomic.Int32
 	status statusMemory
+	crowd  chan struct{} // calls receivers that sleep
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -98,8 +99,11 @@ func (c *Controller) Start(ctx context.Context) error {
 		g.Go(func() error { c.loop(ctx, name, every, f); return nil })
 	}
 	if c.Queue != nil {
-		for range max(1, c.Receivers) {
-			g.Go(func() error { c.receive(ctx); return nil })
+		more := max(0, c.Receivers-1)
+		c.crowd = make(chan struct{}, more)
+		g.Go(func() error { c.receive(ctx, c.round); return nil })
+		for range more {
+			g.Go(func() error { c.receive(ctx, c.help); return nil })
 		}
 	}
 	if c.Statuses != nil {
@@ -126,10 +130,10 @@ func (c *Controller) loop(ctx context.Context, name string, every time.Duration,
 }
 
 // receive is one receiver.
-func (c *Controller) receive(ctx context.Context) {
+func (c *Controller) receive(ctx context.Context, round func(context.Context) (int, error)) {
 	pause := retryFirst
 	for ctx.Err() == nil {
-		err := c.Metrics.Recover(c.Log, "interruption", func() error { return c.Round(ctx) })
+		err := c.Metrics.Recover(c.Log, "interruption", func() error { _, err := round(ctx); return err })
 		if err == nil {
 			pause = retryFirst
 			continue
@@ -144,28 +148,37 @@ func (c *Controller) receive(ctx context.Context) {
 
 // Round receives once and handles what came. Its error is that of receiving; a failed deletion is only told of.
 func (c *Controller) Round(ctx context.Context) error {
+	_, err := c.round(ctx)
+	return err
+}
+
+// round is Round; it tells how many messages came.
+func (c *Controller) round(ctx context.Context) (int, error) {
 	messages, err := c.Queue.Receive(ctx, c.report.poll())
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // being told to stop is no failure
+		return 0, nil //nolint:nilerr // being told to stop is no failure
 	}
 	c.received(err, len(messages))
 	if err != nil {
-		return err
+		return 0, err
+	}
+	if len(messages) > 1 {
+		c.callHelp()
 	}
 	finished := c.handleAll(ctx, messages)
 	if len(finished) == 0 {
-		return nil
+		return len(messages), nil
 	}
 	n, err := c.Queue.Delete(ctx, finished)
 	c.Metrics.InterruptionDeleted.Add(float64(n))
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // they come again, and ask for nothing new then
+		return len(messages), nil //nolint:nilerr // they come again, and ask for nothing new then
 	}
 	if c.removed(err); err != nil {
 		// What was handled comes again and asks for nothing new. That is no reason to read later.
 		c.Log.Warn("deleting handled messages of the interruption queue", "queue", c.Queue.Name(), "messages", len(finished), "deleted", n, "error", err)
 	}
-	return nil
+	return len(messages), nil
 }
 
 // handleAll handles messages and returns those to delete: at once what is about machines of others, without parsing it,
