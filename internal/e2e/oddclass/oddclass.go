@@ -60,7 +60,7 @@ func pick[T any](g maker, values ...T) T { return values[g.IntN(len(values))] }
 
 // text is a word, now and then one that nobody expects.
 func (g maker) text() string {
-	return pick(g, "x", "name-1", "", " ", "a b", "ä€🦀", "../..", "${CLUSTER}", "*", strings.Repeat("l", 300), "line\nline", "\x00", "-1", "arn:aws:iam::1:role/x", "%s%d", `"`, "null")
+	return pick(g, "x", "name-1", "", " ", "a b", "ä€🦀", "../..", "${CLUSTER}", "*", strings.Repeat("l", 300), "two\nlines", "\x00", "-1", "arn:aws:iam::1:role/x", "%s%d", `"`, "null")
 }
 
 // number is a number around the borders of most rules.
