@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
 )
 
 // Back-off of a pool. The first failure closes it for firstWait; each failure soon after it was opened again doubles that
@@ -23,7 +25,7 @@ const (
 	NoAddresses  = "no free addresses in the zone's subnets"
 	NotPermitted = "capacity type not permitted"
 	Reclaimed    = "capacity is being reclaimed"
-	NoPrice      = "no price"
+	NoPrice      = catalog.WithoutPrice
 	NoSubnet     = "no subnet in zone"
 )
 
