@@ -130,7 +130,7 @@ func meet(t *testing.T, s *awssim.Server, f world.Fault, class cloud.ErrorClass,
 	claim := newClaim(tries, need(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, "m5.large"), need(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, "us-east-1a"),
 		need(karpv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, catalog.OnDemand))
 	_, err := p.Launch(t.Context(), claim, c)
-	e, ok := err.(*cloud.Error) //nolint:errorlint // the outermost is what the NodeClaim's condition is made of
+	e, ok := err.(*cloud.Error) // the outermost is what the NodeClaim's condition is made of
 	if !ok || e.Class != class || e.Reason != reason {
 		t.Errorf("got %v, %s; want class %s and reason %s", err, cloud.ClassOf(err), class, reason)
 	}

@@ -19,7 +19,7 @@ func (p *Provider) Examine(ctx context.Context, providerID string) (string, erro
 		return "", err
 	}
 	if m.Ended != nil {
-		return fmt.Sprintf("EC2 says that it is %s: %s", m.State, m.Ended.Message), nil
+		return fmt.Sprintf("EC2 says that it is %s: %s", m.State, m.Ended.Message), nil //nolint:nilerr // how the machine ended is the answer
 	}
 	found, err := p.statuses.Read(ctx, []string{id})
 	if err != nil {
