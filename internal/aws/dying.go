@@ -56,7 +56,7 @@ func (h *heldBack) back(types []*catalog.Type, reason string) []*catalog.Type {
 		closed := *t
 		closed.Offerings = slices.Clone(t.Offerings)
 		for j := range closed.Offerings {
-			if o := &closed.Offerings[j]; o.Available {
+			if o := &closed.Offerings[j]; o.Available || o.Unavailable == offering.NoPrice {
 				o.Available, o.Unavailable = false, reason
 			}
 		}

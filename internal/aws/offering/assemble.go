@@ -126,10 +126,11 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 				o.Unavailable = NoSubnet
 			case z.reason != "":
 				o.Unavailable = z.reason
-			case !priced:
-				o.Unavailable = NoPrice
 			default:
 				o.Unavailable, _ = in.Unavailable.Why(Pool{capacityType, s.Type.Name, zone}, s.VCPUs)
+			}
+			if o.Unavailable == "" && !priced {
+				o.Unavailable = NoPrice // last, for a price may be set later and must not open what is closed for another reason
 			}
 			o.Available = o.Unavailable == ""
 			out = append(out, o)

@@ -199,6 +199,20 @@ func TestASubnetClosesForThoseThatDemandAsMuch(t *testing.T) {
 	}
 }
 
+// A price that is set by hand opens what has no price; it must not open what is closed for another reason.
+func TestAMissingPriceHidesNoClosure(t *testing.T) {
+	u := NewUnavailable(newClock().now)
+	u.MarkPool(spot("m5.large", "z-a"), NoCapacity)
+	in := Input{Subnets: []awsv1.Subnet{{ID: "subnet-a", Zone: "z-a", ZoneID: "az1"}}, Prices: prices{}, Unavailable: u.Snapshot()}
+	shapes := []instancetype.Shape{{Type: catalog.Type{Name: "m5.large"}, Zones: []string{"z-a"}, UsageClasses: []string{"on-demand", "spot"}}}
+	got := Assemble(shapes, in)[0]
+	hand := got.Overlay([]catalog.Overlay{{Name: "by-hand", Price: &catalog.PriceRule{Price: 7}}}, nil)
+	want := []catalog.Offering{offer("z-a", "az1", "on-demand", 7, ""), offer("z-a", "az1", "spot", 7, NoCapacity)}
+	if diff := cmp.Diff(want, hand.Offerings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestQuotaGroups(t *testing.T) {
 	for name, want := range map[string]string{
 		"m5.large": "standard", "t3.nano": "standard", "i4i.metal": "standard", "g5.xlarge": "g", "gr6.4xlarge": "g", "vt1.3xlarge": "g",
