@@ -213,6 +213,30 @@ func TestAMissingPriceHidesNoClosure(t *testing.T) {
 	}
 }
 
+// Machines out of a reservation that die as they start are no more bought in a loop than others.
+func TestReservedPoolsCloseAsOthersDo(t *testing.T) {
+	for name, mark := range map[string]func(*Unavailable){
+		"a pool":               func(u *Unavailable) { u.MarkPool(Pool{catalog.Reserved, "m5.large", "z-a"}, NoCapacity) },
+		"the number of fleets": func(u *Unavailable) { u.MarkCapacityType(catalog.Reserved, NoCapacity) },
+	} {
+		u := NewUnavailable(newClock().now)
+		mark(u)
+		in := Input{
+			Subnets: []awsv1.Subnet{{ID: "subnet-a", Zone: "z-a", ZoneID: "az1"}}, Prices: prices{"m5.large": 100}, Unavailable: u.Snapshot(),
+			Reservations: []Reservation{{ID: "cr-1", InstanceType: "m5.large", Zone: "z-a", Kind: "default", Left: 3}},
+		}
+		shapes := []instancetype.Shape{{Type: catalog.Type{Name: "m5.large"}, Zones: []string{"z-a"}, UsageClasses: []string{"on-demand", "spot"}}}
+		for _, o := range Assemble(shapes, in)[0].Offerings {
+			if o.CapacityType == catalog.Reserved && (o.Available || o.Unavailable != NoCapacity) {
+				t.Errorf("%s: reserved is available: %v, closed for %q", name, o.Available, o.Unavailable)
+			}
+			if o.CapacityType == catalog.OnDemand && !o.Available {
+				t.Errorf("%s: on-demand is closed for %q", name, o.Unavailable)
+			}
+		}
+	}
+}
+
 func TestQuotaGroups(t *testing.T) {
 	for name, want := range map[string]string{
 		"m5.large": "standard", "t3.nano": "standard", "i4i.metal": "standard", "g5.xlarge": "g", "gr6.4xlarge": "g", "vt1.3xlarge": "g",
