@@ -411,6 +411,10 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"a launch template with the stack's option": {
 			"controller-permissions", func(o *stack.Options) { o.LaunchTemplates = true }, byTemplate, OK, "calls",
 		},
+		"zonal shifts that may not be read": {"controller-permissions", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].ZonalShift = true }, Warning, "arc-zonal-shift:GetManagedResource"},
+		"zonal shifts with the stack's option": {
+			"controller-permissions", func(o *stack.Options) { o.ZonalShift = true }, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].ZonalShift = true }, OK, "calls",
+		},
 		"a role that a launch template names": {"node-role-mapped", nil, byTemplate, OK, "not judged, as they name an instance profile or a launch template"},
 		"an image's parameter that may not be read": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Classes[0].Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: "/mine/image"}}

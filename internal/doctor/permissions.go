@@ -62,6 +62,7 @@ func (in *Input) needs() (needs []stack.Need, left []string) {
 		}
 		for _, c := range in.controllers() {
 			endpoint, isolated = endpoint || c.Endpoint, isolated || c.Isolated
+			o.ZonalShift = o.ZonalShift || c.ZonalShift
 		}
 	}
 	own := len(roles) == 0 || in.Kube != nil && len(profiles) > 0 && len(profiles) == len(in.Kube.Classes)

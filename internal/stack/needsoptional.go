@@ -25,12 +25,12 @@ func optionalNeeds() []Need {
 	}
 	const idle = "nothing, as long as the feature is not used"
 	add("--capacity-reservations", func(o *Options) bool { return o.CapacityReservations }, append(launch("capacity-reservation", "machines in reserved capacity"),
-		read("", "ec2:DescribeCapacityReservations", "reservations that a class selects", idle))...)
+		read("", "ec2:DescribeCapacityReservations", "reservations that a class selects", "condition CapacityReservationsReady of the EC2NodeClass, reason LookupFailed"))...)
 	add("--placement-groups", func(o *Options) bool { return o.PlacementGroups }, append(launch("placement-group", "machines in a placement group"),
 		read("", "ec2:DescribePlacementGroups", "placement groups that a class selects", idle))...)
 	add("--zonal-shift", func(o *Options) bool { return o.ZonalShift }, Need{
 		Action: "arc-zonal-shift:GetManagedResource", Kinds: []string{"cluster"}, Sid: "AllowZonalShiftStatusReadOnly", Why: "zones that traffic was moved away from",
-		Without: "a warning in the log; zones that traffic is shifted away from are bought in, as long as ENABLE_ZONAL_SHIFT is set", resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
+		Without: `log "zonal shifts could not be read; what was known of them stays"; zones that traffic is shifted away from are bought in`, resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
 	})
 	part := func(before string, kinds ...string) Need {
 		n := Need{
