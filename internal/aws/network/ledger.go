@@ -93,12 +93,35 @@ type left struct {
 	likely, planned, machines int
 }
 
-// predict is what is left for machines of some demand.
-func (a *account) predict(d Demand) left {
+// refuses reports whether EC2 could not meet such a demand when it was asked last.
+func (a *account) refuses(d Demand) bool {
 	for refused := range a.refused {
 		if d.AtLeast(refused) {
-			return left{}
+			return true
 		}
+	}
+	return false
+}
+
+// sure is how many addresses are left once those are gone that certainly will be: a launch in flight that may go to one of
+// several zones takes them in one only, so that it must not shut them all.
+func (a *account) sure(d Demand) int {
+	if a.refuses(d) {
+		return 0
+	}
+	n := a.free
+	for r, h := range a.holds {
+		if !h.settled.IsZero() || len(r.Subnets) == 1 {
+			n -= h.nodes*h.each + h.planned
+		}
+	}
+	return n
+}
+
+// predict is what is left for machines of some demand.
+func (a *account) predict(d Demand) left {
+	if a.refuses(d) {
+		return left{}
 	}
 	l := left{a.free, a.free, a.free}
 	for _, h := range a.holds {
@@ -135,13 +158,14 @@ func (l *Ledger) Free(id string) (int, bool) {
 	return a.predict(Demand{}).likely, true
 }
 
-// Full lists those of some subnets that can't meet a machine's demand, when those in flight have theirs.
+// Full lists those of some subnets that can't meet a machine's demand once those have theirs that were launched, or are in
+// flight to that subnet and no other.
 func (l *Ledger) Full(subnets []awsv1.Subnet, d Demand) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []string
 	for _, s := range subnets {
-		if a := l.subnets[s.ID]; a != nil && a.known && a.predict(d).planned < d.Total() {
+		if a := l.subnets[s.ID]; a != nil && a.known && a.sure(d) < d.Total() {
 			out = append(out, s.ID)
 		}
 	}

@@ -189,6 +189,24 @@ func TestPrefixesAreCounted(t *testing.T) {
 	}
 }
 
+// A burst goes to one of the zones that it may go to; the others are open to everybody meanwhile.
+func TestALaunchInFlightShutsNoZoneThatItMayNotGoTo(t *testing.T) {
+	l, _ := newLedger(map[string]int{"a1": 100, "b1": 100})
+	two := []awsv1.Subnet{{ID: "a1", Zone: "a"}, {ID: "b1", Zone: "b"}}
+	burst := l.Reserve(two, Need{Nodes: 20, Planned: 80, Pods: pods(29)})
+	if got := l.Full(two, Demand{}); len(got) > 0 {
+		t.Errorf("full while the burst is in flight: %v", got)
+	}
+	burst.Settle(map[string]int{"a1": 20})
+	if diff := cmp.Diff([]string{"a1"}, l.Full(two, Demand{})); diff != "" {
+		t.Errorf("full once it went to one zone (-want +got):\n%s", diff)
+	}
+	l.Reserve(two[1:], Need{Nodes: 20, Planned: 80, Pods: pods(29)})
+	if diff := cmp.Diff([]string{"a1", "b1"}, l.Full(two, Demand{})); diff != "" {
+		t.Errorf("full while a burst is in flight that can go nowhere else (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnUnknownSubnetIsUsable(t *testing.T) {
 	l, _ := newLedger(nil)
 	if r := l.Reserve(threeSubnets, Need{Nodes: 1, Pods: pods(0)}); len(r.Subnets) != 2 {
