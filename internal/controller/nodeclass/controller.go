@@ -174,12 +174,13 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	conditions.Initialize()
 	found := map[string]cloud.Finding{}
 	for _, f := range r.Findings {
+		f.Message = cloud.Lasting(f.Message)
 		found[f.Condition] = f
 		switch {
 		case f.Unknown && c.stands(class, f.Condition):
-			conditions.SetTrueWithReason(f.Condition, f.Reason, "as it was when last seen; it can't be looked at now: "+cloud.Lasting(f.Message))
+			conditions.SetTrueWithReason(f.Condition, f.Reason, "as it was when last seen; it can't be looked at now: "+f.Message)
 		case f.Unknown:
-			conditions.SetUnknownWithReason(f.Condition, f.Reason, cloud.Lasting(f.Message))
+			conditions.SetUnknownWithReason(f.Condition, f.Reason, f.Message)
 		case f.OK && (f.Reason != "" || f.Message != ""):
 			conditions.SetTrueWithReason(f.Condition, cmp.Or(f.Reason, f.Condition), f.Message)
 		case f.OK:
