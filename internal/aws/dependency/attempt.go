@@ -13,8 +13,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/cloud"
 )
 
-// readTimeout bounds one attempt of a call that only reads, or that may be made twice: a network that swallows packets is to hold nobody up for
-// longer. Calls that change something have the time limit of the session, for their replies must not be lost lightly.
+// readTimeout bounds one attempt of a call that only reads, or that may be made twice: a network that swallows packets is
+// to hold nobody up for longer. Calls that change something have the time limit of the session, for their replies must not be lost lightly.
 const readTimeout = 30 * time.Second // longer than a long poll
 
 // receive is the one operation that waits because it was asked to.
