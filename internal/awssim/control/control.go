@@ -175,13 +175,9 @@ func (h *Handler) postInterrupt(r *http.Request) (any, error) {
 	if id == "" {
 		return nil, badRequest("name the instance: ?instance=i-…")
 	}
-	notice := h.notice
-	if text := r.URL.Query().Get("notice"); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			return nil, badRequest("notice must be a duration such as 30s, got %q", text)
-		}
-		notice = d
+	notice, err := h.noticeOf(r)
+	if err != nil {
+		return nil, err
 	}
 	if _, ok := h.world.Instance(id); !ok {
 		return nil, notFound("there is no instance %q", id)
@@ -190,6 +186,19 @@ func (h *Handler) postInterrupt(r *http.Request) (any, error) {
 		return nil, &problem{http.StatusConflict, err.Error()}
 	}
 	return map[string]string{"instance": id, "reclaimed": h.world.Now().Add(notice).Format(time.RFC3339)}, nil
+}
+
+// noticeOf is how long before a machine is taken its cluster is to be told: ?notice=30s, or the usual time.
+func (h *Handler) noticeOf(r *http.Request) (time.Duration, error) {
+	text := r.URL.Query().Get("notice")
+	if text == "" {
+		return h.notice, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, badRequest("notice must be a duration such as 30s, got %q", text)
+	}
+	return d, nil
 }
 
 // EventRequest asks for an event about an instance, which need not exist.

@@ -67,13 +67,9 @@ func (h *Handler) deleteReservation(r *http.Request) (any, error) {
 
 // postTakeBack lets the owner of an interruptible reservation have its machines.
 func (h *Handler) postTakeBack(r *http.Request) (any, error) {
-	notice := h.notice
-	if text := r.URL.Query().Get("notice"); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			return nil, badRequest("notice must be a duration such as 30s, got %q", text)
-		}
-		notice = d
+	notice, err := h.noticeOf(r)
+	if err != nil {
+		return nil, err
 	}
 	instances, err := h.bus.TakeBack(r.PathValue("id"), notice)
 	if err != nil {
