@@ -40,19 +40,19 @@ func lives(m *cloud.Machine) bool { return m != nil && (m.State == "running" || 
 
 // groupsOf are the ids of a class's security groups, sorted.
 func groupsOf(class *awsv1.EC2NodeClass) []string {
-	var out []string
-	for _, g := range class.Status.SecurityGroups {
-		out = append(out, g.ID)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return ids(class.Status.SecurityGroups, func(g awsv1.SecurityGroup) string { return g.ID })
 }
 
 // subnetsOf are the ids of a class's subnets, sorted; the status has them by free addresses, which change all the time.
 func subnetsOf(class *awsv1.EC2NodeClass) []string {
+	return ids(class.Status.Subnets, func(s awsv1.Subnet) string { return s.ID })
+}
+
+// ids are sorted, each once.
+func ids[T any](list []T, id func(T) string) []string {
 	var out []string
-	for _, s := range class.Status.Subnets {
-		out = append(out, s.ID)
+	for _, x := range list {
+		out = append(out, id(x))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
