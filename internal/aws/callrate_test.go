@@ -36,9 +36,6 @@ func tenClasses(t *testing.T, s *awssim.Server, p *aws.Provider) []*awsv1.EC2Nod
 
 // The whole region, ten classes, an hour in which nothing happens: every loop of the provider at its own period.
 func TestAQuietHourCostsFewCalls(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the whole region")
-	}
 	const minutes = 60
 	clock := world.NewManualClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	s := startSim(t, awssim.Options{World: world.Options{Types: []string{}, Clock: clock}})
