@@ -168,7 +168,7 @@ func (k *checker) roomOf(s *sale, cell *catalog.Cell, t int) res.Vector {
 	}
 	labels := map[string]string{}
 	for name, value := range map[string]string{requirement.Zone: cell.Zone, requirement.ZoneID: cell.ZoneID,
-		requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID} {
+		requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID, requirement.PlacementPartition: catalog.PartitionLabel(cell.Partition)} {
 		if value != "" {
 			labels[name] = value
 		}

@@ -215,7 +215,7 @@ func (s *search) netOf(pool *cluster.Pool, reqs requirement.Requirements, cat *c
 			}
 			cell := &cat.Cells[at]
 			for key, value := range map[string]string{requirement.Zone: cell.Zone, requirement.ZoneID: cell.ZoneID,
-				requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID} {
+				requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID, requirement.PlacementPartition: catalog.PartitionLabel(cell.Partition)} {
 				if value != "" {
 					node = node.And(s.vocab.Only(key, value))
 				}
