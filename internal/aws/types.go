@@ -47,6 +47,7 @@ type classCatalog struct {
 	priced      *pricing.Table
 	unavailable *offering.Snapshot
 	reserved    []offering.Reservation
+	group       *awsv1.PlacementGroup
 	types       []*catalog.Type
 
 	// What the user's own prices make of types.
@@ -109,8 +110,8 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 // known. reshaped are the types with another shape than the last time. The list is another one then, so that readers can
 // tell by its address, and the types that did not change are the same.
 func (c *classCatalog) offer(class *awsv1.EC2NodeClass, full []string, prices *pricing.Table, closed *offering.Snapshot, reserved []offering.Reservation, reshaped []string) {
-	in := offering.Input{Subnets: class.Status.Subnets, Full: full, Prices: prices, Unavailable: closed, Reservations: reserved}
-	known := c.types != nil && slices.Equal(c.subnets, in.Subnets) && slices.Equal(c.full, in.Full)
+	in := offering.Input{Subnets: class.Status.Subnets, Full: full, Prices: prices, Unavailable: closed, Reservations: reserved, Group: class.Status.PlacementGroup}
+	known := c.types != nil && slices.Equal(c.subnets, in.Subnets) && slices.Equal(c.full, in.Full) && reflect.DeepEqual(c.group, in.Group)
 	var changed []string
 	if known {
 		dearer, all := prices.Changed(c.priced)
@@ -122,7 +123,7 @@ func (c *classCatalog) offer(class *awsv1.EC2NodeClass, full []string, prices *p
 	} else {
 		c.types = offering.Assemble(c.shapes, in)
 	}
-	c.subnets, c.full, c.priced, c.unavailable, c.reserved = in.Subnets, in.Full, prices, closed, reserved
+	c.subnets, c.full, c.priced, c.unavailable, c.reserved, c.group = in.Subnets, in.Full, prices, closed, reserved, in.Group
 }
 
 // reasonTypes is why a launch fails while instance types are not known.

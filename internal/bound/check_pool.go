@@ -211,7 +211,7 @@ func (k *checker) chargeReservation(s *sale, cell *catalog.Cell, ty *catalog.Typ
 	}
 	times := int64(0)
 	for _, o := range ty.Offerings {
-		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID {
+		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID && o.Partition == cell.Partition {
 			times += int64(max(0, o.Reservable))
 		}
 	}

@@ -237,7 +237,7 @@ func (s *search) reservation(pool *cluster.Pool, cell *catalog.Cell, ty *catalog
 	}
 	times := 0
 	for _, o := range ty.Offerings {
-		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID {
+		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID && o.Partition == cell.Partition {
 			times += max(0, o.Reservable)
 		}
 	}

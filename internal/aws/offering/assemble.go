@@ -27,6 +27,8 @@ type Input struct {
 	Unavailable *Snapshot
 	// Reservations that the class selects, sorted by ID.
 	Reservations []Reservation
+	// Group is the placement group of the class, nil for none.
+	Group *awsv1.PlacementGroup
 }
 
 // zoneState is what a class's subnets say of a zone.
@@ -46,6 +48,9 @@ func Assemble(shapes []instancetype.Shape, in Input) []*catalog.Type {
 	for i := range shapes {
 		n += 2 * len(shapes[i].Zones)
 	}
+	if in.Group != nil {
+		n *= max(1, int(in.Group.PartitionCount))
+	}
 	all := make([]catalog.Offering, 0, n)
 	for i := range shapes {
 		all, types[i] = in.assemble(all, &shapes[i], zones)
@@ -60,7 +65,7 @@ func (in *Input) assemble(list []catalog.Offering, s *instancetype.Shape, zones 
 	list = in.offerings(list, s, zones)
 	t := s.Type
 	t.Offerings = list[from:len(list):len(list)]
-	t.Requirements = requirements(s, zones, t.Offerings)
+	t.Requirements = in.requirements(s, zones, t.Offerings)
 	return list, t
 }
 
@@ -85,7 +90,7 @@ func (in *Input) zones() map[string]zoneState {
 	return out
 }
 
-// offerings appends the offerings of one type, sorted by zone and capacity type.
+// offerings appends the offerings of one type, sorted by zone, capacity type, reservation and partition.
 func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones map[string]zoneState) []catalog.Offering {
 	for _, zone := range s.Zones {
 		z, selected := zones[zone]
@@ -113,10 +118,10 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 			case !priced:
 				o.Unavailable = NoPrice
 			default:
-				o.Unavailable, _ = in.Unavailable.Why(Pool{capacityType, s.Type.Name, zone}, s.VCPUs)
+				o.Unavailable, _ = in.Unavailable.Why(Pool{CapacityType: capacityType, InstanceType: s.Type.Name, Zone: zone}, s.VCPUs)
 			}
 			o.Available = o.Unavailable == ""
-			out = append(out, o)
+			out = in.inGroup(out, o, s)
 		}
 	}
 	return out
@@ -129,7 +134,7 @@ const (
 )
 
 // requirements adds zones, zone IDs and capacity types to those of the shape.
-func requirements(s *instancetype.Shape, zones map[string]zoneState, offerings []catalog.Offering) []requirement.Term {
+func (in *Input) requirements(s *instancetype.Shape, zones map[string]zoneState, offerings []catalog.Offering) []requirement.Term {
 	var names, ids, capacityTypes []string
 	for i := range offerings {
 		o := &offerings[i]
@@ -145,7 +150,7 @@ func requirements(s *instancetype.Shape, zones map[string]zoneState, offerings [
 	out := make([]requirement.Term, 0, len(s.Type.Requirements)+3)
 	out = append(append(out, s.Type.Requirements...),
 		oneOf(labelCapacityType, capacityTypes), oneOf(labelZone, names), oneOf(awsv1.LabelTopologyZoneID, ids))
-	out = withReservations(out, offerings)
+	out = in.withGroup(withReservations(out, offerings))
 	slices.SortFunc(out, func(a, b requirement.Term) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }

@@ -16,10 +16,12 @@ import (
 
 type clock struct{ t time.Time }
 
-func (c *clock) now() time.Time           { return c.t }
-func (c *clock) pass(d time.Duration)     { c.t = c.t.Add(d) }
-func newClock() *clock                    { return &clock{time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)} }
-func spot(instanceType, zone string) Pool { return Pool{catalog.Spot, instanceType, zone} }
+func (c *clock) now() time.Time       { return c.t }
+func (c *clock) pass(d time.Duration) { c.t = c.t.Add(d) }
+func newClock() *clock                { return &clock{time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)} }
+func spot(instanceType, zone string) Pool {
+	return Pool{CapacityType: catalog.Spot, InstanceType: instanceType, Zone: zone}
+}
 
 func why(u *Unavailable, p Pool, vcpus int) string {
 	r, _ := u.Snapshot().Why(p, vcpus)
@@ -98,7 +100,9 @@ func TestWhatAMarkCloses(t *testing.T) {
 		vcpus int
 		want  string
 	}
-	od := func(instanceType string) Pool { return Pool{catalog.OnDemand, instanceType, "us-east-1a"} }
+	od := func(instanceType string) Pool {
+		return Pool{CapacityType: catalog.OnDemand, InstanceType: instanceType, Zone: "us-east-1a"}
+	}
 	for name, c := range map[string]struct {
 		mark func(*Unavailable)
 		asks []ask

@@ -89,7 +89,7 @@ func (in *Input) reserved(out []catalog.Offering, s *instancetype.Shape, zone st
 			o.Unavailable = UsedUp
 		}
 		o.Available = o.Unavailable == ""
-		out = append(out, o)
+		out = in.inGroup(out, o, s)
 	}
 	return out
 }

@@ -40,7 +40,7 @@ func NewPartitions(now func() time.Time) *Partitions {
 
 // Choose gives a claim the allowed partition with the fewest machines: those that are seen in it, and those that are on their
 // way by earlier choices. Of equal ones it is the first. The same claim gets the same one again, as long as that is allowed.
-// It is 0 when none is allowed.
+// It is 0 when none is allowed. A choice for no claim is not remembered.
 func (p *Partitions) Choose(claim, group string, allowed []int32, seen []Placed) int32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,6 +67,9 @@ func (p *Partitions) Choose(claim, group string, allowed []int32, seen []Placed)
 		return 0
 	}
 	best := slices.MinFunc(allowed, func(a, b int32) int { return used[a] - used[b] })
+	if claim == "" {
+		return best // nobody's, to look ahead only
+	}
 	p.chosen[claim] = choice{group: group, partition: best, at: now}
 	return best
 }
