@@ -35,9 +35,12 @@ type hospital struct {
 	state   string // of the machine; empty: not visible
 	ended   *cloud.Ended
 	failing error
-	asked   int
-	deaths  []string
-	health  []bool
+	group   string // the machine's placement group
+
+	partition int32
+	asked     int
+	deaths    []string
+	health    []bool
 
 	*Controller
 	clock  *clocktesting.FakeClock
@@ -55,7 +58,7 @@ func (h *hospital) Get(context.Context, string) (*cloud.Machine, error) {
 	case h.state == "terminated":
 		return nil, &cloud.Error{Class: cloud.NotFound, Err: h.ended}
 	}
-	return &cloud.Machine{State: h.state, Ended: h.ended}, nil
+	return &cloud.Machine{State: h.state, Ended: h.ended, PlacementGroup: h.group, Partition: h.partition}, nil
 }
 
 func (h *hospital) Died(_ *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {
