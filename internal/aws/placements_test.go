@@ -238,6 +238,12 @@ func TestASpreadGroupThatIsFullClosesItsZoneAlone(t *testing.T) {
 	if why := h.closed(plain, "m5.large", zoneOf); why[zones[0]] != "" {
 		t.Errorf("another class sees it closed: %v", why)
 	}
+	_, found := findings(t, newProvider(t, h.sim, nil), h.class)
+	for _, f := range found {
+		if !f.OK {
+			t.Errorf("a class with a full group is not ready: %+v", f)
+		}
+	}
 	h.mustLaunch(8, need(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, "m5.large"), need(karpv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, "on-demand"))
 	// One that ends makes room at once.
 	if err := h.p.Terminate(t.Context(), first.ProviderID); err != nil {

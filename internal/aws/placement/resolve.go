@@ -22,6 +22,9 @@ import (
 // answerAge is how long an answer is believed. It is a little less than the pause between two looks at a class.
 const answerAge = 50 * time.Second
 
+// missingAge is how long it is believed that there is no such group; somebody is about to make it, as a rule.
+const missingAge = 5 * time.Second
+
 // API is what Resolver calls.
 type API interface {
 	DescribePlacementGroups(context.Context, *ec2.DescribePlacementGroupsInput, ...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error)
@@ -83,7 +86,11 @@ func (r *Resolver) ask(ctx context.Context, selector awsv1.PlacementGroupSelecto
 	r.mu.Lock()
 	last, ok := r.answers[selector]
 	r.mu.Unlock()
-	if ok && now.Sub(last.at) < answerAge {
+	age := answerAge
+	if last.group == nil {
+		age = missingAge
+	}
+	if ok && now.Sub(last.at) < age {
 		return last.group, nil
 	}
 	in := &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{{Name: new("state"), Values: []string{string(types.PlacementGroupStateAvailable)}}}}

@@ -108,10 +108,25 @@ func TestEC2IsAskedOnceAMinuteForAllClasses(t *testing.T) {
 	if n := f.calls.Of("DescribePlacementGroups"); n != 1 {
 		t.Errorf("%d calls, want 1", n)
 	}
+	missing := selecting(&awsv1.PlacementGroupSelector{Name: "missing"})
+	for range 3 {
+		if g, _ := f.resolver.Resolve(t.Context(), missing); g != nil {
+			t.Fatal("it was found")
+		}
+	}
+	f.ahead = 10 * time.Second
+	f.add("missing", "spread", 0)
+	if g, _ := f.resolver.Resolve(t.Context(), missing); g == nil {
+		t.Error("it was made ten seconds ago and is not found")
+	}
+	if n := f.calls.Of("DescribePlacementGroups"); n != 3 {
+		t.Errorf("%d calls, want 3", n)
+	}
+	f.calls.Reset()
 	f.ahead = time.Minute
 	ask()
-	if n := f.calls.Of("DescribePlacementGroups"); n != 2 {
-		t.Errorf("%d calls a minute later, want 2", n)
+	if n := f.calls.Of("DescribePlacementGroups"); n != 1 {
+		t.Errorf("%d calls a minute later, want 1", n)
 	}
 }
 
