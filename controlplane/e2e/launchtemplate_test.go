@@ -14,7 +14,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/demo/images"
-	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/stack"
 )
 
@@ -42,7 +41,9 @@ spec:
   subnetSelectorTerms: [{tags: {karpenter.sh/discovery: "${CLUSTER_NAME}"}}]
 `)
 	s.refuses(awsv1.ConditionTypeLaunchTemplateReady, awsv1.ReasonLaunchTemplateReadDenied, "ec2:DescribeLaunchTemplateVersions", "kerf stack --launch-templates")
-	e.allowTemplates()
+	e.allowOptions(func(o *stack.Options) {
+		o.LaunchTemplates, o.PassRoles = true, []string{"arn:aws:iam::" + w.Account() + ":role/KarpenterNodeRole"}
+	})
 
 	// As the guide has it, YAML folds the script into one line, and nothing of it would run.
 	s.refuses(awsv1.ConditionTypeLaunchTemplateReady, awsv1.ReasonLaunchTemplateUserDataInvalid, "write | in place of >")
@@ -121,22 +122,6 @@ func (e *env) deployGuide(mended bool) {
 	}
 	text := images.Guide(cluster, e.image("x86_64", world.FamilyAL2).ID, group, mended)
 	e.deployStack("KarpenterLaunchTemplateStack", text, map[string]string{"karpenter.sh/discovery": e.cluster.Name})
-}
-
-// allowTemplates gives the bootstrap stack its options for launch templates of the user's.
-func (e *env) allowTemplates() {
-	e.Helper()
-	o := local.StackOptions(e.cluster.Name)
-	o.LaunchTemplates, o.PassRoles = true, []string{"arn:aws:iam::" + e.cluster.Simulator.World.Account() + ":role/KarpenterNodeRole"}
-	st, err := stack.New(o)
-	if err != nil {
-		e.Fatal(err)
-	}
-	text, err := st.CloudFormation()
-	if err != nil {
-		e.Fatal(err)
-	}
-	e.deployStack("Karpenter-"+e.cluster.Name, string(text), nil)
 }
 
 func (e *env) deployStack(name, text string, tags map[string]string) {

@@ -12,6 +12,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/stack"
 )
 
@@ -39,9 +40,7 @@ func TestReservedCapacity(t *testing.T) {
 // allowOptions gives the bootstrap stack more options.
 func (e *env) allowOptions(change func(*stack.Options)) {
 	e.Helper()
-	o := stack.Defaults(stack.Latest)
-	o.ClusterName, o.Controller, o.AccessEntry = e.cluster.Name, stack.PodIdentity, "EC2_LINUX"
-	o.Namespace, o.ServiceAccount = "kube-system", "kerf"
+	o := local.StackOptions(e.cluster.Name)
 	change(&o)
 	st, err := stack.New(o)
 	if err != nil {

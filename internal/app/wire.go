@@ -225,7 +225,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 func (p *process) loops(c *gate) error {
 	var buffers, shifts error
 	if p.EnableZonalShift {
-		shifts = p.Add(&zoneshift.Controller{Client: p.GetClient(), Shifts: c, Recorder: p.recorder(), Log: p.log, Clock: p.clock()})
+		shifts = p.Add(&zoneshift.Controller{Client: p.GetClient(), Shifts: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()})
 	}
 	if p.FeatureGates.CapacityBuffer {
 		buffers = p.Add(buffer.New(buffer.Options{
@@ -239,7 +239,9 @@ func (p *process) loops(c *gate) error {
 	}
 	return errors.Join(
 		buffers, shifts, ends,
-		p.Add(&disrupt.Emptiness{Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
+		p.Add(&disrupt.Emptiness{
+			Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), LeftAlone: c.LeftAlone,
+		}),
 		p.Add(&garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 	)
 }

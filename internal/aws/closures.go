@@ -17,9 +17,9 @@ func (p *Provider) WatchClosures(ctx context.Context, f func(closed []offering.C
 }
 
 // launchFailed closes what EC2 could not give: a quota closes its families in the whole region, a lack of addresses the
-// subnet, a capacity type that the account may not use all of it, a placement group that takes no more machines in a zone that
-// group there, anything else that is exhausted the one pool, in its placement group only if it is in one. What must
-// be mended, or may be otherwise in a moment, closes nothing.
+// subnet for machines that take as many, a capacity type that the account may not use all of it, a placement group that takes
+// no more machines in a zone that group there, anything else that is exhausted the one pool, in its placement group only if it
+// is in one. What must be mended, or may be otherwise in a moment, closes nothing.
 func (p *Provider) launchFailed(f fleet.PoolError) {
 	p.opts.LaunchFailed(f)
 	if f.Reason == awserr.ReasonPlacementGroupFull || f.Reason == awserr.ReasonPlacementGroupElsewhere {
@@ -39,8 +39,8 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 		p.unavailable.MarkCapacityType(f.CapacityType, offering.NoQuota)
 	case awserr.ReasonInsufficientFreeAddresses:
 		if f.SubnetID != "" {
-			p.ledger.Exhausted(f.SubnetID)
-			p.unavailable.MarkSubnet(f.SubnetID)
+			p.ledger.Exhausted(f.SubnetID, f.Demand)
+			p.unavailable.MarkSubnet(f.SubnetID, f.Demand)
 		}
 	case awserr.ReasonVCPULimitExceeded, awserr.ReasonSpotQuotaExceeded:
 		if f.InstanceType == "" {

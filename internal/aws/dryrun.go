@@ -102,6 +102,11 @@ func (p *Provider) try(class *awsv1.EC2NodeClass, steps []trial) (f verdict, unt
 		if err == nil {
 			continue
 		}
+		if cloud.ClassOf(err) == cloud.Exhausted {
+			// Nothing is wrong with the class: there is too little of something now, in the one place that was tried.
+			until = p.now().Add(retryDryRun)
+			continue
+		}
 		f.OK, f.Reason, f.Message = false, s.reason, fmt.Sprintf("a trial of ec2:%s for EC2NodeClass %q failed: %v", s.api, class.Name, err)
 		until = p.now().Add(retryDryRun)
 		e, _ := errors.AsType[*cloud.Error](err)

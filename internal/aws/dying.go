@@ -18,7 +18,9 @@ import (
 func (p *Provider) Died(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {
 	switch why.Blame {
 	case cloud.BlameClass:
-		p.unavailable.MarkClass(classState(class))
+		if !outdated(claim, class) {
+			p.unavailable.MarkClass(classState(class))
+		}
 	case cloud.BlamePool:
 		p.unavailable.MarkPool(offering.Pool{
 			CapacityType: claim.Labels[karpv1.CapacityTypeLabelKey], InstanceType: claim.Labels[corev1.LabelInstanceTypeStable],
@@ -26,6 +28,17 @@ func (p *Provider) Died(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why 
 		}, offering.NoCapacity)
 	case cloud.BlameNobody:
 	}
+}
+
+// outdated reports whether a claim's machine was launched from the class as it was before a change: what was wrong with it
+// may have been mended.
+func outdated(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
+	if from := claim.Annotations[awsv1.AnnotationLaunchTemplate]; from != "" && from != class.Status.LaunchTemplate.Ref() {
+		return true
+	}
+	was, is := claim.Annotations[awsv1.AnnotationEC2NodeClassHash], class.Annotations[awsv1.AnnotationEC2NodeClassHash]
+	sameKind := claim.Annotations[awsv1.AnnotationEC2NodeClassHashVersion] == class.Annotations[awsv1.AnnotationEC2NodeClassHashVersion]
+	return sameKind && was != "" && is != "" && was != is
 }
 
 // Lived tells that a machine of the class has become a node.
@@ -56,7 +69,7 @@ func (h *heldBack) back(types []*catalog.Type, reason string) []*catalog.Type {
 		closed := *t
 		closed.Offerings = slices.Clone(t.Offerings)
 		for j := range closed.Offerings {
-			if o := &closed.Offerings[j]; o.Available {
+			if o := &closed.Offerings[j]; o.Available || o.Unavailable == offering.NoPrice {
 				o.Available, o.Unavailable = false, reason
 			}
 		}

@@ -137,7 +137,7 @@ func (p *Provider) usable(class *awsv1.EC2NodeClass) error {
 
 // place chooses subnets for a fleet.
 func (p *Provider) place(r *fleet.Request, n fleet.Need) fleet.Placement {
-	held := p.ledger.Reserve(r.Subnets, network.Need{Nodes: n.Machines, Planned: n.Planned, Pods: n.Likely})
+	held := p.ledger.Reserve(r.Subnets, network.Need{Nodes: n.Machines, Each: n.Each, Planned: n.Planned, Pods: n.Likely})
 	return fleet.Placement{Subnets: held.Subnets, Settle: held.Settle}
 }
 

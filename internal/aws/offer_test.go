@@ -90,7 +90,7 @@ func (h *house) refresh(t testing.TB) {
 func (h *house) offer() {
 	prices, closed := h.book.Table(), h.closed.Snapshot()
 	for i, k := range h.kept {
-		k.offer(h.classes[i], nil, prices, closed, nil, nil)
+		k.offer(offering.Input{Subnets: h.classes[i].Status.Subnets, Prices: prices, Unavailable: closed}, prices, false, nil)
 	}
 }
 
@@ -161,7 +161,7 @@ func BenchmarkOneChange(b *testing.B) {
 		for b.Loop() {
 			i++
 			for c, k := range h.kept {
-				k.offer(h.classes[c], nil, prices, seen[i%2], nil, nil)
+				k.offer(offering.Input{Subnets: h.classes[c].Status.Subnets, Prices: prices, Unavailable: seen[i%2]}, prices, false, nil)
 			}
 		}
 	})
@@ -176,7 +176,7 @@ func BenchmarkOneChange(b *testing.B) {
 		for b.Loop() {
 			for c, k := range h.kept {
 				k.priced = was
-				k.offer(h.classes[c], nil, now, closed, nil, nil)
+				k.offer(offering.Input{Subnets: h.classes[c].Status.Subnets, Prices: now, Unavailable: closed}, now, false, nil)
 			}
 		}
 	})
@@ -188,7 +188,7 @@ func BenchmarkOneChange(b *testing.B) {
 		for b.Loop() {
 			for c, k := range h.kept {
 				k.types = nil
-				k.offer(h.classes[c], nil, prices, closed, nil, nil)
+				k.offer(offering.Input{Subnets: h.classes[c].Status.Subnets, Prices: prices, Unavailable: closed}, prices, false, nil)
 			}
 		}
 	})

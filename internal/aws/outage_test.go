@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
@@ -50,6 +51,38 @@ func TestAClusterThatWasDescribedOnceIsKnownWhileEKSFails(t *testing.T) {
 	}
 	if n := calls.Of("DescribeCluster"); n != 1 {
 		t.Errorf("EKS was asked %d times, want once", n)
+	}
+}
+
+// Where EKS can't be reached at all, as in an isolated network, nodes that need nothing of it are launched without waiting
+// for it one after the other.
+func TestAnEKSThatWasNeverReachedIsNotAskedForEachLaunch(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	now := time.Now()
+	p, calls := newCountedProvider(t, s, func(o *aws.Options) {
+		o.Now, o.KubernetesVersion, o.ClusterEndpoint = func() time.Time { return now }, version("1.36"), "https://cluster.example"
+	})
+	ready(t, p)
+	fault := s.World.AddFault(world.Fault{Kind: world.FaultError, Service: "eks", Code: "ServerException", Status: 500})
+	class := newClass(s)
+	class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "bottlerocket@latest"}}
+	calls.Reset()
+	resolve(t, p, class)
+	for i := range 3 {
+		if _, err := p.Launch(t.Context(), newClaim(i), class); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := calls.Of("DescribeCluster"); n != 1 {
+		t.Errorf("EKS was asked %d times, want once", n)
+	}
+	s.World.RemoveFault(fault)
+	now = now.Add(time.Minute)
+	if _, err := p.Launch(t.Context(), newClaim(9), class); err != nil {
+		t.Fatal(err)
+	}
+	if n := calls.Of("DescribeCluster"); n != 2 {
+		t.Errorf("EKS was asked %d times, want once more when it answers again", n)
 	}
 }
 

@@ -28,8 +28,8 @@ func (p *Provider) shown(ctx context.Context, claim *karpv1.NodeClaim, class *aw
 	return types, nil
 }
 
-// priceOverlaid reports whether an overlay or the price file set the price of anything that may be bought for a claim: EC2 knows nothing of
-// such prices, and must be told the order.
+// priceOverlaid reports whether an overlay or the price file set the price of anything that may be bought for a claim: EC2
+// knows nothing of such prices, and must be told the order.
 func (p *Provider) priceOverlaid(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, choice *fleet.Choice) bool {
 	pool, list := claim.Labels[karpv1.NodePoolLabelKey], p.catalogs.of(class)
 	for i := range choice.Picks {

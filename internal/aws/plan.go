@@ -159,7 +159,7 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 			return nil, err
 		}
 		plan.templates = append(plan.templates, t)
-		plan.request.Templates = append(plan.request.Templates, fleet.Template{Name: t.Name, Overrides: g.overrides})
+		plan.request.Templates = append(plan.request.Templates, fleet.Template{Name: t.Name, Demand: demand(class, g, cluster.IPv6), Overrides: g.overrides})
 	}
 	if len(plan.request.Templates) == 0 {
 		return nil, &cloud.Error{Op: "choosing images", Class: cloud.ClassNotReady, Reason: awsv1.ReasonAMINotFound,
@@ -197,7 +197,7 @@ func (p *Provider) groups(choice *fleet.Choice, class *awsv1.EC2NodeClass, claim
 		if efa && len(class.Spec.NetworkInterfaces) == 0 {
 			efas = pick.Type.Capacity[awsv1.ResourceEFA]
 		}
-		plain := efas > 0 && p.cards(pick.Type.Name) > int(efas)
+		plain := p.plainFirst(pick.Type.Name, efas)
 		for _, o := range pick.Offerings {
 			i := slices.IndexFunc(out, func(g *group) bool {
 				return g.image == ami.ID && g.maxPods == key && g.efas == efas && g.plainFirst == plain && g.reserved == o.ReservationID

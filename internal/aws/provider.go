@@ -120,6 +120,7 @@ type Provider struct {
 	// Taken while EKS is asked, so that one answer serves all.
 	clusterMu    sync.Mutex
 	clusterTried time.Time // when EKS was last asked
+	clusterErr   error     // that it failed with then, if it was its own
 }
 
 var _ cloud.Provider = (*Provider)(nil)

@@ -122,6 +122,21 @@ func TestAMissingPermissionIsNamed(t *testing.T) {
 	}
 }
 
+// A quota that is used up, a full subnet or a type that one zone lacks is no fault of the class: what it can't have now
+// another zone or capacity type may give, and machines that go give back.
+func TestALackOfCapacityDoesNotMakeAClassUnready(t *testing.T) {
+	for _, code := range []string{"VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet", "Unsupported", "InsufficientInstanceCapacity"} {
+		for _, operation := range []string{"CreateFleet", "RunInstances"} {
+			s := startSim(t, awssim.Options{})
+			s.World.AddFault(world.Fault{Kind: world.FaultError, Service: "ec2", Operation: operation, Code: code, Message: "Too little.", Status: 400})
+			_, found := findings(t, newProvider(t, s, nil), newClass(s))
+			if f := found[awsv1.ConditionTypeValidationSucceeded]; !f.OK {
+				t.Errorf("%s of a dry run of %s: %+v", code, operation, f)
+			}
+		}
+	}
+}
+
 func TestWhatCanNotBeSeenNowIsUnknownAndKeepsWhatWasSeen(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	class := newClass(s)

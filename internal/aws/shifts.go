@@ -66,6 +66,11 @@ func (s *shifts) zone(id string) (name string) {
 	return name
 }
 
+// LeftAlone reports whether traffic is shifted away from the zone of a machine, so that the machine must stay.
+func (p *Provider) LeftAlone(providerID string) bool {
+	return p.heldBack("touching", providerID) != nil
+}
+
 // heldBack is the error of all that is asked of a single machine while traffic is shifted away from its zone; nil at
 // other times.
 func (p *Provider) heldBack(op, providerID string) error {

@@ -73,6 +73,9 @@ func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
 					t.Errorf("the machine there can be %s: %v", what, err)
 				}
 			}
+			if !p.LeftAlone(m.ProviderID) {
+				t.Error("the machine there is not left alone")
+			}
 			if live := alive(s); len(live) != 1 || live[0].Tags["a"] != "" {
 				t.Errorf("the machine there was touched: %+v", live)
 			}
@@ -95,6 +98,9 @@ func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
 			}
 			if _, err := p.Get(t.Context(), m.ProviderID); err != nil {
 				t.Errorf("after the shift: %v", err)
+			}
+			if p.LeftAlone(m.ProviderID) {
+				t.Error("the machine there is still left alone after the shift")
 			}
 		})
 	}

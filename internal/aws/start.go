@@ -21,10 +21,11 @@ const (
 	// startTimeout bounds the first call, so that a network without a way to AWS is reported and not waited for.
 	startTimeout = 30 * time.Second
 	// versionAge is how long the cluster's version is believed, clusterAge how long EKS's record. clusterPause is how long
-	// EKS is left alone after it failed, while there is an older record.
+	// EKS is left alone after it failed, while there is an older record, clusterSoon while there is none.
 	versionAge   = 5 * time.Minute
 	clusterAge   = 10 * time.Minute
 	clusterPause = time.Minute
+	clusterSoon  = 10 * time.Second
 )
 
 // clusterFacts is what EKS says of the cluster.
@@ -83,11 +84,17 @@ func (p *Provider) clusterFacts(ctx context.Context) (*clusterFacts, error) {
 	if last != nil && (p.now().Sub(last.at) < clusterAge || p.now().Sub(p.clusterTried) < clusterPause) {
 		return last, nil
 	}
-	p.clusterTried = p.now()
+	if last == nil && p.clusterErr != nil && p.now().Sub(p.clusterTried) < clusterSoon {
+		return nil, p.clusterErr // those who waited for an EKS that can't be reached do not all ask it in turn
+	}
 	c, err := p.describeCluster(ctx)
+	p.clusterTried, p.clusterErr = p.now(), nil
 	if err != nil {
 		if last != nil {
 			return last, nil
+		}
+		if ctx.Err() == nil {
+			p.clusterErr = err
 		}
 		return nil, err
 	}

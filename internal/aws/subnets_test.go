@@ -69,3 +69,37 @@ func TestZonesAreOfferedAsTheirSubnetsHaveAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A class whose machines take more of a subnet than is free is no reason to leave the subnet alone for others.
+func TestAClassThatTakesManyAddressesLeavesOthersTheirs(t *testing.T) {
+	for name, c := range map[string]struct {
+		prefixes int32
+		occupied int
+	}{
+		"more than is free, side by side":   {2, 40},
+		"what is counted as free, all used": {0, 64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startSim(t, awssim.Options{World: world.Options{PrivateBits: 26}})
+			p := newProvider(t, s, nil)
+			ready(t, p)
+			greedy, modest := newClass(s), newClass(s)
+			greedy.Name, greedy.UID = "greedy", "greedy"
+			greedy.Spec.IPPrefixCount = new(c.prefixes)
+			resolve(t, p, greedy)
+			for _, subnet := range greedy.Status.Subnets {
+				s.World.OccupyAddresses(subnet.ID, c.occupied)
+			}
+			if c.prefixes > 0 {
+				if _, err := p.Launch(t.Context(), newClaim(1), greedy); err == nil {
+					t.Fatal("a machine was launched in a subnet that has no room for it")
+				}
+			}
+			resolve(t, p, modest)
+			_, err := p.Launch(t.Context(), newClaim(2), modest)
+			if full := c.prefixes == 0; full != (err != nil) {
+				t.Errorf("the other class's launch says %v", err)
+			}
+		})
+	}
+}

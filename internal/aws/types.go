@@ -44,6 +44,7 @@ type classCatalog struct {
 	// What the offerings depend on besides.
 	subnets     []awsv1.Subnet
 	full        []string // of the subnets, those without addresses
+	ipv6        bool
 	priced      *pricing.Table
 	unavailable *offering.Snapshot
 	reserved    []offering.Reservation
@@ -102,28 +103,31 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	}
 	grown := c.relearn(snapshot, learned)
 	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
-	c.offer(class, p.ledger.Full(class.Status.Subnets), prices, closed, p.reservationsOf(class), grown)
+	c.offer(offering.Input{
+		Subnets: class.Status.Subnets, Full: p.ledger.Full(class.Status.Subnets, demand(class, &group{}, p.ipv6())),
+		Demand: p.mostDemand(class), Prices: prices, Unavailable: closed, Reservations: p.reservationsOf(class),
+		Group: class.Status.PlacementGroup,
+	}, prices, p.ipv6(), grown)
 	return c.held.back(c.withOwnPrices(p.ownPrices.rules(), p.session.Region), closed.ClassClosed(classState(class))), nil
 }
 
 // offer puts the types together anew if anything that they depend on has changed: only those that changed, where that is
 // known. reshaped are the types with another shape than the last time. The list is another one then, so that readers can
 // tell by its address, and the types that did not change are the same.
-func (c *classCatalog) offer(class *awsv1.EC2NodeClass, full []string, prices *pricing.Table, closed *offering.Snapshot, reserved []offering.Reservation, reshaped []string) {
-	in := offering.Input{Subnets: class.Status.Subnets, Full: full, Prices: prices, Unavailable: closed, Reservations: reserved, Group: class.Status.PlacementGroup}
-	known := c.types != nil && slices.Equal(c.subnets, in.Subnets) && slices.Equal(c.full, in.Full) && reflect.DeepEqual(c.group, in.Group)
+func (c *classCatalog) offer(in offering.Input, prices *pricing.Table, ipv6 bool, reshaped []string) {
+	known := c.types != nil && c.ipv6 == ipv6 && slices.Equal(c.subnets, in.Subnets) && slices.Equal(c.full, in.Full) && reflect.DeepEqual(c.group, in.Group)
 	var changed []string
 	if known {
 		dearer, all := prices.Changed(c.priced)
-		shut, single := closed.Changed(c.unavailable)
-		changed, known = slices.Concat(reshaped, dearer, shut, offering.ReservationsChanged(c.reserved, reserved)), all && single
+		shut, single := in.Unavailable.Changed(c.unavailable)
+		changed, known = slices.Concat(reshaped, dearer, shut, offering.ReservationsChanged(c.reserved, in.Reservations)), all && single
 	}
 	if known {
 		c.types = offering.Update(c.types, c.shapes, in, changed)
 	} else {
 		c.types = offering.Assemble(c.shapes, in)
 	}
-	c.subnets, c.full, c.priced, c.unavailable, c.reserved, c.group = in.Subnets, in.Full, prices, closed, reserved, in.Group
+	c.subnets, c.full, c.ipv6, c.priced, c.unavailable, c.reserved, c.group = in.Subnets, in.Full, ipv6, prices, in.Unavailable, in.Reservations, in.Group
 }
 
 // reasonTypes is why a launch fails while instance types are not known.

@@ -46,8 +46,9 @@ func nodeClassPage(b *bytes.Buffer, root string) error {
 what is refused. An object that the API accepts and that makes no sense nevertheless is reported in its conditions, and affects
 no other class.
 
-How they work together: [images and launch templates of your own](../custom-images-and-launch-templates.md),
-[network](../networking.md), [what conditions mean](../troubleshooting.md).
+How they work together: [images, user data and disks](../images.md), [images and launch templates of your
+own](../custom-images-and-launch-templates.md), [network](../networking.md), [capacity reservations](../capacity-reservations.md),
+[what conditions mean](../troubleshooting.md).
 `)
 	text, err := os.ReadFile(filepath.Join(root, "api", "crds", "karpenter.k8s.aws_ec2nodeclasses.yaml"))
 	if err != nil {

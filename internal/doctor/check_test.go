@@ -79,6 +79,13 @@ func condition(in *Input, reason, message string) {
 	in.Kube.Classes[0].Status.Conditions = []status.Condition{{Type: awsv1.ConditionTypeInterruptionQueueReady, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
 }
 
+// byTemplate adds a class that launches from a template of the user's own.
+func byTemplate(_ *testing.T, in *Input) {
+	mine := class("mine")
+	mine.Spec = awsv1.EC2NodeClassSpec{LaunchTemplate: &awsv1.LaunchTemplateReference{Name: "mine"}}
+	in.Kube.Classes = append(in.Kube.Classes, mine)
+}
+
 func volumes(t *testing.T, in *Input, policy string) {
 	in.Kube.Classes[0].Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{KMSKeyID: new(volumeKey)}}}
 	if policy != "" {
@@ -400,6 +407,15 @@ func TestEachMistakeIsFound(t *testing.T) {
 			}
 			in.Kube.Classes[0].Spec.Role, in.Kube.Classes[0].Spec.InstanceProfile, in.AWS.NodeRole = "", new("mine"), ""
 		}, OK, "not judged"},
+		"a launch template that may not be read": {"controller-permissions", nil, byTemplate, Failed, "ec2:DescribeLaunchTemplateVersions"},
+		"a launch template with the stack's option": {
+			"controller-permissions", func(o *stack.Options) { o.LaunchTemplates = true }, byTemplate, OK, "calls",
+		},
+		"zonal shifts that may not be read": {"controller-permissions", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].ZonalShift = true }, Warning, "arc-zonal-shift:GetManagedResource"},
+		"zonal shifts with the stack's option": {
+			"controller-permissions", func(o *stack.Options) { o.ZonalShift = true }, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].ZonalShift = true }, OK, "calls",
+		},
+		"a role that a launch template names": {"node-role-mapped", nil, byTemplate, OK, "not judged, as they name an instance profile or a launch template"},
 		"an image's parameter that may not be read": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Classes[0].Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: "/mine/image"}}
 		}, Failed, "ssm:GetParameter on parameter of yours"},

@@ -133,8 +133,7 @@ func controllerOf(d *appsv1.Deployment) (Controller, bool) {
 			ServiceAccount: cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"), Ready: int(d.Status.ReadyReplicas), Wanted: wanted, MetricsPort: 8080,
 		}
 		_, _, out.Endpoint = setting(c, "CLUSTER_ENDPOINT", "cluster-endpoint")
-		isolated, _, _ := setting(c, "ISOLATED_VPC", "isolated-vpc")
-		out.Isolated = isolated == "true"
+		out.Isolated, out.ZonalShift = switchedOn(c, "ISOLATED_VPC", "isolated-vpc"), switchedOn(c, "ENABLE_ZONAL_SHIFT", "enable-zonal-shift")
 		if clusterFrom != "" {
 			out.ClusterName = ""
 		}
@@ -173,6 +172,16 @@ func setting(c *corev1.Container, env, flag string) (value, from string, ok bool
 		return e.Value, "", e.Value != ""
 	}
 	return "", "", false
+}
+
+// switchedOn tells whether a setting is on, of which the flag may stand alone.
+func switchedOn(c *corev1.Container, env, flag string) bool {
+	if slices.Contains(c.Command, "--"+flag) || slices.Contains(c.Args, "--"+flag) {
+		return true
+	}
+	value, _, _ := setting(c, env, flag)
+	on, _ := strconv.ParseBool(value)
+	return on
 }
 
 // handlerOf tells whether a workload is the AWS Node Termination Handler, and for what it drains.

@@ -63,8 +63,8 @@ func TestControllersAreFoundByTheirSettings(t *testing.T) {
 	referred := deployment("b", "referred", "my/kerf", map[string]string{"CLUSTER_NAME": "y"})
 	referred.Spec.Template.Spec.Containers[0].Env = append(referred.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "INTERRUPTION_QUEUE", ValueFrom: &corev1.EnvVarSource{}})
 	o, err := ReadObjects(t.Context(), cluster(t,
-		deployment("kube-system", "karpenter", "public.ecr.aws/karpenter/controller:1", map[string]string{"CLUSTER_NAME": "demo", "INTERRUPTION_QUEUE": "q"}),
-		deployment("kerf", "kerf", "kerf:1", nil, "--cluster-name=demo", "--interruption-queue", "q2", "--metrics-port=9000"),
+		deployment("kube-system", "karpenter", "public.ecr.aws/karpenter/controller:1", map[string]string{"CLUSTER_NAME": "demo", "INTERRUPTION_QUEUE": "q", "ENABLE_ZONAL_SHIFT": "true"}),
+		deployment("kerf", "kerf", "kerf:1", nil, "--cluster-name=demo", "--enable-zonal-shift", "--interruption-queue", "q2", "--metrics-port=9000"),
 		deployment("web", "web", "nginx", map[string]string{"CLUSTER_NAME": "demo"}),
 		stopped, referred,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kerf", Name: "kerf", Annotations: map[string]string{"eks.amazonaws.com/role-arn": "arn:r"}}},
@@ -75,16 +75,16 @@ func TestControllersAreFoundByTheirSettings(t *testing.T) {
 	type found struct {
 		Name, Cluster, Queue, Role string
 		Port                       int
-		Unread                     bool
+		Unread, Shift              bool
 	}
 	var got []found
 	for _, c := range o.Controllers {
-		got = append(got, found{c.String(), c.ClusterName, c.Queue, c.ServiceAccountRole, c.MetricsPort, c.QueueFrom != ""})
+		got = append(got, found{c.String(), c.ClusterName, c.Queue, c.ServiceAccountRole, c.MetricsPort, c.QueueFrom != "", c.ZonalShift})
 	}
 	want := []found{
-		{"deployment b/referred", "y", "", "", 8080, true},
-		{"deployment kerf/kerf", "demo", "q2", "arn:r", 9000, false},
-		{"deployment kube-system/karpenter", "demo", "q", "", 8080, false},
+		{"deployment b/referred", "y", "", "", 8080, true, false},
+		{"deployment kerf/kerf", "demo", "q2", "arn:r", 9000, false, true},
+		{"deployment kube-system/karpenter", "demo", "q", "", 8080, false, true},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

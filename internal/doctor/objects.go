@@ -43,6 +43,7 @@ type Controller struct {
 	MetricsPort            int
 	Endpoint               bool // it is told the cluster's endpoint, and need not ask EKS
 	Isolated               bool // it calls no service without a VPC endpoint: neither prices nor IAM
+	ZonalShift             bool // it asks for zonal shifts of the cluster
 }
 
 // String names it.

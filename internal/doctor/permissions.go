@@ -58,10 +58,12 @@ func (in *Input) needs() (needs []stack.Need, left []string) {
 			spec := &in.Kube.Classes[i].Spec
 			o.CapacityReservations = o.CapacityReservations || len(spec.CapacityReservationSelectorTerms) > 0
 			o.PlacementGroups = o.PlacementGroups || spec.PlacementGroupSelector != nil
+			o.LaunchTemplates = o.LaunchTemplates || spec.LaunchTemplate != nil
 			o.Parameters = append(o.Parameters, in.parameters(spec)...)
 		}
 		for _, c := range in.controllers() {
 			endpoint, isolated = endpoint || c.Endpoint, isolated || c.Isolated
+			o.ZonalShift = o.ZonalShift || c.ZonalShift
 		}
 	}
 	own := len(roles) == 0 || in.Kube != nil && len(profiles) > 0 && len(profiles) == len(in.Kube.Classes)
@@ -256,7 +258,7 @@ func (in *Input) unauthorized() []string {
 // refused tells whether a condition is about a call that was refused. A trial may fail for other reasons as well.
 func refused(c status.Condition) bool {
 	switch c.Reason {
-	case awserr.ReasonUnauthorized:
+	case awserr.ReasonUnauthorized, awsv1.ReasonLaunchTemplateReadDenied:
 		return true
 	case awsv1.ReasonCreateLaunchTemplateAuthCheckFailed, awsv1.ReasonCreateFleetAuthCheckFailed, awsv1.ReasonRunInstancesAuthCheckFailed:
 		text := strings.ToLower(c.Message)

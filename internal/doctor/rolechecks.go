@@ -196,7 +196,7 @@ func spotRole(in *Input) Result {
 	return failed(fix, "%s does not exist: no spot instance can be started", account.SpotRole).with("NodePools that may buy spot: " + strings.Join(pools, ", "))
 }
 
-// nodeRoles are the roles that nodes of the cluster have, by name, and the classes that name only a profile.
+// nodeRoles are the roles that nodes of the cluster have, by name, and the classes that name only a profile or a launch template.
 func (in *Input) nodeRoles() (roles, profiles []string) {
 	if in.Kube != nil {
 		for i := range in.Kube.Classes {
@@ -204,7 +204,7 @@ func (in *Input) nodeRoles() (roles, profiles []string) {
 			switch name := spec.Role[strings.LastIndexByte(spec.Role, '/')+1:]; {
 			case name != "" && !slices.Contains(roles, name):
 				roles = append(roles, name)
-			case name == "" && spec.InstanceProfile != nil:
+			case name == "" && (spec.InstanceProfile != nil || spec.LaunchTemplate != nil):
 				profiles = append(profiles, in.Kube.Classes[i].Name)
 			}
 		}
@@ -219,7 +219,7 @@ func nodeRoleMapped(in *Input) Result {
 	roles, profiles := in.nodeRoles()
 	var evidence []string
 	if len(profiles) > 0 {
-		evidence = append(evidence, "not judged, as they name an instance profile and not a role: EC2NodeClass "+strings.Join(profiles, ", "))
+		evidence = append(evidence, "not judged, as they name an instance profile or a launch template and not a role: EC2NodeClass "+strings.Join(profiles, ", "))
 	}
 	if len(roles) == 0 {
 		return skipped("no node role is known").with(evidence...)

@@ -157,7 +157,7 @@ func (p *parser) match(n *yaml.Node, r *rule) {
 		r.terms = append(r.terms, requirement.Term{Key: key, Operator: requirement.In, Values: values})
 	}
 	p.fields(n, "match", func(key, value *yaml.Node) bool {
-		values, ok := p.words(key.Value, value)
+		values := p.words(key.Value, value)
 		switch key.Value {
 		case "type":
 			in(requirement.InstanceType, values)
@@ -187,13 +187,12 @@ func (p *parser) match(n *yaml.Node, r *rule) {
 		default:
 			return false
 		}
-		_ = ok // words has said what is wrong
 		return true
 	}, "type", "family", "region", "zone", "capacityType")
 }
 
-// words reads one word or a list of them.
-func (p *parser) words(field string, n *yaml.Node) ([]string, bool) {
+// words reads one word or a list of them; none where it said what is wrong.
+func (p *parser) words(field string, n *yaml.Node) []string {
 	nodes := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		nodes = n.Content
@@ -202,15 +201,14 @@ func (p *parser) words(field string, n *yaml.Node) ([]string, bool) {
 	for _, x := range nodes {
 		if x.Kind != yaml.ScalarNode || strings.TrimSpace(x.Value) == "" {
 			p.bad(x, "%s: want a name or a list of names", field)
-			return nil, false
+			return nil
 		}
 		out = append(out, strings.TrimSpace(x.Value))
 	}
 	if len(out) == 0 {
 		p.bad(n, "%s: the list is empty; leave the field out to match all", field)
-		return nil, false
 	}
-	return out, true
+	return out
 }
 
 // number reads a plain decimal number that is not negative, times scale, exactly.

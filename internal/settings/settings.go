@@ -195,7 +195,7 @@ func table() []setting {
 		{flag: "cluster-ca-bundle", help: "certificate authority of the Kubernetes API, base64; default: the one of the controller's own connection", parse: caBundle},
 		{flag: "isolated-vpc", def: "false", isBool: true, help: "use no service without a VPC endpoint (prices, IAM)", parse: boolean(func(s *Settings) *bool { return &s.IsolatedVPC })},
 		{flag: "eks-control-plane", def: "false", isBool: true, help: "ask EKS, not the API server, for the Kubernetes version", parse: boolean(func(s *Settings) *bool { return &s.EKSControlPlane })},
-		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of a machine's memory that the guest does not see, for types without a measured figure", parse: overheadPercent},
+		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of a machine's memory that the guest does not see; the default holds for types without a measured figure only, any other value for all types", parse: overheadPercent},
 		{flag: "interruption-queue", help: "name, ARN or URL of the SQS queue with interruption messages; empty: none", parse: str(func(s *Settings) *string { return &s.InterruptionQueue })},
 		{flag: "kerf-price-file", help: "path of a YAML or JSON file with prices of your own (savings plans, private rates); read again within a minute when it changes; empty: none", parse: str(func(s *Settings) *string { return &s.PriceFile })},
 		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
@@ -263,7 +263,8 @@ func overheadPercent(s *Settings, v string) error {
 	if err != nil || math.IsNaN(f) || f < 0 || f >= 1 {
 		return errors.New("want a share such as 0.075, at least 0 and below 1")
 	}
-	s.VMMemoryOverheadPercent = f
+	// Nothing at all is written as next to nothing: 0 means the default to the provider.
+	s.VMMemoryOverheadPercent = max(f, math.SmallestNonzeroFloat64)
 	return nil
 }
 

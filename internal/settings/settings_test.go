@@ -99,6 +99,13 @@ func TestMalformedValuesAreRefusedByName(t *testing.T) {
 	}
 }
 
+func TestNoOverheadIsNotTheDefault(t *testing.T) {
+	s, _, err := load(t, map[string]string{"CLUSTER_NAME": "a", "VM_MEMORY_OVERHEAD_PERCENT": "0"})
+	if err != nil || s.VMMemoryOverheadPercent == 0 || s.VMMemoryOverheadPercent > 1e-9 {
+		t.Errorf("%v, %v; 0 stands for the default", s.VMMemoryOverheadPercent, err)
+	}
+}
+
 func TestASettingWithoutEffectIsAWarning(t *testing.T) {
 	_, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "KARPENTER_SERVICE": "x", "ENABLE_ZONAL_SHIFT": "false"})
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `KARPENTER_SERVICE="x"`) {

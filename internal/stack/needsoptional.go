@@ -36,7 +36,7 @@ func optionalNeeds() []Need {
 			"condition PlacementGroupReady of the EC2NodeClass, reason PlacementGroupResolutionFailed"))...)
 	add("--zonal-shift", func(o *Options) bool { return o.ZonalShift }, Need{
 		Action: "arc-zonal-shift:GetManagedResource", Kinds: []string{"cluster"}, Sid: "AllowZonalShiftStatusReadOnly", Why: "zones that traffic was moved away from",
-		Without: "a warning in the log; zones that traffic is shifted away from are bought in, as long as ENABLE_ZONAL_SHIFT is set", resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
+		Without: `log "zonal shifts could not be read; what was known of them stays"; zones that traffic is shifted away from are bought in`, resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
 	})
 	part := func(before string, kinds ...string) Need {
 		n := Need{

@@ -13,9 +13,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/cloud"
 )
 
-// readTimeout bounds one attempt of a call that only reads: a network that swallows packets is to hold nobody up for
-// longer. Calls that change something have the time limit of the session, for their replies must not be lost lightly.
-const readTimeout = 30 * time.Second
+// readTimeout bounds one attempt of a call that only reads, or that may be made twice: a network that swallows packets is
+// to hold nobody up for longer. Calls that change something have the time limit of the session, for their replies must not be lost lightly.
+const readTimeout = 30 * time.Second // longer than a long poll
 
 // receive is the one operation that waits because it was asked to.
 const receive = "ReceiveMessage"
@@ -46,7 +46,8 @@ func (h *Health) Middleware() []func(*middleware.Stack) error {
 }
 
 func reads(operation string) bool {
-	return strings.HasPrefix(operation, "Describe") || strings.HasPrefix(operation, "Get") || strings.HasPrefix(operation, "List")
+	// To receive a message twice, or to delete it twice, does no harm: what is not heard of comes again.
+	return operation == receive || strings.HasPrefix(operation, "DeleteMessage") || strings.HasPrefix(operation, "Describe") || strings.HasPrefix(operation, "Get") || strings.HasPrefix(operation, "List")
 }
 
 // silence is the error of an attempt that was given up. It does not look cancelled, so that the caller, who did not

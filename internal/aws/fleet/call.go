@@ -37,7 +37,7 @@ func (b *Buyer) newCall(orders []*order) *call {
 	c := &call{orders: orders, token: token(orders)}
 	c.tags = instanceTags(orders, c.token)
 	r := &orders[0].Request
-	n := Need{Machines: len(orders), Likely: r.minAddresses}
+	n := Need{Machines: len(orders), Each: r.demand(), Likely: r.minAddresses}
 	for _, o := range orders {
 		n.Planned += o.Addresses
 	}

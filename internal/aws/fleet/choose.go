@@ -60,7 +60,7 @@ func Choose(types []*catalog.Type, want Want) (*Choice, error) {
 	if len(picks) == 0 {
 		return nil, nothing("no instance type that is available now meets the requirements and has room for the requests: " + why(types, demands, want.Requests))
 	}
-	picks = reservedFirst(picks)
+	picks = reservedIfEnough(picks, want)
 	minValues := slices.ContainsFunc(want.Requirements, func(t requirement.Term) bool { return t.MinValues > 0 })
 	if !minValues {
 		picks = withoutCostlySpot(withoutExotic(picks))

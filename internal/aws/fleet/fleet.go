@@ -48,6 +48,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/batch"
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/cloud"
 )
 
@@ -88,6 +89,8 @@ type Options struct {
 // Need is what machines take of the subnet that they are launched in.
 type Need struct {
 	Machines int
+	// Each is what a machine demands by itself, at most.
+	Each network.Demand
 	// Planned is how many addresses the pods take that the machines are bought for, those of all machines together.
 	Planned int
 	// Likely is how many addresses the pods of one machine in a zone take in the end.

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
 )
@@ -25,6 +26,8 @@ type PoolError struct {
 	// Group and Partition are those of the request; empty and 0 for machines that stand in no placement group.
 	Group     string
 	Partition int32
+	// Demand is what the machine would have taken of its subnet by itself.
+	Demand network.Demand
 
 	Class         cloud.ErrorClass
 	Reason        string
@@ -82,7 +85,7 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 			o := t.Overrides
 			f.InstanceType, f.Zone, f.SubnetID = string(o.InstanceType), aws.ToString(o.AvailabilityZone), aws.ToString(o.SubnetId)
 			f.Zone, f.ZoneID = r.zoneOf(f.SubnetID, f.Zone)
-			f.ReservationID = r.reservationOf(f.InstanceType, f.Zone)
+			f.ReservationID, f.Demand = r.reservationOf(f.InstanceType, f.Zone), r.demandOf(f.InstanceType, f.Zone)
 		}
 		out[i] = f
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 )
 
@@ -43,6 +44,8 @@ type Template struct {
 	// ID and Version name a version of a template that is not ours, in place of Name.
 	ID      string `json:",omitempty"`
 	Version int64  `json:",omitempty"`
+	// Demand is what a machine launched from it takes of its subnet by itself.
+	Demand network.Demand `json:",omitzero"`
 	// Overrides are the pools.
 	Overrides []Override
 }
@@ -68,6 +71,28 @@ func (r *Request) key() string {
 	}
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
+}
+
+// demand is the most that one machine may take of its subnet by itself.
+func (r *Request) demand() network.Demand {
+	var out network.Demand
+	for i := range r.Templates {
+		d := r.Templates[i].Demand
+		out.Addresses, out.Prefixes = max(out.Addresses, d.Addresses), max(out.Prefixes, d.Prefixes)
+	}
+	return out
+}
+
+// demandOf is what a machine of a pool takes of its subnet by itself.
+func (r *Request) demandOf(instanceType, zone string) network.Demand {
+	for i := range r.Templates {
+		for _, o := range r.Templates[i].Overrides {
+			if o.InstanceType == instanceType && o.Zone == zone {
+				return r.Templates[i].Demand
+			}
+		}
+	}
+	return network.Demand{}
 }
 
 // minAddresses is the least number of addresses that the pods of a machine in a zone may take.

@@ -47,6 +47,23 @@ func kindOf(picks []Pick) ReservationKind {
 	return ReservationKind{}
 }
 
+// reservedIfEnough is reservedFirst, unless what is reserved has fewer values than minValues demand and there is something
+// else to buy: no reservation grows, so the claim would be refused for ever.
+func reservedIfEnough(picks []Pick, want Want) []Pick {
+	narrowed := reservedFirst(picks)
+	if want.RelaxMinValues {
+		return narrowed
+	}
+	if _, missing := coverMinValues(narrowed, want.Requirements); len(missing) == 0 {
+		return narrowed
+	}
+	sold := keep(picks, func(o *catalog.Offering) bool { return o.CapacityType != catalog.Reserved })
+	if len(sold) == 0 {
+		return narrowed
+	}
+	return sold
+}
+
 // reservedFirst narrows picks to what is reserved, if anything is: to one kind of reservation, the one with the cheapest
 // offering; of capacity blocks to one offering, as a fleet takes no more of them; of others to one for each zone, the one
 // that holds most machines. Without reserved capacity the picks are returned as they are.

@@ -59,6 +59,14 @@ func TestWhichReservationsAFleetIsOffered(t *testing.T) {
 			small: []catalog.Offering{reservedOffering("a", "cr-1", "default", 1, 1)},
 			terms: []requirement.Term{{Key: typeOf, Operator: requirement.DoesNotExist}}, capacityType: "spot", target: "spot",
 		},
+		"none, when it has too few types and there are others": {
+			small: []catalog.Offering{reservedOffering("a", "cr-1", "default", 1, 1)},
+			terms: []requirement.Term{{Key: typeKey, Operator: requirement.Exists, MinValues: 2}}, capacityType: "spot", target: "spot",
+		},
+		"what is reserved, when it has types enough": {
+			small: []catalog.Offering{reservedOffering("a", "cr-1", "default", 1, 1)}, large: []catalog.Offering{reservedOffering("b", "cr-2", "default", 2, 1)},
+			terms: []requirement.Term{{Key: typeKey, Operator: requirement.Exists, MinValues: 2}}, want: []string{"cr-1", "cr-2"}, capacityType: "reserved", target: "on-demand",
+		},
 		"none, when the capacity type is another": {
 			small: []catalog.Offering{reservedOffering("a", "cr-1", "default", 1, 1)},
 			terms: []requirement.Term{in(capacityKey, "on-demand")}, capacityType: "on-demand", target: "on-demand",

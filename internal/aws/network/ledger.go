@@ -28,14 +28,16 @@ type account struct {
 	known     bool
 	free      int // as counted
 	countedAt time.Time
-	exhausted time.Time // when EC2 last refused an address
-	holds     map[*Reservation]hold
+	// refused is when EC2 last could not meet a demand.
+	refused map[Demand]time.Time
+	holds   map[*Reservation]hold
 }
 
-// hold is what one launch takes of a subnet: addresses of its own and of the pods that it is for, and, probably, of more
-// pods.
+// hold is what one launch takes of a subnet: addresses of its machines and of the pods that it is for, and, probably, of
+// more pods.
 type hold struct {
 	nodes, planned, pods int
+	each                 int       // how many addresses a machine takes by itself
 	settled              time.Time // zero while the launch is in flight
 }
 
@@ -50,7 +52,7 @@ func NewLedger(now func() time.Time) *Ledger {
 func (l *Ledger) account(id string) *account {
 	a := l.subnets[id]
 	if a == nil {
-		a = &account{holds: map[*Reservation]hold{}}
+		a = &account{holds: map[*Reservation]hold{}, refused: map[Demand]time.Time{}}
 		l.subnets[id] = a
 	}
 	return a
@@ -70,13 +72,19 @@ func (l *Ledger) Observe(id string, free int, at time.Time) {
 			delete(a.holds, r)
 		}
 	}
+	for d, when := range a.refused {
+		if at.After(when) {
+			delete(a.refused, d)
+		}
+	}
 }
 
-// Exhausted tells that EC2 had no address left in a subnet; it counts as empty until EC2 is asked again.
-func (l *Ledger) Exhausted(id string) {
+// Exhausted tells that EC2 could not meet a demand in a subnet; it counts as empty for all that demand as much, until EC2
+// is asked again.
+func (l *Ledger) Exhausted(id string, d Demand) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.account(id).exhausted = l.now()
+	l.account(id).refused[d] = l.now()
 }
 
 // left is how many addresses a subnet will have, by how much is counted as taken.
@@ -85,15 +93,42 @@ type left struct {
 	likely, planned, machines int
 }
 
-func (a *account) predict() left {
-	if !a.exhausted.IsZero() && !a.countedAt.After(a.exhausted) {
+// refuses reports whether EC2 could not meet such a demand when it was asked last.
+func (a *account) refuses(d Demand) bool {
+	for refused := range a.refused {
+		if d.AtLeast(refused) {
+			return true
+		}
+	}
+	return false
+}
+
+// sure is how many addresses are left once those are gone that certainly will be: a launch in flight that may go to one of
+// several zones takes them in one only, so that it must not shut them all.
+func (a *account) sure(d Demand) int {
+	if a.refuses(d) {
+		return 0
+	}
+	n := a.free
+	for r, h := range a.holds {
+		if !h.settled.IsZero() || len(r.Subnets) == 1 {
+			n -= h.nodes*h.each + h.planned
+		}
+	}
+	return n
+}
+
+// predict is what is left for machines of some demand.
+func (a *account) predict(d Demand) left {
+	if a.refuses(d) {
 		return left{}
 	}
 	l := left{a.free, a.free, a.free}
 	for _, h := range a.holds {
-		l.likely -= h.nodes + h.pods
-		l.planned -= h.nodes + h.planned
-		l.machines -= h.nodes
+		machines := h.nodes * h.each
+		l.likely -= machines + h.pods
+		l.planned -= machines + h.planned
+		l.machines -= machines
 	}
 	return l
 }
@@ -101,11 +136,11 @@ func (a *account) predict() left {
 // room says what a subnet has room for: 2 for machines and the pods that they are for, 1 for machines alone, 0 for less.
 // One that was never observed is taken to have room.
 func (a *account) room(n Need) int {
-	l := a.predict()
+	l, machines := a.predict(n.Each), n.Nodes*n.Each.Total()
 	switch {
-	case !a.known && a.exhausted.IsZero() || l.planned >= n.Nodes+n.Planned:
+	case !a.known && len(a.refused) == 0 || l.planned >= machines+n.Planned:
 		return 2
-	case l.machines >= n.Nodes:
+	case l.machines >= machines:
 		return 1
 	}
 	return 0
@@ -120,16 +155,17 @@ func (l *Ledger) Free(id string) (int, bool) {
 	if a == nil || !a.known {
 		return 0, false
 	}
-	return a.predict().likely, true
+	return a.predict(Demand{}).likely, true
 }
 
-// Full lists those of some subnets in which no machine has an address left, when those in flight have theirs.
-func (l *Ledger) Full(subnets []awsv1.Subnet) []string {
+// Full lists those of some subnets that can't meet a machine's demand once those have theirs that were launched, or are in
+// flight to that subnet and no other.
+func (l *Ledger) Full(subnets []awsv1.Subnet, d Demand) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []string
 	for _, s := range subnets {
-		if a := l.subnets[s.ID]; a != nil && a.known && a.predict().planned <= 0 {
+		if a := l.subnets[s.ID]; a != nil && a.known && a.sure(d) < d.Total() {
 			out = append(out, s.ID)
 		}
 	}
@@ -146,6 +182,8 @@ type Reservation struct {
 // Need is what a launch takes of a subnet.
 type Need struct {
 	Nodes int
+	// Each is what a node takes by itself.
+	Each Demand
 	// Planned is how many addresses the pods take that the nodes are bought for, all together.
 	Planned int
 	// Pods is how many addresses the pods of one node in a zone may take in the end.
@@ -168,7 +206,7 @@ func (l *Ledger) Reserve(subnets []awsv1.Subnet, n Need) *Reservation {
 	most := 0
 	for _, s := range subnets {
 		a := l.account(s.ID)
-		c := choice{s.ID, a.room(n), a.predict().likely}
+		c := choice{s.ID, a.room(n), a.predict(n.Each).likely}
 		most = max(most, c.room)
 		old, ok := best[s.Zone]
 		if !ok || cmp.Or(cmp.Compare(c.room, old.room), cmp.Compare(c.likely, old.likely), strings.Compare(old.id, c.id)) > 0 {
@@ -180,7 +218,7 @@ func (l *Ledger) Reserve(subnets []awsv1.Subnet, n Need) *Reservation {
 			continue
 		}
 		r.Subnets[zone] = c.id
-		l.account(c.id).holds[r] = hold{nodes: n.Nodes, planned: n.Planned, pods: max(n.Planned, n.Nodes*max(0, n.Pods(zone)))}
+		l.account(c.id).holds[r] = hold{nodes: n.Nodes, each: n.Each.Total(), planned: n.Planned, pods: max(n.Planned, n.Nodes*max(0, n.Pods(zone)))}
 	}
 	return r
 }

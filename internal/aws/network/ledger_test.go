@@ -88,7 +88,7 @@ func TestFullSubnetsAreAvoidedWhileThereAreOthers(t *testing.T) {
 		t.Errorf("two machines:\n%s", diff)
 	}
 	l, c := newLedger(map[string]int{"a1": 50, "a2": 1, "b1": 30})
-	l.Exhausted("a1")
+	l.Exhausted("a1", Demand{})
 	if diff := cmp.Diff(map[string]string{"a": "a2", "b": "b1"}, l.Reserve(threeSubnets, Need{Nodes: 1, Pods: pods(5)}).Subnets); diff != "" {
 		t.Errorf("after EC2 refused a1:\n%s", diff)
 	}
@@ -143,6 +143,67 @@ func TestZonesWithoutRoomForThePlannedPodsAreLeftOut(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1"}, l.Reserve(two, Need{Nodes: 1, Planned: 10, Pods: pods(29)}).Subnets); diff != "" {
 		t.Errorf("half of it was given back (-want +got):\n%s", diff)
+	}
+}
+
+func TestARefusalCountsForThoseThatDemandAsMuch(t *testing.T) {
+	for name, c := range map[string]struct {
+		refused, asked Demand
+		full           bool
+	}{
+		"the same":                            {Demand{1, 15}, Demand{1, 15}, true},
+		"more prefixes":                       {Demand{1, 1}, Demand{1, 15}, true},
+		"fewer prefixes":                      {Demand{1, 15}, Demand{1, 1}, false},
+		"no prefix, where one was refused":    {Demand{1, 1}, Demand{1, 0}, false},
+		"a prefix, where an address was":      {Demand{}, Demand{1, 1}, true},
+		"one address, where many were":        {Demand{32, 0}, Demand{}, false},
+		"many addresses, where one was":       {Demand{}, Demand{32, 0}, true},
+		"fewer addresses, but more prefixes":  {Demand{32, 0}, Demand{1, 15}, false},
+		"one address said or not is the same": {Demand{1, 0}, Demand{}, true},
+	} {
+		l, clock := newLedger(map[string]int{"a1": 1000})
+		l.Exhausted("a1", c.refused)
+		if got := len(l.Full(threeSubnets[:1], c.asked)) == 1; got != c.full {
+			t.Errorf("%s: full is %v, want %v", name, got, c.full)
+		}
+		l.Observe("a1", 1000, clock.t.Add(time.Second))
+		if len(l.Full(threeSubnets[:1], c.asked)) > 0 {
+			t.Errorf("%s: full although EC2 counted anew", name)
+		}
+	}
+}
+
+func TestPrefixesAreCounted(t *testing.T) {
+	l, _ := newLedger(map[string]int{"a1": 100, "a2": 40})
+	large := Demand{1, 3}
+	if diff := cmp.Diff([]string{"a2"}, l.Full(threeSubnets[:2], large)); diff != "" {
+		t.Errorf("full for 49 addresses (-want +got):\n%s", diff)
+	}
+	r := l.Reserve(threeSubnets[:2], Need{Nodes: 2, Each: large, Pods: pods(0)})
+	if got := free(t, l, "a1"); got != 2 {
+		t.Errorf("two machines of 49 addresses leave %d of 100", got)
+	}
+	r.Settle(map[string]int{"a1": 1})
+	if got := free(t, l, "a1"); got != 51 {
+		t.Errorf("one machine of 49 addresses leaves %d of 100", got)
+	}
+}
+
+// A burst goes to one of the zones that it may go to; the others are open to everybody meanwhile.
+func TestALaunchInFlightShutsNoZoneThatItMayNotGoTo(t *testing.T) {
+	l, _ := newLedger(map[string]int{"a1": 100, "b1": 100})
+	two := []awsv1.Subnet{{ID: "a1", Zone: "a"}, {ID: "b1", Zone: "b"}}
+	burst := l.Reserve(two, Need{Nodes: 20, Planned: 80, Pods: pods(29)})
+	if got := l.Full(two, Demand{}); len(got) > 0 {
+		t.Errorf("full while the burst is in flight: %v", got)
+	}
+	burst.Settle(map[string]int{"a1": 20})
+	if diff := cmp.Diff([]string{"a1"}, l.Full(two, Demand{})); diff != "" {
+		t.Errorf("full once it went to one zone (-want +got):\n%s", diff)
+	}
+	l.Reserve(two[1:], Need{Nodes: 20, Planned: 80, Pods: pods(29)})
+	if diff := cmp.Diff([]string{"a1", "b1"}, l.Full(two, Demand{})); diff != "" {
+		t.Errorf("full while a burst is in flight that can go nowhere else (-want +got):\n%s", diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
@@ -21,8 +22,10 @@ type Prices interface {
 type Input struct {
 	// Subnets of the class.
 	Subnets []awsv1.Subnet
-	// Full are the IDs of those subnets that have no address left.
-	Full        []string
+	// Full are the IDs of those subnets that can't meet the least that the class's machines demand.
+	Full []string
+	// Demand is the most that a machine of a type may demand of its subnet; nil stands for one address.
+	Demand      func(*catalog.Type) network.Demand
 	Prices      Prices
 	Unavailable *Snapshot
 	// Reservations that the class selects, sorted by ID.
@@ -40,7 +43,7 @@ type zoneState struct {
 // Assemble gives every shape its offerings and the requirements that they decide. Types come out in the shapes' order;
 // those that can't be bought at all are among them, with the reasons. The shapes are not changed.
 func Assemble(shapes []instancetype.Shape, in Input) []*catalog.Type {
-	zones := in.zones()
+	zones := in.zones(network.Demand{})
 	// One array each for all types and all offerings: this is done anew whenever a pool closes or opens.
 	types := make([]catalog.Type, len(shapes))
 	out := make([]*catalog.Type, len(shapes))
@@ -62,6 +65,7 @@ func Assemble(shapes []instancetype.Shape, in Input) []*catalog.Type {
 // assemble makes one type; its offerings are appended to list.
 func (in *Input) assemble(list []catalog.Offering, s *instancetype.Shape, zones map[string]zoneState) ([]catalog.Offering, catalog.Type) {
 	from := len(list)
+	zones = in.zonesFor(&s.Type, zones)
 	list = in.offerings(list, s, zones)
 	t := s.Type
 	t.Offerings = list[from:len(list):len(list)]
@@ -69,7 +73,19 @@ func (in *Input) assemble(list []catalog.Offering, s *instancetype.Shape, zones 
 	return list, t
 }
 
-func (in *Input) zones() map[string]zoneState {
+// zonesFor are the zones as they are for a type, usual as they are for one that demands one address.
+func (in *Input) zonesFor(t *catalog.Type, usual map[string]zoneState) map[string]zoneState {
+	if in.Demand == nil || in.Unavailable == nil || len(in.Unavailable.subnets) == 0 {
+		return usual
+	}
+	d := in.Demand(t)
+	if d.Total() == 1 {
+		return usual
+	}
+	return in.zones(d)
+}
+
+func (in *Input) zones(d network.Demand) map[string]zoneState {
 	out := map[string]zoneState{}
 	for _, s := range in.Subnets {
 		z, seen := out[s.Zone]
@@ -77,7 +93,7 @@ func (in *Input) zones() map[string]zoneState {
 			z.id = s.ZoneID
 		}
 		switch {
-		case !in.Unavailable.SubnetClosed(s.ID) && !slices.Contains(in.Full, s.ID):
+		case !in.Unavailable.SubnetClosed(s.ID, d) && !slices.Contains(in.Full, s.ID):
 			z.reason = ""
 		case !seen:
 			z.reason = NoAddresses
@@ -115,10 +131,11 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 				o.Unavailable = NoSubnet
 			case z.reason != "":
 				o.Unavailable = z.reason
-			case !priced:
-				o.Unavailable = NoPrice
 			default:
 				o.Unavailable, _ = in.Unavailable.Why(Pool{CapacityType: capacityType, InstanceType: s.Type.Name, Zone: zone}, s.VCPUs)
+			}
+			if o.Unavailable == "" && !priced {
+				o.Unavailable = NoPrice // last, for a price may be set later and must not open what is closed for another reason
 			}
 			o.Available = o.Unavailable == ""
 			out = in.inGroup(out, o, s)

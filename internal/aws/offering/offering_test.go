@@ -10,8 +10,10 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 type clock struct{ t time.Time }
@@ -148,22 +150,94 @@ func TestSnapshotsAreStableUntilSomethingChanges(t *testing.T) {
 	if u.Snapshot() != first {
 		t.Error("nothing happened, but the snapshot is another")
 	}
-	u.MarkSubnet("subnet-1")
+	u.MarkSubnet("subnet-1", network.Demand{})
 	second := u.Snapshot()
-	if second.Generation == first.Generation || !second.SubnetClosed("subnet-1") || first.SubnetClosed("subnet-1") {
-		t.Errorf("generations %d, %d; closed before %v, after %v", first.Generation, second.Generation, first.SubnetClosed("subnet-1"), second.SubnetClosed("subnet-1"))
+	if second.Generation == first.Generation || !second.SubnetClosed("subnet-1", network.Demand{}) || first.SubnetClosed("subnet-1", network.Demand{}) {
+		t.Errorf("generations %d, %d; closed before %v, after %v", first.Generation, second.Generation, first.SubnetClosed("subnet-1", network.Demand{}), second.SubnetClosed("subnet-1", network.Demand{}))
 	}
-	u.MarkSubnet("subnet-1")
+	u.MarkSubnet("subnet-1", network.Demand{})
 	if u.Snapshot() != second {
 		t.Error("marking what is closed changed the snapshot")
 	}
 	c.pass(3 * time.Minute)
 	third := u.Snapshot()
-	if third.Generation == second.Generation || third.SubnetClosed("subnet-1") {
+	if third.Generation == second.Generation || third.SubnetClosed("subnet-1", network.Demand{}) {
 		t.Error("the subnet did not open by itself")
 	}
 	if u.Snapshot() != third {
 		t.Error("the open subnet makes a new snapshot each time")
+	}
+}
+
+// What a subnet can't give to machines that take much of it is no lack for others.
+func TestASubnetClosesForThoseThatDemandAsMuch(t *testing.T) {
+	u := NewUnavailable(newClock().now)
+	u.MarkSubnet("subnet-a", network.Demand{Addresses: 1, Prefixes: 15})
+	u.MarkSubnet("subnet-a", network.Demand{Addresses: 32})
+	shapes := []instancetype.Shape{
+		{Type: catalog.Type{Name: "m5.large"}, Zones: []string{"z-a"}, UsageClasses: []string{"on-demand"}},
+		{Type: catalog.Type{Name: "p5.48xlarge", Capacity: res.List{awsv1.ResourceEFA: 32}}, Zones: []string{"z-a"}, UsageClasses: []string{"on-demand"}},
+	}
+	in := Input{
+		Subnets: []awsv1.Subnet{{ID: "subnet-a", Zone: "z-a", ZoneID: "az1"}}, Prices: prices{"m5.large": 1, "p5.48xlarge": 2}, Unavailable: u.Snapshot(),
+	}
+	for name, c := range map[string]struct {
+		prefixes int
+		want     [2]string
+	}{
+		"no prefixes":   {0, [2]string{"", NoAddresses}},
+		"some prefixes": {14, [2]string{"", NoAddresses}},
+		"as many":       {15, [2]string{NoAddresses, NoAddresses}},
+	} {
+		in.Demand = func(t *catalog.Type) network.Demand {
+			return network.Demand{Addresses: max(1, int(t.Capacity[awsv1.ResourceEFA])), Prefixes: c.prefixes}
+		}
+		types := Assemble(shapes, in)
+		if got := [2]string{types[0].Offerings[0].Unavailable, types[1].Offerings[0].Unavailable}; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	want := []Closed{{Scope: "subnet", Reason: NoAddresses, Count: 1}}
+	if diff := cmp.Diff(want, u.Snapshot().Closed()); diff != "" {
+		t.Errorf("closures (-want +got):\n%s", diff)
+	}
+}
+
+// A price that is set by hand opens what has no price; it must not open what is closed for another reason.
+func TestAMissingPriceHidesNoClosure(t *testing.T) {
+	u := NewUnavailable(newClock().now)
+	u.MarkPool(spot("m5.large", "z-a"), NoCapacity)
+	in := Input{Subnets: []awsv1.Subnet{{ID: "subnet-a", Zone: "z-a", ZoneID: "az1"}}, Prices: prices{}, Unavailable: u.Snapshot()}
+	shapes := []instancetype.Shape{{Type: catalog.Type{Name: "m5.large"}, Zones: []string{"z-a"}, UsageClasses: []string{"on-demand", "spot"}}}
+	got := Assemble(shapes, in)[0]
+	hand := got.Overlay([]catalog.Overlay{{Name: "by-hand", Price: &catalog.PriceRule{Price: 7}}}, nil)
+	want := []catalog.Offering{offer("z-a", "az1", "on-demand", 7, ""), offer("z-a", "az1", "spot", 7, NoCapacity)}
+	if diff := cmp.Diff(want, hand.Offerings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Machines out of a reservation that die as they start are no more bought in a loop than others.
+func TestReservedPoolsCloseAsOthersDo(t *testing.T) {
+	for name, mark := range map[string]func(*Unavailable){
+		"a pool":               func(u *Unavailable) { u.MarkPool(Pool{CapacityType: catalog.Reserved, InstanceType: "m5.large", Zone: "z-a"}, NoCapacity) },
+		"the number of fleets": func(u *Unavailable) { u.MarkCapacityType(catalog.Reserved, NoCapacity) },
+	} {
+		u := NewUnavailable(newClock().now)
+		mark(u)
+		in := Input{
+			Subnets: []awsv1.Subnet{{ID: "subnet-a", Zone: "z-a", ZoneID: "az1"}}, Prices: prices{"m5.large": 100}, Unavailable: u.Snapshot(),
+			Reservations: []Reservation{{ID: "cr-1", InstanceType: "m5.large", Zone: "z-a", Kind: "default", Left: 3}},
+		}
+		shapes := []instancetype.Shape{{Type: catalog.Type{Name: "m5.large"}, Zones: []string{"z-a"}, UsageClasses: []string{"on-demand", "spot"}}}
+		for _, o := range Assemble(shapes, in)[0].Offerings {
+			if o.CapacityType == catalog.Reserved && (o.Available || o.Unavailable != NoCapacity) {
+				t.Errorf("%s: reserved is available: %v, closed for %q", name, o.Available, o.Unavailable)
+			}
+			if o.CapacityType == catalog.OnDemand && !o.Available {
+				t.Errorf("%s: on-demand is closed for %q", name, o.Unavailable)
+			}
+		}
 	}
 }
 
@@ -194,8 +268,8 @@ func offer(zone, id, capacityType string, price catalog.MicroUSD, reason string)
 func TestAssemble(t *testing.T) {
 	u := NewUnavailable(newClock().now)
 	u.MarkPool(spot("m5.large", "z-a"), NoCapacity)
-	u.MarkSubnet("subnet-b")
-	u.MarkSubnet("subnet-a2")
+	u.MarkSubnet("subnet-b", network.Demand{})
+	u.MarkSubnet("subnet-a2", network.Demand{})
 	in := Input{
 		Subnets: []awsv1.Subnet{
 			{ID: "subnet-a1", Zone: "z-a", ZoneID: "az1"}, {ID: "subnet-a2", Zone: "z-a", ZoneID: "az1"},
@@ -257,11 +331,11 @@ func TestClassesDoNotShareAnswers(t *testing.T) {
 
 func TestSubnetOrderDoesNotMatter(t *testing.T) {
 	u := NewUnavailable(newClock().now)
-	u.MarkSubnet("full")
+	u.MarkSubnet("full", network.Demand{})
 	subnets := []awsv1.Subnet{{ID: "full", Zone: "z"}, {ID: "free", Zone: "z", ZoneID: "az1"}}
 	for range 2 {
 		in := Input{Subnets: subnets, Unavailable: u.Snapshot()}
-		if z := in.zones()["z"]; z.reason != "" || z.id != "az1" {
+		if z := in.zones(network.Demand{})["z"]; z.reason != "" || z.id != "az1" {
 			t.Errorf("with %s first the zone is %+v", subnets[0].ID, z)
 		}
 		slices.Reverse(subnets)

@@ -24,8 +24,12 @@ func (s *Snapshot) Closed() []Closed {
 	for q, c := range s.quotas {
 		count[Closed{Scope: "quota", CapacityType: q.capacityType, Reason: c.reason}]++
 	}
-	for _, c := range s.subnets {
-		count[Closed{Scope: "subnet", Reason: c.reason}]++
+	seen := map[string]bool{}
+	for key, c := range s.subnets {
+		if !seen[key.id] { // one subnet, whatever it can't give
+			count[Closed{Scope: "subnet", Reason: c.reason}]++
+		}
+		seen[key.id] = true
 	}
 	for t, c := range s.capacityTypes {
 		count[Closed{Scope: "capacity-type", CapacityType: t, Reason: c.reason}]++

@@ -87,6 +87,8 @@ func (in *Input) reserved(out []catalog.Offering, s *instancetype.Shape, zone st
 			o.Unavailable = Expiring
 		case r.Left <= 0:
 			o.Unavailable = UsedUp
+		default:
+			o.Unavailable, _ = in.Unavailable.Why(Pool{CapacityType: catalog.Reserved, InstanceType: r.InstanceType, Zone: zone}, s.VCPUs)
 		}
 		o.Available = o.Unavailable == ""
 		out = in.inGroup(out, o, s)

@@ -3,6 +3,8 @@ package offering
 import (
 	"strings"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/aws/network"
 )
 
 // Snapshot is what is closed at a moment. It is immutable.
@@ -13,7 +15,7 @@ type Snapshot struct {
 	opens         time.Time // when the first closure ends; zero for none
 	pools         map[Pool]closure
 	quotas        map[quotaKey]closure
-	subnets       map[string]closure
+	subnets       map[subnetKey]closure
 	capacityTypes map[string]closure
 	classes       map[string]closure
 	zones         map[string]closure // by id
@@ -40,10 +42,14 @@ func (s *Snapshot) Why(p Pool, vcpus int) (string, bool) {
 	return "", false
 }
 
-// SubnetClosed reports whether a subnet has run out of addresses.
-func (s *Snapshot) SubnetClosed(id string) bool {
-	_, ok := s.subnets[id]
-	return ok
+// SubnetClosed reports whether a subnet has no addresses for a machine of some demand.
+func (s *Snapshot) SubnetClosed(id string, d network.Demand) bool {
+	for key := range s.subnets {
+		if key.id == id && d.AtLeast(key.demand) {
+			return true
+		}
+	}
+	return false
 }
 
 // QuotaGroup names the families that share a vCPU quota with a type.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 )
 
@@ -43,6 +44,12 @@ type Pool struct {
 // quotaKey is a group of families that share a vCPU quota.
 type quotaKey struct{ capacityType, group string }
 
+// subnetKey is a demand that a subnet could not meet.
+type subnetKey struct {
+	id     string
+	demand network.Demand
+}
+
 // closure says until when, why, and how often in a row something was closed. minVCPUs is of use for quotas only: smaller
 // machines may still fit.
 type closure struct {
@@ -61,7 +68,7 @@ type Unavailable struct {
 	changed       chan struct{} // closed and made anew with every snapshot
 	pools         map[Pool]closure
 	quotas        map[quotaKey]closure
-	subnets       map[string]closure
+	subnets       map[subnetKey]closure
 	capacityTypes map[string]closure
 	classes       map[string]closure
 	lives         map[string]life
@@ -74,7 +81,7 @@ func NewUnavailable(now func() time.Time) *Unavailable {
 	if now == nil {
 		now = time.Now
 	}
-	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[string]closure{}, capacityTypes: map[string]closure{}, classes: map[string]closure{}, lives: map[string]life{}, groups: map[groupZone]closure{}}
+	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[subnetKey]closure{}, capacityTypes: map[string]closure{}, classes: map[string]closure{}, lives: map[string]life{}, groups: map[groupZone]closure{}}
 	u.current.Store(&Snapshot{Generation: 1})
 	return u
 }
@@ -89,9 +96,10 @@ func (u *Unavailable) MarkQuota(capacityType, instanceType string, vcpus int) {
 	mark(u, u.quotas, quotaKey{capacityType, QuotaGroup(instanceType)}, closure{reason: NoQuota, minVCPUs: vcpus})
 }
 
-// MarkSubnet closes a subnet that has no addresses left. A zone is closed when all of a class's subnets in it are.
-func (u *Unavailable) MarkSubnet(id string) {
-	mark(u, u.subnets, id, closure{reason: NoAddresses})
+// MarkSubnet closes a subnet that could not meet a machine's demand, for all machines that demand as much. A zone is closed
+// when all of a class's subnets in it are.
+func (u *Unavailable) MarkSubnet(id string, d network.Demand) {
+	mark(u, u.subnets, subnetKey{id, d}, closure{reason: NoAddresses})
 }
 
 // MarkCapacityType closes a whole capacity type: NotPermitted when the account may not use spot, NoQuota when it may have

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 )
 
@@ -17,7 +18,7 @@ func Update(old []*catalog.Type, shapes []instancetype.Shape, in Input, changed 
 	if len(changed) == 0 {
 		return old
 	}
-	zones := in.zones()
+	zones := in.zones(network.Demand{})
 	out := slices.Clone(old)
 	for _, name := range changed {
 		i, found := slices.BinarySearchFunc(shapes, name, func(s instancetype.Shape, name string) int { return strings.Compare(s.Type.Name, name) })

@@ -10,6 +10,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 )
 
@@ -48,7 +49,7 @@ func TestUpdatingIsAssembling(t *testing.T) {
 			case 3:
 				u.MarkQuota(pool.CapacityType, pool.InstanceType, rapid.IntRange(1, 8).Draw(t, "vcpus"))
 			case 4:
-				u.MarkSubnet(rapid.SampledFrom(subnets).Draw(t, "subnet").ID)
+				u.MarkSubnet(rapid.SampledFrom(subnets).Draw(t, "subnet").ID, network.Demand{})
 			default:
 				dearer = []string{pool.InstanceType, "x9.huge"}
 				p[pool.InstanceType+"/"+pool.Zone] = catalog.MicroUSD(rapid.IntRange(1, 900).Draw(t, "price"))

@@ -5,8 +5,9 @@ import "time"
 // Shifted is the reason why nothing is asked for in a zone that traffic is moved away from.
 const Shifted = "traffic is shifted away from the zone"
 
-// always is longer than any shift lasts.
-const always = 100 * 365 * 24 * time.Hour
+// unconfirmed is for how long a shift without an end of its own is heeded when nobody says any more that it lasts: at least
+// half of it. Without a limit a zone would be left alone for ever once shifts can't be read.
+const unconfirmed = 12 * time.Hour
 
 // ShiftZones closes zones, by id, in place of those that were closed so before. The time is when a shift ends by itself;
 // zero for one that is ended by whoever began it.
@@ -17,8 +18,8 @@ func (u *Unavailable) ShiftZones(until map[string]time.Time) {
 	next := map[string]closure{}
 	for id, end := range until {
 		if end.IsZero() {
-			if end = u.zones[id].until; end.Sub(now) < always/2 {
-				end = now.Add(always)
+			if end = u.zones[id].until; end.Sub(now) < unconfirmed/2 {
+				end = now.Add(unconfirmed)
 			}
 		}
 		next[id] = closure{until: end, reason: Shifted}

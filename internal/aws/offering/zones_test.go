@@ -39,6 +39,17 @@ func TestShiftedZonesAreClosedForAllTypesUntilTheShiftEnds(t *testing.T) {
 	if !opened(shifted, u.Snapshot()) {
 		t.Error("nobody hears that a zone has opened")
 	}
+	c.pass(6 * time.Hour)
+	u.ShiftZones(map[string]time.Time{"az9": {}})
+	c.pass(unconfirmed - time.Minute)
+	if !u.Snapshot().ZoneShifted("az9") {
+		t.Error("a shift that was confirmed half a day ago is not heeded any more")
+	}
+	c.pass(time.Hour)
+	if u.Snapshot().ZoneShifted("az9") {
+		t.Error("a shift that nobody confirms is heeded for ever")
+	}
+	u.ShiftZones(map[string]time.Time{"az9": {}})
 	u.ShiftZones(nil)
 	if u.Snapshot().ZoneShifted("az9") {
 		t.Error("a zone stays shifted after its shift was ended")

@@ -67,7 +67,8 @@ func (l *Ledger) Seen(id string, available int, at time.Time) {
 	}
 }
 
-// Bought tells that a machine was bought out of a reservation. It may be told so again.
+// Bought tells that a machine was bought out of a reservation. It may be told so again. One that counts as empty stays so:
+// nobody asks for it, so the machine is of a request that was made before, and may have been the last that there was.
 func (l *Ledger) Bought(id, machine string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +76,6 @@ func (l *Ledger) Bought(id, machine string) {
 	if _, known := c.bought[machine]; !known {
 		c.bought[machine] = l.now()
 	}
-	c.emptyUntil = time.Time{}
 }
 
 // Empty tells that a reservation had no machine left, or is being taken back.

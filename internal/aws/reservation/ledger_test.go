@@ -37,9 +37,11 @@ func TestWhatAReservationStillHolds(t *testing.T) {
 			{30 * time.Second, seen(3), 0},
 			{31 * time.Second, func(*reservation.Ledger, time.Time) {}, 3},
 		},
-		"a machine that could be bought after all shows that it is not empty": {
-			{0, func(l *reservation.Ledger, _ time.Time) { l.Empty("cr-1") }, 0},
-			{time.Second, func(l *reservation.Ledger, now time.Time) { l.Seen("cr-1", 2, now); l.Bought("cr-1", "i-1") }, 1},
+		"the machines of the request that found it empty do not show that it is not": {
+			{0, seen(1), 1},
+			{time.Second, func(l *reservation.Ledger, _ time.Time) { l.Empty("cr-1"); l.Bought("cr-1", "i-1") }, 0},
+			{time.Second, seen(1), 0}, // the description does not hold the machine yet
+			{59 * time.Second, seen(0), 0},
 		},
 		"a machine that is gone gives its place back, once, and only when it was one of the reservation": {
 			{0, seen(0), 0},

@@ -66,8 +66,8 @@ func NewResolver(api API, ledger *Ledger, now func() time.Time) *Resolver {
 }
 
 // Resolve finds the active reservations that a class selects, sorted by ID. When EC2 does not answer, the list is what the
-// class had, and the finding unknown unless that was found for the same spec. A class that selects nothing that exists is well: machines are bought as if it selected
-// none.
+// class had, and the finding unknown unless that was found for the same spec. A class that selects nothing that exists is
+// well: machines are bought as if it selected none.
 func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, cloud.Finding) {
 	f := cloud.Finding{Condition: awsv1.ConditionTypeCapacityReservationsReady}
 	queries, notes := queriesOf(class.Spec.CapacityReservationSelectorTerms)

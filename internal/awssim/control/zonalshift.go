@@ -1,7 +1,6 @@
 package control
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -11,19 +10,19 @@ import (
 // ZonalShiftRequest begins or ends what ARC does with the cluster's traffic.
 type ZonalShiftRequest struct {
 	// Enabled registers the cluster with ARC.
-	Enabled bool
+	Enabled bool `json:"enabled"`
 	// ZoneID, if set, is the zone to move traffic away from.
-	ZoneID string
+	ZoneID string `json:"zoneId,omitempty"`
 	// For is how long; an hour when empty. AWS ends an automatic one.
-	For       string
-	Automatic bool
+	For       string `json:"for,omitempty"`
+	Automatic bool   `json:"automatic,omitempty"`
 }
 
 // postZonalShift puts the request in place of what there was.
 func (h *Handler) postZonalShift(r *http.Request) (any, error) {
 	var in ZonalShiftRequest
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		return nil, badRequest("read the zonal shift: %v", err)
+	if err := decode(r, &in); err != nil {
+		return nil, err
 	}
 	lasts := time.Hour
 	if in.For != "" {

@@ -54,6 +54,8 @@ type Emptiness struct {
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Clock     clock.WithTicker
+	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	LeftAlone func(providerID string) bool
 
 	emptySince map[string]time.Time
 	// removing holds nodes whose claim was deleted here until the cache has seen it; unfinished those that were marked, and
@@ -215,6 +217,9 @@ func (e *Emptiness) due(pool *karpv1.NodePool, n *cluster.Node, now time.Time) b
 	since, ok := e.emptySince[n.Name]
 	after := pool.Spec.Disruption.ConsolidateAfter
 	if !ok || after.IsNever() || n.DoNotDisrupt || now.Sub(n.CreatedAt) < youth {
+		return false
+	}
+	if e.LeftAlone != nil && e.LeftAlone(n.ProviderID) {
 		return false
 	}
 	return now.Sub(since) >= max(*after.Duration, quiet)

@@ -44,6 +44,7 @@ type Controller struct {
 	Clock    clock.Clock
 
 	machines machines
+	due      []string // provider IDs of machines that changed, whose claims are not compared again yet
 	moved    chan event.TypedGenericEvent[client.Object]
 }
 
@@ -91,7 +92,7 @@ func ofClass(o client.Object) string {
 	a := class.Annotations
 	return fmt.Sprintf("%q", []any{
 		a[awsv1.AnnotationEC2NodeClassHash], a[awsv1.AnnotationEC2NodeClassHashVersion],
-		class.Spec.LaunchTemplate != nil, class.Status.LaunchTemplate.Ref(), class.StatusConditions(false).IsTrue(awsv1.ConditionTypeLaunchTemplateReady),
+		class.Spec.LaunchTemplate != nil, class.Status.LaunchTemplate.Ref(), holds(class, awsv1.ConditionTypeLaunchTemplateReady),
 		holds(class, awsv1.ConditionTypeAMIsReady), class.Status.AMIs,
 		holds(class, awsv1.ConditionTypeSecurityGroupsReady), groupsOf(class), holds(class, awsv1.ConditionTypeSubnetsReady), subnetsOf(class),
 		holds(class, awsv1.ConditionTypeCapacityReservationsReady), reservationIDs(class),

@@ -72,13 +72,15 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 }
 
-// look has the claims compared again whose machines changed.
+// look has the claims compared again whose machines changed. What it does not come to is due the next time.
 func (c *Controller) look(ctx context.Context) error {
 	list, err := c.Machines.List(ctx, stale)
 	if err != nil {
 		return err
 	}
-	for _, id := range c.machines.update(list) {
+	c.due = append(c.due, c.machines.update(list)...)
+	for ; len(c.due) > 0; c.due = c.due[1:] {
+		id := c.due[0]
 		var claims karpv1.NodeClaimList
 		if err := c.Client.List(ctx, &claims, client.MatchingFields{index.ClaimProviderID: id}); err != nil {
 			return err

@@ -18,7 +18,8 @@ const (
 	Differs
 )
 
-// Template compares the launch template that a claim's machine was launched from with that of its class now.
+// Template compares the launch template that a claim's machine was launched from with that of its class now. While the
+// template has not been looked up for the class as it is, nothing is said.
 func Template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	was := claim.Annotations[awsv1.AnnotationLaunchTemplate]
 	now := class.Status.LaunchTemplate
@@ -29,7 +30,7 @@ func Template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message strin
 		return "", Same
 	case class.Spec.LaunchTemplate == nil:
 		return fmt.Sprintf("launched from launch template %s, and EC2NodeClass %s names none any more", was, class.Name), Differs
-	case !class.StatusConditions(false).IsTrue(awsv1.ConditionTypeLaunchTemplateReady), now == nil:
+	case !holds(class, awsv1.ConditionTypeLaunchTemplateReady), now == nil:
 		return "", Unknown
 	case was == now.Ref():
 		return "", Same

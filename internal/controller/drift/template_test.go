@@ -51,6 +51,10 @@ func TestAMachineDriftsWhenAnotherVersionIsKnownToStandThere(t *testing.T) {
 			if got != tc.want || !strings.Contains(message, tc.words) || (got == drift.Differs) != (message != "") {
 				t.Errorf("got %d %q, want %d %q", got, message, tc.want, tc.words)
 			}
+			class.Generation++ // what stands in the status was found for the class as it was before
+			if _, got := drift.Template(claim, class); tc.named && got != drift.Unknown {
+				t.Errorf("of a class that has just been edited: %d", got)
+			}
 		})
 	}
 }

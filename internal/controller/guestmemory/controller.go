@@ -63,7 +63,9 @@ func providerOf(o client.Object) string {
 	return ""
 }
 
-// Reconcile learns from one node. Only nodes with a NodeClaim count: of others it is not known what they booted.
+// Reconcile learns from one node. Only nodes with a NodeClaim count: of others it is not known what they booted. Type and
+// image are what EC2 said of the machine: a kubelet may write the labels of its node itself, and what it says of another
+// type would count for all machines of that.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	if err := c.Client.Get(ctx, req.NamespacedName, node); err != nil {
@@ -74,7 +76,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	for _, claim := range claims {
-		name, bytes := node.Labels[corev1.LabelInstanceTypeStable], memoryOf(node)
+		name, bytes := claim.Labels[corev1.LabelInstanceTypeStable], memoryOf(node)
 		if c.Book.Learn(name, claim.Status.ImageID, bytes) {
 			c.Log.Info("learned how much memory an instance type leaves its nodes", "instance_type", name, "image", claim.Status.ImageID, "bytes", bytes, "node", node.Name)
 		}

@@ -30,9 +30,16 @@ func node(name, memory string) *corev1.Node {
 	return n
 }
 
+// posing is a node whose kubelet says that it is of another type.
+func posing(name, memory string) *corev1.Node {
+	n := node(name, memory)
+	n.Labels[corev1.LabelInstanceTypeStable] = "c5.large"
+	return n
+}
+
 func claim(of, image string) *karpv1.NodeClaim {
 	c := &karpv1.NodeClaim{}
-	c.Name = "claim-" + of
+	c.Name, c.Labels = "claim-"+of, map[string]string{corev1.LabelInstanceTypeStable: "m5.large"}
 	c.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
 	c.Status.ProviderID, c.Status.ImageID = "aws:///us-east-1a/"+of, image
 	return c
@@ -47,7 +54,7 @@ func TestNodesTeachAndRestartsForgetNothing(t *testing.T) {
 	}
 	writes := 0
 	builder := fake.NewClientBuilder().WithScheme(scheme).
-		WithObjects(node("i-1", "7900Mi"), node("i-2", "7800Mi"), node("i-3", "1Mi"), node("i-4", "7850Mi"), claim("i-1", "ami-1"), claim("i-2", "ami-1"), claim("i-4", "ami-2")).
+		WithObjects(node("i-1", "7900Mi"), node("i-2", "7800Mi"), node("i-3", "1Mi"), node("i-4", "7850Mi"), posing("i-5", "7950Mi"), claim("i-5", "ami-1"), claim("i-1", "ami-1"), claim("i-2", "ami-1"), claim("i-4", "ami-2")).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				writes++
@@ -73,7 +80,7 @@ func TestNodesTeachAndRestartsForgetNothing(t *testing.T) {
 	if err := keeper.Write(t.Context()); err != nil || writes != 0 {
 		t.Errorf("nothing was learned, %d writes, %v", writes, err)
 	}
-	for _, name := range []string{"i-1", "i-2", "i-3", "i-4", "gone"} {
+	for _, name := range []string{"i-1", "i-2", "i-3", "i-4", "i-5", "gone"} {
 		if _, err := learner.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
@@ -96,6 +103,9 @@ func TestNodesTeachAndRestartsForgetNothing(t *testing.T) {
 		if got, _ := second.Snapshot().Bytes("m5.large", image); got != want {
 			t.Errorf("after a restart m5.large with %s has %d bytes, want %d", image, got, want)
 		}
+	}
+	if got, known := second.Snapshot().Bytes("c5.large", "ami-1"); known {
+		t.Errorf("a node that calls itself c5.large and is none taught %d bytes", got)
 	}
 	second.Learn("m5.large", "ami-1", 7700<<20)
 	if err := heir.Write(t.Context()); err != nil || writes != 2 {

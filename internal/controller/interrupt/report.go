@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/cloud"
 )
 
 const (
@@ -90,10 +90,8 @@ func (r *report) queueLocked() trouble {
 	return r.silent
 }
 
-var requestID = regexp.MustCompile(`(, )?(RequestID|api error request id): [^,:]*`)
-
 func troubleOf(err error) trouble {
-	return trouble{queue.ReasonOf(err), requestID.ReplaceAllString(err.Error(), "")}
+	return trouble{queue.ReasonOf(err), cloud.Lasting(err.Error())}
 }
 
 // begin forgets what an earlier start left.

@@ -73,7 +73,7 @@ func (c *Controller) denied(err error, now time.Time) bool {
 	var t trouble
 	if denied {
 		c.status.retryAt = now.Add(deniedFor)
-		t = trouble{queue.ReasonDenied, requestID.ReplaceAllString(err.Error(), "")}
+		t = trouble{queue.ReasonDenied, cloud.Lasting(err.Error())}
 	} else if err != nil {
 		return false
 	}

@@ -76,6 +76,10 @@ func (c *Controller) buried(ctx context.Context, claim *karpv1.NodeClaim) bool {
 }
 
 func (c *Controller) bury(ctx context.Context, claim *karpv1.NodeClaim, ended *cloud.Ended) error {
+	class, err := c.class(ctx, claim)
+	if err != nil {
+		return err
+	}
 	message := fmt.Sprintf("machine %s ended before it became a node: %s", claim.Status.ProviderID, ended.Message)
 	stored := claim.DeepCopy()
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
@@ -83,24 +87,21 @@ func (c *Controller) bury(ctx context.Context, claim *karpv1.NodeClaim, ended *c
 	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err))
 	}
+	if class != nil && c.Mortality != nil {
+		c.Mortality.Died(claim, class, ended) // before the claim's pods are looked at anew
+	}
+	if err := c.give(ctx, claim, "machine_ended", message); err != nil {
+		return err
+	}
 	c.Recorder.Event(claim, corev1.EventTypeWarning, "MachineGone", cut(message, 1000))
+	if class != nil && ended.Blame == cloud.BlameClass {
+		// The machine's name would make each a new event.
+		c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("a machine of this class ended before it became a node: "+ended.Message, 1000))
+	}
 	if c.Health != nil {
 		c.Health.Registered(claim, false)
 	}
-	class, err := c.class(ctx, claim)
-	if err != nil {
-		return err
-	}
-	if class != nil {
-		if ended.Blame == cloud.BlameClass {
-			// The machine's name would make each a new event.
-			c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("a machine of this class ended before it became a node: "+ended.Message, 1000))
-		}
-		if c.Mortality != nil {
-			c.Mortality.Died(claim, class, ended)
-		}
-	}
-	return c.give(ctx, claim, "machine_ended", message)
+	return nil
 }
 
 // class is the claim's class, nil if there is none.

@@ -35,6 +35,7 @@ type hospital struct {
 	state   string // of the machine; empty: not visible
 	ended   *cloud.Ended
 	failing error
+	stuck   int    // deletions that fail first
 	group   string // the machine's placement group
 
 	partition int32
@@ -97,6 +98,10 @@ func admit(t *testing.T) *hospital {
 		WithInterceptorFuncs(interceptor.Funcs{
 			// As the API server does for an object with a finalizer; but here the claim's last word is to be read.
 			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+				if h.stuck > 0 {
+					h.stuck--
+					return errors.New("etcd has no leader")
+				}
 				h.last = &karpv1.NodeClaim{}
 				if err := c.Get(ctx, client.ObjectKeyFromObject(o), h.last); err != nil {
 					return err
@@ -203,5 +208,39 @@ func TestARegistrationTimeoutSaysHowTheMachineIs(t *testing.T) {
 		return strings.Contains(e, "RegistrationTimeout") && strings.Contains(e, "within 15m0s. EC2 says that it fails its status checks. Check")
 	}) {
 		t.Errorf("events %q", events)
+	}
+}
+
+func TestAClaimThatCanNotBeDeletedAtOnceCountsOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		state string
+		after time.Duration
+		event string
+	}{
+		"its machine has ended":   {"terminated", 5 * time.Minute, "MachineGone"},
+		"its node has never come": {"running", 20 * time.Minute, "RegistrationTimeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := admit(t)
+			h.state, h.stuck = tc.state, 2
+			if tc.state == "terminated" {
+				h.ended = keyless
+			}
+			if !h.live(t, tc.after) {
+				t.Fatal("the claim is still there")
+			}
+			if !slices.Equal(h.health, []bool{false}) {
+				t.Errorf("its pool hears of %v, want one failure", h.health)
+			}
+			told := 0
+			for _, e := range h.told() {
+				if strings.Contains(e, tc.event) {
+					told++
+				}
+			}
+			if told != 1 {
+				t.Errorf("%s is told %d times", tc.event, told)
+			}
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,11 +106,9 @@ func (c *Controller) launchFailed(ctx context.Context, claim *karpv1.NodeClaim, 
 		reason = e.Reason
 	}
 	// Identifiers of single requests would make every failure look like news, and every news is a write.
-	claim.StatusConditions().WithClock(c.Clock.Now).SetUnknownWithReason(karpv1.ConditionTypeLaunched, reason, cut(requestID.ReplaceAllString(err.Error(), ""), messageLimit))
+	claim.StatusConditions().WithClock(c.Clock.Now).SetUnknownWithReason(karpv1.ConditionTypeLaunched, reason, cut(cloud.Lasting(err.Error()), messageLimit))
 	return false, err
 }
-
-var requestID = regexp.MustCompile(`,? ?(RequestID|request id|requestId): [0-9A-Za-z-]+`)
 
 // firstPause and longestPause bound the pause between two tries to launch.
 const firstPause, longestPause = time.Second, time.Minute

@@ -43,14 +43,14 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 		launched := conditions.Get(karpv1.ConditionTypeLaunched)
 		message = fmt.Sprintf("no machine could be launched within %s; last failure: %s %s", c.LaunchTimeout, launched.Reason, launched.Message)
 	}
-	if c.Health != nil {
-		c.Health.Registered(claim, false)
-	}
-	c.Recorder.Event(claim, corev1.EventTypeWarning, event, message)
 	if err := c.give(ctx, claim, reason, message); err != nil {
 		c.Log.Error("giving up a nodeclaim", "nodeclaim", claim.Name, "error", err)
 		return false
 	}
+	if c.Health != nil {
+		c.Health.Registered(claim, false)
+	}
+	c.Recorder.Event(claim, corev1.EventTypeWarning, event, message)
 	return true
 }
 

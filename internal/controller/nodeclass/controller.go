@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -175,12 +174,13 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	conditions.Initialize()
 	found := map[string]cloud.Finding{}
 	for _, f := range r.Findings {
+		f.Message = cloud.Lasting(f.Message)
 		found[f.Condition] = f
 		switch {
 		case f.Unknown && c.stands(class, f.Condition):
-			conditions.SetTrueWithReason(f.Condition, f.Reason, "as it was when last seen; it can't be looked at now: "+requestID.ReplaceAllString(f.Message, ""))
+			conditions.SetTrueWithReason(f.Condition, f.Reason, "as it was when last seen; it can't be looked at now: "+f.Message)
 		case f.Unknown:
-			conditions.SetUnknownWithReason(f.Condition, f.Reason, requestID.ReplaceAllString(f.Message, ""))
+			conditions.SetUnknownWithReason(f.Condition, f.Reason, f.Message)
 		case f.OK && (f.Reason != "" || f.Message != ""):
 			conditions.SetTrueWithReason(f.Condition, cmp.Or(f.Reason, f.Condition), f.Message)
 		case f.OK:
@@ -227,9 +227,6 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 		c.unused(class, awsv1.ConditionTypeCapacityReservationsReady, len(class.Spec.CapacityReservationSelectorTerms) == 0, "CapacityReservationsNotSupported", "spec.capacityReservationSelectorTerms")
 	}
 }
-
-// requestID is what makes every refusal look like news, and every news is a write.
-var requestID = regexp.MustCompile(`,? ?(RequestID|request id|requestId): [0-9A-Za-z-]+`)
 
 // stands reports whether a condition was found to be met for the class as it is written now. A service that can't be
 // asked takes nothing away from that: machines can be launched from what is known.

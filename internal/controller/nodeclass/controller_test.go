@@ -315,3 +315,31 @@ func TestAClassGoesAfterItsLastClaim(t *testing.T) {
 		t.Errorf("a class that is gone: %v", err)
 	}
 }
+
+func TestARefusalThatStaysTheSameIsWrittenOnce(t *testing.T) {
+	for name, f := range map[string]cloud.Finding{
+		"refused":             {Reason: "Denied"},
+		"not known":           {Unknown: true, Reason: "LookupFailed"},
+		"well, with a remark": {OK: true, Reason: "LookupFailed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, newClass())
+			f.Condition = awsv1.ConditionTypeSubnetsReady
+			version := ""
+			for _, id := range []string{"1-a", "2-b", "3-c"} {
+				f.Message = "https response error StatusCode: 403, RequestID: " + id + ", api error UnauthorizedOperation: no"
+				h.cloud.resolution.Findings = []cloud.Finding{f}
+				if _, err := h.look(); err != nil {
+					t.Fatal(err)
+				}
+				if now := h.class().ResourceVersion; version != "" && now != version {
+					t.Errorf("the status was written again for request %s: %+v", id, h.condition(f.Condition))
+				}
+				version = h.class().ResourceVersion
+			}
+			if m := h.condition(f.Condition).Message; m == "" {
+				t.Error("the message is not told")
+			}
+		})
+	}
+}

@@ -28,8 +28,9 @@ const (
 	// period of the loop. It asks EC2 for nothing that others have not asked for within a minute.
 	period = 15 * time.Second
 	maxAge = time.Minute
-	// settled is how old a machine must be before what EC2 says of its reservation is believed.
-	settled = 30 * time.Second
+	// settled is how old a machine must be before what EC2 says of its reservation is believed: 30 s when it was said, and
+	// that may be as old as maxAge.
+	settled = maxAge + 30*time.Second
 )
 
 // metricReason is the reason under which given-up machines are counted.

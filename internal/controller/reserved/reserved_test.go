@@ -69,6 +69,7 @@ func TestWhatBecomesOfReservedMachines(t *testing.T) {
 		"one whose reservation goes on stays as it is":  {machine: machine("reserved", "running", time.Hour)},
 		"one whose reservation has ended is on demand":  {machine: machine("on-demand", "running", time.Hour), demoted: true},
 		"one that has only just begun is not judged":    {machine: machine("on-demand", "running", time.Second)},
+		"nor one that had when the list was made":       {machine: machine("on-demand", "running", time.Minute)},
 		"one that ends is not relabelled":               {machine: machine("on-demand", "shutting-down", time.Hour)},
 		"one that is not in the list is not known":      {},
 		"a block that ends in 41 minutes is left alone": {machine: machine("reserved", "running", time.Hour), reservations: block(41 * time.Minute)},

@@ -16,6 +16,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/obs"
 )
 
 const (
@@ -42,6 +43,7 @@ type Controller struct {
 	Client   client.Client
 	Shifts   Shifts
 	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Clock    clock.Clock
 
@@ -52,7 +54,8 @@ type Controller struct {
 // Start runs until ctx ends, on the leader.
 func (c *Controller) Start(ctx context.Context) error {
 	for {
-		wait := c.Look(ctx)
+		wait := every
+		_ = c.Metrics.Recover(c.Log, "zoneshift", func() error { wait = c.Look(ctx); return nil }) // what there is to say is logged
 		select {
 		case <-ctx.Done():
 			return nil

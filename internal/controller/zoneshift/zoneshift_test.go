@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
@@ -17,6 +19,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/obs"
 )
 
 type shifts struct {
@@ -76,5 +79,24 @@ func TestShiftsAreToldOfOncePerPool(t *testing.T) {
 		if warned := strings.Contains(log.String(), "WARN"); warned != (step.log != "") || !strings.Contains(log.String(), step.log) {
 			t.Errorf("step %d: log %q, want %q", i, log, step.log)
 		}
+	}
+}
+
+type panics struct{ stop context.CancelFunc }
+
+func (p panics) ZoneShifts(context.Context) ([]cloud.ZoneShift, error) {
+	p.stop()
+	panic("a zone that nobody knows")
+}
+
+func TestAPanicIsCountedAndEndsNothing(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	metrics := obs.NewMetrics(prometheus.NewRegistry())
+	c := &Controller{Shifts: panics{stop}, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}}
+	if err := c.Start(ctx); err != nil {
+		t.Error(err)
+	}
+	if n := testutil.ToFloat64(metrics.Panics.WithLabelValues("zoneshift")); n != 1 {
+		t.Errorf("%v panics are counted", n)
 	}
 }

@@ -46,7 +46,7 @@ var checks = []struct {
 	}},
 	{"a service that is silent is named, and what can be done without it goes on", []string{
 		"internal/aws/dependency TestServicesThatFailAreNamedAndOthersAreNot", "internal/aws/dependency TestWhenAServiceCountsAsGone", "internal/aws TestMachinesAreBoughtWhileAnotherServiceIsSilent",
-		"internal/aws TestAClusterThatWasDescribedOnceIsKnownWhileEKSFails", "internal/controller/interrupt TestAQueueThatDoesNotWorkIsSaidAndRecovers",
+		"internal/aws TestAClusterThatWasDescribedOnceIsKnownWhileEKSFails", "controlplane/e2e TestOutages", "internal/controller/interrupt TestAQueueThatDoesNotWorkIsSaidAndRecovers",
 	}},
 	{"a class has one instance profile through all changes of its role, and none is left over", []string{
 		"internal/aws TestAClassHasOneProfileThroughAllChangesOfItsRole", "internal/aws/profile TestAnotherRoleGetsAnotherProfileAndTheOldOneIsCollected",

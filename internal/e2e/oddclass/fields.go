@@ -15,7 +15,7 @@ var fields = []struct {
 		return pick(g, "AL2", "AL2023", "Bottlerocket", "Custom", "Custom", "Windows2019", "Windows2022", "Windows2025", "Ubuntu", "")
 	}},
 	{"associatePublicIPAddress", func(g maker) any { return g.chance(2) }},
-	{"ipPrefixCount", func(g maker) any { return pick(g, -1, 0, 1, 2, 15) }},
+	{"ipPrefixCount", func(g maker) any { return pick(g, -1, 0, 1, 2, 9, 15, 49, 4000, 1<<31-1) }},
 	{"userData", func(g maker) any { return g.userData() }},
 	{"tags", func(g maker) any { return g.tags() }},
 	{"kubelet", func(g maker) any { return g.kubelet() }},

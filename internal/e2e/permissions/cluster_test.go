@@ -188,9 +188,12 @@ func newClass(name string, edit ...func(*awsv1.EC2NodeClass)) *awsv1.EC2NodeClas
 // resolve lets the controller of node classes look at one and notes which of its conditions are not true.
 func (c *cluster) resolve(p *aws.Provider, class string) {
 	c.t.Helper()
+	var spec awsv1.EC2NodeClass
+	c.get(&spec, class)
 	r := &nodeclass.Controller{
 		Client: c.kube, Cloud: p, Recorder: c.recorder, Metrics: c.metrics, Log: c.log, Clock: clock.RealClock{},
-		Hash: func(*awsv1.EC2NodeClass) string { return "123" }, HashVersion: awsv1.EC2NodeClassHashVersion,
+		ReservedCapacity: len(spec.Spec.CapacityReservationSelectorTerms) > 0, // as the providers have it that look at such classes
+		Hash:             func(*awsv1.EC2NodeClass) string { return "123" }, HashVersion: awsv1.EC2NodeClassHashVersion,
 	}
 	if _, err := r.Reconcile(c.t.Context(), request(class)); err != nil {
 		c.amiss("EC2NodeClass %s: %v", class, err)
@@ -203,9 +206,10 @@ func (c *cluster) resolve(p *aws.Provider, class string) {
 	c.conditions("EC2NodeClass "+class, found.Status.Conditions)
 }
 
+// conditions notes those that are not met, and those that are met with a note, as what can't be looked at now is.
 func (c *cluster) conditions(of string, list []status.Condition) {
 	for i := range list {
-		if !list[i].IsTrue() {
+		if !list[i].IsTrue() || list[i].Reason != list[i].Type {
 			c.amiss("condition %s of %s is %s, reason %s: %s", list[i].Type, of, list[i].Status, list[i].Reason, list[i].Message)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // Paths that fail together.
 var (
-	classes    = []string{resolving, byParameter, resolvedOnce, mending}
+	classes    = []string{resolving, byParameter, resolvedOnce, mending, reserving}
 	launches   = []string{launching, launchingSpot, encrypting}
 	buying     = slices.Concat(classes, launches)
 	userMade   = []string{ofTheUser}
@@ -38,7 +38,7 @@ var fails = map[string][]string{
 	"AllowRegionalReadActions ec2:DescribeSubnets":        ownClasses,
 	"AllowRegionalReadActions ec2:DescribeSecurityGroups": ownClasses,
 	"AllowRegionalReadActions ec2:DescribeImages":         ownClasses,
-	"AllowSSMReadActions ssm:GetParameter":                {resolving, resolvedOnce, mending},
+	"AllowSSMReadActions ssm:GetParameter":                {resolving, resolvedOnce, mending, reserving},
 	"AllowUserSSMParameterReads ssm:GetParameter":         {byParameter},
 
 	"AllowInstanceProfileReadActions iam:GetInstanceProfile":              classes,
@@ -50,18 +50,21 @@ var fails = map[string][]string{
 	"AllowUnscopedInstanceProfileListAction iam:ListInstanceProfiles":     deletions,
 	"AllowPassingInstanceRole iam:PassRole":                               buying,
 
-	"AllowScopedEC2InstanceAccessActions ec2:CreateFleet":                                         ownBuying,
-	"AllowScopedEC2InstanceAccessActions ec2:RunInstances":                                        ownBuying,
-	"AllowScopedEC2LaunchTemplateAccessActions ec2:CreateFleet":                                   buying,
-	"AllowScopedEC2LaunchTemplateAccessActions ec2:RunInstances":                                  buying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:CreateLaunchTemplate":                              buying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:CreateFleet":                                       ownBuying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on instance,volume,network-interface": ownBuying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on spot-instances-request":            {launchingSpot},
-	"AllowScopedResourceCreationTagging ec2:CreateTags on launch-template":                        buying,
-	"AllowScopedResourceCreationTagging ec2:CreateTags on fleet":                                  ownBuying,
-	"AllowScopedResourceCreationTagging ec2:CreateTags on instance,volume,network-interface":      ownBuying,
-	"AllowScopedResourceCreationTagging ec2:CreateTags on spot-instances-request":                 {launchingSpot},
+	"AllowScopedEC2InstanceAccessActions ec2:CreateFleet on image,snapshot,security-group,subnet":  ownBuying,
+	"AllowScopedEC2InstanceAccessActions ec2:RunInstances on image,snapshot,security-group,subnet": ownBuying,
+	"AllowScopedEC2LaunchTemplateAccessActions ec2:CreateFleet":                                    buying,
+	"AllowScopedEC2LaunchTemplateAccessActions ec2:RunInstances":                                   buying,
+	"AllowScopedEC2InstanceActionsWithTags ec2:CreateLaunchTemplate":                               buying,
+	"AllowScopedEC2InstanceActionsWithTags ec2:CreateFleet":                                        ownBuying,
+	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on instance,volume,network-interface":  ownBuying,
+	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on spot-instances-request":             {launchingSpot},
+	"AllowScopedResourceCreationTagging ec2:CreateTags on launch-template":                         buying,
+	"AllowScopedResourceCreationTagging ec2:CreateTags on fleet":                                   ownBuying,
+	"AllowScopedResourceCreationTagging ec2:CreateTags on instance,volume,network-interface":       ownBuying,
+	"AllowScopedResourceCreationTagging ec2:CreateTags on spot-instances-request":                  {launchingSpot},
+
+	"AllowRegionalReadActions ec2:DescribeCapacityReservations":                    {reserving},
+	"AllowScopedEC2InstanceAccessActions ec2:RunInstances on capacity-reservation": {reserving},
 
 	"AllowRegionalReadActions ec2:DescribeLaunchTemplateVersions":                 userMade,
 	"AllowUserLaunchTemplates ec2:CreateFleet":                                    userMade,
@@ -96,13 +99,18 @@ var stoodInFor = []string{
 	"AllowScopedResourceCreationTagging ec2:CreateTags on spot-instances-request",
 }
 
+// unjudged are grants that are missed by nothing here: it is not documented whether EC2 judges them where a reservation is
+// named in the template only, and the simulator does not.
+var unjudged = []string{"AllowScopedEC2InstanceAccessActions ec2:CreateFleet on capacity-reservation"}
+
 // profilesStay is what the process logs when instance profiles could not be deleted.
 const profilesStay = "unused instance profiles could not all be deleted"
 
 // conditionTypes are those that the table of needs speaks of.
 var conditionTypes = []string{
 	awsv1.ConditionTypeSubnetsReady, awsv1.ConditionTypeSecurityGroupsReady, awsv1.ConditionTypeAMIsReady, awsv1.ConditionTypeInstanceProfileReady,
-	awsv1.ConditionTypeValidationSucceeded, awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, awsv1.ConditionTypeLaunchTemplateReady, karpv1.ConditionTypeLaunched,
+	awsv1.ConditionTypeValidationSucceeded, awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, awsv1.ConditionTypeLaunchTemplateReady,
+	awsv1.ConditionTypeCapacityReservationsReady, karpv1.ConditionTypeLaunched,
 }
 
 var (

@@ -39,6 +39,7 @@ const (
 	mending       = "putting an instance profile right"
 	launching     = "launching a machine"
 	launchingSpot = "launching a spot machine"
+	reserving     = "launching a machine out of a capacity reservation"
 	encrypting    = "launching a machine with encrypted disks"
 	ofTheUser     = "launching a spot machine from a launch template of the user's"
 	takingOver    = "taking over from another leader"
@@ -116,6 +117,24 @@ var paths = []path{
 			i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID))
 			if claim.Status.ProviderID != "" && i.CapacityType != karpv1.CapacityTypeSpot {
 				c.amiss("the machine is %s", i.CapacityType)
+			}
+		}
+	}},
+	{reserving, func(c *cluster) func() {
+		reserved := func(o *aws.Options) { o.ReservedCapacity = true }
+		class := c.ready(c.leader(reserved), "reserved")
+		class.Spec.CapacityReservationSelectorTerms = c.reservation()
+		class.Generation++ // what was found counts no more
+		if err := c.kube.Update(c.t.Context(), class); err != nil {
+			c.t.Fatal(err)
+		}
+		c.create(newClaim("reserved", "reserved", karpv1.CapacityTypeReserved))
+		p := c.leader(reserved)
+		return func() {
+			c.resolve(p, "reserved")
+			claim := c.launch(p, "reserved")
+			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && i.CapacityReservationID == "" {
+				c.amiss("the machine is of no reservation")
 			}
 		}
 	}},
@@ -315,6 +334,22 @@ const idle = 7 * time.Hour
 func ofUser(class *awsv1.EC2NodeClass) {
 	class.Spec.AMIFamily = new(awsv1.AMIFamilyAL2023)
 	class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: parameter}}
+}
+
+// reservation makes a capacity reservation, and returns what selects it.
+func (c *cluster) reservation() []awsv1.CapacityReservationSelectorTerm {
+	tags := map[string]string{"for": "permissions"}
+	subnets := c.sim.World.Subnets()
+	for i := range subnets {
+		if !c.sim.World.Offered("m5.large", subnets[i].Zone) {
+			continue
+		}
+		if _, err := c.sim.World.AddReservation(world.Reservation{Type: "m5.large", Zone: subnets[i].Zone, Total: 1, MatchCriteria: "targeted", Tags: tags}); err != nil {
+			c.t.Fatal(err)
+		}
+		break
+	}
+	return []awsv1.CapacityReservationSelectorTerm{{Tags: tags}}
 }
 
 // userTemplate makes a launch template as a user would, with a role that is not the node role.

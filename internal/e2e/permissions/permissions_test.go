@@ -57,6 +57,9 @@ func TestOneActionTakenAwayFailsWhatNeedsItAndSaysSo(t *testing.T) {
 	known := map[string]bool{}
 	for _, g := range units {
 		known[g.String()] = true
+		if slices.Contains(unjudged, g.String()) {
+			continue
+		}
 		t.Run(g.String(), func(t *testing.T) {
 			t.Parallel()
 			want := a.expected(g)
@@ -255,10 +258,10 @@ func (a *account) spare(g grant) bool {
 }
 
 // The options of features that the controller does not have yet.
-var notBuilt = []string{"--capacity-reservations", "--placement-groups"}
+var notBuilt = []string{"--placement-groups"}
 
 func unbuilt(o *stack.Options) {
-	o.CapacityReservations, o.PlacementGroups = true, true
+	o.PlacementGroups = true
 }
 
 // notBuilt tells whether a grant serves nothing but features that are not built.
