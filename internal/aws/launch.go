@@ -34,6 +34,7 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 	}
 	plan, err := p.plan(ctx, claim, class, types)
 	if err != nil {
+		p.partitions.Refused(string(claim.UID))
 		return nil, awserr.Wrap(op, err)
 	}
 	bought, err := p.buy(ctx, claim, plan)
