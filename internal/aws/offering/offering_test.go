@@ -220,7 +220,9 @@ func TestAMissingPriceHidesNoClosure(t *testing.T) {
 // Machines out of a reservation that die as they start are no more bought in a loop than others.
 func TestReservedPoolsCloseAsOthersDo(t *testing.T) {
 	for name, mark := range map[string]func(*Unavailable){
-		"a pool":               func(u *Unavailable) { u.MarkPool(Pool{CapacityType: catalog.Reserved, InstanceType: "m5.large", Zone: "z-a"}, NoCapacity) },
+		"a pool": func(u *Unavailable) {
+			u.MarkPool(Pool{CapacityType: catalog.Reserved, InstanceType: "m5.large", Zone: "z-a"}, NoCapacity)
+		},
 		"the number of fleets": func(u *Unavailable) { u.MarkCapacityType(catalog.Reserved, NoCapacity) },
 	} {
 		u := NewUnavailable(newClock().now)
