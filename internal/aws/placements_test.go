@@ -319,3 +319,31 @@ func TestTheNextProcessFindsThePartitionOfWhatWasBought(t *testing.T) {
 		t.Errorf("%d machines", n)
 	}
 }
+
+// Partitions make seven requests of one; that is still few, and they come out even.
+func TestAThousandClaimsInSevenPartitionsAreFewCalls(t *testing.T) {
+	h := newGroupHouse(t, "partition", 7)
+	for _, f := range world.AccountRates() {
+		h.sim.World.AddFault(f)
+	}
+	h.calls.Reset()
+	claims := newClaims(1000)
+	machines, errs := launchAll(t, h.p, h.class, claims)
+	for _, err := range errs {
+		t.Fatal(err)
+	}
+	oneEach(t, h.sim, machines, len(claims))
+	t.Logf("calls: %v", h.calls.All())
+	if n := h.calls.Of("CreateFleet") + h.calls.Of("CreateLaunchTemplate"); n >= 40 {
+		t.Errorf("%d calls that change something, want fewer than 40: %v", n, h.calls.All())
+	}
+	count := map[int32]int{}
+	for _, i := range alive(h.sim) {
+		count[i.Partition]++
+	}
+	for n := range int32(7) {
+		if c := count[n+1]; c < 142 || c > 143 {
+			t.Errorf("%d machines in partition %d: %v", c, n+1, count)
+		}
+	}
+}
