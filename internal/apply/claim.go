@@ -130,7 +130,8 @@ func buyable(node *plan.NewNode, pool *cluster.Pool) (zones, capacityTypes []str
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
 			ofReservation := o.ReservationID == "" || allows(node.Requirements, requirement.ReservationID, o.ReservationID)
-			if o.Available && ofReservation && allows(node.Requirements, requirement.Zone, o.Zone) && allows(node.Requirements, requirement.CapacityType, o.CapacityType) {
+			inPartition := o.Partition == 0 || allows(node.Requirements, requirement.PlacementPartition, catalog.PartitionLabel(o.Partition))
+			if o.Available && ofReservation && inPartition && allows(node.Requirements, requirement.Zone, o.Zone) && allows(node.Requirements, requirement.CapacityType, o.CapacityType) {
 				zone[o.Zone], capacityType[o.CapacityType] = true, true
 			}
 		}

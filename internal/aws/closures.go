@@ -17,10 +17,15 @@ func (p *Provider) WatchClosures(ctx context.Context, f func(closed []offering.C
 }
 
 // launchFailed closes what EC2 could not give: a quota closes its families in the whole region, a lack of addresses the
-// subnet for machines that take as many, a capacity type that the account may not use all of it, anything else that is
-// exhausted the one pool. What must be mended, or may be otherwise in a moment, closes nothing.
+// subnet for machines that take as many, a capacity type that the account may not use all of it, a placement group that takes
+// no more machines in a zone that group there, anything else that is exhausted the one pool, in its placement group only if it
+// is in one. What must be mended, or may be otherwise in a moment, closes nothing.
 func (p *Provider) launchFailed(f fleet.PoolError) {
 	p.opts.LaunchFailed(f)
+	if f.Reason == awserr.ReasonPlacementGroupFull || f.Reason == awserr.ReasonPlacementGroupElsewhere {
+		p.groupClosed(f)
+		return
+	}
 	if f.ReservationID != "" && f.Class == cloud.Exhausted && f.Reason != awserr.ReasonInsufficientFreeAddresses {
 		// The reservation has nothing to give. It says nothing of the pool, and no quota counts what is reserved.
 		p.held.Empty(f.ReservationID)
@@ -45,7 +50,9 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 		p.unavailable.MarkQuota(f.CapacityType, f.InstanceType, p.vcpus(f.InstanceType))
 	default:
 		if f.Class == cloud.Exhausted && f.InstanceType != "" {
-			p.unavailable.MarkPool(offering.Pool{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone}, offering.NoCapacity)
+			p.unavailable.MarkPool(offering.Pool{
+				CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone, Group: f.Group, Partition: f.Partition,
+			}, offering.NoCapacity)
 		}
 	}
 }
@@ -56,7 +63,9 @@ func (p *Provider) sold(b *fleet.Bought) {
 		p.held.Bought(b.ReservationID, b.InstanceID)
 		return
 	}
-	p.unavailable.Bought(offering.Pool{CapacityType: b.CapacityType, InstanceType: b.InstanceType, Zone: b.Zone}, p.vcpus(b.InstanceType))
+	p.unavailable.Bought(offering.Pool{
+		CapacityType: b.CapacityType, InstanceType: b.InstanceType, Zone: b.Zone, Group: b.Group, Partition: b.Partition,
+	}, p.vcpus(b.InstanceType))
 }
 
 // vcpus of a type, 0 when it is not known.

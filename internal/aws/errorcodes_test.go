@@ -75,6 +75,9 @@ func TestEveryErrorOfALaunchHasItsClassReasonLabelAndClosure(t *testing.T) {
 		"InvalidAMIID.NotFound":                                     {cloud.Invalid, awserr.ReasonAMINotFound, nothing},
 		"InvalidParameterCombination: … not eligible for Free Tier": {cloud.Invalid, awserr.ReasonFreeTierIneligible, nothing},
 		"PendingVerification":                                       {cloud.Invalid, awserr.ReasonAccountPendingVerification, nothing},
+		"InstanceLimitExceeded: … for the spread placement group":   {cloud.Exhausted, awserr.ReasonPlacementGroupFull, nothing}, // the class has none
+		"InvalidPlacementGroup.InUse":                               {cloud.Exhausted, awserr.ReasonPlacementGroupElsewhere, nothing},
+		"InvalidPlacementGroup.Unknown":                             {cloud.Invalid, awserr.ReasonPlacementGroupNotFound, nothing},
 		"SomethingNew":                                              {cloud.Unavailable, awserr.ReasonLaunchFailed, nothing},
 	} {
 		code, message, _ := strings.Cut(name, ": ")

@@ -34,9 +34,11 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 	}
 	plan, err := p.plan(ctx, claim, class, types)
 	if err != nil {
+		p.partitions.Refused(string(claim.UID))
 		return nil, awserr.Wrap(op, err)
 	}
 	bought, err := p.buy(ctx, claim, plan)
+	p.settlePartition(claim, bought, err)
 	if err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
@@ -161,6 +163,7 @@ func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeCl
 	setIf(m.Labels, awsv1.LabelTopologyZoneID, m.ZoneID)
 	setIf(m.Labels, karpv1.CapacityTypeLabelKey, b.CapacityType)
 	setIf(m.Labels, awsv1.LabelInstanceTenancy, plan.tenancy)
+	placementLabels(m, b, plan)
 	m.ReservationID = b.ReservationID
 	maps.Copy(m.Labels, reservationLabels(b.ReservationID, class))
 	for _, key := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {

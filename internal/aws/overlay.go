@@ -40,7 +40,7 @@ func (p *Provider) priceOverlaid(claim *karpv1.NodeClaim, class *awsv1.EC2NodeCl
 		}
 		for _, o := range pick.Offerings {
 			same := slices.ContainsFunc(base.Offerings, func(b catalog.Offering) bool {
-				return b.Zone == o.Zone && b.CapacityType == o.CapacityType && b.ReservationID == o.ReservationID && b.Price == o.Price && b.Available == o.Available
+				return b.Zone == o.Zone && b.CapacityType == o.CapacityType && b.ReservationID == o.ReservationID && b.Partition == o.Partition && b.Price == o.Price && b.Available == o.Available
 			})
 			if !same {
 				return true

@@ -46,7 +46,7 @@ func (p *Provider) resolveOwn(ctx context.Context, class *awsv1.EC2NodeClass) (*
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("resolving EC2NodeClass %q: %w", class.Name, err)
 	}
-	r.Findings = []cloud.Finding{subnets, groups, images, profile, placementGroup(class), template}
+	r.Findings = []cloud.Finding{subnets, groups, images, profile, {Condition: awsv1.ConditionTypePlacementGroupReady, OK: true}, template}
 	r.Findings = append(r.Findings, p.validateOwn(ctx, class, r))
 	return r, nil
 }

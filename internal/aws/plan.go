@@ -41,6 +41,8 @@ const maxPlans = 256
 type plans struct {
 	mu  sync.Mutex
 	all map[planKey]*launchPlan
+	// allowed are the partitions that may be chosen, by the key without one.
+	allowed map[planKey][]int32
 }
 
 type planKey struct {
@@ -50,6 +52,7 @@ type planKey struct {
 	rest    string
 
 	spotUntagged bool
+	partition    int32 // of the placement group
 }
 
 func (p *plans) get(k planKey) *launchPlan {
@@ -67,6 +70,24 @@ func (p *plans) put(k planKey, plan *launchPlan) {
 	p.all[k] = plan
 }
 
+// partitions are the partitions of a placement group that a plan may be for.
+func (p *plans) partitions(k planKey, find func() []int32) []int32 {
+	p.mu.Lock()
+	known, ok := p.allowed[k]
+	p.mu.Unlock()
+	if ok {
+		return known
+	}
+	found := find()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.allowed == nil || len(p.allowed) >= maxPlans {
+		p.allowed = map[planKey][]int32{}
+	}
+	p.allowed[k] = found
+	return found
+}
+
 // plan decides what to ask for.
 func (p *Provider) plan(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type) (*launchPlan, error) {
 	cluster, err := p.clusterInput(ctx, class)
@@ -78,10 +99,12 @@ func (p *Provider) plan(ctx context.Context, claim *karpv1.NodeClaim, class *aws
 		return nil, err
 	}
 	key.spotUntagged = p.spotUntagged.Load()
+	want := wantOf(claim)
+	p.inPartition(ctx, claim, class, types, &key, &want)
 	if known := p.plans.get(key); known != nil {
 		return known, nil
 	}
-	choice, err := fleet.Choose(types, wantOf(claim))
+	choice, err := fleet.Choose(types, want)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +122,7 @@ func newPlanKey(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*cat
 		k.types = &types[0]
 	}
 	rest, err := json.Marshal([]any{
-		claim.Spec, claim.Labels, relaxed(claim), cluster, class.Status.InstanceProfile, class.Status.SecurityGroups, class.Status.LaunchTemplate.Ref(),
+		claim.Spec, claim.Labels, relaxed(claim), cluster, class.Status.InstanceProfile, class.Status.SecurityGroups, class.Status.LaunchTemplate.Ref(), class.Status.PlacementGroup,
 	})
 	if err != nil {
 		return k, fmt.Errorf("reading NodeClaim %q: %w", claim.Name, err)
@@ -117,6 +140,9 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 		Subnets:      class.Status.Subnets,
 		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true" || p.priceOverlaid(claim, class, choice),
 	}}
+	if g := class.Status.PlacementGroup; g != nil {
+		plan.request.Group, plan.request.Partition = g.ID, choice.Partition
+	}
 	if class.Spec.Context != nil && !relaxed(claim) {
 		plan.request.Context = *class.Spec.Context
 	}
@@ -237,7 +263,7 @@ func (p *Provider) template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, 
 	}
 	in := p.templateInput(class, cluster, tags, data)
 	in.ImageID, in.Tenancy, in.EFAs = g.image, choice.Tenancy, int(g.efas)
-	in.PlainFirst = g.plainFirst
+	in.PlainFirst, in.Partition = g.plainFirst, choice.Partition
 	in.SpotTags = choice.CapacityType == catalog.Spot && !p.spotUntagged.Load()
 	if g.reserved != "" {
 		in.Reservation = &launchtemplate.Reservation{ID: g.reserved, Type: choice.Reservation.Type, Interruptible: choice.Reservation.Interruptible}
@@ -271,10 +297,14 @@ func (p *Provider) templateInput(class *awsv1.EC2NodeClass, cluster userdata.Clu
 	for i, g := range class.Status.SecurityGroups {
 		groups[i] = g.ID
 	}
-	return launchtemplate.Input{
+	in := launchtemplate.Input{
 		Class: class, Region: p.session.Region, Tags: tags, UserData: data, InstanceProfile: class.Status.InstanceProfile,
 		SecurityGroups: groups, Family: class.ResolvedAMIFamily(), IPv6: cluster.IPv6, NoOpenReservations: p.opts.ReservedCapacity,
 	}
+	if g := class.Status.PlacementGroup; g != nil {
+		in.Group = g.ID
+	}
+	return in
 }
 
 // clusterInput is what nodes need to find the cluster. EKS is asked for what is not set; only what the class's family

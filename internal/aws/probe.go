@@ -8,6 +8,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
+	"github.com/kerf-sh/kerf/internal/ec2facts"
 )
 
 // probeType is a type that the class can run, for dry runs, which need one: an ordinary one of the first image's
@@ -24,12 +25,16 @@ func (p *Provider) probeType(class *awsv1.EC2NodeClass) types.InstanceType {
 	if s == nil || err != nil {
 		return usual
 	}
-	if i, ok := s.Find(string(usual)); ok && config.Runs(&s.Types[i]) {
+	runs := func(t *ec2facts.Type) bool {
+		g := class.Status.PlacementGroup
+		return config.Runs(t) && (g == nil || slices.Contains(t.PlacementStrategies, g.Strategy))
+	}
+	if i, ok := s.Find(string(usual)); ok && runs(&s.Types[i]) {
 		return usual
 	}
 	best := -1
 	for i := range s.Types {
-		if (best < 0 || s.Types[i].VCPUs < s.Types[best].VCPUs) && inZones(s.Zones[i], class.Status.Subnets) && config.Runs(&s.Types[i]) {
+		if (best < 0 || s.Types[i].VCPUs < s.Types[best].VCPUs) && inZones(s.Zones[i], class.Status.Subnets) && runs(&s.Types[i]) {
 			best = i
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/aws/owntemplate"
+	"github.com/kerf-sh/kerf/internal/aws/placement"
 	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
 	"github.com/kerf-sh/kerf/internal/aws/profile"
@@ -103,6 +104,8 @@ type Provider struct {
 	memory      *guestmemory.Book
 	held        *reservation.Ledger // what capacity reservations still hold
 	reserved    *reservation.Resolver
+	placements  *placement.Resolver
+	partitions  *placement.Partitions
 	catalogs    catalogs
 	ownPrices   ownPrices
 	plans       plans
@@ -144,6 +147,8 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.unavailable = offering.NewUnavailable(o.Now)
 	p.held = reservation.NewLedger(o.Now)
 	p.reserved = reservation.NewResolver(s.EC2, p.held, o.Now)
+	p.placements = placement.NewResolver(s.EC2, o.Now)
+	p.partitions = placement.NewPartitions(o.Now)
 	p.shifts.reader = zonalshift.NewReader(s.Config, o.Now)
 	p.ledger = network.NewLedger(o.Now)
 	p.memory = guestmemory.NewBook(o.Now)
@@ -238,10 +243,13 @@ func (p *Provider) Terminate(ctx context.Context, providerID string) error {
 	if m.ReservationID != "" {
 		p.held.Ending(m.ReservationID, id)
 	}
-	if m.State == "shutting-down" {
-		return nil
+	if m.State != "shutting-down" {
+		if err := p.inventory.Terminate(ctx, id); err != nil {
+			return err
+		}
 	}
-	return p.inventory.Terminate(ctx, id)
+	p.unavailable.GroupFreed(m.PlacementGroup, m.Zone)
+	return nil
 }
 
 // Get implements cloud.Provider.

@@ -23,18 +23,19 @@ func (p *Provider) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*clo
 		return p.resolveOwn(ctx, class)
 	}
 	r := &cloud.Resolution{}
-	var subnets, groups, images, instanceProfile, reserved cloud.Finding
+	var subnets, groups, images, instanceProfile, reserved, placed cloud.Finding
 	var wg sync.WaitGroup
 	wg.Go(func() { r.Subnets, subnets = p.networks.Subnets(ctx, class) })
 	wg.Go(func() { r.SecurityGroups, groups = p.networks.SecurityGroups(ctx, class) })
 	wg.Go(func() { r.AMIs, images = p.resolveImages(ctx, class) })
 	wg.Go(func() { r.InstanceProfile, instanceProfile = p.resolveProfile(ctx, class) })
 	wg.Go(func() { r.CapacityReservations, reserved = p.resolveReservations(ctx, class) })
+	wg.Go(func() { r.PlacementGroup, placed = p.placements.Resolve(ctx, class) })
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("resolving EC2NodeClass %q: %w", class.Name, err)
 	}
-	r.Findings = []cloud.Finding{subnets, groups, images, instanceProfile, placementGroup(class)}
+	r.Findings = []cloud.Finding{subnets, groups, images, instanceProfile, placed}
 	r.Findings = append(r.Findings, p.validate(ctx, class, r))
 	if p.opts.ReservedCapacity {
 		r.Findings = append(r.Findings, reserved)
@@ -73,15 +74,6 @@ func (p *Provider) resolveProfile(ctx context.Context, class *awsv1.EC2NodeClass
 	return class.Status.InstanceProfile, f
 }
 
-func placementGroup(class *awsv1.EC2NodeClass) cloud.Finding {
-	f := cloud.Finding{Condition: awsv1.ConditionTypePlacementGroupReady, OK: true}
-	if class.Spec.PlacementGroupSelector != nil {
-		f.OK, f.Reason = false, awsv1.ReasonPlacementGroupResolutionFailed
-		f.Message = "spec.placementGroupSelector is not supported yet: remove it"
-	}
-	return f
-}
-
 // validate checks what is left to check once everything is resolved, cheapest first.
 func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *cloud.Resolution) cloud.Finding {
 	no := func(reason, format string, args ...any) cloud.Finding {
@@ -96,6 +88,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	resolved := class.DeepCopy()
 	resolved.Status.SecurityGroups, resolved.Status.AMIs = r.SecurityGroups, r.AMIs
 	resolved.Status.Subnets, resolved.Status.InstanceProfile = r.Subnets, r.InstanceProfile
+	resolved.Status.PlacementGroup = r.PlacementGroup
 	cluster, err := p.clusterInput(ctx, class)
 	if err != nil {
 		f := no(awsv1.ReasonClusterCIDRResolutionFailed, "EC2NodeClass %q: %v", class.Name, err)

@@ -82,9 +82,9 @@ func TestWhatIsWrongWithAClassIsSaidByConditionReasonAndField(t *testing.T) {
 			c.Spec.Kubelet = &awsv1.KubeletConfiguration{KubeReserved: map[string]string{"cpu": "many"}}
 		}, "ValidationSucceeded", "SpecInvalid", "spec.kubelet.kubeReserved"},
 		{"nothing selected", func(c *awsv1.EC2NodeClass) { c.Spec.SubnetSelectorTerms[0].Tags = nothing }, "ValidationSucceeded", "DependenciesNotReady", "SubnetsReady"},
-		{"a placement group", func(c *awsv1.EC2NodeClass) {
+		{"no placement group", func(c *awsv1.EC2NodeClass) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "x"}
-		}, "PlacementGroupReady", "PlacementGroupResolutionFailed", "spec.placementGroupSelector"},
+		}, "PlacementGroupReady", "PlacementGroupNotFound", "spec.placementGroupSelector"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,6 +48,7 @@ type classCatalog struct {
 	priced      *pricing.Table
 	unavailable *offering.Snapshot
 	reserved    []offering.Reservation
+	group       *awsv1.PlacementGroup
 	types       []*catalog.Type
 
 	// What the user's own prices make of types.
@@ -105,6 +106,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	c.offer(offering.Input{
 		Subnets: class.Status.Subnets, Full: p.ledger.Full(class.Status.Subnets, demand(class, &group{}, p.ipv6())),
 		Demand: p.mostDemand(class), Prices: prices, Unavailable: closed, Reservations: p.reservationsOf(class),
+		Group: class.Status.PlacementGroup,
 	}, prices, p.ipv6(), grown)
 	return c.held.back(c.withOwnPrices(p.ownPrices.rules(), p.session.Region), closed.ClassClosed(classState(class))), nil
 }
@@ -113,7 +115,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 // known. reshaped are the types with another shape than the last time. The list is another one then, so that readers can
 // tell by its address, and the types that did not change are the same.
 func (c *classCatalog) offer(in offering.Input, prices *pricing.Table, ipv6 bool, reshaped []string) {
-	known := c.types != nil && c.ipv6 == ipv6 && slices.Equal(c.subnets, in.Subnets) && slices.Equal(c.full, in.Full)
+	known := c.types != nil && c.ipv6 == ipv6 && slices.Equal(c.subnets, in.Subnets) && slices.Equal(c.full, in.Full) && reflect.DeepEqual(c.group, in.Group)
 	var changed []string
 	if known {
 		dearer, all := prices.Changed(c.priced)
@@ -125,7 +127,7 @@ func (c *classCatalog) offer(in offering.Input, prices *pricing.Table, ipv6 bool
 	} else {
 		c.types = offering.Assemble(c.shapes, in)
 	}
-	c.subnets, c.full, c.ipv6, c.priced, c.unavailable, c.reserved = in.Subnets, in.Full, ipv6, prices, in.Unavailable, in.Reservations
+	c.subnets, c.full, c.ipv6, c.priced, c.unavailable, c.reserved, c.group = in.Subnets, in.Full, ipv6, prices, in.Unavailable, in.Reservations, in.Group
 }
 
 // reasonTypes is why a launch fails while instance types are not known.

@@ -168,7 +168,7 @@ func (k *checker) roomOf(s *sale, cell *catalog.Cell, t int) res.Vector {
 	}
 	labels := map[string]string{}
 	for name, value := range map[string]string{requirement.Zone: cell.Zone, requirement.ZoneID: cell.ZoneID,
-		requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID} {
+		requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID, requirement.PlacementPartition: catalog.PartitionLabel(cell.Partition)} {
 		if value != "" {
 			labels[name] = value
 		}
@@ -211,7 +211,7 @@ func (k *checker) chargeReservation(s *sale, cell *catalog.Cell, ty *catalog.Typ
 	}
 	times := int64(0)
 	for _, o := range ty.Offerings {
-		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID {
+		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID && o.Partition == cell.Partition {
 			times += int64(max(0, o.Reservable))
 		}
 	}

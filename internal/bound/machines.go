@@ -215,7 +215,7 @@ func (s *search) netOf(pool *cluster.Pool, reqs requirement.Requirements, cat *c
 			}
 			cell := &cat.Cells[at]
 			for key, value := range map[string]string{requirement.Zone: cell.Zone, requirement.ZoneID: cell.ZoneID,
-				requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID} {
+				requirement.CapacityType: cell.CapacityType, requirement.ReservationID: cell.ReservationID, requirement.PlacementPartition: catalog.PartitionLabel(cell.Partition)} {
 				if value != "" {
 					node = node.And(s.vocab.Only(key, value))
 				}
@@ -237,7 +237,7 @@ func (s *search) reservation(pool *cluster.Pool, cell *catalog.Cell, ty *catalog
 	}
 	times := 0
 	for _, o := range ty.Offerings {
-		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID {
+		if o.Available && o.CapacityType == catalog.Reserved && o.Zone == cell.Zone && o.ZoneID == cell.ZoneID && o.ReservationID == cell.ReservationID && o.Partition == cell.Partition {
 			times += max(0, o.Reservable)
 		}
 	}

@@ -22,7 +22,7 @@ type Catalog struct {
 	// Allocatable and Capacity of each type.
 	Allocatable []res.Vector
 	Capacity    []res.Vector
-	// Cells are the distinct ways to buy, sorted by zone, zone ID, capacity type and reservation.
+	// Cells are the distinct ways to buy, sorted by zone, zone ID, capacity type, reservation and partition.
 	Cells []Cell
 
 	columns []column
@@ -30,13 +30,15 @@ type Catalog struct {
 	all     TypeSet
 }
 
-// Cell is one combination of zone, capacity type and reservation, with what it costs there. A machine is bought in
+// Cell is one combination of zone, capacity type, reservation and partition, with what it costs there. A machine is bought in
 // exactly one cell.
 type Cell struct {
 	Zone          string
 	ZoneID        string
 	CapacityType  string
 	ReservationID string
+	// Partition of a placement group, 0 for none.
+	Partition int32
 	// Price of each type, NoPrice where the offering does not exist or must not be asked for.
 	Price []MicroUSD
 	// Available holds the types that have a price.

@@ -136,6 +136,34 @@ func TestCellsOfReservationsHaveTheirLabels(t *testing.T) {
 	}
 }
 
+func TestEveryPartitionIsACell(t *testing.T) {
+	types := []*catalog.Type{
+		{Name: "x", Offerings: []catalog.Offering{
+			{Zone: "a", CapacityType: catalog.OnDemand, Partition: 1, Price: 9, Available: true},
+			{Zone: "a", CapacityType: catalog.OnDemand, Partition: 2, Price: 9},
+		}},
+		{Name: "y", Offerings: []catalog.Offering{{Zone: "a", CapacityType: catalog.OnDemand, Partition: 2, Price: 5, Available: true}}},
+		{Name: "z", Offerings: []catalog.Offering{{Zone: "a", CapacityType: catalog.OnDemand, Price: 1, Available: true}}},
+	}
+	vocab := requirement.NewVocabulary()
+	c, err := catalog.Compile(types, vocab, res.NewSchema(res.CPU))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, at := range c.CellsMatching(vocab.Only(requirement.PlacementPartition, "2")) {
+		cell := &c.Cells[at]
+		value, _ := cell.Label(vocab.Key(requirement.PlacementPartition))
+		got = append(got, fmt.Sprint(cell.Partition, " ", value, " ", cell.Exists.Count(), " ", cell.Available.Count()))
+	}
+	if diff := cmp.Diff([]string{"2 2 2 1"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := c.CellsMatching(vocab.Without(requirement.PlacementPartition, "2")); !slices.Equal(got, []int{0, 1}) {
+		t.Errorf("outside of partition 2 there are the cells %v", got)
+	}
+}
+
 func TestBadTypesAreRefusedByName(t *testing.T) {
 	cases := map[string]struct {
 		types []*catalog.Type

@@ -12,21 +12,42 @@ import (
 var cellKeys = []string{
 	requirement.Zone, requirement.ZoneID, requirement.CapacityType,
 	requirement.ReservationID, requirement.ReservationType, requirement.ReservationInterruptible,
+	requirement.PlacementPartition,
+}
+
+// cellValues are the values of cellKeys for what is bought by the offering, in their order; empty for labels that it has not.
+func (o *Offering) cellValues() [7]string {
+	interruptible := ""
+	if o.ReservationType != "" {
+		interruptible = strconv.FormatBool(o.Interruptible)
+	}
+	return [...]string{o.Zone, o.ZoneID, o.CapacityType, o.ReservationID, o.ReservationType, interruptible, PartitionLabel(o.Partition)}
 }
 
 // CellKeys are the labels that the way of buying decides, the one that says most first.
 func CellKeys() []string { return slices.Clone(cellKeys) }
+
+// PartitionLabel is the value of the label for a partition of a placement group; empty for none.
+func PartitionLabel(partition int32) string {
+	if partition == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(partition))
+}
 
 func (c *Catalog) isCellKey(key requirement.Key) bool {
 	return slices.Contains(cellKeys, c.Vocab.Name(key))
 }
 
 func (c *Catalog) buildCells() {
-	type id struct{ zone, zoneID, capacityType, reservation string }
+	type id struct {
+		zone, zoneID, capacityType, reservation string
+		partition                               int32
+	}
 	found := map[id]int{}
 	for i, t := range c.Types {
 		for _, o := range t.Offerings {
-			k := id{o.Zone, o.ZoneID, o.CapacityType, o.ReservationID}
+			k := id{o.Zone, o.ZoneID, o.CapacityType, o.ReservationID, o.Partition}
 			at, ok := found[k]
 			if !ok {
 				at = len(c.Cells)
@@ -43,13 +64,13 @@ func (c *Catalog) buildCells() {
 	}
 	slices.SortFunc(c.Cells, func(a, b Cell) int {
 		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.ZoneID, b.ZoneID),
-			cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.ReservationID, b.ReservationID))
+			cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.ReservationID, b.ReservationID), cmp.Compare(a.Partition, b.Partition))
 	})
 }
 
 func (c *Catalog) newCell(o Offering) Cell {
 	cell := Cell{
-		Zone: o.Zone, ZoneID: o.ZoneID, CapacityType: o.CapacityType, ReservationID: o.ReservationID,
+		Zone: o.Zone, ZoneID: o.ZoneID, CapacityType: o.CapacityType, ReservationID: o.ReservationID, Partition: o.Partition,
 		Price:     make([]MicroUSD, len(c.Types)),
 		Available: NewTypeSet(len(c.Types)),
 		Exists:    NewTypeSet(len(c.Types)),
@@ -58,11 +79,7 @@ func (c *Catalog) newCell(o Offering) Cell {
 		cell.Price[i] = NoPrice
 	}
 	labels := map[string]string{}
-	interruptible := ""
-	if o.ReservationType != "" {
-		interruptible = strconv.FormatBool(o.Interruptible)
-	}
-	for i, value := range []string{o.Zone, o.ZoneID, o.CapacityType, o.ReservationID, o.ReservationType, interruptible} {
+	for i, value := range o.cellValues() {
 		if value != "" {
 			labels[cellKeys[i]] = value
 		}

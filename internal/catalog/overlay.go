@@ -199,7 +199,7 @@ func (o *Overlay) choosesOffering(x *Offering) bool {
 			continue
 		}
 		var values []string
-		if v := [...]string{x.Zone, x.ZoneID, x.CapacityType, x.ReservationID}[at]; v != "" {
+		if v := x.cellValues()[at]; v != "" {
 			values = []string{v}
 		}
 		if !admits(r, values) {

@@ -50,6 +50,8 @@ func TestOverlays(t *testing.T) {
 		"a surcharge beyond all numbers":  {[]catalog.Overlay{{Price: &catalog.PriceRule{Percent: new(int64(1 << 62))}}}, [3]catalog.MicroUSD{4_427_218_577_786_292, 1_844_674_407_410_955, 0}, nil},
 		"by capacity type":                {[]catalog.Overlay{{Requirements: []requirement.Term{in("karpenter.sh/capacity-type", "on-demand")}, Price: fixed(7)}}, [3]catalog.MicroUSD{7, 40_000, 0}, nil},
 		"by zone":                         {[]catalog.Overlay{{Requirements: []requirement.Term{in("topology.kubernetes.io/zone", "b")}, Price: fixed(7)}}, [3]catalog.MicroUSD{96_000, 40_000, 7}, nil},
+		"by kind of reservation":          {[]catalog.Overlay{{Requirements: []requirement.Term{in(requirement.ReservationType, "default")}, Price: fixed(7)}}, untouched, nil},
+		"by partition":                    {[]catalog.Overlay{{Requirements: []requirement.Term{in(requirement.PlacementPartition, "1")}, Price: fixed(7)}}, untouched, nil},
 		"by family":                       {[]catalog.Overlay{{Requirements: []requirement.Term{in(familyLabel, "m5", "c5")}, Price: fixed(7)}}, [3]catalog.MicroUSD{7, 7, 7}, nil},
 		"another family":                  {[]catalog.Overlay{{Requirements: []requirement.Term{in(familyLabel, "c5")}, Price: fixed(7)}}, untouched, nil},
 		"not this family":                 {[]catalog.Overlay{{Requirements: []requirement.Term{{Key: familyLabel, Operator: requirement.NotIn, Values: []string{"m5"}}}, Price: fixed(7)}}, untouched, nil},

@@ -31,7 +31,7 @@ type Type struct {
 	// AttachLimits is how many volumes a node of this type attaches, by CSI driver, those of pods only. A driver that is
 	// not listed has no limit, or it is not known.
 	AttachLimits res.List `json:"attachLimits,omitempty"`
-	// Offerings is sorted by zone, then capacity type, then reservation.
+	// Offerings is sorted by zone, then capacity type, then reservation, then partition.
 	Offerings []Offering `json:"offerings"`
 }
 
@@ -46,6 +46,8 @@ type Offering struct {
 	// at any time. What buying out of a reservation costs is a token price: the reservation is paid for anyway.
 	ReservationType string `json:"reservationType,omitempty"`
 	Interruptible   bool   `json:"interruptible,omitempty"`
+	// Partition is that of the placement group that the machine is put into, from 1; 0 where there are none.
+	Partition int32 `json:"partition,omitempty"`
 	// Price per hour.
 	Price MicroUSD `json:"price"`
 	// Available is false while the offering must not be asked for; Unavailable says why (a closed set of words such as

@@ -68,6 +68,10 @@ type Machine struct {
 	// ReservationID is the capacity reservation that the machine was bought out of, empty for other machines, and for those
 	// whose reservation has ended: they are on-demand then.
 	ReservationID string
+	// PlacementGroup is the id of the group that the machine stands in, empty for none. Partition is its partition there, from
+	// 1; 0 in groups without partitions, and while it is not known.
+	PlacementGroup string
+	Partition      int32
 	// PrivateDNSName is the name with which its node will join.
 	PrivateDNSName string
 
@@ -87,7 +91,9 @@ type Resolution struct {
 	AMIs           []awsv1.AMI
 	// CapacityReservations is empty where reserved capacity is switched off.
 	CapacityReservations []awsv1.CapacityReservation
-	InstanceProfile      string
+	// PlacementGroup is nil for classes that select none.
+	PlacementGroup  *awsv1.PlacementGroup
+	InstanceProfile string
 	// LaunchTemplate is the version of the user's own launch template, nil for classes that name none.
 	LaunchTemplate *awsv1.LaunchTemplate
 	// Findings, one per condition type of the class: what is true, and, when it is not, reason and message with the way

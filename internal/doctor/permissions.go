@@ -57,6 +57,7 @@ func (in *Input) needs() (needs []stack.Need, left []string) {
 		for i := range in.Kube.Classes {
 			spec := &in.Kube.Classes[i].Spec
 			o.CapacityReservations = o.CapacityReservations || len(spec.CapacityReservationSelectorTerms) > 0
+			o.PlacementGroups = o.PlacementGroups || spec.PlacementGroupSelector != nil
 			o.LaunchTemplates = o.LaunchTemplates || spec.LaunchTemplate != nil
 			o.Parameters = append(o.Parameters, in.parameters(spec)...)
 		}

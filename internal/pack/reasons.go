@@ -346,15 +346,19 @@ func (s *solver) tooLarge(p *pool, types catalog.TypeSet, r int, x int64) plan.R
 
 // whyUnavailable collects the words that the offerings give.
 func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types catalog.TypeSet) string {
-	allowed := map[[3]string]bool{}
+	type way struct {
+		zone, capacityType, reservation string
+		partition                       int32
+	}
+	allowed := map[way]bool{}
 	for _, at := range p.cat.CellsMatching(reqs) {
 		cell := &p.cat.Cells[at]
-		allowed[[3]string{cell.Zone, cell.CapacityType, cell.ReservationID}] = true
+		allowed[way{cell.Zone, cell.CapacityType, cell.ReservationID, cell.Partition}] = true
 	}
 	words := map[string]bool{}
 	for t := range types.Each {
 		for _, o := range p.cat.Types[t].Offerings {
-			if allowed[[3]string{o.Zone, o.CapacityType, o.ReservationID}] && !o.Available && o.Unavailable != "" {
+			if allowed[way{o.Zone, o.CapacityType, o.ReservationID, o.Partition}] && !o.Available && o.Unavailable != "" {
 				words[o.Unavailable] = true
 			}
 		}

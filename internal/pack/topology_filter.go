@@ -147,7 +147,7 @@ func (s *solver) impliedByShape(sh *shape, r requirement.Requirements, types cat
 
 func (s *solver) isCellKey(k requirement.Key) bool {
 	switch s.vocab.Name(k) {
-	case requirement.Zone, requirement.ZoneID, requirement.CapacityType, requirement.ReservationID:
+	case requirement.Zone, requirement.ZoneID, requirement.CapacityType, requirement.ReservationID, requirement.PlacementPartition:
 		return true
 	}
 	return false

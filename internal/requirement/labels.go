@@ -16,6 +16,7 @@ const (
 	ReservationID            = "karpenter.k8s.aws/capacity-reservation-id"
 	ReservationType          = "karpenter.k8s.aws/capacity-reservation-type"
 	ReservationInterruptible = "karpenter.k8s.aws/capacity-reservation-interruptible"
+	PlacementPartition       = "karpenter.k8s.aws/placement-group-partition"
 )
 
 // aliases are older names of labels that mean the same as a stable one.

@@ -28,7 +28,7 @@ const (
 func WellKnown() []string {
 	return []string{requirement.Zone, requirement.ZoneID, requirement.Region, requirement.Arch, requirement.OS,
 		requirement.CapacityType, requirement.InstanceType, requirement.NodePool, requirement.WindowsBuild,
-		requirement.ReservationID, requirement.ReservationType, requirement.ReservationInterruptible, familyKey, sizeKey, categoryKey, cpuKey, memoryKey, gpuCountKey}
+		requirement.ReservationID, requirement.ReservationType, requirement.ReservationInterruptible, requirement.PlacementPartition, familyKey, sizeKey, categoryKey, cpuKey, memoryKey, gpuCountKey}
 }
 
 // types defines a catalog line by line.
@@ -101,10 +101,9 @@ func parseType(a *args) (*catalog.Type, error) {
 		}
 		for _, z := range zones {
 			o := catalog.Offering{Zone: z, CapacityType: way.capacityType, Price: price, Available: true}
-			if slices.Contains(out, z+"/"+way.capacityType) {
-				o.Available, o.Unavailable = false, "insufficient capacity"
+			if err := partition(t, o, a.text("partitions", "0"), out); err != nil {
+				return nil, err
 			}
-			t.Offerings = append(t.Offerings, o)
 		}
 	}
 	var err error
@@ -116,6 +115,28 @@ func parseType(a *args) (*catalog.Type, error) {
 	}
 	finish(t, labels)
 	return t, nil
+}
+
+// partition adds an offering for each of so many partitions of a placement group, or the one offering if there are none.
+// What is out is "zone/capacity-type", or "zone/capacity-type/partition".
+func partition(t *catalog.Type, o catalog.Offering, partitions string, out []string) error {
+	n, err := strconv.ParseInt(partitions, 10, 32)
+	if err != nil || n < 0 {
+		return fmt.Errorf("partitions=%s: want a number", partitions)
+	}
+	all := []int32{0}
+	for i := range int32(n) {
+		all = append(all[:i], i+1)
+	}
+	for _, o.Partition = range all {
+		o.Available, o.Unavailable = true, ""
+		way := o.Zone + "/" + o.CapacityType
+		if slices.Contains(out, way) || slices.Contains(out, way+"/"+catalog.PartitionLabel(o.Partition)) {
+			o.Available, o.Unavailable = false, "insufficient capacity"
+		}
+		t.Offerings = append(t.Offerings, o)
+	}
+	return nil
 }
 
 // reserve adds what is reserved of the type: "zone:reservation:machines", then ":default", ":capacity-block" or
@@ -141,7 +162,7 @@ func reserve(t *catalog.Type, items []string) error {
 // finish sorts offerings and turns labels into requirements, zones and capacity types included.
 func finish(t *catalog.Type, labels map[string]string) {
 	slices.SortFunc(t.Offerings, func(x, y catalog.Offering) int {
-		return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.CapacityType, y.CapacityType), cmp.Compare(x.ReservationID, y.ReservationID))
+		return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.CapacityType, y.CapacityType), cmp.Compare(x.ReservationID, y.ReservationID), cmp.Compare(x.Partition, y.Partition))
 	})
 	var zones, ways []string
 	for _, o := range t.Offerings {

@@ -15,19 +15,25 @@ func optionalNeeds() []Need {
 			list = append(list, n)
 		}
 	}
-	launch := func(kind, why string) []Need {
+	trials := map[string]string{"ec2:CreateFleet": "CreateFleetAuthCheckFailed", "ec2:RunInstances": "RunInstancesAuthCheckFailed"}
+	launch := func(kind, why string, without func(action string) string) []Need {
 		var out []Need
 		for _, a := range launches {
 			out = append(out, Need{Action: a, Kinds: []string{kind}, Sid: "AllowScopedEC2InstanceAccessActions", Before: "AllowScopedEC2InstanceActions",
-				Why: why, Without: "condition Launched of the NodeClaim", resources: []string{own(kind)}})
+				Why: why, Without: without(a), resources: []string{own(kind)}})
 		}
 		return out
 	}
-	const idle = "nothing, as long as the feature is not used"
-	add("--capacity-reservations", func(o *Options) bool { return o.CapacityReservations }, append(launch("capacity-reservation", "machines in reserved capacity"),
-		read("", "ec2:DescribeCapacityReservations", "reservations that a class selects", "condition CapacityReservationsReady of the EC2NodeClass, reason LookupFailed"))...)
-	add("--placement-groups", func(o *Options) bool { return o.PlacementGroups }, append(launch("placement-group", "machines in a placement group"),
-		read("", "ec2:DescribePlacementGroups", "placement groups that a class selects", idle))...)
+	launched := func(string) string { return "condition Launched of the NodeClaim" }
+	tried := func(action string) string {
+		return "condition ValidationSucceeded of the EC2NodeClass, reason " + trials[action]
+	}
+	add("--capacity-reservations", func(o *Options) bool { return o.CapacityReservations }, append(launch("capacity-reservation", "machines in reserved capacity", launched),
+		read("", "ec2:DescribeCapacityReservations", "reservations that a class selects",
+			"condition CapacityReservationsReady of the EC2NodeClass, reason LookupFailed"))...)
+	add("--placement-groups", func(o *Options) bool { return o.PlacementGroups }, append(launch("placement-group", "machines in a placement group", tried),
+		read("", "ec2:DescribePlacementGroups", "placement groups that a class selects",
+			"condition PlacementGroupReady of the EC2NodeClass, reason PlacementGroupResolutionFailed"))...)
 	add("--zonal-shift", func(o *Options) bool { return o.ZonalShift }, Need{
 		Action: "arc-zonal-shift:GetManagedResource", Kinds: []string{"cluster"}, Sid: "AllowZonalShiftStatusReadOnly", Why: "zones that traffic was moved away from",
 		Without: `log "zonal shifts could not be read; what was known of them stays"; zones that traffic is shifted away from are bought in`, resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
@@ -45,11 +51,10 @@ func optionalNeeds() []Need {
 		return n
 	}
 	var templates []Need
-	trials := map[string]string{"ec2:CreateFleet": "CreateFleetAuthCheckFailed", "ec2:RunInstances": "RunInstancesAuthCheckFailed"}
 	for _, a := range launches {
 		templates = append(templates, Need{Action: a, Kinds: []string{"launch-template of yours"}, Sid: "AllowUserLaunchTemplates",
 			Before: "AllowScopedEC2InstanceActions", Why: "launches from a template that you made",
-			Without: "condition ValidationSucceeded of the EC2NodeClass, reason " + trials[a], resources: []string{own("launch-template")}, context: having(map[string]string{tagDiscover: refCluster})})
+			Without: tried(a), resources: []string{own("launch-template")}, context: having(map[string]string{tagDiscover: refCluster})})
 	}
 	add("--launch-templates", func(o *Options) bool { return o.LaunchTemplates }, read("", "ec2:DescribeLaunchTemplateVersions", "what is in such a template",
 		"condition LaunchTemplateReady of the EC2NodeClass, reason LaunchTemplateReadDenied"), part("", "network-interface", "key-pair"))

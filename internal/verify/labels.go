@@ -71,6 +71,7 @@ func possible(h *host, t *catalog.Type, o catalog.Offering) state {
 	s.set(requirement.ReservationID, o.ReservationID)
 	s.set(requirement.ReservationType, o.ReservationType)
 	s.set(requirement.ReservationInterruptible, interruptible(o))
+	s.set(requirement.PlacementPartition, catalog.PartitionLabel(o.Partition))
 	s[requirement.NodePool] = label{values: []string{h.pool.Name}}
 	for k, v := range h.pool.Labels {
 		s[requirement.Normalize(k)] = label{values: []string{v}}

@@ -84,8 +84,8 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",message="'id' excludes the other fields of a capacity reservation term"
 	// +optional
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
-	// Placement group to launch in. Not supported yet: a class that sets it is not ready, and condition PlacementGroupReady
-	// says so.
+	// Placement group to launch in. Types that can't stand in a group of its strategy are not bought; nodes carry the labels
+	// karpenter.k8s.aws/placement-group-id and, in partition groups, karpenter.k8s.aws/placement-group-partition.
 	// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="set exactly one of 'name' and 'id' in placementGroupSelector"
 	// +optional
 	PlacementGroupSelector *PlacementGroupSelector `json:"placementGroupSelector,omitempty"`

@@ -18,6 +18,9 @@ type EC2NodeClassStatus struct {
 	// Capacity reservations that nodes may use.
 	// +optional
 	CapacityReservations []CapacityReservation `json:"capacityReservations,omitempty"`
+	// Placement group that nodes are launched in.
+	// +optional
+	PlacementGroup *PlacementGroup `json:"placementGroup,omitempty"`
 	// Images that nodes may boot, newest first. An instance type takes the first that fits.
 	// +optional
 	AMIs []AMI `json:"amis,omitempty"`
@@ -53,6 +56,22 @@ type SecurityGroup struct {
 	// Name of the security group.
 	// +optional
 	Name string `json:"name,omitempty"`
+}
+
+// PlacementGroup is a placement group that was found.
+type PlacementGroup struct {
+	// ID of the group.
+	// +required
+	ID string `json:"id"`
+	// Name of the group.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// How instances stand to each other: cluster, partition or spread.
+	// +required
+	Strategy string `json:"strategy"`
+	// Number of partitions; of partition groups only.
+	// +optional
+	PartitionCount int32 `json:"partitionCount,omitempty"`
 }
 
 // AMI is an image that was found, with the instance types that can boot it.

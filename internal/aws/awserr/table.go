@@ -25,6 +25,9 @@ const (
 	ReasonUnfulfillableCapacity      = "UnfulfillableCapacity"
 	ReasonUnsupported                = "Unsupported"
 	ReasonReservationExceeded        = "ReservationCapacityExceeded"
+	ReasonPlacementGroupFull         = "PlacementGroupFull"
+	ReasonPlacementGroupElsewhere    = "PlacementGroupInOtherZone"
+	ReasonPlacementGroupNotFound     = "PlacementGroupNotFound"
 	ReasonCredentialsRefused         = "CredentialsRefused"
 	ReasonLaunchFailed               = "LaunchFailed"
 )
@@ -71,7 +74,10 @@ var rules = []rule{
 	{"KMS.AccessDeniedException", "", cloud.Denied, ReasonUnauthorized},
 	{"NotAuthorized", "", cloud.Denied, ReasonUnauthorized},
 
-	// Nothing to be had at this place now: a capacity, a quota, addresses.
+	// Nothing to be had at this place now: a capacity, a quota, addresses. That a spread placement group is full in a zone is
+	// told from other limits by its words only.
+	{"", "spread placement group", cloud.Exhausted, ReasonPlacementGroupFull},
+	{"InvalidPlacementGroup.InUse", "", cloud.Exhausted, ReasonPlacementGroupElsewhere},
 	{"InsufficientInstanceCapacity", "", cloud.Exhausted, ReasonInsufficientCapacity},
 	{"InsufficientHostCapacity", "", cloud.Exhausted, ReasonInsufficientCapacity},
 	{"InsufficientCapacity", "", cloud.Exhausted, ReasonInsufficientCapacity},
@@ -113,6 +119,10 @@ var rules = []rule{
 	{"ResourceNotFoundException", "", cloud.NotFound, ReasonLaunchFailed},
 	{"InvalidSubnetID.NotFound", "", cloud.Invalid, ReasonLaunchFailed},
 	{"InvalidGroup.NotFound", "", cloud.Invalid, ReasonLaunchFailed},
+	{"InvalidPlacementGroup.Unknown", "", cloud.Invalid, ReasonPlacementGroupNotFound},
+	{"InvalidPlacementGroupId.Unknown", "", cloud.Invalid, ReasonPlacementGroupNotFound},
+	{"InvalidPlacementGroupId.NotFound", "", cloud.Invalid, ReasonPlacementGroupNotFound},
+	{"InvalidPlacementGroupId.Malformed", "", cloud.Invalid, ReasonPlacementGroupNotFound},
 
 	// Requests that can't work as they are.
 	{"InvalidParameter", "different networks", cloud.Invalid, ReasonSecurityGroupSubnetVPC},

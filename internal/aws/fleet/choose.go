@@ -45,6 +45,8 @@ type Choice struct {
 	Tenancy string
 	// Reservation is the kind of reservation that all is bought out of; its zero value if CapacityType is not reserved.
 	Reservation ReservationKind
+	// Partition of the placement group that all is bought in; 0 for none. See Partitions.
+	Partition int32
 	// Picks are sorted by price; all offerings are of CapacityType.
 	Picks []Pick
 }
@@ -76,6 +78,7 @@ func Choose(types []*catalog.Type, want Want) (*Choice, error) {
 		choice.CapacityType = catalog.Spot
 	}
 	choice.Picks = limitPools(onlyCapacityType(picks, choice.CapacityType))
+	choice.Partition = choice.Picks[0].Offerings[0].Partition
 	return choice, nil
 }
 

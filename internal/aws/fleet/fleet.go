@@ -123,7 +123,11 @@ type Bought struct {
 	CapacityType string
 	// ReservationID is what the machine was bought out of, empty where the capacity is not reserved.
 	ReservationID string
-	LaunchedAt    time.Time
+	// Group is the placement group that the machine stands in, empty for none, and Partition its partition, 0 in groups without
+	// partitions and where it is not known.
+	Group      string
+	Partition  int32
+	LaunchedAt time.Time
 	// Tags that the instance was born with.
 	Tags map[string]string
 }

@@ -141,7 +141,7 @@ func fromMachine(m *cloud.Machine) *Bought {
 	return &Bought{
 		InstanceID: m.InstanceID, InstanceType: m.InstanceType, ImageID: m.ImageID, Zone: m.Zone,
 		SubnetID: m.SubnetID, CapacityType: m.CapacityType, LaunchedAt: m.LaunchedAt, Tags: m.Tags,
-		ReservationID: m.ReservationID,
+		ReservationID: m.ReservationID, Group: m.PlacementGroup, Partition: m.Partition,
 	}
 }
 

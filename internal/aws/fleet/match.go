@@ -48,7 +48,8 @@ func offeringMeets(o *catalog.Offering, demands map[string][]requirement.Term) b
 	return admits(demands[corev1.LabelTopologyZone], o.Zone) &&
 		admits(demands[karpv1.CapacityTypeLabelKey], o.CapacityType) &&
 		(o.ZoneID == "" || admits(demands[awsv1.LabelTopologyZoneID], o.ZoneID)) &&
-		reservationMeets(o, demands)
+		reservationMeets(o, demands) &&
+		(o.Partition == 0 || admits(demands[awsv1.LabelPlacementGroupPartition], catalog.PartitionLabel(o.Partition)))
 }
 
 // holds reports whether a node of the type has room for requests.

@@ -23,6 +23,9 @@ type PoolError struct {
 	CapacityType, InstanceType, Zone, ZoneID, SubnetID string
 	// ReservationID is what was to be bought out of, empty where the capacity is not reserved.
 	ReservationID string
+	// Group and Partition are those of the request; empty and 0 for machines that stand in no placement group.
+	Group     string
+	Partition int32
 	// Demand is what the machine would have taken of its subnet by itself.
 	Demand network.Demand
 
@@ -47,6 +50,7 @@ func machinesOf(out *ec2.CreateFleetOutput, c *call) []*Bought {
 		r := &c.orders[0].Request
 		b.CapacityType = lifecycle(set.Lifecycle, r.CapacityType)
 		b.ReservationID = r.reservationOf(b.InstanceType, b.Zone)
+		b.Group, b.Partition = r.Group, r.Partition
 		b.Tags = c.tags
 		for _, id := range set.InstanceIds {
 			one := b
@@ -75,6 +79,7 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 	out := make([]PoolError, len(errs))
 	for i, e := range errs {
 		f := PoolError{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage), CapacityType: lifecycle(e.Lifecycle, r.CapacityType)}
+		f.Group, f.Partition = r.Group, r.Partition
 		f.Class, f.Reason, _ = awserr.Classify(f.Code, f.Message)
 		if t := e.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
 			o := t.Overrides

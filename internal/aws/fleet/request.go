@@ -22,6 +22,10 @@ type Request struct {
 	CapacityType string
 	// Reservation is the kind of reservation that reserved capacity is bought out of.
 	Reservation ReservationKind
+	// Group is the placement group that the templates put machines into, empty for none, and Partition its partition, 0 in
+	// groups without partitions.
+	Group     string `json:",omitempty"`
+	Partition int32  `json:",omitempty"`
 	// Templates with what may be launched from each.
 	Templates []Template
 	// Subnets to choose from, one in each zone, when the fleet is asked for.

@@ -33,6 +33,8 @@ type Shape struct {
 	Zones        []string
 	UsageClasses []string
 	VCPUs        int
+	// Strategies are those of the placement groups that machines of the type may stand in.
+	Strategies []string
 	// Refused says why the class can't run the type, empty when it can.
 	Refused string
 }
@@ -61,7 +63,7 @@ func NewShape(t *ec2facts.Type, zones []string, c Config) Shape {
 			Overhead:     c.overhead(t, capacity),
 			AttachLimits: c.attachLimits(t),
 		},
-		Zones: zones, UsageClasses: t.UsageClasses, VCPUs: t.VCPUs,
+		Zones: zones, UsageClasses: t.UsageClasses, VCPUs: t.VCPUs, Strategies: t.PlacementStrategies,
 	}
 	s.Refused = c.refuse(t, &s)
 	return s

@@ -48,6 +48,7 @@ func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
 	}
 	if i.Placement != nil {
 		m.Zone, m.ZoneID = aws.ToString(i.Placement.AvailabilityZone), aws.ToString(i.Placement.AvailabilityZoneId)
+		m.PlacementGroup, m.Partition = aws.ToString(i.Placement.GroupId), aws.ToInt32(i.Placement.PartitionNumber)
 	}
 	if m.CapacityType == catalog.Reserved {
 		m.ReservationID = aws.ToString(i.CapacityReservationId)

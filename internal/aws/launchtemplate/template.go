@@ -41,6 +41,10 @@ type Input struct {
 	SpotTags bool
 	// Tenancy is default or dedicated.
 	Tenancy string
+	// Group is the id of the placement group that instances are put into, empty for none, and Partition its partition, 0 to
+	// leave that to EC2.
+	Group     string
+	Partition int32
 	// IPv6 is set for clusters with IPv6 addresses.
 	IPv6 bool
 	// EFAs is the number of EFA interfaces that the instances need, 0 for one plain interface.
@@ -86,9 +90,7 @@ func Build(in Input) (*Template, error) {
 	if in.InstanceProfile != "" {
 		data.IamInstanceProfile = &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &in.InstanceProfile}
 	}
-	if in.Tenancy != "" {
-		data.Placement = &types.LaunchTemplatePlacementRequest{Tenancy: types.Tenancy(in.Tenancy)}
-	}
+	data.Placement = placement(in)
 	if o := in.Class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		data.CpuOptions = &types.LaunchTemplateCpuOptionsRequest{NestedVirtualization: types.NestedVirtualizationSpecification(*o.NestedVirtualization)}
 	}
@@ -105,6 +107,21 @@ func Build(in Input) (*Template, error) {
 		return nil, fmt.Errorf("hashing the launch template of EC2NodeClass %q: %w", in.Class.Name, err)
 	}
 	return t, nil
+}
+
+// placement says where instances are put; nil if that is all the same.
+func placement(in Input) *types.LaunchTemplatePlacementRequest {
+	if in.Tenancy == "" && in.Group == "" {
+		return nil
+	}
+	out := &types.LaunchTemplatePlacementRequest{Tenancy: types.Tenancy(in.Tenancy)}
+	if in.Group != "" {
+		out.GroupId = &in.Group
+	}
+	if in.Partition != 0 {
+		out.PartitionNumber = &in.Partition
+	}
+	return out
 }
 
 // contentName is the name of a template: 128 bits of the hash of all of it.

@@ -47,6 +47,7 @@ func TestTheNameIsAFunctionOfTheContent(t *testing.T) {
 		"user data": func(in *Input) { in.UserData = "x" }, "image": func(in *Input) { in.ImageID = "ami-2" },
 		"profile": func(in *Input) { in.InstanceProfile = "x" }, "groups": func(in *Input) { in.SecurityGroups = []string{"sg-1"} },
 		"tags": func(in *Input) { in.Tags["x"] = "y" }, "spot": func(in *Input) { in.SpotTags = true }, "tenancy": func(in *Input) { in.Tenancy = "dedicated" },
+		"placement group": func(in *Input) { in.Group = "pg-1" }, "partition": func(in *Input) { in.Group, in.Partition = "pg-1", 2 }, "another partition": func(in *Input) { in.Group, in.Partition = "pg-1", 3 },
 		"IPv6": func(in *Input) { in.IPv6 = true }, "EFA": func(in *Input) { in.EFAs = 2 }, "EFA but for the first card": func(in *Input) { in.EFAs, in.PlainFirst = 2, true }, "reservations": func(in *Input) { in.NoOpenReservations = false },
 		"monitoring": func(in *Input) { in.Class.Spec.DetailedMonitoring = new(true) },
 		"public IP":  func(in *Input) { in.Class.Spec.AssociatePublicIPAddress = new(false) },
@@ -187,5 +188,23 @@ func TestTagsThatAreNotTheUsersAreRefused(t *testing.T) {
 	}
 	if err := CheckTags(&awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{Tags: many}}); err == nil {
 		t.Error("more tags than an instance has room for must be refused")
+	}
+}
+
+func TestWhereInstancesArePut(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit      func(*Input)
+		group     string
+		partition int32
+	}{
+		"in no group":                       {nil, "", 0},
+		"in a group":                        {func(in *Input) { in.Group = "pg-1" }, "pg-1", 0},
+		"in a partition of one":             {func(in *Input) { in.Group, in.Partition = "pg-1", 2 }, "pg-1", 2},
+		"in a group, with no word of hosts": {func(in *Input) { in.Group, in.Tenancy = "pg-1", "" }, "pg-1", 0},
+	} {
+		p := mustBuild(t, c.edit).Data().Placement
+		if deref(p.GroupId, "") != c.group || deref(p.PartitionNumber, 0) != c.partition {
+			t.Errorf("%s: %+v", name, p)
+		}
 	}
 }

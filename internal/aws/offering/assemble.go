@@ -30,6 +30,8 @@ type Input struct {
 	Unavailable *Snapshot
 	// Reservations that the class selects, sorted by ID.
 	Reservations []Reservation
+	// Group is the placement group of the class, nil for none.
+	Group *awsv1.PlacementGroup
 }
 
 // zoneState is what a class's subnets say of a zone.
@@ -49,6 +51,9 @@ func Assemble(shapes []instancetype.Shape, in Input) []*catalog.Type {
 	for i := range shapes {
 		n += 2 * len(shapes[i].Zones)
 	}
+	if in.Group != nil {
+		n *= max(1, int(in.Group.PartitionCount))
+	}
 	all := make([]catalog.Offering, 0, n)
 	for i := range shapes {
 		all, types[i] = in.assemble(all, &shapes[i], zones)
@@ -64,7 +69,7 @@ func (in *Input) assemble(list []catalog.Offering, s *instancetype.Shape, zones 
 	list = in.offerings(list, s, zones)
 	t := s.Type
 	t.Offerings = list[from:len(list):len(list)]
-	t.Requirements = requirements(s, zones, t.Offerings)
+	t.Requirements = in.requirements(s, zones, t.Offerings)
 	return list, t
 }
 
@@ -101,7 +106,7 @@ func (in *Input) zones(d network.Demand) map[string]zoneState {
 	return out
 }
 
-// offerings appends the offerings of one type, sorted by zone and capacity type.
+// offerings appends the offerings of one type, sorted by zone, capacity type, reservation and partition.
 func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones map[string]zoneState) []catalog.Offering {
 	for _, zone := range s.Zones {
 		z, selected := zones[zone]
@@ -127,13 +132,13 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 			case z.reason != "":
 				o.Unavailable = z.reason
 			default:
-				o.Unavailable, _ = in.Unavailable.Why(Pool{capacityType, s.Type.Name, zone}, s.VCPUs)
+				o.Unavailable, _ = in.Unavailable.Why(Pool{CapacityType: capacityType, InstanceType: s.Type.Name, Zone: zone}, s.VCPUs)
 			}
 			if o.Unavailable == "" && !priced {
 				o.Unavailable = NoPrice // last, for a price may be set later and must not open what is closed for another reason
 			}
 			o.Available = o.Unavailable == ""
-			out = append(out, o)
+			out = in.inGroup(out, o, s)
 		}
 	}
 	return out
@@ -146,7 +151,7 @@ const (
 )
 
 // requirements adds zones, zone IDs and capacity types to those of the shape.
-func requirements(s *instancetype.Shape, zones map[string]zoneState, offerings []catalog.Offering) []requirement.Term {
+func (in *Input) requirements(s *instancetype.Shape, zones map[string]zoneState, offerings []catalog.Offering) []requirement.Term {
 	var names, ids, capacityTypes []string
 	for i := range offerings {
 		o := &offerings[i]
@@ -162,7 +167,7 @@ func requirements(s *instancetype.Shape, zones map[string]zoneState, offerings [
 	out := make([]requirement.Term, 0, len(s.Type.Requirements)+3)
 	out = append(append(out, s.Type.Requirements...),
 		oneOf(labelCapacityType, capacityTypes), oneOf(labelZone, names), oneOf(awsv1.LabelTopologyZoneID, ids))
-	out = withReservations(out, offerings)
+	out = in.withGroup(withReservations(out, offerings))
 	slices.SortFunc(out, func(a, b requirement.Term) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }

@@ -18,10 +18,12 @@ import (
 
 type clock struct{ t time.Time }
 
-func (c *clock) now() time.Time           { return c.t }
-func (c *clock) pass(d time.Duration)     { c.t = c.t.Add(d) }
-func newClock() *clock                    { return &clock{time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)} }
-func spot(instanceType, zone string) Pool { return Pool{catalog.Spot, instanceType, zone} }
+func (c *clock) now() time.Time       { return c.t }
+func (c *clock) pass(d time.Duration) { c.t = c.t.Add(d) }
+func newClock() *clock                { return &clock{time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)} }
+func spot(instanceType, zone string) Pool {
+	return Pool{CapacityType: catalog.Spot, InstanceType: instanceType, Zone: zone}
+}
 
 func why(u *Unavailable, p Pool, vcpus int) string {
 	r, _ := u.Snapshot().Why(p, vcpus)
@@ -100,7 +102,9 @@ func TestWhatAMarkCloses(t *testing.T) {
 		vcpus int
 		want  string
 	}
-	od := func(instanceType string) Pool { return Pool{catalog.OnDemand, instanceType, "us-east-1a"} }
+	od := func(instanceType string) Pool {
+		return Pool{CapacityType: catalog.OnDemand, InstanceType: instanceType, Zone: "us-east-1a"}
+	}
 	for name, c := range map[string]struct {
 		mark func(*Unavailable)
 		asks []ask
@@ -216,7 +220,9 @@ func TestAMissingPriceHidesNoClosure(t *testing.T) {
 // Machines out of a reservation that die as they start are no more bought in a loop than others.
 func TestReservedPoolsCloseAsOthersDo(t *testing.T) {
 	for name, mark := range map[string]func(*Unavailable){
-		"a pool":               func(u *Unavailable) { u.MarkPool(Pool{catalog.Reserved, "m5.large", "z-a"}, NoCapacity) },
+		"a pool": func(u *Unavailable) {
+			u.MarkPool(Pool{CapacityType: catalog.Reserved, InstanceType: "m5.large", Zone: "z-a"}, NoCapacity)
+		},
 		"the number of fleets": func(u *Unavailable) { u.MarkCapacityType(catalog.Reserved, NoCapacity) },
 	} {
 		u := NewUnavailable(newClock().now)

@@ -9,8 +9,8 @@ import (
 
 // Closed counts closures that are alike.
 type Closed struct {
-	// Scope is what is closed: pool, quota, subnet, capacity-type, class or zone. CapacityType is empty for the last two and
-	// for a subnet.
+	// Scope is what is closed: pool, quota, subnet, capacity-type, class, placement-group or zone. CapacityType is empty for the last
+	// three and for a subnet.
 	Scope, CapacityType, Reason string
 	Count                       int
 }
@@ -36,6 +36,9 @@ func (s *Snapshot) Closed() []Closed {
 	}
 	for _, c := range s.classes {
 		count[Closed{Scope: "class", Reason: c.reason}]++
+	}
+	for _, c := range s.groups {
+		count[Closed{Scope: "placement-group", Reason: c.reason}]++
 	}
 	for _, c := range s.zones {
 		count[Closed{Scope: "zone", Reason: c.reason}]++
@@ -92,7 +95,7 @@ func sleep(ctx context.Context, d time.Duration, limited bool, changed <-chan st
 func opened(last, now *Snapshot) bool {
 	return missing(last.pools, now.pools) || missing(last.quotas, now.quotas) || missing(last.subnets, now.subnets) ||
 		missing(last.capacityTypes, now.capacityTypes) || missing(last.classes, now.classes) ||
-		missing(last.zones, now.zones)
+		missing(last.zones, now.zones) || missing(last.groups, now.groups)
 }
 
 func missing[K comparable](from, in map[K]closure) bool {

@@ -88,10 +88,10 @@ func (in *Input) reserved(out []catalog.Offering, s *instancetype.Shape, zone st
 		case r.Left <= 0:
 			o.Unavailable = UsedUp
 		default:
-			o.Unavailable, _ = in.Unavailable.Why(Pool{catalog.Reserved, r.InstanceType, zone}, s.VCPUs)
+			o.Unavailable, _ = in.Unavailable.Why(Pool{CapacityType: catalog.Reserved, InstanceType: r.InstanceType, Zone: zone}, s.VCPUs)
 		}
 		o.Available = o.Unavailable == ""
-		out = append(out, o)
+		out = in.inGroup(out, o, s)
 	}
 	return out
 }

@@ -19,12 +19,14 @@ type Snapshot struct {
 	capacityTypes map[string]closure
 	classes       map[string]closure
 	zones         map[string]closure // by id
+	groups        map[groupZone]closure
 }
 
 // Opens is when the first thing opens again by itself; zero when nothing is closed.
 func (s *Snapshot) Opens() time.Time { return s.opens }
 
-// Why returns the reason why a pool must not be asked for, false when it may be. vcpus are the type's.
+// Why returns the reason why a pool must not be asked for, false when it may be. vcpus are the type's. A pool of a placement
+// group may be closed for more reasons; see whyInGroup.
 func (s *Snapshot) Why(p Pool, vcpus int) (string, bool) {
 	if c, ok := s.capacityTypes[p.CapacityType]; ok {
 		return c.reason, true

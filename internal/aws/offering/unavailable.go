@@ -35,6 +35,10 @@ type Pool struct {
 	CapacityType string
 	InstanceType string
 	Zone         string
+	// Group is the placement group that the machine is to stand in, empty for none, and Partition its partition: in a group
+	// capacity may be lacking that there is outside of it.
+	Group     string
+	Partition int32
 }
 
 // quotaKey is a group of families that share a vCPU quota.
@@ -69,6 +73,7 @@ type Unavailable struct {
 	classes       map[string]closure
 	lives         map[string]life
 	zones         map[string]closure // by id; see ShiftZones
+	groups        map[groupZone]closure
 }
 
 // NewUnavailable returns an empty collection; now is the clock, nil for time.Now.
@@ -76,7 +81,7 @@ func NewUnavailable(now func() time.Time) *Unavailable {
 	if now == nil {
 		now = time.Now
 	}
-	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[subnetKey]closure{}, capacityTypes: map[string]closure{}, classes: map[string]closure{}, lives: map[string]life{}}
+	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[subnetKey]closure{}, capacityTypes: map[string]closure{}, classes: map[string]closure{}, lives: map[string]life{}, groups: map[groupZone]closure{}}
 	u.current.Store(&Snapshot{Generation: 1})
 	return u
 }
@@ -166,6 +171,7 @@ func (u *Unavailable) publish(now time.Time) {
 	s.capacityTypes = closed(s, u.capacityTypes, now)
 	s.classes = closed(s, u.classes, now)
 	s.zones = closed(s, u.zones, now)
+	s.groups = closed(s, u.groups, now)
 	u.current.Store(s)
 	close(u.changed)
 	u.changed = make(chan struct{})

@@ -31,7 +31,7 @@ func Update(old []*catalog.Type, shapes []instancetype.Shape, in Input, changed 
 }
 
 // Changed lists the types of which something was closed or opened since an earlier snapshot, sorted. It is false when
-// more than single pools was: a subnet, a quota or a whole capacity type.
+// more than single pools was: a subnet, a quota, a whole capacity type, or a placement group.
 //
 // Cost: in proportion to what is closed.
 func (s *Snapshot) Changed(since *Snapshot) ([]string, bool) {
@@ -39,7 +39,7 @@ func (s *Snapshot) Changed(since *Snapshot) ([]string, bool) {
 		return nil, true
 	}
 	if !sameReasons(s.quotas, since.quotas) || !sameReasons(s.subnets, since.subnets) || !sameReasons(s.capacityTypes, since.capacityTypes) ||
-		!sameReasons(s.zones, since.zones) {
+		!sameReasons(s.zones, since.zones) || !sameReasons(s.groups, since.groups) {
 		return nil, false
 	}
 	var out []string

@@ -1,6 +1,6 @@
 // Package drift says on NodeClaims that their machine differs from what their node class asks for now: in the fields that
-// decide how a node is made, in the version of the user's own launch template, in the image, in security groups or subnet, or
-// in the capacity reservation.
+// decide how a node is made, in the version of the user's own launch template, in the image, in security groups or subnet, in
+// the capacity reservation, or in the placement group.
 //
 // It only says so; replacing nodes is the engine's to decide. What is not known never counts as a difference: while an image
 // or a template can't be looked up, or is gone, nothing is said of the machines that were launched from it. Claims are
@@ -79,7 +79,7 @@ func ofClaim(o client.Object) string {
 	return fmt.Sprintf("%q", []any{
 		claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched), claim.Status.ImageID,
 		a[awsv1.AnnotationLaunchTemplate], a[awsv1.AnnotationEC2NodeClassHash], a[awsv1.AnnotationEC2NodeClassHashVersion],
-		claim.Labels[awsv1.LabelCapacityReservationID],
+		claim.Labels[awsv1.LabelCapacityReservationID], claim.Labels[awsv1.LabelPlacementGroupID],
 	})
 }
 
@@ -96,6 +96,7 @@ func ofClass(o client.Object) string {
 		holds(class, awsv1.ConditionTypeAMIsReady), class.Status.AMIs,
 		holds(class, awsv1.ConditionTypeSecurityGroupsReady), groupsOf(class), holds(class, awsv1.ConditionTypeSubnetsReady), subnetsOf(class),
 		holds(class, awsv1.ConditionTypeCapacityReservationsReady), reservationIDs(class),
+		holds(class, awsv1.ConditionTypePlacementGroupReady), placementGroupID(class),
 	})
 }
 

@@ -29,6 +29,7 @@ var marks = []mark{
 	{awsv1.ReasonSecurityGroupDrift, func(s subject) (string, Verdict) { return SecurityGroups(s.machine, s.class) }},
 	{awsv1.ReasonSubnetDrift, func(s subject) (string, Verdict) { return Subnet(s.machine, s.class) }},
 	{awsv1.ReasonCapacityReservationDrift, func(s subject) (string, Verdict) { return Reservation(s.claim, s.class) }},
+	{awsv1.ReasonPlacementGroupDrift, func(s subject) (string, Verdict) { return PlacementGroup(s.claim, s.class) }},
 }
 
 // judge compares a claim with its class. reason and message are of the first difference, empty when there is none that is

@@ -64,6 +64,9 @@ type memory struct {
 	retryAt  time.Time
 	// looked is when its machine was looked at last while its node had not come.
 	looked time.Time
+	// lookups counts how often its machine's partition was asked for in vain; it is not asked for before lookupAt.
+	lookups  int
+	lookupAt time.Time
 }
 
 func (c *Controller) remember(claim *karpv1.NodeClaim) *memory {
@@ -271,6 +274,9 @@ func (c *Controller) lastProgress(claim *karpv1.NodeClaim) time.Time {
 func (c *Controller) nextLook(claim *karpv1.NodeClaim) time.Duration {
 	if claim.StatusConditions().IsTrue() {
 		return 0
+	}
+	if due, ok := c.lookupDue(claim); ok {
+		return due
 	}
 	if wait := patience - c.Clock.Since(c.lastProgress(claim)); wait > 0 {
 		return wait + 100*time.Millisecond

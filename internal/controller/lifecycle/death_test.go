@@ -35,10 +35,13 @@ type hospital struct {
 	state   string // of the machine; empty: not visible
 	ended   *cloud.Ended
 	failing error
-	stuck   int // deletions that fail first
-	asked   int
-	deaths  []string
-	health  []bool
+	stuck   int    // deletions that fail first
+	group   string // the machine's placement group
+
+	partition int32
+	asked     int
+	deaths    []string
+	health    []bool
 
 	*Controller
 	clock  *clocktesting.FakeClock
@@ -56,7 +59,7 @@ func (h *hospital) Get(context.Context, string) (*cloud.Machine, error) {
 	case h.state == "terminated":
 		return nil, &cloud.Error{Class: cloud.NotFound, Err: h.ended}
 	}
-	return &cloud.Machine{State: h.state, Ended: h.ended}, nil
+	return &cloud.Machine{State: h.state, Ended: h.ended, PlacementGroup: h.group, Partition: h.partition}, nil
 }
 
 func (h *hospital) Died(_ *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {

@@ -53,6 +53,11 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	if conditions.IsTrue(karpv1.ConditionTypeRegistered) {
 		return node, nil
 	}
+	if !c.placed(ctx, claim) {
+		const message = "EC2 has not told yet in which partition of its placement group the machine stands"
+		conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonRegistrationHookPending, message)
+		return nil, nil
+	}
 	stored := nodes[0]
 	if node.Labels[karpv1.NodeRegisteredLabelKey] != "true" {
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey }) {

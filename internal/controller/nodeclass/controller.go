@@ -213,6 +213,9 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	if known(awsv1.ConditionTypeInstanceProfileReady) {
 		class.Status.InstanceProfile = r.InstanceProfile
 	}
+	if known(awsv1.ConditionTypePlacementGroupReady) {
+		class.Status.PlacementGroup = r.PlacementGroup
+	}
 	class.Status.LaunchTemplate = r.LaunchTemplate
 	if class.Spec.LaunchTemplate == nil {
 		conditions.Clear(awsv1.ConditionTypeLaunchTemplateReady)

@@ -95,7 +95,7 @@ func (a *account) deploy(c stack.Compat, change func(*stack.Options)) {
 	o.InstanceStatus, o.KMS = true, true
 	o.Parameters = []string{"arn:aws:ssm:" + region + ":" + a.sim.World.Account() + ":parameter" + parameter}
 	o.VolumeKeys = []string{a.volumeKey}
-	o.ZonalShift, o.CapacityReservations = true, true
+	o.ZonalShift, o.CapacityReservations, o.PlacementGroups = true, true, true
 	o.LaunchTemplates, o.PassRoles = true, []string{"arn:aws:iam::" + a.sim.World.Account() + ":role/" + otherRole}
 	if change != nil {
 		change(&o)

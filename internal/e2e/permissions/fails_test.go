@@ -11,7 +11,7 @@ import (
 
 // Paths that fail together.
 var (
-	classes    = []string{resolving, byParameter, resolvedOnce, mending, reserving}
+	classes    = []string{resolving, byParameter, resolvedOnce, mending, reserving, placing}
 	launches   = []string{launching, launchingSpot, encrypting}
 	buying     = slices.Concat(classes, launches)
 	userMade   = []string{ofTheUser}
@@ -38,7 +38,7 @@ var fails = map[string][]string{
 	"AllowRegionalReadActions ec2:DescribeSubnets":        ownClasses,
 	"AllowRegionalReadActions ec2:DescribeSecurityGroups": ownClasses,
 	"AllowRegionalReadActions ec2:DescribeImages":         ownClasses,
-	"AllowSSMReadActions ssm:GetParameter":                {resolving, resolvedOnce, mending, reserving},
+	"AllowSSMReadActions ssm:GetParameter":                {resolving, resolvedOnce, mending, reserving, placing},
 	"AllowUserSSMParameterReads ssm:GetParameter":         {byParameter},
 
 	"AllowInstanceProfileReadActions iam:GetInstanceProfile":              classes,
@@ -65,6 +65,8 @@ var fails = map[string][]string{
 
 	"AllowRegionalReadActions ec2:DescribeCapacityReservations":                    {reserving},
 	"AllowScopedEC2InstanceAccessActions ec2:RunInstances on capacity-reservation": {reserving},
+	"AllowRegionalReadActions ec2:DescribePlacementGroups":                         {placing},
+	"AllowScopedEC2InstanceAccessActions ec2:RunInstances on placement-group":      {placing},
 
 	"AllowRegionalReadActions ec2:DescribeLaunchTemplateVersions":                 userMade,
 	"AllowUserLaunchTemplates ec2:CreateFleet":                                    userMade,
@@ -84,7 +86,7 @@ var fails = map[string][]string{
 	"AllowScopedDeletion ec2:TerminateInstances":                       ends,
 	"AllowScopedDeletion ec2:DeleteLaunchTemplate":                     templates,
 	"AllowRegionalReadActions ec2:DescribeLaunchTemplates":             {takingOver, releasing, unusedLaunch},
-	"AllowRegionalReadActions ec2:DescribeInstances":                   {takingOver, ending, comparing},
+	"AllowRegionalReadActions ec2:DescribeInstances":                   {takingOver, ending, comparing, placing},
 	"AllowRegionalReadActions ec2:DescribeInstanceStatus":              {statuses},
 	"AllowZonalShiftStatusReadOnly arc-zonal-shift:GetManagedResource": {shifting},
 	"AllowInterruptionQueueActions sqs:GetQueueUrl":                    queue,
@@ -99,9 +101,11 @@ var stoodInFor = []string{
 	"AllowScopedResourceCreationTagging ec2:CreateTags on spot-instances-request",
 }
 
-// unjudged are grants that are missed by nothing here: it is not documented whether EC2 judges them where a reservation is
-// named in the template only, and the simulator does not.
-var unjudged = []string{"AllowScopedEC2InstanceAccessActions ec2:CreateFleet on capacity-reservation"}
+// unjudged are grants that are missed by nothing here: it is not documented whether EC2 judges them where a reservation or
+// a placement group is named in the template only, and the simulator does not.
+var unjudged = []string{
+	"AllowScopedEC2InstanceAccessActions ec2:CreateFleet on capacity-reservation", "AllowScopedEC2InstanceAccessActions ec2:CreateFleet on placement-group",
+}
 
 // profilesStay is what the process logs when instance profiles could not be deleted.
 const profilesStay = "unused instance profiles could not all be deleted"
@@ -110,7 +114,7 @@ const profilesStay = "unused instance profiles could not all be deleted"
 var conditionTypes = []string{
 	awsv1.ConditionTypeSubnetsReady, awsv1.ConditionTypeSecurityGroupsReady, awsv1.ConditionTypeAMIsReady, awsv1.ConditionTypeInstanceProfileReady,
 	awsv1.ConditionTypeValidationSucceeded, awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, awsv1.ConditionTypeLaunchTemplateReady,
-	awsv1.ConditionTypeCapacityReservationsReady, karpv1.ConditionTypeLaunched,
+	awsv1.ConditionTypeCapacityReservationsReady, awsv1.ConditionTypePlacementGroupReady, karpv1.ConditionTypeLaunched,
 }
 
 var (

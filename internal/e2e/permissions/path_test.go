@@ -40,6 +40,7 @@ const (
 	launching     = "launching a machine"
 	launchingSpot = "launching a spot machine"
 	reserving     = "launching a machine out of a capacity reservation"
+	placing       = "launching a machine in a placement group"
 	encrypting    = "launching a machine with encrypted disks"
 	ofTheUser     = "launching a spot machine from a launch template of the user's"
 	takingOver    = "taking over from another leader"
@@ -135,6 +136,27 @@ var paths = []path{
 			claim := c.launch(p, "reserved")
 			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && i.CapacityReservationID == "" {
 				c.amiss("the machine is of no reservation")
+			}
+		}
+	}},
+	{placing, func(c *cluster) func() {
+		class := c.ready(c.leader(), "placed")
+		g, err := c.sim.World.AddPlacementGroup("ours", world.GroupPartition, 2, nil)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		class.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "ours"}
+		class.Generation++ // what was found counts no more
+		if err := c.kube.Update(c.t.Context(), class); err != nil {
+			c.t.Fatal(err)
+		}
+		c.create(newClaim("placed", "placed", karpv1.CapacityTypeOnDemand))
+		p := c.leader()
+		return func() {
+			c.resolve(p, "placed")
+			claim := c.launch(p, "placed")
+			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && (i.PlacementGroupID != g.ID || i.Partition == 0) {
+				c.amiss("the machine stands in group %q, partition %d", i.PlacementGroupID, i.Partition)
 			}
 		}
 	}},

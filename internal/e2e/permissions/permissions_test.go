@@ -182,14 +182,14 @@ func TestTheWholePoliciesAreEnoughAndNotMore(t *testing.T) {
 	for _, edition := range editions {
 		t.Run(string(edition), func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(newAccount(t, edition, unbuilt))
+			c := newCluster(newAccount(t, edition, nil))
 			works(t, c, c.runAll())
 			used := map[grant]bool{}
 			for _, u := range c.sim.Permissions.Permissions() {
 				used[grant{sid: u.Sid, action: u.Action}] = true
 			}
 			for _, g := range c.granted() {
-				switch listed := c.spare(g) || c.notBuilt(g); {
+				switch listed := c.spare(g); {
 				case !used[g] && !listed:
 					t.Errorf("%s is granted and was not used, and nothing says why it is there", g)
 				case used[g] && listed:
@@ -255,19 +255,6 @@ func (a *account) lacking() []grant {
 // spare tells whether a whole action of a statement is listed as not called.
 func (a *account) spare(g grant) bool {
 	return slices.ContainsFunc(stack.Spares(a.stack.Options.Compat), func(s stack.Spare) bool { return s.Sid == g.sid && s.Action == g.action && s.Kinds == nil })
-}
-
-// The options of features that the controller does not have yet.
-var notBuilt = []string{"--placement-groups"}
-
-func unbuilt(o *stack.Options) {
-	o.PlacementGroups = true
-}
-
-// notBuilt tells whether a grant serves nothing but features that are not built.
-func (a *account) notBuilt(g grant) bool {
-	needs := a.needs(g)
-	return len(needs) > 0 && !slices.ContainsFunc(needs, func(n stack.Need) bool { return !slices.Contains(notBuilt, n.Option) })
 }
 
 // TestProfilesThatStayAreToldOfInTheWordsOfTheProcess: that loop is the process's own.
