@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -163,6 +165,24 @@ func TestAnEmptyReservationClosesItselfAndNotThePool(t *testing.T) {
 	m, err := h.launch(2, append(anyCapacity, need(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpIn, "m5.large"))...)
 	if err != nil || m.InstanceType != "m5.large" {
 		t.Errorf("the pool was closed with it: %+v, %v", m, err)
+	}
+}
+
+// A process that has just started knows the reservations from the class's status, and not what they hold.
+func TestAReservationThatWasNotSeenYetIsNotCalledUsedUp(t *testing.T) {
+	h := newReservedHouse(t, world.Reservation{ID: "cr-0a", Total: 2, MatchCriteria: "targeted"})
+	h.p = newProvider(t, h.sim, nil)
+	ready(t, h.p)
+	if o := h.offered("m5.large"); len(o) != 1 || o[0].Available || o[0].Unavailable != offering.Unseen {
+		t.Errorf("offered: %+v", o)
+	}
+	_, err := h.launch(1, append(anyCapacity, need(karpv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, "reserved"))...)
+	if err == nil || !strings.Contains(err.Error(), offering.Unseen) || strings.Contains(err.Error(), offering.UsedUp) {
+		t.Errorf("a launch says %v", err)
+	}
+	h.resolve()
+	if m, err := h.launch(2, anyCapacity...); err != nil || m.CapacityType != catalog.Reserved {
+		t.Errorf("once EC2 has told: %+v, %v", m, err)
 	}
 }
 

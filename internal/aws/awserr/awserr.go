@@ -152,6 +152,13 @@ func Refusal(message, call string) string {
 	return missing(call, message)
 }
 
+// LacksPermission reports whether err says that the controller's role may not do a thing, which holds until somebody changes
+// a policy. Credentials that are not accepted are another matter: they may be new in a moment.
+func LacksPermission(err error) bool {
+	e, ok := errors.AsType[*cloud.Error](err)
+	return ok && e.Class == cloud.Denied && e.Reason != ReasonCredentialsRefused
+}
+
 func missing(action, message string) string {
 	where := "allow it in the policies of the controller's role"
 	switch {

@@ -13,6 +13,7 @@ import (
 // Reasons why what is reserved must not be asked for.
 const (
 	UsedUp   = "the capacity reservation is used up"
+	Unseen   = "it is not known what the capacity reservation still holds, as EC2 has not told yet"
 	Expiring = "the capacity block is about to end"
 )
 
@@ -28,12 +29,14 @@ type Reservation struct {
 	Kind          string
 	Interruptible bool
 	Expiring      bool
-	// Left is how many machines it still holds.
-	Left int
+	// Left is how many machines it still holds, none while Unseen: EC2 has not told yet.
+	Left   int
+	Unseen bool
 }
 
-// ReservationsOf are the reservations of a class, sorted by ID; left says how many machines one still holds.
-func ReservationsOf(class *awsv1.EC2NodeClass, left func(id string) int) []Reservation {
+// ReservationsOf are the reservations of a class, sorted by ID; left says how many machines one still holds, if that is
+// known.
+func ReservationsOf(class *awsv1.EC2NodeClass, left func(id string) (n int, known bool)) []Reservation {
 	out := make([]Reservation, 0, len(class.Status.CapacityReservations))
 	for i := range class.Status.CapacityReservations {
 		r := &class.Status.CapacityReservations[i]
@@ -41,9 +44,10 @@ func ReservationsOf(class *awsv1.EC2NodeClass, left func(id string) int) []Reser
 		if kind == "" {
 			kind = awsv1.CapacityReservationTypeDefault
 		}
+		n, known := left(r.ID)
 		out = append(out, Reservation{
 			ID: r.ID, InstanceType: r.InstanceType, Zone: r.AvailabilityZone, Kind: kind, Interruptible: r.Interruptible,
-			Expiring: r.State == awsv1.CapacityReservationStateExpiring, Left: left(r.ID),
+			Expiring: r.State == awsv1.CapacityReservationStateExpiring, Left: n, Unseen: !known,
 		})
 	}
 	slices.SortFunc(out, func(a, b Reservation) int { return strings.Compare(a.ID, b.ID) })
@@ -85,6 +89,8 @@ func (in *Input) reserved(out []catalog.Offering, s *instancetype.Shape, zone st
 			o.Unavailable = z.reason
 		case r.Expiring:
 			o.Unavailable = Expiring
+		case r.Unseen:
+			o.Unavailable = Unseen
 		case r.Left <= 0:
 			o.Unavailable = UsedUp
 		default:

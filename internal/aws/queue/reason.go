@@ -99,6 +99,5 @@ func explain(err error) error {
 
 // denied reports whether a permission is missing; credentials that nobody accepts are another matter.
 func denied(err error) bool {
-	e, ok := errors.AsType[*cloud.Error](awserr.Wrap("", err))
-	return ok && e.Class == cloud.Denied && e.Reason != awserr.ReasonCredentialsRefused
+	return awserr.LacksPermission(awserr.Wrap("", err))
 }

@@ -107,15 +107,18 @@ func (l *Ledger) Ended(machine string) {
 	l.ofLocked(id).ended[machine] = l.now()
 }
 
-// Left is how many machines a reservation still holds; none for one that nothing is known of.
-func (l *Ledger) Left(id string) int {
+// Left is how many machines a reservation still holds. known is false for one that EC2 has said nothing of yet.
+func (l *Ledger) Left(id string) (left int, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.counts[id]
-	if c == nil || l.now().Before(c.emptyUntil) {
-		return 0
+	if c == nil || c.asOf.IsZero() {
+		return 0, false
 	}
-	left := c.available
+	if l.now().Before(c.emptyUntil) {
+		return 0, true
+	}
+	left = c.available
 	for _, when := range c.bought {
 		if !when.Before(c.asOf) {
 			left--
@@ -126,5 +129,5 @@ func (l *Ledger) Left(id string) int {
 			left++
 		}
 	}
-	return max(left, 0)
+	return max(left, 0), true
 }

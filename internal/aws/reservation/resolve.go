@@ -66,8 +66,8 @@ func NewResolver(api API, ledger *Ledger, now func() time.Time) *Resolver {
 }
 
 // Resolve finds the active reservations that a class selects, sorted by ID. When EC2 does not answer, the list is what the
-// class had, and the finding unknown unless that was found for the same spec. A class that selects nothing that exists is
-// well: machines are bought as if it selected none.
+// class had, and the finding unknown; when a permission is missing, which no waiting mends, it is not met. A class that
+// selects nothing that exists is well: machines are bought as if it selected none.
 func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, cloud.Finding) {
 	f := cloud.Finding{Condition: awsv1.ConditionTypeCapacityReservationsReady}
 	queries, notes := queriesOf(class.Spec.CapacityReservationSelectorTerms)
@@ -75,11 +75,7 @@ func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 	for _, q := range queries {
 		all, err := r.ask(ctx, q)
 		if err != nil {
-			f.Reason = reasonLookupFailed
-			// What was found for this very spec is good enough to go on buying with.
-			was := class.StatusConditions(true).Get(awsv1.ConditionTypeCapacityReservationsReady)
-			f.OK = was.IsTrue() && was.ObservedGeneration == class.Generation
-			f.Unknown = !f.OK
+			f.Reason, f.Unknown = reasonLookupFailed, !awserr.LacksPermission(err)
 			f.Message = fmt.Sprintf("EC2NodeClass %q: %v; what was found before stays", class.Name, err)
 			return class.Status.CapacityReservations, f
 		}

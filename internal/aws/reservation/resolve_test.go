@@ -155,22 +155,39 @@ func TestWhatCanNotBeLookedUpStays(t *testing.T) {
 	if !unknown.Unknown || unknown.Reason != "LookupFailed" || len(got) != 1 {
 		t.Errorf("%v, %+v", got, unknown)
 	}
-	// What was found for the same spec goes on being used.
-	c.Generation = 1
-	c.StatusConditions(true).SetTrue(awsv1.ConditionTypeCapacityReservationsReady)
-	if got, known := f.resolver.Resolve(t.Context(), c); !known.OK || known.Reason != "LookupFailed" || len(got) != 1 {
-		t.Errorf("with a list of before: %v, %+v", got, known)
-	}
-	c.Generation = 2
-	if _, unknown := f.resolver.Resolve(t.Context(), c); !unknown.Unknown {
-		t.Errorf("with a list for another spec: %+v", unknown)
-	}
 	f.sim.World.RemoveFault(fault)
 	if got, known := f.resolver.Resolve(t.Context(), c); !known.OK || len(got) != 1 || got[0].InstanceType != "m5.large" {
 		t.Errorf("afterwards: %v, %+v", got, known)
 	}
-	if n := f.ledger.Left("cr-0a"); n != 4 {
+	if n, known := f.ledger.Left("cr-0a"); n != 4 || !known {
 		t.Errorf("%d machines are left, want 4", n)
+	}
+}
+
+// A missing permission is no outage: waiting does not help, so the class must not go on as if it had been looked at.
+func TestAMissingPermissionIsNamedAndIsNoOutage(t *testing.T) {
+	f := newFixture(t)
+	f.add(t, world.Reservation{ID: "cr-0a", Total: 4})
+	c := class(awsv1.CapacityReservationSelectorTerm{ID: "cr-0a"})
+	c.Status.CapacityReservations = []awsv1.CapacityReservation{{ID: "cr-0a"}}
+	c.StatusConditions(true).SetTrue(awsv1.ConditionTypeCapacityReservationsReady)
+	for name, s := range map[string]struct {
+		code    string
+		unknown bool
+		says    string
+	}{
+		"the role may not ask":                 {"UnauthorizedOperation", false, "missing permission ec2:DescribeCapacityReservations"},
+		"the credentials are not accepted now": {"ExpiredToken", true, "what was found before stays"},
+		"EC2 has an error of its own":          {"InternalError", true, "what was found before stays"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fault := f.sim.World.AddFault(world.Fault{Service: "ec2", Operation: "DescribeCapacityReservations", Kind: world.FaultError, Code: s.code, Message: "no", Status: 403})
+			defer f.sim.World.RemoveFault(fault)
+			got, finding := f.resolver.Resolve(t.Context(), c)
+			if len(got) != 1 || finding.OK || finding.Unknown != s.unknown || finding.Reason != "LookupFailed" || !strings.Contains(finding.Message, s.says) {
+				t.Errorf("%v, %+v", got, finding)
+			}
+		})
 	}
 }
 
