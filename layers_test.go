@@ -23,11 +23,11 @@ var layers = [][]string{
 	{"internal/ec2facts", "internal/ec2facts/gen", "internal/catalog", "internal/cluster", "internal/plan"},
 	{"internal/pack", "internal/disrupt", "internal/bound", "internal/verify", "internal/scenario"},
 	{"internal/cloud", "internal/cloud/*", "internal/cache", "internal/cache/*", "internal/intake", "internal/record", "internal/version", "internal/settings",
-		"internal/iampolicy", "internal/pricefile", "internal/awssetup", "internal/cfn", "internal/eventpattern"},
-	{"internal/apply", "internal/aws", "internal/aws/*", "internal/awssim", "internal/awssim/*", "internal/obs", "internal/obs/*"},
+		"internal/iampolicy", "internal/pricefile", "internal/awssetup", "internal/cfn", "internal/eventpattern", "internal/memnet"},
+	{"internal/apply", "internal/aws", "internal/aws/*", "internal/awssim", "internal/awssim/*", "internal/kubesim", "internal/kubesim/*", "internal/obs", "internal/obs/*"},
 	{"internal/controller", "internal/controller/*", "internal/stack", "internal/stack/*", "internal/doctor", "internal/convert",
-		"internal/explain", "internal/web", "internal/local", "internal/local/*", "internal/demo", "internal/demo/*", "internal/rbac", "internal/rbac/*"},
-	{"internal/app", "internal/app/*", "internal/cli", "internal/cli/*", "cmd/*", "internal/e2e", "internal/e2e/*", "internal/docgen"},
+		"internal/explain", "internal/foresee", "internal/shadow", "internal/web", "internal/local", "internal/local/*", "internal/demo", "internal/demo/*", "internal/rbac", "internal/rbac/*"},
+	{"internal/app", "internal/app/*", "internal/house", "internal/cli", "internal/cli/*", "cmd/*", "internal/e2e", "internal/e2e/*", "internal/docgen"},
 }
 
 // neighbours are the imports within a layer that are meant.
