@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -27,6 +28,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -36,6 +38,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
+	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cloud/overlay"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -67,20 +70,37 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 	if s.MemoryLimit > 0 {
 		debug.SetMemoryLimit(s.MemoryLimit / 10 * 9)
 	}
-	metrics := obs.NewMetrics(ctrlmetrics.Registry)
-	metrics.BuildInfo.WithLabelValues(version.Version, runtime.Version(), runtime.GOARCH, version.Commit).Set(1)
-	log.Info("starting", "version", version.Version, "commit", version.Commit, "cluster", s.ClusterName)
-
-	config, err := kubeConfig(s)
+	config, err := kubeConfig()
 	if err != nil {
 		return err
 	}
+	return RunIn(ctx, s, Surroundings{Kubernetes: config, Metrics: ctrlmetrics.Registry, Log: log})
+}
+
+// Surroundings are what a controller meets outside of itself, if it is not what the process's environment leads to. What
+// is set for a whole process, such as the memory limit and the loggers of libraries, is left to the caller.
+type Surroundings struct {
+	Kubernetes *rest.Config
+	AWS        session.Options // Version and Middleware are the controller's own
+	Metrics    prometheus.Registerer
+	Log        *slog.Logger
+}
+
+// RunIn runs a controller in given surroundings until ctx ends. Several can run in one process, each with a registry of
+// its own.
+//
+// Errors: those of Run.
+func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error {
+	log, metrics, config := around.Log, obs.NewMetrics(around.Metrics), clientConfig(around.Kubernetes, s)
+	metrics.BuildInfo.WithLabelValues(version.Version, runtime.Version(), runtime.GOARCH, version.Commit).Set(1)
+	log.Info("starting", "version", version.Version, "commit", version.Commit, "cluster", s.ClusterName)
+
 	decisions := record.NewRing(s.Decisions, s.DecisionsMemory, log)
 	mgr, err := newManager(config, s, decisions)
 	if err != nil {
 		return err
 	}
-	p := &process{Settings: s, Manager: mgr, log: log, metrics: metrics, config: config, decisions: decisions, services: dependency.New(time.Now)}
+	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, decisions: decisions, services: dependency.New(time.Now)}
 	if err := p.wire(ctx); err != nil {
 		return err
 	}
@@ -95,6 +115,7 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 type process struct {
 	settings.Settings
 	ctrl.Manager
+	aws     session.Options
 	log     *slog.Logger
 	metrics *obs.Metrics
 	config  *rest.Config
@@ -106,7 +127,7 @@ type process struct {
 	overlays  *overlay.Store     // nil without the feature gate
 }
 
-func kubeConfig(s settings.Settings) (*rest.Config, error) {
+func kubeConfig() (*rest.Config, error) {
 	if path := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); path != "" && !strings.Contains(path, string(os.PathListSeparator)) {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("reading KUBECONFIG: %w", err)
@@ -116,12 +137,16 @@ func kubeConfig(s settings.Settings) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the Kubernetes API: %w (set KUBECONFIG, or run inside the cluster)", err)
 	}
+	return config, nil
+}
+
+func clientConfig(config *rest.Config, s settings.Settings) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = float32(s.KubeClientQPS), s.KubeClientBurst
 	config.UserAgent = "kerf/" + version.Version
 	// The content type stays empty: controller-runtime then speaks protobuf for built-in kinds and JSON for custom ones,
 	// which have no other encoding. A content type set here would be used for both.
-	return config, nil
+	return config
 }
 
 func scheme() (*kruntime.Scheme, error) {
@@ -163,6 +188,7 @@ func newManager(config *rest.Config, s settings.Settings, decisions *record.Ring
 		Cache:                         crcache.Options{DefaultTransform: cache.Strip},
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: false}},
 		GracefulShutdownTimeout:       new(10 * time.Second),
+		Controller:                    crconfig.Controller{SkipNameValidation: new(true)}, // several controllers may run in one process
 	})
 	if err != nil {
 		if !s.DisableLeaderElection && s.LeaderElectionNamespace == "" && !inCluster() {

@@ -80,7 +80,9 @@ func (p *process) wire(ctx context.Context) error {
 
 // provider connects to AWS and looks whether it can work.
 func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error) {
-	s, err := session.New(ctx, session.Options{Version: version.Version, Middleware: p.services.Middleware()})
+	to := p.aws
+	to.Version, to.Middleware = version.Version, p.services.Middleware()
+	s, err := session.New(ctx, to)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,8 @@ type Options struct {
 	// World says what account to make: region, cluster name, seed, clock, timing, stock.
 	World  world.Options
 	Listen string // address, on the loopback interface: 127.0.0.1:0
+	// Listener answers instead of a port at Listen, such as one in memory.
+	Listener net.Listener
 
 	// KubeConfig leads to the cluster that machines join; without it, and without Kubernetes, they never join. Kubernetes
 	// is a client to use instead.
@@ -191,9 +193,11 @@ func listenSecure(o Options) (net.Listener, error) {
 			return nil, fmt.Errorf("write the certificate of the simulated AWS: %w", err)
 		}
 	}
-	l, err := listen(cmp.Or(o.Listen, "127.0.0.1:0"))
-	if err != nil {
-		return nil, err
+	l := o.Listener
+	if l == nil {
+		if l, err = listen(cmp.Or(o.Listen, "127.0.0.1:0")); err != nil {
+			return nil, err
+		}
 	}
 	return listenEither(l, cert), nil
 }

@@ -50,6 +50,8 @@ type Options struct {
 	Region string
 	// Explicit takes the place of the environment and of the SDK's files, if set.
 	Explicit *Explicit
+	// Dial makes connections instead of the operating system, if set.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Explicit leads to one endpoint as one identity.
@@ -101,7 +103,7 @@ func New(ctx context.Context, o Options) (*Session, error) {
 		load = append(load, config.WithRegion(o.Region))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, append(load,
-		config.WithHTTPClient(httpClient()),
+		config.WithHTTPClient(httpClient(o)),
 		config.WithAPIOptions(append([]func(*smithymiddleware.Stack) error{
 			middleware.AddUserAgentKeyValue("kerf", agent),
 			middleware.AddUserAgentKey("karpenter.sh-" + agent),
@@ -144,11 +146,16 @@ func PricingRegion(region string) string {
 	return "us-east-1"
 }
 
-func httpClient() *awshttp.BuildableClient {
+func httpClient(o Options) *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().
 		WithTimeout(callTimeout).
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).
-		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = keepConns })
+		WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConnsPerHost = keepConns
+			if o.Dial != nil {
+				t.DialContext = o.Dial
+			}
+		})
 }
 
 func regionOfMachine(ctx context.Context, cfg aws.Config) (string, error) {
