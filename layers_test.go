@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"internal/ec2facts", "internal/ec2facts/gen", "internal/catalog", "internal/cluster", "internal/plan"},
 	{"internal/pack", "internal/disrupt", "internal/bound", "internal/verify", "internal/scenario"},
 	{"internal/cloud", "internal/cloud/*", "internal/cache", "internal/cache/*", "internal/intake", "internal/record", "internal/version", "internal/settings",
-		"internal/iampolicy", "internal/pricefile", "internal/awssetup", "internal/cfn", "internal/eventpattern", "internal/memnet"},
+		"internal/iampolicy", "internal/pricefile", "internal/awssetup", "internal/cfn", "internal/eventpattern", "internal/readonly", "internal/memnet"},
 	{"internal/apply", "internal/aws", "internal/aws/*", "internal/awssim", "internal/awssim/*", "internal/kubesim", "internal/kubesim/*", "internal/obs", "internal/obs/*"},
 	{"internal/controller", "internal/controller/*", "internal/stack", "internal/stack/*", "internal/doctor", "internal/convert",
 		"internal/explain", "internal/foresee", "internal/shadow", "internal/web", "internal/local", "internal/local/*", "internal/demo", "internal/demo/*", "internal/rbac", "internal/rbac/*"},
