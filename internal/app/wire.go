@@ -235,12 +235,10 @@ func (p *process) loops(c *gate) error {
 			Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		}))
 	}
-	var ends error
-	if p.FeatureGates.ReservedCapacity {
-		ends = p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()})
-	}
 	return errors.Join(
-		buffers, shifts, ends,
+		buffers, shifts,
+		// Machines that run out of reservations are followed whether or not more may be bought.
+		p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Reservations: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 		p.Add(&disrupt.Emptiness{
 			Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), LeftAlone: c.LeftAlone,
 		}),

@@ -18,6 +18,14 @@ func (p *Provider) resolveReservations(ctx context.Context, class *awsv1.EC2Node
 	return p.reserved.Resolve(ctx, class)
 }
 
+// Reservations finds those of the given capacity reservations that are active, with reserved capacity switched off too:
+// machines may run out of them.
+//
+// Errors: *cloud.Error.
+func (p *Provider) Reservations(ctx context.Context, ids []string) ([]awsv1.CapacityReservation, error) {
+	return p.reserved.Named(ctx, ids)
+}
+
 // reservationsOf are a class's reservations, with what they still hold.
 func (p *Provider) reservationsOf(class *awsv1.EC2NodeClass) []offering.Reservation {
 	if !p.opts.ReservedCapacity || len(class.Status.CapacityReservations) == 0 {

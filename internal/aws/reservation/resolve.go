@@ -100,6 +100,26 @@ func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 	return out, f
 }
 
+// Named finds those of the given reservations that are active, whether a class selects them or not.
+//
+// Errors: *cloud.Error.
+func (r *Resolver) Named(ctx context.Context, ids []string) ([]awsv1.CapacityReservation, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	all, err := r.ask(ctx, byID(ids))
+	if err != nil {
+		return nil, err
+	}
+	var out []awsv1.CapacityReservation
+	for i := range all {
+		if c, ok, _ := r.convert(&all[i]); ok {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
 // query is one question to EC2: by IDs or by filters.
 type query struct {
 	ids     []string
@@ -147,10 +167,13 @@ func queriesOf(terms []awsv1.CapacityReservationSelectorTerm) (out []query, note
 		out = append(out, query{filters: filters})
 	}
 	if len(ids) > 0 {
-		slices.Sort(ids)
-		out = append(out, query{ids: slices.Compact(ids), filters: []types.Filter{filter("state", string(types.CapacityReservationStateActive))}})
+		out = append(out, byID(ids))
 	}
 	return out, notes
+}
+
+func byID(ids []string) query {
+	return query{ids: slices.Compact(slices.Sorted(slices.Values(ids))), filters: []types.Filter{filter("state", string(types.CapacityReservationStateActive))}}
 }
 
 func filter(name string, value string) types.Filter {

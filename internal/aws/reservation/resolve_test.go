@@ -206,3 +206,17 @@ func TestClassesShareAnswers(t *testing.T) {
 		t.Errorf("%d calls after a minute, want 2", n)
 	}
 }
+
+func TestReservationsThatNoClassSelectsAreFoundByName(t *testing.T) {
+	f := newFixture(t)
+	end := f.sim.World.Now().Add(30 * time.Minute)
+	f.add(t, world.Reservation{ID: "cr-0b", Type: "p5.48xlarge", Kind: world.CapacityBlock, MatchCriteria: "targeted", End: end})
+	f.add(t, world.Reservation{ID: "cr-0d", State: "cancelled"})
+	got, err := f.resolver.Named(t.Context(), []string{"cr-0d", "cr-0b", "cr-0ff"})
+	if err != nil || len(got) != 1 || got[0].ID != "cr-0b" || !reservation.Expiring(&got[0], f.sim.World.Now()) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := f.resolver.Named(t.Context(), nil); err != nil || got != nil || f.calls.Of("DescribeCapacityReservations") > 4 {
+		t.Errorf("%v, %v, %d calls", got, err, f.calls.Of("DescribeCapacityReservations"))
+	}
+}

@@ -223,7 +223,11 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	if _, ok := found[awsv1.ConditionTypePlacementGroupReady]; !ok {
 		c.unused(class, awsv1.ConditionTypePlacementGroupReady, class.Spec.PlacementGroupSelector == nil, awsv1.ReasonPlacementGroupResolutionFailed, "spec.placementGroupSelector")
 	}
-	if _, ok := found[awsv1.ConditionTypeCapacityReservationsReady]; !ok && c.ReservedCapacity {
+	if !c.ReservedCapacity {
+		// What was found while the gate was open says nothing of the list, which is empty now: machines that run out of
+		// reservations are not drifted.
+		conditions.Clear(awsv1.ConditionTypeCapacityReservationsReady)
+	} else if _, ok := found[awsv1.ConditionTypeCapacityReservationsReady]; !ok {
 		c.unused(class, awsv1.ConditionTypeCapacityReservationsReady, len(class.Spec.CapacityReservationSelectorTerms) == 0, "CapacityReservationsNotSupported", "spec.capacityReservationSelectorTerms")
 	}
 }

@@ -343,3 +343,24 @@ func TestARefusalThatStaysTheSameIsWrittenOnce(t *testing.T) {
 		})
 	}
 }
+
+// A list that is empty because nobody looks must not make machines that run out of reservations drift.
+func TestWithTheGateShutNothingIsSaidOfReservationsFoundBefore(t *testing.T) {
+	h := newHouse(t, newClass())
+	h.cloud.resolution = good()
+	h.cloud.resolution.CapacityReservations = []awsv1.CapacityReservation{{ID: "cr-1"}}
+	if _, err := h.look(); err != nil || !h.condition(awsv1.ConditionTypeCapacityReservationsReady).IsTrue() {
+		t.Fatalf("%v, %+v", err, h.condition(awsv1.ConditionTypeCapacityReservationsReady))
+	}
+	h.ReservedCapacity, h.cloud.resolution.CapacityReservations = false, nil
+	h.cloud.resolution.Findings = slices.DeleteFunc(h.cloud.resolution.Findings, func(f cloud.Finding) bool { return f.Condition == awsv1.ConditionTypeCapacityReservationsReady })
+	if _, err := h.look(); err != nil {
+		t.Fatal(err)
+	}
+	if c := h.condition(awsv1.ConditionTypeCapacityReservationsReady); c.IsTrue() || len(h.class().Status.CapacityReservations) != 0 {
+		t.Errorf("%+v of %v", c, h.class().Status.CapacityReservations)
+	}
+	if !h.class().StatusConditions(false).IsTrue() {
+		t.Error("the class is not ready")
+	}
+}

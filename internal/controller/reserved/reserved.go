@@ -36,14 +36,23 @@ const (
 // metricReason is the reason under which given-up machines are counted.
 const metricReason = "capacity_block_expiring"
 
+// Reservations is where those are known that no class selects.
+type Reservations interface {
+	// Reservations finds those of the given ones that are active. Errors: *cloud.Error.
+	Reservations(ctx context.Context, ids []string) ([]awsv1.CapacityReservation, error)
+}
+
 // Loop is the loop.
 type Loop struct {
-	Client   client.Client
-	Cloud    cloud.Provider
-	Recorder record.EventRecorder
-	Metrics  *obs.Metrics
-	Log      *slog.Logger
-	Clock    clock.Clock
+	Client       client.Client
+	Cloud        cloud.Provider
+	Reservations Reservations
+	Recorder     record.EventRecorder
+	Metrics      *obs.Metrics
+	Log          *slog.Logger
+	Clock        clock.Clock
+
+	blocks blocks
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -84,20 +93,8 @@ func (l *Loop) Round(ctx context.Context) error {
 
 // expire gives up the machines of capacity blocks that are about to end.
 func (l *Loop) expire(ctx context.Context, claims []*karpv1.NodeClaim) error {
-	var classes awsv1.EC2NodeClassList
-	if err := l.Client.List(ctx, &classes); err != nil {
-		return fmt.Errorf("listing ec2nodeclasses: %w", err)
-	}
-	now := l.Clock.Now()
-	ends := map[string]time.Time{}
-	for i := range classes.Items {
-		for _, r := range classes.Items[i].Status.CapacityReservations {
-			if reservation.Expiring(&r, now) {
-				ends[r.ID] = r.EndTime.Time
-			}
-		}
-	}
-	var errs []error
+	ends, err := l.ends(ctx, claims)
+	errs := []error{err} // of those that are known all the same, the machines are given up
 	for _, c := range claims {
 		if end, ok := ends[c.Labels[awsv1.LabelCapacityReservationID]]; ok {
 			errs = append(errs, l.giveUp(ctx, c, end))

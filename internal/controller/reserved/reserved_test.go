@@ -13,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +35,15 @@ type region struct {
 	cloud.Provider
 	machines []*cloud.Machine
 	asked    int
+
+	unselected []awsv1.CapacityReservation
+	refusal    error
+	questions  []string
+}
+
+func (r *region) Reservations(_ context.Context, ids []string) ([]awsv1.CapacityReservation, error) {
+	r.questions = append(r.questions, strings.Join(ids, " "))
+	return r.unselected, r.refusal
 }
 
 func (r *region) List(context.Context, time.Duration) ([]*cloud.Machine, error) {
@@ -105,7 +115,7 @@ func TestWhatBecomesOfReservedMachines(t *testing.T) {
 				r.machines = []*cloud.Machine{c.machine}
 			}
 			l := &reserved.Loop{
-				Client: cluster, Cloud: r, Recorder: events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
+				Client: cluster, Cloud: r, Reservations: r, Recorder: events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
 				Clock: clocktesting.NewFakeClock(start),
 			}
 			for range 2 { // the second round finds nothing more to do
@@ -154,5 +164,65 @@ func TestNobodyIsAskedWithoutReservedMachines(t *testing.T) {
 	l := &reserved.Loop{Client: fake.NewClientBuilder().WithScheme(scheme).Build(), Cloud: r, Clock: clocktesting.NewFakeClock(start)}
 	if err := l.Round(t.Context()); err != nil || r.asked != 0 {
 		t.Errorf("%v, asked %d times", err, r.asked)
+	}
+}
+
+// A class that was edited, or is gone, or whose list is empty because the gate is shut, takes no time away from the pods.
+func TestABlockThatNoClassSelectsIsGivenUpAheadOfItsEndToo(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	claim := func(name, reservation, kind string) *karpv1.NodeClaim {
+		return &karpv1.NodeClaim{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Finalizers: []string{karpv1.TerminationFinalizer}, Labels: map[string]string{
+				karpv1.CapacityTypeLabelKey: "reserved", awsv1.LabelCapacityReservationID: reservation, awsv1.LabelCapacityReservationType: kind,
+			}},
+			Spec:   karpv1.NodeClaimSpec{NodeClassRef: &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}},
+			Status: karpv1.NodeClaimStatus{ProviderID: "aws:///us-east-1a/i-" + name},
+		}
+	}
+	block := func(id string, left time.Duration) awsv1.CapacityReservation {
+		return awsv1.CapacityReservation{ID: id, ReservationType: "capacity-block", EndTime: &metav1.Time{Time: start.Add(left)}}
+	}
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Status: awsv1.EC2NodeClassStatus{CapacityReservations: []awsv1.CapacityReservation{block("cr-here", 10*time.Hour)}}}
+	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(class, claim("a", "cr-gone", "capacity-block"), claim("b", "cr-here", "capacity-block"), claim("c", "cr-plain", "default"))
+	if err := index.Add(t.Context(), indexer{b}); err != nil {
+		t.Fatal(err)
+	}
+	r, clock := &region{unselected: []awsv1.CapacityReservation{block("cr-gone", 42*time.Minute)}}, clocktesting.NewFakeClock(start)
+	l := &reserved.Loop{
+		Client: b.Build(), Cloud: r, Reservations: r, Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: clock,
+	}
+	given := func() string {
+		t.Helper()
+		var list karpv1.NodeClaimList
+		if err := l.Client.List(t.Context(), &list); err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for i := range list.Items {
+			if !list.Items[i].DeletionTimestamp.IsZero() {
+				out = append(out, list.Items[i].Name)
+			}
+		}
+		return strings.Join(out, " ")
+	}
+	for range 3 { // within a minute the cloud is asked once
+		if err := l.Round(t.Context()); err != nil || given() != "" {
+			t.Fatalf("%v, given up %q", err, given())
+		}
+	}
+	if strings.Join(r.questions, ", ") != "cr-gone" {
+		t.Errorf("asked for %q, want cr-gone once", r.questions)
+	}
+	// Its end comes near while the cloud does not answer: what it said before still holds.
+	clock.Step(2 * time.Minute)
+	r.refusal, r.unselected = errors.New("EC2 is away"), nil
+	if err := l.Round(t.Context()); err == nil || !strings.Contains(err.Error(), "EC2 is away") {
+		t.Errorf("the failure is kept back: %v", err)
+	}
+	if given() != "a" {
+		t.Errorf("given up: %q, want a", given())
 	}
 }
