@@ -134,21 +134,18 @@ func (s *search) disturbed() int64 {
 	return sum
 }
 
-func (s *search) decision() *Decision {
+func (s *search) decision() *Decision { return s.decisionAbout(s.managed()) }
+
+// decisionAbout is the moves, and for each of the nodes that stays why.
+func (s *search) decisionAbout(nodes []*nodeState) *Decision {
 	d := &Decision{Generation: s.p.Cluster.Generation, Moves: s.moves, Stats: s.stats}
 	d.Stats.Work, d.Before = s.work(), s.before()
-	for _, n := range s.managed() {
+	for _, n := range nodes {
 		if n.gone {
 			continue
 		}
-		k := Kept{Node: n.src.Name, Reasons: n.blocks, Saves: n.saves}
-		switch {
-		case n.target:
-			k.Reasons = append(slices.Clone(k.Reasons), Reason{Code: TakesPods})
-			k.Saves = 0
-		case n.reason.Code != "":
-			k.Reasons = append(slices.Clone(k.Reasons), n.reason)
-		case len(k.Reasons) == 0:
+		k := n.kept()
+		if len(k.Reasons) == 0 {
 			k.Reasons = []Reason{{Code: NotLookedAt}}
 			d.Stats.NotLookedAt++
 		}
@@ -157,4 +154,17 @@ func (s *search) decision() *Decision {
 	slices.SortFunc(d.Kept, func(a, b Kept) int { return cmp.Compare(a.Node, b.Node) })
 	d.After = d.Before - s.saving()
 	return d
+}
+
+// kept is the node with what was found about it; without reasons if nothing was.
+func (n *nodeState) kept() Kept {
+	k := Kept{Node: n.src.Name, Reasons: n.blocks, Saves: n.saves}
+	switch {
+	case n.target:
+		k.Reasons = append(slices.Clone(k.Reasons), Reason{Code: TakesPods})
+		k.Saves = 0
+	case n.reason.Code != "":
+		k.Reasons = append(slices.Clone(k.Reasons), n.reason)
+	}
+	return k
 }

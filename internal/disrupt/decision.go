@@ -79,8 +79,13 @@ func (d *Decision) String() string {
 		if len(m.NewNodes) > 0 {
 			verb = "replace"
 		}
-		fmt.Fprintf(&b, "%s %s: saves %s/h of %s/h", verb, strings.Join(m.Nodes, ", "), plan.Dollars(m.Saving), plan.Dollars(m.Old))
-		if m.Certain != m.Saving {
+		fmt.Fprintf(&b, "%s %s: ", verb, strings.Join(m.Nodes, ", "))
+		if m.Saving < 0 {
+			fmt.Fprintf(&b, "costs %s/h more than %s/h", plan.Dollars(-m.Saving), plan.Dollars(m.Old))
+		} else {
+			fmt.Fprintf(&b, "saves %s/h of %s/h", plan.Dollars(m.Saving), plan.Dollars(m.Old))
+		}
+		if m.Certain != m.Saving && m.Certain >= 0 {
 			fmt.Fprintf(&b, ", %s/h for certain", plan.Dollars(m.Certain))
 		}
 		fmt.Fprintf(&b, "\n  why %s\n", m.Why)

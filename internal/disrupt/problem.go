@@ -55,6 +55,8 @@ type Cause string
 const (
 	Empty         Cause = "Empty"
 	Underutilized Cause = "Underutilized"
+	// Drifted nodes differ from what is asked for now, and are replaced whatever that costs.
+	Drifted Cause = "Drifted"
 )
 
 // Pool is what the caller knows about a pool beyond the cluster.

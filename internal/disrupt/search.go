@@ -304,7 +304,7 @@ func (s *search) keep(nodes []*nodeState, move Move) {
 	}
 	old, _ := total(nodes)
 	for i := range declined {
-		declined[i].Cost = old - best
+		declined[i].Cost = max(0, old-best)
 	}
 	move.Declined = declined
 	s.record(nodes, move, best, moved.Worst)
@@ -340,7 +340,10 @@ func why(m *Move) string {
 	for i := range m.NewNodes {
 		types = append(types, m.NewNodes[i].Types[0].Name)
 	}
-	text := fmt.Sprintf("%s can be carried by %s for less", plan.Count(bought, "pod"), strings.Join(types, " and "))
+	text := fmt.Sprintf("%s can be carried by %s", plan.Count(bought, "pod"), strings.Join(types, " and "))
+	if m.Cause == Underutilized {
+		text += " for less"
+	}
 	if kept > 0 {
 		text += ", and room for " + others
 	}

@@ -22,6 +22,9 @@ type Rules struct {
 	AllSpot    bool
 	SpotToSpot bool
 	MinTypes   int
+	// Anyhow takes whatever machines are cheapest, at any price: the nodes have to go. None of the rules about money or spot
+	// counts then, and the launch keeps all its choice.
+	Anyhow bool
 	// Work, if any, is spent on packing new machines better, in comparisons of a pod with a machine.
 	Work int64
 	// Keepable are the prices of the instance types that go. A single new machine of such a type must be cheaper than the
@@ -79,7 +82,7 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 	if free {
 		single = 0 // a reserved machine may take others along
 	}
-	if least := max(catalog.MicroUSD(floor), single); least > 0 && least > rules.Old-max(1, rules.Saving) {
+	if least := max(catalog.MicroUSD(floor), single); least > 0 && !rules.Anyhow && least > rules.Old-max(1, rules.Saving) {
 		return w.refuse(Answer{Refusal: NotCheaper, Price: least})
 	}
 	if at := slices.IndexFunc(f.movers, func(m *mover) bool { return m.left > 0 }); at >= 0 && !w.buy(f, rules.Work) {
@@ -118,6 +121,12 @@ func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
 		a.Price += m.price
 	}
 	if len(s.bought) == 0 {
+		return a
+	}
+	if rules.Anyhow {
+		for _, m := range s.bought {
+			f.worst += s.worstOf(m)
+		}
 		return a
 	}
 	slack := rules.Old - a.Price

@@ -78,7 +78,7 @@ func (e *Env) policy(a *args, lines []string) (string, error) {
 	default:
 		return "", fmt.Errorf("is WhenEmpty, WhenEmptyOrUnderutilized or Balanced, not %q", p.Policy)
 	}
-	for arg, cause := range map[string]disrupt.Cause{"empty": disrupt.Empty, "underutilized": disrupt.Underutilized} {
+	for arg, cause := range map[string]disrupt.Cause{"empty": disrupt.Empty, "underutilized": disrupt.Underutilized, "drifted": disrupt.Drifted} {
 		if n := a.number(arg, -1); n >= 0 {
 			p.Allowed[cause] = n
 		}

@@ -112,6 +112,7 @@ func init() {
 		"cost":    (*Env).cost,
 
 		"consolidate": (*Env).consolidate,
+		"roll":        (*Env).roll,
 		"explain":     (*Env).explain,
 		"reset":       func(e *Env, _ *args, _ []string) (string, error) { e.reset(); return "", nil },
 	}

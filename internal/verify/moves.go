@@ -14,6 +14,18 @@ import (
 // Moves lists what is wrong with the decision as an answer to the problem; none means that its moves are allowed, that
 // all pods have a place once they are carried out together, and that the bill is lower whatever the launch chooses.
 func Moves(p *disrupt.Problem, d *disrupt.Decision) []Violation {
+	c := newMoveChecker(p, d)
+	c.mayGo()
+	c.budgets()
+	for i := range d.Moves {
+		c.money(&d.Moves[i])
+	}
+	c.places()
+	c.everyNodeOnce()
+	return c.found
+}
+
+func newMoveChecker(p *disrupt.Problem, d *disrupt.Decision) *moveChecker {
 	c := &moveChecker{p: p, d: d, nodes: map[string]*cluster.Node{}, given: map[string]*disrupt.Node{}, pools: map[string]*disrupt.Pool{},
 		going: map[string]int{}}
 	for _, n := range p.Cluster.Nodes {
@@ -30,14 +42,7 @@ func Moves(p *disrupt.Problem, d *disrupt.Decision) []Violation {
 			c.going[name]++
 		}
 	}
-	c.mayGo()
-	c.budgets()
-	for i := range d.Moves {
-		c.money(&d.Moves[i])
-	}
-	c.places()
-	c.everyNodeOnce()
-	return c.found
+	return c
 }
 
 type moveChecker struct {
@@ -78,7 +83,7 @@ func (c *moveChecker) mayGo() {
 				c.report("pool", name, "its pool %q is not known", n.Pool)
 			case pool.Static:
 				c.report("pool", name, "pool %s is static", n.Pool)
-			case pool.Policy == disrupt.WhenEmpty && m.Cause != disrupt.Empty:
+			case pool.Policy == disrupt.WhenEmpty && m.Cause == disrupt.Underutilized:
 				c.report("policy", name, "pool %s only lets empty nodes go", n.Pool)
 			case m.Cause == disrupt.Empty && slices.ContainsFunc(n.Pods, func(pod *cluster.Pod) bool { return counts(pod) && c.cost(pod) > 0 }):
 				c.report("policy", name, "is not empty")
@@ -144,14 +149,18 @@ func (c *moveChecker) money(m *disrupt.Move) {
 			c.report("spot", where, "%d types for a single spot node, %d are asked", len(nn.Types), least)
 		}
 	}
-	if m.Old != old || m.Saving != old-best || m.Certain != old-worst {
-		c.report("price", where, "costs %s now, %s to %s then; the move says %s, saves %s to %s", plan.Dollars(old), plan.Dollars(best),
-			plan.Dollars(worst), plan.Dollars(m.Old), plan.Dollars(m.Certain), plan.Dollars(m.Saving))
-	}
+	c.sums(m, old, best, worst)
 	if len(m.NewNodes) > 0 && worst >= old {
 		c.report("price", where, "may cost %s instead of %s", plan.Dollars(worst), plan.Dollars(old))
 	}
 	c.balanced(m, old, old-best)
+}
+
+func (c *moveChecker) sums(m *disrupt.Move, old, best, worst catalog.MicroUSD) {
+	if m.Old != old || m.Saving != old-best || m.Certain != old-worst {
+		c.report("price", fmt.Sprint(m.Nodes), "costs %s now, %s to %s then; the move says %s, saves %s to %s", plan.Dollars(old), plan.Dollars(best),
+			plan.Dollars(worst), plan.Dollars(m.Old), plan.Dollars(m.Certain), plan.Dollars(m.Saving))
+	}
 }
 
 func (c *moveChecker) balanced(m *disrupt.Move, old, saving catalog.MicroUSD) {
@@ -307,6 +316,11 @@ func (c *moveChecker) everyNodeOnce() {
 			c.report("node", name, "goes %d times, stays: %v", c.going[name], kept[name])
 		}
 	}
+	c.bill()
+}
+
+// bill checks what the decision says about the managed nodes together.
+func (c *moveChecker) bill() {
 	before, saving := catalog.MicroUSD(0), catalog.MicroUSD(0)
 	for name := range c.given {
 		if n := c.nodes[name]; n != nil && !n.Deleting {
