@@ -82,6 +82,9 @@ type Settings struct {
 	QueueSilence time.Duration
 	// QueueReceivers is how many long polls run at once. // --kerf-queue-receivers
 	QueueReceivers int
+
+	// ExpireAhead is how long before their age nodes may be replaced that would otherwise go at once. // --kerf-expire-ahead
+	ExpireAhead time.Duration
 }
 
 // Gates are the feature gates.
@@ -211,6 +214,7 @@ func table() []setting {
 		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires a machine its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", parse: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
 		{flag: "kerf-queue-silence", def: "10m", help: "after a machine was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", parse: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
 		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", parse: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
+		{flag: "kerf-expire-ahead", def: "1h", help: "how long before the age that expireAfter sets nodes of a pool may be replaced, where many would come of age together; a tenth of expireAfter at the most; none is late; 0s: each exactly when it is due, however many", parse: duration(0, func(s *Settings) *time.Duration { return &s.ExpireAhead })},
 		{flag: "registration-timeout", def: "15m", help: "a machine whose node has not joined after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
 	}
 }

@@ -29,8 +29,10 @@ const (
 // classKind is the kind of node class that Kerf serves.
 const classKind = "EC2NodeClass"
 
-// Annotations of NodeClaims whose machines AWS takes back or works on.
+// Annotations of NodeClaims that say why their machines go.
 const (
+	// ExpiredAnnotation: the node has reached the age at which its pool replaces it; its value is when that was.
+	ExpiredAnnotation = "kerf.sh/expired"
 	// InterruptedAnnotation: AWS takes the machine back; its value says why.
 	InterruptedAnnotation = "kerf.sh/interrupted"
 	// MaintenanceAnnotation: AWS has scheduled work on the machine; its value is JSON and says what and when.

@@ -25,8 +25,9 @@ const (
 	retryEviction = time.Second
 	// reserve is the time before a machine's end at which a drain no longer waits for replacements.
 	reserve = 75 * time.Second
-	// ahead is how long a drain waits for replacements where the machine's end is not near.
-	ahead = 3 * time.Minute
+	// ahead is how long a drain waits for replacements where the machine's end is not near, and aheadOfExpiry how long that
+	// of an expired node waits for a machine that is on its way: as long as a machine may take to join.
+	ahead, aheadOfExpiry = 3 * time.Minute, 15 * time.Minute
 	// criticalPriority is where the priorities of system-cluster-critical and system-node-critical begin
 	// (Kubernetes: PriorityClass).
 	criticalPriority = 2_000_000_000
@@ -52,7 +53,7 @@ func (n *Nodes) drain(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 				}
 			}
 		}
-		if interrupted(claim) && now.Before(heldUntil(node, deadline)) && n.Replacements != nil && n.Replacements.AwaitingReplacement(node.Name) {
+		if n.held(node, claim, deadline, now) {
 			return false, retryEviction, nil
 		}
 		return false, retryEviction, n.evict(ctx, node, waiting)
@@ -64,21 +65,6 @@ func (n *Nodes) drain(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 		n.Metrics.NodesDrained.WithLabelValues(node.Labels[karpv1.NodePoolLabelKey]).Inc()
 	}
 	return true, 0, nil
-}
-
-// interrupted reports whether AWS takes the claim's machine back. The drain of such a machine may wait a little for the
-// machines that take its pods over.
-func interrupted(claim *karpv1.NodeClaim) bool {
-	return claim != nil && claim.Annotations[index.InterruptedAnnotation] != ""
-}
-
-// heldUntil is how long the drain of an interrupted machine may wait for replacements; deadline is zero without one.
-func heldUntil(node *corev1.Node, deadline time.Time) time.Time {
-	until := node.DeletionTimestamp.Add(ahead)
-	if latest := deadline.Add(-reserve); !deadline.IsZero() && latest.Before(until) {
-		return latest
-	}
-	return until
 }
 
 // deadlineOf is when the machine goes whatever is still on it.

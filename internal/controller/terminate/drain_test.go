@@ -111,20 +111,3 @@ func TestProtected(t *testing.T) {
 		})
 	}
 }
-
-func TestADrainWaitsForReplacementsOnlySoLong(t *testing.T) {
-	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: begun}}}
-	for name, tc := range map[string]struct {
-		deadline time.Time
-		want     time.Duration
-	}{
-		"three minutes where no end is near":  {time.Time{}, 3 * time.Minute},
-		"three minutes before an end in days": {begun.Add(24 * time.Hour), 3 * time.Minute},
-		"so that the pods can still leave":    {begun.Add(2 * time.Minute), 45 * time.Second},
-	} {
-		if got := heldUntil(node, tc.deadline).Sub(begun); got != tc.want {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-}

@@ -32,8 +32,9 @@ const settle = 5 * time.Second
 
 // Replacements knows whether pods still wait for the machine that will take them over.
 type Replacements interface {
-	// AwaitingReplacement reports whether pods of the node are promised to a machine that is not ready yet.
-	AwaitingReplacement(node string) bool
+	// AwaitingReplacement reports whether a pod of the node was promised no place yet, and whether one is promised to a
+	// machine that is not ready yet.
+	AwaitingReplacement(node string) (homeless, coming bool)
 }
 
 // Nodes finalizes Nodes: taint, drain, volumes, machine.

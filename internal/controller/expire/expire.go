@@ -1,0 +1,164 @@
+// Package expire ends nodes that have reached the age that their NodeClaim sets (expireAfter). It asks neither budgets
+// nor do-not-disrupt, as users of the v1 API rely on: that age plus terminationGracePeriod is the longest that a node
+// lives. Two things make it gentle all the same. The claim is marked before it is deleted, which makes its drain wait
+// until the machines that take the pods over are ready; and the claims of a pool that were born together go one after
+// the other, the first of them a little ahead of its time and none of them late.
+//
+// All that has to outlive this process is on the claims: their age, the mark and their deletion.
+package expire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// period is the longest between two looks at the claims; the next expiry that is known comes sooner.
+const period = 10 * time.Second
+
+// Loop is the loop.
+type Loop struct {
+	Client   client.Client
+	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Clock    clock.Clock
+	// Ahead is how long before its age, at the most, a node goes so that a crowd does not go at once; 0: all go exactly when
+	// they are due.
+	Ahead time.Duration
+
+	// begun holds the claims that were deleted here and that the cache may not show as going yet.
+	begun map[types.UID]bool
+	// rested is when a pool may begin its next one.
+	rested map[string]time.Time
+}
+
+// NeedLeaderElection makes the manager start the loop on the leader only.
+func (l *Loop) NeedLeaderElection() bool { return true }
+
+// Start runs the loop until ctx ends.
+func (l *Loop) Start(ctx context.Context) error {
+	for {
+		wait := period
+		err := l.Metrics.Recover(l.Log, "expire", func() (err error) {
+			wait, err = l.Round(ctx)
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			l.Log.Error("ending expired nodes", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.Clock.After(wait):
+		}
+	}
+}
+
+// Round begins what is due and says how long nothing else will be.
+func (l *Loop) Round(ctx context.Context) (wait time.Duration, err error) {
+	var claims karpv1.NodeClaimList
+	// The claims are only read here; copies are made of those that go.
+	if err := l.Client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
+		return period, fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	now := l.Clock.Now()
+	sizes, dues := map[string]int{}, map[string][]*due{}
+	begun := map[types.UID]bool{}
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		if !index.Managed(claim) {
+			continue
+		}
+		pool := claim.Labels[karpv1.NodePoolLabelKey]
+		sizes[pool]++
+		if !claim.DeletionTimestamp.IsZero() || claim.Spec.ExpireAfter.IsNever() {
+			continue
+		}
+		if l.begun[claim.UID] {
+			begun[claim.UID] = true
+			continue
+		}
+		life := *claim.Spec.ExpireAfter.Duration
+		dues[pool] = append(dues[pool], &due{claim: claim, at: claim.CreationTimestamp.Add(life), ahead: min(l.Ahead, life/aheadShare)})
+	}
+	l.begun = begun
+	if l.rested == nil {
+		l.rested = map[string]time.Time{}
+	}
+	for pool := range l.rested {
+		if sizes[pool] == 0 {
+			delete(l.rested, pool)
+		}
+	}
+	wait = period
+	var errs []error
+	for pool, list := range dues {
+		pace(list, sizes[pool])
+		next, err := l.pool(ctx, pool, list, sizes[pool], now)
+		wait, errs = min(wait, next), append(errs, err)
+	}
+	return max(wait, 10*time.Millisecond), errors.Join(errs...)
+}
+
+// pool begins what is due in one pool and says when the next is.
+func (l *Loop) pool(ctx context.Context, pool string, dues []*due, size int, now time.Time) (wait time.Duration, err error) {
+	for _, d := range dues {
+		at := d.begin
+		if rested := l.rested[pool]; rested.After(at) {
+			at = rested
+		}
+		if at.After(now) {
+			return at.Sub(now), nil
+		}
+		if err := l.end(ctx, d, now); err != nil {
+			return period, err
+		}
+		l.begun[d.claim.UID] = true
+		l.rested[pool] = now.Add(d.rest(size))
+	}
+	return period, nil
+}
+
+// end marks the claim and deletes it.
+func (l *Loop) end(ctx context.Context, d *due, now time.Time) error {
+	claim := d.claim.DeepCopy()
+	if _, marked := claim.Annotations[index.ExpiredAnnotation]; !marked {
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		claim.Annotations[index.ExpiredAnnotation] = d.at.UTC().Format(time.RFC3339)
+		if err := l.Client.Patch(ctx, claim, client.MergeFrom(d.claim)); err != nil {
+			return client.IgnoreNotFound(fmt.Errorf("marking expired nodeclaim %q: %w", claim.Name, err))
+		}
+	}
+	if err := l.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("deleting expired nodeclaim %q: %w", claim.Name, err))
+	}
+	early := ""
+	if at := d.at.Sub(now); at >= time.Second {
+		early = fmt.Sprintf(", %s ahead of it because other nodes of its pool are as old", at.Round(time.Second))
+	}
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, "DisruptionTerminating",
+		fmt.Sprintf("the node is replaced at the age that expireAfter sets (%s)%s; its pods move once the machines that take them over are ready", claim.Spec.ExpireAfter.Duration, early))
+	pool, capacityType := claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey]
+	mode := "graceful"
+	if claim.Spec.TerminationGracePeriod != nil {
+		mode = "eventual"
+	}
+	l.Metrics.NodeClaimsDisrupted.WithLabelValues("expired", pool, capacityType, "", mode).Inc()
+	l.Log.Info("ending an expired node", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "due", d.at, "began", now)
+	return nil
+}

@@ -1,0 +1,159 @@
+package expire_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/expire"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+type indexer struct{ *fake.ClientBuilder }
+
+func (i indexer) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	i.WithIndex(obj, field, extract)
+	return nil
+}
+
+// house is a loop over claims, and when each of them began to go.
+type house struct {
+	*expire.Loop
+	t     *testing.T
+	clock *clocktesting.FakeClock
+	begun map[string]time.Duration // after start
+}
+
+func newHouse(t *testing.T, ahead time.Duration, claims ...client.Object) *house {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claims...)
+	if err := index.Add(t.Context(), indexer{b}); err != nil {
+		t.Fatal(err)
+	}
+	clk := clocktesting.NewFakeClock(start)
+	return &house{t: t, clock: clk, begun: map[string]time.Duration{}, Loop: &expire.Loop{
+		Client: b.Build(), Recorder: record.NewFakeRecorder(10000), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: clk, Ahead: ahead,
+	}}
+}
+
+// until runs the loop for a time.
+func (h *house) until(end time.Duration) {
+	h.t.Helper()
+	for h.clock.Since(start) <= end {
+		wait, err := h.Round(h.t.Context())
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var claims karpv1.NodeClaimList
+		if err := h.Client.List(h.t.Context(), &claims); err != nil {
+			h.t.Fatal(err)
+		}
+		for _, c := range claims.Items {
+			if _, ok := h.begun[c.Name]; !ok && !c.DeletionTimestamp.IsZero() {
+				h.begun[c.Name] = h.clock.Since(start)
+				if _, err := time.Parse(time.RFC3339, c.Annotations[index.ExpiredAnnotation]); err != nil {
+					h.t.Errorf("nodeclaim %s is deleted without the mark that makes its drain wait: %v", c.Name, c.Annotations)
+				}
+			}
+		}
+		h.clock.Step(wait)
+	}
+}
+
+func claim(name, pool string, age time.Duration, life string) *karpv1.NodeClaim {
+	c := &karpv1.NodeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID(name), Labels: map[string]string{karpv1.NodePoolLabelKey: pool}, Finalizers: []string{karpv1.TerminationFinalizer},
+			CreationTimestamp: metav1.Time{Time: start.Add(-age)},
+		},
+		Spec: karpv1.NodeClaimSpec{NodeClassRef: &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}},
+	}
+	if d, err := time.ParseDuration(life); err == nil {
+		c.Spec.ExpireAfter.Duration = &d
+	}
+	return c
+}
+
+func TestWhenNodesGo(t *testing.T) {
+	const month = 720 * time.Hour
+	foreign := claim("foreign", "a", month, "720h")
+	foreign.Spec.NodeClassRef.Kind = "GCENodeClass"
+	for sentence, c := range map[string]struct {
+		ahead  time.Duration
+		claims []client.Object
+		want   map[string]time.Duration
+	}{
+		"one goes exactly when it is due":                   {time.Hour, []client.Object{claim("c", "a", month-time.Minute, "720h")}, map[string]time.Duration{"c": time.Minute}},
+		"Never is never":                                    {time.Hour, []client.Object{claim("c", "a", 10*month, "")}, map[string]time.Duration{}},
+		"what another controller looks after is left alone": {time.Hour, []client.Object{foreign}, map[string]time.Duration{}},
+		"three that were born together go five minutes apart, the last when it is due": {
+			time.Hour,
+			[]client.Object{claim("c1", "a", month-time.Hour, "720h"), claim("c2", "a", month-time.Hour, "720h"), claim("c3", "a", month-time.Hour, "720h")},
+			map[string]time.Duration{"c1": 50 * time.Minute, "c2": 55 * time.Minute, "c3": time.Hour},
+		},
+		"three that live for two minutes only go four seconds apart": {
+			time.Hour,
+			[]client.Object{claim("c1", "a", 0, "2m"), claim("c2", "a", 0, "2m"), claim("c3", "a", 0, "2m")},
+			map[string]time.Duration{"c1": 112 * time.Second, "c2": 116 * time.Second, "c3": 120 * time.Second},
+		},
+		"pools do not wait for each other": {
+			time.Hour,
+			[]client.Object{claim("c1", "a", month-time.Hour, "720h"), claim("c2", "b", month-time.Hour, "720h")},
+			map[string]time.Duration{"c1": time.Hour, "c2": time.Hour},
+		},
+		"without leave to go early all go when they are due": {
+			0,
+			[]client.Object{claim("c1", "a", month-time.Hour, "720h"), claim("c2", "a", month-time.Hour, "720h")},
+			map[string]time.Duration{"c1": time.Hour, "c2": time.Hour},
+		},
+		"those that are long past their age are begun within ten minutes": {
+			time.Hour,
+			[]client.Object{claim("c1", "a", 2*month, "720h"), claim("c2", "a", 2*month, "720h"), claim("c3", "a", 2*month, "720h")},
+			map[string]time.Duration{"c1": 0, "c2": 200 * time.Second, "c3": 400 * time.Second},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h := newHouse(t, c.ahead, c.claims...)
+			h.until(2 * time.Hour)
+			if d := cmp.Diff(c.want, h.begun); d != "" {
+				t.Errorf("begun (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestWhatWasBegunIsCountedOnce(t *testing.T) {
+	h := newHouse(t, 0, claim("c", "a", time.Hour, "30m"))
+	h.until(time.Minute)
+	var got karpv1.NodeClaim
+	if err := h.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, &got); err != nil {
+		t.Fatal(err)
+	}
+	events := h.Recorder.(*record.FakeRecorder).Events
+	if len(events) != 1 {
+		t.Errorf("%d events", len(events))
+	}
+}
