@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/session"
@@ -62,7 +61,7 @@ func (p *process) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gate := newGate(provider, p.Manager.GetAPIReader(), p.log)
+	gate := newGate(provider, p.Manager.GetAPIReader(), p.log, p.EnableZonalShift)
 	return errors.Join(
 		p.Add(everywhere(provider.Refresh)),
 		p.Add(everywhere(p.watchServices)),
@@ -228,7 +227,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 func (p *process) loops(c *gate) error {
 	var buffers, shifts error
 	if p.EnableZonalShift {
-		shifts = p.Add(&zoneshift.Controller{Client: p.GetClient(), Shifts: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()})
+		shifts = p.Add(&zoneshift.Controller{Client: p.GetClient(), Shifts: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Looked: c.looked})
 	}
 	if p.FeatureGates.CapacityBuffer {
 		buffers = p.Add(buffer.New(buffer.Options{
@@ -274,55 +273,3 @@ type everywhere func(context.Context)
 func (f everywhere) Start(ctx context.Context) error { f(ctx); return nil }
 
 func (f everywhere) NeedLeaderElection() bool { return false }
-
-// gate holds launches back until the provider knows which claims a predecessor may have launched.
-type gate struct {
-	*aws.Provider
-	reader client.Reader
-	log    *slog.Logger
-	begun  chan struct{}
-}
-
-func newGate(p *aws.Provider, reader client.Reader, log *slog.Logger) *gate {
-	return &gate{Provider: p, reader: reader, log: log, begun: make(chan struct{})}
-}
-
-// Start tells the provider of the claims that are not launched, once this process leads.
-func (g *gate) Start(ctx context.Context) error {
-	var claims karpv1.NodeClaimList
-	for {
-		err := g.reader.List(ctx, &claims)
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // being told to stop is no failure
-		}
-		g.log.Error("listing nodeclaims before the first launch", "error", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Second):
-		}
-	}
-	var unlaunched []string
-	for i := range claims.Items {
-		if claims.Items[i].Status.ProviderID == "" {
-			unlaunched = append(unlaunched, string(claims.Items[i].UID))
-		}
-	}
-	g.Begin(ctx, unlaunched)
-	close(g.begun)
-	<-ctx.Done()
-	return nil
-}
-
-// Launch implements cloud.Provider.
-func (g *gate) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*cloud.Machine, error) {
-	select {
-	case <-g.begun:
-		return g.Provider.Launch(ctx, claim, class)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}

@@ -46,6 +46,8 @@ type Controller struct {
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Clock    clock.Clock
+	// Looked is called after every look, however it went; nil for nobody. The first one lets launches begin.
+	Looked func()
 
 	known map[string]cloud.ZoneShift // by zone id
 	amiss cloud.ErrorClass           // of the last look, empty when it went well
@@ -56,6 +58,9 @@ func (c *Controller) Start(ctx context.Context) error {
 	for {
 		wait := every
 		_ = c.Metrics.Recover(c.Log, "zoneshift", func() error { wait = c.Look(ctx); return nil }) // what there is to say is logged
+		if c.Looked != nil {
+			c.Looked()
+		}
 		select {
 		case <-ctx.Done():
 			return nil

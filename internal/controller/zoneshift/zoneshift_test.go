@@ -92,9 +92,10 @@ func (p panics) ZoneShifts(context.Context) ([]cloud.ZoneShift, error) {
 func TestAPanicIsCountedAndEndsNothing(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	metrics := obs.NewMetrics(prometheus.NewRegistry())
-	c := &Controller{Shifts: panics{stop}, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}}
-	if err := c.Start(ctx); err != nil {
-		t.Error(err)
+	looks := 0
+	c := &Controller{Shifts: panics{stop}, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}, Looked: func() { looks++ }}
+	if err := c.Start(ctx); err != nil || looks != 1 {
+		t.Errorf("%v; told of %d looks, want 1", err, looks)
 	}
 	if n := testutil.ToFloat64(metrics.Panics.WithLabelValues("zoneshift")); n != 1 {
 		t.Errorf("%v panics are counted", n)
