@@ -109,7 +109,7 @@ func (p *Provider) validateOwn(ctx context.Context, class *awsv1.EC2NodeClass, r
 		f.Reason, f.Message = awsv1.ReasonSpecInvalid, fmt.Sprintf("EC2NodeClass %q, with what its launch template tells the kubelet: %v", class.Name, err)
 		return f
 	}
-	if p.opts.DisableDryRun {
+	if p.opts.DisableDryRun || p.opts.ReadOnly {
 		f.OK = true
 		return f
 	}

@@ -65,6 +65,7 @@ type Options struct {
 	PodNetwork            func() podnetwork.Settings
 	InterruptionQueue     string // name, ARN or URL; empty: none
 	DisableDryRun         bool
+	ReadOnly              bool // nothing is made and no trial is called: a class's instance profile is taken to be there
 	ReservedCapacity      bool // buys out of the reservations that classes select, and keeps other instances out of open ones
 	AMIRefreshInterval    time.Duration
 	SubnetRefreshInterval time.Duration
