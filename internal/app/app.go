@@ -37,6 +37,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
+	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cache"
@@ -125,6 +126,7 @@ type process struct {
 	synced    func() bool
 	services  *dependency.Health // of AWS
 	overlays  *overlay.Store     // nil without the feature gate
+	applier   *apply.Applier     // see buyer
 }
 
 func kubeConfig() (*rest.Config, error) {

@@ -24,7 +24,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/controller/buffer"
-	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/drift"
 	"github.com/kerf-sh/kerf/internal/controller/garbage"
 	"github.com/kerf-sh/kerf/internal/controller/interrupt"
@@ -179,7 +178,7 @@ func serverVersion(config *rest.Config) func(context.Context) (string, error) {
 }
 
 func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
-	applier := apply.New(apply.Options{Client: p.GetClient(), Reader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Log: p.log})
+	applier := p.buyer()
 	loop := provision.New(provision.Options{
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
 		ImproveTime: p.ImproveTime,
@@ -239,9 +238,7 @@ func (p *process) loops(c *gate) error {
 		buffers, shifts,
 		// Machines that run out of reservations are followed whether or not more may be bought.
 		p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Reservations: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
-		p.Add(&disrupt.Emptiness{
-			Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), LeftAlone: c.LeftAlone,
-		}),
+		p.disruption(c),
 		p.Add(&garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 	)
 }

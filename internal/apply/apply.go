@@ -52,10 +52,11 @@ type Options struct {
 
 // Applier carries plans out.
 //
-// Concurrency: one Apply at a time.
+// Concurrency: safe; one plan is carried out at a time.
 type Applier struct {
 	o      Options
 	events *announcer
+	mu     sync.Mutex // held while purchases are checked and made, so that each counts what the other bought
 }
 
 // New returns an Applier.
@@ -115,6 +116,8 @@ type Outcome struct {
 // Apply buys the plan's nodes, notes its placements, and tells pods where they go or why they go nowhere. Pools are
 // those of the problem that the plan answers.
 func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool) Outcome {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	check := newChecker(a.o.State, pools)
 	var out Outcome
 	var admitted []*purchase

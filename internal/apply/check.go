@@ -82,7 +82,17 @@ func (c *checker) stillPending(pods []cluster.PodRef) []cluster.PodRef {
 	return slices.DeleteFunc(slices.Clone(pods), func(p cluster.PodRef) bool { return !c.pending[p] })
 }
 
+// purchase judges a planned node for pending pods.
 func (c *checker) purchase(node *plan.NewNode) (*purchase, *Refusal) {
+	pods := c.stillPending(node.Pods)
+	if len(pods) == 0 {
+		return nil, &Refusal{Action: buyAction(node), Code: PodsGone, Detail: "none of the pods waits any more"}
+	}
+	return c.admit(node, pods)
+}
+
+// admit judges a planned node by its pool, and counts it as bought if that allows it.
+func (c *checker) admit(node *plan.NewNode, pods []cluster.PodRef) (*purchase, *Refusal) {
 	refuse := func(code RefusalCode, format string, args ...any) (*purchase, *Refusal) {
 		return nil, &Refusal{Action: buyAction(node), Code: code, Detail: fmt.Sprintf(format, args...)}
 	}
@@ -94,10 +104,6 @@ func (c *checker) purchase(node *plan.NewNode) (*purchase, *Refusal) {
 		return refuse(PoolNotReady, "NodePool %s is not ready any more", node.Pool)
 	case len(node.Types) == 0:
 		return refuse(PoolNotReady, "the plan names no instance type")
-	}
-	pods := c.stillPending(node.Pods)
-	if len(pods) == 0 {
-		return refuse(PodsGone, "none of the pods waits any more")
 	}
 	adds := leastCapacity(node, offered)
 	used := c.used[node.Pool]

@@ -30,7 +30,7 @@ type expectation struct {
 // Assume takes in a NodeClaim that was just created, before any watch has told of it, and promises its room to pods.
 // The claim counts until a watch has confirmed it; when none has by until, it is forgotten. A promise ends when the pod
 // is bound or gone, when the claim is going, when the node is initialized and the pod is not bound within the grace
-// period, or at until.
+// period, or at until. Pods of nodes that are going away keep theirs until they are evicted.
 func (c *Cache) Assume(claim *karpv1.NodeClaim, expected intake.Expected, pods []cluster.PodRef, until time.Time) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -95,12 +95,26 @@ func (c *Cache) settlePromise(e *entry) {
 	if p == nil {
 		return
 	}
-	moving := false // a pod on a node that is going away keeps its promise until it is evicted
-	if e.pod.Node != "" {
-		_, moving = c.deleting[nodeUnit(e.pod.Node)]
-	}
-	if e.pod.Terminating || e.pod.Node != "" && !moving {
+	if e.pod.Terminating || e.pod.Node != "" && !c.moving(e) {
 		c.endPromise(e.obj.UID, p)
+	}
+}
+
+// moving reports whether the pod's node is going away: such a pod keeps its promise until it is evicted.
+func (c *Cache) moving(e *entry) bool {
+	_, deleting := c.deleting[nodeUnit(e.pod.Node)]
+	return deleting || c.leaving(e)
+}
+
+// leaving reports whether the pod stays where it is until the machines that are bought for it are ready.
+func (c *Cache) leaving(e *entry) bool {
+	return e.pod.Node != "" && intake.Leaving(c.nodes.get("", e.pod.Node))
+}
+
+// stays ends the promises of pods whose node was to go and is not any more.
+func (c *Cache) stays(node string) {
+	for _, e := range c.podsByNode[node] {
+		c.settlePromise(e)
 	}
 }
 
@@ -150,7 +164,11 @@ func (c *Cache) hurryPromises(unit, claim string) {
 	soon := c.now().Add(c.bindGrace)
 	for _, target := range []string{unit, claimUnit(claim)} {
 		for uid := range c.byTarget[target] {
-			if p := c.promises[uid]; p.until.After(soon) {
+			p := c.promises[uid]
+			if e := c.entries[p.key]; e != nil && c.leaving(e) {
+				continue // it is not evicted yet
+			}
+			if p.until.After(soon) {
 				p.until = soon
 			}
 		}

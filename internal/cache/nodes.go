@@ -29,6 +29,9 @@ func (c *Cache) SetNode(node *corev1.Node) {
 		c.unlinkNode(old)
 	}
 	c.linkNode(node)
+	if intake.Leaving(old) && !intake.Leaving(node) && node.DeletionTimestamp == nil {
+		c.stays(node.Name)
+	}
 	if node.DeletionTimestamp != nil && (old == nil || old.DeletionTimestamp == nil) {
 		c.tell(NodeGoing, node.Name)
 	}

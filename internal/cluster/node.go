@@ -47,6 +47,7 @@ type Node struct {
 	Initialized bool      `json:"initialized,omitempty"`
 	Ready       bool      `json:"ready,omitempty"`
 	Deleting    bool      `json:"deleting,omitempty"` // its pods need another place
+	Leaving     bool      `json:"leaving,omitempty"`  // it is to go once what its pods need elsewhere is there
 	CreatedAt   time.Time `json:"createdAt"`
 	// DoNotDisrupt is the node's or its claim's annotation.
 	DoNotDisrupt bool `json:"doNotDisrupt,omitempty"`
@@ -69,6 +70,9 @@ type Pool struct {
 	Used res.List `json:"used,omitempty"`
 	// Types may be shared between pools.
 	Types []*catalog.Type `json:"types"`
+	// Subnets are those in which machines of the pool may be launched and addresses may run short, sorted by ID; pools may
+	// share them. In zones of which none is listed there is no end of addresses.
+	Subnets []Subnet `json:"subnets,omitempty"`
 	// NotReady, when set, says why the pool can't buy now; its nodes still serve.
 	NotReady string `json:"notReady,omitempty"`
 }

@@ -75,6 +75,7 @@ func fromNode(out *cluster.Node, node *corev1.Node, claim *karpv1.NodeClaim) {
 	out.Initialized = !managed || out.Registered && node.Labels[karpv1.NodeInitializedLabelKey] == "true"
 	out.Ready = isReady(node)
 	out.Deleting = out.Deleting || node.DeletionTimestamp != nil
+	out.Leaving = Leaving(node) && !out.Deleting
 	out.DoNotDisrupt = out.DoNotDisrupt || node.Annotations[karpv1.DoNotDisruptAnnotationKey] == "true"
 	if claim == nil {
 		out.CreatedAt = node.CreationTimestamp.UTC()

@@ -1,0 +1,187 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+// step brings a command as far as it can go now. It says after how long to look again, or that the command is over.
+func (q *Queue) step(ctx context.Context, f *flight) (after time.Duration, done bool, err error) {
+	if f.failed != "" {
+		err := q.undo(ctx, f)
+		return look, err == nil, err
+	}
+	ready, err := q.replaced(ctx, f)
+	if err != nil || f.failed != "" {
+		return 0, false, err
+	}
+	if !ready {
+		return look, false, nil
+	}
+	if left := settle - q.Clock.Since(f.begun); left > 0 {
+		return left, false, nil
+	}
+	for _, g := range slices.Clone(f.Nodes) {
+		why, err := q.lookAgain(ctx, f, g)
+		switch {
+		case err != nil:
+			return 0, false, err
+		case why == "":
+		case f.apart():
+			if err := q.release(ctx, f, g, why); err != nil {
+				return 0, false, err
+			}
+		default:
+			f.failed = fmt.Sprintf("node %s: %s", g.Node, why)
+			return 0, false, nil
+		}
+	}
+	errs := q.each(f.Nodes, func(g Going) error { return q.remove(ctx, f, g) })
+	var left []Going
+	for i, err := range errs {
+		if err != nil {
+			left = append(left, f.Nodes[i])
+		}
+	}
+	f.Nodes = left
+	return look, len(left) == 0, errors.Join(errs...)
+}
+
+// replaced reports whether all replacements are ready. One that will never be makes the command fail.
+func (q *Queue) replaced(ctx context.Context, f *flight) (bool, error) {
+	ready := true
+	for _, name := range f.claims {
+		claim, err := q.claim(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if claim == nil {
+			f.failed = fmt.Sprintf("its replacement %s is gone", name)
+			return false, nil
+		}
+		conditions := claim.StatusConditions()
+		if !claim.DeletionTimestamp.IsZero() {
+			f.failed = fmt.Sprintf("its replacement %s is being deleted%s", name, because(claim))
+			return false, nil
+		}
+		if conditions.IsTrue(karpv1.ConditionTypeInitialized) {
+			continue
+		}
+		ready = false
+		if r := conditions.Get(karpv1.ConditionTypeRegistered); r.IsTrue() && q.Clock.Since(r.LastTransitionTime.Time) > unready {
+			f.failed = fmt.Sprintf("its replacement %s is registered and not initialized after %s%s", name, unready, because(claim))
+			return false, nil
+		}
+	}
+	if !ready && !f.told {
+		f.told = true
+		for _, g := range f.Nodes {
+			q.tell(f, g, corev1.EventTypeNormal, "DisruptionWaitingReadiness", "waiting for "+strings.Join(f.claims, ", ")+" to be initialized")
+		}
+	}
+	return ready, nil
+}
+
+// claim reads a claim, from the API when the cache does not have it (yet); nil when there is none.
+func (q *Queue) claim(ctx context.Context, name string) (*karpv1.NodeClaim, error) {
+	for _, from := range []client.Reader{q.Client, q.APIReader} {
+		claim := &karpv1.NodeClaim{}
+		err := from.Get(ctx, client.ObjectKey{Name: name}, claim)
+		if err == nil {
+			return claim, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading nodeclaim %s: %w", name, err)
+		}
+	}
+	return nil, nil
+}
+
+// because is what the claim's conditions say about why it is not ready.
+func because(claim *karpv1.NodeClaim) string {
+	for _, t := range []string{karpv1.ConditionTypeLaunched, karpv1.ConditionTypeRegistered, karpv1.ConditionTypeInitialized} {
+		if c := claim.StatusConditions().Get(t); c != nil && !c.IsTrue() && c.Message != "" {
+			return ": " + c.Message
+		}
+	}
+	return ""
+}
+
+// lookAgain says why a node must not go after all, by its pods as the API has them now.
+func (q *Queue) lookAgain(ctx context.Context, f *flight, g Going) (string, error) {
+	var pods corev1.PodList
+	if err := q.APIReader.List(ctx, &pods, client.MatchingFields{index.PodNode: g.Node}); err != nil {
+		return "", fmt.Errorf("listing pods of node %q: %w", g.Node, err)
+	}
+	now := q.Clock.Now()
+	waived := false
+	if f.Eventual {
+		claim, err := q.claim(ctx, g.Claim)
+		if err != nil {
+			return "", err
+		}
+		waived = claim != nil && claim.Spec.TerminationGracePeriod != nil
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if !intake.IsActive(p) {
+			continue
+		}
+		name := p.Namespace + "/" + p.Name
+		if held, _ := intake.HeldUntil(p, now); held && !waived && p.DeletionTimestamp.IsZero() {
+			return "pod " + name + " asks not to be disrupted", nil
+		}
+		if f.apart() && busy(p) {
+			return "pod " + name + " has just reached it", nil
+		}
+	}
+	return "", nil
+}
+
+// busy reports whether a pod would need another place. Daemons and static pods never do.
+func busy(p *corev1.Pod) bool {
+	own := slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
+	return !own && p.DeletionTimestamp.IsZero() && intake.IsActive(p)
+}
+
+// remove deletes the claim of a node.
+func (q *Queue) remove(ctx context.Context, f *flight, g Going) error {
+	claim, err := q.claim(ctx, g.Claim)
+	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() {
+		return err
+	}
+	q.tell(f, g, corev1.EventTypeNormal, "DisruptionTerminating", f.Command.reason())
+	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q: %w", g.Claim, err))
+	}
+	q.Metrics.NodeClaimsDisrupted.WithLabelValues(strings.ToLower(string(f.Cause)), g.Pool, g.CapacityType, string(f.Policy), terminationMode(claim)).Inc()
+	q.Log.Info("removing node", "command", f.id, "reason", f.Cause, "node", g.Node, "nodeclaim", g.Claim, "instance_type", g.InstanceType, "capacity_type", g.CapacityType)
+	return nil
+}
+
+// reason is the command's reason as events say it.
+func (c *Command) reason() string { return string(c.Cause) + ": " + c.Why }
+
+// terminationMode is how long the claim's drain waits at most, as metrics name it.
+func terminationMode(claim *karpv1.NodeClaim) string {
+	switch grace := claim.Spec.TerminationGracePeriod; {
+	case grace == nil:
+		return "graceful"
+	case grace.Duration > 0:
+		return "eventual"
+	}
+	return "forceful"
+}

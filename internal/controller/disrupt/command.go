@@ -1,0 +1,90 @@
+package disrupt
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/plan"
+)
+
+// Command is the decision to let nodes go, with all that has to be there before.
+type Command struct {
+	Cause karpv1.DisruptionReason
+	// Nodes that go. Those of a command go together: when one of them has to stay, all do, unless they are Empty.
+	Nodes []Going
+	// NewNodes to buy before, and Placements of pods on nodes that stay; Pools are those of the problem that was decided.
+	NewNodes   []plan.NewNode
+	Placements []plan.Placement
+	Pools      []*cluster.Pool
+	// Why is one sentence on what decided.
+	Why string
+	// Saving per hour at best; 0 when money is not the reason.
+	Saving catalog.MicroUSD
+	// Policy is the consolidation policy that decided, and Kind the consolidation_type of the metrics; both are empty when
+	// it is not consolidation.
+	Policy karpv1.ConsolidationPolicy
+	Kind   string
+	// Eventual commands are carried out even if pods ask not to be disrupted or can't be evicted now, on nodes whose claim
+	// has a terminationGracePeriod.
+	Eventual bool
+}
+
+// Going is a node that goes.
+type Going struct {
+	Node, Claim, Pool, InstanceType, Zone, CapacityType string
+}
+
+// GoingNode is a node of a snapshot that goes.
+func GoingNode(n *cluster.Node) Going {
+	return Going{Node: n.Name, Claim: n.Claim, Pool: n.Pool, InstanceType: n.InstanceType, Zone: n.Zone, CapacityType: n.CapacityType}
+}
+
+// decision is what upstream's metrics call what a command does.
+func (c *Command) decision() string {
+	if len(c.NewNodes) > 0 {
+		return "replace"
+	}
+	return "delete"
+}
+
+// id names a command. Two commands about the same nodes have different IDs, because they begin at different times.
+func (c *Command) id(begun time.Time) string {
+	h := sha256.New()
+	claims := make([]string, len(c.Nodes))
+	for i, g := range c.Nodes {
+		claims[i] = g.Claim
+	}
+	slices.Sort(claims)
+	fmt.Fprint(h, c.Cause, begun.UnixNano(), claims)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// String is the command in one line: how many nodes go, which, and what comes for them.
+func (c *Command) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s %s", c.Cause, c.decision(), plan.Count(len(c.Nodes), "node"))
+	for i, g := range c.Nodes {
+		if i == 5 {
+			fmt.Fprintf(&b, " and %d others", len(c.Nodes)-i)
+			break
+		}
+		fmt.Fprintf(&b, " %s (%s %s)", g.Node, cmp.Or(g.InstanceType, "unknown type"), cmp.Or(g.CapacityType, "unknown capacity type"))
+	}
+	for i := range c.NewNodes {
+		if n := &c.NewNodes[i]; len(n.Types) > 0 {
+			fmt.Fprintf(&b, ", by %s %s", n.Types[0].Name, n.Types[0].CapacityType)
+		}
+	}
+	if c.Saving > 0 {
+		fmt.Fprintf(&b, ", saves %s/h", plan.Dollars(c.Saving))
+	}
+	return b.String()
+}

@@ -1,0 +1,209 @@
+package disrupt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+// orderAnnotation is on a Node that bears intake.DisruptingAnnotation; it holds an order.
+const orderAnnotation = "kerf.sh/disruption-order"
+
+// order is what a new leader needs to go on with a command, or to take it back. All nodes of a command bear the same one,
+// but for ForeignTaint.
+type order struct {
+	Begun        time.Time                  `json:"begun"`
+	Replacements int                        `json:"replacements,omitempty"`
+	Policy       karpv1.ConsolidationPolicy `json:"policy,omitempty"`
+	Kind         string                     `json:"kind,omitempty"`
+	Eventual     bool                       `json:"eventual,omitempty"`
+	// ForeignTaint: somebody else had put the taint on the node before. It stays when the mark is taken back.
+	ForeignTaint bool `json:"foreignTaint,omitempty"`
+}
+
+// readOrder is what the node's mark says; ok is false when it bears none that can be read.
+func readOrder(node *corev1.Node) (o order, ok bool) {
+	err := json.Unmarshal([]byte(node.Annotations[orderAnnotation]), &o)
+	return o, err == nil
+}
+
+var (
+	errGone      = errors.New("it is gone or being deleted")
+	errOtherMark = errors.New("it is part of another command")
+)
+
+// mark writes the taint and the order to the node, and the reason to its claim.
+//
+// Errors: errGone, errOtherMark, those of the API.
+func (q *Queue) mark(ctx context.Context, f *flight, g Going) error {
+	node, err := q.editNode(ctx, g.Node, func(node *corev1.Node) error {
+		switch id := node.Annotations[apply.CommandAnnotation]; {
+		case !node.DeletionTimestamp.IsZero():
+			return errGone
+		case intake.Leaving(node) && id != f.id:
+			return errOtherMark
+		case intake.Leaving(node):
+			return nil
+		}
+		own := f.order
+		if hasTaint(node) {
+			own.ForeignTaint = true
+		} else {
+			node.Spec.Taints = append(slices.Clone(node.Spec.Taints), karpv1.DisruptedNoScheduleTaint())
+		}
+		text, err := json.Marshal(own)
+		if err != nil {
+			return err
+		}
+		node.Annotations = maps.Clone(node.Annotations)
+		if node.Annotations == nil {
+			node.Annotations = map[string]string{}
+		}
+		node.Annotations[intake.DisruptingAnnotation] = string(f.Cause)
+		node.Annotations[apply.CommandAnnotation] = f.id
+		node.Annotations[orderAnnotation] = string(text)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("marking node %s: %w", g.Node, err)
+	}
+	f.saw(node)
+	err = q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
+		if !claim.DeletionTimestamp.IsZero() {
+			return errGone
+		}
+		claim.StatusConditions().WithClock(q.Clock.Now).SetTrueWithReason(karpv1.ConditionTypeDisruptionReason, string(f.Cause), f.Why)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("marking nodeclaim %s: %w", g.Claim, err)
+	}
+	return nil
+}
+
+func hasTaint(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, isOurTaint)
+}
+
+// isOurTaint reports whether it is the taint that Kerf puts on nodes that go.
+func isOurTaint(t corev1.Taint) bool {
+	taint := karpv1.DisruptedNoScheduleTaint()
+	return t.MatchTaint(&taint)
+}
+
+// unmark takes the mark of a command back. What is gone, or going for another reason, is left alone.
+func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
+	node := &corev1.Node{}
+	err := q.APIReader.Get(ctx, client.ObjectKey{Name: g.Node}, node)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading node %s: %w", g.Node, err)
+	}
+	if err == nil && intake.Leaving(node) && node.Annotations[apply.CommandAnnotation] != id {
+		return nil // it is another command's
+	}
+	err = q.unmarkClaim(ctx, g)
+	if errors.Is(err, errGone) {
+		return nil // its end is under way; the mark goes with it
+	}
+	if err != nil {
+		return err
+	}
+	_, err = q.editNode(ctx, g.Node, func(node *corev1.Node) error {
+		if !intake.Leaving(node) || node.Annotations[apply.CommandAnnotation] != id {
+			return errGone
+		}
+		if o, ok := readOrder(node); !ok || !o.ForeignTaint {
+			node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isOurTaint)
+		}
+		node.Annotations = maps.Clone(node.Annotations)
+		for _, key := range []string{intake.DisruptingAnnotation, apply.CommandAnnotation, orderAnnotation} {
+			delete(node.Annotations, key)
+		}
+		return nil
+	})
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, errGone) {
+		return fmt.Errorf("taking the mark off node %s: %w", g.Node, err)
+	}
+	return nil
+}
+
+// unmarkClaim removes the reason from the claim.
+//
+// Errors: errGone when the claim is being deleted; those of the API.
+func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
+	if g.Claim == "" {
+		return nil
+	}
+	err := q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
+		if !claim.DeletionTimestamp.IsZero() {
+			return errGone
+		}
+		claim.StatusConditions().WithClock(q.Clock.Now).Clear(karpv1.ConditionTypeDisruptionReason)
+		return nil
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking the mark off nodeclaim %s: %w", g.Claim, err)
+	}
+	return nil
+}
+
+// editTries is how often an object is read again because somebody else wrote to it meanwhile.
+const editTries = 4
+
+// editNode changes a node as it is now, and tells the state of it at once.
+func (q *Queue) editNode(ctx context.Context, name string, change func(*corev1.Node) error) (*corev1.Node, error) {
+	var from client.Reader = q.Client
+	for try := 1; ; try++ {
+		stored := &corev1.Node{}
+		if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
+			return nil, err
+		}
+		node := stored.DeepCopy()
+		if err := change(node); err != nil {
+			return nil, err
+		}
+		err := q.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsConflict(err) && try < editTries {
+			from = q.APIReader
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		q.State.SetNode(node.DeepCopy())
+		return node, nil
+	}
+}
+
+// editClaim changes a claim's status as it is now.
+func (q *Queue) editClaim(ctx context.Context, name string, change func(*karpv1.NodeClaim) error) error {
+	var from client.Reader = q.Client
+	for try := 1; ; try++ {
+		stored := &karpv1.NodeClaim{}
+		if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
+			return err
+		}
+		claim := stored.DeepCopy()
+		if err := change(claim); err != nil {
+			return err
+		}
+		err := q.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsConflict(err) && try < editTries {
+			from = q.APIReader
+			continue
+		}
+		return err
+	}
+}

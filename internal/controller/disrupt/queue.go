@@ -1,0 +1,301 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// Times of a command.
+const (
+	// settle is the least time between the taint and the last look at a node's pods: a scheduler that has not seen the
+	// taint yet binds pods until it has.
+	settle = 5 * time.Second
+	// look is how often a command that waits looks whether it can go on.
+	look = time.Second
+	// unready is how long a replacement may be registered without getting initialized: nothing else would end that wait.
+	// Before it is registered its own timeouts do.
+	unready = 15 * time.Minute
+	// atOnce is how many nodes of a command are written to at a time.
+	atOnce = 16
+)
+
+// State is the part of the cache that commands are told to.
+type State interface {
+	Snapshot() *cluster.Snapshot
+	SetNode(node *corev1.Node)
+}
+
+// Buyer buys what has to be there before nodes go; *apply.Applier is one.
+type Buyer interface {
+	Replace(ctx context.Context, o apply.Order) ([]apply.Created, error)
+}
+
+// Queue carries commands out, any number at a time, each at its own pace. What has been begun is written on the Nodes and
+// NodeClaims, so that the next leader goes on with it or takes it back:
+//
+//	mark nodes ─▶ buy replacements ─▶ wait until each is initialized ─▶ look at the pods once more ─▶ delete the claims
+//	     └──────────────┴───────────────────┴────────────────────────────────┴─▶ or take the mark back
+//
+// Concurrency: safe.
+type Queue struct {
+	Client    client.Client
+	APIReader client.Reader
+	State     State
+	Buyer     Buyer
+	Recorder  record.EventRecorder
+	Metrics   *obs.Metrics
+	Log       *slog.Logger
+	Clock     clock.Clock
+
+	mu      sync.Mutex
+	ctx     context.Context    // of Run; nil while nothing may be started
+	flights map[string]*flight // by claim
+	wait    sync.WaitGroup
+}
+
+// flight is a command that is under way.
+type flight struct {
+	Command
+	id     string
+	order  order
+	begun  time.Time
+	claims []string // of the replacements
+	// failed says why the command is being taken back.
+	failed string
+	told   bool // that replacements are waited for
+
+	mu      sync.Mutex
+	objects map[string]*corev1.Node // as they were last written, for events
+}
+
+func (f *flight) saw(node *corev1.Node) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.objects[node.Name] = node
+}
+
+// Errors of Start.
+var (
+	ErrNotRunning = errors.New("commands of the former leader are not taken over yet")
+	ErrBusy       = errors.New("a node of it is part of another command")
+)
+
+// Run takes over what a former leader had begun, and carries out commands until ctx ends. Whatever is under way then is
+// left as it is, for the next leader.
+func (q *Queue) Run(ctx context.Context) error {
+	for {
+		err := q.Metrics.Recover(q.Log, "disruption.queue", func() error { return q.resume(ctx) })
+		if err == nil {
+			break
+		}
+		if ctx.Err() == nil {
+			q.Log.Error("taking over disruptions that a former leader had begun", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-q.Clock.After(look):
+		}
+	}
+	<-ctx.Done()
+	q.mu.Lock()
+	q.ctx = nil
+	q.mu.Unlock()
+	q.wait.Wait()
+	return nil
+}
+
+// Busy reports whether a claim's node is part of a command that is under way.
+func (q *Queue) Busy(claim string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.flights[claim] != nil
+}
+
+// Start begins a command: its nodes are marked and its replacements bought when it returns; the rest goes on by itself.
+// When it returns an error, nothing was begun, or what was is being taken back.
+//
+// Errors: ErrNotRunning, ErrBusy, a *apply.RefusedError, those of the API.
+func (q *Queue) Start(ctx context.Context, c Command) error {
+	if len(c.Nodes) == 0 {
+		return fmt.Errorf("disruption %q: no nodes", c.Why)
+	}
+	f := &flight{Command: c, begun: q.Clock.Now(), objects: map[string]*corev1.Node{}}
+	f.id = c.id(f.begun)
+	f.order = order{Begun: f.begun.UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
+	if err := q.admit(f); err != nil {
+		return err
+	}
+	if err := q.begin(ctx, f); err != nil {
+		q.abandon(ctx, f, err.Error())
+		return fmt.Errorf("disruption %s: %w", f.id, err)
+	}
+	q.Log.Info("disrupting nodes", "command", f.id, "reason", f.Cause, "decision", f.decision(), "what", f.Command.String(), "why", f.Why)
+	q.fly(f)
+	return nil
+}
+
+// admit enters a command unless one of its nodes is part of another.
+func (q *Queue) admit(f *flight) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ctx == nil {
+		return ErrNotRunning
+	}
+	for _, g := range f.Nodes {
+		if q.flights[g.Claim] != nil {
+			return fmt.Errorf("%w: %s", ErrBusy, g.Node)
+		}
+	}
+	for _, g := range f.Nodes {
+		q.flights[g.Claim] = f
+	}
+	return nil
+}
+
+func (q *Queue) begin(ctx context.Context, f *flight) error {
+	errs := q.each(f.Nodes, func(g Going) error { return q.mark(ctx, f, g) })
+	var marked []Going
+	for i, err := range errs {
+		if err == nil {
+			marked = append(marked, f.Nodes[i])
+		}
+	}
+	if len(marked) < len(f.Nodes) {
+		if err := errors.Join(errs...); !f.apart() || len(marked) == 0 {
+			return err
+		}
+		// Empty nodes do not need each other: the others go.
+		for i, g := range slices.Clone(f.Nodes) {
+			if errs[i] == nil {
+				continue
+			}
+			if err := q.release(ctx, f, g, errs[i].Error()); err != nil {
+				return err
+			}
+		}
+	}
+	if len(f.NewNodes) == 0 && len(f.Placements) == 0 {
+		return nil
+	}
+	created, err := q.Buyer.Replace(ctx, apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools})
+	for _, c := range created {
+		f.claims = append(f.claims, c.Claim)
+		q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
+	}
+	if err != nil {
+		return fmt.Errorf("buying replacements: %w", err)
+	}
+	for _, g := range f.Nodes {
+		if len(f.claims) > 0 {
+			q.tell(f, g, corev1.EventTypeNormal, "DisruptionLaunching", "launching "+strings.Join(f.claims, ", ")+" so that it can go: "+f.Why)
+		}
+	}
+	return nil
+}
+
+// apart reports whether each node of the command may go or stay by itself.
+func (f *flight) apart() bool {
+	return f.Cause == karpv1.DisruptionReasonEmpty && len(f.claims) == 0 && f.order.Replacements == 0
+}
+
+// each calls do for all nodes, so many at a time.
+func (q *Queue) each(nodes []Going, do func(Going) error) []error {
+	errs := make([]error, len(nodes))
+	slots := make(chan struct{}, atOnce)
+	var wait sync.WaitGroup
+	for i, g := range nodes {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = q.Metrics.Recover(q.Log, "disruption.queue", func() error { return do(g) })
+		})
+	}
+	wait.Wait()
+	return errs
+}
+
+// abandon takes back a command that has not got under way, now or, if that fails, as soon as it can be done.
+func (q *Queue) abandon(ctx context.Context, f *flight, why string) {
+	f.failed = why
+	if q.undo(ctx, f) == nil {
+		q.land(f)
+		return
+	}
+	q.fly(f)
+}
+
+// land ends a command: its nodes may be part of another.
+func (q *Queue) land(f *flight) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for claim, other := range q.flights {
+		if other == f {
+			delete(q.flights, claim)
+		}
+	}
+}
+
+// fly carries the command on until it ends or this process does.
+func (q *Queue) fly(f *flight) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ctx := q.ctx
+	if ctx == nil {
+		return // the next leader takes it over
+	}
+	q.wait.Go(func() {
+		defer q.land(f)
+		for {
+			after, done := look, false
+			err := q.Metrics.Recover(q.Log, "disruption.queue", func() (err error) {
+				after, done, err = q.step(ctx, f)
+				return err
+			})
+			if err != nil && ctx.Err() == nil {
+				q.Log.Error("carrying out a disruption; it is tried again", "command", f.id, "error", err)
+				after = look
+			}
+			if done && err == nil {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-q.Clock.After(after):
+			}
+		}
+	})
+}
+
+// tell writes an event to a node and to its claim.
+func (q *Queue) tell(f *flight, g Going, eventType, reason, message string) {
+	f.mu.Lock()
+	node := f.objects[g.Node]
+	f.mu.Unlock()
+	if node == nil {
+		node = &corev1.Node{}
+		node.Name = g.Node
+	}
+	q.Recorder.Event(node, eventType, reason, message)
+	claim := &karpv1.NodeClaim{}
+	if err := q.Client.Get(context.Background(), client.ObjectKey{Name: g.Claim}, claim); err == nil {
+		q.Recorder.Event(claim, eventType, reason, message)
+	}
+}

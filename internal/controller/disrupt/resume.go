@@ -1,0 +1,150 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+// stale is the age at which a former leader's decision on where pods fit is not believed any more.
+const stale = time.Minute
+
+// resume takes over what a former leader had begun. A command whose replacements are all there goes on; one that died
+// before is taken back. Marks that belong to no command are removed: a mark without an order, and the reason on a claim
+// whose node bears no mark, with the taint that came with it.
+func (q *Queue) resume(ctx context.Context) error {
+	var nodes corev1.NodeList
+	if err := q.APIReader.List(ctx, &nodes); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	var claims karpv1.NodeClaimList
+	if err := q.APIReader.List(ctx, &claims); err != nil {
+		return fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	byID := map[string]*karpv1.NodeClaim{}
+	replacements := map[string][]string{}
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		if !index.Managed(c) {
+			continue
+		}
+		if c.Status.ProviderID != "" {
+			byID[c.Status.ProviderID] = c
+		}
+		if id := c.Annotations[apply.CommandAnnotation]; id != "" {
+			replacements[id] = append(replacements[id], c.Name)
+		}
+	}
+	found := map[string]*flight{}
+	var errs []error
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		claim := byID[node.Spec.ProviderID]
+		if node.Spec.ProviderID == "" {
+			claim = nil
+		}
+		switch {
+		case intake.Leaving(node):
+			q.adopt(found, node, claim)
+		case claim != nil && claim.DeletionTimestamp.IsZero() && node.DeletionTimestamp.IsZero() && claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue():
+			errs = append(errs, q.heal(ctx, node, claim))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("removing marks that belong to no disruption: %w", err)
+	}
+	q.takeOver(ctx, found, replacements)
+	return nil
+}
+
+// adopt adds a marked node to the command that it is part of.
+func (q *Queue) adopt(found map[string]*flight, node *corev1.Node, claim *karpv1.NodeClaim) {
+	o, ok := readOrder(node)
+	id := node.Annotations[apply.CommandAnnotation]
+	if !ok || id == "" || claim == nil {
+		id = "" // nothing tells how to go on: it is taken back
+	}
+	f := found[id]
+	if f == nil {
+		o.ForeignTaint = false // it is read from each node again
+		f = &flight{id: id, order: o, begun: o.Begun, objects: map[string]*corev1.Node{}}
+		f.Cause = karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation])
+		f.Policy, f.Kind, f.Eventual = o.Policy, o.Kind, o.Eventual
+		f.Why = "taken over from a former leader"
+		found[id] = f
+	}
+	g := Going{
+		Node: node.Name, Pool: node.Labels[karpv1.NodePoolLabelKey], InstanceType: node.Labels[corev1.LabelInstanceTypeStable],
+		Zone: node.Labels[corev1.LabelTopologyZone], CapacityType: node.Labels[karpv1.CapacityTypeLabelKey],
+	}
+	if claim != nil {
+		g.Claim = claim.Name
+		if c := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason); c.IsTrue() && c.Message != "" {
+			f.Why = c.Message
+		}
+	}
+	f.objects[node.Name] = node.DeepCopy()
+	f.Nodes = append(f.Nodes, g)
+}
+
+// takeOver lets commands be started, and goes on with those that were found.
+func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacements map[string][]string) {
+	q.mu.Lock()
+	q.ctx, q.flights = ctx, map[string]*flight{}
+	for _, f := range found {
+		for _, g := range f.Nodes {
+			if g.Claim != "" {
+				q.flights[g.Claim] = f
+			}
+		}
+	}
+	q.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		f := found[id]
+		f.claims = replacements[id]
+		slices.Sort(f.claims)
+		switch {
+		case id == "":
+			f.failed = "its mark says nothing of a command"
+		case len(f.claims) != f.order.Replacements:
+			f.failed = fmt.Sprintf("the former leader ended when %d of %d replacements were there", len(f.claims), f.order.Replacements)
+		case len(f.claims) == 0 && f.Cause != karpv1.DisruptionReasonEmpty && q.Clock.Since(f.begun) > stale:
+			f.failed = "it was decided too long ago"
+		}
+		q.Log.Info("took over a disruption", "command", id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
+		q.fly(f)
+	}
+}
+
+// heal removes a taint that came with the reason on the node's claim, and the reason: another controller, or an earlier
+// release, had begun and forgot. A taint without such a reason is somebody else's and stays.
+func (q *Queue) heal(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
+	_, err := q.editNode(ctx, node.Name, func(n *corev1.Node) error {
+		if intake.Leaving(n) || !n.DeletionTimestamp.IsZero() {
+			return errGone
+		}
+		n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), isOurTaint)
+		return nil
+	})
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	if err := q.unmarkClaim(ctx, Going{Claim: claim.Name}); !errors.Is(err, errGone) {
+		return err
+	}
+	return nil
+}

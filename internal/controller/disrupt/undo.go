@@ -1,0 +1,64 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+// undo takes a command back: the nodes that are still there lose their marks, and replacements that nothing can have
+// reached yet are given back. It may be called again until it succeeds.
+func (q *Queue) undo(ctx context.Context, f *flight) error {
+	errs := q.each(f.Nodes, func(g Going) error { return q.unmark(ctx, f.id, g) })
+	for _, name := range f.claims {
+		errs = append(errs, q.giveBack(ctx, name))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("taking back a disruption: %w", err)
+	}
+	for _, g := range f.Nodes {
+		q.tell(f, g, corev1.EventTypeWarning, "DisruptionUndone", "it stays: "+f.failed)
+	}
+	q.Log.Info("took a disruption back", "command", f.id, "reason", f.Cause, "what", f.Command.String(), "because", f.failed)
+	return nil
+}
+
+// giveBack deletes a replacement that has not registered and that no pod but those of the command counted on. Pods can't
+// have reached it. One that has registered stays: if nothing needs it, it goes as any empty node does.
+func (q *Queue) giveBack(ctx context.Context, name string) error {
+	claim, err := q.claim(ctx, name)
+	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() || claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {
+		return err
+	}
+	for _, n := range q.State.Snapshot().Nodes {
+		if n.Claim == name && (n.Registered || !empty(n)) {
+			return nil
+		}
+	}
+	err = q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
+	return client.IgnoreNotFound(err)
+}
+
+// release lets a node of a command stay while the others go.
+func (q *Queue) release(ctx context.Context, f *flight, g Going, why string) error {
+	if err := q.unmark(ctx, f.id, g); err != nil {
+		return err
+	}
+	q.tell(f, g, corev1.EventTypeNormal, "DisruptionUndone", "it stays: "+why)
+	q.Log.Info("kept a node that was to go", "command", f.id, "reason", f.Cause, "node", g.Node, "because", why)
+	for i := range f.Nodes {
+		if f.Nodes[i] == g {
+			f.Nodes = append(f.Nodes[:i:i], f.Nodes[i+1:]...)
+			break
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.flights, g.Claim)
+	return nil
+}
