@@ -37,6 +37,6 @@ func (p *Provider) plainFirst(instanceType string, efas int64) bool {
 
 // ipv6 reports whether the cluster is known to be one of IPv6 addresses.
 func (p *Provider) ipv6() bool {
-	c := p.cluster.Load()
-	return c != nil && c.ipv6
+	c, ok := p.cluster.peek()
+	return ok && c.ipv6
 }

@@ -1,6 +1,8 @@
 package aws_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -83,6 +85,28 @@ func TestAnEKSThatWasNeverReachedIsNotAskedForEachLaunch(t *testing.T) {
 	}
 	if n := calls.Of("DescribeCluster"); n != 2 {
 		t.Errorf("EKS was asked %d times, want once more when it answers again", n)
+	}
+}
+
+// The API server tells the version. While it does not, that of before serves, and it is left alone for a while; a question
+// without an answer keeps no class from being looked at.
+func TestAVersionThatCanNotBeAskedForIsLeftAloneForAWhile(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	now, asked, refusal := time.Now(), 0, error(nil)
+	p := newProvider(t, s, func(o *aws.Options) {
+		o.Now = func() time.Time { return now }
+		o.KubernetesVersion = func(context.Context) (string, error) { asked++; return "1.36", refusal }
+	})
+	ready(t, p)
+	class := newClass(s)
+	resolve(t, p, class)
+	refusal = errors.New("the API server is away")
+	now = now.Add(time.Hour)
+	for range 3 {
+		resolve(t, p, class)
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want once more than at first", asked)
 	}
 }
 

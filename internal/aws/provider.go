@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -115,13 +114,8 @@ type Provider struct {
 	// spotUntagged is set while the controller may not tag spot requests; see learnSpotTags.
 	spotUntagged atomic.Bool
 
-	cluster atomic.Pointer[clusterFacts]
-	version versionCache
-
-	// Taken while EKS is asked, so that one answer serves all.
-	clusterMu    sync.Mutex
-	clusterTried time.Time // when EKS was last asked
-	clusterErr   error     // that it failed with then, if it was its own
+	cluster remembered[*clusterFacts]
+	version remembered[string]
 }
 
 var _ cloud.Provider = (*Provider)(nil)

@@ -21,7 +21,7 @@ const (
 	// startTimeout bounds the first call, so that a network without a way to AWS is reported and not waited for.
 	startTimeout = 30 * time.Second
 	// versionAge is how long the cluster's version is believed, clusterAge how long EKS's record. clusterPause is how long
-	// EKS is left alone after it failed, while there is an older record, clusterSoon while there is none.
+	// who knows them is left alone after a failure, while there is an older answer, clusterSoon while there is none.
 	versionAge   = 5 * time.Minute
 	clusterAge   = 10 * time.Minute
 	clusterPause = time.Minute
@@ -35,7 +35,6 @@ type clusterFacts struct {
 	serviceCIDR string
 	ipv6        bool
 	version     string
-	at          time.Time
 }
 
 // Check asks EC2 whether it can be reached and accepts the credentials, and finds the cluster's endpoint.
@@ -70,36 +69,7 @@ func (p *Provider) Check(ctx context.Context) error {
 
 // clusterFacts are the cluster's facts, asked for when they are missing or old. Old ones are better than none.
 func (p *Provider) clusterFacts(ctx context.Context) (*clusterFacts, error) {
-	if c := p.cluster.Load(); c != nil && p.now().Sub(c.at) < clusterAge {
-		return c, nil
-	}
-	last := p.cluster.Load()
-	if last == nil {
-		p.clusterMu.Lock()
-	} else if !p.clusterMu.TryLock() {
-		return last, nil // somebody asks already; nobody else need wait for an EKS that may not answer
-	}
-	defer p.clusterMu.Unlock()
-	last = p.cluster.Load()
-	if last != nil && (p.now().Sub(last.at) < clusterAge || p.now().Sub(p.clusterTried) < clusterPause) {
-		return last, nil
-	}
-	if last == nil && p.clusterErr != nil && p.now().Sub(p.clusterTried) < clusterSoon {
-		return nil, p.clusterErr // those who waited for an EKS that can't be reached do not all ask it in turn
-	}
-	c, err := p.describeCluster(ctx)
-	p.clusterTried, p.clusterErr = p.now(), nil
-	if err != nil {
-		if last != nil {
-			return last, nil
-		}
-		if ctx.Err() == nil {
-			p.clusterErr = err
-		}
-		return nil, err
-	}
-	p.cluster.Store(c)
-	return c, nil
+	return p.cluster.get(ctx, p.now, patience{clusterAge, clusterPause, clusterSoon}, p.describeCluster)
 }
 
 func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
@@ -116,7 +86,7 @@ func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
 	case out.Cluster == nil:
 		return nil, &cloud.Error{Op: fmt.Sprintf("describing EKS cluster %q", p.opts.ClusterName), Class: cloud.Unavailable, Err: errors.New("the answer is empty")}
 	}
-	c := &clusterFacts{arn: aws.ToString(out.Cluster.Arn), endpoint: aws.ToString(out.Cluster.Endpoint), version: aws.ToString(out.Cluster.Version), at: p.now()}
+	c := &clusterFacts{arn: aws.ToString(out.Cluster.Arn), endpoint: aws.ToString(out.Cluster.Endpoint), version: aws.ToString(out.Cluster.Version)}
 	if n := out.Cluster.KubernetesNetworkConfig; n != nil {
 		c.serviceCIDR = aws.ToString(n.ServiceIpv4Cidr)
 		if v6 := aws.ToString(n.ServiceIpv6Cidr); v6 != "" {
@@ -126,34 +96,16 @@ func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
 	return c, nil
 }
 
-// versionCache holds the cluster's minor version for a while.
-type versionCache struct {
-	mu    sync.Mutex
-	value string
-	at    time.Time
-}
-
 // kubernetesVersion is the cluster's minor version.
 func (p *Provider) kubernetesVersion(ctx context.Context) (string, error) {
-	c := &p.version
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.value != "" && p.now().Sub(c.at) < versionAge {
-		return c.value, nil
-	}
 	ask := p.opts.KubernetesVersion
 	if ask == nil {
 		ask = p.versionFromEKS
 	}
-	v, err := ask(ctx)
-	if err != nil {
-		if c.value != "" {
-			return c.value, nil
-		}
-		return "", err
-	}
-	c.value, c.at = minorVersion(v), p.now()
-	return c.value, nil
+	return p.version.get(ctx, p.now, patience{versionAge, clusterPause, clusterSoon}, func(ctx context.Context) (string, error) {
+		v, err := ask(ctx)
+		return minorVersion(v), err
+	})
 }
 
 func (p *Provider) versionFromEKS(ctx context.Context) (string, error) {
