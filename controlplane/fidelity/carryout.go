@@ -273,7 +273,7 @@ func (c *Case) mayArriveFor(p *corev1.Pod) bool {
 }
 
 // ofTheMarket are reasons that the scheduler knows nothing of.
-var ofTheMarket = map[plan.Code]bool{plan.PoolNotReady: true, plan.NoOffering: true, plan.LimitReached: true, plan.MinValuesUnmet: true,
+var ofTheMarket = map[plan.Code]bool{plan.PoolNotReady: true, plan.NoOffering: true, plan.LimitReached: true, plan.NoAddresses: true, plan.MinValuesUnmet: true,
 	plan.ReservationPending: true, plan.NoPools: true}
 
 // free lets the scheduler have all planned pods at once; done is true when it found a place for each.

@@ -13,10 +13,10 @@
 // repel themselves, spread by host, which the engine measures from an empty host.
 //
 // Given up are: topology wider than a host, whether the requirements of two classes can hold on one machine, limits of
-// pools, minValues, preferences, PreferNoSchedule, and the strict order of pool weights; and that machines are bought
-// whole. Where a problem has very many kinds of pods, limits per host that need far fewer hosts than another limit are
-// given up as well. Giving something up can only make the bound smaller, so it stays a bound: a plan that keeps the order
-// of weights may cost more than it must without.
+// pools, addresses of subnets, minValues, preferences, PreferNoSchedule, and the strict order of pool weights; and that
+// machines are bought whole. Where a problem has very many kinds of pods, limits per host that need far fewer hosts than
+// another limit are given up as well. Giving something up can only make the bound smaller, so it stays a bound: a plan
+// that keeps the order of weights may cost more than it must without.
 //
 // # Why it is a proof
 //

@@ -31,6 +31,8 @@ type Type struct {
 	// AttachLimits is how many volumes a node of this type attaches, by CSI driver, those of pods only. A driver that is
 	// not listed has no limit, or it is not known.
 	AttachLimits res.List `json:"attachLimits,omitempty"`
+	// Addresses is how many addresses of its subnet a machine of this type takes as it is launched; 0 stands for 1.
+	Addresses int64 `json:"addresses,omitempty"`
 	// Offerings is sorted by zone, then capacity type, then reservation, then partition.
 	Offerings []Offering `json:"offerings"`
 }

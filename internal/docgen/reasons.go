@@ -24,6 +24,7 @@ func remedies() map[plan.Code]string {
 		plan.TooLarge:           "Allow larger instance types in the NodePool, or ask for less.",
 		plan.NoOffering:         "Allow more instance types, zones or capacity types; what had no capacity is tried again after a while.",
 		plan.LimitReached:       "Raise the NodePool's limit, or free room under it.",
+		plan.NoAddresses:        "Add subnets to the EC2NodeClass, or larger ones; or let the pod run in other zones.",
 		plan.HostPortTaken:      "Use another host port, or none.",
 		plan.TopologyUnmet:      "Let the NodePool reach more domains, raise `maxSkew`, or make the constraint `ScheduleAnyway`.",
 		plan.AntiAffinityUnmet:  "Let the NodePool reach more domains, or ask for fewer replicas.",

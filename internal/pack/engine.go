@@ -44,7 +44,7 @@ func (e *Engine) Solve(p *Problem) *plan.Plan {
 		e.kept = k
 		return out
 	}
-	out := k.solve(p)
+	out := k.solveWithin(p)
 	k.endRound()
 	k.last = &solved{problem: *p, plan: out}
 	e.kept = k
@@ -73,6 +73,9 @@ type kept struct {
 	// improving, if set, is to be called before a plan is improved.
 	improving func()
 	worked    Worked
+	// zones in which addresses ran short in an earlier solution of this problem, and those that did in the last.
+	zones map[string]zoneCare
+	short []string
 }
 
 // Worked counts what had to be worked out for a problem because it was not known from the ones before.

@@ -31,6 +31,9 @@ type machine struct {
 	gone     bool         // merged into another
 	at       int          // in the solver's list of spare room
 	charged  []int64      // against the pool's limits
+	// What it takes of a subnet, in a part of a pool that counts addresses.
+	subnet    *subnet
+	addresses int64
 }
 
 // fits holds the types of m's shape that carry what is on m.

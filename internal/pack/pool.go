@@ -36,6 +36,12 @@ type pool struct {
 	shapes       map[int]*shape
 	wellKnown    func(requirement.Key) bool
 	hasMinValues bool
+	// Of a pool that is split because addresses are short: what the part is bound to, its subnets if it is bound to one
+	// zone, the other parts, which share its limits, and, for reasons, the pool as a whole.
+	only     requirement.Requirements
+	room     room
+	siblings []*pool
+	whole    *pool
 	// demand and worth sum up what is still to be placed on machines of this pool.
 	demand res.Vector
 	worth  int64
@@ -61,8 +67,11 @@ func (s *solver) compilePools() {
 	slices.SortFunc(sorted, func(a, b *cluster.Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(b.Name, a.Name))
 	})
-	for i, src := range sorted {
+	for _, src := range sorted {
 		cat, err := s.setting.catalog(src.Types, s.vocab)
+		if s.splitPool(src, cat, err) {
+			continue
+		}
 		p := s.setting.borrow(src, cat)
 		if p == nil {
 			p = &pool{src: src, cat: cat, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
@@ -72,7 +81,7 @@ func (s *solver) compilePools() {
 				p.fault = err.Error()
 			}
 		}
-		s.begin(p, src, i)
+		s.begin(p, src, len(s.pools))
 		s.pools = append(s.pools, p)
 		s.kept.lent = append(s.kept.lent, loan{s.setting, p})
 	}
@@ -96,7 +105,7 @@ func (s *solver) compilePool(p *pool) string {
 	if err != nil {
 		reqs = requirement.Requirements{}
 	}
-	reqs = reqs.And(s.vocab.Labels(p.src.Labels)).And(s.vocab.Only(requirement.NodePool, p.src.Name))
+	reqs = reqs.And(s.vocab.Labels(p.src.Labels)).And(s.vocab.Only(requirement.NodePool, p.src.Name)).And(p.only)
 	p.reqs = reqs
 	for _, set := range reqs.All {
 		p.hasMinValues = p.hasMinValues || set.MinValues() > 0
@@ -214,6 +223,9 @@ func (p *pool) refreshAffordable() {
 	if p.nodesLeft == 0 {
 		clear(p.affordable)
 	}
+	if p.room != nil {
+		p.dropThirsty()
+	}
 	for t := range p.cat.All().Each {
 		for _, l := range p.limited {
 			if p.cat.Capacity[t][l.index] > l.left {
@@ -223,7 +235,7 @@ func (p *pool) refreshAffordable() {
 	}
 }
 
-func (p *pool) hasLimits() bool { return p.nodesLeft >= 0 || len(p.limited) > 0 }
+func (p *pool) hasLimits() bool { return p.nodesLeft >= 0 || len(p.limited) > 0 || p.room != nil }
 
 // charge counts a machine against the limits with the least of each resource that it may turn out to have.
 func (p *pool) charge(m *machine) {
@@ -245,7 +257,9 @@ func (p *pool) charge(m *machine) {
 		m.charged[i] = max(0, least)
 		l.left -= m.charged[i]
 	}
+	p.chargeAddresses(m)
 	p.refreshAffordable()
+	p.share()
 }
 
 // refund takes back what charge counted.
@@ -259,7 +273,9 @@ func (p *pool) refund(m *machine) {
 	for i, x := range m.charged {
 		p.limited[i].left += x
 	}
+	p.refundAddresses(m)
 	p.refreshAffordable()
+	p.share()
 }
 
 // shape is what a machine of a pool may be under certain requirements. Shapes are made once and shared.

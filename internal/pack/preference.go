@@ -72,6 +72,7 @@ func (s *solver) finish() *plan.Plan {
 	if s.opens(before) {
 		s = s.kept.solveHard(s.p, s.choice) // cheaper, but pods rely on a domain being closed; this one it stays
 	}
+	s.kept.short = s.settleAddresses()
 	return s.plan()
 }
 

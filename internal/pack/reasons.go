@@ -21,6 +21,12 @@ func (s *solver) reasons(c *class) []plan.Reason {
 	}
 	var out []plan.Reason
 	for _, p := range s.pools {
+		if p.room != nil {
+			continue
+		}
+		if p.whole != nil {
+			p = p.whole
+		}
 		r := s.poolReason(c, p)
 		r.Pool = p.src.Name
 		out = append(out, r)
@@ -138,6 +144,9 @@ func (s *solver) altReason(c *class, p *pool, alt requirement.Requirements) (pla
 	fitting.And(endless)
 	if !fitting.Any() {
 		return plan.Reason{Code: plan.NoOffering, Types: reserved, Detail: "all that is reserved is in use"}, 4
+	}
+	if r, bad := s.addressReason(p, both, fitting); bad {
+		return r, 5
 	}
 	if r, bad := s.limitReason(p, fitting); bad {
 		return r, 5

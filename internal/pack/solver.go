@@ -67,6 +67,7 @@ type solver struct {
 	items   []*item // hardest first
 
 	reservations map[string]*reservation
+	subnets      map[string]*subnet // nil where nothing is said of any
 	bought       []*machine
 	spare        [][2]int64 // cpu and memory that are left on the bought
 	attempt      *machine   // one that was not bought, to be used again
@@ -121,6 +122,7 @@ func (s *solver) compile() {
 	s.compileDaemons()
 	s.setting = s.kept.use(s)
 	s.compileReservations()
+	s.compileSubnets()
 	s.compilePools()
 	for _, c := range s.classes {
 		c.rank = s.rankOf(c)

@@ -13,6 +13,7 @@ const (
 	TooLarge           Code = "TooLarge"           // Resource; Want, Have: amounts; Nearest: the type that comes closest
 	NoOffering         Code = "NoOffering"         // no type × zone × capacity type that fits can be bought now; Detail: why
 	LimitReached       Code = "LimitReached"       // Resource; Want: what the smallest node adds; Have: what is left of the limit
+	NoAddresses        Code = "NoAddresses"        // the subnets in every zone that would do are full; Want: what the smallest node takes; Detail: what each zone has left
 	HostPortTaken      Code = "HostPortTaken"      // Key: port/protocol, taken by every node's daemons; Detail: the daemon, if it is on some nodes only
 	TopologyUnmet      Code = "TopologyUnmet"      // Key: topology key; Detail: which constraint
 	AntiAffinityUnmet  Code = "AntiAffinityUnmet"  // Key: topology key

@@ -37,6 +37,8 @@ func (r Reason) body() string {
 		return typesText(r.Types, "can be bought now", "can't be bought now") + r.because(": ")
 	case LimitReached:
 		return fmt.Sprintf("its limit on %s leaves %s, the smallest node that would do adds %s", r.Resource, r.Have, r.Want)
+	case NoAddresses:
+		return fmt.Sprintf("its subnets have too few addresses for another node, which takes at least %s", r.Want) + r.because(": ")
 	case HostPortTaken:
 		if r.Detail != "" {
 			return fmt.Sprintf("host port %s is kept for daemon %s, which runs on some of its nodes; on which is not looked at before they are bought", r.Key, r.Detail)

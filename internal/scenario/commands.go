@@ -19,7 +19,7 @@ import (
 
 // pool adds a NodePool.
 //
-// Example: pool default weight=10 limits=cpu:100,nodes:5
+// Example: pool default weight=10 limits=cpu:100,nodes:5 subnets=a:subnet-1:20
 func (e *Env) pool(a *args, lines []string) (string, error) {
 	p := &cluster.Pool{Name: a.word(), Weight: a.number("weight", 0), NotReady: a.text("not-ready", "")}
 	if p.Name == "" {
@@ -36,6 +36,9 @@ func (e *Env) pool(a *args, lines []string) (string, error) {
 		return "", err
 	}
 	if p.Used, err = parseList(a.list("used")); err != nil {
+		return "", err
+	}
+	if p.Subnets, err = parseSubnets(a.list("subnets")); err != nil {
 		return "", err
 	}
 	for _, line := range lines {

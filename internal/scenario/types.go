@@ -110,6 +110,7 @@ func parseType(a *args) (*catalog.Type, error) {
 	if t.AttachLimits, err = parseList(a.list("attach")); err != nil {
 		return nil, err
 	}
+	t.Addresses = int64(a.number("addresses", 0))
 	if err := reserve(t, a.list("reserved")); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ func Check(p *pack.Problem, out *plan.Plan) []Violation {
 	}
 	c.limits()
 	c.reservations(c.reservationOf)
+	c.addresses()
 	c.topology()
 	c.price()
 	return c.found
