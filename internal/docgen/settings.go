@@ -17,7 +17,7 @@ func gates() map[string]string {
 	const none = "Accepted; without effect so far."
 	return map[string]string{
 		"ReservedCapacity":        "Capacity reservations are found, preferred and launched into.",
-		"NodeRepair":              none,
+		"NodeRepair":              "Nodes that are unhealthy for too long are replaced; see [nodes](../nodes.md#health).",
 		"SpotToSpotConsolidation": none,
 		"NodeOverlay":             "Prices and extended resources of instance types can be set by NodeOverlay objects.",
 		"StaticCapacity":          none,

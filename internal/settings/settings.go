@@ -307,7 +307,7 @@ func (g Gates) unserved() []string {
 		name string
 		on   bool
 	}{
-		{"NodeRepair", g.NodeRepair}, {"SpotToSpotConsolidation", g.SpotToSpotConsolidation},
+		{"SpotToSpotConsolidation", g.SpotToSpotConsolidation},
 		{"StaticCapacity", g.StaticCapacity},
 	} {
 		if gate.on {

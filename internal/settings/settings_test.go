@@ -49,14 +49,14 @@ func TestFlagBeatsVariable(t *testing.T) {
 }
 
 func TestUnknownGateIsAWarning(t *testing.T) {
-	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "FEATURE_GATES": "NodeRepair=true, Teleport=true,ReservedCapacity=false"})
+	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "FEATURE_GATES": "NodeRepair=true, Teleport=true,ReservedCapacity=false,SpotToSpotConsolidation=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !s.FeatureGates.NodeRepair || s.FeatureGates.ReservedCapacity {
 		t.Errorf("gates %+v", s.FeatureGates)
 	}
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "Teleport") || !strings.Contains(warnings[1], "NodeRepair") {
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "Teleport") || !strings.Contains(warnings[1], "SpotToSpotConsolidation") {
 		t.Errorf("warnings %q", warnings)
 	}
 }

@@ -154,11 +154,7 @@ func (l *Loop) end(ctx context.Context, d *due, now time.Time) error {
 	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, "DisruptionTerminating",
 		fmt.Sprintf("the node is replaced at the age that expireAfter sets (%s)%s; its pods move once the machines that take them over are ready", claim.Spec.ExpireAfter.Duration, early))
 	pool, capacityType := claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey]
-	mode := "graceful"
-	if claim.Spec.TerminationGracePeriod != nil {
-		mode = "eventual"
-	}
-	l.Metrics.NodeClaimsDisrupted.WithLabelValues("expired", pool, capacityType, "", mode).Inc()
+	l.Metrics.NodeClaimsDisrupted.WithLabelValues("expired", pool, capacityType, "", index.TerminationMode(claim)).Inc()
 	l.Log.Info("ending an expired node", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "due", d.at, "began", now)
 	return nil
 }
