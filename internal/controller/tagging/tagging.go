@@ -37,9 +37,15 @@ const (
 	firstRetry, lastRetry = time.Second, 5 * time.Minute
 )
 
-// Tagger is the part of the cloud that the controller needs.
+// listAge is how old a list of machines may be in which it is looked for names: a machine is in it long before its node
+// joins.
+const listAge = 15 * time.Second
+
+// Tagger is the part of the cloud that the controller needs; see cloud.Provider.
 type Tagger interface {
 	Tag(ctx context.Context, tags map[string]map[string]string) error
+	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error)
+	Get(ctx context.Context, providerID string) (*cloud.Machine, error)
 }
 
 // Controller tags the machines of NodeClaims.
@@ -79,10 +85,14 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !index.Managed(claim) || !due(claim) {
 		return reconcile.Result{}, nil
 	}
+	tags, err := c.tags(ctx, claim)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	if err := c.pace.wait(ctx); err != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // being told to stop is no failure
 	}
-	err := c.Cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: c.tags(ctx, claim)})
+	err = c.Cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: tags})
 	c.pace.note(cloud.ClassOf(err) == cloud.Throttled && err != nil)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("tagging machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
@@ -98,15 +108,44 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// tags are the machine's; a Name that the class gives all its machines stays.
-func (c *Controller) tags(ctx context.Context, claim *karpv1.NodeClaim) map[string]string {
+// tags are the machine's; a Name that the class or the user's own launch template gives all its machines stays.
+func (c *Controller) tags(ctx context.Context, claim *karpv1.NodeClaim) (map[string]string, error) {
 	tags := map[string]string{awsv1.TagNodeClaim: claim.Name, nameTag: claim.Status.NodeName}
-	class := &awsv1.EC2NodeClass{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); err != nil {
-		return tags // the class is gone; a node's name is better than none
-	}
-	if _, own := class.Spec.Tags[nameTag]; own {
+	named, err := c.named(ctx, claim)
+	if named {
 		delete(tags, nameTag)
 	}
-	return tags
+	return tags, err
+}
+
+func (c *Controller) named(ctx context.Context, claim *karpv1.NodeClaim) (bool, error) {
+	class := &awsv1.EC2NodeClass{}
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading the ec2nodeclass of nodeclaim %q: %w", claim.Name, err)
+	}
+	if _, own := class.Spec.Tags[nameTag]; own {
+		return true, nil
+	}
+	if claim.Annotations[awsv1.AnnotationLaunchTemplate] == "" {
+		return false, nil
+	}
+	m, err := c.machine(ctx, claim.Status.ProviderID)
+	if err != nil {
+		return false, fmt.Errorf("looking whether the launch template of nodeclaim %q names its machines: %w", claim.Name, err)
+	}
+	return m.Tags[nameTag] != "", nil
+}
+
+// machine is a machine out of the list that all share, or by itself while it is not in it.
+func (c *Controller) machine(ctx context.Context, providerID string) (*cloud.Machine, error) {
+	list, err := c.Cloud.List(ctx, listAge)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range list {
+		if m.ProviderID == providerID {
+			return m, nil
+		}
+	}
+	return c.Cloud.Get(ctx, providerID)
 }

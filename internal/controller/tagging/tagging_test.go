@@ -33,6 +33,21 @@ type bucket struct {
 	fail   error
 	calls  int
 	tags   map[string]map[string]string
+
+	machines, unlisted []*cloud.Machine
+}
+
+func (b *bucket) List(context.Context, time.Duration) ([]*cloud.Machine, error) {
+	return b.machines, nil
+}
+
+func (b *bucket) Get(_ context.Context, id string) (*cloud.Machine, error) {
+	for _, m := range b.unlisted {
+		if m.ProviderID == id {
+			return m, nil
+		}
+	}
+	return nil, &cloud.Error{Class: cloud.Throttled, Err: errors.New("slow down")}
 }
 
 func (b *bucket) Tag(_ context.Context, tags map[string]map[string]string) error {
@@ -121,6 +136,34 @@ func TestWhatIsTagged(t *testing.T) {
 			}
 			if want := min(len(tc.want), 1); b.calls != want {
 				t.Errorf("%d calls for two looks, want %d", b.calls, want)
+			}
+		})
+	}
+}
+
+// A machine that was launched from a template of the user's own bears the template's tags from the start.
+func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
+	only, both := map[string]string{"karpenter.sh/nodeclaim": "pool-001"}, map[string]string{"Name": "node-001", "karpenter.sh/nodeclaim": "pool-001"}
+	named := &cloud.Machine{ProviderID: "aws:///z/i-001", Tags: map[string]string{"Name": "web"}}
+	plain := &cloud.Machine{ProviderID: "aws:///z/i-001", Tags: map[string]string{"team": "blue"}}
+	for name, tc := range map[string]struct {
+		template         string
+		listed, unlisted []*cloud.Machine
+		want             map[string]string
+	}{
+		"a template with a name":                {"lt-1:3", []*cloud.Machine{named}, nil, only},
+		"a template without":                    {"lt-1:3", []*cloud.Machine{plain}, nil, both},
+		"a machine that is not listed yet":      {"lt-1:3", nil, []*cloud.Machine{named}, only},
+		"one of which nothing can be found out": {"lt-1:3", nil, nil, nil},
+		"a template of ours":                    {"", []*cloud.Machine{named}, nil, both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := newClaim(1)
+			claim.Annotations = map[string]string{awsv1.AnnotationLaunchTemplate: tc.template}
+			b := &bucket{machines: tc.listed, unlisted: tc.unlisted}
+			_, err := newController(t, b, claim).Reconcile(t.Context(), request("pool-001"))
+			if diff := cmp.Diff(tc.want, b.tags["aws:///z/i-001"]); diff != "" || (err != nil) != (tc.want == nil) {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
