@@ -180,7 +180,7 @@ func serverVersion(config *rest.Config) func(context.Context) (string, error) {
 func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 	applier := p.buyer()
 	loop := provision.New(provision.Options{
-		State: p.cache, Types: c, Overlays: p.overlayStore(), Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
+		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: provider.Subnets, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
 		ImproveTime: p.ImproveTime,
 		Pack: pack.Options{
 			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore, PreferenceShare: p.PreferenceShare,
@@ -211,7 +211,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Mortality: c,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
-		(&tagging.Controller{Client: p.GetClient(), Cloud: c, Metrics: p.metrics, Log: p.log}).Register(p.Manager),
+		tagging.New(p.GetClient(), c, p.metrics, p.log, p.clock()).Register(p.Manager),
 		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),
 		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
 		(&nodepool.Controller{Client: p.GetClient(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health}).Register(p.Manager),

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -21,6 +23,8 @@ const (
 //
 // Concurrency: safe.
 type pace struct {
+	clock clock.Clock
+
 	mu      sync.Mutex
 	gap     time.Duration
 	next    time.Time // when the next call may begin
@@ -31,7 +35,7 @@ type pace struct {
 // wait holds a call back until its turn.
 func (p *pace) wait(ctx context.Context) error {
 	p.mu.Lock()
-	now := time.Now()
+	now := p.clock.Now()
 	at := now
 	if p.gap > 0 && p.next.After(now) {
 		at = p.next
@@ -41,10 +45,10 @@ func (p *pace) wait(ctx context.Context) error {
 	if at.Equal(now) {
 		return ctx.Err()
 	}
-	t := time.NewTimer(at.Sub(now))
+	t := p.clock.NewTimer(at.Sub(now))
 	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-t.C():
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -55,7 +59,7 @@ func (p *pace) wait(ctx context.Context) error {
 func (p *pace) note(refused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
+	now := p.clock.Now()
 	switch {
 	case refused:
 		p.passed = 0

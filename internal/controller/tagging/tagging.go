@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,12 +51,17 @@ type Tagger interface {
 
 // Controller tags the machines of NodeClaims.
 type Controller struct {
-	Client  client.Client
-	Cloud   Tagger
-	Metrics *obs.Metrics
-	Log     *slog.Logger
+	client  client.Client
+	cloud   Tagger
+	metrics *obs.Metrics
+	log     *slog.Logger
 
 	pace pace
+}
+
+// New returns a Controller that waits by the given clock.
+func New(c client.Client, tagger Tagger, metrics *obs.Metrics, log *slog.Logger, clk clock.Clock) *Controller {
+	return &Controller{client: c, cloud: tagger, metrics: metrics, log: log, pace: pace{clock: clk}}
 }
 
 // Register adds the controller to mgr.
@@ -68,7 +74,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.tagging").
 		For(&karpv1.NodeClaim{}, builder.WithPredicates(wanted)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: retry}).
-		Complete(c.Metrics.Guard(c.Log, "nodeclaim.tagging", c))
+		Complete(c.metrics.Guard(c.log, "nodeclaim.tagging", c))
 }
 
 // due reports whether a claim's machine is to be tagged: its node is known, and it was not tagged yet.
@@ -79,7 +85,7 @@ func due(claim *karpv1.NodeClaim) bool {
 // Reconcile tags the machine of one claim, once.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	claim := &karpv1.NodeClaim{}
-	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
+	if err := c.client.Get(ctx, req.NamespacedName, claim); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !index.Managed(claim) || !due(claim) {
@@ -92,7 +98,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := c.pace.wait(ctx); err != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // being told to stop is no failure
 	}
-	err = c.Cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: tags})
+	err = c.cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: tags})
 	c.pace.note(cloud.ClassOf(err) == cloud.Throttled && err != nil)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("tagging machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
@@ -102,7 +108,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		tagged.Annotations = map[string]string{}
 	}
 	tagged.Annotations[annotation] = "true"
-	if err := c.Client.Patch(ctx, tagged, client.MergeFrom(claim)); err != nil {
+	if err := c.client.Patch(ctx, tagged, client.MergeFrom(claim)); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("marking nodeclaim %q as tagged: %w", claim.Name, err))
 	}
 	return reconcile.Result{}, nil
@@ -120,7 +126,7 @@ func (c *Controller) tags(ctx context.Context, claim *karpv1.NodeClaim) (map[str
 
 func (c *Controller) named(ctx context.Context, claim *karpv1.NodeClaim) (bool, error) {
 	class := &awsv1.EC2NodeClass{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); client.IgnoreNotFound(err) != nil {
+	if err := c.client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading the ec2nodeclass of nodeclaim %q: %w", claim.Name, err)
 	}
 	if _, own := class.Spec.Tags[nameTag]; own {
@@ -138,7 +144,7 @@ func (c *Controller) named(ctx context.Context, claim *karpv1.NodeClaim) (bool, 
 
 // machine is a machine out of the list that all share, or by itself while it is not in it.
 func (c *Controller) machine(ctx context.Context, providerID string) (*cloud.Machine, error) {
-	list, err := c.Cloud.List(ctx, listAge)
+	list, err := c.cloud.List(ctx, listAge)
 	if err != nil {
 		return nil, err
 	}
@@ -147,5 +153,5 @@ func (c *Controller) machine(ctx context.Context, providerID string) (*cloud.Mac
 			return m, nil
 		}
 	}
-	return c.Cloud.Get(ctx, providerID)
+	return c.cloud.Get(ctx, providerID)
 }

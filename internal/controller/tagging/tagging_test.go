@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -85,10 +87,8 @@ func newController(t *testing.T, b *bucket, objects ...client.Object) *Controlle
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	return &Controller{
-		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), Cloud: b,
-		Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
-	}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	return New(cluster, b, obs.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler), clock.RealClock{})
 }
 
 func newClaim(n int) *karpv1.NodeClaim {
@@ -229,5 +229,24 @@ func TestAThousandMachinesAreTaggedAsFastAsEC2Allows(t *testing.T) {
 		t.Errorf("%d machines with %d calls in %v, want 1000 with few more in about 90 s", len(limited.tags), limited.calls, took)
 	} else {
 		t.Logf("at the usual rate: %v, %d calls", took, limited.calls)
+	}
+}
+
+func TestCallsAreSpreadByTheClockThatIsGiven(t *testing.T) {
+	at := time.Unix(1000, 0)
+	clk := clocktesting.NewFakeClock(at)
+	p := pace{clock: clk}
+	p.note(true)
+	if err := p.wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	passed := make(chan error)
+	go func() { passed <- p.wait(t.Context()) }()
+	for !clk.HasWaiters() {
+		time.Sleep(time.Millisecond)
+	}
+	clk.Step(firstGap)
+	if err := <-passed; err != nil {
+		t.Error(err)
 	}
 }
