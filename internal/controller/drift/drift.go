@@ -1,8 +1,9 @@
-// Package drift says on NodeClaims that their machine differs from what their node class asks for now: in the fields that
-// decide how a node is made, in the version of the user's own launch template, in the image, in security groups or subnet, in
-// the capacity reservation, or in the placement group.
+// Package drift says on NodeClaims that their machine differs from what is asked for now: from the template or the
+// requirements of its NodePool; from what is sold; and from its node class, in the fields that decide how a node is made, in
+// the version of the user's own launch template, in the image, in security groups or subnet, in the capacity reservation, or
+// in the placement group.
 //
-// It only says so; replacing nodes is the engine's to decide. What is not known never counts as a difference: while an image
+// It only says so; replacing nodes is for package disrupt. What is not known never counts as a difference: while an image
 // or a template can't be looked up, or is gone, nothing is said of the machines that were launched from it. Claims are
 // compared when something that a difference follows from has changed, and at no other time.
 package drift
@@ -29,6 +30,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
 
@@ -39,12 +41,15 @@ const again = 100 * time.Millisecond
 type Controller struct {
 	Client   client.Client
 	Machines Machines
+	Types    Types // nil: nothing is said of what is not sold any more
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Clock    clock.Clock
 
 	machines machines
-	due      []string // provider IDs of machines that changed, whose claims are not compared again yet
+	offers   offers
+	offered  time.Time // when what is sold was last looked at
+	due      []string  // provider IDs of machines that changed, whose claims are not compared again yet
 	moved    chan event.TypedGenericEvent[client.Object]
 }
 
@@ -58,6 +63,10 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		UpdateFunc: func(e event.UpdateEvent) bool { return ofClass(e.ObjectOld) != ofClass(e.ObjectNew) },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
+	edited := predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool { return ofPool(e.ObjectOld) != ofPool(e.ObjectNew) },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
 	c.moved = make(chan event.TypedGenericEvent[client.Object])
 	if err := mgr.Add(c); err != nil {
 		return fmt.Errorf("adding the look through machines: %w", err)
@@ -66,6 +75,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		WatchesRawSource(source.Channel(c.moved, &handler.EnqueueRequestForObject{})).
 		For(&karpv1.NodeClaim{}, builder.WithPredicates(launched)).
 		Watches(&awsv1.EC2NodeClass{}, handler.EnqueueRequestsFromMapFunc(c.claimsOfClass), builder.WithPredicates(changed)).
+		Watches(&karpv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(c.claimsOfPool), builder.WithPredicates(edited)).
 		Complete(c.Metrics.Guard(c.Log, "nodeclaim.drift", c))
 }
 
@@ -78,6 +88,7 @@ func ofClaim(o client.Object) string {
 	a := claim.Annotations
 	return fmt.Sprintf("%q", []any{
 		claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched), claim.Status.ImageID,
+		a[karpv1.NodePoolHashAnnotationKey], a[karpv1.NodePoolHashVersionAnnotationKey],
 		a[awsv1.AnnotationLaunchTemplate], a[awsv1.AnnotationEC2NodeClassHash], a[awsv1.AnnotationEC2NodeClassHashVersion],
 		claim.Labels[awsv1.LabelCapacityReservationID], claim.Labels[awsv1.LabelPlacementGroupID],
 	})
@@ -97,6 +108,18 @@ func ofClass(o client.Object) string {
 		holds(class, awsv1.ConditionTypeSecurityGroupsReady), groupsOf(class), holds(class, awsv1.ConditionTypeSubnetsReady), subnetsOf(class),
 		holds(class, awsv1.ConditionTypeCapacityReservationsReady), reservationIDs(class),
 		holds(class, awsv1.ConditionTypePlacementGroupReady), placementGroupID(class),
+	})
+}
+
+// ofPool is all of a pool that a difference follows from.
+func ofPool(o client.Object) string {
+	pool, ok := o.(*karpv1.NodePool)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%q", []any{
+		pool.Annotations[karpv1.NodePoolHashAnnotationKey], pool.Annotations[karpv1.NodePoolHashVersionAnnotationKey],
+		intake.Terms(pool.Spec.Template.Spec.Requirements),
 	})
 }
 
@@ -122,11 +145,41 @@ func (c *Controller) claimsOfClass(ctx context.Context, o client.Object) []recon
 		c.Log.Error("listing the nodeclaims of a changed ec2nodeclass", "ec2nodeclass", o.GetName(), "error", err)
 		return nil
 	}
+	return requests(&list)
+}
+
+func (c *Controller) claimsOfPool(ctx context.Context, o client.Object) []reconcile.Request {
+	var list karpv1.NodeClaimList
+	if err := c.Client.List(ctx, &list, client.MatchingLabels{karpv1.NodePoolLabelKey: o.GetName()}); err != nil {
+		c.Log.Error("listing the nodeclaims of a changed nodepool", "nodepool", o.GetName(), "error", err)
+		return nil
+	}
+	return requests(&list)
+}
+
+func requests(list *karpv1.NodeClaimList) []reconcile.Request {
 	out := make([]reconcile.Request, len(list.Items))
 	for i := range list.Items {
 		out[i] = reconcile.Request{NamespacedName: client.ObjectKey{Name: list.Items[i].Name}}
 	}
 	return out
+}
+
+// poolOf is the pool of a claim; nil if it has none, or it is gone.
+func (c *Controller) poolOf(ctx context.Context, claim *karpv1.NodeClaim) (*karpv1.NodePool, error) {
+	name := claim.Labels[karpv1.NodePoolLabelKey]
+	if name == "" {
+		return nil, nil
+	}
+	pool := &karpv1.NodePool{}
+	err := c.Client.Get(ctx, client.ObjectKey{Name: name}, pool)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading nodepool %q: %w", name, err)
+	}
+	return pool, nil
 }
 
 // Reconcile writes the condition of one claim.
@@ -142,6 +195,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	pool, err := c.poolOf(ctx, claim)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	stored := claim.DeepCopy()
 	claim = claim.DeepCopy()
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
@@ -150,7 +207,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if said.IsTrue() {
 		was = said.Reason
 	}
-	reason, message, gone := judge(subject{claim, class, c.machines.of(claim)}, was)
+	reason, message, gone := judge(subject{
+		claim: claim, class: class, machine: c.machines.of(claim), pool: pool, typ: c.offers.typeOf(claim),
+		offered: &c.offers, now: c.Clock.Now(),
+	}, was)
 	if reason == awsv1.ReasonCapacityReservationDrift && was != reason {
 		// One that has ended is not selected either. Its machine is on demand then and will be relabelled.
 		m, err := c.Machines.Get(ctx, claim.Status.ProviderID)
@@ -170,13 +230,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if equality.Semantic.DeepEqual(stored.Status, claim.Status) {
 		return reconcile.Result{}, nil
 	}
-	err := c.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	err = c.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("writing the drift of nodeclaim %q: %w", claim.Name, err))
 	}
-	c.Log.Info("nodeclaim compared with its class", "nodeclaim", claim.Name, "drifted", claim.StatusConditions().IsTrue(karpv1.ConditionTypeDrifted), "reason", reason)
+	c.Log.Info("nodeclaim compared with what is asked for", "nodeclaim", claim.Name, "drifted", claim.StatusConditions().IsTrue(karpv1.ConditionTypeDrifted), "reason", reason)
 	return reconcile.Result{}, nil
 }

@@ -86,12 +86,20 @@ func (c *Controller) look(ctx context.Context) error {
 			return err
 		}
 		for i := range claims.Items {
-			select {
-			case c.moved <- event.TypedGenericEvent[client.Object]{Object: &claims.Items[i]}:
-			case <-ctx.Done():
+			if !c.again(ctx, &claims.Items[i]) {
 				return nil
 			}
 		}
 	}
-	return nil
+	return c.lookAtOffers(ctx)
+}
+
+// again has a claim compared again; false if ctx has ended.
+func (c *Controller) again(ctx context.Context, claim *karpv1.NodeClaim) bool {
+	select {
+	case c.moved <- event.TypedGenericEvent[client.Object]{Object: claim}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

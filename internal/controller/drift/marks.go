@@ -2,17 +2,32 @@ package drift
 
 import (
 	"cmp"
+	"slices"
+	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
 )
 
-// subject is a claim with its class, and its machine as EC2 last described it, nil while it has not.
+// subject is a claim with its class; its machine as EC2 last described it, nil while it has not; its pool, nil where there is
+// none; and what is known of how its instance type is sold.
 type subject struct {
 	claim   *karpv1.NodeClaim
 	class   *awsv1.EC2NodeClass
 	machine *cloud.Machine
+	pool    *karpv1.NodePool
+	typ     *catalog.Type
+	offered *offers
+	now     time.Time
+}
+
+func (s subject) sale() (message string, v Verdict) {
+	if s.offered == nil {
+		return "", Unknown
+	}
+	return s.offered.verdict(s.claim, s.now)
 }
 
 // mark is one difference between a machine and its class that the condition Drifted can tell of.
@@ -23,6 +38,9 @@ type mark struct {
 
 // marks in the order in which they are told: of several differences, the first counts.
 var marks = []mark{
+	{karpv1.ReasonNodePoolDrifted, func(s subject) (string, Verdict) { return NodePool(s.claim, s.pool) }},
+	{karpv1.ReasonRequirementsDrifted, func(s subject) (string, Verdict) { return Requirements(s.claim, s.pool, s.typ) }},
+	{karpv1.ReasonInstanceTypeNotFound, func(s subject) (string, Verdict) { return s.sale() }},
 	{awsv1.ReasonNodeClassDrift, func(s subject) (string, Verdict) { return NodeClass(s.claim, s.class) }},
 	{awsv1.ReasonLaunchTemplateDrift, func(s subject) (string, Verdict) { return Template(s.claim, s.class) }},
 	{awsv1.ReasonAMIDrift, func(s subject) (string, Verdict) { return Image(s.claim, s.class) }},
@@ -33,16 +51,20 @@ var marks = []mark{
 }
 
 // judge compares a claim with its class. reason and message are of the first difference, empty when there is none that is
-// known. gone says that the difference which the claim is marked with is known to be none any more; was is its reason.
+// known. gone says that the difference which the claim is marked with is known to be none any more; was is its reason. A
+// reason that is not among the marks was written by another controller, and is gone once nothing differs for certain.
 func judge(s subject, was string) (reason, message string, gone bool) {
+	foreign := was != "" && !slices.ContainsFunc(marks, func(m mark) bool { return m.reason == was })
+	same := true
 	for _, m := range marks {
 		text, v := m.compare(s)
+		same = same && v == Same
 		if v == Differs && reason == "" {
 			reason, message = m.reason, text
 		}
 		gone = gone || v == Same && m.reason == was
 	}
-	return reason, message, gone && reason == ""
+	return reason, message, (gone || foreign && same) && reason == ""
 }
 
 // NodeClass compares the hash of the class that a machine was launched from, which its claim has, with the class's now. Hashes

@@ -217,7 +217,7 @@ func TestTheFirstDifferenceIsToldAndGoesWhenItIsKnownToBeNone(t *testing.T) {
 		"somebody else's mark stays":                       {func(*karpv1.NodeClaim, *awsv1.EC2NodeClass) {}, karpv1.ReasonNodePoolDrifted, "", false},
 	} {
 		claim, class := pair(tc.edit)
-		reason, message, gone := judge(subject{claim, class, nil}, tc.was)
+		reason, message, gone := judge(subject{claim: claim, class: class}, tc.was)
 		if reason != tc.reason || gone != tc.gone || (reason != "") != (message != "") {
 			t.Errorf("%s: got %q %q gone %t, want %q gone %t", name, reason, message, gone, tc.reason, tc.gone)
 		}

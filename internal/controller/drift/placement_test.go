@@ -43,7 +43,7 @@ func TestMachinesDriftFromTheirPlacementGroupOnlyWhenItIsKnown(t *testing.T) {
 			if got != c.want || (got == Differs) != (message != "") {
 				t.Errorf("verdict %v (%s), want %v", got, message, c.want)
 			}
-			reason, _, _ := judge(subject{claim, class, nil}, "")
+			reason, _, _ := judge(subject{claim: claim, class: class}, "")
 			if want := map[bool]string{true: awsv1.ReasonPlacementGroupDrift}[c.want == Differs]; reason != want {
 				t.Errorf("the claim is marked %q, want %q", reason, want)
 			}
