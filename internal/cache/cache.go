@@ -73,6 +73,7 @@ type Cache struct {
 
 	entries     map[types.NamespacedName]*entry
 	podsByNode  map[string]map[types.NamespacedName]*entry
+	podEvents   map[string]time.Time // by node; see notePodEvent
 	waiting     map[types.NamespacedName]*entry // provisionable pods
 	claimUsers  index[types.NamespacedName, types.NamespacedName]
 	volumeUsers index[string, types.NamespacedName] // volume to the claims that name it
@@ -108,7 +109,7 @@ func New(o Options) *Cache {
 		csiNodes:   newStore[*storagev1.CSINode](),
 		compiler:   intake.NewCompiler(),
 		entries:    map[types.NamespacedName]*entry{},
-		podsByNode: map[string]map[types.NamespacedName]*entry{},
+		podsByNode: map[string]map[types.NamespacedName]*entry{}, podEvents: map[string]time.Time{},
 		waiting:    map[types.NamespacedName]*entry{},
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},

@@ -44,6 +44,7 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 	old := c.nodes.get("", node.Name)
 	if c.nodes.remove(node) {
 		c.unlinkNode(old)
+		delete(c.podEvents, node.Name)
 		c.breakPromises(nodeUnit(node.Name))
 		c.tell(NodeGone, node.Name)
 	}

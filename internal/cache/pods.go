@@ -60,6 +60,7 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	}
 	c.entries[key] = e
 	c.indexPod(key, pod)
+	c.notePodEvent(e, old)
 	if n := c.units[nodeUnit(e.pod.Node)]; n != nil && n.Virtual > 0 && (old == nil || old.pod.Node == "") {
 		c.tell(BufferMoved, n.Name) // it may have taken the room
 	}
@@ -103,6 +104,9 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 	}
 	c.breakPromise(e.obj.UID)
 	if e.pod.Node != "" {
+		if !e.pod.Daemon && !e.pod.Terminating {
+			c.podEvent(e.pod.Node, c.now())
+		}
 		c.tell(PodLeft, e.pod.Name)
 	}
 	c.touchDaemonSet(e.obj)

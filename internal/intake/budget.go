@@ -28,7 +28,7 @@ type namespaceBudgets struct {
 	budgets map[string]*budget // by name
 	// keys are the labels that some selector looks at, sorted: pods that don't differ in them are selected alike.
 	keys    []string
-	answers map[string]guard // by the values of keys
+	answers map[string]answer // by the values of keys
 	scratch []byte
 }
 
@@ -37,6 +37,15 @@ type budget struct {
 	spec     policyv1.PodDisruptionBudgetSpec // what it was made from
 	selector labels.Selector
 	guard    guard
+	// allowed and healthy are of its status: how many pods may go now, and whether as many are ready as it wants.
+	allowed int32
+	healthy bool
+}
+
+// answer is what budgets say about pods with the same labels.
+type answer struct {
+	guard guard
+	only  *budget // when guarded by one
 }
 
 // guard is what budgets mean for the eviction of a pod.
@@ -57,6 +66,7 @@ func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 	ns := b.namespaces[pdb.Namespace]
 	if ns != nil {
 		if old := ns.budgets[pdb.Name]; old != nil && equality.Semantic.DeepEqual(old.spec, pdb.Spec) {
+			old.count(pdb)
 			return false
 		}
 	}
@@ -74,7 +84,9 @@ func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 		}
 		b.namespaces[pdb.Namespace] = ns
 	}
-	ns.budgets[pdb.Name] = &budget{spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
+	one := &budget{spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
+	one.count(pdb)
+	ns.budgets[pdb.Name] = one
 	ns.renew()
 	return true
 }
@@ -110,7 +122,7 @@ func (b *Budgets) Hold(pod *corev1.Pod) bool {
 	case corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed:
 		return false
 	}
-	g := ns.guard(pod.Labels)
+	g := ns.guard(pod.Labels).guard
 	switch {
 	case g&twice != 0:
 		return true // the API counts the budgets before it looks at what they say
@@ -122,7 +134,7 @@ func (b *Budgets) Hold(pod *corev1.Pod) bool {
 }
 
 // guard is what the budgets mean for pods with these labels.
-func (ns *namespaceBudgets) guard(of map[string]string) guard {
+func (ns *namespaceBudgets) guard(of map[string]string) answer {
 	key := ns.scratch[:0]
 	for _, k := range ns.keys {
 		if v, ok := of[k]; ok {
@@ -134,14 +146,14 @@ func (ns *namespaceBudgets) guard(of map[string]string) guard {
 	if g, ok := ns.answers[string(key)]; ok {
 		return g
 	}
-	var g guard
+	var g answer
 	for _, one := range ns.budgets {
 		switch {
 		case !one.selector.Matches(labels.Set(of)):
-		case g&guarded != 0:
-			g |= twice
+		case g.guard&guarded != 0:
+			g.guard, g.only = g.guard|twice, nil
 		default:
-			g |= one.guard
+			g.guard, g.only = g.guard|one.guard, one
 		}
 	}
 	if len(ns.answers) >= maxBudgetAnswers {
@@ -153,7 +165,7 @@ func (ns *namespaceBudgets) guard(of map[string]string) guard {
 
 // renew forgets what was found out with other budgets.
 func (ns *namespaceBudgets) renew() {
-	ns.answers, ns.keys = map[string]guard{}, nil
+	ns.answers, ns.keys = map[string]answer{}, nil
 	for _, one := range ns.budgets {
 		requirements, _ := one.selector.Requirements()
 		for i := range requirements {
