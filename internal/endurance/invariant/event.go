@@ -75,6 +75,8 @@ type Claim struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Interrupted: the claim says that AWS takes the machine back or works on it.
 	Interrupted bool `json:"interrupted,omitempty"`
+	// Expired: the claim says that it has reached its age.
+	Expired bool `json:"expired,omitempty"`
 	// Held: it must not be disrupted.
 	Held bool `json:"held,omitempty"`
 	// Finalizers are those that Kerf answers for.

@@ -42,12 +42,13 @@ const (
 	LeftBehind    Rule = "no taint, mark, finalizer or nodeclaim is left behind at rest"
 	PersonsTaint  Rule = "no taint of a person is removed"
 	Unserved      Rule = "every pod that fits is served in time"
+	Restless      Rule = "what moves comes to rest"
 	AboveTheFloor Rule = "the bill at rest is within its distance of the floor"
 )
 
 // Rules are all of them.
 func Rules() []Rule {
-	return []Rule{Leaked, Twice, Forced, UnderPods, Unasked, OverBudget, LeftBehind, PersonsTaint, Unserved, AboveTheFloor}
+	return []Rule{Leaked, Twice, Forced, UnderPods, Unasked, OverBudget, LeftBehind, PersonsTaint, Unserved, Restless, AboveTheFloor}
 }
 
 func (v Violation) String() string {

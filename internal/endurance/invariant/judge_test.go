@@ -175,6 +175,13 @@ func TestJudge(t *testing.T) {
 			history: settled("0", "1").see(pod("1", "n1", held), claim("1", func(c *Claim) { c.ExpireAfter = 2 * time.Minute })).after(time.Minute).call("delete", "nodeclaims", "c1"),
 		},
 
+		"a node that goes long before it expires": {
+			history: settled("0", "1").see(claim("1", func(c *Claim) { c.ExpireAfter = time.Hour })).after(50*time.Minute).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},
+		},
+		"a node that expires a little early": {
+			history: settled("0", "1").see(claim("1", func(c *Claim) { c.ExpireAfter = time.Hour })).after(54*time.Minute).call("delete", "nodeclaims", "c1"),
+		},
+
 		"two nodes where the budget allows one": {
 			history: settled("1", "1", "2", "3").call("delete", "nodeclaims", "c1").call("delete", "nodeclaims", "c2"),
 			want:    []Rule{OverBudget}, says: "2 nodes of pool pool go at a time (c1, c2), budget 1 allows 1 of 3",
@@ -190,6 +197,9 @@ func TestJudge(t *testing.T) {
 		"a person's taint that stays": {history: settled("1", "1").see(node("1", func(n *Node) { n.Persons = []string{"mine=:NoSchedule"} })).see(node("1", func(n *Node) { n.Persons = []string{"mine=:NoSchedule"} }))},
 		"a person's taint that goes": {
 			history: settled("1", "1").see(node("1", func(n *Node) { n.Persons = []string{"mine=:NoSchedule"} })).see(node("1")), want: []Rule{PersonsTaint}, says: "mine=:NoSchedule",
+		},
+		"a person's taint on a node that is deleted": {
+			history: settled("1", "1").see(node("1", func(n *Node) { n.Persons = []string{"mine=:NoSchedule"} })).see(node("1", func(n *Node) { n.Deleting = true })),
 		},
 		"a person's taint on a node that goes": {
 			history: settled("1", "1").see(node("1", func(n *Node) { n.Persons = []string{"mine=:NoSchedule"} })).see(gone(node("1"))),

@@ -44,7 +44,7 @@ func (j *Judge) seeNode(seen *Node, gone bool) {
 		j.marked(n)
 	}
 	for _, taint := range was.Persons {
-		if was.UID == seen.UID && !slices.Contains(seen.Persons, taint) {
+		if was.UID == seen.UID && !seen.Deleting && !slices.Contains(seen.Persons, taint) {
 			j.broken(PersonsTaint, seen.UID+taint, nil, "node %s has lost the taint %s that a person had put there", seen.Name, taint)
 		}
 	}
