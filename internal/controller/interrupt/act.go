@@ -13,6 +13,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
@@ -93,38 +94,35 @@ func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (gone bo
 }
 
 // drain has the machine's pods moved: the NodeClaim is deleted, which drains its node and buys what its pods need
-// elsewhere. deadline is when the last pod has to be gone, past all budgets; zero leaves that to terminationGracePeriod.
-func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news, deadline time.Time) error {
+// elsewhere. by is when the last pod has to be gone, past all budgets; zero leaves that to terminationGracePeriod.
+func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news, by time.Time) error {
 	already := c.ledger.of(claim.UID)
 	already.mu.Lock()
 	defer already.mu.Unlock()
 	deleting := already.deleted || !claim.DeletionTimestamp.IsZero()
-	if deleting && (deadline.IsZero() || already.sooner(deadline) || deadlineIsSooner(claim, deadline)) {
+	if deleting && (by.IsZero() || already.sooner(by) || deadline.Within(claim, by)) {
 		return nil
 	}
-	if err := c.stamp(ctx, claim, n, deadline, already); err != nil {
+	if err := c.stamp(ctx, claim, n, by, already); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if deleting {
 		return nil
 	}
-	if err := c.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return nil
-		}
-		return fmt.Errorf("deleting nodeclaim %q (%s): %w", claim.Name, n.kind, err)
+	if begun, err := deadline.Delete(ctx, c.Client, claim); err != nil || !begun {
+		return err
 	}
 	already.deleted = true
 	text := n.rule.says
-	if !deadline.IsZero() {
-		text = about(text, "; its pods are moved by %s", when(deadline))
+	if !by.IsZero() {
+		text = about(text, "; its pods are moved by %s", when(by))
 	} else {
 		text += "; its pods are moved"
 	}
 	c.tell(ctx, claim, n.rule.eventType, n.rule.event, text)
 	c.tell(ctx, claim, warning, "TerminatingOnInterruption", "the node is drained and its machine ended because of an interruption: "+n.rule.says)
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(n.kind), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", mode(claim, n.rule)).Inc()
-	c.Log.Info("interruption", "kind", n.kind, "nodeclaim", claim.Name, "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at, "deadline", deadline)
+	c.Log.Info("interruption", "kind", n.kind, "nodeclaim", claim.Name, "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at, "deadline", by)
 	return nil
 }
 
@@ -139,64 +137,26 @@ func mode(claim *karpv1.NodeClaim, r rule) string {
 	return "graceful"
 }
 
-func deadlineIsSooner(claim *karpv1.NodeClaim, than time.Time) bool {
-	t, err := time.Parse(time.RFC3339, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey])
-	return err == nil && !t.After(than)
-}
-
-// stamp writes why the machine goes, and when: the drain ends then, whatever a disruption budget says, because the machine
-// does. A sooner end stays: one that is there already, or the one that terminationGracePeriod gives.
-func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, n news, deadline time.Time, already *done) error {
-	stored := claim.DeepCopy()
-	if claim.Annotations == nil {
-		claim.Annotations = map[string]string{}
-	}
+// stamp writes why the machine goes, and when: the drain ends then. A sooner end stays, and so does one that was written
+// already and that the cache does not show yet.
+func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, n news, by time.Time, already *done) error {
+	var why map[string]string
 	if n.rule.ahead {
-		claim.Annotations[index.InterruptedAnnotation] = string(n.kind)
+		why = map[string]string{index.InterruptedAnnotation: string(n.kind)}
 	}
-	if !deadline.IsZero() && !already.sooner(deadline) && !deadlineIsSooner(claim, deadline) {
-		if grace := claim.Spec.TerminationGracePeriod; grace != nil {
-			if end := c.Clock.Now().Add(grace.Duration); end.Before(deadline) {
-				deadline = end
-			}
-		}
-		claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = when(deadline)
-	} else {
-		deadline = already.deadline
+	if already.sooner(by) {
+		by = time.Time{}
 	}
-	if err := c.patch(ctx, stored, claim); err != nil {
-		return err
+	written, err := deadline.Mark(ctx, c.Client, claim, c.Clock.Now(), by, why)
+	if !written.IsZero() {
+		already.deadline = written
 	}
-	already.deadline = deadline
-	return nil
-}
-
-// patch writes the annotations if they have changed.
-func (c *Controller) patch(ctx context.Context, stored, claim *karpv1.NodeClaim) error {
-	same := len(stored.Annotations) == len(claim.Annotations)
-	for k, v := range claim.Annotations {
-		was, ok := stored.Annotations[k]
-		same = same && ok && was == v
-	}
-	if same {
-		return nil
-	}
-	if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
-		return fmt.Errorf("annotating interrupted nodeclaim %q: %w", claim.Name, err)
-	}
-	return nil
+	return err
 }
 
 // tell records an event on a claim and its nodes.
 func (c *Controller) tell(ctx context.Context, claim *karpv1.NodeClaim, eventType, reason, text string) {
-	c.Recorder.Event(claim, eventType, reason, text)
-	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
-	if err != nil {
-		return // the claim has the event
-	}
-	for _, n := range nodes {
-		c.Recorder.Event(n, eventType, reason, text)
-	}
+	index.Tell(ctx, c.Client, c.Recorder, claim, eventType, reason, text)
 }
 
 // claimOf finds the claim of an instance; nil when the instance is not of this cluster.

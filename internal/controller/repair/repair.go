@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
@@ -155,29 +156,22 @@ func (l *Loop) lingers(claim *karpv1.NodeClaim, now time.Time) bool {
 	if l.begun[claim.UID] || claim.DeletionTimestamp.IsZero() {
 		return false
 	}
-	deadline, err := time.Parse(time.RFC3339, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey])
-	return err != nil || deadline.After(now)
+	return !deadline.Within(claim, now)
 }
 
 // replace sets the end of the claim's drain to now and deletes it.
 func (l *Loop) replace(ctx context.Context, p patient, now time.Time) error {
-	claim := p.claim.DeepCopy()
-	if deadline, err := time.Parse(time.RFC3339, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]); err != nil || deadline.After(now) {
-		if claim.Annotations == nil {
-			claim.Annotations = map[string]string{}
-		}
-		claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = now.UTC().Format(time.RFC3339)
-		if err := l.Client.Patch(ctx, claim, client.MergeFrom(p.claim)); err != nil {
-			return client.IgnoreNotFound(fmt.Errorf("ending the drain of unhealthy nodeclaim %q: %w", claim.Name, err))
-		}
+	claim := p.claim
+	if _, err := deadline.Mark(ctx, l.Client, claim, now, now, nil); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	text := fmt.Sprintf("the node is replaced: its condition %s has been %s since %s (%s)", p.sign.Type, p.sign.Status, p.sign.LastTransitionTime.UTC().Format(time.RFC3339), detail(p.sign))
 	if !claim.DeletionTimestamp.IsZero() {
 		index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "DisruptionTerminating", text+"; it no longer waits for its pods")
 		return nil
 	}
-	if err := l.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("deleting unhealthy nodeclaim %q: %w", claim.Name, err))
+	if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
+		return err
 	}
 	l.begun[claim.UID] = true
 	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "DisruptionTerminating", text)

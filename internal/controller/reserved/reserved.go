@@ -20,6 +20,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/reservation"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
@@ -106,36 +107,18 @@ func (l *Loop) expire(ctx context.Context, claims []*karpv1.NodeClaim) error {
 // giveUp deletes a claim, and sees to it that its drain ends before EC2 takes the machine.
 func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Time) error {
 	reclaimed := end.Add(-reservation.Reclaim)
-	if deadline, err := time.Parse(time.RFC3339, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]); err != nil || deadline.After(reclaimed) {
-		stored := claim.DeepCopy()
-		claim = claim.DeepCopy()
-		if claim.Annotations == nil {
-			claim.Annotations = map[string]string{}
-		}
-		claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = l.latest(claim, reclaimed).UTC().Format(time.RFC3339)
-		if err := l.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
-			return client.IgnoreNotFound(fmt.Errorf("setting when nodeclaim %q has to be gone: %w", claim.Name, err))
-		}
+	if _, err := deadline.Mark(ctx, l.Client, claim, l.Clock.Now(), reclaimed, nil); err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	if err := l.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q of a capacity block that is about to end: %w", claim.Name, err))
+	if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
+		return err
 	}
 	id := claim.Labels[awsv1.LabelCapacityReservationID]
-	l.tell(ctx, claim, corev1.EventTypeWarning, "CapacityBlockExpiring", fmt.Sprintf("capacity block %s ends at %s and EC2 takes its machines at %s; the pods are moved",
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "CapacityBlockExpiring", fmt.Sprintf("capacity block %s ends at %s and EC2 takes its machines at %s; the pods are moved",
 		id, end.UTC().Format(time.RFC3339), reclaimed.UTC().Format(time.RFC3339)))
 	l.Metrics.NodeClaimsDisrupted.WithLabelValues(metricReason, claim.Labels[karpv1.NodePoolLabelKey], catalog.Reserved, "", "eventual").Inc()
 	l.Log.Info("giving up a machine of a capacity block that is about to end", "nodeclaim", claim.Name, "reservation", id, "end", end)
 	return nil
-}
-
-// latest is when the last pod has to be gone: when EC2 takes the machine, or sooner where terminationGracePeriod says so.
-func (l *Loop) latest(claim *karpv1.NodeClaim, reclaimed time.Time) time.Time {
-	if grace := claim.Spec.TerminationGracePeriod; grace != nil {
-		if end := l.Clock.Now().Add(grace.Duration); end.Before(reclaimed) {
-			return end
-		}
-	}
-	return reclaimed
 }
 
 // demote relabels the claims and nodes of machines whose reservation has ended.
@@ -176,7 +159,7 @@ func (l *Loop) relabel(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if err := l.patch(ctx, claim, claim.DeepCopy()); err != nil {
 		return fmt.Errorf("relabelling nodeclaim %q: %w", claim.Name, err)
 	}
-	l.tell(ctx, claim, corev1.EventTypeNormal, "CapacityReservationEnded", fmt.Sprintf("capacity reservation %s has ended; the machine runs on and is paid on demand", id))
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, "CapacityReservationEnded", fmt.Sprintf("capacity reservation %s has ended; the machine runs on and is paid on demand", id))
 	l.Log.Info("capacity reservation has ended, its machine is on demand now", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "reservation", id)
 	return nil
 }
@@ -192,16 +175,4 @@ func (l *Loop) patch(ctx context.Context, stored, changed client.Object) error {
 	}
 	changed.SetLabels(labels)
 	return client.IgnoreNotFound(l.Client.Patch(ctx, changed, client.MergeFrom(stored)))
-}
-
-// tell records an event on a claim and its nodes.
-func (l *Loop) tell(ctx context.Context, claim *karpv1.NodeClaim, eventType, reason, text string) {
-	l.Recorder.Event(claim, eventType, reason, text)
-	nodes, err := index.NodesOfClaim(ctx, l.Client, claim)
-	if err != nil {
-		return // the claim has the event
-	}
-	for _, n := range nodes {
-		l.Recorder.Event(n, eventType, reason, text)
-	}
 }
