@@ -22,7 +22,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -174,29 +173,32 @@ func newManager(config *rest.Config, s settings.Settings, decisions *record.Ring
 	}
 	metrics := metricsserver.Options{BindAddress: address(s.MetricsPort)}
 	metrics.ExtraHandlers = debugHandlers(s, decisions)
-	// Renewing the lease must not wait behind a burst of writes.
-	election := rest.CopyConfig(config)
-	election.QPS, election.Burst = 20, 20
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	o := ctrl.Options{
 		Scheme:                        sch,
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        address(s.HealthProbePort),
 		LeaderElection:                !s.DisableLeaderElection,
-		LeaderElectionID:              s.LeaderElectionName,
-		LeaderElectionNamespace:       s.LeaderElectionNamespace,
-		LeaderElectionConfig:          election,
-		LeaderElectionResourceLock:    resourcelock.LeasesResourceLock,
 		LeaderElectionReleaseOnCancel: true,
 		Cache:                         crcache.Options{DefaultTransform: cache.Strip},
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: false}},
 		GracefulShutdownTimeout:       new(10 * time.Second),
 		Controller:                    crconfig.Controller{SkipNameValidation: new(true)}, // several controllers may run in one process
-	})
-	if err != nil {
-		if !s.DisableLeaderElection && s.LeaderElectionNamespace == "" && !inCluster() {
-			return nil, fmt.Errorf("setting up: %w (outside a cluster set LEADER_ELECTION_NAMESPACE, or DISABLE_LEADER_ELECTION=true)", err)
+	}
+	var elections *lateRecorder
+	if !s.DisableLeaderElection {
+		lease, events, err := lock(config, s)
+		if err != nil {
+			return nil, fmt.Errorf("setting up: %w", err)
 		}
+		o.LeaderElectionResourceLockInterface, elections = lease, events
+	}
+	mgr, err := ctrl.NewManager(config, o)
+	if err != nil {
 		return nil, fmt.Errorf("setting up against %s: %w", config.Host, err)
+	}
+	if elections != nil {
+		//nolint:staticcheck // the election knows the older events only
+		elections.set(mgr.GetEventRecorderFor(o.LeaderElectionResourceLockInterface.Identity()))
 	}
 	return mgr, nil
 }
@@ -214,11 +216,6 @@ func debugHandlers(s settings.Settings, decisions *record.Ring) map[string]http.
 		})
 	}
 	return out
-}
-
-func inCluster() bool {
-	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	return err == nil
 }
 
 // health adds the probes: alive is a process that answers; ready is one whose first lists are in.

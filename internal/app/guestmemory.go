@@ -20,9 +20,12 @@ func (p *process) guestMemory(book *learn.Book) error {
 	)
 }
 
+// namespaceFile names the namespace of the pod that the process runs in.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
 // ownNamespace is where the controller keeps objects of its own: with the Lease.
 func ownNamespace(setting string) string {
-	pod, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	pod, err := os.ReadFile(namespaceFile)
 	if err != nil {
 		pod = nil // not in a pod
 	}
