@@ -1,0 +1,349 @@
+package kubesim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// maxBody bounds a request's body, as a real API server does.
+const maxBody = 3 << 20
+
+// target is what a request is about.
+type target struct {
+	resource             *resource
+	namespace, name, sub string
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.discover(w, r) {
+		return
+	}
+	t, err := s.target(r.URL.Path)
+	if err == nil {
+		err = s.serve(w, r, t)
+	}
+	if err != nil {
+		refuse(w, err)
+	}
+}
+
+// target reads a path.
+//
+// Errors: 404 if nothing is served there.
+func (s *Server) target(path string) (target, error) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource"}}
+	group, rest := "", []string(nil)
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		rest = parts[1:]
+	case parts[0] == "apis" && len(parts) > 3:
+		group, rest = parts[1], parts[2:]
+	default:
+		return target{}, missing
+	}
+	version, rest := rest[0], rest[1:]
+	var t target
+	if rest[0] == "namespaces" && len(rest) > 2 && !slices.Contains([]string{"status", "finalize"}, rest[2]) {
+		t.namespace, rest = rest[1], rest[2:]
+	}
+	t.resource = s.byPath[group+"/"+version+"/"+rest[0]]
+	if len(rest) > 1 {
+		t.name = rest[1]
+	}
+	if len(rest) > 2 {
+		t.sub = rest[2]
+	}
+	if t.resource == nil || len(rest) > 3 || t.sub != "" && !slices.Contains(t.resource.subs(), t.sub) || t.name != "" && (t.namespace != "") != t.resource.namespaced {
+		return target{}, missing
+	}
+	return t, nil
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
+	q := r.URL.Query()
+	verb := verbOf(r, t)
+	s.count(verb, t)
+	dryRun := q.Get("dryRun") == metav1.DryRunAll
+	switch verb {
+	case "get":
+		return answer(w, http.StatusOK)(s.get(t.resource, t.namespace, t.name))
+	case "list":
+		return s.list(w, t, q)
+	case "watch":
+		return s.watch(w, r, t, q)
+	case "create":
+		return s.serveCreate(w, r, t, dryRun)
+	case "update":
+		c, err := readObject(r)
+		if err != nil {
+			return err
+		}
+		if err := t.fits(c); err != nil {
+			return err
+		}
+		return answer(w, http.StatusOK)(s.update(t.resource, t.namespace, t.name, t.sub, func(content) (content, error) { return c, nil }, dryRun))
+	case "patch":
+		modify, err := readPatch(r, t.resource)
+		if err != nil {
+			return err
+		}
+		return answer(w, http.StatusOK)(s.update(t.resource, t.namespace, t.name, t.sub, modify, dryRun))
+	case "delete", "deletecollection":
+		return s.serveDelete(w, r, t, q)
+	}
+	return apierrors.NewMethodNotSupported(t.resource.gr(), strings.ToLower(r.Method))
+}
+
+func verbOf(r *http.Request, t target) string {
+	switch {
+	case r.Method == http.MethodGet && t.name != "":
+		return "get"
+	case r.Method == http.MethodGet && slices.Contains([]string{"true", "1"}, r.URL.Query().Get("watch")):
+		return "watch"
+	case r.Method == http.MethodGet:
+		return "list"
+	case r.Method == http.MethodPost && (t.name == "" || t.sub != ""):
+		return "create"
+	case r.Method == http.MethodPut && t.name != "":
+		return "update"
+	case r.Method == http.MethodPatch && t.name != "":
+		return "patch"
+	case r.Method == http.MethodDelete && t.name != "":
+		return "delete"
+	case r.Method == http.MethodDelete:
+		return "deletecollection"
+	}
+	return ""
+}
+
+func (s *Server) count(verb string, t target) {
+	what := verb + " " + t.resource.plural
+	if t.sub != "" {
+		what += "/" + t.sub
+	}
+	s.mu.Lock()
+	s.requests[what]++
+	s.mu.Unlock()
+}
+
+func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, t target, dryRun bool) error {
+	c, err := readObject(r)
+	if err != nil {
+		return err
+	}
+	switch t.sub {
+	case "binding":
+		if err := s.bind(t, c, dryRun); err != nil {
+			return err
+		}
+		writeJSON(w, http.StatusCreated, success())
+		return nil
+	case "eviction":
+		if err := s.evict(t, c, dryRun); err != nil {
+			return err
+		}
+		writeJSON(w, http.StatusCreated, success())
+		return nil
+	}
+	if err := t.fits(c); err != nil {
+		return err
+	}
+	if t.resource.namespaced && t.namespace == "" {
+		return apierrors.NewBadRequest("an empty namespace may not be set during creation")
+	}
+	return answer(w, http.StatusCreated)(s.create(t.resource, t.namespace, c, dryRun))
+}
+
+// fits tells whether an object belongs where it is sent.
+func (t target) fits(c content) error {
+	u := &unstructured.Unstructured{Object: c}
+	if kind, version := u.GetKind(), u.GetAPIVersion(); kind != "" && kind != t.resource.kind || version != "" && version != t.resource.apiVersion() {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", kind, version, t.resource.kind))
+	}
+	if ns := u.GetNamespace(); ns != "" && ns != t.namespace {
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	if t.name != "" && u.GetName() != t.name {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", u.GetName(), t.name))
+	}
+	c["kind"], c["apiVersion"] = t.resource.kind, t.resource.apiVersion()
+	if t.resource.namespaced {
+		u.SetNamespace(t.namespace)
+	}
+	return nil
+}
+
+func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, t target, q map[string][]string) error {
+	o, err := readDeleteOptions(r)
+	if err != nil {
+		return err
+	}
+	if t.name == "" {
+		sel, err := parseSelection(t.resource, q)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, found := range t.resource.listLocked(t.namespace, sel) {
+			if _, _, err := s.removeLocked(t.resource, found.at().GetNamespace(), found.at().GetName(), o); err != nil {
+				return err
+			}
+		}
+		writeJSON(w, http.StatusOK, success())
+		return nil
+	}
+	last, gone, err := s.remove(t.resource, t.namespace, t.name, o)
+	if err != nil {
+		return err
+	}
+	if gone && t.resource.plural != "pods" { // pods, in a real cluster too, are sent back whole
+		done := success()
+		done.Details = &metav1.StatusDetails{Name: t.name, Group: t.resource.group, Kind: t.resource.plural, UID: last.at().GetUID()}
+		writeJSON(w, http.StatusOK, done)
+		return nil
+	}
+	return answer(w, http.StatusOK)(last, nil)
+}
+
+func success() *metav1.Status {
+	return &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess}
+}
+
+// readBody is the body of a request.
+func readBody(r *http.Request) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(b) > maxBody {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+	}
+	return b, nil
+}
+
+func mediaType(r *http.Request) string {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return kind
+}
+
+func unsupported(kind string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType, Message: "the body of the request was in an unknown format: " + kind}}
+}
+
+func readObject(r *http.Request) (content, error) {
+	switch kind := mediaType(r); kind {
+	case "", "application/json", "application/yaml":
+	default:
+		return nil, unsupported(kind)
+	}
+	b, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	return decode(b)
+}
+
+// decode reads an object from JSON or YAML. Numbers without a fraction stay whole.
+func decode(b []byte) (content, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
+		var err error
+		if b, err = yaml.YAMLToJSON(b); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	c := content{}
+	if err := kjson.Unmarshal(b, &c); err != nil {
+		return nil, apierrors.NewBadRequest("couldn't get version/kind; json parse error: " + err.Error())
+	}
+	if _, ok := c["metadata"].(map[string]any); !ok {
+		c["metadata"] = map[string]any{}
+	}
+	return c, nil
+}
+
+func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
+	var o metav1.DeleteOptions
+	b, err := readBody(r)
+	if err != nil {
+		return o, err
+	}
+	if len(b) > 0 {
+		if kind := mediaType(r); kind != "" && kind != "application/json" {
+			return o, unsupported(kind)
+		}
+		if err := json.Unmarshal(b, &o); err != nil {
+			return o, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	q := r.URL.Query()
+	if text := q.Get("gracePeriodSeconds"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return o, apierrors.NewBadRequest(err.Error())
+		}
+		o.GracePeriodSeconds = &n
+	}
+	if text := q.Get("propagationPolicy"); text != "" {
+		p := metav1.DeletionPropagation(text)
+		o.PropagationPolicy = &p
+	}
+	return o, nil
+}
+
+// answer writes an object, unless there is an error.
+func answer(w http.ResponseWriter, code int) func(*object, error) error {
+	return func(o *object, err error) error {
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, _ = w.Write(o.raw) // the caller has gone
+		return nil
+	}
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		code, b = http.StatusInternalServerError, []byte("{}")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(b) // the caller has gone
+}
+
+// status is what an error looks like on the wire.
+func status(err error) metav1.Status {
+	out := apierrors.NewInternalError(err).Status()
+	if known, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		out = known.Status()
+	}
+	out.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return out
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	st := status(err)
+	if st.Details != nil && st.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(st.Details.RetryAfterSeconds)))
+	}
+	writeJSON(w, int(st.Code), st)
+}

@@ -1,0 +1,68 @@
+package kubesim
+
+import (
+	"encoding/json"
+	"net/http"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// readPatch makes of a request what it does to an object.
+//
+// Errors: 415 for kinds of patches that the resource does not take.
+func readPatch(r *http.Request, res *resource) (func(content) (content, error), error) {
+	kind := types.PatchType(mediaType(r))
+	patch, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	var apply func(old []byte) ([]byte, error)
+	switch kind {
+	case types.MergePatchType:
+		apply = func(old []byte) ([]byte, error) { return jsonpatch.MergePatch(old, patch) }
+	case types.JSONPatchType:
+		ops, err := jsonpatch.DecodePatch(patch)
+		if err != nil {
+			return nil, apierrors.NewBadRequest("error decoding patch: " + err.Error())
+		}
+		apply = func(old []byte) ([]byte, error) {
+			now, err := ops.Apply(old)
+			if err != nil { // a test that fails is among these
+				return nil, unprocessable(err)
+			}
+			return now, nil
+		}
+	case types.StrategicMergePatchType:
+		typed := res.typed()
+		if typed == nil {
+			return nil, unsupported(string(kind))
+		}
+		apply = func(old []byte) ([]byte, error) { return strategicpatch.StrategicMergePatch(old, patch, typed) }
+	default:
+		return nil, unsupported(string(kind))
+	}
+	return func(old content) (content, error) {
+		text, err := json.Marshal(old)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		now, err := apply(text)
+		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+			return nil, err
+		}
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return decode(now)
+	}, nil
+}
+
+func unprocessable(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: "the server rejected our request due to an error in our request: " + err.Error(),
+	}}
+}

@@ -1,0 +1,110 @@
+package kubesim
+
+import (
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selection is which objects a list or a watch is about.
+type selection struct {
+	labels labels.Selector
+	fields fields.Selector
+}
+
+// fieldsOf are the fields that can be selected by, besides name and namespace, by plural.
+var fieldsOf = map[string][]string{
+	"pods":        {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"},
+	"nodes":       {"spec.unschedulable"},
+	"namespaces":  {"status.phase"},
+	"replicasets": {"status.replicas"},
+	"secrets":     {"type"},
+	"jobs":        {"status.successful"},
+	"events":      {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "type"},
+}
+
+// parseSelection reads the selectors of a request.
+//
+// Errors: 400 for text that is no selector, or a field that can't be selected by.
+func parseSelection(r *resource, q url.Values) (selection, error) {
+	var sel selection
+	var err error
+	if text := q.Get("labelSelector"); text != "" {
+		if sel.labels, err = labels.Parse(text); err != nil {
+			return sel, apierrors.NewBadRequest("unable to parse requirement: " + err.Error())
+		}
+	}
+	if text := q.Get("fieldSelector"); text != "" {
+		if sel.fields, err = fields.ParseSelector(text); err != nil {
+			return sel, apierrors.NewBadRequest(err.Error())
+		}
+		for _, req := range sel.fields.Requirements() {
+			if !r.selectable(req.Field) {
+				return sel, apierrors.NewBadRequest("field label not supported: " + req.Field)
+			}
+		}
+	}
+	return sel, nil
+}
+
+func (r *resource) selectable(field string) bool {
+	if field == "metadata.name" || field == "metadata.namespace" && r.namespaced {
+		return true
+	}
+	if r.custom != nil {
+		for _, f := range r.custom.fields {
+			if f == field {
+				return true
+			}
+		}
+		return false
+	}
+	for _, f := range fieldsOf[r.plural] {
+		if f == field {
+			return true
+		}
+	}
+	return false
+}
+
+// takes tells whether an object is selected.
+func (s selection) takes(o *object) bool {
+	if o == nil {
+		return false
+	}
+	if s.labels != nil && !s.labels.Matches(labels.Set(o.labels)) {
+		return false
+	}
+	return s.fields == nil || s.fields.Matches(objectFields(o.content))
+}
+
+// objectFields lets a selector look into an object.
+type objectFields content
+
+func (f objectFields) Has(string) bool { return true }
+
+func (f objectFields) Get(field string) string {
+	v, ok, err := unstructured.NestedFieldNoCopy(f, strings.Split(field, ".")...)
+	if !ok || err != nil {
+		if field == "spec.unschedulable" || field == "spec.hostNetwork" {
+			return "false"
+		}
+		return ""
+	}
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		if v {
+			return "true"
+		}
+		return "false"
+	case int64:
+		return itoa(v)
+	}
+	return ""
+}

@@ -1,0 +1,152 @@
+package kubesim
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// content is an object as JSON has it. What is stored is never changed.
+type content = map[string]any
+
+// object is a stored object.
+type object struct {
+	content content
+	raw     []byte
+	version uint64
+	labels  map[string]string
+}
+
+func (o *object) at() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: o.content}
+}
+
+// change is one step in the history of a resource. before is nil for a creation, after for a deletion; gone is the
+// object as it was deleted, with the version of its deletion.
+type change struct {
+	version      uint64
+	before       *object
+	after        *object
+	gone         *object
+	namespace, n string
+}
+
+func key(namespace, name string) string { return namespace + "/" + name }
+
+func newObject(c content, version uint64) (*object, error) {
+	u := &unstructured.Unstructured{Object: c}
+	u.SetResourceVersion(strconv.FormatUint(version, 10))
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", u.GetName(), err)
+	}
+	return &object{content: c, raw: raw, version: version, labels: u.GetLabels()}, nil
+}
+
+// get finds an object.
+//
+// Errors: 404.
+func (s *Server) get(r *resource, namespace, name string) (*object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return r.find(namespace, name)
+}
+
+func (r *resource) find(namespace, name string) (*object, error) {
+	if o := r.objects[key(namespace, name)]; o != nil {
+		return o, nil
+	}
+	return nil, apierrors.NewNotFound(r.gr(), name)
+}
+
+// putLocked stores an object, new or in place of another.
+func (s *Server) putLocked(r *resource, c content) (*object, error) {
+	u := &unstructured.Unstructured{Object: c}
+	o, err := newObject(c, s.version+1)
+	if err != nil {
+		return nil, err
+	}
+	s.version++
+	k := key(u.GetNamespace(), u.GetName())
+	s.tellLocked(r, change{version: o.version, before: r.objects[k], after: o, namespace: u.GetNamespace(), n: u.GetName()})
+	r.objects[k] = o
+	return o, nil
+}
+
+// dropLocked ends an object.
+func (s *Server) dropLocked(r *resource, old *object) (*object, error) {
+	gone, err := newObject((&unstructured.Unstructured{Object: old.content}).DeepCopy().Object, s.version+1)
+	if err != nil {
+		return nil, err
+	}
+	s.version++
+	u := old.at()
+	delete(r.objects, key(u.GetNamespace(), u.GetName()))
+	s.tellLocked(r, change{version: gone.version, before: old, gone: gone, namespace: u.GetNamespace(), n: u.GetName()})
+	return gone, nil
+}
+
+func (s *Server) tellLocked(r *resource, c change) {
+	r.log = append(r.log, c)
+	if len(r.log) >= 2*s.o.History {
+		r.forget(len(r.log)-s.o.History, 0)
+	}
+	for w := range r.watchers {
+		w.poke()
+	}
+}
+
+// forget drops the oldest n changes, and those up to a version even if it was another resource's.
+func (r *resource) forget(n int, version uint64) {
+	if n > 0 {
+		version = max(version, r.log[n-1].version)
+	}
+	r.horizon = max(r.horizon, version)
+	r.log = append([]change(nil), r.log[n:]...)
+	r.dropped += n
+}
+
+// listLocked are the objects of a namespace, or of all if it is empty, that a selection takes, in the order of their keys.
+func (r *resource) listLocked(namespace string, sel selection) []*object {
+	type entry struct {
+		key string
+		o   *object
+	}
+	var found []entry
+	for k, o := range r.objects {
+		if namespace != "" && !strings.HasPrefix(k, namespace+"/") || !sel.takes(o) {
+			continue
+		}
+		found = append(found, entry{k, o})
+	}
+	slices.SortFunc(found, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	out := make([]*object, len(found))
+	for i, e := range found {
+		out[i] = e.o
+	}
+	return out
+}
+
+func (s *Server) stamp() string { return s.o.Now().UTC().Format(time.RFC3339) }
+
+// uidLocked draws a UID.
+func (s *Server) uidLocked() string {
+	a, b := s.rand.Uint64(), s.rand.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", a>>32, a>>16&0xffff, a&0xfff, b>>52, b&0xffffffffffff)
+}
+
+// suffixLocked draws the end of a generated name.
+func (s *Server) suffixLocked() string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	var b [5]byte
+	for i := range b {
+		b[i] = letters[s.rand.IntN(len(letters))]
+	}
+	return string(b[:])
+}
