@@ -20,23 +20,48 @@ import (
 // removes it, and pods that are sent there again and again would wait for ever.
 const stuckAfter = 25 * time.Minute
 
+// Problems makes the input of decisions of snapshots: pools with their types, and nodes with their prices.
+//
+// Concurrency: one goroutine.
+type Problems struct {
+	// State, Types, Overlays and Subnets are as in Options.
+	State    State
+	Types    TypeSource
+	Overlays Overlays
+	Subnets  func(*awsv1.EC2NodeClass) []cluster.Subnet
+	Pack     pack.Options
+	// Recover runs a function and turns its panic into an error; nil is a plain one.
+	Recover func(name string, fn func() error) error
+	Now     func() time.Time
+	// Late is called when types have come that a decision did not wait for.
+	Late func()
+
+	reader *typeReader
+	prices cluster.Pricer
+}
+
 // Problem makes the input of a decision of a snapshot.
-func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
-	now := c.o.Now().UTC()
-	pools := c.pools(ctx, snapshot)
-	options := c.o.Pack
-	if options.Work == 0 {
-		options.Work = c.pace.work(len(snapshot.Pending))
-	}
+func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
+	now := m.Now().UTC()
+	pools := m.pools(ctx, snapshot)
 	return &pack.Problem{
 		Now:        now,
 		Generation: snapshot.Generation,
-		Nodes:      withoutStuck(c.prices.Apply(snapshot.Nodes, pools), now),
+		Nodes:      withoutStuck(m.prices.Apply(snapshot.Nodes, pools), now),
 		Pending:    snapshot.Pending,
 		Pools:      pools,
 		Daemons:    snapshot.Daemons,
-		Options:    options,
+		Options:    m.Pack,
 	}
+}
+
+// Problem makes the input of a decision of a snapshot.
+func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
+	p := c.problems.Problem(ctx, snapshot)
+	if p.Options.Work == 0 {
+		p.Options.Work = c.pace.work(len(snapshot.Pending))
+	}
+	return p
 }
 
 // withoutStuck leaves machines that do not get ready with no room for more pods.
@@ -58,41 +83,46 @@ func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 
 // pools converts the NodePools. A pool whose node class or types can't be had stays in the problem, not ready and with
 // the reason, so that pods can be told; it never holds up the others.
-func (c *Controller) pools(ctx context.Context, snapshot *cluster.Snapshot) []*cluster.Pool {
+func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot) []*cluster.Pool {
+	if m.reader == nil {
+		m.reader = newTypeReader(m.Types, m.Recover, m.Late)
+	}
 	var live []*karpv1.NodePool
 	classes := map[string]*awsv1.EC2NodeClass{}
-	for _, p := range c.o.State.Pools() {
+	for _, p := range m.State.Pools() {
 		if p.IsStatic() || p.DeletionTimestamp != nil {
 			continue
 		}
 		live = append(live, p)
 		name := p.Spec.Template.Spec.NodeClassRef.Name
-		if class := c.o.State.NodeClass(name); class != nil && class.DeletionTimestamp == nil && p.StatusConditions().IsTrue() {
+		if class := m.State.NodeClass(name); class != nil && class.DeletionTimestamp == nil && p.StatusConditions().IsTrue() {
 			classes[name] = class
 		}
 	}
-	listings := c.types.read(ctx, classes)
+	listings := m.reader.read(ctx, classes)
 	used := apply.Usage(snapshot)
 	var out []*cluster.Pool
+	var of []*awsv1.EC2NodeClass
 	for _, p := range live {
 		name := p.Spec.Template.Spec.NodeClassRef.Name
-		l := c.overlaid(p.Name, listings[name])
-		pool := intake.Pool(p, c.o.State.NodeClass(name), l.types)
+		l := m.overlaid(p.Name, listings[name])
+		pool := intake.Pool(p, m.State.NodeClass(name), l.types)
 		pool.Used = used[p.Name]
 		if pool.NotReady == "" && l.err != nil {
 			pool.NotReady = fmt.Sprintf("instance types of EC2NodeClass %q can't be read: %v", name, l.err)
 		}
-		out = append(out, pool)
+		out, of = append(out, pool), append(of, classes[name])
 	}
+	m.boundBySubnets(out, of, snapshot)
 	return out
 }
 
 // overlaid is a listing as a pool sees it.
-func (c *Controller) overlaid(pool string, l listing) listing {
-	if c.o.Overlays == nil || l.err != nil {
+func (m *Problems) overlaid(pool string, l listing) listing {
+	if m.Overlays == nil || l.err != nil {
 		return l
 	}
-	l.types, l.err = c.o.Overlays.Types(pool, l.types)
+	l.types, l.err = m.Overlays.Types(pool, l.types)
 	return l
 }
 

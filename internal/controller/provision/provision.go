@@ -78,6 +78,8 @@ type Options struct {
 	Applier Applier
 	// Overlays shows each pool its types as NodeOverlays leave them; nil shows them as they are.
 	Overlays Overlays
+	// Subnets are those of a node class, sorted by ID, and what addresses they have left; nil tells of none.
+	Subnets func(*awsv1.EC2NodeClass) []cluster.Subnet
 	// Synced reports whether the first list of every kind is in; nil is always.
 	Synced func() bool
 	// BatchIdle and BatchMax bound the wait for more pods: the longest silence, and the longest wait of all; 0 is 1 s and
@@ -104,13 +106,12 @@ type Options struct {
 
 // Controller is the provisioning loop.
 type Controller struct {
-	o       Options
-	batch   *batch
-	types   *typeReader
-	offers  map[string]offer
-	prices  cluster.Pricer
-	pace    *pace
-	retryIn time.Duration
+	o        Options
+	batch    *batch
+	problems *Problems
+	offers   map[string]offer
+	pace     *pace
+	retryIn  time.Duration
 }
 
 // New returns a Controller, which listens from now on; Start runs it.
@@ -140,7 +141,7 @@ func New(o Options) *Controller {
 		engine.Improving, o.Solve = pace.begin, engine.Solve
 	}
 	c := &Controller{o: o, pace: pace, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}}
-	c.types = newTypeReader(o.Types, o.Recover, c.batch.poke)
+	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Now, Late: c.batch.poke}
 	o.State.Listen(c.heard)
 	return c
 }
