@@ -62,6 +62,8 @@ type Queue struct {
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Clock     clock.Clock
+	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
+	Landed func(c Command, failed string)
 
 	mu      sync.Mutex
 	ctx     context.Context    // of Run; nil while nothing may be started
@@ -78,7 +80,8 @@ type flight struct {
 	claims []string // of the replacements
 	// failed says why the command is being taken back.
 	failed string
-	told   bool // that replacements are waited for
+	all    []Going // that were to go
+	told   bool    // that replacements are waited for
 
 	mu      sync.Mutex
 	objects map[string]*corev1.Node // as they were last written, for events
@@ -139,6 +142,7 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 	f := &flight{Command: c, begun: q.Clock.Now(), objects: map[string]*corev1.Node{}}
 	f.id = c.id(f.begun)
 	f.order = order{Begun: f.begun.UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
+	f.all = slices.Clone(c.Nodes)
 	if err := q.admit(f); err != nil {
 		return err
 	}
@@ -244,11 +248,16 @@ func (q *Queue) abandon(ctx context.Context, f *flight, why string) {
 // land ends a command: its nodes may be part of another.
 func (q *Queue) land(f *flight) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	for claim, other := range q.flights {
 		if other == f {
 			delete(q.flights, claim)
 		}
+	}
+	q.mu.Unlock()
+	if q.Landed != nil {
+		c := f.Command
+		c.Nodes = f.all
+		q.Landed(c, f.failed)
 	}
 }
 

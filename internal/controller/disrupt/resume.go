@@ -95,7 +95,7 @@ func (q *Queue) adopt(found map[string]*flight, node *corev1.Node, claim *karpv1
 		}
 	}
 	f.objects[node.Name] = node.DeepCopy()
-	f.Nodes = append(f.Nodes, g)
+	f.Nodes, f.all = append(f.Nodes, g), append(f.all, g)
 }
 
 // takeOver lets commands be started, and goes on with those that were found.
