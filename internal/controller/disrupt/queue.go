@@ -65,6 +65,8 @@ type Queue struct {
 	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
 	Landed func(c Command, failed string)
 
+	deciding sync.Mutex
+
 	mu      sync.Mutex
 	ctx     context.Context    // of Run; nil while nothing may be started
 	flights map[string]*flight // by claim
@@ -122,6 +124,14 @@ func (q *Queue) Run(ctx context.Context) error {
 	q.mu.Unlock()
 	q.wait.Wait()
 	return nil
+}
+
+// Alone runs a decision, from its look at the newest snapshot to the start of its commands, while no other one runs: two
+// would give away the same room and the same budgets.
+func (q *Queue) Alone(decide func() error) error {
+	q.deciding.Lock()
+	defer q.deciding.Unlock()
+	return decide()
 }
 
 // Busy reports whether a claim's node is part of a command that is under way.
