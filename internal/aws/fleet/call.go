@@ -62,6 +62,13 @@ func token(orders []*order) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// patience is how often a fleet is asked for before its claims are told of the refusal. An account may ask for two a second
+// and five at once; a plan for several partitions, zones or pools needs more than that, and waiting a few seconds here is
+// quicker than sending every claim back to its queue. The token makes it the same request each time.
+const patience = 6
+
+func patient(o *ec2.Options) { o.RetryMaxAttempts = max(o.RetryMaxAttempts, patience) }
+
 // send makes the first request of a call and gives every claim its outcome.
 func (b *Buyer) send(ctx context.Context, c *call) {
 	c.sending.Lock()
@@ -69,7 +76,7 @@ func (b *Buyer) send(ctx context.Context, c *call) {
 	var out *ec2.CreateFleetOutput
 	err := error(errNoSubnet)
 	if len(c.input.LaunchTemplateConfigs) > 0 {
-		out, err = b.api.CreateFleet(ctx, c.input)
+		out, err = b.api.CreateFleet(ctx, c.input, patient)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

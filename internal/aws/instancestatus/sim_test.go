@@ -50,6 +50,12 @@ func TestStatusIsReadOverTheWire(t *testing.T) {
 	for _, i := range out.Instances {
 		ids = append(ids, *i.InstanceId)
 	}
+	// Instances that are not running yet are not in the answer.
+	if err := ec2.NewInstanceRunningWaiter(clients.EC2, func(o *ec2.InstanceRunningWaiterOptions) {
+		o.MinDelay, o.MaxDelay = time.Millisecond, 100*time.Millisecond
+	}).Wait(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: ids[2:]}, time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	at := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second)
 	if err := s.World.Impair(ids[2], world.CheckSystem, true); err != nil {
 		t.Fatal(err)
