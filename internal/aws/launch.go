@@ -44,7 +44,7 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 	}
 	p.sold(bought)
 	m := newMachine(bought, claim, class, types, plan)
-	p.sayOverlays(m, claim, types, plan)
+	sayOverlays(m, types, plan)
 	return m, nil
 }
 
@@ -136,10 +136,21 @@ func (p *Provider) usable(class *awsv1.EC2NodeClass) error {
 	return no(cloud.Unavailable, "NodeClassReadinessUnknown", "EC2NodeClass %q has not been looked at yet", class.Name)
 }
 
-// place chooses subnets for a fleet.
+// place chooses subnets for a fleet, in the zones that it may go to.
 func (p *Provider) place(r *fleet.Request, n fleet.Need) fleet.Placement {
-	held := p.ledger.Reserve(r.Subnets, network.Need{Nodes: n.Machines, Each: n.Each, Planned: n.Planned, Pods: n.Likely})
+	held := p.ledger.Reserve(reachable(r), network.Need{Nodes: n.Machines, Each: n.Each, Planned: n.Planned, Pods: n.Likely})
 	return fleet.Placement{Subnets: held.Subnets, Settle: held.Settle}
+}
+
+// reachable are the subnets in zones that a fleet is asked for in. The others have no say in which of them is full.
+func reachable(r *fleet.Request) []awsv1.Subnet {
+	zones := map[string]bool{}
+	for i := range r.Templates {
+		for _, o := range r.Templates[i].Overrides {
+			zones[o.Zone] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(r.Subnets), func(s awsv1.Subnet) bool { return !zones[s.Zone] })
 }
 
 // newMachine is what the lifecycle controller writes into the claim.

@@ -69,6 +69,11 @@ func (in *Input) assemble(list []catalog.Offering, s *instancetype.Shape, zones 
 	list = in.offerings(list, s, zones)
 	t := s.Type
 	t.Offerings = list[from:len(list):len(list)]
+	if in.Demand != nil {
+		if n := in.Demand(&t).Total(); n > 1 {
+			t.Addresses = int64(n)
+		}
+	}
 	t.Requirements = in.requirements(s, zones, t.Offerings)
 	return list, t
 }

@@ -1,0 +1,12 @@
+package aws
+
+import (
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/cluster"
+)
+
+// Subnets are those in which machines of a class are launched, sorted by ID, with the addresses that are left once all that
+// was launched has its own. Zones of which a subnet was never counted are left out: EC2 decides there.
+func (p *Provider) Subnets(class *awsv1.EC2NodeClass) []cluster.Subnet {
+	return p.ledger.Left(class.Status.Subnets)
+}
