@@ -103,3 +103,25 @@ func TestAClassThatTakesManyAddressesLeavesOthersTheirs(t *testing.T) {
 		})
 	}
 }
+
+// A claim that must be in one zone goes there although the zone has no addresses for all of its pods: others that have more
+// are of no use to it.
+func TestAClaimThatMustBeInAZoneIsNotTurnedAwayForOthersWithMoreRoom(t *testing.T) {
+	s := startSim(t, awssim.Options{World: world.Options{PrivateBits: 26}})
+	p := newProvider(t, s, nil)
+	ready(t, p)
+	class := newClass(s)
+	resolve(t, p, class)
+	nearly := class.Status.Subnets[0]
+	s.World.OccupyAddresses(nearly.ID, 50) // of 59
+	resolve(t, p, class)
+	claim := newClaim(1, need(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, nearly.Zone))
+	claim.Spec.Resources.Requests[corev1.ResourcePods] = resource.MustParse("20")
+	m, err := p.Launch(t.Context(), claim, class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Zone != nearly.Zone {
+		t.Errorf("it is in %s, not in %s", m.Zone, nearly.Zone)
+	}
+}
