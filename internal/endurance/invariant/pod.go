@@ -124,3 +124,14 @@ func (j *Judge) ended(c *Call, id string) {
 		}
 	}
 }
+
+// Waiting names a pod that fits and still waits in time, so that it is too early to call it rest; empty if there is none.
+func (j *Judge) Waiting() string {
+	for _, uid := range slices.Sorted(maps.Keys(j.pods)) {
+		p := j.pods[uid]
+		if p.unserved.on && j.quiet.total-p.unserved.since <= j.o.Serve {
+			return "pod " + p.Key + " waits for a node"
+		}
+	}
+	return ""
+}
