@@ -1,0 +1,41 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ControllerSettings finds the controller in the cluster and returns what it is told: a setting by the name of its environment
+// variable, whether it is given so or as a flag. from is its Deployment, empty when there is none.
+//
+// Errors: the Deployments can't be listed.
+func ControllerSettings(ctx context.Context, reader client.Reader) (lookup func(env string) (string, bool), from string, err error) {
+	nothing := func(string) (string, bool) { return "", false }
+	var list appsv1.DeploymentList
+	if err := reader.List(ctx, &list); err != nil {
+		return nothing, "", fmt.Errorf("listing deployments, to find the controller's settings: %w", err)
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		if c, ok := controllerOf(d); !ok || c.Wanted == 0 {
+			continue
+		}
+		return func(env string) (string, bool) {
+			for j := range d.Spec.Template.Spec.Containers {
+				flag := strings.ReplaceAll(strings.ToLower(env), "_", "-")
+				if switchedOn(&d.Spec.Template.Spec.Containers[j], env, flag) {
+					return "true", true
+				}
+				if v, from, ok := setting(&d.Spec.Template.Spec.Containers[j], env, flag); ok && from == "" {
+					return v, true
+				}
+			}
+			return "", false
+		}, d.Namespace + "/" + d.Name, nil
+	}
+	return nothing, "", nil
+}

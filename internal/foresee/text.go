@@ -1,0 +1,194 @@
+package foresee
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/plan"
+)
+
+// Write writes the report for people. all lists the nodes that stay as well, one by one.
+func (r *Report) Write(out io.Writer, all bool) error {
+	var b strings.Builder
+	for i := range r.Changes {
+		r.Changes[i].write(&b)
+	}
+	if len(r.Changes) == 0 {
+		b.WriteString("Nothing is changed, and the classes select what they did.\n\n")
+	}
+	r.writeNodes(&b, all)
+	r.writePools(&b)
+	r.writeBill(&b)
+	for i, g := range r.Gaps {
+		if i == 0 {
+			b.WriteString("\nNot known:\n")
+		}
+		fmt.Fprintf(&b, "  %s\n", g)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (c *Change) write(b *strings.Builder) {
+	fmt.Fprintf(b, "%s (%s)\n", title(c.Kind, c.Name), c.From)
+	if c.Unchecked != "" {
+		fmt.Fprintf(b, "  note: %s\n", c.Unchecked)
+	}
+	for _, p := range c.Problems {
+		fmt.Fprintf(b, "  NOT USABLE: %s\n", p)
+	}
+	w := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
+	for _, f := range c.Fields {
+		old, now := f.Old, f.New
+		if old == "" {
+			old = "(none)"
+		}
+		if now == "" {
+			now = "(none)"
+		}
+		if f.Effect == Created {
+			fmt.Fprintf(w, "  %s\t%s: %s\n", f.Path, f.Effect, f.Why)
+			continue
+		}
+		fmt.Fprintf(w, "  %s\t%s -> %s\t%s: %s\n", f.Path, old, now, f.Effect, f.Why)
+	}
+	_ = w.Flush()
+	if len(c.Fields) == 0 && len(c.Problems) == 0 {
+		b.WriteString("  no field changes\n")
+	}
+	b.WriteString("\n")
+}
+
+func (r *Report) writeNodes(b *strings.Builder, all bool) {
+	rolling := r.Rolling()
+	fmt.Fprintf(b, "%d of %s would be replaced\n", rolling, plan.Count(len(r.Nodes), "node"))
+	staying := map[string]int{}
+	var order []string
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if n.Rolls {
+			n.write(b)
+			continue
+		}
+		if all {
+			fmt.Fprintf(b, "  %s stays: %s\n", n.title(), n.Stays)
+			continue
+		}
+		why := fmt.Sprintf("of NodePool %s stay: %s", n.Pool, n.Stays)
+		if staying[why] == 0 {
+			order = append(order, why)
+		}
+		staying[why]++
+	}
+	for _, why := range order {
+		fmt.Fprintf(b, "  %s %s\n", plan.Count(staying[why], "node"), why)
+	}
+	b.WriteString("\n")
+}
+
+func (n *Node) title() string {
+	text := n.Name
+	if n.InstanceType != "" {
+		text += fmt.Sprintf(" (%s, %s %s, %s", n.Pool, n.InstanceType, n.CapacityType, n.Zone)
+		if n.Price > 0 {
+			text += ", " + plan.Dollars(n.Price) + "/h"
+		}
+		text += ")"
+	}
+	return text
+}
+
+func (n *Node) write(b *strings.Builder) {
+	fmt.Fprintf(b, "  %s", n.title())
+	switch {
+	case len(n.Blocks) > 0:
+		b.WriteString(" would go and STAYS for now")
+	case n.Turn != nil && n.Turn.Start == 0:
+		fmt.Fprintf(b, " goes at once, gone after %s", span(n.Turn.End))
+	case n.Turn != nil:
+		fmt.Fprintf(b, " goes after %s, gone after %s", span(n.Turn.Start), span(n.Turn.End))
+	}
+	b.WriteString("\n")
+	for _, c := range n.Causes {
+		fmt.Fprintf(b, "      why %s: %s\n", c.Reason, c.Message)
+	}
+	if n.Already {
+		b.WriteString("      it is drifted as things are, without the change\n")
+	}
+	for _, block := range n.Blocks {
+		fmt.Fprintf(b, "      blocked: %s\n", block)
+	}
+	if len(n.With) > 0 && len(n.New)+len(n.To) == 0 {
+		fmt.Fprintf(b, "      together with %s\n", strings.Join(n.With, ", "))
+	}
+	for _, m := range n.New {
+		fmt.Fprintf(b, "      new from pool %s: %s %s %s at %s/h", m.Pool, m.InstanceType, m.CapacityType, m.Zone, plan.Dollars(m.Price))
+		if m.Others > 0 {
+			fmt.Fprintf(b, ", or one of %s", plan.Count(m.Others, "other type"))
+		}
+		fmt.Fprintf(b, ", for %s\n", plan.Count(m.Pods, "pod"))
+	}
+	for _, t := range n.To {
+		fmt.Fprintf(b, "      to %s: %s\n", t.Node, plan.Count(t.Pods, "pod"))
+	}
+}
+
+func (r *Report) writePools(b *strings.Builder) {
+	for i := range r.Pools {
+		p := &r.Pools[i]
+		if p.NotReady != "" {
+			fmt.Fprintf(b, "NodePool %s could buy nothing: %s\n", p.Name, p.NotReady)
+		}
+		if p.Roll == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "NodePool %s: %s", p.Name, p.Budget)
+		if going := p.Roll - p.Blocked - p.Never; going > 0 {
+			fmt.Fprintf(b, "; %s in %s", plan.Count(going, "node"), span(p.Takes))
+		}
+		if p.Blocked > 0 {
+			fmt.Fprintf(b, "; %d blocked", p.Blocked)
+		}
+		if p.Never > 0 {
+			fmt.Fprintf(b, "; %d without a turn", p.Never)
+		}
+		fmt.Fprintf(b, "\n  a new node takes %s (%s), pods of an old one up to %s to end\n", span(p.Launch), p.LaunchFrom, span(p.Drain))
+	}
+}
+
+func (r *Report) writeBill(b *strings.Builder) {
+	bill := r.Bill
+	fmt.Fprintf(b, "Bill: %s/h now, %s/h after", plan.Dollars(bill.Now), plan.Dollars(bill.After))
+	if d := bill.After - bill.Now; d != 0 {
+		sign := "+"
+		if d < 0 {
+			sign, d = "-", -d
+		}
+		fmt.Fprintf(b, " (%s%s/h)", sign, plan.Dollars(d))
+	}
+	if bill.Surge > 0 {
+		fmt.Fprintf(b, "; while nodes are replaced up to %s/h more, %s in all", plan.Dollars(bill.Surge), plan.Dollars(catalog.MicroUSD(bill.Extra)))
+	}
+	if bill.Unknown > 0 {
+		fmt.Fprintf(b, "; the price of %s is not known and left out", plan.Count(bill.Unknown, "node"))
+	}
+	b.WriteString("\n")
+}
+
+// span is a time for people.
+func span(s int64) string {
+	d := time.Duration(s) * time.Second
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%.1f days", d.Hours()/24)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), s%60)
+	}
+	return fmt.Sprintf("%ds", s)
+}
