@@ -28,18 +28,17 @@ func (p *Provider) shown(ctx context.Context, claim *karpv1.NodeClaim, class *aw
 	return types, nil
 }
 
-// priceOverlaid reports whether an overlay or the price file set the price of anything that may be bought for a claim: EC2
-// knows nothing of such prices, and must be told the order.
-func (p *Provider) priceOverlaid(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, choice *fleet.Choice) bool {
-	pool, list := claim.Labels[karpv1.NodePoolLabelKey], p.catalogs.of(class)
+// priceOverlaid reports whether an overlay or the price file set the price of anything that may be bought: EC2 knows nothing
+// of such prices, and must be told the order.
+func priceOverlaid(choice *fleet.Choice) bool {
 	for i := range choice.Picks {
 		pick := &choice.Picks[i]
-		base := list.listed(p.opts.Overlays.Base(pool, pick.Type))
-		if base == pick.Type {
+		listed := pick.Type.Listed
+		if listed == nil {
 			continue
 		}
 		for _, o := range pick.Offerings {
-			same := slices.ContainsFunc(base.Offerings, func(b catalog.Offering) bool {
+			same := slices.ContainsFunc(listed.Offerings, func(b catalog.Offering) bool {
 				return b.Zone == o.Zone && b.CapacityType == o.CapacityType && b.ReservationID == o.ReservationID && b.Partition == o.Partition && b.Price == o.Price && b.Available == o.Available
 			})
 			if !same {
@@ -51,7 +50,7 @@ func (p *Provider) priceOverlaid(claim *karpv1.NodeClaim, class *awsv1.EC2NodeCl
 }
 
 // sayOverlays notes on a machine what overlays had a part in.
-func (p *Provider) sayOverlays(m *cloud.Machine, claim *karpv1.NodeClaim, types []*catalog.Type, plan *launchPlan) {
+func sayOverlays(m *cloud.Machine, types []*catalog.Type, plan *launchPlan) {
 	if plan.request.ByPriority {
 		m.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] = "true"
 	}
@@ -59,7 +58,7 @@ func (p *Provider) sayOverlays(m *cloud.Machine, claim *karpv1.NodeClaim, types 
 	if i < 0 {
 		return
 	}
-	if base := p.opts.Overlays.Base(claim.Labels[karpv1.NodePoolLabelKey], types[i]); !maps.Equal(base.Capacity, types[i].Capacity) {
+	if listed := types[i].Listed; listed != nil && !maps.Equal(listed.Capacity, types[i].Capacity) {
 		m.Annotations[karpv1.CapacityOverlayAppliedAnnotationKey] = "true"
 	}
 }

@@ -78,10 +78,3 @@ func (c *classCatalog) withOwnPrices(rules *pricefile.Rules, region string) []*c
 	}
 	return c.own.Types(c.types)
 }
-
-// listed is what a type was before the user's own prices changed it.
-func (c *classCatalog) listed(t *catalog.Type) *catalog.Type {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.own.Base(t)
-}

@@ -138,7 +138,7 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 		Reservation:  choice.Reservation,
 		Tags:         tags,
 		Subnets:      class.Status.Subnets,
-		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true" || p.priceOverlaid(claim, class, choice),
+		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true" || priceOverlaid(choice),
 	}}
 	if g := class.Status.PlacementGroup; g != nil {
 		plan.request.Group, plan.request.Partition = g.ID, choice.Partition

@@ -70,6 +70,9 @@ func (t *Type) Overlay(overlays []Overlay, labels map[string]string) *Type {
 		if out == nil {
 			c := *t
 			c.Offerings, c.Capacity = slices.Clone(t.Offerings), t.Capacity.Clone()
+			if c.Listed == nil {
+				c.Listed = t
+			}
 			out = &c
 		}
 		return out
@@ -121,40 +124,6 @@ func (o *Offering) reprice(rule *PriceRule) {
 	if missing {
 		o.Available, o.Unavailable = true, ""
 	}
-}
-
-// Disputes reports whether two overlays of equal weight say different things of one: both change the price of the same
-// offering, or both have the same resource for a type that both choose.
-func (o *Overlay) Disputes(other *Overlay, types []*Type, labels map[string]string) bool {
-	if o.Weight != other.Weight {
-		return false
-	}
-	resource := false
-	for name := range o.Capacity {
-		_, both := other.Capacity[name]
-		resource = resource || both
-	}
-	price := o.Price != nil && other.Price != nil
-	if !price && !resource {
-		return false
-	}
-	for _, t := range types {
-		if !o.choosesType(t, labels) || !other.choosesType(t, labels) {
-			continue
-		}
-		mine, theirs := false, false
-		for i := range t.Offerings {
-			a, b := o.choosesOffering(&t.Offerings[i]), other.choosesOffering(&t.Offerings[i])
-			if price && a && b {
-				return true
-			}
-			mine, theirs = mine || a, theirs || b
-		}
-		if resource && mine && theirs {
-			return true
-		}
-	}
-	return false
 }
 
 func (o *Overlay) choosesType(t *Type, labels map[string]string) bool {

@@ -99,28 +99,3 @@ func TestOverlays(t *testing.T) {
 		}
 	}
 }
-
-func TestOverlaysThatContradictEachOther(t *testing.T) {
-	types := []*catalog.Type{sample()}
-	price := &catalog.PriceRule{Price: 1}
-	spot, onDemand := in("karpenter.sh/capacity-type", "spot"), in("karpenter.sh/capacity-type", "on-demand")
-	for name, c := range map[string]struct {
-		a, b catalog.Overlay
-		want bool
-	}{
-		"two prices of all":           {catalog.Overlay{Price: price}, catalog.Overlay{Price: price}, true},
-		"of other weight":             {catalog.Overlay{Price: price, Weight: 1}, catalog.Overlay{Price: price}, false},
-		"of other offerings":          {catalog.Overlay{Price: price, Requirements: []requirement.Term{spot}}, catalog.Overlay{Price: price, Requirements: []requirement.Term{onDemand}}, false},
-		"a price and a resource":      {catalog.Overlay{Price: price}, catalog.Overlay{Capacity: res.List{"x.io/y": 1}}, false},
-		"the same resource":           {catalog.Overlay{Capacity: res.List{"x.io/y": 2}, Requirements: []requirement.Term{spot}}, catalog.Overlay{Capacity: res.List{"x.io/y": 1}, Requirements: []requirement.Term{onDemand}}, true},
-		"another resource":            {catalog.Overlay{Capacity: res.List{"x.io/z": 2}}, catalog.Overlay{Capacity: res.List{"x.io/y": 1}}, false},
-		"of types that there are not": {catalog.Overlay{Price: price, Requirements: []requirement.Term{in(familyLabel, "c5")}}, catalog.Overlay{Price: price}, false},
-	} {
-		if got := c.a.Disputes(&c.b, types, nil); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-		if got := c.b.Disputes(&c.a, types, nil); got != c.want {
-			t.Errorf("%s, the other way round: %v, want %v", name, got, c.want)
-		}
-	}
-}

@@ -35,6 +35,8 @@ type Type struct {
 	Addresses int64 `json:"addresses,omitempty"`
 	// Offerings is sorted by zone, then capacity type, then reservation, then partition.
 	Offerings []Offering `json:"offerings"`
+	// Listed is what the type was before overlays changed it, nil for one that none did.
+	Listed *Type `json:"-"`
 }
 
 // Offering is one way to buy a Type.

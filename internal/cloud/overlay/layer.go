@@ -16,7 +16,6 @@ type Layer struct {
 	from  []*catalog.Type
 	types []*catalog.Type
 	known map[*catalog.Type]*catalog.Type // of from, what became of it
-	bases map[*catalog.Type]*catalog.Type // of types, what those were that are changed
 }
 
 // NewLayer makes a Layer of overlays, which are sorted; labels are those of the nodes that it is for.
@@ -35,28 +34,18 @@ func (l *Layer) Types(types []*catalog.Type) []*catalog.Type {
 	if len(l.from) == len(types) && &l.from[0] == &types[0] {
 		return l.types
 	}
-	out, known, bases := make([]*catalog.Type, len(types)), make(map[*catalog.Type]*catalog.Type, len(types)), map[*catalog.Type]*catalog.Type{}
+	out, known, changed := make([]*catalog.Type, len(types)), make(map[*catalog.Type]*catalog.Type, len(types)), false
 	for i, t := range types {
 		over := l.known[t]
 		if over == nil {
 			over = t.Overlay(l.overlays, l.labels)
 		}
 		out[i], known[t] = over, over
-		if over != t {
-			bases[over] = t
-		}
+		changed = changed || over != t
 	}
-	if len(bases) == 0 {
+	if !changed {
 		out = types
 	}
-	l.from, l.types, l.known, l.bases = types, out, known, bases
+	l.from, l.types, l.known = types, out, known
 	return out
-}
-
-// Base is what a type was before the overlays changed it: itself when none did.
-func (l *Layer) Base(t *catalog.Type) *catalog.Type {
-	if l != nil && l.bases[t] != nil {
-		return l.bases[t]
-	}
-	return t
 }

@@ -60,13 +60,3 @@ func (s *Store) Types(name string, types []*catalog.Type) ([]*catalog.Type, erro
 	}
 	return l.Types(types), nil
 }
-
-// Base is what a type that a pool was shown was before overlays changed it: itself when none did.
-func (s *Store) Base(name string, shown *catalog.Type) *catalog.Type {
-	if s == nil {
-		return shown
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pools[name].Base(shown)
-}

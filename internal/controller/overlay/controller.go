@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -53,6 +51,8 @@ type Controller struct {
 	Metrics *obs.Metrics
 	Log     *slog.Logger
 	Clock   clock.Clock
+
+	judge judge // there is one worker
 }
 
 // all is the one thing to reconcile: overlays can only be judged together.
@@ -70,13 +70,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c.Metrics.Guard(c.Log, "nodeoverlay", c))
 }
 
-// evaluated is a NodePool with what its machines could be.
-type evaluated struct {
-	labels map[string]string
-	types  []*catalog.Type
-}
-
-// Reconcile evaluates everything anew. A pool whose types can't be had now takes part without them: its overlays are in
+// Reconcile evaluates everything together. A pool whose types can't be had now takes part without them: its overlays are in
 // use, only their contradictions can't be seen yet, so it is tried again soon.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var list v1alpha1.NodeOverlayList
@@ -87,7 +81,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	used, verdicts := Judge(list.Items, pools)
+	used, verdicts := c.judge.of(list.Items, pools)
 	labels := map[string]map[string]string{}
 	for name, p := range pools {
 		labels[name] = p.labels
@@ -132,58 +126,6 @@ func (c *Controller) pools(ctx context.Context) (map[string]evaluated, bool, err
 		out[pool.Name] = e
 	}
 	return out, complete, nil
-}
-
-// verdict is what is said of an overlay; no reason means that it is in use.
-type verdict struct{ reason, message string }
-
-// Judge sorts out overlays that make no sense and, of those of equal weight that change the same thing, all but the one
-// whose name comes last. It returns those in use, and a verdict for each of list.
-func Judge(list []v1alpha1.NodeOverlay, pools map[string]evaluated) ([]catalog.Overlay, []verdict) {
-	verdicts := make([]verdict, len(list))
-	at := map[string]int{}
-	var sensible []catalog.Overlay
-	for i := range list {
-		at[list[i].Name] = i
-		if list[i].DeletionTimestamp != nil {
-			continue
-		}
-		o, err := intake.Overlay(&list[i])
-		if err != nil {
-			verdicts[i] = verdict{v1alpha1.ReasonRuntimeValidation, err.Error()}
-			continue
-		}
-		sensible = append(sensible, o)
-	}
-	catalog.SortOverlays(sensible)
-	var used []catalog.Overlay
-	for i := range sensible {
-		o := &sensible[i]
-		if other, pool := disputed(o, used, pools); other != "" {
-			verdicts[at[o.Name]] = verdict{v1alpha1.ReasonConflict, fmt.Sprintf(
-				"NodeOverlay %q has the same weight (%d) and changes the price of the same offerings, or the same resources, of NodePool %q; "+
-					"this one is not used: give one of the two another spec.weight, or requirements that do not overlap", other, o.Weight, pool)}
-			continue
-		}
-		used = append(used, *o)
-	}
-	return used, verdicts
-}
-
-func disputed(o *catalog.Overlay, used []catalog.Overlay, pools map[string]evaluated) (other, pool string) {
-	names := make([]string, 0, len(pools))
-	for name := range pools {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, strings.Compare)
-	for i := range used {
-		for _, name := range names {
-			if o.Disputes(&used[i], pools[name].types, pools[name].labels) {
-				return used[i].Name, name
-			}
-		}
-	}
-	return "", ""
 }
 
 func (c *Controller) report(ctx context.Context, stored *v1alpha1.NodeOverlay, v verdict) error {

@@ -2,7 +2,9 @@ package overlay
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,5 +120,53 @@ func TestOverlaysAreJudgedTogether(t *testing.T) {
 	}
 	if got := said()["first"]; got != "True " || changes != 2 {
 		t.Errorf("after the dispute first is %q, %d changes", got, changes)
+	}
+}
+
+// A class whose status is written every minute must not have all overlays compared on all its types each time.
+func TestWhatDidNotChangeIsNotJudgedAgain(t *testing.T) {
+	overlays := []v1alpha1.NodeOverlay{*newOverlay("a", "1", 0, ""), *newOverlay("b", "2", 0, ""), *newOverlay("c", "3", 5, "a")}
+	list := func(n int) []*catalog.Type {
+		out := make([]*catalog.Type, n)
+		for i := range out {
+			out[i] = &catalog.Type{Name: fmt.Sprintf("m5.%d", i), Offerings: []catalog.Offering{{Zone: "a", CapacityType: catalog.OnDemand, Price: 1, Available: true}}}
+		}
+		return out
+	}
+	first, other := list(100), list(50)
+	pools := map[string]evaluated{"blue": {types: first}, "red": {types: other}}
+	var j judge
+	conflicts := func() string {
+		_, verdicts := j.of(overlays, pools)
+		var out []string
+		for i, v := range verdicts {
+			if v.reason != "" {
+				out = append(out, overlays[i].Name+" "+v.reason)
+			}
+		}
+		return strings.Join(out, ", ")
+	}
+	again := slices.Clone(first)
+	again[7] = &catalog.Type{Name: "m5.7", Offerings: []catalog.Offering{{Zone: "a", CapacityType: catalog.OnDemand, Price: 2, Available: true}}}
+	for _, step := range []struct {
+		says     string
+		change   func()
+		examined int
+		want     string
+	}{
+		{"at first all types of all pools are looked at", func() {}, 150, "a Conflict"},
+		{"when nothing changed none is", func() {}, 0, "a Conflict"},
+		{"when the list is another one of the same types none is", func() { pools["blue"] = evaluated{types: slices.Clone(first)} }, 0, "a Conflict"},
+		{"when one type changed it alone is", func() { pools["blue"] = evaluated{types: again} }, 1, "a Conflict"},
+		{"when a pool comes its types are", func() { pools["green"] = evaluated{types: other} }, 50, "a Conflict"},
+		{"when the labels of a pool change its types are", func() { pools["red"] = evaluated{types: other, labels: map[string]string{"team": "x"}} }, 50, "a Conflict"},
+		{"when an overlay changes all are", func() { overlays[0] = *newOverlay("a", "1", 7, "") }, 200, ""},
+		{"when pools go none is", func() { delete(pools, "green"); delete(pools, "blue") }, 0, ""},
+	} {
+		step.change()
+		j.examined = 0
+		if got := conflicts(); got != step.want || j.examined != step.examined {
+			t.Errorf("%s: %d were examined, want %d; conflicts %q, want %q", step.says, j.examined, step.examined, got, step.want)
+		}
 	}
 }
