@@ -72,7 +72,7 @@ func (p *process) wire(ctx context.Context) error {
 		p.provisioner(gate, provider),
 		p.lifecycle(gate, ca),
 		p.loops(gate),
-		p.nodeLife(),
+		p.nodeLife(gate),
 		p.interruption(ctx, gate, provider),
 	)
 }

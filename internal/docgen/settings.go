@@ -20,7 +20,7 @@ func gates() map[string]string {
 		"NodeRepair":              "Nodes that are unhealthy for too long are replaced; see [nodes](../nodes.md#health).",
 		"SpotToSpotConsolidation": none,
 		"NodeOverlay":             "Prices and extended resources of instance types can be set by NodeOverlay objects.",
-		"StaticCapacity":          none,
+		"StaticCapacity":          "NodePools with spec.replicas keep that many nodes; see [nodes](../nodes.md#a-fixed-number).",
 		"CapacityBuffer":          "CapacityBuffers get machines that are kept free for more pods; see [scheduling](../scheduling.md).",
 	}
 }

@@ -308,7 +308,6 @@ func (g Gates) unserved() []string {
 		on   bool
 	}{
 		{"SpotToSpotConsolidation", g.SpotToSpotConsolidation},
-		{"StaticCapacity", g.StaticCapacity},
 	} {
 		if gate.on {
 			out = append(out, fmt.Sprintf("feature gate %s=true has no effect in this release", gate.name))

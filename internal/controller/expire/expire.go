@@ -28,6 +28,10 @@ import (
 // period is the longest between two looks at the claims; the next expiry that is known comes sooner.
 const period = 10 * time.Second
 
+// headStart is the time between the mark and the deletion of a claim of a static NodePool: the mark makes the pool buy
+// another machine (package static), and pods are planned onto that only if it was ordered before they need a place.
+const headStart = 5 * time.Second
+
 // Loop is the loop.
 type Loop struct {
 	Client   client.Client
@@ -38,9 +42,13 @@ type Loop struct {
 	// Ahead is how long before its age, at the most, a node goes so that a crowd does not go at once; 0: all go exactly when
 	// they are due.
 	Ahead time.Duration
+	// StaticCapacity is the feature gate: with it static NodePools replace what was marked.
+	StaticCapacity bool
 
 	// begun holds the claims that were deleted here and that the cache may not show as going yet.
 	begun map[types.UID]bool
+	// marked is when claims of static pools may be deleted.
+	marked map[types.UID]time.Time
 	// rested is when a pool may begin its next one.
 	rested map[string]time.Time
 }
@@ -76,7 +84,7 @@ func (l *Loop) Round(ctx context.Context) (wait time.Duration, err error) {
 	}
 	now := l.Clock.Now()
 	sizes, dues := map[string]int{}, map[string][]*due{}
-	begun := map[types.UID]bool{}
+	begun, marked := map[types.UID]bool{}, map[types.UID]time.Time{}
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		if !index.Managed(claim) {
@@ -91,10 +99,13 @@ func (l *Loop) Round(ctx context.Context) (wait time.Duration, err error) {
 			begun[claim.UID] = true
 			continue
 		}
+		if at, ok := l.marked[claim.UID]; ok {
+			marked[claim.UID] = at
+		}
 		life := *claim.Spec.ExpireAfter.Duration
 		dues[pool] = append(dues[pool], &due{claim: claim, at: claim.CreationTimestamp.Add(life), ahead: min(l.Ahead, life/aheadShare)})
 	}
-	l.begun = begun
+	l.begun, l.marked = begun, marked
 	if l.rested == nil {
 		l.rested = map[string]time.Time{}
 	}
@@ -115,35 +126,68 @@ func (l *Loop) Round(ctx context.Context) (wait time.Duration, err error) {
 
 // pool begins what is due in one pool and says when the next is.
 func (l *Loop) pool(ctx context.Context, pool string, dues []*due, size int, now time.Time) (wait time.Duration, err error) {
+	wait = period
+	var errs []error
 	for _, d := range dues {
-		at := d.begin
-		if rested := l.rested[pool]; rested.After(at) {
-			at = rested
+		at, marked := l.marked[d.claim.UID]
+		if !marked {
+			at = d.begin
+			if rested := l.rested[pool]; rested.After(at) {
+				at = rested
+			}
 		}
 		if at.After(now) {
-			return at.Sub(now), nil
+			wait = min(wait, at.Sub(now))
+			continue
+		}
+		if !marked {
+			l.rested[pool] = now.Add(d.rest(size))
+			held, err := l.mark(ctx, d)
+			if err != nil {
+				return period, err
+			}
+			if held {
+				l.marked[d.claim.UID] = now.Add(headStart)
+				wait = min(wait, headStart)
+				continue
+			}
 		}
 		if err := l.end(ctx, d, now); err != nil {
-			return period, err
+			errs = append(errs, err)
+			continue
 		}
 		l.begun[d.claim.UID] = true
-		l.rested[pool] = now.Add(d.rest(size))
 	}
-	return period, nil
+	return wait, errors.Join(errs...)
 }
 
-// end marks the claim and deletes it.
+// mark writes to the claim that it has come of age; held is true where its deletion waits for a moment.
+func (l *Loop) mark(ctx context.Context, d *due) (held bool, err error) {
+	if l.StaticCapacity {
+		pool := &karpv1.NodePool{}
+		err := l.Client.Get(ctx, client.ObjectKey{Name: d.claim.Labels[karpv1.NodePoolLabelKey]}, pool)
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("reading the nodepool of expired nodeclaim %q: %w", d.claim.Name, err)
+		}
+		held = err == nil && pool.IsStatic()
+	}
+	if _, marked := d.claim.Annotations[index.ExpiredAnnotation]; marked {
+		return held, nil
+	}
+	claim := d.claim.DeepCopy()
+	if claim.Annotations == nil {
+		claim.Annotations = map[string]string{}
+	}
+	claim.Annotations[index.ExpiredAnnotation] = d.at.UTC().Format(time.RFC3339)
+	if err := l.Client.Patch(ctx, claim, client.MergeFrom(d.claim)); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("marking expired nodeclaim %q: %w", claim.Name, err)
+	}
+	return held, nil
+}
+
+// end deletes the claim.
 func (l *Loop) end(ctx context.Context, d *due, now time.Time) error {
 	claim := d.claim.DeepCopy()
-	if _, marked := claim.Annotations[index.ExpiredAnnotation]; !marked {
-		if claim.Annotations == nil {
-			claim.Annotations = map[string]string{}
-		}
-		claim.Annotations[index.ExpiredAnnotation] = d.at.UTC().Format(time.RFC3339)
-		if err := l.Client.Patch(ctx, claim, client.MergeFrom(d.claim)); err != nil {
-			return client.IgnoreNotFound(fmt.Errorf("marking expired nodeclaim %q: %w", claim.Name, err))
-		}
-	}
 	if err := l.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("deleting expired nodeclaim %q: %w", claim.Name, err))
 	}

@@ -145,6 +145,22 @@ func TestWhenNodesGo(t *testing.T) {
 	}
 }
 
+func TestANodeOfAStaticPoolIsMarkedBeforeItGoes(t *testing.T) {
+	replicas := int64(1)
+	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	pool.Spec.Replicas = &replicas
+	h := newHouse(t, time.Hour, claim("c", "a", 29*time.Minute, "30m"), claim("d", "b", 29*time.Minute, "30m"), pool)
+	h.StaticCapacity = true
+	h.until(59 * time.Second)
+	if len(h.begun) != 0 {
+		t.Fatalf("begun too soon: %v", h.begun)
+	}
+	h.until(2 * time.Minute)
+	if d := cmp.Diff(map[string]time.Duration{"c": 65 * time.Second, "d": time.Minute}, h.begun); d != "" {
+		t.Errorf("begun (-want +got):\n%s", d)
+	}
+}
+
 func TestWhatWasBegunIsCountedOnce(t *testing.T) {
 	h := newHouse(t, 0, claim("c", "a", time.Hour, "30m"))
 	h.until(time.Minute)

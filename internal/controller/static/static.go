@@ -1,0 +1,258 @@
+// Package static keeps the number of nodes of NodePools that fix it (spec.replicas). What is missing is bought at once,
+// cheapest first; what is too many goes, the nodes that nobody uses first.
+//
+// Counting is all there is to it, and it is made against the newest state: a machine counts from the moment at which its
+// NodeClaim was created here; one that a command of the disruption queue takes away counts until its replacement does;
+// one that expires counts no more, so that its replacement comes before it goes.
+package static
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+const (
+	// tick is how often the loop counts without being woken: cached values are compared, nothing is asked of anyone.
+	tick = time.Second
+	// limited is how soon a pool that could not buy is tried again, unless something changes before.
+	limited = 30 * time.Second
+)
+
+// State is the part of the cache that the loop counts in.
+type State interface {
+	Snapshot() *cluster.Snapshot
+	Pools() []*karpv1.NodePool
+	NodeClass(name string) *awsv1.EC2NodeClass
+	Claim(name string) *karpv1.NodeClaim
+	Pod(cluster.PodRef) *corev1.Pod
+	Listen(func(cache.Change))
+}
+
+// Types gives the instance types of a node class.
+type Types interface {
+	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
+}
+
+// Overlays shows a pool its types as NodeOverlays leave them.
+type Overlays interface {
+	Types(pool string, types []*catalog.Type) ([]*catalog.Type, error)
+}
+
+// Buyer buys machines that no pod has asked for; *apply.Applier is one.
+type Buyer interface {
+	Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) apply.Outcome
+}
+
+// Options of a Controller. All but Overlays and Synced are required.
+type Options struct {
+	Client   client.Client
+	State    State
+	Types    Types
+	Overlays Overlays
+	Buyer    Buyer
+	Pack     pack.Options
+	// Synced reports whether the first list of every kind is in: before that nothing is counted.
+	Synced   func() bool
+	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Clock    clock.Clock
+}
+
+// Controller is the loop.
+type Controller struct {
+	o    Options
+	wake chan struct{}
+	// ended holds the claims that were deleted here and that the cache may not show as going yet.
+	ended map[types.UID]bool
+	// stuck is what the last try to buy for a pool met; while nothing of that changes it is not tried again before its time.
+	stuck map[string]hurdle
+}
+
+type hurdle struct {
+	retry      time.Time
+	generation int64
+	have       int
+}
+
+// New returns a Controller, which listens from now on; Start runs it.
+func New(o Options) *Controller {
+	c := &Controller{o: o, wake: make(chan struct{}, 1), ended: map[types.UID]bool{}, stuck: map[string]hurdle{}}
+	o.State.Listen(func(change cache.Change) {
+		switch change.Kind {
+		case cache.NodeGoing, cache.NodeGone, cache.PoolChanged, cache.ClassChanged:
+			select {
+			case c.wake <- struct{}{}:
+			default:
+			}
+		}
+	})
+	return c
+}
+
+// NeedLeaderElection makes the manager start the loop on the leader only.
+func (c *Controller) NeedLeaderElection() bool { return true }
+
+// Start runs the loop until ctx ends.
+func (c *Controller) Start(ctx context.Context) error {
+	for {
+		if c.o.Synced == nil || c.o.Synced() {
+			err := c.o.Metrics.Recover(c.o.Log, "static", func() error { return c.Round(ctx) })
+			if err != nil && ctx.Err() == nil {
+				c.o.Log.Error("keeping the number of nodes of static NodePools", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.wake:
+		case <-c.o.Clock.After(tick):
+		}
+	}
+}
+
+// Round counts the nodes of every static pool once, and buys or ends what differs.
+func (c *Controller) Round(ctx context.Context) error {
+	var errs []error
+	here := map[string]bool{}
+	var snapshot *cluster.Snapshot
+	for _, pool := range c.o.State.Pools() {
+		if !pool.IsStatic() || !pool.DeletionTimestamp.IsZero() {
+			continue
+		}
+		here[pool.Name] = true
+		if snapshot == nil {
+			snapshot = c.o.State.Snapshot()
+			c.forgetEnded(snapshot)
+		}
+		n, err := c.count(ctx, pool, snapshot)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		switch want := int(*pool.Spec.Replicas); {
+		case n.staying < want:
+			errs = append(errs, c.grow(ctx, pool, n, want-n.staying, snapshot))
+		case n.staying > want:
+			errs = append(errs, c.shrink(ctx, pool, n, n.staying-want))
+		}
+	}
+	for name := range c.stuck {
+		if !here[name] {
+			delete(c.stuck, name)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forgetEnded drops what the cache shows as going, or no longer shows.
+func (c *Controller) forgetEnded(snapshot *cluster.Snapshot) {
+	if len(c.ended) == 0 {
+		return
+	}
+	still := map[types.UID]bool{}
+	for _, n := range snapshot.Nodes {
+		if claim := c.o.State.Claim(n.Claim); claim != nil && !n.Deleting && c.ended[claim.UID] {
+			still[claim.UID] = true
+		}
+	}
+	c.ended = still
+}
+
+// grow buys missing machines, as far as limits.nodes allows.
+func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, missing int, snapshot *cluster.Snapshot) error {
+	if !pool.StatusConditions().IsTrue() {
+		return nil // its conditions say why
+	}
+	now := c.o.Clock.Now()
+	class := c.o.State.NodeClass(pool.Spec.Template.Spec.NodeClassRef.Name)
+	at := hurdle{generation: pool.Generation, have: n.all}
+	if last, ok := c.stuck[pool.Name]; ok && now.Before(last.retry) {
+		if last.retry = (time.Time{}); last == at {
+			return nil
+		}
+	}
+	delete(c.stuck, pool.Name)
+	room := missing
+	if limit, ok := intake.Resources(corev1.ResourceList(pool.Spec.Limits))[res.Nodes]; ok {
+		room = int(max(0, limit-int64(n.all)))
+	}
+	if room < missing {
+		at.retry = now.Add(limited)
+		c.stuck[pool.Name] = at
+		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, "ReplicasLimited", "%d nodes are missing and limits.nodes leaves room for %d: %d are there, those that are going included", missing, room, n.all)
+	}
+	if missing = min(missing, room); missing == 0 {
+		return nil
+	}
+	bare, reasons, offered, err := c.choose(ctx, pool, class, missing, snapshot)
+	if err != nil {
+		return err
+	}
+	out := c.o.Buyer.Stock(ctx, bare, []*cluster.Pool{offered})
+	for _, x := range out.Created {
+		c.o.Metrics.NodeClaimsCreated.WithLabelValues("provisioned", x.Pool, fmt.Sprint(x.Relaxed)).Inc()
+	}
+	if len(out.Created) < missing {
+		at.retry = now.Add(limited)
+		at.have += len(out.Created)
+		c.stuck[pool.Name] = at
+		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, "NoCompatibleInstanceTypes", "%d of %d missing nodes could not be bought: %s", missing-len(out.Created), missing, why(reasons, out.Refused))
+	}
+	c.o.Log.Info("bought nodes of a static nodepool", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "had", n.staying, "bought", len(out.Created))
+	return nil
+}
+
+func why(reasons []plan.Reason, refused []apply.Refusal) string {
+	var out []string
+	for _, r := range reasons {
+		out = append(out, r.Text())
+	}
+	for _, r := range refused {
+		out = append(out, r.Detail)
+	}
+	if len(out) == 0 {
+		return "nothing of what the pool allows can be had now"
+	}
+	return strings.Join(out[:min(len(out), 3)], "; ")
+}
+
+// choose finds what to buy.
+func (c *Controller) choose(ctx context.Context, pool *karpv1.NodePool, class *awsv1.EC2NodeClass, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error) {
+	if class == nil {
+		return nil, nil, nil, fmt.Errorf("nodepool %q: its EC2NodeClass is gone", pool.Name)
+	}
+	sold, err := c.o.Types.Types(ctx, class)
+	if err == nil && c.o.Overlays != nil {
+		sold, err = c.o.Overlays.Types(pool.Name, sold)
+	}
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("nodepool %q: reading instance types: %w", pool.Name, err)
+	}
+	offered := intake.Pool(pool, class, sold)
+	offered.Used = apply.Usage(snapshot)[pool.Name]
+	bare, reasons := pack.Bare(offered, snapshot.Daemons, c.o.Clock.Now(), c.o.Pack, n)
+	return bare, reasons, offered, nil
+}
