@@ -13,11 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
@@ -27,6 +30,7 @@ import (
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 	"github.com/kerf-sh/kerf/internal/awssim"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/house/crew"
 	"github.com/kerf-sh/kerf/internal/kubesim"
 	"github.com/kerf-sh/kerf/internal/memnet"
 )
@@ -60,6 +64,8 @@ type Options struct {
 	NoController bool
 	// Log gets what the controller says (nothing is kept).
 	Log slog.Handler
+	// Crew changes how pods behave.
+	Crew crew.Options
 }
 
 // House is a running cluster.
@@ -110,6 +116,9 @@ func Start(t *testing.T, o Options) *House {
 	if err := h.startAWS(); err != nil {
 		t.Fatal(err)
 	}
+	if err := h.startCrew(); err != nil {
+		t.Fatal(err)
+	}
 	if !o.NoController {
 		h.StartController()
 	}
@@ -119,7 +128,13 @@ func Start(t *testing.T, o Options) *House {
 
 // quiet takes out what assumes that there is one clock in a process: client-go makes who reports errors more often than
 // once a millisecond wait, and counts from the last report, which may have been in another bubble, years ahead.
-var quiet = sync.OnceFunc(func() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] })
+//
+// What libraries say goes to loggers of the whole process; the lives of the controller have their own.
+var quiet = sync.OnceFunc(func() {
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+	klog.SetLogger(logr.Discard())
+	ctrl.SetLogger(logr.Discard())
+})
 
 var definitions = sync.OnceValues(func() ([]*kubesim.Definition, error) {
 	all, err := crds.All()
@@ -201,6 +216,17 @@ func (h *House) startAWS() error {
 			h.T.Errorf("end the simulated AWS: %v", err)
 		}
 	})
+	return nil
+}
+
+func (h *House) startCrew() error {
+	o := h.o.Crew
+	o.Client = h.Kubernetes
+	c, err := crew.Start(h.T.Context(), o)
+	if err != nil {
+		return err
+	}
+	h.T.Cleanup(c.Stop)
 	return nil
 }
 
