@@ -19,10 +19,11 @@ func (p *process) launchFailed(f fleet.PoolError) {
 func (p *process) closures(provider *aws.Provider, wake func()) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		provider.WatchClosures(ctx, func(closed []offering.Closed, opened bool) {
-			p.metrics.Closures.Reset()
-			for _, c := range closed {
-				p.metrics.Closures.WithLabelValues(c.Scope, c.CapacityType, c.Reason).Set(float64(c.Count))
-			}
+			p.metrics.Replace(p.metrics.Closures, func(set func(float64, ...string)) {
+				for _, c := range closed {
+					set(float64(c.Count), c.Scope, c.CapacityType, c.Reason)
+				}
+			})
 			if opened {
 				wake()
 			}

@@ -20,12 +20,13 @@ func (m meter) Solved(took time.Duration, pods int) {
 }
 
 func (m meter) Unplaced(byReason map[plan.Code]int) {
-	m.m.UnplacedPods.Reset()
 	total := 0
-	for code, n := range byReason {
-		m.m.UnplacedPods.WithLabelValues(string(code)).Set(float64(n))
-		total += n
-	}
+	m.m.Replace(m.m.UnplacedPods, func(set func(float64, ...string)) {
+		for code, n := range byReason {
+			set(float64(n), string(code))
+			total += n
+		}
+	})
 	m.m.UnschedulablePods.WithLabelValues(provisioner).Set(float64(total))
 }
 

@@ -154,9 +154,12 @@ func clusterUID(ctx context.Context, reader client.Reader, log *slog.Logger) str
 
 // foreign makes it known that another cluster buys machines under this one's name.
 func (p *process) foreign(byUID map[string]int) {
-	p.metrics.Foreign.Reset()
+	p.metrics.Replace(p.metrics.Foreign, func(set func(float64, ...string)) {
+		for uid, n := range byUID {
+			set(float64(n), uid)
+		}
+	})
 	for uid, n := range byUID {
-		p.metrics.Foreign.WithLabelValues(uid).Set(float64(n))
 		p.log.Error("another cluster uses the same CLUSTER_NAME in this account and region; its machines are left alone, "+
 			"but both share interruption queue, launch templates and instance profiles: give one of the two another name",
 			"cluster", p.ClusterName, "other_cluster_uid", uid, "machines", n)

@@ -5,6 +5,8 @@ import "github.com/prometheus/client_golang/prometheus"
 // Metrics are all metrics that Kerf itself defines. Names that users' dashboards already hold keep the karpenter prefix;
 // Kerf's own start with kerf. Labels come from closed sets or are names of pools and classes, never of pods or requests.
 type Metrics struct {
+	shown shown
+
 	BuildInfo *prometheus.GaugeVec
 
 	SchedulingDuration *prometheus.HistogramVec

@@ -1,0 +1,39 @@
+package obs
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// shown is which values each gauge has that is replaced as a whole.
+type shown struct {
+	mu     sync.Mutex
+	labels map[*prometheus.GaugeVec]map[string][]string
+}
+
+// Replace gives a gauge the values that fill sets, and takes away those that it had set before. A scrape in between sees
+// the values of before or after, or some of each; it never misses one that is in both, as it would if all were taken away
+// first.
+//
+// Concurrency: safe; fill must not call Replace.
+func (m *Metrics) Replace(gauge *prometheus.GaugeVec, fill func(set func(value float64, labels ...string))) {
+	s := &m.shown
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := map[string][]string{}
+	fill(func(value float64, labels ...string) {
+		gauge.WithLabelValues(labels...).Set(value)
+		now[strings.Join(labels, "\x00")] = labels
+	})
+	for key, labels := range s.labels[gauge] {
+		if _, stays := now[key]; !stays {
+			gauge.DeleteLabelValues(labels...)
+		}
+	}
+	if s.labels == nil {
+		s.labels = map[*prometheus.GaugeVec]map[string][]string{}
+	}
+	s.labels[gauge] = now
+}
