@@ -59,6 +59,10 @@ bench: ## benchmarks of the engine
 bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for all inputs, ARGS for settings
 	go run -C bench ./cmd/compare $(if $(filter full,$(N)),-full) $(ARGS)
 
+.PHONY: bench-beside
+bench-beside: build-controlplane ## Kerf's controller beside upstream's in the same local house; ARGS='-list', ARGS='-only ^rest-100$$'
+	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/beside $(ARGS)
+
 .PHONY: fidelity
 fidelity: build-controlplane ## plans against the real kube-scheduler: N=2000 SEED=1 WORKERS=3; replay files go to generated/fidelity
 	go run -C controlplane ./fidelity/run -n $(or $(N),2000) -seed $(or $(SEED),1) -workers $(or $(WORKERS),3) -replays '$(CURDIR)/generated/fidelity'

@@ -1,0 +1,152 @@
+package beside
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controlclient "github.com/kerf-sh/kerf/internal/awssim/control/client"
+	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/local/kube"
+)
+
+// house is a local cluster with one of the controllers.
+type house struct {
+	cluster *local.Cluster
+	client  client.Client
+	aws     *controlclient.Client
+	audit   string
+	// writer is how the controller is called in the audit log.
+	writer string
+	say    func(format string, args ...any)
+}
+
+// open starts a house. The caller closes it.
+func open(ctx context.Context, c Controller, binary, folder string, say func(string, ...any)) (*house, error) {
+	h := &house{audit: filepath.Join(folder, "audit.log"), writer: c.writer, say: say}
+	o := local.Options{
+		ClusterName: "beside", StateDir: folder, Binary: binary, BootTime: time.Second, Seed: 1, AuditLog: h.audit,
+		NodeLeaseSeconds: 600, ControllerEnv: slices.Clone(c.Env), Report: func(string) {},
+	}
+	if c.Admin {
+		// Where the house will put it.
+		o.ControllerEnv = append(o.ControllerEnv, "KUBECONFIG="+filepath.Join(folder, "kubernetes", string(kube.Admin)+".kubeconfig"))
+	}
+	cluster, err := local.Up(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	h.cluster, h.aws = cluster, controlclient.New(cluster.AWS)
+	config, err := cluster.Config()
+	if err != nil {
+		return nil, errors.Join(err, cluster.Close())
+	}
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, errors.Join(err, cluster.Close())
+	}
+	if h.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return nil, errors.Join(err, cluster.Close())
+	}
+	return h, nil
+}
+
+func (h *house) close() error { return h.cluster.Close() }
+
+func (h *house) apply(ctx context.Context, manifests string) error {
+	return h.cluster.Apply(ctx, []byte(strings.ReplaceAll(manifests, "${CLUSTER_NAME}", h.cluster.Name)))
+}
+
+// until waits for something; what was seen last is in the error.
+func (h *house) until(ctx context.Context, limit time.Duration, what string, check func() (bool, string)) error {
+	end := time.Now().Add(limit)
+	for {
+		ok, seen := check()
+		if ok {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s: not within %s; seen: %s", what, limit, seen)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w; seen: %s", what, ctx.Err(), seen)
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// runs waits until so many pods run and no other is there.
+func (h *house) runs(ctx context.Context, limit time.Duration, n int) error {
+	return h.until(ctx, limit, fmt.Sprintf("%d pods run", n), func() (bool, string) {
+		running, all, err := h.pods(ctx)
+		return err == nil && running == n && all == n, fmt.Sprintf("%d of %d pods run %v", running, all, err)
+	})
+}
+
+func (h *house) pods(ctx context.Context) (running, all int, err error) {
+	var pods corev1.PodList
+	if err := h.client.List(ctx, &pods, client.InNamespace("default")); err != nil {
+		return 0, 0, err
+	}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			running++
+		}
+	}
+	return running, len(pods.Items), nil
+}
+
+// bill counts the machines that cost money and what they cost per hour.
+func (h *house) bill(ctx context.Context) (machines int, microUSD int64, err error) {
+	all, err := h.aws.Instances(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, i := range all {
+		if i.State == "running" || i.State == "pending" {
+			machines++
+			microUSD += i.MicroUSD
+		}
+	}
+	return machines, microUSD, nil
+}
+
+// writes counts what the controller wrote to the Kubernetes API, leases left out, from an offset of the audit log on.
+func (h *house) writes(from int64) (n int, to int64, err error) {
+	f, err := os.Open(h.audit)
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading the audit log: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return 0, 0, fmt.Errorf("reading the audit log: %w", err)
+	}
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 16<<20)
+	for s.Scan() {
+		from += int64(len(s.Bytes())) + 1
+		var line struct {
+			UserAgent string
+			User      struct{ Username string }
+			ObjectRef struct{ Resource string }
+		}
+		if json.Unmarshal(s.Bytes(), &line) == nil && line.ObjectRef.Resource != "leases" && strings.Contains(line.User.Username+" "+line.UserAgent, h.writer) {
+			n++
+		}
+	}
+	return n, from, s.Err()
+}

@@ -1,0 +1,76 @@
+package beside
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// quiet brings up classes with a pool and a machine each, and then leaves them alone.
+func quiet(classes, machines int, d time.Duration) func(context.Context, *house) (*Figures, error) {
+	return func(ctx context.Context, h *house) (*Figures, error) {
+		var all strings.Builder
+		for i := range classes {
+			name := fmt.Sprintf("c%d", i)
+			all.WriteString(class(name, []string{"al2023@latest", "bottlerocket@latest"}[i%2]))
+			all.WriteString(pool(name, name, `
+- {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
+- {key: kubernetes.io/arch, operator: In, values: [amd64]}`))
+		}
+		for i := range machines {
+			all.WriteString(deployment(fmt.Sprintf("d%d", i), 1, "1", "1Gi", fmt.Sprintf("nodeSelector: {karpenter.sh/nodepool: c%d}", i%classes)))
+		}
+		if err := h.apply(ctx, all.String()); err != nil {
+			return nil, err
+		}
+		if err := h.runs(ctx, 5*time.Minute, machines); err != nil {
+			return nil, err
+		}
+		h.say("%d pods run; two minutes to come to rest, then %s are measured", machines, d)
+		if err := h.steady(ctx, 2*time.Minute); err != nil {
+			return nil, err
+		}
+		return h.asleep(ctx, d)
+	}
+}
+
+// rest brings up nodes full of pods, and then leaves them alone.
+func rest(nodes, podsEach int, d time.Duration) func(context.Context, *house) (*Figures, error) {
+	return func(ctx context.Context, h *house) (*Figures, error) {
+		manifests := class("default", "al2023@latest") + pool("default", "default", `
+- {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, m6i.large, m7i.large, m6a.large]}
+- {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+- {key: kubernetes.io/arch, operator: In, values: [amd64]}`)
+		// What fills a machine of two vCPU and eight GiB: one pod on each node that takes the most of it, which spreads by
+		// host, and fourteen small ones.
+		manifests += deployment("wide", nodes, "900m", "3Gi", `
+affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: wide}}}]}}`)
+		for i := range podsEach - 1 {
+			manifests += deployment(fmt.Sprintf("small-%d", i), nodes, "65m", "220Mi", "")
+		}
+		if err := h.apply(ctx, manifests); err != nil {
+			return nil, err
+		}
+		if err := h.runs(ctx, 40*time.Minute, nodes*podsEach); err != nil {
+			return nil, err
+		}
+		h.say("%d pods run; waiting for the bill to stand still for two minutes, then %s are measured", nodes*podsEach, d)
+		if err := h.steady(ctx, 2*time.Minute); err != nil {
+			return nil, err
+		}
+		return h.asleep(ctx, d)
+	}
+}
+
+// steady waits until the bill has not moved for a while.
+func (h *house) steady(ctx context.Context, d time.Duration) error {
+	last, since := int64(-1), time.Now()
+	return h.until(ctx, 30*time.Minute, "the bill stands still", func() (bool, string) {
+		_, now, err := h.bill(ctx)
+		if err != nil || now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) >= d, fmt.Sprintf("%d micro-USD/h for %s", last, time.Since(since).Round(time.Second))
+	})
+}

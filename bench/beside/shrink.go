@@ -1,0 +1,96 @@
+package beside
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// sizes of pods: a tenth of them each, by name.
+var sizes = []struct{ cpu, memory string }{
+	{"100m", "256Mi"}, {"250m", "512Mi"}, {"250m", "2Gi"}, {"500m", "1Gi"}, {"500m", "512Mi"}, {"500m", "4Gi"}, {"1", "2Gi"}, {"1", "1Gi"}, {"1500m", "4Gi"}, {"2", "8Gi"},
+}
+
+// shrink scales deployments down to 30 % and waits until the bill stands still.
+func shrink(pods int, limit time.Duration) func(context.Context, *house) (*Figures, error) {
+	return func(ctx context.Context, h *house) (*Figures, error) {
+		manifests := class("default", "al2023@latest") + pool("default", "default", `
+- {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
+- {key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["4"]}
+- {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["32"]}
+- {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
+- {key: kubernetes.io/arch, operator: In, values: [amd64]}`)
+		each := pods / len(sizes)
+		for i, s := range sizes {
+			manifests += deployment(fmt.Sprintf("size-%d", i), each, s.cpu, s.memory, "")
+		}
+		if err := h.apply(ctx, manifests); err != nil {
+			return nil, err
+		}
+		if err := h.runs(ctx, 20*time.Minute, each*len(sizes)); err != nil {
+			return nil, err
+		}
+		if err := h.steady(ctx, time.Minute); err != nil {
+			return nil, err
+		}
+		left := int32((each*3 + 9) / 10) // rounded up, as a percentage of replicas is
+		f, err := h.measure(ctx, func(f *Figures) error {
+			if err := h.scale(ctx, left); err != nil {
+				return err
+			}
+			return h.watchBill(ctx, f, time.Minute, limit)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return f, h.runs(ctx, 2*time.Minute, int(left)*len(sizes))
+	}
+}
+
+func (h *house) scale(ctx context.Context, replicas int32) error {
+	var all appsv1.DeploymentList
+	if err := h.client.List(ctx, &all, client.InNamespace("default")); err != nil {
+		return err
+	}
+	for i := range all.Items {
+		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+		if err := h.client.Patch(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: all.Items[i].Name}}, patch); err != nil {
+			return fmt.Errorf("scaling %s: %w", all.Items[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// watchBill writes the bill down until it has not moved for a while, or for so long at most.
+func (h *house) watchBill(ctx context.Context, f *Figures, still, limit time.Duration) error {
+	began := time.Now()
+	moved := began
+	for time.Since(began) < limit {
+		machines, now, err := h.bill(ctx)
+		if err != nil {
+			return err
+		}
+		if n := len(f.Curve); n == 0 || f.Curve[n-1].MicroUSD != now || f.Curve[n-1].Machines != machines {
+			moved = time.Now()
+			f.Curve = append(f.Curve, Point{time.Since(began), machines, now})
+		}
+		if len(f.Curve) > 1 && time.Since(moved) >= still {
+			f.Steady = moved.Sub(began)
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+	end := f.Curve[len(f.Curve)-1].MicroUSD
+	for i := len(f.Curve) - 1; i >= 0 && f.Curve[i].MicroUSD <= end+end/20; i-- {
+		f.Near = f.Curve[i].At
+	}
+	return nil
+}

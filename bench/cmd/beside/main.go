@@ -1,0 +1,119 @@
+// Command beside runs Kerf's controller and upstream's one after the other in the same local house and prints what each
+// took. Interrupted, it prints what it has.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/kerf-sh/kerf/bench"
+	"github.com/kerf-sh/kerf/bench/beside"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "beside:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	flags := flag.NewFlagSet("beside", flag.ExitOnError)
+	only := flags.String("only", "^calls$", "stories whose name matches this regular expression")
+	who := flags.String("controller", "", "kerf or upstream alone")
+	list := flags.Bool("list", false, "print the stories and end")
+	markdown := flags.String("markdown", "", "write the tables to this file too, as Markdown")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q; -only names stories", flags.Arg(0))
+	}
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	if *list {
+		for _, s := range beside.Stories() {
+			fmt.Printf("%-12s %s\n", s.Name, s.What)
+		}
+		return nil
+	}
+	folder, err := os.MkdirTemp("", "kerf-beside-bin-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // a folder of the system's for such files
+	binaries := map[string]string{}
+	var tables []*bench.Table
+	for _, s := range beside.Stories() {
+		if !match.MatchString(s.Name) {
+			continue
+		}
+		var rows []*beside.Figures
+		for _, c := range beside.Controllers() {
+			if *who != "" && *who != c.Name {
+				continue
+			}
+			if binaries[c.Name] == "" {
+				say("building %s", c.Name)
+				if binaries[c.Name], err = c.Build(ctx, folder); err != nil {
+					return err
+				}
+			}
+			say("%s with %s", s.Name, c.Name)
+			f, err := beside.Tell(ctx, s, c, binaries[c.Name], say)
+			if ctx.Err() != nil {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			_, calls := f.CallsPerMinute()
+			say("calls a minute: %s", calls)
+			for _, p := range f.Curve {
+				say("%6.1f s: %d machines, $%.3f/h", p.At.Seconds(), p.Machines, float64(p.MicroUSD)/1e6)
+			}
+			rows = append(rows, f)
+		}
+		if len(rows) > 0 {
+			tables = append(tables, beside.Table(s, rows))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	for _, t := range tables {
+		if err := t.Text(os.Stdout); err != nil {
+			return err
+		}
+	}
+	if *markdown == "" || len(tables) == 0 {
+		return nil
+	}
+	f, err := os.Create(*markdown)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, t := range tables {
+		if err := t.Markdown(f); err != nil {
+			return err
+		}
+		fmt.Fprintln(f)
+	}
+	return f.Close()
+}
+
+// say tells on standard error what goes on.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}
