@@ -18,4 +18,5 @@ trap 'rm -rf "$raw"' EXIT
 $generator object paths=./api/status/... paths=./api/karpenter/... paths=./api/autoscaling/... paths=./api/aws/...
 $generator crd paths=./api/karpenter/... paths=./api/autoscaling/... paths=./api/aws/... output:crd:dir="$raw"
 go run ./api/crds/gen -in "$raw" -out api/crds
-$generator rbac:roleName=kerf paths=./internal/rbac/... output:rbac:dir=internal/rbac
+$generator rbac:roleName=kerf paths=./internal/rbac output:rbac:dir=internal/rbac
+$generator rbac:roleName=kerf-reader paths=./internal/rbac/reader output:rbac:dir=internal/rbac/reader

@@ -89,7 +89,7 @@ func newRoot() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, c.CommandPath())}
 	})
 	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand(),
-		newStackCommand(), newDoctorCommand(), newReplayCommand(), newExplainCommand(), newConvertCommand())
+		newStackCommand(), newDoctorCommand(), newReplayCommand(), newExplainCommand(), newConvertCommand(), newPlanCommand())
 	return root
 }
 

@@ -95,21 +95,30 @@ common EKS module know: iam_role_arn, node_iam_role_name, queue_name and so on.`
 
 func newStackIAMCommand() *cobra.Command {
 	var output string
+	var readOnly bool
 	c := &cobra.Command{
 		Use:   "iam --cluster-name NAME --region REGION --account-id ACCOUNT",
 		Short: "Write the stack's permissions as plain JSON policies",
 		Example: `  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 -o policies.json
-  jq '.Policies["KarpenterControllerNodeLifecyclePolicy-demo"]' policies.json`,
+  jq '.Policies["KarpenterControllerNodeLifecyclePolicy-demo"]' policies.json
+
+  # for kerf plan and kerf controller --shadow
+  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only -o reader.json`,
 		Args: cobra.NoArgs,
 	}
 	options := stackFlags(c.Flags())
 	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "write one policy that reads and changes nothing, for kerf plan and kerf controller --shadow")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := newStack(c.Flags(), options)
 		if err != nil {
 			return err
 		}
-		text, err := s.IAM()
+		write := s.IAM
+		if readOnly {
+			write = s.ReadOnlyIAM
+		}
+		text, err := write()
 		if err != nil {
 			return &usageError{err}
 		}

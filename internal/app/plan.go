@@ -1,0 +1,102 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
+	awsreadonly "github.com/kerf-sh/kerf/internal/aws/readonly"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/foresee"
+	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/readonly"
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// Foresee tells what a change would do to the nodes of a cluster. Nothing is changed: a guard below both APIs sees to that.
+//
+// Errors: those of foresee.Look; what could not be reached, by name.
+func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, o foresee.Options) (*foresee.Report, error) {
+	log := slog.New(slog.DiscardHandler)
+	guard := &readonly.Guard{DryRuns: true}
+	config = clientConfig(config, s)
+	config.Wrap(guard.Kubernetes)
+	sch, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(config, client.Options{Scheme: sch})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
+	}
+	to, err := session.New(ctx, session.Options{Version: version.Version, Middleware: awsreadonly.Middleware(guard)})
+	if err != nil {
+		return nil, err
+	}
+	ca, err := caBundle(s, config)
+	if err != nil {
+		return nil, err
+	}
+	provider, err := readingProvider(ctx, to, s, config, api, ca, log)
+	if err != nil {
+		return nil, err
+	}
+	spreads, err := intake.ParseDefaultSpreads(s.SchedulerConfig)
+	if err != nil {
+		return nil, fmt.Errorf("SCHEDULER_CONFIG: %w", err)
+	}
+	o.Cluster, o.Kubernetes, o.Cloud, o.ReservedCapacity, o.Now = s.ClusterName, api, provider, s.FeatureGates.ReservedCapacity, time.Now()
+	o.Cache = cache.Options{DefaultSpreads: spreads}
+	o.Pack = packOptions(s)
+	return foresee.Look(ctx, o)
+}
+
+// packOptions are those of decisions about pods.
+func packOptions(s settings.Settings) pack.Options {
+	return pack.Options{
+		WellKnown: apply.WellKnownLabels(), IgnorePreferences: s.PreferencePolicy == settings.Ignore, PreferenceShare: s.PreferenceShare,
+		MinValuesBestEffort: s.MinValuesPolicy == settings.BestEffort,
+	}
+}
+
+// readingProvider is a provider that changes nothing, ready to be asked.
+func readingProvider(ctx context.Context, to *session.Session, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) (*aws.Provider, error) {
+	o := aws.Options{
+		ClusterName: s.ClusterName, ClusterUID: clusterUID(ctx, reader, log), ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
+		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: s.VMMemoryOverheadPercent, ReservedENIs: s.ReservedENIs, ReadOnly: true,
+		ReservedCapacity: s.FeatureGates.ReservedCapacity, AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval,
+		PriceFile: s.PriceFile, Logger: log,
+	}
+	if s.PodDensity == settings.NetworkDensity {
+		d := &appsv1.DaemonSet{}
+		if err := reader.Get(ctx, client.ObjectKey{Namespace: podnetwork.Namespace, Name: podnetwork.Name}, d); err == nil {
+			read := podnetwork.Read(d)
+			o.PodNetwork = func() podnetwork.Settings { return read }
+		}
+	}
+	if !s.EKSControlPlane {
+		o.KubernetesVersion = serverVersion(config)
+	}
+	provider, err := aws.New(to, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := provider.Check(ctx); err != nil {
+		return nil, err
+	}
+	if err := provider.Warm(ctx); err != nil {
+		return nil, fmt.Errorf("reading the region's instance types: %w", err)
+	}
+	return provider, nil
+}

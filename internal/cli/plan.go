@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kerf-sh/kerf/internal/app"
+	"github.com/kerf-sh/kerf/internal/doctor"
+	"github.com/kerf-sh/kerf/internal/foresee"
+	"github.com/kerf-sh/kerf/internal/settings"
+)
+
+type planFlags struct {
+	files, images, classes                   []string
+	kubeconfig, context, clusterName, output string
+	all                                      bool
+}
+
+func newPlanCommand() *cobra.Command {
+	f := &planFlags{}
+	c := &cobra.Command{
+		Use:   "plan",
+		Short: "Say what a change of NodePools, EC2NodeClasses or images would do to the nodes, before it is made",
+		Long: `Compares the nodes of a cluster with NodePools and EC2NodeClasses as they would be after a change: which nodes would be
+replaced and why, field by field, and which would not; by which machines; in which order and how long under the disruption
+budgets; what stands in the way (PodDisruptionBudgets, do-not-disrupt, limits); what it costs before, after and meanwhile.
+Without a change it tells which nodes are drifted as things are, and which will be as soon as the controller looks again: an
+alias such as al2023@latest may stand for a newer image.
+
+Nothing is changed. Changed objects are judged by the API server in a dry run; without the right to write them, their form
+is checked by the definitions in kerf, and that is said. Reading needs no more than the roles that kerf controller --shadow
+has. What may not be read is named with what follows from it.
+
+The cluster is that of --kubeconfig and --context, AWS that of the SDK's own settings (AWS_PROFILE, AWS_REGION and others).
+The controller's settings are those of its Deployment if there is one; environment variables of the same names beat them.
+
+Exit codes: 0 nothing stands in the way, whether nodes would be replaced or not; 3 something does: an object that is refused
+or could not be used, or nodes that would have to go and stay; 2 wrong usage; 1 the cluster or AWS could not be read.`,
+		Example: `  kerf plan -f nodepool.yaml
+  kerf plan -f pools/ -f class.yaml --output json | jq '.nodes[] | select(.rolls)'
+  kubectl get nodepool default -o yaml | sed 's/720h/336h/' | kerf plan -f -
+  kerf plan                                   # what is drifted now, and what a newer image would do
+  kerf plan --image ami-0123456789abcdef0 --nodeclass default`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return f.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	p := c.Flags()
+	p.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder with changed objects, - for standard input (repeatable)")
+	p.StringArrayVar(&f.images, "image", nil, "id of an image in place of what classes select theirs by (repeatable, for several architectures)")
+	p.StringArrayVar(&f.classes, "nodeclass", nil, "EC2NodeClass that --image is for (repeatable; default: all)")
+	p.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	p.StringVar(&f.context, "context", "", "context of the kubeconfig (default: the current one)")
+	p.StringVar(&f.clusterName, "cluster-name", "", "name of the EKS cluster (default: what the controller in the cluster is told)")
+	p.StringVarP(&f.output, "output", "o", "text", "form of the report: text or json")
+	p.BoolVarP(&f.all, "verbose", "v", false, "list the nodes that stay one by one, too")
+	return c
+}
+
+func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writer) error {
+	switch {
+	case f.output != "text" && f.output != "json":
+		return &usageError{fmt.Errorf("--output=%q: want text or json", f.output)}
+	case len(f.classes) > 0 && len(f.images) == 0:
+		return &usageError{errors.New("--nodeclass says what --image is for, and there is none")}
+	}
+	documents, err := f.read(in, progress)
+	if err != nil {
+		return err
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("finding the Kubernetes API (--kubeconfig, --context, KUBECONFIG): %w", err)
+	}
+	s, err := f.settings(ctx, config, progress)
+	if err != nil {
+		return err
+	}
+	report, err := app.Foresee(ctx, config, s, foresee.Options{Documents: documents, Images: f.images, Classes: f.classes})
+	if errors.Is(err, foresee.ErrRefused) {
+		return &exitError{code: foundWrong, said: err.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		err = e.Encode(report)
+	} else {
+		err = report.Write(out, f.all)
+	}
+	if err == nil && report.Trouble() {
+		return &exitError{code: foundWrong}
+	}
+	return err
+}
+
+// read parses the files. What is not planned for is told and left out.
+func (f *planFlags) read(in io.Reader, progress io.Writer) ([]*foresee.Document, error) {
+	files, err := readInputs(f.files, in)
+	if err != nil {
+		return nil, err
+	}
+	var documents []*foresee.Document
+	for _, file := range files {
+		found, skipped, err := foresee.Parse(foresee.File{Name: file.Name, Data: file.Data})
+		if err != nil {
+			return nil, &exitError{code: foundWrong, said: err.Error()}
+		}
+		for _, what := range skipped {
+			fmt.Fprintf(progress, "%s: left out, for no node is made from it\n", what)
+		}
+		documents = append(documents, found...)
+	}
+	if len(f.files) > 0 && len(documents) == 0 {
+		return nil, &usageError{errors.New("there is no NodePool and no EC2NodeClass in the files")}
+	}
+	seen := map[string]*foresee.Document{}
+	for _, d := range documents {
+		if other := seen[d.Kind+d.Name]; other != nil {
+			return nil, &usageError{fmt.Errorf("%s %s is given twice: %s:%d and %s:%d", d.Kind, d.Name, other.File, other.Line(), d.File, d.Line())}
+		}
+		seen[d.Kind+d.Name] = d
+	}
+	return documents, nil
+}
+
+// settings are the controller's: of the environment, else of its Deployment.
+func (f *planFlags) settings(ctx context.Context, config *rest.Config, progress io.Writer) (settings.Settings, error) {
+	fs := pflag.NewFlagSet("plan", pflag.ContinueOnError)
+	settings.AddFlags(fs)
+	deployed := func(string) (string, bool) { return "", false }
+	reader, err := client.New(config, client.Options{})
+	if err != nil {
+		return settings.Settings{}, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
+	}
+	if deployed, _, err = doctor.ControllerSettings(ctx, reader); err != nil {
+		fmt.Fprintf(progress, "%v; settings that are not in the environment have their defaults\n", err)
+	}
+	if f.clusterName != "" {
+		if err := fs.Set("cluster-name", f.clusterName); err != nil {
+			return settings.Settings{}, &usageError{err}
+		}
+	}
+	s, _, err := settings.Load(fs, func(name string) (string, bool) {
+		if v, ok := os.LookupEnv(name); ok {
+			return v, true
+		}
+		return deployed(name)
+	})
+	if err != nil {
+		return s, &usageError{err}
+	}
+	return s, nil
+}
