@@ -18,12 +18,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
-	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/controlplane/harness"
 	"github.com/kerf-sh/kerf/internal/awssim/control"
@@ -93,17 +89,7 @@ func up(t *testing.T, change ...func(*local.Options)) *env {
 			t.Error(err)
 		}
 	})
-	config, err := cluster.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme, autoscalingv1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if e.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+	if e.client, err = cluster.Client(); err != nil {
 		t.Fatal(err)
 	}
 	return e

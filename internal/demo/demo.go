@@ -19,8 +19,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -107,17 +105,11 @@ func (r *run) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
-	if r.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("connecting to the local cluster: %w", err)
+	if r.client, err = r.cluster.Client(); err != nil {
+		return err
 	}
 	r.aws = controlclient.New(r.cluster.AWS)
-	informers, err := cache.New(config, cache.Options{Scheme: scheme})
+	informers, err := cache.New(config, cache.Options{Scheme: r.client.Scheme()})
 	if err != nil {
 		return fmt.Errorf("connecting to the local cluster: %w", err)
 	}

@@ -15,8 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -89,25 +87,8 @@ func (r *run) up(ctx context.Context, o local.Options) error {
 		return err
 	}
 	r.world = r.cluster.Simulator.World
-	if err := r.connect(); err != nil {
+	if r.client, err = r.cluster.Client(); err != nil {
 		return errors.Join(err, r.cluster.Close())
-	}
-	return nil
-}
-
-func (r *run) connect() error {
-	config, err := r.cluster.Config()
-	if err != nil {
-		return err
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
-	if r.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return fmt.Errorf("connecting to the local cluster: %w", err)
 	}
 	return nil
 }
