@@ -99,7 +99,7 @@ func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass, versi
 		if err != nil {
 			return nil, no(awsv1.ReasonUnsupportedAlias, fmt.Sprintf("EC2NodeClass %s: spec.amiSelectorTerms: %v", class.Name, err))
 		}
-		found, err = r.byAlias(ctx, *alias, variants, class.Status.AMIs)
+		found, err = r.byAlias(ctx, *alias, variants, version, class.Status.AMIs)
 		if err != nil {
 			return class.Status.AMIs, unknown(fmt.Sprintf("looking up the images of alias %s: %v; the images found before stay", class.Spec.AMISelectorTerms[0].Alias, err))
 		}
@@ -149,7 +149,7 @@ func unknown(message string) cloud.Finding {
 
 // byAlias finds the image of each variant. A variant whose parameter can't be read, or names an image that can't be seen,
 // keeps the image that the class had for it; one that never had any is not known.
-func (r *Resolver) byAlias(ctx context.Context, alias awsv1.Alias, variants []variant, before []awsv1.AMI) (outcome, error) {
+func (r *Resolver) byAlias(ctx context.Context, alias awsv1.Alias, variants []variant, version string, before []awsv1.AMI) (outcome, error) {
 	var out outcome
 	read := r.readAll(ctx, variants)
 	var ask []string
@@ -187,7 +187,8 @@ func (r *Resolver) byAlias(ctx context.Context, alias awsv1.Alias, variants []va
 		case read[i].id != "":
 			why = fmt.Sprintf("parameter %s names image %s, which can't be seen", v.path, read[i].id)
 			r.forget(v.path)
-		case was != "" && v.moves:
+		case was != "" && (v.moves || ofVersion(byID[was].name, version)):
+			// A pinned version that was never published for the cluster's is no loss but a mistake, and is said to be one.
 			why = fmt.Sprintf("parameter %s does not exist", v.path)
 		}
 		if ok && c.deprecated && v.moves {
@@ -224,6 +225,9 @@ func idWith(amis []awsv1.AMI, alias awsv1.Alias, requirements []corev1.NodeSelec
 	}
 	return ""
 }
+
+// ofVersion reports whether a published image of that name is for a minor version of Kubernetes.
+func ofVersion(name, version string) bool { return strings.Contains(name, "-"+version+"-") }
 
 // standsFor reports whether an alias can mean a published image of that name.
 func standsFor(alias awsv1.Alias, name string) bool {

@@ -318,6 +318,30 @@ func TestAPinnedVersionStaysWhenItsImageIsDeprecatedOrItsParameterGoes(t *testin
 	}
 }
 
+// AWS may take the parameter of an old release back; its images run on.
+func TestAPinnedVersionWhoseParameterIsGoneKeepsItsImage(t *testing.T) {
+	f := newFixture(t)
+	const path = "/aws/service/bottlerocket/aws-k8s-1.36/x86_64/0.9.9/image_id"
+	image := f.sim.World.AddImage(world.Image{Name: "bottlerocket-aws-k8s-1.36-x86_64-v0.9.9-abcdef", Arch: "x86_64", OwnerAlias: "amazon", Public: true, Created: f.now})
+	f.sim.World.PutParameter(path, "String", image.ID)
+	class := alias("bottlerocket@0.9.9")
+	before := f.mustResolve(t, class)
+	if len(before) == 0 || before[0].ID != image.ID {
+		t.Fatalf("got %+v", before)
+	}
+	f.sim.World.DeleteParameter(path)
+	f.restart()
+	amis, finding := f.resolve(t, class)
+	if diff := cmp.Diff(before, amis); diff != "" || !finding.OK || finding.Reason != awsv1.ReasonAMIsPartlyKnown || !strings.Contains(finding.Message, path+" does not exist, image "+image.ID+" stays") {
+		t.Errorf("%+v\n%s", finding, diff)
+	}
+	// After the cluster was upgraded it is another image that is missing, and the pin has to be changed.
+	f.restart()
+	if amis, finding := f.resolver.Resolve(t.Context(), class, "1.35"); len(amis) != 0 || finding.OK || finding.Unknown || finding.Reason != awsv1.ReasonAMINotFound {
+		t.Errorf("on another version: %v, %+v", amis, finding)
+	}
+}
+
 func TestAVariantThatIsNotPublishedIsNotMissed(t *testing.T) {
 	f := newFixture(t)
 	f.sim.World.PutParameter("/my/image", "String", "ami-x") // makes no difference
