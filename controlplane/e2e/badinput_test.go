@@ -46,6 +46,7 @@ spec:
 // TestBadInput brings everything at once that a user may get wrong. Each object is told what is wrong with it and what to
 // do, and the one good pool serves its pods all the while.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	e := up(t)
 	e.mayBeDenied("iam:PassRole", "*:role/absent")
 	e.apply(poolYAML)
@@ -154,6 +155,7 @@ func says(conditions []status.Condition, kind, reason string, words ...string) b
 
 // TestStartRefusals starts the controller with settings that can't work and reads what it says as it exits.
 func TestStartRefusals(t *testing.T) {
+	t.Parallel()
 	e := up(t, func(o *local.Options) { o.NoController = true })
 	e.mayBeDenied("eks:DescribeCluster", "*:cluster/absent")
 	key := e.cluster.ControllerKey()

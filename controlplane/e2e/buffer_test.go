@@ -32,6 +32,7 @@ spec:
 
 // TestACapacityBufferKeepsRoomWarm: room is there before any pod, stays, is taken by pods at once, and is made again.
 func TestACapacityBufferKeepsRoomWarm(t *testing.T) {
+	t.Parallel()
 	e := up(t, func(o *local.Options) {
 		o.ControllerEnv = append(o.ControllerEnv, "FEATURE_GATES=CapacityBuffer=true")
 	})

@@ -13,6 +13,7 @@ import (
 
 // TestDemoImages is make demo-images.
 func TestDemoImages(t *testing.T) {
+	t.Parallel()
 	controlPlane, err := harness.Binary(t.Context())
 	if err != nil {
 		t.Fatal(err)

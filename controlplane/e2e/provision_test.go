@@ -72,6 +72,7 @@ const zoneSpread = `
 
 // TestFiftyPodsOverZones is the first thing a user tries: apply, see nodes come and pods run, delete, see nodes go.
 func TestFiftyPodsOverZones(t *testing.T) {
+	t.Parallel()
 	e := up(t)
 	e.apply(poolYAML)
 	e.apply(deployment("web", 50, "500m", "1Gi", zoneSpread))
@@ -121,6 +122,7 @@ func TestFiftyPodsOverZones(t *testing.T) {
 
 // TestControllerKilledInABurst kills the controller while it buys, and starts it again.
 func TestControllerKilledInABurst(t *testing.T) {
+	t.Parallel()
 	e := up(t)
 	e.apply(poolYAML)
 	e.ready("default")
@@ -165,6 +167,7 @@ func TestControllerKilledInABurst(t *testing.T) {
 
 // TestMachineThatNeverJoins boots machines whose user data names another cluster.
 func TestMachineThatNeverJoins(t *testing.T) {
+	t.Parallel()
 	e := up(t, func(o *local.Options) {
 		o.ControllerEnv = append(o.ControllerEnv, "REGISTRATION_TIMEOUT=8s")
 	})
@@ -191,6 +194,7 @@ func TestMachineThatNeverJoins(t *testing.T) {
 
 // TestSpotInterruption moves pods before AWS takes the machine.
 func TestSpotInterruption(t *testing.T) {
+	t.Parallel()
 	e := up(t)
 	e.apply(strings.ReplaceAll(poolYAML, "values: [spot, on-demand]", "values: [spot]"))
 	e.apply(deployment("web", 6, "1", "1Gi", ""))

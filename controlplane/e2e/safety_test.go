@@ -32,6 +32,7 @@ func (e *env) busiest() karpv1.NodeClaim {
 
 // TestSafety has stories of what others may do to nodes and claims, and of what must not happen then.
 func TestSafety(t *testing.T) {
+	t.Parallel()
 	e := up(t, func(o *local.Options) { o.ControllerEnv = append(o.ControllerEnv, "REGISTRATION_TIMEOUT=5s") })
 	e.apply(strings.Replace(poolYAML, "      requirements:", "      terminationGracePeriod: 10m\n      requirements:", 1))
 	e.apply(deployment("web", 4, "1", "1Gi", ""))

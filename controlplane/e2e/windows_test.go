@@ -60,6 +60,7 @@ spec:
 
 // TestWindowsNodes asks for Windows in both ways that pods have, and says nothing of it in others.
 func TestWindowsNodes(t *testing.T) {
+	t.Parallel()
 	e := up(t)
 	e.apply(windowsYAML)
 	tolerates := `
