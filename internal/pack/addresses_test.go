@@ -99,7 +99,7 @@ func taken(p *pack.Problem, out *plan.Plan, zone string) []asked {
 }
 
 func TestNoPlanTakesMoreAddressesThanThereAre(t *testing.T) {
-	bound := 0
+	bound, kept := 0, pack.NewEngine()
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, rapid.Bool().Draw(t, "topology"))
 		drawSubnets(t, p)
@@ -120,6 +120,9 @@ func TestNoPlanTakesMoreAddressesThanThereAre(t *testing.T) {
 		}
 		if got, want := bytesOf(t, pack.Solve(shuffled(p, rapid.Uint64().Draw(t, "seed")))), bytesOf(t, out); got != want {
 			t.Fatalf("shuffled input gives another plan:\n%s\n%s", want, got)
+		}
+		if got, want := bytesOf(t, kept.Solve(p)), bytesOf(t, out); got != want {
+			t.Fatalf("an engine that solved others before gives another plan:\n%s\n%s", want, got)
 		}
 		if slices.ContainsFunc(out.Unplaced, func(u plan.Unplaced) bool {
 			return slices.ContainsFunc(u.Reasons, func(r plan.Reason) bool { return r.Code == plan.NoAddresses })

@@ -159,6 +159,7 @@ func (e *explainer) try(pool *cluster.Pool, edits ...edit) *plan.NewNode {
 func (e *explainer) conflict(pool *cluster.Pool, hint *plan.Reason) (plan.Conflict, []trial) {
 	after := copyPool(pool)
 	after.Used = e.used[pool.Name]
+	e.withoutFullZones(after)
 	c := plan.Conflict{Pool: pool.Name}
 	s := &search{e: e, pool: after, all: e.knobs(after)}
 	if !e.couldBuy(s) {

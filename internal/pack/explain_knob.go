@@ -271,8 +271,9 @@ func unavailable(pool *cluster.Pool) string {
 	return strings.Join(sortedKeys(words), ", ")
 }
 
-// makeAvailable puts on sale all that has a price.
+// makeAvailable puts on sale all that has a price, wherever there are addresses for it.
 func (e *explainer) makeAvailable(v *variant) {
+	v.pool.Subnets = nil
 	key := keyOfTypes(v.pool.Types)
 	if known, ok := e.onSale[key]; ok {
 		v.pool.Types = known

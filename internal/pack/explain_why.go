@@ -21,7 +21,7 @@ func ExplainNewNode(p *Problem, out *plan.Plan, newNode, most int) *plan.Why {
 		return why
 	}
 	pool := copyPool(p.Pools[at])
-	pool.Limits = nil
+	pool.Limits, pool.Subnets = nil, nil
 	pool.Requirements = append(pool.Requirements, settled(&nn)...)
 	own := &Problem{Now: p.Now, Generation: p.Generation, Pools: []*cluster.Pool{pool}, Daemons: p.Daemons, Options: p.Options}
 	for _, pod := range p.Pending {
