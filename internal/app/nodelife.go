@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/controller/consistency"
 	"github.com/kerf-sh/kerf/internal/controller/expire"
 	"github.com/kerf-sh/kerf/internal/controller/repair"
 	"github.com/kerf-sh/kerf/internal/controller/static"
@@ -29,6 +30,7 @@ func (p *process) nodeLife(c *gate) error {
 	}
 	return errors.Join(
 		repairs, replicas,
+		p.Add(&consistency.Loop{Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Timeout: p.InitializationTimeout}),
 		p.Add(&expire.Loop{
 			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Ahead: p.ExpireAhead, StaticCapacity: p.FeatureGates.StaticCapacity,
 		}),

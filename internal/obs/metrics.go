@@ -17,6 +17,7 @@ type Metrics struct {
 	NodeClaimsTerminated *prometheus.CounterVec
 	NodeClaimsDisrupted  *prometheus.CounterVec
 	NodeClaimsRepaired   *prometheus.CounterVec
+	Uninitialized        *prometheus.GaugeVec
 	NodesCreated         *prometheus.CounterVec
 	NodesTerminated      *prometheus.CounterVec
 	NodesDrained         *prometheus.CounterVec
@@ -92,6 +93,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		NodeClaimsTerminated: t.counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool", "capacity_type", "zone"),
 		NodeClaimsDisrupted:  t.counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that Kerf decided to remove.", "reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
 		NodeClaimsRepaired:   t.counter("karpenter_nodeclaims_unhealthy_disrupted_total", "NodeClaims that were replaced because their node was unhealthy.", "condition", "nodepool", "capacity_type", "image_id"),
+		Uninitialized:        t.gauge("kerf_nodeclaims_uninitialized", "NodeClaims whose node joined more than 15 minutes ago and still can't take pods, by what it waits for.", "nodepool", "reason"),
 		NodesCreated:         t.counter("karpenter_nodes_created_total", "Nodes that registered.", "nodepool", "zone"),
 		NodesTerminated:      t.counter("karpenter_nodes_terminated_total", "Nodes that are gone.", "nodepool", "zone"),
 		NodesDrained:         t.counter("karpenter_nodes_drained_total", "Nodes drained to the end.", "nodepool"),

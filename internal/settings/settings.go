@@ -85,6 +85,9 @@ type Settings struct {
 
 	// ExpireAhead is how long before their age nodes may be replaced that would otherwise go at once. // --kerf-expire-ahead
 	ExpireAhead time.Duration
+	// InitializationTimeout is how long after it has joined a node that can't take pods is ended; 0: never.
+	// --kerf-initialization-timeout
+	InitializationTimeout time.Duration
 }
 
 // Gates are the feature gates.
@@ -215,6 +218,7 @@ func table() []setting {
 		{flag: "kerf-queue-silence", def: "10m", help: "after a machine was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", parse: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
 		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", parse: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
 		{flag: "kerf-expire-ahead", def: "1h", help: "how long before the age that expireAfter sets nodes of a pool may be replaced, where many would come of age together; a tenth of expireAfter at the most; none is late; 0s: each exactly when it is due, however many", parse: duration(0, func(s *Settings) *time.Duration { return &s.ExpireAhead })},
+		{flag: "kerf-initialization-timeout", def: "0s", help: "a node that has joined and after this long still can't take pods (not ready, a start-up taint, a resource that is not there) is ended; 0s: never, it is only told", parse: initializationTimeout},
 		{flag: "registration-timeout", def: "15m", help: "a machine whose node has not joined after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
 	}
 }
@@ -245,6 +249,16 @@ func caBundle(s *Settings, v string) error {
 		return errors.New("want PEM certificates in base64")
 	}
 	s.ClusterCABundle = v
+	return nil
+}
+
+// initializationTimeout refuses times within which nodes get ready that are well.
+func initializationTimeout(s *Settings, v string) error {
+	d, err := time.ParseDuration(v)
+	if err != nil || d != 0 && d < 5*time.Minute {
+		return errors.New("want a duration such as 1h, at least 5m, or 0s for never")
+	}
+	s.InitializationTimeout = d
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
 func asCloud(err error) (*cloud.Error, bool) { return errors.AsType[*cloud.Error](err) }
@@ -59,19 +60,7 @@ func (c *Controller) give(ctx context.Context, claim *karpv1.NodeClaim, reason, 
 	if err := c.Client.Delete(ctx, claim.DeepCopy()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting nodeclaim %q (%s): %w", claim.Name, reason, err)
 	}
-	c.Metrics.NodeClaimsDisrupted.WithLabelValues(reason, claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", terminationMode(claim)).Inc()
+	c.Metrics.NodeClaimsDisrupted.WithLabelValues(reason, claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", index.TerminationMode(claim)).Inc()
 	c.Log.Info("gave up nodeclaim", "nodeclaim", claim.Name, "reason", reason, "message", message)
 	return nil
-}
-
-// terminationMode is the metric label: without a grace period a drain waits as long as it takes.
-func terminationMode(claim *karpv1.NodeClaim) string {
-	tgp := claim.Spec.TerminationGracePeriod
-	switch {
-	case tgp == nil:
-		return "graceful"
-	case tgp.Duration > 0:
-		return "eventual"
-	}
-	return "forceful"
 }

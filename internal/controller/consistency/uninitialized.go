@@ -1,0 +1,53 @@
+package consistency
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+)
+
+// uninitialized reports whether a claim's node joined long ago and still can't take pods, and why.
+func (l *Loop) uninitialized(claim *karpv1.NodeClaim, now time.Time) (reason string, long bool) {
+	conditions := claim.StatusConditions()
+	registered, initialized := conditions.Get(karpv1.ConditionTypeRegistered), conditions.Get(karpv1.ConditionTypeInitialized)
+	if !registered.IsTrue() || initialized.IsTrue() || now.Sub(registered.LastTransitionTime.Time) < slow {
+		return "", false
+	}
+	if initialized != nil {
+		reason = initialized.Reason
+	}
+	return reason, true
+}
+
+// slow tells of such a node, and ends it when its time is over. Nothing else would: it is no candidate for disruption,
+// no pod is planned onto it, and it is paid for until it comes of age.
+func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time) error {
+	conditions := claim.StatusConditions()
+	since := conditions.Get(karpv1.ConditionTypeRegistered).LastTransitionTime.Time
+	why := "its condition Initialized is not there"
+	if c := conditions.Get(karpv1.ConditionTypeInitialized); c != nil {
+		why = c.Reason + ": " + c.Message
+	}
+	text := fmt.Sprintf("the node joined at %s and still can't take pods: %s", since.UTC().Format(time.RFC3339), why)
+	if l.Timeout == 0 || now.Sub(since) < l.Timeout {
+		if l.speak(claim.UID) {
+			index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, "NodeNotInitialized", text)
+			l.Log.Warn("a node joined long ago and can't take pods", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)
+		}
+		return nil
+	}
+	if err := l.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q of a node that can't take pods: %w", claim.Name, err))
+	}
+	l.ended[claim.UID] = true
+	index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, "InitializationTimeout", fmt.Sprintf("%s; it is given up after %s", text, l.Timeout))
+	l.Metrics.NodeClaimsDisrupted.WithLabelValues("initialization_timeout", claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", index.TerminationMode(claim)).Inc()
+	l.Log.Warn("gave up a node that can't take pods", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)
+	return nil
+}
