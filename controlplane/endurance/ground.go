@@ -188,15 +188,15 @@ func (g *Ground) Doors() (kubernetes, aws *gate.Door) { return g.kubernetes, g.a
 func (g *Ground) Logf(format string, args ...any) { g.logf(format, args...) }
 
 // Start implements trial.Ground.
-func (g *Ground) Start(context.Context) error {
+func (g *Ground) Start(context.Context) (<-chan struct{}, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.process != nil {
-		return errors.New("the controller runs already")
+		return nil, errors.New("the controller runs already")
 	}
 	log, err := os.OpenFile(g.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer log.Close()
 	_, _ = io.WriteString(log, "--- a life begins\n")
@@ -204,14 +204,14 @@ func (g *Ground) Start(context.Context) error {
 	cmd.Env, cmd.Stdout, cmd.Stderr = g.env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		return err
+		return nil, err
 	}
 	g.process, g.done = cmd, make(chan struct{})
 	go func(done chan struct{}) {
 		_ = cmd.Wait() // how it ended is in the log
 		close(done)
 	}(g.done)
-	return nil
+	return g.done, nil
 }
 
 // Kill implements trial.Ground.

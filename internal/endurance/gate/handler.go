@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -28,7 +29,8 @@ func AWSDoor(to *url.URL, next http.RoundTripper) *Door {
 func (d *Door) Open(l *Life) {
 	d.present.Store(&httputil.ReverseProxy{
 		Transport:     d.through(l),
-		FlushInterval: -1, // watches
+		FlushInterval: -1,                                                     // watches
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn), // broken connections are what it is for
 		Rewrite: func(r *httputil.ProxyRequest) {
 			// The name that the client used stays: AWS's signatures cover it.
 			r.SetURL(d.to)

@@ -21,9 +21,9 @@ type Ground interface {
 	Interrupt(instance string, notice time.Duration) error
 	// Doors are the controller's only ways to the APIs. No life has passed them when a trial begins.
 	Doors() (kubernetes, aws *gate.Door)
-	// Start starts a controller; it need not wait until it is ready. Kill ends it at once, Stop as a rollout does; nothing of
-	// it runs when they return. Both may be called when none runs.
-	Start(ctx context.Context) error
+	// Start starts a controller; it need not wait until it is ready. ended is closed when that one has ended, whoever ended
+	// it. Kill ends it at once, Stop as a rollout does; nothing of it runs when they return. Both may be called when none runs.
+	Start(ctx context.Context) (ended <-chan struct{}, err error)
 	Kill()
 	Stop()
 	// Logf tells of the course of a trial.

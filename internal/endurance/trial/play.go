@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -236,9 +235,6 @@ func (t *trial) clear(ctx context.Context) error {
 	for _, p := range t.s.Pools {
 		errs = append(errs, t.gone(ctx, &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}), t.gone(ctx, &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}))
 	}
-	t.mu.Lock()
-	t.moved = time.Now()
-	t.mu.Unlock()
 	return errors.Join(errs...)
 }
 

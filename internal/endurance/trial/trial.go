@@ -46,7 +46,8 @@ type trial struct {
 	// keeper: the controller's life is begun and ended by one goroutine at a time.
 	keeper sync.Mutex
 	killed chan struct{}
-	under  sync.WaitGroup // what lasts
+	ended  <-chan struct{} // of the present life
+	under  sync.WaitGroup  // what lasts
 	out    *Result
 }
 
@@ -71,9 +72,9 @@ func Play(ctx context.Context, g Ground, s *Schedule, p Pace) (*Result, error) {
 	defer g.Kill()
 	began := time.Now()
 	err := t.play(ctx)
-	g.Kill()
 	cancel()
 	t.under.Wait()
+	t.gate.End()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.out.Violations, t.out.Figures, t.out.Calls, t.out.Killed, t.out.Took = t.judge.Violations(), t.judge.Figures(), t.gate.Calls(), t.gate.Killed(), time.Since(began)
@@ -92,7 +93,10 @@ func (t *trial) play(ctx context.Context) error {
 			return fmt.Errorf("make pool %s: %w", p.Name, err)
 		}
 	}
-	if err := t.begin(ctx); err != nil {
+	t.keeper.Lock()
+	err := t.begin(ctx)
+	t.keeper.Unlock()
+	if err != nil {
 		return err
 	}
 	t.under.Go(func() { t.keep(ctx) })
@@ -166,23 +170,37 @@ func (t *trial) begin(ctx context.Context) error {
 	life := t.gate.Begin()
 	kubernetes.Open(life)
 	aws.Open(life)
-	if err := t.Start(ctx); err != nil {
+	ended, err := t.Start(ctx)
+	if err != nil {
 		return fmt.Errorf("start the controller: %w", err)
 	}
+	t.ended = ended
 	return nil
 }
 
 // downtime is how long the controller is away after it was ended at a call.
 const downtime = 2 * time.Second
 
-// keep starts the controller anew after it was ended at its call.
+// keep starts the controller anew after it was ended at its call, and after it has ended by itself, as its Deployment
+// would: it does so when it can't reach an API at its start, or loses its lease.
 func (t *trial) keep(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-t.killed:
-		if err := t.again(ctx, t.Kill, downtime); err != nil && ctx.Err() == nil {
-			t.broken(invariant.LeftBehind, "the controller did not start again: %v", err)
+	for ctx.Err() == nil {
+		t.keeper.Lock()
+		ended := t.ended
+		t.keeper.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.killed:
+		case <-ended:
 		}
+		t.keeper.Lock()
+		if t.ended == ended && ctx.Err() == nil {
+			if err := t.againLocked(ctx, t.Kill, downtime); err != nil && ctx.Err() == nil {
+				t.broken(invariant.Restless, "the controller did not start again: %v", err)
+			}
+		}
+		t.keeper.Unlock()
 	}
 }
 
@@ -190,6 +208,10 @@ func (t *trial) keep(ctx context.Context) {
 func (t *trial) again(ctx context.Context, end func(), after time.Duration) error {
 	t.keeper.Lock()
 	defer t.keeper.Unlock()
+	return t.againLocked(ctx, end, after)
+}
+
+func (t *trial) againLocked(ctx context.Context, end func(), after time.Duration) error {
 	t.say(invariant.Disturbed, "")
 	defer t.say(invariant.Calm, "")
 	end()
@@ -206,6 +228,10 @@ func (t *trial) broken(rule invariant.Rule, format string, args ...any) {
 
 // settle waits until nothing moves any more.
 func (t *trial) settle(ctx context.Context) {
+	// What was asked for last may not have been seen to move anything yet.
+	t.mu.Lock()
+	t.moved = time.Now()
+	t.mu.Unlock()
 	for began := time.Now(); ctx.Err() == nil; t.sleep(ctx, t.pace.Quiet/20) {
 		t.mu.Lock()
 		quiet, waits := time.Since(t.moved), t.judge.Waiting()
