@@ -33,6 +33,7 @@ var kerf = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	kerfDir = dir
 	binary := filepath.Join(dir, "kerf")
 	cmd := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/kerf")
 	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
