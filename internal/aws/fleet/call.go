@@ -62,12 +62,25 @@ func token(orders []*order) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// patience is how often a fleet is asked for before its claims are told of the refusal. An account may ask for two a second
-// and five at once; a plan for several partitions, zones or pools needs more than that, and waiting a few seconds here is
-// quicker than sending every claim back to its queue. The token makes it the same request each time.
-const patience = 6
+// patience is how long each further request waits that EC2 refused for its rate alone. An account may ask for five fleets
+// at once and two a second; a plan for several partitions, zones or pools needs more than that, and waiting here is quicker
+// than sending every claim back to its queue.
+var patience = []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
 
-func patient(o *ec2.Options) { o.RetryMaxAttempts = max(o.RetryMaxAttempts, patience) }
+// ask sends a request, and again while it is refused for its rate only: the token makes it the same request each time.
+func (b *Buyer) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+	for try := 0; ; try++ {
+		out, err := b.api.CreateFleet(ctx, in)
+		if err == nil || try == len(patience) || !awserr.Refused(err) || cloud.ClassOf(awserr.Wrap("", err)) != cloud.Throttled {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, err
+		case <-time.After(patience[try]):
+		}
+	}
+}
 
 // send makes the first request of a call and gives every claim its outcome.
 func (b *Buyer) send(ctx context.Context, c *call) {
@@ -76,7 +89,7 @@ func (b *Buyer) send(ctx context.Context, c *call) {
 	var out *ec2.CreateFleetOutput
 	err := error(errNoSubnet)
 	if len(c.input.LaunchTemplateConfigs) > 0 {
-		out, err = b.api.CreateFleet(ctx, c.input, patient)
+		out, err = b.ask(ctx, c.input)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
