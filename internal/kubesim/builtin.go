@@ -167,7 +167,7 @@ func immutable(r *resource, now, old content) error {
 		before, _, _ := unstructured.NestedString(old, "spec", "providerID")
 		after, _, _ := unstructured.NestedString(now, "spec", "providerID")
 		if before != "" && before != after {
-			return apierrors.NewInvalid(r.gk(), name, field.ErrorList{field.Forbidden(field.NewPath("spec", "providerID"), "node updates may not change spec.providerID except from \"\" to valid")})
+			return apierrors.NewInvalid(r.gk(), name, field.ErrorList{field.Forbidden(field.NewPath("spec", "providerID"), "node updates may not change providerID except from \"\" to valid")})
 		}
 	case "pods":
 		before, _, _ := unstructured.NestedString(old, "spec", "nodeName")

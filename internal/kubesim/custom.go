@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,6 +12,7 @@ import (
 // custom is what a definition says of its objects. Without a schema anything goes.
 type custom struct {
 	schema *node
+	ruled  bool     // it has rules in CEL
 	fields []string // that can be selected by
 }
 
@@ -39,6 +41,7 @@ func Define(d *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 			if c.schema, err = newNode(v.Schema.OpenAPIV3Schema); err != nil {
 				return nil, fmt.Errorf("read the schema of %s %s: %w", d.Name, v.Name, err)
 			}
+			c.ruled = c.schema.ruled()
 		}
 		out.serve = append(out.serve, resource{
 			group: d.Spec.Group, version: v.Name, plural: d.Spec.Names.Plural, kind: d.Spec.Names.Kind,
@@ -80,5 +83,12 @@ func (c *custom) validate(now content) field.ErrorList {
 	if c.schema == nil {
 		return nil
 	}
-	return c.schema.judge(now, nil)
+	errs := c.schema.judge(now, nil)
+	// Rules are not asked about a value that has not even the right form.
+	if c.ruled && slices.ContainsFunc(errs, func(e *field.Error) bool {
+		return slices.Contains([]field.ErrorType{field.ErrorTypeRequired, field.ErrorTypeTypeInvalid, field.ErrorTypeNotSupported, field.ErrorTypeTooLong, field.ErrorTypeTooMany}, e.Type)
+	}) {
+		errs = append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+	}
+	return errs
 }

@@ -37,17 +37,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = s.serve(w, r, t)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoPath):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case err != nil:
 		refuse(w, err)
 	}
 }
 
+// errNoPath is a path where nothing is served.
+var errNoPath = errors.New("404 page not found")
+
 // target reads a path.
 //
-// Errors: 404 if nothing is served there.
+// Errors: errNoPath.
 func (s *Server) target(path string) (target, error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource"}}
 	group, rest := "", []string(nil)
 	switch {
 	case parts[0] == "api" && len(parts) > 2:
@@ -55,7 +60,7 @@ func (s *Server) target(path string) (target, error) {
 	case parts[0] == "apis" && len(parts) > 3:
 		group, rest = parts[1], parts[2:]
 	default:
-		return target{}, missing
+		return target{}, errNoPath
 	}
 	version, rest := rest[0], rest[1:]
 	var t target
@@ -70,7 +75,7 @@ func (s *Server) target(path string) (target, error) {
 		t.sub = rest[2]
 	}
 	if t.resource == nil || len(rest) > 3 || t.sub != "" && !slices.Contains(t.resource.subs(), t.sub) || t.name != "" && (t.namespace != "") != t.resource.namespaced {
-		return target{}, missing
+		return target{}, errNoPath
 	}
 	return t, nil
 }
@@ -243,15 +248,22 @@ func mediaType(r *http.Request) string {
 	return kind
 }
 
-func unsupported(kind string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType, Message: "the body of the request was in an unknown format: " + kind}}
+// unsupported refuses a body of a kind that is not taken.
+func unsupported(taken ...string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - accepted media types include: " + strings.Join(taken, ", "),
+	}}
+}
+
+// failure is a refusal that has no reason of its own.
+func failure(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
 }
 
 func readObject(r *http.Request) (content, error) {
-	switch kind := mediaType(r); kind {
-	case "", "application/json", "application/yaml":
-	default:
-		return nil, unsupported(kind)
+	if !slices.Contains([]string{"", "application/json", "application/yaml"}, mediaType(r)) {
+		return nil, unsupported("application/json", "application/yaml")
 	}
 	b, err := readBody(r)
 	if err != nil {
@@ -286,7 +298,7 @@ func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	}
 	if len(b) > 0 {
 		if kind := mediaType(r); kind != "" && kind != "application/json" {
-			return o, unsupported(kind)
+			return o, unsupported("application/json")
 		}
 		if err := json.Unmarshal(b, &o); err != nil {
 			return o, apierrors.NewBadRequest(err.Error())

@@ -39,11 +39,11 @@ func readPatch(r *http.Request, res *resource) (func(content) (content, error), 
 	case types.StrategicMergePatchType:
 		typed := res.typed()
 		if typed == nil {
-			return nil, unsupported(string(kind))
+			return nil, unsupported(patchKinds(res)...)
 		}
 		apply = func(old []byte) ([]byte, error) { return strategicpatch.StrategicMergePatch(old, patch, typed) }
 	default:
-		return nil, unsupported(string(kind))
+		return nil, unsupported(patchKinds(res)...)
 	}
 	return func(old content) (content, error) {
 		text, err := json.Marshal(old)
@@ -59,6 +59,15 @@ func readPatch(r *http.Request, res *resource) (func(content) (content, error), 
 		}
 		return decode(now)
 	}, nil
+}
+
+// patchKinds are the kinds of patches that a real server takes. Server-side apply is not simulated.
+func patchKinds(r *resource) []string {
+	out := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+	if r.custom == nil {
+		out = append(out, string(types.StrategicMergePatchType))
+	}
+	return append(out, string(types.ApplyPatchType))
 }
 
 func unprocessable(err error) error {

@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // bind gives a pod its node.
@@ -32,7 +34,7 @@ func (s *Server) bind(t target, c content, dryRun bool) error {
 		return apierrors.NewInternalError(err)
 	}
 	refused := func(why string) error {
-		return apierrors.NewConflict(t.resource.gr(), t.name, fmt.Errorf("%s", why))
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, t.name, errors.New(why))
 	}
 	switch {
 	case b.UID != "" && b.UID != pod.UID:
@@ -128,7 +130,7 @@ func (s *Server) spendLocked(p *corev1.Pod, dryRun bool) error {
 		return nil
 	case 1:
 	default:
-		return apierrors.NewInternalError(fmt.Errorf("this pod has more than one PodDisruptionBudget, which the eviction subresource does not support"))
+		return failure("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 	}
 	b := &mine[0]
 	if !ready(p) && sickMayGo(b) {

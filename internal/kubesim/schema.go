@@ -149,7 +149,7 @@ func (n *node) judge(v any, at *field.Path) field.ErrorList {
 		return nil
 	}
 	if !n.typeFits(v) {
-		return field.ErrorList{field.TypeInvalid(at, v, fmt.Sprintf("must be of type %s", n.s.Type))}
+		return field.ErrorList{field.TypeInvalid(at, typeOf(v), fmt.Sprintf("%s in body must be of type %s: %q", at, n.s.Type, typeOf(v)))}
 	}
 	var errs field.ErrorList
 	if len(n.enum) > 0 && !slices.ContainsFunc(n.enum, func(e any) bool { return same(e, v) }) {
@@ -205,17 +205,50 @@ func (n *node) typeFits(v any) bool {
 	return true
 }
 
+// typeOf names the type of a value as JSON schemas do.
+func typeOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "string"
+	case int64:
+		return "integer"
+	case float64:
+		return "number"
+	case bool:
+		return "boolean"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// ruled tells whether the schema has rules in CEL.
+func (n *node) ruled() bool {
+	if n == nil {
+		return false
+	}
+	if len(n.s.XValidations) > 0 || n.items.ruled() || n.additional.ruled() {
+		return true
+	}
+	for _, p := range n.properties {
+		if p.ruled() {
+			return true
+		}
+	}
+	return false
+}
+
 func (n *node) judgeText(v string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	length := int64(utf8.RuneCountInString(v))
 	if n.s.MinLength != nil && length < *n.s.MinLength {
-		errs = append(errs, field.Invalid(at, v, fmt.Sprintf("should be at least %d chars long", *n.s.MinLength)))
+		errs = append(errs, field.Invalid(at, v, fmt.Sprintf("%s in body should be at least %d chars long", at, *n.s.MinLength)))
 	}
 	if n.s.MaxLength != nil && length > *n.s.MaxLength {
 		errs = append(errs, field.TooLong(at, v, int(*n.s.MaxLength)))
 	}
 	if n.pattern != nil && !n.pattern.MatchString(v) {
-		errs = append(errs, field.Invalid(at, v, fmt.Sprintf("should match '%s'", n.s.Pattern)))
+		errs = append(errs, field.Invalid(at, v, fmt.Sprintf("%s in body should match '%s'", at, n.s.Pattern)))
 	}
 	return errs
 }
@@ -223,10 +256,10 @@ func (n *node) judgeText(v string, at *field.Path) field.ErrorList {
 func (n *node) judgeNumber(v float64, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if n.s.Minimum != nil && (v < *n.s.Minimum || n.s.ExclusiveMinimum && v == *n.s.Minimum) {
-		errs = append(errs, field.Invalid(at, json.Number(fmt.Sprint(v)), fmt.Sprintf("should be greater than or equal to %v", *n.s.Minimum)))
+		errs = append(errs, field.Invalid(at, json.Number(fmt.Sprint(v)), fmt.Sprintf("%s in body should be greater than or equal to %v", at, *n.s.Minimum)))
 	}
 	if n.s.Maximum != nil && (v > *n.s.Maximum || n.s.ExclusiveMaximum && v == *n.s.Maximum) {
-		errs = append(errs, field.Invalid(at, json.Number(fmt.Sprint(v)), fmt.Sprintf("should be less than or equal to %v", *n.s.Maximum)))
+		errs = append(errs, field.Invalid(at, json.Number(fmt.Sprint(v)), fmt.Sprintf("%s in body should be less than or equal to %v", at, *n.s.Maximum)))
 	}
 	return errs
 }
@@ -234,7 +267,7 @@ func (n *node) judgeNumber(v float64, at *field.Path) field.ErrorList {
 func (n *node) judgeList(v []any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if n.s.MinItems != nil && int64(len(v)) < *n.s.MinItems {
-		errs = append(errs, field.Invalid(at, len(v), fmt.Sprintf("should have at least %d items", *n.s.MinItems)))
+		errs = append(errs, field.Invalid(at, len(v), fmt.Sprintf("%s in body should have at least %d items", at, *n.s.MinItems)))
 	}
 	if n.s.MaxItems != nil && int64(len(v)) > *n.s.MaxItems {
 		errs = append(errs, field.TooMany(at, len(v), int(*n.s.MaxItems)))
@@ -255,7 +288,7 @@ func (n *node) judgeMap(v map[string]any, at *field.Path) field.ErrorList {
 		}
 	}
 	if n.s.MinProperties != nil && int64(len(v)) < *n.s.MinProperties {
-		errs = append(errs, field.Invalid(at, len(v), fmt.Sprintf("should have at least %d properties", *n.s.MinProperties)))
+		errs = append(errs, field.Invalid(at, len(v), fmt.Sprintf("%s in body should have at least %d properties", at, *n.s.MinProperties)))
 	}
 	if n.s.MaxProperties != nil && int64(len(v)) > *n.s.MaxProperties {
 		errs = append(errs, field.TooMany(at, len(v), int(*n.s.MaxProperties)))

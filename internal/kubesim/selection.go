@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -35,7 +36,7 @@ func parseSelection(r *resource, q url.Values) (selection, error) {
 	var err error
 	if text := q.Get("labelSelector"); text != "" {
 		if sel.labels, err = labels.Parse(text); err != nil {
-			return sel, apierrors.NewBadRequest("unable to parse requirement: " + err.Error())
+			return sel, apierrors.NewBadRequest(err.Error())
 		}
 	}
 	if text := q.Get("fieldSelector"); text != "" {
@@ -44,11 +45,18 @@ func parseSelection(r *resource, q url.Values) (selection, error) {
 		}
 		for _, req := range sel.fields.Requirements() {
 			if !r.selectable(req.Field) {
-				return sel, apierrors.NewBadRequest("field label not supported: " + req.Field)
+				return sel, apierrors.NewBadRequest(r.unknownField(req.Field))
 			}
 		}
 	}
 	return sel, nil
+}
+
+func (r *resource) unknownField(name string) string {
+	if r.custom == nil && fieldsOf[r.plural] == nil {
+		return fmt.Sprintf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, name)
+	}
+	return "field label not supported: " + name
 }
 
 func (r *resource) selectable(field string) bool {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -37,7 +38,7 @@ func (s *Server) create(r *resource, namespace string, c content, dryRun bool) (
 	unstructured.RemoveNestedField(c, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(c, "metadata", "generation")
 	if u.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		return nil, failure("resourceVersion should not be set on objects to be created")
 	}
 	if r.status && !r.keepsStatus {
 		delete(c, "status")
@@ -101,11 +102,6 @@ func (r *resource) validate(c, old content) error {
 	if old != nil {
 		before := &unstructured.Unstructured{Object: old}
 		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(u, before, field.NewPath("metadata"))...)
-		if before.GetDeletionTimestamp() != nil {
-			if more := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return slices.Contains(before.GetFinalizers(), f) }); len(more) > 0 {
-				errs = append(errs, field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers %v", more)))
-			}
-		}
 	}
 	if r.custom != nil {
 		errs = append(errs, r.custom.validate(c)...)
@@ -113,17 +109,7 @@ func (r *resource) validate(c, old content) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return apierrors.NewInvalid(r.gk(), u.GetName(), dedupe(errs))
-}
-
-// dedupe drops an error that repeats one before it.
-func dedupe(errs field.ErrorList) field.ErrorList {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(errs, func(e *field.Error) bool {
-		was := seen[e.Error()]
-		seen[e.Error()] = true
-		return was
-	})
+	return apierrors.NewInvalid(r.gk(), u.GetName(), errs)
 }
 
 // update makes of an object what modify makes of a copy of it. sub says which part may be changed: status, or everything
@@ -151,12 +137,12 @@ func (s *Server) replaceLocked(r *resource, old *object, c content, sub string, 
 	}
 	switch v := u.GetResourceVersion(); {
 	case v == "" && r.custom != nil:
-		return nil, apierrors.NewInvalid(r.gk(), u.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: r.group, Kind: r.plural}, u.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
 	case v != "" && v != before.GetResourceVersion():
 		return nil, apierrors.NewConflict(r.gr(), u.GetName(), fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	if id := u.GetUID(); id != "" && id != before.GetUID() {
-		return nil, apierrors.NewConflict(r.gr(), u.GetName(), fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", id, before.GetUID())) //nolint:staticcheck // as the API says it
+		return nil, apierrors.NewConflict(r.gr(), u.GetName(), fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storedAt(before), id, before.GetUID())) //nolint:staticcheck // as the API says it
 	}
 	c, err := r.normal(c)
 	if err != nil {
@@ -190,6 +176,38 @@ func (s *Server) replaceLocked(r *resource, old *object, c content, sub string, 
 		return s.dropLocked(r, old)
 	}
 	return s.putLocked(r, c)
+}
+
+// meets tells whether an object is the one that a deletion is about.
+//
+// Errors: 409.
+func (r *resource) meets(p *metav1.Preconditions, u *unstructured.Unstructured) error {
+	if p == nil {
+		return nil
+	}
+	conflict := func(what string, want, is any, end string) error {
+		return apierrors.NewConflict(schema.GroupResource{Group: r.group, Resource: r.kind}, u.GetName(), fmt.Errorf("the %s in the precondition (%v) does not match the %s in record (%v). The object might have been %s", what, want, what, is, end))
+	}
+	if p.UID != nil && *p.UID != u.GetUID() {
+		return conflict("UID", *p.UID, u.GetUID(), "deleted and then recreated")
+	}
+	if p.ResourceVersion != nil && *p.ResourceVersion != u.GetResourceVersion() {
+		return conflict("ResourceVersion", *p.ResourceVersion, u.GetResourceVersion(), "modified")
+	}
+	return nil
+}
+
+// storedAt is where a real server would store an object, which some of its messages tell.
+func (r *resource) storedAt(u *unstructured.Unstructured) string {
+	path := "/registry/"
+	if r.custom != nil {
+		path += r.group + "/"
+	}
+	path += r.plural + "/"
+	if u.GetNamespace() != "" {
+		path += u.GetNamespace() + "/"
+	}
+	return path + u.GetName()
 }
 
 // noGrace tells whether a deletion under way waits for nothing but finalizers.
@@ -247,13 +265,8 @@ func (s *Server) removeLocked(r *resource, namespace, name string, o metav1.Dele
 		return nil, false, err
 	}
 	u := old.at().DeepCopy()
-	if p := o.Preconditions; p != nil {
-		if p.UID != nil && *p.UID != u.GetUID() {
-			return nil, false, apierrors.NewConflict(r.gr(), name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, u.GetUID())) //nolint:staticcheck // as the API says it
-		}
-		if p.ResourceVersion != nil && *p.ResourceVersion != u.GetResourceVersion() {
-			return nil, false, apierrors.NewConflict(r.gr(), name, fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, u.GetResourceVersion())) //nolint:staticcheck // as the API says it
-		}
+	if err := r.meets(o.Preconditions, u); err != nil {
+		return nil, false, err
 	}
 	if len(o.DryRun) > 0 {
 		return old, false, nil
