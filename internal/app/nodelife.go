@@ -14,25 +14,40 @@ import (
 
 // nodeLife adds the loops that end nodes for what they are, not for what they cost, and the one that keeps their number.
 func (p *process) nodeLife(c *gate) error {
-	var repairs, replicas error
+	var repairs error
 	if p.FeatureGates.NodeRepair {
-		repairs = p.Add(&repair.Loop{Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Policies: repair.Policies()})
+		repairs = p.Add(&repair.Loop{
+			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Policies: repair.Policies(), LeftAlone: c.LeftAlone,
+		})
 	}
-	if p.FeatureGates.StaticCapacity {
-		o := static.Options{
-			Client: p.GetClient(), State: p.cache, Types: c, Buyer: p.buyer(), Synced: p.synced, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
-			Pack: pack.Options{WellKnown: apply.WellKnownLabels(), MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort},
+	replicas := func() error { return p.Add(&static.Ignored{State: p.cache, Recorder: p.recorder(), Clock: p.clock()}) }
+	if shop := p.shop(c); shop != nil {
+		replicas = func() error {
+			return p.Add(static.New(static.Options{
+				Client: p.GetClient(), State: p.cache, Shop: shop, Buyer: p.buyer(), Synced: p.synced, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+			}))
 		}
-		if overlays := p.overlayStore(); overlays != nil {
-			o.Overlays = overlays
-		}
-		replicas = p.Add(static.New(o))
 	}
 	return errors.Join(
-		repairs, replicas,
+		repairs, replicas(),
 		p.Add(&consistency.Loop{Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Timeout: p.InitializationTimeout}),
 		p.Add(&expire.Loop{
 			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Ahead: p.ExpireAhead, StaticCapacity: p.FeatureGates.StaticCapacity,
 		}),
 	)
+}
+
+// shop chooses machines for static NodePools; nil without the feature gate.
+func (p *process) shop(c *gate) *static.Shop {
+	if !p.FeatureGates.StaticCapacity {
+		return nil
+	}
+	out := &static.Shop{
+		Classes: p.cache, Types: c, Subnets: c.Subnets, Clock: p.clock(),
+		Pack: pack.Options{WellKnown: apply.WellKnownLabels(), MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort},
+	}
+	if overlays := p.overlayStore(); overlays != nil {
+		out.Overlays = overlays
+	}
+	return out
 }

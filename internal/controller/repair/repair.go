@@ -41,6 +41,8 @@ type Loop struct {
 	Clock    clock.Clock
 	// Policies say which signs count; see Policies.
 	Policies []Policy
+	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	LeftAlone func(providerID string) bool
 
 	// begun holds the claims that were deleted here and that the cache may not show as going yet.
 	begun map[types.UID]bool
@@ -118,6 +120,10 @@ func (l *Loop) Round(ctx context.Context) error {
 		w := cluster
 		if pool := p.claim.Labels[karpv1.NodePoolLabelKey]; pool != "" {
 			w = pools[pool]
+		}
+		if l.LeftAlone != nil && l.LeftAlone(p.claim.Status.ProviderID) {
+			l.blocked(ctx, p, "traffic is shifted away from its zone, and machines there are left alone until it is not", now)
+			continue
 		}
 		if ok, why := w.admit(p.node.Labels[corev1.LabelTopologyZone]); !ok {
 			l.blocked(ctx, p, why, now)

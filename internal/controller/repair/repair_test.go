@@ -181,6 +181,27 @@ func TestANodeThatFailsWhileItIsDrainedNoLongerWaitsForItsPods(t *testing.T) {
 	}
 }
 
+func TestAZoneThatTrafficIsShiftedAwayFromIsLeftAlone(t *testing.T) {
+	claim, node := machine("c", "p")
+	show(node, corev1.NodeReady, corev1.ConditionFalse, time.Hour)
+	l, _ := newLoop(t, claim, node)
+	shifted := true
+	l.LeftAlone = func(string) bool { return shifted }
+	for _, want := range []bool{false, true} {
+		if err := l.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := &karpv1.NodeClaim{}
+		if err := l.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, got); err != nil {
+			t.Fatal(err)
+		}
+		if gone := !got.DeletionTimestamp.IsZero(); gone != want {
+			t.Errorf("traffic shifted: %v, replaced: %v", shifted, gone)
+		}
+		shifted = false
+	}
+}
+
 func TestABlockedRepairIsToldOnEachObjectItself(t *testing.T) {
 	objects := []client.Object{&karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}}}
 	for i := range 4 {

@@ -20,15 +20,12 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/cache"
-	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
-	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/res"
 )
@@ -44,20 +41,9 @@ const (
 type State interface {
 	Snapshot() *cluster.Snapshot
 	Pools() []*karpv1.NodePool
-	NodeClass(name string) *awsv1.EC2NodeClass
 	Claim(name string) *karpv1.NodeClaim
 	Pod(cluster.PodRef) *corev1.Pod
 	Listen(func(cache.Change))
-}
-
-// Types gives the instance types of a node class.
-type Types interface {
-	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
-}
-
-// Overlays shows a pool its types as NodeOverlays leave them.
-type Overlays interface {
-	Types(pool string, types []*catalog.Type) ([]*catalog.Type, error)
 }
 
 // Buyer buys machines that no pod has asked for; *apply.Applier is one.
@@ -65,14 +51,12 @@ type Buyer interface {
 	Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) apply.Outcome
 }
 
-// Options of a Controller. All but Overlays and Synced are required.
+// Options of a Controller. All but Synced are required.
 type Options struct {
-	Client   client.Client
-	State    State
-	Types    Types
-	Overlays Overlays
-	Buyer    Buyer
-	Pack     pack.Options
+	Client client.Client
+	State  State
+	Shop   *Shop
+	Buyer  Buyer
 	// Synced reports whether the first list of every kind is in: before that nothing is counted.
 	Synced   func() bool
 	Recorder record.EventRecorder
@@ -187,7 +171,6 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		return nil // its conditions say why
 	}
 	now := c.o.Clock.Now()
-	class := c.o.State.NodeClass(pool.Spec.Template.Spec.NodeClassRef.Name)
 	at := hurdle{generation: pool.Generation, have: n.all}
 	if last, ok := c.stuck[pool.Name]; ok && now.Before(last.retry) {
 		if last.retry = (time.Time{}); last == at {
@@ -207,7 +190,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 	if missing = min(missing, room); missing == 0 {
 		return nil
 	}
-	bare, reasons, offered, err := c.choose(ctx, pool, class, missing, snapshot)
+	bare, reasons, offered, err := c.o.Shop.Bare(ctx, pool, missing, snapshot)
 	if err != nil {
 		return err
 	}
@@ -237,22 +220,4 @@ func why(reasons []plan.Reason, refused []apply.Refusal) string {
 		return "nothing of what the pool allows can be had now"
 	}
 	return strings.Join(out[:min(len(out), 3)], "; ")
-}
-
-// choose finds what to buy.
-func (c *Controller) choose(ctx context.Context, pool *karpv1.NodePool, class *awsv1.EC2NodeClass, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error) {
-	if class == nil {
-		return nil, nil, nil, fmt.Errorf("nodepool %q: its EC2NodeClass is gone", pool.Name)
-	}
-	sold, err := c.o.Types.Types(ctx, class)
-	if err == nil && c.o.Overlays != nil {
-		sold, err = c.o.Overlays.Types(pool.Name, sold)
-	}
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("nodepool %q: reading instance types: %w", pool.Name, err)
-	}
-	offered := intake.Pool(pool, class, sold)
-	offered.Used = apply.Usage(snapshot)[pool.Name]
-	bare, reasons := pack.Bare(offered, snapshot.Daemons, c.o.Clock.Now(), c.o.Pack, n)
-	return bare, reasons, offered, nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
@@ -38,8 +39,15 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// shop sells three types, or none.
-type shop struct{ soldOut bool }
+// shop sells three types, or none; free is how many addresses its subnet has.
+type shop struct {
+	soldOut bool
+	free    int64
+}
+
+func (s *shop) subnets(*awsv1.EC2NodeClass) []cluster.Subnet {
+	return []cluster.Subnet{{ID: "subnet-1", Zone: "a", Free: s.free}}
+}
 
 func (s *shop) Types(context.Context, *awsv1.EC2NodeClass) ([]*catalog.Type, error) {
 	var out []*catalog.Type
@@ -87,7 +95,7 @@ func newHouse(t *testing.T, replicas int64, edit ...func(*karpv1.NodePool)) *hou
 	}
 	clk := clocktesting.NewFakeClock(start)
 	h := &house{
-		t: t, shop: &shop{}, clock: clk, events: record.NewFakeRecorder(1000), seen: map[string]*karpv1.NodeClaim{},
+		t: t, shop: &shop{free: 1000}, clock: clk, events: record.NewFakeRecorder(1000), seen: map[string]*karpv1.NodeClaim{},
 		cache: cache.New(cache.Options{Now: clk.Now}),
 	}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
@@ -112,7 +120,7 @@ func newHouse(t *testing.T, replicas int64, edit ...func(*karpv1.NodePool)) *hou
 	}
 	h.scale(replicas)
 	h.Controller = New(Options{
-		Client: h.api, State: h.cache, Types: h.shop, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: clk,
+		Client: h.api, State: h.cache, Shop: &Shop{Classes: h.cache, Types: h.shop, Subnets: h.shop.subnets, Clock: clk}, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: clk,
 		Buyer: apply.New(apply.Options{Client: h.api, State: h.cache, Recorder: h.events, Now: clk.Now}),
 	})
 	return h
@@ -301,6 +309,16 @@ func TestWhatCanNotBeBoughtIsToldAndTriedAgain(t *testing.T) {
 	h.clock.Step(time.Second)
 	h.round()
 	h.want(2, "once it is")
+}
+
+func TestNoMoreNodesThanTheSubnetHasAddresses(t *testing.T) {
+	h := newHouse(t, 5)
+	h.shop.free = 3
+	h.round()
+	h.want(3, "with three addresses")
+	if len(h.events.Events) != 1 || !strings.Contains(<-h.events.Events, "2 of 5 missing nodes could not be bought") {
+		t.Error("the pool does not say what is missing")
+	}
 }
 
 func TestAPoolThatIsNotReadyBuysNothing(t *testing.T) {

@@ -1,0 +1,34 @@
+package static
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+type poolList []*karpv1.NodePool
+
+func (p poolList) Pools() []*karpv1.NodePool { return p }
+
+func TestAGateThatIsOffIsToldOnceAnHour(t *testing.T) {
+	fixed, free := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{UID: "1"}}, &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{UID: "2"}}
+	fixed.Spec.Replicas = new(int64(0))
+	events, clk := record.NewFakeRecorder(10), clocktesting.NewFakeClock(start)
+	i := &Ignored{State: poolList{fixed, free}, Recorder: events, Clock: clk}
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 1}, {59 * time.Minute, 1}, {time.Minute, 2}} {
+		clk.Step(c.after)
+		i.Round()
+		i.Round()
+		if n := len(events.Events); n != c.want {
+			t.Errorf("%d events after %s more, want %d", n, c.after, c.want)
+		}
+	}
+}
