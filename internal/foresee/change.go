@@ -118,11 +118,9 @@ func load(tree map[string]any, into any) bool {
 func found(old, now *awsv1.EC2NodeClass) []Field {
 	var out []Field
 	add := func(path string, was, is []string) {
-		slices.Sort(was)
-		slices.Sort(is)
-		was, is = slices.Compact(was), slices.Compact(is)
-		if !slices.Equal(was, is) {
-			out = append(out, Field{Path: path, Old: strings.Join(was, ", "), New: strings.Join(is, ", "), Effect: Found, Why: "what the class selects is another thing"})
+		gone, come := beyond(was, is), beyond(is, was)
+		if len(gone)+len(come) > 0 {
+			out = append(out, Field{Path: path, Old: strings.Join(gone, ", "), New: strings.Join(come, ", "), Effect: Found, Why: "what does not change is left out"})
 		}
 	}
 	if old == nil {
@@ -156,4 +154,16 @@ func names[T any](list []T, name func(T) string) []string {
 		out = append(out, name(x))
 	}
 	return out
+}
+
+// beyond is what is in the first list and not in the second, sorted, each once.
+func beyond(a, b []string) []string {
+	var out []string
+	for _, x := range a {
+		if !slices.Contains(b, x) {
+			out = append(out, x)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/pack"
 )
@@ -31,6 +31,8 @@ type Cloud interface {
 	Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*cloud.Resolution, error)
 	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
 	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error)
+	// Subnets are the rooms of a class for addresses.
+	Subnets(class *awsv1.EC2NodeClass) []cluster.Subnet
 }
 
 // Options of a look. Kubernetes and Cloud are required.
@@ -240,6 +242,8 @@ func (l *look) resolve(ctx context.Context) error {
 	l.gaps = append(l.gaps, r.gaps...)
 	l.now.settle()
 	l.then.settle()
+	l.list(ctx, l.now)
+	l.list(ctx, l.then)
 	return nil
 }
 
@@ -263,6 +267,6 @@ func (l *look) noteFound(name string, stored *awsv1.EC2NodeClass) {
 
 // problem is what a decision would be made of.
 func (l *look) problem(ctx context.Context, v *view) *pack.Problem {
-	c := provision.New(provision.Options{State: v, Types: l.Cloud, Pack: l.Pack, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return l.Now }})
-	return c.Problem(ctx, v.snapshot)
+	p := &provision.Problems{State: v, Types: l.Cloud, Subnets: l.Cloud.Subnets, Pack: l.Pack, Now: func() time.Time { return l.Now }, Late: func() {}}
+	return p.Problem(ctx, v.snapshot)
 }

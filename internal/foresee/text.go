@@ -1,10 +1,10 @@
 package foresee
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -41,22 +41,13 @@ func (c *Change) write(b *strings.Builder) {
 	for _, p := range c.Problems {
 		fmt.Fprintf(b, "  NOT USABLE: %s\n", p)
 	}
-	w := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
 	for _, f := range c.Fields {
-		old, now := f.Old, f.New
-		if old == "" {
-			old = "(none)"
-		}
-		if now == "" {
-			now = "(none)"
-		}
 		if f.Effect == Created {
-			fmt.Fprintf(w, "  %s\t%s: %s\n", f.Path, f.Effect, f.Why)
+			fmt.Fprintf(b, "  %s: %s, %s\n", f.Path, f.Effect, f.Why)
 			continue
 		}
-		fmt.Fprintf(w, "  %s\t%s -> %s\t%s: %s\n", f.Path, old, now, f.Effect, f.Why)
+		fmt.Fprintf(b, "  %s: %s -> %s\n      %s: %s\n", f.Path, cmp.Or(f.Old, "(none)"), cmp.Or(f.New, "(none)"), f.Effect, f.Why)
 	}
-	_ = w.Flush()
 	if len(c.Fields) == 0 && len(c.Problems) == 0 {
 		b.WriteString("  no field changes\n")
 	}
@@ -78,14 +69,14 @@ func (r *Report) writeNodes(b *strings.Builder, all bool) {
 			fmt.Fprintf(b, "  %s stays: %s\n", n.title(), n.Stays)
 			continue
 		}
-		why := fmt.Sprintf("of NodePool %s stay: %s", n.Pool, n.Stays)
+		why := fmt.Sprintf("of NodePool %s: %s", n.Pool, n.Stays)
 		if staying[why] == 0 {
 			order = append(order, why)
 		}
 		staying[why]++
 	}
 	for _, why := range order {
-		fmt.Fprintf(b, "  %s %s\n", plan.Count(staying[why], "node"), why)
+		fmt.Fprintf(b, "  no change for %s %s\n", plan.Count(staying[why], "node"), why)
 	}
 	b.WriteString("\n")
 }

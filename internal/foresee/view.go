@@ -9,6 +9,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/intake"
 )
@@ -21,6 +22,8 @@ type view struct {
 	classes  map[string]*awsv1.EC2NodeClass // with what they select at present
 	// unready is why classes can't be bought by, by their names.
 	unready map[string][]string
+	// types are those that the classes could run, by class and name.
+	types map[string]map[string]*catalog.Type
 }
 
 // Snapshot implements provision.State.
@@ -95,10 +98,14 @@ func (r *resolver) resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*aws
 	return out, unready, nil
 }
 
-// settle makes the pools ready whose class can be used, and the others not.
+// settle makes the pools ready whose class can be used, and the others not, and stamps them.
 func (v *view) settle() {
 	for name, p := range v.pools {
 		p = p.DeepCopy()
+		if p.Annotations == nil {
+			p.Annotations = map[string]string{}
+		}
+		p.Annotations[karpv1.NodePoolHashAnnotationKey], p.Annotations[karpv1.NodePoolHashVersionAnnotationKey] = p.Hash(), karpv1.NodePoolHashVersion
 		conditions := p.StatusConditions()
 		if c := conditions.Get(karpv1.ConditionTypeValidationSucceeded); c == nil || !c.IsFalse() {
 			conditions.SetTrue(karpv1.ConditionTypeValidationSucceeded)
