@@ -1,0 +1,150 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+const (
+	// quiet is the least time without pods coming or going: a rollout leaves nodes empty for a moment.
+	quiet = 2 * time.Second
+	// youth protects a node that no pod has reached yet: pods that the scheduler is about to bind.
+	youth = 20 * time.Second
+	// leastBetween and mostBetween bound how old the pod event may be that is written to a claim. This process knows better;
+	// only the next one has to live with what is written.
+	leastBetween = 10 * time.Second
+	mostBetween  = time.Minute
+	// writesAtOnce is how many claims are written to in a second at most.
+	writesAtOnce = 50
+)
+
+// consolidatableAt is when a node may be consolidated if no further pod comes or goes; ever is false when it never may.
+//
+// Source: the condition Consolidatable of the Karpenter v1 API: consolidateAfter after the last pod event, or after
+// initialization.
+func consolidatableAt(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEvent time.Time) (at time.Time, ever bool) {
+	after := pool.Spec.Disruption.ConsolidateAfter
+	initialized := claim.StatusConditions().Get(karpv1.ConditionTypeInitialized)
+	if after.IsNever() || pool.IsStatic() || !initialized.IsTrue() {
+		return time.Time{}, false
+	}
+	event := latest(lastPodEvent, claim.Status.LastPodEventTime.Time)
+	begun := initialized.LastTransitionTime.Time
+	if event.Before(begun) {
+		return begun.Add(max(*after.Duration, youth)), true
+	}
+	return event.Add(max(*after.Duration, quiet)), true
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// ClaimState is the part of the cache that Consolidatable reads.
+type ClaimState interface {
+	Snapshot() *cluster.Snapshot
+	Pools() []*karpv1.NodePool
+	Claim(name string) *karpv1.NodeClaim
+	LastPodEvent(node string) time.Time
+}
+
+// Consolidatable writes on NodeClaims when a pod last came or went, and whether they may be consolidated. What is already
+// written and still true is not written again, so that a start of the controller is no storm of writes.
+type Consolidatable struct {
+	Client  client.Client
+	State   ClaimState
+	Metrics *obs.Metrics
+	Log     *slog.Logger
+	Clock   clock.WithTicker
+}
+
+// Run writes until ctx ends.
+func (c *Consolidatable) Run(ctx context.Context) error {
+	t := c.Clock.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C():
+		}
+		err := c.Metrics.Recover(c.Log, "nodeclaim.consolidatable", func() error { return c.round(ctx) })
+		if err != nil && ctx.Err() == nil {
+			c.Log.Error("writing which nodes may be consolidated", "error", err)
+		}
+	}
+}
+
+func (c *Consolidatable) round(ctx context.Context) error {
+	pools := map[string]*karpv1.NodePool{}
+	for _, p := range c.State.Pools() {
+		pools[p.Name] = p
+	}
+	now := c.Clock.Now()
+	writes := 0
+	var errs []error
+	for _, n := range c.State.Snapshot().Nodes {
+		pool, claim := pools[n.Pool], c.State.Claim(n.Claim)
+		if pool == nil || claim == nil || !claim.DeletionTimestamp.IsZero() || n.Deleting {
+			continue
+		}
+		next := observed(claim, pool, c.State.LastPodEvent(n.Name), now)
+		if next == nil {
+			continue
+		}
+		if writes++; writes > writesAtOnce {
+			break
+		}
+		err := c.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // who writes meanwhile is heard of soon
+			errs = append(errs, fmt.Errorf("nodeclaim %s: %w", claim.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// observed is the claim with what is to be written on it; nil when that is there already.
+func observed(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEvent, now time.Time) *karpv1.NodeClaim {
+	at, ever := consolidatableAt(claim, pool, lastPodEvent)
+	may := ever && !now.Before(at)
+	told := claim.StatusConditions().Get(karpv1.ConditionTypeConsolidatable).IsTrue()
+	late := lastPodEvent.Sub(claim.Status.LastPodEventTime.Time) >= between(pool)
+	if may == told && !late {
+		return nil
+	}
+	next := claim.DeepCopy()
+	conditions := next.StatusConditions().WithClock(func() time.Time { return now })
+	if may {
+		conditions.SetTrue(karpv1.ConditionTypeConsolidatable)
+	} else {
+		conditions.Clear(karpv1.ConditionTypeConsolidatable)
+	}
+	if lastPodEvent.After(next.Status.LastPodEventTime.Time) {
+		next.Status.LastPodEventTime = metav1.NewTime(lastPodEvent)
+	}
+	return next
+}
+
+// between is the least time between two pod events that are written.
+func between(pool *karpv1.NodePool) time.Duration {
+	after := pool.Spec.Disruption.ConsolidateAfter
+	if after.IsNever() {
+		return mostBetween
+	}
+	return min(max(leastBetween, *after.Duration/4), mostBetween)
+}

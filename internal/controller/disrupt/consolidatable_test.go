@@ -1,0 +1,69 @@
+package disrupt
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+func TestWhatIsWrittenAboutConsolidation(t *testing.T) {
+	begun := time.Unix(10_000, 0)
+	for sentence, tt := range map[string]struct {
+		after         *time.Duration
+		event, stored time.Duration // after begun; -1: none
+		told          bool
+		now           time.Duration
+		want          string // "" nothing, else what the claim says then
+	}{
+		"never":                                   {nil, 0, -1, false, time.Hour, "event"},
+		"never, and it once was":                  {nil, -1, -1, true, time.Hour, "gone"},
+		"too soon after a pod":                    {new(time.Hour), time.Second, -1, false, time.Minute, "event"},
+		"long enough after a pod":                 {new(time.Minute), time.Second, time.Second, false, 2 * time.Minute, "true"},
+		"it is told already":                      {new(time.Minute), time.Second, time.Second, true, 2 * time.Minute, ""},
+		"a pod came, and it was told":             {new(time.Minute), 2 * time.Minute, time.Second, true, 3*time.Minute - 1, "gone, event"},
+		"no pod has come yet and it is young":     {new(time.Duration(0)), -1, -1, false, youth - 1, ""},
+		"no pod has come and it is old enough":    {new(time.Duration(0)), -1, -1, false, youth, "true"},
+		"a pod a moment ago, and it may at once":  {new(time.Duration(0)), time.Minute, -1, false, time.Minute + quiet, "true, event"},
+		"an event soon after one that is written": {new(time.Duration(0)), time.Minute + 5*time.Second, time.Minute, true, 2 * time.Minute, ""},
+		"a new leader trusts what is written":     {new(time.Hour), -1, time.Minute, false, 30 * time.Minute, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			pool, claim := &karpv1.NodePool{}, &karpv1.NodeClaim{}
+			pool.Spec.Disruption.ConsolidateAfter.Duration = tt.after
+			conditions := claim.StatusConditions().WithClock(func() time.Time { return begun })
+			conditions.SetTrue(karpv1.ConditionTypeInitialized)
+			if tt.told {
+				conditions.SetTrue(karpv1.ConditionTypeConsolidatable)
+			}
+			if tt.stored >= 0 {
+				claim.Status.LastPodEventTime = metav1.NewTime(begun.Add(tt.stored))
+			}
+			event := time.Time{}
+			if tt.event >= 0 {
+				event = begun.Add(tt.event)
+			}
+			got := ""
+			if next := observed(claim, pool, event, begun.Add(tt.now)); next != nil {
+				is := next.StatusConditions().Get(karpv1.ConditionTypeConsolidatable).IsTrue()
+				switch {
+				case is:
+					got = "true"
+				case tt.told:
+					got = "gone"
+				}
+				if !next.Status.LastPodEventTime.Equal(&claim.Status.LastPodEventTime) {
+					if got != "" {
+						got += ", "
+					}
+					got += "event"
+				}
+			}
+			if got != tt.want {
+				t.Errorf("writes %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package disrupt
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/pack"
+)
+
+// LoopState is the part of the cache that decisions on consolidation are made of.
+type LoopState interface {
+	Snapshot() *cluster.Snapshot
+	Pools() []*karpv1.NodePool
+	Claim(name string) *karpv1.NodeClaim
+	Pod(cluster.PodRef) *corev1.Pod
+	Standing() *cache.Standing
+}
+
+// view is the cluster as a decision on consolidation sees it.
+type view struct {
+	snapshot *cluster.Snapshot
+	problem  *disrupt.Problem
+	pools    map[string]*karpv1.NodePool
+	spending map[string]*Spending
+	nodes    map[string]*cluster.Node
+	invalid  []*corev1.Pod
+	// next is when something changes by itself, zero when that is not known.
+	next time.Time
+}
+
+// gather makes the problem of the newest state.
+func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
+	now := l.Clock.Now()
+	standing := l.State.Standing()
+	v := &view{snapshot: snapshot, pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}, invalid: standing.Invalid, next: standing.Next}
+	var live []*karpv1.NodePool
+	for _, p := range l.State.Pools() {
+		if p.DeletionTimestamp == nil {
+			v.pools[p.Name] = p
+			live = append(live, p)
+		}
+	}
+	problem := l.Problem(ctx, snapshot)
+	v.spending = Spend(live, snapshot.Nodes, l.Queue.Busy, now)
+	v.problem = &disrupt.Problem{Cluster: problem, DeletionCosts: standing.DeletionCosts, Options: l.Options}
+	for _, p := range live {
+		v.problem.Pools = append(v.problem.Pools, poolOf(p, v.spending[p.Name]))
+	}
+	for _, n := range problem.Nodes {
+		if n.Claim == "" {
+			continue
+		}
+		v.nodes[n.Name] = n
+		v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n, standing.Nodes[n.Name], now))
+	}
+	v.shield(problem)
+	return v
+}
+
+func poolOf(p *karpv1.NodePool, s *Spending) disrupt.Pool {
+	out := disrupt.Pool{Name: p.Name, Policy: disrupt.Policy(p.Spec.Disruption.ConsolidationPolicy), Static: p.IsStatic(), Allowed: map[disrupt.Cause]int{}}
+	for _, cause := range []disrupt.Cause{disrupt.Empty, disrupt.Underutilized} {
+		if left, bound := s.Left[karpv1.DisruptionReason(cause)]; bound {
+			out.Allowed[cause] = left
+		}
+	}
+	return out
+}
+
+// consider says what is known of a node beyond the cluster.
+func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now time.Time) disrupt.Node {
+	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim)}
+	s.leftAlone = l.LeftAlone != nil && l.LeftAlone(n.ProviderID)
+	out := disrupt.Node{Name: n.Name, Blocks: s.blocks(), LifetimeLeft: s.lifetimeLeft(now)}
+	if s.pool != nil && s.pool.IsStatic() {
+		return out
+	}
+	r, until := s.waits(now)
+	if r.Code != "" {
+		out.Blocks = append(out.Blocks, r)
+	}
+	if !until.IsZero() && (v.next.IsZero() || until.Before(v.next)) {
+		v.next = until
+	}
+	if r, until := l.Governor.blocks(n, l.State.Pod, now); r.Code != "" {
+		out.Blocks = append(out.Blocks, r)
+		if v.next.IsZero() || until.Before(v.next) {
+			v.next = until
+		}
+	}
+	return out
+}
+
+// shield leaves nodes that go with no room for more pods, even for those that tolerate the taint.
+func (v *view) shield(problem *pack.Problem) {
+	copied := false
+	for i, n := range problem.Nodes {
+		if !n.Leaving || n.Deleting {
+			continue
+		}
+		if !copied {
+			problem.Nodes, copied = append([]*cluster.Node(nil), problem.Nodes...), true
+		}
+		full := *n
+		full.Allocatable = n.Used
+		problem.Nodes[i] = &full
+	}
+}

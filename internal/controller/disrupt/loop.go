@@ -1,0 +1,261 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/verify"
+)
+
+const (
+	// tick is how often the loop looks whether anything has changed.
+	tick = time.Second
+	// safety is how often it decides when nothing it knows of has changed: budgets begin and end, prices move.
+	safety = 10 * time.Second
+	// leisure is how many times as long as a decision took the loop rests before the next.
+	leisure = 5
+	// starts is how many commands are begun at a time.
+	starts = 8
+)
+
+// Loop decides which nodes go because they are empty or because their pods would be carried for less: it asks about the
+// newest snapshot whenever something has changed, lets what it finds ripen, and hands commands to the queue.
+type Loop struct {
+	Client   client.Client
+	Queue    *Queue
+	State    LoopState
+	Governor *Governor
+	// Problem makes the cluster's part of a problem; it is called by one goroutine.
+	Problem func(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem
+	Options disrupt.Options
+	// Synced reports whether the first list of every kind is in; nil is always.
+	Synced   func() bool
+	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Clock    clock.WithTicker
+	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	LeftAlone func(providerID string) bool
+
+	engine   *disrupt.Engine
+	ripening ripening
+	talk     *talk
+	seen     *cluster.Snapshot // that was decided on
+	turned   bool              // every start had its turn, and nothing was found
+	due      time.Time         // when to decide though nothing has changed
+	rest     time.Time         // until when not to
+
+	mu   sync.Mutex
+	last *disrupt.Decision
+}
+
+// NeedLeaderElection makes the manager start the loop on the leader only.
+func (l *Loop) NeedLeaderElection() bool { return true }
+
+// Last is the last decision; nil before the first. It must not be changed.
+func (l *Loop) Last() *disrupt.Decision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// Bought tells the governor for which pods machines had to be bought.
+func (l *Loop) Bought(pods []*corev1.Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	why := l.Governor.Bought(pods, l.countOwners(l.State.Snapshot()), l.Clock.Now())
+	if why == "" {
+		return
+	}
+	until, _, _ := l.Governor.Open(l.Clock.Now())
+	l.Log.Warn("consolidation that moves pods is held", "until", until, "because", why)
+	for _, p := range l.State.Pools() {
+		l.Recorder.Eventf(p, corev1.EventTypeWarning, "ConsolidationHeld", "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
+	}
+}
+
+// Start runs the loop until ctx ends.
+func (l *Loop) Start(ctx context.Context) error {
+	l.engine, l.ripening = disrupt.NewEngine(), ripening{}
+	l.talk = newTalk(l)
+	t := l.Clock.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C():
+		}
+		if l.Synced != nil && !l.Synced() {
+			continue
+		}
+		err := l.Metrics.Recover(l.Log, "disruption", func() error {
+			return l.Queue.Alone(func() error { return l.round(ctx) })
+		})
+		if err != nil && ctx.Err() == nil {
+			l.Log.Error("deciding which nodes could go", "error", err)
+		}
+	}
+}
+
+// round decides once if there is a reason to.
+func (l *Loop) round(ctx context.Context) error {
+	began := l.Clock.Now()
+	snapshot := l.State.Snapshot()
+	if began.Before(l.rest) || snapshot == l.seen && began.Before(l.due) {
+		return nil
+	}
+	if snapshot.Unsettled > 0 {
+		return nil // which nodes virtual pods need is decided any moment
+	}
+	if snapshot != l.seen && l.turned {
+		l.Options.Start = 0
+	}
+	v := l.gather(ctx, snapshot)
+	d := l.engine.Decide(v.problem)
+	took := l.Clock.Since(began)
+	l.Metrics.Disruption.Evaluation.WithLabelValues("", "").Observe(took.Seconds())
+	l.turned = len(d.Moves) == 0 && d.Next == 0
+	l.seen, l.due, l.rest = snapshot, began.Add(safety), began.Add(leisure*took)
+	if !v.next.IsZero() && v.next.Before(l.due) {
+		l.due = v.next
+	}
+	if len(d.Moves) == 0 && d.Next > 0 {
+		l.Options.Start, l.due = d.Next, began // there is more to be looked at
+	}
+	l.mu.Lock()
+	l.last = d
+	l.mu.Unlock()
+	l.measure(v, d)
+	l.talk.about(v, d)
+	return l.act(ctx, v, d)
+}
+
+// act starts what has ripened.
+func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
+	now := l.Clock.Now()
+	moves := l.allowed(d.Moves, now)
+	ripe, wait, dropped := l.ripening.take(moves, now)
+	l.talk.dropped(v, d, dropped)
+	if wait > 0 && now.Add(wait).Before(l.due) {
+		l.due = now.Add(wait)
+	}
+	if len(ripe) == 0 && len(moves) > 0 {
+		ripe = l.narrow(v, now)
+	}
+	ripe = l.checked(v.problem, d, ripe)
+	if len(ripe) == 0 {
+		return nil
+	}
+	l.due, l.Options.Start = now, 0
+	return l.start(ctx, v, ripe)
+}
+
+// allowed are the moves that the governor lets happen now.
+func (l *Loop) allowed(moves []disrupt.Move, now time.Time) []disrupt.Move {
+	until, why, open := l.Governor.Open(now)
+	l.Metrics.Disruption.Breaker.Set(0)
+	if !open {
+		return moves
+	}
+	l.Metrics.Disruption.Breaker.Set(1)
+	var out []disrupt.Move
+	for i := range moves {
+		if moves[i].Cause == disrupt.Empty {
+			out = append(out, moves[i])
+		}
+	}
+	if len(out) < len(moves) {
+		l.Log.Debug("consolidation that moves pods is held", "until", until, "because", why)
+	}
+	return out
+}
+
+// narrow asks again with the ripe nodes alone when every move has a node in it that is not ripe: a cluster in which there
+// is always one more must not wait for ever.
+func (l *Loop) narrow(v *view, now time.Time) []disrupt.Move {
+	ripe := l.ripening.ripe(now)
+	if len(ripe) == 0 {
+		return nil
+	}
+	q := *v.problem
+	q.Options.Start = 0
+	q.Nodes = append([]disrupt.Node(nil), q.Nodes...)
+	for i := range q.Nodes {
+		if n := &q.Nodes[i]; !ripe[n.Name] && len(n.Blocks) == 0 {
+			n.Blocks = []disrupt.Reason{{Code: disrupt.Other, Detail: "it has not been among those that should go for long enough"}}
+		}
+	}
+	d := disrupt.Decide(&q)
+	return l.checked(&q, d, l.allowed(d.Moves, now))
+}
+
+// checked drops the moves that the independent check refuses.
+func (l *Loop) checked(p *disrupt.Problem, d *disrupt.Decision, moves []disrupt.Move) []disrupt.Move {
+	if len(moves) == 0 {
+		return nil
+	}
+	violations := verify.Moves(p, d)
+	if len(violations) == 0 {
+		return moves
+	}
+	for _, v := range violations {
+		l.Metrics.Disruption.Violations.Inc()
+		l.Log.Error("a decision on disruption failed its check; nothing of it is done that the check names; please report it", "violation", v.String(), "generation", d.Generation)
+	}
+	return innocent(moves, violations)
+}
+
+// start begins the commands of moves, several at a time.
+func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
+	count := l.countOwners(v.snapshot)
+	slots := make(chan struct{}, starts)
+	errs := make([]error, len(moves))
+	var wait sync.WaitGroup
+	for i := range moves {
+		c := command(&moves[i], v)
+		l.ripening.forget(moves[i].Nodes)
+		if c.Cause == karpv1.DisruptionReasonUnderutilized {
+			l.Governor.Moving(l.podsOf(&moves[i], v), count, l.Clock.Now())
+		}
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = l.begin(ctx, v, c)
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+func (l *Loop) begin(ctx context.Context, v *view, c Command) error {
+	err := l.Metrics.Recover(l.Log, "disruption", func() error { return l.Queue.Start(ctx, c) })
+	var refused *apply.RefusedError
+	switch {
+	case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
+		return nil
+	case errors.As(err, &refused), errors.Is(err, errGone):
+		l.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "because", err)
+		l.talk.refused(v, c, err)
+		return nil
+	case err != nil:
+		return fmt.Errorf("starting %s: %w", c.String(), err)
+	}
+	return nil
+}

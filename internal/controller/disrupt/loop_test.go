@@ -1,0 +1,263 @@
+package disrupt
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// run adds the loop to a house whose machines cost more than they need to: small has half of what large has, for half the
+// price.
+func (h *house) run(edit ...func(*Loop)) *Loop {
+	h.t.Helper()
+	offers := func(name string, cpu int64) *catalog.Type {
+		return &catalog.Type{
+			Name: name, Capacity: res.List{"cpu": cpu, "pods": 29},
+			Requirements: []requirement.Term{
+				{Key: requirement.InstanceType, Operator: requirement.In, Values: []string{name}}, {Key: requirement.Zone, Operator: requirement.In, Values: []string{"a"}},
+				{Key: requirement.CapacityType, Operator: requirement.In, Values: []string{catalog.OnDemand}},
+			},
+			Offerings: []catalog.Offering{{Zone: "a", CapacityType: catalog.OnDemand, Price: catalog.MicroUSD(cpu * 25), Available: true}},
+		}
+	}
+	pool := intake.Pool(h.pool, &awsv1.EC2NodeClass{}, []*catalog.Type{offers("tiny", 2000), offers("small", 4000)})
+	var prices cluster.Pricer
+	l := &Loop{
+		Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: obs.NewRecorder(h.events, 2*time.Minute, time.Now), Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{},
+		Problem: func(_ context.Context, s *cluster.Snapshot) *pack.Problem {
+			pools := []*cluster.Pool{pool}
+			return &pack.Problem{Now: time.Now(), Generation: s.Generation, Nodes: prices.Apply(s.Nodes, pools), Pending: s.Pending, Pools: pools, Options: pack.Options{WellKnown: apply.WellKnownLabels()}}
+		},
+	}
+	for _, e := range edit {
+		e(l)
+	}
+	go func() { _ = l.Start(h.t.Context()) }()
+	return l
+}
+
+// refresh feeds the cache with what the API has, as watches would.
+func (h *house) refresh() {
+	h.t.Helper()
+	var claims karpv1.NodeClaimList
+	var nodes corev1.NodeList
+	if err := h.api.List(h.t.Context(), &claims); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.api.List(h.t.Context(), &nodes); err != nil {
+		h.t.Fatal(err)
+	}
+	for i := range claims.Items {
+		h.cache.SetClaim(&claims.Items[i])
+	}
+	for i := range nodes.Items {
+		h.cache.SetNode(&nodes.Items[i])
+	}
+}
+
+// pass lets time pass, second by second.
+func (h *house) pass(d time.Duration) {
+	for range int(d / time.Second) {
+		time.Sleep(time.Second)
+		h.refresh()
+	}
+}
+
+func (h *house) eventsOf(reason string) []string {
+	var out []string
+	for len(h.events.Events) > 0 {
+		if e := <-h.events.Events; strings.Contains(e, " "+reason+" ") {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (h *house) budgets(nodes string) {
+	h.pool = h.pool.DeepCopy()
+	h.pool.ResourceVersion = "2"
+	h.pool.Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: nodes}}
+	h.cache.SetPool(h.pool)
+}
+
+func TestAnEmptyNodeGoesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.machine("c1")
+		h.run()
+		h.pass(youth - 2*time.Second)
+		if h.deleting("c1") {
+			t.Error("it went before pods had a chance to reach it")
+		}
+		h.pass(2*time.Second + settle + 4*time.Second)
+		if !h.deleting("c1") {
+			t.Error("it is still there")
+		}
+		h.end()
+	})
+}
+
+func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g1, g2 := h.machine("c1"), h.machine("c2")
+		for _, p := range []string{"a", "b", "c"} {
+			h.bind(p, g1.Node)
+		}
+		h.bind("d", g2.Node)
+		h.run()
+		h.pass(youth + patience + settle + 5*time.Second)
+		if h.deleting("c1") || !h.deleting("c2") || len(h.replacements()) > 0 {
+			t.Errorf("want c2 to go and nothing bought; c1 goes: %v, c2 goes: %v, bought: %d", h.deleting("c1"), h.deleting("c2"), len(h.replacements()))
+		}
+		h.end()
+	})
+}
+
+func TestANodeIsReplacedByACheaperOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g := h.machine("c1")
+		h.bind("a", g.Node)
+		h.run()
+		h.pass(youth + patience + 5*time.Second)
+		bought := h.replacements()
+		if len(bought) != 1 || h.deleting("c1") || !h.marked(g) {
+			t.Fatalf("%d replacements, old node going: %v", len(bought), h.deleting("c1"))
+		}
+		h.initialize(&bought[0])
+		h.pass(settle)
+		if !h.deleting("c1") {
+			t.Error("the old node is still there")
+		}
+		h.end()
+	})
+}
+
+func TestWhatKeepsANode(t *testing.T) {
+	guard := func(h *house) {
+		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b", ResourceVersion: "1"}}
+		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+		h.cache.SetBudget(b)
+	}
+	app := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "a"} }
+	for sentence, tt := range map[string]struct {
+		house func(*house)
+		pod   func(*corev1.Pod)
+		node  func(*corev1.Node)
+		loop  func(*Loop)
+		event string // on node or claim
+		says  string
+	}{
+		"a budget of its pod that is used up": {house: guard, pod: app, event: "DisruptionBlocked", says: "ns/a"},
+		"its pod's annotation": {pod: func(p *corev1.Pod) {
+			p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
+		}, event: "DisruptionBlocked", says: "ns/a"},
+		"its own annotation": {node: func(n *corev1.Node) {
+			n.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
+		}, event: "DisruptionBlocked", says: "annotation"},
+		"a zone that traffic is shifted away from": {loop: func(l *Loop) { l.LeftAlone = func(string) bool { return true } }, event: "DisruptionBlocked", says: "traffic"},
+		"its pool's budget":                        {house: func(h *house) { h.budgets("0") }, event: "DisruptionBlocked", says: "budgets"},
+		"consolidateAfter Never": {house: func(h *house) {
+			h.pool = h.pool.DeepCopy()
+			h.pool.ResourceVersion = "2"
+			h.pool.Spec.Disruption.ConsolidateAfter.Duration = nil
+			h.cache.SetPool(h.pool)
+		}, event: "Unconsolidatable", says: "Never"},
+		"the policy WhenEmpty": {house: func(h *house) {
+			h.pool = h.pool.DeepCopy()
+			h.pool.ResourceVersion = "2"
+			h.pool.Spec.Disruption.ConsolidationPolicy = karpv1.ConsolidationPolicyWhenEmpty
+			h.cache.SetPool(h.pool)
+		}, event: "Unconsolidatable", says: "empty"},
+		"moving that is not paid back": {loop: func(l *Loop) { l.Options.PodPrice = 10_000_000_000 }, event: "Unconsolidatable", says: "held to cost"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t)
+				if tt.house != nil {
+					tt.house(h)
+				}
+				g := h.machine("c1", slices.DeleteFunc([]func(*corev1.Node){tt.node}, func(f func(*corev1.Node)) bool { return f == nil })...)
+				h.bind("a", g.Node, slices.DeleteFunc([]func(*corev1.Pod){tt.pod}, func(f func(*corev1.Pod)) bool { return f == nil })...)
+				l := h.run(slices.DeleteFunc([]func(*Loop){tt.loop}, func(f func(*Loop)) bool { return f == nil })...)
+				h.pass(2 * time.Minute)
+				if h.deleting("c1") || h.marked(g) || len(h.replacements()) > 0 {
+					t.Error("it goes all the same")
+				}
+				if said := h.eventsOf(tt.event); len(said) == 0 || !strings.Contains(said[0], tt.says) || len(said) > 4 {
+					t.Errorf("events %q", said)
+				}
+				if d := l.Last(); d == nil || len(d.Kept) != 1 || len(d.Kept[0].Reasons) == 0 {
+					t.Errorf("the decision does not say why: %+v", d)
+				}
+				h.end()
+			})
+		})
+	}
+}
+
+func TestABudgetBoundsHowManyGoAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.budgets("2")
+		for _, name := range []string{"c1", "c2", "c3", "c4", "c5"} {
+			h.machine(name)
+		}
+		h.run()
+		h.pass(youth + 2*time.Minute)
+		gone := 0
+		for _, name := range []string{"c1", "c2", "c3", "c4", "c5"} {
+			if h.deleting(name) {
+				gone++
+			}
+		}
+		if gone != 2 {
+			t.Errorf("%d nodes go, want 2: none of them is gone yet", gone)
+		}
+		h.end()
+	})
+}
+
+func TestMovesRipen(t *testing.T) {
+	now := time.Unix(1000, 0)
+	move := func(cause disrupt.Cause, nodes ...string) disrupt.Move {
+		return disrupt.Move{Cause: cause, Nodes: nodes}
+	}
+	var r ripening
+	ripe, wait, _ := r.take([]disrupt.Move{move(disrupt.Underutilized, "a"), move(disrupt.Empty, "e")}, now)
+	if len(ripe) != 1 || ripe[0].Nodes[0] != "e" || wait != patience {
+		t.Errorf("at first: %v, wait %v; only what is empty goes at once", ripe, wait)
+	}
+	now = now.Add(patience)
+	ripe, wait, dropped := r.take([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now)
+	if len(ripe) != 0 || wait != patience || len(dropped) != 1 || dropped[0] != "e" {
+		t.Errorf("a set is as ripe as the last of it: %v, wait %v, dropped %v", ripe, wait, dropped)
+	}
+	if !r.ripe(now)["a"] || r.ripe(now)["b"] {
+		t.Error("a has waited long enough, b has not")
+	}
+	if ripe, _, _ = r.take([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now.Add(patience)); len(ripe) != 1 {
+		t.Error("the set is not ripe after all have waited")
+	}
+}

@@ -1,0 +1,86 @@
+package disrupt
+
+import (
+	"strings"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+)
+
+// measure shows a decision as metrics.
+func (l *Loop) measure(v *view, d *disrupt.Decision) {
+	m := &l.Metrics.Disruption
+	eligible := map[disrupt.Cause]int{}
+	for i := range v.problem.Nodes {
+		n := &v.problem.Nodes[i]
+		switch p := v.pools[v.nodes[n.Name].Pool]; {
+		case len(n.Blocks) > 0 || p == nil || p.IsStatic():
+		case empty(v.nodes[n.Name]):
+			eligible[disrupt.Empty]++
+		case p.Spec.Disruption.ConsolidationPolicy != karpv1.ConsolidationPolicyWhenEmpty:
+			eligible[disrupt.Underutilized]++
+		}
+	}
+	for _, cause := range []disrupt.Cause{disrupt.Empty, disrupt.Underutilized} {
+		m.Eligible.WithLabelValues(strings.ToLower(string(cause))).Set(float64(eligible[cause]))
+	}
+	if d.Stats.NotLookedAt > 0 {
+		m.Timeouts.WithLabelValues("single").Inc()
+	}
+	kept, blocked := map[string]int{}, map[string]float64{}
+	for i := range d.Kept {
+		if k := &d.Kept[i]; len(k.Reasons) > 0 {
+			code := string(k.Reasons[0].Code)
+			kept[code]++
+			blocked[code] += float64(k.Saves) / 1e6
+		}
+	}
+	l.Metrics.Replace(m.Kept, func(set func(float64, ...string)) {
+		for code, n := range kept {
+			set(float64(n), code)
+		}
+	})
+	l.Metrics.Replace(m.Blocked, func(set func(float64, ...string)) {
+		for code, dollars := range blocked {
+			set(dollars, code)
+		}
+	})
+	l.Metrics.Replace(m.Consuming, func(set func(float64, ...string)) {
+		v.eachBudget(func(pool, reason string, s *Spending, _ int, _ bool) { set(float64(s.Used), pool, reason) })
+	})
+	l.Metrics.Replace(m.Allowed, func(set func(float64, ...string)) {
+		v.eachBudget(func(pool, reason string, _ *Spending, left int, bound bool) {
+			if bound {
+				set(float64(left), pool, reason)
+			}
+		})
+	})
+}
+
+// eachBudget goes through the pools and the reasons, as metrics name them.
+func (v *view) eachBudget(see func(pool, reason string, s *Spending, left int, bound bool)) {
+	for pool, s := range v.spending {
+		for _, reason := range reasons {
+			left, bound := s.Left[reason]
+			see(pool, strings.ToLower(string(reason)), s, left, bound)
+		}
+	}
+}
+
+// begun counts a command.
+func (q *Queue) begun(f *flight) {
+	m := &q.Metrics.Disruption
+	reason := strings.ToLower(string(f.Cause))
+	m.Decisions.WithLabelValues(f.decision(), reason, f.Kind).Inc()
+	pools := map[string]bool{}
+	for _, g := range f.Nodes {
+		if pools[g.Pool] {
+			continue
+		}
+		pools[g.Pool] = true
+		m.DecisionsByPool.WithLabelValues(f.decision(), reason, f.Kind, g.Pool).Inc()
+		if f.Policy != "" {
+			m.Moves.WithLabelValues(f.decision(), g.Pool, string(f.Policy)).Inc()
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package disrupt
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/verify"
+)
+
+// command is a move as it is carried out.
+func command(m *disrupt.Move, v *view) Command {
+	c := Command{
+		Cause: karpv1.DisruptionReason(m.Cause), NewNodes: m.NewNodes, Placements: m.Placements, Pools: v.problem.Cluster.Pools,
+		Why: m.Why, Saving: m.Saving, Kind: kind(m),
+	}
+	for _, name := range m.Nodes {
+		n := v.nodes[name]
+		c.Nodes = append(c.Nodes, GoingNode(n))
+		if p := v.pools[n.Pool]; p != nil && c.Policy == "" {
+			c.Policy = p.Spec.Disruption.ConsolidationPolicy
+		}
+	}
+	return c
+}
+
+// kind is what upstream's metrics call the way in which a move was found.
+func kind(m *disrupt.Move) string {
+	switch {
+	case m.Cause == disrupt.Empty:
+		return "empty"
+	case len(m.Nodes) > 1:
+		return "multi"
+	}
+	return "single"
+}
+
+// podsOf are the pods that a move lets go elsewhere.
+func (l *Loop) podsOf(m *disrupt.Move, v *view) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, name := range m.Nodes {
+		for _, p := range v.nodes[name].Pods {
+			if p.Daemon || p.Mirror || p.Terminating {
+				continue
+			}
+			if pod := l.State.Pod(p.PodRef); pod != nil {
+				out = append(out, pod)
+			}
+		}
+	}
+	return out
+}
+
+// countOwners counts the pods of an owner in a snapshot. The count is made when it is asked for the first time.
+func (l *Loop) countOwners(s *cluster.Snapshot) func(types.UID) int {
+	var counts map[types.UID]int
+	return func(owner types.UID) int {
+		if counts == nil {
+			counts = map[types.UID]int{}
+			note := func(p *cluster.Pod) {
+				if pod := l.State.Pod(p.PodRef); pod != nil && !p.Terminating && !p.Daemon {
+					counts[ownerOf(pod)]++
+				}
+			}
+			for _, n := range s.Nodes {
+				for _, p := range n.Pods {
+					if p.Node == n.Name {
+						note(p)
+					}
+				}
+			}
+			for _, p := range s.Pending {
+				if p.Node == "" {
+					note(p)
+				}
+			}
+		}
+		return counts[owner]
+	}
+}
+
+// innocent are the moves that no violation names.
+func innocent(moves []disrupt.Move, violations []verify.Violation) []disrupt.Move {
+	var out []disrupt.Move
+	for i := range moves {
+		if !blamed(&moves[i], violations) {
+			out = append(out, moves[i])
+		}
+	}
+	return out
+}
+
+// blamed reports whether a violation is about the move, or may be: one that names neither a node nor a pod of any move is
+// about all.
+func blamed(m *disrupt.Move, violations []verify.Violation) bool {
+	names := map[string]bool{}
+	for _, n := range m.Nodes {
+		names[n] = true
+	}
+	for _, pl := range m.Placements {
+		names[pl.Node] = true
+		for _, ref := range pl.Pods {
+			names[ref.String()] = true
+		}
+	}
+	for i := range m.NewNodes {
+		for _, ref := range m.NewNodes[i].Pods {
+			names[ref.String()] = true
+		}
+	}
+	for _, v := range violations {
+		if names[v.Where] || general(v.Where) {
+			return true
+		}
+		for n := range names {
+			if strings.Contains(v.Where, n) || strings.Contains(v.Detail, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// general reports whether a violation's place is none that a move has to itself.
+func general(where string) bool {
+	return where == "" || where == "decision" || where == "move" || strings.HasPrefix(where, "pool ") || strings.HasPrefix(where, "new node ")
+}

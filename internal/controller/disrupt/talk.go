@@ -1,0 +1,141 @@
+package disrupt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+)
+
+// sayAgain is the least time between two events that say the same of one node.
+const sayAgain = 15 * time.Minute
+
+// talk tells nodes and claims why they stay. An event is a write to the API, and a decision about a thousand nodes must
+// not become a thousand writes: each sentence is said once in a while, and only so many in a second. The rest is in the
+// decision, which kerf explain shows.
+type talk struct {
+	l     *Loop
+	said  map[string]string // by node
+	when  map[string]time.Time
+	limit *rate.Limiter
+}
+
+func newTalk(l *Loop) *talk {
+	return &talk{l: l, said: map[string]string{}, when: map[string]time.Time{}, limit: rate.NewLimiter(5, 50)}
+}
+
+// eventReason is the reason of the event that says why a node stays; "" for what needs no event: it passes by itself, or
+// says more about others than about the node.
+func eventReason(code disrupt.Code) string {
+	switch code {
+	case disrupt.DoNotDisrupt, disrupt.DisruptionBudget, disrupt.NoPool, disrupt.NotReady, disrupt.Other:
+		return "DisruptionBlocked"
+	case disrupt.NoConsolidation, disrupt.PolicyForbids, disrupt.PodHasNoPlace, disrupt.NotCheaper, disrupt.SavesTooLittle, disrupt.NotPaidBack, disrupt.NotBalanced,
+		disrupt.SpotToSpotOff, disrupt.FewSpotTypes, disrupt.FewValues, disrupt.PoolLimit, disrupt.OthersFollow, disrupt.PriceUnknown:
+		return "Unconsolidatable"
+	}
+	return ""
+}
+
+// about tells of what stays, of budgets that are used up, and of annotations that can't be read.
+func (t *talk) about(v *view, d *disrupt.Decision) {
+	held := map[string]int{}
+	for i := range d.Kept {
+		k := &d.Kept[i]
+		for _, r := range k.Reasons {
+			if r.Code == disrupt.BudgetUsed {
+				held[v.nodes[k.Node].Pool]++
+			}
+			if reason := eventReason(r.Code); reason != "" {
+				t.node(v, k.Node, reason, r)
+				break
+			}
+		}
+	}
+	for name := range t.said {
+		if v.nodes[name] == nil {
+			delete(t.said, name)
+			delete(t.when, name)
+		}
+	}
+	for name, s := range v.spending {
+		switch {
+		case s.Err != nil:
+			t.l.Recorder.Event(v.pools[name], corev1.EventTypeWarning, "DisruptionBlocked", s.Err.Error())
+		case held[name] > 0:
+			t.l.Recorder.Eventf(v.pools[name], corev1.EventTypeNormal, "DisruptionBlocked", "nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes)
+		}
+	}
+	for _, p := range v.invalid {
+		if t.limit.AllowN(t.l.Clock.Now(), 1) {
+			t.l.Recorder.Eventf(p, corev1.EventTypeWarning, "InvalidDoNotDisruptAnnotation", "%q is neither true nor a duration; it is ignored", p.Annotations[karpv1.DoNotDisruptAnnotationKey])
+		}
+	}
+}
+
+// node says a sentence about a node, on it and on its claim, unless it was said lately.
+func (t *talk) node(v *view, name, reason string, why disrupt.Reason) {
+	now := t.l.Clock.Now()
+	key := string(why.Code) + why.Pod
+	if t.said[name] == key && now.Sub(t.when[name]) < sayAgain || !t.limit.AllowN(now, 2) {
+		return
+	}
+	t.said[name], t.when[name] = key, now
+	t.both(v, name, reason, "it stays: "+why.Text())
+}
+
+func (t *talk) both(v *view, name, reason, message string) {
+	n := v.nodes[name]
+	if n == nil {
+		return
+	}
+	var objects []runtime.Object
+	node := &corev1.Node{}
+	if err := t.l.Client.Get(context.Background(), client.ObjectKey{Name: n.Name}, node); err == nil {
+		objects = append(objects, node)
+	}
+	if claim := t.l.State.Claim(n.Claim); claim != nil {
+		objects = append(objects, claim.DeepCopy())
+	}
+	for _, o := range objects {
+		t.l.Recorder.Event(o, corev1.EventTypeNormal, reason, message)
+	}
+}
+
+// dropped tells of nodes that were to go and are not any more.
+func (t *talk) dropped(v *view, d *disrupt.Decision, nodes []string) {
+	if len(nodes) == 0 {
+		return
+	}
+	why := map[string]string{}
+	for i := range d.Kept {
+		if k := &d.Kept[i]; len(k.Reasons) > 0 {
+			why[k.Node] = k.Reasons[0].Text()
+		}
+	}
+	for _, name := range nodes {
+		text, kept := why[name]
+		if n := v.nodes[name]; n == nil || n.Deleting || n.Leaving || !kept {
+			continue
+		}
+		t.l.Metrics.Disruption.FailedValidations.WithLabelValues("single").Inc()
+		if t.limit.AllowN(t.l.Clock.Now(), 2) {
+			t.both(v, name, "ConsolidationRejected", "it was to go, and stays: "+text)
+		}
+	}
+}
+
+// refused tells that a command could not be begun.
+func (t *talk) refused(v *view, c Command, err error) {
+	t.l.Metrics.Disruption.FailedValidations.WithLabelValues(c.Kind).Inc()
+	if t.limit.AllowN(t.l.Clock.Now(), 2) {
+		t.both(v, c.Nodes[0].Node, "ConsolidationRejected", fmt.Sprintf("it was to go, and stays: %v", err))
+	}
+}
