@@ -128,7 +128,7 @@ func (f *fields) oldDisruption(p *karpv1.NodePool) {
 		return
 	}
 	p.Spec.Template.Spec.ExpireAfter = seconds(expire)
-	f.translated("spec.ttlSecondsUntilExpired", fmt.Sprintf("spec.template.spec.expireAfter: %ds", expire), "an expired node is drained at once now: it does not wait for a replacement, nor for a budget")
+	f.translated("spec.ttlSecondsUntilExpired", fmt.Sprintf("spec.template.spec.expireAfter: %ds", expire), "an expired node goes now whatever budgets say; its pods move once their new machines are ready")
 }
 
 // count hands out a number that is not negative.
