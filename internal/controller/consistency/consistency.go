@@ -160,7 +160,7 @@ func (l *Loop) compare(ctx context.Context, stored *karpv1.NodeClaim, node *core
 	what := missing(stored, node)
 	claim := stored.DeepCopy()
 	conditions := claim.StatusConditions().WithClock(l.Clock.Now)
-	changed := false
+	var changed bool
 	if what == "" {
 		changed = conditions.SetTrue(karpv1.ConditionTypeConsistentStateFound)
 	} else {
