@@ -41,6 +41,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
@@ -126,6 +127,8 @@ type process struct {
 	services  *dependency.Health // of AWS
 	overlays  *overlay.Store     // nil without the feature gate
 	applier   *apply.Applier     // see buyer
+	// consolidation decides which nodes go; nil until it is wired.
+	consolidation *disrupt.Loop
 }
 
 func kubeConfig() (*rest.Config, error) {

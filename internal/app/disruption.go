@@ -2,11 +2,24 @@ package app
 
 import (
 	"errors"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/provision"
+	engine "github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/record"
+)
+
+// What moving is held to cost: a pod that is evicted and started again, and a machine that is paid for beside the one that
+// it replaces until that is empty, some minutes of a usual one. A move must earn that back within a day, and before the
+// nodes would have gone anyway.
+const (
+	podPrice  = 1_000  // micro-USD
+	nodePrice = 10_000 // micro-USD
 )
 
 // buyer is the one applier of the process: all that buy machines count what the others bought.
@@ -22,10 +35,33 @@ func (p *process) disruption(c *gate) error {
 	queue := &disrupt.Queue{
 		Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Buyer: p.buyer(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
 	}
-	return errors.Join(
-		p.Add(manager.RunnableFunc(queue.Run)),
-		p.Add(&disrupt.Emptiness{
-			Client: p.GetClient(), Queue: queue, State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), LeftAlone: c.LeftAlone,
-		}),
-	)
+	problems := &provision.Problems{
+		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: c.Subnets, Pack: packOptions(p.Settings), Now: time.Now, Late: func() {},
+		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
+	}
+	p.consolidation = &disrupt.Loop{
+		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
+		Options:  engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice},
+		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+	}
+	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.log, Clock: p.clock()}
+	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(manager.RunnableFunc(writer.Run)))
+}
+
+// recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was
+// bought for whom.
+func (p *process) recorded(d *record.Decision) {
+	if p.consolidation != nil {
+		d.Disruption = p.consolidation.Last()
+		var pods []*corev1.Pod
+		for _, c := range d.Claims {
+			for _, ref := range d.Plan.NewNodes[c.NewNode].Pods {
+				if pod := p.cache.Pod(ref); pod != nil {
+					pods = append(pods, pod)
+				}
+			}
+		}
+		p.consolidation.Bought(pods)
+	}
+	p.decisions.Add(d)
 }

@@ -185,15 +185,12 @@ func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 	loop := provision.New(provision.Options{
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: provider.Subnets, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
 		ImproveTime: p.ImproveTime,
-		Pack: pack.Options{
-			WellKnown: apply.WellKnownLabels(), IgnorePreferences: p.PreferencePolicy == settings.Ignore, PreferenceShare: p.PreferenceShare,
-			MinValuesBestEffort: p.MinValuesPolicy == settings.BestEffort,
-		},
-		Settle:  p.settle(),
-		Record:  p.decisions.Add,
-		Meter:   meter{p.metrics},
-		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
-		Log:     p.log,
+		Pack:        packOptions(p.Settings),
+		Settle:      p.settle(),
+		Record:      p.recorded,
+		Meter:       meter{p.metrics},
+		Recover:     func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
+		Log:         p.log,
 	})
 	return errors.Join(p.Add(loop), p.Add(p.closures(provider, loop.Trigger)), p.nodeOverlays(c, loop.Trigger))
 }

@@ -56,7 +56,8 @@ type Options struct {
 type Applier struct {
 	o      Options
 	events *announcer
-	mu     sync.Mutex // held while purchases are checked and made, so that each counts what the other bought
+	// turn is held while purchases are checked and made, so that each counts what the other bought.
+	turn chan struct{}
 }
 
 // New returns an Applier.
@@ -73,7 +74,7 @@ func New(o Options) *Applier {
 	o.Parallel = cmp.Or(o.Parallel, 32)
 	o.ClaimTTL = cmp.Or(o.ClaimTTL, 20*time.Minute)
 	o.NominationTTL = cmp.Or(o.NominationTTL, 20*time.Second)
-	return &Applier{o: o, events: newAnnouncer(o.Recorder, o.Now)}
+	return &Applier{o: o, events: newAnnouncer(o.Recorder, o.Now), turn: make(chan struct{}, 1)}
 }
 
 // Created is a NodeClaim that now exists.
@@ -116,8 +117,8 @@ type Outcome struct {
 // Apply buys the plan's nodes, notes its placements, and tells pods where they go or why they go nowhere. Pools are
 // those of the problem that the plan answers.
 func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool) Outcome {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
 	check := newChecker(a.o.State, pools)
 	var out Outcome
 	var admitted []*purchase

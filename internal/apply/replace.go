@@ -50,8 +50,8 @@ func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
 }
 
 func (a *Applier) buy(ctx context.Context, o Order) ([]*purchase, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
 	check := newChecker(a.o.State, o.Pools)
 	var buys []*purchase
 	for i := range o.NewNodes {

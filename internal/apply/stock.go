@@ -12,8 +12,8 @@ import (
 //
 // Concurrency: safe.
 func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) Outcome {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
 	check := newChecker(a.o.State, pools)
 	var out Outcome
 	var buys []*purchase

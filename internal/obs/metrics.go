@@ -51,6 +51,7 @@ type Metrics struct {
 	PlanRefused   *prometheus.CounterVec
 	PlanViolation prometheus.Counter
 	Shadow        Shadow
+	Disruption    Disruption
 	Panics        *prometheus.CounterVec
 	CacheDrift    prometheus.Gauge
 	Foreign       *prometheus.GaugeVec
@@ -126,6 +127,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 
 		PodToFleet:    add(t, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kerf_pod_to_launch_seconds", Help: "Time from the first sight of a pending pod to the launch call of its machine.", Buckets: buckets})),
 		UnplacedPods:  t.gauge("kerf_unplaced_pods", "Pods for which the last decision found no place, by reason.", "reason"),
+		Disruption:    disruption(t),
 		Shadow:        shadow(t),
 		PlanRefused:   t.counter("kerf_plan_actions_refused_total", "Planned actions that the newer state no longer allowed.", "reason"),
 		PlanViolation: add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_plan_violations_total", Help: "Plans that the independent check refused. Anything above zero is a defect."})),

@@ -135,10 +135,14 @@ func (q *Queue) lookAgain(ctx context.Context, f *flight, g Going) (string, erro
 		}
 		waived = claim != nil && claim.Spec.TerminationGracePeriod != nil
 	}
+	leave := 0
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		if !intake.IsActive(p) {
 			continue
+		}
+		if busy(p) {
+			leave++
 		}
 		name := p.Namespace + "/" + p.Name
 		if held, _ := intake.HeldUntil(p, now); held && !waived && p.DeletionTimestamp.IsZero() {
@@ -148,6 +152,10 @@ func (q *Queue) lookAgain(ctx context.Context, f *flight, g Going) (string, erro
 			return "pod " + name + " has just reached it", nil
 		}
 	}
+	if f.moves == nil {
+		f.moves = map[string]int{}
+	}
+	f.moves[g.Node] = leave
 	return "", nil
 }
 
@@ -167,7 +175,9 @@ func (q *Queue) remove(ctx context.Context, f *flight, g Going) error {
 	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q: %w", g.Claim, err))
 	}
-	q.Metrics.NodeClaimsDisrupted.WithLabelValues(strings.ToLower(string(f.Cause)), g.Pool, g.CapacityType, string(f.Policy), terminationMode(claim)).Inc()
+	labels := []string{strings.ToLower(string(f.Cause)), g.Pool, g.CapacityType, string(f.Policy), terminationMode(claim)}
+	q.Metrics.NodeClaimsDisrupted.WithLabelValues(labels...).Inc()
+	q.Metrics.Disruption.Pods.WithLabelValues(labels...).Add(float64(f.moves[g.Node]))
 	q.Log.Info("removing node", "command", f.id, "reason", f.Cause, "node", g.Node, "nodeclaim", g.Claim, "instance_type", g.InstanceType, "capacity_type", g.CapacityType)
 	return nil
 }

@@ -65,7 +65,8 @@ type Queue struct {
 	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
 	Landed func(c Command, failed string)
 
-	deciding sync.Mutex
+	turn    chan struct{} // see Alone; made by the first who asks
+	hasTurn sync.Once
 
 	mu      sync.Mutex
 	ctx     context.Context    // of Run; nil while nothing may be started
@@ -82,8 +83,9 @@ type flight struct {
 	claims []string // of the replacements
 	// failed says why the command is being taken back.
 	failed string
-	all    []Going // that were to go
-	told   bool    // that replacements are waited for
+	all    []Going        // that were to go
+	told   bool           // that replacements are waited for
+	moves  map[string]int // pods that leave with a node, by its name, as they were last counted
 
 	mu      sync.Mutex
 	objects map[string]*corev1.Node // as they were last written, for events
@@ -129,8 +131,9 @@ func (q *Queue) Run(ctx context.Context) error {
 // Alone runs a decision, from its look at the newest snapshot to the start of its commands, while no other one runs: two
 // would give away the same room and the same budgets.
 func (q *Queue) Alone(decide func() error) error {
-	q.deciding.Lock()
-	defer q.deciding.Unlock()
+	q.hasTurn.Do(func() { q.turn = make(chan struct{}, 1) })
+	q.turn <- struct{}{}
+	defer func() { <-q.turn }()
 	return decide()
 }
 
@@ -160,6 +163,7 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 		q.abandon(ctx, f, err.Error())
 		return fmt.Errorf("disruption %s: %w", f.id, err)
 	}
+	q.begun(f)
 	q.Log.Info("disrupting nodes", "command", f.id, "reason", f.Cause, "decision", f.decision(), "what", f.Command.String(), "why", f.Why)
 	q.fly(f)
 	return nil
@@ -279,7 +283,9 @@ func (q *Queue) fly(f *flight) {
 	if ctx == nil {
 		return // the next leader takes it over
 	}
+	q.Metrics.Disruption.InFlight.Inc()
 	q.wait.Go(func() {
+		defer q.Metrics.Disruption.InFlight.Dec()
 		defer q.land(f)
 		for {
 			after, done := look, false

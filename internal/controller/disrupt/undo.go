@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,7 @@ func (q *Queue) undo(ctx context.Context, f *flight) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("taking back a disruption: %w", err)
 	}
+	q.Metrics.Disruption.QueueFailures.WithLabelValues(f.decision(), strings.ToLower(string(f.Cause)), f.Kind).Inc()
 	for _, g := range f.Nodes {
 		q.tell(f, g, corev1.EventTypeWarning, "DisruptionUndone", "it stays: "+f.failed)
 	}
@@ -50,6 +52,7 @@ func (q *Queue) release(ctx context.Context, f *flight, g Going, why string) err
 		return err
 	}
 	q.tell(f, g, corev1.EventTypeNormal, "DisruptionUndone", "it stays: "+why)
+	q.Metrics.Disruption.Released.WithLabelValues(strings.ToLower(string(f.Cause))).Inc()
 	q.Log.Info("kept a node that was to go", "command", f.id, "reason", f.Cause, "node", g.Node, "because", why)
 	for i := range f.Nodes {
 		if f.Nodes[i] == g {
