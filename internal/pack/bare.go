@@ -22,6 +22,7 @@ func Bare(pool *cluster.Pool, daemons []cluster.Daemon, now time.Time, o Options
 		ID: "bare", Requests: res.List{}, Tolerations: []cluster.Toleration{{Exists: true}},
 		HostPorts: []cluster.HostPort{{Port: 1, Protocol: bareProtocol}},
 	}
+	o.Work = -1 // no two of them fit on one machine
 	p := &Problem{Now: now, Pools: []*cluster.Pool{pool}, Daemons: daemons, Options: o}
 	for i := range n {
 		name := fmt.Sprintf("bare-%06d", i)
