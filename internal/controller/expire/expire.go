@@ -132,7 +132,9 @@ func (l *Loop) pool(ctx context.Context, pool string, dues []*due, size int, now
 		at, marked := l.marked[d.claim.UID]
 		if !marked {
 			at = d.begin
-			if rested := l.rested[pool]; rested.After(at) {
+			if d.claim.Annotations[index.ExpiredAnnotation] == d.text() {
+				at = now // a former leader had begun
+			} else if rested := l.rested[pool]; rested.After(at) {
 				at = rested
 			}
 		}
@@ -178,7 +180,7 @@ func (l *Loop) mark(ctx context.Context, d *due) (held bool, err error) {
 	if claim.Annotations == nil {
 		claim.Annotations = map[string]string{}
 	}
-	claim.Annotations[index.ExpiredAnnotation] = d.at.UTC().Format(time.RFC3339)
+	claim.Annotations[index.ExpiredAnnotation] = d.text()
 	if err := l.Client.Patch(ctx, claim, client.MergeFrom(d.claim)); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("marking expired nodeclaim %q: %w", claim.Name, err)
 	}

@@ -161,6 +161,17 @@ func TestANodeOfAStaticPoolIsMarkedBeforeItGoes(t *testing.T) {
 	}
 }
 
+func TestWhatAFormerLeaderBeganGoesOn(t *testing.T) {
+	begun, other := claim("c", "a", 715*time.Hour, "720h"), claim("d", "a", 715*time.Hour, "720h")
+	begun.Annotations = map[string]string{index.ExpiredAnnotation: start.Add(5 * time.Hour).Format(time.RFC3339)}
+	other.Annotations = map[string]string{index.ExpiredAnnotation: "soon"}
+	h := newHouse(t, time.Hour, begun, other)
+	h.until(0)
+	if d := cmp.Diff(map[string]time.Duration{"c": 0}, h.begun); d != "" {
+		t.Errorf("begun (-want +got):\n%s", d)
+	}
+}
+
 func TestWhatWasBegunIsCountedOnce(t *testing.T) {
 	h := newHouse(t, 0, claim("c", "a", time.Hour, "30m"))
 	h.until(time.Minute)

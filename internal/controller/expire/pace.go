@@ -27,6 +27,9 @@ type due struct {
 	ahead time.Duration
 }
 
+// text is what the claim's mark says: when it came of age.
+func (d *due) text() string { return d.at.UTC().Format(time.RFC3339) }
+
 // pace decides when the claims of one pool begin, so that those that were born together do not go together: the last of
 // a crowd goes when it is due, and each of the others a gap before the next one. Nothing goes later than it is due.
 //
