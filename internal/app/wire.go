@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cache"
@@ -35,7 +34,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/tagging"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/controller/zoneshift"
-	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/version"
 )
