@@ -44,8 +44,16 @@ func (p *process) disruption(c *gate) error {
 		Options:  engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice},
 		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
 	}
+	drift := &disrupt.Drift{
+		Queue: queue, State: p.cache, Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
+		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+	}
+	if shop := p.shop(c); shop != nil {
+		drift.Bare = shop.Bare
+	}
+	queue.Landed = drift.Landed
 	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.log, Clock: p.clock()}
-	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(manager.RunnableFunc(writer.Run)))
+	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(drift), p.Add(manager.RunnableFunc(writer.Run)))
 }
 
 // recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was

@@ -1,3 +1,6 @@
+// Package disrupt lets nodes go by Kerf's own will: because they are empty, because their pods would be carried for less, or
+// because they drifted. Loops decide, one at a time, on the newest state (Loop, Drift); what they decide are Commands, which
+// the Queue carries out side by side and which survive the process that began them.
 package disrupt
 
 import (

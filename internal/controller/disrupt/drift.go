@@ -1,0 +1,331 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/verify"
+)
+
+const (
+	// driftRest is the least time between two searches for places of which the first found none, and driftShare how much
+	// longer than the search took it is: a node that is stuck must not keep the controller busy.
+	driftRest  = 5 * time.Second
+	driftShare = 50
+)
+
+// Drift replaces nodes whose claims are marked Drifted, within the budgets of their pools. Replacements are ready before the
+// first eviction. Any number of pools is under way at once; one whose replacements fail waits by itself.
+type Drift struct {
+	Queue *Queue
+	State LoopState
+	// Problem makes the cluster's part of a problem; it is called by one goroutine at a time, see Queue.Alone.
+	Problem func(context.Context, *cluster.Snapshot) *pack.Problem
+	// Bare makes n machines for no pods in particular of a static pool, and the pool as they are offered in it; nil where
+	// there are no static pools. What can't be had has its reasons.
+	Bare func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
+	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	LeftAlone func(providerID string) bool
+	// Synced reports whether the first list of every kind is in; nil is always.
+	Synced   func() bool
+	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
+	Clock    clock.WithTicker
+
+	mu      sync.Mutex
+	backoff backoff
+	// searched is when the last search ended that found nothing, rest how long the next one waits.
+	searched time.Time
+	rest     time.Duration
+	told     notices
+}
+
+// NeedLeaderElection makes the manager start the loop on the leader only.
+func (d *Drift) NeedLeaderElection() bool { return true }
+
+// Start runs the loop until ctx ends.
+func (d *Drift) Start(ctx context.Context) error {
+	t := d.Clock.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C():
+		}
+		if d.Synced != nil && !d.Synced() {
+			continue
+		}
+		err := d.Metrics.Recover(d.Log, "disruption.drift", func() error { return d.Round(ctx) })
+		if err != nil && ctx.Err() == nil {
+			d.Log.Error("replacing nodes that drifted", "error", err)
+		}
+	}
+}
+
+// Landed notes how a command ended.
+func (d *Drift) Landed(c Command, failed string) {
+	if c.Cause != karpv1.DisruptionReasonDrifted {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if failed == "" {
+		d.backoff.succeeded(c.Nodes)
+	} else {
+		d.backoff.failed(c.Nodes, failed, d.Clock.Now())
+	}
+}
+
+// Round looks once at all that drifted and starts what can go.
+func (d *Drift) Round(ctx context.Context) error {
+	if !d.anyDrifted() {
+		return nil
+	}
+	return d.Queue.Alone(func() error {
+		v := d.look()
+		if !v.worthSearching() || d.Clock.Since(d.searched) < d.rest {
+			return nil
+		}
+		begun := d.Clock.Now()
+		started, err := d.replace(ctx, v)
+		static, errStatic := d.replaceStatic(ctx, v)
+		d.rest = 0
+		if started+static == 0 {
+			d.searched = d.Clock.Now()
+			d.rest = max(driftRest, driftShare*d.searched.Sub(begun))
+		}
+		return errors.Join(err, errStatic)
+	})
+}
+
+// anyDrifted reports whether there is anything to do at all.
+func (d *Drift) anyDrifted() bool {
+	return slices.ContainsFunc(d.State.Snapshot().Nodes, func(n *cluster.Node) bool {
+		return n.Claim != "" && !n.Deleting && !n.Leaving && drifted(d.State.Claim(n.Claim))
+	})
+}
+
+func drifted(claim *karpv1.NodeClaim) bool {
+	return claim != nil && claim.StatusConditions().IsTrue(karpv1.ConditionTypeDrifted)
+}
+
+// driftView is the cluster as a decision about drift sees it.
+type driftView struct {
+	view
+	now time.Time
+	// due are nodes of dynamic pools, in the order in which they go; static those of static ones, by pool.
+	due    []candidate
+	static map[string][]candidate
+	blocks map[string][]disrupt.Reason // by node
+	budget map[string]int              // how many may go of a pool; a pool without a bound is not there
+}
+
+// look finds what drifted, and what stands against letting it go.
+func (d *Drift) look() *driftView {
+	v := &driftView{
+		view: view{snapshot: d.State.Snapshot(), pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}},
+		now:  d.Clock.Now(), static: map[string][]candidate{}, blocks: map[string][]disrupt.Reason{}, budget: map[string]int{},
+	}
+	var live []*karpv1.NodePool
+	for _, p := range d.State.Pools() {
+		if p.DeletionTimestamp == nil {
+			v.pools[p.Name], live = p, append(live, p)
+		}
+	}
+	v.spending = Spend(live, v.snapshot.Nodes, d.Queue.Busy, v.now)
+	for name, s := range v.spending {
+		if left, bound := s.Left[karpv1.DisruptionReasonDrifted]; bound {
+			v.budget[name] = left
+		}
+	}
+	standing := d.State.Standing()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.backoff.forget(v.now)
+	for _, n := range v.snapshot.Nodes {
+		if n.Claim == "" {
+			continue
+		}
+		v.nodes[n.Name] = n
+		claim := d.State.Claim(n.Claim)
+		if !drifted(claim) {
+			continue
+		}
+		s := &subject{node: n, claim: claim, pool: v.pools[n.Pool], pods: standing.Nodes[n.Name], busy: d.Queue.Busy(n.Claim)}
+		s.leftAlone = d.LeftAlone != nil && d.LeftAlone(n.ProviderID)
+		v.blocks[n.Name] = s.eventual()
+		if until, why := d.backoff.waits(n.Pool, v.now); !until.IsZero() {
+			d.told.pool(d.Recorder, s.pool, v.now, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", until.UTC().Format(time.TimeOnly), why))
+			continue
+		}
+		c := candidate{GoingNode(n), claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time}
+		if s.pool != nil && s.pool.IsStatic() {
+			v.static[n.Pool] = append(v.static[n.Pool], c)
+		} else {
+			v.due = append(v.due, c)
+		}
+	}
+	d.backoff.order(v.due, v.now)
+	for _, line := range v.static {
+		d.backoff.order(line, v.now)
+	}
+	d.tell(v)
+	return v
+}
+
+// tell says what stands against nodes that are due, and which pools' budgets are used up.
+func (d *Drift) tell(v *driftView) {
+	d.told.forget(v.snapshot.Nodes)
+	short := map[string]bool{}
+	all := slices.Clone(v.due)
+	for _, line := range v.static {
+		all = append(all, line...)
+	}
+	for _, c := range all {
+		blocks := v.blocks[c.Node]
+		left, bound := v.budget[c.Pool]
+		switch {
+		case len(blocks) > 0 && !passing(blocks[0].Code):
+			d.told.node(d.Recorder, d.State, c.Going, v.now, blocks[0].Text())
+		case len(blocks) == 0 && bound && left == 0:
+			short[c.Pool] = true
+		}
+	}
+	for name := range short {
+		s, pool := v.spending[name], v.pools[name]
+		text := fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes)
+		if s.Used == 0 {
+			text = "drifted nodes wait: the disruption budget allows none to go now"
+		}
+		if s.Err != nil {
+			text = s.Err.Error()
+		}
+		d.told.pool(d.Recorder, pool, v.now, text)
+	}
+}
+
+// passing tells of reasons that end by themselves within moments and are no news.
+func passing(code disrupt.Code) bool {
+	return code == disrupt.Deleting || code == disrupt.InProgress || code == disrupt.Nominated
+}
+
+// worthSearching reports whether there is a node that nothing known so far stands against.
+func (v *driftView) worthSearching() bool {
+	may := func(c candidate) bool {
+		left, bound := v.budget[c.Pool]
+		return len(v.blocks[c.Node]) == 0 && (!bound || left > 0)
+	}
+	if slices.ContainsFunc(v.due, may) {
+		return true
+	}
+	for _, line := range v.static {
+		if slices.ContainsFunc(line, may) {
+			return true
+		}
+	}
+	return false
+}
+
+// replace finds places for the pods of what is due and starts the commands; it returns how many.
+func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err error) {
+	if len(v.due) == 0 {
+		return 0, nil
+	}
+	v.problem = v.rolling(d.Problem(ctx, v.snapshot))
+	due := make([]string, len(v.due))
+	for i, c := range v.due {
+		due[i] = c.Node
+	}
+	decision := disrupt.Roll(v.problem, disrupt.Drifted, due)
+	var commands []Command
+	for _, m := range d.sound(v.problem, due, decision) {
+		c := command(&m, &v.view)
+		c.Eventual, c.Saving, c.Policy, c.Kind = true, 0, "", ""
+		commands = append(commands, c)
+	}
+	for _, k := range decision.Kept {
+		if r := k.Reasons[len(k.Reasons)-1]; r.Code == disrupt.PodHasNoPlace || r.Code == disrupt.OthersFollow || r.Code == disrupt.NotLookedAt {
+			d.told.node(d.Recorder, d.State, GoingNode(v.nodes[k.Node]), v.now, "it drifted, and stays: "+r.Text())
+		}
+	}
+	return d.start(ctx, commands)
+}
+
+// start begins commands, several at a time, and returns how many were.
+func (d *Drift) start(ctx context.Context, commands []Command) (started int, err error) {
+	slots := make(chan struct{}, starts)
+	errs := make([]error, len(commands))
+	var wait sync.WaitGroup
+	for i, c := range commands {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = d.Metrics.Recover(d.Log, "disruption.drift", func() error { return d.Queue.Start(ctx, c) })
+		})
+	}
+	wait.Wait()
+	for i, err := range errs {
+		var refused *apply.RefusedError
+		switch {
+		case err == nil:
+			started++
+		case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
+			errs[i] = nil
+		case errors.As(err, &refused), errors.Is(err, errGone):
+			d.Log.Info("nodes that drifted were not replaced: the cluster has changed", "what", commands[i].String(), "because", err)
+			errs[i] = nil
+		}
+	}
+	return started, errors.Join(errs...)
+}
+
+// rolling is the cluster with what is known of the nodes that are due.
+func (v *driftView) rolling(cl *pack.Problem) *disrupt.Problem {
+	v.shield(cl)
+	p := &disrupt.Problem{Cluster: cl}
+	for name, pool := range v.pools {
+		own := disrupt.Pool{Name: name, Policy: disrupt.Policy(pool.Spec.Disruption.ConsolidationPolicy), Static: pool.IsStatic()}
+		if left, bound := v.budget[name]; bound {
+			own.Allowed = map[disrupt.Cause]int{disrupt.Drifted: left}
+		}
+		p.Pools = append(p.Pools, own)
+	}
+	for _, n := range cl.Nodes {
+		if n.Claim != "" {
+			p.Nodes = append(p.Nodes, disrupt.Node{Name: n.Name, Blocks: v.blocks[n.Name]})
+		}
+	}
+	return p
+}
+
+// sound are the moves that an independent check finds nothing wrong with.
+func (d *Drift) sound(p *disrupt.Problem, due []string, decision *disrupt.Decision) []disrupt.Move {
+	if len(decision.Moves) == 0 {
+		return nil
+	}
+	wrong := verify.Roll(p, disrupt.Drifted, due, decision)
+	if len(wrong) == 0 {
+		return decision.Moves
+	}
+	for _, w := range wrong {
+		d.Log.Error("a decision on drift failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", decision.Generation)
+	}
+	return innocent(decision.Moves, wrong)
+}
