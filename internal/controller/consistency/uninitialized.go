@@ -47,7 +47,7 @@ func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time)
 	}
 	l.ended[claim.UID] = true
 	index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, "InitializationTimeout", fmt.Sprintf("%s; it is given up after %s", text, l.Timeout))
-	l.Metrics.NodeClaimsDisrupted.WithLabelValues("initialization_timeout", claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", index.TerminationMode(claim)).Inc()
+	index.Disrupted(ctx, l.Client, l.Metrics, claim, "initialization_timeout", index.TerminationMode(claim))
 	l.Log.Warn("gave up a node that can't take pods", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,7 +174,18 @@ func TestWhatAFormerLeaderBeganGoesOn(t *testing.T) {
 }
 
 func TestWhatWasBegunIsCountedOnce(t *testing.T) {
-	h := newHouse(t, 0, claim("c", "a", time.Hour, "30m"))
+	c := claim("c", "a", time.Hour, "30m")
+	c.Status.NodeName = "n"
+	pod := func(name string, edit func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.PodSpec{NodeName: "n"}}
+		edit(p)
+		return p
+	}
+	h := newHouse(t, 0, c,
+		pod("web", func(*corev1.Pod) {}), pod("elsewhere", func(p *corev1.Pod) { p.Spec.NodeName = "other" }), pod("done", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		pod("daemon", func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d"}}
+		}))
 	h.until(time.Minute)
 	var got karpv1.NodeClaim
 	if err := h.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, &got); err != nil {
@@ -182,5 +194,11 @@ func TestWhatWasBegunIsCountedOnce(t *testing.T) {
 	events := h.Recorder.(*record.FakeRecorder).Events
 	if len(events) != 1 {
 		t.Errorf("%d events", len(events))
+	}
+	if n := testutil.ToFloat64(h.Metrics.NodeClaimsDisrupted.WithLabelValues("expired", "a", "", "", "graceful")); n != 1 {
+		t.Errorf("%v nodeclaims are counted", n)
+	}
+	if n := testutil.ToFloat64(h.Metrics.Disruption.Pods.WithLabelValues("expired", "a", "", "", "graceful")); n != 1 {
+		t.Errorf("%v pods are counted", n)
 	}
 }

@@ -182,7 +182,7 @@ func (l *Loop) replace(ctx context.Context, p patient, now time.Time) error {
 	l.begun[claim.UID] = true
 	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "DisruptionTerminating", text)
 	pool, capacityType := claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey]
-	l.Metrics.NodeClaimsDisrupted.WithLabelValues("unhealthy", pool, capacityType, "", "forceful").Inc()
+	index.Disrupted(ctx, l.Client, l.Metrics, claim, "unhealthy", "forceful")
 	l.Metrics.NodeClaimsRepaired.WithLabelValues(string(p.sign.Type), pool, capacityType, claim.Status.ImageID).Inc()
 	l.Log.Warn("replacing an unhealthy node", "nodeclaim", claim.Name, "node", p.node.Name, "condition", p.sign.Type, "status", p.sign.Status, "since", p.sign.LastTransitionTime.Time, "reason", p.sign.Reason)
 	return nil

@@ -112,7 +112,7 @@ func (c *Controller) end(ctx context.Context, pool *karpv1.NodePool, x candidate
 	}
 	c.ended[x.claim.UID] = true
 	index.Tell(ctx, c.o.Client, c.o.Recorder, x.claim.DeepCopy(), corev1.EventTypeNormal, "DisruptionTerminating", fmt.Sprintf("NodePool %s is to have %d nodes, and has more", pool.Name, *pool.Spec.Replicas))
-	c.o.Metrics.NodeClaimsDisrupted.WithLabelValues("scale_down", pool.Name, x.node.CapacityType, "", index.TerminationMode(x.claim)).Inc()
+	index.Disrupted(ctx, c.o.Client, c.o.Metrics, x.claim, "scale_down", index.TerminationMode(x.claim))
 	c.o.Log.Info("ending a node of a static nodepool that has too many", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "nodeclaim", x.claim.Name, "node", x.node.Name, "pods", len(x.node.Pods))
 	return nil
 }
