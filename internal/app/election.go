@@ -55,7 +55,9 @@ func lock(config *rest.Config, s settings.Settings) (*resourcelock.LeaseLock, *l
 }
 
 // lateRecorder passes events on once it is known where to; the manager that has the recorder needs the lock first.
-type lateRecorder struct{ to atomic.Pointer[record.EventRecorder] }
+type lateRecorder struct {
+	to atomic.Pointer[record.EventRecorder]
+}
 
 // Eventf implements resourcelock.EventRecorder.
 func (r *lateRecorder) Eventf(o kruntime.Object, kind, reason, format string, args ...any) {

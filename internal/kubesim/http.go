@@ -53,7 +53,8 @@ var errNoPath = errors.New("404 page not found")
 // Errors: errNoPath.
 func (s *Server) target(path string) (target, error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	group, rest := "", []string(nil)
+	var group string
+	var rest []string
 	switch {
 	case parts[0] == "api" && len(parts) > 2:
 		rest = parts[1:]

@@ -142,7 +142,7 @@ func (s *Server) replaceLocked(r *resource, old *object, c content, sub string, 
 		return nil, apierrors.NewConflict(r.gr(), u.GetName(), fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	if id := u.GetUID(); id != "" && id != before.GetUID() {
-		return nil, apierrors.NewConflict(r.gr(), u.GetName(), fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storedAt(before), id, before.GetUID())) //nolint:staticcheck // as the API says it
+		return nil, apierrors.NewConflict(r.gr(), u.GetName(), fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storedAt(before), id, before.GetUID()))
 	}
 	c, err := r.normal(c)
 	if err != nil {

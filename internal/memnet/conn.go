@@ -1,6 +1,7 @@
 package memnet
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -79,7 +80,7 @@ func (s *stream) take(b []byte) (n int, err error, ready bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.end == net.ErrClosed:
+	case errors.Is(s.end, net.ErrClosed):
 		err = &net.OpError{Op: "read", Net: "tcp", Err: net.ErrClosed}
 	case s.late:
 		err = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
@@ -103,7 +104,7 @@ func (s *stream) write(b []byte) (int, error) {
 	defer s.mu.Unlock()
 	if s.end != nil {
 		err := error(syscall.EPIPE)
-		if s.end == io.EOF { // this end was closed
+		if errors.Is(s.end, io.EOF) { // this end was closed
 			err = net.ErrClosed
 		}
 		return 0, &net.OpError{Op: "write", Net: "tcp", Err: err}
@@ -116,7 +117,7 @@ func (s *stream) write(b []byte) (int, error) {
 func (s *stream) close(end error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.end == nil || end == net.ErrClosed {
+	if s.end == nil || errors.Is(end, net.ErrClosed) {
 		s.end = end
 	}
 	if s.timer != nil {
