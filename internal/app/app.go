@@ -96,6 +96,9 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	metrics.BuildInfo.WithLabelValues(version.Version, runtime.Version(), runtime.GOARCH, version.Commit).Set(1)
 	log.Info("starting", "version", version.Version, "commit", version.Commit, "cluster", s.ClusterName)
 
+	if s.Shadow {
+		return shadowIn(ctx, s, around, config, log, metrics)
+	}
 	decisions := record.NewRing(s.Decisions, s.DecisionsMemory, log)
 	mgr, err := newManager(config, s, decisions)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/app"
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -15,7 +16,10 @@ func newControllerCommand() *cobra.Command {
 		Short: "Run the in-cluster controller",
 		Long: `Runs the controller against the cluster of KUBECONFIG or, inside a pod, of its service account, and the AWS
 account of the SDK's own settings (AWS_REGION, AWS_ENDPOINT_URL, credentials chain). Every flag can be given as an
-environment variable: --cluster-name is CLUSTER_NAME, and so on. A flag beats its variable.`,
+environment variable: --cluster-name is CLUSTER_NAME, and so on. A flag beats its variable.
+
+With --shadow it runs beside the controller that runs already, Karpenter or Kerf, and changes nothing: it reads everything,
+decides, and reports what it would have done and the difference in dollars per hour (see docs/shadow.md).`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, warnings, err := settings.Load(c.Flags(), os.LookupEnv)
@@ -26,5 +30,11 @@ environment variable: --cluster-name is CLUSTER_NAME, and so on. A flag beats it
 		},
 	}
 	settings.AddFlags(c.Flags())
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "shadow" {
+			name = "kerf-shadow"
+		}
+		return pflag.NormalizedName(name)
+	})
 	return c
 }

@@ -58,6 +58,7 @@ type Settings struct {
 	ReservedENIs            int
 	PodDensity              string // --kerf-pod-density
 	DisableDryRun           bool
+	Shadow                  bool // --kerf-shadow
 	EnableZonalShift        bool
 	AMIRefreshInterval      time.Duration
 	SubnetRefreshInterval   time.Duration
@@ -207,6 +208,7 @@ func table() []setting {
 		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
 		{flag: "kerf-pod-density", def: NetworkDensity, help: "how many pods a node takes whose class sets no maxPods: network reads from the DaemonSet kube-system/aws-node how pods get addresses (prefix delegation, custom networking, pod ENIs, IPv6); interfaces counts one address for each pod, as before", parse: choice(func(s *Settings) *string { return &s.PodDensity }, NetworkDensity, InterfaceDensity)},
 		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
+		{flag: "kerf-shadow", def: "false", isBool: true, help: "run beside the controller that runs and change nothing: report under /debug/shadow, in metrics and in the log what Kerf would do and what that would cost; --shadow for short", parse: boolean(func(s *Settings) *bool { return &s.Shadow })},
 		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "buy nothing in zones that ARC shifts the cluster's traffic away from, and leave their nodes alone", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
 		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
 		{flag: "subnet-refresh-interval", def: "1m", help: "how old resolved subnets may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.SubnetRefreshInterval })},

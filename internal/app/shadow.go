@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kerf-sh/kerf/internal/aws/dependency"
+	awsreadonly "github.com/kerf-sh/kerf/internal/aws/readonly"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/provision"
+	engine "github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/readonly"
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/shadow"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// shadowIn runs beside a controller that runs already, and changes nothing, until ctx ends: decisions are made and told. It
+// takes no lease, writes no event and no status, and below its clients a guard lets nothing out that is not reading.
+//
+// Errors: those of Run.
+func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, config *rest.Config, log *slog.Logger, metrics *obs.Metrics) error {
+	guard := &readonly.Guard{}
+	guard.Tell(func(what string) {
+		metrics.Shadow.Refused.WithLabelValues(what).Inc()
+		log.Error("a call that would have changed something was not let out; please report it", "call", what)
+	})
+	config.Wrap(guard.Kubernetes)
+	s.DisableLeaderElection = true
+	if s.FeatureGates.CapacityBuffer || s.FeatureGates.NodeOverlay {
+		log.Warn("a shadow run leaves CapacityBuffers and NodeOverlays out: what they ask for is written to their status, which it must not write")
+		s.FeatureGates.CapacityBuffer, s.FeatureGates.NodeOverlay = false, false
+	}
+	mgr, err := newManager(config, s, nil)
+	if err != nil {
+		return err
+	}
+	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, services: dependency.New(time.Now)}
+	if err := p.state(ctx); err != nil {
+		return err
+	}
+	if err := p.health(); err != nil {
+		return err
+	}
+	ca, err := caBundle(s, config)
+	if err != nil {
+		return err
+	}
+	to := p.aws
+	to.Version, to.Middleware = version.Version, append(awsreadonly.Middleware(guard), p.services.Middleware()...)
+	clients, err := session.New(ctx, to)
+	if err != nil {
+		return err
+	}
+	provider, err := readingProvider(ctx, clients, s, config, p.GetAPIReader(), ca, log)
+	if err != nil {
+		return err
+	}
+	recoverer := func(name string, fn func() error) error { return metrics.Recover(log, name, fn) }
+	problems := &provision.Problems{
+		State: p.cache, Types: provider, Subnets: provider.Subnets, Pack: packOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
+	}
+	loop := &shadow.Loop{
+		Book: shadow.NewBook(time.Now()), State: p.cache, Guard: guard, Synced: p.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
+		Problem: problems.Problem, Solve: pack.NewEngine().Solve, Disrupt: p.foretell(problems),
+	}
+	if err := errors.Join(
+		p.Add(everywhere(provider.Refresh)), p.Add(everywhere(p.watchServices)), p.Add(loop),
+		mgr.AddMetricsServerExtraHandler(shadow.Path, shadow.Handler(loop.Summary)),
+	); err != nil {
+		return err
+	}
+	log.Info("running in the shadow: nothing is changed", "report", fmt.Sprintf("port %d, %s", s.MetricsPort, shadow.Path))
+	err = mgr.Start(ctx)
+	sum := loop.Summary()
+	fmt.Fprint(os.Stdout, sum.String())
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("running in the shadow: %w", err)
+	}
+	return nil
+}
+
+var _ manager.Runnable = (*shadow.Loop)(nil)
+
+// foretell decides which nodes could go, as the controller would, and does nothing about it.
+func (p *process) foretell(problems *provision.Problems) func(context.Context, *cluster.Snapshot) *engine.Decision {
+	loop := &disrupt.Loop{
+		Queue: &disrupt.Queue{}, State: p.cache, Governor: disrupt.NewGovernor(), Problem: problems.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
+		Options: engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice},
+	}
+	return loop.Foretell
+}
