@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,14 +54,18 @@ func TestAQuietHourCostsFewCalls(t *testing.T) {
 	s.World.ForgetCalls()
 	for minute := range minutes {
 		clock.Advance(time.Minute)
-		for _, class := range classes { // nodeclass controller: each class once a minute
-			if _, err := p.Resolve(t.Context(), class); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := p.Types(t.Context(), class); err != nil {
-				t.Fatal(err)
-			}
+		var wait sync.WaitGroup
+		for _, class := range classes { // nodeclass controller: each class once a minute, all at the same moment
+			wait.Go(func() {
+				if _, err := p.Resolve(t.Context(), class); err != nil {
+					t.Error(err)
+				}
+				if _, err := p.Types(t.Context(), class); err != nil {
+					t.Error(err)
+				}
+			})
 		}
+		wait.Wait()
 		p.RefreshOnce(t.Context())
 		if _, err := p.Statuses().Read(t.Context(), []string{machine.InstanceID}); err != nil { // once a minute
 			t.Fatal(err)

@@ -75,10 +75,42 @@ func (q *query) filters() []types.Filter {
 // staleAge is how long an answer is used when EC2 gives no other.
 const staleAge = 24 * time.Hour
 
-// describe asks EC2 for images, unless it has just done so. stale is why the answer is an older one.
+// describe asks EC2 for images, unless it has just done so. stale is why the answer is an older one. Who comes while the
+// question is put waits for its answer: all classes of a cluster come at the same moment.
 func (r *Resolver) describe(ctx context.Context, q query) (found []candidate, stale, err error) {
+	if a, ok := r.lately(q); ok {
+		return a.images, nil, nil
+	}
+	began := r.now()
+	key := "ids" // one question for those of all classes; it may have been put before this one was wanted
+	if !q.byID() {
+		key = q.key()
+	}
+	for range 2 {
+		if _, err, _ = r.flights.Do(key, func() (any, error) { return nil, r.ask(ctx, q) }); err != nil {
+			break
+		}
+		key = q.key()
+		r.mu.Lock()
+		a, ok := r.found[key]
+		r.mu.Unlock()
+		if ok && (!a.at.Before(began) || r.now().Sub(a.at) < r.refresh) {
+			return a.images, nil, nil
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, ok := r.found[q.key()]; ok {
+		return last.images, err, nil
+	}
+	return nil, nil, err
+}
+
+// lately is the answer to a query that is not old, and notes that it is wanted. Answers too old for any use are forgotten.
+func (r *Resolver) lately(q query) (answer, bool) {
 	now, key := r.now(), q.key()
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for k, a := range r.found {
 		if now.Sub(a.at) >= max(staleAge, r.refresh) {
 			delete(r.found, k)
@@ -89,11 +121,18 @@ func (r *Resolver) describe(ctx context.Context, q query) (found []candidate, st
 		last.wanted = now
 		r.found[key] = last
 	}
+	return last, known && now.Sub(last.at) < r.refresh
+}
+
+// ask puts a query to EC2, with others that may as well be put, and keeps the answers.
+func (r *Resolver) ask(ctx context.Context, q query) error {
+	if _, ok := r.lately(q); ok {
+		return nil // the flight before this one
+	}
+	now := r.now()
+	r.mu.Lock()
 	asked := r.togetherLocked(q, now)
 	r.mu.Unlock()
-	if known && now.Sub(last.at) < r.refresh {
-		return last.images, nil, nil
-	}
 	var out []candidate
 	disks := map[string]Disks{}
 	pages := ec2.NewDescribeImagesPaginator(r.images, &ec2.DescribeImagesInput{
@@ -102,11 +141,7 @@ func (r *Resolver) describe(ctx context.Context, q query) (found []candidate, st
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			err = awserr.Wrap("describing images", err)
-			if known {
-				return last.images, err, nil
-			}
-			return nil, nil, err
+			return awserr.Wrap("describing images", err)
 		}
 		for i := range page.Images {
 			if c, ok := candidateOf(&page.Images[i], now); ok {
@@ -118,7 +153,8 @@ func (r *Resolver) describe(ctx context.Context, q query) (found []candidate, st
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.noteDisksLocked(disks)
-	return r.noteLocked(q, asked, out, now), nil, nil
+	r.noteLocked(q, asked, out, now)
+	return nil
 }
 
 // candidateOf reads an image; those of other architectures are of no use.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -39,6 +40,8 @@ type Resolver struct {
 	now        func() time.Time
 
 	kept func(parameter string, err error)
+
+	flights singleflight.Group
 
 	mu     sync.Mutex // guards the caches; never held over a call
 	values map[string]parameter

@@ -61,8 +61,22 @@ func (r *Resolver) readAll(ctx context.Context, variants []variant) []reading {
 	return out
 }
 
-// read looks a parameter up, unless its value is young enough.
+// read looks a parameter up, unless its value is young enough. Who comes while it is being looked up waits for that.
 func (r *Resolver) read(ctx context.Context, name string, age time.Duration) reading {
+	if id, ok := r.young(name, age); ok {
+		return reading{id: id}
+	}
+	got, _, _ := r.flights.Do("parameter "+name, func() (any, error) {
+		if id, ok := r.young(name, age); ok { // the flight before this one
+			return reading{id: id}, nil
+		}
+		return r.lookUp(ctx, name), nil
+	})
+	return got.(reading)
+}
+
+// young is the value of a parameter that is not older than age.
+func (r *Resolver) young(name string, age time.Duration) (id string, ok bool) {
 	now := r.now()
 	r.mu.Lock()
 	last, known := r.values[name]
@@ -70,9 +84,14 @@ func (r *Resolver) read(ctx context.Context, name string, age time.Duration) rea
 	if known && last.id == "" || last.doubtful {
 		age = min(age, time.Minute) // a missing parameter may be published any time
 	}
-	if known && now.Sub(last.at) < age {
-		return reading{id: last.id}
-	}
+	return last.id, known && now.Sub(last.at) < age
+}
+
+func (r *Resolver) lookUp(ctx context.Context, name string) reading {
+	now := r.now()
+	r.mu.Lock()
+	last := r.values[name]
+	r.mu.Unlock()
 	out, err := r.parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
 	id := ""
 	switch {

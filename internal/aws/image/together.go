@@ -39,10 +39,10 @@ func (r *Resolver) togetherLocked(q query, now time.Time) query {
 }
 
 // noteLocked keeps the answer to a question, for the query that it was put for and for the others that it answers too.
-func (r *Resolver) noteLocked(q, asked query, found []candidate, now time.Time) []candidate {
+func (r *Resolver) noteLocked(q, asked query, found []candidate, now time.Time) {
 	if !q.byID() {
 		r.found[q.key()] = answer{images: found, at: now, wanted: now}
-		return found
+		return
 	}
 	of := func(ids []string) []candidate {
 		var out []candidate
@@ -60,7 +60,5 @@ func (r *Resolver) noteLocked(q, asked query, found []candidate, now time.Time) 
 			r.found[key] = a
 		}
 	}
-	mine := of(q.ids)
-	r.found[q.key()] = answer{images: mine, at: now, ids: q.ids, wanted: now}
-	return mine
+	r.found[q.key()] = answer{images: of(q.ids), at: now, ids: q.ids, wanted: now}
 }

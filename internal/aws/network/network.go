@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/sync/singleflight"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -57,11 +58,13 @@ type group struct {
 	vpc string
 }
 
-// memory keeps the answers to queries for a while. The lock is never held over a call.
+// memory keeps the answers to queries for a while. The lock is never held over a call; who asks what is being asked waits
+// for the same answer, because all classes of a cluster come at the same moment.
 type memory[T any] struct {
 	now func() time.Time
 	age time.Duration
 
+	flights singleflight.Group
 	mu      sync.Mutex
 	answers map[string]remembered[T]
 }
@@ -71,30 +74,46 @@ type remembered[T any] struct {
 	at    time.Time
 }
 
-// get returns what ask finds, or what it found a short while ago. at is when EC2 was asked.
+// get returns what ask finds, or what it found a short while ago. at is when EC2 was asked; fresh is told to the one caller
+// who did it.
 func (m *memory[T]) get(key string, ask func() ([]T, error)) (found []T, fresh bool, at time.Time, err error) {
-	at = m.now()
+	if last, ok := m.known(key); ok {
+		return last.found, false, last.at, nil
+	}
+	v, err, _ := m.flights.Do(key, func() (any, error) {
+		if last, ok := m.known(key); ok { // the flight before this one
+			return last, nil
+		}
+		now := m.now()
+		found, err := ask()
+		if err != nil {
+			return remembered[T]{at: now}, err
+		}
+		fresh = true
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.answers == nil {
+			m.answers = map[string]remembered[T]{}
+		}
+		m.answers[key] = remembered[T]{found, now}
+		return m.answers[key], nil
+	})
+	last := v.(remembered[T])
+	return last.found, fresh, last.at, err
+}
+
+// known is an answer that is not too old. Older ones are forgotten.
+func (m *memory[T]) known(key string) (remembered[T], bool) {
+	now := m.now()
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	for k, a := range m.answers {
-		if at.Sub(a.at) >= m.age {
+		if now.Sub(a.at) >= m.age {
 			delete(m.answers, k)
 		}
 	}
 	last, ok := m.answers[key]
-	m.mu.Unlock()
-	if ok {
-		return last.found, false, last.at, nil
-	}
-	if found, err = ask(); err != nil {
-		return nil, false, at, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.answers == nil {
-		m.answers = map[string]remembered[T]{}
-	}
-	m.answers[key] = remembered[T]{found, at}
-	return found, true, at, nil
+	return last, ok
 }
 
 // query is one question: by ids, by names, or by tags.
