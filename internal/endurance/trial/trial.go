@@ -43,13 +43,19 @@ type trial struct {
 	moved  time.Time      // when one of them last changed
 	ignore map[string]bool
 
-	// keeper: the controller's life is begun and ended by one goroutine at a time.
-	keeper sync.Mutex
+	// keeper is held by the goroutine that begins or ends the controller's life. It is not a mutex: it is held while time
+	// passes, which virtual time only does while everybody waits for it.
+	keeper semaphore
 	killed chan struct{}
 	ended  <-chan struct{} // of the present life
 	under  sync.WaitGroup  // what lasts
 	out    *Result
 }
+
+type semaphore chan struct{}
+
+func (s semaphore) take() { s <- struct{}{} }
+func (s semaphore) give() { <-s }
 
 // Play plays a schedule. The ground is left as it was found, but for what violations say.
 //
@@ -58,7 +64,7 @@ func Play(ctx context.Context, g Ground, s *Schedule, p Pace) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := &trial{
-		Ground: g, s: s, pace: p, kube: g.Client(), states: map[string]any{}, moved: time.Now(), ignore: map[string]bool{}, killed: make(chan struct{}, 1),
+		Ground: g, s: s, pace: p, kube: g.Client(), states: map[string]any{}, moved: time.Now(), ignore: map[string]bool{}, killed: make(chan struct{}, 1), keeper: make(semaphore, 1),
 		judge: invariant.New(invariant.Options{Grace: p.Grace, Serve: p.Serve, Known: p.Known}), out: &Result{Schedule: s},
 	}
 	counts := gate.Writes
@@ -93,9 +99,9 @@ func (t *trial) play(ctx context.Context) error {
 			return fmt.Errorf("make pool %s: %w", p.Name, err)
 		}
 	}
-	t.keeper.Lock()
+	t.keeper.take()
 	err := t.begin(ctx)
-	t.keeper.Unlock()
+	t.keeper.give()
 	if err != nil {
 		return err
 	}
@@ -185,29 +191,29 @@ const downtime = 2 * time.Second
 // would: it does so when it can't reach an API at its start, or loses its lease.
 func (t *trial) keep(ctx context.Context) {
 	for ctx.Err() == nil {
-		t.keeper.Lock()
+		t.keeper.take()
 		ended := t.ended
-		t.keeper.Unlock()
+		t.keeper.give()
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.killed:
 		case <-ended:
 		}
-		t.keeper.Lock()
+		t.keeper.take()
 		if t.ended == ended && ctx.Err() == nil {
 			if err := t.againLocked(ctx, t.Kill, downtime); err != nil && ctx.Err() == nil {
 				t.broken(invariant.Restless, "the controller did not start again: %v", err)
 			}
 		}
-		t.keeper.Unlock()
+		t.keeper.give()
 	}
 }
 
 // again ends the controller and begins the next life after a time.
 func (t *trial) again(ctx context.Context, end func(), after time.Duration) error {
-	t.keeper.Lock()
-	defer t.keeper.Unlock()
+	t.keeper.take()
+	defer t.keeper.give()
 	return t.againLocked(ctx, end, after)
 }
 

@@ -1,17 +1,45 @@
 package virtual_test
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 
+	"github.com/kerf-sh/kerf/internal/endurance/gate"
 	"github.com/kerf-sh/kerf/internal/endurance/trial"
 	"github.com/kerf-sh/kerf/internal/endurance/virtual"
 )
 
-// handler writes the controller's log to the file that ENDURANCE_LOG names, if it names one.
+// How much these tests do, by environment variables; "make endurance" sets them.
+const (
+	points    = "ENDURANCE_POINTS" // how many crash points of the story, spread over all; 0: none
+	schedules = "ENDURANCE_N"      // how many random schedules
+	seed      = "ENDURANCE_SEED"   // of the first of them
+	replay    = "ENDURANCE_REPLAY" // a file with a schedule to play instead
+	replays   = "ENDURANCE_DIR"    // where schedules that fail are written; empty: a folder of the test
+	logFile   = "ENDURANCE_LOG"    // gets what the controller of the last trial logs
+)
+
+// number is a setting's value.
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
 func handler(t *testing.T) slog.Handler {
-	path := os.Getenv("ENDURANCE_LOG")
+	t.Helper()
+	path := os.Getenv(logFile)
 	if path == "" {
 		return nil
 	}
@@ -23,13 +51,99 @@ func handler(t *testing.T) slog.Handler {
 	return slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelInfo})
 }
 
+// play plays a schedule, and fails with what is needed to play it again.
+func play(t *testing.T, s *trial.Schedule, logf func(string, ...any)) *trial.Result {
+	t.Helper()
+	r, err := virtual.Play(t, s, handler(t), logf)
+	if err != nil {
+		t.Errorf("%s could not be played: %v", s.Name, err)
+	}
+	if r == nil || len(r.Violations) == 0 {
+		return r
+	}
+	for _, v := range r.Violations {
+		t.Errorf("%s: %s", s.Name, v)
+	}
+	dir := os.Getenv(replays)
+	if dir == "" {
+		dir = t.ArtifactDir()
+	}
+	path := filepath.Join(dir, fmt.Sprintf("seed-%d-kill-%d-%s.json", s.Seed, s.KillAt, s.Moment))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("to play it again: make endurance REPLAY=%s", path)
+	return r
+}
+
+func quiet(string, ...any) {}
+
 func TestStory(t *testing.T) {
-	r, err := virtual.Play(t, trial.Story(), handler(t), t.Logf)
+	r := play(t, trial.Story(), t.Logf)
+	t.Logf("%s, %d calls counted, %+v, bill %d, floor %d", r.Took, len(r.Calls), r.Figures, r.Bill, r.Floor)
+	if r.Figures.Machines < 5 || r.Figures.Voluntary == 0 || r.Figures.Evictions == 0 {
+		t.Errorf("the story is not told: %+v", r.Figures)
+	}
+}
+
+// TestCrashPoints plays the story once per call to either API, and ends the controller at that call.
+func TestCrashPoints(t *testing.T) {
+	n := number(t, points, 6)
+	if n == 0 {
+		t.Skip("no crash points are asked for")
+	}
+	recorded := play(t, trial.Story(), quiet)
+	all := 2 * len(recorded.Calls)
+	n = min(n, all)
+	missed := 0
+	for i := range n {
+		point := i * all / n
+		at, moment := 1+point/2, []gate.Moment{gate.Before, gate.After}[point%2]
+		t.Run(fmt.Sprintf("%03d-%s", at, moment), func(t *testing.T) {
+			if r := play(t, trial.Story().At(at, moment), quiet); r != nil && !r.Killed {
+				missed++
+			}
+		})
+	}
+	t.Logf("%d of %d crash points, %d of them not reached because that run made fewer calls", n, all, missed)
+	if missed > n/5 {
+		t.Errorf("%d of %d points were not reached", missed, n)
+	}
+}
+
+// TestSchedules plays what seeds bring.
+func TestSchedules(t *testing.T) {
+	first := number(t, seed, 1)
+	for i := range number(t, schedules, 4) {
+		t.Run(strconv.Itoa(first+i), func(t *testing.T) {
+			if r := play(t, trial.Draw(uint64(first+i)), logger(t)); r != nil {
+				t.Logf("%s, %d calls counted, killed at a call: %v, %+v, bill %d, floor %d", r.Took, len(r.Calls), r.Killed, r.Figures, r.Bill, r.Floor)
+			}
+		})
+	}
+}
+
+// TestReplay plays the schedule of a file.
+func TestReplay(t *testing.T) {
+	path := os.Getenv(replay)
+	if path == "" {
+		t.Skip("no schedule is given")
+	}
+	s, err := trial.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s: %d calls counted, %+v, bill %d, floor %d", r.Took, len(r.Calls), r.Figures, r.Bill, r.Floor)
-	for _, v := range r.Violations {
-		t.Error(v)
+	r := play(t, s, t.Logf)
+	t.Logf("%s, %d calls counted, %+v, bill %d, floor %d", r.Took, len(r.Calls), r.Figures, r.Bill, r.Floor)
+}
+
+// logger tells of the steps when tests are verbose.
+func logger(t *testing.T) func(string, ...any) {
+	if testing.Verbose() {
+		return t.Logf
 	}
+	return quiet
 }
