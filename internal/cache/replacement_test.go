@@ -47,6 +47,8 @@ func TestADrainLearnsWhatThePodsStillWaitFor(t *testing.T) {
 	want("a pod whose machine is ready", false, false)
 	want("a node without pods", false, false)
 
+	r.pod("done", bound("old"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+	want("a pod that has ended", false, false)
 	r.pod("p", bound("old"), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: r.clock} })
 	want("a pod that is ending", false, false)
 }
