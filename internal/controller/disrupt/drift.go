@@ -96,6 +96,7 @@ func (d *Drift) Landed(c Command, failed string) {
 // Round looks once at all that drifted and starts what can go.
 func (d *Drift) Round(ctx context.Context) error {
 	if !d.anyDrifted() {
+		d.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(0)
 		return nil
 	}
 	return d.Queue.Alone(func() error {
@@ -198,8 +199,12 @@ func (d *Drift) tell(v *driftView) {
 	for _, line := range v.static {
 		all = append(all, line...)
 	}
+	eligible := 0
 	for _, c := range all {
 		blocks := v.blocks[c.Node]
+		if len(blocks) == 0 {
+			eligible++
+		}
 		left, bound := v.budget[c.Pool]
 		switch {
 		case len(blocks) > 0 && !passing(blocks[0].Code):
@@ -208,6 +213,7 @@ func (d *Drift) tell(v *driftView) {
 			short[c.Pool] = true
 		}
 	}
+	d.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(float64(eligible))
 	for name := range short {
 		s, pool := v.spending[name], v.pools[name]
 		text := fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes)
