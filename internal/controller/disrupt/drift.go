@@ -100,7 +100,7 @@ func (d *Drift) Round(ctx context.Context) error {
 		return nil
 	}
 	return d.Queue.Alone(func() error {
-		v := d.look()
+		v := d.look(ctx)
 		if !v.worthSearching() || d.Clock.Since(d.searched) < d.rest {
 			return nil
 		}
@@ -139,7 +139,7 @@ type driftView struct {
 }
 
 // look finds what drifted, and what stands against letting it go.
-func (d *Drift) look() *driftView {
+func (d *Drift) look(ctx context.Context) *driftView {
 	v := &driftView{
 		view: view{snapshot: d.State.Snapshot(), pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}},
 		now:  d.Clock.Now(), static: map[string][]candidate{}, blocks: map[string][]disrupt.Reason{}, budget: map[string]int{},
@@ -173,7 +173,7 @@ func (d *Drift) look() *driftView {
 		s.leftAlone = d.LeftAlone != nil && d.LeftAlone(n.ProviderID)
 		v.blocks[n.Name] = s.eventual()
 		if until, why := d.backoff.waits(n.Pool, v.now); !until.IsZero() {
-			d.told.pool(d.Recorder, s.pool, v.now, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", until.UTC().Format(time.TimeOnly), why))
+			d.told.pool(d, s.pool, v.now, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", until.UTC().Format(time.TimeOnly), why))
 			continue
 		}
 		c := candidate{GoingNode(n), claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time}
@@ -187,12 +187,12 @@ func (d *Drift) look() *driftView {
 	for _, line := range v.static {
 		d.backoff.order(line, v.now)
 	}
-	d.tell(v)
+	d.tell(ctx, v)
 	return v
 }
 
 // tell says what stands against nodes that are due, and which pools' budgets are used up.
-func (d *Drift) tell(v *driftView) {
+func (d *Drift) tell(ctx context.Context, v *driftView) {
 	d.told.forget(v.snapshot.Nodes)
 	short := map[string]bool{}
 	all := slices.Clone(v.due)
@@ -208,7 +208,7 @@ func (d *Drift) tell(v *driftView) {
 		left, bound := v.budget[c.Pool]
 		switch {
 		case len(blocks) > 0 && !passing(blocks[0].Code):
-			d.told.node(d.Recorder, d.State, c.Going, v.now, blocks[0].Text())
+			d.told.node(ctx, d, c.Going, v.now, blocks[0].Text())
 		case len(blocks) == 0 && bound && left == 0:
 			short[c.Pool] = true
 		}
@@ -223,7 +223,7 @@ func (d *Drift) tell(v *driftView) {
 		if s.Err != nil {
 			text = s.Err.Error()
 		}
-		d.told.pool(d.Recorder, pool, v.now, text)
+		d.told.pool(d, pool, v.now, text)
 	}
 }
 
@@ -268,7 +268,7 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 	}
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; r.Code == disrupt.PodHasNoPlace || r.Code == disrupt.OthersFollow || r.Code == disrupt.NotLookedAt {
-			d.told.node(d.Recorder, d.State, GoingNode(v.nodes[k.Node]), v.now, "it drifted, and stays: "+r.Text())
+			d.told.node(ctx, d, GoingNode(v.nodes[k.Node]), v.now, r.Text())
 		}
 	}
 	return d.start(ctx, commands)

@@ -1,24 +1,24 @@
 package disrupt
 
 import (
+	"context"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cluster"
 )
 
-// repeat is how often the same notice is given again.
-const repeat = 15 * time.Minute
-
-// notices tell nodes, claims and pools why they are not disrupted, each the same thing once in a while only.
+// notices tell nodes, claims and pools why what drifted stays, each the same thing once in a while only, and so many in a
+// second at most.
 //
 // Concurrency: none.
 type notices struct {
 	nodes, pools map[string]notice
+	limit        *rate.Limiter
 }
 
 type notice struct {
@@ -27,26 +27,26 @@ type notice struct {
 }
 
 // node tells a node and its claim.
-func (t *notices) node(to record.EventRecorder, state LoopState, g Going, now time.Time, text string) {
+func (t *notices) node(ctx context.Context, d *Drift, g Going, now time.Time, why string) {
 	if t.nodes == nil {
-		t.nodes = map[string]notice{}
+		t.nodes, t.limit = map[string]notice{}, rate.NewLimiter(5, 50)
 	}
-	if !isNew(t.nodes, g.Node, text, now) {
+	if !isNew(t.nodes, g.Node, why, now) || !t.limit.AllowN(now, 2) {
 		return
 	}
+	t.nodes[g.Node] = notice{why, now}
+	why = "it drifted, and stays: " + why
 	node := &corev1.Node{}
-	node.Name, node.UID = g.Node, "" // events of nodes are found by name
-	about := []runtime.Object{node}
-	if claim := state.Claim(g.Claim); claim != nil {
-		about = append(about, claim)
+	if err := d.Queue.Client.Get(ctx, client.ObjectKey{Name: g.Node}, node); err == nil {
+		d.Recorder.Event(node, corev1.EventTypeNormal, "DisruptionBlocked", why)
 	}
-	for _, o := range about {
-		to.Event(o, corev1.EventTypeNormal, "DisruptionBlocked", text)
+	if claim := d.State.Claim(g.Claim); claim != nil {
+		d.Recorder.Event(claim.DeepCopy(), corev1.EventTypeNormal, "DisruptionBlocked", why)
 	}
 }
 
 // pool tells a pool.
-func (t *notices) pool(to record.EventRecorder, pool *karpv1.NodePool, now time.Time, text string) {
+func (t *notices) pool(d *Drift, pool *karpv1.NodePool, now time.Time, text string) {
 	if pool == nil {
 		return
 	}
@@ -54,17 +54,14 @@ func (t *notices) pool(to record.EventRecorder, pool *karpv1.NodePool, now time.
 		t.pools = map[string]notice{}
 	}
 	if isNew(t.pools, pool.Name, text, now) {
-		to.Event(pool, corev1.EventTypeNormal, "DisruptionBlocked", text)
+		t.pools[pool.Name] = notice{text, now}
+		d.Recorder.Event(pool.DeepCopy(), corev1.EventTypeNormal, "DisruptionBlocked", text)
 	}
 }
 
 func isNew(of map[string]notice, name, text string, now time.Time) bool {
 	last := of[name]
-	if last.text == text && now.Sub(last.at) < repeat {
-		return false
-	}
-	of[name] = notice{text, now}
-	return true
+	return last.text != text || now.Sub(last.at) >= sayAgain
 }
 
 // forget drops nodes that are gone.
