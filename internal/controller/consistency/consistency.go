@@ -74,6 +74,10 @@ func (l *Loop) Round(ctx context.Context) error {
 	if err := l.Client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodeclaims: %w", err)
 	}
+	nodes, err := l.nodes(ctx)
+	if err != nil {
+		return err
+	}
 	now := l.Clock.Now()
 	l.left = writes
 	l.forget(claims.Items, now)
@@ -85,7 +89,7 @@ func (l *Loop) Round(ctx context.Context) error {
 			continue
 		}
 		if l.left > 0 {
-			errs = append(errs, l.look(ctx, claim))
+			errs = append(errs, l.look(ctx, claim, nodes[claim.Status.ProviderID]))
 		}
 		if reason, long := l.uninitialized(claim, now); long {
 			stuck[[2]string{claim.Labels[karpv1.NodePoolLabelKey], reason}]++
@@ -114,23 +118,28 @@ func (l *Loop) forget(claims []karpv1.NodeClaim, now time.Time) {
 	l.told, l.ended = told, ended
 }
 
-// look labels a claim and its node, and compares their shapes.
-func (l *Loop) look(ctx context.Context, claim *karpv1.NodeClaim) error {
-	conditions := claim.StatusConditions()
-	initialized := conditions.IsTrue(karpv1.ConditionTypeInitialized)
-	labelled := claim.Labels[awsv1.LabelNodeClass] != ""
-	if labelled && !initialized {
-		return nil
+// nodes are those with a provider ID, by that. They must not be changed.
+func (l *Loop) nodes(ctx context.Context) (map[string][]*corev1.Node, error) {
+	var list corev1.NodeList
+	if err := l.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	nodes, err := index.NodesOfClaim(ctx, l.Client, claim)
-	if err != nil {
-		return err
+	out := make(map[string][]*corev1.Node, len(list.Items))
+	for i := range list.Items {
+		if n := &list.Items[i]; n.Spec.ProviderID != "" {
+			out[n.Spec.ProviderID] = append(out[n.Spec.ProviderID], n)
+		}
 	}
+	return out, nil
+}
+
+// look labels a claim and its nodes, and compares their shapes.
+func (l *Loop) look(ctx context.Context, claim *karpv1.NodeClaim, nodes []*corev1.Node) error {
 	errs := []error{l.hydrate(ctx, claim, claim.Spec.NodeClassRef.Name)}
 	for _, n := range nodes {
 		errs = append(errs, l.hydrate(ctx, n, claim.Spec.NodeClassRef.Name))
 	}
-	if initialized && len(nodes) == 1 {
+	if len(nodes) == 1 && claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
 		errs = append(errs, l.compare(ctx, claim, nodes[0]))
 	}
 	return errors.Join(errs...)
@@ -158,15 +167,19 @@ func (l *Loop) hydrate(ctx context.Context, o client.Object, class string) error
 // compare writes to the claim whether its node is what was bought.
 func (l *Loop) compare(ctx context.Context, stored *karpv1.NodeClaim, node *corev1.Node) error {
 	what := missing(stored, node)
+	if was := stored.StatusConditions(); what == "" && was.IsTrue(karpv1.ConditionTypeConsistentStateFound) {
+		return nil
+	}
 	claim := stored.DeepCopy()
 	conditions := claim.StatusConditions().WithClock(l.Clock.Now)
 	var changed bool
 	if what == "" {
 		changed = conditions.SetTrue(karpv1.ConditionTypeConsistentStateFound)
 	} else {
-		changed = conditions.SetFalse(karpv1.ConditionTypeConsistentStateFound, karpv1.ReasonConsistencyCheckFailed, "the node has less than its machine promised: "+what)
+		what = "the node has less than its machine promised: " + what
+		changed = conditions.SetFalse(karpv1.ConditionTypeConsistentStateFound, karpv1.ReasonConsistencyCheckFailed, what)
 		if l.speak(claim.UID) {
-			index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "FailedConsistencyCheck", "the node has less than its machine promised: "+what)
+			index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "FailedConsistencyCheck", what)
 		}
 	}
 	if !changed || l.left <= 0 {
