@@ -22,6 +22,7 @@ import (
 // Ranks of machines, in the order in which they are ended.
 const (
 	unlaunched = iota
+	unready
 	empty
 	used
 	protected
@@ -35,8 +36,8 @@ type candidate struct {
 	cost  float64
 }
 
-// shrink ends machines that are too many: those that were not launched yet, then those that hold nothing, then those
-// whose end disturbs least, and last those with pods that ask not to be disrupted. It asks no budgets, but what it ends
+// shrink ends machines that are too many: those that were not launched yet, then those that are not ready, then those
+// that hold nothing, then those whose end disturbs least, and last those with pods that ask not to be disrupted. It asks no budgets, but what it ends
 // counts against them; the pods leave as from any node that goes.
 func (c *Controller) shrink(ctx context.Context, pool *karpv1.NodePool, n count, surplus int) error {
 	now := c.o.Clock.Now()
@@ -81,8 +82,11 @@ func (c *Controller) judge(node *cluster.Node, claim *karpv1.NodeClaim, now time
 		out.rank = used
 		out.cost += max(0, podCost(pod))
 	}
-	if held {
+	switch {
+	case held:
 		out.rank = protected
+	case !node.Initialized || !node.Ready:
+		out.rank = unready
 	}
 	if life := claim.Spec.ExpireAfter.Duration; life != nil && *life > 0 {
 		left := float64(claim.CreationTimestamp.Add(*life).Sub(now)) / float64(*life)

@@ -417,6 +417,28 @@ func TestAClaimThatWasNotLaunchedGoesFirst(t *testing.T) {
 	}
 }
 
+func TestANodeThatIsNotReadyGoesBeforeAnEmptyOne(t *testing.T) {
+	h := newHouse(t, 2)
+	h.round()
+	h.join()
+	names := h.names()
+	node := &corev1.Node{}
+	if err := h.api.Get(t.Context(), client.ObjectKey{Name: "node-" + names[1]}, node); err != nil {
+		t.Fatal(err)
+	}
+	node.Status.Conditions[0].Status = corev1.ConditionUnknown
+	if err := h.api.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	h.watch()
+	h.pod("p", names[1])
+	h.scale(1)
+	h.round()
+	if d := cmp.Diff(names[:1], h.names()); d != "" {
+		t.Errorf("the machines that are left (-want +got):\n%s", d)
+	}
+}
+
 func TestACommandThatReplacesANodeIsNoSurplus(t *testing.T) {
 	h := newHouse(t, 3)
 	h.round()
