@@ -154,6 +154,9 @@ type reading struct {
 }
 
 func newTypeReader(source TypeSource, recoverer func(string, func() error) error, done func()) *typeReader {
+	if recoverer == nil {
+		recoverer = recoverPlainly
+	}
 	return &typeReader{source: source, recover: recoverer, done: done, running: map[string]*reading{}}
 }
 
