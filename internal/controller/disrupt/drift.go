@@ -53,7 +53,11 @@ type Drift struct {
 	// searched is when the last search ended that found nothing, rest how long the next one waits.
 	searched time.Time
 	rest     time.Duration
-	told     notices
+	// seen is the snapshot at the last look, marked how many nodes were due, and again when to look though neither changes.
+	seen   *cluster.Snapshot
+	marked int
+	again  time.Time
+	told   notices
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -95,16 +99,25 @@ func (d *Drift) Landed(c Command, failed string) {
 
 // Round looks once at all that drifted and starts what can go.
 func (d *Drift) Round(ctx context.Context) error {
-	if !d.anyDrifted() {
+	marked := d.countDrifted()
+	if marked == 0 {
 		d.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(0)
+	}
+	if marked == 0 || d.Clock.Now().Before(d.again) && d.marked == marked && d.seen == d.State.Snapshot() {
 		return nil
 	}
 	return d.Queue.Alone(func() error {
+		begun := d.Clock.Now()
 		v := d.look(ctx)
-		if !v.worthSearching() || d.Clock.Since(d.searched) < d.rest {
+		d.seen, d.marked = v.snapshot, marked
+		if !v.worthSearching() {
+			d.again = begun.Add(safety)
 			return nil
 		}
-		begun := d.Clock.Now()
+		d.again = begun
+		if d.Clock.Since(d.searched) < d.rest {
+			return nil
+		}
 		started, err := d.replace(ctx, v)
 		static, errStatic := d.replaceStatic(ctx, v)
 		d.rest = 0
@@ -116,11 +129,15 @@ func (d *Drift) Round(ctx context.Context) error {
 	})
 }
 
-// anyDrifted reports whether there is anything to do at all.
-func (d *Drift) anyDrifted() bool {
-	return slices.ContainsFunc(d.State.Snapshot().Nodes, func(n *cluster.Node) bool {
-		return n.Claim != "" && !n.Deleting && !n.Leaving && drifted(d.State.Claim(n.Claim))
-	})
+// countDrifted is how many nodes drifted that are not going.
+func (d *Drift) countDrifted() int {
+	count := 0
+	for _, n := range d.State.Snapshot().Nodes {
+		if n.Claim != "" && !n.Deleting && !n.Leaving && drifted(d.State.Claim(n.Claim)) {
+			count++
+		}
+	}
+	return count
 }
 
 func drifted(claim *karpv1.NodeClaim) bool {
