@@ -64,6 +64,7 @@ type look struct {
 	machines map[string]*cloud.Machine
 	changes  []Change
 	gaps     []string
+	limits   map[string]string // of pools that are full, why
 	report   *Report
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 // tell fills the report.
@@ -92,10 +95,12 @@ func (l *look) roll(ctx context.Context) (moves []disrupt.Move, kept map[string]
 			after.Nodes[i] = &with
 		}
 	}
+	l.limits = map[string]string{}
 	for _, p := range after.Pools {
 		if p.NotReady != "" {
 			l.note(p.Name).NotReady = p.NotReady
 		}
+		l.limits[p.Name] = full(p)
 	}
 	p := &disrupt.Problem{Cluster: after}
 	for name, pool := range l.then.pools {
@@ -180,8 +185,28 @@ func (l *look) place(moves []disrupt.Move, kept map[string]disrupt.Reason) {
 	for name, r := range kept {
 		if n := byName[name]; n != nil && n.Rolls && len(n.Blocks) == 0 {
 			n.Blocks = append(n.Blocks, r.Text())
+			if why := l.limits[n.Pool]; why != "" && r.Code == disrupt.PodHasNoPlace {
+				n.Blocks = append(n.Blocks, why)
+			}
 		}
 	}
+}
+
+// full says which limit of a pool leaves no room for any of its types; empty when all do.
+func full(p *cluster.Pool) string {
+	for _, name := range slices.Sorted(maps.Keys(p.Limits)) {
+		least, used := int64(math.MaxInt64), p.Used[name]
+		for _, t := range p.Types {
+			least = min(least, t.Capacity[name])
+		}
+		if name == res.Nodes {
+			least = 1
+		}
+		if used+least > p.Limits[name] {
+			return fmt.Sprintf("NodePool %s has no room for a replacement beside it: its limit of %s is used up", p.Name, name)
+		}
+	}
+	return ""
 }
 
 // note is the part of the report on a pool.

@@ -138,7 +138,8 @@ func (r *Report) writePools(b *strings.Builder) {
 			continue
 		}
 		fmt.Fprintf(b, "NodePool %s: %s", p.Name, p.Budget)
-		if going := p.Roll - p.Blocked - p.Never; going > 0 {
+		going := p.Roll - p.Blocked - p.Never
+		if going > 0 {
 			fmt.Fprintf(b, "; %s in %s", plan.Count(going, "node"), span(p.Takes))
 		}
 		if p.Blocked > 0 {
@@ -147,7 +148,10 @@ func (r *Report) writePools(b *strings.Builder) {
 		if p.Never > 0 {
 			fmt.Fprintf(b, "; %d without a turn", p.Never)
 		}
-		fmt.Fprintf(b, "\n  a new node takes %s (%s), pods of an old one up to %s to end\n", span(p.Launch), p.LaunchFrom, span(p.Drain))
+		b.WriteString("\n")
+		if going > 0 {
+			fmt.Fprintf(b, "  a new node takes %s (%s), pods of an old one up to %s to end\n", span(p.Launch), p.LaunchFrom, span(p.Drain))
+		}
 	}
 }
 
