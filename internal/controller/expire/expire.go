@@ -82,6 +82,10 @@ func (l *Loop) Round(ctx context.Context) (wait time.Duration, err error) {
 	if err := l.Client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
 		return period, fmt.Errorf("listing nodeclaims: %w", err)
 	}
+	static, err := l.static(ctx)
+	if err != nil {
+		return period, err
+	}
 	now := l.Clock.Now()
 	sizes, dues := map[string]int{}, map[string][]*due{}
 	begun, marked := map[types.UID]bool{}, map[types.UID]time.Time{}
@@ -103,7 +107,7 @@ func (l *Loop) Round(ctx context.Context) (wait time.Duration, err error) {
 			marked[claim.UID] = at
 		}
 		life := *claim.Spec.ExpireAfter.Duration
-		dues[pool] = append(dues[pool], &due{claim: claim, at: claim.CreationTimestamp.Add(life), ahead: min(l.Ahead, life/aheadShare)})
+		dues[pool] = append(dues[pool], &due{claim: claim, at: claim.CreationTimestamp.Add(life), ahead: min(l.Ahead, life/aheadShare), held: static[pool]})
 	}
 	l.begun, l.marked = begun, marked
 	if l.rested == nil {
@@ -131,7 +135,9 @@ func (l *Loop) pool(ctx context.Context, pool string, dues []*due, size int, now
 	for _, d := range dues {
 		at, marked := l.marked[d.claim.UID]
 		if !marked {
-			at = d.begin
+			if at = d.begin; d.held {
+				at = at.Add(-headStart)
+			}
 			if d.claim.Annotations[index.ExpiredAnnotation] == d.text() {
 				at = now // a former leader had begun
 			} else if rested := l.rested[pool]; rested.After(at) {
@@ -144,11 +150,10 @@ func (l *Loop) pool(ctx context.Context, pool string, dues []*due, size int, now
 		}
 		if !marked {
 			l.rested[pool] = now.Add(d.rest(size))
-			held, err := l.mark(ctx, d)
-			if err != nil {
+			if err := l.mark(ctx, d); err != nil {
 				return period, err
 			}
-			if held {
+			if d.held {
 				l.marked[d.claim.UID] = now.Add(headStart)
 				wait = min(wait, headStart)
 				continue
@@ -163,18 +168,28 @@ func (l *Loop) pool(ctx context.Context, pool string, dues []*due, size int, now
 	return wait, errors.Join(errs...)
 }
 
-// mark writes to the claim that it has come of age; held is true where its deletion waits for a moment.
-func (l *Loop) mark(ctx context.Context, d *due) (held bool, err error) {
-	if l.StaticCapacity {
-		pool := &karpv1.NodePool{}
-		err := l.Client.Get(ctx, client.ObjectKey{Name: d.claim.Labels[karpv1.NodePoolLabelKey]}, pool)
-		if client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("reading the nodepool of expired nodeclaim %q: %w", d.claim.Name, err)
-		}
-		held = err == nil && pool.IsStatic()
+// static names the NodePools that replace what was marked.
+func (l *Loop) static(ctx context.Context) (map[string]bool, error) {
+	if !l.StaticCapacity {
+		return nil, nil
 	}
+	var pools karpv1.NodePoolList
+	if err := l.Client.List(ctx, &pools, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodepools: %w", err)
+	}
+	out := map[string]bool{}
+	for i := range pools.Items {
+		if pools.Items[i].IsStatic() {
+			out[pools.Items[i].Name] = true
+		}
+	}
+	return out, nil
+}
+
+// mark writes to the claim that it has come of age.
+func (l *Loop) mark(ctx context.Context, d *due) error {
 	if _, marked := d.claim.Annotations[index.ExpiredAnnotation]; marked {
-		return held, nil
+		return nil
 	}
 	claim := d.claim.DeepCopy()
 	if claim.Annotations == nil {
@@ -182,9 +197,9 @@ func (l *Loop) mark(ctx context.Context, d *due) (held bool, err error) {
 	}
 	claim.Annotations[index.ExpiredAnnotation] = d.text()
 	if err := l.Client.Patch(ctx, claim, client.MergeFrom(d.claim)); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("marking expired nodeclaim %q: %w", claim.Name, err)
+		return fmt.Errorf("marking expired nodeclaim %q: %w", claim.Name, err)
 	}
-	return held, nil
+	return nil
 }
 
 // end deletes the claim.

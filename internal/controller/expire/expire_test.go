@@ -152,12 +152,16 @@ func TestANodeOfAStaticPoolIsMarkedBeforeItGoes(t *testing.T) {
 	pool.Spec.Replicas = &replicas
 	h := newHouse(t, time.Hour, claim("c", "a", 29*time.Minute, "30m"), claim("d", "b", 29*time.Minute, "30m"), pool)
 	h.StaticCapacity = true
-	h.until(59 * time.Second)
-	if len(h.begun) != 0 {
-		t.Fatalf("begun too soon: %v", h.begun)
+	h.until(56 * time.Second)
+	marked := &karpv1.NodeClaim{}
+	if err := h.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, marked); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.begun) != 0 || marked.Annotations[index.ExpiredAnnotation] == "" {
+		t.Fatalf("begun %v, annotations %v; want it marked and not begun", h.begun, marked.Annotations)
 	}
 	h.until(2 * time.Minute)
-	if d := cmp.Diff(map[string]time.Duration{"c": 65 * time.Second, "d": time.Minute}, h.begun); d != "" {
+	if d := cmp.Diff(map[string]time.Duration{"c": time.Minute, "d": time.Minute}, h.begun); d != "" {
 		t.Errorf("begun (-want +got):\n%s", d)
 	}
 }

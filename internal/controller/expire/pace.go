@@ -25,6 +25,8 @@ type due struct {
 	at, begin time.Time
 	// ahead is how long before at it may begin.
 	ahead time.Duration
+	// held claims are deleted a head start after they were marked.
+	held bool
 }
 
 // text is what the claim's mark says: when it came of age.
