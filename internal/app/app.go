@@ -100,7 +100,7 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 		return shadowIn(ctx, s, around, config, log, metrics)
 	}
 	decisions := record.NewRing(s.Decisions, s.DecisionsMemory, log)
-	mgr, err := newManager(config, s, decisions)
+	mgr, err := newManager(ctx, config, s, decisions)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func scheme() (*kruntime.Scheme, error) {
 	return out, nil
 }
 
-func newManager(config *rest.Config, s settings.Settings, decisions *record.Ring) (ctrl.Manager, error) {
+func newManager(ctx context.Context, config *rest.Config, s settings.Settings, decisions *record.Ring) (ctrl.Manager, error) {
 	sch, err := scheme()
 	if err != nil {
 		return nil, err
@@ -186,6 +186,7 @@ func newManager(config *rest.Config, s settings.Settings, decisions *record.Ring
 		LeaderElection:                !s.DisableLeaderElection,
 		LeaderElectionReleaseOnCancel: true,
 		Cache:                         crcache.Options{DefaultTransform: cache.Strip},
+		NewCache:                      newEndable(ctx),
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: false}},
 		GracefulShutdownTimeout:       new(10 * time.Second),
 		Controller:                    crconfig.Controller{SkipNameValidation: new(true)}, // several controllers may run in one process

@@ -42,7 +42,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 		log.Warn("a shadow run leaves CapacityBuffers and NodeOverlays out: what they ask for is written to their status, which it must not write")
 		s.FeatureGates.CapacityBuffer, s.FeatureGates.NodeOverlay = false, false
 	}
-	mgr, err := newManager(config, s, nil)
+	mgr, err := newManager(ctx, config, s, nil)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	}
 	loop := &shadow.Loop{
 		Book: shadow.NewBook(time.Now()), State: p.cache, Guard: guard, Synced: p.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
-		Problem: problems.Problem, Solve: pack.NewEngine().Solve, Disrupt: p.foretell(problems),
+		Problem: p.withFixed(problems, provider), Solve: pack.NewEngine().Solve, Disrupt: p.foretell(problems),
 	}
 	if err := errors.Join(
 		p.Add(everywhere(provider.Refresh)), p.Add(everywhere(p.watchServices)), p.Add(loop),
@@ -92,6 +92,35 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 }
 
 var _ manager.Runnable = (*shadow.Loop)(nil)
+
+// withFixed makes problems in which the nodes of pools that keep a fixed number have their prices, too: decisions on pods know
+// nothing of such pools.
+func (p *process) withFixed(problems *provision.Problems, types provision.TypeSource) func(context.Context, *cluster.Snapshot) *pack.Problem {
+	var prices cluster.Pricer
+	return func(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
+		problem := problems.Problem(ctx, snapshot)
+		var fixed []*cluster.Pool
+		for _, pool := range p.cache.Pools() {
+			if !pool.IsStatic() {
+				continue
+			}
+			class := p.cache.NodeClass(pool.Spec.Template.Spec.NodeClassRef.Name)
+			if class == nil {
+				continue
+			}
+			list, err := types.Types(ctx, class)
+			if err != nil {
+				p.log.Warn("what the nodes of a static pool cost is not known", "nodepool", pool.Name, "error", err)
+				continue
+			}
+			fixed = append(fixed, &cluster.Pool{Name: pool.Name, Types: list})
+		}
+		if len(fixed) > 0 {
+			problem.Nodes = prices.Apply(problem.Nodes, fixed)
+		}
+		return problem
+	}
+}
 
 // foretell decides which nodes could go, as the controller would, and does nothing about it.
 func (p *process) foretell(problems *provision.Problems) func(context.Context, *cluster.Snapshot) *engine.Decision {
