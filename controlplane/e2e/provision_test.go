@@ -14,7 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/local"
 )
 
-// poolYAML is a pool that takes machines away soon, and its class.
+// poolYAML is a pool that takes empty machines away soon, and its class. What moves pods has stories of its own.
 const poolYAML = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -30,6 +30,7 @@ spec:
       - {key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["4"]}
       - {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["17"]}
   disruption:
+    consolidationPolicy: WhenEmpty
     consolidateAfter: 0s
     budgets: [{nodes: "100%"}]
 ` + classYAML

@@ -62,7 +62,7 @@ spec:
 %[4]s
       taints: [{key: stage, value: %[1]s, effect: NoSchedule}]
 %[5]s
-  disruption: {consolidateAfter: 1s, budgets: [{nodes: "100%%"}]}
+  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 1s, budgets: [{nodes: "100%%"}]}
 `, s.name, class, strings.Join(s.families, ", "), lines(requirements, 6), lines(more, 6)))
 	s.ready(s.name)
 }
