@@ -291,6 +291,15 @@ func TestWhatAChangedPoolRolls(t *testing.T) {
 	}
 }
 
+func TestNodesOfAFixedNumberAreReplacedOneForOne(t *testing.T) {
+	p := newPlace()
+	p.pool.Spec.Replicas = new(int64(3))
+	r := p.mustLook(t, Options{Images: []string{"ami-2"}})
+	if r.Rolling() != 3 || r.Trouble() || r.Bill.Now != 12_000 || r.Bill.After != 12_000 || r.Bill.Surge != 4_000 || r.Bill.Unknown != 0 || r.Pools[0].Takes != 180 {
+		t.Errorf("%d roll, bill %+v, pools %+v", r.Rolling(), r.Bill, r.Pools)
+	}
+}
+
 func TestHashesOfAnotherControllerRollNothing(t *testing.T) {
 	p := newPlace()
 	for _, c := range p.claims {

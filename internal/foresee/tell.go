@@ -82,7 +82,6 @@ func (l *look) stays(claim *karpv1.NodeClaim) string {
 func (l *look) roll(ctx context.Context) (moves []disrupt.Move, kept map[string]disrupt.Reason) {
 	before, after := l.problem(ctx, l.now), l.problem(ctx, l.then)
 	l.price(before.Nodes)
-	l.price(after.Nodes)
 	// A node costs what it did, even if its class does not sell it any more.
 	prices := map[string]catalog.MicroUSD{}
 	for _, n := range before.Nodes {
@@ -129,10 +128,22 @@ func (l *look) roll(ctx context.Context) (moves []disrupt.Move, kept map[string]
 	return d.Moves, kept
 }
 
-// price writes down what nodes cost.
+// price writes down what nodes cost, those of static pools too, which no decision on pods knows of.
 func (l *look) price(nodes []*cluster.Node) {
+	var pools []*cluster.Pool
+	for _, name := range slices.Sorted(maps.Keys(l.now.pools)) {
+		if class := l.now.classOf(name); class != nil {
+			types := l.now.types[class.Name]
+			p := &cluster.Pool{Name: name}
+			for _, t := range slices.Sorted(maps.Keys(types)) {
+				p.Types = append(p.Types, types[t])
+			}
+			pools = append(pools, p)
+		}
+	}
+	var pricer cluster.Pricer
 	prices := map[string]catalog.MicroUSD{}
-	for _, n := range nodes {
+	for _, n := range pricer.Apply(nodes, pools) {
 		prices[n.Name] = n.Price
 	}
 	for i := range l.report.Nodes {

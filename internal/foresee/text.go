@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
@@ -166,7 +165,7 @@ func (r *Report) writeBill(b *strings.Builder) {
 		fmt.Fprintf(b, " (%s%s/h)", sign, plan.Dollars(d))
 	}
 	if bill.Surge > 0 {
-		fmt.Fprintf(b, "; while nodes are replaced up to %s/h more, %s in all", plan.Dollars(bill.Surge), plan.Dollars(catalog.MicroUSD(bill.Extra)))
+		fmt.Fprintf(b, "; while nodes are replaced up to %s/h more, %s in all", plan.Dollars(bill.Surge), plan.Dollars(bill.Extra))
 	}
 	if bill.Unknown > 0 {
 		fmt.Fprintf(b, "; the price of %s is not known and left out", plan.Count(bill.Unknown, "node"))
