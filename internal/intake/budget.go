@@ -34,6 +34,7 @@ type namespaceBudgets struct {
 
 // budget is a PodDisruptionBudget in the form in which pods are looked up.
 type budget struct {
+	name     string
 	spec     policyv1.PodDisruptionBudgetSpec // what it was made from
 	selector labels.Selector
 	guard    guard
@@ -84,7 +85,7 @@ func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 		}
 		b.namespaces[pdb.Namespace] = ns
 	}
-	one := &budget{spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
+	one := &budget{name: pdb.Name, spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
 	one.count(pdb)
 	ns.budgets[pdb.Name] = one
 	ns.renew()

@@ -30,22 +30,42 @@ func (b *budget) count(pdb *policyv1.PodDisruptionBudget) {
 //
 // Cost: as Hold.
 func (b *Budgets) Refuse(pod *corev1.Pod) EvictionRefusal {
+	switch one, several := b.guardian(pod); {
+	case several:
+		return SeveralBudgets
+	case one != nil && one.allowed <= 0:
+		return BudgetUsedUp
+	}
+	return ""
+}
+
+// Guardian names the budget that an eviction of the pod is counted against, in the pod's namespace; empty for none.
+// several reports that more than one selects it.
+//
+// Cost: as Hold.
+func (b *Budgets) Guardian(pod *corev1.Pod) (name string, several bool) {
+	one, several := b.guardian(pod)
+	if one != nil {
+		name = one.name
+	}
+	return name, several
+}
+
+func (b *Budgets) guardian(pod *corev1.Pod) (one *budget, several bool) {
 	ns := b.namespaces[pod.Namespace]
 	if ns == nil || pod.DeletionTimestamp != nil {
-		return ""
+		return nil, false
 	}
 	switch pod.Status.Phase {
 	case corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed:
-		return ""
+		return nil, false
 	}
 	a := ns.guard(pod.Labels)
 	switch {
 	case a.guard&twice != 0:
-		return SeveralBudgets
-	case a.only == nil || a.only.allowed > 0:
-		return ""
-	case !ready(pod) && (a.guard&freesUnready != 0 || a.only.healthy):
-		return "" // an unready pod goes when the policy always lets it, or when enough others are ready
+		return nil, true
+	case a.only != nil && !ready(pod) && (a.guard&freesUnready != 0 || a.only.healthy):
+		return nil, false // an unready pod goes when the policy always lets it, or when enough others are ready
 	}
-	return BudgetUsedUp
+	return a.only, false
 }

@@ -56,6 +56,16 @@ func Mark(ctx context.Context, c client.Client, claim *karpv1.NodeClaim, now, by
 	return written, nil
 }
 
+// Stamp writes on a claim that is being deleted when its terminationGracePeriod ends, unless an end is written there
+// already, whoever wrote it. It returns the end that it wrote, zero for none.
+func Stamp(ctx context.Context, c client.Client, claim *karpv1.NodeClaim) (written time.Time, err error) {
+	grace := claim.Spec.TerminationGracePeriod
+	if _, has := Of(claim); has || grace == nil || claim.DeletionTimestamp.IsZero() {
+		return time.Time{}, nil
+	}
+	return Mark(ctx, c, claim, claim.DeletionTimestamp.Time, claim.DeletionTimestamp.Add(grace.Duration), nil)
+}
+
 // Delete deletes the claim that was looked at and not another one of its name. It reports whether there was one left to
 // delete.
 func Delete(ctx context.Context, c client.Client, claim *karpv1.NodeClaim) (bool, error) {

@@ -26,6 +26,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
@@ -65,8 +66,11 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if claim.DeletionTimestamp.IsZero() || !index.Managed(claim) || !controllerutil.ContainsFinalizer(claim, karpv1.TerminationFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	if err := c.stampDeadline(ctx, claim); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	if written, err := deadline.Stamp(ctx, c.Client, claim); err != nil || !written.IsZero() {
+		if err == nil {
+			index.Tell(ctx, c.Client, c.Recorder, claim, corev1.EventTypeWarning, "TerminationGracePeriodExpiring", "pods that are still on the node at "+written.UTC().Format(time.RFC3339)+" will be deleted")
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err) // the event of the write brings the claim back
 	}
 	wait, err := c.deleteNodes(ctx, claim)
 	if err != nil || wait {
@@ -85,24 +89,6 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		}
 	}
 	return reconcile.Result{}, c.finish(ctx, claim)
-}
-
-// stampDeadline writes, once, when the drain stops to wait: deletion plus the grace period.
-func (c *Claims) stampDeadline(ctx context.Context, claim *karpv1.NodeClaim) error {
-	if claim.Spec.TerminationGracePeriod == nil || claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] != "" {
-		return nil
-	}
-	stored := claim.DeepCopy()
-	deadline := claim.DeletionTimestamp.Add(claim.Spec.TerminationGracePeriod.Duration)
-	if claim.Annotations == nil {
-		claim.Annotations = map[string]string{}
-	}
-	claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = deadline.Format(time.RFC3339)
-	if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
-		return fmt.Errorf("writing the termination deadline of nodeclaim %q: %w", claim.Name, err)
-	}
-	c.Recorder.Eventf(claim, corev1.EventTypeWarning, "TerminationGracePeriodExpiring", "pods that are still on the node at %s will be deleted", deadline.Format(time.RFC3339))
-	return nil
 }
 
 // deleteNodes deletes the nodes of the claim and reports whether one of them is still there: those of a registered claim,

@@ -54,7 +54,7 @@ func TestDrainSet(t *testing.T) {
 		"do-not-disrupt does not take it out of here": {pod("a", func(p *corev1.Pod) { p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"} }), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := len(drainSet([]corev1.Pod{tc.pod}, now)) == 1; got != tc.want {
+			if got := len(drainSet([]corev1.Pod{tc.pod}, end{}, now)) == 1; got != tc.want {
 				t.Errorf("leaves: %v, want %v", got, tc.want)
 			}
 		})
@@ -80,34 +80,5 @@ func TestGroupsLeaveTheCriticalForTheEnd(t *testing.T) {
 	}
 	if want := []string{"web", "daemon", "critical", "critical-daemon"}; !slices.Equal(order, want) {
 		t.Errorf("order %v, want %v", order, want)
-	}
-}
-
-func TestProtected(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for name, tc := range map[string]struct {
-		value   string
-		started *time.Duration
-		want    bool
-	}{
-		"forever":                             {"true", nil, true},
-		"false is no protection":              {"false", nil, false},
-		"a duration that has not passed":      {"1h", new(30 * time.Minute), true},
-		"a duration that has passed":          {"1h", new(61 * time.Minute), false},
-		"a duration on a pod without a start": {"1h", nil, true},
-		"a negative duration":                 {"-1h", new(time.Minute), false},
-		"nonsense":                            {"soon", nil, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := pod("a", func(p *corev1.Pod) {
-				p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: tc.value}
-				if tc.started != nil {
-					p.Status.StartTime = &metav1.Time{Time: now.Add(-*tc.started)}
-				}
-			})
-			if got := protected(&p, now); got != tc.want {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
-		})
 	}
 }

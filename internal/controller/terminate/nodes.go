@@ -5,23 +5,33 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
@@ -46,9 +56,14 @@ type Nodes struct {
 	Log          *slog.Logger
 	Clock        clock.Clock
 	Replacements Replacements
+
+	permits  permits
+	memories sync.Map // of *memory by name of node; a node is worked on by one goroutine at a time
+	queue    atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 }
 
-// Register adds the controller to mgr. Pods and volume attachments that go wake the drain of their node up.
+// Register adds the controller to mgr. What a drain waits for wakes it up: pods and volume attachments that go, budgets that
+// free up, deadlines that are written on the claim.
 func (n *Nodes) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("node.termination").
 		For(&corev1.Node{}).
@@ -56,8 +71,60 @@ func (n *Nodes) Register(mgr ctrl.Manager, workers int) error {
 		Watches(&storagev1.VolumeAttachment{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return n.ifDeleting(ctx, o.(*storagev1.VolumeAttachment).Spec.NodeName)
 		})).
+		Watches(&karpv1.NodeClaim{}, handler.EnqueueRequestsFromMapFunc(n.deletingNodesOfClaim), builder.WithPredicates(predicate.AnnotationChangedPredicate{})).
+		Watches(&policyv1.PodDisruptionBudget{}, n.budgets()).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			n.queue.Store(&q)
+			return nil
+		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
 		Complete(n.Metrics.Guard(n.Log, "node.termination", n))
+}
+
+// budgets lets drains go on that waited for a change of a PodDisruptionBudget.
+func (n *Nodes) budgets() handler.EventHandler {
+	see := func(o client.Object) {
+		if b, ok := o.(*policyv1.PodDisruptionBudget); ok {
+			n.call(n.permits.see(b)...)
+		}
+	}
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { see(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) { see(e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
+			if b, ok := e.Object.(*policyv1.PodDisruptionBudget); ok {
+				n.call(n.permits.forget(b)...)
+			}
+		},
+	}
+}
+
+// call has nodes looked at.
+func (n *Nodes) call(names ...string) {
+	if q := n.queue.Load(); q != nil {
+		for _, name := range names {
+			(*q).Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+		}
+	}
+}
+
+func (n *Nodes) deletingNodesOfClaim(ctx context.Context, o client.Object) []reconcile.Request {
+	claim, ok := o.(*karpv1.NodeClaim)
+	if !ok || claim.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	nodes, err := index.NodesOfClaim(ctx, n.Client, claim)
+	if err != nil {
+		return nil
+	}
+	var out []reconcile.Request
+	for _, node := range nodes {
+		if !node.DeletionTimestamp.IsZero() {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Name: node.Name}})
+		}
+	}
+	return out
 }
 
 func (n *Nodes) deletingNodeOfPod(ctx context.Context, o client.Object) []reconcile.Request {
@@ -79,6 +146,9 @@ func (n *Nodes) ifDeleting(ctx context.Context, name string) []reconcile.Request
 func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	if err := n.Client.Get(ctx, req.NamespacedName, node); err != nil {
+		if apierrors.IsNotFound(err) {
+			n.memories.Delete(req.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if node.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(node, karpv1.TerminationFinalizer) {
@@ -98,16 +168,13 @@ func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 		claim = claims[0].DeepCopy()
 	}
 	if claim != nil && claim.DeletionTimestamp.IsZero() {
-		if err := n.Client.Delete(ctx, claim.DeepCopy()); client.IgnoreNotFound(err) != nil {
-			return reconcile.Result{}, fmt.Errorf("deleting nodeclaim %q of node %q: %w", claim.Name, node.Name, err)
+		if _, err := deadline.Delete(ctx, n.Client, claim); err != nil {
+			return reconcile.Result{}, fmt.Errorf("of node %q, which was deleted: %w", node.Name, err)
 		}
 	}
-	if lost, err := n.machineLost(ctx, node); err != nil || lost {
-		if lost {
-			n.mourn(node, claim)
-			err = n.release(ctx, node)
-		}
-		return reconcile.Result{}, err
+	if n.machineLost(ctx, node) {
+		n.mourn(node, claim)
+		return reconcile.Result{}, n.release(ctx, node)
 	}
 	if err := n.taint(ctx, node); err != nil {
 		if apierrors.IsConflict(err) {
@@ -134,20 +201,26 @@ func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeC
 			return reconcile.Result{}, fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, perr)
 		}
 	}
-	if err != nil || !done {
-		return reconcile.Result{RequeueAfter: after}, err
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !done {
+		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, n.release(ctx, node)
 }
 
 func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) (after time.Duration, done bool, err error) {
-	drained, after, err := n.drain(ctx, node, claim)
-	if err != nil || !drained {
-		return after, false, err
-	}
-	detached, err := n.detached(ctx, node, claim)
-	if err != nil || !detached {
-		return poll, false, err
+	// A machine that is ending takes its pods along; those that came to it since are not evicted any more.
+	if claim == nil || !claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating) {
+		drained, after, err := n.drain(ctx, node, claim)
+		if err != nil || !drained {
+			return after, false, err
+		}
+		after, err = n.detach(ctx, node, claim)
+		if err != nil || after > 0 {
+			return after, false, err
+		}
 	}
 	if node.Spec.ProviderID == "" {
 		return 0, true, nil
@@ -166,18 +239,19 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 }
 
 // machineLost reports whether the node is not ready and its machine is gone: then there is nothing left to drain.
-func (n *Nodes) machineLost(ctx context.Context, node *corev1.Node) (bool, error) {
+func (n *Nodes) machineLost(ctx context.Context, node *corev1.Node) bool {
 	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 	if ready || node.Spec.ProviderID == "" {
-		return false, nil
+		return false
 	}
 	_, err := n.Cloud.Get(ctx, node.Spec.ProviderID)
-	if cloud.IsNotFound(err) {
-		return true, nil
+	if err != nil && !cloud.IsNotFound(err) {
+		// Pods can leave while the cloud can't be asked; the end of the machine asks it again.
+		n.Log.Warn("reading the machine of a node that is not ready", "node", node.Name, "error", err)
 	}
-	return false, err
+	return cloud.IsNotFound(err)
 }
 
 // mourn says so when a machine is gone that nobody here has ended.
@@ -198,6 +272,7 @@ func (n *Nodes) taint(ctx context.Context, node *corev1.Node) error {
 		return nil
 	}
 	node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return t.Key == want.Key })
+	want.TimeAdded = new(metav1.NewTime(n.Clock.Now()))
 	node.Spec.Taints = append(node.Spec.Taints, want)
 	if node.Labels == nil {
 		node.Labels = map[string]string{}
@@ -217,6 +292,7 @@ func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
 	if err := n.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("releasing node %q: %w", node.Name, err))
 	}
+	n.memories.Delete(node.Name)
 	pool := node.Labels[karpv1.NodePoolLabelKey]
 	n.Metrics.NodesTerminated.WithLabelValues(pool, node.Labels[corev1.LabelTopologyZone]).Inc()
 	n.Metrics.NodesTermination.WithLabelValues(pool).Observe(n.Clock.Since(node.DeletionTimestamp.Time).Seconds())

@@ -3,6 +3,7 @@ package terminate
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -12,28 +13,39 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
-// detached reports whether no volume that could be detached is still attached to the node: ending the machine under an
-// attached volume makes the next node wait minutes for it.
-func (n *Nodes) detached(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) (bool, error) {
+// unseen is how soon attachments are looked at again although no event came.
+const unseen = 30 * time.Second
+
+// detach waits until no volume that could be detached is attached to the node any more: ending the machine under an
+// attached volume makes the next node wait minutes for it. after is 0 when there is nothing to wait for, otherwise how soon
+// to look again if no attachment goes before.
+func (n *Nodes) detach(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) (after time.Duration, err error) {
 	blocking, err := n.blockingAttachments(ctx, node)
 	if err != nil {
-		return false, err
+		return 0, err
+	}
+	if claim == nil && blocking == 0 {
+		return 0, nil
 	}
 	if claim == nil {
-		return blocking == 0, nil
+		return unseen, nil
 	}
 	conditions := claim.StatusConditions().WithClock(n.Clock.Now)
 	if blocking == 0 {
 		conditions.SetTrue(karpv1.ConditionTypeVolumesDetached)
-		return true, nil
+		return 0, nil
 	}
-	if deadline, ok := deadlineOf(claim); ok && n.Clock.Now().After(deadline) {
+	by, now := endOf(claim), n.Clock.Now()
+	if by.passed(now, 0) {
 		conditions.SetFalse(karpv1.ConditionTypeVolumesDetached, karpv1.ReasonTerminationGracePeriodElapsed, fmt.Sprintf("%d volumes were still attached", blocking))
-		return true, nil
+		return 0, nil
 	}
 	conditions.SetUnknownWithReason(karpv1.ConditionTypeVolumesDetached, karpv1.ReasonAwaitingVolumeDetachment, fmt.Sprintf("%d volumes are still attached", blocking))
 	n.Recorder.Eventf(node, corev1.EventTypeNormal, "AwaitingVolumeDetachment", "%d volumes are still attached", blocking)
-	return false, nil
+	if left := by.Sub(now); !by.IsZero() && left < unseen {
+		return left, nil
+	}
+	return unseen, nil
 }
 
 // blockingAttachments counts attachments of persistent volumes, less those of pods that stay on the node to its end.
@@ -60,11 +72,11 @@ func (n *Nodes) blockingAttachments(ctx context.Context, node *corev1.Node) (int
 
 func (n *Nodes) volumesOfStayingPods(ctx context.Context, node *corev1.Node) (map[string]bool, error) {
 	var pods corev1.PodList
-	if err := n.Client.List(ctx, &pods, client.MatchingFields{index.PodNode: node.Name}); err != nil {
+	if err := n.Client.List(ctx, &pods, client.MatchingFields{index.PodNode: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing pods of node %q: %w", node.Name, err)
 	}
 	leaving := map[string]bool{}
-	for _, p := range drainSet(pods.Items, n.Clock.Now()) {
+	for _, p := range drainSet(pods.Items, end{}, n.Clock.Now()) {
 		leaving[p.Namespace+"/"+p.Name] = true
 	}
 	out := map[string]bool{}

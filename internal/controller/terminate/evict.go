@@ -1,0 +1,148 @@
+package terminate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+// unanswered is after what time an eviction is given up that a webhook holds, or that the API server asks to repeat later:
+// other drains wait for the same worker.
+const unanswered = 15 * time.Second
+
+// evict asks for the eviction of a pod if its budget has one left.
+func (r *round) evict(ctx context.Context, p *corev1.Pod) error {
+	permit, why := r.permits.ask(p, r.node.Name, r.now)
+	if why != "" {
+		r.due(r.now.Add(askAnyway))
+		r.stalled(p, why)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, unanswered)
+	defer cancel()
+	err := r.Client.SubResource("eviction").Create(ctx, p, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}},
+	})
+	refused := refusedByBudget(err)
+	r.call(r.permits.use(permit, p, r.node.Name, err == nil, refused)...)
+	r.Metrics.EvictionRequests.WithLabelValues(strconv.Itoa(code(err))).Inc()
+	switch {
+	case err == nil:
+		r.rest(p, answers)
+		r.Metrics.PodsDrained.WithLabelValues(reason(r.claim)).Inc()
+		r.Recorder.Eventf(p, corev1.EventTypeNormal, "Evicted", "evicted from node %s, which is going away: %s", r.node.Name, reason(r.claim))
+		return nil
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		r.rest(p, repeat) // another pod of that name, or none: its event is on the way
+		return nil
+	case refused:
+		r.due(r.now.Add(askAnyway))
+		r.stalled(p, err.Error())
+		return nil
+	case apierrors.IsTooManyRequests(err):
+		r.rest(p, repeat) // not the budget: the API server has too much to do
+		return nil
+	}
+	r.rest(p, repeat)
+	r.stalled(p, err.Error())
+	return fmt.Errorf("evicting pod %s/%s from node %q: %w", p.Namespace, p.Name, r.node.Name, err)
+}
+
+// refusedByBudget reports whether an eviction was refused for a budget, or because the pod has several.
+func refusedByBudget(err error) bool {
+	return apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) ||
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "more than one PodDisruptionBudget")
+}
+
+// code is the HTTP status of an answer, 0 for none.
+func code(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return int(status.Status().Code)
+	}
+	return 0
+}
+
+// reason is why the claim's pods have to leave, in the words that users of the API know from events and metrics.
+func reason(claim *karpv1.NodeClaim) string {
+	if claim != nil {
+		if c := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason); c.IsTrue() && c.Reason != "" {
+			return c.Reason
+		}
+	}
+	return "Forceful Termination"
+}
+
+// grace is how long a pod may take to end.
+func grace(p *corev1.Pod) time.Duration {
+	if s := p.Spec.TerminationGracePeriodSeconds; s != nil {
+		return time.Duration(*s) * time.Second
+	}
+	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+}
+
+// mustGo reports whether a pod has to be deleted so that it has ended when the machine does: it would need all the time
+// that is left, or was given more than that.
+func (r *round) mustGo(p *corev1.Pod) bool {
+	if r.by.IsZero() {
+		return false
+	}
+	if last, ok := r.memory.deleted[p.UID]; ok && last.by.Equal(r.by.Time) && r.now.Before(last.again) {
+		r.due(last.again)
+		return false
+	}
+	if !p.DeletionTimestamp.IsZero() {
+		// A pod that was already given its last second is not asked again.
+		return p.DeletionTimestamp.After(r.by.Time) && (p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds > 1)
+	}
+	threshold := r.by.Add(-grace(p))
+	if r.now.After(threshold) {
+		return true
+	}
+	r.due(threshold.Add(time.Millisecond))
+	return false
+}
+
+// force deletes a pod so that it ends with the machine's deadline, past any budget and annotation: the machine goes either
+// way.
+func (r *round) force(ctx context.Context, p *corev1.Pod) error {
+	seconds := max(1, int64(r.by.Sub(r.now).Seconds()))
+	ctx, cancel := context.WithTimeout(ctx, unanswered)
+	defer cancel()
+	err := r.Client.Delete(ctx, p.DeepCopy(), &client.DeleteOptions{GracePeriodSeconds: &seconds, Preconditions: &metav1.Preconditions{UID: &p.UID}})
+	pause := repeat
+	if err == nil {
+		pause = answers
+	}
+	r.mu.Lock()
+	r.memory.deleted[p.UID] = deletion{again: r.now.Add(pause), by: r.by.Time}
+	r.mu.Unlock()
+	r.due(r.now.Add(pause))
+	switch {
+	case err == nil:
+		if p.DeletionTimestamp.IsZero() {
+			r.Metrics.PodsDrained.WithLabelValues(reason(r.claim)).Inc()
+		}
+		r.Recorder.Eventf(p, corev1.EventTypeWarning, "Disrupted", "deleted because its node goes at %s", r.by.UTC().Format(time.RFC3339))
+		return nil
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return nil
+	}
+	return fmt.Errorf("deleting pod %s/%s, whose node %q goes at %s: %w", p.Namespace, p.Name, r.node.Name, r.by.UTC().Format(time.RFC3339), err)
+}

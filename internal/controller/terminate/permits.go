@@ -1,0 +1,170 @@
+package terminate
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+// askAnyway is how long no eviction may have been asked for under a budget that allows none, until one is asked for in
+// spite of that: what is known of budgets is no more than the last event that came.
+const askAnyway = 15 * time.Second
+
+// permits hands out as many evictions as the PodDisruptionBudgets allow by their status, and knows which drains wait for
+// more. So a budget that frees up lets drains go on at once, and a thousand pods under a budget of one cost one call for
+// each eviction and not a thousand.
+//
+// It is no authority: the eviction API decides. What it knows is lost with the process, and comes back with the first
+// events of the next one.
+//
+// Concurrency: safe. The zero value is ready for use.
+type permits struct {
+	mu      sync.Mutex
+	read    intake.Budgets
+	budgets map[types.NamespacedName]*permit
+}
+
+// permit is what is left of one budget. The one without a name is for the pods of a namespace that several budgets select,
+// which the eviction API refuses until a budget is changed.
+type permit struct {
+	// version counts the versions of the status that were seen.
+	version int
+	// left are the evictions that may still be asked for under the version; flying are those asked and not answered.
+	left, flying int
+	askedAt      time.Time
+	// line are the nodes whose drains wait, in the order in which they came.
+	line []string
+}
+
+// ticket is the right to ask for one eviction. The zero value is one that no budget counts.
+type ticket struct {
+	of      *permit
+	version int
+}
+
+// ask gives the right to ask for the eviction of a pod. Without it, why says what is in the way; the node then waits in
+// line until a budget's change wakes it up.
+func (p *permits) ask(pod *corev1.Pod, node string, now time.Time) (t ticket, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name, several := p.read.Guardian(pod)
+	if name == "" && !several {
+		return ticket{}, ""
+	}
+	one := p.of(types.NamespacedName{Namespace: pod.Namespace, Name: name})
+	if one.left > 0 {
+		one.left--
+	} else if one.flying > 0 || now.Sub(one.askedAt) < askAnyway {
+		one.wait(node)
+		if several {
+			return ticket{}, string(intake.SeveralBudgets)
+		}
+		return ticket{}, "its PodDisruptionBudget " + name + " allows no disruption now"
+	}
+	one.flying++
+	one.askedAt = now
+	return ticket{one, one.version}, ""
+}
+
+func (p *permits) of(key types.NamespacedName) *permit {
+	one := p.budgets[key]
+	if one == nil {
+		if p.budgets == nil {
+			p.budgets = map[types.NamespacedName]*permit{}
+		}
+		one = &permit{}
+		p.budgets[key] = one
+	}
+	return one
+}
+
+func (p *permit) wait(node string) {
+	if !slices.Contains(p.line, node) {
+		p.line = append(p.line, node)
+	}
+}
+
+// call takes the drains that can go on out of the line.
+func (p *permit) call() []string {
+	n := min(p.left, len(p.line))
+	called := slices.Clone(p.line[:n])
+	p.line = slices.Delete(p.line, 0, n)
+	return called
+}
+
+// use gives a ticket back after its eviction was asked for, and returns the nodes whose drains can go on. refused is an
+// answer of the budget; the node waits in line then.
+func (p *permits) use(t ticket, pod *corev1.Pod, node string, granted, refused bool) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t.of == nil {
+		if refused {
+			// For a budget that was not seen yet.
+			p.of(types.NamespacedName{Namespace: pod.Namespace}).wait(node)
+		}
+		return nil
+	}
+	one := t.of
+	one.flying--
+	news := one.version != t.version
+	switch {
+	case refused && !news:
+		one.left = 0
+	case news, !granted:
+		// What was seen in between counted this eviction as one on its way; or it was not counted against the budget.
+		one.left++
+	}
+	if refused {
+		one.wait(node)
+	}
+	return one.call()
+}
+
+// see takes in a version of a budget and returns the nodes whose drains can go on.
+func (p *permits) see(b *policyv1.PodDisruptionBudget) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.read.Set(b) {
+		return append(p.refresh(b), p.all(b.Namespace)...)
+	}
+	return p.refresh(b)
+}
+
+func (p *permits) refresh(b *policyv1.PodDisruptionBudget) []string {
+	one := p.of(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
+	one.version++
+	one.left = 0
+	if b.Status.ObservedGeneration >= b.Generation {
+		one.left = max(0, int(b.Status.DisruptionsAllowed)-one.flying)
+	}
+	return one.call()
+}
+
+// forget takes in the deletion of a budget and returns the nodes whose drains can go on.
+func (p *permits) forget(b *policyv1.PodDisruptionBudget) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read.Remove(b)
+	woken := p.all(b.Namespace)
+	delete(p.budgets, types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
+	return woken
+}
+
+// all calls all drains that wait for budgets of a namespace: pods may be selected by others now.
+func (p *permits) all(namespace string) []string {
+	var called []string
+	for key, one := range p.budgets {
+		if key.Namespace == namespace {
+			called = append(called, one.line...)
+			one.line = nil
+		}
+	}
+	slices.Sort(called)
+	return slices.Compact(called)
+}

@@ -1,0 +1,158 @@
+package terminate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// guards is a budget of all pods with the label app=name.
+func guards(name string, allowed int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
+	}
+}
+
+// guarded is a ready pod with the label app.
+func guarded(name, app string) *corev1.Pod {
+	p := pod(name, func(p *corev1.Pod) {
+		p.UID, p.Labels, p.Status.Phase = "uid-"+p.UID, map[string]string{"app": app}, corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	})
+	return &p
+}
+
+func TestPermits(t *testing.T) {
+	// Each step says what it does and what comes of it: a right to ask ("yes"), or the nodes that are woken up.
+	for name, steps := range map[string]func(p *permits, say func(...any)){
+		"a pod that nothing guards may be asked for": func(p *permits, say func(...any)) {
+			_, why := p.ask(guarded("a", "other"), "n1", noon)
+			say(why == "")
+		},
+		"as many as the status allows": func(p *permits, say func(...any)) {
+			for i := range 3 {
+				_, why := p.ask(guarded("a", "web"), fmt.Sprint("n", i), noon)
+				say(why == "")
+			}
+		},
+		"who waits is woken in order, one for each that may go": func(p *permits, say func(...any)) {
+			a, _ := p.ask(guarded("a", "web"), "n1", noon)
+			b, _ := p.ask(guarded("b", "web"), "n1", noon)
+			p.ask(guarded("c", "web"), "n1", noon)
+			p.ask(guarded("d", "web"), "n2", noon)
+			p.ask(guarded("e", "web"), "n3", noon)
+			say(p.use(a, guarded("a", "web"), "n1", true, false), p.use(b, guarded("a", "web"), "n1", true, false))
+			say(p.see(guards("web", 0)), p.see(guards("web", 1)), p.see(guards("web", 5)))
+		},
+		"an eviction on its way counts": func(p *permits, say func(...any)) {
+			p.ask(guarded("a", "web"), "n1", noon)
+			p.see(guards("web", 1)) // the other one was granted
+			_, why := p.ask(guarded("b", "web"), "n2", noon)
+			say(why)
+		},
+		"and no longer once it was granted": func(p *permits, say func(...any)) {
+			a, _ := p.ask(guarded("a", "web"), "n1", noon)
+			p.see(guards("web", 1)) // counts it already
+			p.ask(guarded("b", "web"), "n2", noon)
+			say(p.use(a, guarded("a", "web"), "n1", true, false))
+		},
+		"a refusal shuts the budget until it changes": func(p *permits, say func(...any)) {
+			a, _ := p.ask(guarded("a", "web"), "n1", noon)
+			say(p.use(a, guarded("a", "web"), "n1", false, true))
+			_, why := p.ask(guarded("b", "web"), "n2", noon)
+			say(why)
+			say(p.see(guards("web", 2)))
+		},
+		"a refusal older than the news does not": func(p *permits, say func(...any)) {
+			a, _ := p.ask(guarded("a", "web"), "n1", noon)
+			p.see(guards("web", 1))
+			say(p.use(a, guarded("a", "web"), "n1", false, true))
+		},
+		"an answer that is none costs nothing": func(p *permits, say func(...any)) {
+			a, _ := p.ask(guarded("a", "web"), "n1", noon)
+			p.use(a, guarded("a", "web"), "n1", false, false)
+			for range 3 {
+				_, why := p.ask(guarded("b", "web"), "n2", noon)
+				say(why == "")
+			}
+		},
+		"now and then one is asked for in spite of what is known": func(p *permits, say func(...any)) {
+			p.see(guards("web", 0))
+			a, why := p.ask(guarded("a", "web"), "n1", noon)
+			say(why == "", p.use(a, guarded("a", "web"), "n1", false, true))
+			for _, after := range []time.Duration{time.Second, askAnyway - 1, askAnyway, askAnyway + 1} {
+				_, why = p.ask(guarded("a", "web"), "n1", noon.Add(after))
+				say(why == "")
+			}
+		},
+		"two budgets at once are refused until one goes": func(p *permits, say func(...any)) {
+			more := guards("more", 5)
+			more.Spec.Selector = guards("web", 0).Spec.Selector
+			p.see(more)
+			a, why := p.ask(guarded("a", "web"), "n1", noon)
+			say(why == "", p.use(a, guarded("a", "web"), "n1", false, true))
+			_, why = p.ask(guarded("a", "web"), "n1", noon)
+			say(why, p.forget(more))
+			_, why = p.ask(guarded("a", "web"), "n1", noon)
+			say(why == "")
+		},
+		"a status of an older spec allows nothing": func(p *permits, say func(...any)) {
+			old := guards("web", 3)
+			old.Generation = 2
+			p.ask(guarded("a", "web"), "n1", noon)
+			say(p.see(old))
+			_, why := p.ask(guarded("a", "web"), "n1", noon)
+			say(why)
+		},
+		"a budget that is deleted holds nobody": func(p *permits, say func(...any)) {
+			p.see(guards("web", 0))
+			p.ask(guarded("a", "web"), "n1", noon)
+			p.ask(guarded("b", "web"), "n2", noon)
+			say(p.forget(guards("web", 0)))
+			_, why := p.ask(guarded("b", "web"), "n2", noon)
+			say(why == "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const shut = "its PodDisruptionBudget web allows no disruption now"
+			none := []string(nil)
+			want := map[string][]any{
+				"a pod that nothing guards may be asked for":              {true},
+				"as many as the status allows":                            {true, true, false},
+				"who waits is woken in order, one for each that may go":   {none, none, none, []string{"n1"}, []string{"n2", "n3"}},
+				"an eviction on its way counts":                           {shut},
+				"and no longer once it was granted":                       {[]string{"n2"}},
+				"a refusal shuts the budget until it changes":             {none, shut, []string{"n1", "n2"}},
+				"a refusal older than the news does not":                  {[]string{"n1"}},
+				"an answer that is none costs nothing":                    {true, true, false},
+				"now and then one is asked for in spite of what is known": {true, none, false, false, true, false},
+				"two budgets at once are refused until one goes":          {true, none, "more than one PodDisruptionBudget selects it", []string{"n1"}, true},
+				"a status of an older spec allows nothing":                {none, shut},
+				"a budget that is deleted holds nobody":                   {[]string{"n2"}, true},
+			}[name]
+			p, said := &permits{}, []any(nil)
+			p.see(guards("web", 2))
+			steps(p, func(what ...any) {
+				for _, v := range what {
+					if l, ok := v.([]string); ok && len(l) == 0 {
+						v = none
+					}
+					said = append(said, v)
+				}
+			})
+			if diff := cmp.Diff(want, said); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package terminate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+const (
+	// atOnce is how many calls one drain makes at the same time.
+	atOnce = 10
+	// answers is how long an answer of the API may take to be seen in the cache, after which the call is made again.
+	answers = 10 * time.Second
+	// repeat is when a call is made again that failed, other than for a budget.
+	repeat = 2 * time.Second
+)
+
+// memory is what this process remembers of a drain, so that it does not ask twice because its cache is behind.
+type memory struct {
+	uid types.UID // of the node
+	// asked and deleted are by pod: before what time its eviction is not asked for again, and its deletion.
+	asked   map[types.UID]time.Time
+	deleted map[types.UID]deletion
+}
+
+type deletion struct {
+	again time.Time
+	by    time.Time // the machine's end that it was for
+}
+
+// recall gives what is remembered of the node's drain.
+func (n *Nodes) recall(node *corev1.Node) *memory {
+	if m, ok := n.memories.Load(node.Name); ok && m.(*memory).uid == node.UID {
+		return m.(*memory)
+	}
+	m := &memory{uid: node.UID, asked: map[types.UID]time.Time{}, deleted: map[types.UID]deletion{}}
+	n.memories.Store(node.Name, m)
+	return m
+}
+
+// round is one look at a drain.
+type round struct {
+	*Nodes
+	node  *corev1.Node
+	claim *karpv1.NodeClaim
+	by    end
+	now   time.Time
+
+	mu     sync.Mutex // guards the rest while pods are worked on
+	memory *memory
+	next   time.Time // when something is due; zero for nothing
+	stalls []stall
+}
+
+// due notes that something is to be done at t.
+func (r *round) due(t time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next.IsZero() || t.Before(r.next) {
+		r.next = t
+	}
+}
+
+// after is how long to wait where no event comes.
+func (r *round) after() time.Duration {
+	if r.next.IsZero() {
+		return 0
+	}
+	return max(50*time.Millisecond, r.next.Sub(r.now))
+}
+
+// rest notes that a pod's eviction is not to be asked for again before a time.
+func (r *round) rest(p *corev1.Pod, d time.Duration) {
+	r.mu.Lock()
+	r.memory.asked[p.UID] = r.now.Add(d)
+	r.mu.Unlock()
+	r.due(r.now.Add(d))
+}
+
+// run deletes what has to go by the machine's end, evicts the others' first group unless the drain is held, and says what
+// stalls. What becomes of one pod does not hold up the others.
+func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
+	group := map[*corev1.Pod]bool{}
+	for _, p := range first(waiting) {
+		group[p] = !held
+	}
+	if held {
+		r.due(r.now.Add(lookAgain))
+	}
+	if !r.by.IsZero() && !r.by.passed(r.now, 0) {
+		r.due(r.by.Time)
+	}
+	var forced, evicted []*corev1.Pod
+	for _, p := range waiting {
+		switch {
+		case r.mustGo(p):
+			forced = append(forced, p)
+		case p.DeletionTimestamp.IsZero() && group[p] && r.mayGo(p):
+			evicted = append(evicted, p)
+		}
+		if until := lets(p, r.by, r.now); until.Sub(r.now) < 365*24*time.Hour {
+			r.due(until)
+		}
+	}
+	err := errors.Join(
+		each(forced, func(p *corev1.Pod) error { return r.force(ctx, p) }),
+		each(evicted, func(p *corev1.Pod) error { return r.evict(ctx, p) }))
+	if err != nil && ctx.Err() == nil {
+		// Not returned: the pause after an error grows, and what is due by the machine's end must not wait for it.
+		r.Log.Warn("draining node", "node", r.node.Name, "error", err)
+	}
+	r.tell()
+}
+
+// mayGo reports whether a pod's eviction is to be asked for now.
+func (r *round) mayGo(p *corev1.Pod) bool {
+	if again := r.memory.asked[p.UID]; r.now.Before(again) {
+		r.due(again)
+		return false
+	}
+	switch held, until := intake.HeldUntil(p, r.now); {
+	case held && until.IsZero():
+		r.stalled(p, "its annotation "+karpv1.DoNotDisruptAnnotationKey+" forbids it")
+		return false
+	case held:
+		r.due(until)
+		r.stalled(p, fmt.Sprintf("its annotation %s forbids it until %s", karpv1.DoNotDisruptAnnotationKey, until.UTC().Format(time.RFC3339)))
+		return false
+	}
+	return true
+}
+
+// each calls f for all pods, some at a time, and joins the errors in the order of the pods.
+func each(pods []*corev1.Pod, f func(*corev1.Pod) error) error {
+	errs := make([]error, len(pods))
+	slots := make(chan struct{}, atOnce)
+	var work sync.WaitGroup
+	for i, p := range pods {
+		slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = f(p)
+		})
+	}
+	work.Wait()
+	return errors.Join(errs...)
+}
