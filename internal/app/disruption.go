@@ -12,6 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	engine "github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/version"
 )
 
 // What moving is held to cost: a pod that is evicted and started again, and a machine that is paid for beside the one that
@@ -42,11 +43,11 @@ func (p *process) disruption(c *gate) error {
 	p.consolidation = &disrupt.Loop{
 		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
 		Options:  engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice},
-		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Record: p.recordedDisruption,
 	}
 	drift := &disrupt.Drift{
 		Queue: queue, State: p.cache, Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
-		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Record: p.recordedDisruption,
 	}
 	if shop := p.shop(c); shop != nil {
 		drift.Bare = shop.Bare
@@ -54,6 +55,11 @@ func (p *process) disruption(c *gate) error {
 	queue.Landed = drift.Landed
 	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.log, Clock: p.clock()}
 	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(drift), p.Add(manager.RunnableFunc(writer.Run)))
+}
+
+// recordedDisruption keeps a decision on which nodes go.
+func (p *process) recordedDisruption(problem *engine.Problem, cause engine.Cause, due []string, d *engine.Decision, begun []engine.Move) {
+	p.decisions.Add(record.OnDisruption(version.Version, problem, cause, due, d, begun))
 }
 
 // recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was

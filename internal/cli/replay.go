@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kerf-sh/kerf/internal/bound"
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/explain"
 	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/record"
@@ -113,6 +114,9 @@ func readDecision(ctx context.Context, from string) (*record.Decision, error) {
 }
 
 func saveDecision(name string, d *record.Decision, hashNames bool) error {
+	if hashNames && d.Asked != nil {
+		return fmt.Errorf("%s is not written: names in decisions on which nodes go can't be replaced; leave --hash-names out", name)
+	}
 	if hashNames {
 		hashed := record.HashNames(d)
 		p, err := record.Replay(d)
@@ -140,13 +144,18 @@ type replayed struct {
 	RecordedBy string `json:"recordedBy"`
 	ReplayedBy string `json:"replayedBy"`
 	// Same is nil when no plan was recorded.
-	Same       *bool         `json:"same,omitempty"`
-	Difference []string      `json:"difference,omitempty"`
-	Plan       *plan.Plan    `json:"plan"`
-	Bound      *bound.Result `json:"bound,omitempty"`
+	Same       *bool      `json:"same,omitempty"`
+	Difference []string   `json:"difference,omitempty"`
+	Plan       *plan.Plan `json:"plan"`
+	// Disruption is set in place of Plan where it was asked which nodes go.
+	Disruption *disrupt.Decision `json:"disruption,omitempty"`
+	Bound      *bound.Result     `json:"bound,omitempty"`
 }
 
 func replay(d *record.Decision, withBound bool) (*replayed, error) {
+	if d.Asked != nil {
+		return replayDisruption(d, withBound)
+	}
 	p, err := record.Replay(d)
 	if err != nil {
 		return nil, err
@@ -173,9 +182,33 @@ func replay(d *record.Decision, withBound bool) (*replayed, error) {
 	return r, nil
 }
 
+// replayDisruption asks again which nodes go.
+func replayDisruption(d *record.Decision, withBound bool) (*replayed, error) {
+	if withBound {
+		return nil, errors.New("--bound is about machines that are bought for pods; this decision is on which nodes go")
+	}
+	again, err := record.ReplayDisruption(d)
+	if err != nil {
+		return nil, err
+	}
+	was, err := record.DisruptionBytes(d.Disruption)
+	if err != nil {
+		return nil, err
+	}
+	is, err := record.DisruptionBytes(again)
+	if err != nil {
+		return nil, err
+	}
+	return &replayed{RecordedBy: d.Kerf, ReplayedBy: version.Version, Disruption: again, Same: new(bytes.Equal(was, is)), Difference: difference(string(was), string(is))}, nil
+}
+
 func (r *replayed) write(out io.Writer, d *record.Decision) error {
 	var b strings.Builder
-	b.WriteString(r.Plan.String())
+	if r.Disruption != nil {
+		b.WriteString(r.Disruption.String())
+	} else {
+		b.WriteString(r.Plan.String())
+	}
 	fmt.Fprintf(&b, "\n%s on %s of %s, decided at %s by kerf %s\n", plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Problem.Nodes), "node"),
 		plan.Count(len(d.Problem.Pools), "pool"), d.Problem.Now.UTC().Format("2006-01-02T15:04:05Z"), d.Kerf)
 	if r.Bound != nil {
@@ -185,7 +218,7 @@ func (r *replayed) write(out io.Writer, d *record.Decision) error {
 	case r.Same == nil:
 		b.WriteString("no plan was recorded to compare with\n")
 	case *r.Same:
-		b.WriteString("same: the plan is the recorded one, byte for byte\n")
+		b.WriteString("same: the " + r.what() + " is the recorded one, byte for byte\n")
 	default:
 		fmt.Fprintf(&b, "different: recorded by kerf %s, replayed by kerf %s\n", r.RecordedBy, r.ReplayedBy)
 		for _, line := range r.Difference {
@@ -194,6 +227,14 @@ func (r *replayed) write(out io.Writer, d *record.Decision) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// what is what was decided.
+func (r *replayed) what() string {
+	if r.Disruption != nil {
+		return "decision"
+	}
+	return "plan"
 }
 
 // boundText words the floor and the gap.

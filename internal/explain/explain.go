@@ -192,8 +192,8 @@ func machine(ctx context.Context, src Source, a *Answer, is func(*cluster.Node) 
 	var seen *record.Decision  // the newest that knows the node
 	err := src.Decisions(ctx, func(id string, d *record.Decision) bool {
 		none.saw(d)
-		if none.seen == 1 {
-			last = d.Disruption
+		if last == nil {
+			last = d.Consolidation()
 		}
 		if at := slices.IndexFunc(d.Problem.Nodes, is); at >= 0 && node == nil {
 			node, seen = d.Problem.Nodes[at], d

@@ -43,8 +43,8 @@ const answerTimeout = time.Minute
 
 // Decisions asks for the list, and then for one after the other.
 func (s Server) Decisions(ctx context.Context, see func(string, *record.Decision) bool) error {
-	var list []record.Summary
-	if err := s.get(ctx, record.Path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&list) }); err != nil {
+	list, err := s.List(ctx)
+	if err != nil {
 		return err
 	}
 	for _, summary := range list {
@@ -60,6 +60,12 @@ func (s Server) Decisions(ctx context.Context, see func(string, *record.Decision
 		}
 	}
 	return nil
+}
+
+// List asks for the list of decisions, the newest first.
+func (s Server) List(ctx context.Context) (list []record.Summary, err error) {
+	err = s.get(ctx, record.Path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&list) })
+	return list, err
 }
 
 // Decision fetches one decision; the ID may be record.Latest.

@@ -32,6 +32,7 @@ type decisionDocument struct {
 	Claims      []Claim           `json:"claims,omitempty"`
 	Dropped     []string          `json:"dropped,omitempty"`
 	Disruption  *disrupt.Decision `json:"disruption,omitempty"`
+	Asked       *Asked            `json:"asked,omitempty"`
 }
 
 // Types without methods, so that none of the values below can take over how it is written.

@@ -20,14 +20,14 @@ const podNameLabel = "statefulset.kubernetes.io/pod-name"
 // HashNames returns the decision with the names of pods, namespaces, nodes, NodeClaims, DaemonSets and volumes, all UIDs
 // and provider IDs replaced. A name is replaced by its rank among its like, so that the same name stays the same, nothing
 // of it can be guessed back, and whatever is decided by the order of names is decided as before: the decision stays
-// the same decision. Labels, taints, pools and instance types stay as they are, because they are what is decided upon.
+// the same decision. What is said of disruption is left out. Labels, taints, pools and instance types stay as they are, because they are what is decided upon.
 func HashNames(d *Decision) *Decision {
 	r := &renamer{seen: map[kind]map[string]bool{}, memo: map[reflect.Value]reflect.Value{}}
 	r.copy(reflect.ValueOf(d))
 	r.settle()
 	r.memo = map[reflect.Value]reflect.Value{}
 	out := r.copy(reflect.ValueOf(d)).Interface().(*Decision)
-	out.Disruption = nil // it says nothing of this decision, and names stand in its sentences
+	out.Disruption, out.Asked = nil, nil // names stand in their sentences
 	for i := range out.Dropped {
 		out.Dropped[i], _, _ = strings.Cut(out.Dropped[i], ":")
 	}

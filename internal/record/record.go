@@ -33,8 +33,11 @@ type Decision struct {
 	Claims []Claim
 	// Dropped holds what the independent check found wrong, and which therefore was not carried out.
 	Dropped []string
-	// Disruption is the last decision on consolidation that was made before; nil when there is none.
+	// Disruption is the last decision on consolidation that was made before, nil when there is none; or, where Asked is set,
+	// what was decided.
 	Disruption *disrupt.Decision
+	// Asked is set where it was asked which nodes go. There is no Plan then.
+	Asked *Asked
 }
 
 // Claim says which NodeClaim stands for which new node.

@@ -16,7 +16,7 @@ import (
 )
 
 // Ring holds the last decisions of a process, written out as files, so that what they refer to can be forgotten. Decisions
-// that buy nothing and say the same as the one before take its place: pods that wait for hours push nothing out.
+// that buy nothing, move nothing and say the same as the one before take its place: pods that wait for hours push nothing out.
 //
 // Writing happens beside the caller, one decision at a time; reading waits for it.
 //
@@ -57,7 +57,9 @@ type Summary struct {
 	Placed     int              `json:"placed"` // on nodes that exist or are in flight
 	Unplaced   int              `json:"unplaced"`
 	Price      catalog.MicroUSD `json:"price"` // of the new nodes, per hour
-	Bytes      int              `json:"bytes"` // of the file
+	// Moves is how many were begun, where it was asked which nodes go.
+	Moves int `json:"moves,omitempty"`
+	Bytes int `json:"bytes"` // of the file
 	// Repeated counts the decisions before that said the same, the first of them at First.
 	Repeated int       `json:"repeated,omitempty"`
 	First    time.Time `json:"first,omitzero"`
@@ -121,6 +123,9 @@ func newEntry(d *Decision, known *typesMember) (*entry, error) {
 	for _, c := range d.Claims {
 		e.NodeClaims = append(e.NodeClaims, c.Name)
 	}
+	if d.Asked != nil {
+		e.Moves = len(d.Asked.Begun)
+	}
 	if d.Plan == nil {
 		return e, nil
 	}
@@ -148,7 +153,7 @@ func (r *Ring) insert(e *entry) {
 	r.serial++
 	e.ID = strconv.Itoa(r.serial)
 	if n := len(r.entries); n > 0 && e.NewNodes == 0 {
-		if before := r.entries[n-1]; before.NewNodes == 0 && before.digest == e.digest {
+		if before := r.entries[n-1]; before.NewNodes+before.Moves+e.Moves == 0 && before.digest == e.digest {
 			e.Repeated, e.First = before.Repeated+1, before.First
 			if e.First.IsZero() {
 				e.First = before.At

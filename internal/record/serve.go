@@ -54,6 +54,10 @@ func serveFile(w http.ResponseWriter, req *http.Request, r *Ring) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
+		if d.Asked != nil {
+			http.Error(w, "decision "+safe(id)+" is on which nodes go; names=hashed can't be had of those", http.StatusBadRequest)
+			return
+		}
 		if file, err = encode(HashNames(d), nil); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -79,7 +79,7 @@ func encode(d *Decision, known *typesMember) (*encoded, error) {
 	}
 	w := &writer{types: e.types, classes: map[*cluster.Class]int{}, classByText: map[string]int{}, pods: map[cluster.PodRef]int{},
 		choiceIndex: map[plan.TypeChoice]int{}, listByKey: map[choicesKey]int{}, listByText: map[string]int{}}
-	doc := &decisionDocument{Problem: w.problem(d.Problem), Claims: d.Claims, Dropped: d.Dropped, Disruption: d.Disruption}
+	doc := &decisionDocument{Problem: w.problem(d.Problem), Claims: d.Claims, Dropped: d.Dropped, Disruption: d.Disruption, Asked: d.Asked}
 	if d.Plan != nil {
 		doc.Plan = w.plan(d.Plan)
 	}

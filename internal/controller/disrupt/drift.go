@@ -41,6 +41,8 @@ type Drift struct {
 	Bare func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
 	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
+	// Record, if set, is told of each decision of which something is begun.
+	Record Recorded
 	// Synced reports whether the first list of every kind is in; nil is always.
 	Synced   func() bool
 	Recorder record.EventRecorder
@@ -278,7 +280,11 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 	}
 	decision := disrupt.Roll(v.problem, disrupt.Drifted, due)
 	var commands []Command
-	for _, m := range d.sound(v.problem, due, decision) {
+	sound := d.sound(v.problem, due, decision)
+	if len(sound) > 0 {
+		d.Record.of(v.problem, disrupt.Drifted, due, decision, sound)
+	}
+	for _, m := range sound {
 		c := command(&m, &v.view)
 		c.Eventual, c.Saving, c.Policy, c.Kind = true, 0, "", ""
 		commands = append(commands, c)

@@ -51,6 +51,8 @@ type Loop struct {
 	Clock    clock.WithTicker
 	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
+	// Record, if set, is told of each decision of which something is begun.
+	Record Recorded
 
 	engine   *disrupt.Engine
 	ripening ripening
@@ -156,13 +158,18 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if wait > 0 && now.Add(wait).Before(l.due) {
 		l.due = now.Add(wait)
 	}
+	p := v.problem
 	if len(ripe) == 0 && len(moves) > 0 {
-		ripe = l.narrow(v, now)
+		if p, d = l.narrow(v, now); d == nil {
+			return nil
+		}
+		ripe = l.allowed(d.Moves, now)
 	}
-	ripe = l.checked(v.problem, d, ripe)
+	ripe = l.checked(p, d, ripe)
 	if len(ripe) == 0 {
 		return nil
 	}
+	l.Record.of(p, "", nil, d, ripe)
 	l.due, l.Options.Start = now, 0
 	return l.start(ctx, v, ripe)
 }
@@ -188,11 +195,11 @@ func (l *Loop) allowed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 }
 
 // narrow asks again with the ripe nodes alone when every move has a node in it that is not ripe: a cluster in which there
-// is always one more must not wait for ever.
-func (l *Loop) narrow(v *view, now time.Time) []disrupt.Move {
+// is always one more must not wait for ever. It returns what was asked and decided, nil when nothing is ripe.
+func (l *Loop) narrow(v *view, now time.Time) (*disrupt.Problem, *disrupt.Decision) {
 	ripe := l.ripening.ripe(now)
 	if len(ripe) == 0 {
-		return nil
+		return nil, nil
 	}
 	q := *v.problem
 	q.Options.Start = 0
@@ -202,8 +209,7 @@ func (l *Loop) narrow(v *view, now time.Time) []disrupt.Move {
 			n.Blocks = []disrupt.Reason{{Code: disrupt.Other, Detail: "it has not been among those that should go for long enough"}}
 		}
 	}
-	d := disrupt.Decide(&q)
-	return l.checked(&q, d, l.allowed(d.Moves, now))
+	return &q, disrupt.Decide(&q)
 }
 
 // checked drops the moves that the independent check refuses.
