@@ -2,7 +2,7 @@ package foresee
 
 import (
 	"fmt"
-	"time"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -10,84 +10,46 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	controller "github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/disrupt"
-	"github.com/kerf-sh/kerf/internal/intake"
 )
 
-// blocksOf are the reasons for which a drifted node stays as things are now. A claim with a terminationGracePeriod is
-// replaced whatever its pods ask: they are ended when that is over.
-func (s *seen) blocksOf(claim *karpv1.NodeClaim, node *corev1.Node, now time.Time) []disrupt.Reason {
-	var out []disrupt.Reason
-	add := func(r disrupt.Reason) { out = append(out, r) }
-	switch {
-	case !claim.DeletionTimestamp.IsZero():
-		add(disrupt.Reason{Code: disrupt.Deleting})
-	case node == nil || !claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized):
-		add(disrupt.Reason{Code: disrupt.NotInitialized})
+// blocksOf are the reasons for which a drifted node stays as things are now, as the controller heeds them, with the budgets
+// by name. unit is the claim's node, nil while it is not known.
+func (s *seen) blocksOf(claim *karpv1.NodeClaim, unit *cluster.Node, standing *cache.Standing) []disrupt.Reason {
+	if unit == nil {
+		return []disrupt.Reason{{Code: disrupt.NotInitialized}}
 	}
-	if node == nil {
-		return out
-	}
-	if node.Annotations[karpv1.DoNotDisruptAnnotationKey] == "true" || claim.Annotations[karpv1.DoNotDisruptAnnotationKey] == "true" {
-		add(disrupt.Reason{Code: disrupt.DoNotDisrupt})
-	}
-	if claim.Spec.TerminationGracePeriod != nil {
-		return out
-	}
-	for _, pod := range s.pods[node.Name] {
-		if !pod.DeletionTimestamp.IsZero() || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	out := controller.Against(unit, claim, s.pools[unit.Pool], standing.Nodes[unit.Name])
+	for i := range out {
+		if out[i].Code != disrupt.DisruptionBudget {
 			continue
 		}
-		name := pod.Namespace + "/" + pod.Name
-		if held, end := intake.HeldUntil(pod, now); held {
-			r := disrupt.Reason{Code: disrupt.DoNotDisrupt, Pod: name}
-			if !end.IsZero() {
-				r.Detail = "until " + end.UTC().Format(time.RFC3339)
-			}
-			add(r)
-			continue
-		}
-		if why := s.budgetOn(pod); why != "" && intake.Reschedulable(pod) {
-			add(disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: name, Detail: why})
+		on := s.pods[unit.Name]
+		if j := slices.IndexFunc(on, func(p *corev1.Pod) bool { return p.Namespace+"/"+p.Name == out[i].Pod }); j >= 0 {
+			out[i].Detail = s.budgetOn(on[j], out[i].Detail)
 		}
 	}
 	return out
 }
 
-// budgetOn says why the eviction API would refuse the pod now; empty when it would not.
-func (s *seen) budgetOn(pod *corev1.Pod) string {
+// budgetOn names what refuses the eviction of a pod.
+func (s *seen) budgetOn(pod *corev1.Pod, otherwise string) string {
 	var of []*policyv1.PodDisruptionBudget
 	for i := range s.budgets {
 		b := &s.budgets[i]
-		if b.Namespace != pod.Namespace {
-			continue
-		}
 		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
+		if b.Namespace == pod.Namespace && err == nil && selector.Matches(labels.Set(pod.Labels)) {
 			of = append(of, b)
 		}
 	}
-	if len(of) == 0 || pod.Status.Phase == corev1.PodPending {
-		return ""
+	switch len(of) {
+	case 0:
+		return otherwise
+	case 1:
+		return fmt.Sprintf("%s: %d of %d pods are healthy and %d are wanted", of[0].Name, of[0].Status.CurrentHealthy, of[0].Status.ExpectedPods, of[0].Status.DesiredHealthy)
 	}
-	if len(of) > 1 {
-		return fmt.Sprintf("the budgets %s and %s both select it, which the eviction API refuses", of[0].Name, of[1].Name)
-	}
-	b := of[0]
-	if b.Status.DisruptionsAllowed > 0 {
-		return ""
-	}
-	if policy := b.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow && !ready(pod) {
-		return ""
-	}
-	return fmt.Sprintf("%s: %d of %d pods are healthy and %d are wanted", b.Name, b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy)
-}
-
-func ready(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return fmt.Sprintf("the budgets %s and %s both select it, which the eviction API refuses", of[0].Name, of[1].Name)
 }

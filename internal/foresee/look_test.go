@@ -136,7 +136,7 @@ func (p *place) add(i int) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p" + name, UID: types.UID("pod-" + name), Labels: map[string]string{"app": "web"}}}
 	pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = name, new(int64(10))
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("3")}}}}
-	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Phase, pod.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	p.claims, p.pods = append(p.claims, claim), append(p.pods, pod)
 	p.objects = append(p.objects, claim, node, pod)
 }
@@ -167,7 +167,7 @@ func (p *place) look(t *testing.T, o Options, refused ...string) (*Report, error
 			t.Fatal(err)
 		}
 	}
-	o.Kubernetes, o.Now = api, monday
+	o.Kubernetes, o.Now, o.Cache.Now = api, monday, func() time.Time { return monday }
 	if o.Cloud == nil {
 		o.Cloud = &shop{}
 	}

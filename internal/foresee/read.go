@@ -26,8 +26,7 @@ type seen struct {
 	state   *cache.Cache
 	pools   map[string]*karpv1.NodePool
 	classes map[string]*awsv1.EC2NodeClass
-	claims  []*karpv1.NodeClaim // of the kind that Kerf serves, by name
-	nodes   map[string]*corev1.Node
+	claims  []*karpv1.NodeClaim      // of the kind that Kerf serves, by name
 	pods    map[string][]*corev1.Pod // by node
 	budgets []policyv1.PodDisruptionBudget
 	// gaps name what could not be read and what follows.
@@ -49,7 +48,7 @@ var without = map[string]string{
 //
 // Errors: a kind that there is no plan without, with the verb and the resource that may not be read.
 func read(ctx context.Context, reader client.Reader, state *cache.Cache) (*seen, error) {
-	s := &seen{state: state, pools: map[string]*karpv1.NodePool{}, classes: map[string]*awsv1.EC2NodeClass{}, nodes: map[string]*corev1.Node{}, pods: map[string][]*corev1.Pod{}}
+	s := &seen{state: state, pools: map[string]*karpv1.NodePool{}, classes: map[string]*awsv1.EC2NodeClass{}, pods: map[string][]*corev1.Pod{}}
 	var (
 		namespaces corev1.NamespaceList
 		storage    storagev1.StorageClassList
@@ -90,7 +89,7 @@ func read(ctx context.Context, reader client.Reader, state *cache.Cache) (*seen,
 				state.SetClaim(o)
 			})
 		}},
-		{"nodes", &nodes, func() { each(nodes.Items, func(o *corev1.Node) { s.nodes[o.Name] = o; state.SetNode(o) }) }},
+		{"nodes", &nodes, func() { each(nodes.Items, state.SetNode) }},
 		{"pods", &pods, func() {
 			each(pods.Items, func(o *corev1.Pod) {
 				if o.Spec.NodeName != "" {

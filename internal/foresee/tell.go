@@ -35,6 +35,7 @@ func (l *look) judgeNodes() {
 			byClaim[n.Claim] = n
 		}
 	}
+	standing := l.seen.state.Standing()
 	for _, claim := range l.seen.claims {
 		n := Node{Claim: claim.Name, Name: cmp.Or(claim.Status.NodeName, claim.Name), Pool: claim.Labels[karpv1.NodePoolLabelKey]}
 		if unit := byClaim[claim.Name]; unit != nil {
@@ -45,7 +46,7 @@ func (l *look) judgeNodes() {
 		n.Already = n.Rolls && len(l.causes(claim, l.now)) > 0
 		switch {
 		case n.Rolls:
-			for _, r := range l.seen.blocksOf(claim, l.seen.nodes[claim.Status.NodeName], l.Now) {
+			for _, r := range l.seen.blocksOf(claim, byClaim[claim.Name], standing) {
 				n.Blocks = append(n.Blocks, r.Text())
 			}
 		default:

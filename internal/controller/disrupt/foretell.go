@@ -3,6 +3,8 @@ package disrupt
 import (
 	"context"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
 )
@@ -14,4 +16,10 @@ func (l *Loop) Foretell(ctx context.Context, snapshot *cluster.Snapshot) *disrup
 		l.engine = disrupt.NewEngine()
 	}
 	return l.engine.Decide(l.gather(ctx, snapshot).problem)
+}
+
+// Against are the reasons for which a drifted node stays as things are: what the loop that replaces such nodes heeds. pool is
+// nil when there is none.
+func Against(n *cluster.Node, claim *karpv1.NodeClaim, pool *karpv1.NodePool, pods cache.NodeStanding) []disrupt.Reason {
+	return (&subject{node: n, claim: claim, pool: pool, pods: pods}).eventual()
 }
