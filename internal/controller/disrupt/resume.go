@@ -72,17 +72,21 @@ func (q *Queue) resume(ctx context.Context) error {
 func (q *Queue) adopt(found map[string]*flight, node *corev1.Node, claim *karpv1.NodeClaim) {
 	o, ok := readOrder(node)
 	id := node.Annotations[apply.CommandAnnotation]
+	key := id
 	if !ok || id == "" || claim == nil {
-		id = "" // nothing tells how to go on: it is taken back
+		key = "?" + node.Name // nothing tells how to go on: it is taken back by itself
 	}
-	f := found[id]
+	f := found[key]
 	if f == nil {
 		o.ForeignTaint = false // it is read from each node again
 		f = &flight{id: id, order: o, begun: o.Begun, objects: map[string]*corev1.Node{}}
 		f.Cause = karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation])
 		f.Policy, f.Kind, f.Eventual = o.Policy, o.Kind, o.Eventual
 		f.Why = "taken over from a former leader"
-		found[id] = f
+		if key != id {
+			f.failed = "its mark does not say how to go on"
+		}
+		found[key] = f
 	}
 	g := Going{
 		Node: node.Name, Pool: node.Labels[karpv1.NodePoolLabelKey], InstanceType: node.Labels[corev1.LabelInstanceTypeStable],
@@ -110,19 +114,18 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacem
 		}
 	}
 	q.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(found)) {
-		f := found[id]
-		f.claims = replacements[id]
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		f := found[key]
+		f.claims = slices.Clone(replacements[key])
 		slices.Sort(f.claims)
 		switch {
-		case id == "":
-			f.failed = "its mark says nothing of a command"
+		case f.failed != "":
 		case len(f.claims) != f.order.Replacements:
 			f.failed = fmt.Sprintf("the former leader ended when %d of %d replacements were there", len(f.claims), f.order.Replacements)
 		case len(f.claims) == 0 && f.Cause != karpv1.DisruptionReasonEmpty && q.Clock.Since(f.begun) > stale:
 			f.failed = "it was decided too long ago"
 		}
-		q.Log.Info("took over a disruption", "command", id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
+		q.Log.Info("took over a disruption", "command", f.id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
 		q.fly(f)
 	}
 }
