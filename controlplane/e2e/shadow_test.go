@@ -105,6 +105,9 @@ func TestShadow(t *testing.T) {
 
 	// At the end it says all once more.
 	text := s.stop()
+	if i := strings.Index(text, "Shadow run of"); i >= 0 {
+		t.Log(text[i:])
+	}
 	for _, want := range []string{"nothing was changed", "default", "would have done"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the end does not say %q:\n%s", want, text)
