@@ -52,7 +52,10 @@ func (p *process) disruption(c *gate) error {
 	if shop := p.shop(c); shop != nil {
 		drift.Bare = shop.Bare
 	}
-	queue.Landed = drift.Landed
+	queue.Landed = func(c disrupt.Command, failed string) {
+		drift.Landed(c, failed)
+		p.consolidation.Landed(c, failed)
+	}
 	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.log, Clock: p.clock()}
 	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(drift), p.Add(manager.RunnableFunc(writer.Run)))
 }

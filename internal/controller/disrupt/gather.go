@@ -88,7 +88,14 @@ func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now t
 	if !until.IsZero() && (v.next.IsZero() || until.Before(v.next)) {
 		v.next = until
 	}
-	if r, until := l.Governor.blocks(n, l.State.Pod, now); r.Code != "" {
+	for _, block := range []func() (disrupt.Reason, time.Time){
+		func() (disrupt.Reason, time.Time) { return l.Governor.blocks(n, l.State.Pod, now) },
+		func() (disrupt.Reason, time.Time) { return l.setbacks.blocks(n.Claim, now) },
+	} {
+		r, until := block()
+		if r.Code == "" {
+			continue
+		}
 		out.Blocks = append(out.Blocks, r)
 		if v.next.IsZero() || until.Before(v.next) {
 			v.next = until

@@ -54,6 +54,7 @@ type Loop struct {
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
 
+	setbacks Setbacks
 	engine   *disrupt.Engine
 	ripening ripening
 	talk     *talk
@@ -75,6 +76,9 @@ func (l *Loop) Last() *disrupt.Decision {
 	defer l.mu.Unlock()
 	return l.last
 }
+
+// Landed is told how each command ended.
+func (l *Loop) Landed(c Command, failed string) { l.setbacks.Landed(c, failed, l.Clock.Now()) }
 
 // Bought tells the governor for which pods machines had to be bought.
 func (l *Loop) Bought(pods []*corev1.Pod) {

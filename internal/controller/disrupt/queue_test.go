@@ -444,7 +444,9 @@ func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
 	for sentence, edit := range map[string]func(*corev1.Node){
 		"of an earlier release": func(*corev1.Node) {},
-		"that can't be read":    func(n *corev1.Node) { n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation] = "x", "{" },
+		"that can't be read": func(n *corev1.Node) {
+			n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation] = "x", "{"
+		},
 		"of a node without a claim": func(n *corev1.Node) {
 			n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation], n.Spec.ProviderID = "x", "{}", "aws:///a/other"
 		},
