@@ -21,7 +21,7 @@ func shrink(pods int, limit time.Duration) func(context.Context, *house) (*Figur
 		manifests := class("default", "al2023@latest") + pool("default", "default", `
 - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
 - {key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["4"]}
-- {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["32"]}
+- {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["9"]}
 - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
 - {key: kubernetes.io/arch, operator: In, values: [amd64]}`)
 		each := pods / len(sizes)

@@ -54,7 +54,7 @@ func Stories() []Story {
 		out = append(out, Story{fmt.Sprintf("rest-%d", n), fmt.Sprintf("%d nodes with 15 pods each, and five minutes in which nothing happens", n), rest(n, 15, 5*time.Minute)})
 	}
 	for _, n := range []int{30, 100, 300, 900} {
-		out = append(out, Story{fmt.Sprintf("shrink-%d", n), fmt.Sprintf("%d pods of several sizes on machines under 32 vCPU, scaled down to 30 %%, until nothing has changed for a minute", n), shrink(n, 12*time.Minute)})
+		out = append(out, Story{fmt.Sprintf("shrink-%d", n), fmt.Sprintf("%d pods of several sizes on machines of at most 8 vCPU, scaled down to 30 %%, until nothing has changed for a minute", n), shrink(n, 12*time.Minute)})
 	}
 	return out
 }
