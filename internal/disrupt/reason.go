@@ -123,7 +123,7 @@ func (r Reason) found() string {
 	case PoolLimit:
 		return "its pool's limit leaves no room for a replacement beside it"
 	case OthersFollow:
-		return "other pods are moved to be with its pods"
+		return "other pods are moved to where they may be only while its pods stay"
 	case PriceUnknown:
 		return "its price is not known"
 	case NotLookedAt:

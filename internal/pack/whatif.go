@@ -38,9 +38,11 @@ type WhatIf struct {
 	followed map[followedDomain]bool
 	arrived  map[followedDomain]int
 	arranged map[*group]bool
-	scanned  int64
-	forks    int
-	savedIn  []int // by group: the fork that saved it last
+	// levels are the domains into which pods were moved that bear a spread, and what it allows there.
+	levels  map[*group][]level
+	scanned int64
+	forks   int
+	savedIn []int // by group: the fork that saved it last
 	// scarce are the resources that every node has, total what each node has of all.
 	scarce []int
 	total  []res.Vector
@@ -93,7 +95,7 @@ func NewWhatIf(p *Problem) *WhatIf {
 	s.moving = movablePods(p)
 	s.compile()
 	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{},
-		arrived: map[followedDomain]int{}, arranged: map[*group]bool{}, orderOf: map[*class]int{}}
+		arrived: map[followedDomain]int{}, arranged: map[*group]bool{}, levels: map[*group][]level{}, orderOf: map[*class]int{}}
 	for _, name := range []string{res.CPU, res.Memory, res.Pods} {
 		if r, ok := s.schema.Index(name); ok {
 			w.scarce = append(w.scarce, r)

@@ -275,6 +275,9 @@ func (w *WhatIf) noteFollowed(parts []part, domain func(*group) (string, bool)) 
 				w.followed[followedDomain{g, d}] = true
 			}
 			w.arranged[g] = w.arranged[g] || g.kind == spreading
+			if d, ok := domain(g); ok && g.kind == spreading && q.item.class.owns(g) {
+				w.noteLevel(d, &q.item.class.topo.wide[i])
+			}
 		}
 	}
 }

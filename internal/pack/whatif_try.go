@@ -44,7 +44,7 @@ const (
 	FewTypes             // only Have types would be cheaper
 	FewValues            // minValues would not be met by the cheaper types
 	LimitReached         // a pool's limit does not leave room for new machines beside the old ones
-	OthersFollow         // pods were moved to be with those that would go
+	OthersFollow         // pods were moved to be with those that would go, or spread by them
 )
 
 // Answer is what would happen.
@@ -93,7 +93,7 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
 		}
 	}
-	if w.abandons(f) {
+	if w.abandons(f) || w.tilts(f) {
 		return w.refuse(Answer{Refusal: OthersFollow})
 	}
 	a := w.makeCertain(f, rules)
