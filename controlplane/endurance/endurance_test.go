@@ -2,14 +2,15 @@ package endurance
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/kerf-sh/kerf/controlplane/harness"
+	"github.com/kerf-sh/kerf/internal/endurance/gate"
 	"github.com/kerf-sh/kerf/internal/endurance/trial"
 )
 
@@ -47,19 +48,31 @@ func ground(t *testing.T) *Ground {
 	return g
 }
 
-func TestStory(t *testing.T) {
+// TestCrashPoints plays the story and ends the controller's process at one of its calls, at as many calls as
+// ENDURANCE_POINTS says (one), spread over all.
+func TestCrashPoints(t *testing.T) {
+	n := 1
+	if text := os.Getenv("ENDURANCE_POINTS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	g := ground(t)
-	r, err := trial.Play(t.Context(), g, trial.Story(), trial.Hurried)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%s: %d calls counted, %+v, bill %d, floor %d", r.Took, len(r.Calls), r.Figures, r.Bill, r.Floor)
-	kinds := map[string]int{}
-	for _, c := range r.Calls {
-		kinds[c.API+" "+c.Verb+" "+c.Resource]++
-	}
-	t.Log(fmt.Sprint(kinds))
-	for _, v := range r.Violations {
-		t.Error(v)
+	// What the story takes here; a point that a run does not reach ends nothing, and says so.
+	const calls = 160
+	for i := range n {
+		at, moment := (2*i+1)*calls/(2*n), []gate.Moment{gate.After, gate.Before}[i%2]
+		r, err := trial.Play(t.Context(), g, trial.Story().At(at, moment), trial.Hurried)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("killed %s call %d of %d (%v): %s, %+v", moment, at, len(r.Calls), r.Killed, r.Took, r.Figures)
+		if !r.Killed {
+			t.Errorf("call %d was never made", at)
+		}
+		for _, v := range r.Violations {
+			t.Errorf("%s: %s", r.Schedule.Name, v)
+		}
 	}
 }

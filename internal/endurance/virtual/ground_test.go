@@ -19,6 +19,7 @@ const (
 	schedules = "ENDURANCE_N"      // how many random schedules
 	seed      = "ENDURANCE_SEED"   // of the first of them
 	replay    = "ENDURANCE_REPLAY" // a file with a schedule to play instead
+	shrink    = "ENDURANCE_SHRINK" // how many tries to make a schedule that fails shorter
 	replays   = "ENDURANCE_DIR"    // where schedules that fail are written; empty: a folder of the test
 	logFile   = "ENDURANCE_LOG"    // gets what the controller of the last trial logs
 )
@@ -64,19 +65,33 @@ func play(t *testing.T, s *trial.Schedule, logf func(string, ...any)) *trial.Res
 	for _, v := range r.Violations {
 		t.Errorf("%s: %s", s.Name, v)
 	}
+	keep(t, s)
+	if tries := number(t, shrink, 0); tries > 0 {
+		shorter := trial.Shrink(s, tries, func(s *trial.Schedule) bool {
+			r, err := virtual.Play(t, s, nil, quiet)
+			return err == nil && len(r.Violations) > 0
+		})
+		shorter.Name += ", shortened"
+		keep(t, shorter)
+	}
+	return r
+}
+
+// keep writes a schedule that failed to a file.
+func keep(t *testing.T, s *trial.Schedule) {
+	t.Helper()
 	dir := os.Getenv(replays)
 	if dir == "" {
 		dir = t.ArtifactDir()
 	}
-	path := filepath.Join(dir, fmt.Sprintf("seed-%d-kill-%d-%s.json", s.Seed, s.KillAt, s.Moment))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	path := filepath.Join(dir, fmt.Sprintf("seed-%d-kill-%d-%s-steps-%d.json", s.Seed, s.KillAt, s.Moment, len(s.Steps)))
 	if err := s.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("to play it again: make endurance REPLAY=%s", path)
-	return r
+	t.Logf("to play %s again: make endurance REPLAY=%s", s.Name, path)
 }
 
 func quiet(string, ...any) {}
