@@ -94,6 +94,32 @@ func TestWhatIsDeadWritesNothing(t *testing.T) {
 	})
 }
 
+func TestANodeWhoseClaimIsGoneGoes(t *testing.T) {
+	house.Run(t, house.Options{World: few}, func(h *house.House) {
+		h.Apply(house.Defaults)
+		h.Deploy("web", 1, "1", "1Gi")
+		h.Running(time.Minute, "web", 1)
+		claim := h.Claims()[0]
+		claim.Finalizers = nil
+		if err := h.Client.Update(h.T.Context(), &claim); err != nil {
+			h.T.Fatal(err)
+		}
+		if err := h.Client.Delete(h.T.Context(), &claim); err != nil {
+			h.T.Fatal(err)
+		}
+		h.Eventually(5*time.Minute, "the node and its machine are gone", func() (bool, string) {
+			for _, n := range h.Nodes() {
+				if n.Name == claim.Status.NodeName {
+					return false, fmt.Sprint(n.Finalizers, n.DeletionTimestamp)
+				}
+			}
+			i, ok := h.AWS.World.Instance(claim.Status.ProviderID[len(claim.Status.ProviderID)-19:])
+			return !ok || i.State == world.StateTerminated, string(i.State)
+		})
+		h.Running(5*time.Minute, "web", 1)
+	})
+}
+
 // awsCalls counts all calls but the long polls, one of which was on its way when the process died.
 func awsCalls(h *house.House) int {
 	return len(h.AWS.World.Calls("")) - len(h.AWS.World.Calls("ReceiveMessage"))

@@ -2,20 +2,26 @@ package crew
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // orphanTime is how long a node must be gone before its pods are taken for lost.
 const orphanTime = 40 * time.Second
 
-// collect deletes pods and replica sets whose owner is gone, and pods whose node is. Of owners it knows replica sets,
-// deployments and daemon sets; what others own is left to them.
+// ownerEvery is how often it is looked whether the NodeClaims of nodes are there.
+const ownerEvery = 30 * time.Second
+
+// collect deletes pods and replica sets whose owner is gone, nodes whose NodeClaim is, and pods whose node is. What others
+// own is left to them.
 func (c *Crew) collect(ctx context.Context) (time.Duration, error) {
 	sets, err := c.replicaSets.List(labels.Everything())
 	if err != nil {
@@ -32,6 +38,11 @@ func (c *Crew) collect(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	var next soonest
+	if time.Since(c.ownersSeen) >= ownerEvery {
+		c.ownersSeen = time.Now()
+		errs = append(errs, c.collectNodes(ctx))
+	}
+	next.in(ownerEvery - time.Since(c.ownersSeen))
 	for _, p := range pods {
 		if o := metav1.GetControllerOf(p); o != nil && p.DeletionTimestamp == nil && c.missing(p.Namespace, o) {
 			errs = append(errs, passed(c.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})))
@@ -77,4 +88,45 @@ func (c *Crew) lost(p *corev1.Pod) (bool, time.Duration) {
 		c.orphans[p.UID] = since
 	}
 	return true, orphanTime - time.Since(since)
+}
+
+// collectNodes deletes the nodes whose NodeClaim is gone.
+func (c *Crew) collectNodes(ctx context.Context) error {
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	owned := slices.DeleteFunc(nodes, func(n *corev1.Node) bool { return n.DeletionTimestamp != nil || claimOf(n) == nil })
+	if len(owned) == 0 {
+		return nil
+	}
+	// The crew's client knows the built-in kinds; of these others it needs no more than their metadata.
+	text, err := c.o.Client.CoreV1().RESTClient().Get().AbsPath("/apis/karpenter.sh/v1/nodeclaims").DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("list nodeclaims: %w", err)
+	}
+	var claims metav1.PartialObjectMetadataList
+	if err := json.Unmarshal(text, &claims); err != nil {
+		return fmt.Errorf("list nodeclaims: %w", err)
+	}
+	there := map[types.UID]bool{}
+	for i := range claims.Items {
+		there[claims.Items[i].UID] = true
+	}
+	var errs []error
+	for _, n := range owned {
+		if there[claimOf(n).UID] {
+			continue
+		}
+		errs = append(errs, passed(c.o.Client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &n.UID}})))
+	}
+	return errors.Join(errs...)
+}
+
+// claimOf is the only owner of a node, if that is a NodeClaim.
+func claimOf(n *corev1.Node) *metav1.OwnerReference {
+	if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != "NodeClaim" {
+		return nil
+	}
+	return &n.OwnerReferences[0]
 }

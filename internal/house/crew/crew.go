@@ -53,7 +53,8 @@ type Crew struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	// orphans are pods whose node is gone, and since when. Only the collector looks at it.
-	orphans map[types.UID]time.Time
+	orphans    map[types.UID]time.Time
+	ownersSeen time.Time // when it was last looked for the owners of nodes; the collector\'s too
 
 	factory     informers.SharedInformerFactory
 	pods        corelisters.PodLister
