@@ -28,6 +28,7 @@ func TestNodeLife(t *testing.T) {
 		for name, story := range map[string]func(*stage){
 			"expired nodes are replaced first":          expiredNodesAreReplacedFirst,
 			"a static pool has the nodes that it names": staticPoolScales,
+			"a static node comes of age":                staticNodeComesOfAge,
 			"an unhealthy node is replaced":             unhealthyNodeIsReplaced,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -117,23 +118,55 @@ func expiredNodesAreReplacedFirst(s *stage) {
 	s.remove(&karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
 }
 
-// staticPoolScales: kubectl scale is obeyed up and down, within limits.nodes, and the node that is used stays.
-func staticPoolScales(s *stage) {
+// fixed makes the stage's pool a static one; more is put into the template's spec.
+func (s *stage) fixed(replicas, limit int, more string) {
+	s.Helper()
 	s.apply(fmt.Sprintf(`
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: %[1]s}
 spec:
-  replicas: 2
-  limits: {nodes: 4}
+  replicas: %[2]d
+  limits: {nodes: %[3]d}
   template:
     spec:
       nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
       requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [m5, m6i]}]
       taints: [{key: stage, value: %[1]s, effect: NoSchedule}]
+%[4]s
   disruption: {consolidateAfter: 1s, budgets: [{nodes: "0"}]}
-`, s.name))
+`, s.name, replicas, limit, lines(more, 6)))
 	s.ready(s.name)
+}
+
+// staticNodeComesOfAge: its pool orders another first, and the pod leaves only once that is ready.
+func staticNodeComesOfAge(s *stage) {
+	s.fixed(1, 2, "expireAfter: 60s")
+	s.deploy("web", 1, "1", "")
+	s.run(50*time.Second, 1)
+	first, pod := s.mine()[0], s.pods(s.name)[0]
+	s.eventually(2*time.Minute, "the pod leaves", func() (bool, string) {
+		now := &corev1.Pod{}
+		err := s.client.Get(s.Context(), client.ObjectKeyFromObject(&pod), now)
+		return err != nil || !now.DeletionTimestamp.IsZero() || now.UID != pod.UID, fmt.Sprint(err)
+	})
+	ready := 0
+	for _, c := range s.mine() {
+		if c.Name != first.Name && c.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
+			ready++
+		}
+	}
+	if ready != 1 {
+		s.Errorf("the pod leaves while %d new nodes are ready", ready)
+	}
+	s.gone(30*time.Second, &corev1.Node{ObjectMeta: objectMeta(first.Status.NodeName)})
+	s.noneTwice(2)
+	s.remove(&karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
+}
+
+// staticPoolScales: kubectl scale is obeyed up and down, within limits.nodes, and the node that is used stays.
+func staticPoolScales(s *stage) {
+	s.fixed(2, 4, "")
 	has := func(n int) {
 		s.Helper()
 		s.eventually(60*time.Second, fmt.Sprintf("%d nodes are ready", n), func() (bool, string) {
