@@ -73,7 +73,7 @@ type Cache struct {
 
 	entries     map[types.NamespacedName]*entry
 	podsByNode  map[string]map[types.NamespacedName]*entry
-	podEvents   map[string]time.Time // by node; see notePodEvent
+	podEvents   map[string]time.Time            // by node; see notePodEvent
 	waiting     map[types.NamespacedName]*entry // provisionable pods
 	claimUsers  index[types.NamespacedName, types.NamespacedName]
 	volumeUsers index[string, types.NamespacedName] // volume to the claims that name it

@@ -58,7 +58,9 @@ func (c *Cache) Standing() *Standing {
 			out.Nodes[node] = NodeStanding{LastPodEvent: at}
 		}
 	}
-	slices.SortFunc(out.Invalid, func(a, b *corev1.Pod) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out.Invalid, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return out
 }
 
