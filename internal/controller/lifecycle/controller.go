@@ -111,14 +111,17 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	claim := &karpv1.NodeClaim{}
 	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.memories.Delete(req.Name)
+			err = c.giveBack(ctx, req.Name)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	if !index.Managed(claim) {
 		return reconcile.Result{}, nil
 	}
 	if !claim.DeletionTimestamp.IsZero() {
+		if claim.Status.ProviderID == "" {
+			return reconcile.Result{}, c.giveBack(ctx, claim.Name)
+		}
 		c.memories.Delete(claim.Name)
 		return reconcile.Result{}, nil
 	}
@@ -139,8 +142,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if next.deleted {
 		return reconcile.Result{}, stepErr
 	}
-	if err := c.store(ctx, stored, claim); err != nil && !apierrors.IsConflict(err) {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	if err := c.store(ctx, stored, claim); apierrors.IsNotFound(err) {
+		return reconcile.Result{}, c.giveBack(ctx, claim.Name)
+	} else if err != nil && !apierrors.IsConflict(err) {
+		return reconcile.Result{}, err
 	} else if err != nil {
 		stepErr = err
 	}

@@ -1,0 +1,25 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// giveBack ends the machine that was bought for a claim whose object never came to say so: it was deleted during the
+// launch. What a process that died has bought like this is left to the comparison of machines with claims.
+func (c *Controller) giveBack(ctx context.Context, name string) error {
+	m, ok := c.memories.Load(name)
+	if !ok || m.(*memory).machine == nil {
+		c.memories.Delete(name)
+		return nil
+	}
+	machine := m.(*memory).machine
+	if err := c.Cloud.Terminate(ctx, machine.ProviderID); err != nil && !cloud.IsNotFound(err) {
+		return fmt.Errorf("ending the machine of nodeclaim %q, which was deleted during the launch: %w", name, err)
+	}
+	c.memories.Delete(name)
+	c.Log.Info("ended the machine of a nodeclaim that was deleted during the launch", "nodeclaim", name, "provider_id", machine.ProviderID)
+	return nil
+}
