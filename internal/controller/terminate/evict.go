@@ -37,7 +37,7 @@ func (r *round) evict(ctx context.Context, p *corev1.Pod) error {
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}},
 	})
 	refused := refusedByBudget(err)
-	r.call(r.permits.use(permit, p, r.node.Name, err == nil, refused)...)
+	r.call(r.permits.use(permit, p, r.node.Name, err == nil, refused, r.Clock.Now())...)
 	r.Metrics.EvictionRequests.WithLabelValues(strconv.Itoa(code(err))).Inc()
 	switch {
 	case err == nil:

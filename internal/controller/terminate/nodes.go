@@ -85,7 +85,7 @@ func (n *Nodes) Register(mgr ctrl.Manager, workers int) error {
 func (n *Nodes) budgets() handler.EventHandler {
 	see := func(o client.Object) {
 		if b, ok := o.(*policyv1.PodDisruptionBudget); ok {
-			n.call(n.permits.see(b)...)
+			n.call(n.permits.see(b, n.Clock.Now())...)
 		}
 	}
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]

@@ -30,16 +30,31 @@ type permits struct {
 	budgets map[types.NamespacedName]*permit
 }
 
+// counted is how long after its answer an eviction is part of every status that comes.
+const counted = time.Second
+
 // permit is what is left of one budget. The one without a name is for the pods of a namespace that several budgets select,
 // which the eviction API refuses until a budget is changed.
 type permit struct {
-	// version counts the versions of the status that were seen.
-	version int
-	// left are the evictions that may still be asked for under the version; flying are those asked and not answered.
-	left, flying int
-	askedAt      time.Time
+	// version counts the versions of the status that were seen; allowed is what the last one allows.
+	version, allowed int
+	// asked are the evictions that the status may not count yet, by pod: when they were granted, zero while not answered.
+	asked   map[string]time.Time
+	askedAt time.Time
+	// shut: the API has refused an eviction since the last version.
+	shut bool
+	// behind: the status is of an older spec. The API refuses all until it is not, and has the client wait ten seconds.
+	behind bool
 	// line are the nodes whose drains wait, in the order in which they came.
 	line []string
+}
+
+// left are the evictions that may still be asked for.
+func (p *permit) left() int {
+	if p.shut || p.behind {
+		return 0
+	}
+	return max(0, p.allowed-len(p.asked))
 }
 
 // ticket is the right to ask for one eviction. The zero value is one that no budget counts.
@@ -58,17 +73,14 @@ func (p *permits) ask(pod *corev1.Pod, node string, now time.Time) (t ticket, wh
 		return ticket{}, ""
 	}
 	one := p.of(types.NamespacedName{Namespace: pod.Namespace, Name: name})
-	if one.left > 0 {
-		one.left--
-	} else if one.flying > 0 || now.Sub(one.askedAt) < askAnyway {
+	if one.left() == 0 && (one.behind || now.Sub(one.askedAt) < askAnyway) {
 		one.wait(node)
 		if several {
 			return ticket{}, string(intake.SeveralBudgets)
 		}
 		return ticket{}, "its PodDisruptionBudget " + name + " allows no disruption now"
 	}
-	one.flying++
-	one.askedAt = now
+	one.asked[pod.Name], one.askedAt = time.Time{}, now
 	return ticket{one, one.version}, ""
 }
 
@@ -78,7 +90,7 @@ func (p *permits) of(key types.NamespacedName) *permit {
 		if p.budgets == nil {
 			p.budgets = map[types.NamespacedName]*permit{}
 		}
-		one = &permit{}
+		one = &permit{asked: map[string]time.Time{}}
 		p.budgets[key] = one
 	}
 	return one
@@ -92,7 +104,7 @@ func (p *permit) wait(node string) {
 
 // call takes the drains that can go on out of the line.
 func (p *permit) call() []string {
-	n := min(p.left, len(p.line))
+	n := min(p.left(), len(p.line))
 	called := slices.Clone(p.line[:n])
 	p.line = slices.Delete(p.line, 0, n)
 	return called
@@ -100,48 +112,45 @@ func (p *permit) call() []string {
 
 // use gives a ticket back after its eviction was asked for, and returns the nodes whose drains can go on. refused is an
 // answer of the budget; the node waits in line then.
-func (p *permits) use(t ticket, pod *corev1.Pod, node string, granted, refused bool) []string {
+func (p *permits) use(t ticket, pod *corev1.Pod, node string, granted, refused bool, now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t.of == nil {
-		if refused {
-			// For a budget that was not seen yet.
-			p.of(types.NamespacedName{Namespace: pod.Namespace}).wait(node)
-		}
+	one := t.of
+	if one == nil && !refused {
 		return nil
 	}
-	one := t.of
-	one.flying--
-	news := one.version != t.version
-	switch {
-	case refused && !news:
-		one.left = 0
-	case news, !granted:
-		// What was seen in between counted this eviction as one on its way; or it was not counted against the budget.
-		one.left++
+	if one == nil {
+		one = p.of(types.NamespacedName{Namespace: pod.Namespace}) // it was for a budget that was not seen yet
+	}
+	if _, ok := one.asked[pod.Name]; ok && granted {
+		one.asked[pod.Name] = now
+	}
+	if !granted {
+		delete(one.asked, pod.Name)
 	}
 	if refused {
+		one.shut = one.shut || one.version == t.version
 		one.wait(node)
 	}
 	return one.call()
 }
 
 // see takes in a version of a budget and returns the nodes whose drains can go on.
-func (p *permits) see(b *policyv1.PodDisruptionBudget) []string {
+func (p *permits) see(b *policyv1.PodDisruptionBudget, now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.read.Set(b) {
-		return append(p.refresh(b), p.all(b.Namespace)...)
-	}
-	return p.refresh(b)
-}
-
-func (p *permits) refresh(b *policyv1.PodDisruptionBudget) []string {
+	changed := p.read.Set(b)
 	one := p.of(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
 	one.version++
-	one.left = 0
-	if b.Status.ObservedGeneration >= b.Generation {
-		one.left = max(0, int(b.Status.DisruptionsAllowed)-one.flying)
+	one.allowed, one.shut, one.behind = int(b.Status.DisruptionsAllowed), false, b.Status.ObservedGeneration < b.Generation
+	for name, granted := range one.asked {
+		_, counts := b.Status.DisruptedPods[name]
+		if counts || !granted.IsZero() && now.Sub(granted) >= counted {
+			delete(one.asked, name)
+		}
+	}
+	if changed {
+		return p.all(b.Namespace)
 	}
 	return one.call()
 }

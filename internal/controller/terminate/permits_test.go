@@ -41,7 +41,7 @@ func TestPermits(t *testing.T) {
 		},
 		"as many as the status allows": func(p *permits, say func(...any)) {
 			for i := range 3 {
-				_, why := p.ask(guarded("a", "web"), fmt.Sprint("n", i), noon)
+				_, why := p.ask(guarded(fmt.Sprint(i), "web"), fmt.Sprint("n", i), noon)
 				say(why == "")
 			}
 		},
@@ -51,45 +51,56 @@ func TestPermits(t *testing.T) {
 			p.ask(guarded("c", "web"), "n1", noon)
 			p.ask(guarded("d", "web"), "n2", noon)
 			p.ask(guarded("e", "web"), "n3", noon)
-			say(p.use(a, guarded("a", "web"), "n1", true, false), p.use(b, guarded("a", "web"), "n1", true, false))
-			say(p.see(guards("web", 0)), p.see(guards("web", 1)), p.see(guards("web", 5)))
+			say(p.use(a, guarded("a", "web"), "n1", true, false, noon), p.use(b, guarded("b", "web"), "n1", true, false, noon))
+			later := noon.Add(counted)
+			say(p.see(guards("web", 0), later), p.see(guards("web", 1), later), p.see(guards("web", 5), later))
 		},
 		"an eviction on its way counts": func(p *permits, say func(...any)) {
 			p.ask(guarded("a", "web"), "n1", noon)
-			p.see(guards("web", 1)) // the other one was granted
+			p.see(guards("web", 1), noon) // the other one was granted
 			_, why := p.ask(guarded("b", "web"), "n2", noon)
 			say(why)
 		},
-		"and no longer once it was granted": func(p *permits, say func(...any)) {
+		"and no longer once the status counts it": func(p *permits, say func(...any)) {
 			a, _ := p.ask(guarded("a", "web"), "n1", noon)
-			p.see(guards("web", 1)) // counts it already
-			p.ask(guarded("b", "web"), "n2", noon)
-			say(p.use(a, guarded("a", "web"), "n1", true, false))
+			p.ask(guarded("b", "web"), "n1", noon)
+			p.ask(guarded("c", "web"), "n2", noon)
+			p.use(a, guarded("a", "web"), "n1", true, false, noon)
+			counts := guards("web", 2)
+			counts.Status.DisruptedPods = map[string]metav1.Time{"a": {}}
+			say(p.see(guards("web", 2), noon), p.see(counts, noon))
+		},
+		"or was granted so long ago that it must": func(p *permits, say func(...any)) {
+			a, _ := p.ask(guarded("a", "web"), "n1", noon)
+			p.ask(guarded("b", "web"), "n1", noon)
+			p.ask(guarded("c", "web"), "n2", noon)
+			p.use(a, guarded("a", "web"), "n1", true, false, noon)
+			say(p.see(guards("web", 2), noon), p.see(guards("web", 2), noon.Add(counted)))
 		},
 		"a refusal shuts the budget until it changes": func(p *permits, say func(...any)) {
 			a, _ := p.ask(guarded("a", "web"), "n1", noon)
-			say(p.use(a, guarded("a", "web"), "n1", false, true))
+			say(p.use(a, guarded("a", "web"), "n1", false, true, noon))
 			_, why := p.ask(guarded("b", "web"), "n2", noon)
 			say(why)
-			say(p.see(guards("web", 2)))
+			say(p.see(guards("web", 2), noon))
 		},
 		"a refusal older than the news does not": func(p *permits, say func(...any)) {
 			a, _ := p.ask(guarded("a", "web"), "n1", noon)
-			p.see(guards("web", 1))
-			say(p.use(a, guarded("a", "web"), "n1", false, true))
+			p.see(guards("web", 1), noon)
+			say(p.use(a, guarded("a", "web"), "n1", false, true, noon))
 		},
 		"an answer that is none costs nothing": func(p *permits, say func(...any)) {
 			a, _ := p.ask(guarded("a", "web"), "n1", noon)
-			p.use(a, guarded("a", "web"), "n1", false, false)
-			for range 3 {
-				_, why := p.ask(guarded("b", "web"), "n2", noon)
+			p.use(a, guarded("a", "web"), "n1", false, false, noon)
+			for i := range 3 {
+				_, why := p.ask(guarded(fmt.Sprint(i), "web"), "n2", noon)
 				say(why == "")
 			}
 		},
 		"now and then one is asked for in spite of what is known": func(p *permits, say func(...any)) {
-			p.see(guards("web", 0))
+			p.see(guards("web", 0), noon)
 			a, why := p.ask(guarded("a", "web"), "n1", noon)
-			say(why == "", p.use(a, guarded("a", "web"), "n1", false, true))
+			say(why == "", p.use(a, guarded("a", "web"), "n1", false, true, noon))
 			for _, after := range []time.Duration{time.Second, askAnyway - 1, askAnyway, askAnyway + 1} {
 				_, why = p.ask(guarded("a", "web"), "n1", noon.Add(after))
 				say(why == "")
@@ -98,9 +109,9 @@ func TestPermits(t *testing.T) {
 		"two budgets at once are refused until one goes": func(p *permits, say func(...any)) {
 			more := guards("more", 5)
 			more.Spec.Selector = guards("web", 0).Spec.Selector
-			p.see(more)
+			p.see(more, noon)
 			a, why := p.ask(guarded("a", "web"), "n1", noon)
-			say(why == "", p.use(a, guarded("a", "web"), "n1", false, true))
+			say(why == "", p.use(a, guarded("a", "web"), "n1", false, true, noon))
 			_, why = p.ask(guarded("a", "web"), "n1", noon)
 			say(why, p.forget(more))
 			_, why = p.ask(guarded("a", "web"), "n1", noon)
@@ -110,12 +121,12 @@ func TestPermits(t *testing.T) {
 			old := guards("web", 3)
 			old.Generation = 2
 			p.ask(guarded("a", "web"), "n1", noon)
-			say(p.see(old))
-			_, why := p.ask(guarded("a", "web"), "n1", noon)
-			say(why)
+			say(p.see(old, noon))
+			_, why := p.ask(guarded("a", "web"), "n1", noon.Add(time.Hour))
+			say(why, p.see(guards("web", 2), noon))
 		},
 		"a budget that is deleted holds nobody": func(p *permits, say func(...any)) {
-			p.see(guards("web", 0))
+			p.see(guards("web", 0), noon)
 			p.ask(guarded("a", "web"), "n1", noon)
 			p.ask(guarded("b", "web"), "n2", noon)
 			say(p.forget(guards("web", 0)))
@@ -131,17 +142,18 @@ func TestPermits(t *testing.T) {
 				"as many as the status allows":                            {true, true, false},
 				"who waits is woken in order, one for each that may go":   {none, none, none, []string{"n1"}, []string{"n2", "n3"}},
 				"an eviction on its way counts":                           {shut},
-				"and no longer once it was granted":                       {[]string{"n2"}},
+				"and no longer once the status counts it":                 {none, []string{"n2"}},
+				"or was granted so long ago that it must":                 {none, []string{"n2"}},
 				"a refusal shuts the budget until it changes":             {none, shut, []string{"n1", "n2"}},
 				"a refusal older than the news does not":                  {[]string{"n1"}},
 				"an answer that is none costs nothing":                    {true, true, false},
 				"now and then one is asked for in spite of what is known": {true, none, false, false, true, false},
 				"two budgets at once are refused until one goes":          {true, none, "more than one PodDisruptionBudget selects it", []string{"n1"}, true},
-				"a status of an older spec allows nothing":                {none, shut},
+				"a status of an older spec allows nothing":                {none, shut, []string{"n1"}},
 				"a budget that is deleted holds nobody":                   {[]string{"n2"}, true},
 			}[name]
 			p, said := &permits{}, []any(nil)
-			p.see(guards("web", 2))
+			p.see(guards("web", 2), noon)
 			steps(p, func(what ...any) {
 				for _, v := range what {
 					if l, ok := v.([]string); ok && len(l) == 0 {
