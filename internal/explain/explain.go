@@ -207,6 +207,15 @@ func machine(ctx context.Context, src Source, a *Answer, is func(*cluster.Node) 
 	if err != nil {
 		return nil, err
 	}
+	if k, ok := src.(Keeper); ok {
+		now, err := k.Kept(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if now != nil {
+			last = now
+		}
+	}
 	if node != nil {
 		a.describe(node)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/record"
 )
 
@@ -18,6 +19,11 @@ import (
 type Source interface {
 	// Decisions calls see for each decision, the newest first, until it returns false.
 	Decisions(ctx context.Context, see func(id string, d *record.Decision) bool) error
+}
+
+// Keeper is a source that knows the last decision on which nodes go, recorded or not; nil when there is none.
+type Keeper interface {
+	Kept(ctx context.Context) (*disrupt.Decision, error)
 }
 
 // File is a source of the one decision that a file holds.
@@ -66,6 +72,16 @@ func (s Server) Decisions(ctx context.Context, see func(string, *record.Decision
 func (s Server) List(ctx context.Context) (list []record.Summary, err error) {
 	err = s.get(ctx, record.Path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&list) })
 	return list, err
+}
+
+// Kept fetches the controller's last decision on which nodes go; nil when it has made none, or serves none.
+func (s Server) Kept(ctx context.Context) (*disrupt.Decision, error) {
+	d := &disrupt.Decision{}
+	err := s.get(ctx, record.KeptPath, func(r io.Reader) error { return json.NewDecoder(r).Decode(d) })
+	if errors.Is(err, errGone) {
+		return nil, nil
+	}
+	return d, err
 }
 
 // Decision fetches one decision; the ID may be record.Latest.

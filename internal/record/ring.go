@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
@@ -34,6 +35,7 @@ type Ring struct {
 	types   *typesMember
 	serial  int
 	dropped int
+	kept    *disrupt.Decision // see SetDisruption
 }
 
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.

@@ -51,6 +51,8 @@ type Loop struct {
 	Clock    clock.WithTicker
 	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
+	// Decided, if set, is told of each decision.
+	Decided func(*disrupt.Decision)
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
 
@@ -148,6 +150,9 @@ func (l *Loop) round(ctx context.Context) error {
 	l.mu.Lock()
 	l.last = d
 	l.mu.Unlock()
+	if l.Decided != nil {
+		l.Decided(d)
+	}
 	l.measure(v, d)
 	l.talk.about(v, d)
 	return l.act(ctx, v, d)
