@@ -196,7 +196,7 @@ func allowed(budgets []Budget, reason string, nodes int) (least int, text string
 		if len(b.Reasons) > 0 && !slices.ContainsFunc(b.Reasons, func(r string) bool { return strings.EqualFold(r, reason) }) {
 			continue
 		}
-		n := 0
+		var n int
 		if pct, ok := strings.CutSuffix(b.Nodes, "%"); ok {
 			p, _ := strconv.Atoi(pct) // the API takes only numbers; anything else allows nothing
 			n = (nodes*p + 99) / 100
