@@ -122,6 +122,9 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 
 // mayGo reports whether a pod's eviction is to be asked for now.
 func (r *round) mayGo(p *corev1.Pod) bool {
+	if last, ok := r.memory.deleted[p.UID]; ok && last.by.Equal(r.by.Time) {
+		return false // it goes by the machine's end, not by the budgets
+	}
 	if again := r.memory.asked[p.UID]; r.now.Before(again) {
 		r.due(again)
 		return false

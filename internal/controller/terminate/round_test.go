@@ -1,0 +1,329 @@
+package terminate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// ward is a node that is going away, with its claim, and an API that notes what is asked of its pods and does not do it:
+// what is not in the cache yet must not be asked for twice.
+type ward struct {
+	cloud.Provider
+	*Nodes
+	*testing.T
+	clock  *clocktesting.FakeClock
+	events *record.FakeRecorder
+
+	mu      sync.Mutex
+	calls   []string         // "evict a", "delete a 30"
+	refuse  map[string]error // answers to evictions and deletions by pod
+	deaf    error            // the cloud's answer to Get
+	machine []string         // terminated
+}
+
+type indexer struct{ *fake.ClientBuilder }
+
+func (i indexer) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	i.WithIndex(obj, field, extract)
+	return nil
+}
+
+func (w *ward) Get(context.Context, string) (*cloud.Machine, error) { return &cloud.Machine{}, w.deaf }
+
+func (w *ward) Terminate(_ context.Context, id string) error {
+	w.machine = append(w.machine, id)
+	return nil
+}
+
+func (w *ward) note(pod, call string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, call)
+	return w.refuse[pod]
+}
+
+// admit puts pods on a node that was deleted at noon, by whose claim it ends in; 0 for never.
+func admit(t *testing.T, ends time.Duration, pods ...corev1.Pod) *ward {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme), policyv1.AddToScheme(scheme), karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w := &ward{T: t, clock: clocktesting.NewFakeClock(noon), events: record.NewFakeRecorder(1000), refuse: map[string]error{}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", DeletionTimestamp: &metav1.Time{Time: noon}, Finalizers: []string{karpv1.TerminationFinalizer}}}
+	node.Spec.ProviderID = "aws:///z/i-1"
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", DeletionTimestamp: &metav1.Time{Time: noon}, Finalizers: []string{karpv1.TerminationFinalizer}}}
+	claim.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
+	claim.Status.ProviderID = node.Spec.ProviderID
+	if ends != 0 {
+		claim.Annotations = map[string]string{karpv1.NodeClaimTerminationTimestampAnnotationKey: noon.Add(ends).Format(time.RFC3339)}
+	}
+	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(node, claim).WithStatusSubresource(claim).WithInterceptorFuncs(interceptor.Funcs{
+		SubResourceCreate: func(_ context.Context, _ client.Client, sub string, o, e client.Object, _ ...client.SubResourceCreateOption) error {
+			if e := e.(*policyv1.Eviction); sub != "eviction" || *e.DeleteOptions.Preconditions.UID != o.GetUID() {
+				t.Errorf("%s of %s with %+v", sub, o.GetName(), e.DeleteOptions)
+			}
+			return w.note(o.GetName(), "evict "+o.GetName())
+		},
+		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			var all client.DeleteOptions
+			all.ApplyOptions(opts)
+			if all.Preconditions == nil || *all.Preconditions.UID != o.GetUID() {
+				t.Errorf("deletion of %s with %+v", o.GetName(), all)
+			}
+			return w.note(o.GetName(), fmt.Sprint("delete ", o.GetName(), " ", *all.GracePeriodSeconds))
+		},
+	})
+	for i := range pods {
+		p := &pods[i]
+		p.Spec.NodeName, p.UID, p.Status.Phase = "n", types.UID("uid-"+p.Name), corev1.PodRunning
+		if p.DeletionTimestamp != nil {
+			p.Finalizers = []string{"x/y"} // the stand-in for the API server wants one
+		}
+		b = b.WithObjects(p)
+	}
+	if err := index.Add(t.Context(), indexer{b}); err != nil {
+		t.Fatal(err)
+	}
+	w.Nodes = &Nodes{Client: b.Build(), Cloud: w, Recorder: w.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: w.clock}
+	return w
+}
+
+// look reconciles once at a time after noon and returns what was asked of pods, in order, and when it wants to look again.
+func (w *ward) look(at time.Duration) (calls []string, after time.Duration) {
+	w.Helper()
+	w.clock.SetTime(noon.Add(at))
+	w.calls = nil
+	result, err := w.Reconcile(w.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "n"}})
+	if err != nil {
+		w.Error(err)
+	}
+	slices.Sort(w.calls)
+	return w.calls, result.RequeueAfter
+}
+
+func (w *ward) claim() *karpv1.NodeClaim {
+	w.Helper()
+	c := &karpv1.NodeClaim{}
+	if err := w.Client.Get(w.Context(), client.ObjectKey{Name: "c"}, c); err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+func held(value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: value}
+		p.Status.StartTime = &metav1.Time{Time: noon.Add(-time.Minute)}
+	}
+}
+
+func takes(seconds int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
+}
+
+// ending is a pod that ends by itself at a time after noon.
+func ending(at time.Duration, grace int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: noon.Add(at)}, &grace
+	}
+}
+
+func TestALookAtADrain(t *testing.T) {
+	for name, c := range map[string]struct {
+		pods  []corev1.Pod
+		ends  time.Duration
+		at    time.Duration
+		want  []string
+		after time.Duration
+	}{
+		"asks for the eviction of the first group":                 {[]corev1.Pod{pod("a"), pod("b"), pod("d", ownedBy("apps/v1", "DaemonSet"))}, 0, 0, []string{"evict a", "evict b"}, answers},
+		"waits for a pod that is ending, and not for long":         {[]corev1.Pod{pod("a", ending(30*time.Second, 30)), pod("d", ownedBy("apps/v1", "DaemonSet"))}, 0, 0, nil, 30*time.Second + stuck},
+		"goes on with the next group when that is stuck":           {[]corev1.Pod{pod("a", ending(30*time.Second, 30)), pod("d", ownedBy("apps/v1", "DaemonSet"))}, 0, 30*time.Second + stuck, []string{"evict d"}, answers},
+		"leaves alone what must not be disrupted":                  {[]corev1.Pod{pod("a", held("true")), pod("b")}, 0, 0, []string{"evict b"}, answers},
+		"comes back when the protection ends":                      {[]corev1.Pod{pod("a", held("3m"))}, 0, 0, nil, 2 * time.Minute},
+		"evicts then":                                              {[]corev1.Pod{pod("a", held("3m"))}, 0, 2 * time.Minute, []string{"evict a"}, answers},
+		"comes back in time for a pod's own grace period":          {[]corev1.Pod{pod("a", held("true"), takes(90))}, 5 * time.Minute, 0, nil, 210*time.Second + time.Millisecond},
+		"deletes it then, so that it ends with the machine":        {[]corev1.Pod{pod("a", held("true"), takes(90))}, 5 * time.Minute, 211 * time.Second, []string{"delete a 89"}, answers},
+		"deletes pods of all groups":                               {[]corev1.Pod{pod("a", takes(90)), pod("d", ownedBy("apps/v1", "DaemonSet"), takes(600))}, 5 * time.Minute, 0, []string{"delete d 300", "evict a"}, answers},
+		"shortens what was to end too late":                        {[]corev1.Pod{pod("a", ending(10*time.Minute, 600))}, 2 * time.Minute, 0, []string{"delete a 120"}, answers},
+		"lets be what ends in time":                                {[]corev1.Pod{pod("a", ending(time.Minute, 60))}, 2 * time.Minute, 0, nil, 2 * time.Minute},
+		"does not repeat the last second":                          {[]corev1.Pod{pod("a", ending(61*time.Second, 1))}, time.Minute, 61 * time.Second, nil, 10 * time.Second},
+		"gives a grace period of nothing one second":               {[]corev1.Pod{pod("a")}, time.Second, time.Second, []string{"delete a 1"}, answers},
+		"does not wait long after the end for a kubelet":           {[]corev1.Pod{pod("a", ending(time.Minute, 30)), pod("b")}, time.Minute, time.Minute + overdue, []string{"delete b 1"}, answers},
+		"ends a minute after the machine's end whatever is there":  {[]corev1.Pod{pod("a")}, time.Minute, time.Minute + stuck, nil, poll},
+		"without pods it waits for those that were just bound":     {nil, 0, 2 * time.Second, nil, 3 * time.Second},
+		"without pods and time does not":                           {nil, time.Second, 2 * time.Second, nil, poll},
+		"does not hold a pod to an annotation that can't be read":  {[]corev1.Pod{pod("a", held("soon"))}, 0, 0, []string{"evict a"}, answers},
+		"leaves the critical, whatever the name of their class is": {[]corev1.Pod{pod("a", priority(criticalPriority)), pod("b")}, 0, 0, []string{"evict b"}, answers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := admit(t, c.ends, c.pods...)
+			w.tainted(noon)
+			calls, after := w.look(c.at)
+			if diff := cmp.Diff(c.want, calls); diff != "" || after != c.after {
+				t.Errorf("looks again after %s, want %s (-want +got):\n%s", after, c.after, diff)
+			}
+		})
+	}
+}
+
+// tainted gives the node its taint.
+func (w *ward) tainted(at time.Time) {
+	w.Helper()
+	node := &corev1.Node{}
+	if err := w.Client.Get(w.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+		w.Fatal(err)
+	}
+	taint := karpv1.DisruptedNoScheduleTaint()
+	taint.TimeAdded = &metav1.Time{Time: at}
+	node.Spec.Taints, node.Labels = []corev1.Taint{taint}, map[string]string{karpv1.ExcludeBalancersLabelKey: karpv1.ExcludeBalancersLabelValue}
+	if err := w.Client.Update(w.Context(), node); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestADrainAsksOnlyOnce(t *testing.T) {
+	w := admit(t, time.Hour, pod("a"), pod("b", takes(3600)))
+	w.refuse["b"] = errors.New("a webhook says no")
+	for _, step := range []struct {
+		at   time.Duration
+		want []string
+	}{
+		{time.Second, []string{"delete b 3599", "evict a"}},
+		{time.Second, nil}, // an event of another pod
+		{time.Second + repeat, []string{"delete b 3597"}},
+		{time.Second + answers, []string{"delete b 3589", "evict a"}},
+	} {
+		if calls, _ := w.look(step.at); !slices.Equal(calls, step.want) {
+			t.Errorf("after %s it asked for %v, want %v", step.at, calls, step.want)
+		}
+	}
+	// The machine's end comes nearer.
+	claim := w.claim()
+	if _, err := deadline.Mark(t.Context(), w.Client, claim, noon, noon.Add(2*time.Minute), nil); err != nil {
+		t.Fatal(err)
+	}
+	if calls, _ := w.look(12 * time.Second); !slices.Equal(calls, []string{"delete b 108"}) {
+		t.Errorf("with a sooner end it asked for %v", calls)
+	}
+}
+
+func TestOnePodHoldsUpNoOther(t *testing.T) {
+	pods := []corev1.Pod{pod("held", held("true"))}
+	for i := range 30 {
+		pods = append(pods, pod(fmt.Sprintf("p%02d", i)))
+	}
+	w := admit(t, 0, pods...)
+	w.refuse["p00"] = apierrors.NewForbidden(corev1.Resource("pods"), "p00", errors.New("a policy says no"))
+	calls, after := w.look(0)
+	if len(calls) != 30 || after != repeat {
+		t.Errorf("%d evictions, then %s", len(calls), after)
+	}
+	if calls, _ := w.look(repeat); !slices.Equal(calls, []string{"evict p00"}) {
+		t.Errorf("then %v", calls)
+	}
+	var said []string
+	for len(w.events.Events) > 0 {
+		if e := <-w.events.Events; strings.Contains(e, "FailedDraining") {
+			said = append(said, e)
+		}
+	}
+	want := "Warning FailedDraining pod x/held can't be evicted: its annotation karpenter.sh/do-not-disrupt forbids it; one more can't either"
+	if !slices.Equal(said, []string{want, want, want, want}) { // on the node and its claim, at both looks
+		t.Errorf("%q", said)
+	}
+}
+
+func TestADrainBeginsWithTheTaint(t *testing.T) {
+	w := admit(t, 0)
+	// The node was deleted a minute ago, while no leader was there.
+	_, after := w.look(time.Minute)
+	node := &corev1.Node{}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+		t.Fatal(err)
+	}
+	if after != settle || len(w.machine) != 0 || node.Labels[karpv1.ExcludeBalancersLabelKey] != "karpenter" || !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.DisruptedTaintKey }) {
+		t.Errorf("looks again after %s, ended %v, labels %v, taints %v", after, w.machine, node.Labels, node.Spec.Taints)
+	}
+	if c := w.claim().StatusConditions().Get(karpv1.ConditionTypeDrained); c == nil || c.Reason != karpv1.ReasonDraining {
+		t.Errorf("condition %+v", c)
+	}
+	w.look(time.Minute + settle)
+	for _, cond := range []string{karpv1.ConditionTypeDrained, karpv1.ConditionTypeVolumesDetached, karpv1.ConditionTypeInstanceTerminating} {
+		if !w.claim().StatusConditions().IsTrue(cond) {
+			t.Errorf("%s is not true", cond)
+		}
+	}
+	if !slices.Equal(w.machine, []string{"aws:///z/i-1"}) {
+		t.Errorf("ended %v", w.machine)
+	}
+}
+
+func TestAPodThatComesDuringTheDrainLeavesToo(t *testing.T) {
+	w := admit(t, 0)
+	w.look(0)
+	late := pod("late")
+	late.Spec.NodeName, late.UID = "n", "late"
+	if err := w.Client.Create(t.Context(), &late); err != nil {
+		t.Fatal(err)
+	}
+	if calls, _ := w.look(4 * time.Second); !slices.Equal(calls, []string{"evict late"}) {
+		t.Errorf("asked for %v", calls)
+	}
+	if w.look(settle); len(w.machine) != 0 {
+		t.Error("the machine was ended under it")
+	}
+}
+
+func TestADeafCloudHoldsUpNoDrain(t *testing.T) {
+	w := admit(t, 0, pod("a"))
+	node := &corev1.Node{}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+		t.Fatal(err)
+	}
+	node.Status.Conditions[0].Status = corev1.ConditionUnknown
+	if err := w.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	w.deaf = errors.New("throttled")
+	if calls, _ := w.look(0); !slices.Equal(calls, []string{"evict a"}) {
+		t.Errorf("asked for %v", calls)
+	}
+	w.deaf = &cloud.Error{Class: cloud.NotFound, Err: errors.New("it does not exist")}
+	w.look(time.Second)
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); !apierrors.IsNotFound(err) {
+		t.Errorf("the node of a machine that is gone stays: %v", err)
+	}
+}
