@@ -14,7 +14,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: build ## the main job on a laptop, no AWS account: pods wait, machines come, pods run; scale down; spot interruption
+demo: build ## the main job on a laptop, no AWS account: pods wait, machines come, pods run; work goes, machines go; interruption, consolidation, drift, expiry
 	bin/kerf demo
 
 .PHONY: demo-images

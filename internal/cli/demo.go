@@ -18,8 +18,10 @@ func newDemoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Run the main job on this machine, with no AWS account, and tell it as it happens",
-		Long: `Starts a local cluster (see "kerf local"), brings work, takes work away, lets AWS take a spot machine back, and ends with
-a summary. Exits with 0 when every step happened in its time and no machine was leaked.`,
+		Long: `Starts a local cluster (see "kerf local"), brings work, takes work away, lets AWS take a spot machine back, consolidates
+what is left, rolls a pool to a new image under a disruption budget, lets a machine come of age, and ends with a summary.
+Exits with 0 when every step happened in its time, budgets were kept, every decision replayed to the same bytes and no
+machine was leaked.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out = c.OutOrStdout()
@@ -35,7 +37,7 @@ a summary. Exits with 0 when every step happened in its time and no machine was 
 	}
 	c.AddCommand(newDemoImagesCommand())
 	f := c.Flags()
-	f.DurationVar(&o.Step, "step-timeout", 90*time.Second, "the longest that one step may take")
+	f.DurationVar(&o.Step, "step-timeout", 150*time.Second, "the longest that one step may take")
 	f.StringVar(&o.Local.Stack, "stack", "", "file with the CloudFormation template to deploy and run under (default: what \"kerf stack cloudformation\" writes)")
 	demoFlags(f, &o.Local)
 	return c

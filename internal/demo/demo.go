@@ -1,9 +1,9 @@
 // Package demo runs the main job on one machine and tells it as it happens: pods wait, machines come, pods run; work
-// goes, machines go; AWS takes a machine back, its pods move first. Every step has a time in which it must happen.
+// goes, machines go; AWS takes a machine back, its pods move first; what is hardly used is consolidated, what drifted or is old is
+// replaced. Every step has a time in which it must happen.
 package demo
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -25,8 +25,6 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/apply"
-	"github.com/kerf-sh/kerf/internal/awssim/control"
 	controlclient "github.com/kerf-sh/kerf/internal/awssim/control/client"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
 	"github.com/kerf-sh/kerf/internal/local"
@@ -40,9 +38,6 @@ var pool string
 var workloads string
 
 const namespace = "demo"
-
-// serving is how many pods web and api have together.
-const serving = 50
 
 // Options of a run.
 type Options struct {
@@ -65,17 +60,24 @@ type run struct {
 	told    map[string]string         // claim name to the last thing told of it
 	// bought holds the decisions that bought machines, by ID.
 	bought map[string]*record.Decision
+	// moved holds the decisions by which machines went, by ID, in the order in which they were seen.
+	moved    map[string]*record.Decision
+	replicas map[string]int32 // of Deployments
+	looked   time.Time        // when the controller was last asked for its decisions
 }
 
 // Run runs the demo.
 //
 // Errors: the step that did not happen in its time, with what was seen instead.
 func Run(ctx context.Context, o Options) (err error) {
-	r := &run{Options: o, view: newView(o.Out, o.Terminal), state: newState(), told: map[string]string{}, bought: map[string]*record.Decision{}}
+	r := &run{Options: o, view: newView(o.Out, o.Terminal), state: newState(), told: map[string]string{}, bought: map[string]*record.Decision{},
+		moved: map[string]*record.Decision{}, replicas: map[string]int32{"web": 30, "api": 20, "batch": 10}}
 	if r.facts, err = ec2facts.Load(); err != nil {
 		return err
 	}
 	r.title("Kerf: the main job on this machine, with a real Kubernetes control plane and a simulated AWS")
+	// Machines on spot are replaced by cheaper ones on spot, too.
+	o.Local.ControllerEnv = append(o.Local.ControllerEnv, "FEATURE_GATES=SpotToSpotConsolidation=true")
 	o.Local.Report = func(s string) { r.line("%s", s) }
 	if r.cluster, err = local.Up(ctx, o.Local); err != nil {
 		return err
@@ -87,7 +89,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
-	for _, chapter := range []func(context.Context) error{r.prepare, r.scaleUp, r.why, r.scaleDown, r.interrupt, r.cleanUp} {
+	for _, chapter := range []func(context.Context) error{r.prepare, r.scaleUp, r.why, r.scaleDown, r.interrupt, r.consolidate, r.roll, r.expire, r.cleanUp} {
 		err := chapter(ctx)
 		if err == nil {
 			err = r.keepDecisions(ctx)
@@ -128,8 +130,15 @@ func (r *run) await(ctx context.Context, what string, done func(counts) bool) er
 	began := time.Now()
 	timeout := time.NewTimer(r.Step)
 	defer timeout.Stop()
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
 	for {
 		r.narrate()
+		if time.Since(r.looked) >= time.Second {
+			if err := r.keepDecisions(ctx); err != nil {
+				return fmt.Errorf("%s: %w", what, err)
+			}
+		}
 		c := r.state.count()
 		r.bar(c.running, c.pods, fmt.Sprintf("pods running   %d/%d machines ready   $%.3f/h", c.ready, c.claims, r.price()))
 		if done(c) {
@@ -144,70 +153,9 @@ func (r *run) await(ctx context.Context, what string, done func(counts) bool) er
 			return fmt.Errorf("%s: not after %s; seen: %d pods, %d running, %d pending, %d terminating; %d NodeClaims, %d ready\n%s",
 				what, r.Step, c.pods, c.running, c.pending, c.terminating, c.claims, c.ready, r.troubles(ctx))
 		case <-r.state.changed:
+		case <-second.C:
 		}
 	}
-}
-
-// narrate tells what is new of the machines.
-func (r *run) narrate() {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	names := make([]string, 0, len(r.state.claims))
-	for name := range r.state.claims {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		claim := r.state.claims[name]
-		stage, text := r.stage(claim)
-		if stage != "" && r.told[name] != stage {
-			r.told[name] = stage
-			r.line("%s", text)
-		}
-	}
-	for name, stage := range r.told {
-		if r.state.claims[name] == nil && stage != "gone" {
-			r.told[name] = "gone"
-			r.line("machine %s is gone", name)
-		}
-	}
-}
-
-// stage is where a claim stands, and how to tell it.
-func (r *run) stage(claim *karpv1.NodeClaim) (stage, text string) {
-	conditions := claim.StatusConditions()
-	switch {
-	case !claim.DeletionTimestamp.IsZero():
-		return "going", fmt.Sprintf("machine %s goes: no new pods, the rest is moved", claim.Name)
-	case conditions.IsTrue(karpv1.ConditionTypeInitialized):
-		return "ready", fmt.Sprintf("machine %s is ready as node %s, %.1f s after it was asked for", claim.Name, claim.Status.NodeName, time.Since(claim.CreationTimestamp.Time).Seconds())
-	case claim.Status.ProviderID != "":
-		return "launched", fmt.Sprintf("machine %s is bought: %s in %s, %s, $%.4f/h; why: %s", claim.Name, claim.Labels[corev1.LabelInstanceTypeStable],
-			claim.Labels[corev1.LabelTopologyZone], claim.Labels[karpv1.CapacityTypeLabelKey], r.priceOf(claim), cmp.Or(claim.Annotations[apply.WhyAnnotation], "not told"))
-	}
-	return "", ""
-}
-
-// priceOf is a machine's price per hour in dollars, from the same dated facts that the simulated AWS sells by.
-func (r *run) priceOf(claim *karpv1.NodeClaim) float64 {
-	name, zone := claim.Labels[corev1.LabelInstanceTypeStable], claim.Labels[corev1.LabelTopologyZone]
-	if claim.Labels[karpv1.CapacityTypeLabelKey] == karpv1.CapacityTypeSpot {
-		p, _ := r.facts.Spot(r.cluster.Region, zone, name)
-		return float64(p.MicroUSD) / 1e6
-	}
-	return float64(r.listed[name].MicroUSD) / 1e6
-}
-
-func (r *run) price() float64 {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	sum := 0.0
-	for _, claim := range r.state.claims {
-		if claim.Status.ProviderID != "" {
-			sum += r.priceOf(claim)
-		}
-	}
-	return sum
 }
 
 // troubles are the warnings of the last minutes, for the message of a step that failed.
@@ -285,16 +233,14 @@ func (r *run) scaleUp(ctx context.Context) error {
 
 // scale sets the replicas of Deployments.
 func (r *run) scale(ctx context.Context, replicas map[string]int32) error {
-	for _, name := range []string{"web", "api", "batch"} {
-		n, ok := replicas[name]
-		if !ok {
-			continue
-		}
+	for _, name := range slices.Sorted(maps.Keys(replicas)) {
+		n := replicas[name]
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		if err := r.client.SubResource("scale").Update(ctx, d, client.WithSubResourceBody(&autoscalingv1.Scale{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: autoscalingv1.ScaleSpec{Replicas: n}})); err != nil {
 			return fmt.Errorf("scaling deployment %s: %w", name, err)
 		}
+		r.replicas[name] = n
 	}
 	return nil
 }
@@ -306,12 +252,21 @@ func (r *run) scaleDown(ctx context.Context) error {
 		return err
 	}
 	if err := r.await(ctx, "machines without pods go", func(c counts) bool {
-		return c.pods == serving && c.running == serving && c.terminating == 0 && r.empty() == 0 && r.going() == 0
+		return c.pods == r.want() && c.running == c.pods && c.terminating == 0 && r.empty() == 0 && r.going() == 0
 	}); err != nil {
 		return err
 	}
 	r.line("%d of %d machines are gone; the bill fell from $%.3f/h to $%.3f/h", before-r.state.count().claims, before, paid, r.price())
 	return nil
+}
+
+// want is how many pods there should be.
+func (r *run) want() int {
+	n := 0
+	for _, replicas := range r.replicas {
+		n += int(replicas)
+	}
+	return n
 }
 
 // empty counts machines that hold none of the demo's pods.
@@ -345,106 +300,9 @@ func (r *run) going() int {
 	return n
 }
 
-func (r *run) interrupt(ctx context.Context) error {
-	victim, pods := r.spotMachine()
-	if victim == nil {
-		return errors.New("no spot machine holds pods, so none can be interrupted")
-	}
-	r.title("4. AWS takes spot machine %s back in two minutes; %d pods run on it", victim.Name, pods)
-	id := victim.Status.ProviderID[strings.LastIndexByte(victim.Status.ProviderID, '/')+1:]
-	notified := time.Now()
-	if err := r.aws.Interrupt(ctx, id, 2*time.Minute); err != nil {
-		return fmt.Errorf("interrupting %s: %w", id, err)
-	}
-	r.line("the notice is on the queue")
-	before := r.names()
-	if err := r.await(ctx, "pods of the interrupted machine run elsewhere", func(c counts) bool {
-		return c.pods == serving && c.running == serving && c.terminating == 0 && r.podsOn(victim.Status.NodeName) == 0
-	}); err != nil {
-		return err
-	}
-	moved := time.Since(notified)
-	if moved >= 2*time.Minute {
-		return fmt.Errorf("the pods of %s moved only %.0f s after the notice, when the machine was already gone", victim.Name, moved.Seconds())
-	}
-	replacements := 0
-	for name := range r.names() {
-		if !before[name] {
-			replacements++
-		}
-	}
-	if asked, ok := r.askedOfEC2(ctx, notified); ok {
-		r.line("a replacement was asked of EC2 %.2f s after the notice", asked.Seconds())
-	}
-	r.line("its pods run elsewhere (%d machines were bought for them) %.1f s after the notice, %.0f s before AWS would have taken the machine",
-		replacements, moved.Seconds(), (2*time.Minute - moved).Seconds())
-	return r.await(ctx, "the interrupted machine is given back", func(counts) bool { return r.going() == 0 })
-}
-
-// askedOfEC2 is how long after a moment the first machine was asked for.
-func (r *run) askedOfEC2(ctx context.Context, since time.Time) (time.Duration, bool) {
-	calls, err := r.aws.Calls(ctx, "CreateFleet")
-	if err != nil {
-		return 0, false
-	}
-	for _, c := range calls {
-		if c.At.After(since) && !c.DryRun {
-			return c.At.Sub(since), true
-		}
-	}
-	return 0, false
-}
-
-// spotMachine picks the spot machine with the most pods.
-func (r *run) spotMachine() (*karpv1.NodeClaim, int) {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	on := map[string]int{}
-	for _, life := range r.state.pods {
-		if life.pod != nil {
-			on[life.pod.Spec.NodeName]++
-		}
-	}
-	var best *karpv1.NodeClaim
-	for _, claim := range r.state.claims {
-		if claim.Labels[karpv1.CapacityTypeLabelKey] != karpv1.CapacityTypeSpot || on[claim.Status.NodeName] == 0 {
-			continue
-		}
-		if best == nil || cmp.Or(cmp.Compare(on[claim.Status.NodeName], on[best.Status.NodeName]), cmp.Compare(best.Name, claim.Name)) > 0 {
-			best = claim
-		}
-	}
-	if best == nil {
-		return nil, 0
-	}
-	return best, on[best.Status.NodeName]
-}
-
-func (r *run) names() map[string]bool {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	out := map[string]bool{}
-	for name := range r.state.claims {
-		out[name] = true
-	}
-	return out
-}
-
-func (r *run) podsOn(node string) int {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	n := 0
-	for _, life := range r.state.pods {
-		if life.pod != nil && life.pod.Spec.NodeName == node {
-			n++
-		}
-	}
-	return n
-}
-
 func (r *run) cleanUp(ctx context.Context) error {
-	r.title("5. Everything ends")
-	if err := r.scale(ctx, map[string]int32{"web": 0, "api": 0}); err != nil {
+	r.title("8. Everything ends")
+	if err := r.scale(ctx, map[string]int32{"web": 0, "api": 0, "shop": 0, "notes": 0}); err != nil {
 		return err
 	}
 	return r.await(ctx, "all machines are given back", func(c counts) bool {
@@ -452,59 +310,4 @@ func (r *run) cleanUp(ctx context.Context) error {
 		defer r.state.mu.Unlock()
 		return len(r.state.claims) == 0 && len(r.state.nodes) == 0
 	})
-}
-
-func (r *run) summary(ctx context.Context) error {
-	instances, err := r.aws.Instances(ctx)
-	if err != nil {
-		return fmt.Errorf("asking the simulated AWS for its machines: %w", err)
-	}
-	leaked := slices.DeleteFunc(slices.Clone(instances), func(i control.Instance) bool { return i.State == "terminated" || i.State == "shutting-down" })
-	l := r.state.latencies()
-	r.state.mu.Lock()
-	launched, gone := len(r.state.launched), len(r.state.gone)
-	r.state.mu.Unlock()
-	r.title("Summary")
-	fmt.Fprintf(r.Out, "  pods that ran            %d\n", len(l))
-	fmt.Fprintf(r.Out, "  pending to running       p50 %.1f s   p99 %.1f s\n", quantile(l, .5).Seconds(), quantile(l, .99).Seconds())
-	fmt.Fprintf(r.Out, "  machines                 %d launched, %d terminated, %d leaked\n", launched, gone, len(leaked))
-	denied := r.denied()
-	fmt.Fprintf(r.Out, "  calls refused by IAM     %d\n", len(denied))
-	for _, d := range denied {
-		fmt.Fprintf(r.Out, "    %s\n", d)
-	}
-	if err := r.judge(); err != nil {
-		return err
-	}
-	fmt.Fprintf(r.Out, "  took                     %.0f s\n", time.Since(r.start).Seconds())
-	if len(denied) > 0 && r.Local.Stack == "" {
-		return fmt.Errorf("the stack's policies refused %s", denied[0])
-	}
-	if len(leaked) > 0 {
-		return fmt.Errorf("%d machines are still in the simulated AWS, the first is %s (%s)", len(leaked), leaked[0].ID, leaked[0].State)
-	}
-	if launched != gone {
-		return fmt.Errorf("%d machines were launched, but %d NodeClaims ended", launched, gone)
-	}
-	return nil
-}
-
-// denied lists, once each, what the policies of the deployed stack refused.
-func (r *run) denied() []string {
-	seen := map[string]int{}
-	for _, d := range r.cluster.Simulator.Permissions.Denied().Denials {
-		seen[d.Action+" on "+d.Resource]++
-	}
-	var out []string
-	for _, what := range slices.Sorted(maps.Keys(seen)) {
-		out = append(out, fmt.Sprintf("%s (%d times)", what, seen[what]))
-	}
-	return out
-}
-
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

@@ -30,8 +30,36 @@ func (v *view) line(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clear()
-	fmt.Fprintf(v.out, "[%6.1f s] %s\n", time.Since(v.start).Seconds(), fmt.Sprintf(format, args...))
+	at := fmt.Sprintf("[%6.1f s] ", time.Since(v.start).Seconds())
+	fmt.Fprintln(v.out, at+wrap(fmt.Sprintf(format, args...), len(at)))
 	v.draw()
+}
+
+// columns is how wide lines are.
+const columns = 100
+
+// wrap breaks a text that begins at a column into lines, each but the first indented to that column and a little more.
+func wrap(text string, from int) string {
+	words := strings.Fields(text)
+	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	indent := strings.Repeat(" ", from) + lead + "  "
+	var b strings.Builder
+	b.WriteString(lead)
+	at := from + len(lead)
+	for i, word := range words {
+		switch n := len([]rune(word)); {
+		case i == 0:
+			at += n
+		case at+1+n > columns:
+			b.WriteString("\n" + indent)
+			at = len(indent) + n
+		default:
+			b.WriteString(" ")
+			at += 1 + n
+		}
+		b.WriteString(word)
+	}
+	return b.String()
 }
 
 // title begins a chapter.

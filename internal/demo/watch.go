@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,18 +27,31 @@ type state struct {
 	// launched and gone count machines over the whole demo.
 	launched, gone map[types.UID]bool
 	changed        chan struct{}
+	last           time.Time // when a pod or a machine last changed in a way that counts
+	stages         map[string]string
+	look           func() // called with each event, if set
+	// ready holds for each machine that got ready its pool and when that was, by the clock of the cluster, in whole seconds.
+	ready map[string]readiness
+}
+
+type readiness struct {
+	pool string
+	at   time.Time
 }
 
 // podLife is a pod and when it was first seen waiting and running.
 type podLife struct {
 	pod              *corev1.Pod
 	waiting, running time.Time
+	node             string
+	// evicted is when it was asked to end, by the clock of the API server, in whole seconds.
+	evicted time.Time
 }
 
 func newState() *state {
 	return &state{
 		pods: map[types.UID]*podLife{}, claims: map[string]*karpv1.NodeClaim{}, nodes: map[string]*corev1.Node{},
-		launched: map[types.UID]bool{}, gone: map[types.UID]bool{}, changed: make(chan struct{}, 1),
+		launched: map[types.UID]bool{}, gone: map[types.UID]bool{}, changed: make(chan struct{}, 1), last: time.Now(), stages: map[string]string{}, ready: map[string]readiness{},
 	}
 }
 
@@ -51,6 +66,7 @@ func (s *state) follow(ctx context.Context, informers cache.Cache) error {
 	return handle(ctx, s, informers, &karpv1.NodeClaim{}, s.setClaim, func(c *karpv1.NodeClaim) {
 		delete(s.claims, c.Name)
 		s.gone[c.UID] = true
+		s.last = time.Now()
 	})
 }
 
@@ -63,7 +79,11 @@ func (s *state) setPod(p *corev1.Pod) {
 		life = &podLife{waiting: time.Now()}
 		s.pods[p.UID] = life
 	}
-	life.pod = p
+	life.pod, life.node = p, p.Spec.NodeName
+	if p.DeletionTimestamp != nil {
+		life.evicted = p.DeletionTimestamp.Add(-time.Duration(ptr.Deref(p.DeletionGracePeriodSeconds, 0)) * time.Second)
+	}
+	s.stage(string(p.UID), fmt.Sprint(p.Spec.NodeName, p.DeletionTimestamp != nil, podReady(p)))
 	if life.running.IsZero() && p.Status.Phase == corev1.PodRunning && podReady(p) {
 		life.running = time.Now()
 	}
@@ -72,14 +92,47 @@ func (s *state) setPod(p *corev1.Pod) {
 func (s *state) dropPod(p *corev1.Pod) {
 	if life := s.pods[p.UID]; life != nil {
 		life.pod = nil
+		s.last = time.Now()
 	}
 }
 
 func (s *state) setClaim(c *karpv1.NodeClaim) {
 	s.claims[c.Name] = c
+	s.stage(c.Name, fmt.Sprint(c.Status.ProviderID, c.DeletionTimestamp != nil, toGo(c, ""), c.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized)))
+	if r := c.StatusConditions().Get(karpv1.ConditionTypeInitialized); r.IsTrue() {
+		s.ready[c.Name] = readiness{c.Labels[karpv1.NodePoolLabelKey], r.LastTransitionTime.Time}
+	}
 	if c.Status.ProviderID != "" {
 		s.launched[c.UID] = true
 	}
+}
+
+// stage notes where a pod or a machine stands, and when that changed.
+func (s *state) stage(key, now string) {
+	if s.stages[key] != now {
+		s.stages[key], s.last = now, time.Now()
+	}
+}
+
+// quiet is for how long nothing has changed.
+func (s *state) quiet() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.last)
+}
+
+// claimsOf are the machines of a pool, the oldest first; the state must be locked.
+func (s *state) claimsOf(pool string) []*karpv1.NodeClaim {
+	var out []*karpv1.NodeClaim
+	for _, claim := range s.claims {
+		if claim.Labels[karpv1.NodePoolLabelKey] == pool {
+			out = append(out, claim)
+		}
+	}
+	slices.SortFunc(out, func(a, b *karpv1.NodeClaim) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return out
 }
 
 func podReady(p *corev1.Pod) bool {
@@ -109,6 +162,9 @@ func handle[T any, P object[T]](ctx context.Context, s *state, informers cache.C
 		}
 		s.mu.Lock()
 		f(p)
+		if s.look != nil {
+			s.look()
+		}
 		s.mu.Unlock()
 		select {
 		case s.changed <- struct{}{}:

@@ -65,16 +65,6 @@ func (r *run) decisionsOf() explain.Server {
 	return explain.Server{URL: r.cluster.Controller.MetricsURL}
 }
 
-// keepDecisions takes along the decisions that bought machines, before newer ones push them out.
-func (r *run) keepDecisions(ctx context.Context) error {
-	return r.decisionsOf().Decisions(ctx, func(id string, d *record.Decision) bool {
-		if d.Plan != nil && len(d.Plan.NewNodes) > 0 && r.bought[id] == nil {
-			r.bought[id] = d
-		}
-		return true
-	})
-}
-
 // judge replays every decision that bought machines, and compares its price with the least that any plan could cost.
 func (r *run) judge() error {
 	var price, floor catalog.MicroUSD
@@ -97,7 +87,7 @@ func (r *run) judge() error {
 			plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Plan.NewNodes), "new machine"), plan.Dollars(b.Price), plan.Dollars(b.Bound), percent(b.Price, b.Bound))
 	}
 	fmt.Fprintf(r.Out, "  price of what was bought %s/h; no plan could cost less than %s/h; gap %s\n", plan.Dollars(price), plan.Dollars(floor), percent(price, floor))
-	return nil
+	return r.replayMoves()
 }
 
 // percent is by how much the price is above the floor.

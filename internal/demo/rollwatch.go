@@ -1,0 +1,87 @@
+package demo
+
+import (
+	"fmt"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+// rollWatch looks at a pool with every event while it rolls, and holds what it does against what was promised. The pool's
+// name is also the value of the pods' label app.
+type rollWatch struct {
+	s    *state
+	pool string
+	size int
+	old  map[string]bool
+
+	mostGoing, leastPods int
+	broken               []string
+}
+
+// watchRoll begins to watch a pool of size machines, each with one pod.
+func (s *state) watchRoll(pool string, size int) *rollWatch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &rollWatch{s: s, pool: pool, size: size, old: map[string]bool{}, leastPods: size}
+	for _, claim := range s.claimsOf(pool) {
+		w.old[claim.Name] = true
+	}
+	s.look = w.see
+	return w
+}
+
+// end ends the watch and returns what was not kept.
+func (w *rollWatch) end() []string {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	w.s.look = nil
+	return w.broken
+}
+
+// done reports whether all machines of the beginning are gone and as many others are ready.
+func (w *rollWatch) done() bool {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	left, ready, _ := w.count()
+	return left == 0 && ready == w.size
+}
+
+// count counts machines of the beginning, others that are ready, and those that are to go or go because they drifted.
+func (w *rollWatch) count() (left, ready, going int) {
+	for _, claim := range w.s.claimsOf(w.pool) {
+		switch {
+		case w.old[claim.Name]:
+			left++
+		case claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized):
+			ready++
+		}
+		if toGo(claim, karpv1.DisruptionReasonDrifted) || !claim.DeletionTimestamp.IsZero() {
+			going++
+		}
+	}
+	return left, ready, going
+}
+
+// see is called with the state locked.
+func (w *rollWatch) see() {
+	left, ready, going := w.count()
+	if going > w.mostGoing {
+		if w.mostGoing = going; going > shopBudget {
+			w.broken = append(w.broken, fmt.Sprintf("%d machines went at a time, and the budget is %d", going, shopBudget))
+		}
+	}
+	if left+ready < w.size && len(w.broken) < 5 {
+		w.broken = append(w.broken, fmt.Sprintf("%d machines were left and %d had come, of %d", left, ready, w.size))
+	}
+	running := 0
+	for _, life := range w.s.pods {
+		if p := life.pod; p != nil && p.Labels["app"] == w.pool && p.DeletionTimestamp == nil && podReady(p) {
+			running++
+		}
+	}
+	if running < w.leastPods {
+		if w.leastPods = running; running < shopLeast {
+			w.broken = append(w.broken, fmt.Sprintf("%d pods were ready, and the PodDisruptionBudget asks for %d", running, shopLeast))
+		}
+	}
+}
