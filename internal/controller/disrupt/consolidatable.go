@@ -71,6 +71,8 @@ type Consolidatable struct {
 	Metrics *obs.Metrics
 	Log     *slog.Logger
 	Clock   clock.WithTicker
+
+	from int // where in the list of nodes the next round begins, so that each comes to its turn
 }
 
 // Run writes until ctx ends.
@@ -98,7 +100,10 @@ func (c *Consolidatable) round(ctx context.Context) error {
 	now := c.Clock.Now()
 	writes := 0
 	var errs []error
-	for _, n := range c.State.Snapshot().Nodes {
+	nodes := c.State.Snapshot().Nodes
+	for i := range nodes {
+		at := (c.from + i) % len(nodes)
+		n := nodes[at]
 		pool, claim := pools[n.Pool], c.State.Claim(n.Claim)
 		if pool == nil || claim == nil || !claim.DeletionTimestamp.IsZero() || n.Deleting {
 			continue
@@ -108,6 +113,7 @@ func (c *Consolidatable) round(ctx context.Context) error {
 			continue
 		}
 		if writes++; writes > writesAtOnce {
+			c.from = at
 			break
 		}
 		err := c.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{}))

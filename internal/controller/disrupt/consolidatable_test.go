@@ -1,10 +1,14 @@
 package disrupt
 
 import (
+	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/utils/clock"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
@@ -66,4 +70,28 @@ func TestWhatIsWrittenAboutConsolidation(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEveryClaimIsWrittenToInItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		for i := range writesAtOnce + 20 {
+			h.machine(fmt.Sprintf("c%03d", i))
+		}
+		c := &Consolidatable{Client: h.api, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		time.Sleep(time.Minute)
+		// The cache is not told of what is written, so that the first ones ask to be written to again.
+		for range 2 {
+			if err := c.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range writesAtOnce + 20 {
+			claim, err := h.Queue.claim(t.Context(), fmt.Sprintf("c%03d", i))
+			if err != nil || !claim.StatusConditions().Get(karpv1.ConditionTypeConsolidatable).IsTrue() {
+				t.Errorf("%s was not written to: %v", claim.Name, err)
+			}
+		}
+		h.end()
+	})
 }
