@@ -57,6 +57,10 @@ func TestRefuseFollowsTheStatusOfBudgets(t *testing.T) {
 			if got := budgets.Refuse(pod); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
+			name, several := budgets.Guardian(pod)
+			if several != (tt.want == SeveralBudgets) || tt.want == BudgetUsedUp && name != "b" || several && name != "" {
+				t.Errorf("guarded by %q, by several %t", name, several)
+			}
 		})
 	}
 }

@@ -72,6 +72,55 @@ func TestTheSoonestEndCounts(t *testing.T) {
 	}
 }
 
+func TestTheGracePeriodIsWrittenOnce(t *testing.T) {
+	const annotation = karpv1.NodeClaimTerminationTimestampAnnotationKey
+	deleted := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		was   string
+		grace *karpv1.Duration
+		alive bool
+		want  string
+	}{
+		"so long after the deletion":              {grace: &karpv1.Duration{Duration: time.Hour}, want: "2026-01-02T04:00:00Z"},
+		"at once where it is nothing":             {grace: &karpv1.Duration{}, want: "2026-01-02T03:00:00Z"},
+		"not without one":                         {},
+		"not before the deletion":                 {grace: &karpv1.Duration{Duration: time.Hour}, alive: true},
+		"a sooner end stays":                      {was: "2026-01-02T03:30:00Z", grace: &karpv1.Duration{Duration: time.Hour}, want: "2026-01-02T03:30:00Z"},
+		"a later one, that somebody wrote, stays": {was: "2026-01-05T00:00:00Z", grace: &karpv1.Duration{Duration: time.Hour}, want: "2026-01-05T00:00:00Z"},
+		"one that can't be read does not":         {was: "soon", grace: &karpv1.Duration{Duration: time.Hour}, want: "2026-01-02T04:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := karpv1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "1", Finalizers: []string{karpv1.TerminationFinalizer}}}
+			if !c.alive {
+				claim.DeletionTimestamp = &metav1.Time{Time: deleted}
+			}
+			claim.Spec.TerminationGracePeriod = c.grace
+			if c.was != "" {
+				claim.Annotations = map[string]string{annotation: c.was}
+			}
+			cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim).Build()
+			for i := range 2 {
+				got := &karpv1.NodeClaim{}
+				if err := cluster.Get(t.Context(), client.ObjectKey{Name: "c"}, got); err != nil {
+					t.Fatal(err)
+				}
+				written, err := deadline.Stamp(t.Context(), cluster, got)
+				if err != nil || written.IsZero() == (i == 0 && c.want != c.was) {
+					t.Errorf("time %d: wrote %s, %v", i+1, written, err)
+				}
+			}
+			got := &karpv1.NodeClaim{}
+			if err := cluster.Get(t.Context(), client.ObjectKey{Name: "c"}, got); err != nil || got.Annotations[annotation] != c.want {
+				t.Errorf("%q, %v; want %q", got.Annotations[annotation], err, c.want)
+			}
+		})
+	}
+}
+
 func TestOnlyTheClaimThatWasLookedAtIsDeleted(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := karpv1.AddToScheme(scheme); err != nil {

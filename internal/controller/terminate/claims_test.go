@@ -1,0 +1,85 @@
+package terminate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+func TestAClaimGoesAfterItsMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*karpv1.NodeClaim)
+		foreign bool     // the node bears no finalizer of ours
+		ended   []string // machines
+		gone    bool     // the claim
+	}{
+		"it waits for its node to be drained":                 {change: func(c *karpv1.NodeClaim) { c.StatusConditions().SetTrue(karpv1.ConditionTypeRegistered) }},
+		"also when only the node knows that it is ours":       {change: func(*karpv1.NodeClaim) {}},
+		"a node that never registered is not drained":         {change: func(*karpv1.NodeClaim) {}, foreign: true, ended: []string{"aws:///z/i-1"}},
+		"without a machine nothing is ended, and it goes":     {change: func(c *karpv1.NodeClaim) { c.Status.ProviderID = "" }, gone: true},
+		"the claim of another kind of node class is not ours": {change: func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Kind = "Other"; c.Status.ProviderID = "" }},
+		"nor one whose finalizer is another's":                {change: func(c *karpv1.NodeClaim) { c.Finalizers = []string{"x/y"}; c.Status.ProviderID = "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := admit(t, 0)
+			claim := w.claim()
+			c.change(claim)
+			status := claim.Status.DeepCopy()
+			if err := w.Client.Update(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			claim.Status = *status
+			if err := w.Client.Status().Update(t.Context(), claim); err != nil {
+				t.Fatal(err)
+			}
+			if c.foreign {
+				node := &corev1.Node{}
+				if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+					t.Fatal(err)
+				}
+				controllerutil.RemoveFinalizer(node, karpv1.TerminationFinalizer)
+				controllerutil.AddFinalizer(node, "x/y")
+				if err := w.Client.Update(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &Claims{Client: w.Client, Cloud: w, Recorder: w.events, Metrics: w.Metrics, Log: w.Log, Clock: w.Clock}
+			if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "c"}}); err != nil {
+				t.Fatal(err)
+			}
+			err := w.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, &karpv1.NodeClaim{})
+			if gone := apierrors.IsNotFound(err); gone != c.gone || !slices.Equal(w.machine, c.ended) {
+				t.Errorf("gone: %t, ended %v; want %t, %v", gone, w.machine, c.gone, c.ended)
+			}
+		})
+	}
+}
+
+func TestAClaimsGracePeriodIsToldOnce(t *testing.T) {
+	w := admit(t, 0)
+	claim := w.claim()
+	claim.Spec.TerminationGracePeriod = &karpv1.Duration{Duration: time.Hour}
+	if err := w.Client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	r := &Claims{Client: w.Client, Cloud: w, Recorder: w.events, Metrics: w.Metrics, Log: w.Log, Clock: w.Clock}
+	for range 3 {
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "c"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.claim().Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]; got != noon.Add(time.Hour).Format(time.RFC3339) {
+		t.Errorf("the end is %q", got)
+	}
+	if n := len(w.events.Events); n != 2 { // on the claim and on its node
+		t.Errorf("%d events", n)
+	}
+}
