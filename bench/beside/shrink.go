@@ -16,7 +16,7 @@ var sizes = []struct{ cpu, memory string }{
 }
 
 // shrink scales deployments down to 30 % and waits until the bill stands still.
-func shrink(pods int, limit time.Duration) func(context.Context, *house) (*Figures, error) {
+func shrink(pods int, still, limit time.Duration) func(context.Context, *house) (*Figures, error) {
 	return func(ctx context.Context, h *house) (*Figures, error) {
 		manifests := class("default", "al2023@latest") + pool("default", "default", `
 - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
@@ -42,7 +42,7 @@ func shrink(pods int, limit time.Duration) func(context.Context, *house) (*Figur
 			if err := h.scale(ctx, left); err != nil {
 				return err
 			}
-			return h.watchBill(ctx, f, time.Minute, limit)
+			return h.watchBill(ctx, f, still, limit)
 		})
 		if err != nil {
 			return nil, err

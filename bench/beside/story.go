@@ -46,7 +46,9 @@ type Point struct {
 }
 
 // Stories that can be told.
-func Stories() []Story {
+//
+// Still is how long the bill must not have moved for a scale-down to be over.
+func Stories(still time.Duration) []Story {
 	out := []Story{
 		{"calls", "ten classes and pools with a machine each, and ten minutes in which nothing happens", quiet(10, 10, 10*time.Minute)},
 	}
@@ -54,15 +56,15 @@ func Stories() []Story {
 		out = append(out, Story{fmt.Sprintf("rest-%d", n), fmt.Sprintf("%d nodes with 15 pods each, and five minutes in which nothing happens", n), rest(n, 15, 5*time.Minute)})
 	}
 	for _, n := range []int{30, 100, 300, 900} {
-		out = append(out, Story{fmt.Sprintf("shrink-%d", n), fmt.Sprintf("%d pods of several sizes on machines of at most 8 vCPU, scaled down to 30 %%, until nothing has changed for a minute", n), shrink(n, 12*time.Minute)})
+		out = append(out, Story{fmt.Sprintf("shrink-%d", n), fmt.Sprintf("%d pods of several sizes on machines of at most 8 vCPU, scaled down to 30 %%, until nothing has changed for %s", n, still), shrink(n, still, 12*time.Minute+still)})
 	}
 	return out
 }
 
-// Tell runs a story with a controller.
+// Tell runs a story with a controller. Its logs are kept when it fails, and if that is wanted.
 //
 // Errors: what does not start or does not come to pass.
-func Tell(ctx context.Context, s Story, c Controller, binary string, say func(format string, args ...any)) (f *Figures, err error) {
+func Tell(ctx context.Context, s Story, c Controller, binary string, keep bool, say func(format string, args ...any)) (f *Figures, err error) {
 	folder, err := os.MkdirTemp("", "kerf-beside-")
 	if err != nil {
 		return nil, fmt.Errorf("%s with %s: %w", s.Name, c.Name, err)
@@ -79,6 +81,10 @@ func Tell(ctx context.Context, s Story, c Controller, binary string, say func(fo
 		return nil, fmt.Errorf("%s with %s: %w; logs in %s", s.Name, c.Name, err, folder)
 	}
 	f.Controller = c.Name
+	if keep {
+		say("logs in %s", folder)
+		return f, nil
+	}
 	return f, os.RemoveAll(folder)
 }
 

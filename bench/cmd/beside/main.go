@@ -30,6 +30,8 @@ func run(ctx context.Context) error {
 	only := flags.String("only", "^calls$", "stories whose name matches this regular expression")
 	who := flags.String("controller", "", "kerf or upstream alone")
 	list := flags.Bool("list", false, "print the stories and end")
+	still := flags.Duration("still", time.Minute, "a scale-down is over when the bill has not moved for so long")
+	keep := flags.Bool("keep", false, "keep the logs")
 	markdown := flags.String("markdown", "", "write the tables to this file too, as Markdown")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		return err
@@ -42,7 +44,7 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("-only: %w", err)
 	}
 	if *list {
-		for _, s := range beside.Stories() {
+		for _, s := range beside.Stories(*still) {
 			fmt.Printf("%-12s %s\n", s.Name, s.What)
 		}
 		return nil
@@ -54,7 +56,7 @@ func run(ctx context.Context) error {
 	defer func() { _ = os.RemoveAll(folder) }() // a folder of the system's for such files
 	binaries := map[string]string{}
 	var tables []*bench.Table
-	for _, s := range beside.Stories() {
+	for _, s := range beside.Stories(*still) {
 		if !match.MatchString(s.Name) {
 			continue
 		}
@@ -70,7 +72,7 @@ func run(ctx context.Context) error {
 				}
 			}
 			say("%s with %s", s.Name, c.Name)
-			f, err := beside.Tell(ctx, s, c, binaries[c.Name], say)
+			f, err := beside.Tell(ctx, s, c, binaries[c.Name], *keep, say)
 			if ctx.Err() != nil {
 				break
 			}
