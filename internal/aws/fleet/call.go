@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -24,7 +23,9 @@ type call struct {
 	settle func(launched map[string]int)
 	input  *ec2.CreateFleetInput
 
-	sending  sync.Mutex // one at a time; guards lastTry and lastErr
+	// sending has room for one at a time, who may then use lastTry and lastErr. It is held while EC2 is asked, so whoever
+	// waits for it must be able to give up.
+	sending  chan struct{}
 	lastTry  time.Time
 	lastErr  error
 	resolved bool // guarded by Buyer.mu
@@ -34,7 +35,7 @@ type call struct {
 const retryEvery = time.Second
 
 func (b *Buyer) newCall(orders []*order) *call {
-	c := &call{orders: orders, token: token(orders)}
+	c := &call{orders: orders, token: token(orders), sending: make(chan struct{}, 1)}
 	c.tags = instanceTags(orders, c.token)
 	r := &orders[0].Request
 	n := Need{Machines: len(orders), Each: r.demand(), Likely: r.minAddresses}
@@ -84,8 +85,8 @@ func (b *Buyer) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.CreateF
 
 // send makes the first request of a call and gives every claim its outcome.
 func (b *Buyer) send(ctx context.Context, c *call) {
-	c.sending.Lock()
-	defer c.sending.Unlock()
+	c.sending <- struct{}{} // nobody else has the call yet
+	defer func() { <-c.sending }()
 	var out *ec2.CreateFleetOutput
 	err := error(errNoSubnet)
 	if len(c.input.LaunchTemplateConfigs) > 0 {
@@ -118,8 +119,12 @@ func (b *Buyer) send(ctx context.Context, c *call) {
 // settle sends a call again whose outcome is not known. It returns nil when it is known now, for the claim to see what
 // that means for it.
 func (b *Buyer) settle(ctx context.Context, c *call, uid string) error {
-	c.sending.Lock()
-	defer c.sending.Unlock()
+	select {
+	case c.sending <- struct{}{}:
+		defer func() { <-c.sending }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	b.mu.Lock()
 	resolved := c.resolved
 	b.mu.Unlock()
