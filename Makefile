@@ -71,7 +71,7 @@ fidelity: build-controlplane ## plans against the real kube-scheduler: N=2000 SE
 endurance: ## faults, crashes and churn in virtual time, judged all along: N=40 SEED=1 POINTS=40 (or all) SHRINK=20, REPLAY=file
 	ENDURANCE_N=$(or $(N),40) ENDURANCE_SEED=$(or $(SEED),1) ENDURANCE_SHRINK=$(or $(SHRINK),20) ENDURANCE_REPLAY='$(if $(REPLAY),$(abspath $(REPLAY)))' \
 	ENDURANCE_POINTS=$(if $(filter all,$(POINTS)),1000000,$(or $(POINTS),40)) ENDURANCE_DIR='$(CURDIR)/generated/endurance' \
-	go test ./internal/endurance/virtual -count=1 -timeout 0 -v -run '$(if $(REPLAY),TestReplay,TestStory|TestCrashPoints|TestSchedules)'
+	go test ./internal/endurance/virtual -count=1 -timeout 12h -v -run '$(if $(REPLAY),TestReplay,TestStory|TestCrashPoints|TestSchedules)'
 
 .PHONY: endurance-real
 endurance-real: build-controlplane ## crash points of the same story on a real control plane, three minutes each: POINTS=3

@@ -49,14 +49,15 @@ func ground(t *testing.T) *Ground {
 }
 
 // TestCrashPoints plays the story and ends the controller's process at one of its calls, at as many calls as
-// ENDURANCE_POINTS says (one), spread over all.
+// ENDURANCE_POINTS says, spread over all.
 func TestCrashPoints(t *testing.T) {
-	n := 1
-	if text := os.Getenv("ENDURANCE_POINTS"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+	text := os.Getenv("ENDURANCE_POINTS")
+	if text == "" {
+		t.Skip("a run takes three minutes, and as much of a machine: set ENDURANCE_POINTS")
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
 	}
 	g := ground(t)
 	// What the story takes here; a point that a run does not reach ends nothing, and says so.
