@@ -116,7 +116,7 @@ func (r *run) replayMoves() error {
 			moves, nodes = moves+1, nodes+len(d.Disruption.Moves[i].Nodes)
 		}
 	}
-	fmt.Fprintf(r.Out, "  %s        by %s on which nodes go, %s were let go; all replayed to the same bytes\n",
-		plan.Count(moves, "command"), plan.Count(len(r.moved), "decision"), plan.Count(nodes, "machine"))
+	fmt.Fprintf(r.Out, "  nodes let go             %d by %s of %s; all replayed to the same bytes\n",
+		nodes, plan.Count(moves, "command"), plan.Count(len(r.moved), "decision"))
 	return nil
 }
