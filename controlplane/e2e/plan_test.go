@@ -147,6 +147,21 @@ func TestPlan(t *testing.T) {
 		}
 		return true, ""
 	})
+	e.eventually(3*time.Minute, "those that were said to go are replaced, and no others", func() (bool, string) {
+		old, now := 0, 0
+		kept := map[string]bool{}
+		for _, c := range e.claims() {
+			kept[c.Status.NodeName] = true
+			switch {
+			case said[c.Name]:
+				old++
+			case c.Status.ImageID == image.ID && c.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized):
+				now++
+			}
+		}
+		return old == 1 && now == 2 && kept[held], fmt.Sprintf("%d of the old ones are left, %d new ones are ready, the held one %v", old, now, kept[held])
+	})
+	e.running(time.Minute, "default", 4)
 	report, _ = e.plan(asReader, "")
 	for _, n := range report.Nodes {
 		if said[n.Claim] && (!n.Rolls || !n.Already) {
