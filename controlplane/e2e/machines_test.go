@@ -36,6 +36,8 @@ func TestStories(t *testing.T) {
 		"class deleted":              classDeleted,
 		"disruption budget":          heldByBudget,
 		"do not disrupt":             heldByAnnotation,
+		"a budget frees up":          budgetFreesUp,
+		"a volume is detached":       volumeHoldsMachine,
 		"volume in a zone":           volumeInAZone,
 		"unknown gate":               unknownGate,
 		"malformed message":          malformedMessage,

@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// budgetFreesUp lets a drain wait for a budget, and go on as soon as that allows it.
+func budgetFreesUp(t *testing.T, e *env) {
+	s := e.stage(t)
+	s.apply(fmt.Sprintf(`
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: %s}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
+`, s.name))
+	s.pool("default", "", "")
+	s.deploy("web", 1, "1", "")
+	s.run(60*time.Second, 1)
+	pod, node, machine := s.pods(s.name)[0], s.nodesOf()[0], s.machines(false)[0]
+	s.remove(&node)
+	s.told(30*time.Second, "FailedDraining", node.Name, s.name+"/web")
+	now := &corev1.Pod{}
+	if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(&pod), now); err != nil || !now.DeletionTimestamp.IsZero() {
+		t.Fatalf("the pod goes against its budget: %v", err)
+	}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: objectMeta("web")}
+	budget.Namespace = s.name
+	if err := s.client.Patch(s.Context(), budget, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxUnavailable":1}}`))); err != nil {
+		t.Fatal(err)
+	}
+	// Without the event of the budget it would be asked for within 15 seconds.
+	s.eventually(5*time.Second, "the pod is evicted", func() (bool, string) {
+		err := s.client.Get(s.Context(), client.ObjectKeyFromObject(&pod), now)
+		return err != nil || !now.DeletionTimestamp.IsZero(), fmt.Sprint(now.Status.Phase)
+	})
+	s.moved(node.Name, machine.ID)
+}
+
+// volumeHoldsMachine has a volume attached to a node whose pods have left.
+func volumeHoldsMachine(t *testing.T, e *env) {
+	s := e.stage(t)
+	s.pool("default", "", "")
+	s.deploy("web", 1, "1", "")
+	s.run(60*time.Second, 1)
+	node, machine := s.nodesOf()[0], s.machines(false)[0]
+	volume := s.name + "-disk"
+	attachment := &storagev1.VolumeAttachment{ObjectMeta: objectMeta(volume), Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: "ebs.csi.aws.com", NodeName: node.Name, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},
+	}}
+	if err := s.client.Create(s.Context(), attachment); err != nil {
+		t.Fatal(err)
+	}
+	s.remove(&node)
+	s.told(60*time.Second, "AwaitingVolumeDetachment", node.Name, "1 volumes")
+	if i, ok := s.cluster.Simulator.World.Instance(machine.ID); !ok || i.State != "running" {
+		t.Errorf("the machine is %s while a volume is attached to it", i.State)
+	}
+	s.remove(attachment)
+	s.moved(node.Name, machine.ID)
+}
