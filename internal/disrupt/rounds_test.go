@@ -17,10 +17,13 @@ import (
 func BenchmarkRounds(b *testing.B) {
 	for _, f := range []scenario.Fragmentation{
 		{Nodes: 100}, {Nodes: 300}, {Nodes: 300, Topology: true}, {Nodes: 300, Spot: true}, {Nodes: 300, Spot: true, Topology: true},
-		{Nodes: 700}, {Nodes: 2000}, {Nodes: 2000, Topology: true},
+		{Nodes: 700}, {Nodes: 2000}, {Nodes: 2000, Topology: true}, {Nodes: 2000, Pods: 30}, {Nodes: 2000, Pods: 30, Topology: true},
 	} {
-		f.Pods, f.Percent, f.Seed = 15, 30, 1
-		b.Run(fmt.Sprintf("nodes=%d/spot=%v/topology=%v", f.Nodes, f.Spot, f.Topology), func(b *testing.B) {
+		if f.Pods == 0 {
+			f.Pods = 15
+		}
+		f.Percent, f.Seed = 30, 1
+		b.Run(fmt.Sprintf("nodes=%d/pods=%d/spot=%v/topology=%v", f.Nodes, f.Nodes*f.Pods, f.Spot, f.Topology), func(b *testing.B) {
 			c := fragmented(b, f)
 			floor := least(c)
 			for b.Loop() {

@@ -1,0 +1,161 @@
+package house_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/house"
+	"github.com/kerf-sh/kerf/internal/house/crew"
+)
+
+var (
+	churnHours = flag.Int("churn-hours", 0, "for how many hours TestMovesPayBack lets a cluster churn")
+	churnSeed  = flag.Uint64("churn-seed", 1, "what its load and its prices are drawn from")
+	churnSize  = flag.Int("churn-size", 8, "how many pods its applications have on average")
+)
+
+// many are types of three families and two generations.
+func many(o *world.Options) {
+	o.Types = nil
+	for _, family := range []string{"c5", "c6i", "m5", "m6i", "r5", "r6i"} {
+		for _, size := range []string{"large", "xlarge", "2xlarge", "4xlarge"} {
+			o.Types = append(o.Types, family+"."+size)
+		}
+	}
+}
+
+// churn is a load that is steady on the whole and never rests: applications that grow and shrink by a tenth and are rolled
+// out anew, jobs that come and go, and prices that walk.
+type churn struct {
+	h       *house.House
+	rng     *rand.Rand
+	size    []int // pods of each application on average
+	prices  map[[2]string]float64
+	jobs    int
+	rollout int
+}
+
+var shapes = [][2]string{{"500m", "1Gi"}, {"1", "2Gi"}, {"2", "4Gi"}, {"250m", "2Gi"}, {"1500m", "12Gi"}, {"3", "6Gi"}}
+
+func newChurn(h *house.House) *churn {
+	c := &churn{h: h, rng: rand.New(rand.NewPCG(*churnSeed, 7)), prices: map[[2]string]float64{}}
+	for i := range 18 {
+		n := *churnSize/2 + c.rng.IntN(*churnSize+1)
+		c.size = append(c.size, n)
+		h.Deploy(app(i), n, shapes[i%len(shapes)][0], shapes[i%len(shapes)][1])
+	}
+	for _, p := range h.AWS.World.SpotPrices(nil, nil, time.Now(), time.Now()) {
+		c.prices[[2]string{p.Type, p.Zone}] = float64(p.MicroUSD)
+	}
+	return c
+}
+
+func app(i int) string { return fmt.Sprintf("app-%02d", i) }
+
+// minute is what happens in a minute.
+func (c *churn) minute(n int) {
+	if n%5 == 0 {
+		for i, size := range c.size {
+			c.h.Scale(app(i), max(1, int(math.Round(float64(size)*(0.9+0.2*c.rng.Float64())))))
+		}
+		c.job()
+	}
+	if n%10 == 0 {
+		c.market()
+	}
+	if n%40 == 20 {
+		i := c.rng.IntN(len(c.size))
+		c.rollout++
+		patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"rollout":"%d"}}}}}`, c.rollout)
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: app(i), Namespace: "default"}}
+		change(c.h, d, patch)
+	}
+}
+
+// market lets a third of the spot prices walk, by up to a twentieth, and within half and twice what they were.
+func (c *churn) market() {
+	for _, p := range c.h.AWS.World.SpotPrices(nil, nil, time.Now(), time.Now()) {
+		step, turn := 0.95+0.1*c.rng.Float64(), c.rng.IntN(3) == 0
+		first := c.prices[[2]string{p.Type, p.Zone}]
+		if turn && first > 0 {
+			c.h.AWS.World.SetSpotPrice(p.Type, p.Zone, int64(min(max(float64(p.MicroUSD)*step, first/2), first*2)))
+		}
+	}
+}
+
+// job makes the pods of a job that takes a minute, and takes those away that have ended.
+func (c *churn) job() {
+	for _, p := range c.h.Pods() {
+		if p.Status.Phase == corev1.PodSucceeded {
+			if err := c.h.Client.Delete(context.Background(), &p); client.IgnoreNotFound(err) != nil {
+				c.h.T.Fatal(err)
+			}
+		}
+	}
+	for range 3 {
+		c.jobs++
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("job-%d", c.jobs), Labels: map[string]string{"app": "job"},
+			Annotations: map[string]string{crew.RunsFor: "1m"}}}
+		p.Spec.Containers = []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("1Gi")}}}}
+		if err := c.h.Client.Create(context.Background(), p); err != nil {
+			c.h.T.Fatal(err)
+		}
+	}
+}
+
+// TestMovesPayBack lets a cluster churn, follows every move, and wants all moves together to bring more than they cost.
+// Those that did not pay back one by one are listed. It runs when it is asked to:
+//
+//	go test ./internal/house -run MovesPayBack -churn-hours 24 -timeout 0 -v
+func TestMovesPayBack(t *testing.T) {
+	if *churnHours == 0 {
+		t.Skip("-churn-hours is not set")
+	}
+	cpu := used(t)
+	l := newLedger()
+	house.Run(t, house.Options{World: many, Seed: *churnSeed, Log: l, Env: map[string]string{"KERF_IMPROVE_TIME": "10ms", "FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *house.House) {
+		l.h = h
+		h.Apply(house.Defaults)
+		c := newChurn(h)
+		h.Pass(5 * time.Minute)
+		l.look()
+		before, moves, pods := 0.0, 0, 0
+		for n := range *churnHours * 60 {
+			c.minute(n)
+			for range 20 {
+				h.Pass(3 * time.Second)
+				l.open()
+			}
+			l.look()
+			if n%60 == 59 {
+				t.Logf("hour %2d: %d nodes, $%.3f, %d commands, %d pods moved", n/60+1, len(h.Nodes()), (l.bill-before)/1e6, len(l.entries)-moves, l.moved-pods)
+				before, moves, pods = l.bill, len(l.entries), l.moved
+			}
+		}
+	})
+	v, unpaid := l.judge()
+	t.Logf("%d hours: %d commands, of which %d of empty nodes, %d taken back, %d that go on and have not earned their price yet; %d pods moved, %d of them twice within %s; %d machines bought for pods that waited; bill $%.3f, moves held to cost $%.3f brought $%.3f; %d did not pay back, short by $%.3f; %s of the processor",
+		*churnHours, v.commands, v.empties, v.undone, v.open, l.moved, l.twice, window, l.bought, l.bill/1e6, v.spent, v.gained, v.unpaid, v.lost, (used(t) - cpu).Round(time.Second))
+	for _, u := range unpaid {
+		t.Log(u)
+	}
+	if v.gained < v.spent {
+		t.Errorf("all moves are held to have cost $%.3f and brought $%.3f", v.spent, v.gained)
+	}
+	if v.commands == v.empties {
+		t.Error("nothing was moved: this shows nothing")
+	}
+}
