@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kerf-sh/kerf/internal/apply"
@@ -70,15 +69,18 @@ func (p *process) recordedDisruption(problem *engine.Problem, cause engine.Cause
 func (p *process) recorded(d *record.Decision) {
 	if p.consolidation != nil {
 		d.Disruption = p.consolidation.Last()
-		var pods []*corev1.Pod
+		var bought []disrupt.Purchase
 		for _, c := range d.Claims {
-			for _, ref := range d.Plan.NewNodes[c.NewNode].Pods {
+			node := &d.Plan.NewNodes[c.NewNode]
+			b := disrupt.Purchase{Price: node.Price}
+			for _, ref := range node.Pods {
 				if pod := p.cache.Pod(ref); pod != nil {
-					pods = append(pods, pod)
+					b.Pods = append(b.Pods, pod)
 				}
 			}
+			bought = append(bought, b)
 		}
-		p.consolidation.Bought(pods)
+		p.consolidation.Bought(bought)
 	}
 	p.decisions.Add(d)
 }

@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,8 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/plan"
 )
 
 const (
@@ -18,10 +21,11 @@ const (
 	restFor = 10 * time.Minute
 	// judgeFor is how long after a command a machine that has to be bought for its pods tells that the plan was wrong.
 	judgeFor = 5 * time.Minute
-	// tripAt is how many of the last commands must have turned out wrong, and what part of them, for the breaker to open.
-	tripAt, tripShare = 3, 0.3
-	// lookBack is how many commands count.
-	lookBack = 10
+	// lookBack is how long a command counts, by what it was to save, and a machine that was bought in spite of it.
+	lookBack = 10 * time.Minute
+	// tripAt is how many machines must have been bought, and tripPercent what they cost of all that was to be saved, for the
+	// breaker to open. The scheduler places pods as it likes, so that one now and then does not fit is to be expected.
+	tripAt, tripPercent = 3, 30
 	// openFor is how long the breaker stays open the first time; each time that it opens again soon it is twice as long, up
 	// to mostOpen.
 	openFor, mostOpen = 10 * time.Minute, 2 * time.Hour
@@ -37,19 +41,32 @@ type Governor struct {
 	mu sync.Mutex
 	// moved is when pods of an owner were last moved by consolidation.
 	moved map[types.UID]time.Time
-	// outcomes of the last commands, oldest first.
-	outcomes []*outcome
-	until    time.Time     // the breaker is open
-	held     time.Duration // for how long it opened last
-	why      string
+	// moves and misses of the last minutes, oldest first.
+	moves  []move
+	misses []miss
+	until  time.Time     // the breaker is open
+	held   time.Duration // for how long it opened last
+	why    string
 }
 
-// outcome is what came of a command.
-type outcome struct {
-	at time.Time
-	// owners of the pods that it moved, each with how many pods it had then.
+// move is a command that moved pods.
+type move struct {
+	at     time.Time
+	saving catalog.MicroUSD
+	// owners of the pods, each with how many pods it had then.
 	owners map[types.UID]int
-	wrong  bool
+}
+
+// miss is a machine that had to be bought for pods that were said to fit elsewhere, at the part of its price that is theirs.
+type miss struct {
+	at    time.Time
+	price catalog.MicroUSD
+}
+
+// Purchase is a machine that was bought, with the pods that it was bought for and its price per hour.
+type Purchase struct {
+	Pods  []*corev1.Pod
+	Price catalog.MicroUSD
 }
 
 // NewGovernor returns a governor that knows nothing yet.
@@ -63,8 +80,8 @@ func ownerOf(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// Moving notes that a command begins to move pods. Count is how many pods an owner has.
-func (g *Governor) Moving(pods []*corev1.Pod, count func(types.UID) int, now time.Time) {
+// Moving notes that a command begins to move pods, to save so much per hour. Count is how many pods an owner has.
+func (g *Governor) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for owner, at := range g.moved {
@@ -72,16 +89,13 @@ func (g *Governor) Moving(pods []*corev1.Pod, count func(types.UID) int, now tim
 			delete(g.moved, owner)
 		}
 	}
-	o := &outcome{at: now, owners: map[types.UID]int{}}
+	m := move{at: now, saving: saving, owners: map[types.UID]int{}}
 	for _, p := range pods {
 		if owner := ownerOf(p); owner != "" {
-			g.moved[owner], o.owners[owner] = now, count(owner)
+			g.moved[owner], m.owners[owner] = now, count(owner)
 		}
 	}
-	g.outcomes = append(g.outcomes, o)
-	if len(g.outcomes) > lookBack {
-		g.outcomes = g.outcomes[len(g.outcomes)-lookBack:]
-	}
+	g.moves = append(g.moves, m)
 }
 
 // blocks says whether pods on the node were brought there by a move a short time ago, and until when they rest. Pods are
@@ -112,26 +126,26 @@ func (g *Governor) blocks(n *cluster.Node, pod func(cluster.PodRef) *corev1.Pod,
 	return r, until
 }
 
-// Bought notes that machines had to be bought for pods. It returns what to say when that opens the breaker. An owner that
-// has more pods than when they were moved has grown, and says nothing about the plan.
-func (g *Governor) Bought(pods []*corev1.Pod, count func(types.UID) int, now time.Time) (opened string) {
+// Bought notes machines that were bought. It returns what to say when that opens the breaker. An owner that has more pods
+// than when they were moved has grown, and says nothing about the plan.
+func (g *Governor) Bought(bought []Purchase, count func(types.UID) int, now time.Time) (opened string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, p := range pods {
-		owner := ownerOf(p)
-		for _, o := range g.outcomes {
-			if had := o.owners[owner]; owner != "" && had > 0 && now.Sub(o.at) < judgeFor && count(owner) <= had {
-				o.wrong = true
-			}
+	g.moves = slices.DeleteFunc(g.moves, func(m move) bool { return now.Sub(m.at) >= lookBack })
+	g.misses = slices.DeleteFunc(g.misses, func(m miss) bool { return now.Sub(m.at) >= lookBack })
+	for _, b := range bought {
+		if n := len(slices.DeleteFunc(slices.Clone(b.Pods), func(p *corev1.Pod) bool { return !g.wasMovedLocked(ownerOf(p), count, now) })); n > 0 {
+			g.misses = append(g.misses, miss{at: now, price: b.Price * catalog.MicroUSD(n) / catalog.MicroUSD(len(b.Pods))})
 		}
 	}
-	wrong := 0
-	for _, o := range g.outcomes {
-		if o.wrong {
-			wrong++
-		}
+	saved, spent := catalog.MicroUSD(0), catalog.MicroUSD(0)
+	for _, m := range g.moves {
+		saved += m.saving
 	}
-	if now.Before(g.until) || wrong < tripAt || float64(wrong) < tripShare*float64(len(g.outcomes)) {
+	for _, m := range g.misses {
+		spent += m.price
+	}
+	if now.Before(g.until) || len(g.misses) < tripAt || spent*100 < saved*tripPercent {
 		return ""
 	}
 	hold := openFor
@@ -139,9 +153,18 @@ func (g *Governor) Bought(pods []*corev1.Pod, count func(types.UID) int, now tim
 		hold = min(2*g.held, mostOpen)
 	}
 	g.held, g.until = hold, now.Add(hold)
-	g.why = fmt.Sprintf("machines had to be bought for pods of %d of the last %d consolidations that were said to fit elsewhere", wrong, len(g.outcomes))
-	g.outcomes = nil
+	g.why = fmt.Sprintf("%s for %s/h had to be bought in %s for pods that were said to fit elsewhere, by consolidations that were to save %s/h",
+		plan.Count(len(g.misses), "machine"), plan.Dollars(spent), lookBack, plan.Dollars(saved))
+	g.moves, g.misses = nil, nil
 	return g.why
+}
+
+// wasMovedLocked reports whether pods of an owner were moved a short time ago, and it has not grown since.
+func (g *Governor) wasMovedLocked(owner types.UID, count func(types.UID) int, now time.Time) bool {
+	return owner != "" && slices.ContainsFunc(g.moves, func(m move) bool {
+		had := m.owners[owner]
+		return had > 0 && now.Sub(m.at) < judgeFor && count(owner) <= had
+	})
 }
 
 // Open says whether consolidation that moves pods is held, until when, and why.

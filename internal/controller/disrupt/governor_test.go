@@ -1,7 +1,6 @@
 package disrupt
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 )
 
@@ -35,7 +35,7 @@ func TestPodsRestWhereAMoveHasBroughtThem(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			g := NewGovernor()
-			g.Moving([]*corev1.Pod{ownedBy("web")}, always(1), begun)
+			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(1), begun)
 			n := &cluster.Node{Pods: []*cluster.Pod{{CreatedAt: begun.Add(tt.born)}}}
 			r, until := g.blocks(n, func(cluster.PodRef) *corev1.Pod { return ownedBy(tt.owner) }, begun.Add(tt.now))
 			if (r.Code != "") != tt.rests || tt.rests && !until.Equal(begun.Add(tt.born+restFor)) {
@@ -45,51 +45,80 @@ func TestPodsRestWhereAMoveHasBroughtThem(t *testing.T) {
 	}
 }
 
+// bought is machines at a price for a pod each of an owner.
+func bought(n int, price catalog.MicroUSD, owner string) (out []Purchase) {
+	for range n {
+		out = append(out, Purchase{Pods: []*corev1.Pod{ownedBy(owner)}, Price: price})
+	}
+	return out
+}
+
 func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
-	now := time.Unix(100_000, 0)
-	g := NewGovernor()
-	wrong := func(n, count int) (opened bool) {
-		for i := range n {
-			owner := fmt.Sprint("app", i)
-			g.Moving([]*corev1.Pod{ownedBy(owner)}, always(3), now)
-			opened = g.Bought([]*corev1.Pod{ownedBy(owner)}, always(count), now.Add(time.Minute)) != "" || opened
-		}
-		return opened
-	}
-	if wrong(5, 4) {
-		t.Error("it opened because applications grew")
-	}
-	g = NewGovernor()
-	if wrong(tripAt-1, 3) {
-		t.Error("it opened too soon")
-	}
-	if !wrong(tripAt, 3) {
-		t.Fatal("it did not open")
-	}
-	until, why, open := g.Open(now.Add(2 * time.Minute))
-	if !open || why == "" || until.Sub(now.Add(time.Minute)) != openFor {
-		t.Errorf("open: %v until %v: %s", open, until, why)
-	}
-	now = until
-	if _, _, open := g.Open(now); open {
-		t.Error("it does not close again")
-	}
-	if !wrong(tripAt, 3) {
-		t.Fatal("it did not open again")
-	}
-	if again, _, _ := g.Open(now.Add(2 * time.Minute)); again.Sub(now.Add(time.Minute)) != 2*openFor {
-		t.Errorf("the second time it opens for %v, want twice as long", again.Sub(now.Add(time.Minute)))
+	begun := time.Unix(100_000, 0)
+	for sentence, tt := range map[string]struct {
+		bought []Purchase
+		count  int // pods of the owner, which had three
+		after  time.Duration
+		opens  bool
+	}{
+		"as much was bought as was to be saved":               {bought(tripAt, 40, "web"), 3, time.Minute, true},
+		"a third of what was to be saved":                     {bought(tripAt, 12, "web"), 3, time.Minute, true},
+		"a quarter of what was to be saved":                   {bought(tripAt, 8, "web"), 3, time.Minute, false},
+		"two machines":                                        {bought(tripAt-1, 90, "web"), 3, time.Minute, false},
+		"an application that grew":                            {bought(tripAt, 90, "web"), 4, time.Minute, false},
+		"an application that was not moved":                   {bought(tripAt, 90, "db"), 3, time.Minute, false},
+		"machines that were bought long after":                {bought(tripAt, 90, "web"), 3, judgeFor, false},
+		"machines of which the others' pods take nine tenths": {crowded(tripAt, 90), 3, time.Minute, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			g := NewGovernor()
+			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), begun)
+			now := begun.Add(tt.after)
+			why := g.Bought(tt.bought, always(tt.count), now)
+			until, said, open := g.Open(now)
+			if open != tt.opens || why != said || open && until.Sub(now) != openFor {
+				t.Errorf("open: %v until %v: %q", open, until, why)
+			}
+			if _, _, open := g.Open(until); open {
+				t.Error("it does not close again")
+			}
+		})
 	}
 }
 
-func TestABuyLongAfterAMoveSaysNothing(t *testing.T) {
+// crowded is machines that were bought for ten pods each, of which one is of web.
+func crowded(n int, price catalog.MicroUSD) []Purchase {
+	out := bought(n, price, "web")
+	for i := range out {
+		for range 9 {
+			out[i].Pods = append(out[i].Pods, ownedBy("other"))
+		}
+	}
+	return out
+}
+
+// Many moves of the same owners, as after a scale-down, and a single machine bought: one machine is one miss.
+func TestOneMachineIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	g := NewGovernor()
-	for i := range 2 * tripAt {
-		owner := fmt.Sprint("app", i)
-		g.Moving([]*corev1.Pod{ownedBy(owner)}, always(3), now)
-		if g.Bought([]*corev1.Pod{ownedBy(owner)}, always(3), now.Add(judgeFor)) != "" {
-			t.Error("it opened")
+	for range 20 {
+		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 60, always(9), now)
+	}
+	if why := g.Bought(bought(1, 60, "web"), always(9), now.Add(time.Second)); why != "" {
+		t.Error(why)
+	}
+}
+
+func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
+	now := time.Unix(100_000, 0)
+	g := NewGovernor()
+	for _, want := range []time.Duration{openFor, 2 * openFor, 4 * openFor, 8 * openFor, mostOpen, mostOpen} {
+		g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), now)
+		g.Bought(bought(tripAt, 90, "web"), always(3), now)
+		until, why, open := g.Open(now)
+		if !open || until.Sub(now) != want {
+			t.Fatalf("it opens for %v, want %v: %s", until.Sub(now), want, why)
 		}
+		now = until
 	}
 }

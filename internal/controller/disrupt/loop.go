@@ -82,12 +82,12 @@ func (l *Loop) Last() *disrupt.Decision {
 // Landed is told how each command ended.
 func (l *Loop) Landed(c Command, failed string) { l.setbacks.Landed(c, failed, l.Clock.Now()) }
 
-// Bought tells the governor for which pods machines had to be bought.
-func (l *Loop) Bought(pods []*corev1.Pod) {
-	if len(pods) == 0 {
+// Bought tells the governor what machines had to be bought, and for which pods.
+func (l *Loop) Bought(bought []Purchase) {
+	if len(bought) == 0 {
 		return
 	}
-	why := l.Governor.Bought(pods, l.countOwners(l.State.Snapshot()), l.Clock.Now())
+	why := l.Governor.Bought(bought, l.countOwners(l.State.Snapshot()), l.Clock.Now())
 	if why == "" {
 		return
 	}
@@ -247,7 +247,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 		c := command(&moves[i], v)
 		l.ripening.forget(moves[i].Nodes)
 		if c.Cause == karpv1.DisruptionReasonUnderutilized {
-			l.Governor.Moving(l.podsOf(&moves[i], v), count, l.Clock.Now())
+			l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
 		}
 		slots <- struct{}{}
 		wait.Go(func() {
