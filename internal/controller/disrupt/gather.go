@@ -59,7 +59,6 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		v.nodes[n.Name] = n
 		v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n, standing.Nodes[n.Name], now))
 	}
-	v.problem.Options.Horizon = horizon(problem.Nodes, now)
 	v.shield(problem)
 	return v
 }
