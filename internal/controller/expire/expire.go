@@ -134,12 +134,15 @@ func (l *Loop) pool(ctx context.Context, pool string, dues []*due, size int, now
 	var errs []error
 	for _, d := range dues {
 		at, marked := l.marked[d.claim.UID]
+		// Begun by a former leader, or here without an end so far. Others do not wait for it: what refuses to go would hold
+		// up its pool for ever.
+		begun := d.claim.Annotations[index.ExpiredAnnotation] == d.text()
 		if !marked {
 			if at = d.begin; d.held {
 				at = at.Add(-headStart)
 			}
-			if d.claim.Annotations[index.ExpiredAnnotation] == d.text() {
-				at = now // a former leader had begun
+			if begun {
+				at = now
 			} else if rested := l.rested[pool]; rested.After(at) {
 				at = rested
 			}
@@ -149,9 +152,12 @@ func (l *Loop) pool(ctx context.Context, pool string, dues []*due, size int, now
 			continue
 		}
 		if !marked {
-			l.rested[pool] = now.Add(d.rest(size))
 			if err := l.mark(ctx, d); err != nil {
-				return period, err
+				errs = append(errs, err)
+				continue
+			}
+			if !begun {
+				l.rested[pool] = now.Add(d.rest(size))
 			}
 			if d.held {
 				l.marked[d.claim.UID] = now.Add(headStart)

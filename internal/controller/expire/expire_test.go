@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -174,6 +175,49 @@ func TestWhatAFormerLeaderBeganGoesOn(t *testing.T) {
 	h.until(0)
 	if d := cmp.Diff(map[string]time.Duration{"c": 0}, h.begun); d != "" {
 		t.Errorf("begun (-want +got):\n%s", d)
+	}
+}
+
+// A webhook may refuse to let a claim be written or deleted.
+func TestAClaimThatCanNotGoDoesNotHoldUpItsPool(t *testing.T) {
+	no := errors.New("a webhook refused it")
+	for sentence, refuses := range map[string]interceptor.Funcs{
+		"one that can't be marked": {Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if o.GetName() == "c1" {
+				return no
+			}
+			return c.Patch(ctx, o, p, opts...)
+		}},
+		"one that can't be deleted": {Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if o.GetName() == "c1" {
+				return no
+			}
+			return c.Delete(ctx, o, opts...)
+		}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h := newHouse(t, time.Hour, claim("c1", "a", 1441*time.Hour, "720h"), claim("c2", "a", 1440*time.Hour, "720h"), claim("c3", "a", 1440*time.Hour, "720h"))
+			h.Client = interceptor.NewClient(h.Client.(client.WithWatch), refuses)
+			refused := 0
+			for h.clock.Since(start) < time.Hour {
+				if _, err := h.Round(t.Context()); errors.Is(err, no) {
+					refused++
+				}
+				h.clock.Step(10 * time.Second)
+			}
+			var claims karpv1.NodeClaimList
+			if err := h.Client.List(t.Context(), &claims); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range claims.Items {
+				if going := !c.DeletionTimestamp.IsZero(); going == (c.Name == "c1") {
+					t.Errorf("%s goes: %t", c.Name, going)
+				}
+			}
+			if refused < 300 {
+				t.Errorf("tried and told %d times in 360 rounds, want nearly all", refused)
+			}
+		})
 	}
 }
 
