@@ -14,11 +14,10 @@ import (
 
 // gates says what every feature gate does; a gate that is missing here fails the generation.
 func gates() map[string]string {
-	const none = "Accepted; without effect so far."
 	return map[string]string{
 		"ReservedCapacity":        "Capacity reservations are found, preferred and launched into.",
 		"NodeRepair":              "Nodes that are unhealthy for too long are replaced; see [nodes](../nodes.md#health).",
-		"SpotToSpotConsolidation": none,
+		"SpotToSpotConsolidation": "Spot nodes are replaced by cheaper spot nodes as well; see [consolidation](../consolidation.md).",
 		"NodeOverlay":             "Prices and extended resources of instance types can be set by NodeOverlay objects.",
 		"StaticCapacity":          "NodePools with spec.replicas keep that many nodes; see [nodes](../nodes.md#a-fixed-number).",
 		"CapacityBuffer":          "CapacityBuffers get machines that are kept free for more pods; see [scheduling](../scheduling.md).",

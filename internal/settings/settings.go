@@ -316,22 +316,6 @@ func (g *Gates) parse(v string, warn func(string)) error {
 // noEffect ends the help of a setting that is accepted for the sake of those who have it set already.
 const noEffect = "without effect so far"
 
-// unserved names the gates that are on and that this release has nothing behind.
-func (g Gates) unserved() []string {
-	var out []string
-	for _, gate := range []struct {
-		name string
-		on   bool
-	}{
-		{"SpotToSpotConsolidation", g.SpotToSpotConsolidation},
-	} {
-		if gate.on {
-			out = append(out, fmt.Sprintf("feature gate %s=true has no effect in this release", gate.name))
-		}
-	}
-	return out
-}
-
 // EnvName is the environment variable of a flag.
 func EnvName(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
@@ -373,7 +357,6 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 			_ = s.FeatureGates.parse(value, func(name string) {
 				warnings = append(warnings, fmt.Sprintf("feature gate %q is not known and has no effect", name))
 			})
-			warnings = append(warnings, s.FeatureGates.unserved()...)
 		}
 		if strings.HasSuffix(row.help, noEffect) && value != row.def && source != "" {
 			warnings = append(warnings, fmt.Sprintf("%s=%q has no effect in this release", source, value))

@@ -53,10 +53,10 @@ func TestUnknownGateIsAWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.FeatureGates.NodeRepair || s.FeatureGates.ReservedCapacity {
+	if !s.FeatureGates.NodeRepair || s.FeatureGates.ReservedCapacity || !s.FeatureGates.SpotToSpotConsolidation {
 		t.Errorf("gates %+v", s.FeatureGates)
 	}
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "Teleport") || !strings.Contains(warnings[1], "SpotToSpotConsolidation") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "Teleport") {
 		t.Errorf("warnings %q", warnings)
 	}
 }
