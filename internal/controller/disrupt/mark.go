@@ -48,7 +48,7 @@ var (
 //
 // Errors: errGone, errOtherMark, those of the API.
 func (q *Queue) mark(ctx context.Context, f *flight, g Going) error {
-	node, err := q.editNode(ctx, g.Node, func(node *corev1.Node) error {
+	node, err := q.editNode(ctx, q.Client, g.Node, func(node *corev1.Node) error {
 		switch id := node.Annotations[apply.CommandAnnotation]; {
 		case !node.DeletionTimestamp.IsZero():
 			return errGone
@@ -120,7 +120,8 @@ func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 	if err != nil {
 		return err
 	}
-	_, err = q.editNode(ctx, g.Node, func(node *corev1.Node) error {
+	// The cache may not have seen the mark yet, and would have it that there is nothing to take off.
+	_, err = q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
 		if !intake.Leaving(node) || node.Annotations[apply.CommandAnnotation] != id {
 			return errGone
 		}
@@ -162,9 +163,8 @@ func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
 // editTries is how often an object is read again because somebody else wrote to it meanwhile.
 const editTries = 4
 
-// editNode changes a node as it is now, and tells the state of it at once.
-func (q *Queue) editNode(ctx context.Context, name string, change func(*corev1.Node) error) (*corev1.Node, error) {
-	var from client.Reader = q.Client
+// editNode changes a node as it is now, and tells the state of it at once. It is read from where the caller says at first.
+func (q *Queue) editNode(ctx context.Context, from client.Reader, name string, change func(*corev1.Node) error) (*corev1.Node, error) {
 	for try := 1; ; try++ {
 		stored := &corev1.Node{}
 		if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {

@@ -45,6 +45,7 @@ type house struct {
 	events *record.FakeRecorder
 	pool   *karpv1.NodePool
 	fail   func(verb string, o client.Object) error // nil: nothing fails
+	stale  map[string]*corev1.Node                  // nodes as the queue's cache has them while it is behind, by name
 	end    context.CancelFunc
 }
 
@@ -108,8 +109,17 @@ func (h *house) start() {
 	}
 	ctx, cancel := context.WithCancel(h.t.Context())
 	h.end = cancel
+	behind := interceptor.NewClient(h.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if node, ok := o.(*corev1.Node); ok && h.stale[key.Name] != nil {
+				h.stale[key.Name].DeepCopyInto(node)
+				return nil
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+	})
 	h.Queue = &Queue{
-		Client: h.api, APIReader: h.api, State: h.cache, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()),
+		Client: behind, APIReader: h.api, State: h.cache, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()),
 		Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
 		Buyer: apply.New(apply.Options{Client: h.api, State: h.cache, Recorder: h.events}),
 	}
@@ -340,6 +350,24 @@ func TestACommandIsTakenBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestACommandIsTakenBackThoughTheCacheIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g := h.machine("c1")
+		h.stale = map[string]*corev1.Node{g.Node: h.node(g.Node)}
+		c := h.replace(g, h.bind("p", g.Node))
+		c.NewNodes[0].Pool = "gone"
+		var refused *apply.RefusedError
+		if err := h.Start(t.Context(), c); !errors.As(err, &refused) {
+			t.Fatalf("want a refusal: %v", err)
+		}
+		if h.marked(g) || h.Busy(g.Claim) {
+			t.Error("the node bears a mark that no command stands behind")
+		}
+		h.end()
+	})
 }
 
 func TestATaintThatSomebodyElsePutThereStays(t *testing.T) {
