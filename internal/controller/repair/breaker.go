@@ -49,17 +49,16 @@ func most(nodes int) int { return (nodes*share + 99) / 100 }
 // is unhealthy says nothing of zones.
 func (c *count) sound() bool { return c.unhealthy*100 <= c.nodes*share }
 
-// admit decides whether one more unhealthy node of a zone may be replaced, and counts it; where not, why says so.
+// admit decides whether one more unhealthy node of a zone may be replaced, and counts it; where not, why says so. One that
+// is going is counted already.
 //
 // A pool with few enough unhealthy nodes replaces all of them. In one that has more, each zone is judged by itself: what
 // is wrong in a sound zone is replaced; and where one zone alone is not sound, the fault is that zone's, and its nodes are
 // replaced a share at a time, as node controllers evict from a zone that is lost while the others are well. Where more
 // than one zone is not sound nothing in them is touched.
-func (w *ward) admit(zone string) (ok bool, why string) {
+func (w *ward) admit(zone string, going bool) (ok bool, why string) {
 	z := w.zones[zone]
 	if w.all.unhealthy <= most(w.all.nodes) || z.sound() {
-		w.all.going++
-		z.going++
 		return true, ""
 	}
 	var ill []string
@@ -72,10 +71,11 @@ func (w *ward) admit(zone string) (ok bool, why string) {
 	if len(ill) > 1 || len(w.zones) == 1 {
 		return false, state + ": rather a fault of what they share than of the nodes; none of these is replaced until fewer are"
 	}
-	if z.going >= most(z.nodes) {
+	if !going && z.going >= most(z.nodes) {
 		return false, fmt.Sprintf("%s, all of that in one zone: its nodes are replaced %d at a time, and as many are under way", state, most(z.nodes))
 	}
-	w.all.going++
-	z.going++
+	if !going {
+		z.going++
+	}
 	return true, ""
 }

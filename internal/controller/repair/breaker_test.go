@@ -36,7 +36,7 @@ func TestHowManyUnhealthyNodesAreReplaced(t *testing.T) {
 			for name, want := range c.want {
 				got := 0
 				for range c.zones[name].unhealthy - c.zones[name].going {
-					ok, why := w.admit(name)
+					ok, why := w.admit(name, false)
 					if ok {
 						got++
 					} else {
@@ -51,5 +51,21 @@ func TestHowManyUnhealthyNodesAreReplaced(t *testing.T) {
 				t.Errorf("said %q, want %q in it", said, c.says)
 			}
 		})
+	}
+}
+
+func TestANodeThatIsGoingAlreadyIsNoFurtherOne(t *testing.T) {
+	w := &ward{name: "NodePool p"}
+	for i := range 10 {
+		w.add("a", true, i < 2)
+		w.add("b", false, false)
+	}
+	for range 2 {
+		if ok, why := w.admit("a", true); !ok {
+			t.Errorf("one of the two that are under way was refused: %s", why)
+		}
+	}
+	if ok, _ := w.admit("a", false); ok {
+		t.Error("a third one was admitted")
 	}
 }

@@ -125,7 +125,7 @@ func (l *Loop) Round(ctx context.Context) error {
 			l.blocked(ctx, p, "traffic is shifted away from its zone, and machines there are left alone until it is not", now)
 			continue
 		}
-		if ok, why := w.admit(p.node.Labels[corev1.LabelTopologyZone]); !ok {
+		if ok, why := w.admit(p.node.Labels[corev1.LabelTopologyZone], !p.claim.DeletionTimestamp.IsZero()); !ok {
 			l.blocked(ctx, p, why, now)
 			continue
 		}
@@ -165,19 +165,23 @@ func (l *Loop) lingers(claim *karpv1.NodeClaim, now time.Time) bool {
 	return !deadline.Within(claim, now)
 }
 
-// replace sets the end of the claim's drain to now and deletes it.
+// replace deletes the claim and sets the end of its drain to now. In this order: where it is cut short in between, the
+// next round finds a claim that lingers. The other way round a node that gets well would keep the mark, and its pods would
+// be deleted past their budgets whenever it goes.
 func (l *Loop) replace(ctx context.Context, p patient, now time.Time) error {
-	claim := p.claim
-	if _, err := deadline.Mark(ctx, l.Client, claim, now, now, nil); err != nil {
-		return client.IgnoreNotFound(err)
+	claim, begins := p.claim, p.claim.DeletionTimestamp.IsZero()
+	if begins {
+		if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
+			return err
+		}
+	}
+	if _, err := deadline.Mark(ctx, l.Client, claim, now, now, nil); client.IgnoreNotFound(err) != nil {
+		return err
 	}
 	text := fmt.Sprintf("the node is replaced: its condition %s has been %s since %s (%s)", p.sign.Type, p.sign.Status, p.sign.LastTransitionTime.UTC().Format(time.RFC3339), detail(p.sign))
-	if !claim.DeletionTimestamp.IsZero() {
+	if !begins {
 		index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "DisruptionTerminating", text+"; it no longer waits for its pods")
 		return nil
-	}
-	if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
-		return err
 	}
 	l.begun[claim.UID] = true
 	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "DisruptionTerminating", text)

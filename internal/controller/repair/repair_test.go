@@ -21,6 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -178,6 +179,49 @@ func TestANodeThatFailsWhileItIsDrainedNoLongerWaitsForItsPods(t *testing.T) {
 	}
 	if at := got.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]; at != start.Format(time.RFC3339) {
 		t.Errorf("the drain ends at %q", at)
+	}
+}
+
+// Whatever is cut short, a node that gets well keeps no end: its pods would be deleted past their budgets when it goes, for
+// whatever reason, days later.
+func TestARepairThatWasCutShort(t *testing.T) {
+	cut := errors.New("the leader died")
+	for sentence, c := range map[string]struct {
+		cut           interceptor.Funcs
+		going, marked bool // after the next round, in which the node is well if it stays
+	}{
+		"before the deletion leaves nothing behind": {interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return cut }}, false, false},
+		"after the deletion is brought to its end": {interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return cut
+		}}, true, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			claim, node := machine("c", "p")
+			show(node, corev1.NodeReady, corev1.ConditionFalse, time.Hour)
+			l, _ := newLoop(t, claim, node)
+			api := l.Client.(client.WithWatch)
+			l.Client = interceptor.NewClient(api, c.cut)
+			if err := l.Round(t.Context()); !errors.Is(err, cut) {
+				t.Fatalf("got %v", err)
+			}
+			l.Client = api
+			got := &karpv1.NodeClaim{}
+			if err := api.Get(t.Context(), client.ObjectKey{Name: "c"}, got); err != nil {
+				t.Fatal(err)
+			}
+			if got.DeletionTimestamp.IsZero() {
+				show(node, corev1.NodeReady, corev1.ConditionTrue, 0)
+				if err := api.Status().Update(t.Context(), node); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(l.Round(t.Context()), api.Get(t.Context(), client.ObjectKey{Name: "c"}, got)); err != nil {
+				t.Fatal(err)
+			}
+			if going, marked := !got.DeletionTimestamp.IsZero(), got.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] != ""; going != c.going || marked != c.marked {
+				t.Errorf("going: %t, marked: %t", going, marked)
+			}
+		})
 	}
 }
 
