@@ -29,6 +29,10 @@ func Within(claim *karpv1.NodeClaim, by time.Time) bool {
 // end stays: one that is there already, or the one that terminationGracePeriod gives from now on. The zero time leaves the
 // end as it is. It returns the end that it wrote, zero for none; claim is left as it is.
 func Mark(ctx context.Context, c client.Client, claim *karpv1.NodeClaim, now, by time.Time, others map[string]string) (written time.Time, err error) {
+	return write(ctx, c, claim, now, by, others, client.MergeFrom(claim))
+}
+
+func write(ctx context.Context, c client.Client, claim *karpv1.NodeClaim, now, by time.Time, others map[string]string, patch client.Patch) (written time.Time, err error) {
 	marks := maps.Clone(others)
 	if !by.IsZero() && !Within(claim, by) {
 		if grace := claim.Spec.TerminationGracePeriod; grace != nil {
@@ -50,7 +54,7 @@ func Mark(ctx context.Context, c client.Client, claim *karpv1.NodeClaim, now, by
 		marked.Annotations = map[string]string{}
 	}
 	maps.Copy(marked.Annotations, marks)
-	if err := c.Patch(ctx, marked, client.MergeFrom(claim)); err != nil {
+	if err := c.Patch(ctx, marked, patch); err != nil {
 		return time.Time{}, fmt.Errorf("writing on nodeclaim %q by when it has to be gone: %w", claim.Name, err)
 	}
 	return written, nil
@@ -58,12 +62,15 @@ func Mark(ctx context.Context, c client.Client, claim *karpv1.NodeClaim, now, by
 
 // Stamp writes on a claim that is being deleted when its terminationGracePeriod ends, unless an end is written there
 // already, whoever wrote it. It returns the end that it wrote, zero for none.
+//
+// Errors: a conflict where the claim was changed since it was read, for the change may be a sooner end.
 func Stamp(ctx context.Context, c client.Client, claim *karpv1.NodeClaim) (written time.Time, err error) {
 	grace := claim.Spec.TerminationGracePeriod
 	if _, has := Of(claim); has || grace == nil || claim.DeletionTimestamp.IsZero() {
 		return time.Time{}, nil
 	}
-	return Mark(ctx, c, claim, claim.DeletionTimestamp.Time, claim.DeletionTimestamp.Add(grace.Duration), nil)
+	patch := client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})
+	return write(ctx, c, claim, claim.DeletionTimestamp.Time, claim.DeletionTimestamp.Add(grace.Duration), nil, patch)
 }
 
 // Delete deletes the claim that was looked at and not another one of its name. It reports whether there was one left to

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -118,6 +119,35 @@ func TestTheGracePeriodIsWrittenOnce(t *testing.T) {
 				t.Errorf("%q, %v; want %q", got.Annotations[annotation], err, c.want)
 			}
 		})
+	}
+}
+
+// What takes a machine back writes its end while the cache is behind.
+func TestTheGracePeriodDoesNotPutOffASoonerEnd(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := karpv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	deleted := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "1", Finalizers: []string{karpv1.TerminationFinalizer}, DeletionTimestamp: &metav1.Time{Time: deleted}}}
+	claim.Spec.TerminationGracePeriod = &karpv1.Duration{Duration: time.Hour}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim).Build()
+	read := func() *karpv1.NodeClaim {
+		got := &karpv1.NodeClaim{}
+		if err := cluster.Get(t.Context(), client.ObjectKey{Name: "c"}, got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	behind := read()
+	if _, err := deadline.Mark(t.Context(), cluster, read(), deleted, deleted.Add(2*time.Minute), nil); err != nil {
+		t.Fatal(err)
+	}
+	if written, err := deadline.Stamp(t.Context(), cluster, behind); !apierrors.IsConflict(err) {
+		t.Errorf("wrote %s, %v", written, err)
+	}
+	if by, _ := deadline.Of(read()); !by.Equal(deleted.Add(2 * time.Minute)) {
+		t.Errorf("the end is %s", by)
 	}
 }
 

@@ -66,11 +66,14 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if claim.DeletionTimestamp.IsZero() || !index.Managed(claim) || !controllerutil.ContainsFinalizer(claim, karpv1.TerminationFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	if written, err := deadline.Stamp(ctx, c.Client, claim); err != nil || !written.IsZero() {
-		if err == nil {
-			index.Tell(ctx, c.Client, c.Recorder, claim, corev1.EventTypeWarning, "TerminationGracePeriodExpiring", "pods that are still on the node at "+written.UTC().Format(time.RFC3339)+" will be deleted")
-		}
-		return reconcile.Result{}, client.IgnoreNotFound(err) // the event of the write brings the claim back
+	switch written, err := deadline.Stamp(ctx, c.Client, claim); {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
+	case err != nil:
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	case !written.IsZero():
+		index.Tell(ctx, c.Client, c.Recorder, claim, corev1.EventTypeWarning, "TerminationGracePeriodExpiring", "pods that are still on the node at "+written.UTC().Format(time.RFC3339)+" will be deleted")
+		return reconcile.Result{}, nil // the event of the write brings the claim back
 	}
 	wait, err := c.deleteNodes(ctx, claim)
 	if err != nil || wait {
