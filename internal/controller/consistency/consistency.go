@@ -96,10 +96,11 @@ func (l *Loop) Round(ctx context.Context) error {
 			errs = append(errs, l.slow(ctx, claim, now))
 		}
 	}
-	l.Metrics.Uninitialized.Reset()
-	for k, n := range stuck {
-		l.Metrics.Uninitialized.WithLabelValues(k[0], k[1]).Set(n)
-	}
+	l.Metrics.Replace(l.Metrics.Uninitialized, func(set func(float64, ...string)) {
+		for k, n := range stuck {
+			set(n, k[0], k[1])
+		}
+	})
 	return errors.Join(errs...)
 }
 
