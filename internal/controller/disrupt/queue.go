@@ -120,12 +120,18 @@ func (q *Queue) Run(ctx context.Context) error {
 		case <-q.Clock.After(look):
 		}
 	}
-	<-ctx.Done()
-	q.mu.Lock()
-	q.ctx = nil
-	q.mu.Unlock()
-	q.wait.Wait()
-	return nil
+	for suspects := (map[string]bool)(nil); ; {
+		select {
+		case <-ctx.Done():
+			q.mu.Lock()
+			q.ctx = nil
+			q.mu.Unlock()
+			q.wait.Wait()
+			return nil
+		case <-q.Clock.After(sweepEvery):
+			suspects = q.sweepOnce(ctx, suspects)
+		}
+	}
 }
 
 // Alone runs a decision, from its look at the newest snapshot to the start of its commands, while no other one runs: two

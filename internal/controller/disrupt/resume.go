@@ -22,7 +22,7 @@ const stale = time.Minute
 
 // resume takes over what a former leader had begun. A command whose replacements are all there goes on; one that died
 // before is taken back. Marks that belong to no command are removed: a mark without an order, and the reason on a claim
-// whose node bears no mark, with the taint that came with it.
+// whose node bears no mark, with the taint that came with it. One that can't be removed now holds up nothing; see sweep.
 func (q *Queue) resume(ctx context.Context) error {
 	var nodes corev1.NodeList
 	if err := q.APIReader.List(ctx, &nodes); err != nil {
@@ -32,22 +32,15 @@ func (q *Queue) resume(ctx context.Context) error {
 	if err := q.APIReader.List(ctx, &claims); err != nil {
 		return fmt.Errorf("listing nodeclaims: %w", err)
 	}
-	byID := map[string]*karpv1.NodeClaim{}
+	byID := managed(&claims)
 	replacements := map[string][]string{}
 	for i := range claims.Items {
 		c := &claims.Items[i]
-		if !index.Managed(c) {
-			continue
-		}
-		if c.Status.ProviderID != "" {
-			byID[c.Status.ProviderID] = c
-		}
-		if id := c.Annotations[apply.CommandAnnotation]; id != "" {
+		if id := c.Annotations[apply.CommandAnnotation]; id != "" && index.Managed(c) {
 			replacements[id] = append(replacements[id], c.Name)
 		}
 	}
 	found := map[string]*flight{}
-	var errs []error
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
 		claim := byID[node.Spec.ProviderID]
@@ -57,12 +50,11 @@ func (q *Queue) resume(ctx context.Context) error {
 		switch {
 		case intake.Leaving(node):
 			q.adopt(found, node, claim)
-		case claim != nil && claim.DeletionTimestamp.IsZero() && node.DeletionTimestamp.IsZero() && claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue():
-			errs = append(errs, q.heal(ctx, node, claim))
+		case forgotten(node, claim):
+			if err := q.heal(ctx, node, claim); err != nil {
+				q.Log.Error("removing a mark that belongs to no disruption; it is tried again", "node", node.Name, "error", err)
+			}
 		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("removing marks that belong to no disruption: %w", err)
 	}
 	q.takeOver(ctx, found, replacements)
 	return nil

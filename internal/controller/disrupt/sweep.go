@@ -1,0 +1,85 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+// sweepEvery is how often marks are looked for that no command stands behind.
+const sweepEvery = time.Minute
+
+// sweep takes off marks that no command stands behind: a write of the former leader came after this one had looked, or what
+// it had left could not be mended then. They must have been there at the sweep before, by their nodes' names: a command that
+// has just ended leaves its marks to nodes whose deletion may not show yet. It returns the nodes to look at next time.
+func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]bool, error) {
+	var nodes corev1.NodeList
+	var claims karpv1.NodeClaimList
+	if err := errors.Join(q.Client.List(ctx, &nodes), q.Client.List(ctx, &claims)); err != nil {
+		return before, fmt.Errorf("listing nodes and nodeclaims: %w", err)
+	}
+	byID := managed(&claims)
+	found := map[string]bool{}
+	var errs []error
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		claim := byID[node.Spec.ProviderID]
+		if claim != nil && (!claim.DeletionTimestamp.IsZero() || q.Busy(claim.Name)) || !intake.Leaving(node) && !forgotten(node, claim) {
+			continue
+		}
+		if found[node.Name] = true; before[node.Name] {
+			errs = append(errs, q.clear(ctx, node, claim))
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// clear takes off what a node and its claim bear.
+func (q *Queue) clear(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
+	q.Log.Info("taking off a mark that no disruption stands behind", "node", node.Name, "command", node.Annotations[apply.CommandAnnotation])
+	if !intake.Leaving(node) {
+		return q.heal(ctx, node, claim)
+	}
+	g := Going{Node: node.Name}
+	if claim != nil {
+		g.Claim = claim.Name
+	}
+	return q.unmark(ctx, node.Annotations[apply.CommandAnnotation], g)
+}
+
+// managed are the claims that are Kerf's, by provider ID.
+func managed(claims *karpv1.NodeClaimList) map[string]*karpv1.NodeClaim {
+	out := map[string]*karpv1.NodeClaim{}
+	for i := range claims.Items {
+		if c := &claims.Items[i]; index.Managed(c) && c.Status.ProviderID != "" {
+			out[c.Status.ProviderID] = c
+		}
+	}
+	return out
+}
+
+// forgotten reports whether a claim bears the reason of a disruption of which its node shows nothing.
+func forgotten(node *corev1.Node, claim *karpv1.NodeClaim) bool {
+	return claim != nil && claim.DeletionTimestamp.IsZero() && node.DeletionTimestamp.IsZero() && !intake.Leaving(node) &&
+		claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue()
+}
+
+// sweepOnce is sweep with its errors logged.
+func (q *Queue) sweepOnce(ctx context.Context, before map[string]bool) (found map[string]bool) {
+	err := q.Metrics.Recover(q.Log, "disruption.queue", func() (err error) {
+		found, err = q.sweep(ctx, before)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		q.Log.Error("taking off marks that no disruption stands behind; it is tried again", "error", err)
+	}
+	return found
+}

@@ -1,0 +1,82 @@
+package disrupt
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+// tainted adds a node that bears the taint, and lets its claim bear the reason.
+func (h *house) tainted(name string) Going {
+	h.t.Helper()
+	g := h.machine(name, func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
+	claim, err := h.Queue.claim(h.t.Context(), name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	claim.StatusConditions().SetTrueWithReason(karpv1.ConditionTypeDisruptionReason, "Underutilized", "")
+	if err := h.api.Status().Update(h.t.Context(), claim); err != nil {
+		h.t.Fatal(err)
+	}
+	return g
+}
+
+func TestAMarkThatIsWrittenAfterTheTakeOverIsTakenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g, busy := h.tainted("c1"), h.machine("c2")
+		node := h.node(g.Node)
+		node.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", apply.CommandAnnotation: "x", orderAnnotation: "{}"}
+		if err := h.api.Update(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+		h.cache.SetNode(node)
+		if err := h.Start(t.Context(), h.replace(busy, h.bind("p", busy.Node))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(sweepEvery + time.Second)
+		if !h.marked(g) {
+			t.Error("it may be about to be deleted, and has to be seen twice")
+		}
+		time.Sleep(sweepEvery)
+		if h.marked(g) || h.deleting("c1") {
+			t.Error("the node is held by a mark that no command stands behind")
+		}
+		if !h.marked(busy) {
+			t.Error("the mark of a command that is under way is gone")
+		}
+		h.end()
+	})
+}
+
+func TestANodeThatCanNotBeWrittenToHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g, other := h.tainted("c1"), h.machine("c2")
+		h.fail = func(verb string, o client.Object) error {
+			if o.GetName() == g.Node {
+				return apierrors.NewServiceUnavailable("it is refused")
+			}
+			return nil
+		}
+		h.start()
+		time.Sleep(2 * look)
+		if err := h.Start(t.Context(), emptyNodes(other)); err != nil {
+			t.Errorf("another node can't go: %v", err)
+		}
+		h.fail = nil
+		time.Sleep(2*sweepEvery + time.Second)
+		if h.marked(g) {
+			t.Error("the leftover is still there after it could be removed")
+		}
+		h.end()
+	})
+}
