@@ -72,10 +72,12 @@ func (r *resolver) resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*aws
 		return nil, nil, err
 	}
 	var unready []string
+	unknown := map[string]bool{}
 	conditions := out.StatusConditions(r.reserved)
 	for _, f := range got.Findings {
 		switch {
 		case f.Unknown:
+			unknown[f.Condition] = true
 			// What was found before is believed, as a controller does.
 			gap := fmt.Sprintf("EC2NodeClass %s: %s is not known: %s", class.Name, f.Condition, f.Message)
 			if !slices.Contains(r.gaps, gap) {
@@ -93,8 +95,25 @@ func (r *resolver) resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*aws
 		}
 	}
 	s := &out.Status
-	s.Subnets, s.SecurityGroups, s.AMIs, s.CapacityReservations = got.Subnets, got.SecurityGroups, got.AMIs, got.CapacityReservations
-	s.PlacementGroup, s.InstanceProfile, s.LaunchTemplate = got.PlacementGroup, got.InstanceProfile, got.LaunchTemplate
+	if !unknown[awsv1.ConditionTypeSubnetsReady] {
+		s.Subnets = got.Subnets
+	}
+	if !unknown[awsv1.ConditionTypeSecurityGroupsReady] {
+		s.SecurityGroups = got.SecurityGroups
+	}
+	if !unknown[awsv1.ConditionTypeAMIsReady] || len(got.AMIs) > 0 {
+		s.AMIs = got.AMIs
+	}
+	if !unknown[awsv1.ConditionTypeCapacityReservationsReady] {
+		s.CapacityReservations = got.CapacityReservations
+	}
+	if !unknown[awsv1.ConditionTypePlacementGroupReady] {
+		s.PlacementGroup = got.PlacementGroup
+	}
+	if !unknown[awsv1.ConditionTypeInstanceProfileReady] {
+		s.InstanceProfile = got.InstanceProfile
+	}
+	s.LaunchTemplate = got.LaunchTemplate
 	return out, unready, nil
 }
 
