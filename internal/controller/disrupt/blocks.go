@@ -15,7 +15,7 @@ type subject struct {
 	claim *karpv1.NodeClaim // nil when it is not known (yet)
 	pool  *karpv1.NodePool  // nil when there is none
 	pods  cache.NodeStanding
-	// busy: a command is under way that the snapshot may not show yet. leftAlone: traffic is shifted away from its zone.
+	// busy: it is part of a command that the snapshot may not show yet, or what one waits for. leftAlone: traffic is shifted away from its zone.
 	busy, leftAlone bool
 }
 

@@ -188,7 +188,7 @@ func (d *Drift) look(ctx context.Context) *driftView {
 		if !drifted(claim) {
 			continue
 		}
-		s := &subject{node: n, claim: claim, pool: v.pools[n.Pool], pods: standing.Nodes[n.Name], busy: d.Queue.Busy(n.Claim)}
+		s := &subject{node: n, claim: claim, pool: v.pools[n.Pool], pods: standing.Nodes[n.Name], busy: d.Queue.Busy(n.Claim) || d.Queue.Awaited(n.Claim)}
 		s.leftAlone = d.LeftAlone != nil && d.LeftAlone(n.ProviderID)
 		v.blocks[n.Name] = s.eventual()
 		if until, why := d.backoff.waits(n.Pool, v.now); !until.IsZero() {

@@ -75,7 +75,7 @@ func poolOf(p *karpv1.NodePool, s *Spending) disrupt.Pool {
 
 // consider says what is known of a node beyond the cluster.
 func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now time.Time) disrupt.Node {
-	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim)}
+	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim) || l.Queue.Awaited(n.Claim)}
 	s.leftAlone = l.LeftAlone != nil && l.LeftAlone(n.ProviderID)
 	out := disrupt.Node{Name: n.Name, Blocks: s.blocks(), LifetimeLeft: s.lifetimeLeft(now)}
 	if s.pool != nil && s.pool.IsStatic() {

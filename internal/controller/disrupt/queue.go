@@ -71,6 +71,7 @@ type Queue struct {
 	mu      sync.Mutex
 	ctx     context.Context    // of Run; nil while nothing may be started
 	flights map[string]*flight // by claim
+	awaited map[string]*flight // by claim of a replacement
 	wait    sync.WaitGroup
 }
 
@@ -150,6 +151,26 @@ func (q *Queue) Busy(claim string) bool {
 	return q.flights[claim] != nil
 }
 
+// Awaited reports whether a claim is a replacement that a command which is under way waits for. It holds no pods yet and is
+// not to go for that: a new leader does not know who was promised its room.
+func (q *Queue) Awaited(claim string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.awaited[claim] != nil
+}
+
+// await notes the replacements of a command.
+func (q *Queue) await(f *flight) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.awaited == nil {
+		q.awaited = map[string]*flight{}
+	}
+	for _, name := range f.claims {
+		q.awaited[name] = f
+	}
+}
+
 // Start begins a command: its nodes are marked and its replacements bought when it returns; the rest goes on by itself.
 // When it returns an error, nothing was begun, or what was is being taken back.
 //
@@ -223,6 +244,7 @@ func (q *Queue) begin(ctx context.Context, f *flight) error {
 		f.claims = append(f.claims, c.Claim)
 		q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
 	}
+	q.await(f)
 	if err != nil {
 		return fmt.Errorf("buying replacements: %w", err)
 	}
@@ -272,6 +294,9 @@ func (q *Queue) land(f *flight) {
 		if other == f {
 			delete(q.flights, claim)
 		}
+	}
+	for _, name := range f.claims {
+		delete(q.awaited, name)
 	}
 	q.mu.Unlock()
 	if q.Landed != nil {

@@ -110,6 +110,7 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacem
 		f := found[key]
 		f.claims = slices.Clone(replacements[key])
 		slices.Sort(f.claims)
+		q.await(f)
 		switch {
 		case f.failed != "":
 		case len(f.claims) != f.order.Replacements:

@@ -1,0 +1,56 @@
+package disrupt
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/intake"
+)
+
+// The first of two replacements is up when the leader ends. Its successor knows of no pods that were promised to it.
+func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		text, err := json.Marshal(order{Begun: time.Now(), Replacements: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		going := h.machine("c1", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()}
+			n.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", apply.CommandAnnotation: "x", orderAnnotation: string(text)}
+		})
+		h.bind("p", going.Node)
+		h.machine("first")
+		second := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "second", UID: types.UID("second"), Annotations: map[string]string{apply.CommandAnnotation: "x"}}}
+		second.Spec.NodeClassRef = h.pool.Spec.Template.Spec.NodeClassRef
+		first, err := h.Queue.claim(t.Context(), "first")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.Annotations = map[string]string{apply.CommandAnnotation: "x"}
+		if err := errors.Join(h.api.Update(t.Context(), first), h.api.Create(t.Context(), second)); err != nil {
+			t.Fatal(err)
+		}
+		h.start()
+		h.run()
+		h.pass(youth + settle + 10*time.Second)
+		if h.deleting("first") || !h.Awaited("first") {
+			t.Error("the replacement went for being empty before its command was over")
+		}
+		h.initialize(second)
+		h.pass(settle)
+		if !h.deleting("c1") || h.Awaited("first") {
+			t.Errorf("the command is not over: the old node goes: %v", h.deleting("c1"))
+		}
+		h.end()
+	})
+}
