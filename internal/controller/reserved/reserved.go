@@ -80,19 +80,29 @@ func (l *Loop) Round(ctx context.Context) error {
 	if err := l.Client.List(ctx, &list, client.MatchingLabels{karpv1.CapacityTypeLabelKey: catalog.Reserved}); err != nil {
 		return fmt.Errorf("listing the nodeclaims of reserved machines: %w", err)
 	}
-	var claims []*karpv1.NodeClaim
+	var claims, staying []*karpv1.NodeClaim
 	for i := range list.Items {
-		if c := &list.Items[i]; index.Managed(c) && c.DeletionTimestamp.IsZero() && c.Status.ProviderID != "" {
-			claims = append(claims, c)
+		c := &list.Items[i]
+		if !index.Managed(c) || c.Status.ProviderID == "" {
+			continue
+		}
+		claims = append(claims, c)
+		if c.DeletionTimestamp.IsZero() {
+			staying = append(staying, c)
 		}
 	}
 	if len(claims) == 0 {
 		return nil
 	}
-	return errors.Join(l.expire(ctx, claims), l.demote(ctx, claims))
+	errs := []error{l.expire(ctx, claims)}
+	if len(staying) > 0 {
+		errs = append(errs, l.demote(ctx, staying))
+	}
+	return errors.Join(errs...)
 }
 
-// expire gives up the machines of capacity blocks that are about to end.
+// expire gives up the machines of capacity blocks that are about to end, those whose nodes are being drained already
+// included: EC2 takes these as well.
 func (l *Loop) expire(ctx context.Context, claims []*karpv1.NodeClaim) error {
 	ends, err := l.ends(ctx, claims)
 	errs := []error{err} // of those that are known all the same, the machines are given up
@@ -104,18 +114,30 @@ func (l *Loop) expire(ctx context.Context, claims []*karpv1.NodeClaim) error {
 	return errors.Join(errs...)
 }
 
-// giveUp deletes a claim, and sees to it that its drain ends before EC2 takes the machine.
+// giveUp deletes a claim, and sees to it that its drain ends before EC2 takes the machine. Where it is cut short in between,
+// the next round finds a claim that is going without that end. The other way round a claim would keep the end of a block
+// whose end was put off before it was deleted.
 func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Time) error {
-	reclaimed := end.Add(-reservation.Reclaim)
-	if _, err := deadline.Mark(ctx, l.Client, claim, l.Clock.Now(), reclaimed, nil); err != nil {
-		return client.IgnoreNotFound(err)
+	begins := claim.DeletionTimestamp.IsZero()
+	if begins {
+		if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
+			return err
+		}
 	}
-	if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
+	reclaimed := end.Add(-reservation.Reclaim)
+	written, err := deadline.Mark(ctx, l.Client, claim, l.Clock.Now(), reclaimed, nil)
+	if client.IgnoreNotFound(err) != nil {
 		return err
+	}
+	if !begins && written.IsZero() {
+		return nil // it ends by then
 	}
 	id := claim.Labels[awsv1.LabelCapacityReservationID]
 	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "CapacityBlockExpiring", fmt.Sprintf("capacity block %s ends at %s and EC2 takes its machines at %s; the pods are moved",
 		id, end.UTC().Format(time.RFC3339), reclaimed.UTC().Format(time.RFC3339)))
+	if !begins {
+		return nil
+	}
 	l.Metrics.NodeClaimsDisrupted.WithLabelValues(metricReason, claim.Labels[karpv1.NodePoolLabelKey], catalog.Reserved, "", "eventual").Inc()
 	l.Log.Info("giving up a machine of a capacity block that is about to end", "nodeclaim", claim.Name, "reservation", id, "end", end)
 	return nil

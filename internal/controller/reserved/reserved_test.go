@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -150,6 +151,76 @@ func TestWhatBecomesOfReservedMachines(t *testing.T) {
 			}
 			if want := map[bool]int{true: 2}[c.demoted || given != ""]; told != want {
 				t.Errorf("%d events, want %d", told, want)
+			}
+		})
+	}
+}
+
+// A drain that takes as long as its pods need would go on until EC2 takes the machine with them.
+func TestADrainThatIsUnderWayEndsBeforeItsBlockDoes(t *testing.T) {
+	cut := errors.New("the leader died")
+	for name, c := range map[string]struct {
+		deleted bool
+		was     time.Duration // the end that it has, after the start
+		refuse  int           // patches
+		want    time.Duration
+		told    int
+	}{
+		"one without an end gets one":                           {deleted: true, want: 10 * time.Minute, told: 1},
+		"a later end gives way":                                 {deleted: true, was: time.Hour, want: 10 * time.Minute, told: 1},
+		"a sooner one stays":                                    {deleted: true, was: time.Minute, want: time.Minute},
+		"what was cut short after the deletion is brought home": {refuse: 1, want: 10 * time.Minute, told: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
+				t.Fatal(err)
+			}
+			claim := &karpv1.NodeClaim{
+				ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "1", Finalizers: []string{karpv1.TerminationFinalizer}, Annotations: map[string]string{}, Labels: map[string]string{
+					karpv1.CapacityTypeLabelKey: "reserved", awsv1.LabelCapacityReservationID: "cr-1", awsv1.LabelCapacityReservationType: "capacity-block",
+				}},
+				Spec:   karpv1.NodeClaimSpec{NodeClassRef: &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}},
+				Status: karpv1.NodeClaimStatus{ProviderID: providerID},
+			}
+			if c.deleted {
+				claim.DeletionTimestamp = &metav1.Time{Time: start.Add(-time.Hour)}
+			}
+			if c.was != 0 {
+				claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] = start.Add(c.was).Format(time.RFC3339)
+			}
+			class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+			class.Status.CapacityReservations = []awsv1.CapacityReservation{{ID: "cr-1", ReservationType: "capacity-block", EndTime: &metav1.Time{Time: start.Add(40 * time.Minute)}}}
+			b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, class).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					if c.refuse > 0 {
+						c.refuse--
+						return cut
+					}
+					return api.Patch(ctx, o, p, opts...)
+				},
+			})
+			if err := index.Add(t.Context(), indexer{b}); err != nil {
+				t.Fatal(err)
+			}
+			r, events := &region{}, record.NewFakeRecorder(10)
+			l := &reserved.Loop{
+				Client: b.Build(), Cloud: r, Reservations: r, Recorder: events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
+				Clock: clocktesting.NewFakeClock(start),
+			}
+			for range 3 {
+				if err := l.Round(t.Context()); err != nil && !errors.Is(err, cut) {
+					t.Fatal(err)
+				}
+			}
+			if err := l.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, claim); err != nil {
+				t.Fatal(err)
+			}
+			if got := claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]; got != start.Add(c.want).Format(time.RFC3339) || claim.DeletionTimestamp.IsZero() {
+				t.Errorf("deleted at %v, gone by %q", claim.DeletionTimestamp, got)
+			}
+			if len(events.Events) != c.told {
+				t.Errorf("%d events, want %d", len(events.Events), c.told)
 			}
 		})
 	}
