@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/intake"
 )
@@ -120,8 +121,11 @@ func because(claim *karpv1.NodeClaim) string {
 	return ""
 }
 
-// lookAgain says why a node must not go after all, by its pods as the API has them now.
+// lookAgain says why a node must not go after all, by its annotation and by its pods as the API has them now.
 func (q *Queue) lookAgain(ctx context.Context, f *flight, g Going) (string, error) {
+	if slices.ContainsFunc(q.State.Snapshot().Nodes, func(n *cluster.Node) bool { return n.Name == g.Node && n.DoNotDisrupt }) {
+		return "its annotation asks that it is not disrupted", nil
+	}
 	var pods corev1.PodList
 	if err := q.APIReader.List(ctx, &pods, client.MatchingFields{index.PodNode: g.Node}); err != nil {
 		return "", fmt.Errorf("listing pods of node %q: %w", g.Node, err)

@@ -326,6 +326,15 @@ func TestACommandIsTakenBack(t *testing.T) {
 				h.t.Fatal(err)
 			}
 		}},
+		"when the node is annotated meanwhile": {func(h *house, bought *karpv1.NodeClaim, g Going) {
+			node := h.node(g.Node)
+			node.Annotations[karpv1.DoNotDisruptAnnotationKey] = "true"
+			if err := h.api.Update(h.t.Context(), node); err != nil {
+				h.t.Fatal(err)
+			}
+			h.cache.SetNode(node)
+			h.initialize(bought)
+		}},
 		"when a pod asks not to be disrupted meanwhile": {func(h *house, bought *karpv1.NodeClaim, g Going) {
 			h.bind("q", g.Node, func(p *corev1.Pod) {
 				p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
@@ -467,33 +476,4 @@ func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 		}
 		h.end()
 	})
-}
-
-func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
-	for sentence, edit := range map[string]func(*corev1.Node){
-		"of an earlier release": func(*corev1.Node) {},
-		"that can't be read": func(n *corev1.Node) {
-			n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation] = "x", "{"
-		},
-		"of a node without a claim": func(n *corev1.Node) {
-			n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation], n.Spec.ProviderID = "x", "{}", "aws:///a/other"
-		},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
-				g := h.machine("c1", func(n *corev1.Node) {
-					n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()}
-					n.Annotations = map[string]string{intake.DisruptingAnnotation: "Empty"}
-					edit(n)
-				})
-				h.start()
-				time.Sleep(2 * look)
-				if n := h.node(g.Node); intake.Leaving(n) || hasTaint(n) || h.deleting("c1") {
-					t.Errorf("annotations %v, taints %v", n.Annotations, n.Spec.Taints)
-				}
-				h.end()
-			})
-		})
-	}
 }

@@ -80,3 +80,32 @@ func TestANodeThatCanNotBeWrittenToHoldsUpNoOther(t *testing.T) {
 		h.end()
 	})
 }
+
+func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
+	for sentence, edit := range map[string]func(*corev1.Node){
+		"of an earlier release": func(*corev1.Node) {},
+		"that can't be read": func(n *corev1.Node) {
+			n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation] = "x", "{"
+		},
+		"of a node without a claim": func(n *corev1.Node) {
+			n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation], n.Spec.ProviderID = "x", "{}", "aws:///a/other"
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t)
+				g := h.machine("c1", func(n *corev1.Node) {
+					n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()}
+					n.Annotations = map[string]string{intake.DisruptingAnnotation: "Empty"}
+					edit(n)
+				})
+				h.start()
+				time.Sleep(2 * look)
+				if n := h.node(g.Node); intake.Leaving(n) || hasTaint(n) || h.deleting("c1") {
+					t.Errorf("annotations %v, taints %v", n.Annotations, n.Spec.Taints)
+				}
+				h.end()
+			})
+		})
+	}
+}
