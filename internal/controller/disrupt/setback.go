@@ -27,9 +27,9 @@ type setback struct {
 	why   string
 }
 
-// Landed notes how a command ended.
+// Landed notes how a command ended. Drift has pauses of its own.
 func (s *Setbacks) Landed(c Command, failed string, now time.Time) {
-	if c.Cause != karpv1.DisruptionReasonUnderutilized {
+	if c.Cause == karpv1.DisruptionReasonDrifted {
 		return
 	}
 	s.mu.Lock()

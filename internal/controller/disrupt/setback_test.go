@@ -27,8 +27,12 @@ func TestANodeIsLeftAloneForLongerEachTimeAConsolidationOfItFails(t *testing.T) 
 	if _, until := s.blocks("a", now); until.Sub(now) != leastPause {
 		t.Errorf("after a success it begins with %v, want %v", until.Sub(now), leastPause)
 	}
-	c.Cause = karpv1.DisruptionReasonDrifted
-	c.Nodes[0].Claim = "b"
+	c.Cause, c.Nodes[0].Claim = karpv1.DisruptionReasonEmpty, "e"
+	s.Landed(c, "its claim can't be written to", now)
+	if r, _ := s.blocks("e", now); r.Code == "" {
+		t.Error("an empty node that can't go is tried each second")
+	}
+	c.Cause, c.Nodes[0].Claim = karpv1.DisruptionReasonDrifted, "b"
 	s.Landed(c, "no capacity", now)
 	if r, _ := s.blocks("b", now); r.Code != "" {
 		t.Error("drift has a pause of its own")
