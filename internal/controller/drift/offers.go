@@ -84,6 +84,14 @@ func (o *offers) list(class string, types []*catalog.Type) {
 	o.types[class] = byName
 }
 
+// unlisted forgets what was sold of a class that can't be listed now: an old list says nothing of how long a type has been
+// missing.
+func (o *offers) unlisted(class string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.types, class)
+}
+
 // review notes which of the claims are of what is not sold, and returns those about which there may be something else to
 // say than before. Claims that are not among them are forgotten.
 func (o *offers) review(claims []karpv1.NodeClaim, now time.Time) (changed []*karpv1.NodeClaim) {
@@ -123,7 +131,7 @@ func saysGone(claim *karpv1.NodeClaim) bool {
 }
 
 // lookAtOffers lists what is sold of each class, and has the claims compared again about which something else is to be said.
-// A class that can't be listed stays as it was.
+// Of a class that can't be listed nothing is said.
 func (c *Controller) lookAtOffers(ctx context.Context) error {
 	if c.Types == nil || c.Clock.Since(c.offered) < offersEvery {
 		return nil
@@ -141,6 +149,7 @@ func (c *Controller) lookAtOffers(ctx context.Context) error {
 		types, err := c.Types.Types(ctx, class)
 		if err != nil {
 			c.Log.Warn("what is sold can't be compared with what runs", "ec2nodeclass", class.Name, "error", err)
+			c.offers.unlisted(class.Name)
 			continue
 		}
 		c.offers.list(class.Name, types)

@@ -170,3 +170,25 @@ func TestClaimsAreComparedAgainWhenTheirTypeIsGoneOrBack(t *testing.T) {
 		}
 	}
 }
+
+func TestOneListSaysNothingOfHowLongATypeHasBeenGone(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	claim, _ := ofPoolPair(func(n *karpv1.NodeClaim, _ *karpv1.NodePool) { n.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Hour)) })
+	claims, gone := []karpv1.NodeClaim{*claim}, []*catalog.Type{{Name: "m6.large"}}
+	o := &offers{}
+	o.list("c", gone)
+	o.review(claims, now)
+	o.unlisted("c") // and so on, for as long as it takes
+	now = now.Add(goneFor)
+	if again := o.review(claims, now); len(again) > 0 {
+		t.Error("the claim is compared again though nothing new is known")
+	}
+	if message, v := o.verdict(claim, now); v != Unknown {
+		t.Errorf("%d %q from a list of %s ago", v, message, goneFor)
+	}
+	o.list("c", gone)
+	o.review(claims, now)
+	if _, v := o.verdict(claim, now); v != Unknown {
+		t.Error("it was missing from two lists with a gap between them")
+	}
+}
