@@ -59,7 +59,20 @@ func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, o fo
 	o.Cluster, o.Kubernetes, o.Cloud, o.ReservedCapacity, o.Now = s.ClusterName, api, provider, s.FeatureGates.ReservedCapacity, time.Now()
 	o.Cache = cache.Options{DefaultSpreads: spreads}
 	o.Pack = packOptions(s)
+	o.Gaps = leftOut(s.FeatureGates)
 	return foresee.Look(ctx, o)
+}
+
+// leftOut is what the controller heeds and a plan does not.
+func leftOut(g settings.Gates) []string {
+	var out []string
+	if g.NodeOverlay {
+		out = append(out, "NodeOverlays are left out: prices are those of AWS, and pods that ask for a resource that only an overlay gives find no place")
+	}
+	if g.CapacityBuffer {
+		out = append(out, "CapacityBuffers are left out: the room that they keep free is taken for free")
+	}
+	return out
 }
 
 // packOptions are those of decisions about pods.

@@ -47,9 +47,11 @@ type Options struct {
 	// Images take the place of what classes select their images by; Classes are those that it is done for, none for all.
 	Images  []string
 	Classes []string
-	Cache   cache.Options
-	Pack    pack.Options
-	Now     time.Time
+	// Gaps are what the caller leaves out, with what follows; the report tells them with its own.
+	Gaps  []string
+	Cache cache.Options
+	Pack  pack.Options
+	Now   time.Time
 }
 
 // ErrRefused is in the chain of the error when a changed object is refused.
@@ -77,7 +79,7 @@ func Look(ctx context.Context, o Options) (*Report, error) {
 	if l.seen, err = read(ctx, o.Kubernetes, cache.New(o.Cache)); err != nil {
 		return nil, err
 	}
-	l.gaps = slices.Clone(l.seen.gaps)
+	l.gaps = slices.Concat(o.Gaps, l.seen.gaps)
 	if err := l.change(ctx); err != nil {
 		return nil, err
 	}

@@ -323,9 +323,9 @@ func TestAClassThatCouldNotBeUsedIsSaid(t *testing.T) {
 
 func TestWhatMayNotBeReadIsNamed(t *testing.T) {
 	p := newPlace()
-	r := p.mustLook(t, Options{Images: []string{"ami-2"}, Cloud: &shop{fails: errors.New("ec2:DescribeInstances is missing")}}, "PodDisruptionBudget", "DaemonSet")
+	r := p.mustLook(t, Options{Images: []string{"ami-2"}, Cloud: &shop{fails: errors.New("ec2:DescribeInstances is missing")}, Gaps: []string{"overlays are left out"}}, "PodDisruptionBudget", "DaemonSet")
 	text := strings.Join(r.Gaps, "\n")
-	for _, want := range []string{"may not list poddisruptionbudgets (Forbidden): what they block is not known", "may not list daemonsets", "ec2:DescribeInstances is missing"} {
+	for _, want := range []string{"may not list poddisruptionbudgets (Forbidden): what they block is not known", "may not list daemonsets", "ec2:DescribeInstances is missing", "overlays are left out"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
