@@ -87,7 +87,12 @@ type House struct {
 // Run starts a house in a bubble of its own, lets story play in it, and ends it.
 func Run(t *testing.T, o Options, story func(h *House)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { story(Start(t, o)) })
+	name := ""
+	defer endBubble(t, &name)
+	synctest.Test(t, func(t *testing.T) {
+		name = bubble()
+		story(Start(t, o))
+	})
 }
 
 // Start starts a house inside a bubble. It ends with the test.
