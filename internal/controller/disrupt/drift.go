@@ -354,6 +354,7 @@ func (d *Drift) sound(p *disrupt.Problem, due []string, decision *disrupt.Decisi
 		return decision.Moves
 	}
 	for _, w := range wrong {
+		d.Metrics.Disruption.Violations.Inc()
 		d.Log.Error("a decision on drift failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", decision.Generation)
 	}
 	return innocent(decision.Moves, wrong)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,6 +20,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
@@ -363,4 +365,18 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestADecisionOnDriftThatFailsItsCheckIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		defer h.end()
+		d := h.drift()
+		d.Metrics = h.Metrics
+		p := &disrupt.Problem{Cluster: &pack.Problem{}}
+		wrong := &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Drifted, Nodes: []string{"nobody"}}}}
+		if moves := d.sound(p, []string{"nobody"}, wrong); len(moves) > 0 || testutil.ToFloat64(h.Metrics.Disruption.Violations) == 0 {
+			t.Errorf("%d moves are carried out, and %v are counted", len(moves), testutil.ToFloat64(h.Metrics.Disruption.Violations))
+		}
+	})
 }
