@@ -121,18 +121,18 @@ func (q *Queue) Run(ctx context.Context) error {
 		case <-q.Clock.After(look):
 		}
 	}
-	for suspects := (map[string]bool)(nil); ; {
+	for suspects := (map[string]bool)(nil); ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
-			q.mu.Lock()
-			q.ctx = nil
-			q.mu.Unlock()
-			q.wait.Wait()
-			return nil
 		case <-q.Clock.After(sweepEvery):
 			suspects = q.sweepOnce(ctx, suspects)
 		}
 	}
+	q.mu.Lock()
+	q.ctx = nil
+	q.mu.Unlock()
+	q.wait.Wait()
+	return nil
 }
 
 // Alone runs a decision, from its look at the newest snapshot to the start of its commands, while no other one runs: two

@@ -173,7 +173,9 @@ func TestClaimsAreComparedAgainWhenTheirTypeIsGoneOrBack(t *testing.T) {
 
 func TestOneListSaysNothingOfHowLongATypeHasBeenGone(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	claim, _ := ofPoolPair(func(n *karpv1.NodeClaim, _ *karpv1.NodePool) { n.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Hour)) })
+	claim, _ := ofPoolPair(func(n *karpv1.NodeClaim, _ *karpv1.NodePool) {
+		n.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Hour))
+	})
 	claims, gone := []karpv1.NodeClaim{*claim}, []*catalog.Type{{Name: "m6.large"}}
 	o := &offers{}
 	o.list("c", gone)
