@@ -1,7 +1,9 @@
 package house_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,6 +58,13 @@ func on(h *house.House, node string) []corev1.Pod {
 	return out
 }
 
+// busiest is the node with the most pods: machines that were bought may be more than the scheduler then uses.
+func busiest(h *house.House) corev1.Node {
+	h.T.Helper()
+	nodes := h.Nodes()
+	return slices.MaxFunc(nodes, func(a, b corev1.Node) int { return cmp.Compare(len(on(h, a.Name)), len(on(h, b.Name))) })
+}
+
 // gone waits until a node and its machine are gone, and says after what time.
 func gone(h *house.House, timeout time.Duration, node corev1.Node) time.Duration {
 	h.T.Helper()
@@ -71,14 +80,14 @@ func gone(h *house.House, timeout time.Duration, node corev1.Node) time.Duration
 	return time.Since(began)
 }
 
-func TestABudgetThatFreesUpLetsTheDrainGoOnAtOnce(t *testing.T) {
+func TestABudgetThatFreesUpLetsTheDrainGoOn(t *testing.T) {
 	house.Run(t, house.Options{World: few}, func(h *house.House) {
 		h.Apply(house.Defaults)
 		h.Deploy("web", 3, "1", "1Gi")
 		h.Running(time.Minute, "web", 3)
 		budget(h, 3)
 		h.Pass(10 * time.Second)
-		node := h.Nodes()[0]
+		node := busiest(h)
 		pods := len(on(h, node.Name))
 		remove(h, &node)
 		h.Pass(10 * time.Minute)
@@ -92,7 +101,8 @@ func TestABudgetThatFreesUpLetsTheDrainGoOnAtOnce(t *testing.T) {
 		}
 		budget(h, 0)
 		began := time.Now()
-		h.Eventually(time.Second, "all are evicted", func() (bool, string) {
+		// At once as a rule; when an attempt in vain has just been made, with the next, a quarter of a minute later.
+		h.Eventually(16*time.Second, "all are evicted", func() (bool, string) {
 			n := 0
 			for _, p := range on(h, node.Name) {
 				if p.DeletionTimestamp == nil {
@@ -143,16 +153,18 @@ func TestTheGracePeriodEndsADrainThatIsForbidden(t *testing.T) {
 		for i := range pods {
 			change(h, &pods[i], `{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":"true"}}}`)
 		}
-		node := h.Nodes()[0]
+		node := busiest(h)
+		there := len(on(h, node.Name))
 		remove(h, &node)
 		began := time.Now()
 		h.Eventually(grace, "the first pod is deleted", func() (bool, string) {
-			for _, p := range on(h, node.Name) {
+			left := on(h, node.Name)
+			for _, p := range left {
 				if p.DeletionTimestamp != nil {
 					return true, ""
 				}
 			}
-			return false, fmt.Sprint(len(on(h, node.Name)))
+			return len(left) < there, fmt.Sprintf("%d of %d pods", len(left), there)
 		})
 		// Its own grace period is 30 seconds, and times are written in whole seconds.
 		if took := time.Since(began); took < grace-32*time.Second || took > grace-28*time.Second {
@@ -171,7 +183,7 @@ func TestAVolumeIsDetachedBeforeItsMachineEnds(t *testing.T) {
 		h.Apply(house.Defaults)
 		h.Deploy("web", 2, "1", "1Gi")
 		h.Running(time.Minute, "web", 2)
-		node := h.Nodes()[0]
+		node := busiest(h)
 		attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Spec: storagev1.VolumeAttachmentSpec{
 			Attacher: "ebs.csi.aws.com", NodeName: node.Name, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: new("disk")},
 		}}
