@@ -189,7 +189,13 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, d
 		NewCache:                      newEndable(ctx),
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: false}},
 		GracefulShutdownTimeout:       new(10 * time.Second),
-		Controller:                    crconfig.Controller{SkipNameValidation: new(true)}, // several controllers may run in one process
+		Controller: crconfig.Controller{
+			SkipNameValidation: new(true), // several controllers may run in one process
+			// The priority queue of v0.24 may hold its lock for ever once it is shut down while a worker
+			// waits (kubernetes-sigs/controller-runtime#3538, mended in v0.25): a leader that lost its
+			// lease would then hang until the grace period ends.
+			UsePriorityQueue: new(false),
+		},
 	}
 	var elections *lateRecorder
 	if !s.DisableLeaderElection {
