@@ -95,24 +95,22 @@ func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (gone bo
 
 // drain has the machine's pods moved: the NodeClaim is deleted, which drains its node and buys what its pods need
 // elsewhere. by is when the last pod has to be gone, past all budgets; zero leaves that to terminationGracePeriod.
+//
+// The end is written after the deletion. Where that is cut short in between, the same news comes again, by the queue, the
+// annotation or EC2's status, and finds a claim that is going without it. The other way round a claim that lives on, because
+// the work on its machine is called off, would keep an end that counts whenever it goes.
 func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news, by time.Time) error {
 	already := c.ledger.of(claim.UID)
 	already.mu.Lock()
 	defer already.mu.Unlock()
-	deleting := already.deleted || !claim.DeletionTimestamp.IsZero()
-	if deleting && (by.IsZero() || already.sooner(by) || deadline.Within(claim, by)) {
-		return nil
-	}
-	if err := c.stamp(ctx, claim, n, by, already); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if deleting {
-		return nil
+	if already.deleted || !claim.DeletionTimestamp.IsZero() {
+		return client.IgnoreNotFound(c.stamp(ctx, claim, n, by, already))
 	}
 	if begun, err := deadline.Delete(ctx, c.Client, claim); err != nil || !begun {
 		return err
 	}
 	already.deleted = true
+	err := c.stamp(ctx, claim, n, by, already)
 	text := n.rule.says
 	if !by.IsZero() {
 		text = about(text, "; its pods are moved by %s", when(by))
@@ -123,7 +121,7 @@ func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news,
 	c.tell(ctx, claim, warning, "TerminatingOnInterruption", "the node is drained and its machine ended because of an interruption: "+n.rule.says)
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(n.kind), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", mode(claim, n.rule)).Inc()
 	c.Log.Info("interruption", "kind", n.kind, "nodeclaim", claim.Name, "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at, "deadline", by)
-	return nil
+	return client.IgnoreNotFound(err)
 }
 
 // mode is the metric's word for how long a drain may take: as long as it needs, to a known end, or not at all.
@@ -147,7 +145,11 @@ func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, n news,
 	if already.sooner(by) {
 		by = time.Time{}
 	}
+	if already.why {
+		why = nil
+	}
 	written, err := deadline.Mark(ctx, c.Client, claim, c.Clock.Now(), by, why)
+	already.why = already.why || why != nil && err == nil
 	if !written.IsZero() {
 		already.deadline = written
 	}

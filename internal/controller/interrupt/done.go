@@ -12,6 +12,7 @@ import (
 type done struct {
 	mu       sync.Mutex
 	deleted  bool
+	why      bool      // it is written what takes the machine
 	deadline time.Time // the earliest that was written; zero: none
 }
 
@@ -46,3 +47,11 @@ func (l *ledger) keep(there map[types.UID]bool) {
 
 // sooner reports whether a deadline at or before the given one was written already.
 func (d *done) sooner(than time.Time) bool { return !d.deadline.IsZero() && !d.deadline.After(than) }
+
+// begun reports whether this process has deleted a claim.
+func (l *ledger) begun(uid types.UID) bool {
+	d := l.of(uid)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.deleted
+}

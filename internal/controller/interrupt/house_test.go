@@ -130,7 +130,9 @@ type house struct {
 	clock   *clocktesting.FakeClock
 	reg     *prometheus.Registry
 	log     *strings.Builder
-	refusal error // of every write, if set
+	refusal error // of every patch, if set
+	// refuseDeletion has every deletion fail.
+	refuseDeletion bool
 }
 
 type indexer struct{ *fake.ClientBuilder }
@@ -156,6 +158,12 @@ func newHouse(t testing.TB, o interrupt.Options, objects ...client.Object) *hous
 				return h.refusal
 			}
 			return c.Patch(ctx, o, p, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if h.refuseDeletion {
+				return errors.New("not now")
+			}
+			return c.Delete(ctx, o, opts...)
 		},
 	})
 	if err := index.Add(t.Context(), indexer{b}); err != nil {

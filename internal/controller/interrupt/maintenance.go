@@ -13,6 +13,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
@@ -70,9 +71,6 @@ func setWorks(claim *karpv1.NodeClaim, works []work) error {
 // schedule drains the machine if the work on it is near, and else writes down when to.
 func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n news) error {
 	m, now := *n.maintenance, c.Clock.Now()
-	if !claim.DeletionTimestamp.IsZero() {
-		return nil
-	}
 	if m.Over {
 		return c.release(ctx, claim, func(w work) bool { return w.ID == m.ID })
 	}
@@ -82,6 +80,9 @@ func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n ne
 	m.NotBefore = m.NotBefore.UTC().Truncate(time.Second)
 	if !m.NotBefore.Add(-c.MaintenanceLead).After(now) {
 		return c.drainFor(ctx, claim, n, m)
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return nil
 	}
 	works := worksOf(claim)
 	if slices.ContainsFunc(works, func(w work) bool { return w.ID == m.ID && w.NotBefore.Equal(m.NotBefore) }) {
@@ -108,23 +109,26 @@ func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n ne
 // drainFor drains a machine ahead of scheduled work. Work that ends the machine is its deadline too.
 func (c *Controller) drainFor(ctx context.Context, claim *karpv1.NodeClaim, n news, m queue.Maintenance) error {
 	n.rule.says = about(n.rule.says, ": %s at %s", m.Code, when(m.NotBefore))
-	deadline := time.Time{}
+	by := time.Time{}
 	if end := m.NotBefore.Add(-margin); ends(&m) && end.After(c.Clock.Now()) {
-		deadline = end
+		by = end
 	}
-	return c.drain(ctx, claim, n, deadline)
+	return c.drain(ctx, claim, n, by)
 }
 
 // release takes entries off the list of scheduled work.
 func (c *Controller) release(ctx context.Context, claim *karpv1.NodeClaim, over func(work) bool) error {
 	works := worksOf(claim)
 	left := slices.DeleteFunc(slices.Clone(works), over)
-	if len(left) == len(works) {
+	if len(left) == len(works) || !claim.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	stored := claim.DeepCopy()
 	if err := setWorks(claim, left); err != nil {
 		return err
+	}
+	if len(left) == 0 && claim.Annotations[index.InterruptedAnnotation] == string(queue.ScheduledChange) {
+		unmark(claim) // an end that was written for this work
 	}
 	if err := c.writeDown(ctx, stored, claim); err != nil {
 		return err
@@ -146,7 +150,35 @@ func (c *Controller) writeDown(ctx context.Context, stored, claim *karpv1.NodeCl
 	return nil
 }
 
-// Windows drains the machines whose scheduled work has come near.
+// unmark takes off a claim in hand by when it has to be gone, and why.
+func unmark(claim *karpv1.NodeClaim) {
+	delete(claim.Annotations, karpv1.NodeClaimTerminationTimestampAnnotationKey)
+	delete(claim.Annotations, index.InterruptedAnnotation)
+}
+
+// stale is how long after its end a claim that nobody has deleted keeps that end. Who sets one deletes the claim as well.
+const stale = time.Minute
+
+// outlived takes an end off a claim that has lived on past it: else its pods would be deleted past their budgets whenever
+// it goes.
+func (c *Controller) outlived(ctx context.Context, claim *karpv1.NodeClaim, now time.Time) error {
+	by, ok := deadline.Of(claim)
+	if !ok || now.Sub(by) < stale {
+		return nil
+	}
+	stored := claim.DeepCopy()
+	unmark(claim)
+	// Not where somebody has written a new one meanwhile.
+	err := c.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking an end off nodeclaim %q that is over: %w", claim.Name, err)
+	}
+	c.Log.Info("took an end off a nodeclaim that has lived on past it", "nodeclaim", claim.Name, "end", by)
+	return nil
+}
+
+// Windows drains the machines whose scheduled work has come near. Those that are being drained already are looked at too:
+// a drain may have been cut short before its end was written.
 func (c *Controller) Windows(ctx context.Context) error {
 	var list karpv1.NodeClaimList
 	if err := c.Client.List(ctx, &list); err != nil {
@@ -158,8 +190,11 @@ func (c *Controller) Windows(ctx context.Context) error {
 	for i := range list.Items {
 		claim := &list.Items[i]
 		there[claim.UID] = true
-		if !index.Managed(claim) || !claim.DeletionTimestamp.IsZero() {
+		if !index.Managed(claim) {
 			continue
+		}
+		if claim.DeletionTimestamp.IsZero() && !c.ledger.begun(claim.UID) {
+			errs = append(errs, c.outlived(ctx, claim.DeepCopy(), now))
 		}
 		for _, w := range worksOf(claim) {
 			if w.NotBefore.Add(-c.MaintenanceLead).After(now) {

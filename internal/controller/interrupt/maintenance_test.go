@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -257,4 +259,94 @@ func TestAMissingPermissionForStatusIsSaidOnceAndTriedAgain(t *testing.T) {
 	if c := h.condition("InstanceStatusReady"); c != nil {
 		t.Errorf("condition %+v", c)
 	}
+}
+
+// A leader may die between two calls of the API; what takes the machine is told again to the next one.
+func TestADrainThatIsCutShortGetsItsEnd(t *testing.T) {
+	at := start.Add(3 * day)
+	for name, c := range map[string]struct {
+		tell func(h *house)
+		end  time.Time
+		why  string
+	}{
+		"spot":                          {func(h *house) { h.deliver(spot(ours, start)) }, start.Add(115 * time.Second), string(queue.SpotInterrupted)},
+		"work that was written down":    {func(h *house) { h.clock.SetTime(at.Add(-day)); _ = h.Windows(t.Context()) }, at.Add(-5 * time.Second), string(queue.ScheduledChange)},
+		"work that is told of too late": {func(h *house) { h.deliver(health(ours, retirement, "upcoming", start.Add(time.Hour))) }, start.Add(time.Hour - 5*time.Second), string(queue.ScheduledChange)},
+		"a reboot":                      {func(h *house) { h.deliver(health(ours, reboot, "upcoming", start.Add(time.Hour))) }, time.Time{}, string(queue.ScheduledChange)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := nodeClaim("a", ours)
+			h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+			if name == "work that was written down" {
+				h.deliver(health(ours, retirement, "upcoming", at))
+			}
+			h.refusal = errors.New("the leader dies here")
+			c.tell(h)
+			if !h.deleting("a") || h.deadline("a") != "" {
+				t.Fatalf("deleting %t, with the end %q", h.deleting("a"), h.deadline("a"))
+			}
+			h.refusal = nil
+			h.Controller = h.controller(leadOfADay, h.Client)
+			c.tell(h)
+			want := ""
+			if !c.end.IsZero() {
+				want = stamp(c.end)
+			}
+			if got := h.deadline("a"); got != want {
+				t.Errorf("the drain has the end %q, want %q", got, want)
+			}
+			if got := h.claim("a").Annotations[index.InterruptedAnnotation]; got != c.why {
+				t.Errorf("it goes for %q, want %q", got, c.why)
+			}
+		})
+	}
+}
+
+func TestAClaimThatLivesOnKeepsNoEnd(t *testing.T) {
+	at := start.Add(30 * time.Hour)
+	t.Run("when the deletion is refused", func(t *testing.T) {
+		h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+		h.refuseDeletion = true
+		h.deliver(health(ours, retirement, "upcoming", at), spot(ours, start))
+		h.clock.SetTime(at.Add(-day))
+		if err := h.Windows(t.Context()); err == nil {
+			t.Error("no error")
+		}
+		if h.deadline("a") != "" {
+			t.Errorf("the end %s is on it", h.deadline("a"))
+		}
+	})
+	marked := func(by time.Time) *karpv1.NodeClaim {
+		return nodeClaim("a", ours, func(c *karpv1.NodeClaim) {
+			c.Annotations = map[string]string{karpv1.NodeClaimTerminationTimestampAnnotationKey: stamp(by), index.InterruptedAnnotation: string(queue.ScheduledChange)}
+		})
+	}
+	t.Run("when the work is called off", func(t *testing.T) {
+		h := newHouse(t, leadOfADay, marked(at.Add(-5*time.Second)))
+		h.deliver(health(ours, retirement, "upcoming", at))
+		h.deliver(health(ours, retirement, "closed", at))
+		if got := h.claim("a").Annotations; len(got) != 0 {
+			t.Errorf("annotations %v", got)
+		}
+	})
+	t.Run("when it is a minute past", func(t *testing.T) {
+		h := newHouse(t, leadOfADay, marked(start))
+		h.clock.Step(59 * time.Second)
+		if h.windows(); h.deadline("a") == "" {
+			t.Error("taken off before a minute was over")
+		}
+		h.clock.Step(time.Second)
+		if h.windows(); len(h.claim("a").Annotations) != 0 {
+			t.Errorf("annotations %v", h.claim("a").Annotations)
+		}
+	})
+	t.Run("but one that goes does", func(t *testing.T) {
+		going := marked(start)
+		going.DeletionTimestamp = &metav1.Time{Time: start}
+		h := newHouse(t, leadOfADay, going)
+		h.clock.Step(time.Hour)
+		if h.windows(); h.deadline("a") == "" {
+			t.Error("the end of a drain was taken off")
+		}
+	})
 }
