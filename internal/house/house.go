@@ -66,6 +66,9 @@ type Options struct {
 	Log slog.Handler
 	// Crew changes how pods behave.
 	Crew crew.Options
+	// Stalled, if set, is called outside the bubble before the test binary gives up a house that stands still. It returns
+	// what helps to play it again.
+	Stalled func() string
 }
 
 // House is a running cluster.
@@ -87,10 +90,12 @@ type House struct {
 // Run starts a house in a bubble of its own, lets story play in it, and ends it.
 func Run(t *testing.T, o Options, story func(h *House)) {
 	t.Helper()
-	name := ""
+	name, signs := "", &pulse{}
 	defer endBubble(t, &name)
+	defer signs.watch(patience, giveUp(t.Name(), o))()
 	synctest.Test(t, func(t *testing.T) {
 		name = bubble()
+		signs.beat(t)
 		story(Start(t, o))
 	})
 }

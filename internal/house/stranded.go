@@ -52,16 +52,15 @@ func stacks() string {
 
 // stranded reports whether goroutines are left in a bubble, and all of them are stranded.
 func stranded(stacks, bubble string) bool {
-	found := false
-	for _, g := range strings.Split(stacks, "\n\n") {
+	left := within(stacks, bubble)
+	if left == "" {
+		return false
+	}
+	for _, g := range strings.Split(left, "\n\n") {
 		first, _, _ := strings.Cut(g, "\n")
-		if !strings.Contains(first, bubble+"]") && !strings.Contains(first, bubble+",") {
-			continue
-		}
 		if !strings.Contains(first, "[chan send") || !strings.Contains(g, strandedIn) {
 			return false
 		}
-		found = true
 	}
-	return found
+	return true
 }

@@ -40,17 +40,27 @@ type Ground struct {
 	process         *house.Process
 }
 
+// Options of Play.
+type Options struct {
+	// Log gets what the controller says (nothing is kept); Logf the course of the trial.
+	Log  slog.Handler
+	Logf func(format string, args ...any)
+	// Stalled is called before the test binary gives up a trial that stands still; it returns what helps to play it again.
+	// It may be nil.
+	Stalled func() string
+}
+
 // Play plays a schedule in a house of its own, at the natural pace.
-func Play(t *testing.T, s *trial.Schedule, log slog.Handler, logf func(string, ...any)) (result *trial.Result, err error) {
+func Play(t *testing.T, s *trial.Schedule, options Options) (result *trial.Result, err error) {
 	t.Helper()
 	clock := &trial.Clock{}
 	clock.Set(s.Skew)
 	o := house.Options{
-		Seed: s.Seed, NoController: true, KubernetesAddress: kubernetesDoor, AWSAddress: awsDoor, Log: log,
+		Seed: s.Seed, NoController: true, KubernetesAddress: kubernetesDoor, AWSAddress: awsDoor, Log: options.Log, Stalled: options.Stalled,
 		World: func(o *world.Options) { o.Types, o.Clock = Types, clock },
 	}
 	house.Run(t, o, func(h *house.House) {
-		g := &Ground{house: h, clock: clock, logf: logf}
+		g := &Ground{house: h, clock: clock, logf: options.Logf}
 		if err = g.furnish(); err != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package virtual_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -55,7 +56,7 @@ func handler(t *testing.T) slog.Handler {
 // play plays a schedule, and fails with what is needed to play it again.
 func play(t *testing.T, s *trial.Schedule, logf func(string, ...any)) *trial.Result {
 	t.Helper()
-	r, err := virtual.Play(t, s, handler(t), logf)
+	r, err := virtual.Play(t, s, virtual.Options{Log: handler(t), Logf: logf, Stalled: stalled(t, s)})
 	if err != nil {
 		t.Errorf("%s could not be played: %v", s.Name, err)
 	}
@@ -65,33 +66,32 @@ func play(t *testing.T, s *trial.Schedule, logf func(string, ...any)) *trial.Res
 	for _, v := range r.Violations {
 		t.Errorf("%s: %s", s.Name, v)
 	}
-	keep(t, s)
+	t.Log(keep(t, s))
 	if tries := number(t, shrink, 0); tries > 0 {
 		shorter := trial.Shrink(s, tries, func(s *trial.Schedule) bool {
-			r, err := virtual.Play(t, s, nil, quiet)
+			r, err := virtual.Play(t, s, virtual.Options{Logf: quiet, Stalled: stalled(t, s)})
 			return err == nil && len(r.Violations) > 0
 		})
 		shorter.Name += ", shortened"
-		keep(t, shorter)
+		t.Log(keep(t, shorter))
 	}
 	return r
 }
 
-// keep writes a schedule that failed to a file.
-func keep(t *testing.T, s *trial.Schedule) {
-	t.Helper()
+// stalled keeps a schedule that stands still.
+func stalled(t *testing.T, s *trial.Schedule) func() string { return func() string { return keep(t, s) } }
+
+// keep writes a schedule to a file and says how to play it again.
+func keep(t *testing.T, s *trial.Schedule) string {
 	dir := os.Getenv(replays)
 	if dir == "" {
 		dir = t.ArtifactDir()
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(dir, fmt.Sprintf("seed-%d-kill-%d-%s-steps-%d.json", s.Seed, s.KillAt, s.Moment, len(s.Steps)))
-	if err := s.Write(path); err != nil {
-		t.Fatal(err)
+	if err := errors.Join(os.MkdirAll(dir, 0o755), s.Write(path)); err != nil {
+		return fmt.Sprintf("%s could not be kept: %v", s.Name, err)
 	}
-	t.Logf("to play %s again: make endurance REPLAY=%s", s.Name, path)
+	return fmt.Sprintf("to play %s again: make endurance REPLAY=%s", s.Name, path)
 }
 
 func quiet(string, ...any) {}
