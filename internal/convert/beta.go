@@ -114,7 +114,7 @@ func (c *converter) nodeClass(d *document) {
 	keep(&spec.DetailedMonitoring, "detailedMonitoring")
 	keep(&spec.Context, "context")
 	keep(&spec.Role, "role")
-	if !keep(&spec.InstanceProfile, "instanceProfile") && spec.Role == "" {
+	if s.has("instanceProfile") || spec.Role == "" {
 		c.oldProfile(s, spec)
 	}
 	s.oldMetadataOptions(spec)

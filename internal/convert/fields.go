@@ -102,7 +102,7 @@ func (f *fields) text(path ...string) (string, bool) {
 
 // unknown reports a value of a CloudFormation template that is known only at deployment.
 func (f *fields) unknown(path string, u cfn.Unknown) {
-	f.lost(path, "its value "+u.Text+" is not known: "+u.Why, "set it by hand, or give the value with --parameter or --region")
+	f.lost(path, "its value "+u.Text+" is not known: "+u.Why, "set it by hand"+f.c.orGive(u.Text))
 }
 
 // number hands out a whole number.

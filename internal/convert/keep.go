@@ -1,27 +1,41 @@
 package convert
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/userdata"
-	"github.com/kerf-sh/kerf/internal/cfn"
 )
 
-// keepPermissions is what launching from users' own templates takes.
-const keepPermissions = "deploy the bootstrap stack with --launch-templates, and with --pass-role for the role of its instance profile, and give the template the tag karpenter.sh/discovery with the cluster's name"
-
-// keepNamedTemplate has a class launch from the template that an old object names. i is its place in the input, negative if
-// it is not there.
+// keepNamedTemplate has a class launch from the template that an old object names. i is the place in the input of the
+// template that is meant, negative if none is; it may have another name.
 func (c *converter) keepNamedTemplate(f *fields, class *classDraft, at, name string, i int) {
-	class.object.Spec.LaunchTemplate = reference(name)
-	f.decide(at, "spec.launchTemplate: "+name+", version $Latest", "older releases launched from the latest version; nodes of another one are marked as drifted now", keepPermissions)
-	if i >= 0 {
+	use, why := name, "older releases launched from the latest version; nodes of another one are marked as drifted now"
+	var t *Template
+	do := ""
+	switch {
+	case i >= 0:
+		t = &c.templates[i]
 		c.used = append(c.used, i)
-		c.judgeTemplate(&c.templates[i], class)
+		if name != t.Name && name != t.ID {
+			use, why, do = t.Name, c.guess(name)+"; "+why, c.seeGuess()+"; "
+		}
+	case len(c.templates) > 0:
+		why = "no launch template " + name + " is in the input; " + why
+		do = "see that the account has a launch template " + name + "; "
 	}
+	class.object.Spec.LaunchTemplate = reference(use)
+	place := len(f.report.Fields) // the template is read before the line is written, for it tells the cluster's name
+	if t != nil {
+		c.judgeTemplate(t, class)
+	}
+	f.report.Fields = slices.Insert(f.report.Fields, place, Field{
+		Path: at, Outcome: Translated, To: "spec.launchTemplate: " + use + ", version $Latest", Why: why, Do: do + c.keepNeeds(t, class.told),
+	})
 	for _, field := range []string{"instanceProfile", "amiFamily", "amiSelector", "userData", "blockDeviceMappings", "metadataOptions", "detailedMonitoring"} {
 		if _, ok := f.take(field); ok {
 			f.lost(f.at(field), "the launch template decides", "")
@@ -35,7 +49,7 @@ func (c *converter) keepTemplate(t *Template, class *classDraft) {
 	class.object.Spec.LaunchTemplate = reference(t.Name)
 	class.fields = f
 	f.report.Becomes = []string{"EC2NodeClass " + class.object.Name}
-	f.decide("LaunchTemplateName", "spec.launchTemplate: "+t.Name+", version $Latest", "the template stays as it is", keepPermissions)
+	f.decide("LaunchTemplateName", "spec.launchTemplate: "+t.Name+", version $Latest", "the template stays as it is", c.keepNeeds(t, class.told))
 	c.oldSubnets(f, class)
 	c.oldTags(&fields{c: c, doc: f.doc, root: map[string]any{}, report: f.report}, &class.object.Spec)
 	c.addClass(class)
@@ -47,6 +61,55 @@ func reference(name string) *awsv1.LaunchTemplateReference {
 		r.Name, r.ID = "", name
 	}
 	return r
+}
+
+// tagDiscovery is the tag, with the cluster's name as its value, of templates that the controller may launch from.
+const tagDiscovery = "karpenter.sh/discovery"
+
+// keepNeeds says what launching from a user's own template takes; t is nil for a template that is not in the input.
+func (c *converter) keepNeeds(t *Template, told string) string {
+	out := "the bootstrap stack needs --launch-templates"
+	if t == nil {
+		out += ", and --pass-role with the ARN of the role of the template's instance profile, unless it is the stack's own node role"
+	} else if profile := profileOf(t.Data); profile != "" {
+		if pass := c.passRole(t, profile, told); pass != "" {
+			out += " and " + pass
+		}
+	}
+	cluster := c.clusterName(told)
+	if cluster == "" || strings.Contains(cluster, "${") {
+		cluster = unknownCluster
+	}
+	tag := tagDiscovery + "=" + cluster
+	if t == nil || !t.fromFile {
+		return out + "; give the template the tag " + tag + ", if it does not have it"
+	}
+	switch value := t.tags[tagDiscovery]; {
+	case value == "":
+		out += "; give the template the tag " + tag
+	case value == told, value == c.clusterName(told):
+	case cluster == unknownCluster, strings.Contains(value, "${"):
+		out += "; see that the value of the template's tag " + tagDiscovery + ", " + value + ", is the cluster's name"
+	default:
+		out += "; give the template the tag " + tag + ", in place of the value " + value
+	}
+	return out
+}
+
+// ownTagsOf are the tags that a CloudFormation file gives a launch template itself.
+func ownTagsOf(values map[string]any) map[string]string {
+	out := map[string]string{}
+	specs, _ := values["TagSpecifications"].([]any)
+	for _, s := range specs {
+		if textOf(look(s, "ResourceType")) != "launch-template" {
+			continue
+		}
+		tags, _ := look(s, "Tags").([]any)
+		for _, tag := range tags {
+			out[textOf(look(tag, "Key"))] = textOf(look(tag, "Value"))
+		}
+	}
+	return out
 }
 
 // judgeTemplate says what of a template stands in the way of launching from it. It takes nothing over.
@@ -67,12 +130,15 @@ func (c *converter) judgeTemplate(t *Template, class *classDraft) *fields {
 			f.lost(field, "the class is refused while the template has it: it is decided when a machine is bought", "remove it in a new version of the template")
 		}
 	}
-	text, _ := scalar(t.Data["UserData"])
-	if u, unknown := t.Data["UserData"].(cfn.Unknown); unknown {
-		text = u.Text
-	}
-	found := userdata.Read(text)
+	found := userdata.Read(t.userData())
 	class.told = found.ClusterName
+	f.judgeUserData(found)
+	f.judgeTaint(t, found)
+	class.stays = &stays{fields: f, labels: found.Labels}
+	return f
+}
+
+func (f *fields) judgeUserData(found *userdata.Found) {
 	switch {
 	case found.Folded:
 		f.lost("UserData", "all of the script is on the line of its interpreter, as YAML's > folds it, so nothing of it runs, and the class is refused", "write | in place of > in a new version of the template")
@@ -81,5 +147,55 @@ func (c *converter) judgeTemplate(t *Template, class *classDraft) *fields {
 	default:
 		f.report.add(Field{Path: "UserData", Outcome: Kept, Why: "it is used as it is; what it tells the kubelet of pods, resources, labels and taints is counted with"})
 	}
-	return f
+}
+
+// taintAtBoot is how user data of a family has the kubelet register with the taint of new nodes.
+var taintAtBoot = map[awsv1.AMIFamily]string{
+	awsv1.AMIFamilyAL2:          "add --register-with-taints=" + newNode + " to --kubelet-extra-args",
+	awsv1.AMIFamilyAL2023:       "add --register-with-taints=" + newNode + " to spec.kubelet.flags of the NodeConfig",
+	awsv1.AMIFamilyBottlerocket: `add "` + karpv1.UnregisteredTaintKey + `" = [":NoExecute"] below [settings.kubernetes.node-taints]`,
+}
+
+const newNode = karpv1.UnregisteredTaintKey + "=:NoExecute"
+
+// judgeTaint says when user data does not announce nodes as new.
+func (f *fields) judgeTaint(t *Template, found *userdata.Found) {
+	if announces(t.userData()) {
+		return
+	}
+	how, ok := taintAtBoot[found.Family]
+	if !ok {
+		how = "have the kubelet register with it (--register-with-taints=" + newNode + ")"
+	}
+	f.decide("UserData: taint "+karpv1.UnregisteredTaintKey+" (not set)", "",
+		"nodes register without it, and pods may land on them before they have the labels and taints of their NodePool", how+" in a new version of the template")
+}
+
+// announces tells whether user data has the taint of new nodes.
+func announces(text string) bool { return strings.Contains(text, karpv1.UnregisteredTaintKey) }
+
+// stays is what the user data of a template that stays gives nodes, beside what their pools do.
+type stays struct {
+	fields *fields // to report to
+	labels map[string]string
+}
+
+// mislead reports a label that says of the machines of a pool what they are not. p is nil where no pool is known.
+func (s *stays) mislead(p *poolDraft) {
+	if s == nil {
+		return
+	}
+	value, ok := s.labels[oldCapacityType]
+	if !ok || p != nil && p.buysOnly(value) {
+		return
+	}
+	pool := "the pool"
+	if p != nil {
+		pool = "NodePool " + p.object.Name
+	}
+	s.fields.report.add(Field{
+		Path: "UserData: label " + oldCapacityType + "=" + value, Outcome: Kept,
+		Why: likeAnyOther + "; it says of all machines that they are " + value,
+		Do:  "drop it in a new version of the template, or have " + pool + " buy " + value + " machines only: requirement " + karpv1.CapacityTypeLabelKey + " In [" + value + "]",
+	})
 }

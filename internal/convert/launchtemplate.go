@@ -22,9 +22,12 @@ func (c *converter) fromTemplate(t *Template, class *classDraft) *fields {
 	f := &fields{c: c, doc: &document{file: t.Origin, number: 1, kindOf: "launch template", nameOf: t.Name}, root: root, report: r}
 	class.nodes.fields = f
 	spec := &class.object.Spec
+	found := userdata.Read(t.userData())
+	class.told = found.ClusterName
+	f.take("UserData")
 	f.templateImage(t, spec)
-	f.templateProfile(spec)
-	f.templateUserData(class)
+	f.templateProfile(t, class)
+	f.templateUserData(class, found)
 	f.templateDevices(spec)
 	f.templateMetadata(spec)
 	f.templateInterfaces(spec)
@@ -66,7 +69,7 @@ func (f *fields) templateImage(t *Template, spec *awsv1.EC2NodeClassSpec) {
 		f.translated("ImageId", "spec.amiSelectorTerms: ssmParameter "+parameter, "a new value of the parameter replaces nodes")
 	case unknown:
 		spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Name: text, Owner: "self"}}
-		f.decide("ImageId", "spec.amiSelectorTerms: name "+text, "its value is not known: "+u.Why, "put the image's ID in its place, or give the value with --parameter")
+		f.decide("ImageId", "spec.amiSelectorTerms: name "+text, "its value is not known: "+u.Why, "put the image's ID in its place"+f.c.orGive(u.Text))
 	case strings.HasPrefix(text, "ami-"):
 		spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{ID: text}}
 		f.translated("ImageId", "spec.amiSelectorTerms: id "+text, "")
@@ -76,18 +79,14 @@ func (f *fields) templateImage(t *Template, spec *awsv1.EC2NodeClassSpec) {
 }
 
 // templateProfile translates the instance profile.
-func (f *fields) templateProfile(spec *awsv1.EC2NodeClassSpec) {
+func (f *fields) templateProfile(t *Template, class *classDraft) {
 	for _, member := range []string{"Name", "Arn"} {
 		v, ok := f.take("IamInstanceProfile", member)
 		if !ok {
 			continue
 		}
 		at := "IamInstanceProfile." + member
-		text, _ := scalar(v)
-		if u, unknown := v.(cfn.Unknown); unknown {
-			text = u.Text
-		}
-		name := text[strings.LastIndexByte(text, '/')+1:]
+		name := lastPart(textOf(v))
 		if name == "" || strings.ContainsAny(name, "${}:") {
 			if u, unknown := v.(cfn.Unknown); unknown {
 				f.unknown(at, u)
@@ -96,21 +95,18 @@ func (f *fields) templateProfile(spec *awsv1.EC2NodeClassSpec) {
 			}
 			continue
 		}
-		spec.InstanceProfile = &name
-		f.translated(at, "spec.instanceProfile: "+name, "")
+		class.object.Spec.InstanceProfile = &name
+		do := ""
+		if pass := f.c.passRole(t, name, class.told); pass != "" {
+			do = "the bootstrap stack needs " + pass
+		}
+		f.decide(at, "spec.instanceProfile: "+name, "", do)
 	}
 }
 
 // templateUserData takes user data apart, and moves what has a field there.
-func (f *fields) templateUserData(class *classDraft) {
+func (f *fields) templateUserData(class *classDraft, found *userdata.Found) {
 	spec := &class.object.Spec
-	v, _ := f.take("UserData")
-	text, _ := scalar(v)
-	if u, unknown := v.(cfn.Unknown); unknown {
-		text = u.Text
-	}
-	found := userdata.Read(text)
-	class.told = found.ClusterName
 	class.nodes.labels, class.nodes.taints = found.Labels, found.Taints
 	spec.AMIFamily = &found.Family
 	spec.Kubelet = found.KubeletOrNil()
@@ -123,7 +119,11 @@ func (f *fields) templateUserData(class *classDraft) {
 			"see that the kubelet registers with the taint karpenter.sh/unregistered:NoExecute, and with the labels and taints of the pools, and say under spec.kubelet what the user data tells the kubelet of maxPods and reserved resources, so that pods are counted right")
 		return
 	}
-	f.translated("UserData", "spec.amiFamily: "+string(found.Family), "the user data that is written for this family does what this one did; what is said below went elsewhere, all else stays in spec.userData")
+	rest := "all of it went elsewhere, as is said below, and nothing is left for spec.userData"
+	if found.Rest != "" {
+		rest = "what is said below went elsewhere, all else stays in spec.userData"
+	}
+	f.translated("UserData", "spec.amiFamily: "+string(found.Family), "the user data that is written for this family does what this one did; "+rest)
 	for _, s := range found.Settings {
 		at := "UserData: " + s.Name
 		switch s.Fate {
@@ -245,7 +245,7 @@ func addGroup(terms *[]awsv1.SecurityGroupSelectorTerm, term awsv1.SecurityGroup
 
 func (f *fields) unknownGroup(terms *[]awsv1.SecurityGroupSelectorTerm, at string, u cfn.Unknown) {
 	addGroup(terms, awsv1.SecurityGroupSelectorTerm{Name: u.Text})
-	f.decide(at, "spec.securityGroupSelectorTerms: name "+u.Text, "its value is not known: "+u.Why, "put the group's ID in its place, or give the value with --parameter")
+	f.decide(at, "spec.securityGroupSelectorTerms: name "+u.Text, "its value is not known: "+u.Why, "put the group's ID in its place"+f.c.orGive(u.Text))
 }
 
 // templateTags translates the tags of what is launched.

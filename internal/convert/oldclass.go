@@ -17,6 +17,8 @@ type classDraft struct {
 	nodes  additions
 	// told is the name of the cluster that user data gives.
 	told string
+	// stays is what the user data of a launch template that stays gives nodes.
+	stays *stays
 }
 
 func newClass(name string) *classDraft {
@@ -95,10 +97,10 @@ func (c *converter) oldProfile(f *fields, spec *awsv1.EC2NodeClassSpec) {
 	name, ok := f.text("instanceProfile")
 	switch {
 	case ok && name != "":
-		f.kept(at, "spec.instanceProfile")
+		f.report.add(Field{Path: at, Outcome: Kept, To: "spec.instanceProfile", Why: c.passedRole(name)})
 	case c.global.instanceProfile != "":
 		name = c.global.instanceProfile
-		f.translated(at+" (not set)", "spec.instanceProfile: "+name, "it came from aws.defaultInstanceProfile of the settings")
+		f.translated(at+" (not set)", "spec.instanceProfile: "+name, also("it came from aws.defaultInstanceProfile of the settings", c.passedRole(name)))
 	default:
 		name = "INSTANCE_PROFILE_OF_THE_NODES"
 		f.decide(at+" (not set)", "spec.instanceProfile: "+name, "it came from aws.defaultInstanceProfile of the settings, a ConfigMap that is not in the input",

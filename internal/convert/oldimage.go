@@ -1,8 +1,6 @@
 package convert
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -118,7 +116,7 @@ func customJoins(f *fields, spec *awsv1.EC2NodeClassSpec) {
 	if spec.AMIFamily == nil || *spec.AMIFamily != awsv1.AMIFamilyCustom {
 		return
 	}
-	if spec.UserData != nil && strings.Contains(*spec.UserData, "karpenter.sh/unregistered") {
+	if spec.UserData != nil && announces(*spec.UserData) {
 		return
 	}
 	f.decide(f.at("userData"), "spec.userData, as it is", "user data of the family Custom is used as it is, and a node counts as new only if it registers with the taint karpenter.sh/unregistered:NoExecute",

@@ -75,6 +75,7 @@ func (c *converter) joinPools() {
 		if class := c.classes[name]; len(users[name]) == 0 {
 			c.flatPods(class)
 			class.nodes.homeless()
+			class.stays.mislead(nil)
 		}
 	}
 }
@@ -105,6 +106,7 @@ func (c *converter) joinClass(class *classDraft, pools []*poolDraft) {
 		}
 		groups[key] = append(groups[key], p)
 		class.nodes.give(p)
+		class.stays.mislead(p)
 	}
 	original := class.object.DeepCopy()
 	// The pool of the same name keeps the class that there is, else pools without wishes, else the first pool.
@@ -215,7 +217,7 @@ func (a *additions) give(p *poolDraft) {
 			template.Labels = map[string]string{}
 		}
 		template.Labels[k] = a.labels[k]
-		a.label(k, pool)
+		a.label(k, p)
 	}
 	for _, t := range a.taints {
 		same := func(o corev1.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect }
@@ -234,14 +236,26 @@ func (a *additions) give(p *poolDraft) {
 // oldCapacityType chose between spot and on-demand in the first releases.
 const oldCapacityType = "node.k8s.aws/capacity-type"
 
-func (a *additions) label(k, pool string) {
+// likeAnyOther is what became of that label.
+const likeAnyOther = "in the first releases this label chose what was bought, and now it is a label like any other"
+
+func (a *additions) label(k string, p *poolDraft) {
 	do := ""
 	why := "the kubelet was told; now it is the pool's"
 	if k == oldCapacityType {
-		why += "; in the first releases this label chose what was bought, and now it is a label like any other"
-		do = "if the pool is to buy " + a.labels[k] + " machines, set its requirement karpenter.sh/capacity-type to In [" + a.labels[k] + "]"
+		why += "; " + likeAnyOther
+		if value := a.labels[k]; !p.buysOnly(value) {
+			do = "if the pool is to buy " + value + " machines, set its requirement " + karpv1.CapacityTypeLabelKey + " to In [" + value + "]; if not, drop the label, which says of other machines that they are " + value
+		}
 	}
-	a.fields.decide("label "+k, pool+" spec.template.metadata.labels", why, do)
+	a.fields.decide("label "+k, "NodePool "+p.object.Name+" spec.template.metadata.labels", why, do)
+}
+
+// buysOnly tells whether all machines of the pool are of a capacity type.
+func (p *poolDraft) buysOnly(capacityType string) bool {
+	return slices.ContainsFunc(p.object.Spec.Template.Spec.Requirements, func(r karpv1.NodeSelectorRequirementWithMinValues) bool {
+		return r.Key == karpv1.CapacityTypeLabelKey && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 && r.Values[0] == capacityType
+	})
 }
 
 // homeless reports what no pool was there for.

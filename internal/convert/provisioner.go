@@ -120,7 +120,7 @@ func (f *fields) oldDisruption(p *karpv1.NodePool) {
 		f.translated(at, "spec.disruption: consolidationPolicy WhenEmpty, consolidateAfter Never",
 			"without either, no node was taken away for being empty or badly used; the default now is to do both")
 	}
-	f.translated("spec.disruption.budgets (not set)", "spec.disruption.budgets: 10% of the nodes, the default now", "there were no budgets: empty nodes went all at once, others one after the other")
+	f.translated("spec.disruption.budgets (not set)", "", "there were no budgets: empty nodes went all at once, others one after the other; none is written, and so 10% of the nodes may go at a time, which is the default now")
 	expire, ok := f.count("spec", "ttlSecondsUntilExpired")
 	if !ok {
 		p.Spec.Template.Spec.ExpireAfter = karpv1.NeverDuration()

@@ -223,8 +223,12 @@ func (c *converter) spelled(at, to, what, key string) Field {
 		Why: "the first releases took every " + what + " with the cluster's tag; later ones refused an object without a selector",
 		Do:  "see that each " + what + " that is meant has this tag, and no other",
 	}
-	if strings.HasSuffix(key, "/"+unknownCluster) {
+	name := strings.TrimPrefix(key, awsv1.TagClusterPrefix)
+	switch {
+	case name == unknownCluster:
 		out.Do = "put the cluster's name in place of " + unknownCluster + ", or convert with --cluster-name, and " + out.Do
+	case strings.Contains(name, "${"):
+		out.Do = "put the cluster's name in place of " + name + ", or convert with --cluster-name NAME" + c.orParameters(name) + ", and " + out.Do
 	}
 	return out
 }

@@ -24,6 +24,25 @@ type Template struct {
 	Data map[string]any
 	// stored names the SSM parameters behind parameters of a CloudFormation template.
 	stored map[string]string
+	// tags are those that the CloudFormation file gives the template itself; values that are known only at deployment are
+	// as they are written there.
+	tags map[string]string
+	// fromFile is set for a template that a CloudFormation file defines: its tags are known.
+	fromFile bool
+	// role is the role of its instance profile, where the CloudFormation file defines the profile, too.
+	role role
+}
+
+// userData is the template's user data, as far as it is known.
+func (t *Template) userData() string { return textOf(t.Data["UserData"]) }
+
+// textOf is a value as text; what is known only at deployment is as it is written.
+func textOf(v any) string {
+	if u, unknown := v.(cfn.Unknown); unknown {
+		return u.Text
+	}
+	text, _ := scalar(v)
+	return text
 }
 
 const launchTemplateType = "AWS::EC2::LaunchTemplate"
@@ -82,7 +101,10 @@ func (c *converter) cloudFormation(file File) {
 			c.report.Notes = append(c.report.Notes, fmt.Sprintf("%s: launch template %s is converted though its condition %s can't be known", file.Name, name, r.Condition))
 		}
 		decodeUserData(data)
-		c.templates = append(c.templates, Template{Name: name, Origin: file.Name, Data: data, stored: stored})
+		c.templates = append(c.templates, Template{
+			Name: name, Origin: file.Name, Data: data, stored: stored, fromFile: true,
+			tags: ownTagsOf(r.Values), role: roleOf(s.Resources, profileOf(data)),
+		})
 	}
 	switch {
 	case found == 0:
@@ -118,17 +140,19 @@ func (c *converter) fromNamedTemplate(f *fields, class *classDraft) {
 	name, _ := f.text("launchTemplate")
 	at := f.at("launchTemplate")
 	i := c.template(name)
+	guessed := i < 0 && len(c.templates) == 1 && !c.isWanted(c.templates[0].Name)
+	if guessed {
+		i = 0
+	}
 	if c.options.KeepTemplates {
 		c.keepNamedTemplate(f, class, at, name, i)
 		return
 	}
 	switch {
+	case guessed:
+		f.decide(at, "EC2NodeClass "+class.object.Name, c.guess(name), c.seeGuess())
 	case i >= 0:
 		f.translated(at, "EC2NodeClass "+class.object.Name, "what the template held is in the class, field by field; see below")
-	case len(c.templates) == 1 && !c.isWanted(c.templates[0].Name):
-		i = 0
-		f.decide(at, "EC2NodeClass "+class.object.Name, "no launch template "+name+" is in the input; the only one that is, "+c.templates[0].Name+", is taken for it",
-			"see that "+c.templates[0].Name+" is the one that was meant")
 	}
 	if i >= 0 {
 		c.used = append(c.used, i)
@@ -152,6 +176,15 @@ func (c *converter) fromNamedTemplate(f *fields, class *classDraft) {
 			f.lost(f.at(name), "the launch template decided, and the two were refused together", "")
 		}
 	}
+}
+
+// guess says that the only template of the input is taken for one that an object names and that is not there.
+func (c *converter) guess(name string) string {
+	return "no launch template " + name + " is in the input; the only one that is, " + c.templates[0].Name + ", is taken for it"
+}
+
+func (c *converter) seeGuess() string {
+	return "see that " + c.templates[0].Name + " is the one that was meant"
 }
 
 // unknownTemplate stands in for a launch template that is not in the input.
