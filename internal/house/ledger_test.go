@@ -36,17 +36,32 @@ type entry struct {
 	owners    map[types.UID]bool
 	old       []string        // instances
 	new       map[string]bool // claims
-	spent     float64         // evictions and starts
+	evictions float64         // what they are held to cost
+	beside    float64         // what the new machines cost before the old ones had gone
+	restarts  float64         // what starting machines is held to cost that were bought for pods that the old ones had held
 	gained    float64         // what the old machines would have cost since, less what the new ones do
 	eaten     float64         // of the saving per hour, by machines that had to be bought since
+	taken     room            // by pods that those were bought for
 	undone    bool
 	done      bool // the account is closed
 	paidAfter time.Duration
 }
 
+// spent is what the command is held to have cost: its evictions, its new machines (each $0.01, or what they really cost
+// beside the old ones if that is more), and what had to be started again because of it.
+func (e *entry) spent() float64 {
+	return e.evictions + max(startCosts*float64(len(e.new)), e.beside) + e.restarts
+}
+
 // ledger follows every command of consolidation from the moment that it is begun: what it costs, and what it brings until
-// its new machines go. A machine that is bought for pods that wait ends as much of the saving of the latest commands as it
-// costs itself, whether or not the load has grown since: what was saved was needed again.
+// its new machines go.
+//
+// The measure is the cluster in which the command had not been. There its old machines would have gone on, at the price of
+// the day, and the new ones would not have been bought. When a machine is bought later for pods that wait, those pods would
+// have found room there, as much as the old machines had more than the new ones: for that part of its pods the machine
+// would not have been bought, so that part of its price is taken off the command's saving for good, and that part of its
+// start is the command's cost. Room is given to the latest command first, and only once; a machine is charged for once. In
+// all other ways a purchase says nothing about a command: it is for a load that has grown.
 type ledger struct {
 	h      *house.House
 	begun  chan begun
@@ -56,6 +71,8 @@ type ledger struct {
 	entries []*entry
 	ofClaim map[string]bool // claims that are replacements
 	known   map[string]bool // instances that were looked at
+	holds   map[string]room // what a machine holds, by its instance
+	asked   map[string]room // what its pods ask for that it was bought for, by claim
 	twice   int             // pods moved again within the window
 	moved   int
 	bought  int
@@ -63,10 +80,36 @@ type ledger struct {
 	seen    time.Time
 }
 
+// room is millicores, MiB and pods.
+type room [3]float64
+
+func roomOf(l corev1.ResourceList) room {
+	return room{float64(l.Cpu().MilliValue()), float64(l.Memory().Value()) / (1 << 20), float64(l.Pods().Value())}
+}
+
+func (r room) plus(o room, times float64) room {
+	for i := range r {
+		r[i] += times * o[i]
+	}
+	return r
+}
+
+// part of what is asked for that there is room for.
+func (r room) part(asked room) float64 {
+	part := 1.0
+	for i := range r {
+		if asked[i] > 0 {
+			part = min(part, max(0, r[i]/asked[i]))
+		}
+	}
+	return part
+}
+
 type begun struct{ id, reason, what string }
 
 func newLedger() *ledger {
-	return &ledger{begun: make(chan begun, 1000), undone: map[string]bool{}, ofClaim: map[string]bool{}, known: map[string]bool{}}
+	return &ledger{begun: make(chan begun, 1000), undone: map[string]bool{}, ofClaim: map[string]bool{}, known: map[string]bool{},
+		holds: map[string]room{}, asked: map[string]room{}}
 }
 
 // The ledger is where the controller's log goes: that is how it hears of commands.
@@ -133,7 +176,7 @@ func (l *ledger) enter(b begun) {
 			}
 		}
 	}
-	e.spent = float64(evictionCosts*e.pods + startCosts*len(e.new))
+	e.evictions = float64(evictionCosts * e.pods)
 	l.moved += e.pods
 	l.entries = append(l.entries, e)
 }
@@ -155,26 +198,28 @@ func (l *ledger) again(p *corev1.Pod) {
 // look brings all accounts up to now.
 func (l *ledger) look() {
 	l.open()
+	l.measure()
 	now := time.Now()
 	hours := now.Sub(l.seen).Hours()
 	if l.seen.IsZero() {
 		hours = 0
 	}
 	l.seen = now
-	rate, claims := map[string]float64{}, map[string]float64{} // of what runs, by instance and by claim
-	all := map[string]world.Instance{}
+	running, machines := map[string]bool{}, map[string]world.Instance{} // by instance; by instance and by claim
 	for _, i := range l.h.AWS.World.AllInstances() {
-		all[i.ID] = i
 		claim := i.Tags["karpenter.sh/nodeclaim"]
+		machines[i.ID], machines[claim] = i, i
 		if i.State == world.StatePending || i.State == world.StateRunning {
-			rate[i.ID], claims[claim] = l.price(i), l.price(i)
-			l.bill += rate[i.ID] * hours
+			running[i.ID], running[claim] = true, true
+			l.bill += l.price(i) * hours
 		}
-		if !l.known[i.ID] {
-			l.known[i.ID] = true
+	}
+	for id, i := range machines {
+		if claim := i.Tags["karpenter.sh/nodeclaim"]; id == i.ID && !l.known[id] {
+			l.known[id] = true
 			if !l.ofClaim[claim] {
 				l.bought++
-				l.eat(i)
+				l.eat(i, l.asked[claim], machines)
 			}
 		}
 	}
@@ -182,57 +227,84 @@ func (l *ledger) look() {
 	defer l.mu.Unlock()
 	for _, e := range l.entries {
 		e.undone = e.undone || l.undone[e.id]
-		if e.done {
-			continue
+		if !e.done {
+			l.account(e, now, hours, running, machines)
 		}
-		gain, waiting, running := 0.0, false, 0
-		for _, id := range e.old {
-			if _, ok := rate[id]; ok {
-				waiting = true
-			} else {
-				gain += l.price(all[id])
-			}
-		}
-		for c := range e.new {
-			if r, ok := claims[c]; ok {
-				gain -= r
-				running++
-			}
-		}
-		if !waiting {
-			gain -= min(e.eaten, max(gain, 0))
-		}
-		e.gained += gain * hours
-		if e.paidAfter == 0 && e.gained >= e.spent {
-			e.paidAfter = now.Sub(e.at)
-		}
-		e.done = e.undone || !waiting && (gain <= 0 && e.eaten > 0 || len(e.new) > 0 && running == 0)
 	}
 }
 
-// eat ends savings of the latest commands before a machine was bought for pods that wait, as much as it costs.
-func (l *ledger) eat(machine world.Instance) {
-	costs := l.price(machine)
-	for i := len(l.entries) - 1; i >= 0 && costs > 0; i-- {
+// measure notes what machines hold and what is asked of them.
+func (l *ledger) measure() {
+	for _, c := range l.h.Claims() {
+		l.asked[c.Name] = roomOf(c.Spec.Resources.Requests)
+		if id := c.Status.ProviderID; len(id) > 19 && len(c.Status.Allocatable) > 0 {
+			l.holds[id[len(id)-19:]] = roomOf(c.Status.Allocatable)
+		}
+	}
+}
+
+// account adds to the command's account what it brought in the hours until now.
+func (l *ledger) account(e *entry, now time.Time, hours float64, running map[string]bool, machines map[string]world.Instance) {
+	old, gone, waiting := 0.0, 0.0, false
+	for _, id := range e.old {
+		p := l.price(machines[id])
+		old += p
+		if running[id] {
+			waiting = true
+		} else {
+			gone += p
+		}
+	}
+	bought, left := 0.0, 0.0
+	for c := range e.new {
+		p := l.price(machines[c])
+		bought += p
+		if running[c] {
+			left += p
+		}
+	}
+	gain := gone - bought
+	switch {
+	case waiting && gain < 0:
+		e.beside -= gain * hours
+		gain = 0
+	case !waiting:
+		gain -= min(e.eaten, max(gain, 0))
+		if bought > 0 {
+			gain *= left / bought // what comes after a new machine has gone is another command's
+		}
+	}
+	e.gained += gain * hours
+	if e.paidAfter == 0 && e.gained >= e.spent() {
+		e.paidAfter = now.Sub(e.at)
+	}
+	e.done = e.undone || !waiting && (gain <= 0 && e.eaten > 0 || bought > 0 && left == 0)
+}
+
+// eat charges the latest commands before a machine was bought for pods that wait, as far as the pods would have had room.
+func (l *ledger) eat(machine world.Instance, asked room, machines map[string]world.Instance) {
+	rest := 1.0
+	for i := len(l.entries) - 1; i >= 0 && rest > 0; i-- {
 		e := l.entries[i]
-		if e.done || machine.LaunchTime.Before(e.at) {
+		if e.undone || machine.LaunchTime.Before(e.at) {
 			continue
 		}
-		left := -e.eaten
+		free := room{}.plus(e.taken, -1)
 		for _, id := range e.old {
-			if x, ok := l.h.AWS.World.Instance(id); ok {
-				left += l.price(x)
-			}
+			free = free.plus(l.holds[id], 1)
 		}
-		for _, x := range l.h.AWS.World.AllInstances() {
-			if e.new[x.Tags["karpenter.sh/nodeclaim"]] {
-				left -= l.price(x)
-			}
+		for c := range e.new {
+			free = free.plus(l.holds[machines[c].ID], -1)
 		}
-		if part := min(left, costs); part > 0 {
-			e.eaten += part
-			costs -= part
+		part := min(rest, free.part(asked))
+		if part <= 0 {
+			continue
 		}
+		e.taken = e.taken.plus(asked, part)
+		e.eaten += part * l.price(machine)
+		e.restarts += part * startCosts
+		e.paidAfter = 0
+		rest -= part
 	}
 }
 
@@ -249,6 +321,7 @@ func (l *ledger) price(i world.Instance) float64 {
 // verdict is what became of the commands.
 type verdict struct {
 	commands, empties, undone, unpaid, open int
+	early                                   int     // empty nodes that went and were needed before that paid for the start of another
 	spent, gained, lost                     float64 // dollars; lost is what those cost more than they brought that did not pay back
 }
 
@@ -257,20 +330,26 @@ type verdict struct {
 func (l *ledger) judge() (v verdict, unpaid []string) {
 	for _, e := range l.entries {
 		v.commands++
-		v.spent += e.spent / 1e6
+		v.spent += e.spent() / 1e6
 		v.gained += e.gained / 1e6
-		switch {
-		case e.pods == 0 && len(e.new) == 0:
+		empty := e.pods == 0 && len(e.new) == 0
+		if empty {
 			v.empties++
+		}
+		switch {
+		case e.gained >= e.spent():
 		case e.undone:
 			v.undone++
-		case e.paidAfter > 0:
 		case !e.done:
 			v.open++
 		default:
-			v.unpaid++
-			v.lost += (e.spent - e.gained) / 1e6
-			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f", e.at.Format(time.TimeOnly), e.what, e.pods, e.spent/1e6, e.gained/1e6))
+			if empty {
+				v.early++
+			} else {
+				v.unpaid++
+			}
+			v.lost += (e.spent() - e.gained) / 1e6
+			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f", e.at.Format(time.TimeOnly), e.what, e.pods, e.spent()/1e6, e.gained/1e6))
 		}
 	}
 	return v, unpaid
