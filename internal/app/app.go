@@ -43,6 +43,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/cloud/overlay"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/record"
@@ -151,6 +152,7 @@ func clientConfig(config *rest.Config, s settings.Settings) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = float32(s.KubeClientQPS), s.KubeClientBurst
 	config.UserAgent = "kerf/" + version.Version
+	config.Wrap(terminate.OwnPace)
 	// The content type stays empty: controller-runtime then speaks protobuf for built-in kinds and JSON for custom ones,
 	// which have no other encoding. A content type set here would be used for both.
 	return config

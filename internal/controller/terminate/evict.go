@@ -24,10 +24,10 @@ const unanswered = 15 * time.Second
 
 // evict asks for the eviction of a pod if its budget has one left.
 func (r *round) evict(ctx context.Context, p *corev1.Pod) error {
-	permit, why := r.permits.ask(p, r.node.Name, r.now)
-	if why != "" {
-		r.due(r.now.Add(askAnyway))
-		r.stalled(p, why)
+	permit, no := r.permits.ask(p, r.node.Name, r.now)
+	if no.why != "" {
+		r.due(no.again)
+		r.stalled(p, no.why)
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, unanswered)

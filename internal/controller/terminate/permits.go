@@ -30,7 +30,8 @@ type permits struct {
 	budgets map[types.NamespacedName]*permit
 }
 
-// counted is how long after its answer an eviction is part of every status that comes.
+// counted is how long after its answer an eviction is held against a budget whose status does not show it. By then the
+// status does, or never will: the API counts no eviction of a pod that is not ready, which the cache may not know yet.
 const counted = time.Second
 
 // permit is what is left of one budget. The one without a name is for the pods of a namespace that several budgets select,
@@ -63,25 +64,58 @@ type ticket struct {
 	version int
 }
 
-// ask gives the right to ask for the eviction of a pod. Without it, why says what is in the way; the node then waits in
-// line until a budget's change wakes it up.
-func (p *permits) ask(pod *corev1.Pod, node string, now time.Time) (t ticket, why string) {
+// settle forgets the evictions that the status counts by now, or never will.
+func (p *permit) settle(now time.Time) {
+	for pod, granted := range p.asked {
+		if !granted.IsZero() && now.Sub(granted) >= counted {
+			delete(p.asked, pod)
+		}
+	}
+}
+
+// again is when one more eviction may be asked for without a change of the budget.
+func (p *permit) again(now time.Time) time.Time {
+	at := now.Add(askAnyway)
+	if !p.behind {
+		at = p.askedAt.Add(askAnyway)
+	}
+	if p.shut || p.behind || p.allowed == 0 {
+		return at
+	}
+	for _, granted := range p.asked {
+		if settled := granted.Add(counted); !granted.IsZero() && settled.Before(at) {
+			at = settled
+		}
+	}
+	return at
+}
+
+// refusal says why no eviction may be asked for, and when it may be without an event.
+type refusal struct {
+	why   string
+	again time.Time
+}
+
+// ask gives the right to ask for the eviction of a pod. Without it, the refusal says what is in the way; the node then waits
+// in line until a budget's change wakes it up.
+func (p *permits) ask(pod *corev1.Pod, node string, now time.Time) (t ticket, no refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name, several := p.read.Guardian(pod)
 	if name == "" && !several {
-		return ticket{}, ""
+		return ticket{}, refusal{}
 	}
 	one := p.of(types.NamespacedName{Namespace: pod.Namespace, Name: name})
+	one.settle(now)
 	if one.left() == 0 && (one.behind || now.Sub(one.askedAt) < askAnyway) {
 		one.wait(node)
 		if several {
-			return ticket{}, string(intake.SeveralBudgets)
+			return ticket{}, refusal{string(intake.SeveralBudgets), one.again(now)}
 		}
-		return ticket{}, "its PodDisruptionBudget " + name + " allows no disruption now"
+		return ticket{}, refusal{"its PodDisruptionBudget " + name + " allows no disruption now", one.again(now)}
 	}
 	one.asked[pod.Name], one.askedAt = time.Time{}, now
-	return ticket{one, one.version}, ""
+	return ticket{one, one.version}, refusal{}
 }
 
 func (p *permits) of(key types.NamespacedName) *permit {
@@ -143,11 +177,9 @@ func (p *permits) see(b *policyv1.PodDisruptionBudget, now time.Time) []string {
 	one := p.of(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
 	one.version++
 	one.allowed, one.shut, one.behind = int(b.Status.DisruptionsAllowed), false, b.Status.ObservedGeneration < b.Generation
-	for name, granted := range one.asked {
-		_, counts := b.Status.DisruptedPods[name]
-		if counts || !granted.IsZero() && now.Sub(granted) >= counted {
-			delete(one.asked, name)
-		}
+	one.settle(now)
+	for name := range b.Status.DisruptedPods {
+		delete(one.asked, name)
 	}
 	if changed {
 		return p.all(b.Namespace)

@@ -36,13 +36,13 @@ func TestPermits(t *testing.T) {
 	// Each step says what it does and what comes of it: a right to ask ("yes"), or the nodes that are woken up.
 	for name, steps := range map[string]func(p *permits, say func(...any)){
 		"a pod that nothing guards may be asked for": func(p *permits, say func(...any)) {
-			_, why := p.ask(guarded("a", "other"), "n1", noon)
-			say(why == "")
+			_, no := p.ask(guarded("a", "other"), "n1", noon)
+			say(no.why == "")
 		},
 		"as many as the status allows": func(p *permits, say func(...any)) {
 			for i := range 3 {
-				_, why := p.ask(guarded(fmt.Sprint(i), "web"), fmt.Sprint("n", i), noon)
-				say(why == "")
+				_, no := p.ask(guarded(fmt.Sprint(i), "web"), fmt.Sprint("n", i), noon)
+				say(no.why == "")
 			}
 		},
 		"who waits is woken in order, one for each that may go": func(p *permits, say func(...any)) {
@@ -58,8 +58,8 @@ func TestPermits(t *testing.T) {
 		"an eviction on its way counts": func(p *permits, say func(...any)) {
 			p.ask(guarded("a", "web"), "n1", noon)
 			p.see(guards("web", 1), noon) // the other one was granted
-			_, why := p.ask(guarded("b", "web"), "n2", noon)
-			say(why)
+			_, no := p.ask(guarded("b", "web"), "n2", noon)
+			say(no.why)
 		},
 		"and no longer once the status counts it": func(p *permits, say func(...any)) {
 			a, _ := p.ask(guarded("a", "web"), "n1", noon)
@@ -77,11 +77,29 @@ func TestPermits(t *testing.T) {
 			p.use(a, guarded("a", "web"), "n1", true, false, noon)
 			say(p.see(guards("web", 2), noon), p.see(guards("web", 2), noon.Add(counted)))
 		},
+		"and one that the status never shows holds nobody for longer": func(p *permits, say func(...any)) {
+			a, _ := p.ask(guarded("a", "web"), "n1", noon)
+			p.ask(guarded("b", "web"), "n1", noon)
+			p.use(a, guarded("a", "web"), "n1", true, false, noon)
+			_, no := p.ask(guarded("c", "web"), "n2", noon)
+			say(no.again.Sub(noon))
+			_, no = p.ask(guarded("c", "web"), "n2", noon.Add(counted-1))
+			say(no.why)
+			_, no = p.ask(guarded("c", "web"), "n2", noon.Add(counted))
+			say(no.why)
+		},
+		"a budget that allows none is tried again in its time": func(p *permits, say func(...any)) {
+			p.see(guards("web", 0), noon)
+			a, _ := p.ask(guarded("a", "web"), "n1", noon)
+			p.use(a, guarded("a", "web"), "n1", false, true, noon)
+			_, no := p.ask(guarded("a", "web"), "n1", noon.Add(askAnyway/3))
+			say(no.again.Sub(noon))
+		},
 		"a refusal shuts the budget until it changes": func(p *permits, say func(...any)) {
 			a, _ := p.ask(guarded("a", "web"), "n1", noon)
 			say(p.use(a, guarded("a", "web"), "n1", false, true, noon))
-			_, why := p.ask(guarded("b", "web"), "n2", noon)
-			say(why)
+			_, no := p.ask(guarded("b", "web"), "n2", noon)
+			say(no.why)
 			say(p.see(guards("web", 2), noon))
 		},
 		"a refusal older than the news does not": func(p *permits, say func(...any)) {
@@ -93,64 +111,66 @@ func TestPermits(t *testing.T) {
 			a, _ := p.ask(guarded("a", "web"), "n1", noon)
 			p.use(a, guarded("a", "web"), "n1", false, false, noon)
 			for i := range 3 {
-				_, why := p.ask(guarded(fmt.Sprint(i), "web"), "n2", noon)
-				say(why == "")
+				_, no := p.ask(guarded(fmt.Sprint(i), "web"), "n2", noon)
+				say(no.why == "")
 			}
 		},
 		"now and then one is asked for in spite of what is known": func(p *permits, say func(...any)) {
 			p.see(guards("web", 0), noon)
-			a, why := p.ask(guarded("a", "web"), "n1", noon)
-			say(why == "", p.use(a, guarded("a", "web"), "n1", false, true, noon))
+			a, no := p.ask(guarded("a", "web"), "n1", noon)
+			say(no.why == "", p.use(a, guarded("a", "web"), "n1", false, true, noon))
 			for _, after := range []time.Duration{time.Second, askAnyway - 1, askAnyway, askAnyway + 1} {
-				_, why = p.ask(guarded("a", "web"), "n1", noon.Add(after))
-				say(why == "")
+				_, no = p.ask(guarded("a", "web"), "n1", noon.Add(after))
+				say(no.why == "")
 			}
 		},
 		"two budgets at once are refused until one goes": func(p *permits, say func(...any)) {
 			more := guards("more", 5)
 			more.Spec.Selector = guards("web", 0).Spec.Selector
 			p.see(more, noon)
-			a, why := p.ask(guarded("a", "web"), "n1", noon)
-			say(why == "", p.use(a, guarded("a", "web"), "n1", false, true, noon))
-			_, why = p.ask(guarded("a", "web"), "n1", noon)
-			say(why, p.forget(more))
-			_, why = p.ask(guarded("a", "web"), "n1", noon)
-			say(why == "")
+			a, no := p.ask(guarded("a", "web"), "n1", noon)
+			say(no.why == "", p.use(a, guarded("a", "web"), "n1", false, true, noon))
+			_, no = p.ask(guarded("a", "web"), "n1", noon)
+			say(no.why, p.forget(more))
+			_, no = p.ask(guarded("a", "web"), "n1", noon)
+			say(no.why == "")
 		},
 		"a status of an older spec allows nothing": func(p *permits, say func(...any)) {
 			old := guards("web", 3)
 			old.Generation = 2
 			p.ask(guarded("a", "web"), "n1", noon)
 			say(p.see(old, noon))
-			_, why := p.ask(guarded("a", "web"), "n1", noon.Add(time.Hour))
-			say(why, p.see(guards("web", 2), noon))
+			_, no := p.ask(guarded("a", "web"), "n1", noon.Add(time.Hour))
+			say(no.why, p.see(guards("web", 2), noon))
 		},
 		"a budget that is deleted holds nobody": func(p *permits, say func(...any)) {
 			p.see(guards("web", 0), noon)
 			p.ask(guarded("a", "web"), "n1", noon)
 			p.ask(guarded("b", "web"), "n2", noon)
 			say(p.forget(guards("web", 0)))
-			_, why := p.ask(guarded("b", "web"), "n2", noon)
-			say(why == "")
+			_, no := p.ask(guarded("b", "web"), "n2", noon)
+			say(no.why == "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const shut = "its PodDisruptionBudget web allows no disruption now"
 			none := []string(nil)
 			want := map[string][]any{
-				"a pod that nothing guards may be asked for":              {true},
-				"as many as the status allows":                            {true, true, false},
-				"who waits is woken in order, one for each that may go":   {none, none, none, []string{"n1"}, []string{"n2", "n3"}},
-				"an eviction on its way counts":                           {shut},
-				"and no longer once the status counts it":                 {none, []string{"n2"}},
-				"or was granted so long ago that it must":                 {none, []string{"n2"}},
-				"a refusal shuts the budget until it changes":             {none, shut, []string{"n1", "n2"}},
-				"a refusal older than the news does not":                  {[]string{"n1"}},
-				"an answer that is none costs nothing":                    {true, true, false},
-				"now and then one is asked for in spite of what is known": {true, none, false, false, true, false},
-				"two budgets at once are refused until one goes":          {true, none, "more than one PodDisruptionBudget selects it", []string{"n1"}, true},
-				"a status of an older spec allows nothing":                {none, shut, []string{"n1"}},
-				"a budget that is deleted holds nobody":                   {[]string{"n2"}, true},
+				"a pod that nothing guards may be asked for":                  {true},
+				"as many as the status allows":                                {true, true, false},
+				"who waits is woken in order, one for each that may go":       {none, none, none, []string{"n1"}, []string{"n2", "n3"}},
+				"an eviction on its way counts":                               {shut},
+				"and no longer once the status counts it":                     {none, []string{"n2"}},
+				"or was granted so long ago that it must":                     {none, []string{"n2"}},
+				"and one that the status never shows holds nobody for longer": {counted, shut, ""},
+				"a budget that allows none is tried again in its time":        {askAnyway},
+				"a refusal shuts the budget until it changes":                 {none, shut, []string{"n1", "n2"}},
+				"a refusal older than the news does not":                      {[]string{"n1"}},
+				"an answer that is none costs nothing":                        {true, true, false},
+				"now and then one is asked for in spite of what is known":     {true, none, false, false, true, false},
+				"two budgets at once are refused until one goes":              {true, none, "more than one PodDisruptionBudget selects it", []string{"n1"}, true},
+				"a status of an older spec allows nothing":                    {none, shut, []string{"n1"}},
+				"a budget that is deleted holds nobody":                       {[]string{"n2"}, true},
 			}[name]
 			p, said := &permits{}, []any(nil)
 			p.see(guards("web", 2), noon)
