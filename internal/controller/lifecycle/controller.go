@@ -157,6 +157,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if stepErr != nil {
 		return reconcile.Result{}, stepErr
 	}
+	if claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) && !stored.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
+		// Said once it is written: a write that lost against another is tried again, some times over in a busy cluster.
+		c.Log.Info("initialized node", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+	}
 	return reconcile.Result{RequeueAfter: next.after}, nil
 }
 

@@ -30,7 +30,6 @@ func (c *Controller) initialize(ctx context.Context, claim *karpv1.NodeClaim, no
 		}
 	}
 	conditions.SetTrue(karpv1.ConditionTypeInitialized)
-	c.Log.Info("initialized node", "nodeclaim", claim.Name, "node", node.Name, "after", c.Clock.Since(claim.CreationTimestamp.Time))
 	return nil
 }
 
