@@ -76,6 +76,8 @@ type kept struct {
 	// zones in which addresses ran short in an earlier solution of this problem, and those that did in the last.
 	zones map[string]zoneCare
 	short []string
+	// tight pools are those whose limits a solution of this problem would have broken, had they been waived.
+	tight map[string]bool
 }
 
 // Worked counts what had to be worked out for a problem because it was not known from the ones before.

@@ -61,3 +61,12 @@ func (s *solver) countValues(sh *shape, types catalog.TypeSet, k requirement.Key
 	}
 	return 0
 }
+
+// leavesChoice reports whether a machine of the shape for one pod of the item leaves as many values as the pool demands.
+func (s *solver) leavesChoice(it *item, sh *shape) bool {
+	if !sh.pool.hasMinValues || s.p.Options.MinValuesBestEffort {
+		return true
+	}
+	_, _, _, short := s.minValuesShort(sh, sh.pool.carrying(sh, it.class.req, it.class.src.HostPorts))
+	return !short
+}

@@ -30,6 +30,9 @@ type pool struct {
 
 	limited   []limit
 	nodesLeft int64 // -1: no limit
+	// waived and nodesWaived are limits that are not heeded, because they leave plenty.
+	waived      []limit
+	nodesWaived int64 // -1: none
 	// affordable holds the types whose capacity is within what is left of the limits.
 	affordable catalog.TypeSet
 
@@ -95,6 +98,7 @@ func (s *solver) begin(p *pool, src *cluster.Pool, rank int) {
 	}
 	p.limited, p.slots, p.worth, p.crowd = nil, nil, 0, crowd{}
 	p.setLimits(s.schema)
+	s.waive(p)
 	p.demand = make(res.Vector, s.schema.Len())
 	s.setBase(p)
 }
@@ -248,13 +252,7 @@ func (p *pool) charge(m *machine) {
 	m.charged = make([]int64, len(p.limited))
 	for i := range p.limited {
 		l := &p.limited[i]
-		least := int64(-1)
-		for t := range m.types.Each {
-			if c := p.cat.Capacity[t][l.index]; least < 0 || c < least {
-				least = c
-			}
-		}
-		m.charged[i] = max(0, least)
+		m.charged[i] = p.least(m.types, l.index)
 		l.left -= m.charged[i]
 	}
 	p.chargeAddresses(m)

@@ -69,6 +69,11 @@ func (s *solver) finish() *plan.Plan {
 		s.kept.improving()
 	}
 	s.improve()
+	if s.overdrawn() {
+		s = s.kept.solveHard(s.p, s.choice)
+		before = s.frozenDomains()
+		s.improve()
+	}
 	if s.opens(before) {
 		s = s.kept.solveHard(s.p, s.choice) // cheaper, but pods rely on a domain being closed; this one it stays
 	}

@@ -29,7 +29,7 @@ func (k *kept) solveHard(p *Problem, wishes choice) *solver {
 		s.unsure, s.choice = unsure, wishes
 		s.compile()
 		s.placeAll()
-		if !s.missedShares() {
+		if !s.overdrawn() && !s.missedShares() {
 			return s
 		}
 	}

@@ -149,13 +149,13 @@ func (s *solver) dealOut(c *class, d *demand) bool {
 	return true
 }
 
-// surelyBuyable reports whether a machine for the item can be bought from a pool without limits, and what a pod is worth
-// there.
+// surelyBuyable reports whether a machine for the item can be bought from a pool whose limits can't run out, and what a
+// pod is worth there.
 func (s *solver) surelyBuyable(it *item) (int64, bool) {
 	for _, p := range s.pools {
 		v := s.view(it, p)
 		if v.shape != nil && v.verdict == bears {
-			return v.worth, !p.hasLimits() && !p.hasMinValues
+			return v.worth, !p.hasLimits() && s.leavesChoice(it, v.shape)
 		}
 	}
 	return 0, false
