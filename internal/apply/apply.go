@@ -83,6 +83,8 @@ type Created struct {
 	Pool    string
 	Pods    int
 	Relaxed bool
+	// Unsure: the API has not answered, and the claim may come to exist. Only Replace tells of such.
+	Unsure bool
 	// Planned is the plan's node that it was made for.
 	Planned *plan.NewNode
 }
@@ -184,7 +186,7 @@ func (a *Applier) create(ctx context.Context, buys []*purchase) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if buy.err = a.createOne(ctx, buy.claim); buy.err == nil {
+			if buy.unsure, buy.err = a.createOne(ctx, buy.claim); buy.err == nil {
 				a.o.State.Assume(buy.claim, expected(buy.node, buy.offered), buy.pods, a.o.Now().Add(a.o.ClaimTTL))
 			}
 		})
@@ -193,29 +195,28 @@ func (a *Applier) create(ctx context.Context, buys []*purchase) {
 }
 
 // createOne creates the claim under a name that is chosen here, so that a call whose reply was lost can be made again
-// without a second machine.
-func (a *Applier) createOne(ctx context.Context, claim *karpv1.NodeClaim) error {
+// without a second machine. With an error, unsure says that it may come to exist all the same.
+func (a *Applier) createOne(ctx context.Context, claim *karpv1.NodeClaim) (unsure bool, err error) {
 	claim.Name = claim.GenerateName + rand.String(5)
-	unsure := false
 	for attempt := 0; ; attempt++ {
 		want := claim.DeepCopy()
 		err := a.o.Client.Create(ctx, claim)
 		switch {
 		case err == nil:
-			return nil
+			return false, nil
 		case apierrors.IsAlreadyExists(err) && unsure:
 			if err := a.o.Reader.Get(ctx, client.ObjectKeyFromObject(claim), claim); err == nil {
-				return nil
+				return false, nil
 			}
 		case apierrors.IsAlreadyExists(err):
 			want.Name = want.GenerateName + rand.String(5)
 		case !retriable(err) || attempt >= 3 || ctx.Err() != nil:
-			return fmt.Errorf("creating nodeclaim %s: %w", claim.Name, err)
+			return unsure || retriable(err), fmt.Errorf("creating nodeclaim %s: %w", claim.Name, err)
 		default:
 			unsure = true
 		}
 		if attempt >= 5 {
-			return fmt.Errorf("creating nodeclaim %s: %w", claim.Name, err)
+			return unsure, fmt.Errorf("creating nodeclaim %s: %w", claim.Name, err)
 		}
 		*claim = *want
 		select {

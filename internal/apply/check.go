@@ -21,6 +21,7 @@ type purchase struct {
 	pods    []cluster.PodRef
 	claim   *karpv1.NodeClaim
 	err     error
+	unsure  bool // with err: the claim may come to exist all the same
 }
 
 func (p *purchase) action() string { return buyAction(p.node) }

@@ -28,7 +28,7 @@ type Order struct {
 // Replace buys what an order asks for and keeps the room for its pods. All purchases are admitted, or nothing is bought.
 //
 // Errors: a *RefusedError when the newest state does not allow the order any more; otherwise those of the API, with the
-// claims that were created all the same.
+// claims that were created all the same, and those of which that is not known.
 //
 // Concurrency: safe.
 func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
@@ -37,6 +37,9 @@ func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
 	for _, b := range buys {
 		if b.err != nil {
 			err = errors.Join(err, b.err)
+			if b.unsure {
+				out = append(out, Created{Claim: b.claim.Name, Pool: b.pool.Name, Planned: b.node, Unsure: true})
+			}
 			continue
 		}
 		out = append(out, Created{

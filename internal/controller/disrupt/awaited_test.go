@@ -51,6 +51,11 @@ func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
 		if !h.deleting("c1") || h.Awaited("first") {
 			t.Errorf("the command is not over: the old node goes: %v", h.deleting("c1"))
 		}
+		// The drain of the old node takes its time, and its pod is to find the machine that was bought for it.
+		h.pass(youth + settle + 10*time.Second)
+		if h.deleting("first") {
+			t.Error("the replacement went for being empty while the pods were on their way")
+		}
 		h.end()
 	})
 }

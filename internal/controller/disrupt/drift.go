@@ -212,7 +212,7 @@ func (d *Drift) look(ctx context.Context) *driftView {
 
 // tell says what stands against nodes that are due, and which pools' budgets are used up.
 func (d *Drift) tell(ctx context.Context, v *driftView) {
-	d.told.forget(v.snapshot.Nodes)
+	d.told.forget(v.snapshot.Nodes, v.pools)
 	short := map[string]bool{}
 	all := slices.Clone(v.due)
 	for _, line := range v.static {

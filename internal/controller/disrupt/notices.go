@@ -64,8 +64,13 @@ func isNew(of map[string]notice, name, text string, now time.Time) bool {
 	return last.text != text || now.Sub(last.at) >= sayAgain
 }
 
-// forget drops nodes that are gone.
-func (t *notices) forget(nodes []*cluster.Node) {
+// forget drops nodes and pools that are gone.
+func (t *notices) forget(nodes []*cluster.Node, pools map[string]*karpv1.NodePool) {
+	for name := range t.pools {
+		if pools[name] == nil {
+			delete(t.pools, name)
+		}
+	}
 	if len(t.nodes) <= len(nodes) {
 		return
 	}

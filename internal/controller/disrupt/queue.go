@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,6 +32,10 @@ const (
 	// unready is how long a replacement may be registered without getting initialized: nothing else would end that wait.
 	// Before it is registered its own timeouts do.
 	unready = 15 * time.Minute
+	// again is the pause after a step that failed; each further one is twice as long, up to mostAgain.
+	again, mostAgain = time.Second, 30 * time.Second
+	// beginWithin bounds the beginning of a command: no other decision can be made meanwhile.
+	beginWithin = 30 * time.Second
 	// atOnce is how many nodes of a command are written to at a time.
 	atOnce = 16
 )
@@ -39,6 +44,7 @@ const (
 type State interface {
 	Snapshot() *cluster.Snapshot
 	SetNode(node *corev1.Node)
+	Nominate(node *cluster.Node, pods []cluster.PodRef, until time.Time)
 }
 
 // Buyer buys what has to be there before nodes go; *apply.Applier is one.
@@ -84,6 +90,8 @@ type flight struct {
 	claims []string // of the replacements
 	// failed says why the command is being taken back.
 	failed string
+	// moot: it was not begun because a node had gone already, which says nothing about the others.
+	moot bool
 	all    []Going        // that were to go
 	told   bool           // that replacements are waited for
 	moves  map[string]int // pods that leave with a node, by its name, as they were last counted
@@ -107,18 +115,18 @@ var (
 // Run takes over what a former leader had begun, and carries out commands until ctx ends. Whatever is under way then is
 // left as it is, for the next leader.
 func (q *Queue) Run(ctx context.Context) error {
-	for {
+	for pause := again; ; pause = min(2*pause, mostAgain) {
 		err := q.Metrics.Recover(q.Log, "disruption.queue", func() error { return q.resume(ctx) })
 		if err == nil {
 			break
 		}
 		if ctx.Err() == nil {
-			q.Log.Error("taking over disruptions that a former leader had begun", "error", err)
+			q.Log.Error("taking over disruptions that a former leader had begun", "error", err, "retry_in", pause)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-q.Clock.After(look):
+		case <-q.Clock.After(pause):
 		}
 	}
 	for suspects := (map[string]bool)(nil); ctx.Err() == nil; {
@@ -186,8 +194,11 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 	if err := q.admit(f); err != nil {
 		return err
 	}
-	if err := q.begin(ctx, f); err != nil {
-		q.abandon(ctx, f, err.Error())
+	short, cancel := context.WithTimeout(ctx, beginWithin)
+	defer cancel()
+	if err := q.begin(short, f); err != nil {
+		f.moot = errors.Is(err, errGone) || errors.Is(err, errOtherMark) || apierrors.IsNotFound(err)
+		q.abandon(short, f, err.Error())
 		return fmt.Errorf("disruption %s: %w", f.id, err)
 	}
 	q.begun(f)
@@ -242,6 +253,9 @@ func (q *Queue) begin(ctx context.Context, f *flight) error {
 	created, err := q.Buyer.Replace(ctx, apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools})
 	for _, c := range created {
 		f.claims = append(f.claims, c.Claim)
+		if c.Unsure {
+			continue
+		}
 		q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
 	}
 	q.await(f)
@@ -280,7 +294,7 @@ func (q *Queue) each(nodes []Going, do func(Going) error) []error {
 // abandon takes back a command that has not got under way, now or, if that fails, as soon as it can be done.
 func (q *Queue) abandon(ctx context.Context, f *flight, why string) {
 	f.failed = why
-	if q.undo(ctx, f) == nil {
+	if ctx.Err() == nil && q.undo(ctx, f) == nil {
 		q.land(f)
 		return
 	}
@@ -299,7 +313,7 @@ func (q *Queue) land(f *flight) {
 		delete(q.awaited, name)
 	}
 	q.mu.Unlock()
-	if q.Landed != nil {
+	if q.Landed != nil && !f.moot {
 		c := f.Command
 		c.Nodes = f.all
 		q.Landed(c, f.failed)
@@ -318,6 +332,7 @@ func (q *Queue) fly(f *flight) {
 	q.wait.Go(func() {
 		defer q.Metrics.Disruption.InFlight.Dec()
 		defer q.land(f)
+		pause := again
 		for {
 			after, done := look, false
 			err := q.Metrics.Recover(q.Log, "disruption.queue", func() (err error) {
@@ -325,8 +340,11 @@ func (q *Queue) fly(f *flight) {
 				return err
 			})
 			if err != nil && ctx.Err() == nil {
-				q.Log.Error("carrying out a disruption; it is tried again", "command", f.id, "error", err)
-				after = look
+				q.Log.Error("carrying out a disruption; it is tried again", "command", f.id, "error", err, "in", pause)
+				after, pause = pause, min(2*pause, mostAgain)
+			}
+			if err == nil {
+				pause = again
 			}
 			if done && err == nil {
 				return

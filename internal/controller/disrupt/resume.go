@@ -111,6 +111,7 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacem
 		f.claims = slices.Clone(replacements[key])
 		slices.Sort(f.claims)
 		q.await(f)
+		q.promise(f)
 		switch {
 		case f.failed != "":
 		case len(f.claims) != f.order.Replacements:

@@ -14,12 +14,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/intake"
 )
 
-// sweepEvery is how often marks are looked for that no command stands behind.
+// sweepEvery is how often marks and replacements are looked for that no command stands behind.
 const sweepEvery = time.Minute
 
 // sweep takes off marks that no command stands behind: a write of the former leader came after this one had looked, or what
 // it had left could not be mended then. They must have been there at the sweep before, by their nodes' names: a command that
-// has just ended leaves its marks to nodes whose deletion may not show yet. It returns the nodes to look at next time.
+// has just ended leaves its marks to nodes whose deletion may not show yet. Replacements that no command waits for are given
+// back in the same way, as far as nothing can have reached them: one came to exist after its creation had seemed to fail, or
+// after the leader that asked for it had ended. It returns what to look at next time.
 func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]bool, error) {
 	var nodes corev1.NodeList
 	var claims karpv1.NodeClaimList
@@ -39,7 +41,34 @@ func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]b
 			errs = append(errs, q.clear(ctx, node, claim))
 		}
 	}
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		id := c.Annotations[apply.CommandAnnotation]
+		if id == "" || !index.Managed(c) || !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || q.Awaited(c.Name) || q.underWay(id) {
+			continue
+		}
+		key := stray + c.Name
+		if found[key] = true; before[key] {
+			q.Log.Info("giving back a replacement that no disruption waits for", "nodeclaim", c.Name, "command", id)
+			errs = append(errs, q.giveBack(ctx, c.Name))
+		}
+	}
 	return found, errors.Join(errs...)
+}
+
+// stray comes before the name of a replacement among the names of nodes; no name of an object has a slash.
+const stray = "replacement/"
+
+// underWay reports whether the command of an ID is.
+func (q *Queue) underWay(id string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, f := range q.flights {
+		if f.id == id {
+			return true
+		}
+	}
+	return false
 }
 
 // clear takes off what a node and its claim bear.

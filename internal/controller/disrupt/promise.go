@@ -1,0 +1,56 @@
+package disrupt
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+// promised is how long the room of a replacement that was taken over is kept for the pods that leave.
+const promised = 20 * time.Minute
+
+// promise keeps the room of the replacements that were taken over for the pods that leave, so that nothing else takes it
+// and no replacement goes for being empty while they are on their way. The decision that placed the pods is lost with the
+// former leader: they are promised the first machine on which there is room, and the scheduler does as it likes.
+func (q *Queue) promise(f *flight) {
+	if len(f.claims) == 0 || f.failed != "" {
+		return
+	}
+	var leave []*cluster.Pod
+	var coming []*cluster.Node
+	for _, n := range q.State.Snapshot().Nodes {
+		switch {
+		case slices.Contains(f.claims, n.Claim):
+			coming = append(coming, n)
+		case slices.ContainsFunc(f.Nodes, func(g Going) bool { return g.Node == n.Name }):
+			for _, p := range n.Pods {
+				if p.Node == n.Name && !p.Daemon && !p.Mirror && !p.Terminating {
+					leave = append(leave, p)
+				}
+			}
+		}
+	}
+	until := q.Clock.Now().Add(promised)
+	for _, n := range coming {
+		used := n.Used.Clone()
+		if used == nil {
+			used = res.List{}
+		}
+		var take []cluster.PodRef
+		leave = slices.DeleteFunc(leave, func(p *cluster.Pod) bool {
+			for k, v := range p.Class.Requests {
+				if used[k]+v > n.Allocatable[k] {
+					return false
+				}
+			}
+			used.Add(p.Class.Requests)
+			take = append(take, p.PodRef)
+			return true
+		})
+		if len(take) > 0 {
+			q.State.Nominate(n, take, until)
+		}
+	}
+}
