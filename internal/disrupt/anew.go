@@ -65,13 +65,15 @@ func (s *search) replaceWithinBudget(nodes []*nodeState) {
 	}
 }
 
-// replaceTogether makes moves of equal parts of the nodes, and of smaller ones where that fails.
+// replaceTogether makes moves of equal parts of the nodes, and of smaller ones where that fails. The nodes are dealt out to
+// the parts in turn, so that each part has pods of all kinds: what needs memory fills up what needs cores, and the least
+// that the parts can come to is hardly more than what the whole can.
 func (s *search) replaceTogether(nodes []*nodeState) {
-	if len(nodes) == 0 {
-		return
+	parts := make([][]*nodeState, (len(nodes)+mostTogether-1)/mostTogether)
+	for i, n := range nodes {
+		parts[i%len(parts)] = append(parts[i%len(parts)], n)
 	}
-	parts := (len(nodes) + mostTogether - 1) / mostTogether
-	for set := range slices.Chunk(nodes, (len(nodes)+parts-1)/parts) {
+	for _, set := range parts {
 		s.replaceSet(set)
 	}
 }

@@ -105,3 +105,11 @@ func TestConsolidationComesNearTheFloorAndMovesPodsHardlyTwice(t *testing.T) {
 		t.Errorf("%d evictions for %d pods", evicted, pods)
 	}
 }
+
+func TestPartsOfALargeClusterComeAsNearTheFloorAsTheWhole(t *testing.T) {
+	c := fragmented(t, scenario.Fragmentation{Nodes: 800, Pods: 30, Percent: 30, Seed: 1})
+	d := disrupt.Decide(anyway(c))
+	if floor := least(c); float64(d.After) > 1.04*float64(floor) {
+		t.Errorf("one round leaves %d, the floor is %d", d.After, floor)
+	}
+}
