@@ -41,6 +41,11 @@ func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.start()
+		for _, n := range h.cache.Snapshot().Nodes {
+			if n.Claim == "first" && len(n.Pods) != 1 {
+				t.Error("the room for the pod that leaves is not kept")
+			}
+		}
 		h.run()
 		h.pass(youth + settle + 10*time.Second)
 		if h.deleting("first") || !h.Awaited("first") {

@@ -91,10 +91,10 @@ type flight struct {
 	// failed says why the command is being taken back.
 	failed string
 	// moot: it was not begun because a node had gone already, which says nothing about the others.
-	moot bool
-	all    []Going        // that were to go
-	told   bool           // that replacements are waited for
-	moves  map[string]int // pods that leave with a node, by its name, as they were last counted
+	moot  bool
+	all   []Going        // that were to go
+	told  bool           // that replacements are waited for
+	moves map[string]int // pods that leave with a node, by its name, as they were last counted
 
 	mu      sync.Mutex
 	objects map[string]*corev1.Node // as they were last written, for events
