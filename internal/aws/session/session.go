@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -26,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 	smithymiddleware "github.com/aws/smithy-go/middleware"
 )
 
@@ -104,6 +106,7 @@ func New(ctx context.Context, o Options) (*Session, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, append(load,
 		config.WithHTTPClient(httpClient(o)),
+		config.WithLogger(logging.LoggerFunc(quietly)),
 		config.WithAPIOptions(append([]func(*smithymiddleware.Stack) error{
 			middleware.AddUserAgentKeyValue("kerf", agent),
 			middleware.AddUserAgentKey("karpenter.sh-" + agent),
@@ -129,6 +132,12 @@ func New(ctx context.Context, o Options) (*Session, error) {
 		STS:     sts.NewFromConfig(cfg),
 		Pricing: pricing.NewFromConfig(cfg, func(p *pricing.Options) { p.Region = PricingRegion(cfg.Region) }),
 	}, nil
+}
+
+// quietly is the SDK's own log. It warns of what it tries on its way to credentials, which is nothing that a user can do
+// about, and the error in the end says what they can; so its lines are for those who look for them.
+func quietly(_ logging.Classification, format string, args ...any) {
+	slog.Debug("the AWS SDK says", "line", fmt.Sprintf(format, args...))
 }
 
 // PricingRegion is the region whose price list service answers for a region.

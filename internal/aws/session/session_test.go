@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -135,5 +137,33 @@ func TestExplicitSettingsAreAboveTheEnvironment(t *testing.T) {
 	}
 	if s.Region != "eu-west-1" || !strings.Contains(authorization, "Credential=explicit/") || !strings.Contains(authorization, "/eu-west-1/") {
 		t.Errorf("region %s, signed %q", s.Region, authorization)
+	}
+}
+
+// What the SDK tries on its way to credentials is not for whoever runs a command; the error says what to do.
+func TestTheSDKWritesNothingOfItsOwn(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer srv.Close()
+	isolate(t)
+	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "false")
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", srv.URL)
+	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	stderr := os.Stderr
+	os.Stderr = said
+	defer func() { os.Stderr = stderr }()
+	s, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Config.Credentials.Retrieve(t.Context()); err == nil {
+		t.Error("there are credentials where the metadata service gives none")
+	}
+	if text, err := os.ReadFile(said.Name()); err != nil || len(text) > 0 {
+		t.Errorf("on standard error: %s%v", text, err)
 	}
 }
