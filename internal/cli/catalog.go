@@ -21,10 +21,11 @@ import (
 
 func newCatalogCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "catalog",
-		Short: "Show and refresh the embedded facts on instance types and prices",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:                   "catalog",
+		Short:                 "Show and refresh the embedded facts on instance types and prices",
+		Args:                  aCommand,
+		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
+		DisableFlagsInUseLine: true,
 	}
 	c.AddCommand(newCatalogShowCommand(), newCatalogUpdateCommand())
 	return c
@@ -69,7 +70,7 @@ To build with it, put the file in place of internal/ec2facts/facts.tsv.gz.
 Needs ec2:DescribeInstanceTypes, ec2:DescribeInstanceTypeOfferings, ec2:DescribeAvailabilityZones,
 ec2:DescribeSpotPriceHistory and pricing:GetProducts; changes nothing in the account.`,
 		Example: `  AWS_REGION=eu-west-1 kerf catalog update --output facts.tsv.gz`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return updateCatalog(c.Context(), c.OutOrStdout(), from, output)
 		},

@@ -20,7 +20,7 @@ environment variable: --cluster-name is CLUSTER_NAME, and so on. A flag beats it
 
 With --shadow it runs beside the controller that runs already, Karpenter or Kerf, and changes nothing: it reads everything,
 decides, and reports what it would have done and the difference in dollars per hour (see docs/shadow.md).`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, warnings, err := settings.Load(c.Flags(), os.LookupEnv)
 			if err != nil {

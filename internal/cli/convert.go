@@ -53,7 +53,12 @@ can't be read; 1 AWS could not be asked, or the output could not be written.`,
   kerf convert -f provisioner.yaml --launch-template my-nodes --region eu-west-1
   kerf convert -f provisioner.yaml --keep-launch-template > v1.yaml
   kerf convert --launch-template 'my-nodes:$Latest' --region eu-west-1 --cluster-name demo`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("files are given with -f: kerf convert -f %s", strings.Join(args, " -f "))}
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return v.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -128,7 +133,7 @@ func (v *convertCommand) check() error {
 // readTemplate reads a launch template from the account.
 func (v *convertCommand) readTemplate(ctx context.Context, text string) (*convert.Template, error) {
 	name, ref, _ := strings.Cut(text, ":")
-	s, err := session.New(ctx, session.Options{Version: version.String(), Region: v.options.Region})
+	s, err := session.New(ctx, session.Options{Version: version.Version, Region: v.options.Region})
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +178,9 @@ func readInputs(names []string, in io.Reader) ([]convert.File, error) {
 			out = append(out, convert.File{Name: path, Data: data, Named: path == name})
 			return err
 		})
+		if p, ok := errors.AsType[*fs.PathError](err); ok { // it names the file and a system call
+			return nil, &usageError{fmt.Errorf("reading %s: %w", p.Path, p.Err)}
+		}
 		if err != nil {
 			return nil, &usageError{err}
 		}

@@ -22,7 +22,7 @@ func newDemoCommand() *cobra.Command {
 what is left, rolls a pool to a new image under a disruption budget, lets a machine come of age, and ends with a summary.
 Exits with 0 when every step happened in its time, budgets were kept, every decision replayed to the same bytes and no
 machine was leaked.`,
-		Args: cobra.NoArgs,
+		Args: aCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out = c.OutOrStdout()
 			if f, ok := o.Out.(*os.File); ok {
@@ -52,7 +52,7 @@ func newDemoImagesCommand() *cobra.Command {
 user's own as a guide of 2021 has it, and one each with a GPU, with EFA, in reserved capacity and in a capacity block. Ends
 with a table of them, and exits with 0 when each joined with the labels and taints of its pool and the room that was planned
 with.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out = c.OutOrStdout()
 			if err := demoCluster(&o.Local); err != nil {

@@ -40,7 +40,7 @@ Exit codes: 0 nothing failed, there may be warnings; 3 something failed; 2 wrong
 		Example: `  kerf doctor --cluster-name demo
   kerf doctor --cluster-name demo --prove-delivery
   kerf doctor --output json | jq '.results[] | select(.status == "failed")'`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return d.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
 		},

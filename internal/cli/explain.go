@@ -38,8 +38,9 @@ Exit codes: 0 answered; 3 no decision knows the object; 2 wrong usage; 1 the dec
   kerf explain nodeclaim default-x2k9p
   kerf explain node ip-10-0-1-7.ec2.internal --output json
   kerf explain pod web-1 -f decision.kerf`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:                  aCommand,
+		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
+		DisableFlagsInUseLine: true,
 	}
 	p := c.PersistentFlags()
 	server := os.Getenv("KERF_SERVER")

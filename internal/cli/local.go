@@ -23,8 +23,9 @@ func newLocalCommand() *cobra.Command {
 		Long: `Runs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, a simulated AWS and the unmodified
 controller on this machine. Needs no AWS account, no container engine and no rights beyond the user's own. Everything
 listens on 127.0.0.1 only and ends with "kerf local up".`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:                  aCommand,
+		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
+		DisableFlagsInUseLine: true,
 	}
 	c.AddCommand(newLocalUpCommand(), newLocalDownCommand(), newLocalStatusCommand())
 	return c
@@ -42,7 +43,7 @@ func newLocalUpCommand() *cobra.Command {
   kerf local up --boot-time 30s --region eu-west-1 --set LOG_LEVEL=debug
   kerf local up --filename deployment.yaml
   kerf local up --stack cloudformation.yaml`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Examples = !noExamples
 			for _, text := range faults {
@@ -111,7 +112,7 @@ func newLocalDownCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "down",
 		Short: "End a local cluster that another terminal started",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			path, err := dir.path()
 			if err != nil {
@@ -133,7 +134,7 @@ func newLocalStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Say whether a local cluster runs, where, and what is in it",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if output != "text" && output != "json" {
 				return &usageError{fmt.Errorf("--output=%q: want text or json", output)}

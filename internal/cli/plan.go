@@ -51,7 +51,7 @@ or could not be used, or nodes that would have to go and stay; 2 wrong usage; 1 
   kubectl get nodepool default -o yaml | sed 's/720h/336h/' | kerf plan -f -
   kerf plan                                   # what is drifted now, and what a newer image would do
   kerf plan --image ami-0123456789abcdef0 --nodeclass default`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},

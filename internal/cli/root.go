@@ -84,10 +84,12 @@ func newRoot() *cobra.Command {
 		Short:         "A node autoscaler for Kubernetes on AWS, and the tools around it",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          aCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		DisableFlagsInUseLine: true,
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &usageError{fmt.Errorf("%w (see %s --help)", err, c.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand(),
 		newStackCommand(), newDoctorCommand(), newReplayCommand(), newExplainCommand(), newConvertCommand(), newPlanCommand())
 	return root
@@ -97,7 +99,7 @@ func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Say which build this is",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(c.OutOrStdout(), version.String())
 			return err

@@ -28,8 +28,9 @@ too large. Names that would get too long for AWS are refused, with the flag that
 
 Spot machines need a service-linked role, which an account has once and no stack can own:
   aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:                  aCommand,
+		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
+		DisableFlagsInUseLine: true,
 	}
 	c.AddCommand(newStackCloudFormationCommand(), newStackTerraformCommand(), newStackIAMCommand(), newStackCheckCommand())
 	return c
@@ -48,7 +49,7 @@ func newStackCloudFormationCommand() *cobra.Command {
 
   # a key of the stack's own for the queue
   kerf stack cloudformation --cluster-name demo --kms`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	options := stackFlags(c.Flags())
 	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
@@ -75,7 +76,7 @@ func newStackTerraformCommand() *cobra.Command {
 common EKS module know: iam_role_arn, node_iam_role_name, queue_name and so on.`,
 		Example: `  kerf stack terraform --cluster-name demo --controller irsa --oidc-provider arn:aws:iam::111122223333:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/0123 --output-dir modules/karpenter
   kerf stack terraform --cluster-name demo     # all files, one after the other`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	options := stackFlags(c.Flags())
 	c.Flags().StringVar(&dir, "output-dir", "-", "directory to write the files to, - for standard output")
@@ -104,9 +105,10 @@ func newStackIAMCommand() *cobra.Command {
 
   # for kerf plan and kerf controller --shadow
   kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only -o reader.json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	options := stackFlags(c.Flags())
+	accountFlag(c.Flags(), options, "account that the policies name (required)")
 	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "write one policy that reads and changes nothing, for kerf plan and kerf controller --shadow")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -127,12 +129,16 @@ func newStackIAMCommand() *cobra.Command {
 	return c
 }
 
+// accountFlag is for the commands that name the account in what they write, or judge it; templates and modules find it out.
+func accountFlag(f *pflag.FlagSet, o *stack.Options, does string) {
+	f.StringVar(&o.AccountID, "account-id", "", does)
+}
+
 // stackFlags puts the flags that describe a stack on a command. newStack reads them.
 func stackFlags(f *pflag.FlagSet) *stack.Options {
 	o := stack.Defaults(stack.Latest)
 	f.StringVar(&o.ClusterName, "cluster-name", "", "name of the EKS cluster (required)")
 	f.StringVar(&o.Region, "region", "", "region to measure policies for; templates and modules fit every region without it")
-	f.StringVar(&o.AccountID, "account-id", "", "account, for plain IAM policies")
 	f.StringVar((*string)(&o.Compat), "compat", string(stack.Latest), "edition of the permissions: v0.32, v1.0 or latest; the older ones have none of the extras unless asked for")
 	stackNameFlags(f, &o)
 	f.StringVar((*string)(&o.Controller), "controller", string(stack.None), "make a role for the controller: pod-identity, irsa or none")

@@ -36,7 +36,7 @@ func newStackCheckCommand() *cobra.Command {
 		Use:   "check FILE | --live",
 		Short: "Say what is missing, too wide or different in a set-up that exists",
 		Long: `Reads a CloudFormation template, a Terraform plan (terraform show -json), plain IAM policies, or with --live the account of
-the SDK's own settings, and compares it with the stack that "kerf stack" would write with the same flags.
+the SDK's own settings, and compares it with the stack that "kerf stack" would write with the same flags: give those that yours was written with.
 
 Permissions are judged by what they do: every call that the controller makes is evaluated against the policies found, and
 so is every such call with one thing changed that a well-scoped policy refuses: another cluster's tag, another region,
@@ -70,6 +70,7 @@ nothing else was found.`,
 	}
 	f := c.Flags()
 	s.stack = stackFlags(f)
+	accountFlag(f, s.stack, "account that a template or policies are for, where they do not tell")
 	f.StringVar(&s.stack.AccountID, "account", "", "same as --account-id")
 	f.StringArrayVar(&s.parameters, "parameter", nil, "value of a parameter of the template: NAME=VALUE (repeatable)")
 	f.BoolVar(&s.live, "live", false, "check the account and region of the SDK's settings (AWS_PROFILE, AWS_REGION and others)")
@@ -107,6 +108,13 @@ func (s *stackCheck) checkFlags(f *pflag.FlagSet) error {
 	return nil
 }
 
+// noteOptions says which options the set-up was made with that were not given here, as far as it shows.
+func (s *stackCheck) noteOptions(found *awssetup.Setup, kind check.Kind, o check.Options, r *check.Report) {
+	if flags := check.Unasked(found, kind, o); len(flags) > 0 {
+		r.Notes = append(r.Notes, "it seems to be made with "+strings.Join(flags, " ")+": give the check the options that the stack was written with, and less is found")
+	}
+}
+
 // noteEdition says that the set-up is that of an older edition, if it is.
 func (s *stackCheck) noteEdition(found *awssetup.Setup, kind check.Kind, o check.Options, r *check.Report) {
 	if c, ok := check.OlderEdition(found, kind, o); ok {
@@ -130,6 +138,7 @@ func (s *stackCheck) run(ctx context.Context, args []string, in io.Reader, out, 
 	if r.Wrong() {
 		s.noteEdition(found, kind, o, r)
 	}
+	s.noteOptions(found, kind, o, r)
 	write := r.WriteText
 	if s.output == "json" {
 		write = r.WriteJSON
@@ -228,6 +237,9 @@ func (s *stackCheck) printFix(found *awssetup.Setup, kind check.Kind, data []byt
 	}
 	if _, err := out.Write(fix.Text); err != nil {
 		return err
+	}
+	if flags := check.Unasked(found, kind, o); fix.Changed && len(flags) > 0 {
+		fmt.Fprintf(errs, "kerf: it seems to be made with %s; what these give is taken out unless they are given here, too\n", strings.Join(flags, " "))
 	}
 	if !fix.Changed && len(fix.Left) == 0 {
 		fmt.Fprintln(errs, "kerf: nothing has to be mended")

@@ -75,7 +75,7 @@ func (c *converter) read(f File) []*document {
 			continue
 		case d.kind() == "" || d.version() == "":
 			if f.Named {
-				c.fail(d, "it is no object of Kubernetes: it has no apiVersion or no kind")
+				c.fail(d, "it is no object of Kubernetes: it has no %s", d.lacks())
 			} else {
 				c.report.Notes = append(c.report.Notes, d.where()+": left out, for it is no object of Kubernetes")
 			}
@@ -84,6 +84,18 @@ func (c *converter) read(f File) []*document {
 		out = append(out, c.listed(d)...)
 	}
 	return out
+}
+
+// lacks names what an object must have and this has not.
+func (d *document) lacks() string {
+	var out []string
+	if d.version() == "" {
+		out = append(out, "apiVersion")
+	}
+	if d.kind() == "" {
+		out = append(out, "kind")
+	}
+	return strings.Join(out, " and no ")
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }

@@ -11,7 +11,13 @@ import (
 // actions are those that have a use, lower case.
 type actions struct {
 	wanted map[string]bool
-	other  map[string]string // not wanted now, with what they are for
+	other  map[string]use // not wanted now
+}
+
+// use is what an action is for.
+type use struct {
+	what string
+	flag string // of the commands on stacks, that gives it; empty for those of older editions
 }
 
 // knownActions are the actions of the wanted stack, and of what could be wanted: other features and other editions.
@@ -28,9 +34,9 @@ func (c *checker) knownActions() actions {
 }
 
 // otherActions are what features and older editions need, with which of them it is.
-var otherActions = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
-	add := func(what string, o stack.Options) {
+var otherActions = sync.OnceValue(func() map[string]use {
+	out := map[string]use{}
+	add := func(u use, o stack.Options) {
 		o.ClusterName = assumedCluster
 		s, err := stack.New(o)
 		if err != nil {
@@ -39,8 +45,8 @@ var otherActions = sync.OnceValue(func() map[string]string {
 		for _, p := range s.Policies {
 			for _, st := range p.Document.Statements {
 				for _, x := range st.Actions {
-					if x = strings.ToLower(x); out[x] == "" {
-						out[x] = what
+					if x = strings.ToLower(x); out[x].what == "" {
+						out[x] = u
 					}
 				}
 			}
@@ -49,11 +55,11 @@ var otherActions = sync.OnceValue(func() map[string]string {
 	for _, f := range features {
 		o := stack.Defaults(stack.Latest)
 		o.InstanceStatus = false
-		f.set(&o, "arn:aws:kms:"+assumedRegion+":"+assumedAccount+":key/x")
-		add("only "+f.what+" need it", o)
+		f.set(&o, f.madeUp())
+		add(use{"only " + f.what + " need it", f.flag}, o)
 	}
 	for _, e := range []stack.Compat{stack.V032, stack.V10} {
-		add("only older editions need it", stack.Defaults(e))
+		add(use{what: "only older editions need it"}, stack.Defaults(e))
 	}
 	return out
 })
@@ -75,17 +81,60 @@ func (a *actions) coveredBy(pattern string) bool {
 
 // A feature of the controller needs permissions of its own.
 type feature struct {
-	name, what string
+	flag, what string
+	on         func(o *stack.Options) bool
 	set        func(o *stack.Options, arn string)
+	// named is the statement whose resource is the flag's value; empty for flags without a value.
+	named string
 }
 
 var features = []feature{
-	{"capacity-reservations", "capacity reservations", func(o *stack.Options, _ string) { o.CapacityReservations = true }},
-	{"placement-groups", "placement groups", func(o *stack.Options, _ string) { o.PlacementGroups = true }},
-	{"instance-status", "checks of instance status", func(o *stack.Options, _ string) { o.InstanceStatus = true }},
-	{"zonal-shift", "zonal shifts", func(o *stack.Options, _ string) { o.ZonalShift = true }},
-	{"launch-templates", "users' launch templates", func(o *stack.Options, _ string) { o.LaunchTemplates = true }},
-	{"pass-roles", "roles of one's own", func(o *stack.Options, _ string) { o.PassRoles = []string{"arn:aws:iam::" + assumedAccount + ":role/x"} }},
-	{"volume-keys", "volumes with keys of one's own", func(o *stack.Options, arn string) { o.VolumeKeys = []string{arn} }},
-	{"queue-key", "queues with a key of one's own", func(o *stack.Options, arn string) { o.KMSKey = arn }},
+	{
+		flag: "--capacity-reservations", what: "capacity reservations",
+		on:  func(o *stack.Options) bool { return o.CapacityReservations },
+		set: func(o *stack.Options, _ string) { o.CapacityReservations = true },
+	},
+	{
+		flag: "--placement-groups", what: "placement groups",
+		on:  func(o *stack.Options) bool { return o.PlacementGroups },
+		set: func(o *stack.Options, _ string) { o.PlacementGroups = true },
+	},
+	{
+		flag: "--instance-status", what: "checks of instance status",
+		on:  func(o *stack.Options) bool { return o.InstanceStatus },
+		set: func(o *stack.Options, _ string) { o.InstanceStatus = true },
+	},
+	{
+		flag: "--zonal-shift", what: "zonal shifts",
+		on:  func(o *stack.Options) bool { return o.ZonalShift },
+		set: func(o *stack.Options, _ string) { o.ZonalShift = true },
+	},
+	{
+		flag: "--launch-templates", what: "users' launch templates",
+		on:  func(o *stack.Options) bool { return o.LaunchTemplates },
+		set: func(o *stack.Options, _ string) { o.LaunchTemplates = true },
+	},
+	{
+		flag: "--pass-role", what: "roles of one's own", named: "AllowPassingUserRoles",
+		on:  func(o *stack.Options) bool { return len(o.PassRoles) > 0 },
+		set: func(o *stack.Options, arn string) { o.PassRoles = []string{arn} },
+	},
+	{
+		flag: "--volume-key", what: "volumes with keys of one's own", named: "AllowVolumeKeyUse",
+		on:  func(o *stack.Options) bool { return len(o.VolumeKeys) > 0 },
+		set: func(o *stack.Options, arn string) { o.VolumeKeys = []string{arn} },
+	},
+	{
+		flag: "--kms-key", what: "queues with a key of one's own", named: "AllowInterruptionQueueKeyDecrypt",
+		on:  func(o *stack.Options) bool { return o.KMSKey != "" },
+		set: func(o *stack.Options, arn string) { o.KMSKey = arn },
+	},
+}
+
+// madeUp are values for the flags that need one.
+func (f *feature) madeUp() string {
+	if f.flag == "--pass-role" {
+		return "arn:aws:iam::" + assumedAccount + ":role/x"
+	}
+	return "arn:aws:kms:" + assumedRegion + ":" + assumedAccount + ":key/x"
 }

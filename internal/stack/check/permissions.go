@@ -271,7 +271,7 @@ func statementName(policy string, st iampolicy.Statement) string {
 }
 
 func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions) {
-	var unused, reads, elsewhere, wild []string
+	var unused, reads, elsewhere, wild, flags []string
 	for _, a := range st.Actions {
 		switch {
 		case strings.ContainsAny(a, "*?"):
@@ -279,8 +279,12 @@ func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions)
 				wild = append(wild, a)
 			}
 		case known.wanted[strings.ToLower(a)]:
-		case known.other[strings.ToLower(a)] != "":
-			elsewhere = append(elsewhere, fmt.Sprintf("%s (%s)", a, known.other[strings.ToLower(a)]))
+		case known.other[strings.ToLower(a)].what != "":
+			u := known.other[strings.ToLower(a)]
+			elsewhere = append(elsewhere, fmt.Sprintf("%s (%s)", a, u.what))
+			if u.flag != "" && !slices.Contains(flags, u.flag) {
+				flags = append(flags, u.flag)
+			}
 		case c.reportsOf(policy, a):
 		case readsOnly(a):
 			reads = append(reads, a)
@@ -301,7 +305,11 @@ func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions)
 	report(TooWide, wild, "it allows %s by wildcard, most of which nothing here calls", "the controller's pod may do far more than the controller does", "name the actions that are needed")
 	report(TooWide, unused, "it allows %s, which the controller never calls", "what is never used can only be misused", "take it out")
 	report(Advice, reads, "it allows %s, which the controller never calls; it only reads", "", "take it out")
-	report(Advice, elsewhere, "it allows %s, which is not needed as things are", "", "take it out, or leave it for when it is needed")
+	fix := "take it out, or leave it for when it is needed"
+	if len(flags) > 0 {
+		fix = "take it out; if you use it, give the check " + list(flags) + ", too, as kerf stack was given when it wrote it"
+	}
+	report(Advice, elsewhere, "it allows %s, which is not needed as things are", "", fix)
 }
 
 // reportsOf tells whether an action of a policy is reported as too wide already.

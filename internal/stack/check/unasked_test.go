@@ -1,0 +1,62 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/stack/check"
+)
+
+// A check without the options that a stack was written with names them, and no others.
+func TestTheOptionsThatAStackWasWrittenWithAreFound(t *testing.T) {
+	const key = "arn:aws:kms:eu-west-1:222233334444:key/abc"
+	for name, c := range map[string]struct {
+		written, given func(*stack.Options)
+		want           []string
+	}{
+		"none is needed where nothing is found": {written: func(*stack.Options) {}},
+		"each of several that share a statement": {
+			written: func(o *stack.Options) {
+				o.CapacityReservations, o.PlacementGroups, o.LaunchTemplates = true, true, true
+			},
+			want: []string{"--capacity-reservations", "--placement-groups", "--launch-templates"},
+		},
+		"not those that were given": {
+			written: func(o *stack.Options) { o.CapacityReservations, o.PlacementGroups = true, true },
+			given:   func(o *stack.Options) { o.PlacementGroups = true },
+			want:    []string{"--capacity-reservations"},
+		},
+		"one with its value":                               {written: func(o *stack.Options) { o.VolumeKeys = []string{key} }, want: []string{"--volume-key " + key}},
+		"none whose value can't be one of several":         {written: func(o *stack.Options) { o.VolumeKeys = []string{key, key + "d"} }},
+		"none that takes a permission away":                {written: func(o *stack.Options) { o.InstanceStatus = false }},
+		"none that is given and was not written":           {written: func(*stack.Options) {}, given: func(o *stack.Options) { o.ZonalShift = true }},
+		"the rest is advised on as before, with an option": {written: func(o *stack.Options) { o.ZonalShift, o.Alarms = true, false }, want: []string{"--zonal-shift"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := stack.Defaults(stack.Latest)
+			o.ClusterName = "demo"
+			given := o
+			c.written(&o)
+			if c.given != nil {
+				c.given(&given)
+			}
+			s, err := stack.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := s.CloudFormation()
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, kind, err := check.Read(text, check.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, check.Unasked(found, kind, check.Options{Stack: given})); diff != "" {
+				t.Errorf("flags (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
