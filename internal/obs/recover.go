@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -22,7 +24,12 @@ func (m *Metrics) Recover(log *slog.Logger, name string, fn func() error) (err e
 	return fn()
 }
 
-// Guard wraps a reconciler with Recover.
+// conflictPause is how long a reconciler waits after its write lost against another. The event of the other write brings the
+// object back at once, as a rule; this is for the case that it has come already.
+const conflictPause = 50 * time.Millisecond
+
+// Guard wraps a reconciler with Recover. A write that lost against another one is no error: it is tried again on what is
+// there now, and nobody is told.
 func (m *Metrics) Guard(log *slog.Logger, name string, r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 		err = m.Recover(log, name, func() error {
@@ -30,6 +37,9 @@ func (m *Metrics) Guard(log *slog.Logger, name string, r reconcile.Reconciler) r
 			res, rerr = r.Reconcile(ctx, req)
 			return rerr
 		})
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: conflictPause}, nil
+		}
 		return res, err
 	})
 }

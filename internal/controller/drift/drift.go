@@ -34,8 +34,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/obs"
 )
 
-// again is how soon a claim is looked at again that somebody else has just written.
-const again = 100 * time.Millisecond
 
 // Controller keeps the condition Drifted of NodeClaims.
 type Controller struct {
@@ -231,9 +229,6 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	err = c.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: again}, nil
-	}
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("writing the drift of nodeclaim %q: %w", claim.Name, err))
 	}

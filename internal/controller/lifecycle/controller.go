@@ -149,11 +149,6 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	} else if err != nil {
 		stepErr = err
 	}
-	if apierrors.IsConflict(stepErr) {
-		// Somebody else wrote the node first, kubelet as a rule. Its event brings the claim back at once; this is for the
-		// case that the event has come already.
-		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
-	}
 	if stepErr != nil {
 		return reconcile.Result{}, stepErr
 	}
