@@ -211,6 +211,18 @@ func (w *World) AllInstances() []Instance {
 	return out
 }
 
+// EachInstance calls f for every instance that there is, in no order, also those that readers don't see yet. It copies
+// nothing: f is called while the world is locked, and must neither change what it gets nor keep its maps and slices.
+func (w *World) EachInstance(f func(Instance)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	for _, i := range w.instances {
+		i.settleTags(now)
+		f(*i)
+	}
+}
+
 // Instance returns one instance if a reader can see it.
 func (w *World) Instance(id string) (Instance, bool) {
 	w.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/kerf-sh/kerf/internal/endurance/invariant"
@@ -34,8 +35,10 @@ type Options struct {
 	See func(invariant.Call)
 	// Counts says which calls are numbered; nil: Writes.
 	Counts func(*invariant.Call) bool
-	// KillAt is the number of the call at which Kill is called, once; 0: never.
+	// KillAt is the number of the call at which Kill is called; 0: never. Kills is how often it is called, each time so many
+	// calls after the last; 0: once.
 	KillAt int
+	Kills  int
 	Moment Moment
 	Kill   func()
 }
@@ -43,6 +46,11 @@ type Options struct {
 // Writes are the calls that change something, but for the heartbeat of leader election and for events.
 func Writes(c *invariant.Call) bool {
 	return !reads(c) && c.Resource != "leases" && c.Resource != "events"
+}
+
+// NodeWrites are the writes to Nodes and NodeClaims, and to their statuses.
+func NodeWrites(c *invariant.Call) bool {
+	return Writes(c) && (strings.HasPrefix(c.Resource, "nodes") || strings.HasPrefix(c.Resource, "nodeclaims"))
 }
 
 // All are all calls but those of leader election and events.
@@ -58,7 +66,7 @@ type Gate struct {
 	lives   int
 	calls   []invariant.Call // those that were numbered
 	faults  []*Fault
-	killed  bool
+	killed  int // how often
 	watches map[*stream]bool
 }
 
@@ -124,7 +132,7 @@ func (g *Gate) Calls() []invariant.Call {
 func (g *Gate) Killed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.killed
+	return g.killed > 0
 }
 
 // Kubernetes is the way of a life to the Kubernetes API over next.
@@ -198,8 +206,8 @@ func (g *Gate) count(l *Life, c *invariant.Call) Moment {
 	g.number++
 	c.Number = g.number
 	g.calls = append(g.calls, *c)
-	if g.number == g.o.KillAt && !g.killed {
-		g.killed = true
+	if g.o.KillAt > 0 && g.number%g.o.KillAt == 0 && g.killed < max(1, g.o.Kills) {
+		g.killed++
 		return g.o.Moment
 	}
 	return ""

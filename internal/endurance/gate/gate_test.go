@@ -143,6 +143,22 @@ func TestTheControllerIsEndedAtItsCall(t *testing.T) {
 	}
 }
 
+func TestTheControllerIsEndedAgainAndAgain(t *testing.T) {
+	url, _ := server(t)
+	var g *Gate
+	var at []int
+	g = New(Options{KillAt: 3, Kills: 2, Moment: After, Counts: NodeWrites, Kill: func() { at = append(at, len(g.Calls())) }})
+	for range 12 {
+		way := g.Begin().Kubernetes(http.DefaultTransport)
+		for _, path := range []string{"/api/v1/nodes/a", "/api/v1/namespaces/b/pods/c", "/apis/karpenter.sh/v1/nodeclaims/d/status"} {
+			_, _ = send(t, way, "PUT", url+path) // some are answered
+		}
+	}
+	if diff := cmp.Diff([]int{3, 6}, at); diff != "" || len(g.Calls()) < 20 {
+		t.Errorf("ended at these of %d calls: %s", len(g.Calls()), diff)
+	}
+}
+
 func TestWatchesEnd(t *testing.T) {
 	for name, end := range map[string]func(*Gate){
 		"with their life": (*Gate).End,

@@ -17,13 +17,28 @@ func Draw(seed uint64) *Schedule {
 	for range 2 + d.IntN(3) {
 		d.step(Step{Do: Deploy, App: d.app()})
 	}
-	for range 6 + d.IntN(10) {
+	for range 4 + d.IntN(8) {
 		d.happen()
 	}
-	if d.IntN(2) == 0 {
-		d.s.KillAt, d.s.Moment, d.s.EveryCall = 1+d.IntN(120), pick(d, gate.Before, gate.After), d.IntN(3) == 0
-	}
+	d.s.NoLease = d.IntN(4) > 0
+	d.kills()
 	return d.s
+}
+
+// kills draws at which calls the controller is ended. What is half done is done by writes to nodes and claims: they are few
+// among all calls, so some schedules aim at them.
+func (d *drawing) kills() {
+	switch d.IntN(5) {
+	case 0:
+		d.s.KillAt, d.s.Kills = 1+d.IntN(120), 1+d.IntN(3)
+	case 1:
+		d.s.KillAt, d.s.EveryCall = 1+d.IntN(400), true
+	case 2:
+		d.s.KillAt, d.s.Kills, d.s.NodeCalls = 1+d.IntN(16), 1+d.IntN(6), true
+	}
+	if d.s.KillAt > 0 {
+		d.s.Moment = pick(d, gate.Before, gate.After)
+	}
 }
 
 type drawing struct {
@@ -59,15 +74,18 @@ func (d *drawing) app() *App {
 	return a
 }
 
+// longestWait is the time between two steps at most, in seconds.
+const longestWait = 150
+
 func (d *drawing) step(s Step) {
-	s.Wait = time.Duration(d.IntN(240)) * time.Second
+	s.Wait = time.Duration(d.IntN(longestWait)) * time.Second
 	d.s.Steps = append(d.s.Steps, s)
 }
 
 // happen adds one thing, or two that go together.
 func (d *drawing) happen() {
 	one := func(do Action) Step { return Step{Do: do, Pick: d.IntN(100)} }
-	switch d.IntN(16) {
+	switch d.IntN(19) {
 	case 0, 1:
 		d.step(Step{Do: Deploy, App: d.app()})
 	case 2, 3, 4:
@@ -91,6 +109,12 @@ func (d *drawing) happen() {
 	case 13:
 		d.step(one(Taint))
 	case 14:
+		d.step(one(ForceClaim))
+	case 15:
+		d.step(Step{Do: Protect, Pick: d.IntN(100), For: time.Duration(30+d.IntN(300)) * time.Second})
+	case 16:
+		d.step(Step{Do: Balk, Pick: d.IntN(100), For: time.Duration(10+d.IntN(120)) * time.Second})
+	case 17:
 		d.step(Step{Do: Disturb, For: time.Duration(5+d.IntN(120)) * time.Second, AWS: d.awsFault()})
 	default:
 		d.step(Step{Do: Disturb, For: time.Duration(5+d.IntN(90)) * time.Second, Fault: d.fault()})

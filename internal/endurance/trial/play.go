@@ -51,6 +51,12 @@ func (t *trial) step(ctx context.Context, s Step, lasting *sync.WaitGroup) error
 		return t.deleteOne(ctx, &corev1.NodeList{}, s.Pick)
 	case DeleteClaim:
 		return t.deleteOne(ctx, &karpv1.NodeClaimList{}, s.Pick)
+	case ForceClaim:
+		return t.force(ctx, s.Pick)
+	case Protect:
+		return t.protect(ctx, s, lasting)
+	case Balk:
+		return t.balk(ctx, s, lasting)
 	case DeletePool:
 		return t.gone(ctx, &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: s.Name}})
 	case DeleteClass:
@@ -269,7 +275,7 @@ const distance = 150
 // plain reports whether nothing in a schedule keeps machines, or changes what they cost.
 func (t *trial) plain() bool {
 	for _, s := range t.s.Steps {
-		if s.Do == Price || s.Do == Taint || s.AWS != nil || s.App != nil && (s.App.Held || s.App.Guard != nil || s.App.Apart) {
+		if s.Do == Price || s.Do == Taint || s.Do == Balk || s.AWS != nil || s.App != nil && (s.App.Held || s.App.Guard != nil || s.App.Apart) {
 			return false
 		}
 	}

@@ -23,8 +23,13 @@ type Schedule struct {
 	// KillAt ends the controller at its so-many-th call, once, before or after the call takes effect; 0: not so.
 	KillAt int         `json:"killAt,omitempty"`
 	Moment gate.Moment `json:"moment,omitempty"`
-	// EveryCall makes KillAt count calls that only read, too.
+	// EveryCall makes KillAt count calls that only read, too; NodeCalls only those that write to Nodes and NodeClaims.
 	EveryCall bool `json:"everyCall,omitempty"`
+	NodeCalls bool `json:"nodeCalls,omitempty"`
+	// Kills is how often it is ended so, KillAt calls after the last time; 0 and 1: once.
+	Kills int `json:"kills,omitempty"`
+	// NoLease runs the controller without leader election.
+	NoLease bool `json:"noLease,omitempty"`
 	// Skew is by how much AWS's clock is ahead of the cluster's.
 	Skew time.Duration `json:"skew,omitempty"`
 }
@@ -71,6 +76,9 @@ const (
 	Taint       Action = "taint"       // a person taints a node
 	DeleteNode  Action = "delete-node" // a person does
 	DeleteClaim Action = "delete-claim"
+	ForceClaim  Action = "force-claim"  // a person takes a NodeClaim's finalizers off and deletes it; with an odd Pick its node's too
+	Protect     Action = "protect"      // a person forbids to disrupt a node, or with an odd Pick the pods on it, For a time
+	Balk        Action = "balk"         // a class changes, and a person objects when the controller has marked a node: see balk.go
 	DeletePool  Action = "delete-pool"  // Name, and after it its class
 	DeleteClass Action = "delete-class" // of pool Name
 	Settle      Action = "settle"       // wait until nothing moves

@@ -23,10 +23,10 @@ func Shrink(s *Schedule, tries int, fails func(*Schedule) bool) *Schedule {
 		}
 	}
 	for _, simpler := range []func(*Schedule){
-		func(s *Schedule) { s.KillAt = 0 }, func(s *Schedule) { s.Skew = 0 },
+		func(s *Schedule) { s.KillAt = 0 }, func(s *Schedule) { s.Kills = 0 }, func(s *Schedule) { s.Skew = 0 },
 	} {
 		shorter := *best
-		if simpler(&shorter); tries > 0 && (shorter.KillAt != best.KillAt || shorter.Skew != best.Skew) {
+		if simpler(&shorter); tries > 0 && (shorter.KillAt != best.KillAt || shorter.Kills != best.Kills || shorter.Skew != best.Skew) {
 			tries--
 			if fails(&shorter) {
 				best = &shorter

@@ -50,6 +50,7 @@ type trial struct {
 	ended  <-chan struct{} // of the present life
 	under  sync.WaitGroup  // what lasts
 	out    *Result
+	errs   []error // of what lasts
 }
 
 type semaphore chan struct{}
@@ -68,11 +69,19 @@ func Play(ctx context.Context, g Ground, s *Schedule, p Pace) (*Result, error) {
 		judge: invariant.New(invariant.Options{Grace: p.Grace, Serve: p.Serve, Known: p.Known}), out: &Result{Schedule: s},
 	}
 	counts := gate.Writes
-	if s.EveryCall {
+	switch {
+	case s.EveryCall:
 		counts = gate.All
+	case s.NodeCalls:
+		counts = gate.NodeWrites
 	}
 	t.gate = gate.New(gate.Options{
-		KillAt: s.KillAt, Moment: s.Moment, Counts: counts, Kill: func() { t.killed <- struct{}{} },
+		KillAt: s.KillAt, Kills: s.Kills, Moment: s.Moment, Counts: counts, Kill: func() {
+			select {
+			case t.killed <- struct{}{}:
+			default: // the last one has not been heard of yet
+			}
+		},
 		See: func(c invariant.Call) { t.see(invariant.Event{At: time.Now(), Call: &c}) },
 	})
 	defer g.Kill()
@@ -115,6 +124,9 @@ func (t *trial) play(ctx context.Context) error {
 		}
 	}
 	lasting.Wait()
+	if err := t.lasted(); err != nil {
+		return err
+	}
 	t.settle(ctx)
 	t.rest(ctx)
 	if err := t.clear(ctx); err != nil {

@@ -59,6 +59,9 @@ func Play(t *testing.T, s *trial.Schedule, options Options) (result *trial.Resul
 		Seed: s.Seed, NoController: true, KubernetesAddress: kubernetesDoor, AWSAddress: awsDoor, Log: options.Log, Stalled: options.Stalled,
 		World: func(o *world.Options) { o.Types, o.Clock = Types, clock },
 	}
+	if s.NoLease {
+		o.Env = map[string]string{"DISABLE_LEADER_ELECTION": "true"}
+	}
 	house.Run(t, o, func(h *house.House) {
 		g := &Ground{house: h, clock: clock, logf: options.Logf}
 		if err = g.furnish(); err != nil {

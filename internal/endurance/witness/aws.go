@@ -2,6 +2,8 @@ package witness
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -32,10 +34,14 @@ func AWS(ctx context.Context, w *world.World, cluster string, see func(invariant
 
 // Machines are those that bear the cluster's name, ended ones too while EC2 still shows them.
 func Machines(w *world.World, cluster string, each func(invariant.Instance)) {
-	for _, i := range w.AllInstances() {
-		if i.Tags[awsv1.TagEKSCluster] != cluster {
-			continue
+	var all []invariant.Instance
+	w.EachInstance(func(i world.Instance) {
+		if i.Tags[awsv1.TagEKSCluster] == cluster {
+			all = append(all, invariant.Instance{ID: i.ID, State: string(i.State), Claim: i.Tags[awsv1.TagNodeClaim], PriceMicroUSD: i.PriceMicroUSD})
 		}
-		each(invariant.Instance{ID: i.ID, State: string(i.State), Claim: i.Tags[awsv1.TagNodeClaim], PriceMicroUSD: i.PriceMicroUSD})
+	})
+	slices.SortFunc(all, func(a, b invariant.Instance) int { return strings.Compare(a.ID, b.ID) })
+	for _, i := range all {
+		each(i)
 	}
 }
