@@ -119,10 +119,12 @@ type Outcome struct {
 // Apply buys the plan's nodes, notes its placements, and tells pods where they go or why they go nowhere. Pools are
 // those of the problem that the plan answers.
 func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool) Outcome {
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
-	check := newChecker(a.o.State, pools)
 	var out Outcome
+	if !a.take(ctx) {
+		return out
+	}
+	defer a.give()
+	check := newChecker(a.o.State, pools)
 	var admitted []*purchase
 	for i := range p.NewNodes {
 		buy, refusal := check.purchase(&p.NewNodes[i])
@@ -153,6 +155,18 @@ func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool
 	a.events.unplaced(a.o.State, p.Unplaced)
 	return out
 }
+
+// take waits for the turn; false when ctx ends before.
+func (a *Applier) take(ctx context.Context) bool {
+	select {
+	case a.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (a *Applier) give() { <-a.turn }
 
 // place notes the plan's placements. Kerf binds nothing: the scheduler does, and the room is kept until it has.
 func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {

@@ -53,8 +53,10 @@ func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
 }
 
 func (a *Applier) buy(ctx context.Context, o Order) ([]*purchase, error) {
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
+	if !a.take(ctx) {
+		return nil, fmt.Errorf("waiting for another purchase: %w", ctx.Err())
+	}
+	defer a.give()
 	check := newChecker(a.o.State, o.Pools)
 	var buys []*purchase
 	for i := range o.NewNodes {

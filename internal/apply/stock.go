@@ -12,10 +12,12 @@ import (
 //
 // Concurrency: safe.
 func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) Outcome {
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
-	check := newChecker(a.o.State, pools)
 	var out Outcome
+	if !a.take(ctx) {
+		return out
+	}
+	defer a.give()
+	check := newChecker(a.o.State, pools)
 	var buys []*purchase
 	for i := range nodes {
 		buy, refusal := check.admit(&nodes[i], nil)

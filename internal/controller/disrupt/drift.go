@@ -108,7 +108,7 @@ func (d *Drift) Round(ctx context.Context) error {
 	if marked == 0 || d.Clock.Now().Before(d.again) && d.marked == marked && d.seen == d.State.Snapshot() {
 		return nil
 	}
-	return d.Queue.Alone(func() error {
+	return d.Queue.Alone(ctx, func() error {
 		begun := d.Clock.Now()
 		v := d.look(ctx)
 		d.seen, d.marked = v.snapshot, marked

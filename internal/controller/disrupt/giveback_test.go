@@ -89,7 +89,7 @@ func TestAReplacementThatComesTooLateIsGivenBack(t *testing.T) {
 		}
 		late("late")
 		h.initialize(late("there"))
-		time.Sleep(sweepEvery)
+		time.Sleep(sweepEvery + time.Second)
 		if h.deleting("late") {
 			t.Error("its command may just be about to begin, and it has to be seen twice")
 		}

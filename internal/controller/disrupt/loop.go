@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
@@ -61,6 +61,7 @@ type Loop struct {
 	ripening ripening
 	talk     *talk
 	seen     *cluster.Snapshot // that was decided on
+	owed     bool              // nodes with pods let empty ones go first the last time; see mixed
 	turned   bool              // every start had its turn, and nothing was found
 	due      time.Time         // when to decide though nothing has changed
 	rest     time.Time         // until when not to
@@ -114,7 +115,7 @@ func (l *Loop) Start(ctx context.Context) error {
 			continue
 		}
 		err := l.Metrics.Recover(l.Log, "disruption", func() error {
-			return l.Queue.Alone(func() error { return l.round(ctx) })
+			return l.Queue.Alone(ctx, func() error { return l.round(ctx) })
 		})
 		if err != nil && ctx.Err() == nil {
 			l.Log.Error("deciding which nodes could go", "error", err)
@@ -168,11 +169,12 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 		l.due = now.Add(wait)
 	}
 	p := v.problem
-	if len(ripe) == 0 && len(moves) > 0 {
-		if p, d = l.narrow(v, now); d == nil {
-			return nil
+	if l.mixed(moves, ripe, now) {
+		narrowed, decided := l.narrow(v, now)
+		if decided != nil {
+			p, d, ripe = narrowed, decided, l.allowed(decided.Moves, now)
 		}
-		ripe = l.allowed(d.Moves, now)
+		l.owed = false
 	}
 	ripe = l.checked(p, d, ripe)
 	if len(ripe) == 0 {
@@ -181,6 +183,28 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	l.Record.of(p, "", nil, d, ripe)
 	l.due, l.Options.Start = now, 0
 	return l.start(ctx, v, ripe)
+}
+
+// mixed reports whether what has ripened is to be decided on by itself: nothing is ripe but single nodes of moves. Where
+// only empty nodes go, they go first, and the others have their turn in the round after: in a cluster where some node is
+// always empty they would wait for ever.
+func (l *Loop) mixed(moves, ripe []disrupt.Move, now time.Time) bool {
+	if slices.ContainsFunc(ripe, func(m disrupt.Move) bool { return m.Cause != disrupt.Empty }) {
+		l.owed = false
+		return false
+	}
+	waits := false
+	of := l.ripening.ripe(now)
+	for i := range moves {
+		if moves[i].Cause != disrupt.Empty && slices.ContainsFunc(moves[i].Nodes, func(n string) bool { return of[n] }) {
+			waits = true
+		}
+	}
+	if waits && len(ripe) > 0 && !l.owed {
+		l.owed = true
+		return false
+	}
+	return waits
 }
 
 // allowed are the moves that the governor lets happen now.
@@ -241,36 +265,39 @@ func (l *Loop) checked(p *disrupt.Problem, d *disrupt.Decision, moves []disrupt.
 func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	count := l.countOwners(v.snapshot)
 	slots := make(chan struct{}, starts)
-	errs := make([]error, len(moves))
+	begun, errs := make([]bool, len(moves)), make([]error, len(moves))
 	var wait sync.WaitGroup
 	for i := range moves {
 		c := command(&moves[i], v)
 		l.ripening.forget(moves[i].Nodes)
-		if c.Cause == karpv1.DisruptionReasonUnderutilized {
-			l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
-		}
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = l.begin(ctx, v, c)
+			begun[i], errs[i] = l.begin(ctx, v, c)
 		})
 	}
 	wait.Wait()
+	for i := range moves {
+		if begun[i] && moves[i].Cause == disrupt.Underutilized {
+			l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
+		}
+	}
 	return errors.Join(errs...)
 }
 
-func (l *Loop) begin(ctx context.Context, v *view, c Command) error {
+// begin begins a command, and reports whether it was begun.
+func (l *Loop) begin(ctx context.Context, v *view, c Command) (bool, error) {
 	err := l.Metrics.Recover(l.Log, "disruption", func() error { return l.Queue.Start(ctx, c) })
 	var refused *apply.RefusedError
 	switch {
 	case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
-		return nil
+		return false, nil
 	case errors.As(err, &refused), errors.Is(err, errGone):
 		l.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "because", err)
 		l.talk.refused(v, c, err)
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("starting %s: %w", c.String(), err)
+		return false, fmt.Errorf("starting %s: %w", c.String(), err)
 	}
-	return nil
+	return true, nil
 }

@@ -144,10 +144,14 @@ func (q *Queue) Run(ctx context.Context) error {
 }
 
 // Alone runs a decision, from its look at the newest snapshot to the start of its commands, while no other one runs: two
-// would give away the same room and the same budgets.
-func (q *Queue) Alone(decide func() error) error {
+// would give away the same room and the same budgets. Where ctx ends first, nothing is decided.
+func (q *Queue) Alone(ctx context.Context, decide func() error) error {
 	q.hasTurn.Do(func() { q.turn = make(chan struct{}, 1) })
-	q.turn <- struct{}{}
+	select {
+	case q.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for another decision: %w", ctx.Err())
+	}
 	defer func() { <-q.turn }()
 	return decide()
 }

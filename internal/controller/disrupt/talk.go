@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -21,14 +22,16 @@ const sayAgain = 15 * time.Minute
 // not become a thousand writes: each sentence is said once in a while, and only so many in a second. The rest is in the
 // decision, which kerf explain shows.
 type talk struct {
-	l     *Loop
-	said  map[string]string // by node
-	when  map[string]time.Time
-	limit *rate.Limiter
+	l    *Loop
+	said map[string]string // by node
+	when map[string]time.Time
+	// others are pools and pods, each with what was said of it.
+	others map[types.UID]notice
+	limit  *rate.Limiter
 }
 
 func newTalk(l *Loop) *talk {
-	return &talk{l: l, said: map[string]string{}, when: map[string]time.Time{}, limit: rate.NewLimiter(5, 50)}
+	return &talk{l: l, said: map[string]string{}, when: map[string]time.Time{}, others: map[types.UID]notice{}, limit: rate.NewLimiter(5, 50)}
 }
 
 // eventReason is the reason of the event that says why a node stays; "" for what needs no event: it passes by itself, or
@@ -66,16 +69,37 @@ func (t *talk) about(v *view, d *disrupt.Decision) {
 		}
 	}
 	for name, s := range v.spending {
-		switch {
+		switch pool := v.pools[name]; {
 		case s.Err != nil:
-			t.l.Recorder.Event(v.pools[name], corev1.EventTypeWarning, "DisruptionBlocked", s.Err.Error())
+			t.other(pool, pool.UID, corev1.EventTypeWarning, "DisruptionBlocked", "budget", s.Err.Error())
 		case held[name] > 0:
-			t.l.Recorder.Eventf(v.pools[name], corev1.EventTypeNormal, "DisruptionBlocked", "nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes)
+			t.other(pool, pool.UID, corev1.EventTypeNormal, "DisruptionBlocked", "held",
+				fmt.Sprintf("nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
 	}
 	for _, p := range v.invalid {
-		if t.limit.AllowN(t.l.Clock.Now(), 1) {
-			t.l.Recorder.Eventf(p, corev1.EventTypeWarning, "InvalidDoNotDisruptAnnotation", "%q is neither true nor a duration; it is ignored", p.Annotations[karpv1.DoNotDisruptAnnotationKey])
+		value := p.Annotations[karpv1.DoNotDisruptAnnotationKey]
+		t.other(p, p.UID, corev1.EventTypeWarning, "InvalidDoNotDisruptAnnotation", value, fmt.Sprintf("%q is neither true nor a duration; it is ignored", value))
+	}
+	t.forget()
+}
+
+// other says a sentence about a pool or a pod, unless it was said lately. Sentences with the same gist are the same.
+func (t *talk) other(o runtime.Object, uid types.UID, eventType, reason, gist, message string) {
+	now := t.l.Clock.Now()
+	if last := t.others[uid]; last.text == gist && now.Sub(last.at) < sayAgain || !t.limit.AllowN(now, 1) {
+		return
+	}
+	t.others[uid] = notice{gist, now}
+	t.l.Recorder.Event(o, eventType, reason, message)
+}
+
+// forget drops what may be said again.
+func (t *talk) forget() {
+	now := t.l.Clock.Now()
+	for uid, last := range t.others {
+		if now.Sub(last.at) >= sayAgain {
+			delete(t.others, uid)
 		}
 	}
 }

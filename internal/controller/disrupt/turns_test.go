@@ -1,0 +1,138 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/pack"
+)
+
+func TestADecisionIsNotWaitedForBeyondTheEnd(t *testing.T) {
+	q := &Queue{}
+	holds, release := make(chan struct{}), make(chan struct{})
+	go func() { _ = q.Alone(t.Context(), func() error { close(holds); <-release; return nil }) }()
+	<-holds
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := q.Alone(ctx, func() error { t.Error("two at a time"); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	close(release)
+	if err := q.Alone(t.Context(), func() error { return nil }); err != nil {
+		t.Errorf("the turn is not given back: %v", err)
+	}
+}
+
+func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g := h.machine("c1")
+		h.bind("a", g.Node, func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
+		})
+		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}, ripening: ripening{}}
+		l.talk = newTalk(l)
+		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{}}, nodes: map[string]*cluster.Node{}}
+		for _, n := range v.snapshot.Nodes {
+			v.nodes[n.Name] = n
+		}
+		move := disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{g.Node}, Saving: 5}
+		if err := h.api.Delete(t.Context(), h.node(g.Node)); err != nil {
+			t.Fatal(err)
+		}
+		if _ = l.start(t.Context(), v, []disrupt.Move{move}); len(l.Governor.moves)+len(l.Governor.moved) != 0 {
+			t.Errorf("a move that did not begin is noted: %v", l.Governor.moves)
+		}
+		there := h.machine("c2")
+		move.Nodes = []string{there.Node}
+		v.nodes[there.Node] = &cluster.Node{Name: there.Node, Claim: there.Claim, Pods: v.nodes[g.Node].Pods}
+		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Governor.moves) != 1 || len(l.Governor.moved) != 1 {
+			t.Errorf("a move that began is not noted: %v, %v", l.Governor.moves, err)
+		}
+		h.end()
+	})
+}
+
+func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
+	now := time.Unix(1000, 0)
+	l := &Loop{}
+	move := func(cause disrupt.Cause, nodes ...string) disrupt.Move {
+		return disrupt.Move{Cause: cause, Nodes: nodes}
+	}
+	var narrowed []bool
+	for i := range 12 {
+		// With the node that has long been to go there is always one that has not, and always an empty one.
+		moves := []disrupt.Move{move(disrupt.Underutilized, "old", fmt.Sprint("new", i)), move(disrupt.Empty, fmt.Sprint("empty", i))}
+		ripe, _, _ := l.ripening.take(moves, now)
+		narrowed = append(narrowed, l.mixed(moves, ripe, now))
+		if narrowed[i] {
+			l.owed = false
+		}
+		now = now.Add(time.Second)
+	}
+	turns := 0
+	for i, n := range narrowed {
+		if n {
+			turns++
+		}
+		if n && i > 0 && narrowed[i-1] {
+			t.Error("empty nodes have no turn between two of the others")
+		}
+	}
+	if turns != 3 {
+		t.Errorf("the old node had %d turns: %v", turns, narrowed)
+	}
+	moves := []disrupt.Move{move(disrupt.Underutilized, "a", "b")}
+	l.ripening.since = map[string]time.Time{"a": now.Add(-patience), "b": now.Add(-patience)}
+	if ripe, _, _ := l.ripening.take(moves, now); l.mixed(moves, ripe, now) {
+		t.Error("asked again though all is ripe")
+	}
+}
+
+func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {
+	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	events := record.NewFakeRecorder(10_000)
+	l := &Loop{Recorder: events, Clock: now}
+	talk := newTalk(l)
+	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
+	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, spending: map[string]*Spending{"default": {}}, nodes: map[string]*cluster.Node{"n": {Name: "n", Pool: "default"}}}
+	for i := range 60 {
+		v.invalid = append(v.invalid, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint(i)), Annotations: map[string]string{karpv1.DoNotDisruptAnnotationKey: "maybe"}}})
+	}
+	d := &disrupt.Decision{Kept: []disrupt.Kept{{Node: "n", Reasons: []disrupt.Reason{{Code: disrupt.BudgetUsed}}}}}
+	for i := range 600 {
+		v.spending["default"].Used, v.spending["default"].Nodes = i, 1000 // the figures change all the time
+		talk.about(v, d)
+		now.Step(time.Second)
+	}
+	said := map[string]int{}
+	for len(events.Events) > 0 {
+		said[strings.Fields(<-events.Events)[1]]++
+	}
+	if said["InvalidDoNotDisruptAnnotation"] != 60 || said["DisruptionBlocked"] != 1 {
+		t.Errorf("in ten minutes: %v", said)
+	}
+	if !talk.limit.AllowN(now.Now(), 50) {
+		t.Error("what was said already took the turn of others")
+	}
+	now.Step(sayAgain)
+	if talk.forget(); len(talk.others) != 0 {
+		t.Errorf("%d are remembered for no reason", len(talk.others))
+	}
+}
