@@ -47,8 +47,8 @@ what is refused. An object that the API accepts and that makes no sense neverthe
 no other class.
 
 How they work together: [images, user data and disks](../images.md), [images and launch templates of your
-own](../custom-images-and-launch-templates.md), [network](../networking.md), [capacity reservations](../capacity-reservations.md),
-[what conditions mean](../troubleshooting.md).
+own](../custom-images-and-launch-templates.md), [network](../networking.md), [capacity reservations and
+placement groups](../capacity-reservations.md), [what conditions mean](../troubleshooting.md).
 `)
 	text, err := os.ReadFile(filepath.Join(root, "api", "crds", "karpenter.k8s.aws_ec2nodeclasses.yaml"))
 	if err != nil {
@@ -86,8 +86,12 @@ func fieldsSection(b *bytes.Buffer, path string, s *schema) error {
 	for _, r := range s.Rules {
 		// A launch template decides on many fields; the API has a rule for each, so that it can name the field.
 		if rest, ok := strings.CutPrefix(r.Message, "'launchTemplate' excludes '"); ok {
-			field, _, _ := strings.Cut(rest, "'")
-			excluded = append(excluded, code(field))
+			field, how, _ := strings.Cut(rest, "'")
+			how, _, _ = strings.Cut(how, ":")
+			if how = strings.TrimSpace(how); how != "" {
+				how = " (" + how + ")"
+			}
+			excluded = append(excluded, code(field)+how)
 			continue
 		}
 		fmt.Fprintf(b, "- %s\n", r.Message)

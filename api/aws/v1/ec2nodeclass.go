@@ -18,7 +18,7 @@ type EC2NodeClass struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// How nodes are made.
-	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || has(self.role) != has(self.instanceProfile)",message="set exactly one of 'role' and 'instanceProfile'"
+	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || has(self.role) != has(self.instanceProfile)",message="set exactly one of 'role' and 'instanceProfile', or a 'launchTemplate'"
 	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || has(self.amiSelectorTerms)",message="select images, or name a 'launchTemplate'",reason=FieldValueRequired,fieldPath=".amiSelectorTerms"
 	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || has(self.securityGroupSelectorTerms)",message="select security groups, or name a 'launchTemplate'",reason=FieldValueRequired,fieldPath=".securityGroupSelectorTerms"
 	// +kubebuilder:validation:XValidation:rule="has(self.launchTemplate) || !has(self.amiSelectorTerms) || has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))",message="set 'amiFamily', or select images by an alias"
@@ -38,7 +38,7 @@ type EC2NodeClass struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.cpuOptions)",message="'launchTemplate' excludes 'cpuOptions': the template decides"
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.placementGroupSelector)",message="'launchTemplate' excludes 'placementGroupSelector': the template decides"
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.capacityReservationSelectorTerms)",message="'launchTemplate' excludes 'capacityReservationSelectorTerms': the template decides"
-	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.metadataOptions) || ((!has(self.metadataOptions.httpEndpoint) || self.metadataOptions.httpEndpoint == 'enabled') && (!has(self.metadataOptions.httpProtocolIPv6) || self.metadataOptions.httpProtocolIPv6 == 'disabled') && (!has(self.metadataOptions.httpPutResponseHopLimit) || self.metadataOptions.httpPutResponseHopLimit == 1) && (!has(self.metadataOptions.httpTokens) || self.metadataOptions.httpTokens == 'required'))",message="'launchTemplate' excludes 'metadataOptions': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.metadataOptions) || ((!has(self.metadataOptions.httpEndpoint) || self.metadataOptions.httpEndpoint == 'enabled') && (!has(self.metadataOptions.httpProtocolIPv6) || self.metadataOptions.httpProtocolIPv6 == 'disabled') && (!has(self.metadataOptions.httpPutResponseHopLimit) || self.metadataOptions.httpPutResponseHopLimit == 1) && (!has(self.metadataOptions.httpTokens) || self.metadataOptions.httpTokens == 'required'))",message="'launchTemplate' excludes 'metadataOptions' other than its defaults: the template decides"
 	// +optional
 	Spec EC2NodeClassSpec `json:"spec,omitempty"`
 	// What the spec stands for in the account.
@@ -73,12 +73,14 @@ type EC2NodeClassSpec struct {
 	// +optional
 	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms,omitempty"`
 	// Launch template of yours that nodes are launched from, in place of all fields by which Kerf would make one. Unset:
-	// launch templates are made, and taken away when nothing uses them.
+	// launch templates are made, and taken away when nothing uses them. The controller needs permissions for it: kerf stack
+	// --launch-templates.
 	// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="set exactly one of 'name' and 'id' in launchTemplate"
 	// +optional
 	LaunchTemplate *LaunchTemplateReference `json:"launchTemplate,omitempty"`
 	// Capacity reservations that nodes may use: those that any term selects. Unset: none, not even open ones. NodePools
-	// use them when they allow the capacity type reserved.
+	// use them when they allow the capacity type reserved. The controller needs permissions for it: kerf stack
+	// --capacity-reservations.
 	// +kubebuilder:validation:MaxItems=30
 	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))",message="every capacity reservation term needs 'tags', 'id' or 'instanceMatchCriteria'"
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",message="'id' excludes the other fields of a capacity reservation term"
@@ -86,6 +88,7 @@ type EC2NodeClassSpec struct {
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
 	// Placement group to launch in. Types that can't stand in a group of its strategy are not bought; nodes carry the labels
 	// karpenter.k8s.aws/placement-group-id and, in partition groups, karpenter.k8s.aws/placement-group-partition.
+	// The controller needs permissions for it: kerf stack --placement-groups.
 	// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="set exactly one of 'name' and 'id' in placementGroupSelector"
 	// +optional
 	PlacementGroupSelector *PlacementGroupSelector `json:"placementGroupSelector,omitempty"`

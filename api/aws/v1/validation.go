@@ -26,7 +26,7 @@ func (c *EC2NodeClass) Validate() (errs field.ErrorList, warnings []string) {
 	if c.Spec.LaunchTemplate != nil {
 		errs = append(errs, c.validateLaunchTemplate(path)...)
 	} else if (c.Spec.Role == "") == (c.Spec.InstanceProfile == nil || *c.Spec.InstanceProfile == "") {
-		errs = append(errs, field.Required(path.Child("role"), "set exactly one of role and instanceProfile"))
+		errs = append(errs, field.Required(path.Child("role"), "set exactly one of role and instanceProfile, or a launchTemplate"))
 	}
 	errs = append(errs, validateTags(c.Spec.Tags, path.Child("tags"))...)
 	errs = append(errs, validateDevices(c.Spec.BlockDeviceMappings, path.Child("blockDeviceMappings"))...)
