@@ -34,7 +34,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/obs"
 )
 
-
 // Controller keeps the condition Drifted of NodeClaims.
 type Controller struct {
 	Client   client.Client
