@@ -76,6 +76,14 @@ func (c *converter) keepNeeds(t *Template, told string) string {
 			out += " and " + pass
 		}
 	}
+	if t != nil && (look(t.Data, "Placement", "GroupName") != nil || look(t.Data, "Placement", "GroupId") != nil) {
+		out += "; for the placement group of the template it needs --placement-groups"
+	}
+	if t != nil {
+		if parameter, ok := strings.CutPrefix(textOf(t.Data["ImageId"]), "resolve:ssm:"); ok && !publicParameter(parameter) {
+			out += "; for the image it needs --ssm-parameter with the ARN of the parameter " + parameter
+		}
+	}
 	cluster := c.clusterName(told)
 	if cluster == "" || strings.Contains(cluster, "${") {
 		cluster = unknownCluster
@@ -117,22 +125,13 @@ func (c *converter) judgeTemplate(t *Template, class *classDraft) *fields {
 	r := &ObjectReport{File: t.Origin, Kind: "launch template", Name: t.Name}
 	c.report.Objects = append(c.report.Objects, r)
 	f := &fields{c: c, doc: &document{file: t.Origin, number: 1, kindOf: "launch template", nameOf: t.Name}, root: map[string]any{}, report: r}
-	for _, must := range []struct{ field, why string }{
-		{"ImageId", "there is no image, and the template decides on it"},
-		{"IamInstanceProfile", "there is no instance profile, and without one machines can't join the cluster"},
-	} {
-		if t.Data[must.field] == nil {
-			f.lost(must.field+" (not set)", must.why, "set it in a new version of the template")
-		}
-	}
-	for _, field := range []string{"InstanceType", "InstanceRequirements", "NetworkInterfaces", "InstanceMarketOptions"} {
-		if t.Data[field] != nil {
-			f.lost(field, "the class is refused while the template has it: it is decided when a machine is bought", "remove it in a new version of the template")
-		}
-	}
+	f.refused(t)
 	found := userdata.Read(t.userData())
 	class.told = found.ClusterName
 	f.judgeUserData(found)
+	if cluster := c.clusterName(""); cluster != "" && found.ClusterName != "" && found.ClusterName != cluster && !strings.Contains(found.ClusterName, "${") {
+		f.lost("UserData: cluster name", "it joins machines to cluster "+found.ClusterName+", and this is "+cluster+", so that the class is refused", "mend it"+inNewVersion)
+	}
 	f.judgeTaint(t, found)
 	class.stays = &stays{fields: f, labels: found.Labels}
 	return f
@@ -168,7 +167,7 @@ func (f *fields) judgeTaint(t *Template, found *userdata.Found) {
 		how = "have the kubelet register with it (--register-with-taints=" + newNode + ")"
 	}
 	f.decide("UserData: taint "+karpv1.UnregisteredTaintKey+" (not set)", "",
-		"nodes register without it, and pods may land on them before they have the labels and taints of their NodePool", how+" in a new version of the template")
+		"nodes register without it, and pods may land on them before they have the labels and taints of their NodePool", how+inNewVersion)
 }
 
 // announces tells whether user data has the taint of new nodes.

@@ -66,7 +66,11 @@ func (f *fields) templateImage(t *Template, spec *awsv1.EC2NodeClassSpec) {
 	switch {
 	case isParameter:
 		spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: parameter}}
-		f.translated("ImageId", "spec.amiSelectorTerms: ssmParameter "+parameter, "a new value of the parameter replaces nodes")
+		do := ""
+		if !publicParameter(parameter) {
+			do = "the bootstrap stack needs --ssm-parameter with the ARN of the parameter"
+		}
+		f.decide("ImageId", "spec.amiSelectorTerms: ssmParameter "+parameter, "a new value of the parameter replaces nodes", do)
 	case unknown:
 		spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Name: text, Owner: "self"}}
 		f.decide("ImageId", "spec.amiSelectorTerms: name "+text, "its value is not known: "+u.Why, "put the image's ID in its place"+f.c.orGive(u.Text))
@@ -77,6 +81,9 @@ func (f *fields) templateImage(t *Template, spec *awsv1.EC2NodeClassSpec) {
 		f.fail("ImageId", "want the ID of an image, not %s", describe(v))
 	}
 }
+
+// publicParameter tells parameters of AWS, which every stack lets the controller read.
+func publicParameter(name string) bool { return strings.HasPrefix(name, "/aws/service/") }
 
 // templateProfile translates the instance profile.
 func (f *fields) templateProfile(t *Template, class *classDraft) {
@@ -316,7 +323,7 @@ func (f *fields) templatePlacement(class *classDraft) {
 				spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{}
 				*m.to(spec.PlacementGroupSelector) = text
 			}
-			f.translated("Placement."+m.name, "spec.placementGroupSelector", "")
+			f.decide("Placement."+m.name, "spec.placementGroupSelector", "", "the bootstrap stack needs --placement-groups")
 		}
 	}
 	for _, m := range [][2]string{
@@ -339,14 +346,14 @@ func (f *fields) templateReservations(spec *awsv1.EC2NodeClassSpec) {
 	if id, ok := f.text(at, "CapacityReservationTarget", "CapacityReservationId"); ok {
 		spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: id}}
 		f.decide(at+".CapacityReservationTarget.CapacityReservationId", "spec.capacityReservationSelectorTerms: id "+id, "",
-			"let the pools use reserved capacity: add reserved to the values of their requirement "+karpv1.CapacityTypeLabelKey)
+			"let the pools use reserved capacity: add reserved to the values of their requirement "+karpv1.CapacityTypeLabelKey+"; the bootstrap stack needs --capacity-reservations")
 	}
 	if v, ok := f.take(at, "CapacityReservationTarget", "CapacityReservationResourceGroupArn"); ok {
 		f.lost(at+".CapacityReservationTarget.CapacityReservationResourceGroupArn", "groups of reservations are not selected as such: "+describe(v), "select its reservations by id or tags in spec.capacityReservationSelectorTerms")
 	}
 	if preference, ok := f.text(at, "CapacityReservationPreference"); ok {
 		if preference == "open" {
-			f.lost(at+".CapacityReservationPreference", "machines use those reservations only that the class selects", "select open ones with spec.capacityReservationSelectorTerms: instanceMatchCriteria open, if machines are to use them")
+			f.lost(at+".CapacityReservationPreference", "machines use those reservations only that the class selects", "select open ones with spec.capacityReservationSelectorTerms: instanceMatchCriteria open, if machines are to use them; the bootstrap stack needs --capacity-reservations then")
 		} else {
 			f.translated(at+".CapacityReservationPreference", "", "it follows from spec.capacityReservationSelectorTerms")
 		}
