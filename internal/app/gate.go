@@ -88,6 +88,16 @@ func (g *gate) awaitShifts(ctx context.Context) {
 	}
 }
 
+// Find implements cloud.Provider.
+func (g *gate) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machine, error) {
+	select {
+	case <-g.begun:
+		return g.Provider.Find(ctx, claim)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // Launch implements cloud.Provider.
 func (g *gate) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*cloud.Machine, error) {
 	select {

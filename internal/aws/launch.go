@@ -3,6 +3,7 @@ package aws
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,21 +49,19 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 	return m, nil
 }
 
-// Prefetch makes the launch templates that such a claim would be launched from, so that its launch need not wait for
-// them. The claim may be one that only exists in memory.
-func (p *Provider) Prefetch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) error {
-	if err := p.usable(class); err != nil {
-		return err
-	}
-	types, err := p.shown(ctx, claim, class)
+// Find implements cloud.Provider. Of the machine it tells what the launch request recorded.
+func (p *Provider) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machine, error) {
+	found, err := p.buyer.Found(ctx, fleet.Order{UID: string(claim.UID), Name: claim.Name, Created: claim.CreationTimestamp.Time})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	plan, err := p.plan(ctx, claim, class, types)
-	if err != nil {
-		return err
+	if found == nil {
+		return nil, &cloud.Error{Op: fmt.Sprintf("looking for the machine of NodeClaim %q", claim.Name), Class: cloud.NotFound, Err: errors.New("none was bought for it")}
 	}
-	return p.ensure(ctx, plan.templates)
+	return &cloud.Machine{
+		ProviderID: inventory.ProviderID(found.Zone, found.InstanceID), InstanceID: found.InstanceID, InstanceType: found.InstanceType, ImageID: found.ImageID,
+		Zone: found.Zone, SubnetID: found.SubnetID, CapacityType: found.CapacityType, LaunchedAt: found.LaunchedAt, Tags: found.Tags, Claim: claim.Name,
+	}, nil
 }
 
 // buy makes sure of the templates and buys. A template that somebody else deleted is made again, once.

@@ -286,7 +286,7 @@ func TestALaunchTemplateDeletedBySomebodyElseIsMadeAgain(t *testing.T) {
 	ready(t, p)
 	class := newClass(s)
 	resolve(t, p, class)
-	if err := p.Prefetch(t.Context(), newClaim(0), class); err != nil {
+	if _, err := p.Launch(t.Context(), newClaim(0), class); err != nil {
 		t.Fatal(err)
 	}
 	for _, lt := range s.World.Templates() {
@@ -301,13 +301,13 @@ func TestALaunchTemplateDeletedBySomebodyElseIsMadeAgain(t *testing.T) {
 	oneEach(t, s, machines, 3)
 }
 
-func TestPrefetchedTemplatesLeaveOneCallForTheLaunch(t *testing.T) {
+func TestTemplatesThatAreThereLeaveOneCallForTheLaunch(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	p, calls := newCountedProvider(t, s, nil)
 	ready(t, p)
 	class := newClass(s)
 	resolve(t, p, class)
-	if err := p.Prefetch(t.Context(), newClaim(0), class); err != nil {
+	if _, err := p.Launch(t.Context(), newClaim(0), class); err != nil {
 		t.Fatal(err)
 	}
 	calls.Reset()

@@ -21,6 +21,9 @@ type Provider interface {
 	// Launch buys one machine for a NodeClaim. It is idempotent by the claim's UID, across restarts too: a second call
 	// finds what the first one bought. Errors are *Error.
 	Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*Machine, error)
+	// Find gives the machine that was bought for a NodeClaim, by this process or one before, without buying one. It may have
+	// to wait until that is known. Errors: *Error of class NotFound when none was.
+	Find(ctx context.Context, claim *karpv1.NodeClaim) (*Machine, error)
 	// Terminate starts to end a machine; it returns an *Error of class NotFound once the machine is gone for good, and nil
 	// while it is going.
 	Terminate(ctx context.Context, providerID string) error

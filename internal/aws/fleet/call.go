@@ -78,7 +78,7 @@ func (b *Buyer) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.CreateF
 		select {
 		case <-ctx.Done():
 			return out, err
-		case <-time.After(patience[try]):
+		case <-b.opts.After(patience[try]):
 		}
 	}
 }

@@ -22,7 +22,8 @@
 //	before the reply arrives          same process: rule 3. Next process: rules 1 and 2
 //	before the status is written      same process: the outcome is remembered. Next process: rules 1 and 2
 //	after the status is written       the claim has a provider ID; nobody launches it again
-//	the claim is deleted meanwhile    the instance belongs to no claim and is garbage collected by its age
+//	the claim is deleted meanwhile    whoever ends the claim finds the instance, see Found; where the claim is gone before
+//	                                  that, the instance belongs to none and is garbage collected by its age
 //
 // A process that begins does not know what its predecessor sent. Claims that existed when it began are therefore looked
 // for among the instances first, in a listing begun no earlier than Options.Settle after the process did, which is
@@ -84,6 +85,8 @@ type Options struct {
 	// Failed is told of every pool that EC2 could not serve. It must not block.
 	Failed func(PoolError)
 	Now    func() time.Time
+	// After is time.After by the clock of Now.
+	After func(time.Duration) <-chan time.Time
 }
 
 // Need is what machines take of the subnet that they are launched in.
@@ -180,6 +183,9 @@ func NewBuyer(api API, machines Machines, opts Options) *Buyer {
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.After == nil {
+		opts.After = time.After
 	}
 	if opts.Place == nil {
 		opts.Place = firstSubnets
@@ -299,7 +305,7 @@ func (b *Buyer) sweepLocked(now time.Time) {
 
 // look finds the machine that a claim may have been bought already, and if there is none clears the way for buying one.
 func (b *Buyer) look(ctx context.Context, o Order, from time.Time) error {
-	if err := sleepUntil(ctx, b.opts.Now, from); err != nil {
+	if err := b.sleepUntil(ctx, from); err != nil {
 		return err
 	}
 	machines, err := b.machines.Since(ctx, from)
@@ -319,15 +325,13 @@ func (b *Buyer) look(ctx context.Context, o Order, from time.Time) error {
 	return nil
 }
 
-func sleepUntil(ctx context.Context, now func() time.Time, at time.Time) error {
-	d := at.Sub(now())
+func (b *Buyer) sleepUntil(ctx context.Context, at time.Time) error {
+	d := at.Sub(b.opts.Now())
 	if d <= 0 {
 		return nil
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-b.opts.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

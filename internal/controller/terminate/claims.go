@@ -79,6 +79,11 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if err != nil || wait {
 		return reconcile.Result{}, err
 	}
+	if claim.Status.ProviderID == "" {
+		if wait, err := c.find(ctx, claim); err != nil || wait {
+			return reconcile.Result{RequeueAfter: poll}, err
+		}
+	}
 	if claim.Status.ProviderID != "" {
 		err := c.Cloud.Terminate(ctx, claim.Status.ProviderID)
 		if err == nil {
@@ -92,6 +97,29 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		}
 	}
 	return reconcile.Result{}, c.finish(ctx, claim)
+}
+
+// find writes down the machine of a claim that was deleted before its launch was: the process that bought it died in
+// between. wait is that it is not known yet whether there is one.
+func (c *Claims) find(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, err error) {
+	short, cancel := context.WithTimeout(ctx, poll)
+	defer cancel()
+	machine, err := c.Cloud.Find(short, claim)
+	switch {
+	case cloud.IsNotFound(err):
+		return false, nil
+	case err != nil && short.Err() != nil:
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("looking for the machine of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
+	}
+	stored := claim.DeepCopy()
+	claim.Status.ProviderID = machine.ProviderID
+	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("writing the machine of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
+	}
+	c.Log.Info("ending the machine of a nodeclaim that was deleted before its launch was written down", "nodeclaim", claim.Name, "provider_id", machine.ProviderID)
+	return false, nil
 }
 
 // deleteNodes deletes the nodes of the claim and reports whether one of them is still there: those of a registered claim,

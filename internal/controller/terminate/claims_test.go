@@ -3,6 +3,7 @@ package terminate
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
 )
 
 func TestAClaimGoesAfterItsMachine(t *testing.T) {
@@ -82,4 +84,29 @@ func TestAClaimsGracePeriodIsToldOnce(t *testing.T) {
 	if n := len(w.events.Events); n != 2 { // on the claim and on its node
 		t.Errorf("%d events", n)
 	}
+}
+
+// The leader died between the launch and the write of it, and the claim was deleted before the next one looked.
+func TestAMachineThatIsNotWrittenDownEndsWithItsClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := admit(t, 0)
+		claim := w.claim()
+		claim.Status.ProviderID = ""
+		if err := w.Client.Status().Update(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+		r := &Claims{Client: w.Client, Cloud: w, Recorder: w.events, Metrics: w.Metrics, Log: w.Log, Clock: w.Clock}
+		request := ctrl.Request{NamespacedName: client.ObjectKey{Name: "c"}}
+		w.unknown = true
+		if again, err := r.Reconcile(t.Context(), request); err != nil || again.RequeueAfter == 0 || w.claim().Status.ProviderID != "" {
+			t.Fatalf("it goes though it may have a machine: %+v, %v", again, err)
+		}
+		w.unknown, w.bought = false, &cloud.Machine{ProviderID: "aws:///z/i-7"}
+		if _, err := r.Reconcile(t.Context(), request); err != nil || !slices.Equal(w.machine, []string{"aws:///z/i-7"}) {
+			t.Fatalf("ended %v, %v", w.machine, err)
+		}
+		if got := w.claim().Status.ProviderID; got != "aws:///z/i-7" {
+			t.Errorf("the machine is not written down: %q", got)
+		}
+	})
 }

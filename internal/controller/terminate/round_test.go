@@ -49,6 +49,8 @@ type ward struct {
 	refuse  map[string]error // answers to evictions and deletions by pod
 	deaf    error            // the cloud's answer to Get
 	machine []string         // terminated
+	bought  *cloud.Machine   // that was bought for the claim, by whoever
+	unknown bool             // whether it was is not known
 }
 
 type indexer struct{ *fake.ClientBuilder }
@@ -59,6 +61,17 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 }
 
 func (w *ward) Get(context.Context, string) (*cloud.Machine, error) { return &cloud.Machine{}, w.deaf }
+
+func (w *ward) Find(ctx context.Context, _ *karpv1.NodeClaim) (*cloud.Machine, error) {
+	switch {
+	case w.unknown:
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case w.bought != nil:
+		return w.bought, nil
+	}
+	return nil, &cloud.Error{Op: "looking", Class: cloud.NotFound, Err: errors.New("none")}
+}
 
 func (w *ward) Terminate(_ context.Context, id string) error {
 	w.machine = append(w.machine, id)

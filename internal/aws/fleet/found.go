@@ -1,0 +1,42 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+)
+
+// Found gives the machine that a claim got, from this process or one before it, and buys none; nil where it got none. Where
+// a request for it is under way or its outcome is not known, that is waited for.
+//
+// Errors: *cloud.Error, when it is not known.
+func (b *Buyer) Found(ctx context.Context, o Order) (*Bought, error) {
+	op := fmt.Sprintf("looking for the machine of NodeClaim %q", o.Name)
+	for {
+		b.mu.Lock()
+		c := b.claimLocked(o)
+		bought, running, doubt, from := c.bought, c.running, c.doubt, c.lookFrom
+		b.mu.Unlock()
+		var err error
+		switch {
+		case bought != nil:
+			return bought, nil
+		case running != nil:
+			select {
+			case <-running.done: // whatever came of it
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		case doubt != nil:
+			err = b.settle(ctx, doubt, o.UID)
+		case !from.IsZero():
+			err = b.look(ctx, o, from)
+		default:
+			return nil, nil
+		}
+		if err != nil {
+			return nil, awserr.Wrap(op, err)
+		}
+	}
+}
