@@ -32,7 +32,7 @@ const (
 //
 // Cost: that of one solution, unless a zone runs short; then that of at most two more for each zone.
 func (k *kept) solveWithin(p *Problem) *plan.Plan {
-	k.zones, k.short, k.tight = nil, nil, nil
+	k.zones, k.short, k.tight, k.lean = nil, nil, nil, nil
 	if !slices.ContainsFunc(p.Pools, func(pool *cluster.Pool) bool { return len(pool.Subnets) > 0 }) {
 		return k.solve(p)
 	}

@@ -78,6 +78,8 @@ type kept struct {
 	short []string
 	// tight pools are those whose limits a solution of this problem would have broken, had they been waived.
 	tight map[string]bool
+	// lean is where the next solver leads pods that may go to any domain.
+	lean lean
 }
 
 // Worked counts what had to be worked out for a problem because it was not known from the ones before.
@@ -167,6 +169,11 @@ type loan struct {
 	p  *pool
 }
 
+func (l loan) giveBack() {
+	l.p.wellKnown = nil
+	l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat}
+}
+
 // use finds the setting of the solver, or begins one.
 func (k *kept) use(s *solver) *setting {
 	names := make([]string, s.schema.Len())
@@ -200,8 +207,7 @@ func sameDaemon(a, b cluster.Daemon) bool {
 // endRound takes loans back and forgets what the setting in use did not need.
 func (k *kept) endRound() {
 	for _, l := range k.lent {
-		l.p.wellKnown = nil
-		l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat}
+		l.giveBack()
 	}
 	k.lent = k.lent[:0]
 	for _, f := range k.fields {

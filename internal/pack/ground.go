@@ -57,6 +57,7 @@ func (s *solver) compileNodes() {
 	g.update(s)
 	f := g.lend()
 	s.kept.fields = append(s.kept.fields, f)
+	s.field = f
 	s.nodes, s.most = f.refs, g.most
 	if s.moving != nil {
 		for _, n := range s.nodes {

@@ -13,12 +13,8 @@ import (
 //
 // It ends when its work is used up, counted in comparisons of a pod with a machine, so that the same problem gives the
 // same plan however fast the computer is. What was not looked at any more is said in the plan's Stats.
-func (s *solver) improve() {
-	budget := s.p.Options.Work
-	if budget == 0 {
-		budget = defaultWork(len(s.p.Pending))
-	}
-	if budget < 0 {
+func (s *solver) improve(budget int64) {
+	if budget <= 0 {
 		return
 	}
 	total := catalog.MicroUSD(0)
@@ -45,6 +41,14 @@ func (s *solver) improve() {
 			s.stats.Unimproved += len(free[i])
 		}
 	}
+}
+
+// budget is what the improvement may cost; 0 if there is to be none.
+func (s *solver) budget() int64 {
+	if s.p.Options.Work == 0 {
+		return defaultWork(len(s.p.Pending))
+	}
+	return max(0, s.p.Options.Work)
 }
 
 // defaultWork grows with the pods, and stays in the order of the time that the first plan takes.

@@ -68,15 +68,17 @@ func (s *solver) finish() *plan.Plan {
 	if s.kept.improving != nil {
 		s.kept.improving()
 	}
-	s.improve()
+	budget := s.budget()
+	s.improve(budget)
 	if s.overdrawn() {
 		s = s.kept.solveHard(s.p, s.choice)
 		before = s.frozenDomains()
-		s.improve()
+		s.improve(budget)
 	}
 	if s.opens(before) {
 		s = s.kept.solveHard(s.p, s.choice) // cheaper, but pods rely on a domain being closed; this one it stays
 	}
+	s = s.explore(budget)
 	s.kept.short = s.settleAddresses()
 	return s.plan()
 }

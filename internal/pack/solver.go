@@ -75,6 +75,7 @@ type solver struct {
 
 	kept    *kept
 	setting *setting
+	field   *field // of the nodes
 	serial  uint64
 	byLabel labelIndex // of classes
 	running running
@@ -90,6 +91,8 @@ type solver struct {
 	// squeezing lets pods that have no other place take that of the bearers of a spread over hosts.
 	squeezing bool
 	choice    choice          // wishes that count as demands
+	lean      lean            // where pods that may go to any domain are led
+	led       []leaning       // groups whose pods had such a choice
 	unsure    map[string]bool // classes, by ID, that must not be dealt out ahead
 	lead      [2]int          // where cpu and memory stand in vectors
 	// sizes, hosting and choosing number what crowds take together.
@@ -103,7 +106,7 @@ type solver struct {
 
 func newSolver(p *Problem, k *kept) *solver {
 	k.serial++
-	s := &solver{p: p, kept: k, serial: k.serial, vocab: k.vocab, reqs: k.reqs, wellKnown: map[requirement.Key]bool{},
+	s := &solver{p: p, kept: k, lean: k.lean, serial: k.serial, vocab: k.vocab, reqs: k.reqs, wellKnown: map[requirement.Key]bool{},
 		listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{},
 		sizes: map[string]int{}, hosting: map[string]int{}, choosing: map[string]int{}, worths: map[worthKey]worthOf{}}
 	for _, k := range p.Options.WellKnown {

@@ -106,7 +106,12 @@ func (s *solver) dealOut(c *class, d *demand) bool {
 		if !ok {
 			return false
 		}
-		worth[i] = w
+		if worth[i] = w; s.leads(g, name) {
+			worth[i] = -1
+		}
+	}
+	if d.maxSkew > 1 || len(domains) > 0 && len(c.pods)%len(domains) > 0 {
+		s.noteChoice(g, domains)
 	}
 	if len(domains) == 0 {
 		return false
@@ -211,10 +216,18 @@ func (s *solver) findHome(g *group) (string, bool) {
 			}
 			cost += w * int64(len(c.pods))
 		}
+		if s.leads(g, name) {
+			cost = -1
+		}
 		if ok {
 			choices = append(choices, choice{name, cost})
 		}
 	}
+	names := make([]string, len(choices))
+	for i, c := range choices {
+		names[i] = c.name
+	}
+	s.noteChoice(g, names)
 	if len(choices) == 0 {
 		return "", false
 	}
