@@ -19,6 +19,8 @@ type Decision struct {
 	// Before is what the managed nodes cost per hour, After what they will once all moves are carried out at best.
 	Before catalog.MicroUSD `json:"before"`
 	After  catalog.MicroUSD `json:"after"`
+	// Spare is how much of After is beyond what the pods are worth: what machines cost that are filled to the last.
+	Spare catalog.MicroUSD `json:"spare,omitempty"`
 	// Next is the Options.Start with which another decision about the same problem would look on, if there is no move and
 	// not every set has had its turn; 0 if nothing is left to be tried.
 	Next  int   `json:"next,omitempty"`

@@ -7,6 +7,7 @@
 package disrupt
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -87,6 +88,11 @@ type Options struct {
 	PodPrice  catalog.MicroUSD `json:"podPrice,omitempty"`
 	NodePrice catalog.MicroUSD `json:"nodePrice,omitempty"`
 	Horizon   time.Duration    `json:"horizon,omitempty"`
+	// Returns is how much of a saving the load is likely to ask back after a time, by what it did before: later ones are no
+	// less. It takes that from what the nodes cost beyond what their pods are worth, as far as that is more than Tight per
+	// hour, which is usual here; only then from a move, and so it does with what leaves less than is usual.
+	Returns []Return         `json:"returns,omitempty"`
+	Tight   catalog.MicroUSD `json:"tight,omitempty"`
 	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
 	// ended is said.
 	Work int64 `json:"work,omitempty"`
@@ -130,6 +136,9 @@ func (o Options) lifetime(n Node) time.Duration {
 	}
 	return n.LifetimeLeft
 }
+
+// equal reports whether all settings are the same: they are plain values and a list of such.
+func (o Options) equal(other Options) bool { return fmt.Sprint(o) == fmt.Sprint(other) }
 
 func (o Options) work() int64 {
 	if o.Work <= 0 {

@@ -269,25 +269,6 @@ func (s *search) preferred(saving catalog.MicroUSD) Reason {
 	return Reason{Code: SavesTooLittle, Want: plan.Dollars(worth), Have: plan.Dollars(saving), Detail: "its pods would lose what they prefer"}
 }
 
-// notPaidBack compares what moving is held to cost with what it saves in the time that is left.
-func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, bought int) Reason {
-	o := &s.p.Options
-	spent := catalog.MicroUSD(float64(o.PodPrice)*float64(cost)/unit) + o.NodePrice*catalog.MicroUSD(bought)
-	if spent == 0 {
-		return Reason{}
-	}
-	time := o.horizon()
-	for _, n := range nodes {
-		if left := n.in.LifetimeLeft; left > 0 {
-			time = min(time, left)
-		}
-	}
-	if earned := catalog.MicroUSD(float64(saving) * time.Hours()); earned < spent {
-		return Reason{Code: NotPaidBack, Want: plan.Dollars(spent), Have: plan.Dollars(earned)}
-	}
-	return Reason{}
-}
-
 // keep makes the answer that was given last a move.
 func (s *search) keep(nodes []*nodeState, move Move) {
 	declined, _, _ := s.w.Declined()

@@ -97,12 +97,15 @@ func (s *search) breakOff(at int) {
 // sayWhatWasLeft adds to the reasons of nodes that were tried by themselves only, although more of them might go together.
 func (s *search) sayWhatWasLeft() {
 	for _, n := range s.managed() {
-		if !n.candidate() || !n.movable || n.together || n.usage() > 1-promising || n.reason.Detail != "" {
+		if !n.candidate() || !n.movable || n.together || n.usage() > 1-promising || n.reason.Detail != "" && n.reason.Code != NotPaidBack {
 			continue
 		}
 		switch n.reason.Code {
 		case NotCheaper, SavesTooLittle, NotPaidBack, NotBalanced, FewSpotTypes, FewValues, PoolLimit:
-			n.reason.Detail = "tried by itself only"
+			if n.reason.Detail != "" {
+				n.reason.Detail += "; "
+			}
+			n.reason.Detail += "tried by itself only"
 			s.stats.TriedAlone++
 		}
 	}

@@ -29,6 +29,9 @@ type search struct {
 	worked int64
 	// polish is the work that may still be spent on packing new machines well.
 	polish int64
+	// loose is what the nodes cost beyond what their pods are worth, before any move; looseKnown says that it is reckoned.
+	loose      catalog.MicroUSD
+	looseKnown bool
 	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
 	// things are now; next is the first start in any order that was not tried, 0 if all were.
 	numbered bool

@@ -130,7 +130,10 @@ func TestMovesPayBack(t *testing.T) {
 		l.h = h
 		h.Apply(house.Defaults)
 		c := newChurn(h)
-		h.Pass(5 * time.Minute)
+		for range 100 {
+			h.Pass(3 * time.Second)
+			l.open()
+		}
 		l.look()
 		before, moves, pods := 0.0, 0, 0
 		for n := range *churnHours * 60 {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/obs"
@@ -57,6 +58,7 @@ type Loop struct {
 	Record Recorded
 
 	setbacks Setbacks
+	tenure   tenure
 	engine   *disrupt.Engine
 	ripening ripening
 	talk     *talk
@@ -78,6 +80,14 @@ func (l *Loop) Last() *disrupt.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
+}
+
+// spare is what the last decision left to be saved.
+func (l *Loop) spare() catalog.MicroUSD {
+	if d := l.Last(); d != nil {
+		return d.Spare
+	}
+	return 0
 }
 
 // Landed is told how each command ended.

@@ -1,0 +1,187 @@
+package disrupt
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+)
+
+const (
+	// leastHorizon is for how long a saving is counted on where nothing is known yet, mostHorizon how long at most.
+	leastHorizon, mostHorizon = 35 * time.Minute, 24 * time.Hour
+	// glance is how often the bill is noted, and memory for how long.
+	glance, memory = 30 * time.Second, 6 * time.Hour
+	// quietBefore is the time without purchases that every cluster is held to have had before it was watched: how much has to
+	// be seen before it is believed.
+	quietBefore = 30 * time.Minute
+	// likelyPercent of the time no more was bought again than is reckoned with.
+	likelyPercent = 95
+	// usualPercent of the bill is the most that is held to be of no use to pods that come: where more is there, it may be of use
+	// to others.
+	usualPercent = 15
+	// calmer is how many times as long as at a moment of the past it must be quiet now for that moment to say nothing.
+	calmer = 3
+)
+
+// ages are those after which it is reckoned how much of a saving has been bought again.
+var ages = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * time.Minute, 7 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute,
+	30 * time.Minute, 45 * time.Minute, time.Hour, 90 * time.Minute, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour}
+
+// tenure watches the bill, to know how long what is saved lasts here. When the bill has fallen and machines are bought
+// again, so much of the saving was undone: in the cluster in which nothing had gone they would not have been bought. Nothing
+// has to be known of single machines for that.
+//
+// It is this process's own. A new leader counts on as much as it may in a cluster whose machines are as old as they are,
+// and has seen within minutes whether it is one that breathes.
+type tenure struct {
+	began   time.Time
+	moments []moment // oldest first
+	prices  map[string]catalog.MicroUSD
+	calm    time.Time // since when no pod has come, and no machine
+	horizon time.Duration
+	returns []disrupt.Return
+	tight   catalog.MicroUSD
+}
+
+// moment is what was seen at a time.
+type moment struct {
+	at    time.Time
+	bill  catalog.MicroUSD
+	spare catalog.MicroUSD // that the last decision left
+	quiet time.Duration    // since a pod or a machine came last
+}
+
+// see notes the bill: what machines cost that are not to go, each at the price at which it was seen first, so that prices
+// that move are not taken for machines.
+func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Time) {
+	if t.began.IsZero() {
+		t.began, t.calm, t.prices = now, now, map[string]catalog.MicroUSD{}
+	}
+	prices := make(map[string]catalog.MicroUSD, len(nodes))
+	bill, came := catalog.MicroUSD(0), false
+	for _, n := range nodes {
+		if n.Claim == "" {
+			continue
+		}
+		price, known := t.prices[n.Claim]
+		if !known || price == 0 {
+			price = n.Price
+		}
+		came = came || !known
+		prices[n.Claim] = price
+		if !n.Deleting && !n.Leaving {
+			bill += price
+		}
+	}
+	t.prices = prices
+	if came {
+		t.calm = now
+	}
+	if len(t.moments) > 0 && now.Sub(t.moments[len(t.moments)-1].at) < glance {
+		return
+	}
+	t.moments = slices.DeleteFunc(t.moments, func(m moment) bool { return now.Sub(m.at) > memory })
+	if born := youngest(nodes); born.After(t.calm) {
+		t.calm = born
+	}
+	t.moments = append(t.moments, moment{at: now, bill: bill, spare: spare, quiet: now.Sub(t.calm)})
+	t.reckon(nodes, now)
+}
+
+// reckon finds how long a saving may be counted on, and how much of it is likely to be asked back.
+func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
+	t.horizon = horizon(max(now.Sub(t.began), meanAge(nodes, now)))
+	most := make([]catalog.MicroUSD, len(t.moments)) // the bill had been so high until then
+	for i, m := range t.moments {
+		most[i] = m.bill
+		if i > 0 {
+			most[i] = max(most[i], most[i-1])
+		}
+	}
+	quiet := now.Sub(t.calm)
+	again := make([][]catalog.MicroUSD, len(ages))
+	for i, m := range t.moments {
+		if m.quiet*calmer < quiet {
+			continue
+		}
+		back, at := catalog.MicroUSD(0), i
+		for k, age := range ages {
+			if now.Sub(m.at) < age {
+				break
+			}
+			for ; at < len(t.moments) && t.moments[at].at.Sub(m.at) <= age; at++ {
+				back = max(back, min(t.moments[at].bill, most[i])-m.bill)
+			}
+			again[k] = append(again[k], back)
+		}
+	}
+	t.returns = nil
+	last := catalog.MicroUSD(0)
+	for k := range ages {
+		if r := likely(again[k]); r > last {
+			last = r
+			t.returns = append(t.returns, disrupt.Return{After: ages[k], Price: r})
+		}
+	}
+	t.tight = 0
+	if len(t.returns) > 0 {
+		spare := make([]catalog.MicroUSD, len(t.moments))
+		for i, m := range t.moments {
+			spare[i] = m.spare
+		}
+		slices.Sort(spare)
+		t.tight = min(spare[len(spare)*likelyPercent/100], t.moments[len(t.moments)-1].bill*usualPercent/100)
+	}
+}
+
+// youngest is when the last of the pods was made that run on nodes.
+func youngest(nodes []*cluster.Node) (born time.Time) {
+	for _, n := range nodes {
+		for _, p := range n.Pods {
+			if !p.Daemon && !p.Mirror && p.CreatedAt.After(born) {
+				born = p.CreatedAt
+			}
+		}
+	}
+	return born
+}
+
+// likely is what was bought again at most, but for the most restless part of the time.
+func likely(again []catalog.MicroUSD) catalog.MicroUSD {
+	slices.Sort(again)
+	before := int(quietBefore / glance)
+	at := (len(again)+before)*likelyPercent/100 - before
+	if at < 0 || at >= len(again) {
+		return 0
+	}
+	return again[at]
+}
+
+// horizon is the time for which a saving is counted on in a cluster that has been there for so long. It grows in steps of
+// two, so that decisions are not made anew for each second that passes.
+func horizon(been time.Duration) time.Duration {
+	out := leastHorizon
+	for out < mostHorizon && 2*out <= been {
+		out *= 2
+	}
+	return min(out, mostHorizon)
+}
+
+// meanAge of the machines, each weighed by its price.
+func meanAge(nodes []*cluster.Node, now time.Time) time.Duration {
+	sum, weight := 0.0, 0.0
+	for _, n := range nodes {
+		if n.Claim == "" || n.CreatedAt.IsZero() {
+			continue
+		}
+		sum += min(max(now.Sub(n.CreatedAt), 0), 2*mostHorizon).Seconds() * float64(n.Price)
+		weight += float64(n.Price)
+	}
+	if weight == 0 {
+		return 0
+	}
+	return time.Duration(sum / weight * float64(time.Second))
+}

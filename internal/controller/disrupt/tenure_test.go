@@ -1,0 +1,88 @@
+package disrupt
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+)
+
+// machines of a price each, the first of which stand all along.
+func machines(n int, price catalog.MicroUSD) (out []*cluster.Node) {
+	for i := range n {
+		out = append(out, &cluster.Node{Claim: fmt.Sprint("claim-", i), Price: price})
+	}
+	return out
+}
+
+// watched is what a tenure knows that has seen, each minute, so many machines of ten as the story tells. A machine that goes
+// and comes again is another one.
+func watched(minutes int, story func(minute int) (count int, price catalog.MicroUSD)) *tenure {
+	t, began, before, born := &tenure{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 0, 0
+	for m := range minutes {
+		n, price := story(m)
+		if n > before {
+			born++
+		}
+		before = n
+		nodes := machines(n, price)
+		if n > 8 {
+			nodes[8].Claim = fmt.Sprint("young-", born)
+		}
+		t.see(nodes, 0, began.Add(time.Duration(m)*time.Minute))
+	}
+	return t
+}
+
+func TestHowMuchOfASavingIsAskedBack(t *testing.T) {
+	breathes := func(minute int) int { return 9 + minute/5%2 }
+	for sentence, tt := range map[string]struct {
+		minutes int
+		story   func(minute int) (int, catalog.MicroUSD)
+		asked   bool
+	}{
+		"nothing, where machines stand":                              {120, func(int) (int, catalog.MicroUSD) { return 10, 100 }, false},
+		"nothing, where machines went and did not come again":        {120, func(m int) (int, catalog.MicroUSD) { return 10 - min(m/30, 3), 100 }, false},
+		"nothing, where there was less and there is more":            {120, func(m int) (int, catalog.MicroUSD) { return 5 + m/20, 100 }, false},
+		"nothing, where only prices move":                            {120, func(m int) (int, catalog.MicroUSD) { return 10, catalog.MicroUSD(100 + 50*(m/5%2)) }, false},
+		"a machine, where one comes every ten minutes":               {60, func(m int) (int, catalog.MicroUSD) { return breathes(m), 100 }, true},
+		"nothing yet, where that was seen once":                      {6, func(m int) (int, catalog.MicroUSD) { return []int{10, 10, 9, 9, 10, 10}[m], 100 }, false},
+		"nothing any more, once it has been calm for so much longer": {100, func(m int) (int, catalog.MicroUSD) { return breathes(min(m, 60)), 100 }, false},
+		"it still does when it has been calm for a few minutes":      {71, func(m int) (int, catalog.MicroUSD) { return breathes(min(m, 60)), 100 }, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			got := watched(tt.minutes, tt.story)
+			if (len(got.returns) > 0) != tt.asked {
+				t.Fatalf("got %v", got.returns)
+			}
+			if !tt.asked {
+				return
+			}
+			if r := got.returns[len(got.returns)-1]; r.Price != 100 || r.After > 7*time.Minute {
+				t.Errorf("asked back: %v", got.returns)
+			}
+		})
+	}
+}
+
+func TestForHowLongASavingIsCountedOn(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for sentence, tt := range map[string]struct {
+		age  time.Duration
+		want time.Duration
+	}{
+		"where all is new, as long as the least": {time.Minute, leastHorizon},
+		"where machines are old, a step below":   {4 * time.Hour, 4 * leastHorizon},
+		"at most for a day":                      {1000 * time.Hour, mostHorizon},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			tenure := &tenure{}
+			tenure.see([]*cluster.Node{{Claim: "old", Price: 99, CreatedAt: now.Add(-tt.age)}, {Claim: "cheap", Price: 1, CreatedAt: now}, {Name: "not ours"}}, 0, now)
+			if tenure.horizon != tt.want {
+				t.Errorf("%s, want %s", tenure.horizon, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package disrupt
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/plan"
+)
+
+// Return is how much of a saving the load is likely to ask back.
+type Return struct {
+	// After is how long the saving has lasted then.
+	After time.Duration `json:"after"`
+	// Price per hour of the machines that are likely to have been bought again by then.
+	Price catalog.MicroUSD `json:"price"`
+}
+
+// earning is what a move is held to cost and to bring.
+type earning struct {
+	spent, earned catalog.MicroUSD
+	// payback is how long the saving would have to last whole, asked when half of it is likely to be needed again; 0: never.
+	payback, asked time.Duration
+}
+
+// notPaidBack compares what moving is held to cost with what it saves in the time that is left.
+func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, bought int) Reason {
+	e := s.earns(nodes, saving, catalog.MicroUSD(float64(s.p.Options.PodPrice)*float64(cost)/unit), bought)
+	if e.earned >= e.spent {
+		return Reason{}
+	}
+	r := Reason{Code: NotPaidBack, Want: plan.Dollars(e.spent), Have: plan.Dollars(e.earned)}
+	if e.asked > 0 {
+		r.Detail = fmt.Sprintf("it would pay back in %s; as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
+	}
+	return r
+}
+
+// earns adds up what a move costs, evictions being known, and what it brings until the horizon or until the first of its
+// nodes would expire.
+//
+// The load takes back what Options.Returns says: first from what could still be saved in the cluster beyond what is
+// usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely to be needed again has to be started again.
+func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int) earning {
+	o := &s.p.Options
+	e := earning{spent: evictions + o.NodePrice*catalog.MicroUSD(bought)}
+	if saving <= 0 {
+		return e
+	}
+	end := o.horizon()
+	for _, n := range nodes {
+		if left := n.in.LifetimeLeft; left > 0 {
+			end = min(end, left)
+		}
+	}
+	spare := s.spare() - saving - o.Tight
+	lost, at, sum := catalog.MicroUSD(0), time.Duration(0), 0.0
+	for _, r := range o.Returns {
+		if r.After >= end {
+			break
+		}
+		sum += float64(saving-lost) * (r.After - at).Hours()
+		at, lost = r.After, min(saving, max(lost, r.Price-spare))
+		if e.asked == 0 && 2*lost >= saving {
+			e.asked = at
+		}
+	}
+	e.earned = catalog.MicroUSD(sum + float64(saving-lost)*(end-at).Hours())
+	if again := len(nodes) - bought; again > 0 {
+		e.spent += catalog.MicroUSD(float64(o.NodePrice) * float64(again) * float64(lost) / float64(saving))
+	}
+	e.payback = time.Duration(float64(e.spent) / float64(saving) * float64(time.Hour))
+	return e
+}
+
+// spare is what the nodes cost beyond what their pods are worth, once the moves that were found are carried out: what
+// machines for those pods would cost that are filled to the last.
+func (s *search) spare() catalog.MicroUSD {
+	if !s.looseKnown {
+		s.looseKnown = true
+		for _, n := range s.nodes {
+			if n != nil {
+				s.loose += n.savable()
+			}
+		}
+	}
+	return max(0, s.loose-s.saving())
+}

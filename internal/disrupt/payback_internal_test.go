@@ -1,0 +1,57 @@
+package disrupt
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/pack"
+)
+
+func TestWhatAMoveEarns(t *testing.T) {
+	const dollar = 1_000_000
+	minutes := func(n int, price catalog.MicroUSD) Return {
+		return Return{After: time.Duration(n) * time.Minute, Price: price}
+	}
+	for sentence, tt := range map[string]struct {
+		horizon, left time.Duration
+		returns       []Return
+		loose, tight  catalog.MicroUSD
+		bought        int
+		spent, earned catalog.MicroUSD
+		asked         time.Duration
+	}{
+		"the whole of its saving, where nothing is asked back": {horizon: 2 * time.Hour, earned: 2 * dollar},
+		"a day of it, where nothing is said":                   {earned: 24 * dollar},
+		"until its node would expire":                          {horizon: 2 * time.Hour, left: time.Hour, earned: dollar},
+		"and its new machines cost something":                  {horizon: time.Hour, bought: 2, spent: 20_000, earned: dollar},
+		"what is left of it, and a machine is started again":   {horizon: 2 * time.Hour, returns: []Return{minutes(30, dollar/2), minutes(60, 3*dollar)}, spent: 10_000, earned: 3 * dollar / 4, asked: 30 * time.Minute},
+		"nothing of what comes later than the horizon":         {horizon: time.Hour, returns: []Return{minutes(60, dollar)}, earned: dollar},
+		"all of it, where there is more to spare than usual":   {horizon: time.Hour, returns: []Return{minutes(30, dollar)}, loose: 4 * dollar, tight: 3 * dollar, earned: dollar},
+		"no more, where that much is usual":                    {horizon: time.Hour, returns: []Return{minutes(30, dollar)}, loose: 4 * dollar, tight: 4 * dollar, spent: 10_000, earned: dollar / 2, asked: 30 * time.Minute},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, Horizon: tt.horizon, Returns: tt.returns, Tight: tt.tight}}
+			s := &search{p: p, loose: dollar + tt.loose, looseKnown: true}
+			nodes := []*nodeState{{src: &cluster.Node{}, in: &Node{LifetimeLeft: tt.left}, price: dollar}}
+			got := s.earns(nodes, dollar, 0, tt.bought)
+			if got.spent != tt.spent || got.earned != tt.earned || got.asked != tt.asked {
+				t.Errorf("spent %d earned %d asked back after %s", got.spent, got.earned, got.asked)
+			}
+			if r := s.notPaidBack(nodes, dollar, 0, tt.bought); r.Code != "" {
+				t.Errorf("it is held not to pay back: %s", r.Text())
+			}
+		})
+	}
+}
+
+func TestAMoveThatWouldNotPayBackSaysWhen(t *testing.T) {
+	p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, Horizon: time.Hour, Returns: []Return{{After: 5 * time.Minute, Price: 60_000}}}}
+	s := &search{p: p, looseKnown: true}
+	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 4*unit, 0)
+	want := "moving its pods is held to cost $0.0140, and would save $0.0050 in the time left (it would pay back in 14m0s; as much was bought again within 5m0s here)"
+	if r.Code != NotPaidBack || r.Text() != want {
+		t.Errorf("got %q", r.Text())
+	}
+}
