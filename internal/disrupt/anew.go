@@ -40,6 +40,13 @@ func (s *search) startAnew() {
 	}
 }
 
+// goOnAnew adds to what another search found what comes of planning the rest anew.
+func (s *search) goOnAnew() {
+	s.chooseTargets(anew)
+	s.polish = s.workFor(polishPerNode)
+	s.startAnew()
+}
+
 // replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most. Where
 // nothing comes of them others have their turn that are not of the same kinds.
 func (s *search) replaceWithinBudget(nodes []*nodeState) {

@@ -38,7 +38,8 @@ func Decide(p *Problem) *Decision {
 }
 
 // searchAll makes the searches, in their order. As long as nothing was found they go on with the same snapshot. Where much
-// could be saved the last is made first, and is enough when it leaves little to be saved.
+// could be saved the last is made first, and is enough when it leaves little to be saved. Where there is little to be saved
+// from the start the first one that finds something is enough: the others find the like of it, and the next round sees all.
 func searchAll(p *Problem) []*search {
 	w := pack.NewWhatIf(p.Cluster)
 	s := newSearch(p, w)
@@ -48,8 +49,13 @@ func searchAll(p *Problem) []*search {
 		}
 		return append(searchBeside(p, emptiestFirst, dearestFirst), s)
 	}
+	little := s.slack() < littleSlack
 	s.run(emptiestFirst, false)
 	found := []*search{s}
+	if len(s.moves) > 0 && little {
+		s.goOnAnew()
+		return found
+	}
 	if len(s.moves) > 0 {
 		return append(found, searchBeside(p, dearestFirst, anew)...)
 	}

@@ -113,3 +113,17 @@ func TestPartsOfALargeClusterComeAsNearTheFloorAsTheWhole(t *testing.T) {
 		t.Errorf("one round leaves %d, the floor is %d", d.After, floor)
 	}
 }
+
+func TestRoundsForTheLastPercentsAskHardlyMoreThanALookThatFindsNothing(t *testing.T) {
+	c := fragmented(t, scenario.Fragmentation{Nodes: 300, Pods: 15, Percent: 30, Topology: true, Seed: 1})
+	d := disrupt.Decide(anyway(c))
+	most := 0
+	for round := 0; len(d.Moves) > 0 && round < 20; round++ {
+		c = carryOut(c, d)
+		d = disrupt.Decide(anyway(c))
+		most = max(most, d.Stats.Questions)
+	}
+	if len(d.Moves) > 0 || most*2 > d.Stats.Questions*3 {
+		t.Errorf("a round asks %d questions, the last one %d and finds %d moves", most, d.Stats.Questions, len(d.Moves))
+	}
+}
