@@ -20,7 +20,9 @@ func (p *process) nodeLife(c *gate) error {
 			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Policies: repair.Policies(), LeftAlone: c.LeftAlone,
 		})
 	}
-	replicas := func() error { return p.Add(&static.Ignored{State: p.cache, Recorder: p.recorder(), Clock: p.clock()}) }
+	replicas := func() error {
+		return p.Add(&static.Ignored{State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()})
+	}
 	if shop := p.shop(c); shop != nil {
 		replicas = func() error {
 			return p.Add(static.New(static.Options{
@@ -30,7 +32,9 @@ func (p *process) nodeLife(c *gate) error {
 	}
 	return errors.Join(
 		repairs, replicas(),
-		p.Add(&consistency.Loop{Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Timeout: p.InitializationTimeout}),
+		p.Add(&consistency.Loop{
+			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Timeout: p.InitializationTimeout, LeftAlone: c.LeftAlone,
+		}),
 		p.Add(&expire.Loop{
 			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Ahead: p.ExpireAhead, StaticCapacity: p.FeatureGates.StaticCapacity,
 		}),

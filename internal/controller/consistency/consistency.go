@@ -42,6 +42,8 @@ type Loop struct {
 	Clock    clock.Clock
 	// Timeout is how long after it has joined a node that can't take pods is ended; 0: never.
 	Timeout time.Duration
+	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	LeftAlone func(providerID string) bool
 
 	told map[types.UID]time.Time
 	// ended holds the claims that were deleted here and that the cache may not show as going yet.
@@ -54,17 +56,7 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	for {
-		err := l.Metrics.Recover(l.Log, "consistency", func() error { return l.Round(ctx) })
-		if err != nil && ctx.Err() == nil {
-			l.Log.Error("comparing nodes with what was bought", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-l.Clock.After(period):
-		}
-	}
+	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "consistency", Doing: "comparing nodes with what was bought", Every: period}.Run(ctx, l.Round)
 }
 
 // Round looks at every claim once.

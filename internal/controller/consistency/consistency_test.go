@@ -258,3 +258,21 @@ func TestWithoutATimeoutANodeThatNeverGetsReadyStays(t *testing.T) {
 		t.Error("ended though nobody wished it")
 	}
 }
+
+func TestWhereTrafficIsShiftedAwayANodeThatNeverGetsReadyStays(t *testing.T) {
+	claim, node := machine("c", false)
+	h := newHouse(t, claim, node)
+	h.Timeout = time.Hour
+	shifted := true
+	h.LeftAlone = func(id string) bool { return shifted && id == claim.Status.ProviderID }
+	h.clock.SetTime(start.Add(2 * time.Hour))
+	h.round()
+	if told := h.told(); len(told) != 2 || !h.claim("c").DeletionTimestamp.IsZero() {
+		t.Errorf("ended, or nothing is said: %q", told)
+	}
+	shifted = false
+	h.round()
+	if h.claim("c").DeletionTimestamp.IsZero() {
+		t.Error("not ended when the shift is over")
+	}
+}

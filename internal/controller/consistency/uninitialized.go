@@ -35,7 +35,12 @@ func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time)
 		why = c.Reason + ": " + c.Message
 	}
 	text := fmt.Sprintf("the node joined at %s and still can't take pods: %s", since.UTC().Format(time.RFC3339), why)
-	if l.Timeout == 0 || now.Sub(since) < l.Timeout {
+	over := l.Timeout > 0 && now.Sub(since) >= l.Timeout
+	if over && l.LeftAlone != nil && l.LeftAlone(claim.Status.ProviderID) {
+		over = false
+		text += "; its time is over, and it stays: traffic is shifted away from its zone, and machines there are left alone until it is not"
+	}
+	if !over {
 		if l.speak(claim.UID) {
 			index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, "NodeNotInitialized", text)
 			l.Log.Warn("a node joined long ago and can't take pods", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)

@@ -58,21 +58,7 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	for {
-		wait := period
-		err := l.Metrics.Recover(l.Log, "expire", func() (err error) {
-			wait, err = l.Round(ctx)
-			return err
-		})
-		if err != nil && ctx.Err() == nil {
-			l.Log.Error("ending expired nodes", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-l.Clock.After(wait):
-		}
-	}
+	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "expire", Doing: "ending expired nodes", Every: period}.RunPaced(ctx, l.Round)
 }
 
 // Round begins what is due and says how long nothing else will be.

@@ -55,17 +55,7 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	for {
-		err := l.Metrics.Recover(l.Log, "repair", func() error { return l.Round(ctx) })
-		if err != nil && ctx.Err() == nil {
-			l.Log.Error("replacing unhealthy nodes", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-l.Clock.After(period):
-		}
-	}
+	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "repair", Doing: "replacing unhealthy nodes", Every: period}.Run(ctx, l.Round)
 }
 
 // patient is an unhealthy node whose time is over.

@@ -61,17 +61,7 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	for {
-		err := l.Metrics.Recover(l.Log, "reserved", func() error { return l.Round(ctx) })
-		if err != nil && ctx.Err() == nil {
-			l.Log.Error("following reserved machines", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-l.Clock.After(period):
-		}
-	}
+	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "reserved", Doing: "following reserved machines", Every: period}.Run(ctx, l.Round)
 }
 
 // Round looks at all reserved machines once. While there are none it asks nobody.

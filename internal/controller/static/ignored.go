@@ -2,6 +2,7 @@ package static
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,12 +11,15 @@ import (
 	"k8s.io/utils/clock"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/obs"
 )
 
 // Ignored tells of static NodePools while the feature gate is off: whoever set spec.replicas waits for nodes.
 type Ignored struct {
 	State    interface{ Pools() []*karpv1.NodePool }
 	Recorder record.EventRecorder
+	Metrics  *obs.Metrics
+	Log      *slog.Logger
 	Clock    clock.Clock
 
 	told map[types.UID]time.Time
@@ -26,14 +30,8 @@ func (i *Ignored) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (i *Ignored) Start(ctx context.Context) error {
-	for {
-		i.Round()
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-i.Clock.After(10 * time.Second):
-		}
-	}
+	loop := obs.Rounds{Metrics: i.Metrics, Log: i.Log, Clock: i.Clock, Name: "static.ignored", Doing: "telling of static NodePools", Every: 10 * time.Second}
+	return loop.Run(ctx, func(context.Context) error { i.Round(); return nil })
 }
 
 // Round tells of each pool, once an hour.

@@ -1,14 +1,20 @@
 package static
 
 import (
+	"context"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/obs"
 )
 
 type poolList []*karpv1.NodePool
@@ -31,4 +37,26 @@ func TestAGateThatIsOffIsToldOnceAnHour(t *testing.T) {
 			t.Errorf("%d events after %s more, want %d", n, c.after, c.want)
 		}
 	}
+}
+
+// panicky is a cache that breaks an assumption once.
+type panicky struct{ asked int }
+
+func (p *panicky) Pools() []*karpv1.NodePool {
+	if p.asked++; p.asked == 1 {
+		panic("oh")
+	}
+	return nil
+}
+
+func TestTellingOfAGateThatIsOffOutlivesAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		state := &panicky{}
+		i := &Ignored{State: state, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}}
+		if err := i.Start(ctx); err != nil || state.asked != 2 {
+			t.Errorf("asked %d times in 15 s: %v", state.asked, err)
+		}
+	})
 }

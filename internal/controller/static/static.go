@@ -101,20 +101,13 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
-	for {
-		if c.o.Synced == nil || c.o.Synced() {
-			err := c.o.Metrics.Recover(c.o.Log, "static", func() error { return c.Round(ctx) })
-			if err != nil && ctx.Err() == nil {
-				c.o.Log.Error("keeping the number of nodes of static NodePools", "error", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
+	loop := obs.Rounds{Metrics: c.o.Metrics, Log: c.o.Log, Clock: c.o.Clock, Name: "static", Doing: "keeping the number of nodes of static NodePools", Every: tick, Wake: c.wake}
+	return loop.Run(ctx, func(ctx context.Context) error {
+		if c.o.Synced != nil && !c.o.Synced() {
 			return nil
-		case <-c.wake:
-		case <-c.o.Clock.After(tick):
 		}
-	}
+		return c.Round(ctx)
+	})
 }
 
 // Round counts the nodes of every static pool once, and buys or ends what differs.
@@ -192,6 +185,8 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 	}
 	bare, reasons, offered, err := c.o.Shop.Bare(ctx, pool, missing, snapshot)
 	if err != nil {
+		at.retry = now.Add(limited)
+		c.stuck[pool.Name] = at
 		return err
 	}
 	out := c.o.Buyer.Stock(ctx, bare, []*cluster.Pool{offered})

@@ -42,6 +42,8 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // shop sells three types, or none; free is how many addresses its subnet has.
 type shop struct {
 	soldOut bool
+	closed  error
+	asked   int
 	free    int64
 }
 
@@ -50,6 +52,9 @@ func (s *shop) subnets(*awsv1.EC2NodeClass) []cluster.Subnet {
 }
 
 func (s *shop) Types(context.Context, *awsv1.EC2NodeClass) ([]*catalog.Type, error) {
+	if s.asked++; s.closed != nil {
+		return nil, s.closed
+	}
 	var out []*catalog.Type
 	for _, cpus := range []int64{8, 2, 4} {
 		in := func(key string, values ...string) requirement.Term {
@@ -512,4 +517,23 @@ func TestARestartFindsWhatItsPredecessorBought(t *testing.T) {
 	again.watch()
 	again.round()
 	again.want(4, "after a restart")
+}
+
+func TestAShopThatIsClosedIsNotAskedEverySecond(t *testing.T) {
+	h := newHouse(t, 2)
+	h.shop.closed = errors.New("throttled")
+	failed := 0
+	for range 60 {
+		if h.Round(t.Context()) != nil {
+			failed++
+		}
+		h.clock.Step(tick)
+	}
+	if h.shop.asked != 2 || failed != 2 {
+		t.Errorf("asked %d times and told of it %d times in a minute, want twice", h.shop.asked, failed)
+	}
+	h.shop.closed = nil
+	h.clock.Step(limited)
+	h.round()
+	h.want(2, "once it sells again")
 }
