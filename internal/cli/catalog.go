@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -48,6 +50,13 @@ func newCatalogShowCommand() *cobra.Command {
 			facts, err := readFacts(file)
 			if err != nil {
 				return err
+			}
+			if known := facts.Regions(); !slices.Contains(known, region) {
+				meant := ""
+				if near := nearest(region, known); near != "" {
+					meant = " (did you mean " + near + "?)"
+				}
+				fmt.Fprintf(c.ErrOrStderr(), "kerf: nothing is known of a region %s%s; its zones and prices are borrowed from another\n", region, meant)
 			}
 			return facts.Describe(c.OutOrStdout(), args[0], region)
 		},
@@ -129,6 +138,9 @@ func updateCatalog(ctx context.Context, out io.Writer, from, output string) erro
 // writeWhole replaces a file in one step, so that no half a file is left behind.
 func writeWhole(name string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if p, ok := errors.AsType[*fs.PathError](err); ok { // it names a file that nobody asked for
+		err = p.Err
+	}
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}

@@ -66,9 +66,9 @@ Exit codes: 0 answered; 3 no decision knows the object; 2 wrong usage; 1 the dec
 func (f *explainFlags) command(use, short string, ask func(context.Context, explain.Source, string) (*explain.Answer, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{fmt.Errorf("give one name; %d were given", len(args))}
+				return &usageError{fmt.Errorf("give one name, as in %s; %d were given", c.UseLine(), len(args))}
 			}
 			return nil
 		},

@@ -90,9 +90,35 @@ func newRoot() *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelpCommand())
 	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand(),
 		newStackCommand(), newDoctorCommand(), newReplayCommand(), newExplainCommand(), newConvertCommand(), newPlanCommand())
+	root.InitDefaultCompletionCmd() // now, so that it is like the other groups
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE, c.DisableFlagsInUseLine = aCommand, func(c *cobra.Command, _ []string) error { return c.Help() }, true
+		}
+	}
 	return root
+}
+
+// newHelpCommand is the help that refuses names of commands that there are none of.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Tell about a command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil {
+				return &usageError{err}
+			}
+			if len(rest) > 0 && about.HasSubCommands() {
+				return aCommand(about, rest)
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 func newVersionCommand() *cobra.Command {

@@ -55,7 +55,7 @@ func (c *converter) read(f File) []*document {
 		return nil
 	}
 	var out []*document
-	number := 0
+	number, bad := 0, len(c.errs)
 	for text, err := range texts(f.Data) {
 		number++
 		var root map[string]any
@@ -82,6 +82,9 @@ func (c *converter) read(f File) []*document {
 			continue
 		}
 		out = append(out, c.listed(d)...)
+	}
+	if f.Named && number == 0 && len(c.errs) == bad {
+		c.errs = append(c.errs, fmt.Errorf("%s: there is nothing in it", f.Name))
 	}
 	return out
 }

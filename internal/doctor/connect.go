@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +26,9 @@ func Connect(kubeconfig string) (client.Reader, kubernetes.Interface, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New("no kubeconfig was found, and this is no pod of a cluster")
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding the Kubernetes API (--kubeconfig, KUBECONFIG): %w", err)
 	}

@@ -74,7 +74,7 @@ func Look(ctx context.Context, o Options) (*Input, error) {
 		return nil, fmt.Errorf("looking: %w", err)
 	}
 	if in.AWS == nil && in.Kube == nil {
-		return nil, fmt.Errorf("neither AWS nor the cluster can be looked at: %s; %s", in.NoAWS, in.NoKube)
+		return nil, fmt.Errorf("neither AWS nor the cluster can be looked at: AWS: %s; the cluster: %s", in.NoAWS, in.NoKube)
 	}
 	if o.Prove {
 		in.prove(ctx, o)

@@ -137,4 +137,5 @@ func refusal(at, path string, resp *http.Response) error {
 const forwardHint = `To reach a controller in a cluster, forward its metrics port and ask again:
   kubectl -n kube-system port-forward deploy/karpenter 8080
 Of several replicas only the leader decides; the Lease karpenter-leader-election names it. A local cluster's controller
-is at the address that "kerf local status" shows under metrics: give it as --server. A file is read with -f.`
+is at the address that "kerf local status" shows under metrics. kerf explain takes another address as --server and a file
+as -f, kerf replay either of them as its argument.`

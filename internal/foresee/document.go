@@ -131,8 +131,13 @@ func newDocument(file string, root *yaml.Node) (d *Document, skipped string, err
 		return no(root, "this is no object of Kubernetes, which is a map")
 	}
 	kind, version, name := member(root, "kind"), member(root, "apiVersion"), member(member(root, "metadata"), "name")
-	if kind == nil || version == nil {
-		return no(root, "this is no object of Kubernetes: it has no apiVersion or no kind")
+	switch {
+	case kind == nil && version == nil:
+		return no(root, "this is no object of Kubernetes: it has no apiVersion and no kind")
+	case version == nil:
+		return no(root, "this is no object of Kubernetes: it has no apiVersion")
+	case kind == nil:
+		return no(root, "this is no object of Kubernetes: it has no kind")
 	}
 	want, known := versions[kind.Value]
 	label := kind.Value

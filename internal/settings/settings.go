@@ -153,10 +153,19 @@ func duration(least time.Duration, f func(*Settings) *time.Duration) func(*Setti
 	}
 }
 
+// either lists values in words; the empty one goes without saying.
+func either(values []string) string {
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
+	if last := len(values) - 1; last > 0 {
+		return strings.Join(values[:last], ", ") + " or " + values[last]
+	}
+	return strings.Join(values, "")
+}
+
 func choice(f func(*Settings) *string, allowed ...string) func(*Settings, string) error {
 	return func(s *Settings, v string) error {
 		if !slices.Contains(allowed, v) {
-			return fmt.Errorf("want one of %q", allowed)
+			return fmt.Errorf("want %s", either(allowed))
 		}
 		*f(s) = v
 		return nil

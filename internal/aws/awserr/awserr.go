@@ -179,7 +179,7 @@ func explainTransport(err error) error {
 		return err
 	}
 	if strings.Contains(err.Error(), "get credentials") || strings.Contains(err.Error(), "failed to refresh cached credentials") || strings.Contains(err.Error(), "get identity") {
-		return fmt.Errorf("no AWS credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the service account a role: %w", err)
+		return fmt.Errorf("no AWS credentials found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; in a pod, give its service account a role: %w", err)
 	}
 	return err
 }

@@ -297,7 +297,7 @@ func ParseFault(text []byte) (Fault, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return f, fmt.Errorf("fault %s: %w", text, err)
+		return f, fmt.Errorf(`fault %s: want JSON such as {"kind":"no-capacity","capacityType":"spot"}: %w`, text, err)
 	}
 	if !slices.Contains(FaultKinds(), f.Kind) {
 		return f, fmt.Errorf("fault kind %q does not exist; the kinds are %q", f.Kind, FaultKinds())
