@@ -11,7 +11,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/kerf-sh/kerf/internal/endurance/invariant"
@@ -48,9 +47,10 @@ func Writes(c *invariant.Call) bool {
 	return !reads(c) && c.Resource != "leases" && c.Resource != "events"
 }
 
-// NodeWrites are the writes to Nodes and NodeClaims, and to their statuses.
+// NodeWrites are the writes to Nodes and the deletions of NodeClaims: between the first and the last of them lies what a
+// disruption has begun and not ended.
 func NodeWrites(c *invariant.Call) bool {
-	return Writes(c) && (strings.HasPrefix(c.Resource, "nodes") || strings.HasPrefix(c.Resource, "nodeclaims"))
+	return Writes(c) && (c.Resource == "nodes" || c.Resource == "nodeclaims" && c.Verb == "delete")
 }
 
 // All are all calls but those of leader election and events.

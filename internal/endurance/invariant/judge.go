@@ -204,6 +204,9 @@ func (j *Judge) wait() {
 	for _, id := range slices.Sorted(maps.Keys(j.instances)) {
 		j.waitForClaim(j.instances[id])
 	}
+	for _, name := range slices.Sorted(maps.Keys(j.nodes)) {
+		j.waitForMark(j.nodes[name])
+	}
 	for _, uid := range slices.Sorted(maps.Keys(j.pods)) {
 		j.waitForNode(j.pods[uid])
 	}

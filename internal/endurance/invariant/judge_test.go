@@ -210,15 +210,18 @@ func TestJudge(t *testing.T) {
 			history: (&history{now: start}).see(pod("1", "", func(p *Pod) { p.Fits = false })).after(time.Hour),
 		},
 
-		"a mark at rest":                 {history: settled("1", "1").see(node("1", marked), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "still has the mark"},
-		"a disrupted taint at rest":      {history: settled("1", "1").see(node("1", func(n *Node) { n.Disrupted = true }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "disrupted taint"},
-		"a node without claim at rest":   {history: settled("1", "1").see(gone(claim("1")), Event{Said: Rest}), want: []Rule{LeftBehind, Leaked}, says: "finalizer"},
-		"a claim without node at rest":   {history: settled("1", "1").see(gone(node("1")), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no node at rest"},
-		"a claim of a machine that died": {history: settled("1", "1").see(machine("1", func(i *Instance) { i.State = "terminated" }), Event{Said: Rest}), want: []Rule{LeftBehind, LeftBehind}, says: "terminated"},
-		"a claim that never launched":    {history: settled("1", "1").see(claim("2", func(c *Claim) { c.Instance, c.Registered = "", false }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no machine"},
-		"a reason of nothing":            {history: settled("1", "1").see(claim("1", func(c *Claim) { c.Reason = "Drifted" }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "still says that it is disrupted"},
-		"a pod without node at rest":     {history: settled("1", "1").see(pod("2", ""), Event{Said: Rest}), want: []Rule{Unserved}},
-		"a drain that a budget holds up": {history: settled("1", "1").see(claim("1", func(c *Claim) { c.Deleting = true }), node("1", func(n *Node) { n.Deleting = true }), Event{Said: Rest})},
+		"a mark at rest":                                {history: settled("1", "1").see(node("1", marked), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "still has the mark"},
+		"a disrupted taint at rest":                     {history: settled("1", "1").see(node("1", func(n *Node) { n.Disrupted = true }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "disrupted taint"},
+		"a disrupted taint under a person's":            {history: settled("1", "1").see(node("1", func(n *Node) { n.Disrupted, n.Persons = true, []string{"a=b:NoSchedule"} }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "disrupted taint"},
+		"a disrupted taint without a mark for long":     {history: settled("1", "1").see(node("1", func(n *Node) { n.Disrupted = true })).after(2 * time.Minute).see(node("1")), want: []Rule{LeftBehind}, says: "without a mark"},
+		"a disrupted taint without a mark for a moment": {history: settled("1", "1").see(node("1", func(n *Node) { n.Disrupted = true })).after(20 * time.Second).see(node("1")).after(5 * time.Minute)},
+		"a node without claim at rest":                  {history: settled("1", "1").see(gone(claim("1")), Event{Said: Rest}), want: []Rule{LeftBehind, Leaked}, says: "finalizer"},
+		"a claim without node at rest":                  {history: settled("1", "1").see(gone(node("1")), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no node at rest"},
+		"a claim of a machine that died":                {history: settled("1", "1").see(machine("1", func(i *Instance) { i.State = "terminated" }), Event{Said: Rest}), want: []Rule{LeftBehind, LeftBehind}, says: "terminated"},
+		"a claim that never launched":                   {history: settled("1", "1").see(claim("2", func(c *Claim) { c.Instance, c.Registered = "", false }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no machine"},
+		"a reason of nothing":                           {history: settled("1", "1").see(claim("1", func(c *Claim) { c.Reason = "Drifted" }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "still says that it is disrupted"},
+		"a pod without node at rest":                    {history: settled("1", "1").see(pod("2", ""), Event{Said: Rest}), want: []Rule{Unserved}},
+		"a drain that a budget holds up":                {history: settled("1", "1").see(claim("1", func(c *Claim) { c.Deleting = true }), node("1", func(n *Node) { n.Deleting = true }), Event{Said: Rest})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := New(Options{})

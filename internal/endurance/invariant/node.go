@@ -11,6 +11,18 @@ import (
 type nodeState struct {
 	Node
 	heldAt, unreadyAt time.Time
+	unmarked          waiting // since when it has the taint and no mark
+}
+
+// markTime is how long a node may bear the disrupted taint without a mark: both come and go with one write.
+const markTime = time.Minute
+
+// waitForMark judges how long a node has been kept from pods though nothing takes it away.
+func (j *Judge) waitForMark(n *nodeState) {
+	c := j.claimOf(n.Instance)
+	if d := n.unmarked.is(n.Disrupted && n.Mark == "" && !n.Deleting && c != nil && !c.going(), j.quiet.total); d > markTime {
+		j.broken(LeftBehind, n.UID+"taint", nil, "node %s has had the disrupted taint without a mark for %s", n.Name, d.Round(time.Second))
+	}
 }
 
 func (j *Judge) seeNode(seen *Node, gone bool) {

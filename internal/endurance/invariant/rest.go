@@ -46,7 +46,7 @@ func (j *Judge) nodeAtRest(n *nodeState) {
 	switch {
 	case n.Mark != "" && (c == nil || !c.going()):
 		j.broken(LeftBehind, n.UID+"mark", nil, "node %s still has the mark %q and nothing takes it away", n.Name, n.Mark)
-	case n.Disrupted && len(n.Persons) == 0 && !n.Deleting && (c == nil || !c.going()):
+	case n.Disrupted && !n.Deleting && (c == nil || !c.going()):
 		j.broken(LeftBehind, n.UID+"taint", nil, "node %s still has the disrupted taint and nothing takes it away", n.Name)
 	}
 	i := j.instances[n.Instance]

@@ -25,8 +25,8 @@ func Draw(seed uint64) *Schedule {
 	return d.s
 }
 
-// kills draws at which calls the controller is ended. What is half done is done by writes to nodes and claims: they are few
-// among all calls, so some schedules aim at them.
+// kills draws at which calls the controller is ended. Few of all calls lie between the mark of a node and its end, so some
+// schedules aim at them.
 func (d *drawing) kills() {
 	switch d.IntN(5) {
 	case 0:
@@ -34,7 +34,7 @@ func (d *drawing) kills() {
 	case 1:
 		d.s.KillAt, d.s.EveryCall = 1+d.IntN(400), true
 	case 2:
-		d.s.KillAt, d.s.Kills, d.s.NodeCalls = 1+d.IntN(16), 1+d.IntN(6), true
+		d.s.KillAt, d.s.Kills, d.s.NodeCalls = 1+d.IntN(10), 1+d.IntN(6), true
 	}
 	if d.s.KillAt > 0 {
 		d.s.Moment = pick(d, gate.Before, gate.After)
@@ -85,7 +85,7 @@ func (d *drawing) step(s Step) {
 // happen adds one thing, or two that go together.
 func (d *drawing) happen() {
 	one := func(do Action) Step { return Step{Do: do, Pick: d.IntN(100)} }
-	switch d.IntN(19) {
+	switch d.IntN(20) {
 	case 0, 1:
 		d.step(Step{Do: Deploy, App: d.app()})
 	case 2, 3, 4:
@@ -112,9 +112,9 @@ func (d *drawing) happen() {
 		d.step(one(ForceClaim))
 	case 15:
 		d.step(Step{Do: Protect, Pick: d.IntN(100), For: time.Duration(30+d.IntN(300)) * time.Second})
-	case 16:
+	case 16, 17:
 		d.step(Step{Do: Balk, Pick: d.IntN(100), For: time.Duration(10+d.IntN(120)) * time.Second})
-	case 17:
+	case 18:
 		d.step(Step{Do: Disturb, For: time.Duration(5+d.IntN(120)) * time.Second, AWS: d.awsFault()})
 	default:
 		d.step(Step{Do: Disturb, For: time.Duration(5+d.IntN(90)) * time.Second, Fault: d.fault()})

@@ -23,7 +23,8 @@ type Schedule struct {
 	// KillAt ends the controller at its so-many-th call, once, before or after the call takes effect; 0: not so.
 	KillAt int         `json:"killAt,omitempty"`
 	Moment gate.Moment `json:"moment,omitempty"`
-	// EveryCall makes KillAt count calls that only read, too; NodeCalls only those that write to Nodes and NodeClaims.
+	// EveryCall makes KillAt count calls that only read, too; NodeCalls only writes to Nodes and deletions of
+	// NodeClaims.
 	EveryCall bool `json:"everyCall,omitempty"`
 	NodeCalls bool `json:"nodeCalls,omitempty"`
 	// Kills is how often it is ended so, KillAt calls after the last time; 0 and 1: once.
