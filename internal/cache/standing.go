@@ -21,6 +21,8 @@ type Standing struct {
 	DeletionCosts map[string]int32
 	// Invalid are pods whose annotation do-not-disrupt can't be read, sorted by namespace and name.
 	Invalid []*corev1.Pod
+	// Timed are pods whose annotation do-not-disrupt holds them until a time that is known, sorted in the same way.
+	Timed []*corev1.Pod
 	// Next is when a hold ends by itself, zero when none does.
 	Next time.Time
 }
@@ -58,9 +60,11 @@ func (c *Cache) Standing() *Standing {
 			out.Nodes[node] = NodeStanding{LastPodEvent: at}
 		}
 	}
-	slices.SortFunc(out.Invalid, func(a, b *corev1.Pod) int {
+	byName := func(a, b *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	}
+	slices.SortFunc(out.Invalid, byName)
+	slices.SortFunc(out.Timed, byName)
 	return out
 }
 
@@ -79,6 +83,9 @@ func (c *Cache) stand(e *entry, now time.Time, s *NodeStanding, all *Standing) {
 				s.Held = name
 			case !held && end.IsZero() && text != "false":
 				all.Invalid = append(all.Invalid, pod)
+			}
+			if held && !end.IsZero() {
+				all.Timed = append(all.Timed, pod)
 			}
 			if held && !end.IsZero() && (all.Next.IsZero() || end.Before(all.Next)) {
 				all.Next = end

@@ -60,6 +60,9 @@ func TestWhatPodsSayAboutTheDisruptionOfTheirNode(t *testing.T) {
 			if invalid := len(s.Invalid) > 0; invalid != (sentence == "a word that means nothing") {
 				t.Errorf("%d pods whose annotation can't be read", len(s.Invalid))
 			}
+			if timed := len(s.Timed) > 0; timed != (sentence == "do-not-disrupt for a time from a start") {
+				t.Errorf("%d pods that are held until a known time", len(s.Timed))
+			}
 		})
 	}
 }

@@ -29,7 +29,8 @@ type view struct {
 	pools    map[string]*karpv1.NodePool
 	spending map[string]*Spending
 	nodes    map[string]*cluster.Node
-	invalid  []*corev1.Pod
+	invalid  []*corev1.Pod // whose annotation do-not-disrupt can't be read
+	timed    []*corev1.Pod // that it holds for a time
 	// next is when something changes by itself, zero when that is not known.
 	next time.Time
 }
@@ -38,7 +39,7 @@ type view struct {
 func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	now := l.Clock.Now()
 	standing := l.State.Standing()
-	v := &view{snapshot: snapshot, pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}, invalid: standing.Invalid, next: standing.Next}
+	v := &view{snapshot: snapshot, pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}, invalid: standing.Invalid, timed: standing.Timed, next: standing.Next}
 	var live []*karpv1.NodePool
 	for _, p := range l.State.Pools() {
 		if p.DeletionTimestamp == nil {

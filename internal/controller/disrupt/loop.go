@@ -175,6 +175,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	moves := l.allowed(d.Moves, now)
 	ripe, wait, dropped := l.ripening.take(moves, now)
 	l.talk.dropped(v, d, dropped)
+	l.talk.candidates(v, moves)
 	if wait > 0 && now.Add(wait).Before(l.due) {
 		l.due = now.Add(wait)
 	}
@@ -288,6 +289,9 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	}
 	wait.Wait()
 	for i := range moves {
+		if begun[i] {
+			l.talk.approved(v, &moves[i])
+		}
 		if begun[i] && moves[i].Cause == disrupt.Underutilized {
 			l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
 		}

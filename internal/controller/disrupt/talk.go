@@ -13,6 +13,8 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/plan"
 )
 
 // sayAgain is the least time between two events that say the same of one node.
@@ -81,7 +83,47 @@ func (t *talk) about(v *view, d *disrupt.Decision) {
 		value := p.Annotations[karpv1.DoNotDisruptAnnotationKey]
 		t.other(p, p.UID, corev1.EventTypeWarning, "InvalidDoNotDisruptAnnotation", value, fmt.Sprintf("%q is neither true nor a duration; it is ignored", value))
 	}
+	now := t.l.Clock.Now()
+	for _, p := range v.timed {
+		if held, until := intake.HeldUntil(p, now); held {
+			end := until.UTC().Format(time.RFC3339)
+			t.other(p, p.UID, corev1.EventTypeNormal, "DoNotDisruptUntil", end, "its annotation keeps it and its node from disruption until "+end)
+		}
+	}
 	t.forget()
+}
+
+// candidates tells of nodes whose pods are to go elsewhere if it still looks like that in a moment.
+func (t *talk) candidates(v *view, moves []disrupt.Move) {
+	for i := range moves {
+		if m := &moves[i]; m.Cause == disrupt.Underutilized {
+			for _, name := range m.Nodes {
+				t.say(v, name, "ConsolidationCandidate", "ConsolidationCandidate", "it goes in a moment if nothing changes: "+m.Why)
+			}
+		}
+	}
+}
+
+// approved tells of a consolidation that has begun where the policy Balanced had to accept it: on the pools that lose nodes,
+// and on the nodes.
+func (t *talk) approved(v *view, m *disrupt.Move) {
+	if m.Cause != disrupt.Underutilized {
+		return
+	}
+	pools := map[string]bool{}
+	for _, name := range m.Nodes {
+		n := v.nodes[name]
+		pool := v.pools[n.Pool]
+		if pool == nil || pool.Spec.Disruption.ConsolidationPolicy != karpv1.ConsolidationPolicyBalanced {
+			continue
+		}
+		text := "the policy Balanced accepts a consolidation that saves " + plan.Dollars(m.Saving) + "/h: " + m.Why
+		t.say(v, name, "ConsolidationApproved", "ConsolidationApproved", text)
+		if !pools[n.Pool] && t.limit.AllowN(t.l.Clock.Now(), 1) {
+			t.l.Recorder.Event(pool, corev1.EventTypeNormal, "ConsolidationApproved", text)
+		}
+		pools[n.Pool] = true
+	}
 }
 
 // other says a sentence about a pool or a pod, unless it was said lately. Sentences with the same gist are the same.
@@ -106,13 +148,17 @@ func (t *talk) forget() {
 
 // node says a sentence about a node, on it and on its claim, unless it was said lately.
 func (t *talk) node(v *view, name, reason string, why disrupt.Reason) {
+	t.say(v, name, reason, string(why.Code)+why.Pod, "it stays: "+why.Text())
+}
+
+// say is node for any sentence; those with the same key are the same.
+func (t *talk) say(v *view, name, reason, key, message string) {
 	now := t.l.Clock.Now()
-	key := string(why.Code) + why.Pod
 	if t.said[name] == key && now.Sub(t.when[name]) < sayAgain || !t.limit.AllowN(now, 2) {
 		return
 	}
 	t.said[name], t.when[name] = key, now
-	t.both(v, name, reason, "it stays: "+why.Text())
+	t.both(v, name, reason, message)
 }
 
 func (t *talk) both(v *view, name, reason, message string) {

@@ -1,0 +1,75 @@
+package disrupt
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
+	for policy, want := range map[karpv1.ConsolidationPolicy]map[string]int{
+		karpv1.ConsolidationPolicyWhenEmptyOrUnderutilized: {"ConsolidationCandidate": 2},
+		// On the pool, the node and its claim.
+		karpv1.ConsolidationPolicyBalanced: {"ConsolidationCandidate": 2, "ConsolidationApproved": 3},
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t)
+				h.pool = h.pool.DeepCopy()
+				h.pool.ResourceVersion = "2"
+				h.pool.Spec.Disruption.ConsolidationPolicy = policy
+				h.cache.SetPool(h.pool)
+				g := h.machine("c1")
+				h.bind("a", g.Node)
+				h.run()
+				h.pass(youth + patience + 5*time.Second)
+				if len(h.replacements()) != 1 {
+					t.Fatal("the node is not replaced")
+				}
+				for _, reason := range []string{"ConsolidationCandidate", "ConsolidationApproved"} {
+					var rest []string
+					n := 0
+					for len(h.events.Events) > 0 {
+						e := <-h.events.Events
+						rest = append(rest, e)
+						if slices.Contains(strings.Fields(e), reason) {
+							n++
+						}
+					}
+					for _, e := range rest {
+						h.events.Events <- e
+					}
+					if n != want[reason] {
+						t.Errorf("%s is told %d times, want %d", reason, n, want[reason])
+					}
+				}
+				h.end()
+			})
+		})
+	}
+}
+
+func TestAPodThatHoldsItsNodeForATimeIsToldUntilWhen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g := h.machine("c1")
+		started := time.Now()
+		h.bind("a", g.Node, func(p *corev1.Pod) {
+			p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "10m"}
+			p.Status.StartTime = new(metav1.NewTime(started))
+		})
+		h.run()
+		h.pass(9 * time.Minute)
+		if said := h.eventsOf("DoNotDisruptUntil"); len(said) != 1 || !slices.ContainsFunc(strings.Fields(said[0]), func(w string) bool { return w == started.Add(10*time.Minute).UTC().Format(time.RFC3339) }) {
+			t.Errorf("events %q", said)
+		}
+		h.end()
+	})
+}
