@@ -85,12 +85,8 @@ func packOptions(s settings.Settings) pack.Options {
 
 // readingProvider is a provider that changes nothing, ready to be asked.
 func readingProvider(ctx context.Context, to *session.Session, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) (*aws.Provider, error) {
-	o := aws.Options{
-		ClusterName: s.ClusterName, ClusterUID: clusterUID(ctx, reader, log), ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
-		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: s.VMMemoryOverheadPercent, ReservedENIs: s.ReservedENIs, ReadOnly: true,
-		ReservedCapacity: s.FeatureGates.ReservedCapacity, AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval,
-		PriceFile: s.PriceFile, Logger: log,
-	}
+	o := providerOptions(ctx, s, config, reader, ca, log)
+	o.ReadOnly = true
 	if s.PodDensity == settings.NetworkDensity {
 		d := &appsv1.DaemonSet{}
 		if err := reader.Get(ctx, client.ObjectKey{Namespace: podnetwork.Namespace, Name: podnetwork.Name}, d); err == nil {
@@ -98,18 +94,5 @@ func readingProvider(ctx context.Context, to *session.Session, s settings.Settin
 			o.PodNetwork = func() podnetwork.Settings { return read }
 		}
 	}
-	if !s.EKSControlPlane {
-		o.KubernetesVersion = serverVersion(config)
-	}
-	provider, err := aws.New(to, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := provider.Check(ctx); err != nil {
-		return nil, err
-	}
-	if err := provider.Warm(ctx); err != nil {
-		return nil, fmt.Errorf("reading the region's instance types: %w", err)
-	}
-	return provider, nil
+	return warmProvider(ctx, to, o)
 }

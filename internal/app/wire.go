@@ -83,12 +83,9 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 	if err != nil {
 		return nil, err
 	}
-	o := aws.Options{
-		ClusterName: p.ClusterName, ClusterUID: clusterUID(ctx, p.GetAPIReader(), p.log), ForeignMachines: p.foreign, LaunchFailed: p.launchFailed, ClusterEndpoint: p.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, p.GetAPIReader(), p.log),
-		IsolatedVPC: p.IsolatedVPC, MemoryOverhead: p.VMMemoryOverheadPercent, ReservedENIs: p.ReservedENIs, InterruptionQueue: p.InterruptionQueue,
-		DisableDryRun: p.DisableDryRun, ReservedCapacity: p.FeatureGates.ReservedCapacity,
-		AMIRefreshInterval: p.AMIRefreshInterval, SubnetRefreshInterval: p.SubnetRefreshInterval, Overlays: p.overlayStore(), PriceFile: p.PriceFile, PricesSeen: p.pricesSeen, Logger: p.log,
-	}
+	o := providerOptions(ctx, p.Settings, p.config, p.GetAPIReader(), ca, p.log)
+	o.ForeignMachines, o.LaunchFailed, o.InterruptionQueue, o.DisableDryRun = p.foreign, p.launchFailed, p.InterruptionQueue, p.DisableDryRun
+	o.Overlays, o.PricesSeen = p.overlayStore(), p.pricesSeen
 	if p.PodDensity == settings.NetworkDensity {
 		network, err := watchPodNetwork(ctx, p.GetCache(), p.GetAPIReader(), p.log)
 		if err != nil {
@@ -96,10 +93,25 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 		}
 		o.PodNetwork = network.settings
 	}
-	if !p.EKSControlPlane {
-		o.KubernetesVersion = serverVersion(p.config)
+	return warmProvider(ctx, s, o)
+}
+
+// providerOptions are those of every provider, whether it buys or only reads.
+func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) aws.Options {
+	o := aws.Options{
+		ClusterName: s.ClusterName, ClusterUID: clusterUID(ctx, reader, log), ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
+		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: s.VMMemoryOverheadPercent, ReservedENIs: s.ReservedENIs, ReservedCapacity: s.FeatureGates.ReservedCapacity,
+		AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval, PriceFile: s.PriceFile, Logger: log,
 	}
-	provider, err := aws.New(s, o)
+	if !s.EKSControlPlane {
+		o.KubernetesVersion = serverVersion(config)
+	}
+	return o
+}
+
+// warmProvider makes a provider and reads what it needs to be asked.
+func warmProvider(ctx context.Context, to *session.Session, o aws.Options) (*aws.Provider, error) {
+	provider, err := aws.New(to, o)
 	if err != nil {
 		return nil, err
 	}

@@ -62,16 +62,6 @@ func (g *Guard) Total() int {
 	return sum
 }
 
-// Text names the refused calls with their numbers, sorted; empty when there were none.
-func (g *Guard) Text() string {
-	refused := g.Refused()
-	var out []string
-	for _, what := range slices.Sorted(maps.Keys(refused)) {
-		out = append(out, fmt.Sprintf("%s (%d)", what, refused[what]))
-	}
-	return strings.Join(out, ", ")
-}
-
 // Kubernetes wraps the transport of a client of the Kubernetes API; it is for rest.Config.Wrap.
 func (g *Guard) Kubernetes(next http.RoundTripper) http.RoundTripper { return &transport{g, next} }
 

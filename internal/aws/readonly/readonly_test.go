@@ -52,7 +52,7 @@ func TestACallThatChangesSomethingNeverArrives(t *testing.T) {
 		},
 	} {
 		if err := call(t.Context()); !errors.Is(err, readonly.ErrRefused) || g.Refused()[name] != 1 {
-			t.Errorf("%s: %v, refused %s", name, err, g.Text())
+			t.Errorf("%s: %v, refused %v", name, err, g.Refused())
 		}
 	}
 	if n := arrived.Load(); n != 0 {
@@ -63,6 +63,6 @@ func TestACallThatChangesSomethingNeverArrives(t *testing.T) {
 		t.Errorf("reading was refused: %v", err)
 	}
 	if g.Total() != before {
-		t.Errorf("refused %s", g.Text())
+		t.Errorf("refused %v", g.Refused())
 	}
 }

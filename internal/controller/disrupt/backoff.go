@@ -81,17 +81,6 @@ func (b *backoff) waits(pool string, now time.Time) (until time.Time, why string
 // against is how often a claim's node has failed lately.
 func (b *backoff) against(claim string, now time.Time) int { return b.nodes[claim].recent(now).n }
 
-// next is when the first of the pools may try again, zero if none waits.
-func (b *backoff) next(now time.Time) time.Time {
-	var first time.Time
-	for _, f := range b.pools {
-		if f.until.After(now) && (first.IsZero() || f.until.Before(first)) {
-			first = f.until
-		}
-	}
-	return first
-}
-
 // forget drops what does not count any more.
 func (b *backoff) forget(now time.Time) {
 	for _, m := range []map[string]failures{b.pools, b.nodes} {
