@@ -28,6 +28,13 @@ func TestABubbleThatStandsStillIsSeenFromOutside(t *testing.T) {
 	}
 }
 
+func TestOnlyWhoCouldGoOnComputes(t *testing.T) {
+	const waits = "goroutine 7 [select (durable), synctest bubble 53]:\nx.loop()\n\ngoroutine 8 [sync.Mutex.Lock, synctest bubble 53]:\nx.lock()"
+	if computes(waits) || !computes(waits+"\n\ngoroutine 9 [runnable, synctest bubble 53]:\nx.solve()") {
+		t.Error("a goroutine that waits was taken for one that computes, or the other way round")
+	}
+}
+
 func waitForNothing(lock *sync.Mutex) {
 	lock.Lock()
 	defer lock.Unlock()
