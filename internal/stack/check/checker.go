@@ -49,6 +49,18 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 	r := &Report{
 		Source: found.Source, Kind: kind, Edition: string(o.Stack.Compat), Account: found.AccountID, Region: found.Region, Findings: []Finding{},
 	}
+	if kind != KindLive { // there the names are not only the user's
+		for _, hint := range []struct {
+			name, what, flag string
+			found            bool
+		}{
+			{h.Queue, "queue", "--queue", p.queue != nil}, {h.NodeRole, "role", "--node-role", p.nodeRole != nil}, {h.ControllerRole, "role", "--controller-role", p.controller != nil},
+		} {
+			if hint.name != "" && !hint.found {
+				r.Notes = append(r.Notes, fmt.Sprintf("there is no %s %s here (%s)", hint.what, hint.name, hint.flag))
+			}
+		}
+	}
 	want := adapt(o.Stack, p, r)
 	r.Cluster = want.ClusterName
 	s, err := stack.New(want)
