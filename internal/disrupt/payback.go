@@ -19,6 +19,9 @@ type Return struct {
 // earning is what a move is held to cost and to bring.
 type earning struct {
 	spent, earned catalog.MicroUSD
+	// margin is how many times what it costs a move has to earn: twice where the load is likely to take a part of it, because
+	// what it did before is only about what it will do.
+	margin catalog.MicroUSD
 	// payback is how long the saving would have to last whole, asked when half of it is likely to be needed again; 0: never.
 	payback, asked time.Duration
 }
@@ -26,12 +29,12 @@ type earning struct {
 // notPaidBack compares what moving is held to cost with what it saves in the time that is left.
 func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, bought int) Reason {
 	e := s.earns(nodes, saving, catalog.MicroUSD(float64(s.p.Options.PodPrice)*float64(cost)/unit), bought)
-	if e.earned >= e.spent {
+	if e.earned >= e.spent*e.margin {
 		return Reason{}
 	}
 	r := Reason{Code: NotPaidBack, Want: plan.Dollars(e.spent), Have: plan.Dollars(e.earned)}
 	if e.asked > 0 {
-		r.Detail = fmt.Sprintf("it would pay back in %s; as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
+		r.Detail = fmt.Sprintf("it would pay back in %s; about as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
 	}
 	return r
 }
@@ -43,7 +46,7 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 // usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely to be needed again has to be started again.
 func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int) earning {
 	o := &s.p.Options
-	e := earning{spent: evictions + o.NodePrice*catalog.MicroUSD(bought)}
+	e := earning{spent: evictions + o.NodePrice*catalog.MicroUSD(bought), margin: 1}
 	if saving <= 0 {
 		return e
 	}
@@ -54,6 +57,9 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 		}
 	}
 	spare := s.spare() - saving - o.Tight
+	if spare > 0 {
+		spare /= 2 // room is not all where, and of the kind that, the next pods need it
+	}
 	lost, at, sum := catalog.MicroUSD(0), time.Duration(0), 0.0
 	for _, r := range o.Returns {
 		if r.After >= end {
@@ -64,6 +70,9 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 		if e.asked == 0 && 2*lost >= saving {
 			e.asked = at
 		}
+	}
+	if lost > 0 {
+		e.margin = 2
 	}
 	e.earned = catalog.MicroUSD(sum + float64(saving-lost)*(end-at).Hours())
 	if again := len(nodes) - bought; again > 0 {

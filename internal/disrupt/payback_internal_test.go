@@ -28,7 +28,7 @@ func TestWhatAMoveEarns(t *testing.T) {
 		"and its new machines cost something":                  {horizon: time.Hour, bought: 2, spent: 20_000, earned: dollar},
 		"what is left of it, and a machine is started again":   {horizon: 2 * time.Hour, returns: []Return{minutes(30, dollar/2), minutes(60, 3*dollar)}, spent: 10_000, earned: 3 * dollar / 4, asked: 30 * time.Minute},
 		"nothing of what comes later than the horizon":         {horizon: time.Hour, returns: []Return{minutes(60, dollar)}, earned: dollar},
-		"all of it, where there is more to spare than usual":   {horizon: time.Hour, returns: []Return{minutes(30, dollar)}, loose: 4 * dollar, tight: 3 * dollar, earned: dollar},
+		"all of it, where there is more to spare than usual":   {horizon: time.Hour, returns: []Return{minutes(30, dollar)}, loose: 5 * dollar, tight: 3 * dollar, earned: dollar},
 		"no more, where that much is usual":                    {horizon: time.Hour, returns: []Return{minutes(30, dollar)}, loose: 4 * dollar, tight: 4 * dollar, spent: 10_000, earned: dollar / 2, asked: 30 * time.Minute},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -46,11 +46,31 @@ func TestWhatAMoveEarns(t *testing.T) {
 	}
 }
 
+func TestAMoveHasToEarnTwiceItsPriceWhereTheLoadTakesAPart(t *testing.T) {
+	for sentence, tt := range map[string]struct {
+		returns []Return
+		allowed bool
+	}{
+		"all of it is kept": {nil, true},
+		"half of it goes":   {[]Return{{After: 20 * time.Minute, Price: 30_000}}, false},
+		"a third goes late": {[]Return{{After: 50 * time.Minute, Price: 20_000}}, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 25_000, Horizon: time.Hour, Returns: tt.returns}}
+			s := &search{p: p, loose: 60_000, looseKnown: true}
+			r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 0, 1)
+			if (r.Code == "") != tt.allowed {
+				t.Errorf("got %q", r.Text())
+			}
+		})
+	}
+}
+
 func TestAMoveThatWouldNotPayBackSaysWhen(t *testing.T) {
 	p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, Horizon: time.Hour, Returns: []Return{{After: 5 * time.Minute, Price: 60_000}}}}
 	s := &search{p: p, looseKnown: true}
 	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 4*unit, 0)
-	want := "moving its pods is held to cost $0.0140, and would save $0.0050 in the time left (it would pay back in 14m0s; as much was bought again within 5m0s here)"
+	want := "moving its pods is held to cost $0.0140, and would save $0.0050 in the time left (it would pay back in 14m0s; about as much was bought again within 5m0s here)"
 	if r.Code != NotPaidBack || r.Text() != want {
 		t.Errorf("got %q", r.Text())
 	}
