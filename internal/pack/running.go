@@ -373,7 +373,7 @@ func (s *solver) kindDomains() map[requirement.Key][]nodeDomain {
 		everyone := g.looksEverywhere()
 		for i, n := range ground.runs.nodes {
 			if d := column[i]; n > 0 && d.ok && (everyone || g.counting(s, &ground.kinds.sample[i].node)) {
-				g.passes[i], g.present[d.value] = true, true
+				g.passes[i], g.present[d.value], g.listed = true, true, nil
 			}
 		}
 	}

@@ -50,7 +50,9 @@ type group struct {
 	passes []bool
 	// reachable holds the domains in which a node that passes the filter could be bought.
 	reachable []string
-	pending   int // pods of pending classes that bear the constraint
+	// listed is present and reachable together, sorted, once it was asked for; nil after a change of either.
+	listed  []string
+	pending int // pods of pending classes that bear the constraint
 	// followed is set when pods count for the group that do not have to be with its like.
 	followed bool
 	// home is the domain in which an attracting group gathers.
@@ -303,7 +305,7 @@ func (s *solver) findReachable(g *group) {
 		}
 		s.reservedDomains(p, g.filter, g.keyID, found)
 	}
-	g.reachable = sortedKeys(found)
+	g.reachable, g.listed = sortedKeys(found), nil
 }
 
 // domainsOf adds the domains of a key in which machines of the shape can be bought.
@@ -365,12 +367,15 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // domains are those over which a spread is even: where nodes are that it looks at, and where they could be bought.
 func (g *group) domains() []string {
-	out := slices.Clone(g.reachable)
-	for d := range g.present {
-		out = append(out, d)
+	if g.listed == nil {
+		out := slices.Clone(g.reachable)
+		for d := range g.present {
+			out = append(out, d)
+		}
+		slices.Sort(out)
+		g.listed = slices.Clip(slices.Compact(out))
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return g.listed
 }
 
 // floor is the count that a spread measures from.

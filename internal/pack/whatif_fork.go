@@ -115,6 +115,7 @@ func (w *WhatIf) takeAway(f *fork, id int) {
 		f.lone = append(f.lone, lonely{at, d})
 		if l.nodes[d]--; l.nodes[d] == 0 {
 			delete(l.group.present, d)
+			l.group.listed = nil
 		}
 	}
 }
@@ -168,7 +169,7 @@ func (w *WhatIf) drop() {
 	for _, l := range f.lone {
 		at := &w.lone[l.at]
 		at.nodes[l.domain]++
-		at.group.present[l.domain] = true
+		at.group.present[l.domain], at.group.listed = true, nil
 	}
 	w.settleFork()
 }
