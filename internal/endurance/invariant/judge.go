@@ -125,7 +125,8 @@ func (j *Judge) See(e Event) {
 	case Calm:
 		j.quiet.disturbed = max(0, j.quiet.disturbed-1)
 	case Reclaimed:
-		j.instance(e.About).reclaimed = true
+		i := j.instance(e.About)
+		i.reclaimed, i.lostAt = true, j.now
 	case Removed:
 		j.removed(e.About)
 	case Rest:

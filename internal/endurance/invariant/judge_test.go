@@ -186,8 +186,14 @@ func TestJudge(t *testing.T) {
 			history: settled("1", "1", "2", "3").call("delete", "nodeclaims", "c1").call("delete", "nodeclaims", "c2"),
 			want:    []Rule{OverBudget}, says: "2 nodes of pool pool go at a time (c1, c2), budget 1 allows 1 of 3",
 		},
-		"percentages round up":                {history: settled("34%", "1", "2", "3").call("delete", "nodeclaims", "c1").call("delete", "nodeclaims", "c2")},
-		"a call that was refused":             {history: settled("0", "1").see(Event{Call: &Call{Verb: "delete", Resource: "nodeclaims", Key: "c1", Code: 409}})},
+		"percentages round up":    {history: settled("34%", "1", "2", "3").call("delete", "nodeclaims", "c1").call("delete", "nodeclaims", "c2")},
+		"a call that was refused": {history: settled("0", "1").see(Event{Call: &Call{Verb: "delete", Resource: "nodeclaims", Key: "c1", Code: 409}})},
+		"one too many when another was lost after the mark": {
+			history: settled("1", "1", "2").see(node("1", marked)).after(time.Minute).see(Event{Said: Reclaimed, About: "i-2"}, claim("2", func(c *Claim) { c.Deleting = true })).call("delete", "nodeclaims", "c1"),
+		},
+		"one too many when another was lost before the mark": {
+			history: settled("1", "1", "2").see(Event{Said: Reclaimed, About: "i-2"}, claim("2", func(c *Claim) { c.Deleting = true })).after(time.Minute).see(node("1", marked)).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},
+		},
 		"a call of which no answer came":      {history: settled("0", "1").see(Event{Call: &Call{Verb: "delete", Resource: "nodeclaims", Key: "c1"}}), want: []Rule{OverBudget}},
 		"a person's deletion takes no budget": {history: settled("0", "1").see(Event{Said: Removed, About: "c1"}).call("delete", "nodeclaims", "c1")},
 		"a node that is not ready takes budget": {

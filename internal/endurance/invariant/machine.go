@@ -10,6 +10,7 @@ type instanceState struct {
 	Instance
 	claimed   bool // some nodeclaim has had it
 	reclaimed bool // AWS or a person ends it
+	lostAt    time.Time
 	unclaimed waiting
 }
 
@@ -68,6 +69,7 @@ type claimState struct {
 	gone bool
 	// asked: the controller has asked for its deletion; removed: a person has.
 	asked, removed bool
+	removedAt      time.Time
 	everLaunched   bool
 }
 
@@ -100,11 +102,11 @@ func (j *Judge) seeClaim(seen *Claim, gone bool) {
 // removed notes that a person has deleted a claim or a node.
 func (j *Judge) removed(name string) {
 	if c := j.claims[name]; c != nil {
-		c.removed = true
+		c.removed, c.removedAt = true, j.now
 	}
 	if n := j.nodes[name]; n != nil {
 		if c := j.claimOf(n.Instance); c != nil {
-			c.removed = true
+			c.removed, c.removedAt = true, j.now
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 type nodeState struct {
 	Node
 	heldAt, unreadyAt time.Time
+	markedAt          time.Time
 	unmarked          waiting // since when it has the taint and no mark
 }
 
@@ -53,6 +54,7 @@ func (j *Judge) seeNode(seen *Node, gone bool) {
 	}
 	n.Node = *seen
 	if was.Mark == "" && seen.Mark != "" {
+		n.markedAt = j.now
 		j.marked(n)
 	}
 	for _, taint := range was.Persons {
@@ -172,6 +174,13 @@ func (j *Judge) claimDeleted(call *Call) {
 	j.withinBudget(c, n, call)
 }
 
+// lostSince reports whether somebody else than the controller has begun to take a claim's machine away since a time. What
+// was begun within the budget then goes on.
+func (j *Judge) lostSince(c *claimState, n *nodeState, since time.Time) bool {
+	i := j.instances[c.Instance]
+	return i != nil && i.reclaimed && !i.lostAt.Before(since) || c.removed && !c.removedAt.Before(since) || n != nil && !n.Ready && !n.unreadyAt.Before(since)
+}
+
 // withinBudget counts what is under way in the claim's pool.
 func (j *Judge) withinBudget(c *claimState, n *nodeState, call *Call) {
 	pool := j.pools[c.Pool]
@@ -186,6 +195,9 @@ func (j *Judge) withinBudget(c *claimState, n *nodeState, call *Call) {
 			continue
 		}
 		node := j.nodeOf(o.Instance)
+		if n.Mark != "" && j.lostSince(o, node, n.markedAt) {
+			continue
+		}
 		if o.going() || node != nil && !node.Ready && j.known(node.unreadyAt) {
 			going++
 			names = append(names, o.Name)
