@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	churnHours = flag.Int("churn-hours", 0, "for how many hours TestMovesPayBack lets a cluster churn")
+	churnHours = flag.Int("churn-hours", 1, "for how many hours TestMovesPayBack lets a cluster churn")
 	churnSeed  = flag.Uint64("churn-seed", 1, "what its load and its prices are drawn from")
 	churnSize  = flag.Int("churn-size", 8, "how many pods its applications have on average")
 )
@@ -116,49 +116,72 @@ func (c *churn) job() {
 	}
 }
 
-// TestMovesPayBack lets a cluster churn, follows every move, and wants all moves together to bring more than they cost.
-// Those that did not pay back one by one are listed. It runs when it is asked to:
-//
-//	go test ./internal/house -run MovesPayBack -churn-hours 24 -timeout 0 -v
-func TestMovesPayBack(t *testing.T) {
-	if *churnHours == 0 {
-		t.Skip("-churn-hours is not set")
-	}
-	cpu := used(t)
+// learning is how long the controller may watch a cluster that it does not know before its moves are judged.
+const learning = 15 * time.Minute
+
+// play lets a cluster churn and follows every move. Each is told to the ledger; between passes of a minute may be done what
+// the caller wants.
+func play(t *testing.T, hours int, between func(h *house.House, minute int)) *ledger {
 	l := newLedger()
 	house.Run(t, house.Options{World: many, Seed: *churnSeed, Log: l, Env: map[string]string{"KERF_IMPROVE_TIME": "10ms", "FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *house.House) {
 		l.h = h
 		h.Apply(house.Defaults)
 		c := newChurn(h)
-		for range 100 {
-			h.Pass(3 * time.Second)
-			l.open()
-		}
-		l.look()
 		before, moves, pods := 0.0, 0, 0
-		for n := range *churnHours * 60 {
-			c.minute(n)
+		for n := -5; n < hours*60; n++ {
+			if n >= 0 {
+				c.minute(n)
+			}
 			for range 20 {
 				h.Pass(3 * time.Second)
 				l.open()
 			}
 			l.look()
+			between(h, n)
+			if n == int(learning/time.Minute) {
+				l.judged = time.Now()
+			}
 			if n%60 == 59 {
 				t.Logf("hour %2d: %d nodes, $%.3f, %d commands, %d pods moved", n/60+1, len(h.Nodes()), (l.bill-before)/1e6, len(l.entries)-moves, l.moved-pods)
 				before, moves, pods = l.bill, len(l.entries), l.moved
 			}
 		}
 	})
+	return l
+}
+
+// TestMovesPayBack lets a cluster churn and wants every move to bring more than it costs, once the controller knows the
+// cluster; the ledger says how that is judged. By itself it takes an hour, and then few may fail: who comes first in a
+// minute is the Go scheduler's choice, and what a load that is drawn will do is nobody's. More is run by hand:
+//
+//	go test ./internal/house -run MovesPayBack -churn-hours 24 -churn-seed 1 -timeout 0 -v
+func TestMovesPayBack(t *testing.T) {
+	cpu := used(t)
+	l := play(t, *churnHours, func(*house.House, int) {})
 	v, unpaid := l.judge()
-	t.Logf("%d hours: %d commands, of which %d of empty nodes (%d too early), %d taken back, %d that go on and have not earned their price yet; %d pods moved, %d of them twice within %s; %d machines bought for pods that waited; bill $%.3f, moves held to cost $%.3f brought $%.3f; %d did not pay back, short by $%.3f; %s of the processor",
-		*churnHours, v.commands, v.empties, v.early, v.undone, v.open, l.moved, l.twice, window, l.bought, l.bill/1e6, v.spent, v.gained, v.unpaid, v.lost, (used(t) - cpu).Round(time.Second))
+	t.Logf("%d hours: %d commands, of which %d in the first %s of the churn, %d of empty nodes (%d too early), %d taken back, %d that go on and have not earned their price yet; %d pods moved, %d of them twice within %s; %d machines bought for pods that waited; bill $%.3f, moves held to cost $%.3f brought $%.3f; %d did not pay back, short by $%.3f; %s of the processor",
+		*churnHours, v.commands+v.before, v.before, learning, v.empties, v.early, v.undone, v.open, l.moved, l.twice, window, l.bought, l.bill/1e6, v.spent, v.gained, v.unpaid, v.lost, (used(t) - cpu).Round(time.Second))
 	for _, u := range unpaid {
 		t.Log(u)
 	}
 	if v.gained < v.spent {
 		t.Errorf("all moves are held to have cost $%.3f and brought $%.3f", v.spent, v.gained)
 	}
-	if v.commands == v.empties {
-		t.Error("nothing was moved: this shows nothing")
+	if moved := v.commands - v.empties; 5*v.unpaid > max(10, moved) {
+		t.Errorf("%d of %d moves did not pay back", v.unpaid, moved)
+	}
+}
+
+// A controller that forgets all it has learned every ten minutes is one that acts at once on whatever could be saved. If
+// the ledger did not see that its moves do not pay back, it would see nothing.
+func TestMovesOfAControllerThatForgetsDoNotPayBack(t *testing.T) {
+	l := play(t, 1, func(h *house.House, minute int) {
+		if minute%10 == 9 && minute < 50 {
+			h.StopController()
+			h.StartController()
+		}
+	})
+	if v, _ := l.judge(); v.unpaid < 3 {
+		t.Errorf("%d of %d moves did not pay back", v.unpaid, v.commands-v.empties)
 	}
 }

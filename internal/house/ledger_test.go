@@ -78,6 +78,7 @@ type ledger struct {
 	bought  int
 	bill    float64 // micro-USD until now
 	seen    time.Time
+	judged  time.Time // since when commands are judged
 }
 
 // room is millicores, MiB and pods.
@@ -321,6 +322,7 @@ func (l *ledger) price(i world.Instance) float64 {
 // verdict is what became of the commands.
 type verdict struct {
 	commands, empties, undone, unpaid, open int
+	before                                  int     // commands before any was judged
 	early                                   int     // empty nodes that went and were needed before that paid for the start of another
 	spent, gained, lost                     float64 // dollars; lost is what those cost more than they brought that did not pay back
 }
@@ -329,6 +331,10 @@ type verdict struct {
 // are open.
 func (l *ledger) judge() (v verdict, unpaid []string) {
 	for _, e := range l.entries {
+		if e.at.Before(l.judged) {
+			v.before++
+			continue
+		}
 		v.commands++
 		v.spent += e.spent() / 1e6
 		v.gained += e.gained / 1e6
