@@ -2,7 +2,6 @@ package pack
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -116,7 +115,7 @@ func (s *solver) sameElsewhere(o *solver) bool {
 		}
 	}
 	for i, c := range s.classes {
-		if n := c.unplaced(); n != o.classes[i].unplaced() || n > 0 && !reflect.DeepEqual(s.reasons(c), o.reasons(o.classes[i])) {
+		if n := c.unplaced(); n != o.classes[i].unplaced() || n > 0 && !slices.Equal(s.reasons(c), o.reasons(o.classes[i])) {
 			return false
 		}
 	}
