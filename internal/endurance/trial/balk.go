@@ -42,12 +42,8 @@ func (t *trial) balk(ctx context.Context, s Step, lasting *sync.WaitGroup) error
 		return err
 	}
 	t.lasts(lasting, func() error {
-		began := time.Now()
-		for !t.isMarked(string(node.UID)) {
-			if ctx.Err() != nil || time.Since(began) > t.pace.of(markedWithin) {
-				return nil
-			}
-			t.sleep(ctx, t.pace.Quiet/360)
+		if !t.getsMarked(ctx, string(node.UID)) {
+			return nil
 		}
 		if !before {
 			if err := t.addTaint(ctx, node.Name, corev1.Taint{Key: "example.com/mine", Value: witness.Person, Effect: corev1.TaintEffectNoSchedule}); err != nil {
@@ -106,6 +102,16 @@ func (t *trial) someNode(ctx context.Context, n int, passes func(*corev1.Node) b
 		return nil, nil
 	}
 	return &nodes.Items[n%len(nodes.Items)], nil
+}
+
+// getsMarked waits for the mark of a node, and says whether it came in time.
+func (t *trial) getsMarked(ctx context.Context, uid string) bool {
+	for began := time.Now(); !t.isMarked(uid); t.sleep(ctx, t.pace.Quiet/360) {
+		if ctx.Err() != nil || time.Since(began) > t.pace.of(markedWithin) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *trial) isMarked(uid string) bool {
