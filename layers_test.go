@@ -21,7 +21,7 @@ const module = "github.com/kerf-sh/kerf/"
 var layers = [][]string{
 	{"internal/res", "internal/requirement", "internal/partition"},
 	{"internal/ec2facts", "internal/ec2facts/gen", "internal/catalog", "internal/cluster", "internal/plan"},
-	{"internal/pack", "internal/landing", "internal/disrupt", "internal/bound", "internal/verify", "internal/scenario"},
+	{"internal/pack", "internal/disrupt", "internal/bound", "internal/verify", "internal/scenario"},
 	{"internal/cloud", "internal/cloud/*", "internal/cache", "internal/cache/*", "internal/intake", "internal/record", "internal/version", "internal/settings",
 		"internal/iampolicy", "internal/pricefile", "internal/awssetup", "internal/cfn", "internal/eventpattern", "internal/readonly", "internal/memnet"},
 	{"internal/apply", "internal/aws", "internal/aws/*", "internal/awssim", "internal/awssim/*", "internal/kubesim", "internal/kubesim/*", "internal/obs", "internal/obs/*"},
@@ -37,7 +37,7 @@ var neighbours = map[string][]string{
 	"internal/cluster":      {"internal/catalog"},
 	"internal/plan":         {"internal/catalog", "internal/cluster"},
 	"internal/verify":       {"internal/pack", "internal/disrupt"},
-	"internal/disrupt":      {"internal/pack", "internal/landing"},
+	"internal/disrupt":      {"internal/pack"},
 	"internal/bound":        {"internal/pack"},
 	"internal/stack/check":  {"internal/stack"},
 	"internal/scenario":     {"internal/pack", "internal/verify", "internal/disrupt", "internal/bound"},

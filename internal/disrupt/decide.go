@@ -24,9 +24,6 @@ func Decide(p *Problem) *Decision {
 	}
 	found := searchAll(p)
 	best := choose(found)
-	if p.Options.Follow {
-		best = chooseFollowed(found)
-	}
 	d := best.decision()
 	for _, s := range found {
 		if s != best {
@@ -38,23 +35,6 @@ func Decide(p *Problem) *Decision {
 		}
 	}
 	return d
-}
-
-// chooseFollowed takes the best search of which anything holds when the scheduler has its way.
-func chooseFollowed(found []*search) *search {
-	best := choose(found)
-	for left := found; ; {
-		s := choose(left)
-		if len(s.moves) == 0 && s == best {
-			return s
-		}
-		if s.follow(); len(s.moves) > 0 {
-			return s
-		}
-		if left = slices.DeleteFunc(slices.Clone(left), func(o *search) bool { return o == s }); len(left) == 0 {
-			return best
-		}
-	}
 }
 
 // searchAll makes the searches, in their order. As long as nothing was found they go on with the same snapshot. Where much

@@ -93,9 +93,6 @@ type Options struct {
 	// hour, which is usual here; only then from a move, and so it does with what leaves less than is usual.
 	Returns []Return         `json:"returns,omitempty"`
 	Tight   catalog.MicroUSD `json:"tight,omitempty"`
-	// Follow keeps only moves that hold however the scheduler places the pods, with another machine where that takes one; see
-	// landing. Without it pods are taken to go where the plan has them.
-	Follow bool `json:"follow,omitempty"`
 	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
 	// ended is said.
 	Work int64 `json:"work,omitempty"`

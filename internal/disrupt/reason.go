@@ -39,7 +39,6 @@ const (
 	PoolLimit      Code = "PoolLimit"
 	OthersFollow   Code = "OthersFollow"
 	PriceUnknown   Code = "PriceUnknown"
-	NotFollowed    Code = "NotFollowed" // the scheduler might put pods so that Pod, or another, has no place
 	NotLookedAt    Code = "NotLookedAt" // the work budget ended
 )
 
@@ -127,11 +126,6 @@ func (r Reason) found() string {
 		return "other pods are moved to where they may be only while its pods stay"
 	case PriceUnknown:
 		return "its price is not known"
-	case NotFollowed:
-		if r.Pod == "" {
-			return "it is looked at again once the pods of others have come to where the scheduler puts them"
-		}
-		return fmt.Sprintf("its pods fit elsewhere, and the scheduler might place them so that none is left for pod %s", r.Pod)
 	case NotLookedAt:
 		return "the budget of work ended before it was looked at"
 	case Other:
