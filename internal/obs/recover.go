@@ -2,9 +2,11 @@ package obs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +31,7 @@ func (m *Metrics) Recover(log *slog.Logger, name string, fn func() error) (err e
 const conflictPause = 50 * time.Millisecond
 
 // Guard wraps a reconciler with Recover. A write that lost against another one is no error: it is tried again on what is
-// there now, and nobody is told.
+// there now, and nobody is told. Where something else failed as well, that is told, and waits its time.
 func (m *Metrics) Guard(log *slog.Logger, name string, r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 		err = m.Recover(log, name, func() error {
@@ -37,9 +39,19 @@ func (m *Metrics) Guard(log *slog.Logger, name string, r reconcile.Reconciler) r
 			res, rerr = r.Reconcile(ctx, req)
 			return rerr
 		})
-		if apierrors.IsConflict(err) {
+		if conflicts(err) {
 			return reconcile.Result{RequeueAfter: conflictPause}, nil
 		}
 		return res, err
 	})
+}
+
+// conflicts reports whether nothing but writes failed that lost against others.
+func conflicts(err error) bool {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if several, ok := e.(interface{ Unwrap() []error }); ok {
+			return !slices.ContainsFunc(several.Unwrap(), func(one error) bool { return !conflicts(one) })
+		}
+	}
+	return apierrors.IsConflict(err)
 }

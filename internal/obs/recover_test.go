@@ -24,6 +24,8 @@ func TestAWriteThatLostIsTriedAgainInSilence(t *testing.T) {
 	}{
 		"no error":                         {},
 		"a conflict, wrapped":              {err: fmt.Errorf("releasing node %q: %w", "n", conflict), again: true},
+		"several conflicts":                {err: fmt.Errorf("stamping: %w", errors.Join(conflict, fmt.Errorf("b: %w", conflict))), again: true},
+		"a conflict beside a failure":      {err: fmt.Errorf("stamping: %w", errors.Join(conflict, errors.New("no answer"))), fails: true},
 		"another refusal of the apiserver": {err: apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "n", nil), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
