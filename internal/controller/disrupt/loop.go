@@ -278,6 +278,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	slots := make(chan struct{}, starts)
 	begun, errs := make([]bool, len(moves)), make([]error, len(moves))
 	var wait sync.WaitGroup
+	var noting sync.Mutex
 	for i := range moves {
 		c := command(&moves[i], v)
 		l.ripening.forget(moves[i].Nodes)
@@ -285,15 +286,18 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 		wait.Go(func() {
 			defer func() { <-slots }()
 			begun[i], errs[i] = l.begin(ctx, v, c)
+			if begun[i] && moves[i].Cause == disrupt.Underutilized {
+				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
+				noting.Lock()
+				defer noting.Unlock()
+				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
+			}
 		})
 	}
 	wait.Wait()
 	for i := range moves {
 		if begun[i] {
 			l.talk.approved(v, &moves[i])
-		}
-		if begun[i] && moves[i].Cause == disrupt.Underutilized {
-			l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
 		}
 	}
 	return errors.Join(errs...)

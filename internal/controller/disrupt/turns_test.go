@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/pack"
@@ -64,6 +65,56 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		v.nodes[there.Node] = &cluster.Node{Name: there.Node, Claim: there.Claim, Pods: v.nodes[g.Node].Pods}
 		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Governor.moves) != 1 || len(l.Governor.moved) != 1 {
 			t.Errorf("a move that began is not noted: %v, %v", l.Governor.moves, err)
+		}
+		h.end()
+	})
+}
+
+// slowFor is a buyer that takes its time where machines are to be bought.
+type slowFor struct {
+	Buyer
+	takes time.Duration
+}
+
+func (s *slowFor) Replace(ctx context.Context, o apply.Order) ([]apply.Created, error) {
+	if len(o.NewNodes) > 0 {
+		time.Sleep(s.takes)
+	}
+	return s.Buyer.Replace(ctx, o)
+}
+
+// Where many commands begin in one round, the pods of the first leave before the last has begun.
+func TestAMoveIsNotedWhenItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.Buyer = &slowFor{h.Buyer, beginWithin / 2}
+		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}, ripening: ripening{}}
+		l.talk = newTalk(l)
+		owned := func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
+		}
+		quick, slow := h.machine("c1"), h.machine("c2")
+		h.bind("a", quick.Node, owned)
+		pods := h.bind("b", slow.Node, owned)
+		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{Pools: h.replace(slow).Pools}}, nodes: map[string]*cluster.Node{}}
+		for _, n := range v.snapshot.Nodes {
+			v.nodes[n.Name] = n
+		}
+		ended := make(chan error)
+		go func() {
+			ended <- l.start(t.Context(), v, []disrupt.Move{
+				{Cause: disrupt.Underutilized, Nodes: []string{quick.Node}, Saving: 5},
+				{Cause: disrupt.Underutilized, Nodes: []string{slow.Node}, Saving: 5, NewNodes: h.replace(slow, pods).NewNodes},
+			})
+		}()
+		time.Sleep(time.Second)
+		l.Governor.mu.Lock()
+		if len(l.Governor.moves) != 1 || len(l.Governor.moved) != 1 {
+			t.Errorf("while another begins: %v", l.Governor.moves)
+		}
+		l.Governor.mu.Unlock()
+		if err := <-ended; err != nil || len(l.Governor.moves) != 2 || len(l.Governor.moved) != 2 {
+			t.Errorf("when both have begun: %v, %v", l.Governor.moves, err)
 		}
 		h.end()
 	})
