@@ -17,7 +17,7 @@ const plenty = 3
 // waive takes the limits off the pool for now, if they leave plenty.
 func (s *solver) waive(p *pool) {
 	p.waived, p.nodesWaived = nil, -1
-	if s.moving != nil || p.room != nil || !p.hasLimits() || s.kept.tight[p.src.Name] {
+	if s.moving != nil || !p.hasLimits() || s.kept.tight[p.src.Name] {
 		return
 	}
 	if p.nodesLeft >= 0 && p.nodesLeft < int64(s.stats.Pods) {
@@ -67,10 +67,11 @@ func (s *solver) overdrawn() bool {
 	return any
 }
 
+// overdraws judges the limits of one pool. Those of its parts, where addresses in a zone are short, are one and the same.
 func (s *solver) overdraws(p *pool) bool {
 	left, nodes := slices.Clone(p.waived), p.nodesWaived
 	for _, m := range s.bought {
-		if m.pool != p || m.gone {
+		if m.pool.src != p.src || m.gone {
 			continue
 		}
 		nodes--

@@ -110,3 +110,39 @@ func TestALimitHoldsWhereMachinesAreMuchLargerThanTheirPods(t *testing.T) {
 		})
 	}
 }
+
+// Small machines are to be had in zone a only, where subnets have two addresses: the others go to zone b, where machines are
+// larger. The limit leaves plenty for the former, and not for the latter.
+func TestALimitHoldsWhenMachinesHaveToLeaveAZone(t *testing.T) {
+	p := shop(t, res.List{res.CPU: 100_000})
+	p.Pending = nil
+	pool := p.Pools[0]
+	pool.Subnets = []cluster.Subnet{{ID: "subnet-a", Zone: "a", Free: 2}, {ID: "subnet-b", Zone: "b", Free: 100}}
+	pool.Types = nil
+	for _, x := range []struct {
+		name  string
+		cores int64
+		zones []string
+	}{{"small", 8, []string{"a"}}, {"large", 16, []string{"a", "b"}}} {
+		ty := &catalog.Type{Name: x.name, Capacity: res.List{res.CPU: x.cores * 1000, res.Memory: 32 << 30, res.Pods: 20}}
+		ty.Requirements = []requirement.Term{in(requirement.InstanceType, x.name), in(requirement.Zone, x.zones...), in(requirement.CapacityType, catalog.OnDemand)}
+		for _, zone := range x.zones {
+			ty.Offerings = append(ty.Offerings, catalog.Offering{Zone: zone, CapacityType: catalog.OnDemand, Price: catalog.MicroUSD(x.cores) * 10_000, Available: true})
+		}
+		pool.Types = append(pool.Types, ty)
+	}
+	apart := asking(100, 100)
+	apart.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Hostname, Namespaces: []string{"default"}, Selector: named("apart")}}
+	deploy(p, "apart", 10, apart)
+	out := pack.Solve(p)
+	for _, v := range verify.Check(p, out) {
+		t.Error(v)
+	}
+	cores := int64(0)
+	for _, nn := range out.NewNodes {
+		cores += map[string]int64{"small": 8, "large": 16}[nn.Types[0].Name]
+	}
+	if cores > 100 || cores < 80 {
+		t.Errorf("%d machines have %d cores, the limit is 100\n%s", len(out.NewNodes), cores, out)
+	}
+}

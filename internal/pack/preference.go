@@ -62,25 +62,31 @@ func (k *kept) solve(p *Problem) *plan.Plan {
 	return k.relax(p, w)
 }
 
-// finish improves the solution within the budget of work and writes it down. Trials are compared without that.
+// finish improves the solution within the budget of work and writes it down. Trials are compared without that. Machines
+// that were packed anew, or had to leave a zone without addresses, may be larger than those for which limits were waived:
+// then the problem is solved again with the limits heeded.
 func (s *solver) finish() *plan.Plan {
-	before := s.frozenDomains()
 	if s.kept.improving != nil {
 		s.kept.improving()
 	}
-	budget := s.budget()
-	s.improve(budget)
-	if s.overdrawn() {
+	for {
+		s = s.improveAll(s.budget())
+		s.kept.short = s.settleAddresses()
+		if !s.overdrawn() {
+			return s.plan()
+		}
 		s = s.kept.solveHard(s.p, s.choice)
-		before = s.frozenDomains()
-		s.improve(budget)
 	}
+}
+
+// improveAll is the solution, or another of the same problem, improved.
+func (s *solver) improveAll(budget int64) *solver {
+	before := s.frozenDomains()
+	s.improve(budget)
 	if s.opens(before) {
 		s = s.kept.solveHard(s.p, s.choice) // cheaper, but pods rely on a domain being closed; this one it stays
 	}
-	s = s.explore(budget)
-	s.kept.short = s.settleAddresses()
-	return s.plan()
+	return s.explore(budget)
 }
 
 // findWishes lists the classes that have wishes, by ID. Taints count only where wishes have a price; otherwise they are
