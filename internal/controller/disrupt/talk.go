@@ -24,16 +24,19 @@ const sayAgain = 15 * time.Minute
 // not become a thousand writes: each sentence is said once in a while, and only so many in a second. The rest is in the
 // decision, which kerf explain shows.
 type talk struct {
-	l    *Loop
-	said map[string]string // by node
-	when map[string]time.Time
+	l *Loop
+	// said is when sentences were said of nodes: one that is true every other time is no news.
+	said map[sentence]time.Time
 	// others are pools and pods, each with what was said of it.
 	others map[types.UID]notice
 	limit  *rate.Limiter
 }
 
+// sentence is one of a node.
+type sentence struct{ node, reason, key string }
+
 func newTalk(l *Loop) *talk {
-	return &talk{l: l, said: map[string]string{}, when: map[string]time.Time{}, others: map[types.UID]notice{}, limit: rate.NewLimiter(5, 50)}
+	return &talk{l: l, said: map[sentence]time.Time{}, others: map[types.UID]notice{}, limit: rate.NewLimiter(5, 50)}
 }
 
 // eventReason is the reason of the event that says why a node stays; "" for what needs no event: it passes by itself, or
@@ -62,12 +65,6 @@ func (t *talk) about(v *view, d *disrupt.Decision) {
 				t.node(v, k.Node, reason, r)
 				break
 			}
-		}
-	}
-	for name := range t.said {
-		if v.nodes[name] == nil {
-			delete(t.said, name)
-			delete(t.when, name)
 		}
 	}
 	for name, s := range v.spending {
@@ -139,6 +136,11 @@ func (t *talk) other(o runtime.Object, uid types.UID, eventType, reason, gist, m
 // forget drops what may be said again.
 func (t *talk) forget() {
 	now := t.l.Clock.Now()
+	for what, last := range t.said {
+		if now.Sub(last) >= sayAgain {
+			delete(t.said, what)
+		}
+	}
 	for uid, last := range t.others {
 		if now.Sub(last.at) >= sayAgain {
 			delete(t.others, uid)
@@ -151,13 +153,14 @@ func (t *talk) node(v *view, name, reason string, why disrupt.Reason) {
 	t.say(v, name, reason, string(why.Code)+why.Pod, "it stays: "+why.Text())
 }
 
-// say is node for any sentence; those with the same key are the same.
+// say is node for any sentence; those of an event's reason with the same key are the same.
 func (t *talk) say(v *view, name, reason, key, message string) {
 	now := t.l.Clock.Now()
-	if t.said[name] == key && now.Sub(t.when[name]) < sayAgain || !t.limit.AllowN(now, 2) {
+	what := sentence{name, reason, key}
+	if last, ok := t.said[what]; ok && now.Sub(last) < sayAgain || !t.limit.AllowN(now, 2) {
 		return
 	}
-	t.said[name], t.when[name] = key, now
+	t.said[what] = now
 	t.both(v, name, reason, message)
 }
 

@@ -11,13 +11,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/pack"
@@ -166,24 +169,30 @@ func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {
 	for i := range 60 {
 		v.invalid = append(v.invalid, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint(i)), Annotations: map[string]string{karpv1.DoNotDisruptAnnotationKey: "maybe"}}})
 	}
-	d := &disrupt.Decision{Kept: []disrupt.Kept{{Node: "n", Reasons: []disrupt.Reason{{Code: disrupt.BudgetUsed}}}}}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).Build()
+	l.State = cache.New(cache.Options{})
 	for i := range 600 {
 		v.spending["default"].Used, v.spending["default"].Nodes = i, 1000 // the figures change all the time
-		talk.about(v, d)
+		talk.about(v, &disrupt.Decision{Kept: []disrupt.Kept{{Node: "n", Reasons: []disrupt.Reason{{Code: disrupt.BudgetUsed}, {Code: []disrupt.Code{disrupt.NotCheaper, disrupt.NotPaidBack}[i%2]}}}}})
+		talk.candidates(v, []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"n"}, Why: fmt.Sprint(i)}})
 		now.Step(time.Second)
 	}
 	said := map[string]int{}
 	for len(events.Events) > 0 {
 		said[strings.Fields(<-events.Events)[1]]++
 	}
-	if said["InvalidDoNotDisruptAnnotation"] != 60 || said["DisruptionBlocked"] != 1 {
+	if said["InvalidDoNotDisruptAnnotation"] != 60 || said["DisruptionBlocked"] != 1 || said["Unconsolidatable"] != 2 || said["ConsolidationCandidate"] != 1 {
 		t.Errorf("in ten minutes: %v", said)
 	}
 	if !talk.limit.AllowN(now.Now(), 50) {
 		t.Error("what was said already took the turn of others")
 	}
 	now.Step(sayAgain)
-	if talk.forget(); len(talk.others) != 0 {
-		t.Errorf("%d are remembered for no reason", len(talk.others))
+	if talk.forget(); len(talk.others)+len(talk.said) != 0 {
+		t.Errorf("%d are remembered for no reason", len(talk.others)+len(talk.said))
 	}
 }
