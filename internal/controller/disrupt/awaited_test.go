@@ -13,11 +13,18 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/intake"
 )
 
-// The first of two replacements is up when the leader ends. Its successor knows of no pods that were promised to it.
+// The first of two replacements is up when the leader ends. Its successor knows of no pods that were promised to it, and may
+// not have seen anything at first.
 func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
+	t.Run("which has seen all", func(t *testing.T) { keepsTheFirst(t, true) })
+	t.Run("which has seen nothing yet", func(t *testing.T) { keepsTheFirst(t, false) })
+}
+
+func keepsTheFirst(t *testing.T, seen bool) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		text, err := json.Marshal(order{Begun: time.Now(), Replacements: 2})
@@ -28,7 +35,8 @@ func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
 			n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()}
 			n.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", apply.CommandAnnotation: "x", orderAnnotation: string(text)}
 		})
-		h.bind("p", going.Node)
+		pod := &corev1.Pod{}
+		h.bind("p", going.Node, func(p *corev1.Pod) { pod = p })
 		h.machine("first")
 		second := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "second", UID: types.UID("second"), Annotations: map[string]string{apply.CommandAnnotation: "x"}}}
 		second.Spec.NodeClassRef = h.pool.Spec.Template.Spec.NodeClassRef
@@ -40,11 +48,19 @@ func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
 		if err := errors.Join(h.api.Update(t.Context(), first), h.api.Create(t.Context(), second)); err != nil {
 			t.Fatal(err)
 		}
+		if !seen {
+			h.cache = cache.New(cache.Options{})
+		}
 		h.start()
 		for _, n := range h.cache.Snapshot().Nodes {
 			if n.Claim == "first" && len(n.Pods) != 1 {
 				t.Error("the room for the pod that leaves is not kept")
 			}
+		}
+		if !seen {
+			h.cache.SetPool(h.pool)
+			h.refresh()
+			h.cache.SetPod(pod)
 		}
 		h.run()
 		h.pass(youth + settle + 10*time.Second)
@@ -55,6 +71,15 @@ func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
 		h.pass(settle)
 		if !h.deleting("c1") || h.Awaited("first") {
 			t.Errorf("the command is not over: the old node goes: %v", h.deleting("c1"))
+		}
+		kept := 0
+		for _, n := range h.cache.Snapshot().Nodes {
+			if n.Claim == "first" || n.Claim == "second" {
+				kept += len(n.Pods)
+			}
+		}
+		if kept != 1 {
+			t.Errorf("room for %d pods is kept when the node goes, want 1", kept)
 		}
 		// The drain of the old node takes its time, and its pod is to find the machine that was bought for it.
 		h.pass(youth + settle + 10*time.Second)

@@ -35,6 +35,10 @@ func (q *Queue) step(ctx context.Context, f *flight) (after time.Duration, done 
 	if left := settle - q.Clock.Since(f.begun); left > 0 {
 		return left, false, nil
 	}
+	if f.takenOver {
+		f.takenOver = false
+		q.promise(f)
+	}
 	for _, g := range slices.Clone(f.Nodes) {
 		why, err := q.lookAgain(ctx, f, g)
 		switch {

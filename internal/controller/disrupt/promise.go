@@ -14,6 +14,8 @@ const promised = 20 * time.Minute
 // promise keeps the room of the replacements that were taken over for the pods that leave, so that nothing else takes it
 // and no replacement goes for being empty while they are on their way. The decision that placed the pods is lost with the
 // former leader: they are promised the first machine on which there is room, and the scheduler does as it likes.
+//
+// It is called at the takeover, and again before the nodes go: what this process sees at first may not be all yet.
 func (q *Queue) promise(f *flight) {
 	if len(f.claims) == 0 || f.failed != "" {
 		return
@@ -31,6 +33,11 @@ func (q *Queue) promise(f *flight) {
 				}
 			}
 		}
+	}
+	for _, n := range coming {
+		leave = slices.DeleteFunc(leave, func(p *cluster.Pod) bool {
+			return slices.ContainsFunc(n.Pods, func(has *cluster.Pod) bool { return has.PodRef == p.PodRef }) // it is promised that
+		})
 	}
 	until := q.Clock.Now().Add(promised)
 	for _, n := range coming {

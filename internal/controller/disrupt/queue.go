@@ -90,6 +90,8 @@ type flight struct {
 	claims []string // of the replacements
 	// failed says why the command is being taken back.
 	failed string
+	// takenOver: it is a former leader's, and its pods have to be promised the room again before they leave.
+	takenOver bool
 	// moot: it was not begun because a node had gone already, which says nothing about the others.
 	moot  bool
 	all   []Going        // that were to go

@@ -111,7 +111,6 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacem
 		f.claims = slices.Clone(replacements[key])
 		slices.Sort(f.claims)
 		q.await(f)
-		q.promise(f)
 		switch {
 		case f.failed != "":
 		case len(f.claims) != f.order.Replacements:
@@ -119,6 +118,8 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacem
 		case len(f.claims) == 0 && f.Cause != karpv1.DisruptionReasonEmpty && q.Clock.Since(f.begun) > stale:
 			f.failed = "it was decided too long ago"
 		}
+		f.takenOver = true
+		q.promise(f)
 		q.Log.Info("took over a disruption", "command", f.id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
 		q.fly(f)
 	}
