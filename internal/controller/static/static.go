@@ -193,7 +193,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 	for _, x := range out.Created {
 		c.o.Metrics.NodeClaimsCreated.WithLabelValues("provisioned", x.Pool, fmt.Sprint(x.Relaxed)).Inc()
 	}
-	if len(out.Created) < missing {
+	if len(out.Created) < missing && ctx.Err() == nil {
 		at.retry = now.Add(limited)
 		at.have += len(out.Created)
 		c.stuck[pool.Name] = at

@@ -33,6 +33,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/plan"
 	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
 )
@@ -314,6 +315,24 @@ func TestWhatCanNotBeBoughtIsToldAndTriedAgain(t *testing.T) {
 	h.clock.Step(time.Second)
 	h.round()
 	h.want(2, "once it is")
+}
+
+// ended is a buyer whose leader ends while it waits for its turn.
+type ended struct{}
+
+func (ended) Stock(context.Context, []plan.NewNode, []*cluster.Pool) apply.Outcome {
+	return apply.Outcome{}
+}
+
+func TestALeaderThatEndsBlamesNoPool(t *testing.T) {
+	h := newHouse(t, 3)
+	h.o.Buyer = ended{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = h.Round(ctx)
+	if len(h.events.Events) != 0 {
+		t.Errorf("%q", <-h.events.Events)
+	}
 }
 
 func TestNoMoreNodesThanTheSubnetHasAddresses(t *testing.T) {
