@@ -67,8 +67,6 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, nil
 	}
 	switch written, err := deadline.Stamp(ctx, c.Client, claim); {
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
 	case err != nil:
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	case !written.IsZero():

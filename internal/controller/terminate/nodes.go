@@ -177,9 +177,6 @@ func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 		return reconcile.Result{}, n.release(ctx, node)
 	}
 	if err := n.taint(ctx, node); err != nil {
-		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
-		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	return n.wind(ctx, node, claim)
@@ -194,9 +191,6 @@ func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeC
 	after, done, err := n.steps(ctx, node, claim)
 	if claim != nil && !slices.Equal(stored.Status.Conditions, claim.Status.Conditions) {
 		perr := n.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
-		if apierrors.IsConflict(perr) {
-			return reconcile.Result{RequeueAfter: 50 * time.Millisecond}, nil
-		}
 		if client.IgnoreNotFound(perr) != nil {
 			return reconcile.Result{}, fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, perr)
 		}
