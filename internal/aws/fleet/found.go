@@ -7,8 +7,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 )
 
-// Found gives the machine that a claim got, from this process or one before it, and buys none; nil where it got none. Where
-// a request for it is under way or its outcome is not known, that is waited for.
+// Found gives the machine that a claim got, from this process or one before it; nil where it got none. It begins no
+// purchase. One that is under way is waited for, and one whose outcome is not known is sent again to learn of it: where it
+// had not reached EC2, the claim gets its machine now.
 //
 // Errors: *cloud.Error, when it is not known.
 func (b *Buyer) Found(ctx context.Context, o Order) (*Bought, error) {
