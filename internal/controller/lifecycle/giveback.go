@@ -8,7 +8,8 @@ import (
 )
 
 // giveBack ends the machine that was bought for a claim whose object never came to say so: it was deleted during the
-// launch. What a process that died has bought like this is left to the comparison of machines with claims.
+// launch. What a process that died has bought like this is found by whoever ends the claim (package terminate), and by the
+// comparison of machines with claims where it is gone by then.
 func (c *Controller) giveBack(ctx context.Context, name string) error {
 	m, ok := c.memories.Load(name)
 	if !ok || m.(*memory).machine == nil {

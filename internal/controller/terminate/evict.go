@@ -18,8 +18,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// unanswered is after what time an eviction is given up that a webhook holds, or that the API server asks to repeat later:
-// other drains wait for the same worker.
+// unanswered is after what time an eviction is given up that a webhook holds: other drains wait for the same worker.
 const unanswered = 15 * time.Second
 
 // evict asks for the eviction of a pod if its budget has one left.

@@ -44,7 +44,7 @@ type permit struct {
 	askedAt time.Time
 	// shut: the API has refused an eviction since the last version.
 	shut bool
-	// behind: the status is of an older spec. The API refuses all until it is not, and has the client wait ten seconds.
+	// behind: the status is of an older spec. The API refuses all until it is not.
 	behind bool
 	// line are the nodes whose drains wait, in the order in which they came.
 	line []string
