@@ -43,7 +43,8 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 // nodes would expire.
 //
 // The load takes back what Options.Returns says: first from what could still be saved in the cluster beyond what is
-// usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely to be needed again has to be started again.
+// usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely
+// to be needed again has to be started again.
 func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int) earning {
 	o := &s.p.Options
 	e := earning{spent: evictions + o.NodePrice*catalog.MicroUSD(bought), margin: 1}
@@ -60,12 +61,13 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	if spare > 0 {
 		spare /= 2 // room is not all where, and of the kind that, the next pods need it
 	}
+	// Each product is rounded by itself: some processors add without that, and their decision would be another one.
 	lost, at, sum := catalog.MicroUSD(0), time.Duration(0), 0.0
 	for _, r := range o.Returns {
 		if r.After >= end {
 			break
 		}
-		sum += float64(saving-lost) * (r.After - at).Hours()
+		sum += float64(float64(saving-lost) * (r.After - at).Hours())
 		at, lost = r.After, min(saving, max(lost, r.Price-spare))
 		if e.asked == 0 && 2*lost >= saving {
 			e.asked = at
@@ -74,7 +76,7 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	if lost > 0 {
 		e.margin = 2
 	}
-	e.earned = catalog.MicroUSD(sum + float64(saving-lost)*(end-at).Hours())
+	e.earned = catalog.MicroUSD(sum + float64(float64(saving-lost)*(end-at).Hours()))
 	if again := len(nodes) - bought; again > 0 {
 		e.spent += catalog.MicroUSD(float64(o.NodePrice) * float64(again) * float64(lost) / float64(saving))
 	}
