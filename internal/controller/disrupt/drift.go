@@ -317,7 +317,7 @@ func (d *Drift) start(ctx context.Context, commands []Command) (started int, err
 			started++
 		case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
 			errs[i] = nil
-		case errors.As(err, &refused), errors.Is(err, errGone):
+		case errors.As(err, &refused), moot(err):
 			d.Log.Info("nodes that drifted were not replaced: the cluster has changed", "what", commands[i].String(), "because", err)
 			errs[i] = nil
 		}

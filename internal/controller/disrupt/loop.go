@@ -310,7 +310,7 @@ func (l *Loop) begin(ctx context.Context, v *view, c Command) (bool, error) {
 	switch {
 	case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
 		return false, nil
-	case errors.As(err, &refused), errors.Is(err, errGone):
+	case errors.As(err, &refused), moot(err):
 		l.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "because", err)
 		l.talk.refused(v, c, err)
 		return false, nil

@@ -203,7 +203,7 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 	short, cancel := context.WithTimeout(ctx, beginWithin)
 	defer cancel()
 	if err := q.begin(short, f); err != nil {
-		f.moot = errors.Is(err, errGone) || errors.Is(err, errOtherMark) || apierrors.IsNotFound(err)
+		f.moot = moot(err)
 		q.abandon(short, f, err.Error())
 		return fmt.Errorf("disruption %s: %w", f.id, err)
 	}
@@ -211,6 +211,11 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 	q.Log.Info("disrupting nodes", "command", f.id, "reason", f.Cause, "decision", f.decision(), "what", f.Command.String(), "why", f.Why)
 	q.fly(f)
 	return nil
+}
+
+// moot reports whether a command could not begin because one of its nodes had gone, or was part of another one.
+func moot(err error) bool {
+	return errors.Is(err, errGone) || errors.Is(err, errOtherMark) || apierrors.IsNotFound(err)
 }
 
 // admit enters a command unless one of its nodes is part of another.

@@ -60,8 +60,8 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		if err := h.api.Delete(t.Context(), h.node(g.Node)); err != nil {
 			t.Fatal(err)
 		}
-		if _ = l.start(t.Context(), v, []disrupt.Move{move}); len(l.Governor.moves)+len(l.Governor.moved) != 0 {
-			t.Errorf("a move that did not begin is noted: %v", l.Governor.moves)
+		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Governor.moves)+len(l.Governor.moved) != 0 {
+			t.Errorf("a move of a node that has gone is no failure, and not noted: %v, %v", l.Governor.moves, err)
 		}
 		there := h.machine("c2")
 		move.Nodes = []string{there.Node}
