@@ -286,7 +286,7 @@ func (s *solver) wideKeys(c *class) []string {
 }
 
 // allowedDomains are the domains of a key that all constraints of the class allow for one more pod, best first: the
-// emptiest for spreads, the fullest for affinity, then the cheapest, then by name.
+// emptiest for spreads, the fullest for affinity, then the one with the pool of most weight, the cheapest, then by name.
 func (s *solver) allowedDomains(c *class, key string) []string {
 	k := s.vocab.Key(key)
 	found := map[string]bool{}
@@ -301,7 +301,7 @@ func (s *solver) allowedDomains(c *class, key string) []string {
 	type choice struct {
 		name  string
 		count int
-		worth int64
+		terms terms
 	}
 	var out []choice
 	for _, name := range sortedKeys(found) {
@@ -330,7 +330,7 @@ func (s *solver) allowedDomains(c *class, key string) []string {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b choice) int {
-		return cmp.Or(cmp.Compare(a.count, b.count), cmp.Compare(a.worth, b.worth))
+		return cmp.Or(cmp.Compare(a.count, b.count), a.terms.compare(b.terms))
 	})
 	names := make([]string, len(out))
 	for i, ch := range out {

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/requirement"
@@ -92,29 +93,31 @@ func (s *solver) addItem(c *class, n int, pin string, req int) *item {
 	return it
 }
 
-// dealOut spreads the class over the domains, cheapest first as far as the skew allows, evenly where they cost the same.
+// dealOut spreads the class over the domains, as far as the skew allows where pools of more weight are first, then where it
+// is cheapest, evenly where it costs the same.
 // It declines when a machine can't be bought for the class in each of them whatever else happens; then the pods must be
 // placed one by one.
 func (s *solver) dealOut(c *class, d *demand) bool {
 	g := d.group
 	domains := g.domains()
-	worth := make([]int64, len(domains))
+	on := make([]terms, len(domains))
 	pins := make([]*item, len(domains))
 	for i, name := range domains {
 		pins[i] = s.newItem(c, 0, name, s.reqID(s.vocab.Only(g.key, name)))
-		w, ok := s.surelyBuyable(pins[i])
+		x, ok := s.surelyBuyable(pins[i])
 		if !ok {
 			return false
 		}
-		if worth[i] = w; s.leads(g, name) {
-			worth[i] = -1
+		if s.leads(g, name) {
+			x.worth = -1
 		}
-	}
-	if d.maxSkew > 1 || len(domains) > 0 && len(c.pods)%len(domains) > 0 {
-		s.noteChoice(g, domains)
+		on[i] = x
 	}
 	if len(domains) == 0 {
 		return false
+	}
+	if d.maxSkew > 1 || len(c.pods)%len(domains) > 0 {
+		s.noteChoice(g, preferred(domains, on))
 	}
 	for range c.pods {
 		floor := g.floor(domains, d.minDomains)
@@ -123,7 +126,7 @@ func (s *solver) dealOut(c *class, d *demand) bool {
 			if g.counts[name]+1-floor > d.maxSkew {
 				continue
 			}
-			if best < 0 || worth[i] < worth[best] || worth[i] == worth[best] && g.counts[name] < g.counts[domains[best]] {
+			if best < 0 || cmp.Or(on[i].compare(on[best]), cmp.Compare(g.counts[name], g.counts[domains[best]])) < 0 {
 				best = i
 			}
 		}
@@ -154,20 +157,43 @@ func (s *solver) dealOut(c *class, d *demand) bool {
 	return true
 }
 
-// surelyBuyable reports whether a machine for the item can be bought from a pool whose limits can't run out, and what a
-// pod is worth there.
-func (s *solver) surelyBuyable(it *item) (int64, bool) {
+// terms are those on which a machine can be bought in a domain: from a pool of the weight, and at what a pod is worth there.
+type terms struct {
+	weight int
+	worth  int64
+}
+
+// compare puts a pool of more weight first whatever it costs.
+func (x terms) compare(y terms) int {
+	return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(x.worth, y.worth))
+}
+
+// preferred are the domains in which machines come from a pool of the most weight.
+func preferred(domains []string, on []terms) []string {
+	most := slices.MinFunc(on, terms.compare).weight
+	var out []string
+	for i, d := range domains {
+		if on[i].weight == most {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// surelyBuyable reports whether a machine for the item can be bought from a pool whose limits can't run out, and on what
+// terms. Where none can be bought at all, no weight is greater: what is there already is all that there will be.
+func (s *solver) surelyBuyable(it *item) (terms, bool) {
 	for _, p := range s.pools {
 		v := s.view(it, p)
 		if v.shape != nil && v.verdict == bears {
-			return v.worth, !p.hasLimits() && s.leavesChoice(it, v.shape)
+			return terms{p.src.Weight, v.worth}, !p.hasLimits() && s.leavesChoice(it, v.shape)
 		}
 	}
-	return 0, false
+	return terms{weight: math.MaxInt}, false
 }
 
-// gather puts a class that wants to be with its like into one domain: where its like are, or the cheapest in which all
-// classes of the group can be bought.
+// gather puts a class that wants to be with its like into one domain: where its like are, or the best in which all classes
+// of the group can be bought.
 func (s *solver) gather(c *class, d *demand) bool {
 	g := d.group
 	if g.home == "" {
@@ -199,42 +225,40 @@ func (s *solver) gather(c *class, d *demand) bool {
 // the rest must follow.
 func (s *solver) followedByOthers(g *group) bool { return g.followed }
 
+// findHome chooses the domain in which a group gathers; false if its classes can't all be bought in any.
 func (s *solver) findHome(g *group) (string, bool) {
-	type choice struct {
-		name string
-		cost int64
-	}
-	var choices []choice
+	var names []string
+	var on []terms
 	for _, name := range s.reachableBy(s.bearers[g.id][0], g.keyID) {
 		pin := s.reqID(s.vocab.Only(g.key, name))
-		cost, ok := int64(0), true
+		sum, ok := terms{weight: math.MaxInt}, true
 		for _, c := range s.bearers[g.id] {
-			w, buyable := s.surelyBuyable(s.newItem(c, 0, name, pin))
+			x, buyable := s.surelyBuyable(s.newItem(c, 0, name, pin))
 			if !buyable || len(c.topo.wide) != 1 || !c.topo.wide[0].self {
 				ok = false
 				break
 			}
-			cost += w * int64(len(c.pods))
+			sum.weight = min(sum.weight, x.weight)
+			sum.worth += x.worth * int64(len(c.pods))
 		}
 		if s.leads(g, name) {
-			cost = -1
+			sum.worth = -1
 		}
 		if ok {
-			choices = append(choices, choice{name, cost})
+			names, on = append(names, name), append(on, sum)
 		}
 	}
-	names := make([]string, len(choices))
-	for i, c := range choices {
-		names[i] = c.name
-	}
-	s.noteChoice(g, names)
-	if len(choices) == 0 {
+	if len(names) == 0 {
 		return "", false
 	}
-	best := slices.MinFunc(choices, func(a, b choice) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.name, b.name))
-	})
-	return best.name, true
+	s.noteChoice(g, preferred(names, on))
+	best := 0 // the first by name of several
+	for i := range on {
+		if on[i].compare(on[best]) < 0 {
+			best = i
+		}
+	}
+	return names[best], true
 }
 
 // reachableBy lists the domains of a key in which machines for the class can be bought.

@@ -32,8 +32,8 @@ func (w *WhatIf) domainsFor(m *mover, key string) []domainWorth {
 	out := []domainWorth{}
 	for _, name := range sortedKeys(found) {
 		it := s.newItem(m.class, 0, name, s.reqID(s.vocab.Only(key, name)))
-		worth, _ := s.surelyBuyable(it)
-		out = append(out, domainWorth{name, worth})
+		on, _ := s.surelyBuyable(it)
+		out = append(out, domainWorth{name, on.worth})
 	}
 	m.domains[key] = out
 	return out
