@@ -164,10 +164,13 @@ func TestMovesPayBack(t *testing.T) {
 	for _, u := range unpaid {
 		t.Log(u)
 	}
+	if l.moved == 0 {
+		t.Error("nothing was moved: this shows nothing")
+	}
 	if v.gained < v.spent {
 		t.Errorf("all moves are held to have cost $%.3f and brought $%.3f", v.spent, v.gained)
 	}
-	if moved := v.commands - v.empties; 5*v.unpaid > max(10, moved) {
+	if moved := v.commands - v.empties; 5*v.unpaid > max(15, moved) { // one or none as a rule
 		t.Errorf("%d of %d moves did not pay back", v.unpaid, moved)
 	}
 }
@@ -181,7 +184,9 @@ func TestMovesOfAControllerThatForgetsDoNotPayBack(t *testing.T) {
 			h.StartController()
 		}
 	})
-	if v, _ := l.judge(); v.unpaid < 3 {
-		t.Errorf("%d of %d moves did not pay back", v.unpaid, v.commands-v.empties)
+	v, _ := l.judge()
+	t.Logf("%d of %d moves did not pay back", v.unpaid, v.commands-v.empties)
+	if v.unpaid < 3 {
+		t.Errorf("the ledger holds only %d moves not to have paid back", v.unpaid)
 	}
 }
