@@ -49,7 +49,6 @@ func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]b
 		}
 		key := stray + c.Name
 		if found[key] = true; before[key] {
-			q.Log.Info("giving back a replacement that no disruption waits for", "nodeclaim", c.Name, "command", id)
 			errs = append(errs, q.giveBack(ctx, c.Name))
 		}
 	}

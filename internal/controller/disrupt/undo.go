@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
 )
 
 // undo takes a command back: the nodes that are still there lose their marks, and replacements that nothing can have
@@ -42,8 +43,11 @@ func (q *Queue) giveBack(ctx context.Context, name string) error {
 			return nil
 		}
 	}
-	err = q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
-	return client.IgnoreNotFound(err)
+	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	q.Log.Info("gave back a replacement that no disruption waits for", "nodeclaim", name, "command", claim.Annotations[apply.CommandAnnotation])
+	return nil
 }
 
 // release lets a node of a command stay while the others go.
