@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -65,7 +68,7 @@ can't be read; 1 AWS could not be asked, or the output could not be written.`,
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&v.files, "filename", "f", nil, "file or directory to read, - for standard input (repeatable)")
-	f.StringArrayVar(&v.templates, "launch-template", nil, "launch template of the account, by name or ID, with a version: number, $Latest or $Default, which it is without (repeatable)")
+	f.StringArrayVar(&v.templates, "launch-template", nil, "launch template of the account, by name or ID, with a version: number, $Default or $Latest, which it is without (repeatable)")
 	f.StringVar(&v.options.Region, "region", "", "region of the launch templates, and of CloudFormation templates")
 	f.StringVar(&v.options.ClusterName, "cluster-name", "", "name of the cluster, where a selector leant on it")
 	f.BoolVar(&v.options.KeepTemplates, "keep-launch-template", false, "have classes launch from their launch templates, in place of translating what is in them")
@@ -119,6 +122,11 @@ func (v *convertCommand) check() error {
 	case len(v.templates) > 0 && v.options.Region == "":
 		return &usageError{errors.New("--launch-template needs --region: launch templates belong to one")}
 	}
+	for _, t := range v.templates {
+		if !templateText.MatchString(t) {
+			return &usageError{fmt.Errorf("--launch-template %q: write NAME or NAME:VERSION, a version being a number, $Latest or $Default", t)}
+		}
+	}
 	v.options.Parameters = map[string]string{}
 	for _, p := range v.parameters {
 		name, value, ok := strings.Cut(p, "=")
@@ -130,14 +138,17 @@ func (v *convertCommand) check() error {
 	return nil
 }
 
+// templateText is a launch template with or without a version.
+var templateText = regexp.MustCompile(`^[^:]+(:([1-9][0-9]*|\$Latest|\$Default))?$`)
+
 // readTemplate reads a launch template from the account.
 func (v *convertCommand) readTemplate(ctx context.Context, text string) (*convert.Template, error) {
-	name, ref, _ := strings.Cut(text, ":")
+	name, asked, _ := strings.Cut(text, ":")
 	s, err := session.New(ctx, session.Options{Version: version.Version, Region: v.options.Region})
 	if err != nil {
 		return nil, err
 	}
-	found, err := launchtemplate.ReadVersion(ctx, s.EC2, name, ref)
+	found, err := launchtemplate.ReadVersion(ctx, s.EC2, name, cmp.Or(asked, awsv1.LaunchTemplateLatest))
 	if cloud.IsNotFound(err) {
 		return nil, &usageError{fmt.Errorf("--launch-template %s: %w", text, err)}
 	}
@@ -148,7 +159,15 @@ func (v *convertCommand) readTemplate(ctx context.Context, text string) (*conver
 	if err != nil {
 		return nil, err
 	}
-	return &convert.Template{Name: found.Name, ID: found.ID, Origin: fmt.Sprintf("%s, version %d", s.Region, found.Number), Data: tree}, nil
+	t := &convert.Template{Name: found.Name, ID: found.ID, Version: asked, Origin: fmt.Sprintf("%s, version %d", s.Region, found.Number), Data: tree}
+	if asked == "" {
+		other, err := launchtemplate.ReadVersion(ctx, s.EC2, name, launchtemplate.DefaultVersion)
+		if err != nil {
+			return nil, err
+		}
+		t.Latest, t.Default = found.Number, other.Number
+	}
+	return t, nil
 }
 
 // inputEndings are those of the files that are read in a directory.

@@ -14,12 +14,18 @@ import (
 // keepNamedTemplate has a class launch from the template that an old object names. i is the place in the input of the
 // template that is meant, negative if none is; it may have another name.
 func (c *converter) keepNamedTemplate(f *fields, class *classDraft, at, name string, i int) {
-	use, why := name, "older releases launched from the latest version; nodes of another one are marked as drifted now"
+	use := name
 	var t *Template
 	do := ""
-	switch {
-	case i >= 0:
+	if i >= 0 {
 		t = &c.templates[i]
+	}
+	why := "older releases launched from the latest version; nodes of another one are marked as drifted now"
+	if t.version() != awsv1.LaunchTemplateLatest {
+		why = "the version is the one that --launch-template names; older releases launched from the latest one"
+	}
+	switch {
+	case t != nil:
 		c.used = append(c.used, i)
 		if name != t.Name && name != t.ID {
 			use, why, do = t.Name, c.guess(name)+"; "+why, c.seeGuess()+"; "
@@ -28,13 +34,13 @@ func (c *converter) keepNamedTemplate(f *fields, class *classDraft, at, name str
 		why = "no launch template " + name + " is in the input; " + why
 		do = "see that the account has a launch template " + name + "; "
 	}
-	class.object.Spec.LaunchTemplate = reference(use)
+	class.object.Spec.LaunchTemplate = reference(use, t.version())
 	place := len(f.report.Fields) // the template is read before the line is written, for it tells the cluster's name
 	if t != nil {
 		c.judgeTemplate(t, class)
 	}
 	f.report.Fields = slices.Insert(f.report.Fields, place, Field{
-		Path: at, Outcome: Translated, To: "spec.launchTemplate: " + use + ", version $Latest", Why: why, Do: do + c.keepNeeds(t, class.told),
+		Path: at, Outcome: Translated, To: "spec.launchTemplate: " + use + ", version " + t.version(), Why: why, Do: do + c.keepNeeds(t, class.told),
 	})
 	for _, field := range []string{"instanceProfile", "amiFamily", "amiSelector", "userData", "blockDeviceMappings", "metadataOptions", "detailedMonitoring"} {
 		if _, ok := f.take(field); ok {
@@ -46,17 +52,17 @@ func (c *converter) keepNamedTemplate(f *fields, class *classDraft, at, name str
 // keepTemplate makes a class that launches from a template which no object named.
 func (c *converter) keepTemplate(t *Template, class *classDraft) {
 	f := c.judgeTemplate(t, class)
-	class.object.Spec.LaunchTemplate = reference(t.Name)
+	class.object.Spec.LaunchTemplate = reference(t.Name, t.version())
 	class.fields = f
 	f.report.Becomes = []string{"EC2NodeClass " + class.object.Name}
-	f.decide("LaunchTemplateName", "spec.launchTemplate: "+t.Name+", version $Latest", "the template stays as it is", c.keepNeeds(t, class.told))
+	f.decide("LaunchTemplateName", "spec.launchTemplate: "+t.Name+", version "+t.version(), "the template stays as it is", c.keepNeeds(t, class.told))
 	c.oldSubnets(f, class)
 	c.oldTags(&fields{c: c, doc: f.doc, root: map[string]any{}, report: f.report}, &class.object.Spec)
 	c.addClass(class)
 }
 
-func reference(name string) *awsv1.LaunchTemplateReference {
-	r := &awsv1.LaunchTemplateReference{Name: name, Version: new(intstr.FromString(awsv1.LaunchTemplateLatest))}
+func reference(name, version string) *awsv1.LaunchTemplateReference {
+	r := &awsv1.LaunchTemplateReference{Name: name, Version: new(intstr.Parse(version))}
 	if strings.HasPrefix(name, "lt-") {
 		r.Name, r.ID = "", name
 	}
@@ -125,6 +131,7 @@ func (c *converter) judgeTemplate(t *Template, class *classDraft) *fields {
 	r := &ObjectReport{File: t.Origin, Kind: "launch template", Name: t.Name}
 	c.report.Objects = append(c.report.Objects, r)
 	f := &fields{c: c, doc: &document{file: t.Origin, number: 1, kindOf: "launch template", nameOf: t.Name}, root: map[string]any{}, report: r}
+	f.otherDefault(t)
 	f.refused(t)
 	found := userdata.Read(t.userData())
 	class.told = found.ClusterName

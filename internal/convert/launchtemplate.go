@@ -21,6 +21,7 @@ func (c *converter) fromTemplate(t *Template, class *classDraft) *fields {
 	root, _ := clone(t.Data).(map[string]any)
 	f := &fields{c: c, doc: &document{file: t.Origin, number: 1, kindOf: "launch template", nameOf: t.Name}, root: root, report: r}
 	class.nodes.fields = f
+	f.otherDefault(t)
 	spec := &class.object.Spec
 	found := userdata.Read(t.userData())
 	class.told = found.ClusterName

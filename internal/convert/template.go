@@ -17,6 +17,11 @@ import (
 type Template struct {
 	Name string
 	ID   string // lt-…; empty when not known
+	// Version is the one that was asked for: a number, $Latest or $Default; empty where none was, which is $Latest.
+	Version string
+	// Latest and Default are the numbers of two versions, where they are known; the data is that of Latest where no
+	// version was asked for.
+	Latest, Default int64
 	// Origin says where it comes from, for the report: a file, or an account.
 	Origin string
 	// Data is what the version holds, by the names of the EC2 API, with user data in plain text. Values that are known only
@@ -31,6 +36,24 @@ type Template struct {
 	fromFile bool
 	// role is the role of its instance profile, where the CloudFormation file defines the profile, too.
 	role role
+}
+
+// version is the version that a class of it names.
+func (t *Template) version() string {
+	if t == nil || t.Version == "" {
+		return awsv1.LaunchTemplateLatest
+	}
+	return t.Version
+}
+
+// otherDefault says that the latest version, which was read, is not the one that EC2 calls the default.
+func (f *fields) otherDefault(t *Template) {
+	if t.Version != "" || t.Latest == t.Default {
+		return
+	}
+	f.decide("version (not named)", fmt.Sprintf("version %d, the latest", t.Latest),
+		fmt.Sprintf("older releases launched from the latest version; version %d is the default of EC2", t.Default),
+		fmt.Sprintf("see that version %d is what machines are to be like; --launch-template '%s:$Default' reads version %d", t.Latest, t.Name, t.Default))
 }
 
 // userData is the template's user data, as far as it is known.
