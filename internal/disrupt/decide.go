@@ -11,10 +11,10 @@ import (
 
 // Decide looks at every node that is allowed to go and chooses moves that save money.
 //
-// Three searches are made, each by itself. One lets the emptiest nodes go first and does not fill up nodes that would be
-// cheaper to replace; the next starts with what costs most for each pod it disturbs and fills any node; the last packs the
-// pods of all badly used nodes on new machines. The one that leaves the lowest bill wins, unless another leaves almost the
-// same and disturbs less.
+// Up to three searches are made, each by itself; see searchAll for which. One lets the emptiest nodes go first and does not
+// fill up nodes that would be cheaper to replace; the next starts with what costs most for each pod it disturbs and fills
+// any node; the last packs the pods of all badly used nodes on new machines. The one that leaves the lowest bill wins, unless
+// another leaves almost the same and disturbs less.
 //
 // Cost: grows with the pods of the candidates; see Options.Work.
 // Concurrency: safe; p is only read.
