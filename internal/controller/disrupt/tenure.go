@@ -63,8 +63,8 @@ func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Tim
 	prices := make(map[string]catalog.MicroUSD, len(nodes))
 	bill, came := catalog.MicroUSD(0), false
 	for _, n := range nodes {
-		if n.Claim == "" {
-			continue
+		if n.Claim == "" || !n.Launched {
+			continue // what can't be had is asked for again and again: nothing is paid for it
 		}
 		price, known := t.prices[n.Claim]
 		if !known || price == 0 {

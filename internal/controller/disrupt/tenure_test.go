@@ -12,7 +12,7 @@ import (
 // machines of a price each, the first of which stand all along.
 func machines(n int, price catalog.MicroUSD) (out []*cluster.Node) {
 	for i := range n {
-		out = append(out, &cluster.Node{Claim: fmt.Sprint("claim-", i), Price: price})
+		out = append(out, &cluster.Node{Claim: fmt.Sprint("claim-", i), Price: price, Launched: true})
 	}
 	return out
 }
@@ -34,6 +34,20 @@ func watched(minutes int, story func(minute int) (count int, price catalog.Micro
 		t.see(nodes, 0, began.Add(time.Duration(m)*time.Minute))
 	}
 	return t
+}
+
+func TestMachinesThatCannotBeHadAreNoSavingAskedBack(t *testing.T) {
+	seen, began := &tenure{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for m := range 120 {
+		nodes := machines(10, 100)
+		if m%5 == 4 {
+			nodes = append(nodes, &cluster.Node{Claim: fmt.Sprint("sold-out-", m), Price: 100})
+		}
+		seen.see(nodes, 0, began.Add(time.Duration(m)*time.Minute))
+	}
+	if len(seen.returns) > 0 {
+		t.Errorf("got %v", seen.returns)
+	}
 }
 
 func TestHowMuchOfASavingIsAskedBack(t *testing.T) {
@@ -79,7 +93,7 @@ func TestForHowLongASavingIsCountedOn(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			tenure := &tenure{}
-			tenure.see([]*cluster.Node{{Claim: "old", Price: 99, CreatedAt: now.Add(-tt.age)}, {Claim: "cheap", Price: 1, CreatedAt: now}, {Name: "not ours"}}, 0, now)
+			tenure.see([]*cluster.Node{{Claim: "old", Price: 99, Launched: true, CreatedAt: now.Add(-tt.age)}, {Claim: "cheap", Price: 1, Launched: true, CreatedAt: now}, {Name: "not ours"}}, 0, now)
 			if tenure.horizon != tt.want {
 				t.Errorf("%s, want %s", tenure.horizon, tt.want)
 			}
