@@ -45,6 +45,15 @@ func TestPodsThatMayChooseTheirZoneGoWhereTheHeavierPoolIs(t *testing.T) {
 			c := asking(1000, 1<<10)
 			tie(c)
 			deploy(p, "web", 1, c)
+			moving := *p
+			moving.Pending = nil
+			moving.Nodes = []*cluster.Node{{Name: "old", Hostname: "old", Pool: "heavy", InstanceType: "heavy", Zone: "a", CapacityType: catalog.OnDemand, Price: 200_000,
+				Labels:      map[string]string{requirement.Zone: "a", requirement.Hostname: "old", requirement.NodePool: "heavy", requirement.InstanceType: "heavy", requirement.CapacityType: catalog.OnDemand},
+				Capacity:    res.List{res.CPU: 4000, res.Memory: 16 << 30, res.Pods: 20},
+				Allocatable: res.List{res.CPU: 4000, res.Memory: 16 << 30, res.Pods: 20}, Launched: true, Registered: true, Initialized: true, Pods: p.Pending}}
+			if a := pack.NewWhatIf(&moving).Try([]int{0}, pack.Rules{Buy: true, Old: 200_000, Saving: 1}); a.Refusal != pack.NotCheaper {
+				t.Errorf("%s: the node of the heavier pool may go: %v, %d", name, a.Refusal, a.Price)
+			}
 			if out := pack.Solve(p); len(out.NewNodes) != 1 || out.NewNodes[0].Pool != "heavy" {
 				t.Errorf("%s, work %d: the heavier pool was passed over\n%s", name, work, out)
 			}

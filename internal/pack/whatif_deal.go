@@ -39,18 +39,18 @@ func (w *WhatIf) deal(f *fork, worst taintVerdict) []dealt {
 	return out
 }
 
-// cheapestPin is the item of the allowed domain in which a pod is cheapest, of equals the emptiest; nil if machines can be
-// bought in none.
+// cheapestPin is the item of the allowed domain in which a pod is bought for from the pool of most weight and is cheapest, of
+// equals the emptiest; nil if machines can be bought in none.
 func (w *WhatIf) cheapestPin(m *mover, worst taintVerdict) *item {
 	var best *item
-	least := int64(0)
+	least := terms{}
 	for _, it := range w.pins(m) {
 		p := w.s.choosePool(it, worst)
 		if p == nil {
 			continue
 		}
-		if worth := it.on[p.rank].worth; best == nil || worth < least {
-			best, least = it, worth
+		if on := (terms{p.src.Weight, it.on[p.rank].worth}); best == nil || on.compare(least) < 0 {
+			best, least = it, on
 		}
 	}
 	return best

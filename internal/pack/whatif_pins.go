@@ -7,14 +7,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
-// domainWorth is a domain with what a pod costs there.
-type domainWorth struct {
-	name  string
-	worth int64
+// domainTerms is a domain with the terms on which machines are bought there.
+type domainTerms struct {
+	name string
+	on   terms
 }
 
-// domainsFor are all domains of a key that the class could have anything to do with, and what a pod costs there.
-func (w *WhatIf) domainsFor(m *mover, key string) []domainWorth {
+// domainsFor are all domains of a key that the class could have anything to do with.
+func (w *WhatIf) domainsFor(m *mover, key string) []domainTerms {
 	if known, ok := m.domains[key]; ok {
 		return known
 	}
@@ -29,11 +29,11 @@ func (w *WhatIf) domainsFor(m *mover, key string) []domainWorth {
 			found[d] = true
 		}
 	}
-	out := []domainWorth{}
+	out := []domainTerms{}
 	for _, name := range sortedKeys(found) {
 		it := s.newItem(m.class, 0, name, s.reqID(s.vocab.Only(key, name)))
 		on, _ := s.surelyBuyable(it)
-		out = append(out, domainWorth{name, on.worth})
+		out = append(out, domainTerms{name, on})
 	}
 	m.domains[key] = out
 	return out
@@ -82,12 +82,12 @@ func (w *WhatIf) keysOf(m *mover) []string {
 
 func (w *WhatIf) allowedDomains(m *mover, key string) []string {
 	type choice struct {
-		domainWorth
+		domainTerms
 		count int
 	}
 	var out []choice
 	for _, d := range w.domainsFor(m, key) {
-		ch := choice{domainWorth: d}
+		ch := choice{domainTerms: d}
 		ok := true
 		for i := range m.class.topo.wide {
 			if dm := &m.class.topo.wide[i]; ok && dm.group.key == key {
@@ -103,7 +103,7 @@ func (w *WhatIf) allowedDomains(m *mover, key string) []string {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b choice) int {
-		return cmp.Or(cmp.Compare(a.count, b.count), cmp.Compare(a.worth, b.worth))
+		return cmp.Or(cmp.Compare(a.count, b.count), a.on.compare(b.on))
 	})
 	names := make([]string, len(out))
 	for i, ch := range out {
