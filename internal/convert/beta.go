@@ -113,7 +113,9 @@ func (c *converter) nodeClass(d *document) {
 	keep(&spec.InstanceStorePolicy, "instanceStorePolicy")
 	keep(&spec.DetailedMonitoring, "detailedMonitoring")
 	keep(&spec.Context, "context")
-	keep(&spec.Role, "role")
+	if s.into(&spec.Role, "role") {
+		s.report.add(Field{Path: "spec.role", Outcome: Kept, To: "spec.role", Do: c.ownRole(spec.Role)})
+	}
 	if s.has("instanceProfile") || spec.Role == "" {
 		c.oldProfile(s, spec)
 	}

@@ -186,7 +186,7 @@ func (c *converter) object(d *document) *ObjectReport {
 // write puts the output together.
 func (c *converter) write() []byte {
 	var out bytes.Buffer
-	seen := map[string]bool{}
+	seen := map[string]*document{}
 	for _, it := range c.items {
 		text := it.text
 		switch {
@@ -198,10 +198,10 @@ func (c *converter) write() []byte {
 			text = render(it.value)
 		}
 		if key := it.identity(); key != "" {
-			if seen[key] {
-				c.fail(it.document(), "%s comes out of the input twice: convert the files one by one, or rename one of the objects", key)
+			if other := seen[key]; other != nil {
+				c.fail(it.document(), "%s comes out of the input twice, here and at %s: convert the files one by one, or rename one of the objects", key, other.where())
 			}
-			seen[key] = true
+			seen[key] = it.document()
 		}
 		if out.Len() > 0 {
 			out.WriteString("---\n")

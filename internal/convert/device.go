@@ -44,7 +44,11 @@ func (f *fields) oldDevices(spec *awsv1.EC2NodeClassSpec) {
 			continue
 		}
 		spec.BlockDeviceMappings = append(spec.BlockDeviceMappings, out)
-		d.kept(at, "spec.blockDeviceMappings")
+		do := ""
+		if out.EBS.KMSKeyID != nil {
+			do = volumeKey(*out.EBS.KMSKeyID)
+		}
+		d.report.add(Field{Path: at, Outcome: Kept, To: "spec.blockDeviceMappings", Do: do})
 	}
 }
 

@@ -51,20 +51,25 @@ func (d *document) where() string {
 // read splits a file into its objects. CloudFormation templates give launch templates instead.
 func (c *converter) read(f File) []*document {
 	if isCloudFormation(f.Data) {
-		c.cloudFormation(f)
+		c.cloudFormation(f, 1)
 		return nil
 	}
 	var out []*document
-	number, bad := 0, len(c.errs)
+	number, templates, bad := 0, 0, len(c.errs)
 	for text, err := range texts(f.Data) {
 		number++
+		if err == nil && isCloudFormation(text) { // one of several in a stream
+			c.cloudFormation(File{Name: f.Name, Data: text, Named: f.Named}, number)
+			templates++
+			continue
+		}
 		var root map[string]any
 		if err == nil {
 			root, err = parse(text)
 		}
 		d := newDocument(f.Name, number, text, root)
 		switch {
-		case err != nil && f.Named:
+		case err != nil && (f.Named || ours.Match(f.Data)):
 			c.fail(d, "%w", err)
 			continue
 		case err != nil:
@@ -83,7 +88,7 @@ func (c *converter) read(f File) []*document {
 		}
 		out = append(out, c.listed(d)...)
 	}
-	if f.Named && number == 0 && len(c.errs) == bad {
+	if f.Named && len(out)+templates == 0 && len(c.errs) == bad {
 		c.errs = append(c.errs, fmt.Errorf("%s: there is nothing in it", f.Name))
 	}
 	return out
@@ -208,8 +213,10 @@ func dropNulls(v any) {
 }
 
 var (
-	cfnHead   = regexp.MustCompile(`(?m)^[ \t]*"?AWSTemplateFormatVersion"?[ \t]*:`)
-	cfnTypes  = regexp.MustCompile(`(?m)"?Type"?[ \t]*:[ \t]*["']?AWS::[A-Za-z0-9]+::`)
+	cfnHead  = regexp.MustCompile(`(?m)^[ \t]*"?AWSTemplateFormatVersion"?[ \t]*:`)
+	cfnTypes = regexp.MustCompile(`(?m)"?Type"?[ \t]*:[ \t]*["']?AWS::[A-Za-z0-9]+::`)
+	// ours are the marks of a file that has something to convert, or any object of Kubernetes.
+	ours      = regexp.MustCompile(`(?m)^[ \t"'{-]*(apiVersion|kind)\b|\bkarpenter\.(sh|k8s\.aws)\b`)
 	kubeHeads = regexp.MustCompile(`(?m)^apiVersion[ \t]*:|"apiVersion"[ \t]*:`)
 )
 

@@ -134,7 +134,8 @@ func (c *converter) judgeTemplate(t *Template, class *classDraft) *fields {
 	f.otherDefault(t)
 	f.refused(t)
 	found := userdata.Read(t.userData())
-	class.told = found.ClusterName
+	class.told, class.booted = found.ClusterName, found.KubeletOrNil()
+	f.judgeVolumeKeys(t)
 	f.judgeUserData(found)
 	if cluster := c.clusterName(""); cluster != "" && found.ClusterName != "" && found.ClusterName != cluster && !strings.Contains(found.ClusterName, "${") {
 		f.lost("UserData: cluster name", "it joins machines to cluster "+found.ClusterName+", and this is "+cluster+", so that the class is refused", "mend it"+inNewVersion)
@@ -148,6 +149,8 @@ func (f *fields) judgeUserData(found *userdata.Found) {
 	switch {
 	case found.Folded:
 		f.lost("UserData", "all of the script is on the line of its interpreter, as YAML's > folds it, so nothing of it runs, and the class is refused", "write | in place of > in a new version of the template")
+	case strings.Contains(strings.ToLower(found.Rest), "<powershell>"):
+		f.lost("UserData", "it is a PowerShell script, and launch templates of Windows are not supported", "leave these machines to what launches them now, or translate the template in place of keeping it")
 	case found.Family == awsv1.AMIFamilyCustom:
 		f.decide("UserData", "", "what it tells the kubelet is not known: "+found.Why, "say under spec.kubelet of the class what bears on pods and resources")
 	default:
@@ -166,7 +169,7 @@ const newNode = karpv1.UnregisteredTaintKey + "=:NoExecute"
 
 // judgeTaint says when user data does not announce nodes as new.
 func (f *fields) judgeTaint(t *Template, found *userdata.Found) {
-	if announces(t.userData()) {
+	if announces(t.userData()) || strings.Contains(strings.ToLower(found.Rest), "<powershell>") {
 		return
 	}
 	how, ok := taintAtBoot[found.Family]

@@ -87,7 +87,11 @@ func (f *fields) templateDevice(spec *awsv1.EC2NodeClassSpec) {
 	if out.EBS.VolumeSize != nil {
 		size = out.EBS.VolumeSize.String()
 	}
-	f.translated(at, "spec.blockDeviceMappings: "+describeDevice(&out)+", "+size, "")
+	do := ""
+	if out.EBS.KMSKeyID != nil {
+		do = volumeKey(*out.EBS.KMSKeyID)
+	}
+	f.decide(at, "spec.blockDeviceMappings: "+describeDevice(&out)+", "+size, "", do)
 }
 
 // templateInterfaces translates network interfaces, which a template for this purpose should not have had.

@@ -19,6 +19,8 @@ type classDraft struct {
 	told string
 	// stays is what the user data of a launch template that stays gives nodes.
 	stays *stays
+	// booted is what that user data tells the kubelet; nil without such a template.
+	booted *awsv1.KubeletConfiguration
 }
 
 func newClass(name string) *classDraft {
@@ -97,10 +99,10 @@ func (c *converter) oldProfile(f *fields, spec *awsv1.EC2NodeClassSpec) {
 	name, ok := f.text("instanceProfile")
 	switch {
 	case ok && name != "":
-		f.report.add(Field{Path: at, Outcome: Kept, To: "spec.instanceProfile", Why: c.passedRole(name)})
+		f.report.add(Field{Path: at, Outcome: Kept, To: "spec.instanceProfile", Do: c.passedRole(name)})
 	case c.global.instanceProfile != "":
 		name = c.global.instanceProfile
-		f.translated(at+" (not set)", "spec.instanceProfile: "+name, also("it came from aws.defaultInstanceProfile of the settings", c.passedRole(name)))
+		f.decide(at+" (not set)", "spec.instanceProfile: "+name, "it came from aws.defaultInstanceProfile of the settings", c.passedRole(name))
 	default:
 		name = "INSTANCE_PROFILE_OF_THE_NODES"
 		f.decide(at+" (not set)", "spec.instanceProfile: "+name, "it came from aws.defaultInstanceProfile of the settings, a ConfigMap that is not in the input",

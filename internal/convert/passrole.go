@@ -98,9 +98,11 @@ func (c *converter) passedRole(profile string) string {
 	return "the bootstrap stack needs " + pass
 }
 
-func also(why, more string) string {
-	if more == "" {
-		return why
+// ownRole is what there is to know of a node role that an old object names.
+func (c *converter) ownRole(name string) string {
+	if c.isOfCluster(name, stackRole, "") || c.clusterName("") == "" && strings.HasPrefix(name, stackRole) {
+		return "" // the guides', most likely of this cluster
 	}
-	return why + "; " + more
+	return "the bootstrap stack needs --pass-role arn:" + partition.Of(c.options.Region).Name + ":iam::ACCOUNT:role/" + name +
+		", unless it is written with --node-role-name " + name
 }

@@ -142,7 +142,7 @@ func (p *poolDraft) at() string {
 // variant makes a class like another for pools with another kubelet.
 func (c *converter) variant(class *classDraft, original *awsv1.EC2NodeClass, pools []*poolDraft) *classDraft {
 	name := c.freeName(original.Name + "-" + pools[0].object.Name)
-	out := &classDraft{object: original.DeepCopy(), fields: class.fields, told: class.told}
+	out := &classDraft{object: original.DeepCopy(), fields: class.fields, told: class.told, booted: class.booted}
 	out.object.Name = name
 	c.classes[name] = out
 	for _, p := range pools {
@@ -158,6 +158,9 @@ func (c *converter) variant(class *classDraft, original *awsv1.EC2NodeClass, poo
 // wins.
 func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft, tell bool) {
 	wish := pools[0].kubelet
+	if class.booted != nil {
+		wish = class.booting(wish, pools)
+	}
 	if wish == nil {
 		return
 	}
@@ -189,7 +192,7 @@ func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft, tell bool
 // flatPods spells out a number of pods that did not follow from the machine.
 func (c *converter) flatPods(class *classDraft) {
 	k := class.object.Spec.Kubelet
-	if !c.global.flatPods || k != nil && (k.MaxPods != nil || k.PodsPerCore != nil) {
+	if !c.global.flatPods || k != nil && (k.MaxPods != nil || k.PodsPerCore != nil) || class.booted != nil && class.booted.MaxPods != nil {
 		return
 	}
 	if k == nil {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -70,11 +71,11 @@ func textOf(v any) string {
 
 const launchTemplateType = "AWS::EC2::LaunchTemplate"
 
-// cloudFormation finds the launch templates of a CloudFormation template.
-func (c *converter) cloudFormation(file File) {
-	where := &document{file: file.Name, number: 1, kindOf: "CloudFormation template"}
+// cloudFormation finds the launch templates of a CloudFormation template, which is the document of that number in its file.
+func (c *converter) cloudFormation(file File, number int) {
+	where := &document{file: file.Name, number: number, kindOf: "CloudFormation template"}
 	complain := func(err error) {
-		if file.Named {
+		if file.Named || bytes.Contains(file.Data, []byte(launchTemplateType)) {
 			c.fail(where, "%w", err)
 			return
 		}
@@ -187,7 +188,7 @@ func (c *converter) fromNamedTemplate(f *fields, class *classDraft) {
 	if profile, ok := f.text("instanceProfile"); ok {
 		if spec.InstanceProfile == nil {
 			spec.InstanceProfile = &profile
-			f.kept(f.at("instanceProfile"), "spec.instanceProfile")
+			f.report.add(Field{Path: f.at("instanceProfile"), Outcome: Kept, To: "spec.instanceProfile", Do: c.passedRole(profile)})
 		} else {
 			f.lost(f.at("instanceProfile"), "the launch template names one, "+*spec.InstanceProfile+", and decided", "")
 		}
