@@ -3,11 +3,13 @@ package readonly
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/kerf-sh/kerf/internal/readonly"
 )
@@ -19,7 +21,7 @@ var credentials = []string{"AssumeRole", "AssumeRoleWithWebIdentity", "AssumeRol
 // a change: whoever receives one hides it from the others.
 func Middleware(g *readonly.Guard) []func(*middleware.Stack) error {
 	guard := middleware.FinalizeMiddlewareFunc("KerfReadOnly", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-		if operation := awsmiddleware.GetOperationName(ctx); !reads(operation) {
+		if operation := awsmiddleware.GetOperationName(ctx); !reads(operation) && !(operation == "" && ofMachine(in.Request)) {
 			service := strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))
 			return middleware.FinalizeOutput{}, middleware.Metadata{}, g.Refuse(service + ":" + operation)
 		}
@@ -27,6 +29,16 @@ func Middleware(g *readonly.Guard) []func(*middleware.Stack) error {
 	})
 	// Before all others, so that a refused call is neither signed nor tried again.
 	return []func(*middleware.Stack) error{func(s *middleware.Stack) error { return s.Finalize.Add(guard, middleware.Before) }}
+}
+
+// ofMachine tells of requests to the metadata service of the machine, which tells the region and gives credentials and has
+// nothing to change. Its client does not name the operation, as each client of a service does, so the request is looked at.
+func ofMachine(request any) bool {
+	r, ok := request.(*smithyhttp.Request)
+	if !ok {
+		return false
+	}
+	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/latest/") || r.Method == http.MethodPut && r.URL.Path == "/latest/api/token"
 }
 
 func reads(operation string) bool {

@@ -66,3 +66,33 @@ func TestACallThatChangesSomethingNeverArrives(t *testing.T) {
 		t.Errorf("refused %v", g.Refused())
 	}
 }
+
+// The region may be told by the metadata service of the machine, which is asked with a token that is made by a PUT.
+func TestTheMachineMayBeAskedForItsRegion(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/latest/api/token":
+			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
+			_, _ = w.Write([]byte("token"))
+		case "/latest/dynamic/instance-identity/document":
+			_, _ = w.Write([]byte(`{"region": "eu-west-1"}`))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_EC2_METADATA_DISABLED"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.URL)
+	g := &readonly.Guard{}
+	s, err := session.New(t.Context(), session.Options{Middleware: awsreadonly.Middleware(g)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Region != "eu-west-1" || g.Total() != 0 {
+		t.Errorf("region %q, refused %v", s.Region, g.Refused())
+	}
+}
