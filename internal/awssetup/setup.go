@@ -16,12 +16,14 @@ const Tries = 5
 // Setup is all that was found in one place. ARNs and documents are resolved: no intrinsic functions or variables of
 // templates are left in them. What a source cannot tell is in Gaps.
 type Setup struct {
-	Source      string // file name, or "account 123456789012"
-	Partition   string // aws, aws-cn, aws-us-gov
-	Region      string
-	AccountID   string
-	Assumed     bool // the account is not known, and AccountID stands for it
-	ClusterName string
+	Source    string // file name, or "account 123456789012"
+	Partition string // aws, aws-cn, aws-us-gov
+	Region    string
+	AccountID string
+	Assumed   bool // the account is not known, and AccountID stands for it
+	// AssumedRegion is set where the region is not known, and Region stands for it.
+	AssumedRegion bool
+	ClusterName   string
 
 	Roles         []Role
 	Policies      []Policy

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -175,6 +176,7 @@ func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*aw
 	}
 	setup, kind, err := check.Read(data, check.ReadOptions{
 		Source: args[0], ClusterName: s.stack.ClusterName, AccountID: s.stack.AccountID, Region: s.stack.Region, Parameters: parameters,
+		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey}),
 	})
 	return setup, kind, data, err
 }

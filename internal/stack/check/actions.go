@@ -55,7 +55,7 @@ var otherActions = sync.OnceValue(func() map[string]use {
 	for _, f := range features {
 		o := stack.Defaults(stack.Latest)
 		o.InstanceStatus = false
-		f.set(&o, f.madeUp())
+		f.set(&o, []string{f.madeUpAt(place{}.complete())})
 		add(use{"only " + f.what + " need it", f.flag}, o)
 	}
 	for _, e := range []stack.Compat{stack.V032, stack.V10} {
@@ -83,8 +83,8 @@ func (a *actions) coveredBy(pattern string) bool {
 type feature struct {
 	flag, what string
 	on         func(o *stack.Options) bool
-	set        func(o *stack.Options, arn string)
-	// named is the statement whose resource is the flag's value; empty for flags without a value.
+	set        func(o *stack.Options, arns []string)
+	// named is the statement whose resources are the flag's values; empty for flags without a value.
 	named string
 }
 
@@ -92,49 +92,57 @@ var features = []feature{
 	{
 		flag: "--capacity-reservations", what: "capacity reservations",
 		on:  func(o *stack.Options) bool { return o.CapacityReservations },
-		set: func(o *stack.Options, _ string) { o.CapacityReservations = true },
+		set: func(o *stack.Options, _ []string) { o.CapacityReservations = true },
 	},
 	{
 		flag: "--placement-groups", what: "placement groups",
 		on:  func(o *stack.Options) bool { return o.PlacementGroups },
-		set: func(o *stack.Options, _ string) { o.PlacementGroups = true },
+		set: func(o *stack.Options, _ []string) { o.PlacementGroups = true },
 	},
 	{
 		flag: "--instance-status", what: "checks of instance status",
 		on:  func(o *stack.Options) bool { return o.InstanceStatus },
-		set: func(o *stack.Options, _ string) { o.InstanceStatus = true },
+		set: func(o *stack.Options, _ []string) { o.InstanceStatus = true },
 	},
 	{
 		flag: "--zonal-shift", what: "zonal shifts",
 		on:  func(o *stack.Options) bool { return o.ZonalShift },
-		set: func(o *stack.Options, _ string) { o.ZonalShift = true },
+		set: func(o *stack.Options, _ []string) { o.ZonalShift = true },
 	},
 	{
 		flag: "--launch-templates", what: "users' launch templates",
 		on:  func(o *stack.Options) bool { return o.LaunchTemplates },
-		set: func(o *stack.Options, _ string) { o.LaunchTemplates = true },
+		set: func(o *stack.Options, _ []string) { o.LaunchTemplates = true },
 	},
 	{
 		flag: "--pass-role", what: "roles of one's own", named: "AllowPassingUserRoles",
 		on:  func(o *stack.Options) bool { return len(o.PassRoles) > 0 },
-		set: func(o *stack.Options, arn string) { o.PassRoles = []string{arn} },
+		set: func(o *stack.Options, arns []string) { o.PassRoles = arns },
+	},
+	{
+		flag: "--ssm-parameter", what: "images that parameters of one's own name", named: "AllowUserSSMParameterReads",
+		on:  func(o *stack.Options) bool { return len(o.Parameters) > 0 },
+		set: func(o *stack.Options, arns []string) { o.Parameters = arns },
 	},
 	{
 		flag: "--volume-key", what: "volumes with keys of one's own", named: "AllowVolumeKeyUse",
 		on:  func(o *stack.Options) bool { return len(o.VolumeKeys) > 0 },
-		set: func(o *stack.Options, arn string) { o.VolumeKeys = []string{arn} },
+		set: func(o *stack.Options, arns []string) { o.VolumeKeys = arns },
 	},
 	{
 		flag: "--kms-key", what: "queues with a key of one's own", named: "AllowInterruptionQueueKeyDecrypt",
 		on:  func(o *stack.Options) bool { return o.KMSKey != "" },
-		set: func(o *stack.Options, arn string) { o.KMSKey = arn },
+		set: func(o *stack.Options, arns []string) { o.KMSKey = arns[0] },
 	},
 }
 
-// madeUp are values for the flags that need one.
-func (f *feature) madeUp() string {
-	if f.flag == "--pass-role" {
-		return "arn:aws:iam::" + assumedAccount + ":role/x"
+// madeUpAt is a value for the flags that need one, of the place where the set-up is.
+func (f *feature) madeUpAt(w place) string {
+	switch f.flag {
+	case "--pass-role":
+		return w.global("iam", "role/x")
+	case "--ssm-parameter":
+		return w.arn("ssm", "parameter/x")
 	}
-	return "arn:aws:kms:" + assumedRegion + ":" + assumedAccount + ":key/x"
+	return w.arn("kms", "key/x")
 }

@@ -79,6 +79,9 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 	if found.Assumed {
 		r.Notes = append(r.Notes, "the account is not known; "+assumedAccount+" stands for it (--account-id)")
 	}
+	if found.AssumedRegion {
+		r.Notes = append(r.Notes, "the region is not known; "+assumedRegion+" stands for it (--region)")
+	}
 	return c, nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 // readIAM reads a policy document, what "aws iam get-policy-version" prints, or what "kerf stack iam" writes.
 func readIAM(data []byte, o ReadOptions) (*awssetup.Setup, error) {
-	where := place{o.Partition, o.Region, o.AccountID}.written(data)
+	where := place{o.Partition, o.Region, o.AccountID}.written(data, o.Given)
 	s := &awssetup.Setup{Partition: where.partition, Region: where.region, AccountID: where.account, ClusterName: o.ClusterName}
 	var file struct {
 		Statement     json.RawMessage

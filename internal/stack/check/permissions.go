@@ -19,7 +19,7 @@ func (c *checker) permissions() {
 		}
 		c.add(Finding{
 			Severity: Missing, Area: AreaPermissions, Thing: "policies of the controller", What: "there are none",
-			Why: "the controller can neither read nor make anything in AWS", Fix: "add the policies of: kerf stack iam --cluster-name " + c.report.Cluster,
+			Why: "the controller can neither read nor make anything in AWS", Fix: "add the policies of: kerf stack iam --cluster-name " + c.report.Cluster + " --region " + c.found.Region + " --account-id " + c.found.AccountID,
 		})
 		return
 	}
@@ -29,9 +29,11 @@ func (c *checker) permissions() {
 	c.missing()
 	w := &widths{c: c}
 	w.probe()
+	w.named()
 	w.mustNot()
 	w.report()
 	c.excess()
+	c.unaskedStatements()
 	c.wording()
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/kerf-sh/kerf/internal/partition"
 )
@@ -41,10 +42,12 @@ var (
 	writtenAccount = regexp.MustCompile(`arn:aws[a-z-]*:(?:iam|sqs|events|eks|kms|ec2):[a-z0-9-]*:([0-9]{12}):`)
 )
 
-// written completes a place from the ARNs that are written out in a file, the most frequent first.
-func (w place) written(data []byte) place {
-	w.region = cmp.Or(w.region, mostFrequent(writtenRegion, data))
-	w.account = cmp.Or(w.account, mostFrequent(writtenAccount, data))
+// written completes a place from the ARNs that are written out in a file, the most frequent first, and then from those that
+// were given beside it.
+func (w place) written(data []byte, given []string) place {
+	beside := []byte(strings.Join(given, "\n") + "\n")
+	w.region = cmp.Or(w.region, mostFrequent(writtenRegion, data), mostFrequent(writtenRegion, beside))
+	w.account = cmp.Or(w.account, mostFrequent(writtenAccount, data), mostFrequent(writtenAccount, beside))
 	return w.complete()
 }
 

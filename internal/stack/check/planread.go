@@ -20,7 +20,7 @@ func readPlan(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	where := p.where(o).written(data)
+	where := p.where(o).written(data, o.Given)
 	r := &planReader{
 		resolver: resolver{p: p, where: where},
 		setup: &awssetup.Setup{

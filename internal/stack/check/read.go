@@ -17,6 +17,8 @@ type ReadOptions struct {
 	Region      string
 	Partition   string            // of the region, if empty
 	Parameters  map[string]string // of a template
+	// Given are ARNs that were given beside the file; they tell the account and the region where the file does not.
+	Given []string
 }
 
 // Read reads a file of any kind.
@@ -38,7 +40,8 @@ func Read(data []byte, o ReadOptions) (*awssetup.Setup, Kind, error) {
 		return nil, kind, fmt.Errorf("%s: %w", o.Source, err)
 	}
 	setup.Source = o.Source
-	setup.Assumed = setup.AccountID == assumedAccount && o.AccountID == "" && !bytes.Contains(data, []byte(assumedAccount))
+	setup.AssumedRegion = setup.Region == assumedRegion && o.Region == "" && !bytes.Contains(data, []byte(assumedRegion)) && mostFrequent(writtenRegion, []byte(strings.Join(o.Given, "\n"))) == ""
+	setup.Assumed = setup.AccountID == assumedAccount && o.AccountID == "" && !bytes.Contains(data, []byte(assumedAccount)) && !strings.Contains(strings.Join(o.Given, "\n"), assumedAccount)
 	return setup, kind, nil
 }
 

@@ -20,7 +20,7 @@ func readTemplate(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	where := place{o.Partition, o.Region, o.AccountID}.written(data)
+	where := place{o.Partition, o.Region, o.AccountID}.written(data, o.Given)
 	given := maps.Clone(o.Parameters)
 	if given == nil {
 		given = map[string]string{}

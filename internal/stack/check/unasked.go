@@ -66,27 +66,27 @@ func (f *feature) ask(o *stack.Options, found *awssetup.Setup) (flag string) {
 		return ""
 	}
 	if f.named == "" {
-		f.set(o, "")
+		f.set(o, nil)
 		return f.flag
 	}
-	arn := resourceOf(found, f.named)
-	if arn == "" || found.Assumed && strings.Contains(arn, assumedAccount) {
+	arns := resourcesOf(found, f.named)
+	if len(arns) == 0 || len(arns) > 1 && f.flag == "--kms-key" || found.Assumed && strings.Contains(strings.Join(arns, " "), assumedAccount) {
 		return ""
 	}
-	f.set(o, arn)
-	return f.flag + " " + arn
+	f.set(o, arns)
+	return f.flag + " " + strings.Join(arns, " "+f.flag+" ")
 }
 
-// resourceOf is the one resource, named in full, of the statement of that name.
-func resourceOf(found *awssetup.Setup, sid string) string {
+// resourcesOf are the resources of the statement of that name, if all are named in full.
+func resourcesOf(found *awssetup.Setup, sid string) []string {
 	for _, p := range found.Policies {
 		i := slices.IndexFunc(p.Document.Statements, func(s iampolicy.Statement) bool { return s.Sid == sid })
 		if i < 0 {
 			continue
 		}
-		if r := p.Document.Statements[i].Resources; len(r) == 1 && !strings.ContainsAny(r[0], "*?$") {
-			return r[0]
+		if r := p.Document.Statements[i].Resources; !slices.ContainsFunc(r, func(s string) bool { return strings.ContainsAny(s, "*?$") }) {
+			return r
 		}
 	}
-	return ""
+	return nil
 }

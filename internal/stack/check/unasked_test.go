@@ -11,7 +11,11 @@ import (
 
 // A check without the options that a stack was written with names them, and no others.
 func TestTheOptionsThatAStackWasWrittenWithAreFound(t *testing.T) {
-	const key = "arn:aws:kms:eu-west-1:222233334444:key/abc"
+	const (
+		key       = "arn:aws:kms:eu-west-1:222233334444:key/abc"
+		role      = "arn:aws:iam::222233334444:role/mine"
+		parameter = "arn:aws:ssm:eu-west-1:222233334444:parameter/mine"
+	)
 	for name, c := range map[string]struct {
 		written, given func(*stack.Options)
 		want           []string
@@ -28,8 +32,14 @@ func TestTheOptionsThatAStackWasWrittenWithAreFound(t *testing.T) {
 			given:   func(o *stack.Options) { o.PlacementGroups = true },
 			want:    []string{"--capacity-reservations"},
 		},
-		"one with its value":                               {written: func(o *stack.Options) { o.VolumeKeys = []string{key} }, want: []string{"--volume-key " + key}},
-		"none whose value can't be one of several":         {written: func(o *stack.Options) { o.VolumeKeys = []string{key, key + "d"} }},
+		"one with its value":          {written: func(o *stack.Options) { o.VolumeKeys = []string{key} }, want: []string{"--volume-key " + key}},
+		"one with each of its values": {written: func(o *stack.Options) { o.VolumeKeys = []string{key, key + "d"} }, want: []string{"--volume-key " + key + " --volume-key " + key + "d"}},
+		"a role and a parameter": {
+			written: func(o *stack.Options) {
+				o.LaunchTemplates, o.PassRoles, o.Parameters = true, []string{role}, []string{parameter}
+			},
+			want: []string{"--launch-templates", "--pass-role " + role, "--ssm-parameter " + parameter},
+		},
 		"none that takes a permission away":                {written: func(o *stack.Options) { o.InstanceStatus = false }},
 		"none that is given and was not written":           {written: func(*stack.Options) {}, given: func(o *stack.Options) { o.ZonalShift = true }},
 		"the rest is advised on as before, with an option": {written: func(o *stack.Options) { o.ZonalShift, o.Alarms = true, false }, want: []string{"--zonal-shift"}},

@@ -191,7 +191,7 @@ func (w *widths) report() {
 		if f.sid != "" {
 			out.Thing += " / " + f.sid
 		}
-		if !strings.HasPrefix(f.key, "must not") && f.key != "resource" {
+		if !strings.HasPrefix(f.key, "must not") && f.key != "resource" && f.key != keyNamed {
 			out.Key = f.key
 		}
 		out.Fix = w.remedy(f)
@@ -201,7 +201,7 @@ func (w *widths) report() {
 
 // on names the resources, if there is something to name.
 func on(f width) string {
-	if f.key == "resource" || f.resources[0] == "*" {
+	if f.key == "resource" || f.key == keyNamed || f.resources[0] == "*" {
 		return ""
 	}
 	return " on " + list(f.resources)
@@ -236,6 +236,12 @@ func harm(f width) string {
 
 // remedy names the condition or resources that the wanted stack has for the actions.
 func (w *widths) remedy(f width) string {
+	if f.key == keyNamed && strings.ContainsAny(f.resources[0], "*?") {
+		return "take it out of the statement; what of it is yours to use, name one by one with " + namedActions[f.actions[0]]
+	}
+	if f.key == keyNamed {
+		return "take it out of the statement; if it is yours to use, give the check " + namedActions[f.actions[0]] + " " + f.resources[0] + ", as kerf stack is given it"
+	}
 	var candidates []iampolicy.Statement
 	for _, p := range w.c.wanted.policies {
 		for _, s := range p.Document.Statements {
