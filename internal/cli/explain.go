@@ -52,8 +52,13 @@ Exit codes: 0 answered; 3 no decision knows the object; 2 wrong usage; 1 the dec
 	p.StringVarP(&f.output, "output", "o", "text", "form of the answer: text or json")
 	pod := f.command("pod [NAMESPACE/]NAME", "Say why a pod has no place, or which it was given", func(ctx context.Context, src explain.Source, name string) (*explain.Answer, error) {
 		namespace, bare, ok := strings.Cut(name, "/")
-		if !ok {
+		switch {
+		case !ok:
 			namespace, bare = f.namespace, name
+		case namespace == "" || bare == "" || strings.Contains(bare, "/"):
+			return nil, &usageError{fmt.Errorf("%q is no pod: write NAME or NAMESPACE/NAME", name)}
+		case f.namespace != "" && f.namespace != namespace:
+			return nil, &usageError{fmt.Errorf("%s is of namespace %s, and --namespace says %s", name, namespace, f.namespace)}
 		}
 		return explain.Pod(ctx, src, namespace, bare)
 	})
