@@ -119,6 +119,8 @@ func (v *convertCommand) check() error {
 		return &usageError{errors.New("nothing to convert: give -f FILE, -f DIR, -f - or --launch-template NAME (see kerf convert --help)")}
 	case v.report != "text" && v.report != "json":
 		return &usageError{fmt.Errorf("--report %q: there are text and json", v.report)}
+	case v.options.Region != "" && !regionText.MatchString(v.options.Region):
+		return &usageError{fmt.Errorf("--region %q is not a region such as eu-west-1", v.options.Region)}
 	case len(v.templates) > 0 && v.options.Region == "":
 		return &usageError{errors.New("--launch-template needs --region: launch templates belong to one")}
 	}
@@ -137,6 +139,9 @@ func (v *convertCommand) check() error {
 	}
 	return nil
 }
+
+// regionText is the form of a region's name.
+var regionText = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
 
 // templateText is a launch template with or without a version.
 var templateText = regexp.MustCompile(`^[^:]+(:([1-9][0-9]*|\$Latest|\$Default))?$`)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -152,6 +153,9 @@ func (f *planFlags) settings(ctx context.Context, config *rest.Config, progress 
 		return settings.Settings{}, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 	}
 	if deployed, _, err = doctor.ControllerSettings(ctx, reader); err != nil {
+		if _, answered := errors.AsType[*apierrors.StatusError](err); !answered {
+			return settings.Settings{}, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
+		}
 		fmt.Fprintf(progress, "%v; settings that are not in the environment have their defaults\n", err)
 	}
 	if f.clusterName != "" {

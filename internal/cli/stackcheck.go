@@ -71,6 +71,7 @@ nothing else was found.`,
 	}
 	f := c.Flags()
 	s.stack = stackFlags(f)
+	f.Lookup("cluster-name").Usage = "name of the EKS cluster (default: the one that the set-up is for; required with --live)"
 	accountFlag(f, s.stack, "account that a template or policies are for, where they do not tell")
 	f.StringVar(&s.stack.AccountID, "account", "", "same as --account-id")
 	f.StringArrayVar(&s.parameters, "parameter", nil, "value of a parameter of the template: NAME=VALUE (repeatable)")
