@@ -104,7 +104,11 @@ func newStackIAMCommand() *cobra.Command {
   jq '.Policies["KarpenterControllerNodeLifecyclePolicy-demo"]' policies.json
 
   # for kerf plan and kerf controller --shadow
-  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only -o reader.json`,
+  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only -o reader.json
+
+  # where classes use these
+  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only \
+    --launch-templates --capacity-reservations --placement-groups -o reader.json`,
 		Args: noArguments,
 	}
 	options := stackFlags(c.Flags())
