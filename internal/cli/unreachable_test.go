@@ -9,7 +9,7 @@ import (
 )
 
 // A cluster that can't be reached is no wrong usage, and the error says which one it is.
-func TestPlanSaysThatTheClusterCannotBeReached(t *testing.T) {
+func TestAClusterThatCannotBeReachedIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	const text = `apiVersion: v1
 kind: Config
@@ -21,8 +21,14 @@ users: [{name: a, user: {}}]
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out, errs bytes.Buffer
-	if code := Main([]string{"plan", "--kubeconfig", file}, &out, &errs); code != 1 || !strings.Contains(errs.String(), "127.0.0.1:1") || strings.Contains(errs.String(), "CLUSTER_NAME") {
-		t.Errorf("exit code %d: %s", code, errs.String())
+	for _, command := range []string{"plan", "doctor"} {
+		args := []string{command, "--kubeconfig", file}
+		if command == "doctor" {
+			args = append(args, "--no-aws")
+		}
+		var out, errs bytes.Buffer
+		if code := Main(args, &out, &errs); code != 1 || !strings.Contains(errs.String(), "127.0.0.1:1") || strings.Contains(errs.String(), "CLUSTER_NAME") {
+			t.Errorf("%s: exit code %d: %s", command, code, errs.String())
+		}
 	}
 }

@@ -108,6 +108,8 @@ func (in *Input) nameCluster(o Options) error {
 	case len(names) == 1:
 	case len(names) > 1:
 		return fmt.Errorf("%w: there are controllers of %s", ErrNoName, strings.Join(names, ", "))
+	case o.Kube != nil && in.Kube == nil: // not a matter of usage
+		return fmt.Errorf("the cluster, which may tell its name, could not be looked at (--cluster-name has the other half done): %s", in.NoKube)
 	case in.NoKube != "" && o.NoKube != nil:
 		return fmt.Errorf("%w; the cluster, which may tell it, could not be looked at: %s", ErrNoName, in.NoKube)
 	default:
