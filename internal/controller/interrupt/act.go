@@ -101,15 +101,17 @@ func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (gone bo
 // the work on its machine is called off, would keep an end that counts whenever it goes.
 func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news, by time.Time) error {
 	already := c.ledger.of(claim.UID)
-	already.mu.Lock()
-	defer already.mu.Unlock()
-	if already.deleted || !claim.DeletionTimestamp.IsZero() {
+	if err := already.take(ctx); err != nil {
+		return fmt.Errorf("waiting for the turn of nodeclaim %q: %w", claim.Name, err)
+	}
+	defer already.leave()
+	if already.deleted.Load() || !claim.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(c.stamp(ctx, claim, n, by, already))
 	}
 	if begun, err := deadline.Delete(ctx, c.Client, claim); err != nil || !begun {
 		return err
 	}
-	already.deleted = true
+	already.deleted.Store(true)
 	err := c.stamp(ctx, claim, n, by, already)
 	text := n.rule.says
 	if !by.IsZero() {

@@ -1,7 +1,9 @@
 package interrupt
 
 import (
+	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -9,9 +11,11 @@ import (
 
 // done is what this process has already asked for about one claim: the cache may not show it yet, and two messages about
 // one machine may come in the same moment.
+//
+// Who acts on the claim holds its turn, over calls to the apiserver; another who waits for it heeds its context.
 type done struct {
-	mu       sync.Mutex
-	deleted  bool
+	turn     chan struct{} // holds one while somebody acts
+	deleted  atomic.Bool
 	why      bool      // it is written what takes the machine
 	deadline time.Time // the earliest that was written; zero: none
 }
@@ -29,7 +33,7 @@ func (l *ledger) of(uid types.UID) *done {
 		l.byUID = map[types.UID]*done{}
 	}
 	if l.byUID[uid] == nil {
-		l.byUID[uid] = &done{}
+		l.byUID[uid] = &done{turn: make(chan struct{}, 1)}
 	}
 	return l.byUID[uid]
 }
@@ -50,8 +54,18 @@ func (d *done) sooner(than time.Time) bool { return !d.deadline.IsZero() && !d.d
 
 // begun reports whether this process has deleted a claim.
 func (l *ledger) begun(uid types.UID) bool {
-	d := l.of(uid)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.deleted
+	return l.of(uid).deleted.Load()
 }
+
+// take waits for the turn to act on the claim.
+func (d *done) take(ctx context.Context) error {
+	select {
+	case d.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leave ends the turn.
+func (d *done) leave() { <-d.turn }
