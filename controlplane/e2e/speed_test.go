@@ -45,8 +45,16 @@ func TestWritesPerNode(t *testing.T) {
 	for _, w := range writes {
 		kinds[w]++
 	}
-	perNode := float64(len(writes)) / 20
-	t.Logf("%d writes for 20 nodes, %.1f a node: %v", len(writes), perNode, kinds)
+	// Why nodes stay is told from the first look at them on, on the Node and the NodeClaim, at five events a second at most:
+	// that is no part of what a node's coming costs, and how much of it is told by now depends on when that look was.
+	stays := 0
+	for _, ev := range list[corev1.EventList](e).Items {
+		if ev.Reason == "Unconsolidatable" || ev.Reason == "DisruptionBlocked" {
+			stays++
+		}
+	}
+	perNode := float64(len(writes)-stays) / 20
+	t.Logf("%d writes for 20 nodes, %d of them on why nodes stay, %.1f a node without those: %v", len(writes), stays, perNode, kinds)
 	if perNode > 10 {
 		t.Errorf("%.1f writes a node, want at most 10", perNode)
 	}
