@@ -53,13 +53,7 @@ func TestTheSoonestEndCounts(t *testing.T) {
 				claim.Spec.TerminationGracePeriod = &karpv1.Duration{Duration: c.grace}
 			}
 			cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim).Build()
-			read := func() *karpv1.NodeClaim {
-				got := &karpv1.NodeClaim{}
-				if err := cluster.Get(t.Context(), client.ObjectKey{Name: "c"}, got); err != nil {
-					t.Fatal(err)
-				}
-				return got
-			}
+			read := reader(t, cluster)
 			before := read()
 			written, err := deadline.Mark(t.Context(), cluster, before, now, c.by, c.others)
 			got := read()
@@ -132,13 +126,7 @@ func TestTheGracePeriodDoesNotPutOffASoonerEnd(t *testing.T) {
 	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "1", Finalizers: []string{karpv1.TerminationFinalizer}, DeletionTimestamp: &metav1.Time{Time: deleted}}}
 	claim.Spec.TerminationGracePeriod = &karpv1.Duration{Duration: time.Hour}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim).Build()
-	read := func() *karpv1.NodeClaim {
-		got := &karpv1.NodeClaim{}
-		if err := cluster.Get(t.Context(), client.ObjectKey{Name: "c"}, got); err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
+	read := reader(t, cluster)
 	behind := read()
 	if _, err := deadline.Mark(t.Context(), cluster, read(), deleted, deleted.Add(2*time.Minute), nil); err != nil {
 		t.Fatal(err)
@@ -177,5 +165,17 @@ func TestOnlyTheClaimThatWasLookedAtIsDeleted(t *testing.T) {
 	}
 	if len(asked) != 2 {
 		t.Errorf("%d options of two calls, want one each", len(asked))
+	}
+}
+
+// reader reads the claim as the apiserver has it now.
+func reader(t *testing.T, cluster client.Client) func() *karpv1.NodeClaim {
+	return func() *karpv1.NodeClaim {
+		t.Helper()
+		got := &karpv1.NodeClaim{}
+		if err := cluster.Get(t.Context(), client.ObjectKey{Name: "c"}, got); err != nil {
+			t.Fatal(err)
+		}
+		return got
 	}
 }
