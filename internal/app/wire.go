@@ -264,7 +264,7 @@ func (p *process) interruption(ctx context.Context, c cloud.Provider, provider *
 			Receivers: p.QueueReceivers, ReplaceOnRebalance: p.Rebalance == settings.Replace, MaintenanceLead: p.MaintenanceLead,
 			Silence: p.QueueSilence, ReservedCapacity: p.FeatureGates.ReservedCapacity,
 		},
-		Client: p.GetClient(), Cloud: c, Statuses: provider.Statuses(), Machines: machines, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+		Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Statuses: provider.Statuses(), Machines: machines, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
 	}
 	if q := provider.Queue(); q != nil {
 		loop.Queue = q

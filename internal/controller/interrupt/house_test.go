@@ -131,6 +131,8 @@ type house struct {
 	reg     *prometheus.Registry
 	log     *strings.Builder
 	refusal error // of every patch, if set
+	// meanwhile is called once, before the next patch.
+	meanwhile func()
 	// refuseDeletion has every deletion fail.
 	refuseDeletion bool
 }
@@ -157,6 +159,10 @@ func newHouse(t testing.TB, o interrupt.Options, objects ...client.Object) *hous
 			if h.refusal != nil {
 				return h.refusal
 			}
+			if f := h.meanwhile; f != nil {
+				h.meanwhile = nil
+				f()
+			}
 			return c.Patch(ctx, o, p, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -177,7 +183,7 @@ func newHouse(t testing.TB, o interrupt.Options, objects ...client.Object) *hous
 func (h *house) controller(o interrupt.Options, c client.Client) *interrupt.Controller {
 	h.reg = prometheus.NewRegistry()
 	out := &interrupt.Controller{
-		Options: o, Client: c, Cloud: h.region, Queue: h.line, Statuses: h.clinic, Machines: &interrupt.Machines{}, Recorder: h.events,
+		Options: o, Client: c, APIReader: c, Cloud: h.region, Queue: h.line, Statuses: h.clinic, Machines: &interrupt.Machines{}, Recorder: h.events,
 		Metrics: obs.NewMetrics(h.reg), Log: slog.New(slog.NewTextHandler(h.log, nil)), Clock: h.clock,
 	}
 	var list karpv1.NodeClaimList

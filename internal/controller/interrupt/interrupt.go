@@ -67,15 +67,17 @@ type Options struct {
 // Controller is the loop.
 type Controller struct {
 	Options
-	Client   client.Client
-	Cloud    cloud.Provider
-	Queue    Queue    // nil: none is set
-	Statuses Statuses // nil: not read
-	Machines *Machines
-	Recorder record.EventRecorder
-	Metrics  *obs.Metrics
-	Log      *slog.Logger
-	Clock    clock.Clock
+	Client client.Client
+	// APIReader reads what the cache of Client may not show yet.
+	APIReader client.Reader
+	Cloud     cloud.Provider
+	Queue     Queue    // nil: none is set
+	Statuses  Statuses // nil: not read
+	Machines  *Machines
+	Recorder  record.EventRecorder
+	Metrics   *obs.Metrics
+	Log       *slog.Logger
+	Clock     clock.Clock
 
 	ledger ledger
 	report report

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,25 +82,20 @@ func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n ne
 	if !m.NotBefore.Add(-c.MaintenanceLead).After(now) {
 		return c.drainFor(ctx, claim, n, m)
 	}
-	if !claim.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	works := worksOf(claim)
-	if slices.ContainsFunc(works, func(w work) bool { return w.ID == m.ID && w.NotBefore.Equal(m.NotBefore) }) {
-		return nil
-	}
-	// The same work is announced by message and by status, each with an id of its own.
-	told := slices.ContainsFunc(works, func(w work) bool { return w.NotBefore.Sub(m.NotBefore).Abs() < time.Minute })
-	works = slices.DeleteFunc(works, func(w work) bool { return w.ID == m.ID })
-	works = append(works, work{ID: m.ID, Code: m.Code, NotBefore: m.NotBefore, Polled: n.polled})
-	stored := claim.DeepCopy()
-	if err := setWorks(claim, works); err != nil {
+	var told bool
+	written, err := c.rewrite(ctx, claim, func(works []work) []work {
+		if slices.ContainsFunc(works, func(w work) bool { return w.ID == m.ID && w.NotBefore.Equal(m.NotBefore) }) {
+			return works
+		}
+		// The same work is announced by message and by status, each with an id of its own.
+		told = slices.ContainsFunc(works, func(w work) bool { return w.NotBefore.Sub(m.NotBefore).Abs() < time.Minute })
+		works = slices.DeleteFunc(works, func(w work) bool { return w.ID == m.ID })
+		return append(works, work{ID: m.ID, Code: m.Code, NotBefore: m.NotBefore, Polled: n.polled})
+	})
+	if err != nil {
 		return err
 	}
-	if err := c.writeDown(ctx, stored, claim); err != nil {
-		return err
-	}
-	if !told {
+	if written && !told {
 		c.tell(ctx, claim, n.rule.eventType, n.rule.event, about(n.rule.says, ": %s at %s; its pods are moved from %s on", m.Code, when(m.NotBefore), when(m.NotBefore.Add(-c.MaintenanceLead))))
 		c.Log.Info("maintenance is scheduled", "nodeclaim", claim.Name, "code", m.Code, "not_before", m.NotBefore, "drain_from", m.NotBefore.Add(-c.MaintenanceLead))
 	}
@@ -118,36 +114,57 @@ func (c *Controller) drainFor(ctx context.Context, claim *karpv1.NodeClaim, n ne
 
 // release takes entries off the list of scheduled work.
 func (c *Controller) release(ctx context.Context, claim *karpv1.NodeClaim, over func(work) bool) error {
-	works := worksOf(claim)
-	left := slices.DeleteFunc(slices.Clone(works), over)
-	if len(left) == len(works) || !claim.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	stored := claim.DeepCopy()
-	if err := setWorks(claim, left); err != nil {
+	written, err := c.rewrite(ctx, claim, func(works []work) []work { return slices.DeleteFunc(works, over) })
+	if err != nil {
 		return err
 	}
-	if len(left) == 0 && claim.Annotations[index.InterruptedAnnotation] == string(queue.ScheduledChange) {
-		unmark(claim) // an end that was written for this work
-	}
-	if err := c.writeDown(ctx, stored, claim); err != nil {
-		return err
-	}
-	if len(left) == 0 {
+	if written && len(worksOf(claim)) == 0 {
 		c.tell(ctx, claim, normal, "MaintenanceOver", "the work that AWS had scheduled on the machine is done or was called off; the machine stays")
 		c.Log.Info("maintenance is over", "nodeclaim", claim.Name)
 	}
 	return nil
 }
 
-// writeDown writes the list of a claim, unless somebody else has changed the claim: two pieces of news that come at once
-// must not lose one of the two.
-func (c *Controller) writeDown(ctx context.Context, stored, claim *karpv1.NodeClaim) error {
-	err := c.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing down scheduled work on nodeclaim %q: %w", claim.Name, err)
+// rewriteTries is how often a claim is read again because somebody else wrote to it meanwhile.
+const rewriteTries = 4
+
+// rewrite changes the list of scheduled work of a claim in hand, and reports whether there was anything to change. A claim
+// that is being deleted is left as it is.
+//
+// The list is written only onto the claim that it was read from: two pieces of news that come at once must not lose one of
+// the two. Where somebody has written to the claim meanwhile, it is read again from the apiserver at once; the queue would
+// bring a message back only when its visibility time is over.
+func (c *Controller) rewrite(ctx context.Context, claim *karpv1.NodeClaim, change func([]work) []work) (written bool, err error) {
+	for try := 1; claim.DeletionTimestamp.IsZero(); try++ {
+		works := worksOf(claim)
+		left := change(slices.Clone(works))
+		if slices.Equal(works, left) {
+			return false, nil
+		}
+		stored := claim.DeepCopy()
+		if err := setWorks(claim, left); err != nil {
+			return false, err
+		}
+		if len(left) == 0 && claim.Annotations[index.InterruptedAnnotation] == string(queue.ScheduledChange) {
+			unmark(claim) // an end that was written for this work
+		}
+		err := c.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+		if err == nil {
+			return true, nil
+		}
+		if apierrors.IsConflict(err) && try < rewriteTries {
+			uid := claim.UID
+			*claim = karpv1.NodeClaim{}
+			if err = c.APIReader.Get(ctx, client.ObjectKeyFromObject(stored), claim); err == nil && claim.UID == uid {
+				continue
+			}
+		}
+		if client.IgnoreNotFound(err) == nil {
+			return false, nil // it is gone, and another one of its name is none of this news' business
+		}
+		return false, fmt.Errorf("writing down scheduled work on nodeclaim %q: %w", stored.Name, err)
 	}
-	return nil
+	return false, nil
 }
 
 // unmark takes off a claim in hand by when it has to be gone, and why.

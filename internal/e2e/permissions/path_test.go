@@ -430,7 +430,7 @@ func (c *cluster) compare(p *aws.Provider) {
 
 func (c *cluster) interrupt(p *aws.Provider) *interrupt.Controller {
 	return &interrupt.Controller{
-		Client: c.kube, Cloud: p, Statuses: p.Statuses(), Machines: &interrupt.Machines{}, Recorder: c.recorder, Metrics: c.metrics,
+		Client: c.kube, APIReader: c.kube, Cloud: p, Statuses: p.Statuses(), Machines: &interrupt.Machines{}, Recorder: c.recorder, Metrics: c.metrics,
 		Log: c.log, Clock: clock.RealClock{},
 	}
 }
