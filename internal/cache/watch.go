@@ -106,39 +106,3 @@ func feed[T client.Object](kind T, set, remove func(T)) watch {
 		},
 	}}
 }
-
-// Strip is a transform for the manager's informers: it drops what nobody reads and what makes up most of an object's
-// size in memory.
-func Strip(o any) (any, error) {
-	obj, ok := o.(client.Object)
-	if !ok {
-		return o, nil
-	}
-	obj.SetManagedFields(nil)
-	switch x := o.(type) {
-	case *corev1.Pod:
-		stripPod(x)
-	case *corev1.Node:
-		x.Status.Images = nil
-	}
-	return o, nil
-}
-
-// stripPod drops how the containers run, and keeps what they take and where they may go.
-func stripPod(p *corev1.Pod) {
-	delete(p.Annotations, corev1.LastAppliedConfigAnnotation)
-	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
-		for i := range list {
-			c := &list[i]
-			*c = corev1.Container{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
-		}
-	}
-	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
-		for i := range list {
-			s := &list[i]
-			*s = corev1.ContainerStatus{Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources}
-		}
-	}
-	p.Status.EphemeralContainerStatuses = nil
-	p.Spec.EphemeralContainers = nil
-}

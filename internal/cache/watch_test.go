@@ -6,8 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -42,28 +40,6 @@ func TestHandlersTakeInWhatInformersTell(t *testing.T) {
 		return
 	}
 	t.Fatal("nobody watches pods")
-}
-
-func TestStripKeepsTheClass(t *testing.T) {
-	p := unschedulable("p", "u")
-	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
-	c := &p.Spec.Containers[0]
-	c.Image, c.Env, c.Ports = "img", []corev1.EnvVar{{Name: "a"}}, []corev1.ContainerPort{{HostPort: 80}}
-	p.Spec.InitContainers = []corev1.Container{{Name: "i", RestartPolicy: new(corev1.ContainerRestartPolicyAlways), Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}}}}
-	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", Image: "img", AllocatedResources: corev1.ResourceList{"cpu": resource.MustParse("3")}, Resources: &corev1.ResourceRequirements{}}}
-	before := intake.NewCompiler().Class(p, intake.NoLookup{})
-	if _, err := Strip(p); err != nil {
-		t.Fatal(err)
-	}
-	if after := intake.NewCompiler().Class(p, intake.NoLookup{}); after.ID != before.ID {
-		t.Errorf("the class changed: %+v, %+v", before, after)
-	}
-	if p.ManagedFields != nil || p.Spec.Containers[0].Image != "" {
-		t.Error("nothing was dropped")
-	}
-	if o, err := Strip(toolscache.DeletedFinalStateUnknown{Key: "k"}); err != nil || o == nil {
-		t.Errorf("got %v, %v", o, err)
-	}
 }
 
 func TestCompareFindsWhatDiffers(t *testing.T) {
