@@ -107,6 +107,16 @@ func (e *env) apply(manifests string) {
 // eventually waits until check is content; what it last said is the failure.
 func (e *env) eventually(timeout time.Duration, what string, check func() (ok bool, seen string)) {
 	e.Helper()
+	e.within(patience*timeout, what, check)
+}
+
+// patience is how many times as long as on a machine that does nothing else it may take until something is seen: a limit is
+// for what never comes.
+const patience = 3
+
+// within is eventually where how soon it comes is the rule that is tested.
+func (e *env) within(timeout time.Duration, what string, check func() (ok bool, seen string)) {
+	e.Helper()
 	deadline := time.Now().Add(timeout)
 	for {
 		ok, seen := check()

@@ -37,7 +37,7 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
 		t.Fatal(err)
 	}
 	// Without the event of the budget it would be asked for within 15 seconds.
-	s.eventually(5*time.Second, "the pod is evicted", func() (bool, string) {
+	s.within(10*time.Second, "the pod is evicted", func() (bool, string) {
 		err := s.client.Get(s.Context(), client.ObjectKeyFromObject(&pod), now)
 		return err != nil || !now.DeletionTimestamp.IsZero(), fmt.Sprint(now.Status.Phase)
 	})

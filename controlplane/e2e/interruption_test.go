@@ -19,7 +19,7 @@ import (
 )
 
 // maintenanceLead is how long before scheduled work machines are drained here.
-const maintenanceLead = 40 * time.Second
+const maintenanceLead = 60 * time.Second
 
 // TestInterruption lets AWS say all that it says of machines, of several machines at the same time. Each story has one pod
 // on one spot machine.
