@@ -1,9 +1,11 @@
 package terminate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 const (
@@ -110,6 +113,7 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 			r.due(until)
 		}
 	}
+	slices.SortStableFunc(evicted, largestFirst)
 	err := errors.Join(
 		each(forced, func(p *corev1.Pod) error { return r.force(ctx, p) }),
 		each(evicted, func(p *corev1.Pod) error { return r.evict(ctx, p) }))
@@ -118,6 +122,16 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 		r.Log.Warn("draining node", "node", r.node.Name, "error", err)
 	}
 	r.tell()
+}
+
+// largestFirst orders pods by what they ask for: what comes in their place is scheduled in that order, and all of it finds
+// room more often so.
+func largestFirst(a, b *corev1.Pod) int { return cmp.Compare(size(b), size(a)) }
+
+// size is how much a pod asks for, in thousandths of a core; four GiB count as one core.
+func size(p *corev1.Pod) int64 {
+	r := intake.PodRequests(p)
+	return r[res.CPU] + r[res.Memory]/(4<<30/1000)
 }
 
 // mayGo reports whether a pod's eviction is to be asked for now.

@@ -17,6 +17,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -338,5 +339,23 @@ func TestADeafCloudHoldsUpNoDrain(t *testing.T) {
 	w.look(time.Second)
 	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); !apierrors.IsNotFound(err) {
 		t.Errorf("the node of a machine that is gone stays: %v", err)
+	}
+}
+
+func TestTheLargestGoFirst(t *testing.T) {
+	asks := func(name, cpu, memory string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}}}}
+		return p
+	}
+	pods := []*corev1.Pod{asks("small", "100m", "64Mi"), asks("memory", "250m", "16Gi"), asks("cores", "3", "1Gi"), asks("other-small", "100m", "64Mi")}
+	slices.SortStableFunc(pods, largestFirst)
+	var got []string
+	for _, p := range pods {
+		got = append(got, p.Name)
+	}
+	if diff := cmp.Diff([]string{"memory", "cores", "small", "other-small"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
