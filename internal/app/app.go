@@ -76,6 +76,7 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 	if err != nil {
 		return err
 	}
+	go thrift(ctx)
 	return RunIn(ctx, s, Surroundings{Kubernetes: config, Metrics: ctrlmetrics.Registry, Log: log})
 }
 
