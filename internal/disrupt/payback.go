@@ -22,6 +22,8 @@ type earning struct {
 	// margin is how many times what it costs a move has to earn: twice where the load is likely to take a part of it, because
 	// what it did before is only about what it will do.
 	margin catalog.MicroUSD
+	// astray is what is likely to be bought again at once.
+	astray catalog.MicroUSD
 	// payback is how long the saving would have to last whole, asked when half of it is likely to be needed again; 0: never.
 	payback, asked time.Duration
 }
@@ -33,14 +35,20 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 		return Reason{}
 	}
 	r := Reason{Code: NotPaidBack, Want: plan.Dollars(e.spent), Have: plan.Dollars(e.earned)}
-	if e.asked > 0 {
+	switch {
+	case e.asked > 0:
 		r.Detail = fmt.Sprintf("it would pay back in %s; about as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
+	case e.astray > 0:
+		r.Detail = fmt.Sprintf("after such moves %d%% of what their nodes had cost was bought again here, for pods that did not come to lie as planned", s.p.Options.AstrayPercent)
 	}
 	return r
 }
 
 // earns adds up what a move costs, evictions being known, and what it brings until the horizon or until the first of its
 // nodes would expire.
+//
+// As much goes astray as did before (Options.AstrayPercent): the scheduler puts pods where it likes, and machines have to be bought
+// for those that find no room then.
 //
 // The load takes back what Options.Returns says: first from what could still be saved in the cluster beyond what is
 // usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely
@@ -51,6 +59,8 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	if saving <= 0 {
 		return e
 	}
+	price, _ := total(nodes)
+	e.astray = min(saving, price*catalog.MicroUSD(o.AstrayPercent)/100)
 	end := o.horizon()
 	for _, n := range nodes {
 		if left := n.in.LifetimeLeft; left > 0 {
@@ -62,13 +72,13 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 		spare /= 2 // room is not all where, and of the kind that, the next pods need it
 	}
 	// Each product is rounded by itself: some processors add without that, and their decision would be another one.
-	lost, at, sum := catalog.MicroUSD(0), time.Duration(0), 0.0
+	lost, at, sum := e.astray, time.Duration(0), 0.0
 	for _, r := range o.Returns {
 		if r.After >= end {
 			break
 		}
 		sum += float64(float64(saving-lost) * (r.After - at).Hours())
-		at, lost = r.After, min(saving, max(lost, r.Price-spare))
+		at, lost = r.After, min(saving, max(lost, e.astray+whole(r.Price-spare, price/catalog.MicroUSD(len(nodes)))))
 		if e.asked == 0 && 2*lost >= saving {
 			e.asked = at
 		}
@@ -82,6 +92,15 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	}
 	e.payback = time.Duration(float64(e.spent) / float64(saving) * float64(time.Hour))
 	return e
+}
+
+// whole is the amount in whole machines of the price, for a part of one can't be bought; less than a quarter of one may find
+// room anywhere.
+func whole(amount, price catalog.MicroUSD) catalog.MicroUSD {
+	if amount <= 0 || price <= 0 {
+		return amount
+	}
+	return (amount + price*3/4) / price * price
 }
 
 // spare is what the nodes cost beyond what their pods are worth, once the moves that were found are carried out: what

@@ -93,6 +93,9 @@ type Options struct {
 	// hour, which is usual here; only then from a move, and so it does with what leaves less than is usual.
 	Returns []Return         `json:"returns,omitempty"`
 	Tight   catalog.MicroUSD `json:"tight,omitempty"`
+	// AstrayPercent is how much of what the nodes of moves cost had to be bought again, because pods did not come to lie where
+	// they were planned to. So much is reckoned with for each move.
+	AstrayPercent int `json:"astrayPercent,omitempty"`
 	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
 	// ended is said.
 	Work int64 `json:"work,omitempty"`

@@ -44,6 +44,7 @@ type Governor struct {
 	// moves and misses of the last minutes, oldest first.
 	moves  []move
 	misses []miss
+	past   outcomes
 	until  time.Time     // the breaker is open
 	held   time.Duration // for how long it opened last
 	why    string
@@ -53,6 +54,9 @@ type Governor struct {
 type move struct {
 	at     time.Time
 	saving catalog.MicroUSD
+	came   *outcome
+	// judged: the breaker has opened since.
+	judged bool
 	// owners of the pods, each with how many pods it had then.
 	owners map[types.UID]int
 }
@@ -80,8 +84,9 @@ func ownerOf(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// Moving notes that a command begins to move pods, to save so much per hour. Count is how many pods an owner has.
-func (g *Governor) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
+// Moving notes that a command begins to move pods from nodes of a price, to save so much per hour. Count is how many pods an
+// owner has.
+func (g *Governor) Moving(pods []*corev1.Pod, old, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for owner, at := range g.moved {
@@ -89,7 +94,7 @@ func (g *Governor) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count fun
 			delete(g.moved, owner)
 		}
 	}
-	m := move{at: now, saving: saving, owners: map[types.UID]int{}}
+	m := move{at: now, saving: saving, came: g.past.begin(old, now), owners: map[types.UID]int{}}
 	for _, p := range pods {
 		if owner := ownerOf(p); owner != "" {
 			g.moved[owner], m.owners[owner] = now, count(owner)
@@ -134,13 +139,24 @@ func (g *Governor) Bought(bought []Purchase, count func(types.UID) int, now time
 	g.moves = slices.DeleteFunc(g.moves, func(m move) bool { return now.Sub(m.at) >= lookBack })
 	g.misses = slices.DeleteFunc(g.misses, func(m miss) bool { return now.Sub(m.at) >= lookBack })
 	for _, b := range bought {
-		if n := len(slices.DeleteFunc(slices.Clone(b.Pods), func(p *corev1.Pod) bool { return !g.wasMovedLocked(ownerOf(p), count, now) })); n > 0 {
-			g.misses = append(g.misses, miss{at: now, price: b.Price * catalog.MicroUSD(n) / catalog.MicroUSD(len(b.Pods))})
+		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
+		for _, p := range b.Pods {
+			if m := g.movedLocked(ownerOf(p), count, now); m != nil {
+				m.came.again += price
+				if !m.judged {
+					n++
+				}
+			}
+		}
+		if n > 0 {
+			g.misses = append(g.misses, miss{at: now, price: price * catalog.MicroUSD(n)})
 		}
 	}
 	saved, spent := catalog.MicroUSD(0), catalog.MicroUSD(0)
 	for _, m := range g.moves {
-		saved += m.saving
+		if !m.judged {
+			saved += m.saving
+		}
 	}
 	for _, m := range g.misses {
 		spent += m.price
@@ -155,16 +171,33 @@ func (g *Governor) Bought(bought []Purchase, count func(types.UID) int, now time
 	g.held, g.until = hold, now.Add(hold)
 	g.why = fmt.Sprintf("%s for %s/h had to be bought in %s for pods that were said to fit elsewhere, by consolidations that were to save %s/h",
 		plan.Count(len(g.misses), "machine"), plan.Dollars(spent), lookBack, plan.Dollars(saved))
-	g.moves, g.misses = nil, nil
+	g.misses = nil
+	for i := range g.moves {
+		g.moves[i].judged = true
+	}
 	return g.why
 }
 
-// wasMovedLocked reports whether pods of an owner were moved a short time ago, and it has not grown since.
-func (g *Governor) wasMovedLocked(owner types.UID, count func(types.UID) int, now time.Time) bool {
-	return owner != "" && slices.ContainsFunc(g.moves, func(m move) bool {
-		had := m.owners[owner]
-		return had > 0 && now.Sub(m.at) < judgeFor && count(owner) <= had
-	})
+// movedLocked is the last move of an owner's pods, a short time ago, if it has not grown since; else nil.
+func (g *Governor) movedLocked(owner types.UID, count func(types.UID) int, now time.Time) *move {
+	if owner == "" {
+		return nil
+	}
+	for i := len(g.moves) - 1; i >= 0; i-- {
+		m := &g.moves[i]
+		if had := m.owners[owner]; had > 0 && now.Sub(m.at) < judgeFor && count(owner) <= had {
+			return m
+		}
+	}
+	return nil
+}
+
+// Astray is how much of what the nodes of moves cost had to be bought again, in percent, for pods that did not come to lie as
+// planned. Few moves say little in a cluster that costs much.
+func (g *Governor) Astray(bill catalog.MicroUSD, now time.Time) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.past.percent(bill, now)
 }
 
 // Open says whether consolidation that moves pods is held, until when, and why.

@@ -35,7 +35,7 @@ func TestPodsRestWhereAMoveHasBroughtThem(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			g := NewGovernor()
-			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(1), begun)
+			g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(1), begun)
 			n := &cluster.Node{Pods: []*cluster.Pod{{CreatedAt: begun.Add(tt.born)}}}
 			r, until := g.blocks(n, func(cluster.PodRef) *corev1.Pod { return ownedBy(tt.owner) }, begun.Add(tt.now))
 			if (r.Code != "") != tt.rests || tt.rests && !until.Equal(begun.Add(tt.born+restFor)) {
@@ -72,7 +72,7 @@ func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			g := NewGovernor()
-			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), begun)
+			g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), begun)
 			now := begun.Add(tt.after)
 			why := g.Bought(tt.bought, always(tt.count), now)
 			until, said, open := g.Open(now)
@@ -102,7 +102,7 @@ func TestOneMachineIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	g := NewGovernor()
 	for range 20 {
-		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 60, always(9), now)
+		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 300, 60, always(9), now)
 	}
 	if why := g.Bought(bought(1, 60, "web"), always(9), now.Add(time.Second)); why != "" {
 		t.Error(why)
@@ -113,7 +113,7 @@ func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	g := NewGovernor()
 	for _, want := range []time.Duration{openFor, 2 * openFor, 4 * openFor, 8 * openFor, mostOpen, mostOpen} {
-		g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), now)
+		g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), now)
 		g.Bought(bought(tripAt, 90, "web"), always(3), now)
 		until, why, open := g.Open(now)
 		if !open || until.Sub(now) != want {

@@ -290,7 +290,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
 				noting.Lock()
 				defer noting.Unlock()
-				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
+				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Old, moves[i].Saving, count, l.Clock.Now())
 			}
 		})
 	}
