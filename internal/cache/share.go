@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mostTemplates bounds for how many owners a pod is remembered. All are forgotten when there are more: the next pods of an
-// owner then share among themselves.
-const mostTemplates = 10_000
+// mostTemplates bounds of how many owners the parts of a pod are remembered, some kilobytes each, also when its pods have
+// gone. All are forgotten when there are more: the next pods of an owner then share among themselves.
+const mostTemplates = 1_000
 
 // templates remembers a pod of each owner, so that the others share its parts: pods of one owner are made of one template,
 // and are the most part of what a controller of many pods holds in memory.

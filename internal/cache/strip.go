@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,8 +31,8 @@ func Strip() func(any) (any, error) {
 	}
 }
 
-// stripPod drops how the containers run, and keeps what they take and where they may go. An informer may bring a pod again
-// that was stripped before, so what is as it should be is not written.
+// stripPod drops how the containers run, and keeps what they take and where they may go. Should a pod come again that was
+// stripped before, nothing is written to what it may share with others.
 func stripPod(p *corev1.Pod) {
 	if _, ok := p.Annotations[corev1.LastAppliedConfigAnnotation]; ok {
 		delete(p.Annotations, corev1.LastAppliedConfigAnnotation)
@@ -75,7 +73,7 @@ func stripStatuses(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return list
 }
 
-// keep is the list without the others; where they are many it is a new one, so that their memory is free.
+// keep is the list without the others; a new one if there are any, so that their memory is free.
 func keep[T any](list []T, wanted func(*T) bool) []T {
 	n := 0
 	for i := range list {
@@ -95,5 +93,5 @@ func keep[T any](list []T, wanted func(*T) bool) []T {
 			out = append(out, list[i])
 		}
 	}
-	return slices.Clip(out)
+	return out
 }

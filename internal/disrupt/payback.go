@@ -78,12 +78,12 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 			break
 		}
 		sum += float64(float64(saving-lost) * (r.After - at).Hours())
-		at, lost = r.After, min(saving, max(lost, e.astray+whole(r.Price-spare, price/catalog.MicroUSD(len(nodes)))))
-		if e.asked == 0 && 2*lost >= saving {
+		at, lost = r.After, min(saving, max(lost, whole(r.Price-spare, saving/catalog.MicroUSD(len(nodes)))))
+		if e.asked == 0 && lost > e.astray && 2*lost >= saving {
 			e.asked = at
 		}
 	}
-	if lost > 0 {
+	if lost > e.astray {
 		e.margin = 2
 	}
 	e.earned = catalog.MicroUSD(sum + float64(float64(saving-lost)*(end-at).Hours()))
@@ -94,13 +94,13 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	return e
 }
 
-// whole is the amount in whole machines of the price, for a part of one can't be bought; less than a quarter of one may find
-// room anywhere.
-func whole(amount, price catalog.MicroUSD) catalog.MicroUSD {
-	if amount <= 0 || price <= 0 {
+// whole is the amount in multiples of what is saved by one node, for a part of a machine can't be bought; less than a
+// quarter of it may find room anywhere.
+func whole(amount, each catalog.MicroUSD) catalog.MicroUSD {
+	if amount <= 0 || each <= 0 {
 		return amount
 	}
-	return (amount + price*3/4) / price * price
+	return (amount + each*3/4) / each * each
 }
 
 // spare is what the nodes cost beyond what their pods are worth, once the moves that were found are carried out: what

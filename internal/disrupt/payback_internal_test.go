@@ -34,7 +34,7 @@ func TestWhatAMoveEarns(t *testing.T) {
 		"all of it, where there is more to spare than usual":       {horizon: time.Hour, returns: []Return{minutes(30, dollar)}, loose: 5 * dollar, tight: 3 * dollar, earned: dollar},
 		"no more, where that much is usual":                        {horizon: time.Hour, returns: []Return{minutes(30, dollar)}, loose: 4 * dollar, tight: 4 * dollar, spent: 40_000, earned: dollar / 2, asked: 30 * time.Minute},
 		"less by what goes astray, and a machine is started again": {horizon: 2 * time.Hour, astray: 25, spent: 10_000, earned: 3 * dollar / 2},
-		"and the load takes more than that":                        {horizon: 2 * time.Hour, astray: 25, returns: []Return{minutes(60, dollar/4)}, spent: 20_000, earned: 5 * dollar / 4, asked: time.Hour},
+		"and the load takes more than that":                        {horizon: 2 * time.Hour, astray: 25, returns: []Return{minutes(60, dollar/2)}, spent: 20_000, earned: 5 * dollar / 4, asked: time.Hour},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, Horizon: tt.horizon, Returns: tt.returns, Tight: tt.tight, AstrayPercent: tt.astray}}
@@ -71,6 +71,16 @@ func TestAMoveHasToEarnTwiceItsPriceWhereTheLoadTakesAPart(t *testing.T) {
 				t.Errorf("got %q", r.Text())
 			}
 		})
+	}
+}
+
+func TestAMoveThatWouldGoAstraySaysSo(t *testing.T) {
+	p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, Horizon: time.Hour, AstrayPercent: 60, Returns: []Return{{After: time.Minute, Price: 1}}}}
+	s := &search{p: p, looseKnown: true, loose: 1_000_000}
+	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 10_000}}, 5_000, 0, 1)
+	want := "moving its pods is held to cost $0.0100, and would save $0.0000 in the time left (after such moves 60% of what their nodes had cost was bought again here, for pods that did not come to lie as planned)"
+	if r.Text() != want {
+		t.Errorf("got %q", r.Text())
 	}
 }
 

@@ -60,7 +60,7 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		v.nodes[n.Name] = n
 		v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n, standing.Nodes[n.Name], now))
 	}
-	l.tenure.see(problem.Nodes, problem.Pending, l.spare(), now)
+	l.tenure.see(problem.Nodes, l.spare(), now)
 	v.problem.Options.Horizon, v.problem.Options.Returns, v.problem.Options.Tight = l.tenure.horizon, l.tenure.returns, l.tenure.tight
 	v.problem.Options.AstrayPercent = l.Governor.Astray(l.tenure.bill(), now)
 	v.shield(problem)

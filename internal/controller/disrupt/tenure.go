@@ -7,7 +7,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
-	"github.com/kerf-sh/kerf/internal/res"
 )
 
 const (
@@ -31,10 +30,9 @@ const (
 var ages = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * time.Minute, 7 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute,
 	30 * time.Minute, 45 * time.Minute, time.Hour, 90 * time.Minute, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour}
 
-// tenure watches the bill and the load, to know how long what is saved lasts here. When the bill has fallen and machines are
-// bought again, so much of the saving was undone: in the cluster in which nothing had gone they would not have been bought.
-// When the load has fallen and rises again, what it needs would have had to be bought again, had it been given away; whoever
-// went by the bill alone would forget that as long as nothing goes. Nothing has to be known of single machines for either.
+// tenure watches the bill, to know how long what is saved lasts here. When the bill has fallen and machines are bought
+// again, so much of the saving was undone: in the cluster in which nothing had gone they would not have been bought. Nothing
+// has to be known of single machines for that.
 //
 // It is this process's own. A new leader counts on as much as it may in a cluster whose machines are as old as they are,
 // and has seen within minutes whether it is one that breathes.
@@ -54,12 +52,11 @@ type moment struct {
 	bill  catalog.MicroUSD
 	spare catalog.MicroUSD // that the last decision left
 	quiet time.Duration    // since a pod or a machine came last
-	load  int64            // what all pods ask for, those that wait included
 }
 
 // see notes the bill: what machines cost that are not to go, each at the price at which it was seen first, so that prices
-// that move are not taken for machines; and the load.
-func (t *tenure) see(nodes []*cluster.Node, waiting []*cluster.Pod, spare catalog.MicroUSD, now time.Time) {
+// that move are not taken for machines.
+func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Time) {
 	if t.began.IsZero() {
 		t.began, t.calm, t.prices = now, now, map[string]catalog.MicroUSD{}
 	}
@@ -90,18 +87,20 @@ func (t *tenure) see(nodes []*cluster.Node, waiting []*cluster.Pod, spare catalo
 	if born := youngest(nodes); born.After(t.calm) {
 		t.calm = born
 	}
-	t.moments = append(t.moments, moment{at: now, bill: bill, spare: spare, quiet: now.Sub(t.calm), load: load(nodes, waiting)})
+	t.moments = append(t.moments, moment{at: now, bill: bill, spare: spare, quiet: now.Sub(t.calm)})
 	t.reckon(nodes, now)
 }
 
 // reckon finds how long a saving may be counted on, and how much of it is likely to be asked back.
 func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 	t.horizon = horizon(max(now.Sub(t.began), meanAge(nodes, now)))
-	most := slices.Clone(t.moments) // the bill had been so high until then, and the load
-	for i := 1; i < len(most); i++ {
-		most[i].bill, most[i].load = max(most[i].bill, most[i-1].bill), max(most[i].load, most[i-1].load)
+	most := make([]catalog.MicroUSD, len(t.moments)) // the bill had been so high until then
+	for i, m := range t.moments {
+		most[i] = m.bill
+		if i > 0 {
+			most[i] = max(most[i], most[i-1])
+		}
 	}
-	worth := t.worth()
 	quiet := now.Sub(t.calm)
 	again := make([][]catalog.MicroUSD, len(ages))
 	for i, m := range t.moments {
@@ -114,8 +113,7 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 				break
 			}
 			for ; at < len(t.moments) && t.moments[at].at.Sub(m.at) <= age; at++ {
-				risen := min(t.moments[at].load, most[i].load) - m.load
-				back = max(back, min(t.moments[at].bill, most[i].bill)-m.bill, catalog.MicroUSD(float64(risen)*worth))
+				back = max(back, min(t.moments[at].bill, most[i])-m.bill)
 			}
 			again[k] = append(again[k], back)
 		}
@@ -137,35 +135,6 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 		slices.Sort(spare)
 		t.tight = min(spare[len(spare)*likelyPercent/100], t.moments[len(t.moments)-1].bill*usualPercent/100)
 	}
-}
-
-// worth is what a unit of the load costs on machines that are filled to the last, in the mean of what is remembered.
-func (t *tenure) worth() float64 {
-	price, units := 0.0, 0.0
-	for _, m := range t.moments {
-		price += float64(max(0, m.bill-m.spare))
-		units += float64(m.load)
-	}
-	return price / max(1, units)
-}
-
-// load is what pods ask for that are not daemons, as thousandths of a core; four GiB count as one core.
-func load(nodes []*cluster.Node, waiting []*cluster.Pod) int64 {
-	sum := int64(0)
-	add := func(pods []*cluster.Pod) {
-		for _, p := range pods {
-			if !p.Daemon && !p.Mirror && !p.Terminating && p.Class != nil {
-				sum += p.Class.Requests[res.CPU] + p.Class.Requests[res.Memory]/(4<<30/1000)
-			}
-		}
-	}
-	add(waiting)
-	for _, n := range nodes {
-		if n.Claim != "" {
-			add(n.Pods)
-		}
-	}
-	return sum
 }
 
 // youngest is when the last of the pods was made that run on nodes.

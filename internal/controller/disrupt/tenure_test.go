@@ -7,7 +7,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
-	"github.com/kerf-sh/kerf/internal/res"
 )
 
 // machines of a price each, the first of which stand all along.
@@ -32,7 +31,7 @@ func watched(minutes int, story func(minute int) (count int, price catalog.Micro
 		if n > 8 {
 			nodes[8].Claim = fmt.Sprint("young-", born)
 		}
-		t.see(nodes, nil, 0, began.Add(time.Duration(m)*time.Minute))
+		t.see(nodes, 0, began.Add(time.Duration(m)*time.Minute))
 	}
 	return t
 }
@@ -44,7 +43,7 @@ func TestMachinesThatCannotBeHadAreNoSavingAskedBack(t *testing.T) {
 		if m%5 == 4 {
 			nodes = append(nodes, &cluster.Node{Claim: fmt.Sprint("sold-out-", m), Price: 100})
 		}
-		seen.see(nodes, nil, 0, began.Add(time.Duration(m)*time.Minute))
+		seen.see(nodes, 0, began.Add(time.Duration(m)*time.Minute))
 	}
 	if len(seen.returns) > 0 {
 		t.Errorf("got %v", seen.returns)
@@ -94,53 +93,9 @@ func TestForHowLongASavingIsCountedOn(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			tenure := &tenure{}
-			tenure.see([]*cluster.Node{{Claim: "old", Price: 99, Launched: true, CreatedAt: now.Add(-tt.age)}, {Claim: "cheap", Price: 1, Launched: true, CreatedAt: now}, {Name: "not ours"}}, nil, 0, now)
+			tenure.see([]*cluster.Node{{Claim: "old", Price: 99, Launched: true, CreatedAt: now.Add(-tt.age)}, {Claim: "cheap", Price: 1, Launched: true, CreatedAt: now}, {Name: "not ours"}}, 0, now)
 			if tenure.horizon != tt.want {
 				t.Errorf("%s, want %s", tenure.horizon, tt.want)
-			}
-		})
-	}
-}
-
-// pods of a core each, of which n are on the first of two machines and the rest wait.
-func loaded(n, waiting int) (nodes []*cluster.Node, pending []*cluster.Pod) {
-	nodes = machines(2, 100)
-	one := &cluster.Pod{Class: &cluster.Class{Requests: res.List{res.CPU: 1000}}}
-	for range n {
-		nodes[0].Pods = append(nodes[0].Pods, one)
-	}
-	nodes[1].Pods = []*cluster.Pod{{Daemon: true, Class: one.Class}, {Terminating: true, Class: one.Class}}
-	for range waiting {
-		pending = append(pending, one)
-	}
-	return nodes, pending
-}
-
-// Machines stand all along; what they carry breathes.
-func TestHowMuchOfTheLoadComesBack(t *testing.T) {
-	for sentence, tt := range map[string]struct {
-		story func(minute int) (bound, waiting int)
-		want  catalog.MicroUSD
-	}{
-		"nothing, where it stands":                      {func(int) (int, int) { return 20, 0 }, 0},
-		"nothing, where it grows":                       {func(m int) (int, int) { return 20 + m/10, 0 }, 0},
-		"nothing, where it shrinks":                     {func(m int) (int, int) { return 20 - m/10, 0 }, 0},
-		"nothing, where pods lose their place for long": {func(m int) (int, int) { return 20 - m%5, m % 5 }, 0},
-		"a tenth, where it breathes by a tenth":         {func(m int) (int, int) { return 19 + 2*(m/5%2), 0 }, 20},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			seen, began := &tenure{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			for m := range 120 {
-				bound, waiting := tt.story(m)
-				nodes, pending := loaded(bound, waiting)
-				seen.see(nodes, pending, 0, began.Add(time.Duration(m)*time.Minute))
-			}
-			got := catalog.MicroUSD(0)
-			if n := len(seen.returns); n > 0 {
-				got = seen.returns[n-1].Price
-			}
-			if got < tt.want-1 || got > tt.want+1 {
-				t.Errorf("asked back: %v, want %d", seen.returns, tt.want)
 			}
 		})
 	}

@@ -153,9 +153,9 @@ func (c *Controller) rewrite(ctx context.Context, claim *karpv1.NodeClaim, chang
 			return true, nil
 		}
 		if apierrors.IsConflict(err) && try < rewriteTries {
-			uid := claim.UID
-			*claim = karpv1.NodeClaim{}
-			if err = c.APIReader.Get(ctx, client.ObjectKeyFromObject(stored), claim); err == nil && claim.UID == uid {
+			fresh := &karpv1.NodeClaim{}
+			if err = c.APIReader.Get(ctx, client.ObjectKeyFromObject(stored), fresh); err == nil && fresh.UID == stored.UID {
+				*claim = *fresh
 				continue
 			}
 		}

@@ -91,29 +91,13 @@ func (r *round) rest(p *corev1.Pod, d time.Duration) {
 // run deletes what has to go by the machine's end, evicts the others' first group unless the drain is held, and says what
 // stalls. What becomes of one pod does not hold up the others.
 func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
-	group := map[*corev1.Pod]bool{}
-	for _, p := range first(waiting) {
-		group[p] = !held
-	}
 	if held {
 		r.due(r.now.Add(lookAgain))
 	}
 	if !r.by.IsZero() && !r.by.passed(r.now, 0) {
 		r.due(r.by.Time)
 	}
-	var forced, evicted []*corev1.Pod
-	for _, p := range waiting {
-		switch {
-		case r.mustGo(p):
-			forced = append(forced, p)
-		case p.DeletionTimestamp.IsZero() && group[p] && r.mayGo(p):
-			evicted = append(evicted, p)
-		}
-		if until := lets(p, r.by, r.now); until.Sub(r.now) < 365*24*time.Hour {
-			r.due(until)
-		}
-	}
-	slices.SortStableFunc(evicted, largestFirst)
+	forced, evicted := r.turns(waiting, held)
 	err := errors.Join(
 		each(forced, func(p *corev1.Pod) error { return r.force(ctx, p) }),
 		each(evicted, func(p *corev1.Pod) error { return r.evict(ctx, p) }))
@@ -124,9 +108,29 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	r.tell()
 }
 
-// largestFirst orders pods by what they ask for: what comes in their place is scheduled in that order, and all of it finds
-// room more often so.
-func largestFirst(a, b *corev1.Pod) int { return cmp.Compare(size(b), size(a)) }
+// turns are the pods to delete now, and those to evict, the largest first: what comes in their place is scheduled in that
+// order, and all of it finds room more often so.
+func (r *round) turns(waiting []*corev1.Pod, held bool) (forced, evicted []*corev1.Pod) {
+	group := map[*corev1.Pod]bool{}
+	for _, p := range first(waiting) {
+		group[p] = !held
+	}
+	sizes := map[*corev1.Pod]int64{}
+	for _, p := range waiting {
+		switch {
+		case r.mustGo(p):
+			forced = append(forced, p)
+		case p.DeletionTimestamp.IsZero() && group[p] && r.mayGo(p):
+			evicted = append(evicted, p)
+			sizes[p] = size(p)
+		}
+		if until := lets(p, r.by, r.now); until.Sub(r.now) < 365*24*time.Hour {
+			r.due(until)
+		}
+	}
+	slices.SortStableFunc(evicted, func(a, b *corev1.Pod) int { return cmp.Compare(sizes[b], sizes[a]) })
+	return forced, evicted
+}
 
 // size is how much a pod asks for, in thousandths of a core; four GiB count as one core.
 func size(p *corev1.Pod) int64 {

@@ -350,9 +350,10 @@ func TestTheLargestGoFirst(t *testing.T) {
 		return p
 	}
 	pods := []*corev1.Pod{asks("small", "100m", "64Mi"), asks("memory", "250m", "16Gi"), asks("cores", "3", "1Gi"), asks("other-small", "100m", "64Mi")}
-	slices.SortStableFunc(pods, largestFirst)
+	r := &round{Nodes: &Nodes{}, node: &corev1.Node{}, now: noon, memory: &memory{}}
+	_, evicted := r.turns(pods, false)
 	var got []string
-	for _, p := range pods {
+	for _, p := range evicted {
 		got = append(got, p.Name)
 	}
 	if diff := cmp.Diff([]string{"memory", "cores", "small", "other-small"}, got); diff != "" {
