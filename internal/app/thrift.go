@@ -13,21 +13,22 @@ const (
 	lookAtHeap, calmAfter = 5 * time.Second, 6
 	// littlePerLook is what a controller allocates at most in the time of a look while hardly anything happens, in bytes.
 	littlePerLook = 50 << 20
-	// calmPercent is how far the heap may grow then before it is collected.
-	calmPercent = 30
+	// calmPercent is how far the heap may grow then before it is collected, busyPercent how far at other times: the holes
+	// that a busy time leaves stay for long.
+	calmPercent, busyPercent = 30, 60
 )
 
 // thrift has garbage collected more often while little is allocated, and gives back to the system what a busy time has left
 // over: a controller of a thousand nodes rests nearly always, and need not hold twice what it uses for that. Collections are
-// cheap then, for they are still rare. A GOGC that is set is left as it is.
+// cheap then, for they are still rare. Where GOGC is set, that holds.
 func thrift(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	ticker := time.NewTicker(lookAtHeap)
 	defer ticker.Stop()
+	debug.SetGCPercent(busyPercent)
 	var pace pace
-	usual := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -36,10 +37,10 @@ func thrift(ctx context.Context) {
 		}
 		switch pace.look(allocated()) {
 		case becameCalm:
-			usual = debug.SetGCPercent(calmPercent)
+			debug.SetGCPercent(calmPercent)
 			debug.FreeOSMemory()
 		case becameBusy:
-			debug.SetGCPercent(usual)
+			debug.SetGCPercent(busyPercent)
 		}
 	}
 }

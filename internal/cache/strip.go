@@ -34,7 +34,7 @@ func Strip() func(any) (any, error) {
 // stripPod drops how the containers run, and keeps what they take and where they may go. Should a pod come again that was
 // stripped before, nothing is written to what it may share with others.
 func stripPod(p *corev1.Pod) {
-	if _, ok := p.Annotations[corev1.LastAppliedConfigAnnotation]; ok {
+	if _, ok := p.Annotations[corev1.LastAppliedConfigAnnotation]; ok { //nolint:staticcheck // deleting writes, even what is not there
 		delete(p.Annotations, corev1.LastAppliedConfigAnnotation)
 	}
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {

@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -46,7 +47,7 @@ func runningPod(owner string, i int) *corev1.Pod {
 		Labels:          map[string]string{"app": owner, "pod-template-hash": "5dcf74bc69", "app.kubernetes.io/part-of": "shop"},
 		Annotations:     map[string]string{"prometheus.io/scrape": "true"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner + "-5dcf74bc69", UID: types.UID(owner), Controller: new(true)}},
-		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 2000)}}},
+		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(strings.Repeat("x", 2000))}},
 	}}
 	asks := corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("512Mi")}
 	resources := corev1.ResourceRequirements{Requests: asks.DeepCopy(), Limits: corev1.ResourceList{"memory": resource.MustParse("1Gi")}}
