@@ -19,8 +19,8 @@ type Return struct {
 // earning is what a move is held to cost and to bring.
 type earning struct {
 	spent, earned catalog.MicroUSD
-	// margin is how many times what it costs a move has to earn: twice where the load is likely to take a part of it, because
-	// what it did before is only about what it will do.
+	// margin is how many times what it costs a move has to earn: twice where a part of its saving is likely to be lost, because
+	// what was lost before is only about what will be.
 	margin catalog.MicroUSD
 	// astray is what is likely to be bought again at once.
 	astray catalog.MicroUSD
@@ -47,8 +47,9 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 // earns adds up what a move costs, evictions being known, and what it brings until the horizon or until the first of its
 // nodes would expire.
 //
-// As much goes astray as did before (Options.AstrayPercent): the scheduler puts pods where it likes, and machines have to be bought
-// for those that find no room then.
+// As much goes astray as did before (Options.AstrayPercent): the scheduler puts pods where it likes, and machines have to be
+// bought for those that find no room then. Some of that is in Options.Returns too, and counts twice: not all of it is seen,
+// and with less caution the same is tried over and over (TestMovesPayBack, for a day).
 //
 // The load takes back what Options.Returns says: first from what could still be saved in the cluster beyond what is
 // usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely
@@ -78,12 +79,12 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 			break
 		}
 		sum += float64(float64(saving-lost) * (r.After - at).Hours())
-		at, lost = r.After, min(saving, max(lost, whole(r.Price-spare, saving/catalog.MicroUSD(len(nodes)))))
+		at, lost = r.After, min(saving, max(lost, e.astray+r.Price-spare))
 		if e.asked == 0 && lost > e.astray && 2*lost >= saving {
 			e.asked = at
 		}
 	}
-	if lost > e.astray {
+	if lost > 0 {
 		e.margin = 2
 	}
 	e.earned = catalog.MicroUSD(sum + float64(float64(saving-lost)*(end-at).Hours()))
@@ -92,15 +93,6 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	}
 	e.payback = time.Duration(float64(e.spent) / float64(saving) * float64(time.Hour))
 	return e
-}
-
-// whole is the amount in multiples of what is saved by one node, for a part of a machine can't be bought; less than a
-// quarter of it may find room anywhere.
-func whole(amount, each catalog.MicroUSD) catalog.MicroUSD {
-	if amount <= 0 || each <= 0 {
-		return amount
-	}
-	return (amount + each*3/4) / each * each
 }
 
 // spare is what the nodes cost beyond what their pods are worth, once the moves that were found are carried out: what
