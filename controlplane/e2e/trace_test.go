@@ -98,6 +98,8 @@ func TestTrace(t *testing.T) {
 	e.oneToOne()
 }
 
+// workload runs n pods of a task. On a busy machine the controller of taints is behind, and evicts pods that were bound to a
+// node from which a taint has just been taken; a Job makes others for them, as long as it bears that many failures.
 func workload(i int, k task, n int) string {
 	gpu := ""
 	if k.gpus > 0 {
@@ -113,6 +115,7 @@ metadata: {name: task-%[1]d, namespace: default}
 spec:
   parallelism: %[2]d
   completions: %[2]d
+  backoffLimit: 1000
   template:
     metadata: {labels: {app: task-%[1]d}}
     spec:
