@@ -52,15 +52,7 @@ func TestTheOptionsThatAStackWasWrittenWithAreFound(t *testing.T) {
 			if c.given != nil {
 				c.given(&given)
 			}
-			s, err := stack.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := s.CloudFormation()
-			if err != nil {
-				t.Fatal(err)
-			}
-			found, kind, err := check.Read(text, check.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
+			found, kind, err := check.Read(written(t, o), check.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
 			if err != nil {
 				t.Fatal(err)
 			}
