@@ -15,18 +15,44 @@ var sizes = []struct{ cpu, memory string }{
 	{"100m", "256Mi"}, {"250m", "512Mi"}, {"250m", "2Gi"}, {"500m", "1Gi"}, {"500m", "512Mi"}, {"500m", "4Gi"}, {"1", "2Gi"}, {"1", "1Gi"}, {"1500m", "4Gi"}, {"2", "8Gi"},
 }
 
+// shrinking is a scale-down.
+type shrinking struct {
+	name  string
+	pods  int    // before it
+	below int    // the machines have fewer vCPUs
+	types string // capacity types of the pool, as a list in YAML
+}
+
+func (s shrinking) what(still time.Duration) string {
+	return fmt.Sprintf("%d pods of several sizes on machines (%s) of less than %d vCPU, scaled down to 30 %%, until nothing has changed for %s", s.pods, s.types, s.below, still)
+}
+
+// shrinkings are those that are told. On spot machines upstream only gives nodes back, unless a feature gate is set; on
+// others it replaces them, too.
+func shrinkings() []shrinking {
+	const spot, onDemand = "spot, on-demand", "on-demand"
+	var out []shrinking
+	for _, n := range []int{30, 100, 300, 900} {
+		out = append(out, shrinking{fmt.Sprintf("shrink-%d", n), n, 9, spot}, shrinking{fmt.Sprintf("shrink-on-demand-%d", n), n, 9, onDemand})
+	}
+	for _, n := range []int{100, 1000, 3000} {
+		out = append(out, shrinking{fmt.Sprintf("shrink-large-%d", n), n, 32, spot})
+	}
+	return out
+}
+
 // shrink scales deployments down to 30 % and waits until the bill stands still.
-func shrink(pods int, still, limit time.Duration) func(context.Context, *house) (*Figures, error) {
+func shrink(s shrinking, still, limit time.Duration) func(context.Context, *house) (*Figures, error) {
 	return func(ctx context.Context, h *house) (*Figures, error) {
-		manifests := class("default", "al2023@latest") + pool("default", "default", `
+		manifests := class("default", "al2023@latest") + pool("default", "default", fmt.Sprintf(`
 - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
 - {key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["4"]}
-- {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["9"]}
-- {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
-- {key: kubernetes.io/arch, operator: In, values: [amd64]}`)
-		each := pods / len(sizes)
-		for i, s := range sizes {
-			manifests += deployment(fmt.Sprintf("size-%d", i), each, s.cpu, s.memory, "")
+- {key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["%d"]}
+- {key: karpenter.sh/capacity-type, operator: In, values: [%s]}
+- {key: kubernetes.io/arch, operator: In, values: [amd64]}`, s.below, s.types))
+		each := s.pods / len(sizes)
+		for i, size := range sizes {
+			manifests += deployment(fmt.Sprintf("size-%d", i), each, size.cpu, size.memory, "")
 		}
 		if err := h.apply(ctx, manifests); err != nil {
 			return nil, err

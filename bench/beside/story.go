@@ -55,8 +55,8 @@ func Stories(still time.Duration) []Story {
 	for _, n := range []int{100, 500, 1000} {
 		out = append(out, Story{fmt.Sprintf("rest-%d", n), fmt.Sprintf("%d nodes with 15 pods each, and five minutes in which nothing happens", n), rest(n, 15, 5*time.Minute)})
 	}
-	for _, n := range []int{30, 100, 300, 900} {
-		out = append(out, Story{fmt.Sprintf("shrink-%d", n), fmt.Sprintf("%d pods of several sizes on machines of at most 8 vCPU, scaled down to 30 %%, until nothing has changed for %s", n, still), shrink(n, still, 12*time.Minute+still)})
+	for _, s := range shrinkings() {
+		out = append(out, Story{s.name, s.what(still), shrink(s, still, 12*time.Minute+still)})
 	}
 	return out
 }
