@@ -8,7 +8,8 @@ import (
 )
 
 // Story is the scenario whose every call the controller is killed at: machines are bought, given back because pods leave,
-// replaced because the class changes, taken by AWS, replaced at their age, and the class is deleted.
+// replaced because the class changes, taken by AWS, ended and deleted by people, replaced at their age, and the class is
+// deleted.
 func Story() *Schedule {
 	web := func(n int) *App { return &App{Name: "web", Pool: "general", Replicas: n, MilliCPU: 900, MiB: 512} }
 	return &Schedule{
@@ -23,8 +24,10 @@ func Story() *Schedule {
 			{Wait: 2 * time.Minute, Do: Interrupt},
 			{Wait: 4 * time.Minute, Do: Deploy, App: web(2)},
 			{Wait: 4 * time.Minute, Do: Drift, Name: "general"},
+			{Wait: 5 * time.Minute, Do: EndMachine},
+			{Wait: 4 * time.Minute, Do: DeleteClaim},
 			// The two machines of the second pool reach their age in between.
-			{Wait: 25 * time.Minute, Do: Remove, Name: "job"},
+			{Wait: 16 * time.Minute, Do: Remove, Name: "job"},
 			{Do: DeletePool, Name: "brief"},
 			{Do: DeleteClass, Name: "brief"},
 		},
