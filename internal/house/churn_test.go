@@ -24,6 +24,7 @@ var (
 	churnHours = flag.Int("churn-hours", 1, "for how many hours TestMovesPayBack lets a cluster churn")
 	churnSeed  = flag.Uint64("churn-seed", 1, "what its load and its prices are drawn from")
 	churnSize  = flag.Int("churn-size", 8, "how many pods its applications have on average")
+	churnSwing = flag.Float64("churn-swing", 10, "by how many percent of it they grow and shrink; 0: the load is steady, and pods and prices change")
 )
 
 // many are types of three families and two generations.
@@ -68,7 +69,7 @@ func app(i int) string { return fmt.Sprintf("app-%02d", i) }
 func (c *churn) minute(n int) {
 	if n%5 == 0 {
 		for i, size := range c.size {
-			c.h.Scale(app(i), max(1, int(math.Round(float64(size)*(0.9+0.2*c.rng.Float64())))))
+			c.h.Scale(app(i), max(1, int(math.Round(float64(size)*(1-*churnSwing/100+*churnSwing/50*c.rng.Float64())))))
 		}
 		c.job()
 	}
