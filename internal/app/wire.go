@@ -218,7 +218,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 	health := nodepool.NewHealth()
 	return errors.Join(
 		(&lifecycle.Controller{
-			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Mortality: c,
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Nominees: p.cache, Mortality: c,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
 		tagging.New(p.GetClient(), c, p.metrics, p.log, p.clock()).Register(p.Manager),

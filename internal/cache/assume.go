@@ -126,7 +126,7 @@ const lateRefusal = time.Second
 // pods took the room. Waiting for the rest of the grace period would only cost the pod time.
 func (c *Cache) refusedAgain(e, old *entry) {
 	p := c.promises[e.obj.UID]
-	if p == nil || !intake.Provisionable(e.obj) || !intake.Provisionable(old.obj) || intake.Refusal(e.obj) == intake.Refusal(old.obj) {
+	if p == nil || !c.provisionable(e.obj) || !c.provisionable(old.obj) || intake.Refusal(e.obj) == intake.Refusal(old.obj) {
 		return
 	}
 	if readyFor := c.bindGrace - p.until.Sub(c.now()); readyFor >= lateRefusal {

@@ -85,6 +85,7 @@ type Cache struct {
 
 	promises  map[types.UID]*promise
 	byTarget  index[string, types.UID]
+	nominated map[types.UID]*nomination
 	expected  map[string]expectation
 	units     map[string]*cluster.Node
 	deleting  map[string]struct{} // units that are going away
@@ -114,7 +115,7 @@ func New(o Options) *Cache {
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
 		claimsByID: index[string, string]{}, nodesByID: index[string, string]{},
-		promises: map[types.UID]*promise{}, byTarget: index[string, types.UID]{}, expected: map[string]expectation{},
+		promises: map[types.UID]*promise{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, expected: map[string]expectation{},
 		units: map[string]*cluster.Node{}, deleting: map[string]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
 		dirty: map[string]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},
 		last: &cluster.Snapshot{},

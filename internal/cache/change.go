@@ -15,7 +15,9 @@ const (
 	ClassChanged ChangeKind = "ClassChanged" // an EC2NodeClass changed in spec or status
 	DaemonsMoved ChangeKind = "DaemonsMoved" // a DaemonSet came, went or changed
 	BufferMoved  ChangeKind = "BufferMoved"  // a CapacityBuffer came, went or changed, or a pod was bound where it has room
-	RoomsSettled ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before
+	// NominationLost: the scheduler took away the nomination of a pod that is promised to the claim of that name.
+	NominationLost ChangeKind = "NominationLost"
+	RoomsSettled   ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before
 )
 
 // Change tells of one thing that happened. Name is the object's name.

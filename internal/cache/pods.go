@@ -75,6 +75,7 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	c.setWaiting(key, e, old)
 	if old != nil {
 		c.refusedAgain(e, old)
+		c.followNomination(e, old)
 	}
 	if old == nil || e.pod != old.pod {
 		c.touchDaemonSet(pod)
@@ -103,6 +104,7 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 		c.dirtyWait = true
 	}
 	c.breakPromise(e.obj.UID)
+	delete(c.nominated, e.obj.UID)
 	if e.pod.Node != "" {
 		if !e.pod.Daemon && !e.pod.Terminating {
 			c.podEvent(e.pod.Node, c.now())
@@ -150,7 +152,7 @@ func (c *Cache) unindexPod(key types.NamespacedName, pod *corev1.Pod) {
 
 func (c *Cache) setWaiting(key types.NamespacedName, e, old *entry) {
 	_, was := c.waiting[key]
-	if !intake.Provisionable(e.obj) {
+	if !c.provisionable(e.obj) {
 		if was {
 			delete(c.waiting, key)
 			c.dirtyWait = true

@@ -28,13 +28,19 @@ func PodRef(pod *corev1.Pod) cluster.PodRef {
 
 // Provisionable reports whether the scheduler has found no node for the pod and Kerf may make one. Gated pods, pods
 // that wait for a preemption, pods of daemons and pods that ask for no NodePool at all are not Kerf's to serve.
-func Provisionable(pod *corev1.Pod) bool {
-	return Unschedulable(pod) && !IsDaemon(pod) && !IsMirror(pod) && !OptsOut(pod)
+func Provisionable(pod *corev1.Pod) bool { return ProvisionableBut(pod, "") }
+
+// ProvisionableBut is Provisionable for a pod that Kerf itself has nominated to a node: it waits for no preemption.
+func ProvisionableBut(pod *corev1.Pod, nominated string) bool {
+	return (pod.Status.NominatedNodeName == "" || pod.Status.NominatedNodeName == nominated) && refused(pod) && !IsDaemon(pod) && !IsMirror(pod) && !OptsOut(pod)
 }
 
-// Unschedulable reports whether the scheduler has said that it finds no node for the pod.
-func Unschedulable(pod *corev1.Pod) bool {
-	if pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" || pod.DeletionTimestamp != nil || !IsActive(pod) {
+// Unschedulable reports whether the scheduler has said that it finds no node for the pod, and expects none either.
+func Unschedulable(pod *corev1.Pod) bool { return pod.Status.NominatedNodeName == "" && refused(pod) }
+
+// refused reports whether the pod waits and the scheduler has said that it finds no node.
+func refused(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || !IsActive(pod) {
 		return false
 	}
 	for i := range pod.Status.Conditions {

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -90,18 +93,26 @@ type Controller struct {
 	// Mortality may be nil.
 	Mortality Mortality
 	Waiting   Waiting
+	// Nominees may be nil: pods are not nominated then.
+	Nominees Nominees
 	// LaunchTimeout and RegistrationTimeout as in settings.
 	LaunchTimeout, RegistrationTimeout time.Duration
 
 	// memories holds a *memory by claim name. One claim is worked on by one goroutine at a time.
 	memories sync.Map
+	// mayNotNominate is set once the API has refused it.
+	mayNotNominate atomic.Bool
 }
 
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager, workers int) error {
-	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.lifecycle").
+	b := ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.lifecycle").
 		For(&karpv1.NodeClaim{}).
-		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient())).
+		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient()))
+	if c.Nominees != nil {
+		b = b.WatchesRawSource(source.Channel(c.lost(), &handler.EnqueueRequestForObject{}))
+	}
+	return b.
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
 		Complete(c.Metrics.Guard(c.Log, "nodeclaim.lifecycle", c))
 }
@@ -193,6 +204,7 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 		return outcome{}, err
 	}
 	if node != nil {
+		c.nominate(ctx, claim.Name, node.Name) // again, those that have lost it
 		if err := c.initialize(ctx, claim, node); err != nil {
 			return outcome{}, err
 		}

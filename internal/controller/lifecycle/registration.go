@@ -69,6 +69,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 		if reason, _ := uninitialized(claim, node); reason == "" {
 			node.Labels[karpv1.NodeInitializedLabelKey] = "true"
 		}
+		c.nominate(ctx, claim.Name, node.Name) // before the node takes pods
 		if !equality.Semantic.DeepEqual(stored, node) {
 			if err := c.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 				return nil, client.IgnoreNotFound(fmt.Errorf("registering node %q for nodeclaim %q: %w", node.Name, claim.Name, err))

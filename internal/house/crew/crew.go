@@ -54,7 +54,8 @@ type Crew struct {
 	work   sync.WaitGroup
 	// orphans are pods whose node is gone, and since when. Only the collector looks at it.
 	orphans    map[types.UID]time.Time
-	ownersSeen time.Time // when it was last looked for the owners of nodes; the collector\'s too
+	ownersSeen time.Time            // when it was last looked for the owners of nodes; the collector\'s too
+	tried      map[types.UID]string // in what state of the nodes a pod was last found no node for; the scheduler's
 
 	factory     informers.SharedInformerFactory
 	pods        corelisters.PodLister

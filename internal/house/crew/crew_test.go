@@ -94,6 +94,25 @@ func (p *place) pod(name, cpu string, change ...func(*corev1.Pod)) {
 	time.Sleep(2 * time.Second) // pods come one after the other, so that each has its turn
 }
 
+// nominate asks the scheduler to try a node first.
+func (p *place) nominate(pod, node string) {
+	p.Helper()
+	patch := fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, node)
+	if _, err := p.CoreV1().Pods("default").Patch(p.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		p.Fatal(err)
+	}
+	time.Sleep(time.Second)
+}
+
+func (p *place) nominated(pod string) string {
+	p.Helper()
+	o, err := p.CoreV1().Pods("default").Get(p.Context(), pod, metav1.GetOptions{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return o.Status.NominatedNodeName
+}
+
 // pods tells where each pod is, as "name on node" or "name waits".
 func (p *place) pods() []string {
 	p.Helper()
@@ -215,6 +234,29 @@ func TestTheSchedulerKeepsToTheRules(t *testing.T) {
 			p.pod("y1", "1", apart("z", corev1.LabelHostname))
 			p.pod("z1", "1")
 			p.want("x1 on n1", "x2 on n2", "x3 waits", "y1 on n1", "z1 on n2")
+		},
+		"a pod goes where it is nominated to, and its room is held until it comes": func(p *place) {
+			p.pod("x1", "3")
+			p.pod("x2", "2")
+			p.want("x1 waits", "x2 waits")
+			p.nominate("x2", "n1")
+			p.node("n1", "a")
+			p.node("n2", "a")
+			time.Sleep(time.Second)
+			p.want("x1 on n2", "x2 on n1")
+		},
+		"a pod whose node takes nobody loses it when another comes, not before": func(p *place) {
+			p.pod("x", "5")
+			p.node("n1", "a", tainted)
+			p.nominate("x", "n1")
+			if n := p.nominated("x"); n != "n1" {
+				p.Errorf("x is nominated to %q, want n1", n)
+			}
+			p.node("n2", "a")
+			time.Sleep(time.Second)
+			if n := p.nominated("x"); n != "" {
+				p.Errorf("x is nominated to %q, want nothing", n)
+			}
 		},
 		"a port of the node is given once": func(p *place) {
 			p.node("n1", "a")

@@ -5,19 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
 // schedule binds the pods that can be bound, by priority and age, and says of the others that they can't. A pod takes of
-// the nodes that suit it the one with the most room left, as the default scheduler's strongest score has it. Preferences
-// are not heard, and nobody is preempted.
+// the nodes that suit it the one with the most room left, as the default scheduler's strongest score has it; but first
+// the one it is nominated to. Preferences are not heard, and nobody is preempted.
 func (c *Crew) schedule(ctx context.Context) (time.Duration, error) {
 	pods, err := c.allPods()
 	if err != nil {
@@ -40,21 +43,26 @@ func (c *Crew) schedule(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	b := newBoard(nodes, pods)
+	state := b.state()
+	tried := map[types.UID]string{}
 	var errs []error
 	for _, p := range waiting {
 		s := b.best(c, p)
 		if s == nil {
-			errs = append(errs, passed(c.unschedulable(ctx, p, b.why())))
+			tried[p.UID] = state
+			errs = append(errs, passed(c.unschedulable(ctx, p, b.why(), c.tried[p.UID] != state)))
 			continue
 		}
 		err := c.o.Client.CoreV1().Pods(p.Namespace).Bind(ctx, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: s.node.Name},
 		}, metav1.CreateOptions{})
 		if err == nil {
+			b.leave(p)
 			s.take(p)
 		}
 		errs = append(errs, passed(err))
 	}
+	c.tried = tried
 	return 0, errors.Join(errs...)
 }
 
@@ -65,11 +73,17 @@ func priority(p *corev1.Pod) int32 {
 	return *p.Spec.Priority
 }
 
-func (c *Crew) unschedulable(ctx context.Context, p *corev1.Pod, why string) error {
-	if old := condition(p, corev1.PodScheduled); old != nil && old.Reason == corev1.PodReasonUnschedulable {
+// unschedulable says of a pod that no node suits it. When it was tried because a node has changed it is not nominated any
+// more: the default scheduler takes that away when preemption finds nothing, and does not try a pod again for its own status.
+func (c *Crew) unschedulable(ctx context.Context, p *corev1.Pod, why string, again bool) error {
+	lose := again && p.Status.NominatedNodeName != ""
+	if old := condition(p, corev1.PodScheduled); old != nil && old.Reason == corev1.PodReasonUnschedulable && !lose {
 		return nil
 	}
 	p = p.DeepCopy()
+	if lose {
+		p.Status.NominatedNodeName = ""
+	}
 	set(p, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: why, LastTransitionTime: metav1.Now()})
 	_, err := c.o.Client.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
 	return err
@@ -77,7 +91,8 @@ func (c *Crew) unschedulable(ctx context.Context, p *corev1.Pod, why string) err
 
 // board is the cluster as the scheduler sees it at one look.
 type board struct {
-	seats []*seat // by name
+	seats    []*seat               // by name
+	expected map[*corev1.Pod]*seat // pods that are nominated and have no node
 	// guarded tells that some pod keeps others away from it.
 	guarded bool
 }
@@ -86,12 +101,13 @@ type board struct {
 type seat struct {
 	node *corev1.Node
 	pods []*corev1.Pod
+	due  []*corev1.Pod                 // nominated to it
 	free map[corev1.ResourceName]int64 // thousandths
 	most map[corev1.ResourceName]int64
 }
 
 func newBoard(nodes []*corev1.Node, pods []*corev1.Pod) *board {
-	b := &board{}
+	b := &board{expected: map[*corev1.Pod]*seat{}}
 	byName := map[string]*seat{}
 	for _, n := range nodes {
 		s := &seat{node: n, free: map[corev1.ResourceName]int64{}, most: map[corev1.ResourceName]int64{}}
@@ -107,8 +123,31 @@ func newBoard(nodes []*corev1.Node, pods []*corev1.Pod) *board {
 		if s := byName[p.Spec.NodeName]; s != nil && !ended(p) {
 			s.take(p)
 		}
+		if s := byName[p.Status.NominatedNodeName]; s != nil && p.Spec.NodeName == "" && !ended(p) && p.DeletionTimestamp == nil {
+			s.due = append(s.due, p)
+			b.expected[p] = s
+		}
 	}
 	return b
+}
+
+// state is what the default scheduler tries refused pods again for, as far as the crew changes it: nodes that take pods.
+func (b *board) state() string {
+	var out strings.Builder
+	for _, s := range b.seats {
+		if admits(s.node, &corev1.Pod{}) {
+			fmt.Fprintf(&out, "%s %v %d;", s.node.UID, s.most, len(s.pods))
+		}
+	}
+	return out.String()
+}
+
+// leave ends the nomination of a pod that has a node.
+func (b *board) leave(p *corev1.Pod) {
+	if s := b.expected[p]; s != nil {
+		s.due = slices.DeleteFunc(s.due, func(o *corev1.Pod) bool { return o == p })
+		delete(b.expected, p)
+	}
 }
 
 // take counts a pod on a node.
@@ -137,7 +176,7 @@ func (b *board) best(c *Crew, p *corev1.Pod) *seat {
 	want, affinity := needs(p), nodeaffinity.GetRequiredNodeAffinity(p)
 	var fit []*seat
 	for _, s := range b.seats {
-		if !s.holds(want) || !admits(s.node, p) || s.portTaken(p) {
+		if !s.holds(s.beside(p, want)) || !admits(s.node, p) || s.portTaken(p) {
 			continue
 		}
 		if ok, err := affinity.Match(s.node); err != nil || !ok || !c.volumesReach(p, s.node) {
@@ -147,6 +186,9 @@ func (b *board) best(c *Crew, p *corev1.Pod) *seat {
 	}
 	fit = b.together(p, fit)
 	fit = b.spread(p, fit)
+	if s := b.expected[p]; s != nil && slices.Contains(fit, s) {
+		return s
+	}
 	var best *seat
 	for _, s := range fit {
 		if best == nil || s.room() > best.room() {
@@ -154,6 +196,22 @@ func (b *board) best(c *Crew, p *corev1.Pod) *seat {
 		}
 	}
 	return best
+}
+
+// beside adds what is nominated to the seat, by priority no less than the pod.
+func (s *seat) beside(p *corev1.Pod, want map[corev1.ResourceName]int64) map[corev1.ResourceName]int64 {
+	if len(s.due) == 0 {
+		return want
+	}
+	want = maps.Clone(want)
+	for _, o := range s.due {
+		if o != p && priority(o) >= priority(p) {
+			for name, n := range needs(o) {
+				want[name] += n
+			}
+		}
+	}
+	return want
 }
 
 func (s *seat) holds(want map[corev1.ResourceName]int64) bool {

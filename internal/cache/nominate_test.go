@@ -1,0 +1,94 @@
+package cache
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/res"
+)
+
+func nominatedTo(node string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
+}
+
+// twoMachines is a rig in which p0 and p1 are promised to the claim c0, and p2 to c1.
+func twoMachines() *rig {
+	r, _, _ := assumed()
+	r.Assume(r.claim("c1"), intake.Expected{Allocatable: res.List{"cpu": 3500, "pods": 9}, Capacity: res.List{"cpu": 8000, "pods": 9}}, []cluster.PodRef{r.pod("p2")}, r.clock.Add(time.Minute))
+	return r
+}
+
+func (r *rig) nominees(claim string) []string {
+	var out []string
+	for _, p := range r.Nominees(claim, "node-of-"+claim) {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestPodsOfOneMachineNeedNoNomination(t *testing.T) {
+	r, _, _ := assumed()
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated, though no other machine could be taken for theirs", got)
+	}
+}
+
+func TestPodsAreNominatedToTheirMachineOnce(t *testing.T) {
+	r := twoMachines()
+	if got := r.nominees("c0"); !slices.Equal(got, []string{"p0", "p1"}) {
+		t.Fatalf("%v are nominated, want p0 and p1", got)
+	}
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated again, before anything was seen of it", got)
+	}
+	r.pod("p0", nominatedTo("node-of-c0"))
+	if r.pending() != 0 || r.told[NominationLost] != 0 {
+		t.Errorf("%d pods pending, told %v", r.pending(), r.told)
+	}
+}
+
+func TestANominationThatIsTakenAwayIsWrittenAgainSomeTimes(t *testing.T) {
+	r := twoMachines()
+	r.nominees("c0")
+	for n := 1; n < mostNominations; n++ {
+		r.pod("p0", nominatedTo("node-of-c0"))
+		r.pod("p0")
+		if r.told[NominationLost] != n {
+			t.Fatalf("told %d times, want %d", r.told[NominationLost], n)
+		}
+		if got := r.nominees("c0"); !slices.Equal(got, []string{"p0"}) {
+			t.Fatalf("%v are nominated after %d losses, want p0", got, n)
+		}
+	}
+	r.pod("p0", nominatedTo("node-of-c0"))
+	r.pod("p0")
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated for the %dth time", got, mostNominations+1)
+	}
+}
+
+// A pod that Kerf has nominated waits like any other: when nothing comes of it, it is pending again.
+func TestANominatedPodIsStillServed(t *testing.T) {
+	r := twoMachines()
+	r.nominees("c0")
+	r.pod("p0", nominatedTo("node-of-c0"))
+	r.clock = r.clock.Add(2 * time.Minute)
+	r.Snapshot()
+	if n := r.pending(); n != 3 {
+		t.Errorf("%d pods pending once the promises have ended, want all three", n)
+	}
+	r.pod("p1", nominatedTo("another"))
+	if n := r.pending(); n != 2 {
+		t.Errorf("%d pods pending, want two: one waits for a preemption", n)
+	}
+	r.pod("p0", bound("node-of-c0"))
+	if len(r.nominated) != 1 {
+		t.Errorf("%d nominations are remembered, want that of p1", len(r.nominated))
+	}
+}

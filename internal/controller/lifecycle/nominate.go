@@ -1,0 +1,89 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cache"
+)
+
+// Nominees knows which pods the scheduler should try first on the node of a claim.
+type Nominees interface {
+	Nominees(claim, node string) []*corev1.Pod
+	Listen(func(cache.Change))
+}
+
+// lost tells of claims whose pods have lost their nomination.
+func (c *Controller) lost() <-chan event.GenericEvent {
+	out := make(chan event.GenericEvent, 1024)
+	c.Nominees.Listen(func(change cache.Change) {
+		if change.Kind != cache.NominationLost {
+			return
+		}
+		select {
+		case out <- event.GenericEvent{Object: &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: change.Name}}}:
+		default: // the claim comes up again with its node's next event
+		}
+	})
+	return out
+}
+
+const (
+	// nominateWithin is how long a node may wait for the nomination of its pods, and nominateAtOnce how many are written at a
+	// time.
+	nominateWithin, nominateAtOnce = 2 * time.Second, 32
+)
+
+// nominate asks the scheduler to try a node that is about to take pods first for those that it was bought for. The scheduler
+// knows of no plan, and would spread them over all nodes that have room as these come up: the last ones then find no room,
+// and a machine more has to be bought. A nominated pod is also held to be on its node when others look for room there.
+// (status.nominatedNodeName, which programs other than the scheduler may set, too, since Kubernetes 1.35 by its
+// documentation; the scheduler has tried that node first since 1.22.)
+//
+// Nothing depends on it: where it fails, pods go where the scheduler likes.
+func (c *Controller) nominate(ctx context.Context, claim, node string) {
+	if c.Nominees == nil || c.mayNotNominate.Load() {
+		return
+	}
+	pods := c.Nominees.Nominees(claim, node)
+	if len(pods) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, nominateWithin)
+	defer cancel()
+	slots := make(chan struct{}, nominateAtOnce)
+	var wait sync.WaitGroup
+	for _, p := range pods {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			c.nominateOne(ctx, p, node)
+		})
+	}
+	wait.Wait()
+}
+
+func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node string) {
+	// The UID makes it a conflict to meet another pod of that name.
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"nominatedNodeName":%q}}`, pod.UID, node))
+	err := c.Client.Status().Patch(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, patch)
+	switch {
+	case err == nil, ctx.Err() != nil, apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
+	case apierrors.IsForbidden(err):
+		if !c.mayNotNominate.Swap(true) {
+			c.Log.Info("pods are not nominated to the nodes that are bought for them: the right to patch pods/status is missing", "error", err)
+		}
+	default:
+		c.Log.Debug("a pod could not be nominated to its node", "pod", client.ObjectKeyFromObject(pod), "node", node, "error", err)
+	}
+}

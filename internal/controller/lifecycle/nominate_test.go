@@ -1,0 +1,117 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/obs"
+)
+
+// planned are the pods that a node is for, asked for once.
+type planned struct {
+	pods  []*corev1.Pod
+	asked int
+}
+
+func (p *planned) Listen(func(cache.Change)) {}
+
+func (p *planned) Nominees(string, string) []*corev1.Pod {
+	p.asked++
+	pods := p.pods
+	p.pods = nil
+	return pods
+}
+
+// A node takes pods from the moment in which its taint goes: the scheduler must know by then for which it was bought.
+func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme), karpv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("no"))
+	for name, tc := range map[string]struct {
+		fails error
+		want  []string // what is written, in order
+		again int      // how often the pods are asked for at the second claim
+	}{
+		"all goes well":                    {nil, []string{"pod p0 to n", "pod p1 to n", "node n"}, 1},
+		"the right to nominate is missing": {forbidden, []string{"node n"}, 0},
+		"the API server is in trouble":     {errors.New("busy"), []string{"node n"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u"}}
+			claim.Status.ProviderID = "aws:///z/i-1"
+			claim.StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
+			node := readyNode(func(n *corev1.Node) {
+				n.Spec.ProviderID = claim.Status.ProviderID
+				n.Spec.Taints = []corev1.Taint{karpv1.UnregisteredNoExecuteTaint()}
+			})
+			pods := []*corev1.Pod{
+				{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p0", UID: "u0"}},
+				{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p1", UID: "u1"}},
+			}
+			var mu sync.Mutex
+			var wrote []string
+			note := func(s string) { mu.Lock(); defer mu.Unlock(); wrote = append(wrote, s) }
+			b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node, pods[0], pods[1]).WithStatusSubresource(&karpv1.NodeClaim{}, &corev1.Pod{}).
+				WithInterceptorFuncs(interceptor.Funcs{
+					SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+						if tc.fails != nil {
+							return tc.fails
+						}
+						err := c.SubResource(sub).Patch(ctx, o, p, opts...)
+						note("pod " + o.GetName() + " to " + o.(*corev1.Pod).Status.NominatedNodeName)
+						return err
+					},
+					Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+						note("node " + o.GetName())
+						return c.Patch(ctx, o, p, opts...)
+					},
+				})
+			if err := index.Add(t.Context(), indexer{b}); err != nil {
+				t.Fatal(err)
+			}
+			plan := &planned{pods: pods}
+			c := &Controller{
+				Client: b.Build(), Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
+				Clock: clocktesting.NewFakeClock(time.Now()), Nominees: plan, Health: &hospital{},
+			}
+			if n, err := c.register(t.Context(), claim); err != nil || n == nil {
+				t.Fatalf("the node was not registered: %v, %v", n, err)
+			}
+			if len(wrote) > 1 {
+				slices.Sort(wrote[:len(wrote)-1]) // the pods in any order
+			}
+			if d := cmp.Diff(tc.want, wrote); d != "" {
+				t.Error(d)
+			}
+			plan.asked = 0
+			c.nominate(t.Context(), "d", "m")
+			if plan.asked != tc.again {
+				t.Errorf("pods were asked for %d times afterwards, want %d", plan.asked, tc.again)
+			}
+		})
+	}
+}
