@@ -139,11 +139,18 @@ func list[L any, P interface {
 	client.ObjectList
 }](e *env, opts ...client.ListOption) *L {
 	e.Helper()
-	out := P(new(L))
-	if err := e.client.List(e.Context(), out, opts...); err != nil {
-		e.Fatal(err)
+	// An API server that is very busy refuses a reader now and then.
+	for end := time.Now().Add(10 * time.Second); ; {
+		out := P(new(L))
+		err := e.client.List(e.Context(), out, opts...)
+		if err == nil {
+			return (*L)(out)
+		}
+		if time.Now().After(end) || e.Context().Err() != nil {
+			e.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return (*L)(out)
 }
 
 func (e *env) pods(namespace string) []corev1.Pod {

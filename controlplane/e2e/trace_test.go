@@ -93,7 +93,7 @@ func TestTrace(t *testing.T) {
 	}
 	began := time.Now()
 	e.apply(manifests.String())
-	e.running(8*time.Minute, "default", len(all))
+	e.running(5*time.Minute, "default", len(all))
 	t.Logf("%d pods of %d shapes run on %d nodes %.0f s after they were applied", len(all), len(keys), len(e.nodes()), time.Since(began).Seconds())
 	e.oneToOne()
 }
