@@ -213,12 +213,27 @@ func (p *process) settle() func([]cache.Room) {
 	return p.cache.SettleRooms
 }
 
+// sameLimitsAgain is a client whose calls do not count against the limits of the others.
+func (p *process) sameLimitsAgain() (client.Client, error) {
+	config := rest.CopyConfig(p.GetConfig())
+	config.RateLimiter = nil
+	c, err := client.New(config, client.Options{HTTPClient: p.GetHTTPClient(), Scheme: p.GetScheme(), Mapper: p.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making another client of the API server: %w", err)
+	}
+	return c, nil
+}
+
 func (p *process) lifecycle(c *gate, ca string) error {
 	workers := max(16, int(p.CPURequests)*workersPerCore/1000)
 	health := nodepool.NewHealth()
+	pods, err := p.sameLimitsAgain()
+	if err != nil {
+		return err
+	}
 	return errors.Join(
 		(&lifecycle.Controller{
-			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Nominees: p.cache, Mortality: c,
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Nominees: p.cache, Pods: pods, Mortality: c,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
 		tagging.New(p.GetClient(), c, p.metrics, p.log, p.clock()).Register(p.Manager),

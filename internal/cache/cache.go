@@ -85,7 +85,8 @@ type Cache struct {
 
 	promises  map[types.UID]*promise
 	byTarget  index[string, types.UID]
-	nominated map[types.UID]*nomination
+	nominated map[types.UID]*nomination           // by Kerf
+	nominees  index[string, types.NamespacedName] // by anybody, without a node; by the node that they are nominated to
 	expected  map[string]expectation
 	units     map[string]*cluster.Node
 	deleting  map[string]struct{} // units that are going away
@@ -115,7 +116,7 @@ func New(o Options) *Cache {
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
 		claimsByID: index[string, string]{}, nodesByID: index[string, string]{},
-		promises: map[types.UID]*promise{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, expected: map[string]expectation{},
+		promises: map[types.UID]*promise{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, nominees: index[string, types.NamespacedName]{}, expected: map[string]expectation{},
 		units: map[string]*cluster.Node{}, deleting: map[string]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
 		dirty: map[string]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},
 		last: &cluster.Snapshot{},

@@ -32,6 +32,7 @@ func (c *Cache) SetNode(node *corev1.Node) {
 	if intake.Leaving(old) && !intake.Leaving(node) && node.DeletionTimestamp == nil {
 		c.stays(node.Name)
 	}
+	c.followNode(node.Name)
 	if node.DeletionTimestamp != nil && (old == nil || old.DeletionTimestamp == nil) {
 		c.tell(NodeGoing, node.Name)
 	}
@@ -46,6 +47,7 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 		c.unlinkNode(old)
 		delete(c.podEvents, node.Name)
 		c.breakPromises(nodeUnit(node.Name))
+		c.followNode(node.Name)
 		c.tell(NodeGone, node.Name)
 	}
 }

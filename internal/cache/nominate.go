@@ -2,7 +2,9 @@ package cache
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/intake"
 )
 
@@ -14,12 +16,15 @@ const mostNominations = 5
 type nomination struct {
 	node  string
 	times int
-	lost  bool // it was taken away, and not written again yet
+	lost  bool // it was taken away or could not be written, and was not written again yet
 }
 
-// Nominees are the pods that are promised to a claim, wait, and are not nominated to a node: those that the scheduler should
-// try on the claim's node first. There are none when no other machine is on its way to pods: they all find room on it then.
-// What is returned counts as nominated, and must not be changed.
+// Nominees are the pods that are promised to a claim, wait, and are nominated to no node: those that the scheduler should
+// try on the claim's node first. There are none when nobody waits for another machine. What is returned counts as nominated
+// (see NotNominated), and must not be changed.
+//
+// Pods that never preempt, and those of other schedulers, are left out: nobody would take a nomination away that has come to
+// nothing.
 func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 	c.mu.Lock()
 	defer c.unlock()
@@ -30,7 +35,7 @@ func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 	var out []*corev1.Pod
 	for uid := range mine {
 		e := c.waiting[c.promises[uid].key]
-		if e == nil || e.obj.UID != uid || e.obj.Status.NominatedNodeName != "" {
+		if e == nil || e.obj.UID != uid || e.obj.Status.NominatedNodeName != "" || !intake.Preempts(e.obj) || e.obj.Spec.SchedulerName != corev1.DefaultSchedulerName {
 			continue
 		}
 		n := c.nominated[uid]
@@ -45,6 +50,15 @@ func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 		}
 	}
 	return out
+}
+
+// NotNominated takes back that a pod was nominated: it could not be written. It counts as one of the times all the same.
+func (c *Cache) NotNominated(pod *corev1.Pod) {
+	c.mu.Lock()
+	defer c.unlock()
+	if n := c.nominated[pod.UID]; n != nil {
+		n.lost = true
+	}
 }
 
 // othersWait reports whether a pod waits that is promised to a machine other than the unit.
@@ -62,12 +76,37 @@ func (c *Cache) othersWait(unit string) bool {
 	return false
 }
 
-// provisionable is intake's, but for pods that Kerf itself has nominated: they wait for no preemption.
+// provisionable is intake's, but for nominations that are no preemption. Only the scheduler nominates pods to a node that
+// takes pods, unless it was Kerf, which this process knows of its own nominations only; and only pods that may preempt.
 func (c *Cache) provisionable(pod *corev1.Pod) bool {
-	if n := c.nominated[pod.UID]; n != nil {
-		return intake.ProvisionableBut(pod, n.node)
+	to := pod.Status.NominatedNodeName
+	if to == "" {
+		return intake.Provisionable(pod)
 	}
-	return intake.Provisionable(pod)
+	n := c.nominated[pod.UID]
+	if n != nil && n.node == to && !n.lost || !intake.Preempts(pod) || !c.takesPods(to) {
+		return intake.ProvisionableBut(pod, to)
+	}
+	return false
+}
+
+// takesPods reports whether a node is there, stays, and has begun to take pods.
+func (c *Cache) takesPods(name string) bool {
+	node := c.nodes.get("", name)
+	if node == nil || node.DeletionTimestamp != nil {
+		return false
+	}
+	_, managed := node.Labels[karpv1.NodePoolLabelKey]
+	return !managed || node.Labels[karpv1.NodeInitializedLabelKey] == "true"
+}
+
+// followNode looks again at the pods that are nominated to a node: whether it takes pods says who nominated them.
+func (c *Cache) followNode(name string) {
+	for key := range c.nominees[name] {
+		if e := c.entries[key]; e != nil {
+			c.setWaiting(key, e, e)
+		}
+	}
 }
 
 // followNomination tells of a pod whose nomination the scheduler has taken away while its node is still on its way.
@@ -80,11 +119,23 @@ func (c *Cache) followNomination(e, old *entry) {
 		delete(c.nominated, e.obj.UID)
 		return
 	}
-	if e.obj.Status.NominatedNodeName != "" || old.obj.Status.NominatedNodeName != n.node {
+	if e.obj.Status.NominatedNodeName != "" || old.obj.Status.NominatedNodeName == "" {
 		return
 	}
 	n.lost = true
 	if p := c.promises[e.obj.UID]; p != nil && p.target[0] == 'c' && c.waiting[p.key] == e {
 		c.tell(NominationLost, p.target[2:])
+	}
+}
+
+// indexNominee keeps which pods without a node are nominated to one.
+func (c *Cache) indexNominee(key types.NamespacedName, pod *corev1.Pod, add bool) {
+	to := pod.Status.NominatedNodeName
+	switch {
+	case to == "" || pod.Spec.NodeName != "":
+	case add:
+		c.nominees.add(to, key)
+	default:
+		c.nominees.remove(to, key)
 	}
 }

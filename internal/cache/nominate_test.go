@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/res"
@@ -73,22 +74,68 @@ func TestANominationThatIsTakenAwayIsWrittenAgainSomeTimes(t *testing.T) {
 	}
 }
 
+func TestANominationThatCouldNotBeWrittenIsTriedAgain(t *testing.T) {
+	r := twoMachines()
+	for _, p := range r.Nominees("c0", "node-of-c0") {
+		r.NotNominated(p)
+	}
+	if got := r.nominees("c0"); !slices.Equal(got, []string{"p0", "p1"}) {
+		t.Errorf("%v are nominated, want p0 and p1", got)
+	}
+}
+
+// Nobody would take their nominations away.
+func TestPodsThatNeverPreemptAndThoseOfOtherSchedulersAreNotNominated(t *testing.T) {
+	r := twoMachines()
+	r.pod("p0", func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
+	r.pod("p1", func(p *corev1.Pod) { p.Spec.SchedulerName = "mine" })
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated", got)
+	}
+}
+
 // A pod that Kerf has nominated waits like any other: when nothing comes of it, it is pending again.
 func TestANominatedPodIsStillServed(t *testing.T) {
 	r := twoMachines()
 	r.nominees("c0")
 	r.pod("p0", nominatedTo("node-of-c0"))
 	r.clock = r.clock.Add(2 * time.Minute)
-	r.Snapshot()
 	if n := r.pending(); n != 3 {
 		t.Errorf("%d pods pending once the promises have ended, want all three", n)
 	}
-	r.pod("p1", nominatedTo("another"))
-	if n := r.pending(); n != 2 {
-		t.Errorf("%d pods pending, want two: one waits for a preemption", n)
-	}
 	r.pod("p0", bound("node-of-c0"))
-	if len(r.nominated) != 1 {
+	if len(r.nominated) != 1 || len(r.Cache.nominees) != 0 {
 		t.Errorf("%d nominations are remembered, want that of p1", len(r.nominated))
 	}
+}
+
+// What a former leader has nominated looks like what the scheduler has; but that nominates only to nodes that take pods, and
+// only pods that may preempt.
+func TestWhoseNominationItIs(t *testing.T) {
+	r := newRig()
+	node := newNode("n", "uid-n", "id-n")
+	node.Labels = map[string]string{karpv1.NodePoolLabelKey: "pool"}
+	set := func(initialized string) {
+		node = node.DeepCopy()
+		node.Labels[karpv1.NodeInitializedLabelKey] = initialized
+		r.version(node)
+		r.SetNode(node)
+	}
+	want := func(when string, n int) {
+		t.Helper()
+		if got := r.pending(); got != n {
+			t.Errorf("%s: %d pods pending, want %d", when, got, n)
+		}
+	}
+	r.pod("p", nominatedTo("n"))
+	want("the node is not there", 1)
+	set("")
+	want("it has joined", 1)
+	set("true")
+	want("it takes pods", 0)
+	r.pod("q", nominatedTo("n"), func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
+	want("a pod that never preempts has come", 1)
+	r.version(node)
+	r.RemoveNode(node)
+	want("the node is gone", 2)
 }

@@ -123,6 +123,7 @@ func (c *Cache) indexPod(key types.NamespacedName, pod *corev1.Pod) {
 		}
 		on[key] = c.entries[key]
 	}
+	c.indexNominee(key, pod, true)
 	for _, claim := range intake.VolumeClaims(pod) {
 		c.claimUsers.add(types.NamespacedName{Namespace: pod.Namespace, Name: claim}, key)
 	}
@@ -141,6 +142,7 @@ func (c *Cache) unindexPod(key types.NamespacedName, pod *corev1.Pod) {
 			delete(c.podsByNode, pod.Spec.NodeName)
 		}
 	}
+	c.indexNominee(key, pod, false)
 	for _, claim := range intake.VolumeClaims(pod) {
 		c.claimUsers.remove(types.NamespacedName{Namespace: pod.Namespace, Name: claim}, key)
 	}

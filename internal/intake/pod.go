@@ -30,13 +30,16 @@ func PodRef(pod *corev1.Pod) cluster.PodRef {
 // that wait for a preemption, pods of daemons and pods that ask for no NodePool at all are not Kerf's to serve.
 func Provisionable(pod *corev1.Pod) bool { return ProvisionableBut(pod, "") }
 
-// ProvisionableBut is Provisionable for a pod that Kerf itself has nominated to a node: it waits for no preemption.
+// ProvisionableBut is Provisionable for a pod whose nomination to a node is no preemption.
 func ProvisionableBut(pod *corev1.Pod, nominated string) bool {
 	return (pod.Status.NominatedNodeName == "" || pod.Status.NominatedNodeName == nominated) && refused(pod) && !IsDaemon(pod) && !IsMirror(pod) && !OptsOut(pod)
 }
 
-// Unschedulable reports whether the scheduler has said that it finds no node for the pod, and expects none either.
-func Unschedulable(pod *corev1.Pod) bool { return pod.Status.NominatedNodeName == "" && refused(pod) }
+// Preempts reports whether the scheduler may end other pods for the pod, and takes a nomination of it away when it finds no
+// place: not of those that never preempt, nor of those that are scheduled as a group.
+func Preempts(pod *corev1.Pod) bool {
+	return (pod.Spec.PreemptionPolicy == nil || *pod.Spec.PreemptionPolicy != corev1.PreemptNever) && pod.Spec.SchedulingGroup == nil
+}
 
 // refused reports whether the pod waits and the scheduler has said that it finds no node.
 func refused(pod *corev1.Pod) bool {

@@ -93,15 +93,19 @@ type Controller struct {
 	// Mortality may be nil.
 	Mortality Mortality
 	Waiting   Waiting
-	// Nominees may be nil: pods are not nominated then.
+	// Nominees may be nil: pods are not nominated then. Pods writes their status; it should be a client of its own, whose
+	// limits hold up nothing else.
 	Nominees Nominees
+	Pods     client.StatusClient
 	// LaunchTimeout and RegistrationTimeout as in settings.
 	LaunchTimeout, RegistrationTimeout time.Duration
 
 	// memories holds a *memory by claim name. One claim is worked on by one goroutine at a time.
 	memories sync.Map
-	// mayNotNominate is set once the API has refused it.
-	mayNotNominate atomic.Bool
+	// nominateFrom is when nominations may be tried again that the API has refused, in nanoseconds since 1970.
+	nominateFrom atomic.Int64
+	nominating   sync.Once
+	slots        chan struct{} // see nominations
 }
 
 // Register adds the controller to mgr.

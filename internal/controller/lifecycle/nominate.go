@@ -20,6 +20,7 @@ import (
 // Nominees knows which pods the scheduler should try first on the node of a claim.
 type Nominees interface {
 	Nominees(claim, node string) []*corev1.Pod
+	NotNominated(pod *corev1.Pod)
 	Listen(func(cache.Change))
 }
 
@@ -40,50 +41,68 @@ func (c *Controller) lost() <-chan event.GenericEvent {
 
 const (
 	// nominateWithin is how long a node may wait for the nomination of its pods, and nominateAtOnce how many are written at a
-	// time.
-	nominateWithin, nominateAtOnce = 2 * time.Second, 32
+	// time, for all nodes.
+	nominateWithin, nominateAtOnce = time.Second, 64
+	// forbiddenFor is how long nobody is nominated after the API has refused it.
+	forbiddenFor = 10 * time.Minute
 )
 
-// nominate asks the scheduler to try a node that is about to take pods first for those that it was bought for. The scheduler
-// knows of no plan, and would spread them over all nodes that have room as these come up: the last ones then find no room,
-// and a machine more has to be bought. A nominated pod is also held to be on its node when others look for room there.
-// (status.nominatedNodeName, which programs other than the scheduler may set, too, since Kubernetes 1.35 by its
-// documentation; the scheduler has tried that node first since 1.22.)
+// nominate asks the scheduler to try a node that is about to take pods first for those that it was bought for, and reports
+// whether there were any. The scheduler knows of no plan, and would spread them over all nodes that have room as these come
+// up: the last ones then find no room, and a machine more has to be bought. A nominated pod is also held to be on its node
+// when others look for room there. (status.nominatedNodeName, which programs other than the scheduler may set, too, since
+// Kubernetes 1.35 by its documentation; the scheduler has tried that node first since 1.22.)
 //
-// Nothing depends on it: where it fails, pods go where the scheduler likes.
-func (c *Controller) nominate(ctx context.Context, claim, node string) {
-	if c.Nominees == nil || c.mayNotNominate.Load() {
-		return
+// It is a hint: where it fails, pods go where the scheduler likes.
+func (c *Controller) nominate(ctx context.Context, claim, node string) bool {
+	if c.Nominees == nil || c.Clock.Now().UnixNano() < c.nominateFrom.Load() {
+		return false
 	}
 	pods := c.Nominees.Nominees(claim, node)
 	if len(pods) == 0 {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, nominateWithin)
 	defer cancel()
-	slots := make(chan struct{}, nominateAtOnce)
+	slots := c.nominations()
 	var wait sync.WaitGroup
 	for _, p := range pods {
-		slots <- struct{}{}
 		wait.Go(func() {
-			defer func() { <-slots }()
-			c.nominateOne(ctx, p, node)
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			case <-ctx.Done():
+				c.Nominees.NotNominated(p)
+				return
+			}
+			if err := c.nominateOne(ctx, p, node); err != nil {
+				c.Nominees.NotNominated(p)
+			}
 		})
 	}
 	wait.Wait()
+	return true
 }
 
-func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node string) {
-	// The UID makes it a conflict to meet another pod of that name.
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"nominatedNodeName":%q}}`, pod.UID, node))
-	err := c.Client.Status().Patch(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, patch)
+// nominations are the places of those that write at a time.
+func (c *Controller) nominations() chan struct{} {
+	c.nominating.Do(func() { c.slots = make(chan struct{}, nominateAtOnce) })
+	return c.slots
+}
+
+func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node string) error {
+	// The version makes it a conflict to meet another pod of that name, or one that the scheduler has nominated meanwhile.
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q},"status":{"nominatedNodeName":%q}}`, pod.UID, pod.ResourceVersion, node))
+	err := c.Pods.Status().Patch(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, patch)
 	switch {
 	case err == nil, ctx.Err() != nil, apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
 	case apierrors.IsForbidden(err):
-		if !c.mayNotNominate.Swap(true) {
-			c.Log.Info("pods are not nominated to the nodes that are bought for them: the right to patch pods/status is missing", "error", err)
+		until := c.Clock.Now().Add(forbiddenFor)
+		if before := c.nominateFrom.Swap(until.UnixNano()); before < c.Clock.Now().UnixNano() {
+			c.Log.Info("pods are not nominated to the nodes that are bought for them: the API refuses it", "until", until, "error", err)
 		}
 	default:
 		c.Log.Debug("a pod could not be nominated to its node", "pod", client.ObjectKeyFromObject(pod), "node", node, "error", err)
 	}
+	return err
 }

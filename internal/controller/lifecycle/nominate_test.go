@@ -33,6 +33,14 @@ import (
 type planned struct {
 	pods  []*corev1.Pod
 	asked int
+	mu    sync.Mutex
+	not   int
+}
+
+func (p *planned) NotNominated(*corev1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.not++
 }
 
 func (p *planned) Listen(func(cache.Change)) {}
@@ -54,11 +62,12 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fails error
 		want  []string // what is written, in order
+		not   int      // pods that are said not to be nominated
 		again int      // how often the pods are asked for at the second claim
 	}{
-		"all goes well":                    {nil, []string{"pod p0 to n", "pod p1 to n", "node n"}, 1},
-		"the right to nominate is missing": {forbidden, []string{"node n"}, 0},
-		"the API server is in trouble":     {errors.New("busy"), []string{"node n"}, 1},
+		"all goes well":                    {nil, []string{"pod p0 to n", "pod p1 to n", "node n"}, 0, 1},
+		"the right to nominate is missing": {forbidden, []string{"node n"}, 2, 0},
+		"the API server is in trouble":     {errors.New("busy"), []string{"node n"}, 2, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u"}}
@@ -93,10 +102,16 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 			if err := index.Add(t.Context(), indexer{b}); err != nil {
 				t.Fatal(err)
 			}
-			plan := &planned{pods: pods}
+			plan, clock, kube := &planned{pods: pods}, clocktesting.NewFakeClock(time.Now()), b.Build()
+			for i, p := range pods { // with the versions that they have now
+				plan.pods[i] = &corev1.Pod{}
+				if err := kube.Get(t.Context(), client.ObjectKeyFromObject(p), plan.pods[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
 			c := &Controller{
-				Client: b.Build(), Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
-				Clock: clocktesting.NewFakeClock(time.Now()), Nominees: plan, Health: &hospital{},
+				Client: kube, Pods: kube, Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
+				Clock: clock, Nominees: plan, Health: &hospital{},
 			}
 			if n, err := c.register(t.Context(), claim); err != nil || n == nil {
 				t.Fatalf("the node was not registered: %v, %v", n, err)
@@ -109,8 +124,13 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 			}
 			plan.asked = 0
 			c.nominate(t.Context(), "d", "m")
-			if plan.asked != tc.again {
-				t.Errorf("pods were asked for %d times afterwards, want %d", plan.asked, tc.again)
+			if plan.asked != tc.again || plan.not != tc.not {
+				t.Errorf("pods were asked for %d times afterwards, %d not nominated; want %d, %d", plan.asked, plan.not, tc.again, tc.not)
+			}
+			clock.Step(forbiddenFor + time.Second)
+			plan.asked = 0
+			if c.nominate(t.Context(), "d", "m"); plan.asked != 1 {
+				t.Error("it is not tried again some time after it was refused")
 			}
 		})
 	}

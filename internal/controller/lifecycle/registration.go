@@ -60,6 +60,14 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	}
 	stored := nodes[0]
 	if node.Labels[karpv1.NodeRegisteredLabelKey] != "true" {
+		// Before the node takes pods; others may write to it meanwhile.
+		if c.nominate(ctx, claim.Name, node.Name) {
+			stored = &corev1.Node{}
+			if err := c.Client.Get(ctx, client.ObjectKeyFromObject(node), stored); err != nil {
+				return nil, client.IgnoreNotFound(fmt.Errorf("reading node %q of nodeclaim %q: %w", node.Name, claim.Name, err))
+			}
+			node = stored.DeepCopy()
+		}
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey }) {
 			c.Recorder.Eventf(node, corev1.EventTypeWarning, "UnregisteredTaintMissing",
 				"the node joined without the taint %s:NoExecute, so pods may have landed on it before its labels were right; add it to the kubelet's --register-with-taints", karpv1.UnregisteredTaintKey)
@@ -69,7 +77,6 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 		if reason, _ := uninitialized(claim, node); reason == "" {
 			node.Labels[karpv1.NodeInitializedLabelKey] = "true"
 		}
-		c.nominate(ctx, claim.Name, node.Name) // before the node takes pods
 		if !equality.Semantic.DeepEqual(stored, node) {
 			if err := c.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 				return nil, client.IgnoreNotFound(fmt.Errorf("registering node %q for nodeclaim %q: %w", node.Name, claim.Name, err))
