@@ -23,8 +23,8 @@ type nomination struct {
 // try on the claim's node first. There are none when nobody waits for another machine. What is returned counts as nominated
 // (see NotNominated), and must not be changed.
 //
-// Pods that never preempt, and those of other schedulers, are left out: nobody would take a nomination away that has come to
-// nothing.
+// Pods that never preempt or are scheduled as a group, and those of other schedulers, are left out: nobody would take a
+// nomination away that has come to nothing.
 func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 	c.mu.Lock()
 	defer c.unlock()
