@@ -90,11 +90,9 @@ type House struct {
 // Run starts a house in a bubble of its own, lets story play in it, and ends it.
 func Run(t *testing.T, o Options, story func(h *House)) {
 	t.Helper()
-	name, signs := "", &pulse{}
-	defer endBubble(t, &name)
+	signs := &pulse{}
 	defer signs.watch(patience, giveUp(t.Name(), o))()
 	synctest.Test(t, func(t *testing.T) {
-		name = bubble()
 		signs.beat(t)
 		story(Start(t, o))
 	})

@@ -3,6 +3,7 @@ package house
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -74,6 +75,27 @@ func (p *pulse) watch(patience time.Duration, stalled func(stacks string)) (stop
 		}
 	}()
 	return func() { close(over); <-done }
+}
+
+// bubble names the bubble that the caller is in, as stacks do; empty outside.
+func bubble() string {
+	text := make([]byte, 256)
+	first, _, _ := strings.Cut(string(text[:runtime.Stack(text, false)]), "\n")
+	at := strings.Index(first, "synctest bubble ")
+	if at < 0 {
+		return ""
+	}
+	return strings.TrimRight(first[at:], "]:")
+}
+
+// stacks are those of all goroutines.
+func stacks() string {
+	for size := 1 << 20; ; size *= 2 {
+		text := make([]byte, size)
+		if n := runtime.Stack(text, true); n < size {
+			return string(text[:n])
+		}
+	}
 }
 
 // computes reports whether one of the goroutines could go on at once.
