@@ -39,8 +39,10 @@ func (p *process) disruption(c *gate) error {
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: c.Subnets, Pack: packOptions(p.Settings), Now: time.Now, Late: func() {},
 		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 	}
+	lasting := *problems
+	lasting.Lasting = true
 	p.consolidation = &disrupt.Loop{
-		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
+		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
 		Options:  engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice},
 		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Record: p.recordedDisruption, Decided: p.decisions.SetDisruption,
 	}

@@ -120,6 +120,13 @@ func (o *Offering) reprice(rule *PriceRule) {
 	if !ok {
 		return
 	}
+	if o.Lately != nil {
+		low, _ := rule.Of(o.Lately.Low, true)
+		high, _ := rule.Of(o.Lately.High, true)
+		if o.Lately = (&Range{low, high}); !o.Lately.Holds(price) {
+			o.Lately = nil
+		}
+	}
 	o.Price = price
 	if missing {
 		o.Available, o.Unavailable = true, ""

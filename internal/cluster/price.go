@@ -14,6 +14,10 @@ import (
 //
 // Concurrency: not safe.
 type Pricer struct {
+	// Least prices nodes at the least that their offerings have cost lately, so that giving one up is not held to save what
+	// it costs at this moment alone.
+	Least bool
+
 	known map[*Node]*Node
 }
 
@@ -50,7 +54,7 @@ func (x *Pricer) priced(n *Node, t *catalog.Type) *Node {
 		return n
 	}
 	price, limits := n.Price, n.AttachLimits
-	if known, ok := priceOf(n, t); ok {
+	if known, ok := priceOf(n, t, x.Least); ok {
 		price = known
 	}
 	if limits == nil {
@@ -99,7 +103,7 @@ func leastAttached(n *Node, types map[string]*catalog.Type) res.List {
 
 // priceOf is the price of the offering that the node came of: the cheapest of those that its zone, capacity type and
 // reservation leave, which is one as a rule.
-func priceOf(n *Node, t *catalog.Type) (catalog.MicroUSD, bool) {
+func priceOf(n *Node, t *catalog.Type, least bool) (catalog.MicroUSD, bool) {
 	best, found := catalog.MicroUSD(0), false
 	for _, o := range t.Offerings {
 		unknown := o.Price == 0 && o.CapacityType != catalog.Reserved
@@ -109,8 +113,12 @@ func priceOf(n *Node, t *catalog.Type) (catalog.MicroUSD, bool) {
 		if id := n.Labels[requirement.ReservationID]; id != "" && o.ReservationID != id {
 			continue
 		}
-		if !found || o.Price < best {
-			best, found = o.Price, true
+		price := o.Price
+		if least {
+			price = o.Least()
+		}
+		if !found || price < best {
+			best, found = price, true
 		}
 	}
 	return best, found

@@ -67,3 +67,20 @@ func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
 		t.Errorf("out of cr-2 it costs %d, want 2", got.Price)
 	}
 }
+
+func TestTheLeastThatANodeHasCost(t *testing.T) {
+	moved := &catalog.Type{Name: "m.large", Offerings: []catalog.Offering{
+		{Zone: "a", CapacityType: catalog.Spot, Price: 40, Lately: &catalog.Range{Low: 30, High: 55}},
+	}}
+	pools := []*cluster.Pool{{Name: "default", Types: []*catalog.Type{moved}}}
+	n := &cluster.Node{Name: "n", Pool: "default", Zone: "a", CapacityType: catalog.Spot, InstanceType: "m.large"}
+	for _, c := range []struct {
+		least bool
+		want  catalog.MicroUSD
+	}{{false, 40}, {true, 30}} {
+		x := cluster.Pricer{Least: c.least}
+		if got := x.Apply([]*cluster.Node{n}, pools)[0].Price; got != c.want {
+			t.Errorf("least %v: costs %d, want %d", c.least, got, c.want)
+		}
+	}
+}

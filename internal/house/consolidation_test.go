@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/pricing"
 	"github.com/kerf-sh/kerf/internal/house"
 )
 
@@ -120,5 +121,36 @@ func TestAMachineThatIsTooLargeIsReplacedAndAGuardedOneStays(t *testing.T) {
 		if n := len(h.Claims()); n != 1 {
 			h.T.Errorf("%d nodeclaims", n)
 		}
+	})
+}
+
+// A spot price may be back tomorrow where it was yesterday: pods are moved for one that has been low for hours, not for one
+// that is low now.
+func TestASpotPriceOfAMomentMovesNoPods(t *testing.T) {
+	spot := strings.Replace(house.Defaults, "[spot, on-demand]", "[spot]", 1)
+	house.Run(t, house.Options{World: many, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *house.House) {
+		h.Apply(spot)
+		h.Deploy("web", 2, "500m", "1Gi")
+		h.Running(2*time.Minute, "web", 2)
+		h.Pass(30 * time.Minute)
+		first := h.Machines()
+		if len(first) != 1 {
+			h.T.Fatalf("%d machines; the story wants one", len(first))
+		}
+		sale := time.Now()
+		for _, p := range h.AWS.World.SpotPrices(nil, nil, sale, sale) {
+			if p.Type != first[0].Type || p.Zone != first[0].Zone {
+				h.AWS.World.SetSpotPrice(p.Type, p.Zone, p.MicroUSD/8) // more than 15 types are cheaper then
+			}
+		}
+		h.Pass(pricing.SpotMemory - time.Since(sale) - 10*time.Minute)
+		if now := h.Machines(); len(now) != 1 || now[0].ID != first[0].ID {
+			h.T.Errorf("pods were moved for a price that had not been seen for long: %v", now)
+		}
+		h.Eventually(30*time.Minute, "the machine is replaced by one that has been cheaper for hours", func() (bool, string) {
+			now := h.Machines()
+			return len(now) == 1 && now[0].ID != first[0].ID, fmt.Sprint(len(now), " machines")
+		})
+		h.Running(time.Minute, "web", 2)
 	})
 }

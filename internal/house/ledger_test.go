@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type entry struct {
 	restarts  float64         // what starting machines is held to cost that were bought for pods that the old ones had held
 	gained    float64         // what the old machines would have cost since, less what the new ones do
 	eaten     float64         // of the saving per hour, by machines that had to be bought since
+	by        []string        // these machines: after how long, what, and how much of it
 	taken     room            // by pods that those were bought for
 	undone    bool
 	done      bool // the account is closed
@@ -303,6 +305,7 @@ func (l *ledger) eat(machine world.Instance, asked room, machines map[string]wor
 		}
 		e.taken = e.taken.plus(asked, part)
 		e.eaten += part * l.price(machine)
+		e.by = append(e.by, fmt.Sprintf("%s %s %.2f", machine.LaunchTime.Sub(e.at).Round(time.Second), machine.Type, part))
 		e.restarts += part * startCosts
 		e.paidAfter = 0
 		rest -= part
@@ -355,7 +358,8 @@ func (l *ledger) judge() (v verdict, unpaid []string) {
 				v.unpaid++
 			}
 			v.lost += (e.spent() - e.gained) / 1e6
-			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f", e.at.Format(time.TimeOnly), e.what, e.pods, e.spent()/1e6, e.gained/1e6))
+			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f; bought again: %s",
+				e.at.Format(time.TimeOnly), e.what, e.pods, e.spent()/1e6, e.gained/1e6, strings.Join(e.by, ", ")))
 		}
 	}
 	return v, unpaid

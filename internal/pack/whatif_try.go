@@ -183,13 +183,17 @@ func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away 
 	if sh == nil || !s.countsTheSame(m, sh) {
 		return Answer{Refusal: NotCheaper}
 	}
-	types := s.below(sh, m.types, ceiling)
+	some := m.types
+	if flexible {
+		some = m.fits() // all that would be cheaper count, those too that are not worth their price to a launch
+	}
+	types := s.below(sh, some, ceiling)
 	if !types.Has(m.best) {
 		one := s.and(sh, s.reqID(s.vocab.Only(requirement.Zone, way.Zone)))
 		if one == nil || !s.countsTheSame(m, one) {
 			return Answer{Refusal: NotCheaper}
 		}
-		sh, types = one, s.below(one, m.types, ceiling)
+		sh, types = one, s.below(one, some, ceiling)
 	}
 	if flexible {
 		if n := types.Count(); n < rules.MinTypes {

@@ -15,6 +15,8 @@ import (
 type Prices interface {
 	OnDemand(instanceType string) (catalog.MicroUSD, bool)
 	Spot(instanceType, zone string) (catalog.MicroUSD, bool)
+	// SpotLately is the least and the most of the last hours; nil when that is not known, or the price did not move.
+	SpotLately(instanceType, zone string) *catalog.Range
 }
 
 // Input is everything that offerings depend on, besides the shapes. Nothing is kept between calls, so nothing of one class
@@ -126,6 +128,7 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 			var priced bool
 			if capacityType == catalog.Spot {
 				o.Price, priced = in.Prices.Spot(s.Type.Name, zone)
+				o.Lately = in.Prices.SpotLately(s.Type.Name, zone)
 			} else {
 				o.Price, priced = in.Prices.OnDemand(s.Type.Name)
 			}

@@ -262,6 +262,12 @@ func (p prices) Spot(name, zone string) (catalog.MicroUSD, bool) {
 	v, ok := p[name+"/"+zone]
 	return v, ok
 }
+func (p prices) SpotLately(name, zone string) *catalog.Range {
+	if high, ok := p[name+"/"+zone+"/high"]; ok {
+		return &catalog.Range{Low: p[name+"/"+zone], High: high}
+	}
+	return nil
+}
 
 func offer(zone, id, capacityType string, price catalog.MicroUSD, reason string) catalog.Offering {
 	return catalog.Offering{Zone: zone, ZoneID: id, CapacityType: capacityType, Price: price, Available: reason == "", Unavailable: reason}

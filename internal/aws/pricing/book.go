@@ -22,6 +22,9 @@ const (
 // zone unaffordable.
 const spotGrace = time.Hour
 
+// SpotMemory is how far back it is known what spot pools have cost: a new process asks EC2 for as much.
+const SpotMemory = 6 * time.Hour
+
 // Options of a Book.
 type Options struct {
 	Region string
@@ -39,7 +42,7 @@ type Book struct {
 	table    atomic.Pointer[Table]
 
 	mu         sync.Mutex // guards what follows and the swap of table; never held over a call
-	quotes     map[pool]quote
+	quotes     map[pool]*quotes
 	onDemandAt time.Time
 	spotAt     time.Time
 }
@@ -49,7 +52,6 @@ type pool struct{ instanceType, zone string }
 type quote struct {
 	price catalog.MicroUSD
 	set   time.Time // when the market set it
-	seen  time.Time // when an answer last had it
 }
 
 // NewBook returns a book that has the prices of the embedded facts.
@@ -57,7 +59,7 @@ func NewBook(products ProductsAPI, history HistoryAPI, facts *ec2facts.Facts, op
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	b := &Book{products: products, history: history, options: options, quotes: map[pool]quote{}}
+	b := &Book{products: products, history: history, options: options, quotes: map[pool]*quotes{}}
 	b.table.Store(factsTable(facts, options.Region))
 	return b
 }
@@ -102,35 +104,44 @@ func (b *Book) RefreshOnDemand(ctx context.Context) error {
 	return nil
 }
 
-// RefreshSpot asks EC2 for the current spot price of every pool.
+// RefreshSpot asks EC2 for what every spot pool has cost since it was asked last, SpotMemory at most.
 func (b *Book) RefreshSpot(ctx context.Context) error {
 	now := b.options.Now()
-	latest, err := fetchSpot(ctx, b.history, now)
+	b.mu.Lock()
+	since := b.spotAt
+	b.mu.Unlock()
+	if oldest := now.Add(-SpotMemory); since.Before(oldest) {
+		since = oldest
+	}
+	latest, err := fetchSpot(ctx, b.history, since)
 	if err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spotAt = now
-	for p, q := range latest {
-		if q.set.Before(b.quotes[p].set) { // answers may overtake each other
-			q.price, q.set = b.quotes[p].price, b.quotes[p].set
+	for p, add := range latest {
+		if b.quotes[p] == nil {
+			b.quotes[p] = &quotes{}
 		}
-		q.seen = now
-		b.quotes[p] = q
+		b.quotes[p].add(add, now)
 	}
-	prices := map[string]map[string]catalog.MicroUSD{}
+	prices, lately := map[string]map[string]catalog.MicroUSD{}, map[string]map[string]catalog.Range{}
 	for p, q := range b.quotes {
 		if now.Sub(q.seen) > spotGrace {
 			delete(b.quotes, p)
 			continue
 		}
 		if prices[p.zone] == nil {
-			prices[p.zone] = map[string]catalog.MicroUSD{}
+			prices[p.zone], lately[p.zone] = map[string]catalog.MicroUSD{}, map[string]catalog.Range{}
 		}
-		prices[p.zone][p.instanceType] = q.price
+		price, r := q.now(), q.lately(now)
+		prices[p.zone][p.instanceType] = price
+		if r.Holds(price) {
+			lately[p.zone][p.instanceType] = r
+		}
 	}
-	b.swap(func(t *Table) { t.SpotLive, t.spot = true, prices })
+	b.swap(func(t *Table) { t.SpotLive, t.spot, t.lately = true, prices, lately })
 	return nil
 }
 

@@ -1,10 +1,6 @@
 package pricing
 
-import (
-	"slices"
-
-	"github.com/kerf-sh/kerf/internal/catalog"
-)
+import "slices"
 
 // change is what a table has other than the one before it.
 type change struct {
@@ -43,12 +39,7 @@ func (t *Table) follow(last *Table) {
 	c := change{generation: last.Generation + 1, all: t.OnDemandLive != last.OnDemandLive || t.SpotLive != last.SpotLive}
 	if !c.all {
 		c.types = append(differing(last.onDemand, t.onDemand), differing(t.onDemand, last.onDemand)...)
-		for zone := range t.spot {
-			c.types = append(c.types, differing(last.spot[zone], t.spot[zone])...)
-		}
-		for zone := range last.spot {
-			c.types = append(c.types, differing(t.spot[zone], last.spot[zone])...)
-		}
+		c.types = append(append(c.types, differingIn(last.spot, t.spot)...), differingIn(last.lately, t.lately)...)
 		slices.Sort(c.types)
 		c.types = slices.Compact(c.types)
 	}
@@ -63,8 +54,19 @@ func (t *Table) follow(last *Table) {
 	t.changes = append(slices.Clone(kept), c)
 }
 
-// differing are the types whose price in b is not that in a.
-func differing(a, b map[string]catalog.MicroUSD) []string {
+// differingIn are the types of which not the same is said in all zones.
+func differingIn[V comparable](a, b map[string]map[string]V) (out []string) {
+	for zone := range b {
+		out = append(out, differing(a[zone], b[zone])...)
+	}
+	for zone := range a {
+		out = append(out, differing(b[zone], a[zone])...)
+	}
+	return out
+}
+
+// differing are the types of which not the same is said in b as in a, of those that b has.
+func differing[V comparable](a, b map[string]V) []string {
 	var out []string
 	for name, price := range b {
 		if was, ok := a[name]; !ok || was != price {

@@ -3,6 +3,7 @@ package pricing
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,12 +19,13 @@ type HistoryAPI interface {
 	DescribeSpotPriceHistory(context.Context, *ec2.DescribeSpotPriceHistoryInput, ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error)
 }
 
-// fetchSpot asks for the prices in force at now: a history that begins now holds exactly the newest quote of each pool.
-func fetchSpot(ctx context.Context, api HistoryAPI, now time.Time) (map[pool]quote, error) {
-	out := map[pool]quote{}
+// fetchSpot asks for the prices that were in force at since and all that were set after it, of each pool oldest first. A
+// history that begins now holds exactly the newest quote of each pool.
+func fetchSpot(ctx context.Context, api HistoryAPI, since time.Time) (map[pool][]quote, error) {
+	out := map[pool][]quote{}
 	pages := ec2.NewDescribeSpotPriceHistoryPaginator(api, &ec2.DescribeSpotPriceHistoryInput{
 		ProductDescriptions: []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"},
-		StartTime:           &now,
+		StartTime:           &since,
 		MaxResults:          new(int32(2000)),
 	})
 	for pages.HasMorePages() {
@@ -37,14 +39,14 @@ func fetchSpot(ctx context.Context, api HistoryAPI, now time.Time) (map[pool]quo
 				continue // a quote that is not understood is no quote; the pool keeps its last one for a while
 			}
 			p := pool{string(h.InstanceType), aws.ToString(h.AvailabilityZone)}
-			set := aws.ToTime(h.Timestamp)
-			if old, ok := out[p]; !ok || set.After(old.set) {
-				out[p] = quote{price: catalog.MicroUSD(micro), set: set}
-			}
+			out[p] = append(out[p], quote{price: catalog.MicroUSD(micro), set: aws.ToTime(h.Timestamp)})
 		}
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("getting spot prices: EC2 answered without any; the last known prices stay")
+	}
+	for _, quotes := range out {
+		slices.SortStableFunc(quotes, func(a, b quote) int { return a.set.Compare(b.set) })
 	}
 	return out, nil
 }
@@ -56,11 +58,11 @@ func FetchSpot(ctx context.Context, api HistoryAPI, now time.Time) (map[string]m
 		return nil, err
 	}
 	out := map[string]map[string]int64{}
-	for p, q := range quotes {
+	for p, of := range quotes {
 		if out[p.zone] == nil {
 			out[p.zone] = map[string]int64{}
 		}
-		out[p.zone][p.instanceType] = int64(q.price)
+		out[p.zone][p.instanceType] = int64(of[len(of)-1].price)
 	}
 	return out, nil
 }

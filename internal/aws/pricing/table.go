@@ -21,6 +21,7 @@ type Table struct {
 
 	onDemand map[string]catalog.MicroUSD
 	spot     map[string]map[string]catalog.MicroUSD // zone → type → price
+	lately   map[string]map[string]catalog.Range    // of those spot prices that moved in the last hours
 	changes  []change                               // the last ones, oldest first
 
 	borrowedFrom string // region whose embedded prices stand in for on-demand, while not live
@@ -40,6 +41,15 @@ func (t *Table) Spot(instanceType, zone string) (catalog.MicroUSD, bool) {
 		return p, ok
 	}
 	return t.OnDemand(instanceType)
+}
+
+// SpotLately is the least and the most that a pool has cost in the last SpotMemory; nil when its price did not move.
+func (t *Table) SpotLately(instanceType, zone string) *catalog.Range {
+	r, ok := t.lately[zone][instanceType]
+	if !ok {
+		return nil
+	}
+	return &r
 }
 
 // Counts returns how many prices the table has.

@@ -30,6 +30,9 @@ type Problems struct {
 	Overlays Overlays
 	Subnets  func(*awsv1.EC2NodeClass) []cluster.Subnet
 	Pack     pack.Options
+	// Lasting prices everything for savings that have to last: what could be bought at the most, and what runs at the least
+	// that it has cost lately. A spot price of a moment is no reason to move pods.
+	Lasting bool
 	// Recover runs a function and turns its panic into an error; nil is a plain one.
 	Recover func(name string, fn func() error) error
 	Now     func() time.Time
@@ -38,12 +41,17 @@ type Problems struct {
 
 	reader *typeReader
 	prices cluster.Pricer
+	raised map[*catalog.Type]*catalog.Type
 }
 
 // Problem makes the input of a decision of a snapshot.
 func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
 	now := m.Now().UTC()
+	m.prices.Least = m.Lasting
 	pools := m.pools(ctx, snapshot)
+	if m.Lasting {
+		m.raise(pools)
+	}
 	return &pack.Problem{
 		Now:        now,
 		Generation: snapshot.Generation,
@@ -115,6 +123,26 @@ func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot) []*clu
 	}
 	m.boundBySubnets(out, of, snapshot)
 	return out
+}
+
+// raise gives the pools their types at prices that last. Types stay the same, by their address, as long as nothing has
+// changed of them.
+func (m *Problems) raise(pools []*cluster.Pool) {
+	raised := make(map[*catalog.Type]*catalog.Type, len(m.raised))
+	for _, p := range pools {
+		types := make([]*catalog.Type, len(p.Types))
+		for i, t := range p.Types {
+			if types[i] = raised[t]; types[i] != nil {
+				continue
+			}
+			if types[i] = m.raised[t]; types[i] == nil {
+				types[i] = t.Lasting()
+			}
+			raised[t] = types[i]
+		}
+		p.Types = types
+	}
+	m.raised = raised
 }
 
 // overlaid is a listing as a pool sees it.

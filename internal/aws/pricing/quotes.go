@@ -1,0 +1,44 @@
+package pricing
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+)
+
+// quotes are what a spot pool has cost, oldest first: what was in force SpotMemory ago, and all after it.
+type quotes struct {
+	list []quote
+	seen time.Time // when an answer last had the pool
+}
+
+// add takes an answer in. Answers may overtake each other, and say again what is known.
+func (q *quotes) add(answer []quote, now time.Time) {
+	q.seen = now
+	for _, a := range answer {
+		at, found := slices.BinarySearchFunc(q.list, a, func(x, a quote) int { return x.set.Compare(a.set) })
+		if found {
+			q.list[at] = a
+		} else {
+			q.list = slices.Insert(q.list, at, a)
+		}
+	}
+}
+
+// now is the newest price.
+func (q *quotes) now() catalog.MicroUSD { return q.list[len(q.list)-1].price }
+
+// lately is the range of the prices that were in force in the last SpotMemory; older ones are forgotten.
+func (q *quotes) lately(now time.Time) catalog.Range {
+	first := 0
+	for first+1 < len(q.list) && !q.list[first+1].set.After(now.Add(-SpotMemory)) {
+		first++
+	}
+	q.list = slices.Delete(q.list, 0, first)
+	r := catalog.Range{Low: q.now(), High: q.now()}
+	for _, x := range q.list {
+		r.Low, r.High = min(r.Low, x.price), max(r.High, x.price)
+	}
+	return r
+}
