@@ -32,6 +32,8 @@ type search struct {
 	// loose is what the nodes cost beyond what their pods are worth, before any move; looseKnown says that it is reckoned.
 	loose      catalog.MicroUSD
 	looseKnown bool
+	// moved says whether spot prices have moved lately; nil until somebody asks.
+	moved *bool
 	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
 	// things are now; next is the first start in any order that was not tried, 0 if all were.
 	numbered bool
