@@ -124,8 +124,10 @@ func (p *process) withFixed(problems *provision.Problems, types provision.TypeSo
 
 // foretell decides which nodes could go, as the controller would, and does nothing about it.
 func (p *process) foretell(problems *provision.Problems) func(context.Context, *cluster.Snapshot) *engine.Decision {
+	lasting := *problems
+	lasting.Lasting = true
 	loop := &disrupt.Loop{
-		Queue: &disrupt.Queue{}, State: p.cache, Governor: disrupt.NewGovernor(), Problem: problems.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
+		Queue: &disrupt.Queue{}, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
 		Options: engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice},
 	}
 	return loop.Foretell
