@@ -36,7 +36,7 @@ func shrinkings() []shrinking {
 		out = append(out, shrinking{fmt.Sprintf("shrink-%d", n), n, 9, spot}, shrinking{fmt.Sprintf("shrink-on-demand-%d", n), n, 9, onDemand})
 	}
 	for _, n := range []int{100, 1000, 3000} {
-		out = append(out, shrinking{fmt.Sprintf("shrink-large-%d", n), n, 32, spot})
+		out = append(out, shrinking{fmt.Sprintf("shrink-large-%d", n), n, 32, spot}, shrinking{fmt.Sprintf("shrink-large-on-demand-%d", n), n, 32, onDemand})
 	}
 	return out
 }

@@ -2,7 +2,7 @@ package catalog
 
 import "slices"
 
-// Range of prices per hour; the zero value stands for one that is not known.
+// Range of prices per hour.
 type Range struct {
 	Low  MicroUSD `json:"low"`
 	High MicroUSD `json:"high"`

@@ -54,7 +54,8 @@ type Offering struct {
 	Partition int32 `json:"partition,omitempty"`
 	// Price per hour.
 	Price MicroUSD `json:"price"`
-	// Lately is the least and the most that it has cost in the last hours; nil where that is not known, or as now.
+	// Lately is the least and the most that it has cost in the last hours; nil where that is not known, or it always cost as
+	// much as now.
 	Lately *Range `json:"lately,omitempty"`
 	// Available is false while the offering must not be asked for; Unavailable says why (a closed set of words such as
 	// "insufficient capacity", "no price", "no subnet in zone").

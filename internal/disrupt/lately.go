@@ -1,13 +1,18 @@
 package disrupt
 
+import "slices"
+
 // bySpotLately says how the caller has priced a cluster whose spot prices have moved: what runs at the least, and what could
 // be bought at the most that it has cost (catalog.Offering.Lately).
 const bySpotLately = "spot prices are compared at their worst of the last hours"
 
-// lately is what a comparison of prices has to be read with, empty where no price has moved.
+// lately is what a comparison of prices has to be read with: for spot nodes where some spot price has moved.
 //
 // Cost: one look at each offering, once.
-func (s *search) lately() string {
+func (s *search) lately(nodes []*nodeState) string {
+	if !slices.ContainsFunc(nodes, (*nodeState).spot) {
+		return ""
+	}
 	if s.moved == nil {
 		s.moved = new(s.pricesMoved())
 	}

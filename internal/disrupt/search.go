@@ -339,9 +339,9 @@ func (s *search) reasonOf(nodes []*nodeState, a pack.Answer) Reason {
 		return Reason{Code: PodHasNoPlace, Pod: podName(nodes, a.Class)}
 	case pack.NotCheaper:
 		if least := s.leastSaving(old); a.Price < old && old-a.Price < least {
-			return Reason{Code: SavesTooLittle, Want: plan.Dollars(least), Have: plan.Dollars(old - a.Price), Detail: s.lately()}
+			return Reason{Code: SavesTooLittle, Want: plan.Dollars(least), Have: plan.Dollars(old - a.Price), Detail: s.lately(nodes)}
 		}
-		return Reason{Code: NotCheaper, Want: plan.Dollars(old), Have: plan.Dollars(a.Price), Detail: s.lately()}
+		return Reason{Code: NotCheaper, Want: plan.Dollars(old), Have: plan.Dollars(a.Price), Detail: s.lately(nodes)}
 	case pack.SpotToSpot:
 		return Reason{Code: SpotToSpotOff}
 	case pack.FewTypes:

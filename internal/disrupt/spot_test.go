@@ -7,6 +7,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/res"
 	"github.com/kerf-sh/kerf/internal/verify"
 )
 
@@ -43,15 +44,44 @@ func TestFifteenTypesAreCountedByWhatTheNodeCosts(t *testing.T) {
 	}
 }
 
+// A machine does not count against the limit that it is bought within.
+func TestFifteenTypesAreCountedWithinLimits(t *testing.T) {
+	for name, limits := range map[string]res.List{"nodes": {res.Nodes: 2}, "processors": {res.CPU: 6000}} {
+		p := cheaper(15)
+		p.Cluster.Pools[0].Limits, p.Cluster.Pools[0].Used = limits, res.List{res.CPU: 4000, res.Nodes: 1}
+		if d := disrupt.Decide(p); len(d.Moves) != 1 || len(d.Moves[0].NewNodes[0].Types) != 15 {
+			t.Errorf("%s:\n%s", name, d)
+		}
+	}
+}
+
 func TestAComparisonSaysThatSpotPricesHaveMoved(t *testing.T) {
-	for name, lately := range map[string]*catalog.Range{"they have": {Low: 190_000, High: 300_000}, "they have not": nil} {
-		dear := typeOf("new", 2, way{"a", catalog.Spot, 300_000})
-		dear.Offerings[0].Lately = lately
-		d := disrupt.Decide(lone(dear))
+	for name, c := range map[string]struct {
+		lately *catalog.Range
+		spot   bool
+		saving catalog.MicroUSD
+		want   bool
+	}{
+		"they have":                          {lately: &catalog.Range{Low: 190_000, High: 300_000}, spot: true, want: true},
+		"they have not":                      {spot: true},
+		"of a node on demand":                {lately: &catalog.Range{Low: 190_000, High: 300_000}},
+		"they have, and it saves too little": {lately: &catalog.Range{Low: 190_000, High: 300_000}, spot: true, saving: 100_000, want: true},
+	} {
+		other := typeOf("new", 2, way{"a", catalog.Spot, 300_000})
+		if c.saving > 0 {
+			other.Offerings[0].Price = 190_000
+		}
+		other.Offerings[0].Lately = c.lately
+		p := lone(other)
+		p.Options.SpotToSpot, p.Options.MinSpotTypes, p.Options.MinSaving = true, 1, c.saving
+		if c.spot {
+			p.Cluster.Nodes[0].CapacityType = catalog.Spot
+		}
+		d := disrupt.Decide(p)
 		if len(d.Kept) != 1 {
 			t.Fatalf("%s:\n%s", name, d)
 		}
-		if text := d.Kept[0].Reasons[0].Text(); strings.Contains(text, "spot prices are compared at their worst") != (lately != nil) {
+		if text := d.Kept[0].Reasons[0].Text(); strings.Contains(text, "spot prices are compared at their worst") != c.want {
 			t.Errorf("%s: %s", name, text)
 		}
 	}

@@ -245,8 +245,8 @@ func listed(n *cluster.Node, pool *cluster.Pool) catalog.MicroUSD {
 	}
 	least := catalog.MicroUSD(0)
 	for _, o := range pool.Types[at].Offerings {
-		if o.Zone == n.Zone && o.CapacityType == n.CapacityType && (least == 0 || o.Price < least) {
-			least = o.Price
+		if o.Zone == n.Zone && o.CapacityType == n.CapacityType && (least == 0 || o.Least() < least) {
+			least = o.Least()
 		}
 	}
 	return least

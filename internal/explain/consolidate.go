@@ -14,7 +14,8 @@ pool's policy for WhenEmptyOrUnderutilized, and knows no disruption budgets and 
 //
 // Cost: that of disrupt.Decide, a second or so for thousands of nodes.
 func consolidate(p *pack.Problem) *disrupt.Decision {
-	q := &disrupt.Problem{Cluster: p}
+	q := &disrupt.Problem{Cluster: lasting(p)}
+	p = q.Cluster
 	for _, n := range p.Nodes {
 		if n.Claim != "" && !n.Deleting {
 			q.Nodes = append(q.Nodes, disrupt.Node{Name: n.Name, Blocks: blocks(n)})
@@ -24,6 +25,21 @@ func consolidate(p *pack.Problem) *disrupt.Decision {
 		q.Pools = append(q.Pools, disrupt.Pool{Name: pool.Name, Policy: disrupt.WhenEmptyOrUnderutilized})
 	}
 	return disrupt.Decide(q)
+}
+
+// lasting is the problem at the prices that the controller would decide by. A record of a decision on pods has those of
+// the moment.
+func lasting(p *pack.Problem) *pack.Problem {
+	out := *p
+	nodes := cluster.Pricer{Least: true}
+	out.Nodes, out.Pools = nodes.Apply(p.Nodes, p.Pools), make([]*cluster.Pool, len(p.Pools))
+	for i, pool := range p.Pools {
+		own := *pool
+		out.Pools[i] = &own
+	}
+	var types cluster.Raiser
+	types.Apply(out.Pools)
+	return &out
 }
 
 // blocks are the reasons against touching the node that the record knows.

@@ -185,7 +185,11 @@ func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away 
 	}
 	some := m.types
 	if flexible {
-		some = m.fits() // all that would be cheaper count, those too that are not worth their price to a launch
+		// All that would be cheaper count, those too that are not worth their price to a launch; within limits that it does
+		// not count against itself.
+		m.pool.refund(m)
+		some = m.fits()
+		m.pool.charge(m)
 	}
 	types := s.below(sh, some, ceiling)
 	if !types.Has(m.best) {

@@ -147,6 +147,27 @@ func (b *Book) Summary() Summary {
 	return out
 }
 
+// priceNow is what a machine costs at this moment; moves are decided on by what it has cost for hours.
+func priceNow(pools []*cluster.Pool, nn *plan.NewNode) catalog.MicroUSD {
+	choice := nn.Types[0]
+	for _, pool := range pools {
+		if pool.Name != nn.Pool {
+			continue
+		}
+		for _, t := range pool.Types {
+			if t.Name != choice.Name {
+				continue
+			}
+			for i := range t.Offerings {
+				if o := &t.Offerings[i]; o.Zone == choice.Zone && o.CapacityType == choice.CapacityType {
+					return o.Price
+				}
+			}
+		}
+	}
+	return nn.Price
+}
+
 // compare sets the bill of each pool against what decisions would leave of it.
 func compare(r *Round) (pools []Pool, total Pool, unpriced int) {
 	byName, byNode := map[string]*Pool{}, map[string]*cluster.Node{}
@@ -185,7 +206,7 @@ func compare(r *Round) (pools []Pool, total Pool, unpriced int) {
 				}
 			}
 			for j := range m.NewNodes {
-				of(m.NewNodes[j].Pool).Bought += m.NewNodes[j].Price
+				of(m.NewNodes[j].Pool).Bought += priceNow(r.Cluster.Pools, &m.NewNodes[j])
 			}
 		}
 	}

@@ -216,9 +216,9 @@ func (c *moveChecker) price(n *cluster.Node) catalog.MicroUSD {
 			if o.Zone != n.Zone || o.CapacityType != n.CapacityType {
 				continue
 			}
-			cheaper(&anywhere, o.Price)
+			cheaper(&anywhere, o.Least())
 			if pool.Name == n.Pool {
-				cheaper(&own, o.Price)
+				cheaper(&own, o.Least())
 			}
 		}
 	}

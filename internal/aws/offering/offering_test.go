@@ -273,6 +273,11 @@ func offer(zone, id, capacityType string, price catalog.MicroUSD, reason string)
 	return catalog.Offering{Zone: zone, ZoneID: id, CapacityType: capacityType, Price: price, Available: reason == "", Unavailable: reason}
 }
 
+func lately(o catalog.Offering, low, high catalog.MicroUSD) catalog.Offering {
+	o.Lately = &catalog.Range{Low: low, High: high}
+	return o
+}
+
 func TestAssemble(t *testing.T) {
 	u := NewUnavailable(newClock().now)
 	u.MarkPool(spot("m5.large", "z-a"), NoCapacity)
@@ -283,7 +288,7 @@ func TestAssemble(t *testing.T) {
 			{ID: "subnet-a1", Zone: "z-a", ZoneID: "az1"}, {ID: "subnet-a2", Zone: "z-a", ZoneID: "az1"},
 			{ID: "subnet-b", Zone: "z-b", ZoneID: "az2"}, {ID: "subnet-d", Zone: "z-d"},
 		},
-		Prices:      prices{"m5.large": 96000, "m5.large/z-a": 40000, "m5.large/z-b": 41000, "m5.large/z-c": 39000, "a1.large": 51000},
+		Prices:      prices{"m5.large": 96000, "m5.large/z-a": 40000, "m5.large/z-b": 41000, "m5.large/z-b/high": 45000, "m5.large/z-c": 39000, "a1.large": 51000},
 		Unavailable: u.Snapshot(),
 	}
 	shapes := []instancetype.Shape{
@@ -296,7 +301,7 @@ func TestAssemble(t *testing.T) {
 		offer("z-a", "az1", "on-demand", 96000, ""),
 		offer("z-a", "az1", "spot", 40000, NoCapacity),
 		offer("z-b", "az2", "on-demand", 96000, NoAddresses),
-		offer("z-b", "az2", "spot", 41000, NoAddresses),
+		lately(offer("z-b", "az2", "spot", 41000, NoAddresses), 41000, 45000),
 		offer("z-c", "", "on-demand", 96000, NoSubnet),
 		offer("z-c", "", "spot", 39000, NoSubnet),
 		offer("z-d", "", "on-demand", 96000, ""),

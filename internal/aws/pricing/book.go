@@ -128,14 +128,16 @@ func (b *Book) RefreshSpot(ctx context.Context) error {
 	}
 	prices, lately := map[string]map[string]catalog.MicroUSD{}, map[string]map[string]catalog.Range{}
 	for p, q := range b.quotes {
-		if now.Sub(q.seen) > spotGrace {
+		if gap := now.Sub(q.seen); gap > SpotMemory {
 			delete(b.quotes, p)
 			continue
+		} else if gap > spotGrace {
+			continue // when it is back, what it had cost before counts
 		}
 		if prices[p.zone] == nil {
 			prices[p.zone], lately[p.zone] = map[string]catalog.MicroUSD{}, map[string]catalog.Range{}
 		}
-		price, r := q.now(), q.lately(now)
+		price, r := q.newest(), q.recall(now)
 		prices[p.zone][p.instanceType] = price
 		if r.Holds(price) {
 			lately[p.zone][p.instanceType] = r

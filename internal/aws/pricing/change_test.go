@@ -20,6 +20,9 @@ func TestATableKnowsWhatChanged(t *testing.T) {
 	cheaper := step(first, func(t *Table) { t.onDemand = m{"a": 9, "b": 20, "c": 30} })
 	gone := step(cheaper, func(t *Table) { t.spot = map[string]m{"z1": {"a": 1, "b": 3}} })
 	same := step(gone, func(t *Table) { t.spot = map[string]m{"z1": {"a": 1, "b": 3}} })
+	ranged := step(same, func(t *Table) {
+		t.lately = map[string]map[string]catalog.Range{"z2": {"c": {Low: 1, High: 2}}}
+	})
 	listed := step(same, func(t *Table) { t.OnDemandLive = true })
 	far := listed
 	for i := range maxChanges + 1 {
@@ -35,6 +38,7 @@ func TestATableKnowsWhatChanged(t *testing.T) {
 		"a zone and a price":              {gone, cheaper, []string{"a", "b"}, true},
 		"two steps":                       {gone, first, []string{"a", "b"}, true},
 		"nothing":                         {same, gone, nil, true},
+		"what a price was":                {ranged, same, []string{"c"}, true},
 		"another source":                  {listed, gone, nil, false},
 		"a step over another source":      {listed, first, nil, false},
 		"too long ago":                    {far, listed, nil, false},

@@ -74,3 +74,24 @@ func TestAnOutageLeavesNoHoleInWhatSpotHasCost(t *testing.T) {
 		t.Errorf("after the outage: %v, want %v", got, want)
 	}
 }
+
+func TestAPoolThatIsBackStillHasItsPast(t *testing.T) {
+	f := newFixture(t, pricing.Options{})
+	f.sim.World.SetSpotPrice("m5.large", "us-east-1a", 40_000)
+	f.pass(pricing.SpotMemory)
+	f.lately(t)
+	f.sim.World.SetSpotPrice("m5.large", "us-east-1a", 20_000)
+	gone := f.sim.World.AddFault(world.Fault{Kind: world.FaultMissingSpotPrices, InstanceType: "m5.large", Zone: "us-east-1a"})
+	for range 30 {
+		f.pass(pricing.SpotPeriod)
+		f.lately(t)
+	}
+	if p, ok := f.book.Table().Spot("m5.large", "us-east-1a"); ok {
+		t.Errorf("a pool without a quote costs %d", p)
+	}
+	f.sim.World.RemoveFault(gone)
+	f.pass(pricing.SpotPeriod)
+	if got, want := f.lately(t), (catalog.Range{Low: 20_000, High: 40_000}); got != want {
+		t.Errorf("once it is back: %v, want %v", got, want)
+	}
+}

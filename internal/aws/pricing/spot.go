@@ -45,20 +45,20 @@ func fetchSpot(ctx context.Context, api HistoryAPI, since time.Time) (map[pool][
 	if len(out) == 0 {
 		return nil, fmt.Errorf("getting spot prices: EC2 answered without any; the last known prices stay")
 	}
-	for _, quotes := range out {
-		slices.SortStableFunc(quotes, func(a, b quote) int { return a.set.Compare(b.set) })
+	for _, of := range out {
+		slices.SortStableFunc(of, func(a, b quote) int { return a.set.Compare(b.set) })
 	}
 	return out, nil
 }
 
 // FetchSpot asks EC2 once for all spot prices in force, by zone and type.
 func FetchSpot(ctx context.Context, api HistoryAPI, now time.Time) (map[string]map[string]int64, error) {
-	quotes, err := fetchSpot(ctx, api, now)
+	known, err := fetchSpot(ctx, api, now)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]map[string]int64{}
-	for p, of := range quotes {
+	for p, of := range known {
 		if out[p.zone] == nil {
 			out[p.zone] = map[string]int64{}
 		}

@@ -67,7 +67,8 @@ type miss struct {
 	price catalog.MicroUSD
 }
 
-// Purchase is a machine that was bought, with the pods that it was bought for and its price per hour.
+// Purchase is a machine that was bought, with the pods that it was bought for and its price per hour: that of the moment,
+// while what a move was to save is reckoned by spot prices at their worst. So the breaker opens sooner rather than later.
 type Purchase struct {
 	Pods  []*corev1.Pod
 	Price catalog.MicroUSD

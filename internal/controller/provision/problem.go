@@ -41,7 +41,7 @@ type Problems struct {
 
 	reader *typeReader
 	prices cluster.Pricer
-	raised map[*catalog.Type]*catalog.Type
+	raiser cluster.Raiser
 }
 
 // Problem makes the input of a decision of a snapshot.
@@ -50,7 +50,7 @@ func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pac
 	m.prices.Least = m.Lasting
 	pools := m.pools(ctx, snapshot)
 	if m.Lasting {
-		m.raise(pools)
+		m.raiser.Apply(pools)
 	}
 	return &pack.Problem{
 		Now:        now,
@@ -123,26 +123,6 @@ func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot) []*clu
 	}
 	m.boundBySubnets(out, of, snapshot)
 	return out
-}
-
-// raise gives the pools their types at prices that last. Types stay the same, by their address, as long as nothing has
-// changed of them.
-func (m *Problems) raise(pools []*cluster.Pool) {
-	raised := make(map[*catalog.Type]*catalog.Type, len(m.raised))
-	for _, p := range pools {
-		types := make([]*catalog.Type, len(p.Types))
-		for i, t := range p.Types {
-			if types[i] = raised[t]; types[i] != nil {
-				continue
-			}
-			if types[i] = m.raised[t]; types[i] == nil {
-				types[i] = t.Lasting()
-			}
-			raised[t] = types[i]
-		}
-		p.Types = types
-	}
-	m.raised = raised
 }
 
 // overlaid is a listing as a pool sees it.
