@@ -156,6 +156,9 @@ func drawProblem(t *rapid.T) *disrupt.Problem {
 	p := &disrupt.Problem{Cluster: drawCluster(t, true), DeletionCosts: map[string]int32{}, Options: disrupt.Options{
 		SpotToSpot: rapid.Bool().Draw(t, "spot to spot"), MinSpotTypes: rapid.IntRange(1, 3).Draw(t, "types"),
 		MinSavingPercent: rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "saving")}}
+	if rapid.Bool().Draw(t, "priced") {
+		p.Options.PodPrice, p.Options.NodePrice = 100, 1_000
+	}
 	for _, n := range p.Cluster.Nodes {
 		own := disrupt.Node{Name: n.Name}
 		if rapid.IntRange(0, 5).Draw(t, "blocked") == 0 {

@@ -42,6 +42,7 @@ func rounds(b *testing.B, c *pack.Problem, floor catalog.MicroUSD) {
 	var d *disrupt.Decision
 	for first == 0 || len(d.Moves) > 0 {
 		p := anyway(c)
+		p.Options.PodPrice, p.Options.NodePrice = 1_000, 10_000 // as the controller has them
 		start := cpuTime()
 		d = disrupt.Decide(p)
 		last = cpuTime() - start
