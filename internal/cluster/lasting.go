@@ -1,6 +1,10 @@
 package cluster
 
-import "github.com/kerf-sh/kerf/internal/catalog"
+import (
+	"cmp"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+)
 
 // Raiser gives pools their types at prices that a saving may be reckoned with that has to last (catalog.Type.Lasting). It
 // remembers its answers: as long as a list of types is the same, so is what it makes of it, and so is each type.
@@ -30,7 +34,7 @@ func (x *Raiser) Apply(pools []*Pool) {
 		list, ok := lists[key]
 		if !ok {
 			if list, ok = x.lists[key]; !ok {
-				list = x.raised(p.Types)
+				list = x.raised(p.Types, types)
 			}
 			lists[key] = list
 			for i, t := range p.Types {
@@ -44,10 +48,11 @@ func (x *Raiser) Apply(pools []*Pool) {
 	x.lists, x.types = lists, types
 }
 
-func (x *Raiser) raised(list []*catalog.Type) []*catalog.Type {
+// raised is a list as it is not known yet; fresh are the types of this round.
+func (x *Raiser) raised(list []*catalog.Type, fresh map[*catalog.Type]*catalog.Type) []*catalog.Type {
 	var out []*catalog.Type
 	for i, t := range list {
-		r := x.types[t]
+		r := cmp.Or(fresh[t], x.types[t])
 		if r == nil {
 			r = t.Lasting()
 		}

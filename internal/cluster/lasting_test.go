@@ -47,6 +47,9 @@ func TestTypesAtLastingPricesStayTheSame(t *testing.T) {
 	if c[0][1] != a[0][1] || c[0][2].Offerings[0].Price != 70 {
 		t.Error("a type that did not change is another one in a new list")
 	}
+	if d := raise([]*catalog.Type{dearer, steady}, []*catalog.Type{steady, dearer}); d[0][0] != d[1][1] {
+		t.Error("a type of two lists is two")
+	}
 	if moved.Offerings[0].Price != 40 {
 		t.Error("the list itself was changed")
 	}

@@ -43,8 +43,10 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 	}
 	r := Reason{Code: NotPaidBack, Want: plan.Dollars(e.spent), Have: plan.Dollars(e.earned)}
 	switch {
+	case e.strays.Stuck:
+		r.Detail = fmt.Sprintf("the scheduler would leave no room for %d of them, and not for all of these a machine can be bought", e.strays.Pods)
 	case e.strays.Pods > 0:
-		r.Detail = fmt.Sprintf("the scheduler would leave no room for %d of them, and machines for these cost %s/h", e.strays.Pods, plan.Dollars(e.strays.Price))
+		r.Detail = fmt.Sprintf("the scheduler would leave no room for %d of them, and machines for these cost at least %s/h", e.strays.Pods, plan.Dollars(e.strays.Price))
 	case e.asked > 0:
 		r.Detail = fmt.Sprintf("it would pay back in %s; about as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
 	case e.astray > 0:
@@ -57,8 +59,9 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 // nodes would expire.
 //
 // As much goes astray as did before (Options.AstrayPercent), or as is foretold of this move if that is more: the scheduler
-// puts pods where it likes, and machines have to be bought for those that find no room then. Some of that is in Options.Returns too, and counts twice: not all of it is seen,
-// and with less caution the same is tried over and over (TestMovesPayBack, for a day).
+// puts pods where it likes, and machines have to be bought for those that find no room then. Some of that is in
+// Options.Returns too, and counts twice: not all of it is seen, and with less caution the same is tried over and over
+// (TestMovesPayBack, for a day).
 //
 // The load takes back what Options.Returns says: first from what could still be saved in the cluster beyond what is
 // usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely
@@ -71,6 +74,9 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	}
 	price, _ := total(nodes)
 	e.astray = min(saving, max(strays.Price, price*catalog.MicroUSD(o.AstrayPercent)/100))
+	if strays.Stuck {
+		e.astray = saving
+	}
 	end := o.horizon()
 	for _, n := range nodes {
 		if left := n.in.LifetimeLeft; left > 0 {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
@@ -41,7 +43,7 @@ func TestWhatTheSchedulerWouldLeaveWithoutRoomIsReckonedWith(t *testing.T) {
 		why   string
 	}{
 		"a machine for what is left costs as much as is saved": {190_000, []int64{4, 3, 3},
-			"moving its pods is held to cost $0.0135, and would save $0.0100 in the time left (the scheduler would leave no room for 1 of them, and machines for these cost $0.1900/h)"},
+			"moving its pods is held to cost $0.0135, and would save $0.0100 in the time left (the scheduler would leave no room for 1 of them, and machines for these cost at least $0.1900/h)"},
 		"a machine for what is left costs little": {20_000, []int64{4, 3, 3}, ""},
 		"all find room": {190_000, []int64{4, 3}, ""},
 	} {
@@ -63,4 +65,37 @@ func TestWhatTheSchedulerWouldLeaveWithoutRoomIsReckonedWith(t *testing.T) {
 			t.Errorf("%s: kept because %q\n%s", name, why, d)
 		}
 	}
+}
+
+// What is foretold of a question depends on what was kept, and on nothing that was only asked.
+func TestWhatIsForetoldIsTheSameWhenAskedAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawCluster(t, true)
+		w := pack.NewWhatIf(p)
+		ask := func(node int) (pack.Strays, bool) {
+			fine := w.Try([]int{node}, pack.Rules{Buy: true, Old: 1 << 40, Saving: 1, AllSpot: true, SpotToSpot: true, MinTypes: 1}).Refusal == pack.Fine
+			return w.Strays(), fine
+		}
+		var left []int
+		for id := range p.Nodes {
+			left = append(left, id)
+		}
+		for len(left) > 0 {
+			var first []pack.Strays
+			for _, id := range left {
+				s, _ := ask(id)
+				first = append(first, s)
+			}
+			for i, id := range left {
+				if s, _ := ask(id); s != first[i] {
+					t.Fatalf("of node %d first %+v, then %+v", id, first[i], s)
+				}
+			}
+			at := rapid.IntRange(0, len(left)-1).Draw(t, "node")
+			if _, fine := ask(left[at]); fine {
+				w.Keep()
+			}
+			left = append(left[:at], left[at+1:]...)
+		}
+	})
 }

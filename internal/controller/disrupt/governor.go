@@ -142,7 +142,7 @@ func (g *Governor) Bought(bought []Purchase, count func(types.UID) int, now time
 	for _, b := range bought {
 		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
 		for _, p := range b.Pods {
-			if m := g.movedLocked(ownerOf(p), count, now); m != nil {
+			if m := g.movedLocked(p, count, now); m != nil {
 				m.came.again += price
 				if !m.judged {
 					n++
@@ -179,13 +179,18 @@ func (g *Governor) Bought(bought []Purchase, count func(types.UID) int, now time
 	return g.why
 }
 
-// movedLocked is the last move of an owner's pods, a short time ago, if it has not grown since; else nil.
-func (g *Governor) movedLocked(owner types.UID, count func(types.UID) int, now time.Time) *move {
+// movedLocked is the move that the pod may be there for: the last of its owner's pods, a short time ago, if the owner has not
+// grown since; else nil. A pod that is older than the move waited before it, and is there for another reason.
+func (g *Governor) movedLocked(pod *corev1.Pod, count func(types.UID) int, now time.Time) *move {
+	owner := ownerOf(pod)
 	if owner == "" {
 		return nil
 	}
 	for i := len(g.moves) - 1; i >= 0; i-- {
 		m := &g.moves[i]
+		if pod.CreationTimestamp.Time.Before(m.at.Truncate(time.Second)) {
+			continue
+		}
 		if had := m.owners[owner]; had > 0 && now.Sub(m.at) < judgeFor && count(owner) <= had {
 			return m
 		}

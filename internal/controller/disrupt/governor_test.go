@@ -45,10 +45,17 @@ func TestPodsRestWhereAMoveHasBroughtThem(t *testing.T) {
 	}
 }
 
-// bought is machines at a price for a pod each of an owner.
-func bought(n int, price catalog.MicroUSD, owner string) (out []Purchase) {
+// bought is machines at a price for a pod each of an owner, which is younger than every move here.
+func bought(n int, price catalog.MicroUSD, owner string) []Purchase {
+	return boughtFor(n, price, owner, time.Unix(1_000_000_000, 0))
+}
+
+// boughtFor is bought, for pods that were made at a time.
+func boughtFor(n int, price catalog.MicroUSD, owner string, made time.Time) (out []Purchase) {
 	for range n {
-		out = append(out, Purchase{Pods: []*corev1.Pod{ownedBy(owner)}, Price: price})
+		p := ownedBy(owner)
+		p.CreationTimestamp = metav1.NewTime(made)
+		out = append(out, Purchase{Pods: []*corev1.Pod{p}, Price: price})
 	}
 	return out
 }
@@ -67,6 +74,7 @@ func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 		"two machines":                                        {bought(tripAt-1, 90, "web"), 3, time.Minute, false},
 		"an application that grew":                            {bought(tripAt, 90, "web"), 4, time.Minute, false},
 		"an application that was not moved":                   {bought(tripAt, 90, "db"), 3, time.Minute, false},
+		"pods that waited before the move":                    {boughtFor(tripAt, 90, "web", begun.Add(-time.Second)), 3, time.Minute, false},
 		"machines that were bought long after":                {bought(tripAt, 90, "web"), 3, judgeFor, false},
 		"machines of which the others' pods take nine tenths": {crowded(tripAt, 90), 3, time.Minute, false},
 	} {
