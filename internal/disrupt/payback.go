@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
@@ -25,28 +24,18 @@ type earning struct {
 	margin catalog.MicroUSD
 	// astray is what is likely to be bought again at once.
 	astray catalog.MicroUSD
-	// strays are pods that are foretold to find no room where they are planned to go.
-	strays pack.Strays
 	// payback is how long the saving would have to last whole, asked when half of it is likely to be needed again; 0: never.
 	payback, asked time.Duration
 }
 
 // notPaidBack compares what moving is held to cost with what it saves in the time that is left.
 func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, bought int) Reason {
-	evictions := catalog.MicroUSD(float64(s.p.Options.PodPrice) * float64(cost) / unit)
-	e := s.earns(nodes, saving, evictions, bought, pack.Strays{})
-	if e.earned >= e.spent*e.margin && e.spent > 0 {
-		e = s.earns(nodes, saving, evictions, bought, s.w.Strays())
-	}
+	e := s.earns(nodes, saving, catalog.MicroUSD(float64(s.p.Options.PodPrice)*float64(cost)/unit), bought)
 	if e.earned >= e.spent*e.margin {
 		return Reason{}
 	}
 	r := Reason{Code: NotPaidBack, Want: plan.Dollars(e.spent), Have: plan.Dollars(e.earned)}
 	switch {
-	case e.strays.Stuck:
-		r.Detail = fmt.Sprintf("the scheduler would leave no room for %d of them, and not for all of these a machine can be bought", e.strays.Pods)
-	case e.strays.Pods > 0:
-		r.Detail = fmt.Sprintf("the scheduler would leave no room for %d of them, and machines for these cost at least %s/h", e.strays.Pods, plan.Dollars(e.strays.Price))
 	case e.asked > 0:
 		r.Detail = fmt.Sprintf("it would pay back in %s; about as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
 	case e.astray > 0:
@@ -58,25 +47,21 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 // earns adds up what a move costs, evictions being known, and what it brings until the horizon or until the first of its
 // nodes would expire.
 //
-// As much goes astray as did before (Options.AstrayPercent), or as is foretold of this move if that is more: the scheduler
-// puts pods where it likes, and machines have to be bought for those that find no room then. Some of that is in
-// Options.Returns too, and counts twice: not all of it is seen, and with less caution the same is tried over and over
-// (TestMovesPayBack, for a day).
+// As much goes astray as did before (Options.AstrayPercent): the scheduler puts pods where it likes, and machines have to be
+// bought for those that find no room then. Some of that is in Options.Returns too, and counts twice: not all of it is seen,
+// and with less caution the same is tried over and over (TestMovesPayBack, for a day).
 //
 // The load takes back what Options.Returns says: first from what could still be saved in the cluster beyond what is
 // usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely
 // to be needed again has to be started again.
-func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int, strays pack.Strays) earning {
+func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int) earning {
 	o := &s.p.Options
-	e := earning{spent: evictions + o.NodePrice*catalog.MicroUSD(bought), margin: 1, strays: strays}
+	e := earning{spent: evictions + o.NodePrice*catalog.MicroUSD(bought), margin: 1}
 	if saving <= 0 {
 		return e
 	}
 	price, _ := total(nodes)
-	e.astray = min(saving, max(strays.Price, price*catalog.MicroUSD(o.AstrayPercent)/100))
-	if strays.Stuck {
-		e.astray = saving
-	}
+	e.astray = min(saving, price*catalog.MicroUSD(o.AstrayPercent)/100)
 	end := o.horizon()
 	for _, n := range nodes {
 		if left := n.in.LifetimeLeft; left > 0 {

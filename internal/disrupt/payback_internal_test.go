@@ -36,12 +36,12 @@ func TestWhatAMoveEarns(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, Horizon: tt.horizon, Returns: tt.returns, Tight: tt.tight, AstrayPercent: tt.astray}}
-			s := &search{p: p, w: &pack.WhatIf{}, loose: dollar + tt.loose, looseKnown: true}
+			s := &search{p: p, loose: dollar + tt.loose, looseKnown: true}
 			var nodes []*nodeState
 			for range 4 {
 				nodes = append(nodes, &nodeState{src: &cluster.Node{}, in: &Node{LifetimeLeft: tt.left}, price: dollar / 4})
 			}
-			got := s.earns(nodes, dollar, 0, tt.bought, pack.Strays{})
+			got := s.earns(nodes, dollar, 0, tt.bought)
 			if got.spent != tt.spent || got.earned != tt.earned || got.asked != tt.asked {
 				t.Errorf("spent %d earned %d asked back after %s", got.spent, got.earned, got.asked)
 			}
@@ -63,7 +63,7 @@ func TestAMoveHasToEarnTwiceItsPriceWhereTheLoadTakesAPart(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 25_000, Horizon: time.Hour, Returns: tt.returns}}
-			s := &search{p: p, w: &pack.WhatIf{}, loose: 60_000, looseKnown: true}
+			s := &search{p: p, loose: 60_000, looseKnown: true}
 			r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 0, 1)
 			if (r.Code == "") != tt.allowed {
 				t.Errorf("got %q", r.Text())
@@ -74,7 +74,7 @@ func TestAMoveHasToEarnTwiceItsPriceWhereTheLoadTakesAPart(t *testing.T) {
 
 func TestAMoveThatWouldGoAstraySaysSo(t *testing.T) {
 	p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, Horizon: time.Hour, AstrayPercent: 60, Returns: []Return{{After: time.Minute, Price: 1}}}}
-	s := &search{p: p, w: &pack.WhatIf{}, looseKnown: true, loose: 1_000_000}
+	s := &search{p: p, looseKnown: true, loose: 1_000_000}
 	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 10_000}}, 5_000, 0, 1)
 	want := "moving its pods is held to cost $0.0100, and would save $0.0000 in the time left (after such moves 60% of what their nodes had cost was bought again here, for pods that did not come to lie as planned)"
 	if r.Text() != want {
@@ -84,7 +84,7 @@ func TestAMoveThatWouldGoAstraySaysSo(t *testing.T) {
 
 func TestAMoveThatWouldNotPayBackSaysWhen(t *testing.T) {
 	p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, Horizon: time.Hour, Returns: []Return{{After: 5 * time.Minute, Price: 60_000}}}}
-	s := &search{p: p, w: &pack.WhatIf{}, looseKnown: true}
+	s := &search{p: p, looseKnown: true}
 	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 4*unit, 0)
 	want := "moving its pods is held to cost $0.0140, and would save $0.0050 in the time left (it would pay back in 14m0s; about as much was bought again within 5m0s here)"
 	if r.Code != NotPaidBack || r.Text() != want {

@@ -192,7 +192,6 @@ func (s *search) letGo(o order) {
 		n.saves = n.price
 		if why := s.forbids(one, 0, 0); why.Code != "" {
 			n.reason, n.tried = why, true
-			n.movable = why.Code == NotPaidBack // together with others it may pay
 			continue
 		}
 		s.keep(one, Move{Cause: Underutilized})

@@ -47,7 +47,6 @@ type WhatIf struct {
 	scarce []int
 	total  []res.Vector
 	nodes  []*node // scratch
-	land   *landing
 }
 
 // mover is a class of pods that may have to move.

@@ -154,7 +154,6 @@ func (w *WhatIf) count(f *fork, c *class, n *node, k int) {
 // drop undoes all that the fork did.
 func (w *WhatIf) drop() {
 	f := w.fork
-	w.dropLanding()
 	for _, g := range f.groups {
 		g.group.counts, g.group.owners, g.group.total = g.counts, g.owners, g.total
 	}
@@ -255,7 +254,6 @@ func (w *WhatIf) Keep() *Moved {
 		out.NewNodes = append(out.NewNodes, w.s.newNodeWith(m, take(m.parts)))
 		w.noteFollowed(m.parts, func(g *group) (string, bool) { d := w.s.settled(m.shape, g.keyID); return d, d != "" })
 	}
-	w.keepLanding()
 	for _, id := range f.away {
 		w.gone[id] = true
 	}
