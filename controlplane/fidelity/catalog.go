@@ -80,6 +80,8 @@ func (p prices) OnDemand(name string) (catalog.MicroUSD, bool) {
 }
 
 // Spot is the embedded quote.
+func (p prices) SpotLately(string, string) *catalog.Range { return nil }
+
 func (p prices) Spot(name, zone string) (catalog.MicroUSD, bool) {
 	price, ok := p.facts.Spot(region, zone, name)
 	return catalog.MicroUSD(price.MicroUSD), ok
