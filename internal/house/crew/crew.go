@@ -56,6 +56,8 @@ type Crew struct {
 	orphans    map[types.UID]time.Time
 	ownersSeen time.Time            // when it was last looked for the owners of nodes; the collector\'s too
 	tried      map[types.UID]string // in what state of the nodes a pod was last found no node for; the scheduler's
+	queued     turns                // of pods at the scheduler
+	bereft     turns                // of replica sets that have lost a pod
 
 	factory     informers.SharedInformerFactory
 	pods        corelisters.PodLister
@@ -102,6 +104,9 @@ func Start(ctx context.Context, o Options) (*Crew, error) {
 		}); err != nil {
 			return nil, fmt.Errorf("watch the cluster: %w", err)
 		}
+	}
+	if _, err := core.Pods().Informer().AddEventHandler(c.hear()); err != nil {
+		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel

@@ -382,3 +382,41 @@ func TestANodeThatIsNotReadyLosesItsPodsAfterFiveMinutes(t *testing.T) {
 		}
 	})
 }
+
+// As at the real ones, whose queues keep that order: who loses a pod first has the next one first, and it is scheduled first.
+func TestWhatIsEvictedFirstComesBackFirst(t *testing.T) {
+	inPlace(t, func(p *place) {
+		p.node("n1", "a")
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			d := deployment(1)
+			d.Name, d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = name, map[string]string{"app": name}, map[string]string{"app": name}
+			d.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+			if _, err := p.AppsV1().Deployments("default").Create(p.Context(), d, metav1.CreateOptions{}); err != nil {
+				p.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		if _, err := p.CoreV1().Nodes().Patch(p.Context(), "n1", types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{}); err != nil {
+			p.Fatal(err)
+		}
+		pods := p.names()
+		slices.SortFunc(pods, func(a, b string) int { return strings.Index("dbeac", a[:1]) - strings.Index("dbeac", b[:1]) })
+		for _, name := range pods {
+			if err := p.CoreV1().Pods("default").EvictV1(p.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+				p.Fatal(err)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		p.node("n2", "a", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("1") })
+		time.Sleep(2 * time.Second)
+		var placed []string
+		for _, text := range p.pods() {
+			if strings.HasSuffix(text, " on n2") {
+				placed = append(placed, text[:1])
+			}
+		}
+		if d := cmp.Diff([]string{"b", "d"}, placed); d != "" {
+			p.Errorf("evicted were d, b, e, a, c, and there is room for two: %s", d)
+		}
+	})
+}

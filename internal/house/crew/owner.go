@@ -45,7 +45,11 @@ func (c *Crew) keepOwners(ctx context.Context) (time.Duration, error) {
 			owned[string(o.UID)] = append(owned[string(o.UID)], p)
 		}
 	}
+	slices.SortFunc(sets, func(a, b *appsv1.ReplicaSet) int {
+		return cmp.Or(c.bereft.compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	for _, rs := range sets {
+		c.bereft.drop(rs.UID)
 		errs = append(errs, passed(c.keepReplicas(ctx, rs, owned[string(rs.UID)])))
 	}
 	return 0, errors.Join(errs...)

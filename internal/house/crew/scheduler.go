@@ -36,7 +36,7 @@ func (c *Crew) schedule(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	slices.SortFunc(waiting, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(priority(b), priority(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(priority(b), priority(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), c.queued.compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
