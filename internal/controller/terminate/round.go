@@ -20,6 +20,8 @@ import (
 const (
 	// atOnce is how many calls one drain makes at the same time.
 	atOnce = 10
+	// lag is how long an eviction may hold up the next one of its node.
+	lag = 50 * time.Millisecond
 	// answers is how long an answer of the API may take to be seen in the cache, after which the call is made again.
 	answers = 10 * time.Second
 	// repeat is when a call is made again that failed, other than for a budget.
@@ -99,8 +101,8 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	}
 	forced, evicted := r.turns(waiting, held)
 	err := errors.Join(
-		each(forced, func(p *corev1.Pod) error { return r.force(ctx, p) }),
-		each(evicted, func(p *corev1.Pod) error { return r.evict(ctx, p) }))
+		each(forced, nil, func(p *corev1.Pod) error { return r.force(ctx, p) }),
+		each(evicted, func() <-chan time.Time { return r.Clock.After(lag) }, func(p *corev1.Pod) error { return r.evict(ctx, p) }))
 	if err != nil && ctx.Err() == nil {
 		// Not returned: the pause after an error grows, and what is due by the machine's end must not wait for it.
 		r.Log.Warn("draining node", "node", r.node.Name, "error", err)
@@ -159,17 +161,26 @@ func (r *round) mayGo(p *corev1.Pod) bool {
 	return true
 }
 
-// each calls f for all pods, some at a time, and joins the errors in the order of the pods.
-func each(pods []*corev1.Pod, f func(*corev1.Pod) error) error {
+// each calls f for all pods, some at a time, and joins the errors in the order of the pods. With lag the calls are made in
+// that order: one waits until the one before it has returned, or until lag says that this takes too long.
+func each(pods []*corev1.Pod, lag func() <-chan time.Time, f func(*corev1.Pod) error) error {
 	errs := make([]error, len(pods))
 	slots := make(chan struct{}, atOnce)
 	var work sync.WaitGroup
 	for i, p := range pods {
 		slots <- struct{}{}
+		done := make(chan struct{})
 		work.Go(func() {
-			defer func() { <-slots }()
+			defer func() { <-slots; close(done) }()
 			errs[i] = f(p)
 		})
+		if lag == nil {
+			continue
+		}
+		select {
+		case <-done:
+		case <-lag():
+		}
 	}
 	work.Wait()
 	return errors.Join(errs...)

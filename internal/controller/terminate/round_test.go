@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -359,4 +360,33 @@ func TestTheLargestGoFirst(t *testing.T) {
 	if diff := cmp.Diff([]string{"memory", "cores", "small", "other-small"}, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// The successors of evicted pods are scheduled in the order of the evictions, so that this has to be the one that was chosen.
+func TestEvictionsAreAskedForInTurn(t *testing.T) {
+	var pods []*corev1.Pod
+	for i := range 3 * atOnce {
+		pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%02d", i)}})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var begun []string
+		first := time.Now()
+		err := each(pods, func() <-chan time.Time { return time.After(lag) }, func(p *corev1.Pod) error {
+			mu.Lock()
+			begun = append(begun, p.Name)
+			mu.Unlock()
+			if p.Name == "p01" {
+				time.Sleep(unanswered)
+				return errors.New("no answer")
+			}
+			return nil
+		})
+		if err == nil || len(begun) != len(pods) || !slices.IsSorted(begun) {
+			t.Errorf("in the order %v: %v", begun, err)
+		}
+		if took := time.Since(first); took != unanswered {
+			t.Errorf("one that is not answered held the others up: %s", took)
+		}
+	})
 }
