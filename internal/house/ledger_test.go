@@ -41,12 +41,12 @@ type entry struct {
 	beside    float64         // what the new machines cost before the old ones had gone
 	restarts  float64         // what starting machines is held to cost that were bought for pods that the old ones had held
 	gained    float64         // what the old machines would have cost since, less what the new ones do
+	most      float64         // that it had gained at any time
 	eaten     float64         // of the saving per hour, by machines that had to be bought since
 	by        []string        // these machines: after how long, what, and how much of it
 	taken     room            // by pods that those were bought for
 	undone    bool
 	done      bool // the account is closed
-	paidAfter time.Duration
 }
 
 // spent is what the command is held to have cost: its evictions, its new machines (each $0.01, or what they really cost
@@ -64,9 +64,13 @@ func (e *entry) spent() float64 {
 // would not have been bought, so that part of its price is taken off the command's saving for good, and that part of its
 // start is the command's cost. Room is given to the latest command first, and only once; a machine is charged for once. In
 // all other ways a purchase says nothing about a command: it is for a load that has grown.
+//
+// A command has paid back when it had once brought what it costs in all, later starts included: what prices do after that
+// is another decision's. Sums of what commands brought are as of the end.
 type ledger struct {
 	h      *house.House
 	begun  chan begun
+	said   slog.Handler // hears all of it, too; nil: nobody does
 	mu     sync.Mutex
 	undone map[string]bool
 
@@ -120,7 +124,12 @@ func (l *ledger) Enabled(context.Context, slog.Level) bool { return true }
 func (l *ledger) WithAttrs([]slog.Attr) slog.Handler       { return l }
 func (l *ledger) WithGroup(string) slog.Handler            { return l }
 
-func (l *ledger) Handle(_ context.Context, r slog.Record) error {
+func (l *ledger) Handle(ctx context.Context, r slog.Record) error {
+	if l.said != nil {
+		if err := l.said.Handle(ctx, r); err != nil {
+			return err
+		}
+	}
 	var b begun
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
@@ -200,6 +209,7 @@ func (l *ledger) again(p *corev1.Pod) {
 
 // look brings all accounts up to now.
 func (l *ledger) look() {
+	instances := l.h.AWS.World.AllInstances() // before the claims: a machine that has none may be a replacement
 	l.open()
 	l.measure()
 	now := time.Now()
@@ -209,7 +219,7 @@ func (l *ledger) look() {
 	}
 	l.seen = now
 	running, machines := map[string]bool{}, map[string]world.Instance{} // by instance; by instance and by claim
-	for _, i := range l.h.AWS.World.AllInstances() {
+	for _, i := range instances {
 		claim := i.Tags["karpenter.sh/nodeclaim"]
 		machines[i.ID], machines[claim] = i, i
 		if i.State == world.StatePending || i.State == world.StateRunning {
@@ -239,6 +249,9 @@ func (l *ledger) look() {
 // measure notes what machines hold and what is asked of them.
 func (l *ledger) measure() {
 	for _, c := range l.h.Claims() {
+		if c.Annotations[commandOf] != "" {
+			l.ofClaim[c.Name] = true // it may have been launched before its command says that it has begun
+		}
 		l.asked[c.Name] = roomOf(c.Spec.Resources.Requests)
 		if id := c.Status.ProviderID; len(id) > 19 && len(c.Status.Allocatable) > 0 {
 			l.holds[id[len(id)-19:]] = roomOf(c.Status.Allocatable)
@@ -278,9 +291,7 @@ func (l *ledger) account(e *entry, now time.Time, hours float64, running map[str
 		}
 	}
 	e.gained += gain * hours
-	if e.paidAfter == 0 && e.gained >= e.spent() {
-		e.paidAfter = now.Sub(e.at)
-	}
+	e.most = max(e.most, e.gained)
 	e.done = e.undone || !waiting && (gain <= 0 && e.eaten > 0 || bought > 0 && left == 0)
 }
 
@@ -307,7 +318,6 @@ func (l *ledger) eat(machine world.Instance, asked room, machines map[string]wor
 		e.eaten += part * l.price(machine)
 		e.by = append(e.by, fmt.Sprintf("%s %s %.2f", machine.LaunchTime.Sub(e.at).Round(time.Second), machine.Type, part))
 		e.restarts += part * startCosts
-		e.paidAfter = 0
 		rest -= part
 	}
 }
@@ -346,7 +356,7 @@ func (l *ledger) judge() (v verdict, unpaid []string) {
 			v.empties++
 		}
 		switch {
-		case e.gained >= e.spent():
+		case e.most >= e.spent():
 		case e.undone:
 			v.undone++
 		case !e.done:
@@ -357,9 +367,9 @@ func (l *ledger) judge() (v verdict, unpaid []string) {
 			} else {
 				v.unpaid++
 			}
-			v.lost += (e.spent() - e.gained) / 1e6
-			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f; bought again: %s",
-				e.at.Format(time.TimeOnly), e.what, e.pods, e.spent()/1e6, e.gained/1e6, strings.Join(e.by, ", ")))
+			v.lost += (e.spent() - e.most) / 1e6
+			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f (%.4f at most); bought again: %s",
+				e.at.Format(time.TimeOnly), e.what, e.pods, e.spent()/1e6, e.gained/1e6, e.most/1e6, strings.Join(e.by, ", ")))
 		}
 	}
 	return v, unpaid
