@@ -160,6 +160,7 @@ func (s *search) decisionAbout(nodes []*nodeState) *Decision {
 	slices.SortFunc(d.Kept, func(a, b Kept) int { return cmp.Compare(a.Node, b.Node) })
 	d.After = d.Before - s.saving()
 	d.Spare = s.spare()
+	d.setWaits(&s.p.Options)
 	return d
 }
 

@@ -3,6 +3,7 @@ package disrupt
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -45,8 +46,10 @@ type Move struct {
 	Saving  catalog.MicroUSD `json:"saving"`
 	Certain catalog.MicroUSD `json:"certain"`
 	// Disruption in millionths of a usual pod's, one for each node included.
-	Disruption int64  `json:"disruption"`
-	Why        string `json:"why"`
+	Disruption int64 `json:"disruption"`
+	// Wait is for how long the move has to be found before it is to be made, where that is longer than usual.
+	Wait time.Duration `json:"wait,omitempty"`
+	Why  string        `json:"why"`
 }
 
 // Kept is a node that stays.

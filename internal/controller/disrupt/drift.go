@@ -306,7 +306,7 @@ func (d *Drift) start(ctx context.Context, commands []Command) (started int, err
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = d.Metrics.Recover(d.Log, "disruption.drift", func() error { return d.Queue.Start(ctx, c) })
+			errs[i] = d.Metrics.Recover(d.Log, "disruption.drift", func() error { _, err := d.Queue.Start(ctx, c); return err })
 		})
 	}
 	wait.Wait()

@@ -21,7 +21,7 @@ func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		g := h.machine("c1")
-		if err := h.Start(t.Context(), emptyNodes(g)); err != nil {
+		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
 		}
 		tries := 0
@@ -61,7 +61,7 @@ func TestAReplacementWhoseCreationHadNoAnswerIsGivenBack(t *testing.T) {
 			},
 		})
 		h.Buyer = apply.New(apply.Options{Client: lost, State: h.cache, Recorder: h.events})
-		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err == nil {
+		if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err == nil {
 			t.Fatal("no error")
 		}
 		bought := h.replacements()
@@ -76,7 +76,7 @@ func TestAReplacementThatComesTooLateIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		g := h.machine("c1")
-		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+		if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 			t.Fatal(err)
 		}
 		late := func(name string) *karpv1.NodeClaim {
@@ -115,7 +115,7 @@ func TestANodeThatIsGoneIsNoSetback(t *testing.T) {
 		}
 		c := h.replace(there, h.bind("p", there.Node))
 		c.Nodes = append(c.Nodes, gone)
-		if err := h.Start(t.Context(), c); err == nil || h.marked(there) || h.Busy("c2") {
+		if _, err := h.Start(t.Context(), c); err == nil || h.marked(there) || h.Busy("c2") {
 			t.Fatalf("it was begun: %v", err)
 		}
 		if len(landed) != 0 {
@@ -123,7 +123,7 @@ func TestANodeThatIsGoneIsNoSetback(t *testing.T) {
 		}
 		c.Nodes = c.Nodes[:1]
 		c.NewNodes[0].Pool = "gone"
-		if err := h.Start(t.Context(), c); err == nil || len(landed) != 1 {
+		if _, err := h.Start(t.Context(), c); err == nil || len(landed) != 1 {
 			t.Errorf("a refusal counts: %v, %q", err, landed)
 		}
 		h.end()

@@ -44,10 +44,12 @@ type Governor struct {
 	// moves and misses of the last minutes, oldest first.
 	moves  []move
 	misses []miss
-	past   outcomes
-	until  time.Time     // the breaker is open
-	held   time.Duration // for how long it opened last
-	why    string
+	// paid is until when the machines stay that a command has bought, by its name.
+	paid  map[string]time.Time
+	past  outcomes
+	until time.Time     // the breaker is open
+	held  time.Duration // for how long it opened last
+	why   string
 }
 
 // move is a command that moved pods.
@@ -75,7 +77,9 @@ type Purchase struct {
 }
 
 // NewGovernor returns a governor that knows nothing yet.
-func NewGovernor() *Governor { return &Governor{moved: map[types.UID]time.Time{}} }
+func NewGovernor() *Governor {
+	return &Governor{moved: map[types.UID]time.Time{}, paid: map[string]time.Time{}}
+}
 
 // ownerOf is what the pod's next incarnation has in common with it: its controller; "" if it has none.
 func ownerOf(pod *corev1.Pod) types.UID {

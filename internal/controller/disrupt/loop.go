@@ -180,14 +180,14 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 		l.due = now.Add(wait)
 	}
 	p := v.problem
-	if l.mixed(moves, ripe, now) {
-		narrowed, decided := l.narrow(v, now)
+	if l.mixed(moves, ripe) {
+		narrowed, decided := l.narrow(v)
 		if decided != nil {
 			p, d, ripe = narrowed, decided, l.allowed(decided.Moves, now)
 		}
 		l.owed = false
 	}
-	ripe = l.checked(p, d, ripe)
+	ripe = careful(v, d, l.checked(p, d, ripe))
 	if len(ripe) == 0 {
 		return nil
 	}
@@ -199,13 +199,13 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 // mixed reports whether what has ripened is to be decided on by itself: nothing is ripe but single nodes of moves. Where
 // only empty nodes go, they go first, and the others have their turn in the round after: in a cluster where some node is
 // always empty they would wait for ever.
-func (l *Loop) mixed(moves, ripe []disrupt.Move, now time.Time) bool {
+func (l *Loop) mixed(moves, ripe []disrupt.Move) bool {
 	if slices.ContainsFunc(ripe, func(m disrupt.Move) bool { return m.Cause != disrupt.Empty }) {
 		l.owed = false
 		return false
 	}
 	waits := false
-	of := l.ripening.ripe(now)
+	of := l.ripening.ripe()
 	for i := range moves {
 		if moves[i].Cause != disrupt.Empty && slices.ContainsFunc(moves[i].Nodes, func(n string) bool { return of[n] }) {
 			waits = true
@@ -240,8 +240,8 @@ func (l *Loop) allowed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 
 // narrow asks again with the ripe nodes alone when every move has a node in it that is not ripe: a cluster in which there
 // is always one more must not wait for ever. It returns what was asked and decided, nil when nothing is ripe.
-func (l *Loop) narrow(v *view, now time.Time) (*disrupt.Problem, *disrupt.Decision) {
-	ripe := l.ripening.ripe(now)
+func (l *Loop) narrow(v *view) (*disrupt.Problem, *disrupt.Decision) {
+	ripe := l.ripening.ripe()
 	if len(ripe) == 0 {
 		return nil, nil
 	}
@@ -276,7 +276,7 @@ func (l *Loop) checked(p *disrupt.Problem, d *disrupt.Decision, moves []disrupt.
 func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	count := l.countOwners(v.snapshot)
 	slots := make(chan struct{}, starts)
-	begun, errs := make([]bool, len(moves)), make([]error, len(moves))
+	begun, errs := make([]string, len(moves)), make([]error, len(moves))
 	var wait sync.WaitGroup
 	var noting sync.Mutex
 	for i := range moves {
@@ -286,36 +286,37 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 		wait.Go(func() {
 			defer func() { <-slots }()
 			begun[i], errs[i] = l.begin(ctx, v, c)
-			if begun[i] && moves[i].Cause == disrupt.Underutilized {
+			if begun[i] != "" && moves[i].Cause == disrupt.Underutilized {
 				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
 				noting.Lock()
 				defer noting.Unlock()
 				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Old, moves[i].Saving, count, l.Clock.Now())
+				l.Governor.Paying(begun[i], 2*l.Options.Payback(&moves[i]), l.Clock.Now())
 			}
 		})
 	}
 	wait.Wait()
 	for i := range moves {
-		if begun[i] {
+		if begun[i] != "" {
 			l.talk.approved(v, &moves[i])
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// begin begins a command, and reports whether it was begun.
-func (l *Loop) begin(ctx context.Context, v *view, c Command) (bool, error) {
-	err := l.Metrics.Recover(l.Log, "disruption", func() error { return l.Queue.Start(ctx, c) })
+// begin begins a command, and returns its name if it was begun.
+func (l *Loop) begin(ctx context.Context, v *view, c Command) (id string, err error) {
+	err = l.Metrics.Recover(l.Log, "disruption", func() error { id, err = l.Queue.Start(ctx, c); return err })
 	var refused *apply.RefusedError
 	switch {
 	case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
-		return false, nil
+		return "", nil
 	case errors.As(err, &refused), moot(err):
 		l.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "because", err)
 		l.talk.refused(v, c, err)
-		return false, nil
+		return "", nil
 	case err != nil:
-		return false, fmt.Errorf("starting %s: %w", c.String(), err)
+		return "", fmt.Errorf("starting %s: %w", c.String(), err)
 	}
-	return true, nil
+	return id, nil
 }

@@ -185,32 +185,33 @@ func (q *Queue) await(f *flight) {
 	}
 }
 
-// Start begins a command: its nodes are marked and its replacements bought when it returns; the rest goes on by itself.
-// When it returns an error, nothing was begun, or what was is being taken back.
+// Start begins a command: its nodes are marked and its replacements bought when it returns its name, which claims of
+// replacements bear (apply.CommandAnnotation); the rest goes on by itself. When it returns an error, nothing was begun, or
+// what was is being taken back.
 //
 // Errors: ErrNotRunning, ErrBusy, a *apply.RefusedError, those of the API.
-func (q *Queue) Start(ctx context.Context, c Command) error {
+func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	if len(c.Nodes) == 0 {
-		return fmt.Errorf("disruption %q: no nodes", c.Why)
+		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
 	f := &flight{Command: c, begun: q.Clock.Now(), objects: map[string]*corev1.Node{}}
 	f.id = c.id(f.begun)
 	f.order = order{Begun: f.begun.UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	f.all = slices.Clone(c.Nodes)
 	if err := q.admit(f); err != nil {
-		return err
+		return "", err
 	}
 	short, cancel := context.WithTimeout(ctx, beginWithin)
 	defer cancel()
 	if err := q.begin(short, f); err != nil {
 		f.moot = moot(err)
 		q.abandon(short, f, err.Error())
-		return fmt.Errorf("disruption %s: %w", f.id, err)
+		return "", fmt.Errorf("disruption %s: %w", f.id, err)
 	}
 	q.begun(f)
 	q.Log.Info("disrupting nodes", "command", f.id, "reason", f.Cause, "decision", f.decision(), "what", f.Command.String(), "why", f.Why)
 	q.fly(f)
-	return nil
+	return f.id, nil
 }
 
 // moot reports whether a command could not begin because one of its nodes had gone, or was part of another one.

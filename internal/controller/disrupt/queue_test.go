@@ -256,7 +256,7 @@ func TestAnEmptyNodeGoesAfterASecondLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		g, late := h.machine("c1"), h.machine("c2")
-		if err := h.Start(t.Context(), emptyNodes(g, late)); err != nil {
+		if _, err := h.Start(t.Context(), emptyNodes(g, late)); err != nil {
 			t.Fatal(err)
 		}
 		if !h.marked(g) || !h.marked(late) || h.deleting("c1") {
@@ -283,10 +283,10 @@ func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 		h := newHouse(t)
 		g := h.machine("c1")
 		pod := h.bind("p", g.Node)
-		if err := h.Start(t.Context(), h.replace(g, pod)); err != nil {
+		if _, err := h.Start(t.Context(), h.replace(g, pod)); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Start(t.Context(), h.replace(g, pod)); !errors.Is(err, ErrBusy) {
+		if _, err := h.Start(t.Context(), h.replace(g, pod)); !errors.Is(err, ErrBusy) {
 			t.Errorf("the same node again: %v", err)
 		}
 		bought := h.replacements()
@@ -346,7 +346,7 @@ func TestACommandIsTakenBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHouse(t)
 				g := h.machine("c1")
-				if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+				if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 					t.Fatal(err)
 				}
 				bought := h.replacements()
@@ -369,7 +369,7 @@ func TestACommandIsTakenBackThoughTheCacheIsBehind(t *testing.T) {
 		c := h.replace(g, h.bind("p", g.Node))
 		c.NewNodes[0].Pool = "gone"
 		var refused *apply.RefusedError
-		if err := h.Start(t.Context(), c); !errors.As(err, &refused) {
+		if _, err := h.Start(t.Context(), c); !errors.As(err, &refused) {
 			t.Fatalf("want a refusal: %v", err)
 		}
 		if h.marked(g) || h.Busy(g.Claim) {
@@ -383,7 +383,7 @@ func TestATaintThatSomebodyElsePutThereStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		g := h.machine("c1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
-		if err := h.Start(t.Context(), emptyNodes(g)); err != nil {
+		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
 		}
 		h.bind("p", g.Node)
@@ -435,7 +435,7 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 						return err
 					}
 				}
-				err := h.Start(ctx, h.replace(g, h.bind("p", g.Node)))
+				_, err := h.Start(ctx, h.replace(g, h.bind("p", g.Node)))
 				if (err == nil) != (tt.fail == nil) {
 					t.Fatal(err)
 				}

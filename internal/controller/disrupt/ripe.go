@@ -6,49 +6,81 @@ import (
 	"github.com/kerf-sh/kerf/internal/disrupt"
 )
 
-// patience is how long a node must have been among those that should go before it does, unless it is empty. A cluster in
-// the middle of a rollout looks as if much could be saved.
-const patience = 5 * time.Second
+const (
+	// patience is how long a node must have been among those that should go before it does, unless it is empty, or longer
+	// where the decision says so (disrupt.Move.Wait). A cluster in the middle of a rollout looks as if much could be saved.
+	patience = 5 * time.Second
+	// fade is how many times as long as it takes a node to ripen it takes that to be forgotten.
+	fade = 2
+)
 
-// ripening remembers since when each node has been among those that should go, decision after decision.
-type ripening struct{ since map[string]time.Time }
+// ripening remembers for how long each node has been among those that should go, decision after decision.
+type ripening struct {
+	nodes map[string]ripe
+	at    time.Time // of the last decision
+}
+
+// ripe is how far a node is.
+type ripe struct {
+	// been is for how long it has been among those that should go, less what has faded in the time that it was not: which
+	// of several nodes could go changes with every pod where many come and go.
+	been time.Duration
+	// long is for how long it has to be; in: it is among them now.
+	long time.Duration
+	in   bool
+}
 
 // take notes a decision. It returns the moves whose nodes are all ripe, how long until the next are, 0 if there are none,
-// and the nodes that were to go and are not any more.
-func (r *ripening) take(moves []disrupt.Move, now time.Time) (ripe []disrupt.Move, wait time.Duration, dropped []string) {
-	before := r.since
-	r.since = map[string]time.Time{}
+// and the nodes that were to go in a moment and are not any more.
+func (r *ripening) take(moves []disrupt.Move, now time.Time) (done []disrupt.Move, wait time.Duration, dropped []string) {
+	before, passed := r.nodes, now.Sub(r.at)
+	r.nodes, r.at = map[string]ripe{}, now
 	for i := range moves {
 		m := &moves[i]
-		left := time.Duration(0)
+		left, need := time.Duration(0), long(m)
 		for _, name := range m.Nodes {
-			since, ok := before[name]
-			if !ok {
-				since = now
+			n := before[name]
+			switch {
+			case need < n.long && need <= patience:
+				n.been = 0 // there is much to be saved all of a sudden, and that has to stand as well
+			case n.in:
+				n.been = min(n.been+passed, max(n.long, need))
 			}
-			r.since[name] = since
-			left = max(left, patience-now.Sub(since))
+			n.long, n.in = need, true
+			r.nodes[name] = n
+			left = max(left, n.long-n.been)
 		}
 		switch {
 		case left <= 0 || m.Cause == disrupt.Empty:
-			ripe = append(ripe, *m)
+			done = append(done, *m)
 		case wait == 0 || left < wait:
 			wait = left
 		}
 	}
-	for name := range before {
-		if _, ok := r.since[name]; !ok {
+	for name, n := range before {
+		if r.nodes[name].in {
+			continue
+		}
+		switch {
+		case n.long <= patience:
 			dropped = append(dropped, name)
+			continue
+		case !n.in:
+			n.been -= passed / fade
+		}
+		n.in = false
+		if n.been > 0 {
+			r.nodes[name] = n
 		}
 	}
-	return ripe, wait, dropped
+	return done, wait, dropped
 }
 
 // ripe are the nodes that have been to go for long enough.
-func (r *ripening) ripe(now time.Time) map[string]bool {
+func (r *ripening) ripe() map[string]bool {
 	out := map[string]bool{}
-	for name, since := range r.since {
-		if now.Sub(since) >= patience {
+	for name, n := range r.nodes {
+		if n.in && n.been >= n.long {
 			out[name] = true
 		}
 	}
@@ -58,6 +90,6 @@ func (r *ripening) ripe(now time.Time) map[string]bool {
 // forget takes nodes out whose command has begun.
 func (r *ripening) forget(nodes []string) {
 	for _, name := range nodes {
-		delete(r.since, name)
+		delete(r.nodes, name)
 	}
 }

@@ -39,7 +39,7 @@ func TestAMarkThatIsWrittenAfterTheTakeOverIsTakenOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.cache.SetNode(node)
-		if err := h.Start(t.Context(), h.replace(busy, h.bind("p", busy.Node))); err != nil {
+		if _, err := h.Start(t.Context(), h.replace(busy, h.bind("p", busy.Node))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(sweepEvery + time.Second)
@@ -69,7 +69,7 @@ func TestANodeThatCanNotBeWrittenToHoldsUpNoOther(t *testing.T) {
 		}
 		h.start()
 		time.Sleep(2 * look)
-		if err := h.Start(t.Context(), emptyNodes(other)); err != nil {
+		if _, err := h.Start(t.Context(), emptyNodes(other)); err != nil {
 			t.Errorf("another node can't go: %v", err)
 		}
 		h.fail = nil

@@ -95,7 +95,7 @@ func (t *talk) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {
 			for _, name := range m.Nodes {
-				t.say(v, name, "ConsolidationCandidate", "ConsolidationCandidate", "it goes in a moment if nothing changes: "+m.Why)
+				t.say(v, name, "ConsolidationCandidate", "ConsolidationCandidate", fmt.Sprintf("it goes when that has been so for %s: %s", long(m), m.Why))
 			}
 		}
 	}

@@ -12,6 +12,8 @@ import (
 const (
 	// leastHorizon is for how long a saving is counted on where nothing is known yet, mostHorizon how long at most.
 	leastHorizon, mostHorizon = 35 * time.Minute, 24 * time.Hour
+	// restlessHorizon is the most where pods come and go; where none has come for a time it is calmFor times as long as that.
+	restlessHorizon, calmFor = 2 * leastHorizon, 8
 	// glance is how often the bill is noted, and memory for how long.
 	glance, memory = 30 * time.Second, 6 * time.Hour
 	// quietBefore is the time without purchases that every cluster is held to have had before it was watched: how much has to
@@ -34,13 +36,13 @@ var ages = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * ti
 // again, so much of the saving was undone: in the cluster in which nothing had gone they would not have been bought. Nothing
 // has to be known of single machines for that.
 //
-// It is this process's own. A new leader counts on as much as it may in a cluster whose machines are as old as they are,
-// and has seen within minutes whether it is one that breathes.
+// It is this process's own. A new leader counts on as much as it may in a cluster whose machines and pods are as old as they
+// are, and has seen within minutes whether it is one that breathes.
 type tenure struct {
 	began   time.Time
 	moments []moment // oldest first
 	prices  map[string]catalog.MicroUSD
-	calm    time.Time // since when no pod has come, and no machine
+	calm    time.Time // since when no pod has come that runs, and no machine
 	horizon time.Duration
 	returns []disrupt.Return
 	tight   catalog.MicroUSD
@@ -57,8 +59,9 @@ type moment struct {
 // see notes the bill: what machines cost that are not to go, each at the price at which it was seen first, so that prices
 // that move are not taken for machines.
 func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Time) {
-	if t.began.IsZero() {
-		t.began, t.calm, t.prices = now, now, map[string]catalog.MicroUSD{}
+	first := t.began.IsZero()
+	if first {
+		t.began, t.calm, t.prices = now, newest(nodes), map[string]catalog.MicroUSD{}
 	}
 	prices := make(map[string]catalog.MicroUSD, len(nodes))
 	bill, came := catalog.MicroUSD(0), false
@@ -77,7 +80,7 @@ func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Tim
 		}
 	}
 	t.prices = prices
-	if came {
+	if came && !first {
 		t.calm = now
 	}
 	if len(t.moments) > 0 && now.Sub(t.moments[len(t.moments)-1].at) < glance {
@@ -87,13 +90,14 @@ func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Tim
 	if born := youngest(nodes); born.After(t.calm) {
 		t.calm = born
 	}
-	t.moments = append(t.moments, moment{at: now, bill: bill, spare: spare, quiet: now.Sub(t.calm)})
+	t.moments = append(t.moments, moment{at: now, bill: bill, spare: spare, quiet: min(now.Sub(t.calm), mostHorizon)})
 	t.reckon(nodes, now)
 }
 
 // reckon finds how long a saving may be counted on, and how much of it is likely to be asked back.
 func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
-	t.horizon = horizon(max(now.Sub(t.began), meanAge(nodes, now)))
+	quiet := min(now.Sub(t.calm), mostHorizon)
+	t.horizon = horizon(min(max(now.Sub(t.began), meanAge(nodes, now)), max(restlessHorizon, calmFor*quiet)))
 	most := make([]catalog.MicroUSD, len(t.moments)) // the bill had been so high until then
 	for i, m := range t.moments {
 		most[i] = m.bill
@@ -101,7 +105,6 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 			most[i] = max(most[i], most[i-1])
 		}
 	}
-	quiet := now.Sub(t.calm)
 	again := make([][]catalog.MicroUSD, len(ages))
 	for i, m := range t.moments {
 		if m.quiet*calmer < quiet {
@@ -135,6 +138,16 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 		slices.Sort(spare)
 		t.tight = min(spare[len(spare)*likelyPercent/100], t.moments[len(t.moments)-1].bill*usualPercent/100)
 	}
+}
+
+// newest is when the last of the machines was bought.
+func newest(nodes []*cluster.Node) (born time.Time) {
+	for _, n := range nodes {
+		if n.Claim != "" && n.CreatedAt.After(born) {
+			born = n.CreatedAt
+		}
+	}
+	return born
 }
 
 // youngest is when the last of the pods was made that run on nodes.

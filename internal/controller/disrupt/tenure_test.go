@@ -84,16 +84,18 @@ func TestHowMuchOfASavingIsAskedBack(t *testing.T) {
 func TestForHowLongASavingIsCountedOn(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for sentence, tt := range map[string]struct {
-		age  time.Duration
-		want time.Duration
+		age, young time.Duration // of the machines, of the last pod
+		want       time.Duration
 	}{
-		"where all is new, as long as the least": {time.Minute, leastHorizon},
-		"where machines are old, a step below":   {4 * time.Hour, 4 * leastHorizon},
-		"at most for a day":                      {1000 * time.Hour, mostHorizon},
+		"where all is new, as long as the least":             {time.Minute, time.Minute, leastHorizon},
+		"where pods come, twice that":                        {4 * time.Hour, time.Minute, 2 * leastHorizon},
+		"where machines are old and none come, a step below": {4 * time.Hour, time.Hour, 4 * leastHorizon},
+		"where none has come for a time, by that":            {1000 * time.Hour, time.Hour, 8 * leastHorizon},
+		"at most for a day":                                  {1000 * time.Hour, 100 * time.Hour, mostHorizon},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			tenure := &tenure{}
-			tenure.see([]*cluster.Node{{Claim: "old", Price: 99, Launched: true, CreatedAt: now.Add(-tt.age)}, {Claim: "cheap", Price: 1, Launched: true, CreatedAt: now}, {Name: "not ours"}}, 0, now)
+			tenure.see([]*cluster.Node{{Claim: "old", Price: 1, Launched: true, CreatedAt: now.Add(-tt.age), Pods: []*cluster.Pod{{CreatedAt: now.Add(-tt.young)}}}, {Name: "not ours"}}, 0, now)
 			if tenure.horizon != tt.want {
 				t.Errorf("%s, want %s", tenure.horizon, tt.want)
 			}

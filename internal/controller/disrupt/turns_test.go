@@ -134,7 +134,7 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 		// With the node that has long been to go there is always one that has not, and always an empty one.
 		moves := []disrupt.Move{move(disrupt.Underutilized, "old", fmt.Sprint("new", i)), move(disrupt.Empty, fmt.Sprint("empty", i))}
 		ripe, _, _ := l.ripening.take(moves, now)
-		narrowed = append(narrowed, l.mixed(moves, ripe, now))
+		narrowed = append(narrowed, l.mixed(moves, ripe))
 		if narrowed[i] {
 			l.owed = false
 		}
@@ -153,8 +153,8 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 		t.Errorf("the old node had %d turns: %v", turns, narrowed)
 	}
 	moves := []disrupt.Move{move(disrupt.Underutilized, "a", "b")}
-	l.ripening.since = map[string]time.Time{"a": now.Add(-patience), "b": now.Add(-patience)}
-	if ripe, _, _ := l.ripening.take(moves, now); l.mixed(moves, ripe, now) {
+	l.ripening.nodes = map[string]ripe{"a": {been: patience, in: true}, "b": {been: patience, in: true}}
+	if ripe, _, _ := l.ripening.take(moves, now); l.mixed(moves, ripe) {
 		t.Error("asked again though all is ripe")
 	}
 }

@@ -1,0 +1,54 @@
+package disrupt
+
+import (
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+)
+
+const (
+	// littlePercent of the bill is what all moves of pods together save at most for the decision to be one about little.
+	littlePercent = 15
+	// longestWait is the most that a move has to stand.
+	longestWait = 30 * time.Minute
+)
+
+// Little reports whether all moves of pods together save little: the cluster is about as it should be. Then there is time,
+// and more to lose than to gain by haste.
+func (d *Decision) Little() bool {
+	saving := catalog.MicroUSD(0)
+	for i := range d.Moves {
+		if d.Moves[i].Cause == Underutilized {
+			saving += d.Moves[i].Saving
+		}
+	}
+	return saving*100 < d.Before*littlePercent
+}
+
+// setWaits says of each move how long it has to stand.
+//
+// Where little is to be saved that is as long as it takes to pay back: who does not know for how long something is worth
+// its price loses least by paying it when waiting has cost as much (the ski-rental problem). Much is saved at once.
+func (d *Decision) setWaits(o *Options) {
+	little := d.Little()
+	for i := range d.Moves {
+		if m := &d.Moves[i]; little && m.Cause == Underutilized {
+			m.Wait = min(longestWait, o.Payback(m).Round(time.Second))
+		}
+	}
+}
+
+// Spent is what a move is held to cost.
+func (o *Options) Spent(m *Move) catalog.MicroUSD {
+	return catalog.MicroUSD(float64(o.PodPrice)*float64(m.Disruption)/unit) + o.NodePrice*catalog.MicroUSD(len(m.NewNodes))
+}
+
+// Payback is how long a move's saving has to last to bring what the move is held to cost; a year at most.
+func (o *Options) Payback(m *Move) time.Duration {
+	const year = 365 * 24 * time.Hour
+	spent := o.Spent(m)
+	if spent > m.Saving*catalog.MicroUSD(year.Hours()) {
+		return year
+	}
+	return time.Duration(float64(spent) / float64(max(1, m.Saving)) * float64(time.Hour))
+}

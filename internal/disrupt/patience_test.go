@@ -1,0 +1,66 @@
+package disrupt_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/scenario"
+)
+
+// crowded is a cluster of nodes of 16 processors at $0.20, each with pods of so many processors, and a type of 4.
+func crowded(price catalog.MicroUSD, nodes ...[]int64) *disrupt.Problem {
+	p := &pack.Problem{Pools: []*cluster.Pool{{Name: "default", Types: []*catalog.Type{typeOf("small", 4, way{"a", catalog.OnDemand, price})}}},
+		Options: pack.Options{WellKnown: scenario.WellKnown()}}
+	for i, cpus := range nodes {
+		n := &cluster.Node{Name: fmt.Sprint("n", i), Claim: fmt.Sprint("n", i), Pool: "default", Zone: "a", CapacityType: catalog.OnDemand, InstanceType: "large",
+			Price: 200_000, Initialized: true, Allocatable: res.List{res.CPU: 16_000, res.Memory: 32 << 30, res.Pods: 50}}
+		for k, cpu := range cpus {
+			n.Pods = append(n.Pods, &cluster.Pod{PodRef: cluster.PodRef{Namespace: "ns", Name: fmt.Sprint(n.Name, "-", k)}, Node: n.Name,
+				Class: &cluster.Class{ID: fmt.Sprint("cpu", cpu), Namespace: "ns", Requests: res.List{res.CPU: cpu * 1000, res.Pods: 1}}})
+		}
+		p.Nodes = append(p.Nodes, n)
+	}
+	return anyway(p)
+}
+
+// A node of one pod goes for a cluster of n others, which have room for it and cost ten times as much.
+func TestAMoveThatSavesLittleHasToStandForAsLongAsItTakesToPayBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		others    int
+		pod, node catalog.MicroUSD
+		want      time.Duration
+	}{
+		"a small part of the bill":               {20, 1_000, 10_000, 0},
+		"a large part of the bill":               {3, 1_000, 10_000, 0},
+		"moving costs nothing":                   {20, 0, 0, 0},
+		"it would take hours, and that is a lot": {20, 500_000, 0, 30 * time.Minute},
+	} {
+		nodes := [][]int64{{1}}
+		for range tt.others {
+			nodes = append(nodes, []int64{8, 5})
+		}
+		p := crowded(190_000, nodes...)
+		p.Options.PodPrice, p.Options.NodePrice, p.Options.Horizon = tt.pod, tt.node, 24*time.Hour
+		d := disrupt.Decide(p)
+		if len(d.Moves) != 1 || d.Moves[0].Nodes[0] != "n0" {
+			t.Fatalf("%s: %s", name, d)
+		}
+		m := &d.Moves[0]
+		want := tt.want
+		if want == 0 && tt.pod > 0 && tt.others > 6 {
+			want = (time.Duration(float64(tt.pod*catalog.MicroUSD(m.Disruption)/1_000_000) / float64(m.Saving) * float64(time.Hour))).Round(time.Second)
+			if want < 10*time.Second {
+				t.Fatalf("%s: this shows nothing: %s", name, want)
+			}
+		}
+		if m.Wait != want {
+			t.Errorf("%s: it has to stand for %s, want %s; %d for %d", name, m.Wait, want, m.Disruption, m.Saving)
+		}
+	}
+}
