@@ -150,6 +150,9 @@ func (s *search) decisionAbout(nodes []*nodeState) *Decision {
 		if n.gone {
 			continue
 		}
+		if !n.empty && n.reason.Code == BudgetUsed {
+			d.OverBudget += n.saves
+		}
 		k := n.kept()
 		if len(k.Reasons) == 0 {
 			k.Reasons = []Reason{{Code: NotLookedAt}}

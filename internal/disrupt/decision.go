@@ -22,6 +22,8 @@ type Decision struct {
 	After  catalog.MicroUSD `json:"after"`
 	// Spare is how much of After is beyond what the pods are worth: what machines cost that are filled to the last.
 	Spare catalog.MicroUSD `json:"spare,omitempty"`
+	// OverBudget is what moving the pods of nodes would save that stay only because the budgets are used up, each by itself.
+	OverBudget catalog.MicroUSD `json:"overBudget,omitempty"`
 	// Next is the Options.Start with which another decision about the same problem would look on, if there is no move and
 	// not every set has had its turn; 0 if nothing is left to be tried.
 	Next  int   `json:"next,omitempty"`

@@ -9,20 +9,23 @@ import (
 const (
 	// littlePercent of the bill is what all moves of pods together save at most for the decision to be one about little.
 	littlePercent = 15
-	// longestWait is the most that a move has to stand.
-	longestWait = 30 * time.Minute
+	// LongestWait is the most that a move has to stand.
+	LongestWait = 30 * time.Minute
 )
 
-// Little reports whether all moves of pods together save little: the cluster is about as it should be. Then there is time,
-// and more to lose than to gain by haste.
-func (d *Decision) Little() bool {
+// Little reports whether all moves of pods together save little, those included that only wait for budgets: the cluster is
+// about as it should be. Then there is time, and more to lose than to gain by haste.
+func (d *Decision) Little() bool { return (d.ByMovingPods()+d.OverBudget)*100 < d.Before*littlePercent }
+
+// ByMovingPods is what the moves save that move pods.
+func (d *Decision) ByMovingPods() catalog.MicroUSD {
 	saving := catalog.MicroUSD(0)
 	for i := range d.Moves {
 		if d.Moves[i].Cause == Underutilized {
 			saving += d.Moves[i].Saving
 		}
 	}
-	return saving*100 < d.Before*littlePercent
+	return saving
 }
 
 // setWaits says of each move how long it has to stand.
@@ -33,7 +36,7 @@ func (d *Decision) setWaits(o *Options) {
 	little := d.Little()
 	for i := range d.Moves {
 		if m := &d.Moves[i]; little && m.Cause == Underutilized {
-			m.Wait = min(longestWait, o.Payback(m).Round(time.Second))
+			m.Wait = min(LongestWait, o.Payback(m).Round(time.Second))
 		}
 	}
 }

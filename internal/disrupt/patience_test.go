@@ -29,7 +29,7 @@ func crowded(price catalog.MicroUSD, nodes ...[]int64) *disrupt.Problem {
 	return anyway(p)
 }
 
-// A node of one pod goes for a cluster of n others, which have room for it and cost ten times as much.
+// A node of one pod goes, for which the others have room.
 func TestAMoveThatSavesLittleHasToStandForAsLongAsItTakesToPayBack(t *testing.T) {
 	for name, tt := range map[string]struct {
 		others    int
@@ -61,6 +61,28 @@ func TestAMoveThatSavesLittleHasToStandForAsLongAsItTakesToPayBack(t *testing.T)
 		}
 		if m.Wait != want {
 			t.Errorf("%s: it has to stand for %s, want %s; %d for %d", name, m.Wait, want, m.Disruption, m.Saving)
+		}
+	}
+}
+
+// Budgets let little happen at a time, also where there is much to be saved.
+func TestWhatOnlyBudgetsHoldUpIsNotLittle(t *testing.T) {
+	nodes := [][]int64{}
+	for range 40 {
+		nodes = append(nodes, []int64{2})
+	}
+	p := crowded(190_000, nodes...)
+	p.Options.PodPrice, p.Options.NodePrice = 1_000, 10_000
+	for i := range p.Pools {
+		p.Pools[i].Allowed = map[disrupt.Cause]int{disrupt.Underutilized: 4}
+	}
+	d := disrupt.Decide(p)
+	if len(d.Moves) == 0 || d.ByMovingPods()*100 > d.Before*12 {
+		t.Fatalf("this shows nothing: %s", d)
+	}
+	for i := range d.Moves {
+		if d.Moves[i].Wait > 0 {
+			t.Errorf("%v has to wait %s: %d of %d is saved, and %d held up by budgets", d.Moves[i].Nodes, d.Moves[i].Wait, d.ByMovingPods(), d.Before, d.OverBudget)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestAnswers(t *testing.T) {
 		"a node of others":                        {src, node("foreign"), true, []string{"Kerf did not buy it"}},
 		"a node nobody knows":                     {src, node("nowhere"), false, []string{"know nothing of it"}},
 		"why a node stays":                        {decided, node("node-new"), true, []string{"it stays because:\n  its annotation asks not to disrupt it", "letting it go would save $0.0500/h"}},
-		"why a node goes":                         {decided, claim("default-old"), true, []string{"it is to go, which saves $0.1000/h: its pods fit elsewhere\nthat is little beside the bill: it goes when it has been so for 12m0s"}},
+		"why a node goes":                         {decided, claim("default-old"), true, []string{"it is to go, which saves $0.1000/h: its pods fit elsewhere\nall that could be saved is little, so that it goes once that has stood for 12m0s"}},
 		"a node that the decision does not know":  {decided, node("foreign"), true, []string{"does not mention it"}},
 		"a pod by another namespace than its own": {src, func(s explain.Source) (*explain.Answer, error) { return explain.Pod(t.Context(), s, "other", "web-1") }, false, []string{"know nothing"}},
 	} {

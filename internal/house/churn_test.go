@@ -187,8 +187,8 @@ func TestMovesPayBack(t *testing.T) {
 	}
 }
 
-// A controller that forgets all it has learned every ten minutes is one that acts at once on whatever could be saved. If
-// the ledger did not see that its moves do not pay back, it would see nothing.
+// A controller that forgets all it has learned every ten minutes does not know that the load comes back, nor what it has
+// just bought. If the ledger did not see that some of its moves do not pay back, it would see nothing.
 func TestMovesOfAControllerThatForgetsDoNotPayBack(t *testing.T) {
 	l := play(t, 1, func(h *house.House, minute int) {
 		if minute%10 == 9 && minute < 50 {

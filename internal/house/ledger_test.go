@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,11 +69,13 @@ func (e *entry) spent() float64 {
 // A command has paid back when it had once brought what it costs in all, later starts included: what prices do after that
 // is another decision's. Sums of what commands brought are as of the end.
 type ledger struct {
-	h      *house.House
-	begun  chan begun
-	said   slog.Handler // hears all of it, too; nil: nobody does
-	mu     sync.Mutex
-	undone map[string]bool
+	h     *house.House
+	begun chan begun
+	// created: there are claims that were not measured. Some are gone when accounts are next brought up to now.
+	created atomic.Bool
+	said    slog.Handler // hears all of it, too; nil: nobody does
+	mu      sync.Mutex
+	undone  map[string]bool
 
 	entries []*entry
 	ofClaim map[string]bool // claims that are replacements
@@ -145,6 +148,8 @@ func (l *ledger) Handle(ctx context.Context, r slog.Record) error {
 	switch r.Message {
 	case "disrupting nodes":
 		l.begun <- b
+	case "created nodeclaim":
+		l.created.Store(true)
 	case "took a disruption back":
 		l.mu.Lock()
 		l.undone[b.id] = true
@@ -155,6 +160,9 @@ func (l *ledger) Handle(ctx context.Context, r slog.Record) error {
 
 // open begins accounts for the commands that were begun. Nothing is evicted in a command's first five seconds.
 func (l *ledger) open() {
+	if l.created.Swap(false) {
+		l.measure()
+	}
 	for {
 		select {
 		case b := <-l.begun:
@@ -232,7 +240,11 @@ func (l *ledger) look() {
 			l.known[id] = true
 			if !l.ofClaim[claim] {
 				l.bought++
-				l.eat(i, l.asked[claim], machines)
+				asked, ok := l.asked[claim]
+				if !ok {
+					l.h.T.Errorf("what machine %s was bought for is not known", i.ID)
+				}
+				l.eat(i, asked, machines)
 			}
 		}
 	}

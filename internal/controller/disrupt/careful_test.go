@@ -2,8 +2,10 @@ package disrupt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -11,37 +13,81 @@ import (
 	"github.com/kerf-sh/kerf/internal/pack"
 )
 
-func TestWhereLittleIsSavedFewNodesAreOnTheirWay(t *testing.T) {
-	const bill = catalog.MicroUSD(1_000_000)
-	pods := func(saving catalog.MicroUSD, nodes ...string) disrupt.Move {
-		return disrupt.Move{Cause: disrupt.Underutilized, Nodes: nodes, Saving: saving}
+func moving(saving catalog.MicroUSD, nodes ...string) disrupt.Move {
+	return disrupt.Move{Cause: disrupt.Underutilized, Nodes: nodes, Saving: saving, Wait: 10 * time.Minute}
+}
+
+func named(moves []disrupt.Move) string {
+	var out []string
+	for _, m := range moves {
+		out = append(out, strings.Join(m.Nodes, ","))
 	}
-	empty := disrupt.Move{Cause: disrupt.Empty, Nodes: []string{"e"}, Saving: bill / 2}
+	return strings.Join(out, " ")
+}
+
+func TestWhereLittleIsSavedFewNodesAreOnTheirWay(t *testing.T) {
+	now := time.Unix(1000, 0)
+	empty := disrupt.Move{Cause: disrupt.Empty, Nodes: []string{"e"}}
 	for name, tt := range map[string]struct {
 		nodes, leaving int
+		ago            time.Duration // since they began to leave
 		moves          []disrupt.Move
 		want           string
 	}{
-		"much is saved at once":                           {10, 0, []disrupt.Move{pods(100_000, "a"), pods(50_000, "b")}, "a b"},
-		"little one after the other":                      {10, 0, []disrupt.Move{pods(50_000, "a"), pods(50_000, "b")}, "a"},
-		"none while pods are on their way":                {10, 1, []disrupt.Move{pods(50_000, "a")}, ""},
-		"empty nodes wait for nothing, and say nothing":   {10, 1, []disrupt.Move{pods(50_000, "a"), empty}, "e"},
-		"a move of several nodes is one":                  {10, 0, []disrupt.Move{pods(50_000, "a", "b", "c"), pods(1, "d")}, "a,b,c"},
-		"one node in fifty":                               {150, 1, []disrupt.Move{pods(1, "a"), pods(1, "b", "c"), pods(1, "d"), pods(1, "f")}, "a d"},
-		"a large move does not wait until nothing is due": {150, 0, []disrupt.Move{pods(1, "a", "b", "c", "d"), pods(1, "f")}, "a,b,c,d"},
+		"one after the other":                    {10, 0, 0, []disrupt.Move{moving(1, "a"), moving(1, "b")}, "a"},
+		"none while pods are on their way":       {10, 1, time.Minute, []disrupt.Move{moving(1, "a")}, ""},
+		"a drain that takes too long":            {10, 1, awaited, []disrupt.Move{moving(1, "a"), moving(1, "b")}, "a"},
+		"empty nodes wait for nothing":           {10, 1, 0, []disrupt.Move{moving(1, "a"), empty}, "e"},
+		"a move of several nodes is one":         {10, 0, 0, []disrupt.Move{moving(1, "a", "b", "c"), moving(1, "d")}, "a,b,c"},
+		"one node in fifty":                      {150, 1, 0, []disrupt.Move{moving(1, "a"), moving(1, "b"), moving(1, "c")}, "a b"},
+		"a large move is not overtaken for ever": {150, 1, 0, []disrupt.Move{moving(1, "a", "b", "c"), moving(1, "d")}, ""},
+		"and has its turn":                       {150, 0, 0, []disrupt.Move{moving(1, "a", "b", "c", "d"), moving(1, "f")}, "a,b,c,d"},
 	} {
 		v := &view{problem: &disrupt.Problem{Nodes: make([]disrupt.Node, tt.nodes), Cluster: &pack.Problem{Nodes: []*cluster.Node{
-			{Claim: "no pods any more", Leaving: true}, {Claim: "daemons", Deleting: true, Pods: []*cluster.Pod{{Daemon: true}}}, {Claim: "stays", Pods: []*cluster.Pod{{}}},
+			{Name: "bare", Leaving: true}, {Name: "daemons", Deleting: true, Pods: []*cluster.Pod{{Daemon: true}}}, {Name: "stays", Pods: []*cluster.Pod{{}}},
+			{Name: "another", Deleting: true, Pods: []*cluster.Pod{{}}}, // that goes for another reason
 		}}}}
+		l := &Loop{}
+		l.care.begins([]string{"bare", "daemons", "stays"}, now)
 		for i := range tt.leaving {
-			v.problem.Cluster.Nodes = append(v.problem.Cluster.Nodes, &cluster.Node{Claim: fmt.Sprint(i), Leaving: true, Pods: []*cluster.Pod{{}}})
+			v.problem.Cluster.Nodes = append(v.problem.Cluster.Nodes, &cluster.Node{Name: fmt.Sprint(i), Leaving: true, Pods: []*cluster.Pod{{}}})
+			l.care.begins([]string{fmt.Sprint(i)}, now.Add(-tt.ago))
 		}
-		var got []string
-		for _, m := range careful(v, &disrupt.Decision{Before: bill, Moves: tt.moves}, tt.moves) {
-			got = append(got, strings.Join(m.Nodes, ","))
-		}
-		if strings.Join(got, " ") != tt.want {
+		if got := named(l.careful(v, tt.moves, tt.moves, now)); got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// Three nodes take turns at being the one that could go: none of them ever ripens.
+func TestWhatCouldBeSavedAllTheTimeIsHadThoughTheNodesChange(t *testing.T) {
+	v := &view{problem: &disrupt.Problem{Nodes: make([]disrupt.Node, 10), Cluster: &pack.Problem{}}}
+	for name, tt := range map[string]struct {
+		none time.Duration // after each of which nothing is found once; 0: never
+		want bool
+	}{
+		"all the time":    {0, true},
+		"but for moments": {lasting - time.Minute, false},
+	} {
+		l, begun := &Loop{}, time.Duration(0)
+		for at := time.Duration(0); at < 3*time.Hour && begun == 0; at += 10 * time.Second {
+			now := time.Unix(1000, 0).Add(at)
+			moves := []disrupt.Move{moving(5+catalog.MicroUSD(at%7), fmt.Sprint("n", at/(2*time.Minute)%3))}
+			if tt.none > 0 && at > 0 && at%tt.none == 0 {
+				moves = nil
+			}
+			saving := (&disrupt.Decision{Moves: moves}).ByMovingPods()
+			l.care.note(saving, now)
+			ripe, _, _ := l.ripening.take(slices.Clone(moves), now)
+			if len(ripe) > 0 {
+				t.Fatalf("%s: ripe after %s: this shows nothing", name, at)
+			}
+			if len(l.careful(v, moves, ripe, now)) > 0 {
+				begun = at
+			}
+		}
+		if (begun > 0) != tt.want || tt.want && begun < lasting {
+			t.Errorf("%s: begun after %s", name, begun)
 		}
 	}
 }

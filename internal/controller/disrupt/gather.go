@@ -29,6 +29,7 @@ type view struct {
 	pools    map[string]*karpv1.NodePool
 	spending map[string]*Spending
 	nodes    map[string]*cluster.Node
+	loose    bool          // much of what the cluster costs is of no use
 	invalid  []*corev1.Pod // whose annotation do-not-disrupt can't be read
 	timed    []*corev1.Pod // that it holds for a time
 	// next is when something changes by itself, zero when that is not known.
@@ -46,6 +47,9 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 			v.pools[p.Name] = p
 			live = append(live, p)
 		}
+	}
+	if last := l.Last(); last != nil {
+		v.loose = last.Spare*100 >= last.After*loosePercent
 	}
 	problem := l.Problem(ctx, snapshot)
 	v.spending = Spend(live, snapshot.Nodes, l.Queue.Busy, now)
@@ -95,7 +99,7 @@ func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now t
 	for _, block := range []func() (disrupt.Reason, time.Time){
 		func() (disrupt.Reason, time.Time) { return l.Governor.blocks(n, l.State.Pod, now) },
 		func() (disrupt.Reason, time.Time) { return l.setbacks.blocks(n.Claim, now) },
-		func() (disrupt.Reason, time.Time) { return l.Governor.paying(n, s.claim, now) },
+		func() (disrupt.Reason, time.Time) { return l.Governor.paying(n, s.claim, v.loose, now) },
 	} {
 		r, until := block()
 		if r.Code == "" {

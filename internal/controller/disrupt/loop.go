@@ -61,6 +61,7 @@ type Loop struct {
 	tenure   tenure
 	engine   *disrupt.Engine
 	ripening ripening
+	care     care
 	talk     *talk
 	seen     *cluster.Snapshot // that was decided on
 	owed     bool              // nodes with pods let empty ones go first the last time; see mixed
@@ -91,7 +92,12 @@ func (l *Loop) spare() catalog.MicroUSD {
 }
 
 // Landed is told how each command ended.
-func (l *Loop) Landed(c Command, failed string) { l.setbacks.Landed(c, failed, l.Clock.Now()) }
+func (l *Loop) Landed(c Command, failed string) {
+	l.setbacks.Landed(c, failed, l.Clock.Now())
+	if failed != "" {
+		l.Governor.Undone(c.ID)
+	}
+}
 
 // Bought tells the governor what machines had to be bought, and for which pods.
 func (l *Loop) Bought(bought []Purchase) {
@@ -180,14 +186,17 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 		l.due = now.Add(wait)
 	}
 	p := v.problem
-	if l.mixed(moves, ripe) {
+	l.care.note(d.ByMovingPods(), now)
+	if d.Little() {
+		ripe = l.careful(v, moves, ripe, now)
+	} else if l.mixed(moves, ripe) {
 		narrowed, decided := l.narrow(v)
 		if decided != nil {
 			p, d, ripe = narrowed, decided, l.allowed(decided.Moves, now)
 		}
 		l.owed = false
 	}
-	ripe = careful(v, d, l.checked(p, d, ripe))
+	ripe = l.checked(p, d, ripe)
 	if len(ripe) == 0 {
 		return nil
 	}
@@ -291,6 +300,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 				noting.Lock()
 				defer noting.Unlock()
 				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Old, moves[i].Saving, count, l.Clock.Now())
+				l.care.begins(moves[i].Nodes, l.Clock.Now())
 				l.Governor.Paying(begun[i], 2*l.Options.Payback(&moves[i]), l.Clock.Now())
 			}
 		})

@@ -313,7 +313,11 @@ func TestWhatIsMuchAllOfASuddenHasToStand(t *testing.T) {
 	if ripe, wait, _ := r.take(move(0), now.Add(9*time.Minute+time.Second)); len(ripe) > 0 || wait != patience {
 		t.Errorf("it goes at once: %v, wait %s", ripe, wait)
 	}
-	if ripe, _, _ := r.take(move(0), now.Add(9*time.Minute+time.Second+patience)); len(ripe) == 0 {
+	if ripe, _, _ := r.take(move(10*time.Minute), now.Add(10*time.Minute)); len(ripe) == 0 {
+		t.Error("the moment has cost it its turn")
+	}
+	r.take(move(0), now.Add(11*time.Minute))
+	if ripe, _, _ := r.take(move(0), now.Add(11*time.Minute+patience)); len(ripe) == 0 {
 		t.Error("it does not go though much has been to be saved for long enough")
 	}
 }

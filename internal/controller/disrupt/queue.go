@@ -327,7 +327,7 @@ func (q *Queue) land(f *flight) {
 	q.mu.Unlock()
 	if q.Landed != nil && !f.moot {
 		c := f.Command
-		c.Nodes = f.all
+		c.ID, c.Nodes = f.id, f.all
 		q.Landed(c, f.failed)
 	}
 }

@@ -25,9 +25,19 @@ type ripe struct {
 	// been is for how long it has been among those that should go, less what has faded in the time that it was not: which
 	// of several nodes could go changes with every pod where many come and go.
 	been time.Duration
+	// short is for how long it has been so without a break while no more than patience was asked.
+	short time.Duration
 	// long is for how long it has to be; in: it is among them now.
 	long time.Duration
 	in   bool
+}
+
+// left is how long the node has to wait yet.
+func (n ripe) left() time.Duration {
+	if n.long <= patience {
+		return n.long - n.short
+	}
+	return n.long - n.been
 }
 
 // take notes a decision. It returns the moves whose nodes are all ripe, how long until the next are, 0 if there are none,
@@ -40,15 +50,17 @@ func (r *ripening) take(moves []disrupt.Move, now time.Time) (done []disrupt.Mov
 		left, need := time.Duration(0), long(m)
 		for _, name := range m.Nodes {
 			n := before[name]
-			switch {
-			case need < n.long && need <= patience:
-				n.been = 0 // there is much to be saved all of a sudden, and that has to stand as well
-			case n.in:
-				n.been = min(n.been+passed, max(n.long, need))
+			if n.in {
+				n.been = min(n.been+passed, disrupt.LongestWait)
+			}
+			if n.in && n.long <= patience && need <= patience {
+				n.short = min(n.short+passed, patience)
+			} else {
+				n.short = 0 // also where there is much to be saved all of a sudden
 			}
 			n.long, n.in = need, true
 			r.nodes[name] = n
-			left = max(left, n.long-n.been)
+			left = max(left, n.left())
 		}
 		switch {
 		case left <= 0 || m.Cause == disrupt.Empty:
@@ -62,14 +74,12 @@ func (r *ripening) take(moves []disrupt.Move, now time.Time) (done []disrupt.Mov
 			continue
 		}
 		switch {
-		case n.long <= patience:
-			dropped = append(dropped, name)
-			continue
 		case !n.in:
 			n.been -= passed / fade
+		case n.long <= patience:
+			dropped = append(dropped, name)
 		}
-		n.in = false
-		if n.been > 0 {
+		if n.in, n.short = false, 0; n.been > 0 {
 			r.nodes[name] = n
 		}
 	}
@@ -80,11 +90,21 @@ func (r *ripening) take(moves []disrupt.Move, now time.Time) (done []disrupt.Mov
 func (r *ripening) ripe() map[string]bool {
 	out := map[string]bool{}
 	for name, n := range r.nodes {
-		if n.in && n.been >= n.long {
+		if n.in && n.left() <= 0 {
 			out[name] = true
 		}
 	}
 	return out
+}
+
+// settled reports whether all nodes have been to go for more than a moment.
+func (r *ripening) settled(nodes []string) bool {
+	for _, name := range nodes {
+		if r.nodes[name].been < patience {
+			return false
+		}
+	}
+	return true
 }
 
 // forget takes nodes out whose command has begun.
@@ -93,3 +113,6 @@ func (r *ripening) forget(nodes []string) {
 		delete(r.nodes, name)
 	}
 }
+
+// long is how long a move has to stand.
+func long(m *disrupt.Move) time.Duration { return max(patience, m.Wait) }

@@ -90,7 +90,7 @@ func (t *talk) about(v *view, d *disrupt.Decision) {
 	t.forget()
 }
 
-// candidates tells of nodes whose pods are to go elsewhere if it still looks like that in a moment.
+// candidates tells of nodes whose pods are to go elsewhere if it looks like that for long enough.
 func (t *talk) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {

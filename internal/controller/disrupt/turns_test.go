@@ -153,7 +153,7 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 		t.Errorf("the old node had %d turns: %v", turns, narrowed)
 	}
 	moves := []disrupt.Move{move(disrupt.Underutilized, "a", "b")}
-	l.ripening.nodes = map[string]ripe{"a": {been: patience, in: true}, "b": {been: patience, in: true}}
+	l.ripening.nodes = map[string]ripe{"a": {been: patience, short: patience, in: true}, "b": {been: patience, short: patience, in: true}}
 	if ripe, _, _ := l.ripening.take(moves, now); l.mixed(moves, ripe) {
 		t.Error("asked again though all is ripe")
 	}
