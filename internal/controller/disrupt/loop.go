@@ -301,7 +301,9 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 				defer noting.Unlock()
 				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Old, moves[i].Saving, count, l.Clock.Now())
 				l.care.begins(moves[i].Nodes, l.Clock.Now())
-				l.Governor.Paying(begun[i], 2*l.Options.Payback(&moves[i]), l.Clock.Now())
+				if len(moves[i].NewNodes) > 0 {
+					l.Governor.Paying(begun[i], 2*l.Options.Payback(&moves[i]), l.Clock.Now())
+				}
 			}
 		})
 	}
