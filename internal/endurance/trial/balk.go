@@ -117,7 +117,7 @@ func (t *trial) getsMarked(ctx context.Context, uid string) bool {
 func (t *trial) isMarked(uid string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, ok := t.states["node "+uid].(invariant.Node)
+	n, ok := t.states["node "+uid].state.(invariant.Node)
 	return ok && n.Mark != ""
 }
 

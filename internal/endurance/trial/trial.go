@@ -39,8 +39,9 @@ type trial struct {
 
 	mu     sync.Mutex
 	judge  *invariant.Judge
-	states map[string]any // what was last seen of each object
-	moved  time.Time      // when one of them last changed
+	states map[string]movement // of each object
+	moved  time.Time           // when one of them last changed
+	ageing ageing
 	ignore map[string]bool
 
 	// keeper is held by the goroutine that begins or ends the controller's life. It is not a mutex: it is held while time
@@ -65,7 +66,7 @@ func Play(ctx context.Context, g Ground, s *Schedule, p Pace) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := &trial{
-		Ground: g, s: s, pace: p, kube: g.Client(), states: map[string]any{}, moved: time.Now(), ignore: map[string]bool{}, killed: make(chan struct{}, 1), keeper: make(semaphore, 1),
+		Ground: g, s: s, pace: p, kube: g.Client(), states: map[string]movement{}, ageing: ageing{}, moved: time.Now(), ignore: map[string]bool{}, killed: make(chan struct{}, 1), keeper: make(semaphore, 1),
 		judge: invariant.New(invariant.Options{Grace: p.Grace, Serve: p.Serve, Known: p.Known}), out: &Result{Schedule: s},
 	}
 	counts := gate.Writes
@@ -127,8 +128,9 @@ func (t *trial) play(ctx context.Context) error {
 	if err := t.lasted(); err != nil {
 		return err
 	}
-	t.settle(ctx)
-	t.rest(ctx)
+	if t.settle(ctx) {
+		t.rest(ctx)
+	}
 	if err := t.clear(ctx); err != nil {
 		return fmt.Errorf("clear up: %w", err)
 	}
@@ -151,8 +153,12 @@ func (t *trial) see(e invariant.Event) {
 	if e.Instance != nil && t.ignore[e.Instance.ID] {
 		return
 	}
-	if key, state := stateOf(e); key != "" && !reflect.DeepEqual(t.states[key], state) {
-		t.states[key], t.moved = state, time.Now()
+	now := time.Now()
+	if e.Claim != nil {
+		t.ageing.see(e.Claim, e.Gone, now)
+	}
+	if key, state := stateOf(e); key != "" && !reflect.DeepEqual(t.states[key].state, state) {
+		t.states[key], t.moved = movement{state, now}, now
 	}
 	t.judge.See(e)
 }
@@ -244,8 +250,9 @@ func (t *trial) broken(rule invariant.Rule, format string, args ...any) {
 	t.judge.Broken(rule, format, args...)
 }
 
-// settle waits until nothing moves any more.
-func (t *trial) settle(ctx context.Context) {
+// settle waits until nothing moves any more, and reports whether that is so. Where machines live so short a time that one
+// of them always comes or goes, all that moves has to be explained by that.
+func (t *trial) settle(ctx context.Context) bool {
 	// What was asked for last may not have been seen to move anything yet.
 	t.mu.Lock()
 	t.moved = time.Now()
@@ -255,13 +262,18 @@ func (t *trial) settle(ctx context.Context) {
 		quiet, waits := time.Since(t.moved), t.judge.Waiting()
 		t.mu.Unlock()
 		if quiet >= t.pace.Quiet && waits == "" {
-			return
+			return true
 		}
 		if time.Since(began) > t.pace.Limit {
-			t.broken(invariant.Restless, "after %s something still moves; %s", t.pace.Limit, waits)
-			return
+			if why := t.unexcused(time.Now()); why != "" || waits != "" {
+				t.broken(invariant.Restless, "after %s something still moves; %s %s", t.pace.Limit, why, waits)
+			} else {
+				t.Logf("%s: after %s machines still end because of their age alone", t.s.Name, t.pace.Limit)
+			}
+			return false
 		}
 	}
+	return false
 }
 
 // rest has everything judged that must be so when nothing moves.
@@ -276,8 +288,8 @@ func (t *trial) nothingLeft(context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var left []string
-	for key, state := range t.states {
-		switch s := state.(type) {
+	for key, m := range t.states {
+		switch s := m.state.(type) {
 		case invariant.Instance:
 			if s.State != "terminated" {
 				left = append(left, key+" ("+s.State+")")
