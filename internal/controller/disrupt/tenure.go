@@ -7,13 +7,15 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 const (
 	// leastHorizon is for how long a saving is counted on where nothing is known yet, mostHorizon how long at most.
 	leastHorizon, mostHorizon = 35 * time.Minute, 24 * time.Hour
-	// restlessHorizon is the most where pods come and go; where none has come for a time it is calmFor times as long as that.
-	restlessHorizon, calmFor = 2 * leastHorizon, 8
+	// restlessHorizon is the most where pods come and go; where none has come for a time it is calmFor times as long as that, and
+	// where they take little room one part in turnoverPart of the time in which they would have taken it all.
+	restlessHorizon, calmFor, turnoverPart = 2 * leastHorizon, 8, 4
 	// glance is how often the bill is noted, and memory for how long.
 	glance, memory = 30 * time.Second, 6 * time.Hour
 	// quietBefore is the time without purchases that every cluster is held to have had before it was watched: how much has to
@@ -54,6 +56,7 @@ type moment struct {
 	bill  catalog.MicroUSD
 	spare catalog.MicroUSD // that the last decision left
 	quiet time.Duration    // since a pod or a machine came last
+	taken catalog.MicroUSD // what the room costs per hour that pods have taken who came since the moment before
 }
 
 // see notes the bill: what machines cost that are not to go, each at the price at which it was seen first, so that prices
@@ -90,14 +93,18 @@ func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Tim
 	if born := youngest(nodes); born.After(t.calm) {
 		t.calm = born
 	}
-	t.moments = append(t.moments, moment{at: now, bill: bill, spare: spare, quiet: min(now.Sub(t.calm), mostHorizon)})
+	m := moment{at: now, bill: bill, spare: spare, quiet: min(now.Sub(t.calm), mostHorizon)}
+	if len(t.moments) > 0 {
+		m.taken = taken(nodes, t.moments[len(t.moments)-1].at)
+	}
+	t.moments = append(t.moments, m)
 	t.reckon(nodes, now)
 }
 
 // reckon finds how long a saving may be counted on, and how much of it is likely to be asked back.
 func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 	quiet := min(now.Sub(t.calm), mostHorizon)
-	t.horizon = horizon(min(max(now.Sub(t.began), meanAge(nodes, now)), max(restlessHorizon, calmFor*quiet)))
+	t.horizon = horizon(min(max(now.Sub(t.began), meanAge(nodes, now)), max(restlessHorizon, calmFor*quiet, t.turnover(now)/turnoverPart)))
 	most := make([]catalog.MicroUSD, len(t.moments)) // the bill had been so high until then
 	for i, m := range t.moments {
 		most[i] = m.bill
@@ -138,6 +145,50 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 		slices.Sort(spare)
 		t.tight = min(spare[len(spare)*likelyPercent/100], t.moments[len(t.moments)-1].bill*usualPercent/100)
 	}
+}
+
+// turnover is how long it takes until pods that come have taken as much room as there is: a small job every minute changes
+// little about what a large cluster needs. It is 0 until that was watched for as long as a saving is counted on anyway.
+func (t *tenure) turnover(now time.Time) time.Duration {
+	watched := now.Sub(t.moments[0].at)
+	if watched < restlessHorizon {
+		return 0
+	}
+	came, bill := catalog.MicroUSD(0), catalog.MicroUSD(0)
+	for _, m := range t.moments {
+		came += m.taken
+		bill += m.bill
+	}
+	if came == 0 {
+		return mostHorizon
+	}
+	bill /= catalog.MicroUSD(len(t.moments))
+	return time.Duration(float64(watched) * float64(bill) / float64(came))
+}
+
+// taken is what the room costs that pods have taken who are younger than that: of a node the largest part of any resource
+// that they ask for.
+func taken(nodes []*cluster.Node, since time.Time) catalog.MicroUSD {
+	out := 0.0
+	for _, n := range nodes {
+		if n.Claim == "" || n.Price == 0 {
+			continue
+		}
+		came := res.List{}
+		for _, p := range n.Pods {
+			if !p.Daemon && !p.Mirror && p.CreatedAt.After(since) {
+				came.Add(p.Class.Requests)
+			}
+		}
+		part := 0.0
+		for name, amount := range came {
+			if name != "pods" && n.Allocatable[name] > 0 {
+				part = max(part, float64(amount)/float64(n.Allocatable[name]))
+			}
+		}
+		out += min(part, 1) * float64(n.Price)
+	}
+	return catalog.MicroUSD(out)
 }
 
 // newest is when the last of the machines was bought.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/res"
 )
 
 // machines of a price each, the first of which stand all along.
@@ -96,6 +97,38 @@ func TestForHowLongASavingIsCountedOn(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			tenure := &tenure{}
 			tenure.see([]*cluster.Node{{Claim: "old", Price: 1, Launched: true, CreatedAt: now.Add(-tt.age), Pods: []*cluster.Pod{{CreatedAt: now.Add(-tt.young)}}}, {Name: "not ours"}}, 0, now)
+			if tenure.horizon != tt.want {
+				t.Errorf("%s, want %s", tenure.horizon, tt.want)
+			}
+		})
+	}
+}
+
+func TestPodsThatTakeLittleRoomLeaveSavingsToBeCountedOn(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	room := res.List{"cpu": 100_000, "memory": 100_000, "pods": 10}
+	for sentence, tt := range map[string]struct {
+		requests res.List // of the pod that comes each minute
+		minutes  int
+		want     time.Duration
+	}{
+		"pods of a thousandth, seen for a short time": {res.List{"cpu": 100, "memory": 10, "pods": 1}, 60, restlessHorizon},
+		"pods of a thousandth":                        {res.List{"cpu": 100, "memory": 10, "pods": 1}, 100, 4 * leastHorizon},
+		"pods of a ten thousandth":                    {res.List{"cpu": 10, "memory": 1, "pods": 1}, 100, mostHorizon},
+		"pods of a tenth":                             {res.List{"cpu": 100, "memory": 10_000, "pods": 1}, 100, restlessHorizon},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			tenure := &tenure{}
+			for m := range tt.minutes {
+				now := began.Add(time.Duration(m) * time.Minute)
+				node := &cluster.Node{Claim: "old", Price: 1_000_000, Launched: true, CreatedAt: began.Add(-1000 * time.Hour), Allocatable: room}
+				node.Pods = []*cluster.Pod{
+					{Class: &cluster.Class{Requests: tt.requests}, CreatedAt: now.Add(-time.Second)},
+					{Class: &cluster.Class{Requests: room}, CreatedAt: began.Add(-time.Hour)},
+					{Class: &cluster.Class{Requests: room}, CreatedAt: now.Add(-time.Second), Daemon: true},
+				}
+				tenure.see([]*cluster.Node{node, {Name: "not ours"}}, 0, now)
+			}
 			if tenure.horizon != tt.want {
 				t.Errorf("%s, want %s", tenure.horizon, tt.want)
 			}
