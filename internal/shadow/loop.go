@@ -8,6 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
@@ -35,6 +36,8 @@ type Loop struct {
 	Recover func(name string, fn func() error) error
 	Log     *slog.Logger
 	Now     func() time.Time
+
+	ripening ripening.Memory
 }
 
 // NeedLeaderElection is false: a shadow leads nothing.
@@ -78,7 +81,9 @@ func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
 	if len(snapshot.Pending) > 0 {
 		r.Plan = l.Solve(r.Cluster)
 	}
-	r.Disruption = l.Disrupt(ctx, snapshot)
+	if d := l.Disrupt(ctx, snapshot); d != nil {
+		r.Disruption = l.ripe(d)
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -99,6 +104,13 @@ func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
 		}
 	})
 	l.Metrics.Shadow.Missed.Set(dollars(s.Missed))
+}
+
+// ripe is a decision with those of its moves that have stood for as long as they have to.
+func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
+	out := *d
+	out.Moves, _, _ = l.ripening.Take(d.Moves, l.Now())
+	return &out
 }
 
 func dollars(m catalog.MicroUSD) float64 { return float64(m) / 1e6 }

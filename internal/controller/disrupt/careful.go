@@ -87,7 +87,7 @@ func (l *Loop) careful(v *view, all, ripe []disrupt.Move, now time.Time) []disru
 	}
 	for i := range all {
 		m := &all[i]
-		if len(pods) == 0 && m.Cause != disrupt.Empty && l.care.lasted(m.Saving, now) >= lasting && l.ripening.settled(m.Nodes) {
+		if len(pods) == 0 && m.Cause != disrupt.Empty && l.care.lasted(m.Saving, now) >= lasting && l.ripening.Settled(m.Nodes) {
 			pods = append(pods, m)
 		}
 	}

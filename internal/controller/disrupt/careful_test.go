@@ -78,7 +78,7 @@ func TestWhatCouldBeSavedAllTheTimeIsHadThoughTheNodesChange(t *testing.T) {
 			}
 			saving := (&disrupt.Decision{Moves: moves}).ByMovingPods()
 			l.care.note(saving, now)
-			ripe, _, _ := l.ripening.take(slices.Clone(moves), now)
+			ripe, _, _ := l.ripening.Take(slices.Clone(moves), now)
 			if len(ripe) > 0 {
 				t.Fatalf("%s: ripe after %s: this shows nothing", name, at)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/verify"
@@ -60,7 +61,7 @@ type Loop struct {
 	setbacks Setbacks
 	tenure   tenure
 	engine   *disrupt.Engine
-	ripening ripening
+	ripening ripening.Memory
 	care     care
 	talk     *talk
 	seen     *cluster.Snapshot // that was decided on
@@ -117,7 +118,7 @@ func (l *Loop) Bought(bought []Purchase) {
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	l.engine, l.ripening = disrupt.NewEngine(), ripening{}
+	l.engine, l.ripening = disrupt.NewEngine(), ripening.Memory{}
 	l.talk = newTalk(l)
 	t := l.Clock.NewTicker(tick)
 	defer t.Stop()
@@ -179,7 +180,7 @@ func (l *Loop) round(ctx context.Context) error {
 func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
 	moves := l.allowed(d.Moves, now)
-	ripe, wait, dropped := l.ripening.take(moves, now)
+	ripe, wait, dropped := l.ripening.Take(moves, now)
 	l.talk.dropped(v, d, dropped)
 	l.talk.candidates(v, moves)
 	if wait > 0 && now.Add(wait).Before(l.due) {
@@ -214,7 +215,7 @@ func (l *Loop) mixed(moves, ripe []disrupt.Move) bool {
 		return false
 	}
 	waits := false
-	of := l.ripening.ripe()
+	of := l.ripening.Ripe()
 	for i := range moves {
 		if moves[i].Cause != disrupt.Empty && slices.ContainsFunc(moves[i].Nodes, func(n string) bool { return of[n] }) {
 			waits = true
@@ -250,7 +251,7 @@ func (l *Loop) allowed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 // narrow asks again with the ripe nodes alone when every move has a node in it that is not ripe: a cluster in which there
 // is always one more must not wait for ever. It returns what was asked and decided, nil when nothing is ripe.
 func (l *Loop) narrow(v *view) (*disrupt.Problem, *disrupt.Decision) {
-	ripe := l.ripening.ripe()
+	ripe := l.ripening.Ripe()
 	if len(ripe) == 0 {
 		return nil, nil
 	}
@@ -290,7 +291,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	var noting sync.Mutex
 	for i := range moves {
 		c := command(&moves[i], v)
-		l.ripening.forget(moves[i].Nodes)
+		l.ripening.Forget(moves[i].Nodes)
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()

@@ -13,6 +13,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
@@ -95,7 +96,7 @@ func (t *talk) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {
 			for _, name := range m.Nodes {
-				t.say(v, name, "ConsolidationCandidate", "ConsolidationCandidate", fmt.Sprintf("it goes when that has been so for %s: %s", long(m), m.Why))
+				t.say(v, name, "ConsolidationCandidate", "ConsolidationCandidate", fmt.Sprintf("it goes when that has been so for %s: %s", ripening.Asked(m), m.Why))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 )
 
 func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
@@ -29,7 +30,7 @@ func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
 				g := h.machine("c1")
 				h.bind("a", g.Node)
 				h.run()
-				h.pass(youth + patience + 5*time.Second)
+				h.pass(youth + ripening.Moment + 5*time.Second)
 				if len(h.replacements()) != 1 {
 					t.Fatal("the node is not replaced")
 				}

@@ -23,6 +23,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 	"github.com/kerf-sh/kerf/internal/pack"
 )
 
@@ -50,7 +51,7 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		h.bind("a", g.Node, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
 		})
-		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}, ripening: ripening{}}
+		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.talk = newTalk(l)
 		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{}}, nodes: map[string]*cluster.Node{}}
 		for _, n := range v.snapshot.Nodes {
@@ -91,7 +92,7 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		h.Buyer = &slowFor{h.Buyer, beginWithin / 2}
-		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}, ripening: ripening{}}
+		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.talk = newTalk(l)
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
@@ -133,7 +134,7 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 	for i := range 12 {
 		// With the node that has long been to go there is always one that has not, and always an empty one.
 		moves := []disrupt.Move{move(disrupt.Underutilized, "old", fmt.Sprint("new", i)), move(disrupt.Empty, fmt.Sprint("empty", i))}
-		ripe, _, _ := l.ripening.take(moves, now)
+		ripe, _, _ := l.ripening.Take(moves, now)
 		narrowed = append(narrowed, l.mixed(moves, ripe))
 		if narrowed[i] {
 			l.owed = false
@@ -153,8 +154,8 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 		t.Errorf("the old node had %d turns: %v", turns, narrowed)
 	}
 	moves := []disrupt.Move{move(disrupt.Underutilized, "a", "b")}
-	l.ripening.nodes = map[string]ripe{"a": {been: patience, short: patience, in: true}, "b": {been: patience, short: patience, in: true}}
-	if ripe, _, _ := l.ripening.take(moves, now); l.mixed(moves, ripe) {
+	l.ripening.Take(moves, now)
+	if ripe, _, _ := l.ripening.Take(moves, now.Add(ripening.Moment)); l.mixed(moves, ripe) {
 		t.Error("asked again though all is ripe")
 	}
 }
