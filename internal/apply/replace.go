@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -15,10 +16,16 @@ import (
 // that those nodes bear too.
 const CommandAnnotation = "kerf.sh/disruption-command"
 
+// EarningAnnotation is on NodeClaims that were bought to save money; its value (RFC 3339) is until when consolidation lets
+// the machine stay so that it does.
+const EarningAnnotation = "kerf.sh/earning-until"
+
 // Order is what has to be there before nodes go: machines to buy, and room on machines that stay. Its pods still run.
 type Order struct {
 	// Command is the ID that is written to the claims.
-	Command    string
+	Command string
+	// Earning is until when the machines are to stay so that buying them pays back; zero: nothing is said of that.
+	Earning    time.Time
 	NewNodes   []plan.NewNode
 	Placements []plan.Placement
 	// Pools are those of the problem that the decision answers, with their types.
@@ -65,6 +72,9 @@ func (a *Applier) buy(ctx context.Context, o Order) ([]*purchase, error) {
 			return nil, &RefusedError{*refusal}
 		}
 		b.claim.Annotations[CommandAnnotation] = o.Command
+		if !o.Earning.IsZero() {
+			b.claim.Annotations[EarningAnnotation] = o.Earning.UTC().Format(time.RFC3339)
+		}
 		buys = append(buys, b)
 	}
 	for _, p := range o.Placements {

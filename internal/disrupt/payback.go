@@ -26,6 +26,9 @@ type earning struct {
 	astray catalog.MicroUSD
 	// payback is how long the saving would have to last whole, asked when half of it is likely to be needed again; 0: never.
 	payback, asked time.Duration
+	// end is for how long the saving is counted on: until a node expires, or not.
+	end     time.Duration
+	expires bool
 }
 
 // notPaidBack compares what moving is held to cost with what it saves in the time that is left.
@@ -38,6 +41,10 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 	switch {
 	case e.asked > 0:
 		r.Detail = fmt.Sprintf("it would pay back in %s; about as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
+	case e.astray == 0 && e.payback > e.end && e.expires:
+		r.Detail = fmt.Sprintf("it would pay back in %s; the first of the nodes expires in %s", e.payback.Round(time.Second), e.end.Round(time.Second))
+	case e.astray == 0 && e.payback > e.end:
+		r.Detail = fmt.Sprintf("it would pay back in %s; a saving is counted on for %s here", e.payback.Round(time.Second), e.end)
 	case e.astray > 0:
 		r.Detail = fmt.Sprintf("after such moves %d%% of what their nodes had cost was bought again here, for pods that did not come to lie as planned", s.p.Options.AstrayPercent)
 	}
@@ -64,10 +71,11 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	e.astray = min(saving, price*catalog.MicroUSD(o.AstrayPercent)/100)
 	end := o.horizon()
 	for _, n := range nodes {
-		if left := n.in.LifetimeLeft; left > 0 {
-			end = min(end, left)
+		if left := n.in.LifetimeLeft; left > 0 && left < end {
+			end, e.expires = left, true
 		}
 	}
+	e.end = end
 	spare := s.spare() - saving - o.Tight
 	if spare > 0 {
 		spare /= 2 // room is not all where, and of the kind that, the next pods need it

@@ -91,3 +91,17 @@ func TestAMoveThatWouldNotPayBackSaysWhen(t *testing.T) {
 		t.Errorf("got %q", r.Text())
 	}
 }
+
+func TestAMoveThatTakesTooLongToPayBackSaysForHowLongASavingIsCountedOn(t *testing.T) {
+	for left, want := range map[time.Duration]string{
+		0:                "moving its pods is held to cost $0.0140, and would save $0.0100 in the time left (it would pay back in 1h24m0s; a saving is counted on for 1h0m0s here)",
+		20 * time.Minute: "moving its pods is held to cost $0.0140, and would save $0.003333 in the time left (it would pay back in 1h24m0s; the first of the nodes expires in 20m0s)",
+	} {
+		p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, Horizon: time.Hour}}
+		s := &search{p: p, looseKnown: true}
+		r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{LifetimeLeft: left}, price: 60_000}}, 10_000, 4*unit, 1)
+		if r.Code != NotPaidBack || r.Text() != want {
+			t.Errorf("got %q", r.Text())
+		}
+	}
+}

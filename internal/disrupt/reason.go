@@ -18,7 +18,9 @@ const (
 	NoConsolidation  Code = "NoConsolidation"
 	NoPool           Code = "NoPool"
 	NotReady         Code = "NotReady"
-	Other            Code = "Other" // Detail says it
+	Resting          Code = "Resting" // a move has brought Pod to it; Want: for how long pods rest then
+	Earning          Code = "Earning" // a move has bought it, which has not paid back; Want: until when it stays for that
+	Other            Code = "Other"   // Detail says it
 )
 
 // The reasons that Decide finds.
@@ -88,6 +90,10 @@ func (r Reason) clause() string {
 		return "its pool is not known"
 	case NotReady:
 		return "it is not ready"
+	case Resting:
+		return fmt.Sprintf("pod %s was moved to it a short time ago, and rests for %s", r.Pod, r.Want)
+	case Earning:
+		return fmt.Sprintf("a consolidation bought it that has not paid back yet; it stays until %s for that", r.Want)
 	case StaticPool:
 		return "its pool keeps a fixed number of nodes"
 	case PolicyForbids:

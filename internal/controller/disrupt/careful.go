@@ -3,6 +3,7 @@ package disrupt
 import (
 	"time"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/disrupt"
 )
@@ -15,11 +16,8 @@ const (
 	lasting = 2 * disrupt.LongestWait
 )
 
-// care is what is remembered for the times when little is to be saved.
-type care struct {
-	begun map[string]time.Time // moves of pods, by node
-	found []finding            // oldest first
-}
+// findings are what decisions have found, oldest first.
+type findings []finding
 
 // finding is what was to be saved by moving pods, from a time on.
 type finding struct {
@@ -28,44 +26,39 @@ type finding struct {
 }
 
 // note remembers what a decision has found.
-func (c *care) note(saving catalog.MicroUSD, now time.Time) {
-	for len(c.found) > 1 && now.Sub(c.found[1].at) > lasting {
-		c.found = c.found[1:]
+func (f *findings) note(saving catalog.MicroUSD, now time.Time) {
+	all := *f
+	for len(all) > 1 && now.Sub(all[1].at) > lasting {
+		all = all[1:]
 	}
-	if n := len(c.found); n == 0 || c.found[n-1].saving != saving {
-		c.found = append(c.found, finding{now, saving})
+	if n := len(all); n == 0 || all[n-1].saving != saving {
+		all = append(all, finding{now, saving})
 	}
+	*f = all
 }
 
 // lasted is for how long every decision has found at least so much.
-func (c *care) lasted(saving catalog.MicroUSD, now time.Time) time.Duration {
+func (f findings) lasted(saving catalog.MicroUSD, now time.Time) time.Duration {
 	since := now
-	for i := len(c.found) - 1; i >= 0 && c.found[i].saving >= saving; i-- {
-		since = c.found[i].at
+	for i := len(f) - 1; i >= 0 && f[i].saving >= saving; i-- {
+		since = f[i].at
 	}
 	return now.Sub(since)
 }
 
-// begins remembers that pods of nodes are about to move.
-func (c *care) begins(nodes []string, now time.Time) {
-	if c.begun == nil {
-		c.begun = map[string]time.Time{}
-	}
-	for name, at := range c.begun {
-		if now.Sub(at) >= awaited {
-			delete(c.begun, name)
-		}
-	}
-	for _, name := range nodes {
-		c.begun[name] = now
-	}
-}
-
-// onTheWay is how many nodes hold pods still of those whose moves began a short time ago.
-func (c *care) onTheWay(v *view, now time.Time) int {
+// onTheWay is how many nodes hold pods still whose moves began a short time ago. Their claims tell, also a new leader.
+func (l *Loop) onTheWay(v *view, now time.Time) int {
 	out := 0
 	for _, n := range v.problem.Cluster.Nodes {
-		if at, ok := c.begun[n.Name]; ok && now.Sub(at) < awaited && (n.Leaving || n.Deleting) && !empty(n) {
+		if !n.Leaving && !n.Deleting || empty(n) {
+			continue
+		}
+		claim := l.State.Claim(n.Claim)
+		if claim == nil {
+			continue
+		}
+		why := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason)
+		if why.IsTrue() && why.Reason == string(disrupt.Underutilized) && now.Sub(why.LastTransitionTime.Time) < awaited {
 			out++
 		}
 	}
@@ -87,11 +80,11 @@ func (l *Loop) careful(v *view, all, ripe []disrupt.Move, now time.Time) []disru
 	}
 	for i := range all {
 		m := &all[i]
-		if len(pods) == 0 && m.Cause != disrupt.Empty && l.care.lasted(m.Saving, now) >= lasting && l.ripening.Settled(m.Nodes) {
+		if len(pods) == 0 && m.Cause != disrupt.Empty && l.findings.lasted(m.Saving, now) >= lasting && l.ripening.Settled(m.Nodes) {
 			pods = append(pods, m)
 		}
 	}
-	taken, most := l.care.onTheWay(v, now), len(v.problem.Nodes)/onePerNodes
+	taken, most := l.onTheWay(v, now), len(v.problem.Nodes)/onePerNodes
 	for _, m := range pods {
 		if taken > 0 && taken+len(m.Nodes) > most {
 			break // those behind it wait for it, or it would wait for ever

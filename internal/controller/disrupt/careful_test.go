@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
@@ -23,6 +27,22 @@ func named(moves []disrupt.Move) string {
 		out = append(out, strings.Join(m.Nodes, ","))
 	}
 	return strings.Join(out, " ")
+}
+
+// claimsOf is a state of claims alone.
+type claimsOf map[string]*karpv1.NodeClaim
+
+func (c claimsOf) Snapshot() *cluster.Snapshot         { return nil }
+func (c claimsOf) Pools() []*karpv1.NodePool           { return nil }
+func (c claimsOf) Claim(name string) *karpv1.NodeClaim { return c[name] }
+func (c claimsOf) Pod(cluster.PodRef) *corev1.Pod      { return nil }
+func (c claimsOf) Standing() *cache.Standing           { return nil }
+
+// marked is a claim that goes for a cause, since then.
+func marked(cause disrupt.Cause, since time.Time) *karpv1.NodeClaim {
+	c := &karpv1.NodeClaim{}
+	c.StatusConditions().WithClock(func() time.Time { return since }).SetTrueWithReason(karpv1.ConditionTypeDisruptionReason, string(cause), "")
+	return c
 }
 
 func TestWhereLittleIsSavedFewNodesAreOnTheirWay(t *testing.T) {
@@ -44,14 +64,15 @@ func TestWhereLittleIsSavedFewNodesAreOnTheirWay(t *testing.T) {
 		"and has its turn":                       {150, 0, 0, []disrupt.Move{moving(1, "a", "b", "c", "d"), moving(1, "f")}, "a,b,c,d"},
 	} {
 		v := &view{problem: &disrupt.Problem{Nodes: make([]disrupt.Node, tt.nodes), Cluster: &pack.Problem{Nodes: []*cluster.Node{
-			{Name: "bare", Leaving: true}, {Name: "daemons", Deleting: true, Pods: []*cluster.Pod{{Daemon: true}}}, {Name: "stays", Pods: []*cluster.Pod{{}}},
-			{Name: "another", Deleting: true, Pods: []*cluster.Pod{{}}}, // that goes for another reason
+			{Claim: "bare", Leaving: true}, {Claim: "daemons", Deleting: true, Pods: []*cluster.Pod{{Daemon: true}}}, {Claim: "stays", Pods: []*cluster.Pod{{}}},
+			{Claim: "another", Deleting: true, Pods: []*cluster.Pod{{}}}, {Claim: "removed by hand", Deleting: true, Pods: []*cluster.Pod{{}}},
 		}}}}
-		l := &Loop{}
-		l.care.begins([]string{"bare", "daemons", "stays"}, now)
+		claims := claimsOf{"bare": marked(disrupt.Underutilized, now), "daemons": marked(disrupt.Underutilized, now), "another": marked(disrupt.Drifted, now)}
+		l := &Loop{State: claims}
 		for i := range tt.leaving {
-			v.problem.Cluster.Nodes = append(v.problem.Cluster.Nodes, &cluster.Node{Name: fmt.Sprint(i), Leaving: true, Pods: []*cluster.Pod{{}}})
-			l.care.begins([]string{fmt.Sprint(i)}, now.Add(-tt.ago))
+			name := fmt.Sprint(i)
+			v.problem.Cluster.Nodes = append(v.problem.Cluster.Nodes, &cluster.Node{Name: name, Claim: name, Leaving: true, Pods: []*cluster.Pod{{}}})
+			claims[name] = marked(disrupt.Underutilized, now.Add(-tt.ago))
 		}
 		if got := named(l.careful(v, tt.moves, tt.moves, now)); got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
@@ -77,7 +98,7 @@ func TestWhatCouldBeSavedAllTheTimeIsHadThoughTheNodesChange(t *testing.T) {
 				moves = nil
 			}
 			saving := (&disrupt.Decision{Moves: moves}).ByMovingPods()
-			l.care.note(saving, now)
+			l.findings.note(saving, now)
 			ripe, _, _ := l.ripening.Take(slices.Clone(moves), now)
 			if len(ripe) > 0 {
 				t.Fatalf("%s: ripe after %s: this shows nothing", name, at)

@@ -35,6 +35,8 @@ type Command struct {
 	Why string
 	// Saving per hour at best; 0 when money is not the reason.
 	Saving catalog.MicroUSD
+	// Earning is for how long the new nodes are to stay so that the command pays back; 0 when money is not the reason.
+	Earning time.Duration
 	// Policy is the consolidation policy that decided, and Kind the consolidation_type of the metrics; both are empty when
 	// it is not consolidation.
 	Policy karpv1.ConsolidationPolicy

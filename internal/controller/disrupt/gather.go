@@ -99,7 +99,7 @@ func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now t
 	for _, block := range []func() (disrupt.Reason, time.Time){
 		func() (disrupt.Reason, time.Time) { return l.Governor.blocks(n, l.State.Pod, now) },
 		func() (disrupt.Reason, time.Time) { return l.setbacks.blocks(n.Claim, now) },
-		func() (disrupt.Reason, time.Time) { return l.Governor.paying(n, s.claim, v.loose, now) },
+		func() (disrupt.Reason, time.Time) { return earning(n, s.claim, v.loose, now) },
 	} {
 		r, until := block()
 		if r.Code == "" {

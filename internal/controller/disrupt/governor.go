@@ -44,12 +44,10 @@ type Governor struct {
 	// moves and misses of the last minutes, oldest first.
 	moves  []move
 	misses []miss
-	// paid is until when the machines stay that a command has bought, by its name.
-	paid  map[string]time.Time
-	past  outcomes
-	until time.Time     // the breaker is open
-	held  time.Duration // for how long it opened last
-	why   string
+	past   outcomes
+	until  time.Time     // the breaker is open
+	held   time.Duration // for how long it opened last
+	why    string
 }
 
 // move is a command that moved pods.
@@ -78,7 +76,7 @@ type Purchase struct {
 
 // NewGovernor returns a governor that knows nothing yet.
 func NewGovernor() *Governor {
-	return &Governor{moved: map[types.UID]time.Time{}, paid: map[string]time.Time{}}
+	return &Governor{moved: map[types.UID]time.Time{}}
 }
 
 // ownerOf is what the pod's next incarnation has in common with it: its controller; "" if it has none.
@@ -130,7 +128,7 @@ func (g *Governor) blocks(n *cluster.Node, pod func(cluster.PodRef) *corev1.Pod,
 		}
 		if end := p.CreatedAt.Add(restFor); end.After(until) {
 			until = end
-			r = disrupt.Reason{Code: disrupt.Other, Pod: p.PodRef.String(), Detail: fmt.Sprintf("pod %s was moved there a short time ago; it rests for %s", p.PodRef, restFor)}
+			r = disrupt.Reason{Code: disrupt.Resting, Pod: p.PodRef.String(), Want: restFor.String()}
 		}
 	}
 	return r, until

@@ -62,7 +62,7 @@ type Loop struct {
 	tenure   tenure
 	engine   *disrupt.Engine
 	ripening ripening.Memory
-	care     care
+	findings findings
 	talk     *talk
 	seen     *cluster.Snapshot // that was decided on
 	owed     bool              // nodes with pods let empty ones go first the last time; see mixed
@@ -95,9 +95,6 @@ func (l *Loop) spare() catalog.MicroUSD {
 // Landed is told how each command ended.
 func (l *Loop) Landed(c Command, failed string) {
 	l.setbacks.Landed(c, failed, l.Clock.Now())
-	if failed != "" {
-		l.Governor.Undone(c.ID)
-	}
 }
 
 // Bought tells the governor what machines had to be bought, and for which pods.
@@ -187,7 +184,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 		l.due = now.Add(wait)
 	}
 	p := v.problem
-	l.care.note(d.ByMovingPods(), now)
+	l.findings.note(d.ByMovingPods(), now)
 	if d.Little() {
 		ripe = l.careful(v, moves, ripe, now)
 	} else if l.mixed(moves, ripe) {
@@ -291,6 +288,9 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	var noting sync.Mutex
 	for i := range moves {
 		c := command(&moves[i], v)
+		if len(c.NewNodes) > 0 && moves[i].Cause == disrupt.Underutilized {
+			c.Earning = min(2*l.Options.Payback(&moves[i]), longestEarning)
+		}
 		l.ripening.Forget(moves[i].Nodes)
 		slots <- struct{}{}
 		wait.Go(func() {
@@ -301,10 +301,6 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 				noting.Lock()
 				defer noting.Unlock()
 				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Old, moves[i].Saving, count, l.Clock.Now())
-				l.care.begins(moves[i].Nodes, l.Clock.Now())
-				if len(moves[i].NewNodes) > 0 {
-					l.Governor.Paying(begun[i], 2*l.Options.Payback(&moves[i]), l.Clock.Now())
-				}
 			}
 		})
 	}

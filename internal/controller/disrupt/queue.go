@@ -262,7 +262,11 @@ func (q *Queue) begin(ctx context.Context, f *flight) error {
 	if len(f.NewNodes) == 0 && len(f.Placements) == 0 {
 		return nil
 	}
-	created, err := q.Buyer.Replace(ctx, apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools})
+	o := apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools}
+	if f.Earning > 0 {
+		o.Earning = f.begun.Add(f.Earning)
+	}
+	created, err := q.Buyer.Replace(ctx, o)
 	for _, c := range created {
 		f.claims = append(f.claims, c.Claim)
 		if c.Unsure {

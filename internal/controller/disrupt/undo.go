@@ -18,7 +18,7 @@ import (
 func (q *Queue) undo(ctx context.Context, f *flight) error {
 	errs := q.each(f.Nodes, func(g Going) error { return q.unmark(ctx, f.id, g) })
 	for _, name := range f.claims {
-		errs = append(errs, q.giveBack(ctx, name))
+		errs = append(errs, q.giveBack(ctx, name), q.earnsNothing(ctx, name))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("taking back a disruption: %w", err)
