@@ -15,12 +15,17 @@ import (
 )
 
 // What moving is held to cost: a pod that is evicted and started again, and a machine that is paid for beside the one that
-// it replaces until that is empty, some minutes of a usual one. A move must earn that back within a day, and before the
-// nodes would have gone anyway.
+// it replaces until that is empty. A move must earn that back within a day, and before the nodes would have gone anyway.
 const (
 	podPrice  = 1_000  // micro-USD
-	nodePrice = 10_000 // micro-USD
+	nodePrice = 10_000 // micro-USD; at least
+	overlap   = 3 * time.Minute
 )
+
+// consolidationOptions are the settings of decisions on which nodes could go.
+func (p *process) consolidationOptions() engine.Options {
+	return engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice, Overlap: overlap}
+}
 
 // buyer is the one applier of the process: all that buy machines count what the others bought.
 func (p *process) buyer() *apply.Applier {
@@ -43,7 +48,7 @@ func (p *process) disruption(c *gate) error {
 	lasting.Lasting = true
 	p.consolidation = &disrupt.Loop{
 		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
-		Options:  engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice},
+		Options:  p.consolidationOptions(),
 		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Record: p.recordedDisruption, Decided: p.decisions.SetDisruption,
 	}
 	drift := &disrupt.Drift{

@@ -128,7 +128,7 @@ func (p *process) foretell(problems *provision.Problems) func(context.Context, *
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
 		Queue: &disrupt.Queue{}, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
-		Options: engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice},
+		Options: p.consolidationOptions(),
 	}
 	return loop.Foretell
 }

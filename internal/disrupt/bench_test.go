@@ -3,6 +3,7 @@ package disrupt_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/bound"
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -54,7 +55,7 @@ func BenchmarkDecide(b *testing.B) {
 		f.Pods, f.Percent, f.Seed = 15, 30, 1
 		b.Run(fmt.Sprintf("nodes=%d/spot=%v/topology=%v", f.Nodes, f.Spot, f.Topology), func(b *testing.B) {
 			p := anyway(fragmented(b, f))
-			p.Options.PodPrice, p.Options.NodePrice = 1_000, 10_000 // as the controller has them
+			p.Options.PodPrice, p.Options.NodePrice, p.Options.Overlap = 1_000, 10_000, 3*time.Minute // as the controller has them
 			b.ReportAllocs()
 			b.ResetTimer()
 			var d *disrupt.Decision

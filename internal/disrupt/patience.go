@@ -9,7 +9,7 @@ import (
 const (
 	// littlePercent of the bill is what all moves of pods together save at most for the decision to be one about little.
 	littlePercent = 15
-	// LongestWait is the most that a move has to stand.
+	// LongestWait is the most that a move has to stand where nothing else is said.
 	LongestWait = 30 * time.Minute
 )
 
@@ -43,7 +43,16 @@ func (d *Decision) setWaits(o *Options) {
 
 // Spent is what a move is held to cost.
 func (o *Options) Spent(m *Move) catalog.MicroUSD {
-	return catalog.MicroUSD(float64(o.PodPrice)*float64(m.Disruption)/unit) + o.NodePrice*catalog.MicroUSD(len(m.NewNodes))
+	price := catalog.MicroUSD(0)
+	for i := range m.NewNodes {
+		price += m.NewNodes[i].Price
+	}
+	return catalog.MicroUSD(float64(o.PodPrice)*float64(m.Disruption)/unit) + o.starting(len(m.NewNodes), price)
+}
+
+// starting is what it is held to cost to start so many machines of a price per hour together.
+func (o *Options) starting(machines int, price catalog.MicroUSD) catalog.MicroUSD {
+	return max(o.NodePrice*catalog.MicroUSD(machines), price*catalog.MicroUSD(o.Overlap/time.Second)/3600)
 }
 
 // Payback is how long a move's saving has to last to bring what the move is held to cost; a year at most.

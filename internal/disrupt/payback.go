@@ -63,11 +63,14 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 // to be needed again has to be started again.
 func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int) earning {
 	o := &s.p.Options
-	e := earning{spent: evictions + o.NodePrice*catalog.MicroUSD(bought), margin: 1}
+	price, _ := total(nodes)
+	e := earning{spent: evictions, margin: 1}
+	if bought > 0 {
+		e.spent += o.starting(bought, price-saving)
+	}
 	if saving <= 0 {
 		return e
 	}
-	price, _ := total(nodes)
 	e.astray = min(saving, price*catalog.MicroUSD(o.AstrayPercent)/100)
 	end := o.horizon()
 	for _, n := range nodes {
@@ -97,7 +100,7 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	}
 	e.earned = catalog.MicroUSD(sum + float64(float64(saving-lost)*(end-at).Hours()))
 	if again := len(nodes) - bought; again > 0 {
-		e.spent += catalog.MicroUSD(float64(o.NodePrice) * float64(again) * float64(lost) / float64(saving))
+		e.spent += catalog.MicroUSD(float64(o.starting(again, saving)) * float64(lost) / float64(saving))
 	}
 	e.payback = time.Duration(float64(e.spent) / float64(saving) * float64(time.Hour))
 	return e

@@ -19,6 +19,7 @@ func TestWhatAMoveEarns(t *testing.T) {
 		returns       []Return
 		loose, tight  catalog.MicroUSD
 		astray        int
+		overlap       time.Duration
 		bought        int
 		spent, earned catalog.MicroUSD
 		asked         time.Duration
@@ -27,6 +28,7 @@ func TestWhatAMoveEarns(t *testing.T) {
 		"a day of it, where nothing is said":                       {earned: 24 * dollar},
 		"until its node would expire":                              {horizon: 2 * time.Hour, left: time.Hour, earned: dollar},
 		"and its new machines cost something":                      {horizon: time.Hour, bought: 2, spent: 20_000, earned: dollar},
+		"more where they are dear":                                 {horizon: time.Hour, bought: 2, overlap: 3 * time.Minute, spent: dollar / 20, earned: dollar},
 		"what is left of it, and a machine is started again":       {horizon: 2 * time.Hour, returns: []Return{minutes(30, dollar/2), minutes(60, 3*dollar)}, spent: 40_000, earned: 3 * dollar / 4, asked: 30 * time.Minute},
 		"nothing of what comes later than the horizon":             {horizon: time.Hour, returns: []Return{minutes(60, dollar)}, earned: dollar},
 		"all of it, where there is more to spare than usual":       {horizon: time.Hour, returns: []Return{minutes(30, dollar)}, loose: 5 * dollar, tight: 3 * dollar, earned: dollar},
@@ -35,11 +37,15 @@ func TestWhatAMoveEarns(t *testing.T) {
 		"and the load takes more than that":                        {horizon: 2 * time.Hour, astray: 25, returns: []Return{minutes(60, dollar/4)}, spent: 20_000, earned: 5 * dollar / 4, asked: time.Hour},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, Horizon: tt.horizon, Returns: tt.returns, Tight: tt.tight, AstrayPercent: tt.astray}}
+			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, Horizon: tt.horizon, Returns: tt.returns, Tight: tt.tight, AstrayPercent: tt.astray, Overlap: tt.overlap}}
 			s := &search{p: p, loose: dollar + tt.loose, looseKnown: true}
 			var nodes []*nodeState
+			price := catalog.MicroUSD(dollar / 4) // of each of four, nothing of which is left
+			if tt.overlap > 0 {
+				price = dollar / 2 // half of which is left
+			}
 			for range 4 {
-				nodes = append(nodes, &nodeState{src: &cluster.Node{}, in: &Node{LifetimeLeft: tt.left}, price: dollar / 4})
+				nodes = append(nodes, &nodeState{src: &cluster.Node{}, in: &Node{LifetimeLeft: tt.left}, price: price})
 			}
 			got := s.earns(nodes, dollar, 0, tt.bought)
 			if got.spent != tt.spent || got.earned != tt.earned || got.asked != tt.asked {

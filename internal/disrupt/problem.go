@@ -83,10 +83,12 @@ type Options struct {
 	// CertainPercent of the saving at best must be certain whatever the launch chooses (0: 50). The rest is given away for
 	// a longer list of types.
 	CertainPercent int `json:"certainPercent,omitempty"`
-	// PodPrice is what moving a usual pod is held to cost, and NodePrice what starting a machine is held to cost, once. A
+	// PodPrice is what moving a usual pod is held to cost, and NodePrice what starting a machine is held to cost, once, at
+	// least: what it costs itself in the time of Overlap, in which it is paid beside what it replaces, where that is more. A
 	// move must earn that back within Horizon (0: a day), or before the first of its nodes would expire.
 	PodPrice  catalog.MicroUSD `json:"podPrice,omitempty"`
 	NodePrice catalog.MicroUSD `json:"nodePrice,omitempty"`
+	Overlap   time.Duration    `json:"overlap,omitempty"`
 	Horizon   time.Duration    `json:"horizon,omitempty"`
 	// Returns is how much of a saving the load is likely to ask back after a time, by what it did before: later ones are no
 	// less. It takes that from what the nodes cost beyond what their pods are worth, as far as that is more than Tight per

@@ -157,7 +157,7 @@ func drawProblem(t *rapid.T) *disrupt.Problem {
 		SpotToSpot: rapid.Bool().Draw(t, "spot to spot"), MinSpotTypes: rapid.IntRange(1, 3).Draw(t, "types"),
 		MinSavingPercent: rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "saving")}}
 	if rapid.Bool().Draw(t, "priced") {
-		p.Options.PodPrice, p.Options.NodePrice = 100, 1_000
+		p.Options.PodPrice, p.Options.NodePrice, p.Options.Overlap = 100, 1_000, time.Minute
 	}
 	for _, n := range p.Cluster.Nodes {
 		own := disrupt.Node{Name: n.Name}

@@ -42,7 +42,7 @@ func rounds(b *testing.B, c *pack.Problem, floor catalog.MicroUSD) {
 	var d *disrupt.Decision
 	for first == 0 || len(d.Moves) > 0 {
 		p := anyway(c)
-		p.Options.PodPrice, p.Options.NodePrice = 1_000, 10_000 // as the controller has them
+		p.Options.PodPrice, p.Options.NodePrice, p.Options.Overlap = 1_000, 10_000, 3*time.Minute // as the controller has them
 		start := cpuTime()
 		d = disrupt.Decide(p)
 		last = cpuTime() - start

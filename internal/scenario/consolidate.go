@@ -146,6 +146,13 @@ func (e *Env) consolidate(a *args, _ []string) (string, error) {
 		}
 		*to = price
 	}
+	if text := a.text("overlap", ""); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return "", fmt.Errorf("overlap: %w", err)
+		}
+		o.Overlap = d
+	}
 	apply, brief := a.flag("apply"), a.flag("brief")
 	p := e.disruption(o)
 	d := disrupt.Decide(p)
