@@ -24,7 +24,11 @@ const (
 
 // consolidationOptions are the settings of decisions on which nodes could go.
 func (p *process) consolidationOptions() engine.Options {
-	return engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice, Overlap: overlap}
+	o := engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice, Overlap: overlap, SmallSavingsWait: p.SmallSavingsWait}
+	if o.SmallSavingsWait == 0 {
+		o.SmallSavingsWait = -1 // the setting's 0 means that none waits
+	}
+	return o
 }
 
 // buyer is the one applier of the process: all that buy machines count what the others bought.

@@ -13,6 +13,14 @@ const (
 	LongestWait = 30 * time.Minute
 )
 
+// LongestWait is the most that a move has to stand, 0 where none waits.
+func (o *Options) LongestWait() time.Duration {
+	if o.SmallSavingsWait == 0 {
+		return LongestWait
+	}
+	return max(0, o.SmallSavingsWait)
+}
+
 // Little reports whether all moves of pods together save little, those included that only wait for budgets: the cluster is
 // about as it should be. Then there is time, and more to lose than to gain by haste.
 func (d *Decision) Little() bool { return (d.ByMovingPods()+d.OverBudget)*100 < d.Before*littlePercent }
@@ -36,7 +44,7 @@ func (d *Decision) setWaits(o *Options) {
 	little := d.Little()
 	for i := range d.Moves {
 		if m := &d.Moves[i]; little && m.Cause == Underutilized {
-			m.Wait = min(LongestWait, o.Payback(m).Round(time.Second))
+			m.Wait = min(o.LongestWait(), o.Payback(m).Round(time.Second))
 		}
 	}
 }

@@ -67,6 +67,24 @@ func TestAMoveThatSavesLittleHasToStandForAsLongAsItTakesToPayBack(t *testing.T)
 	}
 }
 
+func TestForHowLongSmallSavingsWaitIsASetting(t *testing.T) {
+	for setting, want := range map[time.Duration]time.Duration{0: disrupt.LongestWait, time.Minute: time.Minute, 3 * time.Hour: 3 * time.Hour, -1: 0} {
+		nodes := [][]int64{{1}}
+		for range 20 {
+			nodes = append(nodes, []int64{8, 5})
+		}
+		p := crowded(190_000, nodes...)
+		p.Options.PodPrice, p.Options.Horizon, p.Options.SmallSavingsWait = 700_000, 24*time.Hour, setting
+		d := disrupt.Decide(p)
+		if len(d.Moves) != 1 || p.Options.Payback(&d.Moves[0]) < 3*time.Hour {
+			t.Fatalf("this shows nothing: %s", d)
+		}
+		if got := d.Moves[0].Wait; got != want {
+			t.Errorf("with %s it waits for %s, want %s", setting, got, want)
+		}
+	}
+}
+
 // Budgets let little happen at a time, also where there is much to be saved.
 func TestWhatOnlyBudgetsHoldUpIsNotLittle(t *testing.T) {
 	nodes := [][]int64{}

@@ -90,6 +90,8 @@ type Options struct {
 	NodePrice catalog.MicroUSD `json:"nodePrice,omitempty"`
 	Overlap   time.Duration    `json:"overlap,omitempty"`
 	Horizon   time.Duration    `json:"horizon,omitempty"`
+	// SmallSavingsWait is the most that a move has to stand where little is to be saved (0: LongestWait; below: none waits).
+	SmallSavingsWait time.Duration `json:"smallSavingsWait,omitempty"`
 	// Returns is how much of a saving the load is likely to ask back after a time, by what it did before: later ones are no
 	// less. It takes that from what the nodes cost beyond what their pods are worth, as far as that is more than Tight per
 	// hour, which is usual here; only then from a move, and so it does with what leaves less than is usual.

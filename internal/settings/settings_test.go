@@ -31,7 +31,7 @@ func TestLoadDefaults(t *testing.T) {
 		ClusterName: "demo", VMMemoryOverheadPercent: 0.075, AMIRefreshInterval: time.Minute, SubnetRefreshInterval: time.Minute,
 		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute, PodDensity: NetworkDensity,
 		Decisions: 16, DecisionsMemory: 32 << 20,
-		Rebalance: Observe, MaintenanceLead: 24 * time.Hour, QueueSilence: 10 * time.Minute, QueueReceivers: 4, ExpireAhead: time.Hour,
+		Rebalance: Observe, MaintenanceLead: 24 * time.Hour, QueueSilence: 10 * time.Minute, QueueReceivers: 4, SmallSavingsWait: 30 * time.Minute, ExpireAhead: time.Hour,
 	}
 	if s != want {
 		t.Errorf("got  %+v\nwant %+v", s, want)

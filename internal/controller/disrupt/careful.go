@@ -12,9 +12,10 @@ const (
 	// onePerNodes is one of how many nodes may be on its way at a time where little is to be saved, and awaited how long one
 	// that is on its way is waited for: a drain may take for ever.
 	onePerNodes, awaited = 50, 10 * time.Minute
-	// lasting is for how long every decision must have found a saving for it to be had though the nodes change.
-	lasting = 2 * disrupt.LongestWait
 )
+
+// lasting is for how long every decision must have found a saving for it to be had though the nodes change.
+func (l *Loop) lasting() time.Duration { return 2 * l.Options.LongestWait() }
 
 // findings are what decisions have found, oldest first.
 type findings []finding
@@ -25,10 +26,10 @@ type finding struct {
 	saving catalog.MicroUSD
 }
 
-// note remembers what a decision has found.
-func (f *findings) note(saving catalog.MicroUSD, now time.Time) {
+// note remembers what a decision has found, for some time.
+func (f *findings) note(saving catalog.MicroUSD, now time.Time, memory time.Duration) {
 	all := *f
-	for len(all) > 1 && now.Sub(all[1].at) > lasting {
+	for len(all) > 1 && now.Sub(all[1].at) > memory {
 		all = all[1:]
 	}
 	if n := len(all); n == 0 || all[n-1].saving != saving {
@@ -80,7 +81,7 @@ func (l *Loop) careful(v *view, all, ripe []disrupt.Move, now time.Time) []disru
 	}
 	for i := range all {
 		m := &all[i]
-		if len(pods) == 0 && m.Cause != disrupt.Empty && l.findings.lasted(m.Saving, now) >= lasting && l.ripening.Settled(m.Nodes) {
+		if len(pods) == 0 && m.Cause != disrupt.Empty && l.findings.lasted(m.Saving, now) >= l.lasting() && l.ripening.Settled(m.Nodes) {
 			pods = append(pods, m)
 		}
 	}

@@ -184,8 +184,8 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 		l.due = now.Add(wait)
 	}
 	p := v.problem
-	l.findings.note(d.ByMovingPods(), now)
-	if d.Little() {
+	l.findings.note(d.ByMovingPods(), now, l.lasting())
+	if d.Little() && l.Options.LongestWait() > 0 {
 		ripe = l.careful(v, moves, ripe, now)
 	} else if l.mixed(moves, ripe) {
 		narrowed, decided := l.narrow(v)
