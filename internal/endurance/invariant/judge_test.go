@@ -194,6 +194,15 @@ func TestJudge(t *testing.T) {
 		"one too many when another was lost before the mark": {
 			history: settled("1", "1", "2").see(Event{Said: Reclaimed, About: "i-2"}, claim("2", func(c *Claim) { c.Deleting = true })).after(time.Minute).see(node("1", marked)).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},
 		},
+		"one too many when another came of age after the mark": {
+			history: settled("1", "1", "2").see(node("1", marked)).after(time.Minute).see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, 90*time.Second })).call("delete", "nodeclaims", "c1"),
+		},
+		"one too many when another came of age before the mark": {
+			history: settled("1", "1", "2").see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, 30*time.Second })).see(node("1", marked)).after(time.Minute).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},
+		},
+		"one too many when another goes before its age": {
+			history: settled("1", "1", "2").see(node("1", marked)).after(time.Minute).see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, time.Hour })).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},
+		},
 		"a call of which no answer came":      {history: settled("0", "1").see(Event{Call: &Call{Verb: "delete", Resource: "nodeclaims", Key: "c1"}}), want: []Rule{OverBudget}},
 		"a person's deletion takes no budget": {history: settled("0", "1").see(Event{Said: Removed, About: "c1"}).call("delete", "nodeclaims", "c1")},
 		"a node that is not ready takes budget": {
