@@ -27,6 +27,7 @@ var (
 	churnSeed  = flag.Uint64("churn-seed", 1, "what its load and its prices are drawn from")
 	churnSize  = flag.Int("churn-size", 8, "how many pods its applications have on average")
 	churnLog   = flag.String("churn-log", "", "a file for what the controller says meanwhile")
+	churnFall  = flag.Float64("churn-fall", 30, "by how many percent the load falls for good when half of the time is over; 0: it does not")
 	churnSwing = flag.Float64("churn-swing", 10, "by how many percent of it they grow and shrink; 0: the load is steady, and pods and prices change")
 )
 
@@ -41,7 +42,7 @@ func many(o *world.Options) {
 }
 
 // churn is a load that is steady on the whole and never rests: applications that grow and shrink by a tenth and are rolled
-// out anew, jobs that come and go, and prices that walk.
+// out anew, jobs that come and go, and prices that walk. Once it falls for good, so that there is something to be saved.
 type churn struct {
 	h       *house.House
 	rng     *rand.Rand
@@ -85,6 +86,14 @@ func (c *churn) minute(n int) {
 		patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"rollout":"%d"}}}}}`, c.rollout)
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: app(i), Namespace: "default"}}
 		change(c.h, d, patch)
+	}
+}
+
+// fall takes a part of the load away for good.
+func (c *churn) fall() {
+	for i, size := range c.size {
+		c.size[i] = max(1, int(math.Round(float64(size)*(1-*churnFall/100))))
+		c.h.Scale(app(i), c.size[i])
 	}
 }
 
@@ -143,6 +152,9 @@ func play(t *testing.T, hours int, between func(h *house.House, minute int)) *le
 		for n := -5; n < hours*60; n++ {
 			if n >= 0 {
 				c.minute(n)
+			}
+			if n == hours*30 {
+				c.fall()
 			}
 			for range 20 {
 				h.Pass(3 * time.Second)
