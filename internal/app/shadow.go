@@ -18,6 +18,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	engine "github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/readonly"
@@ -71,8 +72,10 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	problems := &provision.Problems{
 		State: p.cache, Types: provider, Subnets: provider.Subnets, Pack: packOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
 	}
+	options := p.consolidationOptions()
 	loop := &shadow.Loop{
 		Book: shadow.NewBook(time.Now()), State: p.cache, Guard: guard, Synced: p.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
+		Lasting: ripening.Lasting(&options),
 		Problem: p.withFixed(problems, provider), Solve: pack.NewEngine().Solve, Disrupt: p.foretell(problems),
 	}
 	if err := errors.Join(

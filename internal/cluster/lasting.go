@@ -6,6 +6,22 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 )
 
+// Lasting prices a cluster for savings that have to last: what could be bought at the most, and what runs at the least that it
+// has cost lately. A spot price of a moment is no reason to move pods. It remembers its answers, as its parts do.
+//
+// Concurrency: not safe.
+type Lasting struct {
+	nodes Pricer
+	types Raiser
+}
+
+// Apply returns the nodes at their prices, and changes the types of the pools, which have to be the caller's own.
+func (x *Lasting) Apply(nodes []*Node, pools []*Pool) []*Node {
+	x.nodes.Least = true
+	x.types.Apply(pools)
+	return x.nodes.Apply(nodes, pools)
+}
+
 // Raiser gives pools their types at prices that a saving may be reckoned with that has to last (catalog.Type.Lasting). It
 // remembers its answers: as long as a list of types is the same, so is what it makes of it, and so is each type.
 //

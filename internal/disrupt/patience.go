@@ -51,24 +51,25 @@ func (d *Decision) setWaits(o *Options) {
 
 // Spent is what a move is held to cost.
 func (o *Options) Spent(m *Move) catalog.MicroUSD {
-	price := catalog.MicroUSD(0)
+	spent := catalog.MicroUSD(float64(o.PodPrice) * float64(m.Disruption) / unit)
 	for i := range m.NewNodes {
-		price += m.NewNodes[i].Price
+		spent += o.starting(1, m.NewNodes[i].Price)
 	}
-	return catalog.MicroUSD(float64(o.PodPrice)*float64(m.Disruption)/unit) + o.starting(len(m.NewNodes), price)
+	return spent
 }
 
-// starting is what it is held to cost to start so many machines of a price per hour together.
+// starting is the least that it is held to cost to start so many machines of a price per hour together.
 func (o *Options) starting(machines int, price catalog.MicroUSD) catalog.MicroUSD {
 	return max(o.NodePrice*catalog.MicroUSD(machines), price*catalog.MicroUSD(o.Overlap/time.Second)/3600)
 }
 
 // Payback is how long a move's saving has to last to bring what the move is held to cost; a year at most.
 func (o *Options) Payback(m *Move) time.Duration {
-	const year = 365 * 24 * time.Hour
-	spent := o.Spent(m)
-	if spent > m.Saving*catalog.MicroUSD(year.Hours()) {
-		return year
-	}
-	return time.Duration(float64(spent) / float64(max(1, m.Saving)) * float64(time.Hour))
+	return lasts(o.Spent(m), m.Saving)
+}
+
+// lasts is how long it takes to save so much at so much per hour; a year at most.
+func lasts(spent, saving catalog.MicroUSD) time.Duration {
+	const year = 365 * 24
+	return time.Duration(min(year, float64(spent)/float64(max(1, saving))) * float64(time.Hour))
 }

@@ -102,7 +102,7 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 	if again := len(nodes) - bought; again > 0 {
 		e.spent += catalog.MicroUSD(float64(o.starting(again, saving)) * float64(lost) / float64(saving))
 	}
-	e.payback = time.Duration(float64(e.spent) / float64(saving) * float64(time.Hour))
+	e.payback = lasts(e.spent, saving)
 	return e
 }
 

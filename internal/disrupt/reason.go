@@ -18,9 +18,10 @@ const (
 	NoConsolidation  Code = "NoConsolidation"
 	NoPool           Code = "NoPool"
 	NotReady         Code = "NotReady"
-	Resting          Code = "Resting" // a move has brought Pod to it; Want: for how long pods rest then
-	Earning          Code = "Earning" // a move has bought it, which has not paid back; Want: until when it stays for that
-	Other            Code = "Other"   // Detail says it
+	Resting          Code = "Resting"   // a move has brought Pod to it; Want: for how long pods rest then
+	TakenBack        Code = "TakenBack" // its last move was (Detail: why); Want: after how long it is tried again
+	Earning          Code = "Earning"   // a move has bought it, which has not paid back; Want: until when it stays for that
+	Other            Code = "Other"     // Detail says it
 )
 
 // The reasons that Decide finds.
@@ -92,6 +93,8 @@ func (r Reason) clause() string {
 		return "it is not ready"
 	case Resting:
 		return fmt.Sprintf("pod %s was moved to it a short time ago, and rests for %s", r.Pod, r.Want)
+	case TakenBack:
+		return fmt.Sprintf("its last consolidation was taken back, and is tried again after %s", r.Want)
 	case Earning:
 		return fmt.Sprintf("a consolidation bought it that has not paid back yet; it stays until %s for that", r.Want)
 	case StaticPool:

@@ -31,14 +31,13 @@ func consolidate(p *pack.Problem) *disrupt.Decision {
 // the moment.
 func lasting(p *pack.Problem) *pack.Problem {
 	out := *p
-	nodes := cluster.Pricer{Least: true}
-	out.Nodes, out.Pools = nodes.Apply(p.Nodes, p.Pools), make([]*cluster.Pool, len(p.Pools))
+	out.Pools = make([]*cluster.Pool, len(p.Pools))
 	for i, pool := range p.Pools {
 		own := *pool
 		out.Pools[i] = &own
 	}
-	var types cluster.Raiser
-	types.Apply(out.Pools)
+	var prices cluster.Lasting
+	out.Nodes = prices.Apply(p.Nodes, out.Pools)
 	return &out
 }
 

@@ -231,11 +231,21 @@ func table() []setting {
 		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires a machine its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", parse: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
 		{flag: "kerf-queue-silence", def: "10m", help: "after a machine was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", parse: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
 		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", parse: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
-		{flag: "kerf-small-savings-wait", def: "30m", help: "where all moves of pods together save less than 15 % of the bill, a move has to stand for as long as it takes to pay back, this long at the most, and few nodes go at a time; 0s: small savings are had at once like large ones", parse: duration(0, func(s *Settings) *time.Duration { return &s.SmallSavingsWait })},
+		{flag: "kerf-small-savings-wait", def: "30m", help: "where all moves of pods together save less than 15 % of the bill, a move has to stand for as long as it takes to pay back, this long at the most, and few nodes go at a time; 0s: small savings are had at once like large ones", parse: smallSavingsWait},
 		{flag: "kerf-expire-ahead", def: "1h", help: "how long before the age that expireAfter sets nodes of a pool may be replaced, where many would come of age together; a tenth of expireAfter at the most; none waits beyond its age but those that an outage of the controller held up; 0s: each exactly when it is due, however many", parse: duration(0, func(s *Settings) *time.Duration { return &s.ExpireAhead })},
 		{flag: "kerf-initialization-timeout", def: "0s", help: "a node that has joined and after this long still can't take pods (not ready, a start-up taint, a resource that is not there) is ended; 0s: never, it is only told", parse: initializationTimeout},
 		{flag: "registration-timeout", def: "15m", help: "a machine whose node has not joined after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
 	}
+}
+
+// smallSavingsWait takes up to a day: what was found is remembered for twice as long.
+func smallSavingsWait(s *Settings, v string) error {
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 || d > 24*time.Hour {
+		return errors.New("want a duration from 0s to 24h, such as 30m")
+	}
+	s.SmallSavingsWait = d
+	return nil
 }
 
 var clusterNamePattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)

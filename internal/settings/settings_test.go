@@ -80,6 +80,7 @@ func TestMalformedValuesAreRefusedByName(t *testing.T) {
 		"many decisions":         {map[string]string{"KERF_DECISIONS": "all"}, []string{`KERF_DECISIONS="all"`, "from 0 to 10000"}},
 		"no receivers":           {map[string]string{"KERF_QUEUE_RECEIVERS": "0"}, []string{"KERF_QUEUE_RECEIVERS", "from 1 to 32"}},
 		"a lead in days":         {map[string]string{"KERF_MAINTENANCE_LEAD": "2d"}, []string{`KERF_MAINTENANCE_LEAD="2d"`}},
+		"a wait of days":         {map[string]string{"KERF_SMALL_SAVINGS_WAIT": "48h"}, []string{`KERF_SMALL_SAVINGS_WAIT="48h"`, "0s to 24h"}},
 		"cluster name with a /":  {map[string]string{"CLUSTER_NAME": "a/b"}, []string{`CLUSTER_NAME="a/b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

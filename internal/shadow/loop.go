@@ -3,6 +3,7 @@ package shadow
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -36,8 +37,11 @@ type Loop struct {
 	Recover func(name string, fn func() error) error
 	Log     *slog.Logger
 	Now     func() time.Time
+	// Lasting is for how long a small saving counts only if every decision has found it (ripening.Lasting).
+	Lasting time.Duration
 
 	ripening ripening.Memory
+	findings ripening.Findings
 }
 
 // NeedLeaderElection is false: a shadow leads nothing.
@@ -106,10 +110,28 @@ func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
 	l.Metrics.Shadow.Missed.Set(dollars(s.Missed))
 }
 
-// ripe is a decision with those of its moves that have stood for as long as they have to.
+// ripe is a decision with those of its moves that have stood for as long as they have to. Where it is another node each time,
+// a controller would decide again on those nodes alone that have stood for long enough; here the whole move counts then.
 func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
+	now := l.Now()
 	out := *d
-	out.Moves, _, _ = l.ripening.Take(d.Moves, l.Now())
+	out.Moves, _, _ = l.ripening.Take(d.Moves, now)
+	l.findings.Note(d.ByMovingPods(), now, l.Lasting)
+	ripe := l.ripening.Ripe()
+	counted := map[string]bool{}
+	for i := range out.Moves {
+		counted[out.Moves[i].Nodes[0]] = true
+	}
+	for i := range d.Moves {
+		m := &d.Moves[i]
+		if counted[m.Nodes[0]] {
+			continue
+		}
+		had := m.Wait == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ripe[n] })
+		if had || m.Wait > 0 && l.findings.Lasted(m.Saving, now) >= l.Lasting && l.ripening.Settled(m.Nodes) {
+			out.Moves = append(out.Moves, *m)
+		}
+	}
 	return &out
 }
 

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 )
 
 const (
@@ -15,43 +15,18 @@ const (
 )
 
 // lasting is for how long every decision must have found a saving for it to be had though the nodes change.
-func (l *Loop) lasting() time.Duration { return 2 * l.Options.LongestWait() }
+func (l *Loop) lasting() time.Duration { return ripening.Lasting(&l.Options) }
 
-// findings are what decisions have found, oldest first.
-type findings []finding
-
-// finding is what was to be saved by moving pods, from a time on.
-type finding struct {
-	at     time.Time
-	saving catalog.MicroUSD
-}
-
-// note remembers what a decision has found, for some time.
-func (f *findings) note(saving catalog.MicroUSD, now time.Time, memory time.Duration) {
-	all := *f
-	for len(all) > 1 && now.Sub(all[1].at) > memory {
-		all = all[1:]
-	}
-	if n := len(all); n == 0 || all[n-1].saving != saving {
-		all = append(all, finding{now, saving})
-	}
-	*f = all
-}
-
-// lasted is for how long every decision has found at least so much.
-func (f findings) lasted(saving catalog.MicroUSD, now time.Time) time.Duration {
-	since := now
-	for i := len(f) - 1; i >= 0 && f[i].saving >= saving; i-- {
-		since = f[i].at
-	}
-	return now.Sub(since)
-}
-
-// onTheWay is how many nodes hold pods still whose moves began a short time ago. Their claims tell, also a new leader.
+// onTheWay is how many nodes hold pods still whose moves began a short time ago. The queue knows of those that it carries
+// out, and the claims tell of all others, also a new leader.
 func (l *Loop) onTheWay(v *view, now time.Time) int {
 	out := 0
 	for _, n := range v.problem.Cluster.Nodes {
 		if !n.Leaving && !n.Deleting || empty(n) {
+			continue
+		}
+		if begun, ok := l.Queue.moving(n.Claim); ok && now.Sub(begun) < awaited {
+			out++
 			continue
 		}
 		claim := l.State.Claim(n.Claim)
@@ -81,7 +56,7 @@ func (l *Loop) careful(v *view, all, ripe []disrupt.Move, now time.Time) []disru
 	}
 	for i := range all {
 		m := &all[i]
-		if len(pods) == 0 && m.Cause != disrupt.Empty && l.findings.lasted(m.Saving, now) >= l.lasting() && l.ripening.Settled(m.Nodes) {
+		if len(pods) == 0 && m.Cause != disrupt.Empty && l.findings.Lasted(m.Saving, now) >= l.lasting() && l.ripening.Settled(m.Nodes) {
 			pods = append(pods, m)
 		}
 	}

@@ -68,7 +68,7 @@ func TestWhereLittleIsSavedFewNodesAreOnTheirWay(t *testing.T) {
 			{Claim: "another", Deleting: true, Pods: []*cluster.Pod{{}}}, {Claim: "removed by hand", Deleting: true, Pods: []*cluster.Pod{{}}},
 		}}}}
 		claims := claimsOf{"bare": marked(disrupt.Underutilized, now), "daemons": marked(disrupt.Underutilized, now), "another": marked(disrupt.Drifted, now)}
-		l := &Loop{State: claims}
+		l := &Loop{State: claims, Queue: &Queue{}}
 		for i := range tt.leaving {
 			name := fmt.Sprint(i)
 			v.problem.Cluster.Nodes = append(v.problem.Cluster.Nodes, &cluster.Node{Name: name, Claim: name, Leaving: true, Pods: []*cluster.Pod{{}}})
@@ -98,7 +98,7 @@ func TestWhatCouldBeSavedAllTheTimeIsHadThoughTheNodesChange(t *testing.T) {
 				moves = nil
 			}
 			saving := (&disrupt.Decision{Moves: moves}).ByMovingPods()
-			l.findings.note(saving, now, l.lasting())
+			l.findings.Note(saving, now, l.lasting())
 			ripe, _, _ := l.ripening.Take(slices.Clone(moves), now)
 			if len(ripe) > 0 {
 				t.Fatalf("%s: ripe after %s: this shows nothing", name, at)

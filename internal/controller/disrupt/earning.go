@@ -31,6 +31,9 @@ func earning(n *cluster.Node, claim *karpv1.NodeClaim, loose bool, now time.Time
 		return r, until
 	}
 	until, err := time.Parse(time.RFC3339, claim.Annotations[apply.EarningAnnotation])
+	if longest := claim.CreationTimestamp.Add(longestEarning); until.After(longest) {
+		until = longest // whoever has written it
+	}
 	if err != nil || !now.Before(until) {
 		return r, time.Time{}
 	}

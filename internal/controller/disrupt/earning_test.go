@@ -16,7 +16,7 @@ import (
 func TestMachinesStayUntilTheirMoveHasPaidBack(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	until := func(text string) *karpv1.NodeClaim {
-		return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{apply.EarningAnnotation: text}}}
+		return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now), Annotations: map[string]string{apply.EarningAnnotation: text}}}
 	}
 	used, unused, in := &cluster.Node{Pods: []*cluster.Pod{{}}}, &cluster.Node{}, until(now.Add(time.Hour).Format(time.RFC3339))
 	for name, tt := range map[string]struct {
@@ -33,6 +33,8 @@ func TestMachinesStayUntilTheirMoveHasPaidBack(t *testing.T) {
 		"without pods":                    {unused, in, 0, false, false},
 		"one that was bought for no move": {used, &karpv1.NodeClaim{}, 0, false, false},
 		"one whose claim is not known":    {used, nil, 0, false, false},
+		"a move that hardly ever does":    {used, until("2099-01-01T00:00:00Z"), longestEarning - 1, true, false},
+		"no longer than that":             {used, until("2099-01-01T00:00:00Z"), longestEarning, false, false},
 		"one with a note of another kind": {used, until("tomorrow"), 0, false, false},
 	} {
 		r, end := earning(tt.node, tt.claim, tt.loose, now.Add(tt.after))

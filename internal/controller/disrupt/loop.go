@@ -62,7 +62,7 @@ type Loop struct {
 	tenure   tenure
 	engine   *disrupt.Engine
 	ripening ripening.Memory
-	findings findings
+	findings ripening.Findings
 	talk     *talk
 	seen     *cluster.Snapshot // that was decided on
 	owed     bool              // nodes with pods let empty ones go first the last time; see mixed
@@ -184,7 +184,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 		l.due = now.Add(wait)
 	}
 	p := v.problem
-	l.findings.note(d.ByMovingPods(), now, l.lasting())
+	l.findings.Note(d.ByMovingPods(), now, l.lasting())
 	if d.Little() && l.Options.LongestWait() > 0 {
 		ripe = l.careful(v, moves, ripe, now)
 	} else if l.mixed(moves, ripe) {

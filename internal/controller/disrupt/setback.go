@@ -1,7 +1,6 @@
 package disrupt
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -60,5 +59,5 @@ func (s *Setbacks) blocks(claim string, now time.Time) (r disrupt.Reason, until 
 	if !ok || !now.Before(b.until) {
 		return r, until
 	}
-	return disrupt.Reason{Code: disrupt.Other, Detail: fmt.Sprintf("its last consolidation was taken back (%s), and is tried again after %s", b.why, b.pause)}, b.until
+	return disrupt.Reason{Code: disrupt.TakenBack, Want: b.pause.String(), Detail: b.why}, b.until
 }

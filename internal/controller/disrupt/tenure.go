@@ -16,6 +16,8 @@ const (
 	// restlessHorizon is the most where pods come and go; where none has come for a time it is calmFor times as long as that, and
 	// where they take little room one part in turnoverPart of the time in which they would have taken it all.
 	restlessHorizon, calmFor, turnoverPart = 2 * leastHorizon, 8, 4
+	// newFor is how long a pod is one that has come, from its creation.
+	newFor = 10 * time.Minute
 	// glance is how often the bill is noted, and memory for how long.
 	glance, memory = 30 * time.Second, 6 * time.Hour
 	// quietBefore is the time without purchases that every cluster is held to have had before it was watched: how much has to
@@ -48,6 +50,8 @@ type tenure struct {
 	horizon time.Duration
 	returns []disrupt.Return
 	tight   catalog.MicroUSD
+	// young are the UIDs of the pods on nodes that were made a short time ago; nil before the first look.
+	young map[string]bool
 }
 
 // moment is what was seen at a time.
@@ -94,9 +98,7 @@ func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Tim
 		t.calm = born
 	}
 	m := moment{at: now, bill: bill, spare: spare, quiet: min(now.Sub(t.calm), mostHorizon)}
-	if len(t.moments) > 0 {
-		m.taken = taken(nodes, t.moments[len(t.moments)-1].at)
-	}
+	m.taken = t.take(nodes, now)
 	t.moments = append(t.moments, m)
 	t.reckon(nodes, now)
 }
@@ -147,8 +149,9 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 	}
 }
 
-// turnover is how long it takes until pods that come have taken as much room as there is: a small job every minute changes
-// little about what a large cluster needs. It is 0 until that was watched for as long as a saving is counted on anyway.
+// turnover is how long it takes until pods that come have taken as much room as there is, as far as that matters: a small job
+// every minute changes little about what a large cluster needs. It is 0 until that was watched for as long as a saving is
+// counted on anyway.
 func (t *tenure) turnover(now time.Time) time.Duration {
 	watched := now.Sub(t.moments[0].at)
 	if watched < restlessHorizon {
@@ -159,30 +162,37 @@ func (t *tenure) turnover(now time.Time) time.Duration {
 		came += m.taken
 		bill += m.bill
 	}
-	if came == 0 {
-		return mostHorizon
-	}
 	bill /= catalog.MicroUSD(len(t.moments))
-	return time.Duration(float64(watched) * float64(bill) / float64(came))
+	return time.Duration(min(float64(2*turnoverPart*mostHorizon), float64(watched)*float64(bill)/float64(max(1, came))))
 }
 
-// taken is what the room costs that pods have taken who are younger than that: of a node the largest part of any resource
-// that they ask for.
-func taken(nodes []*cluster.Node, since time.Time) catalog.MicroUSD {
+// take is what the room costs that pods have taken who are new here: of a node the largest part of any resource that they ask
+// for. A pod counts when it is first seen on a machine that is there, unless it was made long before: those move.
+func (t *tenure) take(nodes []*cluster.Node, now time.Time) catalog.MicroUSD {
+	first, before := t.young == nil, t.young
+	t.young = map[string]bool{}
 	out := 0.0
 	for _, n := range nodes {
 		if n.Claim == "" || n.Price == 0 {
 			continue
 		}
-		came := res.List{}
+		var came res.List
 		for _, p := range n.Pods {
-			if !p.Daemon && !p.Mirror && p.CreatedAt.After(since) {
-				came.Add(p.Class.Requests)
+			if p.Daemon || p.Mirror || now.Sub(p.CreatedAt) >= newFor {
+				continue
 			}
+			t.young[p.UID] = true
+			if first || before[p.UID] {
+				continue
+			}
+			if came == nil {
+				came = res.List{}
+			}
+			came.Add(p.Class.Requests)
 		}
 		part := 0.0
 		for name, amount := range came {
-			if name != "pods" && n.Allocatable[name] > 0 {
+			if name != res.Pods && n.Allocatable[name] > 0 {
 				part = max(part, float64(amount)/float64(n.Allocatable[name]))
 			}
 		}

@@ -107,27 +107,37 @@ func TestForHowLongASavingIsCountedOn(t *testing.T) {
 func TestPodsThatTakeLittleRoomLeaveSavingsToBeCountedOn(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	room := res.List{"cpu": 100_000, "memory": 100_000, "pods": 10}
+	asks := func(cpu, memory int64) res.List { return res.List{"cpu": cpu, "memory": memory, "pods": 1} }
 	for sentence, tt := range map[string]struct {
+		nodes    int
 		requests res.List // of the pod that comes each minute
+		late     time.Duration
 		minutes  int
 		want     time.Duration
 	}{
-		"pods of a thousandth, seen for a short time": {res.List{"cpu": 100, "memory": 10, "pods": 1}, 60, restlessHorizon},
-		"pods of a thousandth":                        {res.List{"cpu": 100, "memory": 10, "pods": 1}, 100, 4 * leastHorizon},
-		"pods of a ten thousandth":                    {res.List{"cpu": 10, "memory": 1, "pods": 1}, 100, mostHorizon},
-		"pods of a tenth":                             {res.List{"cpu": 100, "memory": 10_000, "pods": 1}, 100, restlessHorizon},
+		"pods of a thousandth, seen for a short time":    {1, asks(100, 10), 0, 60, restlessHorizon},
+		"pods of a thousandth":                           {1, asks(100, 10), 0, 100, 4 * leastHorizon},
+		"pods of a ten thousandth":                       {1, asks(10, 1), 0, 100, mostHorizon},
+		"pods of next to nothing in a large cluster":     {2000, asks(1, 0), 0, 300, mostHorizon},
+		"pods that ask for nothing":                      {1, nil, 0, 100, mostHorizon},
+		"pods of a tenth":                                {1, asks(100, 10_000), 0, 100, restlessHorizon},
+		"pods of a tenth that waited for their machines": {1, asks(100, 10_000), 90 * time.Second, 100, restlessHorizon},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			tenure := &tenure{}
 			for m := range tt.minutes {
 				now := began.Add(time.Duration(m) * time.Minute)
-				node := &cluster.Node{Claim: "old", Price: 1_000_000, Launched: true, CreatedAt: began.Add(-1000 * time.Hour), Allocatable: room}
-				node.Pods = []*cluster.Pod{
-					{Class: &cluster.Class{Requests: tt.requests}, CreatedAt: now.Add(-time.Second)},
-					{Class: &cluster.Class{Requests: room}, CreatedAt: began.Add(-time.Hour)},
-					{Class: &cluster.Class{Requests: room}, CreatedAt: now.Add(-time.Second), Daemon: true},
+				nodes := []*cluster.Node{{Name: "not ours"}}
+				for i := range tt.nodes {
+					nodes = append(nodes, &cluster.Node{Claim: fmt.Sprint("old-", i), Price: 1_000_000, Launched: true, CreatedAt: began.Add(-1000 * time.Hour), Allocatable: room})
 				}
-				tenure.see([]*cluster.Node{node, {Name: "not ours"}}, 0, now)
+				pod := func(name string, requests res.List, age time.Duration) *cluster.Pod {
+					return &cluster.Pod{PodRef: cluster.PodRef{UID: name}, Class: &cluster.Class{Requests: requests}, CreatedAt: now.Add(-age)}
+				}
+				daemon := pod(fmt.Sprint("daemon-", m), room, time.Second)
+				daemon.Daemon = true
+				nodes[1].Pods = []*cluster.Pod{pod(fmt.Sprint("pod-", m), tt.requests, tt.late+time.Second), pod("old", room, time.Hour), daemon}
+				tenure.see(nodes, 0, now)
 			}
 			if tenure.horizon != tt.want {
 				t.Errorf("%s, want %s", tenure.horizon, tt.want)

@@ -92,7 +92,8 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		h.Buyer = &slowFor{h.Buyer, beginWithin / 2}
-		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		begun := time.Now()
+		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.talk = newTalk(l)
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
@@ -119,6 +120,10 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		l.Governor.mu.Unlock()
 		if err := <-ended; err != nil || len(l.Governor.moves) != 2 || len(l.Governor.moved) != 2 {
 			t.Errorf("when both have begun: %v, %v", l.Governor.moves, err)
+		}
+		// It is held to cost 10 and saves 5 an hour.
+		if bought := h.replacements(); len(bought) != 1 || bought[0].Annotations[apply.EarningAnnotation] != begun.Add(4*time.Hour).UTC().Format(time.RFC3339) {
+			t.Errorf("the machine stays for twice as long as it takes to pay back: %v", bought)
 		}
 		h.end()
 	})

@@ -16,9 +16,14 @@ import (
 // undo takes a command back: the nodes that are still there lose their marks, and replacements that nothing can have
 // reached yet are given back. It may be called again until it succeeds.
 func (q *Queue) undo(ctx context.Context, f *flight) error {
+	for _, name := range f.claims { // before the marks go: nobody would know of it without them
+		if err := q.earnsNothing(ctx, name); err != nil {
+			return fmt.Errorf("taking back a disruption: %w", err)
+		}
+	}
 	errs := q.each(f.Nodes, func(g Going) error { return q.unmark(ctx, f.id, g) })
 	for _, name := range f.claims {
-		errs = append(errs, q.giveBack(ctx, name), q.earnsNothing(ctx, name))
+		errs = append(errs, q.giveBack(ctx, name))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("taking back a disruption: %w", err)

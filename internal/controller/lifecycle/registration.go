@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
@@ -114,6 +115,7 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 	}
 	maps.Copy(node.Labels, claim.Labels)
 	maps.Copy(node.Annotations, claim.Annotations)
+	delete(node.Annotations, apply.EarningAnnotation) // the claim's may be taken off, and nobody would look here
 	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey })
 }

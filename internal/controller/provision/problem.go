@@ -30,8 +30,7 @@ type Problems struct {
 	Overlays Overlays
 	Subnets  func(*awsv1.EC2NodeClass) []cluster.Subnet
 	Pack     pack.Options
-	// Lasting prices everything for savings that have to last: what could be bought at the most, and what runs at the least
-	// that it has cost lately. A spot price of a moment is no reason to move pods.
+	// Lasting prices everything for savings that have to last (cluster.Lasting).
 	Lasting bool
 	// Recover runs a function and turns its panic into an error; nil is a plain one.
 	Recover func(name string, fn func() error) error
@@ -39,23 +38,23 @@ type Problems struct {
 	// Late is called when types have come that a decision did not wait for.
 	Late func()
 
-	reader *typeReader
-	prices cluster.Pricer
-	raiser cluster.Raiser
+	reader  *typeReader
+	prices  cluster.Pricer
+	lasting cluster.Lasting
 }
 
 // Problem makes the input of a decision of a snapshot.
 func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
 	now := m.Now().UTC()
-	m.prices.Least = m.Lasting
 	pools := m.pools(ctx, snapshot)
+	priced := m.prices.Apply
 	if m.Lasting {
-		m.raiser.Apply(pools)
+		priced = m.lasting.Apply
 	}
 	return &pack.Problem{
 		Now:        now,
 		Generation: snapshot.Generation,
-		Nodes:      withoutStuck(m.prices.Apply(snapshot.Nodes, pools), now),
+		Nodes:      withoutStuck(priced(snapshot.Nodes, pools), now),
 		Pending:    snapshot.Pending,
 		Pools:      pools,
 		Daemons:    snapshot.Daemons,

@@ -55,7 +55,7 @@ func (r *Memory) Take(moves []disrupt.Move, now time.Time) (done []disrupt.Move,
 		for _, name := range m.Nodes {
 			n := before[name]
 			if n.in {
-				n.been = min(n.been+passed, max(disrupt.LongestWait, need))
+				n.been = min(n.been+passed, max(disrupt.LongestWait, n.long, need))
 			}
 			if n.in && n.long <= Moment && need <= Moment {
 				n.short = min(n.short+passed, Moment)

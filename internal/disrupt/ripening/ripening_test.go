@@ -70,6 +70,24 @@ func TestWhatMostlyCouldGoRipens(t *testing.T) {
 	}
 }
 
+// One decision that asks for less takes nothing of what a node that asks for much has waited.
+func TestALongWaitIsNotForgottenInAMoment(t *testing.T) {
+	now := time.Unix(1000, 0)
+	move := func(wait time.Duration) []disrupt.Move {
+		return []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: wait}}
+	}
+	var r ripening.Memory
+	r.Take(move(3*time.Hour), now)
+	r.Take(move(time.Minute), now.Add(170*time.Minute))
+	r.Take(move(3*time.Hour), now.Add(171*time.Minute))
+	if ripe, wait, _ := r.Take(move(3*time.Hour), now.Add(179*time.Minute)); len(ripe) > 0 || wait != time.Minute {
+		t.Errorf("%d ripe, %s left", len(ripe), wait)
+	}
+	if ripe, _, _ := r.Take(move(3*time.Hour), now.Add(180*time.Minute)); len(ripe) == 0 {
+		t.Error("not ripe after three hours")
+	}
+}
+
 // A rollout lets much look superfluous for a moment, also in a cluster in which little has been for long.
 func TestWhatIsMuchAllOfASuddenHasToStand(t *testing.T) {
 	now := time.Unix(1000, 0)

@@ -198,7 +198,13 @@ func TestJudge(t *testing.T) {
 			history: settled("1", "1", "2").see(node("1", marked)).after(time.Minute).see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, 90*time.Second })).call("delete", "nodeclaims", "c1"),
 		},
 		"one too many when another came of age before the mark": {
-			history: settled("1", "1", "2").see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, 30*time.Second })).see(node("1", marked)).after(time.Minute).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},
+			history: settled("1", "1", "2").see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, 30*time.Second })).after(time.Second).see(node("1", marked)).after(time.Minute).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},
+		},
+		"one too many when another went ahead of its age after the mark": {
+			history: settled("1", "1", "2").see(node("1", marked)).after(time.Minute).see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, 125*time.Second })).call("delete", "nodeclaims", "c1"),
+		},
+		"one too many when another went ahead of its age before the mark": {
+			history: settled("1", "1", "2").see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, 62*time.Second })).after(time.Second).see(node("1", marked)).after(time.Minute).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},
 		},
 		"one too many when another goes before its age": {
 			history: settled("1", "1", "2").see(node("1", marked)).after(time.Minute).see(claim("2", func(c *Claim) { c.Deleting, c.ExpireAfter = true, time.Hour })).call("delete", "nodeclaims", "c1"), want: []Rule{OverBudget},

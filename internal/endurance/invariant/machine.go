@@ -70,7 +70,9 @@ type claimState struct {
 	// asked: the controller has asked for its deletion; removed: a person has.
 	asked, removed bool
 	removedAt      time.Time
-	everLaunched   bool
+	// goesSince is when it was first seen to go.
+	goesSince    time.Time
+	everLaunched bool
 }
 
 // going reports whether the claim's node is on its way out.
@@ -87,6 +89,9 @@ func (j *Judge) seeClaim(seen *Claim, gone bool) {
 		j.broken(Twice, "claim "+seen.Name, nil, "nodeclaim %s had machine %s and now has %s", seen.Name, c.Instance, seen.Instance)
 	}
 	c.Claim, c.gone = *seen, gone
+	if c.going() && c.goesSince.IsZero() {
+		c.goesSince = j.now
+	}
 	if seen.Instance != "" {
 		c.everLaunched = true
 		j.instance(seen.Instance).claimed = true
@@ -138,12 +143,18 @@ func (j *Judge) nodeOf(instance string) *nodeState {
 // early is the part of its life, one in so many, by which an expiring node may go ahead of its time.
 const early = 10
 
+// OfAge reports whether a claim goes at a time because of its age, which one of many that come of age together may do ahead
+// of it.
+func (c *Claim) OfAge(at time.Time) bool {
+	return c.ExpireAfter > 0 && at.Sub(c.Created) >= c.ExpireAfter-c.ExpireAfter/early-slack
+}
+
 // voluntary reports whether nobody but the controller wants the claim's machine gone.
 func (j *Judge) voluntary(c *claimState) bool {
 	if !c.Registered || c.Interrupted || c.removed || (!c.Deadline.IsZero() && !c.going()) {
 		return false
 	}
-	if c.ExpireAfter > 0 && j.now.Sub(c.Created) >= c.ExpireAfter-c.ExpireAfter/early-slack {
+	if c.OfAge(j.now) {
 		return false
 	}
 	if i := j.instances[c.Instance]; i == nil || i.reclaimed || !i.live() {

@@ -174,17 +174,16 @@ func (j *Judge) claimDeleted(call *Call) {
 	j.withinBudget(c, n, call)
 }
 
-// cameOfAge reports whether a claim has reached its age since a time. It goes then, whatever budgets say.
-func (c *claimState) cameOfAge(since, now time.Time) bool {
-	due := c.Created.Add(c.ExpireAfter)
-	return c.ExpireAfter > 0 && !due.Before(since) && !due.After(now)
+// cameOfAge reports whether a claim has begun to go since a time because of its age, whatever budgets say.
+func (c *claimState) cameOfAge(since time.Time) bool {
+	return c.going() && !c.goesSince.Before(since) && c.OfAge(c.goesSince)
 }
 
 // lostSince reports whether a claim's machine has begun to go since a time for no choice of the controller's. What was begun
 // within the budget then goes on.
 func (j *Judge) lostSince(c *claimState, n *nodeState, since time.Time) bool {
 	i := j.instances[c.Instance]
-	return c.cameOfAge(since, j.now) || i != nil && i.reclaimed && !i.lostAt.Before(since) || c.removed && !c.removedAt.Before(since) || n != nil && !n.Ready && !n.unreadyAt.Before(since)
+	return c.cameOfAge(since) || i != nil && i.reclaimed && !i.lostAt.Before(since) || c.removed && !c.removedAt.Before(since) || n != nil && !n.Ready && !n.unreadyAt.Before(since)
 }
 
 // withinBudget counts what is under way in the claim's pool.

@@ -35,7 +35,7 @@ func (a ageing) see(c *invariant.Claim, gone bool, now time.Time) {
 		of.instance = c.Instance
 	}
 	if (c.Deleting || gone) && !of.ending {
-		of.ending, of.early = true, c.ExpireAfter == 0 || now.Sub(c.Created) < c.ExpireAfter
+		of.ending, of.early = true, !c.OfAge(now)
 	}
 }
 
@@ -52,7 +52,9 @@ func (t *trial) unexcused(now time.Time) string {
 	defer t.mu.Unlock()
 	byInstance := map[string]*ageingClaim{}
 	for _, c := range t.ageing {
-		byInstance[c.instance] = c
+		if c.instance != "" {
+			byInstance[c.instance] = c
+		}
 	}
 	for key, m := range t.states {
 		if now.Sub(m.at) >= t.pace.Quiet {

@@ -21,6 +21,7 @@ func TestWhatTheAgeOfMachinesExplains(t *testing.T) {
 		"a machine comes":                      {[]invariant.Event{{Claim: claim(0, time.Hour, false)}, {Instance: &invariant.Instance{ID: "i", State: "pending"}}}, ""},
 		"one goes at its age":                  {[]invariant.Event{{Claim: claim(time.Hour, time.Hour, true)}, {Node: &invariant.Node{UID: "n", Instance: "i", Deleting: true}}}, ""},
 		"one is gone at its age":               {[]invariant.Event{{Claim: claim(time.Hour, time.Hour, true)}, {Claim: claim(time.Hour, time.Hour, true), Gone: true}}, ""},
+		"one goes a little ahead of its age":   {[]invariant.Event{{Claim: claim(19*time.Minute, 20*time.Minute, true)}}, ""},
 		"one goes before":                      {[]invariant.Event{{Claim: claim(time.Minute, time.Hour, true)}}, "claim c moves"},
 		"one is gone before":                   {[]invariant.Event{{Claim: claim(time.Minute, time.Hour, true)}, {Claim: claim(time.Minute, time.Hour, true), Gone: true}}, "claim c has ended before its time"},
 		"one goes whose age has no end":        {[]invariant.Event{{Claim: claim(time.Hour, 0, true)}}, "claim c moves"},
