@@ -51,7 +51,9 @@ type Move struct {
 	Disruption int64 `json:"disruption"`
 	// Wait is for how long the move has to be found before it is to be made, where that is longer than usual.
 	Wait time.Duration `json:"wait,omitempty"`
-	Why  string        `json:"why"`
+	// Stood is for how long its nodes have been found to go. Decide knows nothing of that; what is recorded neither.
+	Stood time.Duration `json:"stood,omitempty"`
+	Why   string        `json:"why"`
 }
 
 // Kept is a node that stays.

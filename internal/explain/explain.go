@@ -333,7 +333,11 @@ func (a *Answer) String() string {
 	if a.Move != nil {
 		fmt.Fprintf(&b, "\nit is to go, which saves %s/h: %s\n", plan.Dollars(a.Move.Saving), a.Move.Why)
 		if a.Move.Wait > 0 {
-			fmt.Fprintf(&b, "all that could be saved is little, so that it goes once that has stood for %s, and after the moves before it\n", a.Move.Wait)
+			fmt.Fprintf(&b, "all that could be saved is little, so that it goes once that has stood for %s, and after the moves before it", a.Move.Wait)
+			if a.Move.Stood > 0 {
+				fmt.Fprintf(&b, "; it has for %s", a.Move.Stood.Round(time.Second))
+			}
+			b.WriteString("\n")
 		}
 	}
 	return b.String()

@@ -85,7 +85,7 @@ func TestAnswers(t *testing.T) {
 	src := source(t, nil)
 	decided := source(t, &disrupt.Decision{
 		Kept:  []disrupt.Kept{{Node: "node-new", Reasons: []disrupt.Reason{{Code: disrupt.DoNotDisrupt}}, Saves: 50_000}},
-		Moves: []disrupt.Move{{Nodes: []string{"old"}, Saving: 100_000, Why: "its pods fit elsewhere", Wait: 12 * time.Minute}},
+		Moves: []disrupt.Move{{Nodes: []string{"old"}, Saving: 100_000, Why: "its pods fit elsewhere", Wait: 12 * time.Minute, Stood: 200*time.Second + 3}},
 	})
 	pod := func(name string) func(explain.Source) (*explain.Answer, error) {
 		return func(s explain.Source) (*explain.Answer, error) { return explain.Pod(t.Context(), s, "", name) }
@@ -114,7 +114,7 @@ func TestAnswers(t *testing.T) {
 		"a node of others":                        {src, node("foreign"), true, []string{"Kerf did not buy it"}},
 		"a node nobody knows":                     {src, node("nowhere"), false, []string{"know nothing of it"}},
 		"why a node stays":                        {decided, node("node-new"), true, []string{"it stays because:\n  its annotation asks not to disrupt it", "letting it go would save $0.0500/h"}},
-		"why a node goes":                         {decided, claim("default-old"), true, []string{"it is to go, which saves $0.1000/h: its pods fit elsewhere\nall that could be saved is little, so that it goes once that has stood for 12m0s"}},
+		"why a node goes":                         {decided, claim("default-old"), true, []string{"it is to go, which saves $0.1000/h: its pods fit elsewhere\nall that could be saved is little, so that it goes once that has stood for 12m0s, and after the moves before it; it has for 3m20s\n"}},
 		"a node that the decision does not know":  {decided, node("foreign"), true, []string{"does not mention it"}},
 		"a pod by another namespace than its own": {src, func(s explain.Source) (*explain.Answer, error) { return explain.Pod(t.Context(), s, "other", "web-1") }, false, []string{"know nothing"}},
 	} {

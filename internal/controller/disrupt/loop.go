@@ -53,7 +53,7 @@ type Loop struct {
 	Clock    clock.WithTicker
 	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
-	// Decided, if set, is told of each decision.
+	// Decided, if set, is told of each decision, with for how long its moves have stood.
 	Decided func(*disrupt.Decision)
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
@@ -165,9 +165,6 @@ func (l *Loop) round(ctx context.Context) error {
 	l.mu.Lock()
 	l.last = d
 	l.mu.Unlock()
-	if l.Decided != nil {
-		l.Decided(d)
-	}
 	l.measure(v, d)
 	l.talk.about(v, d)
 	return l.act(ctx, v, d)
@@ -178,6 +175,9 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
 	moves := l.allowed(d.Moves, now)
 	ripe, wait, dropped := l.ripening.Take(moves, now)
+	if l.Decided != nil {
+		l.Decided(l.stood(d))
+	}
 	l.talk.dropped(v, d, dropped)
 	l.talk.candidates(v, moves)
 	if wait > 0 && now.Add(wait).Before(l.due) {
@@ -201,6 +201,16 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	l.Record.of(p, "", nil, d, ripe)
 	l.due, l.Options.Start = now, 0
 	return l.start(ctx, v, ripe)
+}
+
+// stood is the decision with for how long its moves have stood.
+func (l *Loop) stood(d *disrupt.Decision) *disrupt.Decision {
+	out := *d
+	out.Moves = slices.Clone(d.Moves)
+	for i := range out.Moves {
+		out.Moves[i].Stood = l.ripening.Stood(out.Moves[i].Nodes)
+	}
+	return &out
 }
 
 // mixed reports whether what has ripened is to be decided on by itself: nothing is ripe but single nodes of moves. Where

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 )
 
@@ -73,4 +74,16 @@ func TestAPodThatHoldsItsNodeForATimeIsToldUntilWhen(t *testing.T) {
 		}
 		h.end()
 	})
+}
+
+// What is recorded is decided again when it is replayed, and then nothing has stood.
+func TestWhoAsksIsToldForHowLongAMoveHasStood(t *testing.T) {
+	now := time.Unix(1000, 0)
+	l, d := &Loop{}, &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a", "b"}, Wait: 10 * time.Minute}}}
+	l.ripening.Take([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: 10 * time.Minute}}, now)
+	l.ripening.Take(d.Moves, now.Add(time.Minute))
+	l.ripening.Take(d.Moves, now.Add(3*time.Minute))
+	if told := l.stood(d); told.Moves[0].Stood != 2*time.Minute || d.Moves[0].Stood != 0 {
+		t.Errorf("told %s, want that of the node that came last; in the decision itself: %s", told.Moves[0].Stood, d.Moves[0].Stood)
+	}
 }

@@ -101,15 +101,19 @@ func (r *Memory) Ripe() map[string]bool {
 	return out
 }
 
-// Settled reports whether all nodes have been to go for more than a moment.
-func (r *Memory) Settled(nodes []string) bool {
+// Stood is for how long the nodes have been among those that should go, the last of them.
+func (r *Memory) Stood(nodes []string) time.Duration {
+	least := time.Duration(-1)
 	for _, name := range nodes {
-		if r.nodes[name].been < Moment {
-			return false
+		if been := r.nodes[name].been; least < 0 || been < least {
+			least = been
 		}
 	}
-	return true
+	return max(0, least)
 }
+
+// Settled reports whether all nodes have been to go for more than a moment.
+func (r *Memory) Settled(nodes []string) bool { return r.Stood(nodes) >= Moment }
 
 // Forget takes nodes out whose command has begun.
 func (r *Memory) Forget(nodes []string) {
