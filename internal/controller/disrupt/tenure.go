@@ -25,9 +25,9 @@ const (
 	quietBefore = 30 * time.Minute
 	// likelyPercent of the time no more was bought again than is reckoned with.
 	likelyPercent = 95
-	// usualPercent of the bill is the most that is held to be of no use to pods that come: where more is there, it may be of use
-	// to others.
-	usualPercent = 15
+	// usualTime percent of the time no more was of no use to pods than is held to be usual, usualPercent of the bill at most:
+	// where more is there, it may be of use to pods that come.
+	usualTime, usualPercent = 50, 15
 	// calmer is how many times as long as at a moment of the past it must be quiet now for that moment to say nothing.
 	calmer = 3
 )
@@ -145,7 +145,7 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 			spare[i] = m.spare
 		}
 		slices.Sort(spare)
-		t.tight = min(spare[len(spare)*likelyPercent/100], t.moments[len(t.moments)-1].bill*usualPercent/100)
+		t.tight = min(spare[len(spare)*usualTime/100], t.moments[len(t.moments)-1].bill*usualPercent/100)
 	}
 }
 
