@@ -186,6 +186,12 @@ func TestJudge(t *testing.T) {
 			history: settled("1", "1", "2", "3").call("delete", "nodeclaims", "c1").call("delete", "nodeclaims", "c2"),
 			want:    []Rule{OverBudget}, says: "2 nodes of pool pool go at a time (c1, c2), budget 1 allows 1 of 3",
 		},
+		"one whose node and machine have gone takes no budget": {
+			history: settled("1", "1", "2").call("delete", "nodeclaims", "c1").see(claim("1", func(c *Claim) { c.Deleting = true }), machine("1", func(i *Instance) { i.State = "terminated" }), gone(node("1"))).call("delete", "nodeclaims", "c2"),
+		},
+		"one whose node is there still does": {
+			history: settled("1", "1", "2").call("delete", "nodeclaims", "c1").see(claim("1", func(c *Claim) { c.Deleting = true }), machine("1", func(i *Instance) { i.State = "shutting-down" })).call("delete", "nodeclaims", "c2"), want: []Rule{OverBudget},
+		},
 		"percentages round up":    {history: settled("34%", "1", "2", "3").call("delete", "nodeclaims", "c1").call("delete", "nodeclaims", "c2")},
 		"a call that was refused": {history: settled("0", "1").see(Event{Call: &Call{Verb: "delete", Resource: "nodeclaims", Key: "c1", Code: 409}})},
 		"one too many when another was lost after the mark": {

@@ -200,6 +200,9 @@ func (j *Judge) withinBudget(c *claimState, n *nodeState, call *Call) {
 			continue
 		}
 		node := j.nodeOf(o.Instance)
+		if i := j.instances[o.Instance]; node == nil && i != nil && !i.live() {
+			continue // it has gone, but for the last write to its claim
+		}
 		if n.Mark != "" && j.lostSince(o, node, n.markedAt) {
 			continue
 		}
