@@ -51,15 +51,19 @@ func (c *Collector) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (c *Collector) Start(ctx context.Context) error {
-	for round := 0; ; {
+	for round, failures := 0, 0; ; {
 		err := c.Metrics.Recover(c.Log, "garbage", func() error { return c.Round(ctx) })
 		if err != nil && ctx.Err() == nil {
 			c.Log.Error("comparing machines with nodeclaims", "error", err)
+			failures++
 		} else {
-			round++
+			round, failures = round+1, 0
 		}
 		period := lazy
-		if round < eagerRounds || len(c.unclaimed) > 0 {
+		switch {
+		case failures > 0: // what nobody has looked for may be there
+			period = min(eager<<min(failures-1, 5), lazy)
+		case round < eagerRounds || len(c.unclaimed) > 0:
 			period = eager
 		}
 		select {
