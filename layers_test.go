@@ -21,7 +21,7 @@ const module = "github.com/kerf-sh/kerf/"
 var layers = [][]string{
 	{"internal/res", "internal/requirement", "internal/partition"},
 	{"internal/ec2facts", "internal/ec2facts/gen", "internal/catalog", "internal/cluster", "internal/plan"},
-	{"internal/pack", "internal/disrupt", "internal/bound", "internal/verify", "internal/scenario"},
+	{"internal/pack", "internal/disrupt", "internal/disrupt/ripening", "internal/bound", "internal/verify", "internal/scenario"},
 	{"internal/cloud", "internal/cloud/*", "internal/cache", "internal/cache/*", "internal/intake", "internal/record", "internal/version", "internal/settings",
 		"internal/iampolicy", "internal/pricefile", "internal/awssetup", "internal/cfn", "internal/eventpattern", "internal/readonly", "internal/memnet"},
 	{"internal/apply", "internal/aws", "internal/aws/*", "internal/awssim", "internal/awssim/*", "internal/kubesim", "internal/kubesim/*", "internal/obs", "internal/obs/*"},
@@ -32,15 +32,16 @@ var layers = [][]string{
 
 // neighbours are the imports within a layer that are meant.
 var neighbours = map[string][]string{
-	"internal/catalog":      {},
-	"internal/ec2facts/gen": {"internal/ec2facts"},
-	"internal/cluster":      {"internal/catalog"},
-	"internal/plan":         {"internal/catalog", "internal/cluster"},
-	"internal/verify":       {"internal/pack", "internal/disrupt"},
-	"internal/disrupt":      {"internal/pack"},
-	"internal/bound":        {"internal/pack"},
-	"internal/stack/check":  {"internal/stack"},
-	"internal/scenario":     {"internal/pack", "internal/verify", "internal/disrupt", "internal/bound"},
+	"internal/catalog":          {},
+	"internal/ec2facts/gen":     {"internal/ec2facts"},
+	"internal/cluster":          {"internal/catalog"},
+	"internal/plan":             {"internal/catalog", "internal/cluster"},
+	"internal/verify":           {"internal/pack", "internal/disrupt"},
+	"internal/disrupt":          {"internal/pack"},
+	"internal/disrupt/ripening": {"internal/disrupt"},
+	"internal/bound":            {"internal/pack"},
+	"internal/stack/check":      {"internal/stack"},
+	"internal/scenario":         {"internal/pack", "internal/verify", "internal/disrupt", "internal/bound"},
 }
 
 // Packages of layers below pure import of the standard library only what can't reach the world outside.
