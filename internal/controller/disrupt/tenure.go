@@ -167,7 +167,7 @@ func (t *tenure) turnover(now time.Time) time.Duration {
 }
 
 // take is what the room costs that pods have taken who are new here: of a node the largest part of any resource that they ask
-// for. A pod counts when it is first seen on a machine that is there, unless it was made long before: those move.
+// for. A pod counts when it is first seen on a machine that is there; one that has waited for longer than newFor is missed.
 func (t *tenure) take(nodes []*cluster.Node, now time.Time) catalog.MicroUSD {
 	first, before := t.young == nil, t.young
 	t.young = map[string]bool{}
