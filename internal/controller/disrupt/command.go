@@ -22,8 +22,6 @@ import (
 
 // Command is the decision to let nodes go, with all that has to be there before.
 type Command struct {
-	// ID is its name once it has begun.
-	ID    string
 	Cause karpv1.DisruptionReason
 	// Nodes that go. Those of a command go together: when one of them has to stay, all do, unless they are Empty.
 	Nodes []Going

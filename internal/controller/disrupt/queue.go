@@ -342,7 +342,7 @@ func (q *Queue) land(f *flight) {
 	q.mu.Unlock()
 	if q.Landed != nil && !f.moot {
 		c := f.Command
-		c.ID, c.Nodes = f.id, f.all
+		c.Nodes = f.all
 		q.Landed(c, f.failed)
 	}
 }
