@@ -65,12 +65,17 @@ affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{t
 
 // steady waits until the bill has not moved for a while.
 func (h *house) steady(ctx context.Context, d time.Duration) error {
+	return h.until(ctx, 30*time.Minute, "the bill stands still", h.still(ctx, d))
+}
+
+// still is a check of whether the bill has not moved for a while.
+func (h *house) still(ctx context.Context, d time.Duration) func() (bool, string) {
 	last, since := int64(-1), time.Now()
-	return h.until(ctx, 30*time.Minute, "the bill stands still", func() (bool, string) {
+	return func() (bool, string) {
 		_, now, err := h.bill(ctx)
 		if err != nil || now != last {
 			last, since = now, time.Now()
 		}
 		return time.Since(since) >= d, fmt.Sprintf("%d micro-USD/h for %s", last, time.Since(since).Round(time.Second))
-	})
+	}
 }

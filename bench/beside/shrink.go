@@ -15,6 +15,9 @@ var sizes = []struct{ cpu, memory string }{
 	{"100m", "256Mi"}, {"250m", "512Mi"}, {"250m", "2Gi"}, {"500m", "1Gi"}, {"500m", "512Mi"}, {"500m", "4Gi"}, {"1", "2Gi"}, {"1", "1Gi"}, {"1500m", "4Gi"}, {"2", "8Gi"},
 }
 
+// settleMost is how long a cluster has after its growth to come to rest before it is scaled down all the same.
+const settleMost = 5 * time.Minute
+
 // shrinking is a scale-down.
 type shrinking struct {
 	name  string
@@ -42,7 +45,7 @@ func shrinkings() []shrinking {
 }
 
 // shrink scales deployments down to 30 % and waits until the bill stands still.
-func shrink(s shrinking, still, limit time.Duration) func(context.Context, *house) (*Figures, error) {
+func shrink(s shrinking, rest, limit time.Duration) func(context.Context, *house) (*Figures, error) {
 	return func(ctx context.Context, h *house) (*Figures, error) {
 		manifests := class("default", "al2023@latest") + pool("default", "default", fmt.Sprintf(`
 - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
@@ -60,15 +63,21 @@ func shrink(s shrinking, still, limit time.Duration) func(context.Context, *hous
 		if err := h.runs(ctx, 20*time.Minute, each*len(sizes)); err != nil {
 			return nil, err
 		}
-		if err := h.steady(ctx, time.Minute); err != nil {
+		// Upstream may go on replacing one node after the other for a long time; a scale-down does not wait for that.
+		began, still := time.Now(), h.still(ctx, time.Minute)
+		if err := h.until(ctx, settleMost+time.Minute, "the bill stands still, or has had its time to", func() (bool, string) {
+			ok, seen := still()
+			return ok || time.Since(began) > settleMost, seen
+		}); err != nil {
 			return nil, err
 		}
+		h.say("%d pods run, and have for %s; scaling down", each*len(sizes), time.Since(began).Round(time.Second))
 		left := int32((each*3 + 9) / 10) // rounded up, as a percentage of replicas is
 		f, err := h.measure(ctx, func(f *Figures) error {
 			if err := h.scale(ctx, left); err != nil {
 				return err
 			}
-			return h.watchBill(ctx, f, still, limit)
+			return h.watchBill(ctx, f, rest, limit)
 		})
 		if err != nil {
 			return nil, err
