@@ -195,15 +195,15 @@ func TestAnImageRollsNodesInTurnAndNothingElseDoes(t *testing.T) {
 		t.Fatalf("nothing is changed: %+v", r)
 	}
 	r := p.mustLook(t, Options{Images: []string{"ami-2"}})
-	if r.Rolling() != 3 || r.Trouble() || r.Pools[0].Takes != 180 || r.Pools[0].Launch != 50 || r.Pools[0].Drain != 10 {
+	if r.Rolling() != 3 || r.Trouble() || r.Pools[0].Takes != 270 || r.Pools[0].Launch != 50 || r.Pools[0].Drain != 10 {
 		t.Fatalf("%d roll, pools %+v", r.Rolling(), r.Pools)
 	}
 	for i, n := range r.Nodes {
-		if len(n.Causes) != 1 || n.Causes[0].Reason != awsv1.ReasonAMIDrift || n.Turn == nil || n.Turn.Start != int64(i)*60 || n.Turn.End != int64(i+1)*60 || len(n.New) != 1 || n.New[0].InstanceType != "t4" {
+		if len(n.Causes) != 1 || n.Causes[0].Reason != awsv1.ReasonAMIDrift || n.Turn == nil || n.Turn.Start != int64(i)*90 || n.Turn.End != int64(i+1)*90 || len(n.New) != 1 || n.New[0].InstanceType != "t4" {
 			t.Errorf("node %+v", n)
 		}
 	}
-	// 4,000 micro-USD per hour for three minutes.
+	// 4,000 micro-USD per hour for three minutes; a machine that EC2 is ending costs nothing any more.
 	if r.Bill.Now != r.Bill.After || r.Bill.Surge != 4_000 || r.Bill.Extra < 198 || r.Bill.Extra > 200 {
 		t.Errorf("bill %+v", r.Bill)
 	}
@@ -295,7 +295,7 @@ func TestNodesOfAFixedNumberAreReplacedOneForOne(t *testing.T) {
 	p := newPlace()
 	p.pool.Spec.Replicas = new(int64(3))
 	r := p.mustLook(t, Options{Images: []string{"ami-2"}})
-	if r.Rolling() != 3 || r.Trouble() || r.Bill.Now != 12_000 || r.Bill.After != 12_000 || r.Bill.Surge != 4_000 || r.Bill.Unknown != 0 || r.Pools[0].Takes != 180 {
+	if r.Rolling() != 3 || r.Trouble() || r.Bill.Now != 12_000 || r.Bill.After != 12_000 || r.Bill.Surge != 4_000 || r.Bill.Unknown != 0 || r.Pools[0].Takes != 270 {
 		t.Errorf("%d roll, bill %+v, pools %+v", r.Rolling(), r.Bill, r.Pools)
 	}
 }

@@ -83,6 +83,8 @@ type Pool struct {
 	LaunchFrom string `json:"launchFrom"`
 	// Drain is how long pods of the nodes may take to end.
 	Drain int64 `json:"drain"`
+	// End is how long EC2 is held to take to end a machine.
+	End int64 `json:"end"`
 	// Takes is when the last node is gone.
 	Takes int64 `json:"takes"`
 	// NotReady is why nothing can be bought from the pool after the change.

@@ -13,17 +13,18 @@ const horizon = 30 * 24 * time.Hour
 // job is a node that is to be replaced.
 type job struct {
 	node string
-	// takes is from the start of the replacement until the old node is gone; extra is what both cost together beyond the old
-	// one while that lasts, per hour.
-	takes time.Duration
-	extra catalog.MicroUSD
+	// runs is from the start of the replacement until the old machine has nothing left to run, ends for how long it counts
+	// as going yet; extra is what both cost together beyond the old one while it runs, per hour.
+	runs, ends time.Duration
+	extra      catalog.MicroUSD
 }
 
-// turn is when a node is replaced, from now on.
+// turn is when a node is replaced, from now on. It is paid for until it is drained; EC2 asks for nothing while a machine
+// shuts down.
 type turn struct {
-	node       string
-	start, end time.Duration
-	extra      catalog.MicroUSD
+	node                string
+	start, drained, end time.Duration
+	extra               catalog.MicroUSD
 }
 
 // rules are what the budgets of a pool say at a time.
@@ -43,8 +44,9 @@ func schedule(jobs []job, busy []time.Duration, budget rules) (turns []turn, res
 		for len(jobs) > 0 && len(under) < budget.Allowed(now) {
 			j := jobs[0]
 			jobs = jobs[1:]
-			turns = append(turns, turn{j.node, now, now + j.takes, j.extra})
-			under = append(under, now+j.takes)
+			t := turn{j.node, now, now + j.runs, now + j.runs + j.ends, j.extra}
+			turns = append(turns, t)
+			under = append(under, t.end)
 		}
 		if len(jobs) == 0 {
 			break
@@ -66,10 +68,10 @@ func schedule(jobs []job, busy []time.Duration, budget rules) (turns []turn, res
 // surge is the most that turns cost beyond the old nodes at a time, per hour, and what they cost so in all.
 func surge(turns []turn) (peak, total catalog.MicroUSD) {
 	for _, t := range turns {
-		total += catalog.MicroUSD(float64(t.extra) * (t.end - t.start).Hours())
+		total += catalog.MicroUSD(float64(t.extra) * (t.drained - t.start).Hours())
 		at := catalog.MicroUSD(0)
 		for _, o := range turns {
-			if o.start <= t.start && t.start < o.end {
+			if o.start <= t.start && t.start < o.drained {
 				at += o.extra
 			}
 		}

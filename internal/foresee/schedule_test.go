@@ -53,7 +53,7 @@ func TestNodesTakeTurnsWithinTheBudgets(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			var jobs []job
 			for i := range tt.n {
-				jobs = append(jobs, job{node: fmt.Sprint(i), takes: 2 * m, extra: 10})
+				jobs = append(jobs, job{node: fmt.Sprint(i), runs: m, ends: m, extra: 10})
 			}
 			busy := make([]time.Duration, tt.busy)
 			for i := range busy {

@@ -139,7 +139,7 @@ func (r *Report) writePools(b *strings.Builder) {
 		fmt.Fprintf(b, "NodePool %s: %s", p.Name, p.Budget)
 		going := p.Roll - p.Blocked - p.Never
 		if going > 0 {
-			fmt.Fprintf(b, "; %s in %s", plan.Count(going, "node"), span(p.Takes))
+			fmt.Fprintf(b, "; %s in up to %s", plan.Count(going, "node"), span(p.Takes))
 		}
 		if p.Blocked > 0 {
 			fmt.Fprintf(b, "; %d blocked", p.Blocked)
@@ -149,7 +149,7 @@ func (r *Report) writePools(b *strings.Builder) {
 		}
 		b.WriteString("\n")
 		if going > 0 {
-			fmt.Fprintf(b, "  a new node takes %s (%s), pods of an old one up to %s to end\n", span(p.Launch), p.LaunchFrom, span(p.Drain))
+			fmt.Fprintf(b, "  a new node takes %s (%s), pods of an old one up to %s to end, its machine about %s\n", span(p.Launch), p.LaunchFrom, span(p.Drain), span(p.End))
 		}
 	}
 }

@@ -17,6 +17,10 @@ import (
 // assumedLaunch is how long a new node is held to take where no node tells.
 const assumedLaunch = 2 * time.Minute
 
+// machineEnd is how long EC2 is held to take to end a machine, after which its node is gone and no longer takes part of a
+// budget: it is a matter of 5 to 60 seconds, and no API tells how long others took.
+const machineEnd = 30 * time.Second
+
 // budgets are the disruption budgets of a pool of so many nodes, from a moment on.
 type budgets struct {
 	pool  *karpv1.NodePool
@@ -93,7 +97,7 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 		}
 		p := l.note(name)
 		launch, from := l.launchTime(name)
-		p.Launch, p.LaunchFrom = seconds(launch), from
+		p.Launch, p.LaunchFrom, p.End = seconds(launch), from, seconds(machineEnd)
 		var jobs []job
 		var busy []time.Duration
 		for _, n := range nodes {
@@ -102,7 +106,7 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 				p.Nodes++
 			}
 			if unit != nil && (unit.Deleting || unit.Registered && !unit.Ready) {
-				busy = append(busy, launch)
+				busy = append(busy, max(launch, machineEnd))
 			}
 			switch {
 			case !n.Rolls:
@@ -115,11 +119,11 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 			p.Roll++
 			drain := l.drain(n)
 			p.Drain = max(p.Drain, seconds(drain))
-			j := job{node: n.Name, takes: launch + drain, extra: bought[n.Name]}
+			j := job{node: n.Name, runs: max(launch, controller.Settle) + drain, ends: machineEnd, extra: bought[n.Name]}
 			if pool.IsStatic() {
 				j.extra = n.Price // one for one
 			} else if j.extra == 0 {
-				j.takes = drain
+				j.runs = controller.Settle + drain
 			}
 			jobs = append(jobs, j)
 		}

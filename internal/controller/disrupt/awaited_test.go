@@ -63,12 +63,12 @@ func keepsTheFirst(t *testing.T, seen bool) {
 			h.cache.SetPod(pod)
 		}
 		h.run()
-		h.pass(youth + settle + 10*time.Second)
+		h.pass(youth + Settle + 10*time.Second)
 		if h.deleting("first") || !h.Awaited("first") {
 			t.Error("the replacement went for being empty before its command was over")
 		}
 		h.initialize(second)
-		h.pass(settle)
+		h.pass(Settle)
 		if !h.deleting("c1") || h.Awaited("first") {
 			t.Errorf("the command is not over: the old node goes: %v", h.deleting("c1"))
 		}
@@ -82,7 +82,7 @@ func keepsTheFirst(t *testing.T, seen bool) {
 			t.Errorf("room for %d pods is kept when the node goes, want 1", kept)
 		}
 		// The drain of the old node takes its time, and its pod is to find the machine that was bought for it.
-		h.pass(youth + settle + 10*time.Second)
+		h.pass(youth + Settle + 10*time.Second)
 		if h.deleting("first") {
 			t.Error("the replacement went for being empty while the pods were on their way")
 		}

@@ -32,7 +32,7 @@ func (q *Queue) step(ctx context.Context, f *flight) (after time.Duration, done 
 	if !ready {
 		return look, false, nil
 	}
-	if left := settle - q.Clock.Since(f.begun); left > 0 {
+	if left := Settle - q.Clock.Since(f.begun); left > 0 {
 		return left, false, nil
 	}
 	if f.takenOver {

@@ -161,7 +161,7 @@ func TestDriftedNodesAreReplacedWithinTheBudget(t *testing.T) {
 		}
 		for turn := range 3 {
 			h.follow(true)
-			time.Sleep(2 * settle)
+			time.Sleep(2 * Settle)
 			h.follow(false)
 			d.searched = time.Time{}
 			h.round(d)
@@ -253,7 +253,7 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 					return
 				}
 				h.follow(true)
-				time.Sleep(2 * settle)
+				time.Sleep(2 * Settle)
 				if !h.deleting("c") {
 					t.Error("the command does not end")
 				}
@@ -352,7 +352,7 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 					t.Fatalf("%d were bought and %d go, want %d", got, h.going(names...), tc.bought)
 				}
 				h.follow(true)
-				time.Sleep(2 * settle)
+				time.Sleep(2 * Settle)
 				gone := 0
 				for _, name := range names {
 					if h.deleting(name) {

@@ -64,7 +64,7 @@ func TestAReplacementBearsForHowLongItStaysUnlessItsMoveIsTakenBack(t *testing.T
 		})
 		h.initialize(&bought[0])
 		h.start() // a new leader
-		time.Sleep(2*look + settle)
+		time.Sleep(2*look + Settle)
 		if bought = h.replacements(); len(bought) != 1 || h.marked(g) {
 			t.Fatalf("want the move taken back, and its machine there: %d replacements", len(bought))
 		}

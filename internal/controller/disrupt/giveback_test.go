@@ -32,7 +32,7 @@ func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
 			tries++
 			return apierrors.NewServiceUnavailable("down")
 		}
-		time.Sleep(settle + 5*time.Minute)
+		time.Sleep(Settle + 5*time.Minute)
 		// After 1, 2, 4, 8 and 16 seconds, and then every 30.
 		if tries < 12 || tries > 16 {
 			t.Errorf("tried %d times in five minutes", tries)

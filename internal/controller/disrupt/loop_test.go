@@ -109,7 +109,7 @@ func TestAnEmptyNodeGoesByItself(t *testing.T) {
 		if h.deleting("c1") {
 			t.Error("it went before pods had a chance to reach it")
 		}
-		h.pass(2*time.Second + settle + 4*time.Second)
+		h.pass(2*time.Second + Settle + 4*time.Second)
 		if !h.deleting("c1") {
 			t.Error("it is still there")
 		}
@@ -126,7 +126,7 @@ func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
 		}
 		h.bind("d", g2.Node)
 		h.run()
-		h.pass(youth + ripening.Moment + settle + 5*time.Second)
+		h.pass(youth + ripening.Moment + Settle + 5*time.Second)
 		if h.deleting("c1") || !h.deleting("c2") || len(h.replacements()) > 0 {
 			t.Errorf("want c2 to go and nothing bought; c1 goes: %v, c2 goes: %v, bought: %d", h.deleting("c1"), h.deleting("c2"), len(h.replacements()))
 		}
@@ -146,7 +146,7 @@ func TestANodeIsReplacedByACheaperOne(t *testing.T) {
 			t.Fatalf("%d replacements, old node going: %v", len(bought), h.deleting("c1"))
 		}
 		h.initialize(&bought[0])
-		h.pass(settle)
+		h.pass(Settle)
 		if !h.deleting("c1") {
 			t.Error("the old node is still there")
 		}

@@ -24,9 +24,9 @@ import (
 
 // Times of a command.
 const (
-	// settle is the least time between the taint and the last look at a node's pods: a scheduler that has not seen the
+	// Settle is the least time between the taint and the last look at a node's pods: a scheduler that has not seen the
 	// taint yet binds pods until it has.
-	settle = 5 * time.Second
+	Settle = 5 * time.Second
 	// look is how often a command that waits looks whether it can go on.
 	look = time.Second
 	// unready is how long a replacement may be registered without getting initialized: nothing else would end that wait.

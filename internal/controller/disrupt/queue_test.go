@@ -263,7 +263,7 @@ func TestAnEmptyNodeGoesAfterASecondLook(t *testing.T) {
 			t.Error("at first nodes are marked, and nothing else")
 		}
 		h.bind("p", late.Node) // the scheduler had not seen the taint
-		time.Sleep(settle - time.Second)
+		time.Sleep(Settle - time.Second)
 		if h.deleting("c1") {
 			t.Error("the node did not wait for a scheduler that is behind")
 		}
@@ -351,7 +351,7 @@ func TestACommandIsTakenBack(t *testing.T) {
 				}
 				bought := h.replacements()
 				tt.then(h, &bought[0], g)
-				time.Sleep(2*look + settle)
+				time.Sleep(2*look + Settle)
 				if h.deleting("c1") || h.marked(g) || h.Busy("c1") || !h.told("DisruptionUndone") {
 					t.Errorf("the node should stay, unmarked, and it should be said why: %v", h.node(g.Node).Annotations)
 				}
@@ -387,7 +387,7 @@ func TestATaintThatSomebodyElsePutThereStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.bind("p", g.Node)
-		time.Sleep(settle + look)
+		time.Sleep(Settle + look)
 		if n := h.node(g.Node); !hasTaint(n) || intake.Leaving(n) {
 			t.Errorf("want the taint without the mark: %v %v", n.Spec.Taints, n.Annotations)
 		}
@@ -447,7 +447,7 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 				for _, bought := range h.replacements() {
 					h.initialize(&bought)
 				}
-				time.Sleep(settle + 2*look)
+				time.Sleep(Settle + 2*look)
 				if h.deleting("c1") != tt.gone || !tt.gone && h.marked(g) || h.Busy("c1") {
 					t.Errorf("deleted: %v, want %v; annotations %v", h.deleting("c1"), tt.gone, h.node(g.Node).Annotations)
 				}
