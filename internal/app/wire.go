@@ -69,7 +69,7 @@ func (p *process) wire(ctx context.Context) error {
 		p.guestMemory(provider.Memory()),
 		p.provisioner(gate, provider),
 		p.lifecycle(gate, ca),
-		p.loops(gate),
+		p.loops(ctx, gate),
 		p.nodeLife(gate),
 		p.interruption(ctx, gate, provider),
 	)
@@ -248,7 +248,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 	)
 }
 
-func (p *process) loops(c *gate) error {
+func (p *process) loops(ctx context.Context, c *gate) error {
 	var buffers, shifts error
 	if p.EnableZonalShift {
 		shifts = p.Add(&zoneshift.Controller{Client: p.GetClient(), Shifts: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Looked: c.looked})
@@ -259,12 +259,13 @@ func (p *process) loops(c *gate) error {
 			Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		}))
 	}
+	leaks := &garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}
 	return errors.Join(
 		buffers, shifts,
 		// Machines that run out of reservations are followed whether or not more may be bought.
 		p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Reservations: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
 		p.disruption(c),
-		p.Add(&garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
+		leaks.Watch(ctx, p.GetCache()), p.Add(leaks),
 	)
 }
 

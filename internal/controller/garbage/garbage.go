@@ -44,6 +44,8 @@ type Collector struct {
 
 	// unclaimed notes since when a machine has been seen without a claim, by provider ID.
 	unclaimed map[string]time.Time
+	// forced tells of a claim that is gone though nobody has ended its machine; nil without Watch.
+	forced chan struct{}
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -70,6 +72,13 @@ func (c *Collector) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-c.Clock.After(period):
+		case <-c.forced:
+			// No sooner than eager rounds come: many claims may go at once.
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-c.Clock.After(eager):
+			}
 		}
 	}
 }
