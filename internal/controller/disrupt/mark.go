@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -61,7 +62,10 @@ func (q *Queue) mark(ctx context.Context, f *flight, g Going) error {
 		if hasTaint(node) {
 			own.ForeignTaint = true
 		} else {
-			node.Spec.Taints = append(slices.Clone(node.Spec.Taints), karpv1.DisruptedNoScheduleTaint())
+			// With the time, so that the drain does not wait once more until the scheduler has seen it.
+			taint := karpv1.DisruptedNoScheduleTaint()
+			taint.TimeAdded = new(metav1.NewTime(q.Clock.Now()))
+			node.Spec.Taints = append(slices.Clone(node.Spec.Taints), taint)
 		}
 		text, err := json.Marshal(own)
 		if err != nil {

@@ -261,12 +261,18 @@ func (n *Nodes) mourn(node *corev1.Node, claim *karpv1.NodeClaim) {
 func (n *Nodes) taint(ctx context.Context, node *corev1.Node) error {
 	want := karpv1.DisruptedNoScheduleTaint()
 	stored := node.DeepCopy()
-	has := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&want) })
-	if has && node.Labels[karpv1.ExcludeBalancersLabelKey] == karpv1.ExcludeBalancersLabelValue {
+	has := slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&want) })
+	if has >= 0 && node.Labels[karpv1.ExcludeBalancersLabelKey] == karpv1.ExcludeBalancersLabelValue {
 		return nil
 	}
+	now := n.Clock.Now()
+	want.TimeAdded = new(metav1.NewTime(now))
+	if has >= 0 {
+		if since := node.Spec.Taints[has].TimeAdded; since != nil && since.Time.Before(now) {
+			want.TimeAdded = since // the scheduler knows since then
+		}
+	}
 	node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return t.Key == want.Key })
-	want.TimeAdded = new(metav1.NewTime(n.Clock.Now()))
 	node.Spec.Taints = append(node.Spec.Taints, want)
 	if node.Labels == nil {
 		node.Labels = map[string]string{}

@@ -306,6 +306,39 @@ func TestADrainBeginsWithTheTaint(t *testing.T) {
 	}
 }
 
+// A command puts the taint on a node some seconds before it deletes it: the scheduler has seen it by then.
+func TestADrainCountsFromTheTaintOfTheCommand(t *testing.T) {
+	for sentence, tt := range map[string]struct {
+		tainted *metav1.Time
+		ended   bool
+	}{
+		"five seconds ago":                  {&metav1.Time{Time: noon}, true},
+		"a moment ago":                      {&metav1.Time{Time: noon.Add(4 * time.Second)}, false},
+		"by a clock that is ahead":          {&metav1.Time{Time: noon.Add(time.Hour)}, false},
+		"nobody knows when, so it does now": {nil, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := admit(t, 0)
+			node := &corev1.Node{}
+			if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+				t.Fatal(err)
+			}
+			taint := karpv1.DisruptedNoScheduleTaint()
+			taint.TimeAdded = tt.tainted
+			node.Spec.Taints = []corev1.Taint{taint}
+			if err := w.Client.Update(t.Context(), node); err != nil {
+				t.Fatal(err)
+			}
+			if w.look(settle); len(w.machine) > 0 != tt.ended {
+				t.Errorf("ended %v", w.machine)
+			}
+			if w.look(2 * settle); len(w.machine) == 0 {
+				t.Error("the machine is not ended after the taint has stood for long enough")
+			}
+		})
+	}
+}
+
 func TestAPodThatComesDuringTheDrainLeavesToo(t *testing.T) {
 	w := admit(t, 0)
 	w.look(0)
