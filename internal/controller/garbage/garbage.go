@@ -44,7 +44,7 @@ type Collector struct {
 
 	// unclaimed notes since when a machine has been seen without a claim, by provider ID.
 	unclaimed map[string]time.Time
-	// forced tells of a claim that is gone though nobody has ended its machine; nil without Watch.
+	// forced tells of a claim that is gone though Kerf has not ended its machine; nil without Watch.
 	forced chan struct{}
 }
 
@@ -68,15 +68,17 @@ func (c *Collector) Start(ctx context.Context) error {
 		case round < eagerRounds || len(c.unclaimed) > 0:
 			period = eager
 		}
+		due := c.Clock.After(period)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.Clock.After(period):
+		case <-due:
 		case <-c.forced:
 			// No sooner than eager rounds come: many claims may go at once.
 			select {
 			case <-ctx.Done():
 				return nil
+			case <-due:
 			case <-c.Clock.After(eager):
 			}
 		}
