@@ -167,7 +167,7 @@ func reservationEnds(s *stage) {
 // blockEnds runs a pod in a capacity block until 40 minutes before its end.
 func blockEnds(s *stage) {
 	w := s.cluster.Simulator.World
-	// in whole seconds, as a class's status holds it: a part of a second would make the machine be given up early by so much
+	// The class's status holds whole seconds: with a fraction here the machine would seem to be given up early.
 	end := w.Now().Add(40*time.Minute + 50*time.Second).Truncate(time.Second)
 	r := s.reserves("p5", world.Reservation{Type: "p5.48xlarge", Total: 1, Kind: world.CapacityBlock, MatchCriteria: "targeted", End: end}, "reserved")
 	s.deploy("train", 1, "1", "")

@@ -109,7 +109,7 @@ func (r *run) foresee(ctx context.Context, image string) error {
 	r.line("kerf %s says:", strings.Join(args, " "))
 	for _, p := range report.Pools {
 		if p.Roll > 0 {
-			r.line("  NodePool %s: %d of %s would be replaced, the last is gone within about %d s, %d s of each for EC2 to end the old machine (budget: %s)", p.Name, p.Roll, plan.Count(p.Nodes, "node"), p.Takes, p.End, p.Budget)
+			r.line("  NodePool %s: %d of %s would be replaced, the last is gone after about %d s, of which %d s per node are for EC2 to end the old machine, which takes some 5 s here (budget: %s)", p.Name, p.Roll, plan.Count(p.Nodes, "node"), p.Takes, p.MachineEnd, p.Budget)
 		}
 	}
 	r.line("  the bill: %s/h now, %s/h after, up to %s/h more meanwhile", plan.Dollars(report.Bill.Now), plan.Dollars(report.Bill.After), plan.Dollars(report.Bill.Surge))

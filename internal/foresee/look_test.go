@@ -29,6 +29,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
@@ -254,6 +255,51 @@ func TestWhatStandsInTheWay(t *testing.T) {
 			}
 			if first := r.Nodes[0]; first.Turn != nil && first.Turn.Start != tt.start {
 				t.Errorf("the first goes after %d s, want %d", first.Turn.Start, tt.start)
+			}
+		})
+	}
+}
+
+func TestTheTimeThatARollTakes(t *testing.T) {
+	node := func(p *place, i int) *corev1.Node { return p.objects[3*i+1].(*corev1.Node) }
+	for sentence, tt := range map[string]struct {
+		change       func(*place)
+		starts, ends int64 // of the first turn
+		takes        int64
+	}{
+		"a machine, a drain, and EC2": {func(*place) {}, 0, 90, 270},
+		"a machine that comes at once waits for the scheduler": {func(p *place) {
+			for _, c := range p.claims {
+				c.CreationTimestamp = metav1.NewTime(monday.Add(-24*time.Hour + 47*time.Second))
+			}
+		}, 0, 45, 135},
+		"nothing is bought for a node without pods": {func(p *place) {
+			p.objects = slices.DeleteFunc(p.objects, func(o client.Object) bool { return o == client.Object(p.pods[1]) })
+		}, 0, 35, 215},
+		"one that is being removed is waited for": {func(p *place) {
+			p.claims[1].DeletionTimestamp, p.claims[1].Finalizers = new(metav1.NewTime(monday)), []string{karpv1.TerminationFinalizer}
+		}, 40, 130, 220},
+		"and one whose replacement is on its way": {func(p *place) {
+			node(p, 1).Annotations = map[string]string{intake.DisruptingAnnotation: "Drifted"}
+		}, 90, 180, 270},
+		"and one that is not ready": {func(p *place) { node(p, 1).Status.Conditions[0].Status = corev1.ConditionFalse }, 50, 140, 320},
+		"one that is not initialized yet takes no part": {func(p *place) {
+			delete(node(p, 1).Labels, karpv1.NodeInitializedLabelKey)
+			p.claims[1].StatusConditions().SetUnknown(karpv1.ConditionTypeInitialized)
+		}, 0, 90, 180},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			p := newPlace()
+			tt.change(p)
+			r := p.mustLook(t, Options{Images: []string{"ami-2"}})
+			var first *Turn
+			for i := range r.Nodes {
+				if turn := r.Nodes[i].Turn; turn != nil && (first == nil || turn.Start < first.Start) {
+					first = turn
+				}
+			}
+			if first == nil || *first != (Turn{tt.starts, tt.ends}) || r.Pools[0].Takes != tt.takes {
+				t.Errorf("first %+v, all %d s; want %d to %d, %d", first, r.Pools[0].Takes, tt.starts, tt.ends, tt.takes)
 			}
 		})
 	}

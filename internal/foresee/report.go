@@ -45,10 +45,10 @@ type Node struct {
 	To   []Target  `json:"to,omitempty"`
 }
 
-// Turn is a time from now on.
+// Turn is a time from now on, in seconds.
 type Turn struct {
 	Start int64 `json:"start"`
-	End   int64 `json:"end"` // at the latest
+	End   int64 `json:"end"` // about
 }
 
 // Machine is a new machine, as the engine would choose it at present prices.
@@ -83,9 +83,9 @@ type Pool struct {
 	LaunchFrom string `json:"launchFrom"`
 	// Drain is how long pods of the nodes may take to end.
 	Drain int64 `json:"drain"`
-	// End is how long EC2 is held to take to end a machine.
-	End int64 `json:"end"`
-	// Takes is when the last node is gone.
+	// MachineEnd is how long EC2 is held to take to end a machine.
+	MachineEnd int64 `json:"machineEnd"`
+	// Takes is when the last node is gone, about.
 	Takes int64 `json:"takes"`
 	// NotReady is why nothing can be bought from the pool after the change.
 	NotReady string `json:"notReady,omitempty"`

@@ -46,6 +46,7 @@ func TestNodesTakeTurnsWithinTheBudgets(t *testing.T) {
 		"those under way count":                 {1, 1, window{most: 1}, []string{"0 1m0s-3m0s"}, 0, 10},
 		"a window that forbids is waited for":   {2, 0, window{most: 1, to: 60 * m}, []string{"0 1h0m0s-1h2m0s", "1 1h2m0s-1h4m0s"}, 0, 10},
 		"a window that comes between":           {3, 0, window{most: 1, from: 3 * m, to: 30 * m}, []string{"0 0s-2m0s", "1 2m0s-4m0s", "2 30m0s-32m0s"}, 0, 10},
+		"what EC2 is ending costs nothing":      {2, 0, window{most: 1, inside: 2, from: 90 * time.Second, to: 30 * m}, []string{"0 0s-2m0s", "1 1m30s-3m30s"}, 0, 10},
 		"nothing is ever allowed":               {2, 0, window{}, nil, 2, 0},
 		"the budget opens after the horizon":    {2, 0, window{most: 1, to: 2 * horizon}, nil, 2, 0},
 		"all at once where nothing is limiting": {3, 0, window{most: 1 << 40}, []string{"0 0s-2m0s", "1 0s-2m0s", "2 0s-2m0s"}, 0, 30},

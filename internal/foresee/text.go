@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	controller "github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
@@ -98,9 +99,9 @@ func (n *Node) write(b *strings.Builder) {
 	case len(n.Blocks) > 0:
 		b.WriteString(" would go and STAYS for now")
 	case n.Turn != nil && n.Turn.Start == 0:
-		fmt.Fprintf(b, " goes at once, gone after %s", span(n.Turn.End))
+		fmt.Fprintf(b, " goes at once, gone after about %s", span(n.Turn.End))
 	case n.Turn != nil:
-		fmt.Fprintf(b, " goes after %s, gone after %s", span(n.Turn.Start), span(n.Turn.End))
+		fmt.Fprintf(b, " goes after about %s, gone after %s", span(n.Turn.Start), span(n.Turn.End))
 	}
 	b.WriteString("\n")
 	for _, c := range n.Causes {
@@ -139,7 +140,7 @@ func (r *Report) writePools(b *strings.Builder) {
 		fmt.Fprintf(b, "NodePool %s: %s", p.Name, p.Budget)
 		going := p.Roll - p.Blocked - p.Never
 		if going > 0 {
-			fmt.Fprintf(b, "; %s in up to %s", plan.Count(going, "node"), span(p.Takes))
+			fmt.Fprintf(b, "; %s in about %s", plan.Count(going, "node"), span(p.Takes))
 		}
 		if p.Blocked > 0 {
 			fmt.Fprintf(b, "; %d blocked", p.Blocked)
@@ -149,7 +150,8 @@ func (r *Report) writePools(b *strings.Builder) {
 		}
 		b.WriteString("\n")
 		if going > 0 {
-			fmt.Fprintf(b, "  a new node takes %s (%s), pods of an old one up to %s to end, its machine about %s\n", span(p.Launch), p.LaunchFrom, span(p.Drain), span(p.End))
+			fmt.Fprintf(b, "  a new node takes %s (%s), pods of an old one up to %s to end, its machine about %s; the first pod goes no sooner than %s after the taint\n",
+				span(p.Launch), p.LaunchFrom, span(p.Drain), span(p.MachineEnd), span(seconds(controller.Settle)))
 		}
 	}
 }

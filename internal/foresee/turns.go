@@ -97,16 +97,21 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 		}
 		p := l.note(name)
 		launch, from := l.launchTime(name)
-		p.Launch, p.LaunchFrom, p.End = seconds(launch), from, seconds(machineEnd)
+		p.Launch, p.LaunchFrom, p.MachineEnd = seconds(launch), from, seconds(machineEnd)
 		var jobs []job
 		var busy []time.Duration
 		for _, n := range nodes {
-			unit := units[n.Name]
-			if unit != nil && (unit.Initialized || unit.Registered) {
+			// As the controller counts its budgets (Spend of internal/controller/disrupt).
+			if unit := units[n.Name]; unit != nil && unit.Initialized {
 				p.Nodes++
-			}
-			if unit != nil && (unit.Deleting || unit.Registered && !unit.Ready) {
-				busy = append(busy, max(launch, machineEnd))
+				switch {
+				case unit.Deleting:
+					busy = append(busy, l.drain(n)+machineEnd)
+				case unit.Leaving:
+					busy = append(busy, max(launch, controller.Settle)+l.drain(n)+machineEnd)
+				case !unit.Ready:
+					busy = append(busy, launch)
+				}
 			}
 			switch {
 			case !n.Rolls:
