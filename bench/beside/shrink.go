@@ -27,7 +27,7 @@ type shrinking struct {
 }
 
 func (s shrinking) what(still time.Duration) string {
-	return fmt.Sprintf("%d pods of several sizes on machines (%s) of less than %d vCPU, scaled down to 30 %%, until nothing has changed for %s", s.pods, s.types, s.below, still)
+	return fmt.Sprintf("%d pods of several sizes on machines (%s) of less than %d vCPU, scaled down to 30 %% after a minute of rest, or five minutes without, until nothing has changed for %s", s.pods, s.types, s.below, still)
 }
 
 // shrinkings are those that are told. On spot machines upstream only gives nodes back, unless a feature gate is set; on
