@@ -164,6 +164,7 @@ func (s *search) decisionAbout(nodes []*nodeState) *Decision {
 	d.After = d.Before - s.saving()
 	d.Spare = s.spare()
 	d.setWaits(&s.p.Options)
+	s.setOnto(d)
 	return d
 }
 

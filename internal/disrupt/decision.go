@@ -51,6 +51,9 @@ type Move struct {
 	Disruption int64 `json:"disruption"`
 	// Wait is for how long the move has to be found before it is to be made, where that is longer than usual.
 	Wait time.Duration `json:"wait,omitempty"`
+	// Onto is how long it takes at most until badly used nodes that take pods of this move may be the ones to go: their pools'
+	// consolidateAfter has not passed. Until then nobody knows whether the move is of any use.
+	Onto time.Duration `json:"onto,omitempty"`
 	// Stood is for how long its nodes have been found to go. Decide knows nothing of that; what is recorded neither.
 	Stood time.Duration `json:"stood,omitempty"`
 	Why   string        `json:"why"`

@@ -49,6 +49,22 @@ func (d *Decision) setWaits(o *Options) {
 	}
 }
 
+// stays is the usage from which a node that takes pods is held to stay in any case.
+const stays = 0.5
+
+// setOnto says of each move that takes pods to nodes that may soon be the ones to go when that is. Where much of the load
+// has gone, nodes that have lost no pod may go before those that have just lost all of theirs, and would fill those.
+func (s *search) setOnto(d *Decision) {
+	for i := range d.Moves {
+		m := &d.Moves[i]
+		for _, pl := range m.Placements {
+			if n := s.named[pl.Node]; n != nil && n.in.Soon > 0 && n.usage() < stays {
+				m.Onto = max(m.Onto, n.in.Soon)
+			}
+		}
+	}
+}
+
 // Spent is what a move is held to cost.
 func (o *Options) Spent(m *Move) catalog.MicroUSD {
 	spent := catalog.MicroUSD(float64(o.PodPrice) * float64(m.Disruption) / unit)

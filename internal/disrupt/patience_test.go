@@ -106,3 +106,35 @@ func TestWhatOnlyBudgetsHoldUpIsNotLittle(t *testing.T) {
 		}
 	}
 }
+
+// Most of the load has gone: what has lost all its pods goes when its consolidateAfter has passed, and must not be filled
+// before with the pods of nodes that have lost none.
+func TestAMoveToANodeThatMayGoItselfWaitsUntilThen(t *testing.T) {
+	const soon = 9 * time.Second
+	after := []disrupt.Reason{{Code: disrupt.ConsolidateAfter, Detail: soon.String()}}
+	for name, tt := range map[string]struct {
+		other []int64 // pods of the node that has room
+		soon  time.Duration
+		want  time.Duration
+	}{
+		"it is empty":                    {nil, soon, soon},
+		"it is badly used":               {[]int64{2}, soon, soon},
+		"it is well used":                {[]int64{6, 6}, soon, 0},
+		"it stays for another reason":    {nil, 0, 0},
+		"it is the one that is to go":    {nil, -1, 0},
+		"it is, and others are not full": {[]int64{1, 1}, -1, 0},
+	} {
+		p := crowded(190_000, []int64{1}, tt.other)
+		if tt.soon >= 0 {
+			p.Nodes[1].Blocks, p.Nodes[1].Soon = after, tt.soon
+		}
+		p.Options.PodPrice = 1_000
+		d := disrupt.Decide(p)
+		if len(d.Moves) == 0 {
+			t.Fatalf("%s: %s", name, d)
+		}
+		if m := &d.Moves[0]; m.Onto != tt.want || tt.soon >= 0 && m.Nodes[0] != "n0" {
+			t.Errorf("%s: it waits for %s, want %s\n%s", name, m.Onto, tt.want, d)
+		}
+	}
+}

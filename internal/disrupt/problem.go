@@ -32,6 +32,8 @@ type Node struct {
 	Name string `json:"name"`
 	// Blocks are the reasons why the node must not go now; none makes it a candidate.
 	Blocks []Reason `json:"blocks,omitempty"`
+	// Soon is how long it is until none of them is left, where nothing but the pool's consolidateAfter blocks it; else 0.
+	Soon time.Duration `json:"soon,omitempty"`
 	// LifetimeLeft until the node goes anyway, because it expires; 0 when no end is known.
 	LifetimeLeft time.Duration `json:"lifetimeLeft,omitempty"`
 }

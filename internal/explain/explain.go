@@ -332,6 +332,9 @@ func (a *Answer) String() string {
 	}
 	if a.Move != nil {
 		fmt.Fprintf(&b, "\nit is to go, which saves %s/h: %s\n", plan.Dollars(a.Move.Saving), a.Move.Why)
+		if a.Move.Onto > 0 {
+			fmt.Fprintf(&b, "it takes pods to a node that may go itself in %s, and waits until that is known\n", a.Move.Onto.Round(time.Second))
+		}
 		if a.Move.Wait > 0 {
 			fmt.Fprintf(&b, "all that could be saved is little, so that it goes once that has stood for %s, and after the moves before it", a.Move.Wait)
 			if a.Move.Stood > 0 {

@@ -127,7 +127,7 @@ func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
 		if counted[m.Nodes[0]] {
 			continue
 		}
-		had := m.Wait == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ripe[n] })
+		had := m.Wait == 0 && m.Onto == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ripe[n] })
 		if had || m.Wait > 0 && l.findings.Lasted(m.Saving, now) >= l.Lasting && l.ripening.Settled(m.Nodes) {
 			out.Moves = append(out.Moves, *m)
 		}

@@ -91,6 +91,9 @@ func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now t
 	}
 	r, until := s.waits(now)
 	if r.Code != "" {
+		if !until.IsZero() && len(out.Blocks) == 0 {
+			out.Soon = until.Sub(now)
+		}
 		out.Blocks = append(out.Blocks, r)
 	}
 	if !until.IsZero() && (v.next.IsZero() || until.Before(v.next)) {
@@ -105,7 +108,7 @@ func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now t
 		if r.Code == "" {
 			continue
 		}
-		out.Blocks = append(out.Blocks, r)
+		out.Blocks, out.Soon = append(out.Blocks, r), 0
 		if v.next.IsZero() || until.Before(v.next) {
 			v.next = until
 		}

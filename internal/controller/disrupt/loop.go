@@ -190,7 +190,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	} else if l.mixed(moves, ripe) {
 		narrowed, decided := l.narrow(v)
 		if decided != nil {
-			p, d, ripe = narrowed, decided, l.allowed(decided.Moves, now)
+			p, d, ripe = narrowed, decided, l.known(l.allowed(decided.Moves, now))
 		}
 		l.owed = false
 	}
@@ -271,6 +271,11 @@ func (l *Loop) narrow(v *view) (*disrupt.Problem, *disrupt.Decision) {
 		}
 	}
 	return &q, disrupt.Decide(&q)
+}
+
+// known leaves out the moves to nodes that may soon go themselves and have not waited until that is known.
+func (l *Loop) known(moves []disrupt.Move) []disrupt.Move {
+	return slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return m.Onto > 0 && !l.ripening.Known(m.Nodes) })
 }
 
 // checked drops the moves that the independent check refuses.

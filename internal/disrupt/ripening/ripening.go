@@ -34,14 +34,21 @@ type node struct {
 	// long is for how long it has to be; in: it is among them now.
 	long time.Duration
 	in   bool
+	// settled is when it is known whether a node that is to take its pods goes itself (disrupt.Move.Onto), as of when that was
+	// asked first; zero where no move asks that.
+	settled time.Time
 }
 
 // left is how long the node has to wait yet.
-func (n node) left() time.Duration {
+func (n node) left(now time.Time) time.Duration {
+	left := n.long - n.been
 	if n.long <= Moment {
-		return n.long - n.short
+		left = n.long - n.short
 	}
-	return n.long - n.been
+	if !n.settled.IsZero() {
+		left = max(left, n.settled.Sub(now))
+	}
+	return left
 }
 
 // Take notes a decision. It returns the moves whose nodes are all ripe, how long until the next are, 0 if there are none,
@@ -51,7 +58,7 @@ func (r *Memory) Take(moves []disrupt.Move, now time.Time) (done []disrupt.Move,
 	r.nodes, r.at = map[string]node{}, now
 	for i := range moves {
 		m := &moves[i]
-		left, need := time.Duration(0), Asked(m)
+		left, need := time.Duration(0), max(Moment, m.Wait)
 		for _, name := range m.Nodes {
 			n := before[name]
 			if n.in {
@@ -62,9 +69,15 @@ func (r *Memory) Take(moves []disrupt.Move, now time.Time) (done []disrupt.Move,
 			} else {
 				n.short = 0 // also where there is much to be saved all of a sudden
 			}
+			switch {
+			case m.Onto == 0:
+				n.settled = time.Time{}
+			case n.settled.IsZero():
+				n.settled = now.Add(m.Onto + Moment)
+			}
 			n.long, n.in = need, true
 			r.nodes[name] = n
-			left = max(left, n.left())
+			left = max(left, n.left(now))
 		}
 		switch {
 		case left <= 0 || m.Cause == disrupt.Empty:
@@ -83,7 +96,7 @@ func (r *Memory) Take(moves []disrupt.Move, now time.Time) (done []disrupt.Move,
 		case n.long <= Moment:
 			dropped = append(dropped, name)
 		}
-		if n.in, n.short = false, 0; n.been > 0 {
+		if n.in, n.short, n.settled = false, 0, (time.Time{}); n.been > 0 {
 			r.nodes[name] = n
 		}
 	}
@@ -94,7 +107,7 @@ func (r *Memory) Take(moves []disrupt.Move, now time.Time) (done []disrupt.Move,
 func (r *Memory) Ripe() map[string]bool {
 	out := map[string]bool{}
 	for name, n := range r.nodes {
-		if n.in && n.left() <= 0 {
+		if n.in && n.left(r.at) <= 0 {
 			out[name] = true
 		}
 	}
@@ -115,6 +128,16 @@ func (r *Memory) Stood(nodes []string) time.Duration {
 // Settled reports whether all nodes have been to go for more than a moment.
 func (r *Memory) Settled(nodes []string) bool { return r.Stood(nodes) >= Moment }
 
+// Known reports whether the nodes have waited until it was known whether those go that are to take their pods.
+func (r *Memory) Known(nodes []string) bool {
+	for _, name := range nodes {
+		if n := r.nodes[name]; n.settled.IsZero() || n.settled.After(r.at) {
+			return false
+		}
+	}
+	return true
+}
+
 // Forget takes nodes out whose command has begun.
 func (r *Memory) Forget(nodes []string) {
 	for _, name := range nodes {
@@ -125,5 +148,12 @@ func (r *Memory) Forget(nodes []string) {
 // Len is how many nodes are remembered.
 func (r *Memory) Len() int { return len(r.nodes) }
 
-// Asked is how long a move has to stand.
-func Asked(m *disrupt.Move) time.Duration { return max(Moment, m.Wait) }
+// Asked is how long a move has to stand: where it takes pods to a node that may soon go itself, for a moment longer than
+// until then, so that the decision that knows it comes first. Where that node never may, because its pods come and go, it
+// is no longer than it was when it was asked first.
+func Asked(m *disrupt.Move) time.Duration {
+	if m.Onto > 0 {
+		return max(m.Wait, m.Onto+Moment)
+	}
+	return max(Moment, m.Wait)
+}

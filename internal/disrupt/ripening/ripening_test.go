@@ -108,3 +108,24 @@ func TestWhatIsMuchAllOfASuddenHasToStand(t *testing.T) {
 		t.Error("it does not go though much has been to be saved for long enough")
 	}
 }
+
+// A node that may go itself in nine seconds takes pods: the decision after that comes first. Where pods come to that node all
+// the time, it never may go, and the move is made all the same.
+func TestAMoveOntoANodeThatMayGoWaitsForThatDecision(t *testing.T) {
+	const soon = 9 * time.Second
+	for name, left := range map[string]func(passed time.Duration) time.Duration{
+		"its time passes":     func(passed time.Duration) time.Duration { return max(0, soon-passed) },
+		"its time never ends": func(time.Duration) time.Duration { return soon },
+	} {
+		var r ripening.Memory
+		ripened := time.Duration(-1)
+		for at := time.Duration(0); at < time.Minute && ripened < 0; at += time.Second {
+			if ripe, _, _ := r.Take([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Onto: left(at)}}, time.Unix(1000, 0).Add(at)); len(ripe) > 0 {
+				ripened = at
+			}
+		}
+		if ripened < soon || ripened > soon+2*ripening.Moment {
+			t.Errorf("%s: made after %s", name, ripened)
+		}
+	}
+}
