@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
 func TestWhatFilesHoldAndWhereTheyAreWrong(t *testing.T) {
@@ -74,6 +77,27 @@ spec:
 		e, ok := errors.AsType[*At](documents[0].where(path, "no"))
 		if !ok || e.Line != line {
 			t.Errorf("%s: line %d, want %d", path, e.Line, line)
+		}
+	}
+}
+
+func TestABudgetThatCannotBeReadIsRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		budget karpv1.Budget
+		err    string
+	}{
+		"every night":               {karpv1.Budget{Nodes: "10%", Schedule: new("0 1 * * *"), Duration: new(karpv1.NewDuration(time.Hour))}, ""},
+		"a minute that is not":      {karpv1.Budget{Nodes: "10%", Schedule: new("61 25 * * *"), Duration: new(karpv1.NewDuration(time.Hour))}, `f.yaml:7: spec.disruption.budgets[1]: schedule "61 25 * * *"`},
+		"a schedule without an end": {karpv1.Budget{Nodes: "10%", Schedule: new("0 1 * * *")}, "schedule and duration go together"},
+	} {
+		documents, _, err := Parse(File{Name: "f.yaml", Data: []byte("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: web}\nspec:\n  disruption:\n    budgets: [{nodes: 1},\n      {nodes: 10%}]\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := newPlace().pool
+		pool.Spec.Disruption.Budgets = append(pool.Spec.Disruption.Budgets, tt.budget)
+		if err := documents[0].judge(pool); (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: %v, want %q", name, err, tt.err)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/api/crds"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	controller "github.com/kerf-sh/kerf/internal/controller/disrupt"
 )
 
 // ReasonUnchecked is why an object was not judged by the API server.
@@ -171,6 +172,14 @@ func (d *Document) judge(o client.Object) error {
 	var out []error
 	for _, e := range found {
 		out = append(out, d.where(e.Field, e.ErrorBody()))
+	}
+	if pool, ok := o.(*karpv1.NodePool); ok {
+		// The definition's pattern lets schedules pass that no clock has.
+		for i, b := range pool.Spec.Disruption.Budgets {
+			if err := controller.CheckBudget(b); err != nil {
+				out = append(out, d.where(fmt.Sprintf("spec.disruption.budgets[%d]", i), err.Error()+": the controller would let no node go"))
+			}
+		}
 	}
 	return errors.Join(out...)
 }

@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"errors"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -13,6 +14,13 @@ import (
 // Errors: a budget that can't be read; it allows nothing.
 func Allowed(pool *karpv1.NodePool, reason karpv1.DisruptionReason, nodes int, at time.Time) (int, error) {
 	return allowed(pool, reason, nodes, at)
+}
+
+// CheckBudget says what is wrong with a budget that can't be read, nil if it can.
+func CheckBudget(b karpv1.Budget) error {
+	_, badWhen := active(b, time.Unix(0, 0))
+	_, badNodes := share(b.Nodes, 1)
+	return errors.Join(badWhen, badNodes)
 }
 
 // AllowanceChanges is the first moment after at when a budget of the pool begins or ends to apply, zero when none ever does.
