@@ -477,3 +477,23 @@ func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 		h.end()
 	})
 }
+
+// The drain that follows counts from it, and does not wait once more until the scheduler has seen the taint.
+func TestATaintSaysSinceWhenItIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g := h.machine("c1")
+		began := time.Now()
+		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(h.node(g.Node).Spec.Taints, isOurTaint)
+		if i < 0 {
+			t.Fatal("there is no taint")
+		}
+		if since := h.node(g.Node).Spec.Taints[i].TimeAdded; since == nil || since.Sub(began).Abs() > time.Second {
+			t.Errorf("the taint is there since %v, want %v", since, began)
+		}
+		h.end()
+	})
+}
