@@ -21,10 +21,20 @@ demo: build ## the main job on a laptop, no AWS account: pods wait, machines com
 demo-images: build ## one machine of every AMI family, from a launch template, with a GPU, with EFA, in reserved capacity; each node checked
 	bin/kerf demo images
 
+# The stories that `make test` plays end to end. Between them they touch every loop of the controller.
+STORIES := TestFiftyPodsOverZones|TestStories|TestConsolidation|TestDrift|TestInterruption|TestNodeLife|TestSafety|TestQueue|TestACapacityBufferKeepsRoomWarm|TestReservedCapacity|TestWhatUsersKnowBetter|TestBadInput
+
 .PHONY: test
-test: build ## all tests
-	go test ./...
-	go test -C controlplane -timeout 30m -parallel 3 ./...
+test: build ## before each push, some minutes: unit and property tests, 20 fault schedules, a dozen end-to-end stories
+	go test -short ./...
+	go test -C controlplane -timeout 20m -parallel 4 ./e2e -run '^($(STORIES))$$'
+	@echo "make test has left out, and make test-all plays: the other end-to-end stories, the control plane's own tests, plans"
+	@echo "against the real kube-scheduler, 180 more fault schedules and 34 more crash points, and the tests of bench/."
+
+.PHONY: test-all
+test-all: test ## everything: what make test plays, and what it leaves out
+	ENDURANCE_N=180 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 go test -timeout 60m ./internal/endurance/virtual
+	go test -C controlplane -timeout 40m -parallel 4 ./... -skip '^($(STORIES))$$'
 	go test -C bench ./...
 
 .PHONY: build
@@ -32,7 +42,7 @@ build: build-kerf build-controlplane ## bin/kerf and bin/kerf-controlplane
 
 .PHONY: build-kerf
 build-kerf: ## bin/kerf alone
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kerf ./cmd/kerf
+	go build -ldflags '$(LDFLAGS)' -o bin/kerf ./cmd/kerf
 
 .PHONY: build-controlplane
 build-controlplane: ## bin/kerf-controlplane alone (etcd, kube-apiserver, scheduler, controller-manager, kwok); minutes when cold
@@ -62,6 +72,10 @@ bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for al
 .PHONY: bench-beside
 bench-beside: build-controlplane ## Kerf's controller beside upstream's in the same local house; ARGS='-list', ARGS='-only ^rest-100$$'
 	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/beside $(ARGS)
+
+.PHONY: bench-e2e
+bench-e2e: build ## how soon a lone pod is served, and a thousand pods, on a real control plane
+	go test -C controlplane ./e2e -run '^$$' -bench . -benchtime 1x -timeout 30m
 
 .PHONY: fidelity
 fidelity: build-controlplane ## plans against the real kube-scheduler: N=2000 SEED=1 WORKERS=3; replay files go to generated/fidelity

@@ -22,9 +22,10 @@ ldflags="-s -w"
 for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
   ldflags+=" -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=$minor"
 done
-# Changing any of these but the link flags compiles Kubernetes again.
+# Changing any of these but the link flags compiles Kubernetes again. They are those of "go test" and "go build" without
+# flags, and go.mod has the versions of Kerf's own: what both use is compiled once.
 export CGO_ENABLED=0 GOFLAGS=-buildvcs=false
-flags=(-trimpath -mod=readonly)
+flags=(-mod=readonly)
 
 hash=sha256sum
 command -v sha256sum >/dev/null || hash="shasum -a 256"

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +36,7 @@ var kerf = sync.OnceValues(func() (string, error) {
 	}
 	kerfDir = dir
 	binary := filepath.Join(dir, "kerf")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/kerf")
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", binary, "./cmd/kerf")
 	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building kerf: %w\n%s", err, out)
@@ -45,7 +46,7 @@ var kerf = sync.OnceValues(func() (string, error) {
 
 // env is a local cluster with what tests ask of it.
 type env struct {
-	*testing.T
+	testing.TB
 	cluster *local.Cluster
 	client  client.Client
 	aws     *controlclient.Client
@@ -55,7 +56,7 @@ type env struct {
 }
 
 // up starts a local cluster for one test.
-func up(t *testing.T, change ...func(*local.Options)) *env {
+func up(t testing.TB, change ...func(*local.Options)) *env {
 	t.Helper()
 	controlPlane, err := harness.Binary(t.Context())
 	if err != nil {
@@ -79,7 +80,7 @@ func up(t *testing.T, change ...func(*local.Options)) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{T: t, cluster: cluster, aws: controlclient.New(cluster.AWS), audit: o.AuditLog, refusals: &refusals{}}
+	e := &env{TB: t, cluster: cluster, aws: controlclient.New(cluster.AWS), audit: o.AuditLog, refusals: &refusals{}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			e.dump()
@@ -104,27 +105,21 @@ func (e *env) apply(manifests string) {
 	}
 }
 
+// patience is how many times as long as on a machine that does nothing else it may take until something is seen: a limit is
+// for what never comes. How soon something comes is tested in virtual time.
+const patience = 3
+
 // eventually waits until check is content; what it last said is the failure.
 func (e *env) eventually(timeout time.Duration, what string, check func() (ok bool, seen string)) {
 	e.Helper()
-	e.within(patience*timeout, what, check)
-}
-
-// patience is how many times as long as on a machine that does nothing else it may take until something is seen: a limit is
-// for what never comes.
-const patience = 3
-
-// within is eventually where how soon it comes is the rule that is tested.
-func (e *env) within(timeout time.Duration, what string, check func() (ok bool, seen string)) {
-	e.Helper()
-	deadline := time.Now().Add(timeout)
+	deadline := time.Now().Add(patience * timeout)
 	for {
 		ok, seen := check()
 		if ok {
 			return
 		}
 		if time.Now().After(deadline) {
-			e.Fatalf("%s: not within %s; seen: %s", what, timeout, seen)
+			e.Fatalf("%s: not within %s; seen: %s", what, patience*timeout, seen)
 		}
 		select {
 		case <-e.Context().Done():
@@ -263,6 +258,32 @@ func (e *env) metrics() map[string]string {
 		}
 	}
 	return out
+}
+
+// reconciles is how often a controller of the process has reconciled an object.
+func (e *env) reconciles(controller string) int {
+	e.Helper()
+	n := 0
+	for name, value := range e.metrics() {
+		if strings.HasPrefix(name, "controller_runtime_reconcile_total{") && strings.Contains(name, fmt.Sprintf("controller=%q", controller)) {
+			count, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				e.Fatalf("metric %s: %v", name, err)
+			}
+			n += int(count)
+		}
+	}
+	return n
+}
+
+// reconciled waits until a controller has reconciled more often than before. It is for tests of what must not happen: they
+// change something, wait until the controller has had its turn, and see that nothing came of it.
+func (e *env) reconciled(controller string, before int) {
+	e.Helper()
+	e.eventually(20*time.Second, controller+" reconciles", func() (bool, string) {
+		now := e.reconciles(controller)
+		return now > before, fmt.Sprintf("%d times, %d before", now, before)
+	})
 }
 
 // dump tells what a person would look at first.

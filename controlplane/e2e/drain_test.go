@@ -36,8 +36,8 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
 	if err := s.client.Patch(s.Context(), budget, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxUnavailable":1}}`))); err != nil {
 		t.Fatal(err)
 	}
-	// Without the event of the budget it would be asked for within 15 seconds.
-	s.within(10*time.Second, "the pod is evicted", func() (bool, string) {
+	// That it is evicted at once and not at the next of the regular tries, a test in virtual time sees (internal/house).
+	s.eventually(20*time.Second, "the pod is evicted", func() (bool, string) {
 		err := s.client.Get(s.Context(), client.ObjectKeyFromObject(&pod), now)
 		return err != nil || !now.DeletionTimestamp.IsZero(), fmt.Sprint(now.Status.Phase)
 	})

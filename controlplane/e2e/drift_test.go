@@ -143,7 +143,10 @@ func stuckPoolHoldsUpNoOther(s *stage) {
 	stays, first := s.mine()[0], other.mine()
 	clear := s.fault(world.Fault{Kind: world.FaultNoCapacity, InstanceType: "c5.*"})
 	s.drifting("default", "b", "on-demand", "")
-	time.Sleep(time.Second) // it has its turn before the other
+	s.eventually(20*time.Second, "the stuck pool's node is drifted before the other pool's", func() (bool, string) {
+		c := s.mine()[0].StatusConditions().Get(karpv1.ConditionTypeDrifted)
+		return c != nil && c.IsTrue(), fmt.Sprint(c)
+	})
 	other.drifting("default", "b", "on-demand", "")
 	other.rolled(90*time.Second, first)
 	s.told(10*time.Second, "DisruptionBlocked", s.name)
@@ -186,12 +189,13 @@ func newHashVersionRollsNothing(s *stage) {
 		s.Fatal(err)
 	}
 	want := pool.Annotations[karpv1.NodePoolHashAnnotationKey]
+	drift := s.reconciles("nodeclaim.drift")
 	stamp(pool)
 	s.eventually(20*time.Second, "the claim is stamped anew", func() (bool, string) {
 		a := s.mine()[0].Annotations
 		return a[karpv1.NodePoolHashAnnotationKey] == want && a[karpv1.NodePoolHashVersionAnnotationKey] == karpv1.NodePoolHashVersion, fmt.Sprint(a)
 	})
-	time.Sleep(5 * time.Second)
+	s.reconciled("nodeclaim.drift", drift)
 	if now := s.mine(); len(now) != 1 || now[0].Name != claim.Name || now[0].StatusConditions().Get(karpv1.ConditionTypeDrifted) != nil {
 		s.Errorf("a release that hashes in another way rolled a node, or is about to: %d claims", len(now))
 	}

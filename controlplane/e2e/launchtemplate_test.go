@@ -91,6 +91,7 @@ spec:
 	})
 
 	// A template that is gone is an error, and no reason to take machines away.
+	drift := s.reconciles("nodeclaim.drift")
 	if _, err := w.DeleteTemplate(template); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ spec:
 		}
 		return says(c.Status.Conditions, awsv1.ConditionTypeLaunchTemplateReady, awsv1.ReasonLaunchTemplateNotFound, "KarpenterCustomLaunchTemplate"), fmt.Sprint(c.Status.Conditions)
 	})
-	time.Sleep(3 * time.Second)
+	s.reconciled("nodeclaim.drift", drift)
 	s.run(time.Second, 1)
 	for k := range before {
 		s.stays(&before[k])

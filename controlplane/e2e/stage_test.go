@@ -30,10 +30,10 @@ type stage struct {
 }
 
 // stage makes one. The pool buys machines of the given instance families only, so that faults can name them.
-func (e *env) stage(t *testing.T, families ...string) *stage {
+func (e *env) stage(t testing.TB, families ...string) *stage {
 	t.Helper()
 	own := *e
-	own.T = t
+	own.TB = t
 	name := strings.ToLower(strings.ReplaceAll(t.Name()[strings.LastIndexByte(t.Name(), '/')+1:], "_", "-"))
 	s := &stage{env: &own, name: name[:min(len(name), 50)]}
 	s.name = strings.Trim(s.name, "-")
