@@ -38,7 +38,7 @@ type house struct {
 func open(ctx context.Context, c Controller, binary, folder string, say func(string, ...any)) (*house, error) {
 	h := &house{audit: filepath.Join(folder, "audit.log"), writer: c.writer, say: say}
 	o := local.Options{
-		ClusterName: "beside", StateDir: folder, Binary: binary, BootTime: time.Second, Seed: 1, AuditLog: h.audit,
+		ClusterName: "beside", StateDir: folder, Binary: binary, BootTime: time.Second, AWSLatency: 1, Seed: 1, AuditLog: h.audit,
 		NodeLeaseSeconds: 600, ControllerEnv: slices.Clone(c.Env), Report: func(string) {},
 	}
 	if c.Admin {

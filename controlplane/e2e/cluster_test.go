@@ -68,7 +68,7 @@ func up(t testing.TB, change ...func(*local.Options)) *env {
 	}
 	dir := t.TempDir()
 	o := local.Options{
-		ClusterName: "e2e", StateDir: dir, ControlPlane: controlPlane, Binary: binary, BootTime: 500 * time.Millisecond, Seed: 1,
+		ClusterName: "e2e", StateDir: dir, ControlPlane: controlPlane, Binary: binary, BootTime: 500 * time.Millisecond, AWSLatency: -1, Seed: 1,
 		AuditLog: filepath.Join(dir, "audit.log"), Report: func(line string) { t.Log(line) },
 	}
 	for _, f := range change {

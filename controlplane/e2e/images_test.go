@@ -26,7 +26,7 @@ func TestDemoImages(t *testing.T) {
 	err = images.Run(t.Context(), images.Options{
 		Out: &out, Wait: 150 * time.Second,
 		Local: local.Options{
-			ClusterName: "demo", StateDir: filepath.Join(t.TempDir(), "state"), Binary: binary, ControlPlane: controlPlane, BootTime: time.Second, Seed: 1,
+			ClusterName: "demo", StateDir: filepath.Join(t.TempDir(), "state"), Binary: binary, ControlPlane: controlPlane, BootTime: time.Second, AWSLatency: -1, Seed: 1,
 		},
 	})
 	t.Log(out.String())

@@ -56,7 +56,7 @@ type Ground struct {
 // Errors: what did not start.
 func New(ctx context.Context, dir, controlPlane, binary string, logf func(string, ...any)) (*Ground, error) {
 	cluster, err := local.Up(ctx, local.Options{
-		ClusterName: "endurance", StateDir: dir, ControlPlane: controlPlane, Binary: binary, BootTime: 500 * time.Millisecond, Seed: 1, NoController: true,
+		ClusterName: "endurance", StateDir: dir, ControlPlane: controlPlane, Binary: binary, BootTime: 500 * time.Millisecond, AWSLatency: -1, Seed: 1, NoController: true,
 	})
 	if err != nil {
 		return nil, err

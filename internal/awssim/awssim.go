@@ -65,6 +65,9 @@ type Options struct {
 	Authorizer wire.Authorizer // allows everything when nil; Enforce sets it
 	Logger     *slog.Logger    // slog's default
 
+	// Latency makes each call take as long as at AWS, times this factor; 0 answers at once.
+	Latency float64
+
 	// Enforce judges every call by the policies of its caller.
 	Enforce bool
 
@@ -142,7 +145,7 @@ func (s *Server) routes(o Options) http.Handler {
 	w := s.World
 	front := wire.New(wire.Options{
 		Region: w.Region(), Seed: w.Options().Seed, Keys: keys{w}, Authorizer: o.Authorizer, Faults: faults{w},
-		Recorder: recorder{w}, Errors: refusal, Logger: o.Logger,
+		Recorder: recorder{w}, Errors: refusal, Logger: o.Logger, Hold: newPace(w, o.Latency).hold,
 	})
 	ec2.Register(front, w)
 	iam.Register(front, w)

@@ -1,12 +1,10 @@
 package awssim_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -55,25 +53,8 @@ func start(t *testing.T, o awssim.Options) (*awssim.Server, aws.Config) {
 func config(s *awssim.Server, id, secret, token string) aws.Config {
 	return aws.Config{
 		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()),
-		Credentials: credentials.NewStaticCredentialsProvider(id, secret, token), RetryMaxAttempts: 1, HTTPClient: copying{},
+		Credentials: credentials.NewStaticCredentialsProvider(id, secret, token), RetryMaxAttempts: 1,
 	}
-}
-
-// copying sends a copy of each request's body. The SDK closes a body as soon as the answer begins; net/http may not be done
-// with it by then, takes that for an error of the body, and closes the connection under the answer. Clients that try again
-// do not notice.
-type copying struct{}
-
-func (copying) Do(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		r = r.Clone(r.Context())
-		r.Body = io.NopCloser(bytes.NewReader(body))
-	}
-	return http.DefaultClient.Do(r)
 }
 
 // code is the error code that an SDK client shows, or "" for no error.

@@ -35,6 +35,7 @@ func newLocalUpCommand() *cobra.Command {
 	var o local.Options
 	var timeout time.Duration
 	var noExamples bool
+	var latency float64
 	var faults []string
 	c := &cobra.Command{
 		Use:   "up",
@@ -46,6 +47,12 @@ func newLocalUpCommand() *cobra.Command {
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Examples = !noExamples
+			if latency < 0 {
+				return &usageError{fmt.Errorf("--aws-latency=%g: want 0, for none, or more", latency)}
+			}
+			if o.AWSLatency = latency; latency == 0 {
+				o.AWSLatency = -1
+			}
 			for _, text := range faults {
 				f, err := world.ParseFault([]byte(text))
 				if err != nil {
@@ -67,6 +74,7 @@ func newLocalUpCommand() *cobra.Command {
 	f.StringVar(&o.StateDir, "state-dir", "", "folder for logs, kubeconfigs and the state file (default: one per cluster name in the user's cache folder)")
 	f.StringVar(&o.Region, "region", "us-east-1", "AWS region to simulate")
 	f.DurationVar(&o.BootTime, "boot-time", 0, "how long a machine takes from running to a kubelet (default: the simulator's)")
+	f.Float64Var(&latency, "aws-latency", 1, "how long calls of the simulated AWS take, as a multiple of what they take at AWS; 0: no time")
 	f.DurationVar(&o.SpotNotice, "spot-notice", 0, "how long a spot machine lives after its interruption warning (default: the simulator's)")
 	f.StringVar(&o.Stack, "stack", "", "file with the CloudFormation template to deploy (default: what \"kerf stack cloudformation\" writes)")
 	f.StringArrayVar(&o.StackParameters, "stack-parameter", nil, "KEY=VALUE parameter of that template; may be repeated (ClusterName is set)")

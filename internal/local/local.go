@@ -35,6 +35,8 @@ type Options struct {
 
 	// BootTime is how long a simulated machine takes from running to a kubelet (the simulator's default; negative: none).
 	BootTime time.Duration
+	// AWSLatency makes each call of the simulated AWS take this many times as long as at AWS (1; negative: no time at all).
+	AWSLatency float64
 	// SpotNotice is how long a spot machine lives after its warning (the simulator's default).
 	SpotNotice time.Duration
 
@@ -67,6 +69,7 @@ type Options struct {
 func (o *Options) setDefaults() error {
 	o.ClusterName = cmp.Or(o.ClusterName, "kerf")
 	o.Region = cmp.Or(o.Region, "us-east-1")
+	o.AWSLatency = max(0, cmp.Or(o.AWSLatency, 1))
 	if o.Report == nil {
 		o.Report = func(string) {}
 	}

@@ -50,6 +50,7 @@ func (c *Cluster) startSimulator() (*Simulator, error) {
 		Enforce:    true,
 		CAFile:     filepath.Join(c.StateDir, "aws-ca.pem"),
 		SpotNotice: o.SpotNotice,
+		Latency:    o.AWSLatency,
 		Faults:     o.Faults,
 		Logger:     slog.New(slog.NewJSONHandler(s.log, nil)),
 	})

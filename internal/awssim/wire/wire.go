@@ -105,6 +105,7 @@ type Request struct {
 	// fleet world.LaunchKey). The handler does the rest of the call and says of these what is here.
 	Refused map[string]*Error
 
+	read       time.Time // when the last byte of the body was read
 	fault      string
 	dropReply  bool
 	authorizer Authorizer
