@@ -263,7 +263,23 @@ func (p *process) state(ctx context.Context) error {
 		return fmt.Errorf("watching the cluster: %w", err)
 	}
 	p.synced = synced
+	p.decisions.SetNodes(p.nodeNow)
 	return nil
+}
+
+// nodeNow finds a node by its name or that of its NodeClaim, for whoever asks why it is there.
+func (p *process) nodeNow(name string) (record.Now, bool) {
+	for _, n := range p.cache.Snapshot().Nodes {
+		if n.Name != name && n.Claim != name {
+			continue
+		}
+		now := record.Now{Node: n}
+		if claim := p.cache.Claim(n.Claim); claim != nil {
+			now.Why = claim.Annotations[apply.WhyAnnotation]
+		}
+		return now, true
+	}
+	return record.Now{}, false
 }
 
 func (p *process) clock() clock.RealClock { return clock.RealClock{} }

@@ -1,4 +1,4 @@
-// Package explain answers why: why a pod has no place, why a machine was bought, why a node stays. The answers come from
+// Package explain answers why: why a pod has no place, why an instance was launched, why a node is kept. The answers come from
 // the decisions that a controller recorded, or from a file, and are data as well as sentences.
 package explain
 
@@ -30,8 +30,10 @@ type Answer struct {
 	Said []string `json:"said"`
 	// Unplaced explains a pod without a place.
 	Unplaced *plan.Explanation `json:"unplaced,omitempty"`
-	// Bought explains a machine.
+	// Bought explains a launch.
 	Bought *plan.Why `json:"bought,omitempty"`
+	// Why is what was written on the NodeClaim at its launch, where the decision is not kept any more.
+	Why string `json:"why,omitempty"`
 	// Declined are preferences of a pod that were not honoured, because they cost more than they may.
 	Declined []plan.Wish `json:"declined,omitempty"`
 	// Kept says what keeps a node, Move what is to become of it; Computed tells that no such decision was recorded, and that
@@ -114,7 +116,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 		if at := slices.IndexFunc(n.Pods, is); at >= 0 {
 			a.from(id, d)
 			a.Name = n.Pods[at].String()
-			a.say("it goes to a new machine of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
+			a.say("it goes to a new node of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
 			a.Bought = pack.ExplainNewNode(d.Problem, d.Plan, i, runnersUp)
 			a.declined(d, is)
 			return true
@@ -170,134 +172,6 @@ func claimText(d *record.Decision, newNode int) string {
 	return "no NodeClaim was made for it, because the cluster had changed by then or the check refused it"
 }
 
-// NodeClaim says why a machine was bought, and what keeps it.
-//
-// Errors: those of the source.
-func NodeClaim(ctx context.Context, src Source, name string) (*Answer, error) {
-	return machine(ctx, src, &Answer{Kind: "NodeClaim", Name: name}, func(n *cluster.Node) bool { return n.Claim == name }, name)
-}
-
-// Node says why a node was bought, and what keeps it.
-//
-// Errors: those of the source.
-func Node(ctx context.Context, src Source, name string) (*Answer, error) {
-	return machine(ctx, src, &Answer{Kind: "Node", Name: name}, func(n *cluster.Node) bool { return n.Name == name }, "")
-}
-
-// machine follows a machine back from the node to the NodeClaim and to the decision that bought it.
-func machine(ctx context.Context, src Source, a *Answer, is func(*cluster.Node) bool, claim string) (*Answer, error) {
-	var none nothing
-	var node *cluster.Node
-	var last *disrupt.Decision // on consolidation
-	var seen *record.Decision  // the newest that knows the node
-	err := src.Decisions(ctx, func(id string, d *record.Decision) bool {
-		none.saw(d)
-		if last == nil {
-			last = d.Consolidation()
-		}
-		if at := slices.IndexFunc(d.Problem.Nodes, is); at >= 0 && node == nil {
-			node, seen = d.Problem.Nodes[at], d
-			if claim == "" {
-				claim = node.Claim
-			}
-			a.from(id, d)
-		}
-		return !a.bought(id, d, claim) && (node == nil || claim != "")
-	})
-	if err != nil {
-		return nil, err
-	}
-	if k, ok := src.(Keeper); ok {
-		now, err := k.Kept(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if now != nil {
-			last = now
-		}
-	}
-	if node != nil {
-		a.describe(node)
-	}
-	switch {
-	case !a.Found:
-		a.say("%s", none.text())
-	case a.Bought == nil && claim == "":
-		a.say("Kerf did not buy it")
-	case a.Bought == nil:
-		a.say("it was bought before the oldest decision that is kept; the annotation kerf.sh/why of NodeClaim %s holds what was said then", claim)
-	}
-	switch {
-	case last != nil:
-		a.kept(last, node)
-	case node != nil && node.Claim != "":
-		a.Computed = true
-		a.kept(consolidate(seen.Problem), node)
-	}
-	return a, nil
-}
-
-func (a *Answer) bought(id string, d *record.Decision, claim string) bool {
-	if claim == "" || d.Plan == nil {
-		return false
-	}
-	at := slices.IndexFunc(d.Claims, func(c record.Claim) bool { return c.Name == claim })
-	if at < 0 {
-		return false
-	}
-	a.from(id, d)
-	a.Bought = pack.ExplainNewNode(d.Problem, d.Plan, d.Claims[at].NewNode, runnersUp)
-	return true
-}
-
-func (a *Answer) describe(n *cluster.Node) {
-	var facts []string
-	for _, x := range []string{n.InstanceType, n.Zone, n.CapacityType} {
-		if x != "" {
-			facts = append(facts, x)
-		}
-	}
-	if n.Price > 0 {
-		facts = append(facts, plan.Dollars(n.Price)+"/h")
-	}
-	pods, daemons := 0, 0
-	for _, pod := range n.Pods {
-		if pod.Daemon || pod.Mirror {
-			daemons++
-		} else {
-			pods++
-		}
-	}
-	a.say("%s; %s and %s on it", strings.Join(facts, " "), plan.Count(pods, "pod"), plan.Count(daemons, "daemon"))
-}
-
-func (a *Answer) kept(d *disrupt.Decision, node *cluster.Node) {
-	name := a.Name
-	if node != nil {
-		name = node.Name
-	}
-	for i := range d.Kept {
-		if d.Kept[i].Node == name {
-			a.Kept = &d.Kept[i]
-			a.Found = true
-			return
-		}
-	}
-	for i := range d.Moves {
-		if slices.Contains(d.Moves[i].Nodes, name) {
-			a.Move = &d.Moves[i]
-			a.Found = true
-			return
-		}
-	}
-	if a.Computed {
-		a.Computed = false
-		a.say("why it stays: it is being deleted")
-		return
-	}
-	a.say("why it stays: the last consolidation decision does not mention it")
-}
-
 // String is the answer for people.
 func (a *Answer) String() string {
 	var b strings.Builder
@@ -318,31 +192,7 @@ func (a *Answer) String() string {
 	for _, w := range a.Declined {
 		fmt.Fprintf(&b, "a preference was not honoured: %s\n", w.Text())
 	}
-	if a.Computed {
-		fmt.Fprintf(&b, "\n%s\n", computedNow)
-	}
-	if a.Kept != nil {
-		b.WriteString("\nit stays because:\n")
-		for _, r := range a.Kept.Reasons {
-			fmt.Fprintf(&b, "  %s\n", r.Text())
-		}
-		if a.Kept.Saves > 0 {
-			fmt.Fprintf(&b, "letting it go would save %s/h\n", plan.Dollars(a.Kept.Saves))
-		}
-	}
-	if a.Move != nil {
-		fmt.Fprintf(&b, "\nit is to go, which saves %s/h: %s\n", plan.Dollars(a.Move.Saving), a.Move.Why)
-		if a.Move.Onto > 0 {
-			fmt.Fprintf(&b, "it takes pods to a node that may go itself in %s, and waits until that is known\n", a.Move.Onto.Round(time.Second))
-		}
-		if a.Move.Wait > 0 {
-			fmt.Fprintf(&b, "all that could be saved is little, so that it goes once that has stood for %s, and after the moves before it", a.Move.Wait)
-			if a.Move.Stood > 0 {
-				fmt.Fprintf(&b, "; it has for %s", a.Move.Stood.Round(time.Second))
-			}
-			b.WriteString("\n")
-		}
-	}
+	a.writeFuture(&b)
 	return b.String()
 }
 

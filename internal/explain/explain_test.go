@@ -104,17 +104,17 @@ func TestAnswers(t *testing.T) {
 	}{
 		"a pod without a place": {src, pod("giant-1"), true, []string{"Pod default/giant-1 (decision ", "it has no place, like 1 other pod of its class",
 			"pool default: asks for 400 cpu, daemons included; the largest of 2 types, medium, has 4", "cheapest single change: ask for at most 4 cpu, 396 less than now", "costs $0.1900/h", "2 of 2 pods found a place"}},
-		"a pod that got a machine":                {src, pod("web-2"), true, []string{"new machine of NodePool default", "NodeClaim default-new", "planned as medium", "without medium: 2 x small on-demand at $0.2000/h"}},
+		"a pod that got a machine":                {src, pod("web-2"), true, []string{"new node of NodePool default", "NodeClaim default-new", "planned as medium", "without medium: 2 x small on-demand at $0.2000/h"}},
 		"a pod that got room":                     {src, pod("tiny-1"), true, []string{"it goes to foreign, which has room for it"}},
 		"a pod that runs":                         {src, pod("web-1"), true, []string{"it runs on node node-new"}},
 		"a pod nobody knows":                      {src, pod("stranger"), false, []string{"the 2 recorded decisions back to 2026-01-01T12:00:00Z know nothing of it"}},
 		"a machine":                               {src, claim("default-new"), true, []string{"planned as medium", "without medium: 2 x small", "medium a on-demand $0.1900/h; 1 pod and 0 daemons on it", "computed now"}},
-		"its node":                                {src, node("node-new"), true, []string{"planned as medium", "computed now", "it stays because:\n  it is not initialized\n  its annotation asks not to disrupt it"}},
-		"a machine bought earlier":                {src, claim("default-old"), true, []string{"bought before the oldest decision", "kerf.sh/why of NodeClaim default-old"}},
-		"a node of others":                        {src, node("foreign"), true, []string{"Kerf did not buy it"}},
+		"its node":                                {src, node("node-new"), true, []string{"planned as medium", "computed now", "kept: it is not initialized\nkept: its annotation asks not to disrupt it"}},
+		"a machine bought earlier":                {src, claim("default-old"), true, []string{"the decision that launched it is not kept any more", "kerf.sh/why of NodeClaim default-old"}},
+		"a node of others":                        {src, node("foreign"), true, []string{"Kerf did not launch it"}},
 		"a node nobody knows":                     {src, node("nowhere"), false, []string{"know nothing of it"}},
-		"why a node stays":                        {decided, node("node-new"), true, []string{"it stays because:\n  its annotation asks not to disrupt it", "letting it go would save $0.0500/h"}},
-		"why a node goes":                         {decided, claim("default-old"), true, []string{"it is to go, which saves $0.1000/h: its pods fit elsewhere\nall that could be saved is little, so that it goes once that has stood for 12m0s, and after the moves before it; it has for 3m20s\n"}},
+		"why a node stays":                        {decided, node("node-new"), true, []string{"kept: its annotation asks not to disrupt it", "removing it would save $0.0500/h"}},
+		"why a node goes":                         {decided, claim("default-old"), true, []string{"will be removed in 8m40s if that stays so until then (a small saving must last 12m0s first): its pods fit elsewhere; saves $0.1000/h"}},
 		"a node that the decision does not know":  {decided, node("foreign"), true, []string{"does not mention it"}},
 		"a pod by another namespace than its own": {src, func(s explain.Source) (*explain.Answer, error) { return explain.Pod(t.Context(), s, "other", "web-1") }, false, []string{"know nothing"}},
 	} {
@@ -216,5 +216,58 @@ func TestAFileAnswersToo(t *testing.T) {
 	n, err := explain.Node(t.Context(), explain.File(name), "old")
 	if err != nil || !strings.Contains(n.String(), "computed now") {
 		t.Errorf("got %v, %v", n, err)
+	}
+}
+
+// TestNodesAreTakenAsTheyAreNow: a controller knows more of a node than its decisions, which are of the past.
+func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
+	pods := []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}}, {PodRef: cluster.PodRef{Namespace: "default", Name: "web-2"}}}
+	nodes := map[string]record.Now{
+		"node-new":    {Node: &cluster.Node{Name: "node-new", Claim: "default-new", InstanceType: "medium", Launched: true, Registered: true, Initialized: true, Pods: pods}},
+		"node-old":    {Node: &cluster.Node{Name: "node-old", Claim: "default-drift", Launched: true, Registered: true, Initialized: true}, Why: "it replaces default-before, which drifted"},
+		"default-way": {Node: &cluster.Node{Name: "default-way", Claim: "default-way", Launched: true}},
+		"node-leaves": {Node: &cluster.Node{Name: "node-leaves", Claim: "default-leaves", Launched: true, Registered: true, Initialized: true, Deleting: true}},
+	}
+	ring := record.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
+	p := story(t, shop)
+	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p), Claims: []record.Claim{{NewNode: 0, Name: "default-new"}}})
+	ring.SetDisruption(&disrupt.Decision{Kept: []disrupt.Kept{{Node: "node-old", Reasons: []disrupt.Reason{{Code: disrupt.DoNotDisrupt}}}}})
+	server := httptest.NewServer(record.Handler(ring))
+	defer server.Close()
+	src := explain.Server{URL: server.URL}
+
+	if a, err := explain.Node(t.Context(), src, "node-new"); err != nil || a.Found || strings.Contains(a.String(), "there any more") {
+		t.Errorf("a controller that does not know its nodes yet: %v, %v", a, err)
+	}
+	ring.SetNodes(func(name string) (record.Now, bool) { now, ok := nodes[name]; return now, ok })
+	for name, tc := range map[string]struct {
+		found       bool
+		want, lacks []string
+	}{
+		"node-new":    {true, []string{"2 pods and 0 daemons on it", "planned as medium", "does not mention it; the next one will"}, []string{"not kept any more"}},
+		"node-old":    {true, []string{"why it was launched, as its NodeClaim says: it replaces default-before, which drifted", "kept: its annotation asks not to disrupt it"}, []string{"not kept any more"}},
+		"default-way": {true, []string{"its instance is launched; the node has not joined yet"}, []string{"kept:", "mention"}},
+		"node-leaves": {true, []string{"it is being removed"}, []string{"kept:", "mention"}},
+		"nowhere":     {false, []string{"the controller knows no Node of this name", "the 1 recorded decision back to 2026-01-01T12:00:00Z know nothing of it"}, []string{"kept", "stays"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := explain.Node(t.Context(), src, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Found != tc.found {
+				t.Errorf("found %v", a.Found)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(a.String(), want) {
+					t.Errorf("lacks %q:\n%s", want, a)
+				}
+			}
+			for _, lack := range tc.lacks {
+				if strings.Contains(a.String(), lack) {
+					t.Errorf("says %q:\n%s", lack, a)
+				}
+			}
+		})
 	}
 }

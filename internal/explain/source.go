@@ -26,6 +26,12 @@ type Keeper interface {
 	Kept(ctx context.Context) (*disrupt.Decision, error)
 }
 
+// Witness is a source that knows nodes as they are now. known is false where it can't tell; a Now without a node says that
+// there is none.
+type Witness interface {
+	Now(ctx context.Context, name string) (now record.Now, known bool, err error)
+}
+
 // File is a source of the one decision that a file holds.
 type File string
 
@@ -84,6 +90,18 @@ func (s Server) Kept(ctx context.Context) (*disrupt.Decision, error) {
 	return d, err
 }
 
+// Now fetches a node or NodeClaim as it is now. It is not known where the controller does not serve it.
+func (s Server) Now(ctx context.Context, name string) (now record.Now, known bool, err error) {
+	err = s.get(ctx, record.NowPath+url.PathEscape(name), func(r io.Reader) error { return json.NewDecoder(r).Decode(&now) })
+	switch {
+	case errors.Is(err, errGone):
+		return record.Now{}, true, nil
+	case errors.Is(err, errNotYet):
+		return record.Now{}, false, nil
+	}
+	return now, err == nil, err
+}
+
 // Decision fetches one decision; the ID may be record.Latest.
 func (s Server) Decision(ctx context.Context, id string) (d *record.Decision, err error) {
 	err = s.get(ctx, record.Path+"/"+url.PathEscape(id), func(r io.Reader) error {
@@ -93,7 +111,10 @@ func (s Server) Decision(ctx context.Context, id string) (d *record.Decision, er
 	return d, err
 }
 
-var errGone = errors.New("not found")
+var (
+	errGone   = errors.New("not found")
+	errNotYet = errors.New("not known yet")
+)
 
 func (s Server) get(ctx context.Context, path string, read func(io.Reader) error) error {
 	base, err := url.Parse(s.URL)
@@ -129,6 +150,8 @@ func refusal(at, path string, resp *http.Response) error {
 		return fmt.Errorf("%s: the controller keeps no decisions: KERF_DECISIONS is 0, or it is no Kerf", at)
 	case resp.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%s: %w: %s", at, errGone, said)
+	case resp.StatusCode == http.StatusServiceUnavailable:
+		return fmt.Errorf("%s: %w: %s", at, errNotYet, said)
 	}
 	return fmt.Errorf("%s: %s: %s", at, resp.Status, said)
 }

@@ -17,7 +17,9 @@ import (
 )
 
 // Ring holds the last decisions of a process, written out as files, so that what they refer to can be forgotten. Decisions
-// that buy nothing, move nothing and say the same as the one before take its place: pods that wait for hours push nothing out.
+// that launch nothing, move nothing and say the same as the one before take its place: pods that wait for hours push nothing
+// out. When it is full, what nobody asks about goes first: decisions that only found room on nodes that are there; then those
+// that left pods without a place; last those that launched or moved. The newest is always kept.
 //
 // Writing happens beside the caller, one decision at a time; reading waits for it.
 //
@@ -36,6 +38,7 @@ type Ring struct {
 	serial  int
 	dropped int
 	kept    *disrupt.Decision // see SetDisruption
+	nodes   Nodes             // see SetNodes
 }
 
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
@@ -165,8 +168,31 @@ func (r *Ring) insert(e *entry) {
 	}
 	r.entries = append(r.entries, e)
 	for len(r.entries) > 0 && (len(r.entries) > r.most || r.bytes() > r.maxBytes) {
-		r.entries = slices.Delete(r.entries, 0, 1)
+		at := r.leastWorth()
+		r.entries = slices.Delete(r.entries, at, at+1)
 	}
+}
+
+// leastWorth is the oldest of the entries that answer the fewest questions, the newest left out unless it is alone.
+func (r *Ring) leastWorth() int {
+	least := 0
+	for i := range max(0, len(r.entries)-1) {
+		if r.entries[i].worth() < r.entries[least].worth() {
+			least = i
+		}
+	}
+	return least
+}
+
+// worth orders decisions by how likely somebody asks about them.
+func (e *entry) worth() int {
+	switch {
+	case e.NewNodes > 0 || e.Moves > 0:
+		return 2 // why was this launched, why was that removed?
+	case e.Unplaced > 0:
+		return 1 // why does this pod wait? Later decisions mostly say it again.
+	}
+	return 0
 }
 
 // bytes is what all files take, lists of types that are shared counted once.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -206,5 +207,47 @@ func TestNamesAreHashedWhereverTheyStand(t *testing.T) {
 	}
 	if asJSON(t, out.Problem.Pending[0].PodRef) != asJSON(t, out.Plan.Unplaced[0].Pods[0]) {
 		t.Error("the pod has two names")
+	}
+}
+
+// TestTheRingKeepsWhatIsAskedAbout: pods that come and find room, a second apart, push no launch out.
+func TestTheRingKeepsWhatIsAskedAbout(t *testing.T) {
+	types := scenario.GenerateTypes(10, 1)
+	r := record.NewRing(4, 1<<30, slog.New(slog.DiscardHandler))
+	launch := func(generation uint64) { r.Add(decision(generation, types, 5)); r.List() }
+	waits := func(generation uint64, pod string) {
+		d := decision(generation, types, 5)
+		d.Plan = &plan.Plan{Unplaced: []plan.Unplaced{{Pods: []cluster.PodRef{{Namespace: "default", Name: pod}}}}}
+		d.Claims = nil
+		r.Add(d)
+		r.List()
+	}
+	room := func(generation uint64, pod string) {
+		d := decision(generation, types, 5)
+		d.Plan = &plan.Plan{Placements: []plan.Placement{{Node: "n", Pods: []cluster.PodRef{{Namespace: "default", Name: pod}}}}}
+		d.Claims = nil
+		r.Add(d)
+		r.List()
+	}
+	generations := func() (out []uint64) {
+		for _, s := range r.List() {
+			out = append(out, s.Generation)
+		}
+		return out
+	}
+	launch(1)
+	waits(2, "a")
+	for g := range uint64(20) {
+		room(3+g, fmt.Sprint("room-", g))
+	}
+	if got, want := generations(), []uint64{22, 21, 2, 1}; !slices.Equal(got, want) {
+		t.Errorf("kept %v, want %v", got, want)
+	}
+	for g := range uint64(3) {
+		launch(30 + g)
+	}
+	room(40, "last")
+	if got, want := generations(), []uint64{40, 32, 31, 30}; !slices.Equal(got, want) {
+		t.Errorf("kept %v, want %v: the newest always, then launches", got, want)
 	}
 }

@@ -15,7 +15,7 @@ const Path = "/debug/decisions"
 var errNone = errors.New("no decision of that ID is kept (any more)")
 
 // Handler serves the ring under Path: the list as JSON, a file under its ID or "latest" (with ?names=hashed the names of
-// pods, namespaces and nodes replaced).
+// pods, namespaces and nodes replaced), and nodes as they are now under NowPath.
 //
 // Problems hold the names and labels of all pods. They are therefore served only to callers on the same host, which is
 // what a port-forward is, so that whoever reads them is one whom the cluster lets forward ports to the controller.
@@ -24,6 +24,7 @@ func Handler(r *Ring) http.Handler {
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
 	mux.HandleFunc("GET "+Path+"/{$}", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
 	mux.HandleFunc("GET "+KeptPath, func(w http.ResponseWriter, _ *http.Request) { serveKept(w, r) })
+	mux.HandleFunc("GET "+NowPath+"{name}", func(w http.ResponseWriter, req *http.Request) { serveNow(w, req, r) })
 	mux.HandleFunc("GET "+Path+"/{id}", func(w http.ResponseWriter, req *http.Request) { serveFile(w, req, r) })
 	return localOnly(mux)
 }

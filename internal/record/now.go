@@ -1,0 +1,48 @@
+package record
+
+import (
+	"net/http"
+
+	"github.com/kerf-sh/kerf/internal/cluster"
+)
+
+// NowPath is where a controller serves what it knows of a node now, under the node's or the NodeClaim's name. Decisions are
+// of the past; a node that one of them launched may be gone, or hold other pods.
+const NowPath = Path + "/nodes/"
+
+// Now is a node as the controller sees it at this moment.
+type Now struct {
+	Node *cluster.Node `json:"node"`
+	// Why is what was written on its NodeClaim when it was launched; empty where Kerf did not launch it. It outlives the
+	// decision, and the process.
+	Why string `json:"why,omitempty"`
+}
+
+// Nodes finds a node by its own name or that of its NodeClaim.
+type Nodes func(name string) (Now, bool)
+
+// SetNodes tells the ring whom to ask for nodes as they are now; until then it serves none.
+func (r *Ring) SetNodes(nodes Nodes) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nodes = nodes
+}
+
+func serveNow(w http.ResponseWriter, req *http.Request, r *Ring) {
+	r.mu.Lock()
+	nodes := r.nodes
+	r.mu.Unlock()
+	if nodes == nil {
+		http.Error(w, "this controller does not know its nodes yet", http.StatusServiceUnavailable)
+		return
+	}
+	now, ok := nodes(req.PathValue("name"))
+	if !ok {
+		http.Error(w, "there is no node and no NodeClaim of that name", http.StatusNotFound)
+		return
+	}
+	writeJSON(w, now)
+}
