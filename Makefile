@@ -26,7 +26,7 @@ STORIES := TestFiftyPodsOverZones|TestStories|TestConsolidation|TestDrift|TestIn
 
 .PHONY: test
 test: build ## before each push, some minutes: unit and property tests, 20 fault schedules, a dozen end-to-end stories
-	go test -short ./...
+	go test ./...
 	go test -C controlplane -timeout 20m -parallel 4 ./e2e -run '^($(STORIES))$$'
 	@echo "make test has left out, and make test-all plays: the other end-to-end stories, the control plane's own tests, plans"
 	@echo "against the real kube-scheduler, 180 more fault schedules and 34 more crash points, and the tests of bench/."

@@ -32,7 +32,7 @@ func (s *subject) blocks() []disrupt.Reason {
 	n := s.node
 	add(n.Deleting || s.claim != nil && !s.claim.DeletionTimestamp.IsZero(), disrupt.Reason{Code: disrupt.Deleting})
 	add(n.Leaving || s.busy, disrupt.Reason{Code: disrupt.InProgress})
-	add(!n.Initialized || s.claim == nil, disrupt.Reason{Code: disrupt.NotInitialized})
+	add(!n.Initialized || !s.initialized(), disrupt.Reason{Code: disrupt.NotInitialized})
 	add(s.pool == nil, disrupt.Reason{Code: disrupt.NoPool, Detail: n.Pool})
 	add(n.Initialized && !n.Ready, disrupt.Reason{Code: disrupt.NotReady})
 	add(s.leftAlone, disrupt.Reason{Code: disrupt.Other, Detail: "traffic is shifted away from its zone"})
@@ -41,6 +41,11 @@ func (s *subject) blocks() []disrupt.Reason {
 	add(s.pods.Refused != "", disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: s.pods.Refused, Detail: string(s.pods.Refusal)})
 	add(nominated(n), disrupt.Reason{Code: disrupt.Nominated})
 	return out
+}
+
+// initialized reports whether the claim says so; the label of the node may be seen before.
+func (s *subject) initialized() bool {
+	return s.claim != nil && s.claim.StatusConditions().Get(karpv1.ConditionTypeInitialized).IsTrue()
 }
 
 // nominated reports whether pods were promised room on the node that have not come yet.
@@ -53,9 +58,10 @@ func nominated(n *cluster.Node) bool {
 	return false
 }
 
-// waits says whether consolidation has to wait for the node, and until when; zero when for good, or not known.
+// waits says whether consolidation has to wait for the node, and until when; zero when for good, or not known. A node that
+// is not initialized is blocked as such, and its consolidateAfter has not begun.
 func (s *subject) waits(now time.Time) (r disrupt.Reason, until time.Time) {
-	if s.claim == nil || s.pool == nil {
+	if s.pool == nil || !s.initialized() {
 		return disrupt.Reason{}, time.Time{}
 	}
 	at, ever := consolidatableAt(s.claim, s.pool, s.pods.LastPodEvent)

@@ -87,3 +87,31 @@ func TestWhoAsksIsToldForHowLongAMoveHasStood(t *testing.T) {
 		t.Errorf("told %s, want that of the node that came last; in the decision itself: %s", told.Moves[0].Stood, d.Moves[0].Stood)
 	}
 }
+
+// TestANodeOnItsWayIsNotCalledUnconsolidatable: only consolidateAfter: Never is told as Never.
+func TestANodeOnItsWayIsNotCalledUnconsolidatable(t *testing.T) {
+	for after, want := range map[string]int{"15s": 0, "Never": 2} { // on the node and its claim
+		t.Run(after, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t)
+				h.pool = h.pool.DeepCopy()
+				h.pool.ResourceVersion = "2"
+				h.pool.Spec.Disruption.ConsolidateAfter = karpv1.MustParseNillableDuration(after)
+				h.cache.SetPool(h.pool)
+				h.machine("c1", func(n *corev1.Node) { delete(n.Labels, karpv1.NodeInitializedLabelKey) })
+				claim := h.cache.Claim("c1").DeepCopy()
+				claim.ResourceVersion += "1"
+				if after != "Never" {
+					claim.StatusConditions().SetUnknown(karpv1.ConditionTypeInitialized)
+				}
+				h.cache.SetClaim(claim)
+				h.run()
+				h.pass(10 * time.Second)
+				if said := h.eventsOf("Unconsolidatable"); len(said) != want {
+					t.Errorf("events %q, want %d", said, want)
+				}
+				h.end()
+			})
+		})
+	}
+}
