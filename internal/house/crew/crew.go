@@ -33,7 +33,9 @@ type Options struct {
 	// PodStart is how long a container takes to be ready (1 s), PodStop how long it takes to end, at most its grace period
 	// (1 s); the annotations StartsIn and StopsIn say otherwise for single pods.
 	PodStart, PodStop time.Duration
-	Log               *slog.Logger
+	// Between, if set, is how long replica sets take from one pod that they create to the next; without it, no time.
+	Between func() time.Duration
+	Log     *slog.Logger
 }
 
 // Annotations of pods by which a test says how they behave. Values are durations.

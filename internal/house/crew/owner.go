@@ -111,6 +111,9 @@ func (c *Crew) keepReplicas(ctx context.Context, rs *appsv1.ReplicaSet, pods []*
 		if _, err := api.Create(ctx, p, metav1.CreateOptions{}); err != nil {
 			return err
 		}
+		if err := c.between(ctx); err != nil {
+			return err
+		}
 	}
 	if more := len(live) - int(*rs.Spec.Replicas); more > 0 {
 		// Those go first that do the least.
@@ -137,6 +140,19 @@ func (c *Crew) keepReplicas(ctx context.Context, rs *appsv1.ReplicaSet, pods []*
 	rs.Status = status
 	_, err := c.o.Client.AppsV1().ReplicaSets(rs.Namespace).UpdateStatus(ctx, rs, metav1.UpdateOptions{})
 	return err
+}
+
+// between passes the time until the next pod is created.
+func (c *Crew) between(ctx context.Context) error {
+	if c.o.Between == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(c.o.Between()):
+		return nil
+	}
 }
 
 func bools(a, b bool) int {
