@@ -192,8 +192,10 @@ func serverVersion(config *rest.Config) func(context.Context) (string, error) {
 
 func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 	applier := p.buyer()
+	owners := &provision.Owners{Reader: p.GetAPIReader(), Settled: p.cache.Settled, Now: time.Now}
 	loop := provision.New(provision.Options{
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: provider.Subnets, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
+		Missing:     owners.Missing,
 		ImproveTime: p.ImproveTime,
 		Pack:        packOptions(p.Settings),
 		Settle:      p.settle(),

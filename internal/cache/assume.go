@@ -149,7 +149,7 @@ func (c *Cache) breakPromise(uid types.UID) {
 	}
 	c.endPromise(uid, p)
 	if e := c.waiting[p.key]; e != nil && e.obj.UID == uid {
-		c.tell(PodPending, e.pod.Name)
+		c.tellPending(e)
 	}
 }
 

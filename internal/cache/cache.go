@@ -75,6 +75,7 @@ type Cache struct {
 	podsByNode  map[string]map[types.NamespacedName]*entry
 	podEvents   map[string]time.Time            // by node; see notePodEvent
 	waiting     map[types.NamespacedName]*entry // provisionable pods
+	settled     map[types.UID]int               // by owner; see Settled
 	claimUsers  index[types.NamespacedName, types.NamespacedName]
 	volumeUsers index[string, types.NamespacedName] // volume to the claims that name it
 	nsDependent map[types.NamespacedName]struct{}
@@ -112,7 +113,7 @@ func New(o Options) *Cache {
 		compiler:   intake.NewCompiler(),
 		entries:    map[types.NamespacedName]*entry{},
 		podsByNode: map[string]map[types.NamespacedName]*entry{}, podEvents: map[string]time.Time{},
-		waiting:    map[types.NamespacedName]*entry{},
+		waiting: map[types.NamespacedName]*entry{}, settled: map[types.UID]int{},
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
 		claimsByID: index[string, string]{}, nodesByID: index[string, string]{},

@@ -24,6 +24,8 @@ const (
 type Change struct {
 	Kind ChangeKind
 	Name string
+	// Owner is the controller that the pod of a PodPending belongs to.
+	Owner Owner
 }
 
 // Listen calls f for every change from now on, outside the cache's lock. f must not block.
@@ -35,4 +37,9 @@ func (c *Cache) Listen(f func(Change)) {
 
 func (c *Cache) tell(kind ChangeKind, name string) {
 	c.changes = append(c.changes, Change{Kind: kind, Name: name})
+}
+
+// tellPending tells of a pod that waits for a node.
+func (c *Cache) tellPending(e *entry) {
+	c.changes = append(c.changes, Change{Kind: PodPending, Name: e.pod.Name, Owner: owner(e.obj)})
 }

@@ -16,6 +16,8 @@ type entry struct {
 	obj  *corev1.Pod
 	pod  *cluster.Pod
 	seen time.Time // when it was first found to be waiting
+	// counted is set while the pod is among the settled ones of its owner.
+	counted bool
 }
 
 // SetPod takes in a version of a pod.
@@ -57,6 +59,7 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 			c.touchNode(old.pod.Node)
 		}
 		c.unindexPod(key, old.obj)
+		c.countSettled(old, false)
 	}
 	c.entries[key] = e
 	c.indexPod(key, pod)
@@ -97,6 +100,7 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 		return
 	}
 	c.unindexPod(key, e.obj)
+	c.countSettled(e, false)
 	delete(c.entries, key)
 	c.touchNode(e.pod.Node)
 	if _, ok := c.waiting[key]; ok {
@@ -154,7 +158,9 @@ func (c *Cache) unindexPod(key types.NamespacedName, pod *corev1.Pod) {
 
 func (c *Cache) setWaiting(key types.NamespacedName, e, old *entry) {
 	_, was := c.waiting[key]
-	if !c.provisionable(e.obj) {
+	waits := c.provisionable(e.obj)
+	c.countSettled(e, !e.pod.Terminating && (waits || e.pod.Node != ""))
+	if !waits {
 		if was {
 			delete(c.waiting, key)
 			c.dirtyWait = true
@@ -169,7 +175,7 @@ func (c *Cache) setWaiting(key types.NamespacedName, e, old *entry) {
 	case !was:
 		c.dirtyWait = true
 		if c.promises[e.obj.UID] == nil {
-			c.tell(PodPending, e.pod.Name)
+			c.tellPending(e)
 		}
 	case e.pod != old.pod:
 		c.dirtyWait = true

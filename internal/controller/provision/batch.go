@@ -2,24 +2,48 @@ package provision
 
 import (
 	"context"
-	"math/bits"
 	"sync"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/cache"
 )
 
-// batch decides how long to wait for more pods before a decision. A pod on its own waits loneWindow; while pods keep
-// coming the wait goes on, and the silence that ends it grows with the burst, up to the settings' bounds: a burst that
-// is solved together needs fewer and better machines than one that is solved in pieces.
+// batch decides how long to wait for more pods before a decision. The wait ends when no pod has come for idle, and after
+// most at the latest: a burst that is decided on together needs fewer and cheaper instances than one in pieces.
+//
+// It ends after loneWindow already when nobody is to follow: for a pod without an owner that comes by itself, and for the
+// pods of one owner that are all it wants. That holds for the first pods after a pause of idle only. Those that
+// follow sooner are part of a burst.
 //
 // Concurrency: safe; one goroutine waits.
 type batch struct {
 	idle, most time.Duration
 	now        func() time.Time
-	signal     chan struct{} // holds one token while there is something to do
+	// missing is how many pods of an owner are still to come; ok is false if that can't be known. It may take its time.
+	missing func(context.Context, cache.Owner) (n int, ok bool)
+	signal  chan struct{} // holds one token while there is something to do
 
 	mu          sync.Mutex
 	count       int
-	first, last time.Time
+	first, last time.Time     // arrivals; last is kept from batch to batch
+	pause       time.Duration // between the last arrival before the batch and its first
+	owner       cache.Owner   // of the first pod
+	mixed       bool          // pods came that the owner does not own
+	pods        []arrival
+	taken       arrivals // of the batch before
+}
+
+// arrival is a pod that came.
+type arrival struct {
+	name  string
+	owner cache.Owner
+}
+
+// arrivals are the pods of a batch that is complete.
+type arrivals struct {
+	pods []arrival
+	// stream is set when more are likely to follow: pods came until the wait ended, or had come shortly before it began.
+	stream bool
 }
 
 func newBatch(idle, most time.Duration, now func() time.Time) *batch {
@@ -27,13 +51,17 @@ func newBatch(idle, most time.Duration, now func() time.Time) *batch {
 }
 
 // arrive notes a pod that waits for a node.
-func (b *batch) arrive() {
+func (b *batch) arrive(pod string, owner cache.Owner) {
 	b.mu.Lock()
-	b.last = b.now()
+	now := b.now()
 	if b.count == 0 {
-		b.first = b.last
+		b.first, b.pause, b.owner, b.mixed = now, now.Sub(b.last), owner, false
+	} else if owner != b.owner || owner.UID == "" {
+		b.mixed = true
 	}
+	b.last = now
 	b.count++
+	b.pods = append(b.pods, arrival{pod, owner})
 	b.mu.Unlock()
 	b.raise()
 }
@@ -48,35 +76,48 @@ func (b *batch) raise() {
 	}
 }
 
-// left is how much longer to wait at now; zero or less ends the wait.
-func (b *batch) left(began, now time.Time) time.Duration {
+// left is how much longer to wait for more pods; zero or less ends the wait. A wait that began without any is short.
+func (b *batch) left(ctx context.Context, began time.Time) time.Duration {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.count == 0 {
+	now, count, first, last, owner := b.now(), b.count, b.first, b.last, b.owner
+	whole := b.pause >= b.idle && !b.mixed
+	b.mu.Unlock()
+	if count == 0 {
 		return min(loneWindow, b.idle) - now.Sub(began)
 	}
-	return min(b.gap()-now.Sub(b.last), b.most-now.Sub(b.first))
+	silence := now.Sub(last)
+	left := min(b.idle-silence, b.most-now.Sub(first))
+	if !whole || left <= 0 {
+		return left
+	}
+	if soon := loneWindow - silence; soon > 0 {
+		return min(soon, left)
+	}
+	if b.complete(ctx, owner, count) {
+		return 0
+	}
+	return left
 }
 
-// gap is the silence that ends the wait: a few times the usual distance between two arrivals, longer the larger the
-// burst is, since the cost of splitting it grows too.
-func (b *batch) gap() time.Duration {
-	if b.count == 1 {
-		return min(loneWindow, b.idle)
+// complete reports whether so many pods of an owner are all that are to come.
+func (b *batch) complete(ctx context.Context, owner cache.Owner, count int) bool {
+	if owner.UID == "" || b.missing == nil {
+		return count == 1
 	}
-	usual := b.last.Sub(b.first) / time.Duration(b.count-1)
-	gap := max(loneWindow, 4*usual)
-	if n := bits.Len(uint(b.count)); n > 2 {
-		gap = max(gap, burstWindow*time.Duration(n-2)/2)
+	ctx, cancel := context.WithTimeout(ctx, b.idle)
+	defer cancel()
+	n, ok := b.missing(ctx, owner)
+	if !ok {
+		return count == 1
 	}
-	return min(gap, b.idle)
+	return n <= 0
 }
 
 // wait returns when the batch is complete, and starts a new one; false when ctx is done.
 func (b *batch) wait(ctx context.Context) bool {
 	began := b.now()
 	for {
-		left := b.left(began, b.now())
+		left := b.left(ctx, began)
 		if left <= 0 {
 			b.reset()
 			return ctx.Err() == nil
@@ -96,9 +137,19 @@ func (b *batch) wait(ctx context.Context) bool {
 func (b *batch) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.count = 0
+	b.taken = arrivals{pods: b.pods, stream: b.count > 0 && (b.pause <= b.most || b.now().Sub(b.last) < b.idle && b.now().Sub(b.first) >= b.most)}
+	b.count, b.pods = 0, nil
 	select {
 	case <-b.signal: // what came until now is in the snapshot that is taken next
 	default:
 	}
+}
+
+// take returns the pods of the batch that was waited for last, once.
+func (b *batch) take() arrivals {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := b.taken
+	b.taken = arrivals{}
+	return out
 }

@@ -27,10 +27,8 @@ import (
 const (
 	// SafetyInterval is how often pending pods are looked at again when nothing happens.
 	SafetyInterval = 10 * time.Second
-	// loneWindow is how long a first pod waits for company.
+	// loneWindow is how long pods wait for company that nobody is known to follow.
 	loneWindow = 30 * time.Millisecond
-	// burstWindow is the least silence that ends a burst of more than a few pods.
-	burstWindow = 100 * time.Millisecond
 )
 
 // State is the part of the cache that the loop reads.
@@ -85,7 +83,9 @@ type Options struct {
 	// BatchIdle and BatchMax bound the wait for more pods: the longest silence, and the longest wait of all; 0 is 1 s and
 	// 10 s.
 	BatchIdle, BatchMax time.Duration
-	Pack                pack.Options
+	// Missing is how many pods of an owner are still to come (Owners.Missing); nil knows of none.
+	Missing func(context.Context, cache.Owner) (n int, ok bool)
+	Pack    pack.Options
 	// ImproveTime is how long the plan for a large burst may be improved once it stands, and a share of that for fewer pods;
 	// 0: not at all. It decides Pack.Work, unless that is set.
 	ImproveTime time.Duration
@@ -111,6 +111,7 @@ type Controller struct {
 	problems *Problems
 	offers   map[string]offer
 	pace     *pace
+	expected expected
 	retryIn  time.Duration
 }
 
@@ -141,6 +142,7 @@ func New(o Options) *Controller {
 		engine.Improving, o.Solve = pace.begin, engine.Solve
 	}
 	c := &Controller{o: o, pace: pace, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}}
+	c.batch.missing = o.Missing
 	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Now, Late: c.batch.poke}
 	o.State.Listen(c.heard)
 	return c
@@ -150,7 +152,7 @@ func New(o Options) *Controller {
 func (c *Controller) heard(change cache.Change) {
 	switch change.Kind {
 	case cache.PodPending:
-		c.batch.arrive()
+		c.batch.arrive(change.Name, change.Owner)
 	case cache.PodChanged, cache.NodeGoing, cache.NodeGone, cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved, cache.BufferMoved:
 		c.batch.poke()
 	}
@@ -229,18 +231,26 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		return apply.Outcome{}, nil
 	}
 	began := c.o.Now()
-	problem := c.Problem(ctx, snapshot)
+	more := c.expected.pods(ctx, c.batch.take(), snapshot.Pending, began, c.o.Missing)
+	problem := c.Problem(ctx, withPending(snapshot, more))
 	c.announceEmpty(problem)
 	p := c.o.Solve(problem)
+	if len(more) > 0 && p != nil && leavesOut(p, more) {
+		// What is to come must not take a place from what is there.
+		more = nil
+		problem = c.Problem(ctx, snapshot)
+		p = c.o.Solve(problem)
+	}
 	if p == nil {
 		return apply.Outcome{}, fmt.Errorf("deciding on %d pods: the solver returned no plan", len(problem.Pending))
 	}
 	c.pace.end(p.Stats.Work)
 	took := c.o.Now().Sub(began)
-	virtual := virtualPods(problem.Pending)
-	c.o.Meter.Solved(took, len(problem.Pending)-len(virtual))
+	virtual := virtualPods(snapshot.Pending)
+	c.o.Meter.Solved(took, len(snapshot.Pending)-len(virtual))
 	solved := p
 	p, dropped := c.checked(problem, solved)
+	p = without(p, more)
 	out := c.o.Applier.Apply(ctx, p, problem.Pools)
 	c.report(p, out, virtual)
 	if c.o.Settle != nil {
@@ -250,10 +260,10 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		c.o.Record(recorded(problem, solved, dropped, out))
 	}
 	level := slog.LevelInfo
-	if len(virtual) == len(problem.Pending) && len(out.Created) == 0 && len(out.Refused) == 0 {
+	if len(virtual) == len(snapshot.Pending) && len(out.Created) == 0 && len(out.Refused) == 0 {
 		level = slog.LevelDebug // nothing waits; it was looked whether there is still room
 	}
-	c.o.Log.Log(ctx, level, "decided on pending pods", "pods", len(problem.Pending)-len(virtual), "virtual_pods", len(virtual), "generation", problem.Generation, "new_nodes", len(p.NewNodes),
+	c.o.Log.Log(ctx, level, "decided on pending pods", "pods", len(snapshot.Pending)-len(virtual), "virtual_pods", len(virtual), "expected_pods", len(more), "generation", problem.Generation, "new_nodes", len(p.NewNodes),
 		"created", len(out.Created), "placed_on_existing", placed(p, virtual), "unplaced", unplaced(p, virtual), "refused", len(out.Refused),
 		"price_micro_usd_per_hour", int64(p.Price), "took", took)
 	return out, nil

@@ -232,23 +232,6 @@ func TestABurstIsSolvedTogether(t *testing.T) {
 	}
 }
 
-func TestSilenceNeverLastsLongerThanTheSetting(t *testing.T) {
-	now := time.Unix(0, 0)
-	b := newBatch(200*time.Millisecond, 10*time.Second, func() time.Time { return now })
-	for range 5000 {
-		b.arrive()
-		now = now.Add(time.Millisecond)
-	}
-	if gap := b.gap(); gap != 200*time.Millisecond {
-		t.Errorf("gap %s, want BATCH_IDLE_DURATION", gap)
-	}
-	now = now.Add(9 * time.Second)
-	b.arrive()
-	if left := b.left(now, now); left > 0 {
-		t.Errorf("%s left though BATCH_MAX_DURATION has passed", left)
-	}
-}
-
 func TestOneBrokenClassLeavesTheOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(*shop)

@@ -1,0 +1,127 @@
+package house_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kerf-sh/kerf/internal/house"
+	"github.com/kerf-sh/kerf/internal/house/crew"
+)
+
+// How long a control plane takes from one pod that it creates to the next: one that has nothing else to do, and one whose
+// processors are busy with other work, which now and then stands still.
+func quickly(r *rand.Rand) time.Duration { return time.Duration(2+r.IntN(9)) * time.Millisecond }
+
+func slowly(r *rand.Rand) time.Duration {
+	if r.IntN(60) == 0 {
+		return time.Duration(300+r.IntN(600)) * time.Millisecond
+	}
+	return time.Duration(20+r.IntN(30)) * time.Millisecond
+}
+
+// What is launched for pods that come bit by bit costs what it costs for those that come at once. A control plane that is
+// busy creates some 25 pods a second, so that these bursts last longer than one wait for more pods.
+func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
+	for name, burst := range map[string]struct {
+		pods  int
+		start func(h *house.House, between func() time.Duration)
+		// price and machines are by how many percent more they may be.
+		price, machines int
+	}{
+		"one Deployment": {600, func(h *house.House, _ func() time.Duration) { h.Deploy("web", 600, "500m", "512Mi") }, 5, 15},
+		"five Deployments": {1500, func(h *house.House, between func() time.Duration) {
+			for i := range 5 {
+				h.Deploy(fmt.Sprint("web-", i), 300, "500m", "512Mi")
+				if between != nil {
+					h.Pass(2 * time.Second)
+				}
+			}
+		}, 5, 15},
+		"a Job":                      {200, func(h *house.House, between func() time.Duration) { work(h, 200, between) }, 5, 15},
+		"one a second, of one owner": {60, func(h *house.House, between func() time.Duration) { work(h, 60, each(time.Second, between)) }, 5, 15},
+		// Nobody can know that there are sixty. One by one they would get an instance each, at 82 % more.
+		"one a second, of none": {60, func(h *house.House, between func() time.Duration) {
+			for i := range 60 {
+				pod(h, fmt.Sprint("alone-", i), nil)
+				if between != nil {
+					h.Pass(time.Second)
+				}
+			}
+		}, 35, 150},
+	} {
+		atOnce, machines := launched(t, name, burst.pods, nil, burst.start)
+		for speed, between := range map[string]func(*rand.Rand) time.Duration{"quick": quickly, "busy": slowly} {
+			r := rand.New(rand.NewPCG(1, 2))
+			got, n := launched(t, name+", "+speed, burst.pods, func() time.Duration { return between(r) }, burst.start)
+			if got > atOnce+atOnce*int64(burst.price)/100 || n > machines+max(machines*burst.machines/100, 1) {
+				t.Errorf("%s, %s: $%.4f/h on %d machines; at once $%.4f/h on %d", name, speed, float64(got)/1e6, n, float64(atOnce)/1e6, machines)
+			}
+		}
+	}
+}
+
+// launched is what a burst costs per hour, and how many machines it gets.
+func launched(t *testing.T, name string, pods int, between func() time.Duration, start func(*house.House, func() time.Duration)) (sum int64, machines int) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		house.Run(t, house.Options{Crew: crew.Options{Between: between}}, func(h *house.House) {
+			h.Apply(strings.NewReplacer("[amd64]", "[amd64, arm64]", "consolidateAfter: 30s", "consolidateAfter: Never").Replace(house.Defaults))
+			h.Pass(time.Minute)
+			start(h, between)
+			h.Running(3*time.Minute, "", pods)
+			sum, machines = price(h), len(h.Machines())
+			h.T.Logf("$%.4f/h on %d machines", float64(sum)/1e6, machines)
+		})
+	})
+	return sum, machines
+}
+
+// each is a pace that takes no heed of how busy the control plane is.
+func each(d time.Duration, between func() time.Duration) func() time.Duration {
+	if between == nil {
+		return nil
+	}
+	return func() time.Duration { return d }
+}
+
+// work makes a Job that wants n pods at a time, and creates them.
+func work(h *house.House, n int, between func() time.Duration) {
+	h.T.Helper()
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default"}}
+	job.Spec.Parallelism, job.Spec.Completions = new(int32(n)), new(int32(n))
+	job.Spec.Template.Labels = map[string]string{"app": "work"}
+	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "none"}}
+	if err := h.Client.Create(h.T.Context(), job); err != nil {
+		h.T.Fatal(err)
+	}
+	owner := metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
+	for i := range n {
+		pod(h, fmt.Sprint("work-", i), owner)
+		if between != nil {
+			h.Pass(between())
+		}
+	}
+}
+
+// pod creates a pod, of an owner or of none.
+func pod(h *house.House, name string, owner *metav1.OwnerReference) {
+	h.T.Helper()
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	if owner != nil {
+		p.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("512Mi")},
+	}}}
+	if err := h.Client.Create(h.T.Context(), p); err != nil {
+		h.T.Fatal(err)
+	}
+}
