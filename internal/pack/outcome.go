@@ -175,13 +175,22 @@ func single(words, t int) catalog.TypeSet {
 	return s
 }
 
-// choice is the type in its cheapest cell; ties go to the first zone, on-demand before spot.
+// choice is the type in its cheapest cell.
 func (m *machine) choice(t int) plan.TypeChoice {
-	best := plan.TypeChoice{Name: m.pool.cat.Types[t].Name, Price: catalog.NoPrice}
+	out := plan.TypeChoice{Name: m.pool.cat.Types[t].Name, Price: catalog.NoPrice}
+	if cell := m.cell(t); cell != nil {
+		out.Price, out.Zone, out.CapacityType = cell.Price[t], cell.Zone, cell.CapacityType
+	}
+	return out
+}
+
+// cell is the cheapest in which the type can be bought; ties go to the first zone, on-demand before spot. Nil if there is
+// none.
+func (m *machine) cell(t int) *catalog.Cell {
+	var best *catalog.Cell
 	for _, at := range m.shape.cells {
-		cell := &m.pool.cat.Cells[at]
-		if cell.Price[t] < best.Price {
-			best.Price, best.Zone, best.CapacityType = cell.Price[t], cell.Zone, cell.CapacityType
+		if cell := &m.pool.cat.Cells[at]; cell.Price[t] < catalog.NoPrice && (best == nil || cell.Price[t] < best.Price[t]) {
+			best = cell
 		}
 	}
 	return best

@@ -157,7 +157,7 @@ func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
 
 // narrow cuts the machine's choice down to what costs at most the ceiling wherever it is launched: to the capacity type
 // of its cheapest offering, to the types that stay below the ceiling in all zones, and, where the cheapest does not, to
-// the zone in which it does.
+// the zone in which it does; where none does in all offerings of that zone, to the offering.
 func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away int) Answer {
 	s := w.s
 	way := m.choice(m.best)
@@ -192,12 +192,24 @@ func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away 
 		m.pool.charge(m)
 	}
 	types := s.below(sh, some, ceiling)
-	if !types.Has(m.best) {
-		one := s.and(sh, s.reqID(s.vocab.Only(requirement.Zone, way.Zone)))
+	cell := m.cell(m.best)
+	for i, key := range catalog.CellKeys() {
+		// The zone is left open if the best type stays below the ceiling in all; the rest if any type does in its zone.
+		if types.Has(m.best) || i > 0 && types.Any() {
+			break
+		}
+		label, decided := cell.Label(s.vocab.Key(key))
+		if !decided {
+			continue
+		}
+		one := s.and(sh, s.reqID(s.vocab.Only(key, label)))
 		if one == nil || !s.countsTheSame(m, one) {
 			return Answer{Refusal: NotCheaper}
 		}
 		sh, types = one, s.below(one, some, ceiling)
+	}
+	if !types.Any() {
+		return Answer{Refusal: NotCheaper}
 	}
 	if flexible {
 		if n := types.Count(); n < rules.MinTypes {
