@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,6 +36,8 @@ const (
 	// steady is how soon a ready class is resolved again; unready how soon one that is not.
 	steady  = time.Minute
 	unready = 10 * time.Second
+	// overtaken is how soon a class is resolved again that somebody else has written to meanwhile: the informer has it by then.
+	overtaken = time.Second
 )
 
 // Controller reconciles EC2NodeClasses.
@@ -96,7 +99,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	c.write(class, resolution)
 	if !equality.Semantic.DeepEqual(stored.Status, class.Status) {
-		if err := c.Client.Status().Patch(ctx, class, client.MergeFrom(stored)); err != nil {
+		// Resolving takes seconds, and the patch holds all conditions: written without a condition on the version, it would take
+		// back what others have said meanwhile, such as that the interruption queue does not work.
+		err := c.Client.Status().Patch(ctx, class, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: overtaken}, nil
+		}
+		if err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("writing the status of ec2nodeclass %q: %w", class.Name, err))
 		}
 		c.Log.Info("resolved ec2nodeclass", "ec2nodeclass", class.Name, "ready", class.StatusConditions(c.ReservedCapacity).IsTrue(),

@@ -35,9 +35,14 @@ type provider struct {
 	resolution cloud.Resolution
 	refusal    error // of Release
 	released   int
+	meanwhile  func() // happens once, while a class is resolved
 }
 
 func (p *provider) Resolve(context.Context, *awsv1.EC2NodeClass) (*cloud.Resolution, error) {
+	if f := p.meanwhile; f != nil {
+		p.meanwhile = nil
+		f()
+	}
 	return new(p.resolution), nil
 }
 
@@ -137,6 +142,36 @@ func good(others ...cloud.Finding) cloud.Resolution {
 		}
 	}
 	return r
+}
+
+func TestWhatOthersSayWhileAClassIsResolvedStays(t *testing.T) {
+	h := newHouse(t, newClass())
+	h.cloud.resolution = good()
+	h.cloud.meanwhile = func() {
+		class := h.class()
+		class.StatusConditions(true).SetFalse(awsv1.ConditionTypeInterruptionQueueReady, "QueueNotFound", "there is no queue")
+		if err := h.Client.Status().Update(t.Context(), class); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		r, err := h.look()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := h.condition(awsv1.ConditionTypeInterruptionQueueReady); c == nil || c.Reason != "QueueNotFound" {
+			t.Fatalf("what was said meanwhile of the queue is now %+v", c)
+		}
+		if r.RequeueAfter == steady {
+			break
+		}
+		if r.RequeueAfter != overtaken {
+			t.Fatalf("a class that was written to meanwhile is resolved again after %v, want %v", r.RequeueAfter, overtaken)
+		}
+	}
+	if !h.class().StatusConditions(true).IsTrue() {
+		t.Error("the class is not ready in the end")
+	}
 }
 
 func TestAReadyClassHasAllConditionsAndTheStatusOfWhatItSelects(t *testing.T) {
