@@ -67,6 +67,7 @@ type Cache struct {
 	belong  belongings
 	buffers buffers
 	holds   holds
+	usage   usage
 
 	compiler *intake.Compiler
 	epoch    uint64
@@ -126,7 +127,7 @@ func New(o Options) *Cache {
 		c.now = time.Now
 	}
 	c.compiler.DefaultSpreads = o.DefaultSpreads
-	c.belong, c.buffers = newBelongings(), newBuffers(o.CapacityBuffers)
+	c.belong, c.buffers, c.usage = newBelongings(), newBuffers(o.CapacityBuffers), newUsage()
 	c.holds.budgets = newStore[*policyv1.PodDisruptionBudget]()
 	return c
 }

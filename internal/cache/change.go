@@ -11,6 +11,7 @@ const (
 	NodeGoing    ChangeKind = "NodeGoing"    // a node or claim is being deleted
 	NodeGone     ChangeKind = "NodeGone"     // a node or claim is gone
 	NodeReady    ChangeKind = "NodeReady"    // a node became initialized
+	PoolUsed     ChangeKind = "PoolUsed"     // what the nodes of a NodePool hold changed; see PoolUsage
 	PoolChanged  ChangeKind = "PoolChanged"  // a NodePool changed in spec or conditions
 	ClassChanged ChangeKind = "ClassChanged" // an EC2NodeClass changed in spec or status
 	DaemonsMoved ChangeKind = "DaemonsMoved" // a DaemonSet came, went or changed

@@ -29,6 +29,10 @@ func (c *Cache) SetNode(node *corev1.Node) {
 		c.unlinkNode(old)
 	}
 	c.linkNode(node)
+	c.recountID(node.Spec.ProviderID)
+	if old != nil && old.Spec.ProviderID != node.Spec.ProviderID {
+		c.recountID(old.Spec.ProviderID)
+	}
 	if intake.Leaving(old) && !intake.Leaving(node) && node.DeletionTimestamp == nil {
 		c.stays(node.Name)
 	}
@@ -45,6 +49,7 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 	old := c.nodes.get("", node.Name)
 	if c.nodes.remove(node) {
 		c.unlinkNode(old)
+		c.recountID(old.Spec.ProviderID)
 		delete(c.podEvents, node.Name)
 		c.breakPromises(nodeUnit(node.Name))
 		c.followNode(node.Name)
@@ -93,6 +98,7 @@ func (c *Cache) setClaim(claim *karpv1.NodeClaim) {
 		}
 	}
 	c.linkClaim(claim)
+	c.recount(claim.Name)
 	if claim.DeletionTimestamp != nil {
 		c.breakPromises(claimUnit(claim.Name))
 		if old == nil || old.DeletionTimestamp == nil {
@@ -113,6 +119,7 @@ func (c *Cache) RemoveClaim(claim *karpv1.NodeClaim) {
 
 func (c *Cache) forgetClaim(claim *karpv1.NodeClaim) {
 	c.unlinkClaim(claim)
+	c.recount(claim.Name)
 	c.breakPromises(claimUnit(claim.Name))
 	delete(c.expected, claim.Name)
 	c.tell(NodeGone, claim.Name)

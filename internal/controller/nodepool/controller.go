@@ -6,22 +6,25 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
@@ -31,37 +34,48 @@ const settle = time.Second
 
 // Controller reconciles NodePools.
 type Controller struct {
-	Client  client.Client
+	Client client.Client
+	State  State
+	// Synced reports whether State has taken in the first lists; nil is always.
+	Synced  func() bool
 	Metrics *obs.Metrics
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Health  *Health
+
+	mu    sync.Mutex
+	shown map[series]corev1.ResourceList // which resources the gauges show
+}
+
+// series are those of one pool in one gauge.
+type series struct {
+	gauge *prometheus.GaugeVec
+	pool  string
+}
+
+// State says what the nodes of NodePools hold; *cache.Cache is one.
+type State interface {
+	PoolUsage(pool string) (capacity corev1.ResourceList, nodes int64)
+	Listen(func(cache.Change))
 }
 
 // Register adds the controller to mgr.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("nodepool").
 		For(&karpv1.NodePool{}).
-		Watches(&karpv1.NodeClaim{}, later(func(o client.Object) []string { return []string{o.GetLabels()[karpv1.NodePoolLabelKey]} })).
+		WatchesRawSource(source.Func(c.used)).
 		Watches(&awsv1.EC2NodeClass{}, handler.EnqueueRequestsFromMapFunc(c.poolsOfClass)).
 		Complete(c.Metrics.Guard(c.Log, "nodepool", c))
 }
 
-// later enqueues the named objects after settle; a name that already waits is not added again.
-func later(names func(client.Object) []string) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	add := func(o client.Object, q queue) {
-		for _, name := range names(o) {
-			if name != "" {
-				q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}, settle)
-			}
+// used enqueues pools whose nodes hold something else than before, after settle; a name that already waits is not added again.
+func (c *Controller) used(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	c.State.Listen(func(change cache.Change) {
+		if change.Kind == cache.PoolUsed && change.Name != "" {
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: change.Name}}, settle)
 		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { add(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q) },
-	}
+	})
+	return nil
 }
 
 func (c *Controller) poolsOfClass(ctx context.Context, o client.Object) []reconcile.Request {
@@ -90,11 +104,10 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !index.ManagedPool(stored) {
 		return reconcile.Result{}, nil
 	}
-	claims, err := c.claims(ctx, stored.Name)
-	if err != nil {
-		return reconcile.Result{}, err
+	if c.Synced != nil && !c.Synced() {
+		return reconcile.Result{RequeueAfter: settle}, nil // a count of some of the nodes would be written as that of all
 	}
-	if err := c.stamp(ctx, stored, claims); err != nil {
+	if err := c.stamp(ctx, stored); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	pool := stored.DeepCopy()
@@ -104,9 +117,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := c.classReady(ctx, pool); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := c.count(ctx, pool, claims); err != nil {
-		return reconcile.Result{}, err
-	}
+	c.count(pool)
 	c.Health.write(pool, c.Clock.Now)
 	if equality.Semantic.DeepEqual(stored.Status, pool.Status) {
 		return reconcile.Result{}, nil
@@ -128,9 +139,13 @@ func (c *Controller) claims(ctx context.Context, pool string) ([]karpv1.NodeClai
 // stamp writes the template's hash on the pool. When the way of hashing has changed since the pool was stamped, its
 // claims adopt the new hash first, except those that are drifted already: a new release must not roll nodes, nor forget
 // a roll that is due.
-func (c *Controller) stamp(ctx context.Context, pool *karpv1.NodePool, claims []karpv1.NodeClaim) error {
+func (c *Controller) stamp(ctx context.Context, pool *karpv1.NodePool) error {
 	hash := pool.Hash()
 	if was := pool.Annotations[karpv1.NodePoolHashVersionAnnotationKey]; was != "" && was != karpv1.NodePoolHashVersion {
+		claims, err := c.claims(ctx, pool.Name)
+		if err != nil {
+			return err
+		}
 		for i := range claims {
 			if err := c.restamp(ctx, &claims[i], hash); err != nil {
 				return err
@@ -171,34 +186,39 @@ func (c *Controller) restamp(ctx context.Context, claim *karpv1.NodeClaim, hash 
 }
 
 func (c *Controller) forget(pool string) {
-	for _, g := range []*prometheus.GaugeVec{c.Metrics.NodePoolLimit, c.Metrics.NodePoolUsage} {
-		g.DeletePartialMatch(prometheus.Labels{"nodepool": pool})
-	}
+	c.show(c.Metrics.NodePoolLimit, pool, nil)
+	c.show(c.Metrics.NodePoolUsage, pool, nil)
 }
 
-// count sums what the pool's machines hold: the node's word where there is one, else what the launch expects.
-func (c *Controller) count(ctx context.Context, pool *karpv1.NodePool, claims []karpv1.NodeClaim) error {
-	sum := corev1.ResourceList{corev1.ResourceCPU: {}, corev1.ResourceMemory: {}, corev1.ResourcePods: {}, corev1.ResourceEphemeralStorage: {}}
-	var nodes int64
-	for i := range claims {
-		capacity := claims[i].Status.Capacity
-		found, err := index.NodesOfClaim(ctx, c.Client, &claims[i])
-		if err != nil {
-			return err
+// show gives the pool's series of a gauge the amounts of list, and takes away those of resources that are not in it any more.
+func (c *Controller) show(gauge *prometheus.GaugeVec, pool string, list corev1.ResourceList) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := series{gauge, pool}
+	for name := range c.shown[key] {
+		if _, stays := list[name]; !stays {
+			gauge.DeleteLabelValues(string(name), pool)
 		}
-		if len(found) == 1 && len(found[0].Status.Capacity) > 0 {
-			capacity = found[0].Status.Capacity
-		}
-		for name, q := range capacity {
-			total := sum[name]
-			total.Add(q)
-			sum[name] = total
-		}
-		nodes++
 	}
-	for name, q := range sum {
-		if q.IsZero() && name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourcePods && name != corev1.ResourceEphemeralStorage {
-			delete(sum, name)
+	if len(list) == 0 {
+		delete(c.shown, key)
+		return
+	}
+	for name, q := range list {
+		gauge.WithLabelValues(string(name), pool).Set(q.AsApproximateFloat64())
+	}
+	if c.shown == nil {
+		c.shown = map[series]corev1.ResourceList{}
+	}
+	c.shown[key] = list
+}
+
+// count writes down what the pool's nodes hold.
+func (c *Controller) count(pool *karpv1.NodePool) {
+	sum, nodes := c.State.PoolUsage(pool.Name)
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage} {
+		if _, ok := sum[name]; !ok {
+			sum[name] = resource.Quantity{}
 		}
 	}
 	sum[karpv1.ResourceNodes] = *newCount(nodes)
@@ -206,11 +226,6 @@ func (c *Controller) count(ctx context.Context, pool *karpv1.NodePool, claims []
 		pool.Status.Resources = sum
 	}
 	pool.Status.Nodes = &nodes
-	for name, q := range sum {
-		c.Metrics.NodePoolUsage.WithLabelValues(string(name), pool.Name).Set(q.AsApproximateFloat64())
-	}
-	for name, q := range pool.Spec.Limits {
-		c.Metrics.NodePoolLimit.WithLabelValues(string(name), pool.Name).Set(q.AsApproximateFloat64())
-	}
-	return nil
+	c.show(c.Metrics.NodePoolUsage, pool.Name, sum)
+	c.show(c.Metrics.NodePoolLimit, pool.Name, corev1.ResourceList(pool.Spec.Limits))
 }

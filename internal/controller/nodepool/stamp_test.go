@@ -44,12 +44,8 @@ func TestANewWayOfHashingIsTakenOverByAllThatHaveNotDrifted(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &Controller{Client: api}
-			claims, err := c.claims(t.Context(), "p")
-			if err != nil {
-				t.Fatal(err)
-			}
 			for range 2 { // the second time there is nothing to do
-				if err := c.stamp(t.Context(), pool, claims); err != nil {
+				if err := c.stamp(t.Context(), pool); err != nil {
 					t.Fatal(err)
 				}
 			}
