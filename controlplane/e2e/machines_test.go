@@ -377,7 +377,7 @@ func (e *env) image(arch string, family world.Family) world.Image {
 	e.Helper()
 	var newest world.Image
 	for _, i := range e.cluster.Simulator.World.Images() {
-		if i.Arch == arch && i.Family == family && i.Variant == world.VariantStandard && strings.HasPrefix(e.cluster.Kube.Version, "v"+i.KubernetesVersion+".") && i.Created.After(newest.Created) {
+		if i.Arch == arch && i.Family == family && i.Variant == world.VariantStandard && (i.Family == world.FamilyAL2 || strings.HasPrefix(e.cluster.Kube.Version, "v"+i.KubernetesVersion+".")) && i.Created.After(newest.Created) {
 			newest = i
 		}
 	}

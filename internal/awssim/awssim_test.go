@@ -1,10 +1,12 @@
 package awssim_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -53,8 +55,24 @@ func start(t *testing.T, o awssim.Options) (*awssim.Server, aws.Config) {
 func config(s *awssim.Server, id, secret, token string) aws.Config {
 	return aws.Config{
 		Region: s.World.Region(), BaseEndpoint: aws.String(s.URL()),
-		Credentials: credentials.NewStaticCredentialsProvider(id, secret, token), RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider(id, secret, token), RetryMaxAttempts: 1, HTTPClient: copying{},
 	}
+}
+
+// copying sends a copy of each request's body, which outlives its closing by the SDK. On a machine that is busy enough, a
+// client may otherwise be held up for longer than the simulator waits before it answers.
+type copying struct{}
+
+func (copying) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return http.DefaultClient.Do(r)
 }
 
 // code is the error code that an SDK client shows, or "" for no error.

@@ -173,3 +173,26 @@ func TestAQueueIsShutWithItsKey(t *testing.T) {
 		t.Errorf("sending: %v", err)
 	}
 }
+
+func TestADeletedQueuesNameIsTakenForAMinute(t *testing.T) {
+	a := bare(t)
+	url, _ := a.queue("kerf", nil)
+	if _, err := a.sqs.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
+		t.Fatal(err)
+	}
+	again := func() error {
+		_, err := a.sqs.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("kerf")})
+		return err
+	}
+	a.clock.Advance(59 * time.Second)
+	if got := code(again()); got != "AWS.SimpleQueueService.QueueDeletedRecently" {
+		t.Errorf("after 59 s: %q", got)
+	}
+	a.clock.Advance(time.Second)
+	if err := again(); err != nil {
+		t.Errorf("after a minute: %v", err)
+	}
+	if _, err := a.sqs.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("kerf"), QueueOwnerAWSAccountId: aws.String("999999999999")}); code(err) != "AWS.SimpleQueueService.NonExistentQueue" {
+		t.Errorf("another account's queue: %v", err)
+	}
+}

@@ -271,7 +271,7 @@ func (l *lab) image(family world.Family, release string) world.Image {
 	l.Helper()
 	var newest world.Image
 	for _, i := range l.world.Images() {
-		if i.Family == family && i.Variant == world.VariantStandard && i.Arch == "x86_64" && i.KubernetesVersion == "1.36" && (release == "" || i.Release == release) && i.Created.After(newest.Created) {
+		if i.Family == family && i.Variant == world.VariantStandard && i.Arch == "x86_64" && (family == world.FamilyAL2 || i.KubernetesVersion == "1.36") && (release == "" || i.Release == release) && i.Created.After(newest.Created) {
 			newest = i
 		}
 	}

@@ -74,7 +74,7 @@ func (l *lab) launch(family world.Family, variant, instanceType, userData string
 	}
 	var image world.Image
 	for _, i := range l.world.Images() {
-		if i.Family == family && i.Variant == variant && i.Arch == t.Architectures[0] && i.KubernetesVersion == "1.36" && i.Created.After(image.Created) {
+		if i.Family == family && i.Variant == variant && i.Arch == t.Architectures[0] && (family == world.FamilyAL2 || i.KubernetesVersion == "1.36") && i.Created.After(image.Created) {
 			image = i
 		}
 	}

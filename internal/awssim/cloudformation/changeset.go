@@ -244,7 +244,7 @@ func (svc *service) executeChangeSet(_ context.Context, r *wire.Request) (any, e
 		return nil, wire.Errorf("InvalidChangeSetStatus", "ChangeSet [%s] cannot be executed in its current status of [%s], with stack %s", c.id, c.status, s.status)
 	}
 	c.execution = "EXECUTE_COMPLETE"
-	s.changeSets = nil // once one is carried out the others would be about a stack that is no more
+	s.changeSets = []*changeSet{c} // the others would be about a stack that is no more
 	r.Detail = c.name + " of " + s.name
 	token := r.Form.Get("ClientRequestToken")
 	if !c.create {

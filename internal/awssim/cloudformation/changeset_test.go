@@ -85,7 +85,7 @@ func TestChangeSets(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		list, err := a.ListChangeSets(ctx, &cloudformation.ListChangeSetsInput{StackName: aws.String("s")})
-		if err != nil || len(list.Summaries) != 1 {
+		if err != nil || len(list.Summaries) != 2 || list.Summaries[0].ExecutionStatus != types.ExecutionStatusExecuteComplete {
 			t.Errorf("%+v %v", list, err)
 		}
 		if _, err := a.ExecuteChangeSet(ctx, &cloudformation.ExecuteChangeSetInput{ChangeSetName: set.ChangeSetId}); err != nil {

@@ -47,7 +47,7 @@ func Register(s *wire.Server, w *world.World) {
 		"DeleteChangeSet":             svc.deleteChangeSet,
 		"UpdateTerminationProtection": svc.updateTerminationProtection,
 	} {
-		s.Handle(wire.CloudFormation, operation, h)
+		s.Handle(wire.CloudFormation, operation, wire.Takes(parameters[operation], h))
 	}
 }
 

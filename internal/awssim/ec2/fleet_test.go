@@ -375,6 +375,12 @@ func TestWhatIsWrongWithAFleetRefusesIt(t *testing.T) {
 		{"a reserved tag key", "InvalidParameterValue", func(in *awsec2.CreateFleetInput) {
 			in.TagSpecifications = []types.TagSpecification{{ResourceType: "instance", Tags: []types.Tag{{Key: aws.String("aws:x"), Value: aws.String("")}}}}
 		}},
+		{"tags on network interfaces, which a fleet does not make", "InvalidParameterValue", func(in *awsec2.CreateFleetInput) {
+			in.TagSpecifications = []types.TagSpecification{{ResourceType: "network-interface", Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("")}}}}
+		}},
+		{"tags on spot requests", "InvalidParameterValue", func(in *awsec2.CreateFleetInput) {
+			in.TagSpecifications = []types.TagSpecification{{ResourceType: "spot-instances-request", Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("")}}}}
+		}},
 		{"a setting that is not simulated", "UnknownParameter", func(in *awsec2.CreateFleetInput) {
 			in.LaunchTemplateConfigs[0].Overrides[0].WeightedCapacity = aws.Float64(2)
 		}},
@@ -389,6 +395,21 @@ func TestWhatIsWrongWithAFleetRefusesIt(t *testing.T) {
 	}
 	if n := len(s.world.AllInstances()); n != 0 {
 		t.Errorf("%d instances were launched", n)
+	}
+}
+
+func TestAFleetNeedsOnlyATotal(t *testing.T) {
+	s := start(t, nil)
+	s.template("fleet-template", nil)
+	in := fleet("fleet-template", 2, "", place("m5.large", s.private()[0]))
+	out, err := s.CreateFleet(t.Context(), in)
+	if err != nil || len(launched(out)) != 2 {
+		t.Fatalf("%+v %v", out, err)
+	}
+	for _, i := range s.world.AllInstances() {
+		if i.CapacityType != world.OnDemand {
+			t.Errorf("%s is %s", i.ID, i.CapacityType)
+		}
 	}
 }
 

@@ -23,26 +23,27 @@ func registerAccess(s *wire.Server, w *world.World) {
 	for _, o := range []struct {
 		operation, pattern string
 		handler            wire.Handler
+		query              []string
 	}{
-		{"ListClusters", "GET /clusters", svc.listClusters},
-		{"CreateAccessEntry", "POST " + entries, svc.createEntry},
-		{"ListAccessEntries", "GET " + entries, svc.listEntries},
-		{"DescribeAccessEntry", "GET " + entries + "/{principal}", svc.describeEntry},
-		{"UpdateAccessEntry", "POST " + entries + "/{principal}", svc.updateEntry},
-		{"DeleteAccessEntry", "DELETE " + entries + "/{principal}", svc.deleteEntry},
-		{"AssociateAccessPolicy", "POST " + policies, svc.associatePolicy},
-		{"ListAssociatedAccessPolicies", "GET " + policies, svc.listPolicies},
-		{"DisassociateAccessPolicy", "DELETE " + policies + "/{policy}", svc.disassociatePolicy},
-		{"CreatePodIdentityAssociation", "POST " + associations, svc.createAssociation},
-		{"ListPodIdentityAssociations", "GET " + associations, svc.listAssociations},
-		{"DescribePodIdentityAssociation", "GET " + associations + "/{id}", svc.describeAssociation},
-		{"UpdatePodIdentityAssociation", "POST " + associations + "/{id}", svc.updateAssociation},
-		{"DeletePodIdentityAssociation", "DELETE " + associations + "/{id}", svc.deleteAssociation},
-		{"TagResource", "POST /tags/{arn}", svc.tag},
-		{"UntagResource", "DELETE /tags/{arn}", svc.untag},
-		{"ListTagsForResource", "GET /tags/{arn}", svc.listTags},
+		{"ListClusters", "GET /clusters", svc.listClusters, nil},
+		{"CreateAccessEntry", "POST " + entries, svc.createEntry, nil},
+		{"ListAccessEntries", "GET " + entries, svc.listEntries, []string{"associatedPolicyArn"}},
+		{"DescribeAccessEntry", "GET " + entries + "/{principal}", svc.describeEntry, nil},
+		{"UpdateAccessEntry", "POST " + entries + "/{principal}", svc.updateEntry, nil},
+		{"DeleteAccessEntry", "DELETE " + entries + "/{principal}", svc.deleteEntry, nil},
+		{"AssociateAccessPolicy", "POST " + policies, svc.associatePolicy, nil},
+		{"ListAssociatedAccessPolicies", "GET " + policies, svc.listPolicies, nil},
+		{"DisassociateAccessPolicy", "DELETE " + policies + "/{policy}", svc.disassociatePolicy, nil},
+		{"CreatePodIdentityAssociation", "POST " + associations, svc.createAssociation, nil},
+		{"ListPodIdentityAssociations", "GET " + associations, svc.listAssociations, []string{"namespace", "serviceAccount"}},
+		{"DescribePodIdentityAssociation", "GET " + associations + "/{id}", svc.describeAssociation, nil},
+		{"UpdatePodIdentityAssociation", "POST " + associations + "/{id}", svc.updateAssociation, nil},
+		{"DeletePodIdentityAssociation", "DELETE " + associations + "/{id}", svc.deleteAssociation, nil},
+		{"TagResource", "POST /tags/{arn}", svc.tag, nil},
+		{"UntagResource", "DELETE /tags/{arn}", svc.untag, []string{"tagKeys"}},
+		{"ListTagsForResource", "GET /tags/{arn}", svc.listTags, nil},
 	} {
-		s.HandleREST(wire.EKS, o.operation, o.pattern, o.handler)
+		s.HandleREST(wire.EKS, o.operation, o.pattern, o.handler, o.query...)
 	}
 }
 
@@ -78,6 +79,7 @@ func (s *service) createEntry(_ context.Context, r *wire.Request) (any, error) {
 		Tags         map[string]string `json:"tags"`
 		Username     string            `json:"username"`
 		Type         string            `json:"type"`
+		Token        string            `json:"clientRequestToken"` // what is made has a name of its own: it is made once anyway
 	}
 	if err := r.Decode(&in); err != nil {
 		return nil, err
@@ -119,6 +121,7 @@ func (s *service) updateEntry(_ context.Context, r *wire.Request) (any, error) {
 	var in struct {
 		Groups   []string `json:"kubernetesGroups"`
 		Username string   `json:"username"`
+		Token    string   `json:"clientRequestToken"`
 	}
 	if err := r.Decode(&in); err != nil {
 		return nil, err

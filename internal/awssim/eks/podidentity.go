@@ -26,6 +26,7 @@ type associationInput struct {
 	TargetRoleARN      string            `json:"targetRoleArn"`
 	DisableSessionTags bool              `json:"disableSessionTags"`
 	Tags               map[string]string `json:"tags"`
+	Token              string            `json:"clientRequestToken"`
 }
 
 func (s *service) createAssociation(_ context.Context, r *wire.Request) (any, error) {

@@ -18,7 +18,7 @@ func Register(s *wire.Server, w *world.World) {
 	svc := &service{world: w}
 	for _, group := range []map[string]wire.Handler{svc.roles(), svc.policies(), svc.attachments(), svc.profiles(), svc.providers()} {
 		for operation, h := range group {
-			s.Handle(wire.IAM, operation, h)
+			s.Handle(wire.IAM, operation, wire.Takes(parameters[operation], h))
 		}
 	}
 }

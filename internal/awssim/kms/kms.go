@@ -152,10 +152,16 @@ func (s *service) describeKey(_ context.Context, r *wire.Request) (any, error) {
 }
 
 func (s *service) getKeyPolicy(_ context.Context, r *wire.Request) (any, error) {
-	var in keyInput
+	var in struct {
+		keyInput
+		PolicyName string
+	}
 	k, err := s.key(r, &in, &in.KeyID)
 	if err != nil {
 		return nil, err
+	}
+	if in.PolicyName != "" && in.PolicyName != "default" {
+		return nil, wire.Errorf("NotFoundException", "No such policy exists: the only one is named default.")
 	}
 	return map[string]string{"Policy": k.PolicyText, "PolicyName": "default"}, nil
 }

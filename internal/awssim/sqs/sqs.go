@@ -45,6 +45,7 @@ var queryCodes = map[string]string{
 	"QueueDoesNotExist":    "AWS.SimpleQueueService.NonExistentQueue",
 	"PurgeQueueInProgress": "AWS.SimpleQueueService.PurgeQueueInProgress",
 	"QueueNameExists":      "QueueAlreadyExists",
+	"QueueDeletedRecently": "AWS.SimpleQueueService.QueueDeletedRecently",
 	"UnsupportedOperation": "AWS.SimpleQueueService.UnsupportedOperation",
 
 	"KmsDisabled":     "KMS.DisabledException",
@@ -95,6 +96,9 @@ func (s *service) createQueue(_ context.Context, r *wire.Request) (any, error) {
 	if err := r.Decode(&in); err != nil {
 		return nil, err
 	}
+	if err := s.world.QueueNameFree(in.QueueName); err != nil {
+		return nil, err
+	}
 	url, err := s.world.CreateTaggedQueue(in.QueueName, in.Attributes, in.Tags)
 	if err != nil {
 		return nil, err
@@ -108,13 +112,23 @@ func (s *service) deleteQueue(_ context.Context, r *wire.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.world.DeleteQueue(name)
+	if err := s.world.DeleteQueue(name); err != nil {
+		return nil, err
+	}
+	s.world.QueueDeletedByCall(name)
+	return nil, nil
 }
 
 func (s *service) getQueueURL(_ context.Context, r *wire.Request) (any, error) {
-	var in struct{ QueueName string }
+	var in struct {
+		QueueName string
+		Owner     string `json:"QueueOwnerAWSAccountId"`
+	}
 	if err := r.Decode(&in); err != nil {
 		return nil, err
+	}
+	if in.Owner != "" && in.Owner != s.world.Account() {
+		return nil, wire.Errorf("QueueDoesNotExist", "The specified queue does not exist: the simulator has no queues of account %s.", in.Owner)
 	}
 	name, err := s.world.QueueNameOf(in.QueueName)
 	if err != nil {

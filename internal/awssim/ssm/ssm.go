@@ -27,6 +27,10 @@ const (
 	maxResults = 10
 )
 
+// decryption is asked for by many a caller whatever the parameter's type; only secure strings are encrypted, and the
+// simulator keeps those as they were put.
+type decryption struct{ WithDecryption *bool }
+
 type parameter struct {
 	ARN              string  `json:"ARN"`
 	DataType         string  `json:"DataType"`
@@ -65,7 +69,10 @@ func (s *service) find(name string) (parameter, error) {
 }
 
 func (s *service) getParameter(_ context.Context, r *wire.Request) (any, error) {
-	var in struct{ Name string }
+	var in struct {
+		Name string
+		decryption
+	}
 	if err := r.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -81,7 +88,10 @@ func (s *service) getParameter(_ context.Context, r *wire.Request) (any, error) 
 }
 
 func (s *service) getParameters(_ context.Context, r *wire.Request) (any, error) {
-	var in struct{ Names []string }
+	var in struct {
+		Names []string
+		decryption
+	}
 	if err := r.Decode(&in); err != nil {
 		return nil, err
 	}
@@ -104,6 +114,7 @@ func (s *service) getParametersByPath(_ context.Context, r *wire.Request) (any, 
 		Path, NextToken string
 		Recursive       bool
 		MaxResults      *int
+		decryption
 	}
 	if err := r.Decode(&in); err != nil {
 		return nil, err

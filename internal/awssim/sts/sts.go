@@ -17,9 +17,10 @@ type service struct{ world *world.World }
 // Register adds the operations to a server.
 func Register(s *wire.Server, w *world.World) {
 	svc := &service{world: w}
-	s.Handle(wire.STS, "GetCallerIdentity", svc.getCallerIdentity)
-	s.Handle(wire.STS, "AssumeRole", svc.assumeRole)
-	s.HandleUnsigned(wire.STS, "AssumeRoleWithWebIdentity", svc.assumeRoleWithWebIdentity)
+	const session = "RoleArn RoleSessionName DurationSeconds Policy PolicyArns.member.N.arn "
+	s.Handle(wire.STS, "GetCallerIdentity", wire.Takes("", svc.getCallerIdentity))
+	s.Handle(wire.STS, "AssumeRole", wire.Takes(session+"ExternalId SourceIdentity Tags.member.N.Key Tags.member.N.Value", svc.assumeRole))
+	s.HandleUnsigned(wire.STS, "AssumeRoleWithWebIdentity", wire.Takes(session+"WebIdentityToken", svc.assumeRoleWithWebIdentity))
 }
 
 func (s *service) getCallerIdentity(_ context.Context, r *wire.Request) (any, error) {

@@ -22,16 +22,7 @@ func DecodeForm(form url.Values, in any) error {
 	if err := d.fields("", reflect.ValueOf(in).Elem()); err != nil {
 		return err
 	}
-	var unknown []string
-	for k := range form {
-		if !d.used[k] {
-			unknown = append(unknown, k)
-		}
-	}
-	if len(unknown) > 0 {
-		return Errorf("UnknownParameter", "The parameter %s is not recognized by the simulator", slices.Min(unknown))
-	}
-	return nil
+	return refuseUnknown(form, func(name string) bool { return d.used[name] })
 }
 
 // ReadForm is DecodeForm for those who look at a part of the parameters only: what no field takes is left alone.

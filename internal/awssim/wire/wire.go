@@ -5,13 +5,16 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -163,12 +166,22 @@ func (r *Request) Authorize(action string) error {
 	return nil
 }
 
-// Decode reads the JSON body into v. The error is a SerializationException for the caller.
+// Decode reads the JSON body into v. A member that v has no field for is refused by name rather than ignored, so that a
+// caller never believes in a setting that has no effect here. The error is for the caller.
 func (r *Request) Decode(v any) error {
 	if len(r.JSON) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(r.JSON, v); err != nil {
+	d := json.NewDecoder(bytes.NewReader(r.JSON))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil && d.More() {
+		err = errors.New("something follows the JSON value")
+	}
+	if err != nil {
+		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return Errorf("UnknownParameter", "The parameter %s of %s is not recognized by the simulator", strings.Trim(name, `"`), r.Operation)
+		}
 		return &Error{Code: "SerializationException", Status: http.StatusBadRequest,
 			Message: fmt.Sprintf("the body of %s is not what the operation takes: %v", r.Operation, err)}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/eventpattern"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // Principals of services.
@@ -232,7 +233,7 @@ func (w *World) sealLocked(q *queue) error {
 		return &refused{noPermissions, fmt.Sprintf("KMS.DisabledException: the key %s of queue %s is %s", k.ARN, q.name, k.State)}
 	}
 	context := iampolicy.Context{}
-	context.Set("kms:ViaService", "sqs."+w.opts.Region+".amazonaws.com")
+	context.Set("kms:ViaService", "sqs."+w.opts.Region+"."+partition.SuffixOf(w.Partition()))
 	context.Set("kms:EncryptionContext:aws:sqs:arn", w.QueueARN(q.name))
 	context.Set("aws:SecureTransport", "true")
 	context.Set("aws:PrincipalIsAWSService", "true")

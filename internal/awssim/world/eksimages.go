@@ -22,21 +22,40 @@ type release struct {
 // releases of each family: two, of which the newer one is what "recommended" and "latest" mean.
 var releases = []release{{age: 45 * 24 * time.Hour}, {age: 10 * 24 * time.Hour}}
 
+// lastAL2 is the last minor version of Kubernetes for which EKS published images of Amazon Linux 2. Those are still there;
+// newer clusters find no parameter that names one.
+//
+// Source: Amazon EKS User Guide, Amazon Linux 2 AMI deprecation, checked 2026-11.
+const lastAL2 = 32
+
 // furnishImages publishes, for the cluster's Kubernetes version and its neighbours, the images that EKS, Bottlerocket and
 // Windows have, with their parameters.
 func (w *World) furnishImages() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, version := range neighbours(w.opts.KubernetesVersion) {
+	versions := neighbours(w.opts.KubernetesVersion)
+	for _, version := range versions {
 		for n, r := range releases {
 			newest := n == len(releases)-1
 			at := w.started.Add(-r.age).Truncate(24 * time.Hour)
 			w.publishAL2023Locked(version, at, newest)
-			w.publishAL2Locked(version, at, newest)
+			if minorOf(version) < lastAL2 {
+				w.publishAL2Locked(version, at, newest)
+			}
 			w.publishBottlerocketLocked(version, at, newest, n)
 			w.publishWindowsLocked(version, at, newest)
 		}
 	}
+	for n, r := range releases {
+		w.publishAL2Locked(fmt.Sprintf("1.%d", lastAL2), w.started.Add(-r.age).Truncate(24*time.Hour), n == len(releases)-1)
+	}
+}
+
+// minorOf is 36 for 1.36.
+func minorOf(version string) int {
+	_, minor, _ := strings.Cut(version, ".")
+	n, _ := strconv.Atoi(minor) // 0 for what is no version
+	return n
 }
 
 // neighbours are a minor version and the ones before and after it.

@@ -257,7 +257,8 @@ func (w *World) checkPoolsLocked(places []fleetPlace) error {
 }
 
 func checkFleetTags(specs []TagSpecification) error {
-	allowed := []string{"fleet", "instance", "volume", "network-interface", "spot-instances-request"}
+	// Network interfaces and spot requests get theirs from the launch template.
+	allowed := []string{"fleet", "instance", "volume"}
 	for _, s := range specs {
 		if !slices.Contains(allowed, s.ResourceType) {
 			return Errorf("InvalidParameterValue", "'%s' is not a resource type that an instant fleet tags.", s.ResourceType)
@@ -288,10 +289,8 @@ func (p *fleetPlan) split(total int) error {
 	switch t.DefaultType {
 	case Spot:
 		spot += rest
-	case OnDemand, "capacity-block", "reserved-capacity":
+	case OnDemand, "capacity-block", "reserved-capacity", "": // only the total is required
 		od += rest
-	case "":
-		return Errorf("MissingParameter", "The request must contain the parameter DefaultTargetCapacityType")
 	default:
 		return Errorf("InvalidParameterValue", "'%s' is not a target capacity type.", t.DefaultType)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // ManagedAlias is the alias of the key that AWS manages for a service, such as sqs.
@@ -22,10 +23,10 @@ func (w *World) furnishKeys() error {
 	} {
 		policy := fmt.Sprintf(`{"Version":"2012-10-17","Id":%q,"Statement":[{"Sid":%q,"Effect":"Allow","Principal":{"AWS":"*"},`+
 			`"Action":["kms:Encrypt","kms:Decrypt","kms:ReEncrypt*","kms:GenerateDataKey*","kms:CreateGrant","kms:DescribeKey"],"Resource":"*",`+
-			`"Condition":{"StringEquals":{"kms:CallerAccount":%q,"kms:ViaService":"%s.%s.amazonaws.com"}}},`+
+			`"Condition":{"StringEquals":{"kms:CallerAccount":%q,"kms:ViaService":"%s.%s.%s"}}},`+
 			`{"Sid":"Allow direct access to key metadata to the account","Effect":"Allow","Principal":{"AWS":"arn:%s:iam::%s:root"},`+
 			`"Action":["kms:Describe*","kms:Get*","kms:List*","kms:RevokeGrant"],"Resource":"*"}]}`,
-			s.id, s.sid, w.opts.Account, s.via, w.opts.Region, w.Partition(), w.opts.Account)
+			s.id, s.sid, w.opts.Account, s.via, w.opts.Region, partition.SuffixOf(w.Partition()), w.Partition(), w.opts.Account)
 		d, err := iampolicy.Parse([]byte(policy))
 		if err != nil {
 			return fmt.Errorf("make the key of %s: %w", s.service, err)

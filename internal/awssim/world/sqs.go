@@ -18,10 +18,13 @@ const FaultDuplicateMessage FaultKind = "duplicate-message"
 
 // sqsState holds the queues of the account.
 type sqsState struct {
-	queues map[string]*queue // by name
+	queues  map[string]*queue    // by name
+	deleted map[string]time.Time // when the last queue of a name was deleted by a call
 }
 
-func (s *sqsState) init() { s.queues = map[string]*queue{} }
+func (s *sqsState) init() {
+	s.queues, s.deleted = map[string]*queue{}, map[string]time.Time{}
+}
 
 type queue struct {
 	name       string
@@ -41,6 +44,8 @@ const (
 	maxLongPoll       = 20 * time.Second
 	maxVisibility     = 12 * time.Hour
 	purgePause        = time.Minute
+	reusePause        = time.Minute // before a deleted queue's name can be used again
+	maxInFlight       = 120_000
 	maxReceive        = 10
 	maxMessageSize    = 1 << 20
 	defaultRetention  = 4 * 24 * time.Hour
@@ -73,6 +78,23 @@ func (w *World) DeleteQueue(name string) error {
 	}
 	delete(w.sqs.queues, name)
 	q.signal()
+	return nil
+}
+
+// QueueDeletedByCall notes that a caller has deleted a queue: the name is not to be had again for a minute.
+func (w *World) QueueDeletedByCall(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sqs.deleted[name] = w.clock.Now()
+}
+
+// QueueNameFree refuses a name whose queue a caller has deleted less than a minute ago.
+func (w *World) QueueNameFree(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at, ok := w.sqs.deleted[name]; ok && w.clock.Now().Sub(at) < reusePause {
+		return Errorf("QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+	}
 	return nil
 }
 

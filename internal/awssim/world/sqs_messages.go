@@ -128,6 +128,10 @@ func (w *World) ReceiveMessages(ctx context.Context, name string, in Receive) ([
 			}
 			deadline = now.Add(in.Wait)
 		}
+		if q.inFlight(now) >= maxInFlight {
+			w.mu.Unlock()
+			return nil, Errorf("OverLimit", "Too many messages in flight: a queue can have %d that are received and not deleted.", maxInFlight)
+		}
 		got, next := w.takeLocked(q, now, in)
 		changed := q.changed
 		done := len(got) > 0 || !now.Before(deadline)
@@ -145,6 +149,20 @@ func (w *World) ReceiveMessages(ctx context.Context, name string, in Receive) ([
 			return nil, nil
 		}
 	}
+}
+
+// inFlight counts the messages that somebody has received and not deleted, and whose visibility timeout is not over.
+func (q *queue) inFlight(now time.Time) int {
+	if len(q.messages) < maxInFlight {
+		return 0 // below any limit; counting each would cost every receiver
+	}
+	n := 0
+	for _, m := range q.messages {
+		if m.receipts > 0 && now.Before(m.visibleAt) {
+			n++
+		}
+	}
+	return n
 }
 
 // waitFor returns true when changed is closed or d has passed, false when there is nobody to wait for any more.

@@ -2,6 +2,7 @@ package world
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,5 +167,35 @@ func TestProfileRemembersTheRoleThatIsGone(t *testing.T) {
 	clock.Advance(10 * time.Second)
 	if !usable() {
 		t.Error("EC2 does not know the profile after ten seconds")
+	}
+}
+
+func TestMessagesInFlightAreLimited(t *testing.T) {
+	w, clock := newQueueWorld(t, nil)
+	w.mu.Lock()
+	q := w.sqs.queues["q"]
+	for range maxInFlight {
+		q.messages = append(q.messages, &message{receipts: 1, visibleAt: clock.Now().Add(time.Minute), expires: clock.Now().Add(time.Hour)})
+	}
+	w.mu.Unlock()
+	_, err := w.ReceiveMessages(t.Context(), "q", Receive{Max: 1, Visibility: time.Minute})
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != "OverLimit" {
+		t.Errorf("got %v, want OverLimit", err)
+	}
+	clock.Advance(2 * time.Minute)
+	if got, err := w.ReceiveMessages(t.Context(), "q", Receive{Max: 1, Visibility: time.Minute}); err != nil || len(got) != 1 {
+		t.Errorf("when they are visible again: %d, %v", len(got), err)
+	}
+}
+
+func TestAKeyIsUsedThroughTheQueuesHostInChina(t *testing.T) {
+	w, err := NewDefault(Options{Region: "cn-north-1", Types: []string{"m5.large"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	k, err := w.Key(ManagedAlias("sqs"))
+	if err != nil || !strings.Contains(k.PolicyText, `"kms:ViaService":"sqs.cn-north-1.amazonaws.com.cn"`) {
+		t.Errorf("%v %s", err, k.PolicyText)
 	}
 }

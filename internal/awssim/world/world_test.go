@@ -71,8 +71,8 @@ func TestTheDefaultAccount(t *testing.T) {
 		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/arm64/standard/recommended/image_id",
 		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/nvidia/recommended/image_id",
 		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/neuron/recommended/image_id",
-		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2/recommended/image_id",
-		"/aws/service/eks/optimized-ami/1.36/amazon-linux-2-gpu/recommended/image_id",
+		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2/recommended/image_id",
+		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2-gpu/recommended/image_id",
 		"/aws/service/bottlerocket/aws-k8s-1.36/arm64/latest/image_id",
 		"/aws/service/bottlerocket/aws-k8s-1.36-nvidia/x86_64/1.51.0/image_id",
 		"/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.36/image_id",
@@ -83,6 +83,9 @@ func TestTheDefaultAccount(t *testing.T) {
 		if i, found := w.Image(id); !ok || !found || !slices.Contains(i.SSMPaths, path) {
 			t.Errorf("%s leads to %q, an image: %v", path, id, found)
 		}
+	}
+	if id, ok := w.ImageParameter("/aws/service/eks/optimized-ami/1.36/amazon-linux-2/recommended/image_id"); ok {
+		t.Errorf("%s is an image of Amazon Linux 2 for a Kubernetes that has none", id)
 	}
 	if got := w.GuestMemoryMiB("m5.large"); got != 7811 {
 		t.Errorf("a guest on m5.large sees %d MiB, want the measured 7811", got)

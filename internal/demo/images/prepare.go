@@ -19,7 +19,7 @@ func al2Image(_ context.Context, r *run) ([]string, error) {
 func (r *run) image(family world.Family) (world.Image, error) {
 	var newest world.Image
 	for _, i := range r.world.Images() {
-		if i.Arch == "x86_64" && i.Family == family && i.Variant == world.VariantStandard && strings.HasPrefix(r.cluster.Kube.Version, "v"+i.KubernetesVersion+".") && i.Created.After(newest.Created) {
+		if i.Arch == "x86_64" && i.Family == family && i.Variant == world.VariantStandard && (i.Family == world.FamilyAL2 || strings.HasPrefix(r.cluster.Kube.Version, "v"+i.KubernetesVersion+".")) && i.Created.After(newest.Created) {
 			newest = i
 		}
 	}
