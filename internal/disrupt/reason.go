@@ -1,6 +1,11 @@
 package disrupt
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/kerf-sh/kerf/internal/plan"
+)
 
 // Code is the kind of a Reason; the set is closed, and every Code is worded once, in Reason.Text.
 type Code string
@@ -36,9 +41,9 @@ const (
 	SavesTooLittle Code = "SavesTooLittle" // below the thresholds
 	NotPaidBack    Code = "NotPaidBack"    // moving would cost more than it saves in the time left
 	NotBalanced    Code = "NotBalanced"    // the policy Balanced, Have: percent of the share that is demanded
-	SpotToSpotOff  Code = "SpotToSpotOff"
-	FewSpotTypes   Code = "FewSpotTypes" // Want, Have: numbers of cheaper types
-	FewValues      Code = "FewValues"    // minValues would not be met
+	SpotToSpotOff  Code = "SpotToSpotOff"  // Have: what new spot instances would save; Want: the number of nodes that would go with it
+	FewSpotTypes   Code = "FewSpotTypes"   // Want, Have: numbers of cheaper types
+	FewValues      Code = "FewValues"      // minValues would not be met
 	PoolLimit      Code = "PoolLimit"
 	OthersFollow   Code = "OthersFollow"
 	PriceUnknown   Code = "PriceUnknown"
@@ -124,7 +129,12 @@ func (r Reason) found() string {
 	case NotBalanced:
 		return fmt.Sprintf("its saving is %s%% of what the policy Balanced asks for its disruption", r.Have)
 	case SpotToSpotOff:
-		return "its replacement would be spot too, and spot-to-spot consolidation is off"
+		const off = "and the feature gate SpotToSpotConsolidation is off"
+		if r.Want == "0" {
+			return fmt.Sprintf("a cheaper spot instance in its place would save %s/h, %s", r.Have, off)
+		}
+		others, _ := strconv.Atoi(r.Want)
+		return fmt.Sprintf("it and %s would save %s/h together on new spot instances, %s", plan.Count(others, "other spot node"), r.Have, off)
 	case FewSpotTypes:
 		return fmt.Sprintf("%s types would be cheaper on spot, and %s are asked", r.Have, r.Want)
 	case FewValues:

@@ -37,7 +37,12 @@ func (s *search) tryAlone(n *nodeState) {
 	a := s.ask(one, true)
 	n.reason, n.saves = s.reasonOf(one, a), 0
 	n.movable = a.Refusal != pack.NoPlace && a.Refusal != pack.OthersFollow
-	if a.Refusal != pack.Fine {
+	switch a.Refusal {
+	case pack.SpotToSpot, pack.FewTypes:
+		n.saves = n.price - a.Price // were it not for the rules about spot
+		return
+	case pack.Fine:
+	default:
 		return
 	}
 	n.saves = n.price - a.Price

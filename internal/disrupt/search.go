@@ -46,6 +46,7 @@ func (s *search) run(o order, nothing bool) {
 	}
 	s.replace()
 	s.lookAtRest()
+	s.priceTheGate()
 	s.sayWhatWasLeft()
 }
 
@@ -343,9 +344,10 @@ func (s *search) reasonOf(nodes []*nodeState, a pack.Answer) Reason {
 		}
 		return Reason{Code: NotCheaper, Want: plan.Dollars(old), Have: plan.Dollars(a.Price), Detail: s.lately(nodes)}
 	case pack.SpotToSpot:
-		return Reason{Code: SpotToSpotOff}
+		return Reason{Code: SpotToSpotOff, Want: strconv.Itoa(len(nodes) - 1), Have: plan.Dollars(old - a.Price)}
 	case pack.FewTypes:
-		return Reason{Code: FewSpotTypes, Want: strconv.Itoa(s.p.Options.minSpotTypes()), Have: strconv.Itoa(a.Have)}
+		return Reason{Code: FewSpotTypes, Want: strconv.Itoa(s.p.Options.minSpotTypes()), Have: strconv.Itoa(a.Have),
+			Detail: fmt.Sprintf("replacing it would save %s/h", plan.Dollars(old-a.Price))}
 	case pack.FewValues:
 		return Reason{Code: FewValues}
 	case pack.LimitReached:

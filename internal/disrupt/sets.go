@@ -97,7 +97,7 @@ func (s *search) breakOff(at int) {
 // sayWhatWasLeft adds to the reasons of nodes that were tried by themselves only, although more of them might go together.
 func (s *search) sayWhatWasLeft() {
 	for _, n := range s.managed() {
-		if !n.candidate() || !n.movable || n.together || n.usage() > 1-promising || n.reason.Detail != "" && n.reason.Code != NotPaidBack {
+		if !n.candidate() || !n.movable || n.together || n.usage() > 1-promising || n.reason.Detail != "" && n.reason.Code != NotPaidBack && n.reason.Code != FewSpotTypes {
 			continue
 		}
 		switch n.reason.Code {
