@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -80,6 +81,8 @@ type kept struct {
 	tight map[string]bool
 	// lean is where the next solver leads pods that may go to any domain.
 	lean lean
+	// rounds counts the problems up to settleRounds; needed is how many bytes were in use after them.
+	rounds, needed int
 }
 
 // Worked counts what had to be worked out for a problem because it was not known from the ones before.
@@ -90,17 +93,22 @@ type Worked struct {
 	Catalogs, Pools int
 }
 
-// mostSettings is how many combinations of resources, daemons and well-known labels are remembered; mostNames and
-// mostReqs end the life of what only grows.
-const mostSettings, mostNames, mostReqs = 4, 400_000, 50_000
+// mostSettings is how many combinations of resources, daemons and well-known labels are remembered.
+const mostSettings = 4
+
+// What only grows (names, and requirements made of them) is dropped all at once, and the next problem is solved from
+// nothing, when it is twice what the first settleRounds problems needed and unneededBytes besides: memory follows what a
+// cluster holds now, not what it ever held, and solving from nothing happens once for each time that many names are new.
+const settleRounds, unneededBytes = 16, 4 << 20
 
 func newKept() *kept {
 	return &kept{vocab: requirement.NewVocabulary(), reqs: &reqTable{ids: map[string]int{}, ands: map[[2]int]int{}}}
 }
 
-func (k *kept) full() bool {
-	return k.vocab.Size() > mostNames || len(k.reqs.all) > mostReqs || len(k.reqs.ands) > 4*mostReqs
-}
+func (k *kept) full() bool { return k.bytes() > 2*k.needed+unneededBytes }
+
+// bytes is about what is held of all that only grows.
+func (k *kept) bytes() int { return k.vocab.Bytes() + k.reqs.bytes + andBytes*len(k.reqs.ands) }
 
 // reqTable numbers requirements; equal ones of one vocabulary have the same number.
 type reqTable struct {
@@ -108,7 +116,12 @@ type reqTable struct {
 	all []requirement.Requirements
 	// ands remembers intersections; -1: they exclude each other.
 	ands map[[2]int]int
+	// bytes is about what ids and all hold.
+	bytes int
 }
+
+// andBytes and reqBytes are about what an entry of ands takes, and one of ids and all besides the text and the requirements.
+const andBytes, reqBytes = 50, 100
 
 // and numbers the intersection of two; -1 if nothing can meet both.
 func (t *reqTable) and(a, b int) int {
@@ -133,6 +146,7 @@ func (t *reqTable) id(r requirement.Requirements) int {
 	id := len(t.all)
 	t.ids[k] = id
 	t.all = append(t.all, r)
+	t.bytes += reqBytes + len(k) + r.Bytes()
 	return id
 }
 
@@ -161,6 +175,7 @@ type keptPool struct {
 	pool  *pool
 	src   *cluster.Pool
 	types *catalog.Catalog
+	round int // of the setting, in which it was last used
 }
 
 // loan is a compiled pool that a solver uses and changes; it comes back when the round ends.
@@ -171,7 +186,7 @@ type loan struct {
 
 func (l loan) giveBack() {
 	l.p.wellKnown = nil
-	l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat}
+	l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat, round: l.to.round}
 }
 
 // use finds the setting of the solver, or begins one.
@@ -214,11 +229,15 @@ func (k *kept) endRound() {
 		f.to.spare = append(f.to.spare, f)
 	}
 	k.fields = k.fields[:0]
+	if k.rounds < settleRounds {
+		k.rounds, k.needed = k.rounds+1, k.bytes()
+	}
 	if len(k.settings) == 0 {
 		return
 	}
 	t := k.settings[len(k.settings)-1]
 	t.catalogs = slices.DeleteFunc(t.catalogs, func(c *keptCatalog) bool { return c.round != t.round })
+	maps.DeleteFunc(t.pools, func(_ string, p *keptPool) bool { return p.round != t.round })
 	t.round++
 }
 

@@ -78,7 +78,9 @@ func (g *ground) renumber() {
 	t := &g.kinds
 	t.ready, t.steps, t.of, t.values, t.sample = true, map[kindStep]int{}, map[int]int{}, map[string]int{}, nil
 	g.runs.forgetKinds()
+	clear(t.looks)
 	for _, k := range g.order {
+		k.look = t.lookOf(&k.node)
 		k.node.kind = t.kindOf(k)
 	}
 	g.worked.Kinds += len(g.order)

@@ -216,3 +216,23 @@ func TestBadTermsAreRefusedByName(t *testing.T) {
 		})
 	}
 }
+
+func TestASetOfOneValueIsAsSmallForTheLastNameAsForTheFirst(t *testing.T) {
+	v := requirement.NewVocabulary()
+	first := v.Only(requirement.Hostname, "node-0")
+	for i := range 100_000 {
+		v.Value(v.Key(requirement.Hostname), "node-"+strconv.Itoa(i))
+	}
+	before := v.Bytes()
+	last := v.Only(requirement.Hostname, "node-99999")
+	without := v.Without(requirement.Hostname, "node-99998")
+	for name, r := range map[string]requirement.Requirements{"only": last, "without": without, "both": last.And(without),
+		"of many": last.And(v.Only(requirement.Hostname, "node-1", "node-99999"))} {
+		if r.Bytes() != first.Bytes() {
+			t.Errorf("%s: %d bytes for the last name, %d for the first", name, r.Bytes(), first.Bytes())
+		}
+	}
+	if v.Bytes() != before {
+		t.Errorf("asking for a set made the vocabulary grow by %d bytes", v.Bytes()-before)
+	}
+}

@@ -1,6 +1,7 @@
 package requirement
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -264,7 +265,7 @@ func (s Set) Terms() []Term {
 	key := s.dom.name
 	var out []Term
 	switch {
-	case !s.complement && s.bits.None() && s.absent:
+	case !s.complement && s.values.empty() && s.absent:
 		out = append(out, Term{Key: key, Operator: DoesNotExist})
 	case !s.complement:
 		out = append(out, Term{Key: key, Operator: In, Values: s.Values()})
@@ -275,10 +276,10 @@ func (s Set) Terms() []Term {
 		if s.upper != math.MaxInt64 {
 			out = append(out, Term{Key: key, Operator: Lte, Values: []string{strconv.FormatInt(s.upper, 10)}})
 		}
-		if len(out) == 0 && !(s.absent && s.bits.Any()) {
+		if len(out) == 0 && !(s.absent && !s.values.empty()) {
 			out = append(out, Term{Key: key, Operator: Exists})
 		}
-		if s.bits.Any() {
+		if !s.values.empty() {
 			out = append(out, Term{Key: key, Operator: NotIn, Values: s.Values()})
 		}
 	}
@@ -297,18 +298,30 @@ func (r Requirements) CacheKey() string {
 		if e.set.absent {
 			flags |= 2
 		}
-		b = append(b, byte(e.key), byte(e.key>>8), flags)
 		if e.set.bounded {
-			b = append(strconv.AppendInt(append(b, 'b'), e.set.lower, 36), ',')
-			b = append(strconv.AppendInt(b, e.set.upper, 36), ',')
+			flags |= 4
 		}
-		b = append(strconv.AppendInt(append(b, 'm'), int64(e.set.minValues), 36), ':')
-		b = append(strconv.AppendInt(b, int64(e.set.bits.Count()), 36), ':')
-		for id, ok := e.set.bits.NextSet(0); ok; id, ok = e.set.bits.NextSet(id + 1) {
-			b = append(b, byte(id), byte(id>>8), byte(id>>16))
+		b = append(binary.AppendUvarint(b, uint64(e.key)), flags)
+		if e.set.bounded {
+			b = binary.AppendVarint(binary.AppendVarint(b, e.set.lower), e.set.upper)
+		}
+		b = binary.AppendUvarint(b, uint64(e.set.minValues))
+		b = binary.AppendUvarint(b, uint64(e.set.values.count()))
+		for id := range e.set.values.all {
+			b = binary.AppendUvarint(b, uint64(id))
 		}
 	}
 	return string(b)
+}
+
+// Bytes is about what the requirements hold in memory, names aside.
+func (r Requirements) Bytes() int {
+	const own, each = 24, 72
+	n := own + each*len(r.entries)
+	for i := range r.entries {
+		n += r.entries[i].set.values.bytes()
+	}
+	return n
 }
 
 // String joins the terms for messages, as in "zone In [a b], arch In [arm64]".

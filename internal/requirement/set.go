@@ -20,44 +20,32 @@ import (
 // "Exists and NotIn a" therefore differs from "NotIn a", as it does for kube-scheduler. A Set is immutable.
 type Set struct {
 	dom *domain
-	// complement: bits are the excluded values, and bounds may apply. Otherwise bits are the values and there are no bounds.
+	// complement: values are the excluded ones, and bounds may apply. Otherwise they are the allowed ones and there are no
+	// bounds.
 	complement bool
 	// absent: the label may be missing.
 	absent bool
-	bits   *bitset.BitSet
 	// bounded: only integers from lower to upper, both included, which otherwise span all.
 	bounded      bool
+	values       ids
 	lower, upper int64
 	minValues    int
 }
 
-// noBits is the set of no values. It is shared: the bits of a Set are never changed once it is made.
-var noBits = bitset.New(0)
-
 func (d *domain) concrete(values ...string) Set {
-	s := Set{dom: d, bits: noBits, lower: math.MinInt64, upper: math.MaxInt64}
+	s := Set{dom: d, lower: math.MinInt64, upper: math.MaxInt64}
 	switch len(values) {
 	case 0:
 	case 1:
-		s.bits = d.single(d.intern(values[0]))
+		s.values = oneID(d.intern(values[0]))
 	default:
-		s.bits = bitset.New(0)
+		bits := bitset.New(0)
 		for _, v := range values {
-			s.bits.Set(d.intern(v))
+			bits.Set(d.intern(v))
 		}
+		s.values = shrunk(bits)
 	}
 	return s
-}
-
-// single is the set of one value. Most sets are of one value, and most values are asked for often.
-func (d *domain) single(id uint) *bitset.BitSet {
-	for uint(len(d.singles)) <= id {
-		d.singles = append(d.singles, nil)
-	}
-	if d.singles[id] == nil {
-		d.singles[id] = bitset.New(id + 1).Set(id)
-	}
-	return d.singles[id]
 }
 
 // Intersect is what both allow. Both must be of the same key. minValues is the larger one.
@@ -72,17 +60,16 @@ func (s Set) Intersect(o Set) Set {
 	lower, upper := max(s.lower, o.lower), min(s.upper, o.upper)
 	switch {
 	case lower > upper:
-		r.bits = noBits
 		return r
 	case s.complement && o.complement:
 		r.complement, r.bounded, r.lower, r.upper = true, s.bounded || o.bounded, lower, upper
-		r.bits = s.bits.Union(o.bits)
+		r.values = s.values.union(o.values)
 	case s.complement:
-		r.bits = o.bits.Difference(s.bits)
+		r.values = o.values.difference(s.values)
 	case o.complement:
-		r.bits = s.bits.Difference(o.bits)
+		r.values = s.values.difference(o.values)
 	default:
-		r.bits = s.bits.Intersection(o.bits)
+		r.values = s.values.intersection(o.values)
 	}
 	if s.bounded || o.bounded {
 		r.dropOutside(lower, upper)
@@ -92,11 +79,7 @@ func (s Set) Intersect(o Set) Set {
 
 // dropOutside forgets values that fail the bounds, and those that are no integers.
 func (s *Set) dropOutside(lower, upper int64) {
-	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
-		if !s.dom.isInt[id] || s.dom.ints[id] < lower || s.dom.ints[id] > upper {
-			s.bits.Clear(id)
-		}
-	}
+	s.values = s.values.only(func(id uint) bool { return s.dom.isInt[id] && s.dom.ints[id] >= lower && s.dom.ints[id] <= upper })
 }
 
 // Intersects reports whether anything is left of the intersection, without building it. Two sets that exclude values
@@ -115,7 +98,7 @@ func (s Set) Intersects(o Set) bool {
 	if s.complement {
 		s, o = o, s
 	}
-	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
+	for id := range s.values.all {
 		if o.HasID(id) && s.HasID(id) {
 			return true
 		}
@@ -125,7 +108,7 @@ func (s Set) Intersects(o Set) bool {
 
 // HasID reports whether an interned value is in the set.
 func (s Set) HasID(id uint) bool {
-	if s.bits.Test(id) == s.complement {
+	if s.values.has(id) == s.complement {
 		return false
 	}
 	if !s.complement || !s.bounded {
@@ -156,18 +139,18 @@ func (s Set) AllowsAbsent() bool { return s.absent }
 func (s Set) Complement() bool { return s.complement }
 
 // IsEmpty reports whether nothing at all satisfies the set, not even a missing label.
-func (s Set) IsEmpty() bool { return !s.absent && !s.complement && s.bits.None() }
+func (s Set) IsEmpty() bool { return !s.absent && !s.complement && s.values.empty() }
 
 // MinValues is the least number of values that must stay possible; 0 for no such demand.
 func (s Set) MinValues() int { return s.minValues }
 
 // Len is the number of values of a set that is not a complement.
-func (s Set) Len() int { return int(s.bits.Count()) }
+func (s Set) Len() int { return s.values.count() }
 
 // Values are the values of a set that is not a complement, or the excluded ones of one that is; sorted.
 func (s Set) Values() []string {
-	out := make([]string, 0, s.bits.Count())
-	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
+	out := make([]string, 0, s.values.count())
+	for id := range s.values.all {
 		out = append(out, s.dom.values[id])
 	}
 	slices.Sort(out)
@@ -175,13 +158,7 @@ func (s Set) Values() []string {
 }
 
 // IDs are the interned values of a set that is not a complement, or the excluded ones of one that is.
-func (s Set) IDs(yield func(uint) bool) {
-	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
-		if !yield(id) {
-			return
-		}
-	}
-}
+func (s Set) IDs(yield func(uint) bool) { s.values.all(yield) }
 
 // Single is the value that is left when there is exactly one and the label can't be missing.
 func (s Set) Single() (string, bool) {
@@ -197,12 +174,7 @@ func (s Set) SingleID() (uint, bool) {
 	if s.complement || s.absent {
 		return 0, false
 	}
-	id, ok := s.bits.NextSet(0)
-	if !ok {
-		return 0, false
-	}
-	_, more := s.bits.NextSet(id + 1)
-	return id, !more
+	return s.values.single()
 }
 
 // SubsetOf reports whether everything that s allows is allowed by o.
@@ -213,7 +185,7 @@ func (s Set) SubsetOf(o Set) bool {
 	if s.complement {
 		return o.complement && (s.bounded || !o.bounded) && o.lower <= s.lower && o.upper >= s.upper && s.excludesAll(o)
 	}
-	for id, ok := s.bits.NextSet(0); ok; id, ok = s.bits.NextSet(id + 1) {
+	for id := range s.values.all {
 		if !o.HasID(id) {
 			return false
 		}
@@ -223,7 +195,7 @@ func (s Set) SubsetOf(o Set) bool {
 
 // excludesAll reports whether s lacks every value that o excludes.
 func (s Set) excludesAll(o Set) bool {
-	for id, ok := o.bits.NextSet(0); ok; id, ok = o.bits.NextSet(id + 1) {
+	for id := range o.values.all {
 		if s.HasID(id) {
 			return false
 		}
@@ -234,5 +206,5 @@ func (s Set) excludesAll(o Set) bool {
 // Equal reports whether both allow the same and demand the same number of values.
 func (s Set) Equal(o Set) bool {
 	return s.complement == o.complement && s.absent == o.absent && s.bounded == o.bounded && s.lower == o.lower && s.upper == o.upper &&
-		s.minValues == o.minValues && s.bits.Count() == o.bits.Count() && s.bits.IsSuperSet(o.bits)
+		s.minValues == o.minValues && s.values.equal(o.values)
 }

@@ -1,10 +1,6 @@
 package requirement
 
-import (
-	"strconv"
-
-	"github.com/bits-and-blooms/bitset"
-)
+import "strconv"
 
 // Key is an interned label key. It is only meaningful together with the Vocabulary that gave it out.
 type Key int
@@ -16,6 +12,7 @@ type Key int
 type Vocabulary struct {
 	keys    map[string]Key
 	domains []*domain
+	bytes   int
 }
 
 // domain is what a Vocabulary knows of one key.
@@ -27,8 +24,8 @@ type domain struct {
 	// ints holds the integer reading of each value, isInt whether it has one.
 	ints  []int64
 	isInt []bool
-	// singles holds, by value, the set of just that one, once it was asked for.
-	singles []*bitset.BitSet
+	// bytes is that of the vocabulary.
+	bytes *int
 }
 
 // NewVocabulary returns an empty vocabulary.
@@ -44,18 +41,17 @@ func (v *Vocabulary) Key(name string) Key {
 	}
 	k := Key(len(v.domains))
 	v.keys[name] = k
-	v.domains = append(v.domains, &domain{key: k, name: name, ids: map[string]uint{}})
+	v.domains = append(v.domains, &domain{key: k, name: name, ids: map[string]uint{}, bytes: &v.bytes})
+	v.bytes += keyBytes + len(name)
 	return k
 }
 
-// Size is how many keys and values are interned.
-func (v *Vocabulary) Size() int {
-	n := len(v.domains)
-	for _, d := range v.domains {
-		n += len(d.values)
-	}
-	return n
-}
+// keyBytes and valueBytes are about what a key and a value take besides their text: entries of maps and slices, with the
+// room that those keep to grow.
+const keyBytes, valueBytes = 300, 100
+
+// Bytes is about what the vocabulary holds in memory.
+func (v *Vocabulary) Bytes() int { return v.bytes }
 
 // Lookup finds a key that was interned before.
 func (v *Vocabulary) Lookup(name string) (Key, bool) {
@@ -82,6 +78,7 @@ func (d *domain) intern(value string) uint {
 	n, isInt := integer(value)
 	d.ints = append(d.ints, n)
 	d.isInt = append(d.isInt, isInt)
+	*d.bytes += valueBytes + len(value)
 	return id
 }
 
