@@ -30,6 +30,14 @@ func typeOf(name string, cpu int64, ways ...way) *catalog.Type {
 	return t
 }
 
+// partitioned is the type with its offerings in the partitions of a placement group, in order from 1.
+func partitioned(t *catalog.Type) *catalog.Type {
+	for i := range t.Offerings {
+		t.Offerings[i].Partition = int32(i) + 1
+	}
+	return t
+}
+
 // lone is a cluster of one node on demand at $0.20 that carries one pod of 1 cpu.
 func lone(types ...*catalog.Type) *disrupt.Problem {
 	pod := &cluster.Pod{PodRef: cluster.PodRef{Namespace: "ns", Name: "pod"}, Node: "old",
@@ -44,6 +52,7 @@ func TestSavingsAreMadeCertain(t *testing.T) {
 	type outcome struct {
 		Types              []string
 		Zone, CapacityType []string
+		Partition          []string
 		Saving, Certain    catalog.MicroUSD
 		KeptBecause        disrupt.Code
 	}
@@ -64,6 +73,9 @@ func TestSavingsAreMadeCertain(t *testing.T) {
 		"a machine at the same price is not bought": {
 			lone(typeOf("new", 2, way{"a", od, 200_000})),
 			outcome{KeptBecause: disrupt.NotCheaper}},
+		"a type that is dearer in one partition of a placement group, by an overlay, is bought in the other": {
+			lone(partitioned(typeOf("new", 2, way{"a", od, 190_000}, way{"a", od, 100_000}))),
+			outcome{Types: []string{"new"}, Zone: []string{"a"}, CapacityType: []string{od}, Partition: []string{"2"}, Saving: 100_000, Certain: 100_000}},
 		"a machine that is too small is not bought": {
 			lone(typeOf("new", 0, way{"a", od, 10_000})),
 			outcome{KeptBecause: disrupt.PodHasNoPlace}},
@@ -89,6 +101,8 @@ func TestSavingsAreMadeCertain(t *testing.T) {
 						got.Zone = r.Values
 					case requirement.CapacityType:
 						got.CapacityType = r.Values
+					case requirement.PlacementPartition:
+						got.Partition = r.Values
 					}
 				}
 			}
