@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -75,6 +77,19 @@ type Pool struct {
 	Subnets []Subnet `json:"subnets,omitempty"`
 	// NotReady, when set, says why the pool can't buy now; its nodes still serve.
 	NotReady string `json:"notReady,omitempty"`
+}
+
+// Equal reports whether the pools differ in nothing. Types are the same when their pointers are.
+func (p *Pool) Equal(o *Pool) bool {
+	return p == o || p.Name == o.Name && p.Weight == o.Weight && p.NotReady == o.NotReady && p.SameTerms(o) &&
+		slices.Equal(p.StartupTaints, o.StartupTaints) && maps.Equal(p.Limits, o.Limits) && maps.Equal(p.Used, o.Used) &&
+		slices.Equal(p.Subnets, o.Subnets) && slices.Equal(p.Types, o.Types)
+}
+
+// SameTerms reports whether the pools put the same labels and taints on their nodes.
+func (p *Pool) SameTerms(o *Pool) bool {
+	return p == o || slices.Equal(p.Taints, o.Taints) && maps.Equal(p.Labels, o.Labels) &&
+		slices.EqualFunc(p.Requirements, o.Requirements, requirement.Term.Equal)
 }
 
 // Snapshot is the cluster at one generation. It is immutable: whoever holds it may read it without a lock, and nobody

@@ -7,7 +7,7 @@
 package disrupt
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
@@ -146,8 +146,13 @@ func (o Options) lifetime(n Node) time.Duration {
 	return n.LifetimeLeft
 }
 
-// equal reports whether all settings are the same: they are plain values and a list of such.
-func (o Options) equal(other Options) bool { return fmt.Sprint(o) == fmt.Sprint(other) }
+// Equal reports whether all settings are the same.
+func (o *Options) Equal(p *Options) bool {
+	return o.SpotToSpot == p.SpotToSpot && o.MinSpotTypes == p.MinSpotTypes && o.MinSaving == p.MinSaving &&
+		o.MinSavingPercent == p.MinSavingPercent && o.CertainPercent == p.CertainPercent && o.PodPrice == p.PodPrice &&
+		o.NodePrice == p.NodePrice && o.Overlap == p.Overlap && o.Horizon == p.Horizon && o.SmallSavingsWait == p.SmallSavingsWait &&
+		slices.Equal(o.Returns, p.Returns) && o.Tight == p.Tight && o.AstrayPercent == p.AstrayPercent && o.Work == p.Work && o.Start == p.Start
+}
 
 func (o Options) work() int64 {
 	if o.Work <= 0 {

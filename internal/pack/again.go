@@ -1,9 +1,7 @@
 package pack
 
 import (
-	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/plan"
@@ -13,7 +11,6 @@ import (
 type solved struct {
 	problem Problem
 	plan    *plan.Plan
-	rest    string // of the problem, once it was asked for
 }
 
 // again is the plan, if p differs from the problem in nothing but its generation, and in the time only so far that it
@@ -26,13 +23,7 @@ func (x *solved) again(p *Problem) *plan.Plan {
 	}) {
 		return nil
 	}
-	if !slices.EqualFunc(x.problem.Pools, p.Pools, func(a, b *cluster.Pool) bool { return same(a.Types, b.Types) }) {
-		return nil
-	}
-	if x.rest == "" {
-		x.rest = rest(&x.problem)
-	}
-	if x.rest == "" || x.rest != rest(p) {
+	if !sameRest(&x.problem, p) {
 		return nil
 	}
 	out := *x.plan
@@ -40,35 +31,8 @@ func (x *solved) again(p *Problem) *plan.Plan {
 	return &out
 }
 
-// rest is what is left to compare of a problem, written out, so that no field is forgotten; empty if it can't be written.
-func rest(p *Problem) string {
-	out := *p
-	out.Generation, out.Now, out.Nodes, out.Pending, out.Pools = 0, time.Time{}, nil, nil, nil
-	for _, pool := range p.Pools {
-		out.Pools = append(out.Pools, withoutTypes(pool))
-	}
-	b, err := json.Marshal(&out)
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
-
-func withoutTypes(p *cluster.Pool) *cluster.Pool {
-	out := *p
-	out.Types = nil
-	return &out
-}
-
-// samePool reports whether the pools differ in nothing.
-func samePool(a, b *cluster.Pool) bool {
-	if a == b {
-		return true
-	}
-	if !same(a.Types, b.Types) {
-		return false
-	}
-	x, err := json.Marshal(withoutTypes(a))
-	y, err2 := json.Marshal(withoutTypes(b))
-	return err == nil && err2 == nil && string(x) == string(y)
+// sameRest reports whether the problems differ in nothing but their generation, their time, their nodes and their pending
+// pods.
+func sameRest(a, b *Problem) bool {
+	return slices.EqualFunc(a.Pools, b.Pools, (*cluster.Pool).Equal) && slices.EqualFunc(a.Daemons, b.Daemons, sameDaemon) && a.Options.Equal(&b.Options)
 }

@@ -290,30 +290,8 @@ func (t *setting) borrow(src *cluster.Pool, cat *catalog.Catalog) *pool {
 		return nil
 	}
 	delete(t.pools, src.Name)
-	if k.types != cat || !sameTerms(k.src, src) || len(k.pool.shapes) > 2000 {
+	if k.types != cat || !k.src.SameTerms(src) || len(k.pool.shapes) > 2000 {
 		return nil
 	}
 	return k.pool
-}
-
-// sameTerms reports whether the pools put the same labels and taints on their nodes.
-func sameTerms(a, b *cluster.Pool) bool {
-	if a == b {
-		return true
-	}
-	if !slices.Equal(a.Taints, b.Taints) || len(a.Labels) != len(b.Labels) || len(a.Requirements) != len(b.Requirements) {
-		return false
-	}
-	for k, v := range a.Labels {
-		if w, ok := b.Labels[k]; !ok || v != w {
-			return false
-		}
-	}
-	for i, x := range a.Requirements {
-		y := b.Requirements[i]
-		if x.Key != y.Key || x.Operator != y.Operator || x.MinValues != y.MinValues || !slices.Equal(x.Values, y.Values) {
-			return false
-		}
-	}
-	return true
 }

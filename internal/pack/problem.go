@@ -4,6 +4,7 @@
 package pack
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -37,4 +38,10 @@ type Options struct {
 	Work int64 `json:"work,omitempty"`
 	// MaxTypes caps the types listed for a new node; 0 means 600 (the NodeClaim's own practical limit).
 	MaxTypes int `json:"maxTypes,omitempty"`
+}
+
+// Equal reports whether all settings are the same.
+func (o *Options) Equal(p *Options) bool {
+	return slices.Equal(o.WellKnown, p.WellKnown) && o.IgnorePreferences == p.IgnorePreferences && o.PreferenceShare == p.PreferenceShare &&
+		o.MinValuesBestEffort == p.MinValuesBestEffort && o.Work == p.Work && o.MaxTypes == p.MaxTypes
 }

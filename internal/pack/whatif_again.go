@@ -13,8 +13,7 @@ import (
 //
 // Cost: one comparison for each node and pending pod; for each pod where a limit or a reservation may run out.
 func SameQuestions(a, b *Problem) bool {
-	if !slices.Equal(a.Nodes, b.Nodes) || !slices.Equal(a.Pending, b.Pending) || !slices.EqualFunc(a.Pools, b.Pools, samePool) ||
-		rest(a) != rest(b) {
+	if !slices.Equal(a.Nodes, b.Nodes) || !slices.Equal(a.Pending, b.Pending) || !sameRest(a, b) {
 		return false
 	}
 	if a.Now.Equal(b.Now) || !slices.ContainsFunc(b.Pools, mayRunOut) {

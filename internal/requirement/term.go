@@ -5,6 +5,8 @@
 // and is what the engine computes with.
 package requirement
 
+import "slices"
+
 // Operator is the relation of a Term; the words are those of the Kubernetes node selector and the NodePool API.
 type Operator string
 
@@ -27,4 +29,9 @@ type Term struct {
 	Values   []string `json:"values,omitempty"`
 	// MinValues is the least number of distinct values that must stay possible for the key; 0 means no such demand.
 	MinValues int `json:"minValues,omitempty"`
+}
+
+// Equal reports whether the terms say the same in the same words.
+func (t Term) Equal(o Term) bool {
+	return t.Key == o.Key && t.Operator == o.Operator && t.MinValues == o.MinValues && slices.Equal(t.Values, o.Values)
 }
