@@ -22,6 +22,12 @@ func Decide(p *Problem) *Decision {
 	if p == nil || p.Cluster == nil {
 		return &Decision{}
 	}
+	d, _ := decide(p)
+	return d
+}
+
+// decide is Decide, and the search that the moves are from.
+func decide(p *Problem) (*Decision, *search) {
 	found := searchAll(p)
 	best := choose(found)
 	d := best.decision()
@@ -34,7 +40,7 @@ func Decide(p *Problem) *Decision {
 			d.Next = s.next
 		}
 	}
-	return d
+	return d, best
 }
 
 // searchAll makes the searches, in their order. As long as nothing was found they go on with the same snapshot. Where much
@@ -164,7 +170,7 @@ func (s *search) decisionAbout(nodes []*nodeState) *Decision {
 	d.After = d.Before - s.saving()
 	d.Spare = s.spare()
 	d.setWaits(&s.p.Options)
-	s.setOnto(d)
+	d.setOnto(s.p.Nodes, s.littleUsed(d))
 	return d
 }
 

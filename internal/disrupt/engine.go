@@ -25,6 +25,8 @@ type decided struct {
 	problem  Problem
 	cluster  pack.Problem
 	decision *Decision
+	// littleUsed are the nodes whose Soon counts for moves (Move.Onto).
+	littleUsed map[string]bool
 }
 
 // NewEngine returns an engine that knows nothing yet.
@@ -43,8 +45,8 @@ func (e *Engine) Decide(p *Problem) *Decision {
 		return d
 	}
 	e.last = nil // lost if this panics
-	d := Decide(p)
-	e.last = &decided{*p, *p.Cluster, d}
+	d, s := decide(p)
+	e.last = &decided{*p, *p.Cluster, d, s.littleUsed(d)}
 	e.last.problem.Nodes = slices.Clone(p.Nodes)
 	return d
 }
@@ -68,11 +70,13 @@ func (x *decided) again(p *Problem) *Decision {
 			k.Reasons = slices.Concat(now, k.Reasons[len(now):])
 		}
 	}
+	d.Moves = slices.Clone(d.Moves)
+	d.setOnto(p.Nodes, x.littleUsed)
 	return &d
 }
 
 // sameNode reports whether nothing that counts has changed of what is known of a node beyond the cluster. What blocks it
-// may be worded otherwise, as when there is less time left.
+// may be worded otherwise, as when there is less time left, and that time is looked up anew.
 func (x *decided) sameNode(a, b Node) bool {
 	return a.Name == b.Name && x.problem.Options.lifetime(a) == x.problem.Options.lifetime(b) &&
 		slices.EqualFunc(a.Blocks, b.Blocks, func(c, d Reason) bool { return c.Code == d.Code })

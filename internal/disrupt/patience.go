@@ -52,15 +52,39 @@ func (d *Decision) setWaits(o *Options) {
 // stays is the usage from which a node that takes pods is held to stay in any case.
 const stays = 0.5
 
+// littleUsed are the nodes that take pods of moves and are used so little that they may soon be the ones to go.
+func (s *search) littleUsed(d *Decision) map[string]bool {
+	var out map[string]bool
+	for i := range d.Moves {
+		for _, pl := range d.Moves[i].Placements {
+			if n := s.named[pl.Node]; n != nil && n.usage() < stays {
+				if out == nil {
+					out = map[string]bool{}
+				}
+				out[pl.Node] = true
+			}
+		}
+	}
+	return out
+}
+
 // setOnto says of each move that takes pods to nodes that may soon be the ones to go when that is. Where much of the load
 // has gone, nodes that have lost no pod may go before those that have just lost all of theirs, and would fill those.
-func (s *search) setOnto(d *Decision) {
+func (d *Decision) setOnto(nodes []Node, littleUsed map[string]bool) {
+	if len(littleUsed) == 0 {
+		return
+	}
+	soon := map[string]time.Duration{}
+	for i := range nodes {
+		if n := &nodes[i]; littleUsed[n.Name] {
+			soon[n.Name] = n.Soon
+		}
+	}
 	for i := range d.Moves {
 		m := &d.Moves[i]
+		m.Onto = 0
 		for _, pl := range m.Placements {
-			if n := s.named[pl.Node]; n != nil && n.in.Soon > 0 && n.usage() < stays {
-				m.Onto = max(m.Onto, n.in.Soon)
-			}
+			m.Onto = max(m.Onto, soon[pl.Node])
 		}
 	}
 }
