@@ -27,6 +27,9 @@ func (o *Offering) cellValues() [7]string {
 // CellKeys are the labels that the way of buying decides, the one that says most first.
 func CellKeys() []string { return slices.Clone(cellKeys) }
 
+// IsCellKey reports whether the way of buying decides the label.
+func IsCellKey(name string) bool { return slices.Contains(cellKeys, name) }
+
 // PartitionLabel is the value of the label for a partition of a placement group; empty for none.
 func PartitionLabel(partition int32) string {
 	if partition == 0 {
@@ -36,7 +39,7 @@ func PartitionLabel(partition int32) string {
 }
 
 func (c *Catalog) isCellKey(key requirement.Key) bool {
-	return slices.Contains(cellKeys, c.Vocab.Name(key))
+	return IsCellKey(c.Vocab.Name(key))
 }
 
 func (c *Catalog) buildCells() {

@@ -145,10 +145,4 @@ func (s *solver) impliedByShape(sh *shape, r requirement.Requirements, types cat
 	return true
 }
 
-func (s *solver) isCellKey(k requirement.Key) bool {
-	switch s.vocab.Name(k) {
-	case requirement.Zone, requirement.ZoneID, requirement.CapacityType, requirement.ReservationID, requirement.PlacementPartition:
-		return true
-	}
-	return false
-}
+func (s *solver) isCellKey(k requirement.Key) bool { return catalog.IsCellKey(s.vocab.Name(k)) }
