@@ -85,7 +85,8 @@ func (c *Collector) Start(ctx context.Context) error {
 	}
 }
 
-// Round compares once.
+// Round compares once, with the claims that the informer holds. The API is asked for them only in a round that is about to
+// terminate an instance: the informer may lag behind it.
 func (c *Collector) Round(ctx context.Context) error {
 	// The machines are read before the claims: a machine that comes after the list is not judged by it.
 	machines, err := c.Cloud.List(ctx, time.Second)
@@ -93,33 +94,53 @@ func (c *Collector) Round(ctx context.Context) error {
 		return fmt.Errorf("listing machines: %w", err)
 	}
 	var claims karpv1.NodeClaimList
-	if err := c.APIReader.List(ctx, &claims); err != nil {
+	// They are only read here; deletions and events work on copies.
+	if err := c.Client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodeclaims: %w", err)
 	}
 	return errors.Join(c.machines(ctx, machines, claims.Items), c.claims(ctx, machines, claims.Items))
 }
 
-// machines terminates what no claim stands for.
-func (c *Collector) machines(ctx context.Context, machines []*cloud.Machine, claims []karpv1.NodeClaim) error {
-	known := map[string]bool{}
+// without are the running machines that no claim stands for.
+func without(machines []*cloud.Machine, claims []karpv1.NodeClaim) []*cloud.Machine {
+	known := make(map[string]bool, len(claims))
 	for i := range claims {
 		known[claims[i].Status.ProviderID] = true
 	}
+	var out []*cloud.Machine
+	for _, m := range machines {
+		if !known[m.ProviderID] && m.State != "shutting-down" && m.State != "terminated" && !mayBelong(m, claims) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// machines terminates what no claim stands for.
+func (c *Collector) machines(ctx context.Context, machines []*cloud.Machine, claims []karpv1.NodeClaim) error {
 	now := c.Clock.Now()
 	still := map[string]time.Time{}
-	var errs []error
-	for _, m := range machines {
-		if known[m.ProviderID] || m.State == "shutting-down" || m.State == "terminated" || mayBelong(m, claims) {
-			continue
-		}
+	var due []*cloud.Machine
+	for _, m := range without(machines, claims) {
 		since, ok := c.unclaimed[m.ProviderID]
 		if !ok {
 			since = now
 		}
 		still[m.ProviderID] = since
-		if now.Sub(since) < grace {
-			continue
+		if now.Sub(since) >= grace {
+			due = append(due, m)
 		}
+	}
+	c.unclaimed = still
+	if len(due) == 0 {
+		return nil
+	}
+	var live karpv1.NodeClaimList
+	if err := c.APIReader.List(ctx, &live); err != nil {
+		return fmt.Errorf("listing nodeclaims before machines without one are terminated: %w", err)
+	}
+	var errs []error
+	for _, m := range without(due, live.Items) {
 		c.Log.Info("terminating a machine without a nodeclaim", "provider_id", m.ProviderID, "instance_type", m.InstanceType, "claim_tag", m.Claim, "launched_at", m.LaunchedAt)
 		if err := c.Cloud.Terminate(ctx, m.ProviderID); err != nil && !cloud.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("terminating machine %s without a nodeclaim: %w", m.ProviderID, err))
@@ -128,7 +149,6 @@ func (c *Collector) machines(ctx context.Context, machines []*cloud.Machine, cla
 		delete(still, m.ProviderID)
 		errs = append(errs, c.deleteNode(ctx, m.ProviderID))
 	}
-	c.unclaimed = still
 	return errors.Join(errs...)
 }
 
@@ -201,8 +221,9 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 			return nil
 		}
 	}
+	claim = claim.DeepCopy()
 	c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
-	if err := c.Client.Delete(ctx, claim.DeepCopy()); client.IgnoreNotFound(err) != nil {
+	if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting nodeclaim %q of a machine that is gone: %w", claim.Name, err)
 	}
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues("garbage_collected", claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "graceful").Inc()
