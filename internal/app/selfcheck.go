@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,7 +11,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/obs"
 )
 
-// selfCheckEvery is how often the cache is compared with the API. It lists everything once, so it is rare.
+// selfCheckEvery is how often the cache is compared with the API. It reads everything once, so it is rare.
 const selfCheckEvery = time.Hour
 
 // lookAgain is how long a difference must last to be told of.
@@ -44,15 +43,15 @@ func (s *selfCheck) Start(ctx context.Context) error {
 		}
 		s.metrics.CacheDrift.Set(float64(len(differences)))
 		if len(differences) > 0 {
-			s.log.Error("the cache differs from the API; please report it", "count", len(differences), "first", differences[0])
+			s.log.Error("the cache differs from the API; please report it", "count", len(differences), "first", differences[0].String())
 		}
 	}
 }
 
-// lasting are the differences that are there twice in a row; what is changing at the moment differs for a moment.
-func (s *selfCheck) lasting(ctx context.Context) ([]string, error) {
-	first, err := s.cache.Compare(ctx, s.reader)
-	if err != nil || len(first) == 0 {
+// lasting are the differences that are still there a while later; what is changing at the moment differs for a moment.
+func (s *selfCheck) lasting(ctx context.Context) ([]cache.Difference, error) {
+	found, err := s.cache.Compare(ctx, s.reader)
+	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	select {
@@ -60,9 +59,5 @@ func (s *selfCheck) lasting(ctx context.Context) ([]string, error) {
 		return nil, ctx.Err()
 	case <-time.After(lookAgain):
 	}
-	second, err := s.cache.Compare(ctx, s.reader)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(second, func(d string) bool { return !slices.Contains(first, d) }), nil
+	return s.cache.Lasting(ctx, s.reader, found)
 }

@@ -112,22 +112,6 @@ func (c *Cache) refreshBelongings() {
 	}
 }
 
-// shareBelongings gives another cache what this one knows of selectors, which the API is not asked for again.
-func (c *Cache) shareBelongings(fresh *Cache) {
-	c.mu.Lock()
-	defer c.unlock()
-	fresh.mu.Lock()
-	defer fresh.mu.Unlock()
-	for namespace, m := range c.belong.services {
-		fresh.belong.services[namespace] = maps.Clone(m)
-		fresh.belong.dirty[namespace] = true
-	}
-	for namespace, m := range c.belong.controllers {
-		fresh.belong.controllers[namespace] = maps.Clone(m)
-		fresh.belong.dirty[namespace] = true
-	}
-}
-
 // SpreadSelector selects the pods that belong together with the pod.
 func (l lookup) SpreadSelector(pod *corev1.Pod) *metav1.LabelSelector {
 	b := &l.c.belong
