@@ -36,21 +36,27 @@ func (c *Cache) breakUnkeepable() bool {
 		if node == nil {
 			continue
 		}
-		left := node.Used.Clone()
-		for _, p := range largestFirst(node.Pods) {
-			promise := c.promises[types.UID(p.UID)]
-			if promise == nil || p.Node == node.Name {
-				continue
-			}
-			if fits(left, node.Allocatable) {
-				break
-			}
-			for name, v := range p.Class.Requests {
-				left[name] -= v
-			}
-			c.breakPromise(types.UID(p.UID))
-			broken = true
+		broken = c.breakCrowding(node) || broken
+	}
+	return broken
+}
+
+// breakCrowding ends promises of the room of one machine until the rest fits.
+func (c *Cache) breakCrowding(node *cluster.Node) (broken bool) {
+	left := node.Used.Clone()
+	for _, p := range largestFirst(node.Pods) {
+		promise := c.promises[types.UID(p.UID)]
+		if promise == nil || p.Node == node.Name {
+			continue
 		}
+		if fits(left, node.Allocatable) {
+			break
+		}
+		for name, v := range p.Class.Requests {
+			left[name] -= v
+		}
+		c.breakPromise(types.UID(p.UID))
+		broken = true
 	}
 	return broken
 }
@@ -77,7 +83,8 @@ func largestFirst(pods []*cluster.Pod) []*cluster.Pod {
 	return out
 }
 
-// boundElsewhere looks at once whether a pod that was just bound took room that was promised to others.
+// boundElsewhere looks at once whether a pod that was just bound took room that was promised to others. It looks at this
+// one machine: the next snapshot makes the others anew.
 func (c *Cache) boundElsewhere(node string) {
 	if node == "" {
 		return
@@ -86,7 +93,10 @@ func (c *Cache) boundElsewhere(node string) {
 	if _, dirty := c.dirty[unit]; !dirty {
 		return
 	}
-	if n := c.units[unit]; n != nil && slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return p.Node != node }) {
-		c.snapshot()
+	if n := c.units[unit]; n == nil || !slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return p.Node != node }) {
+		return
+	}
+	if n := c.buildUnit(unit); n != nil && n.Initialized && crowded(n) {
+		c.breakCrowding(n)
 	}
 }
