@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ Exit codes: 0 nothing failed, there may be warnings; 3 something failed; 2 wrong
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&d.options.ClusterName, "cluster-name", "", "name of the EKS cluster (default: what the controller in the cluster is told)")
+	f.StringVar(&d.options.ClusterName, "cluster-name", os.Getenv("CLUSTER_NAME"), "name of the EKS cluster [$CLUSTER_NAME] (default: what the controller in the cluster is told)")
 	f.StringVar(&d.options.Queue, "queue", "", "interruption queue, by name, ARN or URL (default: what the controller is told, else the cluster's name)")
 	f.StringVar(&d.options.NodeRole, "node-role", "", "role of the nodes, by name or ARN (default: those of EC2NodeClasses, else KarpenterNodeRole-<cluster>)")
 	f.StringVar(&d.options.ControllerRole, "controller-role", "", "role of the controller, by name or ARN (default: that of its service account)")

@@ -27,7 +27,7 @@ listens on 127.0.0.1 only and ends with "kerf local up".`,
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
 		DisableFlagsInUseLine: true,
 	}
-	c.AddCommand(newLocalUpCommand(), newLocalDownCommand(), newLocalStatusCommand())
+	c.AddCommand(newLocalUpCommand(), newLocalDownCommand(), newLocalStatusCommand(), newLocalEnvCommand())
 	return c
 }
 
@@ -100,10 +100,21 @@ func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "export KUBECONFIG=%s\n", cluster.Kubeconfig)
-	for _, pair := range cluster.Simulator.EnvFor(cluster.Administrator()) {
-		fmt.Fprintf(stdout, "export %s\n", pair)
+	fmt.Fprint(stdout, local.Exports(cluster.Env()))
+	in := ""
+	if o.ClusterName != "" && o.ClusterName != "kerf" {
+		in = " --cluster-name " + o.ClusterName
 	}
+	if o.StateDir != "" {
+		in = " --state-dir " + o.StateDir
+	}
+	fmt.Fprintf(stderr, `try, in another terminal:
+  eval "$(kerf local env%s)"
+  kubectl apply -f examples/deployment.yaml
+  kubectl get nodeclaims,nodes -L node.kubernetes.io/instance-type,karpenter.sh/capacity-type
+  kerf explain nodeclaim $(kubectl get nodeclaims -o name | head -1 | cut -d/ -f2)
+more manifests are in examples/; what the simulated AWS can be made to do is at $KERF_SIMULATOR/
+`, in)
 	fmt.Fprintf(stderr, "logs are in %[1]s; Ctrl-C, or \"kerf local down --state-dir %[1]s\" elsewhere, ends the cluster\n", cluster.StateDir)
 	select {
 	case <-ctx.Done():
@@ -128,11 +139,41 @@ func newLocalDownCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("not done after --timeout=%s", timeout))
 			defer cancel()
-			return local.Down(ctx, path)
+			if err := local.Down(ctx, path); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "the local cluster in %s has ended; its logs stay there\n", path)
+			return err
 		},
 	}
 	dir.register(c)
 	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long the end may take")
+	return c
+}
+
+func newLocalEnvCommand() *cobra.Command {
+	var dir localDir
+	c := &cobra.Command{
+		Use:   "env",
+		Short: "Print the environment by which tools find a local cluster, for a shell to evaluate",
+		Long: `Prints KUBECONFIG, the AWS_… variables of the simulated account's administrator, CLUSTER_NAME, KERF_SERVER (the
+controller, for kerf explain and kerf replay) and KERF_SIMULATOR (the controls of the simulated AWS).`,
+		Example: `  eval "$(kerf local env)"`,
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			path, err := dir.path()
+			if err != nil {
+				return err
+			}
+			state, err := local.ReadState(path)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(c.OutOrStdout(), local.Exports(state.Env))
+			return err
+		},
+	}
+	dir.register(c)
 	return c
 }
 

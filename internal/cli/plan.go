@@ -82,6 +82,9 @@ func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writ
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
+	if err := kubeconfigExists(); f.kubeconfig == "" && err != nil {
+		return err
+	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		err = errors.New("no kubeconfig was found, and this is no pod of a cluster")

@@ -3,11 +3,15 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -88,7 +92,9 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 
 		DisableFlagsInUseLine: true,
+		Version:               version.String(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelpCommand())
 	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand(),
@@ -122,13 +128,41 @@ func newHelpCommand() *cobra.Command {
 }
 
 func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Say which build this is",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(c.OutOrStdout(), version.String())
-			return err
+			switch output {
+			case "text":
+				_, err := fmt.Fprintln(c.OutOrStdout(), version.String())
+				return err
+			case "json":
+				e := json.NewEncoder(c.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(map[string]string{
+					"version": version.Version, "commit": version.Commit, "date": version.Date,
+					"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+				})
+			}
+			return &usageError{fmt.Errorf("--output=%q: want text or json", output)}
 		},
 	}
+	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return c
+}
+
+// kubeconfigExists complains of a KUBECONFIG none of whose files exist, which client-go takes for one that is not set.
+func kubeconfigExists() error {
+	list := os.Getenv("KUBECONFIG")
+	if list == "" {
+		return nil
+	}
+	for _, path := range filepath.SplitList(list) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return fmt.Errorf("KUBECONFIG=%s: there is no such file", list)
 }

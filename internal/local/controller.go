@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,7 @@ func (c *Cluster) startController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	metrics, health = cmp.Or(c.ports.Metrics, metrics), cmp.Or(c.ports.Health, health)
 	local := func(port int) string { return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 	c.Controller = &Controller{
 		Log:        filepath.Join(c.StateDir, "controller.log"),

@@ -128,6 +128,7 @@ type Cluster struct {
 	Controller *Controller // nil with Options.NoController
 
 	options  Options
+	ports    ports           // of the last cluster in the folder, where they are free
 	key      world.AccessKey // the controller's
 	lock     io.Closer
 	ended    chan error
@@ -159,10 +160,11 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 func (c *Cluster) start(ctx context.Context) error {
 	o := c.options
 	begin := time.Now()
+	c.ports = readPorts(c.StateDir)
 	o.Report("starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok")
 	var err error
 	c.Kube, err = kube.Start(ctx, kube.Options{
-		Binary: o.ControlPlane, StateDir: filepath.Join(c.StateDir, "kubernetes"), Port: o.Port,
+		Binary: o.ControlPlane, StateDir: filepath.Join(c.StateDir, "kubernetes"), Port: cmp.Or(o.Port, c.ports.Kubernetes),
 		AuditLog: o.AuditLog, NodeLeaseSeconds: o.NodeLeaseSeconds,
 	})
 	if err != nil {
@@ -193,6 +195,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := writeState(c); err != nil {
 		return err
 	}
+	c.writePorts()
 	o.Report(fmt.Sprintf("ready after %.1f s", time.Since(begin).Seconds()))
 	return nil
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -43,7 +44,7 @@ func (c *Cluster) startSimulator() (*Simulator, error) {
 			Region: o.Region, ClusterName: o.ClusterName, Seed: o.Seed, Types: o.Types,
 			BootTime: o.BootTime, KubernetesVersion: version, NoIdentities: true,
 		},
-		Listen:     net.JoinHostPort("127.0.0.1", strconv.Itoa(o.AWSPort)),
+		Listen:     net.JoinHostPort("127.0.0.1", strconv.Itoa(cmp.Or(o.AWSPort, c.ports.AWS))),
 		KubeConfig: machines,
 		Cluster:    world.Cluster{Name: o.ClusterName, Version: version, ServiceIPv4CIDR: c.Kube.ServiceCIDR},
 		NoQueue:    true,

@@ -35,6 +35,7 @@ type State struct {
 	MetricsURL string    `json:"metricsURL,omitempty"`
 	StateDir   string    `json:"stateDir"`
 	Queue      string    `json:"interruptionQueue"`
+	Env        []string  `json:"env"` // KEY=value, by which tools find the cluster and the simulated AWS
 }
 
 const (
@@ -87,6 +88,7 @@ func writeState(c *Cluster) error {
 		s.Logs = append(s.Logs, c.Controller.Log)
 		s.HealthURL, s.MetricsURL = c.Controller.HealthURL, c.Controller.MetricsURL
 	}
+	s.Env = c.Env()
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the state file: %w", err)

@@ -3,12 +3,15 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/awssim/authz"
@@ -30,6 +33,8 @@ type Handler struct {
 	bus    *event.Bus
 	notice time.Duration
 	mux    *http.ServeMux
+	// controls are the patterns of the requests that are answered, sorted by path.
+	controls []string
 
 	// Permissions keeps what was allowed and refused; nil where permissions are not enforced.
 	Permissions *authz.Authorizer
@@ -77,7 +82,13 @@ func New(w *world.World, b *boot.Booter, bus *event.Bus, notice time.Duration) *
 		"POST /_kerf/zonal-shift":                 h.postZonalShift,
 	} {
 		h.mux.HandleFunc(pattern, h.json(f))
+		h.controls = append(h.controls, pattern)
 	}
+	slices.SortFunc(h.controls, func(a, b string) int {
+		methodA, pathA, _ := strings.Cut(a, " ")
+		methodB, pathB, _ := strings.Cut(b, " ")
+		return cmp.Or(cmp.Compare(pathA, pathB), cmp.Compare(methodA, methodB))
+	})
 	h.mux.HandleFunc("GET /_kerf/{$}", h.page)
 	return h
 }

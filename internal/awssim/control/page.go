@@ -21,7 +21,8 @@ func (h *Handler) page(w http.ResponseWriter, _ *http.Request) {
 		State
 		Counts   []count
 		QueueSet []Queue
-	}{s, sortedCounts(s.Calls), queues})
+		Controls []string
+	}{s, sortedCounts(s.Calls), queues, h.controls})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -59,5 +60,9 @@ h2{margin-top:2rem}code,pre{font:12px ui-monospace,monospace}pre{margin:0;white-
 <h2>Calls</h2>
 <table><tr><th>operation<th>count</tr>
 {{range .Counts}}<tr><td><a href="calls?operation={{.Operation}}">{{.Operation}}</a><td>{{.N}}</tr>{{end}}</table>
+<h2>Controls</h2>
+<p>Requests that this address answers, without signatures; docs/simulated-aws.md tells what they take.</p>
+<pre>{{range .Controls}}{{.}}
+{{end}}</pre>
 </body></html>
 `))

@@ -1,0 +1,94 @@
+package local
+
+import (
+	"encoding/json"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Env is what tools need in their environment to work with the cluster, as KEY=value: kubectl, the AWS CLI as the
+// account's administrator, and Kerf's own commands.
+func (c *Cluster) Env() []string {
+	env := append([]string{"KUBECONFIG=" + c.Kubeconfig}, c.Simulator.EnvFor(c.Administrator())...)
+	env = append(env, "AWS_DEFAULT_REGION="+c.Region, "CLUSTER_NAME="+c.Name, "KERF_SIMULATOR="+c.AWS+"/_kerf")
+	if c.Controller != nil {
+		env = append(env, "KERF_SERVER="+strings.TrimSuffix(c.Controller.MetricsURL, "/metrics"))
+	}
+	return env
+}
+
+// Exports writes an environment as lines that a shell can evaluate.
+func Exports(env []string) string {
+	var b strings.Builder
+	for _, pair := range env {
+		key, value, _ := strings.Cut(pair, "=")
+		b.WriteString("export " + key + "=" + quoted(value) + "\n")
+	}
+	return b.String()
+}
+
+// quoted puts a value into quotes if a shell would read it otherwise.
+func quoted(value string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/:._-=+@%,", r)
+	}
+	if value != "" && strings.IndexFunc(value, func(r rune) bool { return !plain(r) }) < 0 {
+		return value
+	}
+	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}
+
+// ports are those that a cluster had, so that it has them again when it is started anew and nobody took them meanwhile.
+type ports struct {
+	Kubernetes, AWS, Metrics, Health int
+}
+
+const portsName = "ports.json"
+
+// readPorts returns the ports of the last cluster in a folder that are free now, and 0 for the others.
+func readPorts(dir string) ports {
+	var p ports
+	text, err := os.ReadFile(filepath.Join(dir, portsName))
+	if err != nil || json.Unmarshal(text, &p) != nil {
+		return ports{}
+	}
+	for _, port := range []*int{&p.Kubernetes, &p.AWS, &p.Metrics, &p.Health} {
+		if *port != 0 && !free(*port) {
+			*port = 0
+		}
+	}
+	return p
+}
+
+func free(port int) bool {
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// writePorts notes the ports of a running cluster. Without the note the next one has other ports, which is no harm.
+func (c *Cluster) writePorts() {
+	p := ports{Kubernetes: portOf(c.Kube.Server), AWS: portOf(c.AWS)}
+	if c.Controller != nil {
+		p.Metrics, p.Health = portOf(c.Controller.MetricsURL), portOf(c.Controller.HealthURL)
+	}
+	if text, err := json.Marshal(p); err == nil {
+		_ = os.WriteFile(filepath.Join(c.StateDir, portsName), text, 0o600) // see above
+	}
+}
+
+// portOf is the port of a URL, 0 if it has none.
+func portOf(address string) int {
+	u, err := url.Parse(address)
+	if err != nil {
+		return 0
+	}
+	port, _ := strconv.Atoi(u.Port()) // 0 without one
+	return port
+}
