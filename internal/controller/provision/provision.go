@@ -231,7 +231,9 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		return apply.Outcome{}, nil
 	}
 	began := c.o.Now()
-	more := c.expected.pods(ctx, c.batch.take(), snapshot.Pending, began, c.o.Missing)
+	asking, cancel := context.WithTimeout(ctx, c.o.BatchIdle)
+	more := c.expected.pods(asking, c.batch.take(), snapshot.Pending, began, c.o.Missing)
+	cancel()
 	problem := c.Problem(ctx, withPending(snapshot, more))
 	c.announceEmpty(problem)
 	p := c.o.Solve(problem)

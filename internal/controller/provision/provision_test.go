@@ -488,3 +488,29 @@ func TestAPanicDoesNotEndTheLoop(t *testing.T) {
 		}
 	})
 }
+
+func TestAnOwnerThatDoesNotAnswerHoldsUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		asked := 0
+		h := newHouse(t, func(o *Options) {
+			o.Missing = func(ctx context.Context, _ cache.Owner) (int, bool) {
+				asked++
+				<-ctx.Done()
+				return 0, false
+			}
+		})
+		h.pool("default")
+		h.run(ctx)
+		time.Sleep(3 * time.Second)
+		h.pod("p", "1", func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web", Controller: new(true)}}
+		})
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if n := len(h.claims()); n != 1 || asked == 0 {
+			t.Errorf("%d claims after 3 s, and the owner was asked for %d times", n, asked)
+		}
+	})
+}
