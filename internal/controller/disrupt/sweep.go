@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/apply"
@@ -25,7 +26,8 @@ const sweepEvery = time.Minute
 func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]bool, error) {
 	var nodes corev1.NodeList
 	var claims karpv1.NodeClaimList
-	if err := errors.Join(q.Client.List(ctx, &nodes), q.Client.List(ctx, &claims)); err != nil {
+	// They are only read here: what is written is read anew.
+	if err := errors.Join(q.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy), q.Client.List(ctx, &claims, client.UnsafeDisableDeepCopy)); err != nil {
 		return before, fmt.Errorf("listing nodes and nodeclaims: %w", err)
 	}
 	byID := managed(&claims)

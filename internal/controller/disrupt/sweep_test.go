@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/apply"
@@ -108,4 +110,25 @@ func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A sweep looks at every node and claim each minute, and writes to few: it must not cost a copy of them all.
+func TestASweepCopiesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.machine("c1")
+		lists := 0
+		h.Client = interceptor.NewClient(h.api, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			var all client.ListOptions
+			all.ApplyOptions(opts)
+			if lists++; all.UnsafeDisableDeepCopy == nil || !*all.UnsafeDisableDeepCopy {
+				t.Errorf("a sweep copies the %T", list)
+			}
+			return c.List(ctx, list, opts...)
+		}})
+		if _, err := h.sweep(t.Context(), nil); err != nil || lists != 2 {
+			t.Errorf("%d lists, %v; want 2", lists, err)
+		}
+		h.end()
+	})
 }

@@ -136,7 +136,8 @@ func (n *Nodes) ifDeleting(ctx context.Context, name string) []reconcile.Request
 		return nil
 	}
 	node := &corev1.Node{}
-	if err := n.Client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil || node.DeletionTimestamp.IsZero() {
+	// It is only read, and asked for with every event of a pod.
+	if err := n.Client.Get(ctx, client.ObjectKey{Name: name}, node, client.UnsafeDisableDeepCopy); err != nil || node.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
