@@ -188,7 +188,7 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, d
 		HealthProbeBindAddress:        address(s.HealthProbePort),
 		LeaderElection:                !s.DisableLeaderElection,
 		LeaderElectionReleaseOnCancel: true,
-		Cache:                         crcache.Options{DefaultTransform: cache.Strip()},
+		Cache:                         crcache.Options{DefaultTransform: cache.Strip(), ByObject: cache.Selection()},
 		NewCache:                      newEndable(ctx),
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: false}},
 		GracefulShutdownTimeout:       new(10 * time.Second),

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,17 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
+
+// Selection leaves out of the informers that feed a Cache what nobody needs: pods that are over take no room. To the watch, a pod that
+// ends is one that is deleted.
+func Selection() map[client.Object]crcache.ByObject {
+	return map[client.Object]crcache.ByObject{
+		&corev1.Pod{}: {Field: fields.AndSelectors(
+			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+		)},
+	}
+}
 
 // Watch feeds the cache from informers. Once the informers run, the returned function reports whether the first list of
 // every kind has been taken in; before that, no decision may be made.

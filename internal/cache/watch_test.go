@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/kerf-sh/kerf/internal/intake"
@@ -33,4 +34,20 @@ func TestHandlersTakeInWhatInformersTell(t *testing.T) {
 		return
 	}
 	t.Fatal("nobody watches pods")
+}
+
+func TestPodsThatAreOverAreNotWatched(t *testing.T) {
+	for kind, by := range Selection() {
+		if _, ok := kind.(*corev1.Pod); !ok {
+			t.Fatalf("%T is watched in part", kind)
+		}
+		for _, phase := range []corev1.PodPhase{"", corev1.PodPending, corev1.PodRunning, corev1.PodUnknown, corev1.PodSucceeded, corev1.PodFailed} {
+			p := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
+			if got := by.Field.Matches(fields.Set{"status.phase": string(phase)}); got != intake.IsActive(p) {
+				t.Errorf("a pod in phase %q is watched: %t", phase, got)
+			}
+		}
+		return
+	}
+	t.Error("all pods are watched")
 }
