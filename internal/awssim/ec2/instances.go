@@ -69,9 +69,21 @@ type instance struct {
 	EnaSupport          bool                           `xml:"enaSupport"`
 	CapacityReservation string                         `xml:"capacityReservationId,omitempty"`
 	ReservationSpec     *world.CapacityReservationSpec `xml:"capacityReservationSpecification"`
-	MetadataOptions     *world.MetadataOptions         `xml:"metadataOptions"`
+	MetadataOptions     *metadataOptions               `xml:"metadataOptions"`
 	EnclaveOptions      world.Toggle                   `xml:"enclaveOptions"`
 	Tags                []tagItem                      `xml:"tagSet>item"`
+}
+
+// metadataOptions are those of an instance, where they hold from its launch on.
+type metadataOptions struct {
+	State string `xml:"state"`
+	world.MetadataOptions
+}
+
+// association is the public address of a network interface.
+type association struct {
+	PublicIP  string `xml:"publicIp"`
+	IPOwnerID string `xml:"ipOwnerId"`
 }
 
 type state struct {
@@ -114,6 +126,7 @@ type networkInterface struct {
 	Groups          []group          `xml:"groupSet>item"`
 	IPv4Prefixes    []ipv4Prefix     `xml:"ipv4PrefixSet>item"`
 	Addresses       []privateAddress `xml:"privateIpAddressesSet>item"`
+	Association     *association     `xml:"association"`
 	Attachment      struct {
 		DeviceIndex         int32  `xml:"deviceIndex"`
 		NetworkCardIndex    int32  `xml:"networkCardIndex"`
@@ -276,8 +289,10 @@ func (s *service) show(i *world.Instance, names map[string]string) instance {
 		Reason: i.StateTransitionReason, KeyName: i.Launch.KeyName, InstanceType: i.Type, LaunchTime: stamp(i.LaunchTime),
 		PrivateIP: address(i.PrivateIP), PublicIP: address(i.PublicIP), SourceDestCheck: true, Groups: groups(i.SecurityGroupIDs, names),
 		Architecture: i.Arch, RootDeviceType: "ebs", VirtualizationType: "hvm", Lifecycle: i.Lifecycle(), SpotRequestID: i.SpotRequestID,
-		Hypervisor: "xen", EnaSupport: true, CapacityReservation: i.CapacityReservationID, MetadataOptions: i.Launch.MetadataOptions,
-		Tags: tagItems(i.Tags),
+		Hypervisor: "xen", EnaSupport: true, CapacityReservation: i.CapacityReservationID, Tags: tagItems(i.Tags),
+	}
+	if m := i.Launch.MetadataOptions; m != nil {
+		o.MetadataOptions = &metadataOptions{"applied", *m}
 	}
 	if i.Launch.Placement != nil {
 		o.Placement = *i.Launch.Placement
@@ -332,6 +347,9 @@ func (s *service) showAttached(i *world.Instance, o *instance, names map[string]
 		}
 		if n.PrivateIP == i.PrivateIP {
 			x.PrivateDNSName = i.PrivateDNSName
+			if i.PublicIP.IsValid() {
+				x.Association = &association{PublicIP: address(i.PublicIP), IPOwnerID: "amazon"}
+			}
 		}
 		if n.PrivateIP.IsValid() {
 			x.Addresses = append(x.Addresses, privateAddress{address(n.PrivateIP), true})

@@ -339,3 +339,28 @@ func TestInstanceHealth(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestAnInstanceShowsItsPublicAddressAndMetadataOptionsAsEC2Does(t *testing.T) {
+	s := start(t, nil)
+	var subnet string
+	for _, n := range s.world.Subnets() {
+		if n.Public {
+			subnet = n.ID
+		}
+	}
+	s.template("public", func(d *types.RequestLaunchTemplateData) {
+		d.MetadataOptions = &types.LaunchTemplateInstanceMetadataOptionsRequest{HttpTokens: types.LaunchTemplateHttpTokensStateRequired}
+	})
+	out, err := s.CreateFleet(t.Context(), fleet("public", 1, types.DefaultTargetCapacityTypeOnDemand, place("m5.large", types.Subnet{SubnetId: &subnet})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := s.describe(launched(out)[0])
+	if m := i.MetadataOptions; m == nil || m.State != types.InstanceMetadataOptionsStateApplied || m.HttpTokens != types.HttpTokensStateRequired {
+		t.Errorf("metadata options: %+v", m)
+	}
+	a := i.NetworkInterfaces[0].Association
+	if a == nil || aws.ToString(a.PublicIp) == "" || aws.ToString(a.PublicIp) != aws.ToString(i.PublicIpAddress) || aws.ToString(a.IpOwnerId) != "amazon" {
+		t.Errorf("association: %+v; the instance has %v", a, aws.ToString(i.PublicIpAddress))
+	}
+}
