@@ -169,7 +169,7 @@ func (r *planReader) whyUnknown(c *planned, attr string) string {
 			for _, d := range c.scope.resources {
 				if d.Mode == "data" && d.Type == steps[1].name && d.Name == steps[2].name {
 					if _, missing := r.document(d); missing != "" {
-						return fmt.Sprintf("%s: %s cannot be told before the plan is applied", d.Address, missing)
+						return fmt.Sprintf("%s: %s cannot be told, and so not judged, until the plan is applied", d.Address, missing)
 					}
 				}
 			}
@@ -179,7 +179,7 @@ func (r *planReader) whyUnknown(c *planned, attr string) string {
 	if refs := deepest(e.References); len(refs) > 0 {
 		from = strings.Join(refs, ", ")
 	}
-	return fmt.Sprintf("%s of %s is put together from %s, and the plan does not say how; check again with a plan made after it is applied, or with --live", attr, c.Address, from)
+	return fmt.Sprintf("%s of %s is put together from %s, and the plan does not say how: it is not judged until the plan is applied; then check a new plan, or with --live", attr, c.Address, from)
 }
 
 // where finds out partition, region and account from what the plan has of them.

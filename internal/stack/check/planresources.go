@@ -183,7 +183,8 @@ func (r *planReader) target(c *planned) {
 	blocks, _ := c.Values["input_transformer"].([]any)
 	t.Input = inputOf(len(blocks) > 0, r.text(c, "input") != "", r.text(c, "input_path"))
 	for i := range r.setup.Rules {
-		if r.setup.Rules[i].Name == name {
+		// Of this[each.key].name a plan lists this alone, and that is resolved to the rule's ARN.
+		if rule := &r.setup.Rules[i]; rule.Name == name || rule.ARN == name {
 			r.setup.Rules[i].Targets = append(r.setup.Rules[i].Targets, t)
 			return
 		}
@@ -203,8 +204,17 @@ func (r *planReader) alarm(c *planned) {
 			a.Dimensions[k] = s
 		}
 	}
+	if d := dimensionOf[a.Namespace]; d != "" && a.Dimensions[d] == "" && c.conf != nil {
+		// A name that is made up when the plan is applied leaves a hole, or the whole map out.
+		if v, ok := r.expr(c.conf.Expressions["dimensions"], c.scope, c); ok && len(v) == 1 {
+			a.Dimensions[d] = fmt.Sprint(v[0])
+		}
+	}
 	r.setup.Alarms = append(r.setup.Alarms, a)
 }
+
+// dimensionOf is the dimension that names what an alarm of a namespace watches.
+var dimensionOf = map[string]string{"AWS/Events": "RuleName", "AWS/SQS": "QueueName"}
 
 func (r *planReader) accessEntry(c *planned) {
 	kind := r.text(c, "type")

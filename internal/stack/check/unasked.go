@@ -80,6 +80,9 @@ func (f *feature) ask(o *stack.Options, found *awssetup.Setup) (flag string) {
 // resourcesOf are the resources of the statement of that name, if all are named in full.
 func resourcesOf(found *awssetup.Setup, sid string) []string {
 	for _, p := range found.Policies {
+		if p.Document == nil {
+			continue // it could not be read
+		}
 		i := slices.IndexFunc(p.Document.Statements, func(s iampolicy.Statement) bool { return s.Sid == sid })
 		if i < 0 {
 			continue
