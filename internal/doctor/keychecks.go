@@ -64,39 +64,28 @@ func (in *Input) queueKey() (*awssetup.Queue, *awssetup.Key, Result) {
 	return q, key, Result{}
 }
 
-var keyActionsOfSender = []string{"kms:GenerateDataKey", "kms:Decrypt"}
-
 func queueKeyPolicy(in *Input) Result {
-	_, key, none := in.queueKey()
+	q, key, none := in.queueKey()
 	if key == nil {
 		return none
 	}
 	fix := in.fixes("writes the key's policy with the statement AllowEventBridgeToUseTheKey")
 	if !key.Enabled {
-		return failed("aws kms enable-key --key-id "+key.ID+" (or cancel-key-deletion before)", "the queue's key is disabled: nothing can be written to the queue or read from it").with(key.ARN)
+		return failed("aws kms enable-key --key-id "+key.ID+"   # if it waits for its deletion, before that: aws kms cancel-key-deletion --key-id "+key.ID, "the queue's key is disabled: nothing can be written to the queue or read from it").with(key.ARN)
 	}
 	if key.Policy == nil {
 		g, _ := in.gapAbout(account.GapKey)
 		return unknown("the key's policy could not be read: %s", g.Why)
 	}
 	var refused []string
-	conditional := true
-	for _, action := range keyActionsOfSender {
-		d := iampolicy.Evaluate(iampolicy.Call{
-			Caller: iampolicy.Caller{Service: eventsService}, Action: action, Resource: key.ARN,
-			Context: iampolicy.Context{"aws:principalisawsservice": {"true"}, "aws:principalservicename": {eventsService}, "aws:securetransport": {"true"}},
-		}, iampolicy.Policies{Resource: key.Policy, ResourceOwner: accountOf(key.ARN), ResourceOnly: true})
-		if !d.OK() {
+	for _, action := range awssetup.KeyActions {
+		if d := awssetup.MayUseKey(action, key, q.ARN); !d.OK() {
 			refused = append(refused, action+": "+told(d))
-			conditional = conditional && len(d.Near) > 0
 		}
 	}
-	switch {
-	case len(refused) > 0 && conditional:
-		return warning("take the conditions off, or prove that events arrive all the same: kerf doctor --prove-delivery",
-			"EventBridge may use the queue's key under conditions only, which it may not meet").with(refused...)
-	case len(refused) > 0:
-		return failed(fix, "EventBridge may not use the queue's key, so that nothing is delivered").with(refused...)
+	if len(refused) > 0 {
+		return failed(fix, "EventBridge may not use the queue's key, so that nothing is delivered").
+			with(append(refused, "EventBridge tells KMS neither aws:SourceArn nor aws:SourceAccount: conditions on these refuse it")...)
 	}
 	return ok("EventBridge may use it").with(key.ARN)
 }

@@ -245,11 +245,11 @@ func (in *Input) unprovable(q *awssetup.Queue, through string) string {
 	arn := func(name string) string {
 		return "arn:" + in.AWS.Partition + ":events:" + in.AWS.Region + ":" + in.AWS.AccountID + ":rule/" + name
 	}
-	if send(q, in.AWS.AccountID, arn(account.ProbeRuleName(in.Now, "0")), true).OK() {
+	if awssetup.MaySend(q, arn(account.ProbeRuleName(in.Now, "0")), true).OK() {
 		return ""
 	}
 	for _, r := range in.rulesTo(q.ARN) {
-		if send(q, in.AWS.AccountID, r.ARN, true).OK() {
+		if awssetup.MaySend(q, r.ARN, true).OK() {
 			return fmt.Sprintf("the queue's policy takes events of named rules only: add %s to its aws:SourceArn, or use --prove-delivery-through %s, which lets that rule carry the probe as well for a moment",
 				arn(account.ProbeRulePrefix+"*"), r.Name)
 		}

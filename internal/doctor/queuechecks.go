@@ -150,21 +150,6 @@ func queueFIFO(in *Input) Result {
 	return ok("%s is a standard queue", q.Name)
 }
 
-// send decides whether EventBridge may send to a queue for a rule.
-func send(q *awssetup.Queue, accountID, ruleARN string, secure bool) iampolicy.Decision {
-	c := iampolicy.Context{}
-	c.Set("aws:SourceArn", ruleARN)
-	c.Set("aws:SourceAccount", accountID)
-	c.Set("aws:PrincipalIsAWSService", "true")
-	c.Set("aws:PrincipalServiceName", eventsService)
-	c.Set("aws:SecureTransport", fmt.Sprint(secure))
-	return iampolicy.Evaluate(
-		iampolicy.Call{Caller: iampolicy.Caller{Service: eventsService}, Action: "sqs:SendMessage", Resource: q.ARN, Context: c},
-		iampolicy.Policies{Resource: q.Policy, ResourceOwner: accountOf(q.ARN)})
-}
-
-const eventsService = "events.amazonaws.com"
-
 // stranger is an account that nobody here knows.
 const stranger = "210987654321"
 
@@ -186,7 +171,7 @@ func queuePolicy(in *Input) Result {
 	}
 	var refused []string
 	for _, rule := range rules {
-		if d := send(q, in.AWS.AccountID, rule.ARN, true); !d.OK() {
+		if d := awssetup.MaySend(q, rule.ARN, true); !d.OK() {
 			refused = append(refused, rule.Name+": "+told(d))
 		}
 	}
@@ -194,7 +179,7 @@ func queuePolicy(in *Input) Result {
 		return failed(fix, "the queue's policy refuses what EventBridge sends").with(refused...)
 	}
 	var wide []string
-	if send(q, in.AWS.AccountID, rules[0].ARN, false).OK() {
+	if awssetup.MaySend(q, rules[0].ARN, false).OK() {
 		wide = append(wide, "it does not refuse calls without TLS")
 	}
 	out := iampolicy.Evaluate(iampolicy.Call{

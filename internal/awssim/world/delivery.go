@@ -234,6 +234,7 @@ func (w *World) sealLocked(q *queue) error {
 	}
 	context := iampolicy.Context{}
 	context.Set("kms:ViaService", "sqs."+w.opts.Region+"."+partition.SuffixOf(w.Partition()))
+	context.Set("aws:RequestedRegion", w.opts.Region)
 	context.Set("kms:EncryptionContext:aws:sqs:arn", w.QueueARN(q.name))
 	context.Set("aws:SecureTransport", "true")
 	context.Set("aws:PrincipalIsAWSService", "true")

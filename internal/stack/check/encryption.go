@@ -93,15 +93,8 @@ func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 			return
 		}
 	}
-	for _, action := range []string{"kms:GenerateDataKey", "kms:Decrypt"} {
-		ctx := iampolicy.Context{}
-		ctx.Set("aws:SourceAccount", c.found.AccountID)
-		ctx.Set("aws:SourceArn", ownRule(c, q))
-		ctx.Set("kms:ViaService", "sqs."+c.found.Region+"."+partition.SuffixOf(c.found.Partition))
-		ctx.Set("aws:SecureTransport", "true")
-		d := iampolicy.Evaluate(
-			iampolicy.Call{Caller: iampolicy.Caller{Service: "events.amazonaws.com", Account: c.found.AccountID}, Action: action, Resource: k.ARN, Context: ctx},
-			iampolicy.Policies{Resource: k.Policy, ResourceOwner: c.found.AccountID, ResourceOnly: true})
+	for _, action := range awssetup.KeyActions {
+		d := awssetup.MayUseKey(action, k, q.ARN)
 		if d.OK() {
 			continue
 		}
@@ -115,8 +108,11 @@ func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 			f.What += ": " + strings.Join(d.Near, "; ")
 			f.Key = keyIn(d.Near[0])
 		}
+		if d.Outcome == iampolicy.ExplicitDeny {
+			f.What = fmt.Sprintf("its policy denies events.amazonaws.com %s (statement %s)", action, d.Sid)
+		}
 		f.Why = "EventBridge cannot encrypt what it sends to queue " + q.Name + ": every invocation fails (FailedInvocations), the queue stays empty, and no interruption is noticed"
-		f.Fix = `add to the key's policy: {"Sid":"AllowEventBridgeToUseTheKey","Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":["kms:GenerateDataKey","kms:Decrypt"],"Resource":"*"}`
+		f.Fix = `add to the key's policy: {"Sid":"AllowEventBridgeToUseTheKey","Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":["kms:GenerateDataKey","kms:Decrypt"],"Resource":"*"}, without conditions on the source: EventBridge tells KMS neither aws:SourceArn nor aws:SourceAccount`
 		c.add(f)
 	}
 	c.keyWidth(base, k)
@@ -129,8 +125,8 @@ func (c *checker) keyWidth(base Finding, k *awssetup.Key) {
 	}
 	defer func() {
 		base.Action = ""
-		c.reportOutsiders(base, outsiders(k.Policy, c.found.AccountID, "events.amazonaws.com"), "use it",
-			"what it protects can be read", "name the services and roles that need it, and tie services to this account by aws:SourceAccount")
+		c.reportOutsiders(base, outsiders(k.Policy, c.found.AccountID, sendingServices...), "use it",
+			"what it protects can be read", "name the services and roles that need it; of services events.amazonaws.com alone, without a condition on the source, for it tells KMS none")
 	}()
 	sid, ok := openTo(k.Policy, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, c.found.AccountID)
 	if !ok {
@@ -161,7 +157,14 @@ func (c *checker) decrypting(q *awssetup.Queue, k *awssetup.Key) {
 	ctx := iampolicy.Context{}
 	ctx.Set("kms:ViaService", "sqs."+c.found.Region+"."+partition.SuffixOf(c.found.Partition))
 	call := iampolicy.Call{Action: "kms:Decrypt", Resource: arn, Context: ctx}
-	if d := c.decide(c.found, call); !d.OK() && !c.reports("kms:Decrypt", Missing) {
+	d := c.decide(c.found, call)
+	if gap, partly := c.found.unreadPermissions(); partly && d.Outcome == iampolicy.ImplicitDeny {
+		c.report.Unread = append(c.report.Unread, Unread{
+			What: "whether the controller may decrypt with " + arn, Why: "no policy that could be read allows it; " + gap.What + " could not be read",
+		})
+		return
+	}
+	if !d.OK() && !c.reports("kms:Decrypt", Missing) {
 		f := Finding{
 			Severity: Missing, Area: AreaEncryption, Thing: arn, Queue: q.Name, Action: "kms:Decrypt", Resource: arn, Policy: "key policy",
 			What: "the controller may not decrypt with this key: neither the key's policy nor the controller's together with it allow kms:Decrypt",

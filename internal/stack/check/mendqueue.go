@@ -293,7 +293,7 @@ func (m *mender) harmful(q *awssetup.Queue, st iampolicy.Statement, want *iampol
 	}
 	if st.Effect == iampolicy.Deny {
 		for _, r := range m.s.Rules {
-			d := iampolicy.Evaluate(m.c.sendCall(q, r.ARN, m.s.AccountID, true), iampolicy.Policies{Resource: one, ResourceOnly: true, ResourceOwner: m.s.AccountID})
+			d := iampolicy.Evaluate(awssetup.Send(q.ARN, r.ARN, true), iampolicy.Policies{Resource: one, ResourceOnly: true, ResourceOwner: m.s.AccountID})
 			if d.Outcome == iampolicy.ExplicitDeny {
 				return true
 			}
@@ -311,6 +311,6 @@ func (m *mender) hasEffect(q *awssetup.Queue, d *iampolicy.Document, w iampolicy
 	if w.Effect != iampolicy.Deny {
 		return false
 	}
-	call := m.c.sendCall(q, ownRule(m.c, q), m.s.AccountID, false)
+	call := awssetup.Send(q.ARN, ownRule(m.c, q), false)
 	return iampolicy.Evaluate(call, iampolicy.Policies{Resource: d, ResourceOnly: true, ResourceOwner: m.s.AccountID}).Outcome == iampolicy.ExplicitDeny
 }

@@ -157,17 +157,6 @@ func duration(d time.Duration) string {
 	return s
 }
 
-// sendCall is what EventBridge does for a rule.
-func (c *checker) sendCall(q *awssetup.Queue, ruleARN, account string, secure bool) iampolicy.Call {
-	ctx := iampolicy.Context{}
-	ctx.Set("aws:SourceArn", ruleARN)
-	ctx.Set("aws:SourceAccount", account)
-	ctx.Set("aws:SecureTransport", fmt.Sprint(secure))
-	return iampolicy.Call{
-		Caller: iampolicy.Caller{Service: "events.amazonaws.com", Account: account}, Action: "sqs:SendMessage", Resource: q.ARN, Context: ctx,
-	}
-}
-
 func (c *checker) byPolicyOf(q *awssetup.Queue, call iampolicy.Call) iampolicy.Decision {
 	return iampolicy.Evaluate(call, iampolicy.Policies{Resource: q.Policy, ResourceOwner: c.found.AccountID, ResourceOnly: true})
 }
@@ -216,7 +205,7 @@ func (c *checker) sendingRules(q *awssetup.Queue, base Finding) {
 			if t.ARN != q.ARN && t.DeadLetter != q.ARN {
 				continue
 			}
-			if d := c.byPolicyOf(q, c.sendCall(q, r.ARN, c.found.AccountID, true)); !d.OK() {
+			if d := c.byPolicyOf(q, awssetup.Send(q.ARN, r.ARN, true)); !d.OK() {
 				names = appendNew(names, nameOf(r))
 				refused[nameOf(r)] = d
 			}
@@ -262,22 +251,22 @@ func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.
 		}
 	}
 	own := ownRule(c, q)
-	plain := c.sendCall(q, own, where.account, false)
+	plain := awssetup.Send(q.ARN, own, false)
 	for _, t := range []struct {
 		call           iampolicy.Call
 		key, what, why string
 		fix            string
 	}{
 		{plain, "aws:SecureTransport", "its policy does not refuse calls without TLS", "messages can be read and changed on their way", "add the statement DenyHTTP: deny sqs:* when aws:SecureTransport is false"},
-		{c.sendCall(q, foreign.arn("events", "rule/foreign"), foreign.account, true), "aws:SourceArn", "its policy lets rules of any account send to it",
+		{awssetup.Send(q.ARN, foreign.arn("events", "rule/foreign"), true), "aws:SourceArn", "its policy lets rules of any account send to it",
 			"who knows its name can make the controller end machines", "add the condition ArnLike aws:SourceArn with the rules of this stack"},
-		{c.sendCall(q, where.arn("events", "rule/unrelated"), where.account, true), "aws:SourceArn", "its policy lets every rule of the account send to it",
+		{awssetup.Send(q.ARN, where.arn("events", "rule/unrelated"), true), "aws:SourceArn", "its policy lets every rule of the account send to it",
 			"a rule of somebody else can fill it", "add the condition ArnLike aws:SourceArn with the rules of this stack"},
 	} {
 		wantCall := t.call
 		wantCall.Resource = want.ARN
 		if own != "" && t.key == "aws:SecureTransport" {
-			wantCall.Context = iampolicy.Context{"aws:securetransport": {"false"}, "aws:sourcearn": {c.wanted.Rules[0].ARN}}
+			wantCall = awssetup.Send(want.ARN, c.wanted.Rules[0].ARN, false)
 		}
 		if c.byPolicyOf(want, wantCall).OK() || !c.byPolicyOf(q, t.call).OK() {
 			continue
