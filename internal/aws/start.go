@@ -46,7 +46,7 @@ func (p *Provider) Check(ctx context.Context) error {
 	_, err := p.session.EC2.DescribeInstanceTypes(ctx, &ec2.DescribeInstanceTypesInput{DryRun: new(true)})
 	if err != nil && !awserr.IsDryRunOK(err) {
 		err = awserr.Wrap(fmt.Sprintf("asking EC2 in region %s (ec2:DescribeInstanceTypes)", p.session.Region), err)
-		if cloud.ClassOf(err) == cloud.Unavailable {
+		if cloud.ClassOf(err) == cloud.Unavailable && !errors.Is(err, awserr.ErrNoCredentials) {
 			return fmt.Errorf("EC2 can't be reached: check the network, AWS_REGION and AWS_ENDPOINT_URL: %w", err)
 		}
 		return err

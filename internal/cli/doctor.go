@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,8 @@ import (
 // doctorFlags are those of kerf doctor.
 type doctorFlags struct {
 	options                     doctor.Options
-	kubeconfig, output, through string
+	kubeconfig, context, region string
+	output, through             string
 	noKube, noAWS, verbose      bool
 }
 
@@ -31,13 +33,14 @@ func newDoctorCommand() *cobra.Command {
 		Long: `Makes over twenty checks of what is set up around the controller: the interruption queue with its key, policy and rules, the
 controller's permissions, node roles, subnets, and what in the cluster keeps nodes from coming or going. AWS is that of the
 SDK's own settings (AWS_PROFILE, AWS_REGION and others), the cluster that of --kubeconfig or KUBECONFIG; without one of them
-the other half is done. What you may not read is unknown, with the permission that is missing; it is never taken for good.
+the other half is done, and the exit code says so. What you may not read is unknown, with the permission that is missing; it is never taken for good.
 
 Nothing is changed, but for --prove-delivery: it makes an EventBridge rule named kerf-proof-… with the queue as its target,
 sends an event of the source kerf.sh/doctor, watches for it, and takes the rule away again, even when broken off with Ctrl-C.
 With --prove-delivery-through an existing rule carries that event as well for the time of the proof.
 
-Exit codes: 0 nothing failed, there may be warnings; 3 something failed; 2 wrong usage; 1 nothing could be looked at.`,
+Exit codes: 0 nothing failed, there may be warnings; 3 something failed; 2 wrong usage; 1 AWS, EC2 or
+the cluster could not be looked at, though it was not left out by --no-aws or --no-kubernetes.`,
 		Example: `  kerf doctor --cluster-name demo
   kerf doctor --cluster-name demo --prove-delivery
   kerf doctor --output json | jq '.results[] | select(.status == "failed")'`,
@@ -53,6 +56,8 @@ Exit codes: 0 nothing failed, there may be warnings; 3 something failed; 2 wrong
 	f.StringVar(&d.options.ControllerRole, "controller-role", "", "role of the controller, by name or ARN (default: that of its service account)")
 	f.StringVarP(&d.options.Namespace, "namespace", "n", "", "namespace of the controller (default: any)")
 	f.StringVar(&d.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	f.StringVar(&d.context, "context", "", "context of the kubeconfig file (default: its current one)")
+	f.StringVar(&d.region, "region", "", "region of the cluster (default: that of the SDK's settings, such as AWS_REGION)")
 	f.BoolVar(&d.noKube, "no-kubernetes", false, "look at AWS only")
 	f.BoolVar(&d.noAWS, "no-aws", false, "look at the cluster only")
 	f.DurationVar(&d.options.Window, "window", 24*time.Hour, "how far back metrics are looked at")
@@ -79,10 +84,10 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 	}
 	o.Tell = func(line string) { fmt.Fprintln(progress, line) }
 	if !d.noAWS {
-		o.AWS, o.NoAWS = session.New(ctx, session.Options{Version: version.Version})
+		o.AWS, o.NoAWS = session.New(ctx, session.Options{Version: version.Version, Region: d.region})
 	}
 	if !d.noKube {
-		o.Kube, o.Pods, o.NoKube = doctor.Connect(d.kubeconfig)
+		o.Kube, o.Pods, o.NoKube = doctor.Connect(d.kubeconfig, d.context)
 	}
 	in, err := doctor.Look(ctx, o)
 	if errors.Is(err, doctor.ErrNoName) {
@@ -104,6 +109,9 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 	}
 	if report.Count(doctor.Failed) > 0 {
 		return &exitError{code: foundWrong}
+	}
+	if len(report.Unseen) > 0 { // what could not be seen is not in order
+		return &exitError{code: 1, said: strings.Join(report.Unseen, "; ")}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestDoctorsExitCodeAndReport(t *testing.T) {
 	}
 	sim.Start()
 	defer func() { _ = sim.Close() }()
-	for _, v := range append(sim.Env(), "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_PROFILE=", "KUBECONFIG=/dev/null",
+	for _, v := range append(sim.Env(), "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_PROFILE=", "KUBECONFIG=/dev/null", "CLUSTER_NAME=",
 		"AWS_ACCESS_KEY_ID="+world.DefaultAdminAccessKey, "AWS_SECRET_ACCESS_KEY="+world.DefaultAdminSecretKey) {
 		key, value, _ := strings.Cut(v, "=")
 		t.Setenv(key, value)
@@ -41,7 +41,10 @@ func TestDoctorsExitCodeAndReport(t *testing.T) {
 		"a wrong key": {[]string{"--cluster-name", "kerf"}, func() error {
 			return sim.World.SetQueueAttributes("kerf", map[string]string{"KmsMasterKeyId": "alias/aws/sqs"})
 		}, 3, "FAILED   1 queue-managed-key", ""},
-		"as JSON": {[]string{"--cluster-name", "kerf", "--no-kubernetes", "-o", "json"}, nil, -1, `"id": "queue-exists"`, ""},
+		"a cluster that is not there": {[]string{"--cluster-name", "nosuch", "--kubeconfig", "testdata/none"}, nil, 1, "", "nosuch"},
+		"without the cluster":         {[]string{"--cluster-name", "kerf"}, nil, 1, "the cluster could not be looked at", "the cluster could not be looked at"},
+		"another region":              {[]string{"--cluster-name", "kerf", "--no-kubernetes", "--region", "eu-south-2"}, nil, -1, "region eu-south-2", ""},
+		"as JSON":                     {[]string{"--cluster-name", "kerf", "--no-kubernetes", "-o", "json"}, nil, -1, `"id": "queue-exists"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.spoil != nil {
@@ -61,5 +64,34 @@ func TestDoctorsExitCodeAndReport(t *testing.T) {
 				t.Errorf("this is no JSON: %s", out.String())
 			}
 		})
+	}
+}
+
+// What is read live is what the flags say, or nothing is.
+func TestLiveCheckKeepsToRegionAndAccount(t *testing.T) {
+	sim, err := awssim.New(awssim.Options{Logger: slog.New(slog.DiscardHandler), CAFile: filepath.Join(t.TempDir(), "ca.pem")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sim.Start()
+	defer func() { _ = sim.Close() }()
+	for _, v := range append(sim.Env(), "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_PROFILE=",
+		"AWS_ACCESS_KEY_ID="+world.DefaultAdminAccessKey, "AWS_SECRET_ACCESS_KEY="+world.DefaultAdminSecretKey) {
+		key, value, _ := strings.Cut(v, "=")
+		t.Setenv(key, value)
+	}
+	check := func(args ...string) (int, string) {
+		var out, errs bytes.Buffer
+		code := Main(append([]string{"stack", "check", "--live", "--cluster-name", "kerf", "--output", "json"}, args...), &out, &errs)
+		return code, out.String() + errs.String()
+	}
+	if code, text := check("--account-id", "999988887777"); code != 2 || !strings.Contains(text, "AWS_PROFILE") {
+		t.Errorf("another account: exit code %d: %s", code, text)
+	}
+	if _, text := check("--account-id", sim.World.Account()); !strings.Contains(text, `"region": "`+sim.World.Region()+`"`) {
+		t.Errorf("the account itself: %s", text)
+	}
+	if _, text := check("--region", "eu-south-2"); strings.Contains(text, `"region": "`+sim.World.Region()+`"`) || !strings.Contains(text, "eu-south-2") {
+		t.Errorf("another region: %s", text)
 	}
 }

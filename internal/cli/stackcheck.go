@@ -58,7 +58,7 @@ nothing else was found.`,
   kerf stack check plan.json --cluster-name demo
 
   kerf stack check --live --cluster-name demo --output json
-  kerf stack check --live --cluster-name demo --fix > mend.sh              # read it, then: sh mend.sh`,
+  kerf stack check --live --cluster-name demo --fix > fix.sh               # read it, then: sh fix.sh`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case s.live && len(args) > 0:
@@ -71,11 +71,12 @@ nothing else was found.`,
 	}
 	f := c.Flags()
 	s.stack = stackFlags(f)
+	f.Lookup("region").Usage = "region of the set-up, where it does not tell; with --live the region that is read"
 	f.Lookup("cluster-name").Usage = "name of the EKS cluster (default: the one that the set-up is for; required with --live)"
-	accountFlag(f, s.stack, "account that a template or policies are for, where they do not tell")
+	accountFlag(f, s.stack, "account that a template or policies are for, where they do not tell; with --live the one that must be read")
 	f.StringVar(&s.stack.AccountID, "account", "", "same as --account-id")
 	f.StringArrayVar(&s.parameters, "parameter", nil, "value of a parameter of the template: NAME=VALUE (repeatable)")
-	f.BoolVar(&s.live, "live", false, "check the account and region of the SDK's settings (AWS_PROFILE, AWS_REGION and others)")
+	f.BoolVar(&s.live, "live", false, "check the account of the SDK's settings (AWS_PROFILE and others) in --region, else in theirs (AWS_REGION)")
 	f.BoolVar(&s.fix, "fix", false, "print what mends it")
 	f.BoolVar(&s.whole, "whole", false, "with --fix: print all of the template, mended")
 	f.StringVar(&s.output, "output", "text", "form of the report: text or json")
@@ -204,7 +205,7 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 	if len(s.parameters) > 0 {
 		return nil, &usageError{errors.New("--parameter is for templates; with --live there are none")}
 	}
-	session, err := session.New(ctx, session.Options{Version: version.Version})
+	session, err := session.New(ctx, session.Options{Version: version.Version, Region: s.stack.Region})
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +219,9 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if want := s.stack.AccountID; want != "" && want != a.AccountID {
+		return nil, &usageError{fmt.Errorf("--account-id %s: the credentials are of account %s; give those of the other one, such as by AWS_PROFILE, or leave --account-id out", want, a.AccountID)}
 	}
 	// The account says which is which better than the setup alone does.
 	s.hints.ControllerRole, s.hints.NodeRole = a.ControllerRole, a.NodeRole

@@ -129,7 +129,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 		}, Failed, "kms:Decrypt"},
 		"a key that gives them under a condition": {"queue-key-policy", withKey, func(t *testing.T, in *Input) {
 			in.AWS.Keys[0].Policy = document(t, `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"kms:*","Resource":"*","Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:events:*:*:rule/x"}}}}`)
-		}, Warning, "conditions"},
+		}, Failed, "neither aws:SourceArn nor aws:SourceAccount"},
 		"a key that is disabled":      {"queue-key-policy", withKey, func(_ *testing.T, in *Input) { in.AWS.Keys[0].Enabled = false }, Failed, "disabled"},
 		"a key without a policy read": {"queue-key-policy", withKey, both(func(_ *testing.T, in *Input) { in.AWS.Keys[0].Policy = nil }, gap("key x (its policy)")), Unknown, "some:Action"},
 		"no key, no key policy":       {"queue-key-policy", nil, func(*testing.T, *Input) {}, Skipped, "no KMS key"},
@@ -399,6 +399,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"a role of a class of its own": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Classes = append(in.Kube.Classes, class("gpu"))
 			in.Kube.Classes[1].Spec.Role = "gpu-nodes"
+			in.AWS.Roles = append(in.AWS.Roles, awssetup.Role{Name: "gpu-nodes", ARN: "arn:aws:iam::111122223333:role/gpu-nodes"})
 		}, Failed, "node role gpu-nodes"},
 		"what the guide of v1.0 allows": {"controller-permissions", edition(stack.V10), func(*testing.T, *Input) {}, Warning, "Without it: only log \"spot requests stay without tags"},
 		"classes with profiles of theirs": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
@@ -477,5 +478,54 @@ func TestOneHalfAloneIsJudged(t *testing.T) {
 		if got := r.find(t, id).Status; got != want {
 			t.Errorf("without AWS %s is %s", id, got)
 		}
+	}
+}
+
+func TestRolesThatDoNotExistAreNoMissingPermission(t *testing.T) {
+	in := healthy(t, nil)
+	in.Kube.Classes[0].Spec.Role = "KarpenterNodeRole-dmeo"
+	r := Examine(in)
+	if res := r.find(t, "node-role-mapped"); res.Status != Failed || !strings.Contains(res.Finding, "does not exist") || !strings.Contains(strings.Join(res.Evidence, " "), "KarpenterNodeRole-dmeo") {
+		t.Errorf("want the role to be named as one that does not exist, got %+v", res)
+	}
+	if res := r.find(t, "controller-permissions"); strings.Contains(strings.Join(res.Evidence, " "), "PassRole") {
+		t.Errorf("a role that does not exist is called a missing permission: %+v", res)
+	}
+}
+
+// What could not be looked at is said once.
+func TestWhatCouldNotBeSeenIsSaidOnce(t *testing.T) {
+	in := healthy(t, nil)
+	in.AWS, in.NoAWS = nil, "the EKS cluster nosuch was not found"
+	r := Examine(in)
+	if len(r.Unseen) != 1 || !strings.Contains(r.Unseen[0], in.NoAWS) {
+		t.Errorf("want AWS to be unseen, got %q", r.Unseen)
+	}
+	var b strings.Builder
+	if err := r.Write(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), in.NoAWS); n != 1 {
+		t.Errorf("the reason is said %d times:\n%s", n, b.String())
+	}
+	in = healthy(t, nil)
+	in.Subnets, in.NoSubnets = nil, "EC2 does not answer"
+	if r := Examine(in); len(r.Unseen) != 1 {
+		t.Errorf("want EC2 to be unseen, got %q", r.Unseen)
+	}
+	in = healthy(t, nil)
+	in.AWS, in.LeftOut = nil, needAWS
+	if r := Examine(in); len(r.Unseen) != 0 {
+		t.Errorf("what was left out by choice is said to be unseen: %q", r.Unseen)
+	}
+}
+
+// Remedies that are commands of ours can be pasted into a shell as they stand.
+func TestCommandsCanBePasted(t *testing.T) {
+	in := healthy(t, nil)
+	line := in.fixes("adds what is missing (all of it)")
+	command, _, comment := strings.Cut(line, "#")
+	if !comment || strings.ContainsAny(command, "();") || !strings.HasSuffix(strings.TrimSpace(command), "> fix.sh") {
+		t.Errorf("%q cannot be pasted", line)
 	}
 }

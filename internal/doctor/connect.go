@@ -21,11 +21,11 @@ import (
 const kubeTimeout = 15 * time.Second
 
 // Connect makes the clients for the cluster of a kubeconfig file; when none is named, of KUBECONFIG, of the user's own file,
-// or of the pod's service account.
-func Connect(kubeconfig string) (client.Reader, kubernetes.Interface, error) {
+// or of the pod's service account. kubeContext is one of its contexts; empty: the current one.
+func Connect(kubeconfig, kubeContext string) (client.Reader, kubernetes.Interface, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: kubeContext}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		err = errors.New("no kubeconfig was found, and this is no pod of a cluster")
 	}

@@ -46,6 +46,8 @@ type Report struct {
 	Queue          string   `json:"queue,omitempty"`
 	ControllerRole string   `json:"controllerRole,omitempty"`
 	Results        []Result `json:"results"`
+	// Unseen is what was to be looked at and could not be, AWS or the cluster: of that the report says nothing.
+	Unseen []string `json:"unseen,omitempty"`
 	// Notes are what the reader should know of how it was looked: which half is missing, what could not be read.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -117,6 +119,15 @@ func Examine(in *Input) *Report {
 			r.Queue = in.AWS.QueueARN
 		}
 	}
+	if in.AWS == nil && in.LeftOut&needAWS == 0 {
+		r.Unseen = append(r.Unseen, "AWS could not be looked at: "+in.NoAWS)
+	}
+	if in.Kube == nil && in.LeftOut&needKube == 0 {
+		r.Unseen = append(r.Unseen, "the cluster could not be looked at: "+in.NoKube)
+	}
+	if in.NoSubnets != "" {
+		r.Unseen = append(r.Unseen, "EC2 could not be asked: "+in.NoSubnets)
+	}
 	for i, c := range checks {
 		var res Result
 		switch {
@@ -141,7 +152,7 @@ func notes(in *Input) []string {
 	case in.LeftOut&needAWS != 0:
 		out = append(out, "AWS was left out")
 	case in.AWS == nil:
-		out = append(out, "AWS could not be looked at: "+in.NoAWS)
+		out = append(out, "AWS was not looked at; --no-aws leaves it out on purpose")
 	default:
 		for _, g := range in.AWS.Gaps {
 			out = append(out, "not read: "+g.What+": "+g.Why)
@@ -154,7 +165,7 @@ func notes(in *Input) []string {
 	case in.LeftOut&needKube != 0:
 		out = append(out, "the cluster was left out")
 	case in.Kube == nil:
-		out = append(out, "the cluster could not be looked at: "+in.NoKube)
+		out = append(out, "the cluster was not looked at; --no-kubernetes leaves it out on purpose")
 	default:
 		for _, g := range in.Kube.Gaps {
 			out = append(out, "not read: "+g)

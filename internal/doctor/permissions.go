@@ -190,6 +190,9 @@ func (in *Input) calls(n stack.Need, role *awssetup.Role) []aimed {
 		}
 	}
 	nodes, _ := in.nodeRoles()
+	for _, absent := range in.absentRoles() { // nobody can pass it; check 17 says so
+		nodes = slices.DeleteFunc(nodes, func(name string) bool { return name == absent.role })
+	}
 	if n.Action != "iam:PassRole" {
 		nodes = nodes[:min(len(nodes), 1)]
 	}

@@ -224,6 +224,10 @@ func nodeRoleMapped(in *Input) Result {
 	if len(roles) == 0 {
 		return skipped("no node role is known").with(evidence...)
 	}
+	if absent := in.absentRoles(); len(absent) > 0 {
+		return failed("correct spec.role of the EC2NodeClass, or make the role: kerf stack cloudformation --cluster-name "+in.ClusterName+" --node-role-name "+absent[0].role,
+			"%s named by an EC2NodeClass does not exist in account %s", count(len(absent), "role"), in.AWS.AccountID).with(absentLines(absent)...)
+	}
 	entriesUnread, noEntries := in.gapAbout(account.GapAccess, account.GapCluster)
 	configUnread := in.Kube == nil || in.Kube.NoAWSAuth != ""
 	var unmapped, mapped, open []string
@@ -245,12 +249,42 @@ func nodeRoleMapped(in *Input) Result {
 	switch {
 	case len(unmapped) > 0:
 		arn := "arn:" + in.AWS.Partition + ":iam::" + in.AWS.AccountID + ":role/" + strings.SplitN(unmapped[0], ":", 2)[0]
-		return failed("aws eks create-access-entry --cluster-name "+in.ClusterName+" --type EC2_LINUX --principal-arn "+arn+" (with authentication mode CONFIG_MAP: a line in aws-auth)",
+		return failed("aws eks create-access-entry --cluster-name "+in.ClusterName+" --type EC2_LINUX --principal-arn "+arn+"   # with authentication mode CONFIG_MAP: a line in aws-auth",
 			"nodes with %s start and never join", count(len(unmapped), "role")).with(append(unmapped, evidence...)...)
 	case len(open) > 0:
 		return unknown("not all could be read").with(append(open, evidence...)...)
 	}
 	return ok("%s mapped to the cluster", count(len(mapped), "role")).with(append(mapped, evidence...)...)
+}
+
+// absentRole is a role that a class names and that does not exist.
+type absentRole struct{ class, role string }
+
+func absentLines(list []absentRole) []string {
+	var out []string
+	for _, a := range list {
+		out = append(out, "EC2NodeClass "+a.class+" has spec.role "+a.role)
+	}
+	return out
+}
+
+// absentRoles are the roles of classes that were asked for, and are neither there nor unreadable.
+func (in *Input) absentRoles() []absentRole {
+	if in.Kube == nil {
+		return nil
+	}
+	var out []absentRole
+	for i := range in.Kube.Classes {
+		c := &in.Kube.Classes[i]
+		name := c.Spec.Role[strings.LastIndexByte(c.Spec.Role, '/')+1:]
+		if name == "" || account.RoleOf(&in.AWS.Setup, name) != nil {
+			continue
+		}
+		if _, unread := in.gapAbout(account.GapRole); !unread {
+			out = append(out, absentRole{c.Name, name})
+		}
+	}
+	return out
 }
 
 type mapping struct {

@@ -27,10 +27,18 @@ func (r *Report) Write(w io.Writer, verbose bool) error {
 		if !verbose && (status == OK || status == Skipped) {
 			continue
 		}
+		said := map[string]bool{}
 		for i := range r.Results {
-			if r.Results[i].Status == status {
-				r.Results[i].write(b, verbose)
+			res := &r.Results[i]
+			if res.Status != status || said[res.Finding] {
+				continue
 			}
+			if same := r.sameUnknown(res); status == Unknown && len(same) > 1 {
+				said[res.Finding] = true
+				fmt.Fprintf(b, "%s %d checks: %s\n           - %s\n\n", marks[status], len(same), res.Finding, strings.Join(same, ", "))
+				continue
+			}
+			res.write(b, verbose)
 		}
 	}
 	var parts []string
@@ -50,6 +58,17 @@ func (r *Report) Write(w io.Writer, verbose bool) error {
 	return err
 }
 
+// sameUnknown are the checks that could not be made for the same reason as one: it is said once.
+func (r *Report) sameUnknown(as *Result) []string {
+	var out []string
+	for _, o := range r.Results {
+		if o.Status == Unknown && o.Finding == as.Finding {
+			out = append(out, fmt.Sprintf("%d %s", o.Number, o.ID))
+		}
+	}
+	return out
+}
+
 func (r *Result) write(b *strings.Builder, verbose bool) {
 	fmt.Fprintf(b, "%s %2d %s: %s\n", marks[r.Status], r.Number, r.ID, r.Finding)
 	if verbose || r.Status == Failed || r.Status == Warning || r.Status == Unknown {
@@ -58,7 +77,7 @@ func (r *Result) write(b *strings.Builder, verbose bool) {
 		}
 	}
 	if r.Remedy != "" {
-		fmt.Fprintf(b, "           mend: %s\n", r.Remedy)
+		fmt.Fprintf(b, "           fix: %s\n", r.Remedy)
 	}
 	if r.Status == Failed || r.Status == Warning || r.Status == Unknown {
 		b.WriteString("\n")

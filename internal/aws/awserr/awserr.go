@@ -161,6 +161,9 @@ func LacksPermission(err error) bool {
 
 func missing(action, message string) string {
 	where := "allow it in the policies of the controller's role"
+	if action == "iam:PassRole" { // policies name roles, so that one which does not exist is refused like one that is not listed
+		where += "; AWS says the same of a role that does not exist: check spec.role of the EC2NodeClass"
+	}
 	switch {
 	case strings.Contains(message, "permissions boundary"):
 		where = "the permissions boundary of the controller's role forbids it; widen the boundary"
@@ -174,12 +177,15 @@ func missing(action, message string) string {
 	return "missing permission " + action + ": " + where
 }
 
+// ErrNoCredentials is that the SDK found nothing to sign calls with; the network is not to blame.
+var ErrNoCredentials = errors.New("no AWS credentials found")
+
 func explainTransport(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	if strings.Contains(err.Error(), "get credentials") || strings.Contains(err.Error(), "failed to refresh cached credentials") || strings.Contains(err.Error(), "get identity") {
-		return fmt.Errorf("no AWS credentials found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; in a pod, give its service account a role: %w", err)
+		return fmt.Errorf("%w: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; in a pod, give its service account a role: %w", ErrNoCredentials, err)
 	}
 	return err
 }

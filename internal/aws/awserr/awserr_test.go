@@ -99,7 +99,7 @@ func TestDeniedMessagesNameTheActionAndThePlaceToMend(t *testing.T) {
 func TestRefusalsWithinAnAnswerNameTheActionAndThePlaceToMend(t *testing.T) {
 	const role = "allow it in the policies of the controller's role"
 	for message, want := range map[string]string{
-		"You are not authorized to perform this operation. User: arn:aws:sts::1:x is not authorized to perform: iam:PassRole on resource: r": "missing permission iam:PassRole: " + role,
+		"You are not authorized to perform this operation. User: arn:aws:sts::1:x is not authorized to perform: iam:PassRole on resource: r": "missing permission iam:PassRole: " + role + "; AWS says the same of a role that does not exist: check spec.role of the EC2NodeClass",
 		"You are not authorized to perform this operation.":                                              "missing permission ec2:RunInstances: " + role,
 		"is not authorized to perform: ec2:CreateTags with an explicit deny in an identity-based policy": "missing permission ec2:CreateTags: a policy denies it explicitly; remove that statement",
 	} {
