@@ -6,10 +6,13 @@ package convert
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 )
 
 // File is one input.
@@ -169,11 +172,41 @@ func (c *converter) asItIs(d *document) {
 	r := c.object(d)
 	r.Becomes = []string{d.kind() + " " + d.name()}
 	r.add(Field{Outcome: Kept, Why: "it is of the current version already and is printed unchanged"})
+	c.currentFaults(d, r)
 	text := d.text
 	if d.item {
 		text = render(d.root)
 	}
 	c.items = append(c.items, item{text: bytes.TrimRight(bytes.TrimPrefix(text, []byte("---\n")), "\n \t"), doc: d})
+}
+
+// currentFaults reports what the API server refuses or drops of an object that is passed on.
+func (c *converter) currentFaults(d *document, r *ObjectReport) {
+	switch d.kind() {
+	case "NodePool":
+		if below(d.root, "spec", "template", "spec", "kubelet") != nil {
+			r.add(Field{Path: "spec.template.spec.kubelet", Outcome: Lost, Why: "v1 has it in the EC2NodeClass, and the API server drops it here",
+				Do: "move it to spec.kubelet of the EC2NodeClass"})
+		}
+	case "EC2NodeClass":
+		var class awsv1.EC2NodeClass
+		data, err := json.Marshal(d.root)
+		if err != nil || json.Unmarshal(data, &class) != nil {
+			return // the API server says what is wrong with it
+		}
+		for _, x := range refusedOf(&class) {
+			r.add(Field{Path: x.path, Outcome: Translated, Why: "v1 does not take it: " + x.why, Do: "correct it"})
+		}
+	}
+}
+
+// below is what lies at a path of maps; nil if nothing does.
+func below(root any, path ...string) any {
+	for _, name := range path {
+		m, _ := root.(map[string]any)
+		root = m[name]
+	}
+	return root
 }
 
 // object begins the report on a document.
