@@ -231,7 +231,7 @@ func (s *Statement) forAction(action string) bool {
 func (s *Statement) forResource(c *Call, version string, resourcePolicy bool) bool {
 	listed := func(patterns []string) bool {
 		for _, p := range patterns {
-			if g, ok := fill(p, version, c.Context); ok && g.match(c.Resource) {
+			if g, ok := fill(completed(p), version, c.Context); ok && g.match(c.Resource) {
 				return true
 			}
 		}
@@ -244,6 +244,23 @@ func (s *Statement) forResource(c *Call, version string, resourcePolicy bool) bo
 		return !listed(s.NotResources)
 	}
 	return resourcePolicy
+}
+
+// arnFields is how many fields an ARN has.
+const arnFields = 6
+
+// completed is the resource of a statement with a * for each field that an incomplete ARN leaves out.
+//
+// Source: IAM User Guide, "IAM JSON policy elements: Resource" (incomplete ARNs).
+func completed(resource string) string {
+	if !strings.HasPrefix(resource, "arn:") {
+		return resource
+	}
+	missing := arnFields - 1 - strings.Count(resource, ":")
+	if missing <= 0 || strings.Contains(resource, "${") {
+		return resource
+	}
+	return resource + strings.Repeat(":*", missing)
 }
 
 func (s *Statement) conditionsHold(c *Call, version string) bool {
