@@ -71,8 +71,10 @@ type Queue struct {
 	FIFO           bool
 	Retention      time.Duration
 	Visibility     time.Duration
-	ManagedSSE     bool   // SSE-SQS
-	KMSKey         string // key id, ARN or alias, as the queue has it; empty without SSE-KMS
+	Delay          time.Duration // of each message before it can be received
+	MaxMessage     int           // bytes; zero: not known
+	ManagedSSE     bool          // SSE-SQS
+	KMSKey         string        // key id, ARN or alias, as the queue has it; empty without SSE-KMS
 	Policy         *iampolicy.Document
 	DeadLetter     string // ARN of the queue that gets what nobody could handle
 	MaxReceives    int    // before that
@@ -142,6 +144,7 @@ type Alarm struct {
 // AccessEntry maps a role to the cluster.
 type AccessEntry struct {
 	LogicalID    string
+	Cluster      string // empty: not known, or the one that the set-up is for
 	PrincipalARN string
 	Type         string // EC2_LINUX, EC2_WINDOWS, STANDARD
 	Groups       []string

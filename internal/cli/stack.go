@@ -21,7 +21,8 @@ the nodes, least-privilege policies (and a role, if wanted) of the controller, t
 encryption, the EventBridge rules that feed it, a dead-letter queue, and alarms.
 
 Names, logical IDs and statement IDs are those of the getting-started guides of the v1 API, so that a stack that exists is
-updated in place. --compat v0.32 and v1.0 give exactly what these guides deployed.
+updated in place. --compat v0.32 gives what the template of v0.32.10 deployed, v0.32-later the later form of that guide, and
+v1.0 the template of v1.0; "kerf stack check" says of a set-up with which edition it is in order.
 
 Every policy is measured as IAM counts (6,144 characters without white space) and cut between statements where it would be
 too large. Names that would get too long for AWS are refused, with the flag that shortens them.
@@ -143,7 +144,7 @@ func stackFlags(f *pflag.FlagSet) *stack.Options {
 	o := stack.Defaults(stack.Latest)
 	f.StringVar(&o.ClusterName, "cluster-name", "", "name of the EKS cluster (required)")
 	f.StringVar(&o.Region, "region", "", "region to measure policies for; templates and modules fit every region without it")
-	f.StringVar((*string)(&o.Compat), "compat", string(stack.Latest), "edition of the permissions: v0.32, v1.0 or latest; the older ones have none of the extras unless asked for")
+	f.StringVar((*string)(&o.Compat), "compat", string(stack.Latest), "edition of the permissions: v0.32, v0.32-later, v1.0 or latest; the older ones have none of the extras unless asked for")
 	stackNameFlags(f, &o)
 	f.StringVar((*string)(&o.Controller), "controller", string(stack.None), "make a role for the controller: pod-identity, irsa or none")
 	f.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the controller, for its role")
@@ -202,6 +203,10 @@ func takeDefaults(f *pflag.FlagSet, o *stack.Options) {
 		"rule-sources":      {&o.RuleSources, &d.RuleSources},
 		"alarms":            {&o.Alarms, &d.Alarms},
 		"instance-status":   {&o.InstanceStatus, &d.InstanceStatus},
+
+		"capacity-reservations": {&o.CapacityReservations, &d.CapacityReservations},
+		"placement-groups":      {&o.PlacementGroups, &d.PlacementGroups},
+		"zonal-shift":           {&o.ZonalShift, &d.ZonalShift},
 	} {
 		if !f.Changed(name) {
 			*of.to = *of.from

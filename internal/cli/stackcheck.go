@@ -121,7 +121,8 @@ func (s *stackCheck) noteOptions(found *awssetup.Setup, kind check.Kind, o check
 // noteEdition says that the set-up is that of an older edition, if it is.
 func (s *stackCheck) noteEdition(found *awssetup.Setup, kind check.Kind, o check.Options, r *check.Report) {
 	if c, ok := check.OlderEdition(found, kind, o); ok {
-		r.Notes = append(r.Notes, fmt.Sprintf("with --compat %s nothing is wrong: it is a set-up of that edition, and this is what %s has otherwise", c, o.Stack.Compat))
+		r.Ease()
+		r.Notes = append(r.Notes, fmt.Sprintf("with --compat %s nothing is wrong: it is a set-up of that edition, and this is what %s has otherwise; what that guide allows beyond it is advice", c, o.Stack.Compat))
 	}
 }
 

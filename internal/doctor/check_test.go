@@ -401,7 +401,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 			in.Kube.Classes[1].Spec.Role = "gpu-nodes"
 			in.AWS.Roles = append(in.AWS.Roles, awssetup.Role{Name: "gpu-nodes", ARN: "arn:aws:iam::111122223333:role/gpu-nodes"})
 		}, Failed, "node role gpu-nodes"},
-		"what the guide of v1.0 allows": {"controller-permissions", edition(stack.V10), func(*testing.T, *Input) {}, Warning, "Without it: only log \"spot requests stay without tags"},
+		"what the guide of v1.0 allows": {"controller-permissions", edition(stack.V032Later), func(*testing.T, *Input) {}, Warning, "Without it: only log \"spot requests stay without tags"},
 		"classes with profiles of theirs": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
 			for _, a := range []string{"iam:PassRole", "iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile"} {
 				drop(in, a)

@@ -51,6 +51,7 @@ func controllerPermissions(in *Input) Result {
 // needs are the calls that the controller makes with the classes that there are; left says what is not judged.
 func (in *Input) needs() (needs []stack.Need, left []string) {
 	o := stack.Defaults(stack.Latest)
+	o.CapacityReservations, o.PlacementGroups, o.ZonalShift = false, false, false // only what is used is needed
 	roles, profiles := in.nodeRoles()
 	endpoint, isolated := false, false
 	if in.Kube != nil {

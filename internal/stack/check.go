@@ -63,11 +63,11 @@ func (o *Options) checkCluster() error {
 	if o.AccountID != "" && !accounts.MatchString(o.AccountID) {
 		errs = append(errs, fmt.Errorf("--account-id %q: an account has 12 digits", o.AccountID))
 	}
-	if !slices.Contains([]Compat{V032, V10, Latest}, o.Compat) {
-		errs = append(errs, fmt.Errorf("--compat %q is not one of %s, %s, %s", o.Compat, V032, V10, Latest))
+	if !slices.Contains(Editions(), o.Compat) {
+		errs = append(errs, fmt.Errorf("--compat %q is not one of %s, %s, %s, %s", o.Compat, V032, V032Later, V10, Latest))
 	}
 	if o.Compat == V032 && partition.Of(o.Region).Name == "aws-cn" {
-		errs = append(errs, fmt.Errorf("--compat %s lets roles be passed to ec2.amazonaws.com only, which is not what EC2 is called in %s: use --compat %s", V032, o.Region, V10))
+		errs = append(errs, fmt.Errorf("--compat %s lets roles be passed to ec2.amazonaws.com only, which is not what EC2 is called in %s: use --compat %s", V032, o.Region, V032Later))
 	}
 	return errors.Join(errs...)
 }

@@ -189,6 +189,7 @@ func (s *Stack) outputs() fields {
 	add("NodeRoleName", "spec.role of EC2NodeClasses", "${"+idNodeRole+"}")
 	add("NodeRoleArn", "Role of the nodes, to map to the cluster", arnOf(idNodeRole))
 	add("InterruptionQueueName", "Setting INTERRUPTION_QUEUE of the controller", "${"+idQueue+".QueueName}")
+	add("InterruptionQueueUrl", "The same queue, as its API names it", "${"+idQueue+"}")
 	add("InterruptionQueueArn", "Queue that the rules send to", arnOf(idQueue))
 	if s.ControllerRole != nil {
 		add("ControllerRoleArn", "Role of the controller's pods", arnOf(idControllerRole))

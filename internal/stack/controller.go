@@ -11,7 +11,7 @@ var launches = []string{"ec2:RunInstances", "ec2:CreateFleet"}
 // launching are the statements on making, tagging and ending machines.
 func launching(o *Options) []iampolicy.Statement {
 	made := []string{ec2ARN("*", "fleet"), ec2ARN("*", "instance"), ec2ARN("*", "volume"), ec2ARN("*", "network-interface"), ec2ARN("*", "launch-template")}
-	if o.Compat == Latest {
+	if o.tagsByCluster() {
 		made = append(made, ec2ARN("*", "spot-instances-request"))
 	}
 	list := selected(o)
@@ -23,18 +23,19 @@ func launching(o *Options) []iampolicy.Statement {
 		allow("AllowScopedDeletion", []string{"ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"},
 			[]string{ec2ARN("*", "instance"), ec2ARN("*", "launch-template")}, owned(resourceTag)...),
 	)
-	if o.LaunchTemplates && o.Compat == Latest { // older editions let it launch from any template
+	if o.LaunchTemplates && o.tagsByCluster() { // older editions let it launch from any template
 		list = append(list, allow("AllowUserLaunchTemplates", slices.Clone(launches), []string{ec2ARN("*", "launch-template")},
 			when(stringEquals, resourceTag+tagDiscover, refCluster)))
 	}
 	if o.LaunchTemplates {
 		// A fleet can tag instances and volumes; what else a template makes has the tags that the template gives, or none.
 		parts := []string{ec2ARN("*", "network-interface"), ec2ARN("*", "key-pair")}
-		if o.Compat == Latest { // older editions let it make spot requests without tags
-			parts = append(parts, ec2ARN("*", "spot-instances-request"))
-		}
 		list = append(list, allow("AllowUserLaunchTemplateParts", []string{"ec2:RunInstances"}, parts,
 			when(arnLike, keyLaunchTemplate, ec2ARN("*", "launch-template"))))
+		if o.tagsByCluster() { // older editions let it make spot requests without tags anyway
+			// EC2 does not tell the template of a spot request (service authorization reference, Amazon EC2, resource types).
+			list = append(list, allow("AllowUserLaunchTemplateSpotRequests", []string{"ec2:RunInstances"}, []string{ec2ARN("*", "spot-instances-request")}))
+		}
 	}
 	return list
 }
@@ -45,11 +46,11 @@ const keyLaunchTemplate = "ec2:LaunchTemplate"
 // selected are the statements on what machines are made from.
 func selected(o *Options) []iampolicy.Statement {
 	sources := []string{ec2ARN("", "image"), ec2ARN("", "snapshot")}
-	if o.Compat != Latest {
+	if !o.tagsByCluster() {
 		sources = append(sources, ec2ARN("*", "spot-instances-request"))
 	}
 	sources = append(sources, ec2ARN("*", "security-group"), ec2ARN("*", "subnet"))
-	if o.Compat != Latest {
+	if !o.tagsByCluster() {
 		sources = append(sources, ec2ARN("*", "launch-template"))
 	}
 	if o.CapacityReservations {
@@ -58,7 +59,7 @@ func selected(o *Options) []iampolicy.Statement {
 	if o.PlacementGroups {
 		sources = append(sources, ec2ARN("*", "placement-group"))
 	}
-	if o.Compat != Latest {
+	if !o.tagsByCluster() {
 		return []iampolicy.Statement{allow("AllowScopedEC2InstanceActions", slices.Clone(launches), sources)}
 	}
 	return []iampolicy.Statement{
@@ -156,8 +157,11 @@ func zonalShift() iampolicy.Statement {
 
 // receiving are the statements on the queue.
 func receiving(s *Stack) []iampolicy.Statement {
-	list := []iampolicy.Statement{allow("AllowInterruptionQueueActions",
-		[]string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}, []string{arnOf(idQueue)})}
+	actions := []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}
+	if s.Options.Compat == V032 {
+		actions = []string{"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}
+	}
+	list := []iampolicy.Statement{allow("AllowInterruptionQueueActions", actions, []string{arnOf(idQueue)})}
 	if s.Queue.KMSKey != "" {
 		list = append(list, allow("AllowInterruptionQueueKeyDecrypt", []string{"kms:Decrypt"}, []string{s.Queue.KMSKey}))
 	}

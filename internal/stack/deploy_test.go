@@ -170,7 +170,7 @@ func TestDeployedStacksSayWhatToSet(t *testing.T) {
 	want := map[string]string{
 		"NodeRoleName": "KarpenterNodeRole-demo", "NodeRoleArn": "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo",
 		"InterruptionQueueName": "demo", "InterruptionQueueArn": "arn:aws:sqs:eu-west-1:111122223333:demo",
-		"ControllerRoleArn": "arn:aws:iam::111122223333:role/demo-karpenter",
+		"InterruptionQueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/demo", "ControllerRoleArn": "arn:aws:iam::111122223333:role/demo-karpenter",
 	}
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("outputs (-want +got):\n%s", diff)

@@ -30,10 +30,11 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestTemplatesAreAsBefore(t *testing.T) {
 	for name, s := range map[string]*Stack{
-		"v0.32.yaml":      makeStack(t, V032),
-		"v1.0.yaml":       makeStack(t, V10),
-		"latest.yaml":     makeStack(t, Latest),
-		"everything.yaml": makeStack(t, Latest, everything),
+		"v0.32.yaml":       makeStack(t, V032),
+		"v0.32-later.yaml": makeStack(t, V032Later),
+		"v1.0.yaml":        makeStack(t, V10),
+		"latest.yaml":      makeStack(t, Latest),
+		"everything.yaml":  makeStack(t, Latest, everything),
 	} {
 		text, err := s.CloudFormation()
 		if err != nil {

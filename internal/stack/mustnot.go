@@ -42,9 +42,9 @@ func foreignMaking() []Need {
 	var list []Need
 	for _, action := range launches {
 		cluster := refusal("launching with the name of another cluster", action, asking(with(launchTags("default"), tagCluster, otherRef)), own("instance"))
-		cluster.editions = editionsFrom(Latest)
+		cluster.editions = editionsFrom(V10)
 		template := refusal("launching from the template of another cluster", action, having(others()), own("launch-template"))
-		template.editions = editionsFrom(Latest)
+		template.editions = editionsFrom(V10)
 		list = append(list,
 			refusal("launching without tags", action, nil, own("instance"), own("volume"), own("network-interface")),
 			refusal("launching for another cluster", action, asking(others()), own("instance")),
@@ -103,7 +103,7 @@ func foreignIdentity() []Need {
 		)
 	}
 	account := refusal("reading profiles of another account", "iam:GetInstanceProfile", nil, profileARN("999988887777"))
-	account.editions = editionsFrom(V10)
+	account.editions = editionsFrom(V032Later)
 	return append(list, account)
 }
 

@@ -17,7 +17,7 @@ type Need struct {
 	Operation string
 	// Kinds are the resources as people name them.
 	Kinds []string
-	// Sid is the statement that allows it in the latest edition, Before that of the older ones; empty there means the
+	// Sid is the statement that allows it since v1.0, Before that of the older editions; empty there means the
 	// same, none that they have no such statement.
 	Sid, Before string
 	// Option is the flag without which a stack does not allow it; empty: always allowed.
@@ -26,6 +26,7 @@ type Need struct {
 	Without string // what is seen when it is refused
 
 	on        func(*Options) bool // whether the options have what Option names
+	from      Compat              // the first edition that allows it; empty: as Before says
 	editions  []Compat            // of a refusal: those that refuse it; nil: all
 	resources []string            // with references
 	context   map[string][]string // with references in keys and values
@@ -79,7 +80,10 @@ func (n Need) Statement(o *Options) (sid string, ok bool) {
 	if n.on != nil && !n.on(o) {
 		return "", false
 	}
-	if o.Compat == Latest || n.Before == "" {
+	if n.from != "" && !slices.Contains(editionsFrom(n.from), o.Compat) {
+		return "", false
+	}
+	if o.tagsByCluster() || n.Before == "" {
 		return n.Sid, true
 	}
 	return n.Before, n.Before != none

@@ -151,7 +151,7 @@ func profileNeeds() []Need {
 	tagged := make("iam:TagInstanceProfile", "AllowScopedInstanceProfileTagActions", "a profile is made with tags", both(asking(profileTags()), having(profileTags())))
 	tagged.Operation = "iam:CreateInstanceProfile"
 	list := make("iam:ListInstanceProfiles", "AllowUnscopedInstanceProfileListAction", "profiles of classes that are gone are found by their path", nil)
-	list.Before = none
+	list.Before, list.from = none, Latest
 	list.Without = `log "unused instance profiles could not all be deleted"; log "the instance profiles of a class could not be listed; only that of its present role was deleted"`
 	list.resources = []string{"arn:" + refPartition + ":iam::" + refAccount + ":instance-profile/karpenter/" + refRegion + "/" + refCluster + "/"}
 	return []Need{
@@ -222,6 +222,10 @@ func launchNeeds() []Need {
 			make("AllowScopedEC2InstanceActionsWithTags", "", "what is made, with its tags", made, asking(launchTags("default")), arns...),
 			make("AllowScopedEC2InstanceActionsWithTags", "", "the same on trial, before there is a pool", made, asking(launchTags("")), arns...),
 		)
+		if action == "ec2:RunInstances" { // EC2 tells it for instances, and organizations deny it
+			list = append(list, make("AllowScopedEC2InstanceActionsWithTags", "", "spot capacity is used", []string{"instance"},
+				both(map[string][]string{"ec2:InstanceMarketType": {"spot"}}, asking(launchTags("default"))), own("instance")))
+		}
 	}
 	spot := Need{
 		Feature: featureLaunch, Action: "ec2:RunInstances", Operation: "ec2:CreateFleet, ec2:RunInstances (trial)", Kinds: []string{"spot-instances-request"},

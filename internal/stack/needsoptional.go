@@ -59,6 +59,7 @@ func optionalNeeds() []Need {
 	add("--launch-templates", func(o *Options) bool { return o.LaunchTemplates }, read("", "ec2:DescribeLaunchTemplateVersions", "what is in such a template",
 		"condition LaunchTemplateReady of the EC2NodeClass, reason LaunchTemplateReadDenied"), part("", "network-interface", "key-pair"))
 	spot := part("AllowScopedEC2InstanceActions", "spot-instances-request")
+	spot.Sid, spot.context = "AllowUserLaunchTemplateSpotRequests", nil
 	spot.Without = "condition Launched of NodeClaims for spot machines"
 	templates = append(templates, spot)
 	add("--pass-role", func(o *Options) bool { return len(o.PassRoles) > 0 }, Need{
@@ -67,7 +68,7 @@ func optionalNeeds() []Need {
 		resources: []string{passRolesRef}, context: map[string][]string{"iam:PassedToService": {"${EC2Service}"}},
 	})
 	// Older editions let the controller launch from any template.
-	add("--launch-templates", func(o *Options) bool { return o.LaunchTemplates || o.Compat != Latest }, templates...)
+	add("--launch-templates", func(o *Options) bool { return o.LaunchTemplates || !o.tagsByCluster() }, templates...)
 	add("--volume-key", func(o *Options) bool { return len(o.VolumeKeys) > 0 }, keyNeeds()...)
 	return list
 }
@@ -106,10 +107,14 @@ func Spares(c Compat) []Spare {
 		{"AllowScopedDeletion", "ec2:TerminateInstances", []string{"launch-template"}, crossed},
 		{"AllowScopedDeletion", "ec2:DeleteLaunchTemplate", []string{"instance"}, crossed},
 	}
+	if !c.TagsByCluster() {
+		list = append(list, Spare{"AllowScopedEC2InstanceActions", "ec2:CreateFleet", []string{"spot-instances-request"}, crossed})
+	}
 	if c != Latest {
-		list = append(list,
-			Spare{"AllowScopedEC2InstanceActions", "ec2:CreateFleet", []string{"spot-instances-request"}, crossed},
-			Spare{"AllowRegionalReadActions", "ec2:DescribeAvailabilityZones", nil, "the guides had it; the controller learns of zones from subnets and offerings"})
+		list = append(list, Spare{"AllowRegionalReadActions", "ec2:DescribeAvailabilityZones", nil, "the guides had it; the controller learns of zones from subnets and offerings"})
+	}
+	if c == V032 {
+		list = append(list, Spare{"AllowInterruptionQueueActions", "sqs:GetQueueAttributes", nil, "the template had it; the controller asks for the queue's URL only"})
 	}
 	return list
 }
@@ -131,6 +136,6 @@ func concrete(pattern string) string {
 }
 
 func editionsFrom(first Compat) []Compat {
-	all := []Compat{V032, V10, Latest}
+	all := Editions()
 	return all[slices.Index(all, first):]
 }

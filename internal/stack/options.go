@@ -9,10 +9,14 @@ type Compat string
 
 // The editions.
 const (
-	V032   Compat = "v0.32"  // one policy of fifteen statements, as in the guide of v0.32.10
-	V10    Compat = "v1.0"   // the same in the later edition: account-bound profiles, China, pull-only nodes, TLS on the queue
-	Latest Compat = "latest" // several policies, tied to the cluster by eks:eks-cluster-name, and all that this controller does
+	V032      Compat = "v0.32"       // one policy of fifteen statements, as the template of v0.32.10 has it
+	V032Later Compat = "v0.32-later" // the same in the later form of that guide: account-bound profiles, China, pull-only nodes, TLS on the queue
+	V10       Compat = "v1.0"        // one policy, tied to the cluster by eks:eks-cluster-name, with launch templates apart
+	Latest    Compat = "latest"      // several policies, as the newest guide has them, and all that this controller does
 )
+
+// Editions are all editions, the oldest first.
+func Editions() []Compat { return []Compat{V032, V032Later, V10, Latest} }
 
 // Controller says how the controller's pods get their role.
 type Controller string
@@ -68,12 +72,11 @@ type Options struct {
 	VolumeKeys           []string // ARNs of customer-managed keys that volumes are encrypted with
 }
 
-// Defaults are the options of an edition: for V032 and V10 exactly what the guides of the time deploy; for Latest what
-// the controller calls as it is set up by default.
+// Defaults are the options of an edition: for the older ones what the guides of the time deploy; for Latest all that the
+// newest guide of upstream allows, so that moving over from it takes nothing away.
 //
-//   - instance status is polled by default, so it is on;
-//   - capacity reservations, placement groups, zonal shift and users' launch templates are called by nothing that is on
-//     by default, so they are off, but the rule for interrupted reservations costs nothing and is always there;
+//   - instance status, capacity reservations, placement groups and zonal shift are on, as in that guide; users' launch
+//     templates, which it does not know, are off;
 //   - the dead-letter queue, the alarms and the restriction to the stack's own rules are on, since without them nobody
 //     learns of events that were not delivered, and anybody's rule could write to the queue;
 //   - the controller's role and the access entry are off, since they can be made only when the cluster exists.
@@ -83,9 +86,16 @@ func Defaults(c Compat) Options {
 		Retention: 300 * time.Second, MaxReceives: 5,
 	}
 	if c == Latest {
-		o.DeadLetter, o.RuleSources, o.Alarms, o.InstanceStatus = true, true, true, true
+		o.DeadLetter, o.RuleSources, o.Alarms = true, true, true
+		o.InstanceStatus, o.CapacityReservations, o.PlacementGroups, o.ZonalShift = true, true, true, true
 	}
 	return o
 }
 
-func (o *Options) tagsByCluster() bool { return o.Compat == Latest }
+// tagsByCluster tells whether permissions ask for the tag eks:eks-cluster-name, and for tags on launch templates and spot
+// requests: all came together.
+func (o *Options) tagsByCluster() bool { return o.Compat.TagsByCluster() }
+
+// TagsByCluster tells whether an edition asks for the tag eks:eks-cluster-name, and for tags on launch templates and spot
+// requests.
+func (c Compat) TagsByCluster() bool { return c == V10 || c == Latest }

@@ -20,10 +20,10 @@ func TestOptionsThatAreNotInOrderSayTheFlagAndTheWayOut(t *testing.T) {
 		"a cluster with a quote":    {func(o *Options) { o.ClusterName = `a"b` }, []string{"--cluster-name"}},
 		"a cluster with a new line": {func(o *Options) { o.ClusterName = "a\nb" }, []string{"--cluster-name"}},
 		"a cluster of 101":          {func(o *Options) { o.ClusterName = longest + "a" }, []string{"--cluster-name has 101 characters, EKS allows 100"}},
-		"an edition of nowhere":     {func(o *Options) { o.Compat = "v9" }, []string{"--compat", "v0.32, v1.0, latest"}},
+		"an edition of nowhere":     {func(o *Options) { o.Compat = "v9" }, []string{"--compat", "v0.32, v0.32-later, v1.0, latest"}},
 		"a zone for a region":       {func(o *Options) { o.Region = "eu-west-1a" }, []string{"--region", "eu-west-1"}},
 		"a short account":           {func(o *Options) { o.AccountID = "123" }, []string{"--account-id", "12 digits"}},
-		"v0.32 in China":            {func(o *Options) { o.Compat, o.Region = V032, "cn-north-1" }, []string{"--compat v0.32", "--compat v1.0"}},
+		"v0.32 in China":            {func(o *Options) { o.Compat, o.Region = V032, "cn-north-1" }, []string{"--compat v0.32", "--compat v0.32-later"}},
 
 		"a long cluster name, node role": {func(o *Options) { o.ClusterName = longest[:47] },
 			[]string{"node role", "65 characters where AWS allows 64", "--node-role-name"}},
@@ -151,7 +151,7 @@ func TestEachOptionHasItsEffect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			without, err := makeStack(t, Latest).CloudFormation()
+			without, err := makeStack(t, Latest, func(o *Options) { o.CapacityReservations, o.PlacementGroups, o.ZonalShift = false, false, false }).CloudFormation()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -91,7 +91,7 @@ func statement(n Need) string {
 func options(o string) string { return "`" + strings.ReplaceAll(o, " or ", "` or `") + "`" }
 
 func pageOptional(b *bytes.Buffer) {
-	b.WriteString("\n## What needs an option\n\nThe controller does not call these as it is set up by default, so a stack does not allow them unless it is told to.\n\n")
+	b.WriteString("\n## What needs an option\n\nThe controller does not call these as it is set up by default. A stack of the edition latest allows reservations, placement groups and zonal shifts, as the newest guide does, unless told not to (`--zonal-shift=false` and so on); the rest only when it is told to.\n\n")
 	tableHead(b, "option", "action", "on", "statement", "for", "without it")
 	for _, n := range Needs() {
 		if n.Feature == featureUnused {
@@ -103,10 +103,16 @@ func pageOptional(b *bytes.Buffer) {
 func pageSpare(b *bytes.Buffer) {
 	b.WriteString("\n## What is allowed and not called\n\n")
 	tableHead(b, "statement", "action", "on", "why it is there", "editions")
-	for _, s := range Spares(V10) {
-		editions := "all"
-		if !slices.ContainsFunc(Spares(Latest), func(x Spare) bool { return x.Sid == s.Sid && x.Action == s.Action }) {
-			editions = "v0.32, v1.0"
+	for _, s := range Spares(V032) {
+		var in []string
+		for _, c := range Editions() {
+			if slices.ContainsFunc(Spares(c), func(x Spare) bool { return x.Sid == s.Sid && x.Action == s.Action }) {
+				in = append(in, string(c))
+			}
+		}
+		editions := strings.Join(in, ", ")
+		if len(in) == len(Editions()) {
+			editions = "all"
 		}
 		tableRow(b, s.Sid, "`"+s.Action+"`", cmp.Or(strings.Join(s.Kinds, ", "), "*"), s.Why, editions)
 	}
@@ -139,7 +145,7 @@ func pageSizes(b *bytes.Buffer) error {
 	b.WriteString("\n## Sizes\n\nCharacters without white space, in the region where they are most; IAM takes 6,144. " +
 		"A policy that would be larger is cut between two statements, and its second part has `-2` after its name.\n\n")
 	tableHead(b, "edition", "policy", "cluster `demo`", "a cluster name of 100 characters")
-	for _, c := range []Compat{V032, V10, Latest} {
+	for _, c := range Editions() {
 		short, long := Defaults(c), Defaults(c)
 		short.ClusterName, long.ClusterName = "demo", strings.Repeat("a", maxClusterName)
 		long.NodeRoleName, long.QueueName, long.PolicySuffix = "nodes", "queue", "short"

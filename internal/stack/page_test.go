@@ -10,7 +10,7 @@ func TestThePageHasEveryStatementAndEveryOption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []Compat{V032, V10, Latest} {
+	for _, c := range Editions() {
 		for _, p := range makeStack(t, c, everything).Policies {
 			for _, st := range p.Document.Statements {
 				if !strings.Contains(page, st.Sid) {

@@ -59,7 +59,7 @@ func (r *reader) accessEntries(ctx context.Context) {
 				continue
 			}
 			if e := out.AccessEntry; e != nil {
-				r.a.AccessEntries = append(r.a.AccessEntries, awssetup.AccessEntry{PrincipalARN: deref(e.PrincipalArn), Type: deref(e.Type), Groups: e.KubernetesGroups})
+				r.a.AccessEntries = append(r.a.AccessEntries, awssetup.AccessEntry{Cluster: r.o.ClusterName, PrincipalARN: deref(e.PrincipalArn), Type: deref(e.Type), Groups: e.KubernetesGroups})
 			}
 		}
 	}

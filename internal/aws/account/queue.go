@@ -177,9 +177,11 @@ func queueOf(name, queueURL string, attributes map[string]string) (*awssetup.Que
 		FIFO:       attributes[string(types.QueueAttributeNameFifoQueue)] == "true" || strings.HasSuffix(name, ".fifo"),
 		Retention:  seconds(types.QueueAttributeNameMessageRetentionPeriod),
 		Visibility: seconds(types.QueueAttributeNameVisibilityTimeout),
+		Delay:      seconds(types.QueueAttributeNameDelaySeconds),
 		ManagedSSE: attributes[string(types.QueueAttributeNameSqsManagedSseEnabled)] == "true",
 		KMSKey:     attributes[string(types.QueueAttributeNameKmsMasterKeyId)],
 	}
+	q.MaxMessage, _ = strconv.Atoi(attributes[string(types.QueueAttributeNameMaximumMessageSize)])
 	q.Messages, _ = strconv.Atoi(attributes[string(types.QueueAttributeNameApproximateNumberOfMessages)])
 	var errs []error
 	if text := attributes[string(types.QueueAttributeNamePolicy)]; text != "" {

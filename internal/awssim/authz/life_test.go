@@ -302,11 +302,10 @@ func TestEveryStatementIsUsedByTheLifeOfAMachine(t *testing.T) {
 }
 
 func TestRenderedPoliciesAllowTheLifeOfAMachine(t *testing.T) {
-	for _, edition := range []stack.Compat{stack.V032, stack.V10, stack.Latest} {
+	for _, edition := range stack.Editions() {
 		t.Run(string(edition), func(t *testing.T) {
 			o := stack.Defaults(edition)
 			o.ClusterName, o.Region, o.AccountID = cluster, "us-east-1", account
-			o.CapacityReservations, o.PlacementGroups = edition == stack.Latest, edition == stack.Latest
 			made, err := stack.New(o)
 			if err != nil {
 				t.Fatal(err)
@@ -325,7 +324,7 @@ func TestRenderedPoliciesAllowTheLifeOfAMachine(t *testing.T) {
 			}
 			s := start(t, policies...)
 			var spot []types.ResourceType
-			if edition == stack.Latest {
+			if edition.TagsByCluster() {
 				spot = append(spot, types.ResourceTypeSpotInstancesRequest) // which that edition demands and the older ones forbid
 			}
 			for _, step := range s.life(spot...) {

@@ -156,7 +156,7 @@ func seen(t *testing.T, n stack.Need, without, text string, o *stack.Options) {
 	case strings.HasSuffix(says, stack.AllowedByTemplates) && o.LaunchTemplates:
 		return
 	case untagged == "":
-	case o.Compat != stack.Latest, o.LaunchTemplates && lacks(says): // without the whole action no launch comes as far as its tags
+	case !o.Compat.TagsByCluster(), o.LaunchTemplates && lacks(says): // without the whole action no launch comes as far as its tags
 		says = untagged
 	}
 	for _, mark := range marks(says) {
@@ -174,7 +174,7 @@ func says(text, action string) bool {
 	return strings.Contains(text, "missing permission "+action+": allow it in the policies of the controller's role")
 }
 
-var editions = []stack.Compat{stack.V032, stack.V10, stack.Latest}
+var editions = stack.Editions()
 
 // TestTheWholePoliciesAreEnoughAndNotMore runs everything under the policies of each edition: nothing is refused but what
 // the edition does not have, and what was not used is listed with a reason.

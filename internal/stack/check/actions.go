@@ -54,11 +54,11 @@ var otherActions = sync.OnceValue(func() map[string]use {
 	}
 	for _, f := range features {
 		o := stack.Defaults(stack.Latest)
-		o.InstanceStatus = false
+		o.InstanceStatus, o.CapacityReservations, o.PlacementGroups, o.ZonalShift = false, false, false, false
 		f.set(&o, []string{f.madeUpAt(place{}.complete())})
 		add(use{"only " + f.what + " need it", f.flag}, o)
 	}
-	for _, e := range []stack.Compat{stack.V032, stack.V10} {
+	for _, e := range []stack.Compat{stack.V032, stack.V032Later, stack.V10} {
 		add(use{what: "only older editions need it"}, stack.Defaults(e))
 	}
 	return out

@@ -50,7 +50,7 @@ func text(t *testing.T, r *check.Report) string {
 }
 
 func TestGettingStartedStacksAreAsTheirEditionsWantThem(t *testing.T) {
-	for name, edition := range map[string]stack.Compat{"getting-started-v0.32.yaml": stack.V032, "getting-started-v1.yaml": stack.V10} {
+	for name, edition := range map[string]stack.Compat{"getting-started-v0.32.yaml": stack.V032, "getting-started-v1.yaml": stack.V032Later, "getting-started-v1.0.yaml": stack.V10} {
 		t.Run(name, func(t *testing.T) {
 			r := checked(t, name, readFile(t, name), stack.Defaults(edition), check.ReadOptions{ClusterName: "demo"})
 			if len(r.Findings) > 0 || len(r.Unread) > 0 {

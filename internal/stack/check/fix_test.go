@@ -61,7 +61,7 @@ func entry(n *yaml.Node, name string) *yaml.Node {
 
 func TestFixesOfTheGettingStartedStacksMendThem(t *testing.T) {
 	for _, name := range []string{"getting-started-v0.32.yaml", "getting-started-v1.yaml"} {
-		for _, c := range []stack.Compat{stack.V10, stack.Latest} {
+		for _, c := range []stack.Compat{stack.V032Later, stack.Latest} {
 			t.Run(name+" to "+string(c), func(t *testing.T) {
 				data := readFile(t, name)
 				m := fixed(t, name, data, stack.Defaults(c), check.ReadOptions{ClusterName: "demo"})
@@ -69,7 +69,7 @@ func TestFixesOfTheGettingStartedStacksMendThem(t *testing.T) {
 					t.Errorf("left: %+v", m.Left)
 				}
 				if len(m.Text) == 0 {
-					if name == "getting-started-v1.yaml" && c == stack.V10 {
+					if name == "getting-started-v1.yaml" && c == stack.V032Later {
 						return
 					}
 					t.Fatal("there is no fix")

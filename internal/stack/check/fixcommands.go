@@ -153,6 +153,14 @@ func (w *commandWriter) queue(c change) {
 		attributes["VisibilityTimeout"] = wholeSeconds(q.Visibility)
 		what = append(what, "how long it hides what was received")
 	}
+	if c.has("delay") {
+		attributes["DelaySeconds"] = "0"
+		what = append(what, "how long it holds a message back")
+	}
+	if c.has("size") {
+		attributes["MaximumMessageSize"] = fmt.Sprint(q.MaxMessage)
+		what = append(what, "how large a message may be")
+	}
 	if c.has("encryption") {
 		encryptionAttributes(q, attributes)
 		if q.ManagedSSE {

@@ -355,6 +355,12 @@ func (w *hclWriter) queue(c change) {
 	if c.added || c.has("visibility") {
 		arguments = append(arguments, arg("visibility_timeout_seconds", wholeSeconds(q.Visibility)))
 	}
+	if c.has("delay") {
+		arguments = append(arguments, arg("delay_seconds", "0"))
+	}
+	if c.has("size") {
+		arguments = append(arguments, arg("max_message_size", fmt.Sprint(q.MaxMessage)))
+	}
 	if c.added || c.has("encryption") {
 		if q.ManagedSSE {
 			arguments = append(arguments, arg("sqs_managed_sse_enabled", "true"), arg("kms_master_key_id", "null"))

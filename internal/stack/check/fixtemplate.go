@@ -376,6 +376,12 @@ func (w *templateWriter) queue(c change) {
 	if whole || c.has("visibility") {
 		set(p, "VisibilityTimeout", w.seconds(q.Visibility))
 	}
+	if c.has("delay") {
+		set(p, "DelaySeconds", w.seconds(0))
+	}
+	if c.has("size") {
+		set(p, "MaximumMessageSize", w.seconds(time.Duration(q.MaxMessage)*time.Second)) // a plain number, too
+	}
 	if whole || c.has("encryption") {
 		if c.has("key") {
 			drop(p, "KmsMasterKeyId")

@@ -31,9 +31,17 @@ func (m *mender) queue() {
 		q.Retention = want.Retention
 		m.touch(queuePart, i, "retention")
 	}
-	if q.Visibility != want.Visibility {
+	if q.Visibility != want.Visibility && m.c.asked.Visibility != 0 { // else it makes no difference
 		q.Visibility = want.Visibility
 		m.touch(queuePart, i, "visibility")
+	}
+	if q.Delay > 0 {
+		q.Delay = 0
+		m.touch(queuePart, i, "delay")
+	}
+	if tooSmall(q) {
+		q.MaxMessage = eventSize
+		m.touch(queuePart, i, "size")
 	}
 	if v, ok := want.Tags["karpenter.sh/discovery"]; ok && q.Tags["karpenter.sh/discovery"] == "" {
 		tags := map[string]string{"karpenter.sh/discovery": v}

@@ -87,12 +87,14 @@ func (m *mender) mapping() {
 		if kind == "" {
 			kind = "EC2_LINUX"
 		}
-		i := slices.IndexFunc(m.s.AccessEntries, func(e awssetup.AccessEntry) bool { return e.PrincipalARN == r.ARN })
+		i := slices.IndexFunc(m.s.AccessEntries, func(e awssetup.AccessEntry) bool {
+			return e.PrincipalARN == r.ARN && (e.Cluster == "" || e.Cluster == m.c.report.Cluster)
+		})
 		if i >= 0 {
 			m.s.AccessEntries[i].Type, m.s.AccessEntries[i].Groups = kind, nil
 			m.touch(accessEntryPart, i, "type")
 		} else {
-			m.s.AccessEntries = append(m.s.AccessEntries, awssetup.AccessEntry{LogicalID: "KarpenterNodeAccessEntry", PrincipalARN: r.ARN, Type: kind})
+			m.s.AccessEntries = append(m.s.AccessEntries, awssetup.AccessEntry{LogicalID: "KarpenterNodeAccessEntry", Cluster: m.c.report.Cluster, PrincipalARN: r.ARN, Type: kind})
 			m.added(accessEntryPart, len(m.s.AccessEntries)-1)
 		}
 	}

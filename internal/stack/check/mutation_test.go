@@ -54,7 +54,7 @@ func compare(t *testing.T, s *awssetup.Setup, o stack.Options) *check.Report {
 }
 
 func TestStacksOfEveryEditionAreInOrder(t *testing.T) {
-	for _, c := range []stack.Compat{stack.V032, stack.V10, stack.Latest} {
+	for _, c := range stack.Editions() {
 		for name, o := range map[string]stack.Options{"everything": everything(c), "defaults": func() stack.Options {
 			o := stack.Defaults(c)
 			o.ClusterName = "demo"
@@ -78,7 +78,7 @@ type mutation struct {
 
 // TestEverySingleDefectIsFoundAndNamed makes each defect that a set-up can have by itself, one at a time.
 func TestEverySingleDefectIsFoundAndNamed(t *testing.T) {
-	for _, c := range []stack.Compat{stack.V032, stack.V10, stack.Latest} {
+	for _, c := range stack.Editions() {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()
 			o := everything(c)

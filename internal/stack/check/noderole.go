@@ -199,6 +199,13 @@ func (c *checker) mapping() {
 		if e.PrincipalARN != r.ARN {
 			continue
 		}
+		if e.Cluster != "" && e.Cluster != c.report.Cluster {
+			c.add(Finding{
+				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of cluster %s, and not of %s", e.Cluster, c.report.Cluster),
+				Why: "nodes are not let into this cluster", Fix: "add an access entry of type EC2_LINUX to cluster " + c.report.Cluster,
+			})
+			continue
+		}
 		if e.Type != "EC2_LINUX" && e.Type != "EC2_WINDOWS" {
 			c.add(Finding{
 				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of type %s", e.Type),

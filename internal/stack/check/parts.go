@@ -16,6 +16,8 @@ type parts struct {
 	controller *awssetup.Role // nil if the set-up does not say which it is
 	policies   []iampolicy.Named
 	boundary   *iampolicy.Document
+	// boundaryUnread is set where the controller's role has a permissions boundary that the set-up does not have.
+	boundaryUnread bool
 	// foreign are managed policies of the controller's role whose text the set-up does not have.
 	foreign []string
 }
@@ -202,6 +204,7 @@ func (p *parts) collectPolicies() {
 					p.boundary = m.Document
 				}
 			}
+			p.boundaryUnread = p.boundary == nil
 		}
 		if len(p.policies) > 0 {
 			return

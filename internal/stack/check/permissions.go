@@ -26,6 +26,12 @@ func (c *checker) permissions() {
 	if c.administrator() {
 		return
 	}
+	if c.found.boundaryUnread {
+		c.report.Unread = append(c.report.Unread, Unread{
+			What: "permissions boundary " + c.found.controller.Boundary,
+			Why:  "it is set on the controller's role and its text is not here: what it keeps the controller from is not judged; check the live account with --live",
+		})
+	}
 	c.missing()
 	w := &widths{c: c}
 	w.probe()
@@ -34,6 +40,7 @@ func (c *checker) permissions() {
 	w.report()
 	c.excess()
 	c.unaskedStatements()
+	c.lost()
 	c.wording()
 }
 

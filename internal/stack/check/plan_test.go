@@ -30,7 +30,7 @@ func TestPlanOfTheSpotInterruptionArticle(t *testing.T) {
 				{"different", "14 days", "prod-sqs-karpenter-spot-events"},
 				{"too wide", "sqs:SendMessage", "prod-KarpenterSQSAccess"},
 				{"sqs:ListQueues", "never calls"},
-				{"sqs:GetQueueAttributes", "never calls"},
+				{"sqs:GetQueueAttributes", "not needed as things are"},
 				{"missing", "ec2:CreateFleet"},
 				{"advice", "hidden for 5m"},
 				{"advice", "dead-letter queue"},

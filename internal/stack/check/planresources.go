@@ -59,7 +59,8 @@ func (r *planReader) queue(c *planned) {
 		LogicalID: c.Address, Name: name, ARN: r.text(c, "arn"), URL: r.text(c, "url"), FIFO: r.flag(c, "fifo_queue"),
 		Retention:  r.seconds(c, "message_retention_seconds", defaultRetention),
 		Visibility: r.seconds(c, "visibility_timeout_seconds", defaultVisibility),
-		KMSKey:     r.text(c, "kms_master_key_id"), Tags: tagsOf(c),
+		Delay:      r.seconds(c, "delay_seconds", 0), MaxMessage: int(r.number(c, "max_message_size", 0)),
+		KMSKey: r.text(c, "kms_master_key_id"), Tags: tagsOf(c),
 		Policy: r.policyText(c, "policy", "queue policy of "+r.text(c, "arn")),
 	}
 	// SQS encrypts with keys of its own unless told otherwise; the provider leaves the attribute out then.
@@ -222,7 +223,7 @@ func (r *planReader) accessEntry(c *planned) {
 		kind = "STANDARD"
 	}
 	r.setup.AccessEntries = append(r.setup.AccessEntries, awssetup.AccessEntry{
-		LogicalID: c.Address, PrincipalARN: r.text(c, "principal_arn"), Type: kind, Groups: r.list(c, "kubernetes_groups"),
+		LogicalID: c.Address, Cluster: r.text(c, "cluster_name"), PrincipalARN: r.text(c, "principal_arn"), Type: kind, Groups: r.list(c, "kubernetes_groups"),
 	})
 }
 

@@ -61,6 +61,13 @@ func (c *checker) noQueue() {
 	c.add(f)
 }
 
+// eventSize is how large an event may be, in bytes.
+//
+// Source: EventBridge user guide, "Quotas" (PutEvents entry size).
+const eventSize = 256 * 1024
+
+func tooSmall(q *awssetup.Queue) bool { return q.MaxMessage > 0 && q.MaxMessage < eventSize }
+
 func (c *checker) attributes(q *awssetup.Queue, base Finding) {
 	want := c.wanted.queue
 	if q.FIFO {
@@ -82,6 +89,18 @@ func (c *checker) attributes(q *awssetup.Queue, base Finding) {
 		if q.Retention < 2*time.Minute {
 			f.Why = "a message may be gone before it is read"
 		}
+		c.add(f)
+	}
+	if q.Delay > 0 {
+		f := base
+		f.Severity, f.What = Different, fmt.Sprintf("it holds each message back for %s (DelaySeconds)", duration(q.Delay))
+		f.Why, f.Fix = "a spot warning comes two minutes before the instance goes, and is worth nothing later", "set DelaySeconds to 0"
+		c.add(f)
+	}
+	if tooSmall(q) {
+		f := base
+		f.Severity, f.What = Different, fmt.Sprintf("it takes messages of up to %d bytes only (MaximumMessageSize)", q.MaxMessage)
+		f.Why, f.Fix = "EventBridge sends events of up to 256 KB; larger ones than the queue takes are lost", fmt.Sprintf("set MaximumMessageSize to %d or more", eventSize)
 		c.add(f)
 	}
 	if q.Visibility != want.Visibility {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/cfn"
@@ -62,7 +63,8 @@ func (r *templateReader) queue(c *resource) {
 		URL:        "https://sqs." + r.setup.Region + "." + partition.SuffixOf(r.setup.Partition) + "/" + r.setup.AccountID + "/" + name,
 		Retention:  c.seconds("MessageRetentionPeriod", defaultRetention),
 		Visibility: c.seconds("VisibilityTimeout", defaultVisibility),
-		KMSKey:     c.text("KmsMasterKeyId"), Tags: c.tags(),
+		Delay:      c.seconds("DelaySeconds", 0), MaxMessage: int(c.seconds("MaximumMessageSize", 0) / time.Second),
+		KMSKey: c.text("KmsMasterKeyId"), Tags: c.tags(),
 	}
 	// SQS encrypts with keys of its own unless told otherwise.
 	q.ManagedSSE = c.flag("SqsManagedSseEnabled") || c.Values["SqsManagedSseEnabled"] == nil && q.KMSKey == ""
@@ -156,7 +158,7 @@ func (r *templateReader) accessEntry(c *resource) {
 		kind = "STANDARD"
 	}
 	r.setup.AccessEntries = append(r.setup.AccessEntries, awssetup.AccessEntry{
-		LogicalID: c.ID, PrincipalARN: c.text("PrincipalArn"), Type: kind, Groups: c.list("KubernetesGroups"),
+		LogicalID: c.ID, Cluster: c.text("ClusterName"), PrincipalARN: c.text("PrincipalArn"), Type: kind, Groups: c.list("KubernetesGroups"),
 	})
 }
 

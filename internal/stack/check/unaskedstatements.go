@@ -60,3 +60,28 @@ func firstOf(list []string) string {
 	}
 	return list[0]
 }
+
+// lost notes what the controller may do by what was found, could use, and could not do with the wanted stack in its place:
+// what somebody loses who swaps one for the other without the flag.
+func (c *checker) lost() {
+	away := map[string][]string{}
+	var flags []string
+	for _, n := range stack.Needs() {
+		if _, kept := n.Statement(&c.stack.Options); kept || n.Option == "" {
+			continue
+		}
+		calls := n.Calls(c.stack.Where(c.found.AccountID, c.found.Region))
+		all := len(calls) > 0
+		for _, call := range calls {
+			call.Caller = iampolicy.Caller{}
+			all = all && c.decide(c.found, call).OK() && !c.decide(c.wanted, call).OK()
+		}
+		if all {
+			flags = appendNew(flags, n.Option)
+			away[n.Option] = appendNew(away[n.Option], n.Action)
+		}
+	}
+	for _, f := range flags {
+		c.report.Notes = append(c.report.Notes, "a swap for the stack compared with takes away "+list(away[f])+": give "+f+" if you use it")
+	}
+}

@@ -220,6 +220,8 @@ func harm(f width) string {
 		return "what is not this cluster's can be tagged as its own, and then ended"
 	case action == "iam:PassRole":
 		return "machines can be started with a role of more rights than nodes have"
+	case action == "iam:GetInstanceProfile" || action == "iam:ListInstanceProfiles":
+		return "instance profiles that are not this cluster's can be read"
 	case strings.HasPrefix(action, "iam:"):
 		return "instance profiles that are not this cluster's can be changed"
 	case strings.HasPrefix(action, "sqs:"):
