@@ -90,7 +90,9 @@ type Key struct {
 	Manager   string   // AWS or CUSTOMER
 	Enabled   bool
 	Rotation  bool
-	Policy    *iampolicy.Document
+	// RotationUnread is set where it is not known whether the key is rotated.
+	RotationUnread bool
+	Policy         *iampolicy.Document
 }
 
 // DefaultBus is the event bus that AWS puts its own events on.

@@ -412,7 +412,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"a launch template with the stack's option": {
 			"controller-permissions", func(o *stack.Options) { o.LaunchTemplates = true }, byTemplate, OK, "calls",
 		},
-		"zonal shifts that may not be read": {"controller-permissions", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].ZonalShift = true }, Warning, "arc-zonal-shift:GetManagedResource"},
+		"zonal shifts that may not be read": {"controller-permissions", func(o *stack.Options) { o.ZonalShift = false }, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].ZonalShift = true }, Warning, "arc-zonal-shift:GetManagedResource"},
 		"zonal shifts with the stack's option": {
 			"controller-permissions", func(o *stack.Options) { o.ZonalShift = true }, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].ZonalShift = true }, OK, "calls",
 		},

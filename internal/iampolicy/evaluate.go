@@ -231,8 +231,13 @@ func (s *Statement) forAction(action string) bool {
 func (s *Statement) forResource(c *Call, version string, resourcePolicy bool) bool {
 	listed := func(patterns []string) bool {
 		for _, p := range patterns {
-			if g, ok := fill(completed(p), version, c.Context); ok && g.match(c.Resource) {
+			if g, ok := fill(p, version, c.Context); ok && g.match(c.Resource) {
 				return true
+			}
+			if whole := completed(p); whole != p { // a wildcard may stand for colons, so both are tried
+				if g, ok := fill(whole, version, c.Context); ok && g.match(c.Resource) {
+					return true
+				}
 			}
 		}
 		return false

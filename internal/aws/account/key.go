@@ -88,6 +88,8 @@ func (r *reader) key(ctx context.Context, ref string) {
 	if m.KeyManager == types.KeyManagerTypeCustomer {
 		if rotation, err := r.keys.GetKeyRotationStatus(ctx, &kms.GetKeyRotationStatusInput{KeyId: m.KeyId}); err == nil {
 			k.Rotation = rotation.KeyRotationEnabled
+		} else {
+			k.RotationUnread = true
 		} // keys that can't be rotated refuse the question
 	}
 	r.a.Keys = append(r.a.Keys, k)

@@ -79,7 +79,11 @@ func TestQuietFaultsAreFound(t *testing.T) {
 			}
 		})
 	}
-	r := changed(t, nil, func(s *awssetup.Setup) {
+	r := changed(t, func(o *stack.Options) { o.KMS = true }, func(s *awssetup.Setup) { s.Keys[0].Rotation = false }, nil)
+	if !names(r, []string{"advice", "not rotated"}) {
+		t.Errorf("nothing is said of a key that is not rotated:\n%s", text(t, r))
+	}
+	r = changed(t, nil, func(s *awssetup.Setup) {
 		for i := range s.Roles {
 			s.Roles[i].Boundary = "arn:aws:iam::123456789012:policy/Boundary"
 		}

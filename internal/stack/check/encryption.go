@@ -88,6 +88,12 @@ func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 		f.Why, f.Fix = "nothing can be sent to queue "+q.Name+" or received from it", "enable the key"
 		c.add(f)
 	}
+	if !k.Rotation && !k.RotationUnread {
+		f := base
+		f.Severity, f.What = Advice, "its key material is not rotated"
+		f.Why, f.Fix = "what one leaked version of the key encrypted stays readable for as long as the key is used", "turn on its yearly rotation (EnableKeyRotation); nothing else changes"
+		c.add(f)
+	}
 	if k.Policy == nil {
 		if _, ok := c.found.unread("key", k.ID); ok {
 			return

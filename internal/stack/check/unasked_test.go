@@ -47,6 +47,7 @@ func TestTheOptionsThatAStackWasWrittenWithAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := stack.Defaults(stack.Latest)
 			o.ClusterName = "demo"
+			o.CapacityReservations, o.PlacementGroups, o.ZonalShift = false, false, false
 			given := o
 			c.written(&o)
 			if c.given != nil {
