@@ -52,7 +52,7 @@ func TestStackIsPrinted(t *testing.T) {
 func TestStackRefusesWrongUse(t *testing.T) {
 	for name, c := range map[string]struct{ args, want string }{
 		"no cluster":               {"cloudformation", "--cluster-name is missing"},
-		"an unknown edition":       {"terraform --cluster-name demo --compat v2", "v0.32, v1.0, latest"},
+		"an unknown edition":       {"terraform --cluster-name demo --compat v2", "v0.32, v0.32-later, v1.0, latest"},
 		"the AWS-managed key":      {"cloudformation --cluster-name demo --kms-key alias/aws/sqs", "EventBridge can't deliver"},
 		"plain policies, no place": {"iam --cluster-name demo", "--region and --account-id"},
 		"a flag that is unknown":   {"iam --nonsense", "nonsense"},
