@@ -172,6 +172,9 @@ func drawProblem(t *rapid.T) *disrupt.Problem {
 		}
 	}
 	for _, pool := range p.Cluster.Pools {
+		if rapid.IntRange(0, 2).Draw(t, "subnets") == 0 {
+			pool.Subnets = []cluster.Subnet{{ID: "subnet-a", Zone: "a", Free: int64(rapid.IntRange(0, 3).Draw(t, "free"))}}
+		}
 		own := disrupt.Pool{Name: pool.Name, Static: rapid.IntRange(0, 9).Draw(t, "static") == 0, Policy: rapid.SampledFrom([]disrupt.Policy{
 			disrupt.WhenEmpty, disrupt.WhenEmptyOrUnderutilized, disrupt.WhenEmptyOrUnderutilized, disrupt.Balanced}).Draw(t, "policy")}
 		if rapid.IntRange(0, 2).Draw(t, "budgeted") == 0 {

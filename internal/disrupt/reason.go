@@ -45,6 +45,7 @@ const (
 	FewSpotTypes   Code = "FewSpotTypes"   // Want, Have: numbers of cheaper types
 	FewValues      Code = "FewValues"      // minValues would not be met
 	PoolLimit      Code = "PoolLimit"
+	NoAddresses    Code = "NoAddresses" // Have: the zone
 	OthersFollow   Code = "OthersFollow"
 	PriceUnknown   Code = "PriceUnknown"
 	NotLookedAt    Code = "NotLookedAt" // the work budget ended
@@ -141,6 +142,8 @@ func (r Reason) found() string {
 		return "the cheaper types do not meet the pool's minValues"
 	case PoolLimit:
 		return "its pool's limit leaves no room for a replacement beside it"
+	case NoAddresses:
+		return fmt.Sprintf("its pool's subnets in %s have too few free addresses for a replacement beside it", r.Have)
 	case OthersFollow:
 		return "other pods are moved to where they may be only while its pods stay"
 	case PriceUnknown:

@@ -238,7 +238,7 @@ func (r *roll) letGoAlone(n *nodeState) {
 // better than never.
 func (r *roll) crowd() {
 	stuck := slices.DeleteFunc(slices.Clone(r.due), func(n *nodeState) bool {
-		return !n.candidate() || n.reason.Code != PodHasNoPlace
+		return !n.candidate() || n.reason.Code != PodHasNoPlace && n.reason.Code != NoAddresses
 	})
 	if len(stuck) == 0 {
 		return

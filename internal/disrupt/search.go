@@ -352,6 +352,8 @@ func (s *search) reasonOf(nodes []*nodeState, a pack.Answer) Reason {
 		return Reason{Code: FewValues}
 	case pack.LimitReached:
 		return Reason{Code: PoolLimit}
+	case pack.NoAddresses:
+		return Reason{Code: NoAddresses, Have: a.Zone}
 	case pack.OthersFollow:
 		return Reason{Code: OthersFollow}
 	}

@@ -101,7 +101,7 @@ func (s *search) sayWhatWasLeft() {
 			continue
 		}
 		switch n.reason.Code {
-		case NotCheaper, SavesTooLittle, NotPaidBack, NotBalanced, FewSpotTypes, FewValues, PoolLimit:
+		case NotCheaper, SavesTooLittle, NotPaidBack, NotBalanced, FewSpotTypes, FewValues, PoolLimit, NoAddresses:
 			if n.reason.Detail != "" {
 				n.reason.Detail += "; "
 			}

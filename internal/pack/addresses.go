@@ -197,6 +197,19 @@ func (p *pool) dropThirsty() {
 	}
 }
 
+// dropThirstier takes out the types that take more addresses than any of those for which addresses were counted.
+func (p *pool) dropThirstier(types, counted catalog.TypeSet) {
+	most := int64(1)
+	for t := range counted.Each {
+		most = max(most, takes(p.cat.Types[t]))
+	}
+	for t := range p.cat.All().Each {
+		if takes(p.cat.Types[t]) > most {
+			types.Remove(t)
+		}
+	}
+}
+
 // refresh tells all others that buy in the subnet what they can have there.
 func (x *subnet) refresh(but *pool) {
 	for _, p := range x.parts {

@@ -20,6 +20,7 @@ type fork struct {
 	groups  []savedGroup
 	limits  []savedLimits
 	slots   []savedSlot
+	subnets []savedSubnet
 	lone    []lonely
 	// anyNode lets nodes that are not initialized be used; only pending pods may.
 	anyNode bool
@@ -52,6 +53,12 @@ type savedSlot struct {
 	left        int
 }
 
+// savedSubnet is how many addresses were left before the fork.
+type savedSubnet struct {
+	subnet *subnet
+	left   int64
+}
+
 type savedLimits struct {
 	pool       *pool
 	limited    []limit
@@ -81,6 +88,9 @@ func (w *WhatIf) begin(away []int) *fork {
 		if p.hasLimits() {
 			f.limits = append(f.limits, savedLimits{p, slices.Clone(p.limited), p.nodesLeft, p.affordable.Clone()})
 		}
+	}
+	for _, x := range w.s.subnets {
+		f.subnets = append(f.subnets, savedSubnet{x, x.left})
 	}
 	for _, id := range away {
 		f.isAway[id] = true
@@ -165,6 +175,9 @@ func (w *WhatIf) drop() {
 	}
 	for _, x := range f.slots {
 		x.reservation.left = x.left
+	}
+	for _, x := range f.subnets {
+		x.subnet.left = x.left
 	}
 	for _, l := range f.lone {
 		at := &w.lone[l.at]

@@ -45,6 +45,7 @@ const (
 	FewValues            // minValues would not be met by the cheaper types
 	LimitReached         // a pool's limit does not leave room for new machines beside the old ones
 	OthersFollow         // pods were moved to be with those that would go, or spread by them
+	NoAddresses          // the subnets of Zone have too few addresses left for new machines beside the old ones
 )
 
 // Answer is what would happen.
@@ -56,6 +57,7 @@ type Answer struct {
 	Price    catalog.MicroUSD
 	NewNodes int
 	Have     int
+	Zone     string
 }
 
 // Try asks what would happen if the nodes went away. The answer stays open for Keep until the next question.
@@ -117,11 +119,15 @@ func (w *WhatIf) refuse(a Answer) Answer {
 func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
 	s := w.s
 	a := Answer{NewNodes: len(s.bought)}
-	for _, m := range s.bought {
-		a.Price += m.price
-	}
 	if len(s.bought) == 0 {
 		return a
+	}
+	if short := s.settleAddresses(); len(short) > 0 {
+		a.Refusal, a.Zone = NoAddresses, short[0]
+		return a
+	}
+	for _, m := range s.bought {
+		a.Price += m.price
 	}
 	if rules.Anyhow {
 		for _, m := range s.bought {
@@ -190,6 +196,9 @@ func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away 
 		m.pool.refund(m)
 		some = m.fits()
 		m.pool.charge(m)
+		if s.subnets != nil {
+			m.pool.dropThirstier(some, m.types)
+		}
 	}
 	types := s.below(sh, some, ceiling)
 	cell := m.cell(m.best)
