@@ -1,9 +1,7 @@
 package apply
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -121,35 +119,21 @@ func codes(reasons []plan.Reason) string {
 // Explain words the reasons in one message that fits an event: the pools that came nearest to serving the pod first, and
 // as many as fit.
 func Explain(reasons []plan.Reason) string {
-	reasons = slices.Clone(reasons)
-	slices.SortStableFunc(reasons, func(a, b plan.Reason) int { return cmp.Compare(distance(a), distance(b)) })
-	text := ""
-	for i, r := range reasons {
-		part := r.Text()
+	text, left := "", len(reasons)
+	for i, c := range plan.Summary(reasons) {
+		part := c.Text
 		if i > 0 {
 			part = "; " + part
 		}
-		more := fmt.Sprintf("; and %d more", len(reasons)-i)
+		more := fmt.Sprintf("; and %d more", left)
 		if i > 0 && len(text)+len(part)+len(more) > maxMessage {
 			return text + more
 		}
 		text += part
+		left -= c.Count
 	}
 	if len(text) > maxMessage {
 		text = text[:maxMessage-3] + "..."
 	}
 	return text
-}
-
-// distance is how far a pool is from serving a pod: one that its own owner keeps the pod away from tells the least.
-func distance(r plan.Reason) int {
-	switch r.Code {
-	case plan.TaintNotTolerated, plan.PoolNotReady:
-		return 3
-	case plan.LabelMismatch, plan.LabelUnknown:
-		return 2
-	case plan.NodesFull:
-		return 1
-	}
-	return 0
 }

@@ -11,7 +11,7 @@ import (
 func TestExplainTellsTheNearestPoolFirstAndCutsAtWholeReasons(t *testing.T) {
 	var reasons []plan.Reason
 	for i := range 40 {
-		reasons = append(reasons, plan.Reason{Code: plan.TaintNotTolerated, Pool: fmt.Sprintf("dedicated-%d", i), Key: "team", Value: fmt.Sprint(i)})
+		reasons = append(reasons, plan.Reason{Code: plan.TaintNotTolerated, Pool: fmt.Sprintf("dedicated-%d", i), Key: fmt.Sprintf("team-of-some-length-%d", i), Value: fmt.Sprint(i)})
 	}
 	reasons = append(reasons, plan.Reason{Code: plan.LimitReached, Pool: "default", Resource: "cpu", Want: "4", Have: "2"})
 	text := Explain(reasons)

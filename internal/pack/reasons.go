@@ -82,15 +82,19 @@ func (s *solver) termsText(c *class, key string) string {
 
 // poolReason is the first constraint that leaves nothing of the pool for the class.
 func (s *solver) poolReason(c *class, p *pool) plan.Reason {
-	if p.broken != "" {
-		return plan.Reason{Code: plan.PoolNotReady, Detail: p.broken}
-	}
 	if taint, bad := cluster.Untolerated(p.src.Taints, c.src.Tolerations, cluster.NoSchedule, cluster.NoExecute); bad {
 		rest := ":" + string(taint.Effect)
 		if taint.Value != "" {
 			rest = taint.Value + rest
 		}
 		return plan.Reason{Code: plan.TaintNotTolerated, Key: taint.Key, Value: rest}
+	}
+	if p.broken != "" {
+		// Of a pool that the pod does not select it is no news that it is not ready.
+		if r, bad := s.unselected(c, p); bad {
+			return r
+		}
+		return plan.Reason{Code: plan.PoolNotReady, Detail: p.broken}
 	}
 	// Of several alternatives the one that got furthest is the most telling.
 	var best plan.Reason
@@ -104,6 +108,26 @@ func (s *solver) poolReason(c *class, p *pool) plan.Reason {
 		}
 	}
 	return best
+}
+
+// unselected says what the class asks of nodes that those of the pool never have.
+func (s *solver) unselected(c *class, p *pool) (r plan.Reason, bad bool) {
+	if p.fault != "" {
+		return plan.Reason{}, false // its requirements are not known
+	}
+	for _, alt := range c.alts {
+		if _, empty := alt.FirstEmpty(); empty {
+			continue
+		}
+		k, conflict := p.reqs.Conflict(alt, s.isWellKnown)
+		if !conflict {
+			return plan.Reason{}, false
+		}
+		if !bad {
+			r, bad = s.labelReason(p, alt, k), true
+		}
+	}
+	return r, bad
 }
 
 // altReason walks through the constraints in their order and stops at the first that leaves nothing; the stage tells how

@@ -3,6 +3,8 @@ package plan_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
@@ -58,5 +60,33 @@ func TestRunnersUpInWords(t *testing.T) {
 	left := plan.RunnerUp{Unplaced: make([]cluster.PodRef, 2)}
 	if got, want := left.Text(), "no machine at all, with 2 pods left without a place"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The pool that a pod selects is told first, also when it is not ready; those that it does not select share one clause.
+func TestTheSelectedPoolIsToldFirst(t *testing.T) {
+	var reasons []plan.Reason
+	for _, pool := range []string{"b1", "b2", "b3", "b4", "b5"} {
+		reasons = append(reasons, plan.Reason{Code: plan.LabelMismatch, Pool: pool, Key: "karpenter.sh/nodepool", Want: "karpenter.sh/nodepool In b13", Have: "karpenter.sh/nodepool In " + pool})
+	}
+	reasons = append(reasons,
+		plan.Reason{Code: plan.TaintNotTolerated, Pool: "gpu", Key: "nvidia.com/gpu", Value: "true:NoSchedule"},
+		plan.Reason{Code: plan.PoolNotReady, Pool: "b13", Detail: `its EC2NodeClass "shop" does not exist`},
+		plan.Reason{Code: plan.NodesFull, Detail: "no nodes"})
+	got := plan.Summary(reasons)
+	var text []string
+	left := len(reasons)
+	for _, c := range got {
+		text = append(text, c.Text)
+		left -= c.Count
+	}
+	want := []string{
+		`pool b13: is not ready: its EC2NodeClass "shop" does not exist`,
+		"no existing node is suited: no nodes",
+		"pools b1, b2, b3 and 2 more: the pod wants karpenter.sh/nodepool In b13, which their nodes do not have",
+		"pool gpu: the pod does not tolerate its taint nvidia.com/gpu=true:NoSchedule",
+	}
+	if diff := cmp.Diff(want, text); diff != "" || left != 0 {
+		t.Errorf("%d reasons left, clauses (-want +got):\n%s", left, diff)
 	}
 }
