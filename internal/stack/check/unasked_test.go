@@ -63,3 +63,22 @@ func TestTheOptionsThatAStackWasWrittenWithAreFound(t *testing.T) {
 		})
 	}
 }
+
+// A policy that can't be read, as in a first Terraform plan, is no reason to end without an answer, whatever else is found.
+func TestAPolicyThatCanNotBeReadEndsNoCheck(t *testing.T) {
+	o := stack.Defaults(stack.Latest)
+	o.ClusterName = "demo"
+	given := o
+	o.VolumeKeys, o.InstanceStatus = []string{"arn:aws:kms:eu-west-1:222233334444:key/abc"}, false
+	found, kind, err := check.Read(written(t, o), check.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range found.Policies {
+		found.Policies[i].Document = nil
+		check.Unasked(found, kind, check.Options{Stack: given})
+		if r, err := check.Compare(found, kind, check.Options{Stack: given}); err != nil || len(r.Findings) == 0 {
+			t.Errorf("%d policies can't be read: %v, %+v", i+1, err, r)
+		}
+	}
+}
