@@ -18,7 +18,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -44,6 +46,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/record"
@@ -76,7 +79,12 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 	if err != nil {
 		return err
 	}
-	go thrift(ctx)
+	// Handlers of watches run in goroutines of client-go, which by default end the process after a panic.
+	utilruntime.ReallyCrash = false //nolint:reassign // it is the switch that client-go offers
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, v any) {
+		guard.Tell(&guard.Panic{Where: "client-go", Value: v, Stack: debug.Stack()})
+	})
+	guard.Go("gctuning", func() { thrift(ctx) })
 	return RunIn(ctx, s, Surroundings{Kubernetes: config, Metrics: ctrlmetrics.Registry, Log: log})
 }
 
@@ -96,6 +104,7 @@ type Surroundings struct {
 func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error {
 	log, metrics, config := around.Log, obs.NewMetrics(around.Metrics), clientConfig(around.Kubernetes, s)
 	metrics.BuildInfo.WithLabelValues(version.Version, runtime.Version(), runtime.GOARCH, version.Commit).Set(1)
+	defer metrics.Panicked(log)()
 	log.Info("starting", "version", version.Version, "commit", version.Commit, "cluster", s.ClusterName)
 
 	if s.Shadow {
@@ -134,6 +143,14 @@ type process struct {
 	applier   *apply.Applier     // see buyer
 	// consolidation decides which nodes go; nil until it is wired.
 	consolidation *disrupt.Loop
+}
+
+// setAside tells of objects that can't be taken in, on themselves.
+func (p *process) setAside() func(client.Object, error) {
+	recorder := p.recorder()
+	return func(o client.Object, err error) {
+		recorder.Eventf(o, corev1.EventTypeWarning, "InternalError", "it could not be read and is set aside; that is tried again: %v", err)
+	}
 }
 
 func kubeConfig() (*rest.Config, error) {
@@ -257,7 +274,7 @@ func (p *process) state(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("SCHEDULER_CONFIG: %w", err)
 	}
-	p.cache = cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: p.FeatureGates.CapacityBuffer})
+	p.cache = cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: p.FeatureGates.CapacityBuffer, Failed: p.setAside()})
 	synced, err := p.cache.Watch(ctx, p.GetCache())
 	if err != nil {
 		return fmt.Errorf("watching the cluster: %w", err)

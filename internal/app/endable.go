@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // endable is a cache that no longer makes anybody wait once the process is to end. The manager waits for its cache without
@@ -29,6 +31,6 @@ func newEndable(ctx context.Context) crcache.NewCacheFunc {
 func (e *endable) WaitForCacheSync(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(e.process, cancel)()
+	defer guard.AfterDone(e.process, "cache.sync", cancel)()
 	return e.Cache.WaitForCacheSync(ctx) || e.process.Err() != nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
@@ -194,18 +194,21 @@ func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
 
 // create writes the claims, so many at a time, and tells the state of each at once.
 func (a *Applier) create(ctx context.Context, buys []*purchase) {
-	slots := make(chan struct{}, a.o.Parallel)
-	var wg sync.WaitGroup
+	g := guard.Group{Limit: a.o.Parallel}
 	for _, buy := range buys {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if buy.unsure, buy.err = a.createOne(ctx, buy.claim); buy.err == nil {
-				a.o.State.Assume(buy.claim, expected(buy.node, buy.offered), buy.pods, a.o.Now().Add(a.o.ClaimTTL))
-			}
+		buy.unsure = true // until it is known; so it stays if something panics
+		g.Go("apply.create", func() error {
+			buy.err = guard.Run("apply.create", func() error {
+				var err error
+				if buy.unsure, err = a.createOne(ctx, buy.claim); err == nil {
+					a.o.State.Assume(buy.claim, expected(buy.node, buy.offered), buy.pods, a.o.Now().Add(a.o.ClaimTTL))
+				}
+				return err
+			})
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = g.Wait() // each has its own
 }
 
 // createOne creates the claim under a name that is chosen here, so that a call whose reply was lost can be made again

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
@@ -93,11 +93,14 @@ func (p *Provider) buy(ctx context.Context, claim *karpv1.NodeClaim, plan *launc
 
 func (p *Provider) ensure(ctx context.Context, templates []*launchtemplate.Template) error {
 	errs := make([]error, len(templates))
-	var wg sync.WaitGroup
+	var g guard.Group
 	for i, t := range templates {
-		wg.Go(func() { errs[i] = p.templates.Ensure(ctx, t) })
+		g.Go("aws.launchtemplate", func() error {
+			errs[i] = guard.Run("aws.launchtemplate", func() error { return p.templates.Ensure(ctx, t) })
+			return nil
+		})
 	}
-	wg.Wait()
+	_ = g.Wait() // each has its own
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -28,10 +27,11 @@ func (p *Provider) resolveOwn(ctx context.Context, class *awsv1.EC2NodeClass) (*
 	r := &cloud.Resolution{AMIs: was.AMIs, SecurityGroups: was.SecurityGroups, InstanceProfile: was.InstanceProfile, LaunchTemplate: was.LaunchTemplate}
 	var subnets, template cloud.Finding
 	var own *owntemplate.Template
-	var wg sync.WaitGroup
-	wg.Go(func() { r.Subnets, subnets = p.networks.Subnets(ctx, class) })
-	wg.Go(func() { own, template = p.own.Resolve(ctx, class) })
-	wg.Wait()
+	r.Subnets = was.Subnets
+	g := findings{class: class}
+	g.find(awsv1.ConditionTypeSubnetsReady, &subnets, func() { r.Subnets, subnets = p.networks.Subnets(ctx, class) })
+	g.find(awsv1.ConditionTypeLaunchTemplateReady, &template, func() { own, template = p.own.Resolve(ctx, class) })
+	g.wait()
 	waiting := func(condition string) cloud.Finding {
 		return cloud.Finding{Condition: condition, Unknown: true, Reason: reasonTemplateNotReady, Message: "it follows from the launch template, see LaunchTemplateReady"}
 	}
@@ -39,9 +39,9 @@ func (p *Provider) resolveOwn(ctx context.Context, class *awsv1.EC2NodeClass) (*
 	if own != nil {
 		r.LaunchTemplate, r.InstanceProfile = own.Status(), own.Profile
 		profile = cloud.Finding{Condition: awsv1.ConditionTypeInstanceProfileReady, OK: true}
-		wg.Go(func() { r.SecurityGroups, groups = p.networks.TemplateGroups(ctx, class, own.Groups) })
-		wg.Go(func() { r.AMIs, images = p.ownImage(ctx, class, own) })
-		wg.Wait()
+		g.find(awsv1.ConditionTypeSecurityGroupsReady, &groups, func() { r.SecurityGroups, groups = p.networks.TemplateGroups(ctx, class, own.Groups) })
+		g.find(awsv1.ConditionTypeAMIsReady, &images, func() { r.AMIs, images = p.ownImage(ctx, class, own) })
+		g.wait()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("resolving EC2NodeClass %q: %w", class.Name, err)

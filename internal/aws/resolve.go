@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/userdata"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // reasonProfileUnknown is why it is not known whether a class has an instance profile.
@@ -22,16 +22,20 @@ func (p *Provider) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*clo
 	if class.Spec.LaunchTemplate != nil {
 		return p.resolveOwn(ctx, class)
 	}
-	r := &cloud.Resolution{}
+	was := &class.Status
+	r := &cloud.Resolution{
+		Subnets: was.Subnets, SecurityGroups: was.SecurityGroups, AMIs: was.AMIs, InstanceProfile: was.InstanceProfile,
+		CapacityReservations: was.CapacityReservations, PlacementGroup: was.PlacementGroup,
+	}
 	var subnets, groups, images, instanceProfile, reserved, placed cloud.Finding
-	var wg sync.WaitGroup
-	wg.Go(func() { r.Subnets, subnets = p.networks.Subnets(ctx, class) })
-	wg.Go(func() { r.SecurityGroups, groups = p.networks.SecurityGroups(ctx, class) })
-	wg.Go(func() { r.AMIs, images = p.resolveImages(ctx, class) })
-	wg.Go(func() { r.InstanceProfile, instanceProfile = p.resolveProfile(ctx, class) })
-	wg.Go(func() { r.CapacityReservations, reserved = p.resolveReservations(ctx, class) })
-	wg.Go(func() { r.PlacementGroup, placed = p.placements.Resolve(ctx, class) })
-	wg.Wait()
+	g := findings{class: class}
+	g.find(awsv1.ConditionTypeSubnetsReady, &subnets, func() { r.Subnets, subnets = p.networks.Subnets(ctx, class) })
+	g.find(awsv1.ConditionTypeSecurityGroupsReady, &groups, func() { r.SecurityGroups, groups = p.networks.SecurityGroups(ctx, class) })
+	g.find(awsv1.ConditionTypeAMIsReady, &images, func() { r.AMIs, images = p.resolveImages(ctx, class) })
+	g.find(awsv1.ConditionTypeInstanceProfileReady, &instanceProfile, func() { r.InstanceProfile, instanceProfile = p.resolveProfile(ctx, class) })
+	g.find(awsv1.ConditionTypeCapacityReservationsReady, &reserved, func() { r.CapacityReservations, reserved = p.resolveReservations(ctx, class) })
+	g.find(awsv1.ConditionTypePlacementGroupReady, &placed, func() { r.PlacementGroup, placed = p.placements.Resolve(ctx, class) })
+	g.wait()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("resolving EC2NodeClass %q: %w", class.Name, err)
 	}
@@ -42,6 +46,28 @@ func (p *Provider) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*clo
 	}
 	return r, nil
 }
+
+// findings makes checks of a class beside each other. One that panics leaves its condition Unknown, and what was found before
+// stands; the others are not touched.
+type findings struct {
+	class *awsv1.EC2NodeClass
+	group guard.Group
+}
+
+// reasonInternalError is why a check could not be made that should have been.
+const reasonInternalError = "InternalError"
+
+func (g *findings) find(condition string, found *cloud.Finding, check func()) {
+	g.group.Go("aws.nodeclass", func() error {
+		if err := guard.Run("aws.nodeclass", func() error { check(); return nil }); err != nil {
+			*found = cloud.Finding{Condition: condition, Unknown: true, Reason: reasonInternalError,
+				Message: fmt.Sprintf("EC2NodeClass %s could not be checked, which is tried again: %v", g.class.Name, err)}
+		}
+		return nil
+	})
+}
+
+func (g *findings) wait() { _ = g.group.Wait() }
 
 func (p *Provider) resolveImages(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.AMI, cloud.Finding) {
 	version, err := p.kubernetesVersion(ctx)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 const (
@@ -132,16 +132,16 @@ func minorVersion(v string) string {
 // Warm fetches instance types, offerings and prices, without which nothing can be planned. Prices are optional: those of
 // the embedded facts serve until the price list answers.
 func (p *Provider) Warm(ctx context.Context) error {
-	var wg sync.WaitGroup
-	var err error
-	wg.Go(func() { err = p.discovery.Refresh(ctx) })
-	wg.Go(func() {
-		if err := p.prices.Refresh(ctx); err != nil {
+	var g guard.Group
+	g.Go("aws.types", func() error { return p.discovery.Refresh(ctx) })
+	g.Go("aws.prices", func() error {
+		err := guard.Run("aws.prices", func() error { return p.prices.Refresh(ctx) })
+		if err != nil {
 			p.log.Warn("prices could not be refreshed, older ones are used", "error", err)
 		}
+		return nil
 	})
-	wg.Wait()
-	return err
+	return g.Wait()
 }
 
 // Begin is called when this process has become the one that acts, with the UIDs of the NodeClaims that exist and are not

@@ -17,6 +17,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -39,6 +40,8 @@ type Options struct {
 	DefaultSpreads []corev1.TopologySpreadConstraint
 	// CapacityBuffers is the feature gate: with it CapacityBuffers are watched, and what gives their pods a shape.
 	CapacityBuffers bool
+	// Failed is told of an object on which reading panicked, once for each try; nil tells nobody.
+	Failed func(obj client.Object, err error)
 }
 
 // Cache is the mutable state behind the snapshots.
@@ -99,6 +102,13 @@ type Cache struct {
 	dirtyWait bool
 	dirtyNS   bool
 
+	aside    map[asideKey]aside
+	failures []failure // to be told when the lock is free
+	failed   func(client.Object, error)
+	// classOf and unitOf read a pod and a node; tests put others in their place.
+	classOf func(*corev1.Pod, intake.Lookup) *cluster.Class
+	unitOf  func(unit string) *cluster.Node
+
 	last *cluster.Snapshot
 }
 
@@ -127,6 +137,7 @@ func New(o Options) *Cache {
 		c.now = time.Now
 	}
 	c.compiler.DefaultSpreads = o.DefaultSpreads
+	c.aside, c.failed, c.classOf, c.unitOf = map[asideKey]aside{}, o.Failed, c.compiler.Class, c.buildUnit
 	c.belong, c.buffers, c.usage = newBelongings(), newBuffers(o.CapacityBuffers), newUsage()
 	c.holds.budgets = newStore[*policyv1.PodDisruptionBudget]()
 	return c
@@ -157,13 +168,13 @@ func (x index[K, V]) remove(k K, v V) {
 // Cost: proportional to what changed, plus a copy of the slice of nodes when any of them did.
 func (c *Cache) Snapshot() *cluster.Snapshot {
 	c.mu.Lock()
-	snapshot := c.snapshot()
-	c.unlock()
-	return snapshot
+	defer c.unlock()
+	return c.snapshot()
 }
 
 func (c *Cache) snapshot() *cluster.Snapshot {
 	c.expire()
+	c.retryAside()
 	c.refreshBelongings()
 	next := *c.last
 	changed := c.rebuildDaemons(&next)
@@ -280,9 +291,14 @@ func comparePods(a, b *cluster.Pod) int {
 
 // unlock frees the state and then tells the listeners what happened.
 func (c *Cache) unlock() {
-	changes, listeners := c.changes, c.listeners
-	c.changes = nil
+	changes, listeners, failures := c.changes, c.listeners, c.failures
+	c.changes, c.failures = nil, nil
 	c.mu.Unlock()
+	for _, f := range failures {
+		if c.failed != nil {
+			c.failed(f.obj, f.err)
+		}
+	}
 	for _, change := range changes {
 		for _, f := range listeners {
 			f(change)

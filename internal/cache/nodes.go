@@ -156,7 +156,10 @@ func (c *Cache) touchID(id string) {
 // rebuildUnit makes a unit's value again and reports whether it differs from what was there.
 func (c *Cache) rebuildUnit(unit string) bool {
 	old := c.units[unit]
-	next := c.buildUnit(unit)
+	next, ok := c.readUnit(unit)
+	if !ok {
+		return false
+	}
 	if next != nil && old != nil && sameNode(next, old) {
 		return false
 	}

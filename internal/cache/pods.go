@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/intake"
 )
 
@@ -50,7 +51,12 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 		c.dropPod(key)
 		return
 	}
-	e := &entry{obj: pod, pod: intake.Pod(pod, c.compiler.Class(pod, lookup{c}))}
+	pod, value, ok := c.readPod(pod)
+	if !ok {
+		c.dropPod(key)
+		return
+	}
+	e := &entry{obj: pod, pod: value}
 	if old != nil {
 		e.seen = old.seen
 		if samePod(e.pod, old.pod) {
@@ -185,7 +191,11 @@ func (c *Cache) setWaiting(key types.NamespacedName, e, old *entry) {
 
 // recompile makes the pod's class again after something that it depends on changed.
 func (c *Cache) recompile(e *entry) {
-	class := c.compiler.Class(e.obj, lookup{c})
+	var class *cluster.Class
+	if err := guard.Run("intake.pod", func() error { class = c.classOf(e.obj, lookup{c}); return nil }); err != nil {
+		c.setAside(asideKey{pod: client.ObjectKeyFromObject(e.obj)}, e.obj, err) // until then it keeps its class
+		return
+	}
 	if class.ID == e.pod.Class.ID {
 		return
 	}

@@ -3,6 +3,8 @@ package cache
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // Selection leaves out of the informers that feed a Cache what nobody needs: pods that are over take no room. To the watch, a pod that
@@ -96,7 +99,11 @@ func (c *Cache) watches() []watch {
 	}...)
 }
 
-func feed[T client.Object](kind T, set, remove func(T)) watch {
+// feed hands objects to the cache. One on which that panics leaves what the cache knew of it as it was; the informer goes on.
+func feed[T client.Object](kind T, put, take func(T)) watch {
+	where := "intake." + strings.ToLower(reflect.TypeOf(kind).Elem().Name())
+	set := func(o T) { _ = guard.Run(where, func() error { put(o); return nil }) }
+	remove := func(o T) { _ = guard.Run(where, func() error { take(o); return nil }) }
 	return watch{kind, toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
 			if obj, ok := o.(T); ok {

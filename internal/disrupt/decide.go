@@ -3,9 +3,9 @@ package disrupt
 import (
 	"cmp"
 	"slices"
-	"sync"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/pack"
 )
 
@@ -18,6 +18,9 @@ import (
 //
 // Cost: grows with the pods of the candidates; see Options.Work.
 // Concurrency: safe; p is only read.
+//
+// Where the question about some nodes panics, they are kept for that reason, and all others are decided on as if they were
+// blocked; it panics itself where it can't tell which nodes these are.
 func Decide(p *Problem) *Decision {
 	if p == nil || p.Cluster == nil {
 		return &Decision{}
@@ -28,7 +31,7 @@ func Decide(p *Problem) *Decision {
 
 // decide is Decide, and the search that the moves are from.
 func decide(p *Problem) (*Decision, *search) {
-	found := searchAll(p)
+	found := searchAround(p)
 	best := choose(found)
 	d := best.decision()
 	for _, s := range found {
@@ -86,14 +89,24 @@ const muchSlack, littleSlack = 0.4, 0.1
 // searchBeside makes searches side by side.
 func searchBeside(p *Problem, orders ...order) []*search {
 	found := make([]*search, len(orders))
-	var wait sync.WaitGroup
+	errs := make([]error, len(orders))
+	var g guard.Group
 	for i, o := range orders {
-		wait.Go(func() {
-			found[i] = newSearch(p, pack.NewWhatIf(p.Cluster))
-			found[i].run(o, false)
+		g.Go("disruption.search", func() error {
+			errs[i] = guard.Catch("disruption.search", func() error {
+				found[i] = newSearch(p, pack.NewWhatIf(p.Cluster))
+				found[i].run(o, false)
+				return nil
+			})
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = g.Wait() // each has its own
+	for _, err := range errs {
+		if err != nil {
+			panic(err) // for searchAround, in the order of the searches
+		}
+	}
 	return found
 }
 

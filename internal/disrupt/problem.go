@@ -24,6 +24,9 @@ type Problem struct {
 	// DeletionCosts are the pods' annotations of that name, by namespace/name; pods without one are left out.
 	DeletionCosts map[string]int32 `json:"deletionCosts,omitempty"`
 	Options       Options          `json:"options"`
+
+	// asked, set by tests, is called before each question.
+	asked func([]*nodeState)
 }
 
 // Node is what the caller knows about a node beyond the cluster.

@@ -129,6 +129,18 @@ func (s *search) askWell(nodes []*nodeState, buy bool, work int64) pack.Answer {
 	if len(nodes) > 1 {
 		rules.Saving = max(rules.Saving, rules.Old*catalog.MicroUSD(togetherPercent)/100)
 	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			b := &brokenQuestion{cause: cause}
+			for _, n := range nodes {
+				b.nodes = append(b.nodes, n.src.Name)
+			}
+			panic(b)
+		}
+	}()
+	if s.p.asked != nil {
+		s.p.asked(nodes)
+	}
 	return s.w.Try(ids, rules)
 }
 

@@ -1,6 +1,10 @@
 package obs
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Metrics are all metrics that Kerf itself defines. Names that users' dashboards already hold keep the karpenter prefix;
 // Kerf's own start with kerf. Labels come from closed sets or are names of pools and classes, never of pods or requests.
@@ -53,6 +57,7 @@ type Metrics struct {
 	Shadow        Shadow
 	Disruption    Disruption
 	Panics        *prometheus.CounterVec
+	stacks        sync.Map // where of panics to when the last stack was logged
 	CacheDrift    prometheus.Gauge
 	Foreign       *prometheus.GaugeVec
 	ServiceUp     *prometheus.GaugeVec
@@ -131,7 +136,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Shadow:        shadow(t),
 		PlanRefused:   t.counter("kerf_plan_actions_refused_total", "Planned actions that the newer state no longer allowed.", "reason"),
 		PlanViolation: add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_plan_violations_total", Help: "Plans that the independent check refused. Anything above zero is a defect."})),
-		Panics:        t.counter("kerf_panics_total", "Panics recovered at a reconciler's boundary. Anything above zero is a defect.", "controller"),
+		Panics:        t.counter("kerf_panics_total", "Panics that were recovered, by what was being done. Anything above zero is a defect of Kerf.", "where"),
 		CacheDrift:    add(t, prometheus.NewGauge(prometheus.GaugeOpts{Name: "kerf_cache_differences", Help: "Differences found when the cache was last compared with the API."})),
 		Foreign:       t.gauge("kerf_foreign_machines", "Machines that bear this cluster's name but belong to another cluster. Anything above zero means that two clusters share a name in one account.", "cluster_uid"),
 		ServiceUp:     t.gauge("kerf_aws_service_up", "1 while an AWS service answers, 0 while calls to it fail or wait in vain. Absent before the first call.", "service"),

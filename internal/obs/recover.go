@@ -5,25 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // Recover runs fn and turns a panic into an error: it is counted in kerf_panics_total and logged with its stack. One
 // object that breaks an assumption must not take the others down.
-func (m *Metrics) Recover(log *slog.Logger, name string, fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			m.Panics.WithLabelValues(name).Inc()
-			log.Error("recovered from a panic; please report it", "controller", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("%s: panic: %v", name, p)
-		}
-	}()
-	return fn()
+func (m *Metrics) Recover(log *slog.Logger, name string, fn func() error) error {
+	err := guard.Catch(name, fn)
+	var p *guard.Panic
+	if errors.As(err, &p) {
+		m.panicked(log, p)
+	}
+	return err
+}
+
+// Panicked counts and logs the panics of this process that happened beside all callers, until stop is called.
+func (m *Metrics) Panicked(log *slog.Logger) (stop func()) {
+	return guard.Listen(func(p *guard.Panic) { m.panicked(log, p) })
+}
+
+// stackEvery is the least time between two stacks of one place in the log: an object that is tried again panics again.
+const stackEvery = time.Minute
+
+func (m *Metrics) panicked(log *slog.Logger, p *guard.Panic) {
+	m.Panics.WithLabelValues(p.Where).Inc()
+	if last, ok := m.stacks.Load(p.Where); ok && time.Since(last.(time.Time)) < stackEvery {
+		log.Error("recovered from a panic", "where", p.Where, "panic", fmt.Sprint(p.Value))
+		return
+	}
+	m.stacks.Store(p.Where, time.Now())
+	log.Error("recovered from a panic; please report it", "where", p.Where, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 }
 
 // conflictPause is how long a reconciler waits after its write lost against another. The event of the other write brings the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
@@ -95,7 +96,7 @@ func (r *Ring) Add(d *Decision) {
 	}
 	if !r.working {
 		r.working = true
-		go r.work()
+		guard.Go("record", r.work)
 	}
 }
 
@@ -107,7 +108,11 @@ func (r *Ring) work() {
 		r.queue = slices.Delete(r.queue, 0, 1)
 		known := r.types
 		r.mu.Unlock()
-		e, err := newEntry(&d, known)
+		var e *entry
+		err := guard.Run("record", func() (err error) {
+			e, err = newEntry(&d, known)
+			return err
+		})
 		r.mu.Lock()
 		if err != nil {
 			r.log.Error("a decision could not be recorded", "error", err)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // errNoResult is what a caller gets when the run function returned fewer results than it had items.
@@ -76,7 +78,7 @@ func (b *Batcher[Key, In, Out]) add(ctx context.Context, key Key, item In) (*pen
 		p = &pending[In, Out]{deadline: time.Now().Add(b.opts.Max), done: make(chan struct{})}
 		b.open[key] = p
 		detached := context.WithoutCancel(ctx)
-		p.timer = time.AfterFunc(min(b.opts.Idle, b.opts.Max), func() { b.close(detached, key, p) })
+		p.timer = guard.AfterFunc(min(b.opts.Idle, b.opts.Max), "aws.batch", func() { b.close(detached, key, p) })
 	} else {
 		p.timer.Reset(min(b.opts.Idle, max(0, time.Until(p.deadline))))
 	}
@@ -101,6 +103,12 @@ func (b *Batcher[Key, In, Out]) close(ctx context.Context, key Key, p *pending[I
 		delete(b.open, key)
 	}
 	b.mu.Unlock()
-	p.results = b.run(ctx, key, p.items)
-	close(p.done)
+	defer close(p.done)
+	err := guard.Run("aws.batch", func() error { p.results = b.run(ctx, key, p.items); return nil })
+	if err != nil {
+		p.results = make([]Result[Out], len(p.items))
+		for i := range p.results {
+			p.results[i].Err = err
+		}
+	}
 }

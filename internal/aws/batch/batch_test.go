@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -104,5 +105,20 @@ func TestAMissingResultIsAnError(t *testing.T) {
 	b := New(Options{Idle: time.Millisecond, Max: time.Second}, func(context.Context, string, []int) []Result[int] { return nil })
 	if _, err := b.Do(t.Context(), "k", 1); !errors.Is(err, errNoResult) {
 		t.Fatalf("got %v", err)
+	}
+}
+
+func TestABatchThatPanicsIsAnErrorOfItsItems(t *testing.T) {
+	b := New(Options{Idle: time.Millisecond, Max: time.Second}, func(_ context.Context, key string, items []int) []Result[int] {
+		if key == "bad" {
+			panic("planted")
+		}
+		return []Result[int]{{Value: items[0]}}
+	})
+	if _, err := b.Do(t.Context(), "bad", 1); err == nil || !strings.Contains(err.Error(), "planted") {
+		t.Errorf("the caller got %v", err)
+	}
+	if v, err := b.Do(t.Context(), "good", 2); v != 2 || err != nil {
+		t.Errorf("another batch: %d, %v", v, err)
 	}
 }

@@ -51,6 +51,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/batch"
 	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 const (
@@ -244,7 +245,7 @@ func (b *Buyer) Buy(ctx context.Context, o Order) (*Bought, error) {
 			b.mu.Unlock()
 			// Detached from the caller: the outcome is noted even when nobody waits for it any more.
 			detached, key := context.WithoutCancel(ctx), o.Request.key()
-			go func() { _, _ = b.batches.Do(detached, key, running) }()
+			guard.Go("aws.fleet", func() { _, _ = b.batches.Do(detached, key, running) })
 			return running.wait(ctx, op)
 		}
 	}
@@ -341,11 +342,11 @@ func (b *Buyer) sleepUntil(ctx context.Context, at time.Time) error {
 // buyBatch turns the orders of a batch into one request, or into several when their hashes do not fit into one's tags.
 func (b *Buyer) buyBatch(ctx context.Context, _ string, orders []*order) []batch.Result[struct{}] {
 	slices.SortFunc(orders, func(x, y *order) int { return strings.Compare(x.UID, y.UID) })
-	var wg sync.WaitGroup
+	var g guard.Group
 	for part := range slices.Chunk(orders, room(orders[0].Request.Tags)) {
-		wg.Go(func() { b.send(ctx, b.newCall(part)) })
+		g.Go("aws.fleet", func() error { b.send(ctx, b.newCall(part)); return nil })
 	}
-	wg.Wait()
+	_ = g.Wait() // each order has its own
 	return make([]batch.Result[struct{}], len(orders))
 }
 

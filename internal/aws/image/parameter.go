@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // How long the value of a parameter is believed: dated names never change, the newest image does now and then, a user's
@@ -40,7 +40,7 @@ type reading struct {
 // readAll reads the parameters of variants, each once and all at the same time.
 func (r *Resolver) readAll(ctx context.Context, variants []variant) []reading {
 	results := map[string]*reading{}
-	var wait sync.WaitGroup
+	var g guard.Group
 	for _, v := range variants {
 		if results[v.path] != nil {
 			continue
@@ -51,9 +51,12 @@ func (r *Resolver) readAll(ctx context.Context, variants []variant) []reading {
 		}
 		got := &reading{}
 		results[v.path] = got
-		wait.Go(func() { *got = r.read(ctx, v.path, age) })
+		g.Go("aws.images", func() error {
+			got.err = guard.Run("aws.images", func() error { *got = r.read(ctx, v.path, age); return got.err })
+			return nil
+		})
 	}
-	wait.Wait()
+	_ = g.Wait() // each reading has its own
 	out := make([]reading, len(variants))
 	for i, v := range variants {
 		out[i] = *results[v.path]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // Period is how often types and offerings are worth asking for again.
@@ -81,10 +82,12 @@ func (d *Discovery) RefreshNow(ctx context.Context) error {
 	var skipped map[string]string
 	var zones map[string][]string
 	var errs [2]error
-	var wait sync.WaitGroup
-	wait.Go(func() { found, skipped, errs[0] = Describe(ctx, d.api, d.known, Runnable()) })
-	wait.Go(func() { zones, errs[1] = DescribeOfferings(ctx, d.api) })
-	wait.Wait()
+	var g guard.Group
+	g.Go("aws.types", func() error { found, skipped, errs[0] = Describe(ctx, d.api, d.known, Runnable()); return nil })
+	g.Go("aws.types", func() error { zones, errs[1] = DescribeOfferings(ctx, d.api); return nil })
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("reading instance types: %w", err)
+	}
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/batch"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // pageSize is the most instances that EC2 lists at once, batchSize how many ids go into one call.
@@ -165,8 +166,11 @@ func (c *cached) get(ctx context.Context, notBefore time.Time) ([]*cloud.Machine
 func (c *cached) startLocked(ctx context.Context) *listing {
 	l := &listing{begun: c.now(), done: make(chan struct{})}
 	c.running = l
-	go func() {
-		l.value, l.err = c.fetch(context.WithoutCancel(ctx))
+	guard.Go("aws.inventory", func() {
+		l.err = guard.Run("aws.inventory", func() (err error) {
+			l.value, err = c.fetch(context.WithoutCancel(ctx))
+			return err
+		})
 		c.mu.Lock()
 		c.running = nil
 		if l.err == nil {
@@ -174,6 +178,6 @@ func (c *cached) startLocked(ctx context.Context) *listing {
 		}
 		c.mu.Unlock()
 		close(l.done)
-	}()
+	})
 	return l
 }

@@ -266,3 +266,40 @@ func TestMachinesOfAnotherClusterOfTheSameNameAreNotSeen(t *testing.T) {
 		t.Errorf("reading a machine without the tag: %v", err)
 	}
 }
+
+// TestABatchThatIsThrottledIsNotTakenApart: what EC2 has no time for is not asked for once more for each instance.
+func TestABatchThatIsThrottledIsNotTakenApart(t *testing.T) {
+	for name, fault := range map[string]world.Fault{
+		"throttled": {Kind: world.FaultThrottle},
+		"broken":    {Kind: world.FaultError, Code: "InternalError", Status: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			ids := f.run(t, "kerf", 20)
+			v := inventory.New(f.api, "kerf", time.Now)
+			for _, operation := range []string{"DescribeInstances", "TerminateInstances"} {
+				fault.Operation = operation
+				f.World.AddFault(fault)
+			}
+			f.calls.Reset()
+			var wg sync.WaitGroup
+			for _, id := range ids {
+				wg.Go(func() {
+					if _, err := v.Get(t.Context(), id); err == nil || cloud.IsNotFound(err) {
+						t.Errorf("reading %s: %v", id, err)
+					}
+					if err := v.Terminate(t.Context(), id); err == nil {
+						t.Errorf("terminating %s: no error", id)
+					}
+				})
+			}
+			wg.Wait()
+			// Each call is made three times by the SDK; some callers come too late for the first batch.
+			for _, operation := range []string{"DescribeInstances", "TerminateInstances"} {
+				if n := f.calls.Of(operation); n > 9 {
+					t.Errorf("%d calls of %s for 20 instances", n, operation)
+				}
+			}
+		})
+	}
+}

@@ -7,15 +7,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/batch"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // alone is how many calls run at once when a batch has to be taken apart.
@@ -51,9 +52,8 @@ func terminated(m *cloud.Machine) error {
 func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[*cloud.Machine] {
 	out := make([]batch.Result[*cloud.Machine], len(ids))
 	found, err := v.describeIDs(ctx, unique(ids))
-	// One unknown id makes EC2 refuse them all; then each is asked for alone.
-	split := err != nil && len(ids) > 1
-	each(len(ids), split, func(i int) {
+	split := byOne(err) && len(ids) > 1
+	each(len(ids), split, fails(out), func(i int) {
 		m, err := found[ids[i]], err
 		if split {
 			var one map[string]*cloud.Machine
@@ -96,8 +96,8 @@ func (v *Inventory) describeIDs(ctx context.Context, ids []string) (map[string]*
 func (v *Inventory) endBatch(ctx context.Context, ids []string) []batch.Result[struct{}] {
 	out := make([]batch.Result[struct{}], len(ids))
 	err := v.terminateIDs(ctx, unique(ids))
-	split := err != nil && len(ids) > 1
-	each(len(ids), split, func(i int) {
+	split := byOne(err) && len(ids) > 1
+	each(len(ids), split, fails(out), func(i int) {
 		if split {
 			out[i].Err = v.terminateIDs(ctx, ids[i:i+1])
 		} else {
@@ -122,7 +122,7 @@ func (v *Inventory) Tag(ctx context.Context, tags map[string]map[string]string) 
 	}
 	keys := slices.Sorted(maps.Keys(groups))
 	errs := make([]error, len(keys))
-	each(len(keys), true, func(i int) {
+	each(len(keys), true, func(i int, err error) { errs[i] = err }, func(i int) {
 		for ids := range slices.Chunk(groups[keys[i]], batchSize) {
 			errs[i] = errors.Join(errs[i], v.tagSome(ctx, ids, tags[ids[0]]))
 		}
@@ -163,22 +163,32 @@ func unique(ids []string) []string {
 	return slices.Compact(out)
 }
 
-// each calls f for 0 to n-1, several at once if parallel.
-func each(n int, parallel bool, f func(int)) {
-	if !parallel {
-		for i := range n {
-			f(i)
-		}
-		return
+// byOne reports whether a call for many instances may have failed because of one of them: an ID that is not known or
+// malformed, one that is protected, or that the policy does not allow. Then each is asked for alone. A call that was
+// throttled or not answered would only be made hundreds of times more.
+func byOne(err error) bool {
+	var answer *smithyhttp.ResponseError
+	return errors.As(err, &answer) && answer.HTTPStatusCode()/100 == 4 && cloud.ClassOf(err) != cloud.Throttled
+}
+
+// fails notes what an item of a batch failed with.
+func fails[T any](out []batch.Result[T]) func(int, error) {
+	return func(i int, err error) { out[i].Err = err }
+}
+
+// each calls f for 0 to n-1, several at once if parallel; failed is told of those that panic.
+func each(n int, parallel bool, failed func(int, error), f func(int)) {
+	g := guard.Group{Limit: 1}
+	if parallel {
+		g.Limit = alone
 	}
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, alone)
 	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			f(i)
+		g.Go("aws.instances", func() error {
+			if err := guard.Run("aws.instances", func() error { f(i); return nil }); err != nil {
+				failed(i, err)
+			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = g.Wait() // each has its own
 }

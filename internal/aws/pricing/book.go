@@ -2,7 +2,6 @@ package pricing
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // How often prices are worth asking for again. On-demand prices change by announcement, spot prices all day.
@@ -75,16 +75,14 @@ func (b *Book) Refresh(ctx context.Context) error {
 	onDemand := b.onDemandAt.IsZero() || now.Sub(b.onDemandAt) >= OnDemandPeriod
 	spot := b.spotAt.IsZero() || now.Sub(b.spotAt) >= SpotPeriod
 	b.mu.Unlock()
-	var errs [2]error
-	var wait sync.WaitGroup
+	var g guard.Group
 	if onDemand {
-		wait.Go(func() { errs[0] = b.RefreshOnDemand(ctx) })
+		g.Go("aws.prices", func() error { return b.RefreshOnDemand(ctx) })
 	}
 	if spot {
-		wait.Go(func() { errs[1] = b.RefreshSpot(ctx) })
+		g.Go("aws.prices", func() error { return b.RefreshSpot(ctx) })
 	}
-	wait.Wait()
-	return errors.Join(errs[:]...)
+	return g.Wait()
 }
 
 // RefreshOnDemand asks the Price List API for all on-demand prices. It does nothing in an isolated VPC and in partitions

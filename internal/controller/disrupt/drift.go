@@ -16,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/plan"
@@ -299,17 +300,15 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 
 // start begins commands, several at a time, and returns how many were.
 func (d *Drift) start(ctx context.Context, commands []Command) (started int, err error) {
-	slots := make(chan struct{}, starts)
 	errs := make([]error, len(commands))
-	var wait sync.WaitGroup
+	g := guard.Group{Limit: starts}
 	for i, c := range commands {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
+		g.Go("disruption.drift", func() error {
 			errs[i] = d.Metrics.Recover(d.Log, "disruption.drift", func() error { _, err := d.Queue.Start(ctx, c); return err })
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = g.Wait() // each has its own
 	for i, err := range errs {
 		var refused *apply.RefusedError
 		switch {

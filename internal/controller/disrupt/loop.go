@@ -19,6 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/pack"
 	"github.com/kerf-sh/kerf/internal/verify"
@@ -297,9 +298,8 @@ func (l *Loop) checked(p *disrupt.Problem, d *disrupt.Decision, moves []disrupt.
 // start begins the commands of moves, several at a time.
 func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	count := l.countOwners(v.snapshot)
-	slots := make(chan struct{}, starts)
+	g := guard.Group{Limit: starts}
 	begun, errs := make([]string, len(moves)), make([]error, len(moves))
-	var wait sync.WaitGroup
 	var noting sync.Mutex
 	for i := range moves {
 		c := command(&moves[i], v)
@@ -307,9 +307,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 			c.Earning = min(2*l.Options.Payback(&moves[i]), longestEarning)
 		}
 		l.ripening.Forget(moves[i].Nodes)
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
+		g.Go("disruption", func() error {
 			begun[i], errs[i] = l.begin(ctx, v, c)
 			if begun[i] != "" && moves[i].Cause == disrupt.Underutilized {
 				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
@@ -317,9 +315,10 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 				defer noting.Unlock()
 				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Old, moves[i].Saving, count, l.Clock.Now())
 			}
+			return nil
 		})
 	}
-	wait.Wait()
+	errs = append(errs, g.Wait())
 	for i := range moves {
 		if begun[i] != "" {
 			l.talk.approved(v, &moves[i])

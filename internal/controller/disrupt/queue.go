@@ -19,6 +19,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
 
@@ -78,7 +79,7 @@ type Queue struct {
 	ctx     context.Context    // of Run; nil while nothing may be started
 	flights map[string]*flight // by claim
 	awaited map[string]*flight // by claim of a replacement
-	wait    sync.WaitGroup
+	wait    guard.Group
 }
 
 // flight is a command that is under way.
@@ -141,7 +142,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	q.mu.Lock()
 	q.ctx = nil
 	q.mu.Unlock()
-	q.wait.Wait()
+	_ = q.wait.Wait() // each tells what failed
 	return nil
 }
 
@@ -305,16 +306,14 @@ func (f *flight) apart() bool {
 // each calls do for all nodes, so many at a time.
 func (q *Queue) each(nodes []Going, do func(Going) error) []error {
 	errs := make([]error, len(nodes))
-	slots := make(chan struct{}, atOnce)
-	var wait sync.WaitGroup
+	all := guard.Group{Limit: atOnce}
 	for i, g := range nodes {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
+		all.Go("disruption.queue", func() error {
 			errs[i] = q.Metrics.Recover(q.Log, "disruption.queue", func() error { return do(g) })
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = all.Wait() // each has its own
 	return errs
 }
 
@@ -356,7 +355,7 @@ func (q *Queue) fly(f *flight) {
 		return // the next leader takes it over
 	}
 	q.Metrics.Disruption.InFlight.Inc()
-	q.wait.Go(func() {
+	q.wait.Go("disruption.queue", func() error {
 		defer q.Metrics.Disruption.InFlight.Dec()
 		defer q.land(f)
 		pause := again
@@ -374,11 +373,11 @@ func (q *Queue) fly(f *flight) {
 				pause = again
 			}
 			if done && err == nil {
-				return
+				return nil
 			}
 			select {
 			case <-ctx.Done():
-				return
+				return nil
 			case <-q.Clock.After(after):
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +21,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
 
@@ -96,16 +96,16 @@ func (c *Controller) Start(ctx context.Context) error {
 		return nil
 	}
 	c.begin()
-	var g errgroup.Group
+	var g guard.Group
 	loop := func(name string, every time.Duration, f func(context.Context) error) {
-		g.Go(func() error { c.loop(ctx, name, every, f); return nil })
+		g.Go(name, func() error { c.loop(ctx, name, every, f); return nil })
 	}
 	if c.Queue != nil {
 		more := max(0, c.Receivers-1)
 		c.crowd = make(chan struct{}, more)
-		g.Go(func() error { c.receive(ctx, c.round); return nil })
+		g.Go("interruption", func() error { c.receive(ctx, c.round); return nil })
 		for range more {
-			g.Go(func() error { c.receive(ctx, c.help); return nil })
+			g.Go("interruption", func() error { c.receive(ctx, c.help); return nil })
 		}
 	}
 	if c.Statuses != nil {
@@ -187,8 +187,7 @@ func (c *Controller) round(ctx context.Context) (int, error) {
 // and the rest several at a time.
 func (c *Controller) handleAll(ctx context.Context, messages []queue.Delivery) []queue.Delivery {
 	done := make([]bool, len(messages))
-	g := errgroup.Group{}
-	g.SetLimit(parallel)
+	g := guard.Group{Limit: parallel}
 	for i := range messages {
 		m := &messages[i]
 		if kind, foreign := queue.Foreign(m.Body, c.Machines.Has); foreign && !c.early(m, kind) {
@@ -197,7 +196,7 @@ func (c *Controller) handleAll(ctx context.Context, messages []queue.Delivery) [
 			done[i] = true
 			continue
 		}
-		g.Go(func() error {
+		g.Go("interruption", func() error {
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			kind := malformed

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // Nominees knows which pods the scheduler should try first on the node of a claim.
@@ -65,22 +65,23 @@ func (c *Controller) nominate(ctx context.Context, claim, node string) bool {
 	ctx, cancel := context.WithTimeout(ctx, nominateWithin)
 	defer cancel()
 	slots := c.nominations()
-	var wait sync.WaitGroup
+	var g guard.Group
 	for _, p := range pods {
-		wait.Go(func() {
+		g.Go("lifecycle.nominate", func() error {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
 			case <-ctx.Done():
 				c.Nominees.NotNominated(p)
-				return
+				return nil
 			}
-			if err := c.nominateOne(ctx, p, node); err != nil {
+			if err := guard.Run("lifecycle.nominate", func() error { return c.nominateOne(ctx, p, node) }); err != nil {
 				c.Nominees.NotNominated(p)
 			}
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = g.Wait() // it is a hint
 	return true
 }
 

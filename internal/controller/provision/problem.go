@@ -12,6 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/pack"
 )
@@ -198,7 +199,7 @@ func (t *typeReader) ask(ctx context.Context, name string, class *awsv1.EC2NodeC
 	}
 	r := &reading{done: make(chan struct{})}
 	t.running[name] = r
-	go func() {
+	guard.Go("provision.types", func() {
 		defer func() {
 			t.mu.Lock()
 			late := r.late
@@ -212,7 +213,7 @@ func (t *typeReader) ask(ctx context.Context, name string, class *awsv1.EC2NodeC
 			r.result.types, err = t.source.Types(ctx, class)
 			return err
 		})
-	}()
+	})
 	return r
 }
 

@@ -112,6 +112,8 @@ type Controller struct {
 	offers   map[string]offer
 	pace     *pace
 	expected expected
+	aside    aside
+	renew    func() // takes a new engine; nil where the solver is given
 	retryIn  time.Duration
 }
 
@@ -137,11 +139,14 @@ func New(o Options) *Controller {
 		o.Pack.WellKnown = apply.WellKnownLabels()
 	}
 	pace := newPace(o.ImproveTime, o.Now)
+	c := &Controller{o: o, pace: pace, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}, aside: aside{}}
 	if o.Solve == nil {
-		engine := pack.NewEngine()
-		engine.Improving, o.Solve = pace.begin, engine.Solve
+		c.renew = func() {
+			engine := pack.NewEngine()
+			engine.Improving, c.o.Solve = pace.begin, engine.Solve
+		}
+		c.renew()
 	}
-	c := &Controller{o: o, pace: pace, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}}
 	c.batch.missing = o.Missing
 	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Now, Late: c.batch.poke}
 	o.State.Listen(c.heard)
@@ -236,15 +241,14 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	cancel()
 	problem := c.Problem(ctx, withPending(snapshot, more))
 	c.announceEmpty(problem)
-	p := c.o.Solve(problem)
-	if len(more) > 0 && p != nil && leavesOut(p, more) {
+	p, problem, waits, err := c.solve(problem)
+	if err == nil && len(more) > 0 && leavesOut(p, more) {
 		// What is to come must not take a place from what is there.
 		more = nil
-		problem = c.Problem(ctx, snapshot)
-		p = c.o.Solve(problem)
+		p, problem, waits, err = c.solve(c.Problem(ctx, snapshot))
 	}
-	if p == nil {
-		return apply.Outcome{}, fmt.Errorf("deciding on %d pods: the solver returned no plan", len(problem.Pending))
+	if err != nil {
+		return apply.Outcome{}, err
 	}
 	c.pace.end(p.Stats.Work)
 	took := c.o.Now().Sub(began)
@@ -252,7 +256,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	c.o.Meter.Solved(took, len(snapshot.Pending)-len(virtual))
 	solved := p
 	p, dropped := c.checked(problem, solved)
-	p = without(p, more)
+	p = withUnplaced(without(p, more), waits)
 	out := c.o.Applier.Apply(ctx, p, problem.Pools)
 	c.report(p, out, virtual)
 	if c.o.Settle != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/res"
 )
@@ -165,14 +166,13 @@ func (r *round) mayGo(p *corev1.Pod) bool {
 // that order: one waits until the one before it has returned, or until lag says that this takes too long.
 func each(pods []*corev1.Pod, lag func() <-chan time.Time, f func(*corev1.Pod) error) error {
 	errs := make([]error, len(pods))
-	slots := make(chan struct{}, atOnce)
-	var work sync.WaitGroup
+	work := guard.Group{Limit: atOnce}
 	for i, p := range pods {
-		slots <- struct{}{}
 		done := make(chan struct{})
-		work.Go(func() {
-			defer func() { <-slots; close(done) }()
-			errs[i] = f(p)
+		work.Go("drain.evict", func() error {
+			defer close(done)
+			errs[i] = guard.Run("drain.evict", func() error { return f(p) })
+			return nil
 		})
 		if lag == nil {
 			continue
@@ -182,6 +182,6 @@ func each(pods []*corev1.Pod, lag func() <-chan time.Time, f func(*corev1.Pod) e
 		case <-lag():
 		}
 	}
-	work.Wait()
+	_ = work.Wait() // each has its own
 	return errors.Join(errs...)
 }
