@@ -11,6 +11,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -60,6 +62,8 @@ type memory struct {
 	uid types.UID
 	// machine is what was bought, until the status that says so is seen in the cache: a stale read must not ask again.
 	machine *cloud.Machine
+	// launching is a launch that was begun and whose outcome has not been taken yet.
+	launching *launching
 	// written is the resource version of the last write.
 	written string
 	// failures counts launches that failed in a row; none is tried before retryAt.
@@ -100,6 +104,8 @@ type Controller struct {
 	// LaunchTimeout and RegistrationTimeout as in settings.
 	LaunchTimeout, RegistrationTimeout time.Duration
 
+	// answers wakes the claims whose launch has been answered. Without it, before Register, launches are waited for.
+	answers chan event.GenericEvent
 	// memories holds a *memory by claim name. One claim is worked on by one goroutine at a time.
 	memories sync.Map
 	// nominateFrom is when nominations may be tried again that the API has refused, in nanoseconds since 1970.
@@ -113,6 +119,8 @@ func (c *Controller) Register(mgr ctrl.Manager, workers int) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.lifecycle").
 		For(&karpv1.NodeClaim{}).
 		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient()))
+	c.answers = make(chan event.GenericEvent, 1024)
+	b = b.WatchesRawSource(source.Channel(c.answers, &handler.EnqueueRequestForObject{}))
 	if c.Nominees != nil {
 		b = b.WatchesRawSource(source.Channel(c.lost(), &handler.EnqueueRequestForObject{}))
 	}
@@ -157,6 +165,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if next.deleted {
 		return reconcile.Result{}, stepErr
 	}
+	if next.quiet {
+		return reconcile.Result{RequeueAfter: next.after}, stepErr
+	}
 	if err := c.store(ctx, stored, claim); apierrors.IsNotFound(err) {
 		return reconcile.Result{}, c.giveBack(ctx, claim.Name)
 	} else if err != nil && !apierrors.IsConflict(err) {
@@ -177,6 +188,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // outcome is what a pass of steps asks for next.
 type outcome struct {
 	deleted bool
+	quiet   bool // nothing has happened that is worth a write
 	after   time.Duration
 }
 
@@ -190,6 +202,9 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 			return outcome{after: wait, deleted: c.expired(ctx, claim)}, nil
 		}
 		gone, err := c.launch(ctx, claim)
+		if errors.Is(err, errLaunching) {
+			return c.whileLaunching(ctx, claim), nil
+		}
 		if err != nil && !gone {
 			if c.expired(ctx, claim) {
 				return outcome{deleted: true}, nil

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -12,6 +13,11 @@ import (
 // comparison of machines with claims where it is gone by then.
 func (c *Controller) giveBack(ctx context.Context, name string) error {
 	m, ok := c.memories.Load(name)
+	if ok && m.(*memory).launching != nil {
+		if _, err := m.(*memory).take(); errors.Is(err, errLaunching) {
+			return nil // once it is answered this is called again
+		}
+	}
 	if !ok || m.(*memory).machine == nil {
 		c.memories.Delete(name)
 		return nil

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -29,6 +30,9 @@ func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 // launch buys the machine of a claim. gone is true when the claim was deleted because it can't be served.
 func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone bool, err error) {
 	machine, err := c.machine(ctx, claim)
+	if errors.Is(err, errLaunching) {
+		return false, err
+	}
 	if err != nil {
 		return c.launchFailed(ctx, claim, err)
 	}
@@ -54,10 +58,15 @@ func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone 
 }
 
 // machine asks the cloud once per claim; a second call with a stale claim gets the first answer.
+//
+// Errors: errLaunching while the cloud has not answered.
 func (c *Controller) machine(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machine, error) {
 	known := c.remember(claim)
 	if known.machine != nil {
 		return known.machine, nil
+	}
+	if known.launching != nil {
+		return known.take()
 	}
 	class := &awsv1.EC2NodeClass{}
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); err != nil {
@@ -76,14 +85,8 @@ func (c *Controller) machine(ctx context.Context, claim *karpv1.NodeClaim) (*clo
 			c.Metrics.PodToFleet.Observe(c.Clock.Since(since).Seconds())
 		}
 	}
-	start := c.Clock.Now()
-	m, err := c.Cloud.Launch(ctx, claim, class)
-	c.Metrics.CloudDuration.WithLabelValues("nodeclaim.lifecycle", "Create", "aws").Observe(c.Clock.Since(start).Seconds())
-	if err != nil {
-		return nil, err
-	}
-	known.machine, known.failures = m, 0
-	return m, nil
+	c.submit(ctx, known, claim, class)
+	return known.take()
 }
 
 // launchFailed decides what a failed launch means: capacity that can't be had and classes that are not ready end the

@@ -1,0 +1,77 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/guard"
+)
+
+// errLaunching is the outcome of a launch that has none yet.
+var errLaunching = errors.New("the launch has not been answered yet")
+
+// launching is a launch that runs beside the workers: EC2 may take minutes to answer, and other claims must register and time
+// out meanwhile. All launches that are under way at once meet in one batch, however few workers there are.
+type launching struct {
+	done    chan struct{} // closed once machine and err are set
+	machine *cloud.Machine
+	err     error
+}
+
+// submit begins the launch of a claim. Once it is answered the claim is reconciled again. Before Register, where nobody would
+// wake it, the answer is waited for.
+func (c *Controller) submit(ctx context.Context, known *memory, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) {
+	l := &launching{done: make(chan struct{})}
+	known.launching = l
+	start, want := c.Clock.Now(), claim.DeepCopy()
+	answer := func() {
+		l.err = guard.Run("lifecycle.launch", func() (err error) {
+			l.machine, err = c.Cloud.Launch(ctx, want, class)
+			return err
+		})
+		c.Metrics.CloudDuration.WithLabelValues("nodeclaim.lifecycle", "Create", "aws").Observe(c.Clock.Since(start).Seconds())
+		close(l.done)
+	}
+	if c.answers == nil {
+		answer()
+		return
+	}
+	guard.Go("lifecycle.launch", func() {
+		answer()
+		select {
+		case c.answers <- event.GenericEvent{Object: &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: want.Name}}}:
+		case <-ctx.Done(): // the process ends; the next leader finds what was launched
+		}
+	})
+}
+
+// take returns what the launch came to, once; errLaunching while it runs.
+func (m *memory) take() (*cloud.Machine, error) {
+	l := m.launching
+	select {
+	case <-l.done:
+	default:
+		return nil, errLaunching
+	}
+	m.launching = nil
+	if l.err != nil {
+		return nil, l.err
+	}
+	m.machine, m.failures = l.machine, 0
+	return l.machine, nil
+}
+
+// whileLaunching gives up a claim whose time is over, and says when to look again otherwise. That it is being launched is
+// written once it takes long enough for a person to look.
+func (c *Controller) whileLaunching(ctx context.Context, claim *karpv1.NodeClaim) outcome {
+	if c.expired(ctx, claim) {
+		return outcome{deleted: true}
+	}
+	return outcome{quiet: c.Clock.Since(claim.CreationTimestamp.Time) < patience, after: c.nextLook(claim)}
+}
