@@ -73,6 +73,11 @@ bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for al
 bench-beside: build-controlplane ## Kerf's controller beside upstream's in the same local house; ARGS='-list', ARGS='-only ^rest-100$$'
 	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/beside $(ARGS)
 
+.PHONY: replay-arm64
+replay-arm64: ## decisions that were written down on amd64, made again by arm64 code under qemu
+	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is not here: apt-get install qemu-user-static"; exit 1; }
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -timeout 60m ./internal/scenario
+
 .PHONY: bench-e2e
 bench-e2e: build ## how soon a lone pod is served, and a thousand pods, on a real control plane
 	go test -C controlplane ./e2e -run '^$$' -bench . -benchtime 1x -timeout 30m

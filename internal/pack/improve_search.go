@@ -105,7 +105,7 @@ func (k *packer) repack(drafts []*draft, picked, kinds []int, rng *rand.Rand) ([
 func shuffle(lots []*lot, rng *rand.Rand) {
 	bent := make(map[*lot]float64, len(lots))
 	for _, l := range lots {
-		bent[l] = l.value * (0.5 + rng.Float64())
+		bent[l] = float64(l.value * (0.5 + float64(rng.Float64())))
 	}
 	slices.SortStableFunc(lots, func(a, b *lot) int { return cmp.Compare(bent[b], bent[a]) })
 }

@@ -306,7 +306,7 @@ func newLedger(p *Problem, base *solver) *ledger {
 	if l.share == 0 {
 		l.share = DefaultPreferenceShare
 	}
-	l.most = fewMachines + l.share*float64(len(base.bought))
+	l.most = fewMachines + float64(l.share*float64(len(base.bought)))
 	for _, c := range base.classes {
 		if len(c.wishes) > 0 && c.broken == "" {
 			l.allowed[c.src.ID] = l.share * float64(base.fair(c)) * float64(len(c.pods)-c.unplaced())
@@ -330,7 +330,9 @@ func (s *solver) fair(c *class) int64 {
 // costs divides the price of every machine, and the toll, among its pods by what they are worth.
 func (s *solver) costs(toll catalog.MicroUSD) map[string]float64 {
 	out := map[string]float64{}
-	s.divide(func(class string, m *machine, share float64) { out[class] += share * float64(m.price+toll) * 1000 })
+	s.divide(func(class string, m *machine, share float64) {
+		out[class] += float64(share * float64(m.price+toll) * 1000)
+	})
 	return out
 }
 
@@ -339,7 +341,7 @@ func (s *solver) divide(each func(class string, m *machine, share float64)) {
 	for _, m := range s.bought {
 		sum := 0.0
 		for _, q := range m.parts {
-			sum += float64(q.item.on[m.pool.rank].worth) * float64(q.n)
+			sum += float64(float64(q.item.on[m.pool.rank].worth) * float64(q.n))
 		}
 		for _, q := range m.parts {
 			share := 1 / float64(len(m.parts))

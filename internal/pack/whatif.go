@@ -374,7 +374,7 @@ func (w *WhatIf) Claimed(i int) bool { return w.claimed[i] }
 func (w *WhatIf) Floor(i int) (catalog.MicroUSD, bool) {
 	sum, ok := 0.0, true
 	for _, h := range w.holds[i] {
-		sum += h.mover.floor * float64(len(h.pods))
+		sum += float64(h.mover.floor * float64(len(h.pods)))
 		ok = ok && h.mover.buyable
 	}
 	return catalog.MicroUSD(sum), ok

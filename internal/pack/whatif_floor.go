@@ -73,7 +73,7 @@ func (f *floorPrices) weigh(v res.Vector) float64 {
 	sum := 0.0
 	for r, x := range f.weights {
 		if x > 0 {
-			sum += x * float64(v[r])
+			sum += float64(x * float64(v[r]))
 		}
 	}
 	return sum

@@ -77,7 +77,7 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 		}
 		free = free || reserved
 		if !reserved && m.left > 0 {
-			floor += m.floor * float64(m.left)
+			floor += float64(m.floor * float64(m.left))
 			single = max(single, m.cheapest)
 		}
 	}

@@ -35,7 +35,7 @@ func (w *WhatIf) Declined() (wishes []plan.Wish, worth catalog.MicroUSD, forbidd
 			}
 			key, want := wishText(m.class.src, wish{kind: plan.WishNode, at: at})
 			wishes = append(wishes, plan.Wish{ClassID: m.class.src.ID, Kind: plan.WishNode, Key: key, Want: want, Pods: lost, Such: firstOf(m.pods)})
-			sum += max(0, share) * m.floor * float64(lost)
+			sum += float64(max(0, share) * m.floor * float64(lost))
 		}
 	}
 	slices.SortStableFunc(wishes, func(a, b plan.Wish) int { return cmp.Compare(a.ClassID, b.ClassID) })

@@ -96,7 +96,7 @@ func counts(pod *cluster.Pod) bool { return !pod.Daemon && !pod.Mirror && !pod.T
 
 // cost is the disruption of evicting the pod, one for a usual one.
 func (c *moveChecker) cost(pod *cluster.Pod) float64 {
-	x := 1 + float64(c.p.DeletionCosts[pod.Namespace+"/"+pod.Name])/(1<<27) + float64(pod.Class.Priority)/(1<<25)
+	x := 1 + float64(float64(c.p.DeletionCosts[pod.Namespace+"/"+pod.Name])/(1<<27)) + float64(float64(pod.Class.Priority)/(1<<25))
 	return min(max(x, 0), 10)
 }
 
