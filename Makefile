@@ -27,14 +27,14 @@ STORIES := TestFiftyPodsOverZones|TestStories|TestConsolidation|TestDrift|TestIn
 .PHONY: test
 test: build ## before each push, some minutes: unit and property tests, 20 fault schedules, a dozen end-to-end stories
 	go test ./...
-	go test -C controlplane -timeout 20m -parallel 4 ./e2e -run '^($(STORIES))$$'
+	go test -C controlplane -timeout 20m -parallel 3 ./e2e -run '^($(STORIES))$$'
 	@echo "make test has left out, and make test-all plays: the other end-to-end stories, the control plane's own tests, plans"
 	@echo "against the real kube-scheduler, 180 more fault schedules and 34 more crash points, and the tests of bench/."
 
 .PHONY: test-all
 test-all: test ## everything: what make test plays, and what it leaves out
 	ENDURANCE_N=180 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 go test -timeout 60m ./internal/endurance/virtual
-	go test -C controlplane -timeout 40m -parallel 4 ./... -skip '^($(STORIES))$$'
+	go test -C controlplane -timeout 40m -parallel 3 ./... -skip '^($(STORIES))$$'
 	go test -C bench ./...
 
 .PHONY: build
