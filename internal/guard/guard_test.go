@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ func TestAPanicIsAnErrorOfTheOneThing(t *testing.T) {
 	if err := guard.Catch("caught", func() error { panic("x") }); !errors.As(err, &p) || p.Value != "x" || len(where()) != 0 {
 		t.Errorf("Catch: %v, told %v", err, where())
 	}
-	if err := guard.Run("run", func() error { var m map[string]int; m["a"] = 1; return nil }); !errors.As(err, &p) || !strings.Contains(err.Error(), "run: panic: assignment to entry in nil map") {
+	if err := guard.Run("run", func() error { var s []int; return fmt.Errorf("%d", s[len(where())]) }); !errors.As(err, &p) || !strings.Contains(err.Error(), "run: panic: runtime error: index out of range") {
 		t.Errorf("Run: %v", err)
 	}
 	own := errors.New("own")
