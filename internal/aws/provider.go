@@ -271,8 +271,7 @@ func (p *Provider) Tag(ctx context.Context, tags map[string]map[string]string) e
 	for providerID, t := range tags {
 		id, err := inventory.InstanceID(providerID)
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			continue // nothing exists by that name
 		}
 		if err := p.heldBack("tagging", providerID); err != nil {
 			errs = append(errs, err)

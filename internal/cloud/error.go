@@ -55,5 +55,9 @@ func ClassOf(err error) ErrorClass {
 	return Unavailable
 }
 
+// ErrProviderID is in the chain of the NotFound that is said of a provider ID that names no instance whatever: it is not of
+// the cloud's form.
+var ErrProviderID = errors.New("it is not of the form aws:///zone/i-…")
+
 // IsNotFound reports whether err says that the thing does not exist.
 func IsNotFound(err error) bool { return err != nil && ClassOf(err) == NotFound }

@@ -110,6 +110,7 @@ var rules = []rule{
 	{"InvalidLaunchTemplateId.VersionNotFound", "", cloud.NotFound, ReasonLaunchTemplateNotFound},
 	{"InvalidAMIID.NotFound", "", cloud.Invalid, ReasonAMINotFound},
 	{"InvalidInstanceID.NotFound", "", cloud.NotFound, ReasonLaunchFailed},
+	{"InvalidInstanceID.Malformed", "", cloud.NotFound, ReasonLaunchFailed}, // no instance can have such an ID
 	{"InvalidCapacityReservationId.NotFound", "", cloud.NotFound, ReasonLaunchFailed},
 	{"QueueDoesNotExist", "", cloud.NotFound, ReasonLaunchFailed},
 	{"AWS.SimpleQueueService.NonExistentQueue", "", cloud.NotFound, ReasonLaunchFailed},
@@ -144,7 +145,6 @@ var rules = []rule{
 	{"MissingParameter", "", cloud.Invalid, ReasonLaunchFailed},
 	{"UnknownParameter", "", cloud.Invalid, ReasonLaunchFailed},
 	{"MalformedQueryString", "", cloud.Invalid, ReasonLaunchFailed},
-	{"InvalidInstanceID.Malformed", "", cloud.Invalid, ReasonLaunchFailed},
 	{"InvalidKeyPair.NotFound", "", cloud.Invalid, ReasonLaunchFailed},
 	{"ValidationError", "", cloud.Invalid, ReasonLaunchFailed},
 	{"ValidationException", "", cloud.Invalid, ReasonLaunchFailed},

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"errors"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -214,7 +215,7 @@ func TestProviderIDs(t *testing.T) {
 		t.Errorf("got %s, %v", id, err)
 	}
 	for _, bad := range []string{"", "i-1", "aws://us-east-1a/i-1", "gce:///z/i-1", "aws:///z/x-1", "aws:///z/i-1/x", "aws:///i-1"} {
-		if _, err := inventory.InstanceID(bad); cloud.ClassOf(err) != cloud.Invalid {
+		if _, err := inventory.InstanceID(bad); !cloud.IsNotFound(err) || !errors.Is(err, cloud.ErrProviderID) {
 			t.Errorf("%q: got %v", bad, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,14 +18,14 @@ func ProviderID(zone, instanceID string) string { return "aws:///" + zone + "/" 
 
 // InstanceID reads the instance's id from a provider ID.
 //
-// Errors: *cloud.Error of class Invalid.
+// Errors: *cloud.Error of class NotFound around cloud.ErrProviderID. No instance goes by such a name, so nobody may wait for
+// its end.
 func InstanceID(providerID string) (string, error) {
 	rest, ok := strings.CutPrefix(providerID, "aws:///")
 	_, id, found := strings.Cut(rest, "/")
 	if !ok || !found || !strings.HasPrefix(id, "i-") || strings.Contains(id, "/") {
 		return "", &cloud.Error{
-			Op: fmt.Sprintf("reading provider ID %q", providerID), Class: cloud.Invalid,
-			Err: errors.New("it is not of the form aws:///zone/i-…"),
+			Op: fmt.Sprintf("reading provider ID %q", providerID), Class: cloud.NotFound, Err: cloud.ErrProviderID,
 		}
 	}
 	return id, nil

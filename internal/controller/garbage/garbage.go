@@ -202,13 +202,13 @@ func (c *Collector) claims(ctx context.Context, machines []*cloud.Machine, claim
 
 func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 	// The list may have been partial; only a direct question decides.
-	why := ""
+	why, malformed := "", false
 	if m, err := c.Cloud.Get(ctx, claim.Status.ProviderID); err == nil && m.State != "shutting-down" {
 		return nil
 	} else if err != nil && !cloud.IsNotFound(err) {
 		return fmt.Errorf("reading machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
 	} else if err != nil {
-		why = ": " + err.Error()
+		why, malformed = ": "+err.Error(), errors.Is(err, cloud.ErrProviderID)
 	}
 	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
 	if err != nil {
@@ -222,7 +222,11 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 		}
 	}
 	claim = claim.DeepCopy()
-	c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+	if malformed {
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "ProviderIDInvalid", "status.providerID is %q, which names no instance (it is written aws:///zone/i-…): the NodeClaim is deleted", claim.Status.ProviderID)
+	} else {
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+	}
 	if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting nodeclaim %q of a machine that is gone: %w", claim.Name, err)
 	}

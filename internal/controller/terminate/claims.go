@@ -9,6 +9,7 @@ package terminate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -92,6 +93,9 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		}
 		if !cloud.IsNotFound(err) {
 			return reconcile.Result{}, fmt.Errorf("terminating the machine of nodeclaim %q: %w", claim.Name, err)
+		}
+		if errors.Is(err, cloud.ErrProviderID) {
+			c.Recorder.Eventf(claim, corev1.EventTypeWarning, "ProviderIDInvalid", "status.providerID is %q, which names no instance: none was terminated through it. If an instance was launched for this NodeClaim, it is found by its tags and terminated within minutes", claim.Status.ProviderID)
 		}
 	}
 	return reconcile.Result{}, c.finish(ctx, claim)
