@@ -86,8 +86,8 @@ func (q *Queue) replaced(ctx context.Context, f *flight) (bool, error) {
 			continue
 		}
 		ready = false
-		if r := conditions.Get(karpv1.ConditionTypeRegistered); r.IsTrue() && q.Clock.Since(r.LastTransitionTime.Time) > unready {
-			f.failed = fmt.Sprintf("its replacement %s is registered and not initialized after %s%s", name, unready, because(claim))
+		if q.Clock.Since(f.begun) >= patience {
+			f.failed = fmt.Sprintf("its replacement %s is not initialized after %s%s", name, patience, because(claim))
 			return false, nil
 		}
 	}

@@ -30,9 +30,9 @@ const (
 	Settle = 5 * time.Second
 	// look is how often a command that waits looks whether it can go on.
 	look = time.Second
-	// unready is how long a replacement may be registered without getting initialized: nothing else would end that wait.
-	// Before it is registered its own timeouts do.
-	unready = 15 * time.Minute
+	// patience is how long after its begin a command waits for its replacements, whatever they still lack: the nodes that are
+	// to go take no new pods meanwhile.
+	patience = 10 * time.Minute
 	// again is the pause after a step that failed; each further one is twice as long, up to mostAgain.
 	again, mostAgain = time.Second, 30 * time.Second
 	// beginWithin bounds the beginning of a command: no other decision can be made meanwhile.

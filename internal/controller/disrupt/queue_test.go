@@ -298,7 +298,7 @@ func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 				t.Error("the room for the pod is not kept on its replacement")
 			}
 		}
-		time.Sleep(time.Hour) // no clock of its own ends the wait for a machine that is not registered yet
+		time.Sleep(patience - time.Minute)
 		if h.deleting("c1") || !h.marked(g) {
 			t.Error("the node did not wait for its replacement")
 		}
@@ -354,6 +354,52 @@ func TestACommandIsTakenBack(t *testing.T) {
 				time.Sleep(2*look + Settle)
 				if h.deleting("c1") || h.marked(g) || h.Busy("c1") || !h.told("DisruptionUndone") {
 					t.Errorf("the node should stay, unmarked, and it should be said why: %v", h.node(g.Node).Annotations)
+				}
+				h.end()
+			})
+		})
+	}
+}
+
+// However far a replacement has come, ten minutes after the command's begin the node takes pods again; and they are counted
+// from its begin by the next leader too.
+func TestACommandWaitsTenMinutesInAll(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		registers time.Duration // after the begin; 0 for never
+		restart   bool
+	}{
+		{name: "its replacement never registers"},
+		{name: "its replacement registers late and is never initialized", registers: patience - time.Minute},
+		{name: "its leader changes", registers: time.Minute, restart: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t)
+				g := h.machine("c1")
+				if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+					t.Fatal(err)
+				}
+				begun, bought := time.Now(), h.replacements()
+				if tt.registers > 0 {
+					time.Sleep(tt.registers)
+					bought[0].StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
+					bought[0].StatusConditions().SetTrue(karpv1.ConditionTypeRegistered)
+					if err := h.api.Status().Update(t.Context(), &bought[0]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if tt.restart {
+					time.Sleep(5 * time.Minute)
+					h.start()
+				}
+				time.Sleep(time.Until(begun.Add(patience - 2*look)))
+				if !h.marked(g) {
+					t.Error("it was taken back before its time")
+				}
+				time.Sleep(5 * look)
+				if h.deleting("c1") || h.marked(g) || hasTaint(h.node(g.Node)) || h.Busy("c1") || !h.told("DisruptionUndone") {
+					t.Errorf("after %s the node is still marked: %v", time.Since(begun), h.node(g.Node).Annotations)
 				}
 				h.end()
 			})

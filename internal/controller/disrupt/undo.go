@@ -36,15 +36,16 @@ func (q *Queue) undo(ctx context.Context, f *flight) error {
 	return nil
 }
 
-// giveBack deletes a replacement that has not registered and that no pod but those of the command counted on. Pods can't
-// have reached it. One that has registered stays: if nothing needs it, it goes as any empty node does.
+// giveBack deletes a replacement that is not initialized and that no pod but those of the command counted on: each attempt
+// would leave another one there that nothing else ends. One that is initialized stays: if nothing needs it, it goes as any
+// empty node does.
 func (q *Queue) giveBack(ctx context.Context, name string) error {
 	claim, err := q.claim(ctx, name)
-	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() || claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {
+	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
 		return err
 	}
 	for _, n := range q.State.Snapshot().Nodes {
-		if n.Claim == name && (n.Registered || !empty(n)) {
+		if n.Claim == name && (n.Initialized || !empty(n)) {
 			return nil
 		}
 	}
