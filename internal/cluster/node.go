@@ -79,8 +79,9 @@ type Pool struct {
 	NotReady string `json:"notReady,omitempty"`
 }
 
-// Equal reports whether the pools differ in nothing. Types are the same when their pointers are.
-func (p *Pool) Equal(o *Pool) bool {
+// Same reports whether the pools differ in nothing. Types are the same when their pointers are, so it must not be called
+// Equal: tests that compare field by field would use it.
+func (p *Pool) Same(o *Pool) bool {
 	return p == o || p.Name == o.Name && p.Weight == o.Weight && p.NotReady == o.NotReady && p.SameTerms(o) &&
 		slices.Equal(p.StartupTaints, o.StartupTaints) && maps.Equal(p.Limits, o.Limits) && maps.Equal(p.Used, o.Used) &&
 		slices.Equal(p.Subnets, o.Subnets) && slices.Equal(p.Types, o.Types)

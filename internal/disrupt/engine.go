@@ -54,7 +54,7 @@ func (e *Engine) Decide(p *Problem) *Decision {
 // again is the decision in the words of p, if p differs from the problem in nothing that counts; otherwise it is nil.
 func (x *decided) again(p *Problem) *Decision {
 	if x == nil || !slices.EqualFunc(x.problem.Nodes, p.Nodes, x.sameNode) || !slices.EqualFunc(x.problem.Pools, p.Pools, samePool) ||
-		!maps.Equal(x.problem.DeletionCosts, p.DeletionCosts) || !x.problem.Options.Equal(&p.Options) || !pack.SameQuestions(&x.cluster, p.Cluster) {
+		!maps.Equal(x.problem.DeletionCosts, p.DeletionCosts) || !x.problem.Options.Same(&p.Options) || !pack.SameQuestions(&x.cluster, p.Cluster) {
 		return nil
 	}
 	d := *x.decision

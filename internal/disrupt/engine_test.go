@@ -124,11 +124,11 @@ var parts = map[string]func(*disrupt.Problem) any{
 func equal(part string, a, b *disrupt.Problem) (same, about bool) {
 	switch part {
 	case "options":
-		return a.Options.Equal(&b.Options), true
+		return a.Options.Same(&b.Options), true
 	case "cluster.options":
-		return a.Cluster.Options.Equal(&b.Cluster.Options) || pack.SameQuestions(a.Cluster, b.Cluster), true
+		return a.Cluster.Options.Same(&b.Cluster.Options) || pack.SameQuestions(a.Cluster, b.Cluster), true
 	case "cluster.pool":
-		return a.Cluster.Pools[0].Equal(b.Cluster.Pools[0]) || pack.SameQuestions(a.Cluster, b.Cluster), true
+		return a.Cluster.Pools[0].Same(b.Cluster.Pools[0]) || pack.SameQuestions(a.Cluster, b.Cluster), true
 	}
 	return false, false
 }

@@ -149,8 +149,8 @@ func (o Options) lifetime(n Node) time.Duration {
 	return n.LifetimeLeft
 }
 
-// Equal reports whether all settings are the same.
-func (o *Options) Equal(p *Options) bool {
+// Same reports whether all settings are the same. It is not called Equal, as tests that compare field by field would then use it.
+func (o *Options) Same(p *Options) bool {
 	return o.SpotToSpot == p.SpotToSpot && o.MinSpotTypes == p.MinSpotTypes && o.MinSaving == p.MinSaving &&
 		o.MinSavingPercent == p.MinSavingPercent && o.CertainPercent == p.CertainPercent && o.PodPrice == p.PodPrice &&
 		o.NodePrice == p.NodePrice && o.Overlap == p.Overlap && o.Horizon == p.Horizon && o.SmallSavingsWait == p.SmallSavingsWait &&

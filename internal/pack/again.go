@@ -34,5 +34,5 @@ func (x *solved) again(p *Problem) *plan.Plan {
 // sameRest reports whether the problems differ in nothing but their generation, their time, their nodes and their pending
 // pods.
 func sameRest(a, b *Problem) bool {
-	return slices.EqualFunc(a.Pools, b.Pools, (*cluster.Pool).Equal) && slices.EqualFunc(a.Daemons, b.Daemons, sameDaemon) && a.Options.Equal(&b.Options)
+	return slices.EqualFunc(a.Pools, b.Pools, (*cluster.Pool).Same) && slices.EqualFunc(a.Daemons, b.Daemons, sameDaemon) && a.Options.Same(&b.Options)
 }

@@ -40,8 +40,8 @@ type Options struct {
 	MaxTypes int `json:"maxTypes,omitempty"`
 }
 
-// Equal reports whether all settings are the same.
-func (o *Options) Equal(p *Options) bool {
+// Same reports whether all settings are the same. It is not called Equal, as tests that compare field by field would then use it.
+func (o *Options) Same(p *Options) bool {
 	return slices.Equal(o.WellKnown, p.WellKnown) && o.IgnorePreferences == p.IgnorePreferences && o.PreferenceShare == p.PreferenceShare &&
 		o.MinValuesBestEffort == p.MinValuesBestEffort && o.Work == p.Work && o.MaxTypes == p.MaxTypes
 }
