@@ -21,7 +21,7 @@ func (p *process) awsAnswers(r *http.Request) error {
 }
 
 // watchServices keeps the metric and the log up with which services answer.
-func (p *process) watchServices(ctx context.Context) {
+func (p *process) watchServices(ctx context.Context) error {
 	gone := map[string]dependency.State{}
 	p.services.Watch(ctx, func(s dependency.State) {
 		if !s.Answers {
@@ -36,4 +36,5 @@ func (p *process) watchServices(ctx context.Context) {
 			p.log.Info("an AWS service answers again", "service", s.Service, "away_since", was.Since)
 		}
 	})
+	return nil
 }

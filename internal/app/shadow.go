@@ -79,7 +79,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 		Problem: p.withFixed(problems, provider), Solve: pack.NewEngine().Solve, Disrupt: p.foretell(problems),
 	}
 	if err := errors.Join(
-		p.Add(everywhere(provider.Refresh)), p.Add(everywhere(p.watchServices)), p.Add(loop),
+		p.Add(everywhere(func(ctx context.Context) error { provider.Refresh(ctx); return nil })), p.Add(everywhere(p.watchServices)), p.Add(loop),
 		mgr.AddMetricsServerExtraHandler(shadow.Path, shadow.Handler(loop.Summary)),
 	); err != nil {
 		return err

@@ -60,7 +60,7 @@ func (p *process) wire(ctx context.Context) error {
 	}
 	gate := newGate(provider, p.Manager.GetAPIReader(), p.log, p.EnableZonalShift)
 	return errors.Join(
-		p.Add(everywhere(provider.Refresh)),
+		p.startAWS(provider),
 		p.Add(everywhere(p.watchServices)),
 		p.Add(gate),
 		p.Add(manager.RunnableFunc(func(ctx context.Context) error { provider.CollectTemplates(ctx); return nil })),
@@ -75,7 +75,22 @@ func (p *process) wire(ctx context.Context) error {
 	)
 }
 
-// provider connects to AWS and looks whether it can work.
+// startAWS reads what launches need once the process runs, and keeps it fresh.
+func (p *process) startAWS(provider *aws.Provider) error {
+	start := &awsStart{check: provider.Check, warm: provider.Warm, log: p.log}
+	return errors.Join(
+		p.AddReadyzCheck("aws-start", start.ready),
+		p.Add(everywhere(func(ctx context.Context) error {
+			if err := start.run(ctx); err != nil {
+				return err
+			}
+			provider.Refresh(ctx)
+			return nil
+		})),
+	)
+}
+
+// provider makes the provider, which asks AWS for nothing yet.
 func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error) {
 	to := p.aws
 	to.Version, to.Middleware = version.Version, p.services.Middleware()
@@ -93,7 +108,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 		}
 		o.PodNetwork = network.settings
 	}
-	return warmProvider(ctx, s, o)
+	return aws.New(s, o)
 }
 
 // providerOptions are those of every provider, whether it buys or only reads.
@@ -293,8 +308,8 @@ func (p *process) interruption(ctx context.Context, c cloud.Provider, provider *
 }
 
 // everywhere runs f on every replica, leader or not.
-type everywhere func(context.Context)
+type everywhere func(context.Context) error
 
-func (f everywhere) Start(ctx context.Context) error { f(ctx); return nil }
+func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
 
 func (f everywhere) NeedLeaderElection() bool { return false }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -116,6 +117,7 @@ type Provider struct {
 
 	cluster remembered[*clusterFacts]
 	version remembered[string]
+	warm    remembered[struct{}] // whether types and prices were read once
 }
 
 var _ cloud.Provider = (*Provider)(nil)
@@ -124,6 +126,9 @@ var _ cloud.Provider = (*Provider)(nil)
 func New(s *session.Session, o Options) (*Provider, error) {
 	if o.ClusterName == "" {
 		return nil, errors.New("the name of the cluster is missing: set CLUSTER_NAME")
+	}
+	if u, err := url.Parse(o.ClusterEndpoint); o.ClusterEndpoint != "" && (err != nil || u.Host == "") {
+		return nil, fmt.Errorf("CLUSTER_ENDPOINT %q is not a URL such as https://example.eks.amazonaws.com", o.ClusterEndpoint)
 	}
 	o.setDefaults()
 	facts, err := ec2facts.Load()

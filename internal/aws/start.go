@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -20,6 +19,11 @@ import (
 const (
 	// startTimeout bounds the first call, so that a network without a way to AWS is reported and not waited for.
 	startTimeout = 30 * time.Second
+	// warmTimeout bounds one attempt to read types and prices: some twenty calls of a second each. A connection that hangs
+	// must not outlast the outage that it is from.
+	warmTimeout = time.Minute
+	// forever is an age that nothing reaches.
+	forever = 1<<63 - 1
 	// versionAge is how long the cluster's version is believed, clusterAge how long EKS's record. clusterPause is how long
 	// who knows them is left alone after a failure, while there is an older answer, clusterSoon while there is none.
 	versionAge   = 5 * time.Minute
@@ -39,7 +43,8 @@ type clusterFacts struct {
 
 // Check asks EC2 whether it can be reached and accepts the credentials, and finds the cluster's endpoint.
 //
-// Errors say what to set; the controller can't work before they are mended.
+// Errors say what to set; nothing is launched before they are fixed. Of class Unavailable or Throttled are those that may go
+// away by themselves.
 func (p *Provider) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -52,9 +57,6 @@ func (p *Provider) Check(ctx context.Context) error {
 		return err
 	}
 	if p.opts.ClusterEndpoint != "" {
-		if u, err := url.Parse(p.opts.ClusterEndpoint); err != nil || u.Host == "" {
-			return fmt.Errorf("CLUSTER_ENDPOINT %q is not a URL such as https://example.eks.amazonaws.com", p.opts.ClusterEndpoint)
-		}
 		return nil
 	}
 	c, err := p.clusterFacts(ctx)
@@ -129,9 +131,17 @@ func minorVersion(v string) string {
 	return parts[0] + "." + parts[1]
 }
 
-// Warm fetches instance types, offerings and prices, without which nothing can be planned. Prices are optional: those of
-// the embedded facts serve until the price list answers.
+// Warm fetches instance types, offerings and prices, without which nothing can be planned, unless it has done so. Prices are
+// optional: those of the embedded facts serve until the price list answers. Many may call it: all wait for one attempt, and
+// the next one is made a while after it has failed.
 func (p *Provider) Warm(ctx context.Context) error {
+	_, err := p.warm.get(ctx, p.now, patience{age: forever, soon: clusterSoon}, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.readRegion(ctx) })
+	return err
+}
+
+func (p *Provider) readRegion(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, warmTimeout)
+	defer cancel()
 	var g guard.Group
 	g.Go("aws.types", func() error { return p.discovery.Refresh(ctx) })
 	g.Go("aws.prices", func() error {
@@ -148,6 +158,8 @@ func (p *Provider) Warm(ctx context.Context) error {
 // launched: a predecessor may have launched them, so they are looked for before anything is bought.
 func (p *Provider) Begin(ctx context.Context, unlaunched []string) {
 	p.buyer.Begin(unlaunched)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	if err := p.templates.Hydrate(ctx); err != nil {
 		p.log.Warn("launch templates could not be listed, they are found one by one", "error", err)
 	}

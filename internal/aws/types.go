@@ -82,7 +82,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	op := fmt.Sprintf("listing the instance types for EC2NodeClass %q", class.Name)
 	snapshot := p.discovery.Snapshot()
 	if snapshot == nil {
-		if err := p.discovery.Refresh(ctx); err != nil {
+		if err := p.Warm(ctx); err != nil {
 			return nil, &cloud.Error{Op: op, Class: cloud.Unavailable, Reason: reasonTypes, Err: err}
 		}
 		if snapshot = p.discovery.Snapshot(); snapshot == nil {
