@@ -53,6 +53,7 @@ func newStackCloudFormationCommand() *cobra.Command {
 		Args: noArguments,
 	}
 	options := stackFlags(c.Flags())
+	nodeRoleFlag(c.Flags(), options)
 	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := newStack(c.Flags(), options)
@@ -80,6 +81,7 @@ common EKS module know: iam_role_arn, node_iam_role_name, queue_name and so on.`
 		Args: noArguments,
 	}
 	options := stackFlags(c.Flags())
+	nodeRoleFlag(c.Flags(), options)
 	c.Flags().StringVar(&dir, "output-dir", "-", "directory to write the files to, - for standard output")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := newStack(c.Flags(), options)
@@ -113,6 +115,7 @@ func newStackIAMCommand() *cobra.Command {
 		Args: noArguments,
 	}
 	options := stackFlags(c.Flags())
+	nodeRoleFlag(c.Flags(), options)
 	accountFlag(c.Flags(), options, "account that the policies name (required)")
 	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "write one policy that reads and changes nothing, for kerf plan and kerf controller --shadow")
@@ -139,6 +142,11 @@ func accountFlag(f *pflag.FlagSet, o *stack.Options, does string) {
 	f.StringVar(&o.AccountID, "account-id", "", does)
 }
 
+// nodeRoleFlag is for the commands that write; kerf stack check has one that says which role the node role is.
+func nodeRoleFlag(f *pflag.FlagSet, o *stack.Options) {
+	f.StringVar(&o.NodeRole, "node-role", "", "ARN of a role that exists, for the nodes; the stack makes none then")
+}
+
 // stackFlags puts the flags that describe a stack on a command. newStack reads them.
 func stackFlags(f *pflag.FlagSet) *stack.Options {
 	o := stack.Defaults(stack.Latest)
@@ -158,6 +166,7 @@ func stackFlags(f *pflag.FlagSet) *stack.Options {
 	f.BoolVar(&o.ZonalShift, "zonal-shift", o.ZonalShift, "let the controller see zonal shifts of the cluster")
 	f.BoolVar(&o.LaunchTemplates, "launch-templates", o.LaunchTemplates, "let the controller launch from users' own launch templates that carry the tag karpenter.sh/discovery=<cluster>")
 	f.StringArrayVar(&o.PassRoles, "pass-role", nil, "ARN of a role, beside the node role, that is in instance profiles or launch templates of yours (repeatable)")
+	f.StringArrayVar(&o.PublicParameters, "public-parameter", nil, "path of AWS's parameters that name images, such as /aws/service/eks/optimized-ami/*; no others may be read then (repeatable; default /aws/service/*)")
 	f.StringArrayVar(&o.Parameters, "ssm-parameter", nil, "ARN of an SSM parameter of yours that names an image (repeatable)")
 	f.StringArrayVar(&o.VolumeKeys, "volume-key", nil, "ARN of a customer-managed key that volumes are encrypted with (repeatable)")
 	return &o

@@ -91,7 +91,17 @@ func (o *Options) checkNames() error {
 		return nil
 	}
 	c := o.ClusterName
-	errs := []error{check("node role", "--node-role-name", o.NodeRoleName, "KarpenterNodeRole-"+c, maxRoleName, iamNames)}
+	var errs []error
+	switch {
+	case o.NodeRole == "":
+		errs = append(errs, check("node role", "--node-role-name", o.NodeRoleName, "KarpenterNodeRole-"+c, maxRoleName, iamNames))
+	case o.NodeRoleName != "":
+		errs = append(errs, errors.New("--node-role names a role that exists and --node-role-name the one to make: give one of them"))
+	case !roleARN.MatchString(o.NodeRole):
+		errs = append(errs, fmt.Errorf("--node-role %q is not the ARN of a role, such as arn:aws:iam::111122223333:role/nodes", o.NodeRole))
+	case o.AccountID != "" && !strings.Contains(o.NodeRole, "::"+o.AccountID+":"):
+		errs = append(errs, fmt.Errorf("--node-role %s is not of account %s: instances take roles of their own account only", o.NodeRole, o.AccountID))
+	}
 	if o.Controller != None {
 		errs = append(errs, check("controller role", "--controller-role-name", o.ControllerRoleName, c+"-karpenter", maxRoleName, iamNames))
 	}
@@ -243,6 +253,9 @@ func (o *Options) checkPlace(flag, arn string) error {
 // roleARN is the ARN of one role: no wildcard, which would let the controller hand on any role.
 var roleARN = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+$`)
 
+// publicPaths are patterns of names of AWS's own parameters that say more than publicPath.
+var publicPaths = regexp.MustCompile(`^/aws/service/[\w.-]+(/[\w.*-]+)*$`)
+
 func (o *Options) checkFeatures() error {
 	var errs []error
 	for _, a := range o.Parameters {
@@ -251,6 +264,12 @@ func (o *Options) checkFeatures() error {
 			continue
 		}
 		errs = append(errs, o.checkPlace("--ssm-parameter", a))
+	}
+	for _, path := range o.PublicParameters {
+		if !publicPaths.MatchString(path) {
+			errs = append(errs, fmt.Errorf("--public-parameter %q: give a path under %s, with * for the rest, such as %seks/optimized-ami/*; "+
+				"parameters of yours go into --ssm-parameter", path, publicPath, publicPath))
+		}
 	}
 	for _, a := range o.PassRoles {
 		if !roleARN.MatchString(a) {

@@ -39,7 +39,7 @@ func (s *Stack) CloudFormation() ([]byte, error) {
 func (s *Stack) longestClusterName() int {
 	o := &s.Options
 	n := maxClusterName
-	if o.NodeRoleName == "" {
+	if o.NodeRole == "" && o.NodeRoleName == "" {
 		n = min(n, maxRoleName-len("KarpenterNodeRole-"))
 	}
 	if s.ControllerRole != nil && o.ControllerRoleName == "" {
@@ -63,7 +63,10 @@ func resource(kind string, properties fields) fields {
 }
 
 func (s *Stack) resources() fields {
-	list := fields{{idNodeRole, roleResource(&s.NodeRole)}}
+	var list fields
+	if s.NodeRole != nil {
+		list = list.with(idNodeRole, roleResource(s.NodeRole))
+	}
 	for _, p := range s.Policies {
 		f := fields{{"ManagedPolicyName", p.Name}}
 		if p.Path != "/" {
@@ -97,7 +100,7 @@ func (s *Stack) mappings() fields {
 	var list fields
 	if s.AccessEntryType != "" {
 		list = list.with(idAccessEntry, resource("AWS::EKS::AccessEntry", fields{
-			{"ClusterName", refCluster}, {"PrincipalArn", arnOf(idNodeRole)}, {"Type", s.AccessEntryType},
+			{"ClusterName", refCluster}, {"PrincipalArn", s.Options.nodeRoleARN()}, {"Type", s.AccessEntryType},
 		}))
 	}
 	if s.PodIdentity {
@@ -135,7 +138,7 @@ func withTags(f fields, tags []Tag) fields {
 func seconds(d time.Duration) int { return int(d / time.Second) }
 
 func queueResources(q *Queue) fields {
-	f := fields{{"QueueName", q.Name}, {"MessageRetentionPeriod", seconds(q.Retention)}}
+	f := fields{{"QueueName", q.Name}, {"MessageRetentionPeriod", seconds(q.Retention)}, {"DelaySeconds", 0}}
 	if q.Visibility > 0 {
 		f = f.with("VisibilityTimeout", seconds(q.Visibility))
 	}
@@ -186,8 +189,8 @@ func (s *Stack) outputs() fields {
 	add := func(name, description, value string) {
 		list = list.with(name, fields{{"Description", description}, {"Value", value}})
 	}
-	add("NodeRoleName", "spec.role of EC2NodeClasses", "${"+idNodeRole+"}")
-	add("NodeRoleArn", "Role of the nodes, to map to the cluster", arnOf(idNodeRole))
+	add("NodeRoleName", "spec.role of EC2NodeClasses", s.Options.nodeRoleName())
+	add("NodeRoleArn", "Role of the nodes, to map to the cluster", s.Options.nodeRoleARN())
 	add("InterruptionQueueName", "Setting INTERRUPTION_QUEUE of the controller", "${"+idQueue+".QueueName}")
 	add("InterruptionQueueUrl", "The same queue, as its API names it", "${"+idQueue+"}")
 	add("InterruptionQueueArn", "Queue that the rules send to", arnOf(idQueue))

@@ -89,7 +89,7 @@ func profiles(o *Options) []iampolicy.Statement {
 	}
 	where := profileARNs(o)
 	list := []iampolicy.Statement{
-		allow("AllowPassingInstanceRole", []string{"iam:PassRole"}, []string{arnOf(idNodeRole)}, when(stringEquals, "iam:PassedToService", services...)),
+		allow("AllowPassingInstanceRole", []string{"iam:PassRole"}, []string{o.nodeRoleARN()}, when(stringEquals, "iam:PassedToService", services...)),
 		allow("AllowScopedInstanceProfileCreationActions", []string{"iam:CreateInstanceProfile"}, where, requestedOfClass(o)...),
 		allow("AllowScopedInstanceProfileTagActions", []string{"iam:TagInstanceProfile"}, where, append(ofClass(resourceTag), requestedOfClass(o)...)...),
 		allow("AllowScopedInstanceProfileActions",
@@ -136,13 +136,28 @@ func discovering(o *Options) []iampolicy.Statement {
 	}
 	list := []iampolicy.Statement{
 		allow("AllowRegionalReadActions", describe, []string{"*"}, when(stringEquals, "aws:RequestedRegion", refRegion)),
-		allow("AllowSSMReadActions", []string{"ssm:GetParameter"}, []string{regional("ssm", "", "parameter/aws/service/*")}),
+		allow("AllowSSMReadActions", []string{"ssm:GetParameter"}, o.publicParameters()),
 	}
 	if len(o.Parameters) > 0 {
 		list = append(list, allow("AllowUserSSMParameterReads", []string{"ssm:GetParameter"}, slices.Clone(o.Parameters)))
 	}
 	return append(list, allow("AllowPricingReadActions", []string{"pricing:GetProducts"}, []string{"*"}))
 }
+
+// publicParameters are the ARNs of the parameters of AWS that may be read.
+func (o *Options) publicParameters() []string {
+	if len(o.PublicParameters) == 0 {
+		return []string{regional("ssm", "", "parameter"+publicPath+"*")}
+	}
+	var list []string
+	for _, path := range o.PublicParameters {
+		list = append(list, regional("ssm", "", "parameter"+path))
+	}
+	return list
+}
+
+// publicPath begins the names of AWS's own parameters.
+const publicPath = "/aws/service/"
 
 func clusterARN() string { return regional("eks", refAccount, "cluster/"+refCluster) }
 

@@ -49,6 +49,7 @@ type Where struct {
 	Queue                    string // ARN
 	QueueKey                 string // ARN
 	Parameters, VolumeKeys   []string
+	PublicParameters         []string // paths; empty: that of an image of EKS
 	PassRoles                []string
 }
 
@@ -57,7 +58,7 @@ func (s *Stack) Where(account, region string) Where {
 	r := s.resolver(account, region)
 	w := Where{
 		Account: account, Region: region, Cluster: s.Options.ClusterName, NodeRole: r.text(arnOf(idNodeRole)), Queue: r.text(arnOf(idQueue)),
-		QueueKey: r.text(s.Queue.KMSKey), Parameters: s.Options.Parameters, VolumeKeys: s.Options.VolumeKeys, PassRoles: s.Options.PassRoles,
+		QueueKey: r.text(s.Queue.KMSKey), Parameters: s.Options.Parameters, PublicParameters: s.Options.PublicParameters, VolumeKeys: s.Options.VolumeKeys, PassRoles: s.Options.PassRoles,
 	}
 	if s.ControllerRole != nil {
 		w.ControllerRole = r.text(arnOf(idControllerRole))
@@ -117,13 +118,14 @@ func (n Need) Calls(w Where) []iampolicy.Call {
 
 // References that only calls have.
 const (
-	controllerRoleRef = "${ControllerRole.Arn}"
-	parametersRef     = "${Parameters}"
-	volumeKeysRef     = "${VolumeKeys}"
-	passRolesRef      = "${PassRoles}"
-	queueKeyRef       = "${QueueKey.Arn}"
-	otherRef          = "${Other}" // another cluster
-	elsewhereRef      = "${Elsewhere}"
+	controllerRoleRef   = "${ControllerRole.Arn}"
+	parametersRef       = "${Parameters}"
+	publicParametersRef = "${PublicParameters}"
+	volumeKeysRef       = "${VolumeKeys}"
+	passRolesRef        = "${PassRoles}"
+	queueKeyRef         = "${QueueKey.Arn}"
+	otherRef            = "${Other}" // another cluster
+	elsewhereRef        = "${Elsewhere}"
 )
 
 // expand puts the user's own resources in the place of the references to them.
@@ -133,6 +135,14 @@ func (w Where) expand(resources []string) []string {
 		switch res {
 		case parametersRef:
 			out = append(out, w.Parameters...)
+		case publicParametersRef:
+			paths := w.PublicParameters
+			if len(paths) == 0 {
+				paths = []string{publicPath + "eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id"}
+			}
+			for _, path := range paths {
+				out = append(out, regional("ssm", "", "parameter"+path))
+			}
 		case passRolesRef:
 			out = append(out, w.PassRoles...)
 		case volumeKeysRef:

@@ -126,7 +126,7 @@ func classNeeds() []Need {
 		{
 			Feature: featureClass, Action: "ssm:GetParameter", Kinds: []string{"public parameter"}, Sid: "AllowSSMReadActions",
 			Why: "the image that an alias such as al2023@latest means", Without: `condition AMIsReady of EC2NodeClasses that select images by alias; those that have images keep them, with log "a parameter that names images could not be read, the image found before stays"`,
-			resources: []string{regional("ssm", "", "parameter/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id")},
+			resources: []string{publicParametersRef},
 		},
 		{
 			Feature: featureClass, Action: "ssm:GetParameter", Kinds: []string{"parameter of yours"}, Sid: "AllowUserSSMParameterReads", Option: "--ssm-parameter",

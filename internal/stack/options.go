@@ -40,6 +40,7 @@ type Options struct {
 	NodeRoleName, ControllerRoleName, QueueName string
 	PolicySuffix                                string // after "Karpenter…Policy-", in place of the cluster's name
 
+	NodeRole            string // ARN of a role that exists; the stack makes none for the nodes
 	Path                string // of roles and policies; default /
 	PermissionsBoundary string // ARN, for both roles
 	Tags                map[string]string
@@ -69,6 +70,7 @@ type Options struct {
 	LaunchTemplates      bool     // users' own, those with tag karpenter.sh/discovery=<cluster>
 	PassRoles            []string // ARNs of roles, beside the node role, in instance profiles and launch templates of users
 	Parameters           []string // ARNs of users' SSM parameters that name images
+	PublicParameters     []string // paths under /aws/service/ that may be read; empty: all
 	VolumeKeys           []string // ARNs of customer-managed keys that volumes are encrypted with
 }
 

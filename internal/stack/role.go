@@ -2,17 +2,18 @@ package stack
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
 // nodeRole is the role of the nodes: what the kubelet, the network plug-in, pulling of images and Systems Manager need.
-func nodeRole(o *Options) Role {
+func nodeRole(o *Options) *Role {
 	pull := "AmazonEC2ContainerRegistryPullOnly"
 	if o.Compat == V032 {
 		pull = "AmazonEC2ContainerRegistryReadOnly"
 	}
-	r := Role{
+	r := &Role{
 		LogicalID: idNodeRole, Name: cmp.Or(o.NodeRoleName, "KarpenterNodeRole-"+refCluster), Path: o.Path, Boundary: o.PermissionsBoundary,
 		Trust: document(iampolicy.Statement{
 			Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{"ec2." + refSuffix}}, Actions: []string{"sts:AssumeRole"},
@@ -23,6 +24,17 @@ func nodeRole(o *Options) Role {
 		r.ManagedPolicies = append(r.ManagedPolicies, "arn:"+refPartition+":iam::aws:policy/"+name)
 	}
 	return r
+}
+
+// nodeRoleARN is the ARN of the role of the nodes, whoever makes it.
+func (o *Options) nodeRoleARN() string { return cmp.Or(o.NodeRole, arnOf(idNodeRole)) }
+
+// nodeRoleName is its name, as EC2NodeClasses have it.
+func (o *Options) nodeRoleName() string {
+	if o.NodeRole == "" {
+		return "${" + idNodeRole + "}"
+	}
+	return o.NodeRole[strings.LastIndexByte(o.NodeRole, '/')+1:]
 }
 
 // controllerRole is the role of the controller's pods, nil when somebody else makes it.

@@ -45,7 +45,11 @@ func (s *Stack) resolver(account, region string) *resolver {
 		v[q.LogicalID+".QueueName"] = name
 		v[q.LogicalID+".Arn"] = at("sqs") + name
 	}
-	role(&s.NodeRole)
+	if s.NodeRole != nil {
+		role(s.NodeRole)
+	} else {
+		v[idNodeRole], v[idNodeRole+".Arn"] = s.Options.nodeRoleName(), s.Options.NodeRole
+	}
 	if s.ControllerRole != nil {
 		role(s.ControllerRole)
 	}
@@ -120,8 +124,10 @@ func (s *Stack) Setup(account, region string) *awssetup.Setup {
 	r := s.resolver(account, region)
 	out := &awssetup.Setup{
 		Source: "kerf stack", Partition: partition.Of(region).Name, Region: region, AccountID: account, ClusterName: s.Options.ClusterName,
-		Roles:  []awssetup.Role{s.setupRole(r, &s.NodeRole)},
 		Queues: []awssetup.Queue{s.setupQueue(r, &s.Queue)},
+	}
+	if s.NodeRole != nil {
+		out.Roles = append(out.Roles, s.setupRole(r, s.NodeRole))
 	}
 	for _, p := range s.Policies {
 		d := r.document(p.Document)

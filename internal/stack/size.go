@@ -62,6 +62,8 @@ func remedy(sid string) string {
 	switch sid {
 	case "AllowUserSSMParameterReads":
 		return "give fewer --ssm-parameter ARNs, with * for those of one path"
+	case "AllowSSMReadActions":
+		return "give fewer --public-parameter paths, with * for those of one family"
 	case "AllowPassingUserRoles":
 		return "give fewer --pass-role ARNs"
 	case "AllowVolumeKeyUse", "AllowVolumeKeyGrants":

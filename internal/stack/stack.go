@@ -30,7 +30,7 @@ const ProofRulePrefix = "kerf-proof-"
 type Stack struct {
 	Options Options
 
-	NodeRole       Role
+	NodeRole       *Role // nil if it exists already
 	ControllerRole *Role
 	Policies       []Policy // the controller's
 
@@ -116,7 +116,9 @@ func New(o Options) (*Stack, error) {
 		return nil, err
 	}
 	s := &Stack{Options: o}
-	s.NodeRole = nodeRole(&o)
+	if o.NodeRole == "" {
+		s.NodeRole = nodeRole(&o)
+	}
 	s.Key, s.Queue, s.DeadLetter = queues(&o)
 	s.Rules = rules(&o)
 	allowSending(s)

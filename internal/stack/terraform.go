@@ -60,7 +60,8 @@ locals {
 		m.line("tags = var.tags\n}")
 	}
 	if s.AccessEntryType != "" {
-		m.line("\nresource \"aws_eks_access_entry\" \"node\" {\ncluster_name = var.cluster_name\nprincipal_arn = aws_iam_role.node.arn\ntype = %q\ntags = local.tags\n}", s.AccessEntryType)
+		m.line("\nresource \"aws_eks_access_entry\" \"node\" {\ncluster_name = var.cluster_name\nprincipal_arn = %s\ntype = %q\ntags = local.tags\n}",
+			m.text(s.Options.nodeRoleARN()), s.AccessEntryType)
 	}
 	if s.PodIdentity {
 		m.line("\nresource \"aws_eks_pod_identity_association\" \"karpenter\" {\ncluster_name = var.cluster_name\nnamespace = %s\nservice_account = %s\n"+
@@ -70,14 +71,16 @@ locals {
 }
 
 func (s *Stack) iamFile(m *module) error {
-	if err := m.role("node", "node_iam_role_name", "KarpenterNodeRole-"+refCluster, &s.NodeRole); err != nil {
-		return err
+	if s.NodeRole != nil {
+		if err := m.role("node", "node_iam_role_name", "KarpenterNodeRole-"+refCluster, s.NodeRole); err != nil {
+			return err
+		}
+		m.line("\nresource \"aws_iam_role_policy_attachment\" \"node\" {\nfor_each = {")
+		for _, arn := range s.NodeRole.ManagedPolicies {
+			m.line("%s = %s", arn[len("arn:"+refPartition+":iam::aws:policy/"):], m.text(arn))
+		}
+		m.line("}\n\nrole = aws_iam_role.node.name\npolicy_arn = each.value\n}")
 	}
-	m.line("\nresource \"aws_iam_role_policy_attachment\" \"node\" {\nfor_each = {")
-	for _, arn := range s.NodeRole.ManagedPolicies {
-		m.line("%s = %s", arn[len("arn:"+refPartition+":iam::aws:policy/"):], m.text(arn))
-	}
-	m.line("}\n\nrole = aws_iam_role.node.name\npolicy_arn = each.value\n}")
 	for _, p := range s.Policies {
 		d, err := m.document(p.Document)
 		if err != nil {
@@ -130,7 +133,7 @@ func (s *Stack) queueFile(m *module) error {
 }
 
 func (m *module) queue(label, name string, q *Queue) error {
-	m.line("resource \"aws_sqs_queue\" %q {\nname = %s\nmessage_retention_seconds = %d", label, name, seconds(q.Retention))
+	m.line("resource \"aws_sqs_queue\" %q {\nname = %s\nmessage_retention_seconds = %d\ndelay_seconds = 0", label, name, seconds(q.Retention))
 	if q.Visibility > 0 {
 		m.line("visibility_timeout_seconds = %d", seconds(q.Visibility))
 	}

@@ -33,7 +33,9 @@ func (s *Stack) variablesFile(m *module) error {
 		m.variable(variable, "string", description, value, fmt.Sprintf("length(coalesce(var.%s, \"-\")) <= %d", variable, limit),
 			fmt.Sprintf("AWS allows %d characters.", limit))
 	}
-	name("node_iam_role_name", "Name of the node role; null: KarpenterNodeRole-<cluster>, which may have 64 characters", o.NodeRoleName, maxRoleName)
+	if s.NodeRole != nil {
+		name("node_iam_role_name", "Name of the node role; null: KarpenterNodeRole-<cluster>, which may have 64 characters", o.NodeRoleName, maxRoleName)
+	}
 	if s.ControllerRole != nil {
 		name("iam_role_name", "Name of the controller role; null: <cluster>-karpenter, which may have 64 characters", o.ControllerRoleName, maxRoleName)
 	}
@@ -100,9 +102,9 @@ func (s *Stack) outputsFile(m *module) error {
 	output("queue_kms_key_arn", "ARN of the key of the interruption queue", when(s.Queue.KMSKey != "", m.text(s.Queue.KMSKey)))
 	output("dead_letter_queue_arn", "ARN of the dead-letter queue", when(s.DeadLetter != nil, "aws_sqs_queue.dead_letter.arn"))
 	output("event_rules", "Rules that feed the interruption queue, by kind of event", "aws_cloudwatch_event_rule.this")
-	output("node_iam_role_name", "Name of the node role, for spec.role of EC2NodeClasses", "aws_iam_role.node.name")
-	output("node_iam_role_arn", "ARN of the node role", "aws_iam_role.node.arn")
-	output("node_iam_role_unique_id", "Unique id of the node role", "aws_iam_role.node.unique_id")
+	output("node_iam_role_name", "Name of the node role, for spec.role of EC2NodeClasses", m.text(s.Options.nodeRoleName()))
+	output("node_iam_role_arn", "ARN of the node role", m.text(s.Options.nodeRoleARN()))
+	output("node_iam_role_unique_id", "Unique id of the node role; null if the role is not the module's", when(s.NodeRole != nil, "aws_iam_role.node.unique_id"))
 	output("node_access_entry_arn", "ARN of the node role's access entry", when(s.AccessEntryType != "", "aws_eks_access_entry.node.access_entry_arn"))
 	for _, what := range []string{"arn", "id", "name", "unique"} {
 		output("instance_profile_"+what, "Null: the controller makes an instance profile for each EC2NodeClass", "")

@@ -40,6 +40,7 @@ type checker struct {
 	wanted *parts
 	stack  *stack.Stack
 	asked  stack.Options // as they were given
+	hints  Hints
 }
 
 func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
@@ -61,7 +62,7 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 			}
 		}
 	}
-	want := adapt(o.Stack, p, r)
+	want := adapt(o.Stack, p, h, r)
 	r.Cluster = want.ClusterName
 	s, err := stack.New(want)
 	if err != nil {
@@ -72,7 +73,7 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 		// That it should be another queue is said once, and not again of every permission.
 		renameResource(setup, setup.Queues[0].ARN, p.queue.ARN)
 	}
-	c := &checker{report: r, found: p, stack: s, asked: o.Stack, wanted: findParts(setup, Hints{Queue: setup.Queues[0].Name, ServiceAccount: h.ServiceAccount})}
+	c := &checker{report: r, found: p, stack: s, asked: o.Stack, hints: h, wanted: findParts(setup, Hints{Queue: setup.Queues[0].Name, ServiceAccount: h.ServiceAccount})}
 	for _, g := range found.Gaps {
 		r.Unread = append(r.Unread, Unread{What: g.What, Why: g.Why})
 	}
@@ -99,7 +100,7 @@ func renameResource(s *awssetup.Setup, from, to string) {
 }
 
 // adapt makes the wanted stack one for what was found: with its names, so that only what matters differs.
-func adapt(o stack.Options, p *parts, r *Report) stack.Options {
+func adapt(o stack.Options, p *parts, h Hints, r *Report) stack.Options {
 	o.Region, o.AccountID = p.Region, p.AccountID
 	o.ClusterName = cmp.Or(o.ClusterName, p.ClusterName)
 	if o.ClusterName == "" {
@@ -119,6 +120,9 @@ func adapt(o stack.Options, p *parts, r *Report) stack.Options {
 			o.Path = p.nodeRole.Path
 		}
 	}
+	if p.nodeRole == nil && o.NodeRoleName == "" {
+		o.NodeRoleName, o.Path = madeElsewhere(h.NodeRole, o.Path)
+	}
 	adaptNames(&o)
 	// What makes a key or a role is for who writes a stack; here the ones that are there count.
 	o.KMS = false
@@ -128,6 +132,15 @@ func adapt(o stack.Options, p *parts, r *Report) stack.Options {
 		}
 	}
 	return o
+}
+
+// madeElsewhere is the name and path of a node role that is not here, by its name or ARN.
+func madeElsewhere(role, path string) (string, string) {
+	if _, full, ok := strings.Cut(role, ":role/"); ok {
+		i := strings.LastIndexByte(full, '/')
+		return full[i+1:], "/" + full[:i+1]
+	}
+	return role, path
 }
 
 // adaptNames gives names that AWS would refuse shorter stand-ins: that they are too long is found elsewhere.

@@ -31,9 +31,13 @@ func (c *checker) nodeRole() {
 			c.report.Notes = append(c.report.Notes, "the node role was not judged: "+g.Why)
 			return
 		}
+		if c.hints.NodeRole != "" { // it was said to be elsewhere
+			return
+		}
 		c.add(Finding{
 			Severity: Advice, Area: AreaNodeRole, Thing: c.wanted.nodeRole.Name, What: "there is no node role here",
 			Why: "nodes need one; it may be made elsewhere, and EC2NodeClasses name it",
+			Fix: "if it is, name it with --node-role",
 		})
 		return
 	}

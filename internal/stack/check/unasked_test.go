@@ -82,3 +82,47 @@ func TestAPolicyThatCanNotBeReadEndsNoCheck(t *testing.T) {
 		}
 	}
 }
+
+// A node role that was said to be elsewhere is the one that the controller must be able to pass; nothing is said of it.
+func TestANodeRoleElsewhereIsTakenAtItsName(t *testing.T) {
+	const role = "arn:aws:iam::222233334444:role/team/nodes"
+	o := stack.Defaults(stack.Latest)
+	o.ClusterName = "demo"
+	given := o
+	o.NodeRole = role
+	for named, want := range map[string]bool{role: false, "": true} {
+		h := check.Hints{NodeRole: named}
+		found, kind, err := check.Read(written(t, o), check.ReadOptions{Source: "stack.yaml", ClusterName: "demo", AccountID: "222233334444"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := check.Compare(found, kind, check.Options{Stack: given, Hints: h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(r.Findings) > 0; got != want {
+			t.Errorf("--node-role %q: findings: %v", named, r.Findings)
+		}
+	}
+}
+
+// Reading more of AWS's parameters than was asked for is too wide; without asking it is not.
+func TestParametersOfAWSBeyondThoseGivenAreTooWide(t *testing.T) {
+	o := stack.Defaults(stack.Latest)
+	o.ClusterName = "demo"
+	found, kind, err := check.Read(written(t, o), check.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, paths := range [][]string{nil, {"/aws/service/bottlerocket/*"}} {
+		given := o
+		given.PublicParameters = paths
+		r, err := check.Compare(found, kind, check.Options{Stack: given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Count(check.TooWide); got != len(paths) {
+			t.Errorf("%v: %d things are too wide: %v", paths, got, r.Findings)
+		}
+	}
+}

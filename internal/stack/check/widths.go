@@ -149,6 +149,8 @@ func (w *widths) resources(call iampolicy.Call) {
 		changed := withContext(call)
 		changed.Resource = strings.Join([]string{"arn", parts[1], "ssm", parts[3], w.c.found.AccountID, "parameter/prod/database/password"}, ":")
 		w.try(changed, "resource", "on another one, "+changed.Resource)
+		changed.Resource = strings.Join([]string{"arn", parts[1], "ssm", parts[3], "", "parameter/aws/service/another/image_id"}, ":")
+		w.try(changed, "resource", "on another one, "+changed.Resource)
 	}
 }
 
