@@ -68,12 +68,12 @@ var fails = map[string][]string{
 	"AllowRegionalReadActions ec2:DescribePlacementGroups":                         {placing},
 	"AllowScopedEC2InstanceAccessActions ec2:RunInstances on placement-group":      {placing},
 
-	"AllowRegionalReadActions ec2:DescribeLaunchTemplateVersions":                 userMade,
-	"AllowUserLaunchTemplates ec2:CreateFleet":                                    userMade,
-	"AllowUserLaunchTemplates ec2:RunInstances":                                   userMade,
-	"AllowUserLaunchTemplateParts ec2:RunInstances on network-interface,key-pair": userMade,
-	"AllowUserLaunchTemplateParts ec2:RunInstances on spot-instances-request":     userMade,
-	"AllowPassingUserRoles iam:PassRole":                                          userMade,
+	"AllowRegionalReadActions ec2:DescribeLaunchTemplateVersions": userMade,
+	"AllowUserLaunchTemplates ec2:CreateFleet":                    userMade,
+	"AllowUserLaunchTemplates ec2:RunInstances":                   userMade,
+	"AllowUserLaunchTemplateParts ec2:RunInstances":               userMade,
+	"AllowUserLaunchTemplateSpotRequests ec2:RunInstances":        userMade,
+	"AllowPassingUserRoles iam:PassRole":                          userMade,
 
 	"AllowVolumeKeyUse kms:Decrypt":                         disks,
 	"AllowVolumeKeyUse kms:DescribeKey":                     disks,
