@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,6 +124,11 @@ func TestParametersOfAWSBeyondThoseGivenAreTooWide(t *testing.T) {
 		}
 		if got := r.Count(check.TooWide); got != len(paths) {
 			t.Errorf("%v: %d things are too wide: %v", paths, got, r.Findings)
+		}
+		for _, f := range r.Findings {
+			if !strings.Contains(f.Fix, "--public-parameter") {
+				t.Errorf("the fix does not name the flag: %s", f.Fix)
+			}
 		}
 	}
 }

@@ -149,8 +149,6 @@ func (w *widths) resources(call iampolicy.Call) {
 		changed := withContext(call)
 		changed.Resource = strings.Join([]string{"arn", parts[1], "ssm", parts[3], w.c.found.AccountID, "parameter/prod/database/password"}, ":")
 		w.try(changed, "resource", "on another one, "+changed.Resource)
-		changed.Resource = strings.Join([]string{"arn", parts[1], "ssm", parts[3], "", "parameter/aws/service/another/image_id"}, ":")
-		w.try(changed, "resource", "on another one, "+changed.Resource)
 	}
 }
 
@@ -240,6 +238,9 @@ func harm(f width) string {
 
 // remedy names the condition or resources that the wanted stack has for the actions.
 func (w *widths) remedy(f width) string {
+	if f.key == keyNamed && strings.Contains(f.resources[0], ":parameter/aws/service/") {
+		return "narrow it to the paths of --public-parameter, or give the check those that you use"
+	}
 	if f.key == keyNamed && strings.ContainsAny(f.resources[0], "*?") {
 		return "take it out of the statement; what of it is yours to use, name one by one with " + namedActions[f.actions[0]]
 	}
