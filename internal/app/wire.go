@@ -253,7 +253,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Nominees: p.cache, Pods: pods, Mortality: c,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
-		tagging.New(p.GetClient(), c, p.metrics, p.log, p.clock()).Register(p.Manager),
+		tagging.New(p.GetClient(), c, p.ClusterName, p.metrics, p.log, p.clock()).Register(p.Manager),
 		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),
 		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
 		(&nodepool.Controller{Client: p.GetClient(), State: p.cache, Synced: p.synced, Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health}).Register(p.Manager),

@@ -56,7 +56,8 @@ const (
 	// AnnotationLaunchTemplate is Kerf's own: the version of a user's launch template that a NodeClaim's instance was
 	// launched from; see LaunchTemplate.Ref.
 	AnnotationLaunchTemplate = "kerf.sh/launch-template"
-	// AnnotationClusterNameTaggedCompatibility is a left-over of older releases; read, never written.
+	// AnnotationClusterNameTaggedCompatibility is "true" on a NodeClaim whose instance bears TagEKSCluster, which older
+	// releases of Karpenter did not set.
 	AnnotationClusterNameTaggedCompatibility = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 )
 

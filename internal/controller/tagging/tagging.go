@@ -1,5 +1,5 @@
-// Package tagging puts the names of its node and its NodeClaim on every machine that has joined. The tags serve people and
-// their bills; nothing decides on them, so nothing waits for them either.
+// Package tagging puts the names of its node and its NodeClaim on every machine that has joined, and that of the cluster on
+// those that an older release launched without. The names serve people and their bills; nothing waits for them.
 //
 // EC2 sets the same tags on all resources of a call, and these differ from machine to machine, so each machine takes a call.
 // They are made side by side, as fast as EC2 takes them: a refusal for their rate slows all of them down.
@@ -28,10 +28,6 @@ import (
 )
 
 const (
-	// annotation marks a NodeClaim whose machine has its tags.
-	annotation = "karpenter.k8s.aws/tagged"
-	nameTag    = "Name"
-
 	// workers is how many machines are tagged at a time.
 	workers = 20
 	// firstRetry and lastRetry bound the pause after a failure, which doubles.
@@ -53,15 +49,16 @@ type Tagger interface {
 type Controller struct {
 	client  client.Client
 	cloud   Tagger
+	cluster string // name
 	metrics *obs.Metrics
 	log     *slog.Logger
 
 	pace pace
 }
 
-// New returns a Controller that waits by the given clock.
-func New(c client.Client, tagger Tagger, metrics *obs.Metrics, log *slog.Logger, clk clock.Clock) *Controller {
-	return &Controller{client: c, cloud: tagger, metrics: metrics, log: log, pace: pace{clock: clk}}
+// New returns a Controller for the machines of a cluster, which waits by the given clock.
+func New(c client.Client, tagger Tagger, cluster string, metrics *obs.Metrics, log *slog.Logger, clk clock.Clock) *Controller {
+	return &Controller{client: c, cloud: tagger, cluster: cluster, metrics: metrics, log: log, pace: pace{clock: clk}}
 }
 
 // Register adds the controller to mgr.
@@ -77,9 +74,18 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c.metrics.Guard(c.log, "nodeclaim.tagging", c))
 }
 
-// due reports whether a claim's machine is to be tagged: its node is known, and it was not tagged yet.
+// due reports whether a claim's machine is to be tagged: its node is known, and the claim does not say that it has its names
+// and that of the cluster. Machines that older releases of other controllers launched may lack the latter.
 func due(claim *karpv1.NodeClaim) bool {
-	return claim.DeletionTimestamp.IsZero() && claim.Status.NodeName != "" && claim.Status.ProviderID != "" && claim.Annotations[annotation] != "true"
+	return claim.DeletionTimestamp.IsZero() && claim.Status.NodeName != "" && claim.Status.ProviderID != "" && !(named(claim) && clustered(claim))
+}
+
+func named(claim *karpv1.NodeClaim) bool {
+	return claim.Annotations[awsv1.AnnotationInstanceTagged] == "true"
+}
+
+func clustered(claim *karpv1.NodeClaim) bool {
+	return claim.Annotations[awsv1.AnnotationClusterNameTaggedCompatibility] == "true"
 }
 
 // Reconcile tags the machine of one claim, once.
@@ -91,55 +97,69 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !index.Managed(claim) || !due(claim) {
 		return reconcile.Result{}, nil
 	}
-	tags, err := c.tags(ctx, claim)
-	if err != nil {
-		return reconcile.Result{}, err
+	tags, err := c.missing(ctx, claim)
+	if cloud.IsNotFound(err) {
+		return reconcile.Result{}, nil // who compares machines with claims deletes the claim
 	}
-	if err := c.pace.wait(ctx); err != nil {
-		return reconcile.Result{}, nil //nolint:nilerr // being told to stop is no failure
-	}
-	err = c.cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: tags})
-	c.pace.note(cloud.ClassOf(err) == cloud.Throttled && err != nil)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("tagging machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
+		return reconcile.Result{}, fmt.Errorf("looking which tags machine %s of nodeclaim %q has: %w", claim.Status.ProviderID, claim.Name, err)
+	}
+	if len(tags) > 0 {
+		if err := c.pace.wait(ctx); err != nil {
+			return reconcile.Result{}, nil //nolint:nilerr // being told to stop is no failure
+		}
+		err := c.cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: tags})
+		c.pace.note(cloud.ClassOf(err) == cloud.Throttled && err != nil)
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("tagging machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
+		}
 	}
 	tagged := claim.DeepCopy()
 	if tagged.Annotations == nil {
 		tagged.Annotations = map[string]string{}
 	}
-	tagged.Annotations[annotation] = "true"
+	tagged.Annotations[awsv1.AnnotationInstanceTagged], tagged.Annotations[awsv1.AnnotationClusterNameTaggedCompatibility] = "true", "true"
 	if err := c.client.Patch(ctx, tagged, client.MergeFrom(claim)); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("marking nodeclaim %q as tagged: %w", claim.Name, err))
 	}
 	return reconcile.Result{}, nil
 }
 
-// tags are the machine's; a Name that the class or the user's own launch template gives all its machines stays.
-func (c *Controller) tags(ctx context.Context, claim *karpv1.NodeClaim) (map[string]string, error) {
-	tags := map[string]string{awsv1.TagNodeClaim: claim.Name, nameTag: claim.Status.NodeName}
-	named, err := c.named(ctx, claim)
-	if named {
-		delete(tags, nameTag)
-	}
-	return tags, err
-}
-
-func (c *Controller) named(ctx context.Context, claim *karpv1.NodeClaim) (bool, error) {
-	class := &awsv1.EC2NodeClass{}
-	if err := c.client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("reading the ec2nodeclass of nodeclaim %q: %w", claim.Name, err)
-	}
-	if _, own := class.Spec.Tags[nameTag]; own {
-		return true, nil
-	}
-	if claim.Annotations[awsv1.AnnotationLaunchTemplate] == "" {
-		return false, nil
-	}
+// missing are the tags that the claim's machine lacks. A Name that the class or the user's own launch template gives all its
+// machines stays.
+func (c *Controller) missing(ctx context.Context, claim *karpv1.NodeClaim) (map[string]string, error) {
 	m, err := c.machine(ctx, claim.Status.ProviderID)
 	if err != nil {
-		return false, fmt.Errorf("looking whether the launch template of nodeclaim %q names its machines: %w", claim.Name, err)
+		return nil, err
 	}
-	return m.Tags[nameTag] != "", nil
+	tags := map[string]string{}
+	if !named(claim) {
+		tags[awsv1.TagNodeClaim], tags[awsv1.TagName] = claim.Name, claim.Status.NodeName
+		own, err := c.ownName(ctx, claim, m)
+		if err != nil {
+			return nil, err
+		}
+		if own {
+			delete(tags, awsv1.TagName)
+		}
+	}
+	// Not every policy allows this tag to be set later, so it is asked for only where it is missing.
+	if m.Tags[awsv1.TagEKSCluster] == "" {
+		tags[awsv1.TagEKSCluster] = c.cluster
+	}
+	return tags, nil
+}
+
+// ownName reports whether the class or the user's own launch template names the machine.
+func (c *Controller) ownName(ctx context.Context, claim *karpv1.NodeClaim, m *cloud.Machine) (bool, error) {
+	class := &awsv1.EC2NodeClass{}
+	if err := c.client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading ec2nodeclass %q: %w", claim.Spec.NodeClassRef.Name, err)
+	}
+	if _, own := class.Spec.Tags[awsv1.TagName]; own {
+		return true, nil
+	}
+	return claim.Annotations[awsv1.AnnotationLaunchTemplate] != "" && m.Tags[awsv1.TagName] != "", nil
 }
 
 // machine is a machine out of the list that all share, or by itself while it is not in it.

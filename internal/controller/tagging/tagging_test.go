@@ -87,8 +87,15 @@ func newController(t *testing.T, b *bucket, objects ...client.Object) *Controlle
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
+	if b.machines == nil && b.unlisted == nil {
+		for _, o := range objects {
+			if claim, ok := o.(*karpv1.NodeClaim); ok {
+				b.machines = append(b.machines, &cloud.Machine{ProviderID: claim.Status.ProviderID, Tags: map[string]string{awsv1.TagEKSCluster: "shop"}})
+			}
+		}
+	}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	return New(cluster, b, obs.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler), clock.RealClock{})
+	return New(cluster, b, "shop", obs.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler), clock.RealClock{})
 }
 
 func newClaim(n int) *karpv1.NodeClaim {
@@ -113,8 +120,10 @@ func TestWhatIsTagged(t *testing.T) {
 		"a name that the class gives stays": {func(*karpv1.NodeClaim) {}, map[string]string{"Name": "web"}, map[string]string{"karpenter.sh/nodeclaim": "pool-001"}},
 		"a class that is gone":              {func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Name = "other" }, nil, both},
 		"a machine whose node is not there": {func(c *karpv1.NodeClaim) { c.Status.NodeName = "" }, nil, nil},
-		"a machine that was tagged already": {func(c *karpv1.NodeClaim) { c.Annotations = map[string]string{annotation: "true"} }, nil, nil},
-		"a claim of another kind of class":  {func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Kind = "OtherNodeClass" }, nil, nil},
+		"a machine that was tagged already": {func(c *karpv1.NodeClaim) {
+			c.Annotations = map[string]string{awsv1.AnnotationInstanceTagged: "true", awsv1.AnnotationClusterNameTaggedCompatibility: "true"}
+		}, nil, nil},
+		"a claim of another kind of class": {func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Kind = "OtherNodeClass" }, nil, nil},
 		"a claim that is on its way out": {func(c *karpv1.NodeClaim) {
 			c.Finalizers, c.DeletionTimestamp = []string{"f/f"}, &metav1.Time{Time: time.Unix(1, 0)}
 		}, nil, nil},
@@ -137,6 +146,15 @@ func TestWhatIsTagged(t *testing.T) {
 			if want := min(len(tc.want), 1); b.calls != want {
 				t.Errorf("%d calls for two looks, want %d", b.calls, want)
 			}
+			if b.calls == 0 {
+				return
+			}
+			if err := c.client.Get(t.Context(), request("pool-001").NamespacedName, claim); err != nil {
+				t.Fatal(err)
+			}
+			if !named(claim) || !clustered(claim) {
+				t.Errorf("the claim does not say that its machine is tagged: %v", claim.Annotations)
+			}
 		})
 	}
 }
@@ -144,8 +162,8 @@ func TestWhatIsTagged(t *testing.T) {
 // A machine that was launched from a template of the user's own bears the template's tags from the start.
 func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 	only, both := map[string]string{"karpenter.sh/nodeclaim": "pool-001"}, map[string]string{"Name": "node-001", "karpenter.sh/nodeclaim": "pool-001"}
-	named := &cloud.Machine{ProviderID: "aws:///z/i-001", Tags: map[string]string{"Name": "web"}}
-	plain := &cloud.Machine{ProviderID: "aws:///z/i-001", Tags: map[string]string{"team": "blue"}}
+	named := &cloud.Machine{ProviderID: "aws:///z/i-001", Tags: map[string]string{"Name": "web", awsv1.TagEKSCluster: "shop"}}
+	plain := &cloud.Machine{ProviderID: "aws:///z/i-001", Tags: map[string]string{"team": "blue", awsv1.TagEKSCluster: "shop"}}
 	for name, tc := range map[string]struct {
 		template         string
 		listed, unlisted []*cloud.Machine
@@ -154,7 +172,7 @@ func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 		"a template with a name":                {"lt-1:3", []*cloud.Machine{named}, nil, only},
 		"a template without":                    {"lt-1:3", []*cloud.Machine{plain}, nil, both},
 		"a machine that is not listed yet":      {"lt-1:3", nil, []*cloud.Machine{named}, only},
-		"one of which nothing can be found out": {"lt-1:3", nil, nil, nil},
+		"one of which nothing can be found out": {"lt-1:3", nil, []*cloud.Machine{{ProviderID: "aws:///z/i-002"}}, nil},
 		"a template of ours":                    {"", []*cloud.Machine{named}, nil, both},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +182,38 @@ func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 			_, err := newController(t, b, claim).Reconcile(t.Context(), request("pool-001"))
 			if diff := cmp.Diff(tc.want, b.tags["aws:///z/i-001"]); diff != "" || (err != nil) != (tc.want == nil) {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// Releases of Karpenter before the tag of the cluster launched machines without; those that stay after a hand-over get it.
+func TestMachinesOfOlderReleasesGetTheClustersName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tags map[string]string // of the machine
+		want map[string]string // that are set
+	}{
+		"one without":           {map[string]string{"Name": "n"}, map[string]string{awsv1.TagEKSCluster: "shop"}},
+		"one that has the name": {map[string]string{awsv1.TagEKSCluster: "shop"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := newClaim(1)
+			claim.Annotations = map[string]string{awsv1.AnnotationInstanceTagged: "true"}
+			b := &bucket{unlisted: []*cloud.Machine{{ProviderID: claim.Status.ProviderID, Tags: tc.tags}}}
+			c := newController(t, b, claim)
+			for range 2 {
+				if _, err := c.Reconcile(t.Context(), request("pool-001")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(tc.want, b.tags[claim.Status.ProviderID]); diff != "" || b.calls != len(tc.want) {
+				t.Errorf("%d calls (-want +got):\n%s", b.calls, diff)
+			}
+			if err := c.client.Get(t.Context(), request("pool-001").NamespacedName, claim); err != nil {
+				t.Fatal(err)
+			}
+			if !clustered(claim) {
+				t.Errorf("the claim does not say so: %v", claim.Annotations)
 			}
 		})
 	}
