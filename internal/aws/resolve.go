@@ -95,6 +95,11 @@ func (p *Provider) resolveProfile(ctx context.Context, class *awsv1.EC2NodeClass
 	f.Message = fmt.Sprintf("EC2NodeClass %q: %v", class.Name, err)
 	if ok && (e.Class == cloud.Invalid || e.Class == cloud.Denied) {
 		f.Reason = e.Reason
+		// Karpenter leaves the condition Unknown as long as a profile could not be had. One that was there and is lost is
+		// known to be: machines would start and never join.
+		if f.Unknown = e.Reason != awsv1.ReasonSpecInvalid && !p.profileJudged(class); f.Unknown {
+			return class.Status.InstanceProfile, f
+		}
 		return "", f
 	}
 	f.Unknown, f.Reason = true, reasonProfileUnknown
@@ -102,6 +107,12 @@ func (p *Provider) resolveProfile(ctx context.Context, class *awsv1.EC2NodeClass
 		f.Message += "; IAM can't be reached from an isolated VPC: use spec.instanceProfile in place of spec.role"
 	}
 	return class.Status.InstanceProfile, f
+}
+
+// profileJudged reports whether the class's profile was found, or found lost, for the spec that it has.
+func (p *Provider) profileJudged(class *awsv1.EC2NodeClass) bool {
+	was := class.StatusConditions(p.opts.ReservedCapacity).Get(awsv1.ConditionTypeInstanceProfileReady)
+	return (was.IsTrue() || was.IsFalse()) && was.ObservedGeneration == class.Generation
 }
 
 // validate checks what is left to check once everything is resolved, cheapest first.

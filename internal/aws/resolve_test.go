@@ -69,7 +69,6 @@ func TestWhatIsWrongWithAClassIsSaidByConditionReasonAndField(t *testing.T) {
 		{"no subnet", func(c *awsv1.EC2NodeClass) { c.Spec.SubnetSelectorTerms[0].Tags = nothing }, "SubnetsReady", "SubnetsNotFound", "spec.subnetSelectorTerms"},
 		{"no security group", func(c *awsv1.EC2NodeClass) { c.Spec.SecurityGroupSelectorTerms[0].Tags = nothing }, "SecurityGroupsReady", "SecurityGroupsNotFound", "spec.securityGroupSelectorTerms"},
 		{"no image", func(c *awsv1.EC2NodeClass) { c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Tags: nothing}} }, "AMIsReady", "AMINotFound", "spec.amiSelectorTerms"},
-		{"no role", func(c *awsv1.EC2NodeClass) { c.Spec.Role = "Nobody" }, "InstanceProfileReady", "RoleNotFound", "spec.role"},
 		{"a block device without a volume", func(c *awsv1.EC2NodeClass) {
 			c.Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda")}}
 		}, "ValidationSucceeded", "SpecInvalid", "spec.blockDeviceMappings[0].ebs"},
@@ -93,6 +92,36 @@ func TestWhatIsWrongWithAClassIsSaidByConditionReasonAndField(t *testing.T) {
 			_, found := findings(t, newProvider(t, s, nil), class)
 			f := found[tt.condition]
 			if f.OK || f.Unknown || f.Reason != tt.reason || !strings.Contains(f.Message, tt.message) {
+				t.Errorf("got %+v", f)
+			}
+		})
+	}
+}
+
+// As Karpenter does: a profile that could not be had leaves the condition as it is, Unknown at first. One that was had for
+// the same spec and can't be any more is lost.
+func TestARoleThatDoesNotExistLeavesTheProfileUnknown(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	for name, tt := range map[string]struct {
+		was     func(*awsv1.EC2NodeClass)
+		unknown bool
+	}{
+		"a new class":                   {func(*awsv1.EC2NodeClass) {}, true},
+		"a class that had another role": {func(c *awsv1.EC2NodeClass) { c.StatusConditions(false).SetTrue("InstanceProfileReady"); c.Generation++ }, true},
+		"a class whose role was there":  {func(c *awsv1.EC2NodeClass) { c.StatusConditions(false).SetTrue("InstanceProfileReady") }, false},
+		"a class that is known to have no one": {func(c *awsv1.EC2NodeClass) {
+			c.StatusConditions(false).SetFalse("InstanceProfileReady", "RoleNotFound", "x")
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			class := newClass(s)
+			class.Spec.Role, class.Generation = "Nobody", 1
+			tt.was(class)
+			_, found := findings(t, newProvider(t, s, nil), class)
+			if f := found["InstanceProfileReady"]; f.OK || f.Unknown != tt.unknown || f.Reason != "RoleNotFound" || !strings.Contains(f.Message, "spec.role") {
+				t.Errorf("got %+v", f)
+			}
+			if f := found["ValidationSucceeded"]; f.OK || f.Unknown != tt.unknown || f.Reason != "DependenciesNotReady" {
 				t.Errorf("got %+v", f)
 			}
 		})

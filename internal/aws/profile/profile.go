@@ -152,11 +152,12 @@ func (m *Manager) build(ctx context.Context, class *awsv1.EC2NodeClass, name str
 	if awserr.Code(err) == "LimitExceeded" {
 		return nil // somebody else gave it the role in between; the next look will tell if it is another one
 	}
-	if err = awserr.Wrap("adding the role to "+op, err); cloud.IsNotFound(err) {
+	wrapped := awserr.Wrap("adding the role to "+op, err)
+	if cloud.IsNotFound(wrapped) {
 		return &cloud.Error{Op: "adding the role to " + op, Class: cloud.Invalid, Reason: ReasonRoleNotFound,
 			Err: fmt.Errorf("role %q does not exist in this account: create it, or change spec.role: %w", role, err)}
 	}
-	return err
+	return wrapped
 }
 
 func (m *Manager) create(ctx context.Context, class *awsv1.EC2NodeClass, name string) error {

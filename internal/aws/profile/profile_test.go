@@ -149,7 +149,7 @@ func TestARoleThatDoesNotExistIsNotTriedAgainAtOnce(t *testing.T) {
 	for range 2 {
 		_, err := m.Ensure(t.Context(), class("u1", "Nobody"))
 		e, ok := errors.AsType[*cloud.Error](err)
-		if !ok || e.Class != cloud.Invalid || e.Reason != profile.ReasonRoleNotFound || !strings.Contains(err.Error(), "spec.role") || !strings.Contains(err.Error(), `"Nobody"`) {
+		if !ok || e.Class != cloud.Invalid || e.Reason != profile.ReasonRoleNotFound || !strings.Contains(err.Error(), "spec.role") || !strings.Contains(err.Error(), `"Nobody"`) || strings.Count(err.Error(), "adding the role") != 1 {
 			t.Fatalf("got %v", err)
 		}
 	}

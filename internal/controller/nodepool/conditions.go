@@ -56,7 +56,7 @@ func (c *Controller) classReady(ctx context.Context, pool *karpv1.NodePool) erro
 	case ready.IsFalse():
 		conditions.SetFalse(karpv1.ConditionTypeNodeClassReady, ready.Reason, ready.Message)
 	default:
-		conditions.SetUnknownWithReason(karpv1.ConditionTypeNodeClassReady, karpv1.ReasonNodeClassReadinessUnknown, fmt.Sprintf("EC2NodeClass %q has not been checked yet: %s", name, ready.Message))
+		conditions.SetUnknownWithReason(karpv1.ConditionTypeNodeClassReady, karpv1.ReasonNodeClassReadinessUnknown, fmt.Sprintf("EC2NodeClass %q is not known to be ready: %s", name, ready.Message))
 	}
 	return nil
 }

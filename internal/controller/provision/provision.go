@@ -259,6 +259,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	p = withUnplaced(without(p, more), waits)
 	out := c.o.Applier.Apply(ctx, p, problem.Pools)
 	c.report(p, out, virtual)
+	c.announceMinValues(p)
 	if c.o.Settle != nil {
 		c.o.Settle(rooms(problem, p, out, virtual))
 	}

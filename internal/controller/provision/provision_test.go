@@ -464,6 +464,46 @@ func TestAPoolWithNothingToSellIsTold(t *testing.T) {
 	}
 }
 
+func TestAPoolWhoseMinValuesCannotBeMetIsTold(t *testing.T) {
+	demand := func(n int) func(*karpv1.NodePool) {
+		return func(p *karpv1.NodePool) {
+			p.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{{Key: requirement.InstanceType, Operator: "Exists", MinValues: &n}}
+		}
+	}
+	for name, tt := range map[string]struct {
+		bestEffort bool
+		pools      map[string]func(*karpv1.NodePool)
+		pod        string
+		want       string // of the event; empty for none
+	}{
+		"more values than there are":                        {false, map[string]func(*karpv1.NodePool){"strict": demand(40)}, "1", "minValues of node.kubernetes.io/instance-type is 40"},
+		"also while another pool serves the pods":           {false, map[string]func(*karpv1.NodePool){"strict": demand(40), "other": func(*karpv1.NodePool) {}}, "1", "minValues of node.kubernetes.io/instance-type is 40"},
+		"more values than there are for the pods that wait": {false, map[string]func(*karpv1.NodePool){"strict": demand(2)}, "15", "minValues can't be met for 1 pod"},
+		"values enough":                {false, map[string]func(*karpv1.NodePool){"strict": demand(2)}, "1", ""},
+		"a demand that is only wanted": {true, map[string]func(*karpv1.NodePool){"strict": demand(40)}, "1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, func(o *Options) { o.Pack.MinValuesBestEffort = tt.bestEffort })
+			for pool, edit := range tt.pools {
+				h.pool(pool, edit)
+			}
+			h.pod("p", tt.pod)
+			if _, err := h.Decide(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var said []string
+			for len(h.events.Events) > 0 {
+				if e := <-h.events.Events; strings.HasPrefix(e, "Warning NoCompatibleInstanceTypes") {
+					said = append(said, e)
+				}
+			}
+			if tt.want == "" && len(said) != 0 || tt.want != "" && (len(said) != 1 || !strings.Contains(said[0], tt.want)) {
+				t.Errorf("said %q, want one event with %q", said, tt.want)
+			}
+		})
+	}
+}
+
 func TestAPanicDoesNotEndTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
