@@ -7,6 +7,7 @@ package tagging
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -97,12 +98,13 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !index.Managed(claim) || !due(claim) {
 		return reconcile.Result{}, nil
 	}
-	tags, err := c.missing(ctx, claim)
-	if cloud.IsNotFound(err) {
+	m, unread := c.machine(ctx, claim.Status.ProviderID)
+	if cloud.IsNotFound(unread) {
 		return reconcile.Result{}, nil // who compares machines with claims deletes the claim
 	}
+	tags, marks, err := c.missing(ctx, claim, m)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("looking which tags machine %s of nodeclaim %q has: %w", claim.Status.ProviderID, claim.Name, err)
+		return reconcile.Result{}, errors.Join(err, unread)
 	}
 	if len(tags) > 0 {
 		if err := c.pace.wait(ctx); err != nil {
@@ -118,36 +120,43 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if tagged.Annotations == nil {
 		tagged.Annotations = map[string]string{}
 	}
-	tagged.Annotations[awsv1.AnnotationInstanceTagged], tagged.Annotations[awsv1.AnnotationClusterNameTaggedCompatibility] = "true", "true"
+	for _, key := range marks {
+		tagged.Annotations[key] = "true"
+	}
 	if err := c.client.Patch(ctx, tagged, client.MergeFrom(claim)); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("marking nodeclaim %q as tagged: %w", claim.Name, err))
+	}
+	if unread != nil {
+		// Its names do not wait for the cluster's.
+		c.log.Warn("whether a machine bears the name of the cluster is not known", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", unread, "retry_in", lastRetry)
+		return reconcile.Result{RequeueAfter: lastRetry}, nil
 	}
 	return reconcile.Result{}, nil
 }
 
-// missing are the tags that the claim's machine lacks. A Name that the class or the user's own launch template gives all its
-// machines stays.
-func (c *Controller) missing(ctx context.Context, claim *karpv1.NodeClaim) (map[string]string, error) {
-	m, err := c.machine(ctx, claim.Status.ProviderID)
-	if err != nil {
-		return nil, err
-	}
-	tags := map[string]string{}
+// missing are the tags that the claim's machine lacks, and the annotations that say that it has them; m is nil while EC2
+// does not tell. A Name that the class or the user's own launch template gives all its machines stays.
+func (c *Controller) missing(ctx context.Context, claim *karpv1.NodeClaim, m *cloud.Machine) (tags map[string]string, marks []string, err error) {
+	tags = map[string]string{}
 	if !named(claim) {
 		tags[awsv1.TagNodeClaim], tags[awsv1.TagName] = claim.Name, claim.Status.NodeName
 		own, err := c.ownName(ctx, claim, m)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if own {
 			delete(tags, awsv1.TagName)
 		}
+		marks = append(marks, awsv1.AnnotationInstanceTagged)
 	}
-	// Not every policy allows this tag to be set later, so it is asked for only where it is missing.
+	if m == nil {
+		return tags, marks, nil
+	}
+	// Not every policy allows this tag to be set later, so it is set only where it is missing.
 	if m.Tags[awsv1.TagEKSCluster] == "" {
 		tags[awsv1.TagEKSCluster] = c.cluster
 	}
-	return tags, nil
+	return tags, append(marks, awsv1.AnnotationClusterNameTaggedCompatibility), nil
 }
 
 // ownName reports whether the class or the user's own launch template names the machine.
@@ -159,7 +168,13 @@ func (c *Controller) ownName(ctx context.Context, claim *karpv1.NodeClaim, m *cl
 	if _, own := class.Spec.Tags[awsv1.TagName]; own {
 		return true, nil
 	}
-	return claim.Annotations[awsv1.AnnotationLaunchTemplate] != "" && m.Tags[awsv1.TagName] != "", nil
+	if claim.Annotations[awsv1.AnnotationLaunchTemplate] == "" {
+		return false, nil
+	}
+	if m == nil {
+		return false, fmt.Errorf("looking whether the launch template of nodeclaim %q names its machines", claim.Name)
+	}
+	return m.Tags[awsv1.TagName] != "", nil
 }
 
 // machine is a machine out of the list that all share, or by itself while it is not in it.

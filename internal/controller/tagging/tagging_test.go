@@ -174,6 +174,7 @@ func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 		"a machine that is not listed yet":      {"lt-1:3", nil, []*cloud.Machine{named}, only},
 		"one of which nothing can be found out": {"lt-1:3", nil, []*cloud.Machine{{ProviderID: "aws:///z/i-002"}}, nil},
 		"a template of ours":                    {"", []*cloud.Machine{named}, nil, both},
+		"a template of ours, nothing is known":  {"", nil, []*cloud.Machine{{ProviderID: "aws:///z/i-002"}}, both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(1)

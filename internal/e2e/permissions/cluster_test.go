@@ -277,7 +277,7 @@ func (c *cluster) step(p cloud.Provider, claim string) {
 		Client: c.kube, Cloud: p, Recorder: c.recorder, Metrics: c.metrics, Log: c.log, Clock: clock.RealClock{},
 		LaunchTimeout: time.Hour, RegistrationTimeout: time.Hour,
 	}
-	tags := nametags.New(c.kube, p, c.metrics, c.log, clock.RealClock{})
+	tags := nametags.New(c.kube, p, clusterName, c.metrics, c.log, clock.RealClock{})
 	for _, r := range []reconcile.Reconciler{l, tags} {
 		if _, err := r.Reconcile(c.t.Context(), request(claim)); err != nil {
 			c.amiss("NodeClaim %s: %v", claim, err)
