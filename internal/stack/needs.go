@@ -274,7 +274,7 @@ func watchNeeds() []Need {
 	status := read(featureWatch, "ec2:DescribeInstanceStatus", "machines whose checks fail, and maintenance that is planned", "condition InstanceStatusReady is False")
 	status.Option, status.on = "--instance-status", func(o *Options) bool { return o.InstanceStatus }
 	return []Need{
-		read(featureWatch, "ec2:DescribeInstances", "which machines there are and what became of them",
+		read(featureWatch, "ec2:DescribeInstances", "which machines there are, what tags they bear and what became of them",
 			`log "comparing machines with nodeclaims"; machines without a NodeClaim stay, and of those that are to go the NodeClaim stays; after a restart, condition Launched of the NodeClaim`),
 		status,
 		{
