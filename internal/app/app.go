@@ -292,7 +292,7 @@ func (p *process) nodeNow(name string) (record.Now, bool) {
 		}
 		now := record.Now{Node: n}
 		if claim := p.cache.Claim(n.Claim); claim != nil {
-			now.Why = claim.Annotations[apply.WhyAnnotation]
+			now.Why, now.Launched = claim.Annotations[apply.WhyAnnotation], claim.Annotations[apply.LaunchedAnnotation]
 		}
 		return now, true
 	}

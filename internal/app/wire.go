@@ -115,7 +115,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) aws.Options {
 	o := aws.Options{
 		ClusterName: s.ClusterName, ClusterUID: clusterUID(ctx, reader, log), ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
-		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: s.VMMemoryOverheadPercent, ReservedENIs: s.ReservedENIs, ReservedCapacity: s.FeatureGates.ReservedCapacity,
+		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: s.VMMemoryOverheadPercent, ReservedENIs: s.ReservedENIs, LaunchPriceBound: s.LaunchPriceBound, ReservedCapacity: s.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval, PriceFile: s.PriceFile, Logger: log,
 	}
 	if !s.EKSControlPlane {

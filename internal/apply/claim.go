@@ -27,6 +27,12 @@ const maxNameBase = 58
 // WhyAnnotation holds, on a NodeClaim, what decided its shape, in one sentence.
 const WhyAnnotation = "kerf.sh/why"
 
+// PlannedPriceAnnotation holds, on a NodeClaim, the price on which the plan counted, in USD per hour.
+const PlannedPriceAnnotation = "kerf.sh/planned-price"
+
+// LaunchedAnnotation holds, on a NodeClaim, what was launched for it and its price, in words.
+const LaunchedAnnotation = "kerf.sh/launched"
+
 // NodeClaim is the object that asks for a planned node. It has everything but a name.
 func NodeClaim(node *plan.NewNode, pool *karpv1.NodePool, offered *cluster.Pool) *karpv1.NodeClaim {
 	template := &pool.Spec.Template
@@ -41,6 +47,9 @@ func NodeClaim(node *plan.NewNode, pool *karpv1.NodePool, offered *cluster.Pool)
 	annotations[karpv1.NodePoolHashVersionAnnotationKey] = karpv1.NodePoolHashVersion
 	if node.Why != "" {
 		annotations[WhyAnnotation] = node.Why
+	}
+	if node.Price > 0 && node.Price < catalog.NoPrice {
+		annotations[PlannedPriceAnnotation] = strconv.FormatFloat(float64(node.Price)/1e6, 'f', -1, 64)
 	}
 	annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(relaxed(node, offered))
 	claim := &karpv1.NodeClaim{

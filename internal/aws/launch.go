@@ -170,6 +170,7 @@ func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeCl
 	}
 	if i := slices.IndexFunc(types, func(t *catalog.Type) bool { return t.Name == b.InstanceType }); i >= 0 {
 		describe(m, types[i])
+		m.Price = priceOf(types[i], b)
 	}
 	setIf(m.Labels, corev1.LabelInstanceTypeStable, b.InstanceType)
 	setIf(m.Labels, corev1.LabelTopologyZone, b.Zone)
@@ -190,6 +191,17 @@ func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeCl
 		delete(m.Allocatable, awsv1.ResourceEFA)
 	}
 	return m
+}
+
+// priceOf is what the offering bought costs, 0 when it is not known.
+func priceOf(t *catalog.Type, b *fleet.Bought) catalog.MicroUSD {
+	for i := range t.Offerings {
+		o := &t.Offerings[i]
+		if o.Zone == b.Zone && o.CapacityType == b.CapacityType && o.ReservationID == b.ReservationID && o.Price < catalog.NoPrice {
+			return o.Price
+		}
+	}
+	return 0
 }
 
 // describe fills in what follows from the type.

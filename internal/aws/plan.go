@@ -100,6 +100,7 @@ func (p *Provider) plan(ctx context.Context, claim *karpv1.NodeClaim, class *aws
 	}
 	key.spotUntagged = p.spotUntagged.Load()
 	want := wantOf(claim)
+	want.PriceBound = p.opts.LaunchPriceBound
 	p.inPartition(ctx, claim, class, types, &key, &want)
 	if known := p.plans.get(key); known != nil {
 		return known, nil

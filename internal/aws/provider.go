@@ -55,6 +55,8 @@ type Options struct {
 	IsolatedVPC    bool
 	MemoryOverhead float64 // share; 0 means instancetype.DefaultMemoryOverhead
 	ReservedENIs   int
+	// LaunchPriceBound is by how many percent a type in a launch request may be dearer than the cheapest; 0 for any price.
+	LaunchPriceBound int64
 	// PriceFile is the path of a file with prices of the user's own, empty for none.
 	PriceFile string
 	// PricesSeen is told once a minute how good the prices are. It must not block.

@@ -80,6 +80,9 @@ type Machine struct {
 
 	// The rest is filled by Launch only.
 
+	// Price is that of the offering bought, per hour; 0 when it is not known.
+	Price catalog.MicroUSD
+
 	// Labels that the node will carry: every single-valued requirement of the type and the offering bought.
 	Labels      map[string]string
 	Annotations map[string]string

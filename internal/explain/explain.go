@@ -34,6 +34,8 @@ type Answer struct {
 	Bought *plan.Why `json:"bought,omitempty"`
 	// Why is what was written on the NodeClaim at its launch, where the decision is not kept any more.
 	Why string `json:"why,omitempty"`
+	// Launched is what EC2 chose of the types that the plan allowed, and its price beside the planned one.
+	Launched string `json:"launched,omitempty"`
 	// Declined are preferences of a pod that were not honoured, because they cost more than they may.
 	Declined []plan.Wish `json:"declined,omitempty"`
 	// Kept says what keeps a node, Move what is to become of it; Computed tells that no such decision was recorded, and that
@@ -186,6 +188,9 @@ func (a *Answer) String() string {
 	if a.Unplaced != nil {
 		b.WriteString("\n" + a.Unplaced.String())
 	}
+	if a.Launched != "" {
+		fmt.Fprintf(&b, "launched: %s\n", a.Launched)
+	}
 	if a.Bought != nil {
 		a.writeBought(&b)
 	}
@@ -211,7 +216,7 @@ func (a *Answer) writeBought(b *strings.Builder) {
 		for _, t := range n.Types[1:min(4, len(n.Types))] {
 			others = append(others, fmt.Sprintf("%s %s %s/h", t.Name, t.CapacityType, plan.Dollars(t.Price)))
 		}
-		fmt.Fprintf(b, "the launch may also take: %s", strings.Join(others, ", "))
+		fmt.Fprintf(b, "its pods fit as well on: %s", strings.Join(others, ", "))
 		if more := len(n.Types) - 4; more > 0 {
 			fmt.Fprintf(b, " and %d more", more)
 		}

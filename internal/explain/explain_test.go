@@ -224,7 +224,7 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 	pods := []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}}, {PodRef: cluster.PodRef{Namespace: "default", Name: "web-2"}}}
 	nodes := map[string]record.Now{
 		"node-new":    {Node: &cluster.Node{Name: "node-new", Claim: "default-new", InstanceType: "medium", Launched: true, Registered: true, Initialized: true, Pods: pods}},
-		"node-old":    {Node: &cluster.Node{Name: "node-old", Claim: "default-drift", Launched: true, Registered: true, Initialized: true}, Why: "it replaces default-before, which drifted"},
+		"node-old":    {Node: &cluster.Node{Name: "node-old", Claim: "default-drift", Launched: true, Registered: true, Initialized: true}, Why: "it replaces default-before, which drifted", Launched: "spot m7g.large in us-east-1a for $0.0400/h, planned at $0.0390/h"},
 		"default-way": {Node: &cluster.Node{Name: "default-way", Claim: "default-way", Launched: true}},
 		"node-leaves": {Node: &cluster.Node{Name: "node-leaves", Claim: "default-leaves", Launched: true, Registered: true, Initialized: true, Deleting: true}},
 	}
@@ -245,7 +245,7 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 		want, lacks []string
 	}{
 		"node-new":    {true, []string{"2 pods and 0 daemons on it", "planned as medium", "does not mention it; the next one will"}, []string{"not kept any more"}},
-		"node-old":    {true, []string{"why it was launched, as its NodeClaim says: it replaces default-before, which drifted", "kept: its annotation asks not to disrupt it"}, []string{"not kept any more"}},
+		"node-old":    {true, []string{"launched: spot m7g.large in us-east-1a for $0.0400/h, planned at $0.0390/h", "why it was launched, as its NodeClaim says: it replaces default-before, which drifted", "kept: its annotation asks not to disrupt it"}, []string{"not kept any more"}},
 		"default-way": {true, []string{"its instance is launched; the node has not joined yet"}, []string{"kept:", "mention"}},
 		"node-leaves": {true, []string{"it is being removed"}, []string{"kept:", "mention"}},
 		"nowhere":     {false, []string{"the controller knows no Node of this name", "the 1 recorded decision back to 2026-01-01T12:00:00Z know nothing of it"}, []string{"kept", "stays"}},

@@ -110,6 +110,7 @@ func (a *Answer) launch(now record.Now, p *past, claim string) {
 	if now.Node == nil && p.node != nil {
 		a.describe(p.node)
 	}
+	a.Launched = now.Launched
 	switch {
 	case !a.Found:
 		a.say("%s", p.text())

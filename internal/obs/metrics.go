@@ -51,6 +51,7 @@ type Metrics struct {
 	PriceAge *prometheus.GaugeVec
 
 	PodToFleet    prometheus.Histogram
+	LaunchPrice   *prometheus.HistogramVec
 	UnplacedPods  *prometheus.GaugeVec
 	PlanRefused   *prometheus.CounterVec
 	PlanViolation prometheus.Counter
@@ -130,6 +131,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 
 		PriceAge: t.gauge("kerf_price_age_seconds", "Age of the prices that decisions are made with; source is aws, or embedded until AWS has answered, with the region if it is another one's. Spot is absent until AWS has answered.", "kind", "source"),
 
+		LaunchPrice: add(t, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kerf_launch_price_over_plan_ratio", Help: "Price of what was launched, divided by the price that the plan counted on.",
+			Buckets: []float64{.5, .8, .9, .95, 1, 1.01, 1.02, 1.03, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2, 5}}, []string{"capacity_type"})),
 		PodToFleet:    add(t, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kerf_pod_to_launch_seconds", Help: "Time from the first sight of a pending pod to the launch call of its machine.", Buckets: buckets})),
 		UnplacedPods:  t.gauge("kerf_unplaced_pods", "Pods for which the last decision found no place, by reason.", "reason"),
 		Disruption:    disruption(t),

@@ -16,6 +16,9 @@ type Now struct {
 	// Why is what was written on its NodeClaim when it was launched; empty where Kerf did not launch it. It outlives the
 	// decision, and the process.
 	Why string `json:"why,omitempty"`
+	// Launched is what was launched and its price beside the planned one, as its
+	// NodeClaim says; empty where that is not known.
+	Launched string `json:"launched,omitempty"`
 }
 
 // Nodes finds a node by its own name or that of its NodeClaim.

@@ -30,6 +30,9 @@ type Want struct {
 	Requests     res.List
 	// RelaxMinValues takes as many values as there are when there are fewer than demanded.
 	RelaxMinValues bool
+	// PriceBound is by how many percent an offering may be dearer than the cheapest one; 0 for any price. minValues and
+	// reserved capacity come before it.
+	PriceBound int64
 }
 
 // Pick is an instance type with those of its offerings that may be asked for, cheapest first.
@@ -62,11 +65,14 @@ func Choose(types []*catalog.Type, want Want) (*Choice, error) {
 	}
 	picks = reservedIfEnough(picks, want)
 	minValues := slices.ContainsFunc(want.Requirements, func(t requirement.Term) bool { return t.MinValues > 0 })
+	bounded := withoutDear(picks, want.PriceBound)
 	if !minValues {
-		picks = withoutCostlySpot(withoutExotic(picks))
+		bounded = withoutCostlySpot(withoutExotic(bounded))
+		picks = bounded
 	}
 	sortPicks(picks)
-	picks, err := truncate(picks, want)
+	sortPicks(bounded)
+	picks, err := truncate(picks, bounded, want)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +148,20 @@ func why(types []*catalog.Type, demands map[string][]requirement.Term, requests 
 		out += ", none available: " + strings.Join(parts, ", ")
 	}
 	return out
+}
+
+// withoutDear leaves out offerings that are dearer than the cheapest by more than so many percent. The plan counted on the
+// cheapest, and EC2 takes any that it is offered. It comes before withoutExotic, as the plan may have counted on bare metal.
+func withoutDear(picks []Pick, percent int64) []Pick {
+	if percent <= 0 || len(picks) == 0 || anyOffering(picks, catalog.Reserved) {
+		return picks
+	}
+	cheapest := picks[0].Offerings[0].Price
+	for _, p := range picks {
+		cheapest = min(cheapest, p.Offerings[0].Price)
+	}
+	limit := cheapest + cheapest*catalog.MicroUSD(percent)/100
+	return keep(picks, func(o *catalog.Offering) bool { return o.Price <= limit })
 }
 
 // withoutExotic leaves out bare metal and machines with accelerators, unless nothing else is there: a fleet must not
@@ -228,8 +248,9 @@ func tenancy(demands map[string][]requirement.Term) string {
 	return awsv1.TenancyDefault
 }
 
-// truncate takes the cheapest picks, but so that minValues hold: picks that bring values still missing come first.
-func truncate(picks []Pick, want Want) ([]Pick, error) {
+// truncate takes the cheapest picks, but so that minValues hold: picks that bring values still missing come first, whatever
+// they cost. The others are of those within the bound of price.
+func truncate(picks, bounded []Pick, want Want) ([]Pick, error) {
 	chosen, missing := coverMinValues(picks, want.Requirements)
 	if len(missing) > 0 && !want.RelaxMinValues {
 		return nil, nothing("minValues can't be met with what is available now: " + strings.Join(missing, ", "))
@@ -238,12 +259,12 @@ func truncate(picks []Pick, want Want) ([]Pick, error) {
 	for _, i := range chosen {
 		out = append(out, picks[i])
 	}
-	for i := range picks {
+	for _, p := range bounded {
 		if len(out) >= maxTypes {
 			break
 		}
-		if !slices.Contains(chosen, i) {
-			out = append(out, picks[i])
+		if !slices.ContainsFunc(chosen, func(i int) bool { return picks[i].Type == p.Type }) {
+			out = append(out, p)
 		}
 	}
 	sortPicks(out)

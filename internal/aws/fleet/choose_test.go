@@ -207,3 +207,32 @@ func TestDedicatedTenancyIsTakenOnlyWhenDefaultIsNotAllowed(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsDearerThanTheBoundIsNotAskedFor(t *testing.T) {
+	types := []*catalog.Type{
+		newType("m8g.metal", 8, 90_000), newType("c7.xl", 4, 99_000), newType("c6.xl", 4, 100_000), newType("m6.xl", 4, 120_000), newType("r6.xl", 4, 200_000),
+	}
+	onDemand := in(capacityKey, "on-demand")
+	for name, tt := range map[string]struct {
+		bound int64
+		terms []requirement.Term
+		want  []string
+	}{
+		"off: what is cheap and not exotic":                   {0, []requirement.Term{onDemand}, []string{"c7.xl", "c6.xl", "m6.xl", "r6.xl"}},
+		"10 % above bare metal, which is left out":            {10, []requirement.Term{onDemand}, []string{"c7.xl"}},
+		"nothing else within the bound: bare metal":           {5, []requirement.Term{onDemand}, []string{"m8g.metal"}},
+		"the bound is one of what the claim may have":         {1, []requirement.Term{onDemand, in(typeKey, "c7.xl", "c6.xl", "m6.xl")}, []string{"c7.xl"}},
+		"minValues come first, and the cheapest that do":      {1, []requirement.Term{onDemand, {Key: familyKey, Operator: requirement.Exists, MinValues: 3}}, []string{"m8g.metal", "c7.xl", "c6.xl"}},
+		"spot is measured by the cheapest of spot and others": {10, []requirement.Term{in(typeKey, "c7.xl", "c6.xl", "m6.xl")}, []string{"c7.xl", "c6.xl"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Choose(types, Want{Requirements: tt.terms, Requests: res.List{res.CPU: 1000}, PriceBound: tt.bound})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, names(c)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -62,6 +62,8 @@ type memory struct {
 	uid types.UID
 	// machine is what was bought, until the status that says so is seen in the cache: a stale read must not ask again.
 	machine *cloud.Machine
+	// priced is true when the price of machine has been told and counted.
+	priced bool
 	// launching is a launch that was begun and whose outcome has not been taken yet.
 	launching *launching
 	// written is the resource version of the last write.

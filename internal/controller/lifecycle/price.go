@@ -1,0 +1,37 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/cloud"
+)
+
+// priced tells what was launched and what it costs, on the claim and in an event, and counts it against the plan. The
+// results are in USD per hour; 0 is not known.
+func (c *Controller) priced(claim *karpv1.NodeClaim, machine *cloud.Machine) (planned, launched float64) {
+	planned, _ = strconv.ParseFloat(claim.Annotations[apply.PlannedPriceAnnotation], 64)
+	launched = float64(machine.Price) / 1e6
+	if launched <= 0 {
+		return planned, launched
+	}
+	what := fmt.Sprintf("%s %s in %s for $%.4f/h", machine.CapacityType, machine.InstanceType, machine.Zone, launched)
+	if planned > 0 {
+		what += fmt.Sprintf(", planned at $%.4f/h", planned)
+	}
+	claim.Annotations[apply.LaunchedAnnotation] = what
+	known := c.remember(claim)
+	if known.priced { // a claim that could not be written comes here again, with the same machine
+		return planned, launched
+	}
+	known.priced = true
+	c.Recorder.Eventf(claim, corev1.EventTypeNormal, "Launched", "launched %s", what)
+	if planned > 0 {
+		c.Metrics.LaunchPrice.WithLabelValues(machine.CapacityType).Observe(launched / planned)
+	}
+	return planned, launched
+}
