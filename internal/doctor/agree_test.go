@@ -159,10 +159,10 @@ func delivers(t *testing.T, s *awssetup.Setup, queuePolicy, keyPolicy string) bo
 			t.Fatal(err)
 		}
 	}
-	for _, e := range events {
-		d, err := w.Emit(w.NewEvent(e.source, e.detailType, nil, map[string]string{"instance-id": "i-0123456789abcdef0"}))
+	for _, e := range awssetup.Events {
+		d, err := w.Emit(w.NewEvent(e.Source, e.DetailType, nil, map[string]string{"instance-id": "i-0123456789abcdef0"}))
 		if err != nil || len(d.Rules) != 1 {
-			t.Fatalf("%s: %v, matched by %v", e.name, err, d.Rules)
+			t.Fatalf("%s: %v, matched by %v", e.Name, err, d.Rules)
 		}
 		if len(d.Failed) > 0 {
 			return false

@@ -357,10 +357,26 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"prefixes take more": {"subnet-addresses", nil, func(_ *testing.T, in *Input) {
 			in.Kube.CNI.PrefixDelegation, in.Subnets[0].Free, in.Subnets[1].Free = true, 80, 80
 		}, Failed, "4 prefixes of 16 for 58 pods"},
-		"pods elsewhere":         {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Kube.CNI.CustomNetworking = true; in.Subnets[0].Free = 10 }, OK, "ENIConfigs"},
-		"no VPC CNI":             {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Kube.CNI = nil; in.Subnets[0].Free = 10 }, OK, "no VPC CNI"},
-		"a subnet that is gone":  {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Subnets = in.Subnets[:1] }, Warning, "does not exist any more"},
-		"subnets not to be seen": {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.NoSubnets = "lacks ec2:DescribeSubnets" }, Unknown, "ec2:DescribeSubnets"},
+		"pods elsewhere":                        {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Kube.CNI.CustomNetworking = true; in.Subnets[0].Free = 10 }, OK, "ENIConfigs"},
+		"no VPC CNI":                            {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Kube.CNI = nil; in.Subnets[0].Free = 10 }, OK, "no VPC CNI"},
+		"a subnet that is gone":                 {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.Subnets = in.Subnets[:1] }, Warning, "does not exist any more"},
+		"nothing goes out":                      {"node-egress", nil, func(_ *testing.T, in *Input) { in.SecurityGroups[0].Egress = nil }, Failed, "TCP 443"},
+		"a group that is gone lets nothing out": {"node-egress", nil, func(_ *testing.T, in *Input) { in.SecurityGroups = nil }, Failed, "TCP 443"},
+		"443 goes out and DNS does not": {"node-egress", nil, func(_ *testing.T, in *Input) {
+			in.SecurityGroups[0].Egress = []account.Egress{{Protocol: "tcp", From: 443, To: 443}}
+		}, Warning, "TCP or UDP"},
+		"DNS goes out by UDP alone": {"node-egress", nil, func(_ *testing.T, in *Input) {
+			in.SecurityGroups[0].Egress = []account.Egress{{Protocol: "tcp", From: 443, To: 443}, {Protocol: "udp", From: 53, To: 53}}
+		}, Warning, "port 53 by TCP"},
+		"groups add up": {"node-egress", nil, func(_ *testing.T, in *Input) {
+			c := &in.Kube.Classes[0].Status
+			c.SecurityGroups = append(c.SecurityGroups, awsv1.SecurityGroup{ID: "sg-2"})
+			in.SecurityGroups = []account.SecurityGroup{
+				{ID: "sg-1", Egress: []account.Egress{{Protocol: "tcp", From: 1, To: 65535}}}, {ID: "sg-2", Egress: []account.Egress{{Protocol: "udp", From: 53, To: 53}}},
+			}
+		}, OK, "go out"},
+		"security groups not to be seen": {"node-egress", nil, func(_ *testing.T, in *Input) { in.NoGroups = "lacks ec2:DescribeSecurityGroups" }, Unknown, "ec2:DescribeSecurityGroups"},
+		"subnets not to be seen":         {"subnet-addresses", nil, func(_ *testing.T, in *Input) { in.NoSubnets = "lacks ec2:DescribeSubnets" }, Unknown, "ec2:DescribeSubnets"},
 
 		"the only pod under a budget": {"drain-blockers", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Budgets = []Budget{{Namespace: "a", Name: "b", Healthy: 1, Wanted: 1, Current: 1, Workloads: []string{"deployment c"}}}

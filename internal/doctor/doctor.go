@@ -81,6 +81,9 @@ type Input struct {
 
 	Subnets   []account.Subnet
 	NoSubnets string
+	// SecurityGroups are those of the EC2NodeClasses; NoGroups is why they could not be read.
+	SecurityGroups []account.SecurityGroup
+	NoGroups       string
 
 	Kube   *Objects
 	NoKube string

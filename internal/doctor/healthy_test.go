@@ -41,8 +41,9 @@ func healthy(t *testing.T, change func(*stack.Options)) *Input {
 	a.Roles = append(a.Roles, awssetup.Role{Name: account.SpotRole, ARN: "arn:aws:iam::111122223333:role/aws-service-role/spot.amazonaws.com/" + account.SpotRole})
 	in := &Input{
 		ClusterName: testCluster, Queue: testCluster, QueueFrom: "--queue", AWS: a, Refused: map[string]string{}, Now: time.Unix(1_800_000_000, 0),
-		Metrics: &account.Metrics{Window: 24 * time.Hour, Rules: map[string]account.RuleMetrics{}, Queues: map[string]account.QueueMetrics{testCluster: {Sent: 40, Received: 40, Deleted: 40}}},
-		Subnets: []account.Subnet{{ID: "subnet-1", Zone: "eu-west-1a", Free: 4000}, {ID: "subnet-2", Zone: "eu-west-1b", Free: 4000}},
+		Metrics:        &account.Metrics{Window: 24 * time.Hour, Rules: map[string]account.RuleMetrics{}, Queues: map[string]account.QueueMetrics{testCluster: {Sent: 40, Received: 40, Deleted: 40}}},
+		Subnets:        []account.Subnet{{ID: "subnet-1", Zone: "eu-west-1a", Free: 4000}, {ID: "subnet-2", Zone: "eu-west-1b", Free: 4000}},
+		SecurityGroups: []account.SecurityGroup{{ID: "sg-1", Name: "nodes", Egress: []account.Egress{{Protocol: "-1"}}}},
 		Kube: &Objects{
 			Controllers: []Controller{{Namespace: "kube-system", Name: "karpenter", Image: "ghcr.io/kerf-sh/kerf:1", ServiceAccount: "karpenter", ClusterName: testCluster, Queue: testCluster, Ready: 2, Wanted: 2}},
 			Classes:     []awsv1.EC2NodeClass{class("default")},
@@ -61,7 +62,7 @@ func class(name string) awsv1.EC2NodeClass {
 	return awsv1.EC2NodeClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       awsv1.EC2NodeClassSpec{Role: "KarpenterNodeRole-" + testCluster},
-		Status:     awsv1.EC2NodeClassStatus{Subnets: []awsv1.Subnet{{ID: "subnet-1", Zone: "eu-west-1a"}, {ID: "subnet-2", Zone: "eu-west-1b"}}},
+		Status:     awsv1.EC2NodeClassStatus{Subnets: []awsv1.Subnet{{ID: "subnet-1", Zone: "eu-west-1a"}, {ID: "subnet-2", Zone: "eu-west-1b"}}, SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1"}}},
 	}
 }
 
@@ -114,8 +115,8 @@ func TestWhatKerfSetsUpIsHealthy(t *testing.T) {
 
 func TestEveryCheckIsNumberedAndNamed(t *testing.T) {
 	r := Examine(healthy(t, nil))
-	if len(r.Results) != 23 {
-		t.Errorf("there are %d checks, want 23", len(r.Results))
+	if len(r.Results) != 24 {
+		t.Errorf("there are %d checks, want 24", len(r.Results))
 	}
 	seen := map[string]bool{}
 	for i, res := range r.Results {

@@ -161,6 +161,9 @@ func (in *Input) lookAtAWS(ctx context.Context, o Options) error {
 	if in.Subnets, err = account.Subnets(ctx, o.AWS.EC2, in.subnetIDs()); err != nil {
 		in.NoSubnets = err.Error()
 	}
+	if in.SecurityGroups, err = account.SecurityGroups(ctx, o.AWS.EC2, in.groupIDs()); err != nil {
+		in.NoGroups = err.Error()
+	}
 	return nil
 }
 
@@ -206,6 +209,21 @@ func (in *Input) subnetIDs() []string {
 		for _, s := range in.Kube.Classes[i].Status.Subnets {
 			if !slices.Contains(out, s.ID) {
 				out = append(out, s.ID)
+			}
+		}
+	}
+	return out
+}
+
+func (in *Input) groupIDs() []string {
+	var out []string
+	if in.Kube == nil {
+		return nil
+	}
+	for i := range in.Kube.Classes {
+		for _, g := range in.Kube.Classes[i].Status.SecurityGroups {
+			if !slices.Contains(out, g.ID) {
+				out = append(out, g.ID)
 			}
 		}
 	}

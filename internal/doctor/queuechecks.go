@@ -12,9 +12,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
-// staleAfter is how long a notice that nobody read is worth reading: the machine that it is about is long gone.
-const staleAfter = time.Hour
-
 func queueExists(in *Input) Result {
 	off := in.interruptionOff()
 	q, none := in.queue()
@@ -131,7 +128,7 @@ func queueRetention(in *Input) Result {
 		return none
 	case q.Retention == 0:
 		return unknown("SQS did not tell the retention")
-	case q.Retention > staleAfter:
+	case q.Retention > awssetup.StaleAfter:
 		return warning(in.fixes("sets it to 300 s"), "messages are kept for %s: after an outage the controller gets notices about machines that are long gone", short(q.Retention))
 	case q.Retention < 2*time.Minute:
 		return warning(in.fixes("sets it to 300 s"), "messages are kept for %s only: one is lost when the controller restarts slowly", short(q.Retention))

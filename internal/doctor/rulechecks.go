@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,15 +36,15 @@ func rulesComplete(in *Input) Result {
 		return unknown("the rules could not be read: %s", g.Why)
 	}
 	var missing, optional, there []string
-	for _, e := range events {
+	for _, e := range awssetup.Events {
 		caught, nearly := in.caught(e, q.ARN)
 		switch {
 		case caught != "":
-			there = append(there, e.name+": "+caught)
-		case e.optional:
-			optional = append(optional, e.name+": "+nearly+e.lost)
+			there = append(there, e.Name+": "+caught)
+		case e.Optional:
+			optional = append(optional, e.Name+": "+nearly+e.Lost)
 		default:
-			missing = append(missing, e.name+": "+nearly+e.lost)
+			missing = append(missing, e.Name+": "+nearly+e.Lost)
 		}
 	}
 	for _, r := range account.Leftovers(&in.AWS.Setup, in.Now) {
@@ -55,15 +56,15 @@ func rulesComplete(in *Input) Result {
 	case len(optional) > 0:
 		return warning(fix, "the rules that matter most are there, others are not").with(optional...)
 	}
-	return ok("each of %d kinds of event has one", len(events)).with(there...)
+	return ok("each of %d kinds of event has one", len(awssetup.Events)).with(there...)
 }
 
 // caught names the rule by which an event gets to the queue. Without one, nearly says which rule would do it but for one
 // thing.
-func (in *Input) caught(e event, queueARN string) (rule, nearly string) {
+func (in *Input) caught(e awssetup.Event, queueARN string) (rule, nearly string) {
 	for i := range in.AWS.Rules {
 		r := &in.AWS.Rules[i]
-		if strings.HasPrefix(r.Name, account.ProbeRulePrefix) || !matchesAll(r, e.samples(in.AWS.Region, in.AWS.AccountID)) {
+		if strings.HasPrefix(r.Name, account.ProbeRulePrefix) || !matchesAll(r, e.Samples(in.AWS.Region, in.AWS.AccountID)) {
 			continue
 		}
 		switch {
@@ -99,12 +100,12 @@ func inputOf(r *awssetup.Rule, queueARN string) (way awssetup.Input) {
 	return way
 }
 
-func matchesAll(r *awssetup.Rule, samples []string) bool {
+func matchesAll(r *awssetup.Rule, samples []json.RawMessage) bool {
 	p, err := eventpattern.Parse(r.Pattern)
 	if err != nil { // a schedule, or a pattern that EventBridge would not have taken
 		return false
 	}
-	return !slices.ContainsFunc(samples, func(s string) bool { return !p.Match(s) })
+	return !slices.ContainsFunc(samples, func(s json.RawMessage) bool { return !p.Match(s) })
 }
 
 func failedDeliveries(in *Input) Result {

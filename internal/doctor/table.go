@@ -32,6 +32,7 @@ var checks = []check{
 	{"controller-running", "the controller runs", "its Deployment and pods", needKube, controllerRunning},
 	{"dead-letters", "nothing lies in a dead-letter queue", "the messages in the dead-letter queues of the queue and of the rules' targets", needAWS, deadLetters},
 	{"controller-permissions", "the controller may start and end machines", "every call that it makes, by the policies of its role; conditions of EC2NodeClasses and NodeClaims", needAWS, controllerPermissions},
+	{"node-egress", "nodes may reach the API server, AWS and DNS", "what the security groups of EC2NodeClasses let out", needAWS | needKube, nodeEgress},
 }
 
 func result(s Status, format string, args ...any) Result {

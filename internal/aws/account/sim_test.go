@@ -353,6 +353,15 @@ func TestSubnets(t *testing.T) {
 	}
 }
 
+func TestSecurityGroups(t *testing.T) {
+	sim, s := start(t, nil)
+	all := sim.World.SecurityGroups()
+	got, err := account.SecurityGroups(t.Context(), s.EC2, []string{all[0].ID, "sg-00000000"})
+	if err != nil || len(got) != 1 || got[0].ID != all[0].ID || len(got[0].Egress) != 1 || !got[0].Egress[0].Lets("tcp", 443) || !got[0].Egress[0].Lets("udp", 53) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 // A person may work with a role whose name speaks of the controller, such as one to administer it.
 func TestTheCallersOwnRoleIsTheControllersOnlyInAPod(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -128,8 +128,22 @@ type securityGroup struct {
 	Description string    `xml:"groupDescription"`
 	OwnerID     string    `xml:"ownerId"`
 	VpcID       string    `xml:"vpcId"`
+	Egress      []ipRule  `xml:"ipPermissionsEgress>item"`
 	Tags        []tagItem `xml:"tagSet>item"`
 }
+
+// ipRule is a rule of a security group.
+type ipRule struct {
+	Protocol string    `xml:"ipProtocol"`
+	Ranges   []ipRange `xml:"ipRanges>item"`
+}
+
+type ipRange struct {
+	CIDR string `xml:"cidrIp"`
+}
+
+// egress is what a new security group lets out: everything. Nothing here changes it.
+var egress = []ipRule{{Protocol: "-1", Ranges: []ipRange{{CIDR: "0.0.0.0/0"}}}}
 
 var securityGroupFilters = filterable[world.SecurityGroup]{
 	attributes: map[string]func(*world.SecurityGroup) []string{
@@ -156,7 +170,7 @@ func (s *service) describeSecurityGroups(_ *wire.Request, in *describeSecurityGr
 	for _, g := range all {
 		out.Groups = append(out.Groups, securityGroup{
 			GroupID: g.ID, ARN: s.arn("security-group/" + g.ID), Name: g.Name, Description: g.Description, OwnerID: s.world.Account(),
-			VpcID: g.VPCID, Tags: tagItems(g.Tags),
+			VpcID: g.VPCID, Egress: egress, Tags: tagItems(g.Tags),
 		})
 	}
 	return out, nil

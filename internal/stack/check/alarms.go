@@ -77,9 +77,9 @@ func (c *checker) watched(want awssetup.Alarm) string {
 // foundRule is the rule that does what a wanted one does; with spare only one whose target has a dead-letter queue, for
 // others there is nothing to count.
 func (c *checker) foundRule(w awssetup.Rule, spare bool) string {
-	for i := range kindsOfEvents {
-		k := &kindsOfEvents[i]
-		samples := k.samples(c.found.Region, c.found.AccountID)
+	for i := range awssetup.Events {
+		k := &awssetup.Events[i]
+		samples := k.Samples(c.found.Region, c.found.AccountID)
 		if !slices.Contains(caught(w.Pattern, samples), true) {
 			continue
 		}

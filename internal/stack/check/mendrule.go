@@ -18,9 +18,9 @@ func (m *mender) rules() {
 	if len(m.c.wanted.Rules) > 0 && m.c.wanted.Rules[0].Targets[0].DeadLetter != "" {
 		dead = q.DeadLetter
 	}
-	for i := range kindsOfEvents {
-		k := &kindsOfEvents[i]
-		if want := m.c.wantedRule(k); want != nil && m.reported(AreaRules, func(f Finding) bool { return f.Thing == k.name }) {
+	for i := range awssetup.Events {
+		k := &awssetup.Events[i]
+		if want := m.c.wantedRule(k); want != nil && m.reported(AreaRules, func(f Finding) bool { return f.Thing == k.Name }) {
 			m.rule(k, want, q, dead)
 		}
 	}
@@ -41,8 +41,8 @@ func (m *mender) rules() {
 	}
 }
 
-func (m *mender) rule(k *kindOfEvent, want *awssetup.Rule, q *awssetup.Queue, dead string) {
-	samples := k.samples(m.s.Region, m.s.AccountID)
+func (m *mender) rule(k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue, dead string) {
+	samples := k.Samples(m.s.Region, m.s.AccountID)
 	best := -1
 	for i, r := range m.s.Rules {
 		if (slices.Contains(caught(r.Pattern, samples), true) || m.c.meant(r, k)) && m.mayChange(r, k, want, q) {
@@ -97,23 +97,23 @@ func (m *mender) aim(i int, target awssetup.Target) {
 
 // mayChange tells whether a rule is one to mend for a kind of event. One of somebody else, or that serves others as well,
 // stays as it is, and the kind gets a rule of its own.
-func (m *mender) mayChange(r awssetup.Rule, k *kindOfEvent, want *awssetup.Rule, q *awssetup.Queue) bool {
+func (m *mender) mayChange(r awssetup.Rule, k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue) bool {
 	toOthers := slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != q.ARN })
 	ours := len(r.Targets) == 0 || m.c.toQueue(r) || r.LogicalID != "" && r.LogicalID == want.LogicalID || r.Name == want.Name ||
 		slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == q.ARN })
 	if !ours || r.Bus != "" {
 		return false
 	}
-	if slices.Contains(caught(r.Pattern, k.samples(m.s.Region, m.s.AccountID)), false) {
+	if slices.Contains(caught(r.Pattern, k.Samples(m.s.Region, m.s.AccountID)), false) {
 		return !toOthers && !m.catchesOther(r, k) // its pattern would change
 	}
 	return r.Enabled || !toOthers
 }
 
 // catchesOther tells whether a rule catches another kind of event as well.
-func (m *mender) catchesOther(r awssetup.Rule, k *kindOfEvent) bool {
-	for i := range kindsOfEvents {
-		if o := &kindsOfEvents[i]; o != k && slices.Contains(caught(r.Pattern, o.samples(m.s.Region, m.s.AccountID)), true) {
+func (m *mender) catchesOther(r awssetup.Rule, k *awssetup.Event) bool {
+	for i := range awssetup.Events {
+		if o := &awssetup.Events[i]; o != k && slices.Contains(caught(r.Pattern, o.Samples(m.s.Region, m.s.AccountID)), true) {
 			return true
 		}
 	}
@@ -145,13 +145,13 @@ func (m *mender) narrow(i int) {
 		return // others get what it catches
 	}
 	var sources, details []string
-	for k := range kindsOfEvents {
-		kind := &kindsOfEvents[k]
+	for k := range awssetup.Events {
+		kind := &awssetup.Events[k]
 		if m.c.wantedRule(kind) == nil {
 			continue
 		}
-		if slices.Contains(caught(r.Pattern, kind.samples(m.s.Region, m.s.AccountID)), true) || m.c.meant(*r, kind) {
-			sources, details = appendNew(sources, kind.source), appendNew(details, kind.detailType)
+		if slices.Contains(caught(r.Pattern, kind.Samples(m.s.Region, m.s.AccountID)), true) || m.c.meant(*r, kind) {
+			sources, details = appendNew(sources, kind.Source), appendNew(details, kind.DetailType)
 		}
 	}
 	if len(sources) == 0 {

@@ -10,9 +10,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 )
 
-// staleAfter is the retention from which on a queue hands out notices that are no longer true after an outage.
-const staleAfter = time.Hour
-
 // queue judges the attributes of the interruption queue and who may send to it.
 func (c *checker) queue() {
 	q := c.found.queue
@@ -78,7 +75,7 @@ func (c *checker) attributes(q *awssetup.Queue, base Finding) {
 		c.add(f)
 	}
 	switch f := base; {
-	case q.Retention > staleAfter:
+	case q.Retention > awssetup.StaleAfter:
 		f.Severity, f.What = Different, fmt.Sprintf("it keeps messages for %s", duration(q.Retention))
 		f.Why = "after an outage the controller gets notices of long ago, on machines that are gone or well again"
 		f.Fix = fmt.Sprintf("keep them for %s", duration(want.Retention))

@@ -12,8 +12,8 @@ import (
 
 // rules judges whether every kind of event comes to the queue, by trying samples against the patterns.
 func (c *checker) rules() {
-	for i := range kindsOfEvents {
-		k := &kindsOfEvents[i]
+	for i := range awssetup.Events {
+		k := &awssetup.Events[i]
 		if c.wantedRule(k) == nil {
 			continue
 		}
@@ -26,8 +26,8 @@ func (c *checker) rules() {
 }
 
 // wantedRule is the rule of the wanted stack for a kind of event, nil if its edition has none.
-func (c *checker) wantedRule(k *kindOfEvent) *awssetup.Rule {
-	samples := k.samples(c.found.Region, c.found.AccountID)
+func (c *checker) wantedRule(k *awssetup.Event) *awssetup.Rule {
+	samples := k.Samples(c.found.Region, c.found.AccountID)
 	for i := range c.wanted.Rules {
 		if slices.Contains(caught(c.wanted.Rules[i].Pattern, samples), true) {
 			return &c.wanted.Rules[i]
@@ -37,8 +37,8 @@ func (c *checker) wantedRule(k *kindOfEvent) *awssetup.Rule {
 }
 
 // ruleFor looks for rules that together bring all samples of a kind to the queue.
-func (c *checker) ruleFor(k *kindOfEvent) {
-	samples := k.samples(c.found.Region, c.found.AccountID)
+func (c *checker) ruleFor(k *awssetup.Event) {
+	samples := k.Samples(c.found.Region, c.found.AccountID)
 	arrive := make([]bool, len(samples))
 	var near []string // what keeps rules that might be meant from it
 	var culprit string
@@ -76,7 +76,7 @@ func (c *checker) ruleFor(k *kindOfEvent) {
 	}
 	want := c.wantedRule(k)
 	f := Finding{
-		Severity: Missing, Area: AreaRules, Thing: k.name, Rule: culprit, What: "no rule brings it to the queue", Why: k.lost,
+		Severity: Missing, Area: AreaRules, Thing: k.Name, Rule: culprit, What: "no rule brings it to the queue", Why: k.Lost,
 		Fix: fmt.Sprintf("add a rule with the pattern %s and the queue as its target", compact(want.Pattern)),
 	}
 	if f.Rule == "" {
@@ -91,7 +91,7 @@ func (c *checker) ruleFor(k *kindOfEvent) {
 		var lost []string
 		for i, ok := range arrive {
 			if !ok {
-				lost = append(lost, detailWord(k.details[i]))
+				lost = append(lost, detailWord(k.Details[i]))
 			}
 		}
 		f.What = fmt.Sprintf("rule %s brings only some of them to the queue; these do not come: %s", culprit, list(lost))
@@ -112,12 +112,12 @@ func detailWord(detail string) string {
 }
 
 // meant guesses whether a rule that does not match was meant for a kind of event.
-func (c *checker) meant(r awssetup.Rule, k *kindOfEvent) bool {
+func (c *checker) meant(r awssetup.Rule, k *awssetup.Event) bool {
 	want := c.wantedRule(k)
 	if r.LogicalID != "" && r.LogicalID == want.LogicalID || r.Name == want.Name {
 		return true
 	}
-	return strings.Contains(strings.ToLower(string(r.Pattern)), strings.ToLower(k.detailType))
+	return strings.Contains(strings.ToLower(string(r.Pattern)), strings.ToLower(k.DetailType))
 }
 
 func (c *checker) toQueue(r awssetup.Rule) bool {
