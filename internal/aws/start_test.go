@@ -26,6 +26,8 @@ func TestWhatKeepsTheControllerFromStartingIsSaidWithTheWayOut(t *testing.T) {
 		{"credentials that are refused", map[string]string{"AWS_ACCESS_KEY_ID": "AKIANOBODY"}, nil, []string{"AWS refuses the credentials", "AWS_ACCESS_KEY_ID"}},
 		{"a secret that is wrong", map[string]string{"AWS_SECRET_ACCESS_KEY": "wrong"}, nil, []string{"AWS refuses the credentials", "AWS_SECRET_ACCESS_KEY"}},
 		{"an endpoint where nobody answers", map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, nil, []string{"EC2 can't be reached", "AWS_ENDPOINT_URL", "us-east-1"}},
+		{"credentials that are nowhere", map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true"}, nil,
+			[]string{"no AWS credentials found", "AWS_PROFILE", "service account"}},
 		{"a cluster that does not exist", nil, func(o *aws.Options) { o.ClusterName = "other" }, []string{`"other"`, "us-east-1", "CLUSTER_NAME", "CLUSTER_ENDPOINT"}},
 	}
 	for _, tt := range tests {
@@ -36,6 +38,9 @@ func TestWhatKeepsTheControllerFromStartingIsSaidWithTheWayOut(t *testing.T) {
 			err := newProvider(t, s, tt.edit).Check(t.Context())
 			if err == nil {
 				t.Fatal("the check passed")
+			}
+			if tt.name == "credentials that are nowhere" && strings.Contains(err.Error(), "check the network") {
+				t.Errorf("%q blames the network", err)
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {
