@@ -28,8 +28,11 @@ func ec2Rules() map[string]rule {
 	each(out, "ec2", anywhere,
 		"DescribeAvailabilityZones", "DescribeCapacityReservations", "DescribeImages", "DescribeInstanceStatus",
 		"DescribeInstanceTypeOfferings", "DescribeInstanceTypes", "DescribeInstances", "DescribeLaunchTemplateVersions",
-		"DescribeLaunchTemplates", "DescribePlacementGroups", "DescribeRegions", "DescribeSecurityGroups",
-		"DescribeSpotPriceHistory", "DescribeSubnets", "DescribeTags", "DescribeVpcs")
+		"DescribeLaunchTemplates", "DescribeNetworkInterfaces", "DescribePlacementGroups", "DescribeRegions", "DescribeSecurityGroups",
+		"DescribeSpotInstanceRequests", "DescribeSpotPriceHistory", "DescribeSubnets", "DescribeTags", "DescribeVolumes", "DescribeVpcs")
+	each(out, "ec2", func(action string) rule {
+		return func(c *call) []check { return c.existing(action, []string{c.r.Form.Get("SubnetId")}, nil) }
+	}, "ModifySubnetAttribute")
 	each(out, "ec2", func(action string) rule {
 		return func(c *call) []check { return c.existing(action, wire.List(c.r.Form, "InstanceId"), nil) }
 	}, "TerminateInstances", "StopInstances", "StartInstances", "RebootInstances")

@@ -27,11 +27,14 @@ func Register(s *wire.Server, w *world.World) {
 		"DescribeInstances":              read(svc.describeInstances),
 		"DescribeLaunchTemplateVersions": read(svc.describeLaunchTemplateVersions),
 		"DescribeLaunchTemplates":        read(svc.describeLaunchTemplates),
+		"DescribeNetworkInterfaces":      read(svc.describeNetworkInterfaces),
 		"DescribePlacementGroups":        read(svc.describePlacementGroups),
 		"DescribeSecurityGroups":         read(svc.describeSecurityGroups),
+		"DescribeSpotInstanceRequests":   read(svc.describeSpotInstanceRequests),
 		"DescribeSpotPriceHistory":       read(svc.describeSpotPriceHistory),
 		"DescribeSubnets":                read(svc.describeSubnets),
 		"DescribeTags":                   read(svc.describeTags),
+		"DescribeVolumes":                read(svc.describeVolumes),
 		"DescribeVpcs":                   read(svc.describeVpcs),
 	}
 	writes := map[string]wire.Handler{
@@ -42,6 +45,7 @@ func Register(s *wire.Server, w *world.World) {
 		"DeleteLaunchTemplate":        write(svc.deleteLaunchTemplate),
 		"DeleteTags":                  write(svc.deleteTags),
 		"ModifyLaunchTemplate":        write(svc.modifyLaunchTemplate),
+		"ModifySubnetAttribute":       write(svc.modifySubnetAttribute),
 		"RunInstances":                write(svc.runInstances),
 		"TerminateInstances":          write(svc.terminateInstances),
 	}

@@ -3,6 +3,7 @@ package ec2
 import (
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/kerf-sh/kerf/internal/awssim/wire"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
@@ -128,6 +129,9 @@ type networkInterface struct {
 	Addresses       []privateAddress `xml:"privateIpAddressesSet>item"`
 	Association     *association     `xml:"association"`
 	Attachment      struct {
+		ID                  string `xml:"attachmentId"`
+		InstanceID          string `xml:"instanceId,omitempty"` // not where the instance itself is shown
+		OwnerID             string `xml:"instanceOwnerId,omitempty"`
 		DeviceIndex         int32  `xml:"deviceIndex"`
 		NetworkCardIndex    int32  `xml:"networkCardIndex"`
 		Status              string `xml:"status"`
@@ -340,30 +344,36 @@ func (s *service) showAttached(i *world.Instance, o *instance, names map[string]
 		d.Ebs.VolumeID, d.Ebs.Status, d.Ebs.AttachTime, d.Ebs.DeleteOnTermination = v.VolumeID, "attached", stamp(i.LaunchTime), v.DeleteOnTermination
 		o.Disks = append(o.Disks, d)
 	}
-	for _, n := range i.Interfaces {
-		x := networkInterface{
-			ID: n.ID, SubnetID: n.SubnetID, VpcID: i.VPCID, Description: n.Description, OwnerID: s.world.Account(), Status: "in-use",
-			MAC: n.MAC, PrivateIP: address(n.PrivateIP), SourceDestCheck: true, InterfaceType: n.Type, Groups: groups(n.SecurityGroupIDs, names),
-		}
-		if n.PrivateIP == i.PrivateIP {
-			x.PrivateDNSName = i.PrivateDNSName
-			if i.PublicIP.IsValid() {
-				x.Association = &association{PublicIP: address(i.PublicIP), IPOwnerID: "amazon"}
-			}
-		}
-		if n.PrivateIP.IsValid() {
-			x.Addresses = append(x.Addresses, privateAddress{address(n.PrivateIP), true})
-		}
-		for _, a := range n.Secondary {
-			x.Addresses = append(x.Addresses, privateAddress{address(a), false})
-		}
-		for _, p := range n.Prefixes {
-			x.IPv4Prefixes = append(x.IPv4Prefixes, ipv4Prefix{p.String()})
-		}
-		x.Attachment.DeviceIndex, x.Attachment.NetworkCardIndex = n.DeviceIndex, n.CardIndex
-		x.Attachment.Status, x.Attachment.AttachTime, x.Attachment.DeleteOnTermination = "attached", stamp(i.LaunchTime), n.DeleteOnTermination
-		o.Interfaces = append(o.Interfaces, x)
+	for n := range i.Interfaces {
+		o.Interfaces = append(o.Interfaces, s.showInterface(i, n, names))
 	}
+}
+
+func (s *service) showInterface(i *world.Instance, at int, names map[string]string) networkInterface {
+	n := &i.Interfaces[at]
+	x := networkInterface{
+		ID: n.ID, SubnetID: n.SubnetID, VpcID: i.VPCID, Description: n.Description, OwnerID: s.world.Account(), Status: "in-use",
+		MAC: n.MAC, PrivateIP: address(n.PrivateIP), SourceDestCheck: true, InterfaceType: n.Type, Groups: groups(n.SecurityGroupIDs, names),
+	}
+	if n.PrivateIP == i.PrivateIP {
+		x.PrivateDNSName = i.PrivateDNSName
+		if i.PublicIP.IsValid() {
+			x.Association = &association{PublicIP: address(i.PublicIP), IPOwnerID: "amazon"}
+		}
+	}
+	if n.PrivateIP.IsValid() {
+		x.Addresses = append(x.Addresses, privateAddress{address(n.PrivateIP), true})
+	}
+	for _, a := range n.Secondary {
+		x.Addresses = append(x.Addresses, privateAddress{address(a), false})
+	}
+	for _, p := range n.Prefixes {
+		x.IPv4Prefixes = append(x.IPv4Prefixes, ipv4Prefix{p.String()})
+	}
+	x.Attachment.ID = "eni-attach-" + strings.TrimPrefix(n.ID, "eni-")
+	x.Attachment.DeviceIndex, x.Attachment.NetworkCardIndex = n.DeviceIndex, n.CardIndex
+	x.Attachment.Status, x.Attachment.AttachTime, x.Attachment.DeleteOnTermination = "attached", stamp(i.LaunchTime), n.DeleteOnTermination
+	return x
 }
 
 type terminateInstancesInput struct {

@@ -74,6 +74,30 @@ func (s *service) describeSubnets(_ *wire.Request, in *describeSubnetsInput) (an
 	return out, nil
 }
 
+type modifySubnetAttributeInput struct {
+	ID     string `query:"SubnetId"`
+	Public struct {
+		Value *bool `query:"Value"`
+	} `query:"MapPublicIpOnLaunch"`
+}
+
+// modifySubnetAttribute changes whether a subnet gives public addresses. EC2 changes one attribute a call; the others it
+// has, such as IPv6 ranges, are not here.
+func (s *service) modifySubnetAttribute(r *wire.Request, in *modifySubnetAttributeInput) (any, error) {
+	switch {
+	case in.ID == "":
+		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter SubnetId")
+	case in.Public.Value == nil:
+		return nil, wire.Errorf("MissingParameter", "The request must contain an attribute of the subnet to modify")
+	case r.DryRun():
+		return nil, wire.DryRunOperation()
+	}
+	if err := s.world.SetPublicOnLaunch(in.ID, *in.Public.Value); err != nil {
+		return nil, err
+	}
+	return done{true}, nil
+}
+
 func (s *service) arn(rest string) string {
 	return "arn:" + s.world.Partition() + ":ec2:" + s.world.Region() + ":" + s.world.Account() + ":" + rest
 }

@@ -113,7 +113,9 @@ type VolumeAttachment struct {
 	DeleteOnTermination bool
 	SizeGiB             int32
 	Type                string
+	Iops, Throughput    int32 // MiB/s; zero where the type has none
 	Encrypted           bool
+	KMSKey, SnapshotID  string // as asked for
 	Tags                map[string]string
 }
 
@@ -330,6 +332,7 @@ func (w *World) endLocked(i *Instance) {
 	i.TerminatedAt = w.clock.Now()
 	w.releaseLocked(i)
 	i.PrivateIP, i.PublicIP, i.PrivateDNSName = netip.Addr{}, netip.Addr{}, ""
+	w.detachLocked(i)
 	i.Interfaces, i.Volumes = nil, nil
 	i.SecurityGroupIDs = nil
 	w.tellLocked(i, Lifecycle.OnTerminated)

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -244,7 +245,13 @@ func (w *World) makeVolumesLocked(l *launch, i *Instance) {
 			VolumeID: w.newIDLocked("vol"), Device: m.DeviceName, SizeGiB: deref(m.Ebs.VolumeSize), Type: m.Ebs.VolumeType,
 			DeleteOnTermination: m.Ebs.DeleteOnTermination == nil || *m.Ebs.DeleteOnTermination, Encrypted: deref(m.Ebs.Encrypted), Tags: maps.Clone(tags),
 		}
+		v.KMSKey, v.SnapshotID = m.Ebs.KmsKeyID, m.Ebs.SnapshotID
+		if v.Type == "" && (m.DeviceName == l.image.RootDevice || m.DeviceName == l.image.DataDevice) {
+			v.Type = "gp3" // as the image has it
+		}
+		v.Type = cmp.Or(v.Type, "gp2")
 		v.SizeGiB = max(v.SizeGiB, l.image.sizeOf(m.DeviceName))
+		v.perform(m.Ebs)
 		i.Volumes = append(i.Volumes, v)
 	}
 	at := 0
@@ -256,6 +263,7 @@ func (w *World) makeVolumesLocked(l *launch, i *Instance) {
 			VolumeID: w.newIDLocked("vol"), Device: device, SizeGiB: l.image.sizeOf(device), Type: "gp3",
 			DeleteOnTermination: true, Tags: maps.Clone(tags),
 		}
+		v.perform(nil)
 		i.Volumes = slices.Insert(i.Volumes, at, v)
 		at++
 	}

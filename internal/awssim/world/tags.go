@@ -57,6 +57,9 @@ func (w *World) resourceLocked(id string) (resource, bool) {
 			return resource{"instance", &i.Tags, i}, true
 		}
 	case "vol", "eni":
+		if v := w.detached[id]; v != nil {
+			return resource{"volume", &v.Tags, nil}, true
+		}
 		for _, i := range w.instances {
 			for n := range i.Volumes {
 				if i.Volumes[n].VolumeID == id {
@@ -226,6 +229,7 @@ func (w *World) AllTags() []TagRecord {
 	ids = slices.AppendSeq(ids, maps.Keys(w.images))
 	ids = slices.AppendSeq(ids, maps.Keys(w.templates))
 	ids = slices.AppendSeq(ids, maps.Keys(w.fleets))
+	ids = slices.AppendSeq(ids, maps.Keys(w.detached))
 	ids = slices.AppendSeq(ids, maps.Keys(w.spotRequests))
 	ids = slices.AppendSeq(ids, maps.Keys(w.reservations))
 	ids = slices.AppendSeq(ids, maps.Keys(w.groups))

@@ -67,6 +67,7 @@ type World struct {
 	fleets       map[string]*Fleet
 	instances    map[string]*Instance
 	spotRequests map[string]*SpotRequest
+	detached     map[string]*Volume
 	reservations map[string]*Reservation
 	groups       map[string]*PlacementGroup
 	pools        map[poolKey]*pool
@@ -104,6 +105,7 @@ func newWorld(o Options) *World {
 		fleets:       map[string]*Fleet{},
 		instances:    map[string]*Instance{},
 		spotRequests: map[string]*SpotRequest{},
+		detached:     map[string]*Volume{},
 		reservations: map[string]*Reservation{},
 		groups:       map[string]*PlacementGroup{},
 		pools:        map[poolKey]*pool{},
