@@ -100,7 +100,7 @@ func TestNodeClaim(t *testing.T) {
 	if diff := cmp.Diff(wantLabels, claim.Labels); diff != "" {
 		t.Errorf("labels\n%s", diff)
 	}
-	wantAnnotations := map[string]string{"note": "y", "karpenter.sh/nodepool-hash": pool.Hash(), "karpenter.sh/nodepool-hash-version": "v3", "karpenter.sh/nodeclaim-min-values-relaxed": "false"}
+	wantAnnotations := map[string]string{"note": "y", "kerf.sh/planned-price": "0.0001", "karpenter.sh/nodepool-hash": pool.Hash(), "karpenter.sh/nodepool-hash-version": "v3", "karpenter.sh/nodeclaim-min-values-relaxed": "false"}
 	if diff := cmp.Diff(wantAnnotations, claim.Annotations); diff != "" {
 		t.Errorf("annotations\n%s", diff)
 	}
