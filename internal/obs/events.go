@@ -2,11 +2,13 @@ package obs
 
 import (
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/record"
 )
 
@@ -17,15 +19,24 @@ import (
 type Recorder struct {
 	next   record.EventRecorder
 	window time.Duration
-	now    func() time.Time
+	seed   maphash.Seed
 
-	mu   sync.Mutex
-	seen map[string]time.Time
+	mu   sync.Mutex // makes a look and what follows from it one step
+	seen *cache.LRUExpireCache
 }
+
+// remembered is how many events are remembered: those of ten events a second for a quarter of an hour.
+const remembered = 10_000
+
+// timeOf gives an LRU cache its clock.
+type timeOf func() time.Time
+
+// Now implements the clock of the cache.
+func (c timeOf) Now() time.Time { return c() }
 
 // NewRecorder wraps next. The window is the least time between two equal events.
 func NewRecorder(next record.EventRecorder, window time.Duration, now func() time.Time) *Recorder {
-	return &Recorder{next: next, window: window, now: now, seen: map[string]time.Time{}}
+	return &Recorder{next: next, window: window, seed: maphash.MakeSeed(), seen: cache.NewLRUExpireCacheWithClock(remembered, timeOf(now))}
 }
 
 // Event records an event unless an equal one was recorded within the window.
@@ -48,24 +59,19 @@ func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string
 	}
 }
 
+// fresh reports whether the event was not recorded within the window, and notes it. Its cost does not depend on how many are
+// remembered; where there are more, the oldest are forgotten.
 func (r *Recorder) fresh(object runtime.Object, reason, message string) bool {
-	key := reason + "\x00" + message
+	event := [5]string{"", "", "", reason, message}
 	if m, err := meta.Accessor(object); err == nil {
-		key = string(m.GetUID()) + "\x00" + m.GetNamespace() + "/" + m.GetName() + "\x00" + key
+		event[0], event[1], event[2] = string(m.GetUID()), m.GetNamespace(), m.GetName()
 	}
-	now := r.now()
+	key := maphash.Comparable(r.seed, event)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t, ok := r.seen[key]; ok && now.Sub(t) < r.window {
+	if _, known := r.seen.Get(key); known {
 		return false
 	}
-	if len(r.seen) > 10_000 {
-		for k, t := range r.seen {
-			if now.Sub(t) >= r.window {
-				delete(r.seen, k)
-			}
-		}
-	}
-	r.seen[key] = now
+	r.seen.Add(key, nil, r.window-time.Nanosecond) // it is kept through the last moment of its time
 	return true
 }

@@ -2,6 +2,7 @@ package obs
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -45,6 +46,23 @@ func TestRecorderDropsOnlyEqualEventsWithinTheWindow(t *testing.T) {
 	r.AnnotatedEventf(a, nil, "Normal", "Nominated", "goes to %s", "n1")
 	if got := len(fake.Events); got != 4 {
 		t.Errorf("recorded %d events, want 4", got)
+	}
+}
+
+// However many events there are, so many are remembered, and one of them costs the same.
+func TestRecorderRemembersSoManyEvents(t *testing.T) {
+	now := time.Unix(0, 0)
+	fake := &record.FakeRecorder{}
+	r := NewRecorder(fake, 2*time.Minute, func() time.Time { return now })
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "1"}}
+	for i := range 10 * remembered {
+		r.Eventf(pod, "Normal", "Nominated", "goes to n%d", i)
+	}
+	if n := len(r.seen.Keys()); n > remembered {
+		t.Errorf("%d events are remembered, want at most %d", n, remembered)
+	}
+	if r.fresh(pod, "Nominated", fmt.Sprintf("goes to n%d", 10*remembered-1)) {
+		t.Error("the last event is forgotten")
 	}
 }
 
