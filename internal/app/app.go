@@ -107,6 +107,9 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	defer metrics.Panicked(log)()
 	log.Info("starting", "version", version.Version, "commit", version.Commit, "cluster", s.ClusterName)
 
+	if err := awaitKinds(ctx, config, s, log); err != nil || ctx.Err() != nil {
+		return err
+	}
 	if s.Shadow {
 		return shadowIn(ctx, s, around, config, log, metrics)
 	}
@@ -136,6 +139,7 @@ type process struct {
 	config  *rest.Config
 	// decisions keeps the last ones; nil keeps none.
 	decisions *record.Ring
+	events    *obs.Recorder // see recorder
 	cache     *cache.Cache
 	synced    func() bool
 	services  *dependency.Health // of AWS
@@ -301,8 +305,11 @@ func (p *process) nodeNow(name string) (record.Now, bool) {
 
 func (p *process) clock() clock.RealClock { return clock.RealClock{} }
 
-// recorder drops events that say the same of the same object within two minutes.
+// recorder is the one of all loops; it drops events that say the same of the same object within two minutes.
 func (p *process) recorder() *obs.Recorder {
-	//nolint:staticcheck // the newer events want an action and a second object, which these do not have
-	return obs.NewRecorder(p.GetEventRecorderFor(component), 2*time.Minute, time.Now)
+	if p.events == nil {
+		//nolint:staticcheck // the newer events want an action and a second object, which these do not have
+		p.events = obs.NewRecorder(p.GetEventRecorderFor(component), 2*time.Minute, time.Now)
+	}
+	return p.events
 }

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"net/http/httptest"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/kerf-sh/kerf/api/crds"
+	"github.com/kerf-sh/kerf/internal/settings"
+)
+
+func TestWhatIsSaidOfMissingKindsIsThere(t *testing.T) {
+	files := crds.YAML()
+	for _, c := range customs(settings.Settings{FeatureGates: settings.Gates{NodeOverlay: true, CapacityBuffer: true}}) {
+		text, ok := files[path.Base(c.file())]
+		if !ok || !strings.Contains(string(text), "name: "+c.String()) || !strings.Contains(string(text), "name: "+c.version) {
+			t.Errorf("%s does not define %s %s", c.file(), c, c.version)
+		}
+	}
+}
+
+func TestProbesAnswerWhileKindsAreMissing(t *testing.T) {
+	h := kindProbes(func() string { return "nodepools.karpenter.sh is missing" })
+	for target, want := range map[string]struct {
+		code int
+		text string
+	}{"/healthz": {200, "ok"}, "/readyz": {500, "nodepools.karpenter.sh is missing"}} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+		if w.Code != want.code || !strings.Contains(w.Body.String(), want.text) {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+}
