@@ -128,6 +128,18 @@ func TestARoleThatDoesNotExistLeavesTheProfileUnknown(t *testing.T) {
 	}
 }
 
+func TestWhoHasSetTheEndpointIsNotAdvisedTo(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	for endpoint, want := range map[string]bool{"": true, "https://api.example": false} {
+		p := newProvider(t, s, func(o *aws.Options) { o.ClusterName, o.ClusterEndpoint = "other", endpoint })
+		_, found := findings(t, p, newClass(s))
+		f := found[awsv1.ConditionTypeValidationSucceeded]
+		if f.OK || !strings.Contains(f.Message, "CLUSTER_NAME") || strings.Contains(f.Message, "CLUSTER_ENDPOINT") != want {
+			t.Errorf("with the endpoint %q: %+v", endpoint, f)
+		}
+	}
+}
+
 func TestAMissingPermissionIsNamed(t *testing.T) {
 	tests := []struct{ operation, message, reason, action string }{
 		{"CreateLaunchTemplate", "You are not authorized to perform this operation.", "CreateLaunchTemplateAuthCheckFailed", "ec2:CreateLaunchTemplate"},

@@ -74,15 +74,23 @@ func (p *Provider) clusterFacts(ctx context.Context) (*clusterFacts, error) {
 	return p.cluster.get(ctx, p.now, patience{clusterAge, clusterPause, clusterSoon}, p.describeCluster)
 }
 
+// orEndpoint is the other way out where the cluster can't be described: to whom it is not open, it is not offered.
+func (p *Provider) orEndpoint() string {
+	if p.opts.ClusterEndpoint != "" {
+		return ""
+	}
+	return ", or set CLUSTER_ENDPOINT"
+}
+
 func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
 	out, err := p.session.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &p.opts.ClusterName})
 	err = awserr.Wrap(fmt.Sprintf("describing EKS cluster %q in region %s", p.opts.ClusterName, p.session.Region), err)
 	switch {
 	case cloud.IsNotFound(err):
-		return nil, awserr.Wrap("there is no such cluster: check CLUSTER_NAME and AWS_REGION, or set CLUSTER_ENDPOINT", err)
+		return nil, awserr.Wrap("there is no such cluster: check CLUSTER_NAME and AWS_REGION"+p.orEndpoint(), err)
 	case cloud.ClassOf(err) == cloud.Denied:
 		// Policies for one cluster refuse questions about others, whether they exist or not.
-		return nil, awserr.Wrap("check CLUSTER_NAME and AWS_REGION first, then the permission, or set CLUSTER_ENDPOINT", err)
+		return nil, awserr.Wrap("check CLUSTER_NAME and AWS_REGION first, then the permission"+p.orEndpoint(), err)
 	case err != nil:
 		return nil, err
 	case out.Cluster == nil:

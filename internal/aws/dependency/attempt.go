@@ -3,11 +3,13 @@ package dependency
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -67,6 +69,9 @@ func judge(ctx context.Context, err error) (outcome, string) {
 	e, _ := errors.AsType[*cloud.Error](awserr.Wrap("", err))
 	if e.Class != cloud.Unavailable && e.Class != cloud.Throttled && e.Reason != awserr.ReasonCredentialsRefused {
 		return answered, ""
+	}
+	if r, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && r.HTTPStatusCode() >= http.StatusInternalServerError && e.Class == cloud.Unavailable {
+		return erred, err.Error()
 	}
 	return failed, err.Error()
 }

@@ -13,6 +13,7 @@ import (
 
 const (
 	// failuresToTell is how many attempts in a row must fail before a service counts as gone: the SDK makes three of a call.
+	// Where each is an error of the service, they must be of two operations or go on for as long as patience.
 	failuresToTell = 3
 	// patience is how long an attempt may wait for its answer before the service counts as gone, when nothing else was
 	// answered meanwhile. longPoll is added where waiting is what was asked for.
@@ -56,10 +57,25 @@ type Health struct {
 type service struct {
 	waiting  map[*attempt]bool
 	answered time.Time // last
-	failures int       // in a row
+	run      run       // of failures, since the last answer
 	since    time.Time
 	last     attempt
 	err      string
+}
+
+// run are attempts that failed in a row.
+type run struct {
+	count      int
+	operations map[string]bool
+	from, to   time.Time // when the first began and the last failed
+	waited     bool      // one of them was given time enough
+	other      bool      // one of them was no error of the service
+}
+
+// over reports whether the service counts as gone after them. Errors that it answers one operation with are not the service:
+// it may not know the operation.
+func (r *run) over() bool {
+	return r.waited || r.count >= failuresToTell && (r.other || len(r.operations) > 1 || r.to.Sub(r.from) >= patience)
 }
 
 type attempt struct {
@@ -97,14 +113,14 @@ func (h *Health) begin(name, operation string) (end func(outcome, string)) {
 		delete(s.waiting, a)
 		switch o {
 		case answered:
-			s.answered, s.failures, s.since = h.now(), 0, time.Time{}
-		case failed:
-			if s.failures++; h.now().Sub(a.began) >= a.patience {
-				s.failures = max(s.failures, failuresToTell) // it was given time enough
-			}
+			s.answered, s.run, s.since = h.now(), run{}, time.Time{}
+		case failed, erred:
 			if s.since.IsZero() {
-				s.since = a.began
+				s.since, s.run = a.began, run{operations: map[string]bool{}, from: a.began}
 			}
+			s.run.count, s.run.to, s.run.operations[operation] = s.run.count+1, h.now(), true
+			s.run.other = s.run.other || o == failed
+			s.run.waited = s.run.waited || h.now().Sub(a.began) >= a.patience
 			s.last, s.err = *a, why
 		case cancelled:
 		}
@@ -117,6 +133,7 @@ type outcome int
 const (
 	answered outcome = iota
 	failed
+	erred     // with an error of the service
 	cancelled // by the caller, which says nothing
 )
 
@@ -133,7 +150,7 @@ func (h *Health) States() []State {
 
 func (s *service) state(name string, now time.Time) State {
 	out := State{Service: name, Answers: true}
-	if s.failures >= failuresToTell {
+	if s.run.over() {
 		out.Answers, out.Since, out.Operation, out.Error = false, s.since, s.last.operation, s.err
 	}
 	for a := range s.waiting {

@@ -27,6 +27,11 @@ func TestWhenAServiceCountsAsGone(t *testing.T) {
 			h.begin("EC2", "DescribeImages")(failed, "x")
 			h.begin("EC2", "CreateFleet")(failed, "boom")
 		}, "ec2 does not answer since 1970-01-01T00:00:00Z: CreateFleet: boom"},
+		"three errors of it, of two operations": {func(h *Health, c *clock) {
+			h.begin("EC2", "DescribeSubnets")(erred, "x")
+			h.begin("EC2", "DescribeImages")(erred, "x")
+			h.begin("EC2", "DescribeImages")(erred, "x")
+		}, "ec2 does not answer"},
 		"an answer in between begins the count anew": {func(h *Health, c *clock) {
 			h.begin("EC2", "A")(failed, "x")
 			h.begin("EC2", "A")(failed, "x")
@@ -39,6 +44,25 @@ func TestWhenAServiceCountsAsGone(t *testing.T) {
 			}
 			h.begin("EC2", "B")(answered, "")
 		}, ""},
+		"one operation that the service does not know": {func(h *Health, c *clock) {
+			for range 3 { // calls, of three attempts each
+				for range 3 {
+					h.begin("EC2", "DescribeInstanceTypeOfferings")(erred, "not implemented")
+					c.t = c.t.Add(2 * time.Second)
+				}
+				if err := h.Err(); err != nil {
+					panic(err)
+				}
+				h.begin("EC2", "DescribeSubnets")(answered, "")
+				c.t = c.t.Add(time.Minute)
+			}
+		}, ""},
+		"one operation, the only one that is called": {func(h *Health, c *clock) {
+			for range 4 {
+				h.begin("SSM", "GetParameter")(erred, "boom")
+				c.t = c.t.Add(patience / 3)
+			}
+		}, "ssm does not answer"},
 		"silence": {func(h *Health, c *clock) {
 			h.begin("EC2", "DescribeSubnets")
 			c.t = c.t.Add(patience)

@@ -35,7 +35,8 @@ func TestServicesThatFailAreNamedAndOthersAreNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, h := newSession(t, tc.fault)
-			for range 3 {
+			_, _ = s.EC2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{})
+			for range 2 {
 				_, _ = s.EC2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
 			}
 			if _, err := s.IAM.ListInstanceProfiles(t.Context(), &iam.ListInstanceProfilesInput{}); err != nil {

@@ -176,6 +176,11 @@ func newHouse(t testing.TB, o interrupt.Options, objects ...client.Object) *hous
 		t.Fatal(err)
 	}
 	h.Controller = h.controller(o, b.Build())
+	t.Cleanup(func() {
+		if strings.Contains(h.log.String(), "0001-01-01") {
+			t.Error("the log tells a time that there is not")
+		}
+	})
 	return h
 }
 

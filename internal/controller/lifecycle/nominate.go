@@ -62,16 +62,18 @@ func (c *Controller) nominate(ctx context.Context, claim, node string) bool {
 	if len(pods) == 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, nominateWithin)
+	// Its end stops the waiting and what has not begun. A write that is on its way goes on: it is still of use while the pod
+	// waits, and one that is cut off is an error in the log of the Kubernetes client, one for each pod.
+	late, cancel := context.WithTimeout(ctx, nominateWithin)
 	defer cancel()
 	slots := c.nominations()
-	var g guard.Group
+	g := &guard.Group{}
 	for _, p := range pods {
 		g.Go("lifecycle.nominate", func() error {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
-			case <-ctx.Done():
+			case <-late.Done():
 				c.Nominees.NotNominated(p)
 				return nil
 			}
@@ -81,7 +83,15 @@ func (c *Controller) nominate(ctx context.Context, claim, node string) bool {
 			return nil
 		})
 	}
-	_ = g.Wait() // it is a hint
+	done := make(chan struct{})
+	guard.Go("lifecycle.nominate", func() {
+		defer close(done)
+		_ = g.Wait() // it is a hint
+	})
+	select {
+	case <-done:
+	case <-late.Done():
+	}
 	return true
 }
 

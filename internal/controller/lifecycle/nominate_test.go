@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -102,7 +104,7 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 			if err := index.Add(t.Context(), indexer{b}); err != nil {
 				t.Fatal(err)
 			}
-			plan, clock, kube := &planned{pods: pods}, clocktesting.NewFakeClock(time.Now()), b.Build()
+			plan, fakeClock, kube := &planned{pods: pods}, clocktesting.NewFakeClock(time.Now()), b.Build()
 			for i, p := range pods { // with the versions that they have now
 				plan.pods[i] = &corev1.Pod{}
 				if err := kube.Get(t.Context(), client.ObjectKeyFromObject(p), plan.pods[i]); err != nil {
@@ -111,7 +113,7 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 			}
 			c := &Controller{
 				Client: kube, Pods: kube, Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
-				Clock: clock, Nominees: plan, Health: &hospital{},
+				Clock: fakeClock, Nominees: plan, Health: &hospital{},
 			}
 			if n, err := c.register(t.Context(), claim); err != nil || n == nil {
 				t.Fatalf("the node was not registered: %v, %v", n, err)
@@ -127,11 +129,38 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 			if plan.asked != tc.again || plan.not != tc.not {
 				t.Errorf("pods were asked for %d times afterwards, %d not nominated; want %d, %d", plan.asked, plan.not, tc.again, tc.not)
 			}
-			clock.Step(forbiddenFor + time.Second)
+			fakeClock.Step(forbiddenFor + time.Second)
 			plan.asked = 0
 			if c.nominate(t.Context(), "d", "m"); plan.asked != 1 {
 				t.Error("it is not tried again some time after it was refused")
 			}
 		})
 	}
+}
+
+// Who nominates waits so long and no longer; a write that is on its way is not cut off.
+func TestANominationThatTakesLongIsNotCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		if err := corev1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}}
+		wrote := make(chan error, 1)
+		kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).WithInterceptorFuncs(interceptor.Funcs{
+			SubResourcePatch: func(ctx context.Context, _ client.Client, _ string, _ client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+				time.Sleep(5 * nominateWithin)
+				wrote <- ctx.Err()
+				return nil
+			},
+		}).Build()
+		c := &Controller{Pods: kube, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}, Nominees: &planned{pods: []*corev1.Pod{pod}}}
+		began := time.Now()
+		if !c.nominate(t.Context(), "c", "n") || time.Since(began) != nominateWithin {
+			t.Errorf("it waited for %s", time.Since(began))
+		}
+		if err := <-wrote; err != nil {
+			t.Errorf("the write was cut off: %v", err)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,8 +109,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("writing the status of ec2nodeclass %q: %w", class.Name, err))
 		}
-		c.Log.Info("resolved ec2nodeclass", "ec2nodeclass", class.Name, "ready", class.StatusConditions(c.ReservedCapacity).IsTrue(),
-			"subnets", len(class.Status.Subnets), "security_groups", len(class.Status.SecurityGroups), "images", len(class.Status.AMIs))
+		said := []any{"ec2nodeclass", class.Name, "ready", class.StatusConditions(c.ReservedCapacity).IsTrue(),
+			"subnets", len(class.Status.Subnets), "security_groups", len(class.Status.SecurityGroups), "images", len(class.Status.AMIs)}
+		if why := notReady(class, c.ReservedCapacity); why != "" {
+			said = append(said, "why", why)
+		}
+		c.Log.Info("resolved ec2nodeclass", said...)
 	}
 	if class.StatusConditions(c.ReservedCapacity).IsTrue() {
 		return reconcile.Result{RequeueAfter: steady}, nil
@@ -282,4 +287,20 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("releasing ec2nodeclass %q: %w", class.Name, err))
 	}
 	return reconcile.Result{}, nil
+}
+
+// notReady is what keeps a class from being ready, in the words of its conditions; those that only wait for another are left
+// out.
+func notReady(class *awsv1.EC2NodeClass, reservedCapacity bool) string {
+	root := class.StatusConditions(reservedCapacity).Root()
+	if root.IsTrue() {
+		return ""
+	}
+	var out []string
+	for i := range class.Status.Conditions {
+		if c := &class.Status.Conditions[i]; c.Type != root.Type && !c.IsTrue() && c.Reason != awsv1.ReasonDependenciesNotReady {
+			out = append(out, fmt.Sprintf("%s is %s, %s: %s", c.Type, c.Status, c.Reason, c.Message))
+		}
+	}
+	return strings.Join(out, "; ")
 }
