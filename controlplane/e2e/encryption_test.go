@@ -215,7 +215,7 @@ func keyWithoutStatement(s *stage) {
 	m := s.serves()
 	admin := s.cluster.Administrator().PrincipalARN
 	if err := s.cluster.Simulator.World.PutKeyPolicy(s.queueKey(), `{"Version":"2012-10-17","Id":"key-default-1","Statement":[{"Sid":"Enable IAM User Permissions",`+
-		`"Effect":"Allow","Principal":{"AWS":"`+strings.Replace(admin, "role/Administrator", "root", 1)+`"},"Action":"kms:*","Resource":"*"}]}`, admin, false); err != nil {
+		`"Effect":"Allow","Principal":{"AWS":"`+strings.Replace(admin, "user/admin", "root", 1)+`"},"Action":"kms:*","Resource":"*"}]}`, admin, false); err != nil {
 		s.Fatal(err)
 	}
 	s.undelivered(m)

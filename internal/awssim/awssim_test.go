@@ -226,6 +226,65 @@ func TestAssumedRoleSignsForItself(t *testing.T) {
 	}
 }
 
+func TestParametersArePutAndDeleted(t *testing.T) {
+	_, cfg := start(t, awssim.Options{})
+	c := ssm.NewFromConfig(cfg, func(o *ssm.Options) {
+		o.Credentials = credentials.NewStaticCredentialsProvider(world.DefaultAdminAccessKey, world.DefaultAdminSecretKey, "")
+	})
+	put := func(name, kind, value string, overwrite bool) (int64, error) {
+		out, err := c.PutParameter(t.Context(), &ssm.PutParameterInput{
+			Name: aws.String(name), Type: ssmtypes.ParameterType(kind), Value: aws.String(value), Overwrite: aws.Bool(overwrite),
+		})
+		if err != nil {
+			return 0, err
+		}
+		return out.Version, nil
+	}
+	if v, err := put("/my/image", "String", "ami-1", false); err != nil || v != 1 {
+		t.Fatalf("version %d, %v", v, err)
+	}
+	if v, err := put("/my/image", "", "ami-2", true); err != nil || v != 2 {
+		t.Errorf("overwritten: version %d, %v", v, err)
+	}
+	got, err := c.GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/my/image")})
+	if err != nil || *got.Parameter.Value != "ami-2" || got.Parameter.Type != "String" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for what, x := range map[string]struct{ name, kind, value, code string }{
+		"one that is there":      {"/my/image", "String", "ami-3", "ParameterAlreadyExists"},
+		"one without a type":     {"/my/other", "", "x", "ValidationException"},
+		"one of AWS":             {"/aws/service/mine", "String", "x", "AccessDeniedException"},
+		"a path without a slash": {"my/image", "String", "x", "ValidationException"},
+		"a long value":           {"/my/other", "String", strings.Repeat("x", 4097), "ValidationException"},
+		"many levels":            {strings.Repeat("/a", 16), "String", "x", "HierarchyLevelLimitExceededException"},
+	} {
+		if _, err := put(x.name, x.kind, x.value, false); code(err) != x.code {
+			t.Errorf("%s: %v, want %s", what, err, x.code)
+		}
+	}
+	if _, err := c.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/my/image")}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/my/image")}); code(err) != "ParameterNotFound" {
+		t.Errorf("deleted twice: %v", err)
+	}
+}
+
+func TestTheAdministratorIsAUser(t *testing.T) {
+	_, cfg := start(t, awssim.Options{})
+	c := sts.NewFromConfig(cfg, func(o *sts.Options) {
+		o.Credentials = credentials.NewStaticCredentialsProvider(world.DefaultAdminAccessKey, world.DefaultAdminSecretKey, "")
+	})
+	who, err := c.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
+	if err != nil || *who.Arn != "arn:aws:iam::123456789012:user/admin" || !strings.HasPrefix(*who.UserId, "AIDA") {
+		t.Errorf("%+v, %v", who, err)
+	}
+	out, err := c.AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::123456789012:role/Administrator"), RoleSessionName: aws.String("session")})
+	if err != nil || !strings.HasPrefix(*out.Credentials.AccessKeyId, "ASIA") || *out.Credentials.SessionToken == "" {
+		t.Errorf("a session of the role: %+v, %v", out, err)
+	}
+}
+
 func TestImageParametersAreFoundByNameARNAndPath(t *testing.T) {
 	s, cfg := start(t, awssim.Options{})
 	c := ssm.NewFromConfig(cfg)

@@ -22,6 +22,7 @@ func iamRules() map[string]rule {
 		"iam:SimulatePrincipalPolicy": on("iam:SimulatePrincipalPolicy", func(c *call) string {
 			return c.text("PolicySourceArn")
 		}),
+		"iam:SimulateCustomPolicy":        anywhere("iam:SimulateCustomPolicy"),
 		"iam:CreateServiceLinkedRole":     serviceLinkedRole,
 		"iam:ListOpenIDConnectProviders":  anywhere("iam:ListOpenIDConnectProviders"),
 		"iam:CreateOpenIDConnectProvider": createProvider,

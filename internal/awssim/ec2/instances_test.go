@@ -364,3 +364,29 @@ func TestAnInstanceShowsItsPublicAddressAndMetadataOptionsAsEC2Does(t *testing.T
 		t.Errorf("association: %+v; the instance has %v", a, aws.ToString(i.PublicIpAddress))
 	}
 }
+
+// TestAProtectedInstanceHoldsThoseOfItsZone: the call fails, names it, and has ended those of other zones.
+func TestAProtectedInstanceHoldsThoseOfItsZone(t *testing.T) {
+	s := start(t, nil)
+	other := s.launch(1, "on-demand", nil)[0]
+	s.template("protected", func(d *types.RequestLaunchTemplateData) { d.DisableApiTermination = aws.Bool(true) })
+	run := func(template string, capacity types.DefaultTargetCapacityType, subnet types.Subnet) string {
+		out, err := s.CreateFleet(t.Context(), fleet(template, 1, capacity, place("m5.large", subnet)))
+		if err != nil || len(launched(out)) != 1 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		return launched(out)[0]
+	}
+	protected, far := run("protected", "on-demand", s.private()[0]), run("launch", "on-demand", s.private()[1])
+	spot := run("protected", "spot", s.private()[2]) // spot instances can't be protected
+	_, err := s.TerminateInstances(t.Context(), &awsec2.TerminateInstancesInput{InstanceIds: []string{other, protected, far, spot}})
+	wantCode(t, err, "OperationNotPermitted")
+	if !contains(err.Error(), protected) {
+		t.Errorf("%v does not name %s", err, protected)
+	}
+	for id, want := range map[string]types.InstanceStateName{other: "pending", protected: "pending", far: "shutting-down", spot: "shutting-down"} {
+		if got := s.describe(id).State.Name; got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+}

@@ -481,3 +481,29 @@ func TestIdentityProvidersAreListedByARN(t *testing.T) {
 		t.Errorf("left: %+v", all)
 	}
 }
+
+// TestPoliciesThatNeedNotExistAreSimulated: those of the request alone decide.
+func TestPoliciesThatNeedNotExistAreSimulated(t *testing.T) {
+	_, c := start(t, world.Options{})
+	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:ReceiveMessage","Resource":"arn:aws:sqs:*:*:mine"}]}`
+	in := &awsiam.SimulateCustomPolicyInput{
+		PolicyInputList: []string{policy}, ActionNames: []string{"sqs:ReceiveMessage", "sqs:PurgeQueue"}, ResourceArns: []string{"arn:aws:sqs:us-east-1:1:mine"},
+	}
+	var got []string
+	for _, r := range must[*awsiam.SimulateCustomPolicyOutput](t)(c.SimulateCustomPolicy(t.Context(), in)).EvaluationResults {
+		line := fmt.Sprint(*r.EvalActionName, " ", r.EvalDecision)
+		for _, m := range r.MatchedStatements {
+			line += " by " + *m.SourcePolicyId
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff([]string{"sqs:ReceiveMessage allowed by PolicyInputList.1", "sqs:PurgeQueue implicitDeny"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	in.PolicyInputList = []string{"nonsense"}
+	_, err := c.SimulateCustomPolicy(t.Context(), in)
+	wantCode(t, "no policy", err, "InvalidInput", "PolicyInputList")
+	in.PolicyInputList, in.ResourcePolicy = []string{policy}, aws.String(policy)
+	_, err = c.SimulateCustomPolicy(t.Context(), in)
+	wantCode(t, "a resource's policy and no caller", err, "InvalidInput", "CallerArn")
+}

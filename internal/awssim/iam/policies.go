@@ -27,6 +27,7 @@ func (s *service) policies() map[string]wire.Handler {
 		"UntagPolicy":             s.untagPolicy,
 		"ListPolicyTags":          s.listPolicyTags,
 		"SimulatePrincipalPolicy": s.simulatePrincipalPolicy,
+		"SimulateCustomPolicy":    s.simulateCustomPolicy,
 	}
 }
 

@@ -45,16 +45,40 @@ var decisions = map[iampolicy.Outcome]string{
 // simulatePrincipalPolicy says what the policies of a role would decide, without asking the resources' own policies
 // unless one is given. There is one result for each action on each resource.
 func (s *service) simulatePrincipalPolicy(_ context.Context, r *wire.Request) (any, error) {
-	q, p, err := s.question(r.Form)
+	source, err := required(r.Form, "PolicySourceArn")
 	if err != nil {
 		return nil, err
 	}
-	actions := wire.List(r.Form, "ActionNames.member")
+	if _, ok := s.world.RoleOf(source); !ok || iampolicy.RoleOf(source) != "" {
+		return nil, wire.Errorf("NoSuchEntity", "The entity %s does not exist: want the ARN of a role.", source).WithStatus(404)
+	}
+	return answers(r.Form, s.world.PoliciesOf(source), source)
+}
+
+// simulateCustomPolicy is the same for policies that need not exist.
+func (s *service) simulateCustomPolicy(_ context.Context, r *wire.Request) (any, error) {
+	if len(wire.List(r.Form, "PolicyInputList.member")) == 0 {
+		_, err := required(url.Values{}, "PolicyInputList")
+		return nil, err
+	}
+	if r.Form.Get("ResourcePolicy") != "" && r.Form.Get("CallerArn") == "" {
+		return nil, wire.Errorf("InvalidInput", "CallerArn is required with a ResourcePolicy")
+	}
+	return answers(r.Form, iampolicy.Policies{}, "")
+}
+
+// answers judges the actions that a request asks about, by the policies that it brings and those of a role.
+func answers(form url.Values, of iampolicy.Policies, source string) (any, error) {
+	q, p, err := question(form, of, source)
+	if err != nil {
+		return nil, err
+	}
+	actions := wire.List(form, "ActionNames.member")
 	if len(actions) == 0 {
 		_, err := required(url.Values{}, "ActionNames")
 		return nil, err
 	}
-	resources := wire.List(r.Form, "ResourceArns.member")
+	resources := wire.List(form, "ResourceArns.member")
 	if len(resources) == 0 {
 		resources = []string{"*"}
 	}
@@ -68,7 +92,7 @@ func (s *service) simulatePrincipalPolicy(_ context.Context, r *wire.Request) (a
 			all = append(all, simulate(q, p))
 		}
 	}
-	return simulated(r.Form, all)
+	return simulated(form, all)
 }
 
 // simulated is the part of the results that a request is for; nothing but the request decides them, so that a place in
@@ -99,16 +123,8 @@ func simulated(form url.Values, all []evaluation) (any, error) {
 	return out, nil
 }
 
-// question reads who is asked about, with which policies and context.
-func (s *service) question(form url.Values) (q iampolicy.Call, p iampolicy.Policies, err error) {
-	source, err := required(form, "PolicySourceArn")
-	if err != nil {
-		return q, p, err
-	}
-	if _, ok := s.world.RoleOf(source); !ok || iampolicy.RoleOf(source) != "" {
-		return q, p, wire.Errorf("NoSuchEntity", "The entity %s does not exist: want the ARN of a role.", source).WithStatus(404)
-	}
-	p = s.world.PoliciesOf(source)
+// question reads who is asked about, with which policies and context. Of the policies some are given already.
+func question(form url.Values, p iampolicy.Policies, source string) (q iampolicy.Call, _ iampolicy.Policies, err error) {
 	p.Identity = append([]iampolicy.Named{}, p.Identity...)
 	for n, text := range wire.List(form, "PolicyInputList.member") {
 		d, err := read("PolicyInputList", text)

@@ -19,6 +19,8 @@ func Register(s *wire.Server, w *world.World) {
 	s.Handle(wire.SSM, "GetParameter", svc.getParameter)
 	s.Handle(wire.SSM, "GetParameters", svc.getParameters)
 	s.Handle(wire.SSM, "GetParametersByPath", svc.getParametersByPath)
+	s.Handle(wire.SSM, "PutParameter", svc.putParameter)
+	s.Handle(wire.SSM, "DeleteParameter", svc.deleteParameter)
 }
 
 // Most names or results of one request.

@@ -51,7 +51,7 @@ const (
 	DefaultAccessKey = "AKIAKERFSIMCONTROLLR"
 	DefaultSecretKey = "kerf-simulated-secret-key-of-controller0"
 
-	// Of the role Administrator, which may do everything.
+	// Of the user admin, who may do everything.
 	DefaultAdminAccessKey = "AKIAKERFSIMADMINISTR"
 	DefaultAdminSecretKey = "kerf-simulated-secret-key-of-administra0"
 )

@@ -23,6 +23,9 @@ func (w *World) policiesOfLocked(principalARN string) iampolicy.Policies {
 	if principalARN == w.iamARN("root", "", "") {
 		return iampolicy.Policies{Identity: everything}
 	}
+	if principalARN == w.adminARN() {
+		return iampolicy.Policies{Identity: []iampolicy.Named{{Name: "AdministratorAccess", Document: everything[0].Document}}}
+	}
 	r := w.principalRoleLocked(principalARN)
 	if r == nil {
 		return iampolicy.Policies{}

@@ -6,14 +6,21 @@ import (
 	"github.com/kerf-sh/kerf/internal/partition"
 )
 
-// furnishRolesLocked makes the identities of a new account: the administrator; unless Options.NoIdentities, the roles of
+// adminUser is the name of the account's only IAM user, who may do everything. Nothing asks for users but what judges them.
+const adminUser = "admin"
+
+func (w *World) adminARN() string { return w.iamARN("user", "/", adminUser) }
+
+// furnishRolesLocked makes the identities of a new account: the administrator, as a user with a key and as a role; unless Options.NoIdentities, the roles of
 // nodes and controller and what EC2 has made for spot instances. The controller's role has no policies: what it may do is
 // for whoever enforces permissions to attach.
 func (w *World) furnishRolesLocked() {
 	admin := w.furnishRoleLocked("Administrator", "/", `{"AWS":"`+w.iamARN("root", "", "")+`"}`)
 	admin.attached = []string{"arn:" + w.Partition() + ":iam::aws:policy/AdministratorAccess"}
 	admin.MaxSession = mostMaxSession
-	w.iam.keys[DefaultAdminAccessKey] = &AccessKey{ID: DefaultAdminAccessKey, Secret: DefaultAdminSecretKey, PrincipalARN: admin.ARN}
+	w.iam.keys[DefaultAdminAccessKey] = &AccessKey{
+		ID: DefaultAdminAccessKey, Secret: DefaultAdminSecretKey, PrincipalARN: w.adminARN(), PrincipalID: stableID("AIDA", adminUser),
+	}
 	if w.opts.NoIdentities {
 		return
 	}

@@ -93,6 +93,8 @@ func TestPermissionsOfPrincipals(t *testing.T) {
 		"arn:aws:sts::999999999999:assumed-role/Administrator/x":  false,
 		"arn:aws:iam::123456789012:role/other/Administrator":      false,
 		"arn:aws:iam::123456789012:user/Administrator":            false,
+		"arn:aws:iam::123456789012:user/admin":                    true,
+		"arn:aws:iam::999999999999:user/admin":                    false,
 		"arn:aws:iam::123456789012:role/KarpenterNodeRole-kerf":   false,
 		"arn:aws:iam::123456789012:role/KarpenterController-kerf": false,
 		"": false,
@@ -139,7 +141,7 @@ func TestIdentitiesOfANewAccount(t *testing.T) {
 	if _, found := bare.AccessKey(DefaultAccessKey); found {
 		t.Error("the controller has a key before there is a stack")
 	}
-	if k, found := bare.AccessKey(DefaultAdminAccessKey); !found || k.Secret != DefaultAdminSecretKey || k.PrincipalARN != "arn:aws:iam::123456789012:role/Administrator" {
+	if k, found := bare.AccessKey(DefaultAdminAccessKey); !found || k.Secret != DefaultAdminSecretKey || k.PrincipalARN != "arn:aws:iam::123456789012:user/admin" {
 		t.Errorf("the administrator's key: %+v", k)
 	}
 }

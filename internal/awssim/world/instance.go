@@ -251,7 +251,8 @@ type StateChange struct {
 	Previous, Current InstanceState
 }
 
-// Terminate ends instances. An unknown id, or one not visible yet, refuses the whole batch.
+// Terminate ends instances. An unknown id, or one not visible yet, refuses the whole batch; one that is protected from
+// termination those of its zone.
 func (w *World) Terminate(ids []string) ([]StateChange, error) {
 	w.mu.Lock()
 	defer w.unlock()
@@ -265,14 +266,40 @@ func (w *World) Terminate(ids []string) ([]StateChange, error) {
 		return nil, UnknownInstances(missing)
 	}
 	var out []StateChange
+	held, by := w.protectedLocked(ids)
 	for _, id := range ids {
 		i := w.instances[id]
+		if held[i.Zone] {
+			continue
+		}
 		prev := i.State
 		w.shutDownLocked(i, "Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown",
 			"User initiated")
 		out = append(out, StateChange{id, prev, i.State})
 	}
+	if by != "" {
+		return nil, Errorf("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", by)
+	}
 	return out, nil
+}
+
+// protectedLocked is in which zones there are live instances of these that are protected from termination, and the first
+// of them. Spot instances can't be protected.
+//
+// Source: EC2 API reference, TerminateInstances; EC2 User Guide, "Change instance termination protection".
+func (w *World) protectedLocked(ids []string) (zones map[string]bool, first string) {
+	zones = map[string]bool{}
+	for _, id := range ids {
+		i := w.instances[id]
+		if !i.Live() || i.CapacityType == Spot || !deref(i.Launch.DisableAPITermination) {
+			continue
+		}
+		zones[i.Zone] = true
+		if first == "" {
+			first = id
+		}
+	}
+	return zones, first
 }
 
 // Reclaim ends an instance from the provider's side, as at a spot interruption. It tells whether there was such a live

@@ -37,6 +37,16 @@ func (w *World) PutParameter(name, kind, value string) Parameter {
 	return *p
 }
 
+// OwnParameter finds a parameter that was put, by its name.
+func (w *World) OwnParameter(name string) (Parameter, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.ssm.parameters[name]; p != nil {
+		return *p, true
+	}
+	return Parameter{}, false
+}
+
 // DeleteParameter removes a parameter that was put and tells whether there was one.
 func (w *World) DeleteParameter(name string) bool {
 	w.mu.Lock()
