@@ -50,7 +50,7 @@ func start(t *testing.T) *fixture {
 }
 
 // run starts n instances of a cluster, past the provider.
-func (f *fixture) run(t *testing.T, cluster string, n int) []string {
+func (f *fixture) run(t *testing.T, cluster string, n int, change ...func(*ec2.RunInstancesInput)) []string {
 	t.Helper()
 	tags := map[string]string{"karpenter.sh/nodepool": "p", "karpenter.k8s.aws/ec2nodeclass": "c", "eks:eks-cluster-name": cluster, "karpenter.sh/nodeclaim": "claim"}
 	var list []types.Tag
@@ -65,11 +65,15 @@ func (f *fixture) run(t *testing.T, cluster string, n int) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := f.api.RunInstances(t.Context(), &ec2.RunInstancesInput{
+	in := &ec2.RunInstancesInput{
 		MinCount: aws.Int32(int32(n)), MaxCount: aws.Int32(int32(n)), InstanceType: types.InstanceTypeM5Large, SubnetId: subnets.Subnets[0].SubnetId,
 		ImageId:           images.Images[0].ImageId,
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: list}},
-	})
+	}
+	for _, c := range change {
+		c(in)
+	}
+	out, err := f.api.RunInstances(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +160,23 @@ func TestOneUnknownInstanceDoesNotSpoilTheBatch(t *testing.T) {
 			t.Errorf("%s is terminated, but reading it gave %v", id, err)
 		}
 	}
+}
+
+// EC2 ends nothing in the zone of an instance that is protected from termination; each of the others is asked for alone then.
+func TestAProtectedInstanceHoldsNoOther(t *testing.T) {
+	f := start(t)
+	ids := f.run(t, "kerf", 4)
+	held := f.run(t, "kerf", 1, func(in *ec2.RunInstancesInput) { in.DisableApiTermination = aws.Bool(true) })[0]
+	v := inventory.New(f.api, "kerf", time.Now)
+	var wg sync.WaitGroup
+	for _, id := range append(ids, held) {
+		wg.Go(func() {
+			if err := v.Terminate(t.Context(), id); (err != nil) != (id == held) || err != nil && !strings.Contains(err.Error(), "disableApiTermination") {
+				t.Errorf("%s: got %v", id, err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestTerminationsThatComeTogetherAreOneCall(t *testing.T) {
