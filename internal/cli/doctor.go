@@ -21,7 +21,7 @@ import (
 type doctorFlags struct {
 	options                     doctor.Options
 	kubeconfig, context, region string
-	output, through             string
+	output, through, profile    string
 	noKube, noAWS, verbose      bool
 }
 
@@ -57,6 +57,7 @@ the cluster could not be looked at, though it was not left out by --no-aws or --
 	f.StringVarP(&d.options.Namespace, "namespace", "n", "", "namespace of the controller (default: any)")
 	f.StringVar(&d.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
 	f.StringVar(&d.context, "context", "", "context of the kubeconfig file (default: its current one)")
+	f.StringVar(&d.profile, "profile", "", "profile of the AWS settings (default: that of AWS_PROFILE)")
 	f.StringVar(&d.region, "region", "", "region of the cluster (default: that of the SDK's settings, such as AWS_REGION)")
 	f.BoolVar(&d.noKube, "no-kubernetes", false, "look at AWS only")
 	f.BoolVar(&d.noAWS, "no-aws", false, "look at the cluster only")
@@ -84,7 +85,7 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 	}
 	o.Tell = func(line string) { fmt.Fprintln(progress, line) }
 	if !d.noAWS {
-		o.AWS, o.NoAWS = session.New(ctx, session.Options{Version: version.Version, Region: d.region})
+		o.AWS, o.NoAWS = session.New(ctx, session.Options{Version: version.Version, Region: d.region, Profile: d.profile})
 	}
 	if !d.noKube {
 		o.Kube, o.Pods, o.NoKube = doctor.Connect(d.kubeconfig, d.context)

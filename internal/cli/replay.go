@@ -19,12 +19,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
-// Exit codes of kerf replay, those of diff.
-const (
-	replayDiffers = 1
-	replayTrouble = 2
-)
-
 type replayFlags struct {
 	output, save     string
 	bound, hashNames bool
@@ -43,7 +37,7 @@ port, to callers on the same host; a URL is fetched from there, the latest decis
 replaced. It is the same decision: it is solved before it is written, and refused if it came out otherwise. Labels, taints,
 pools and instance types stay readable.
 
-Exit codes, as those of diff: 0 the same, or nothing to compare with; 1 different; 2 the file could not be read, wrong usage.`,
+Exit codes: 0 the same, or nothing to compare with; 3 different; 2 wrong usage; 1 the file could not be read or written.`,
 		Example: `  kerf replay decision.kerf
   kerf replay decision.kerf --bound
   kerf replay http://127.0.0.1:8080/debug/decisions/latest --save decision.kerf
@@ -74,16 +68,16 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 	}
 	d, err := readDecision(ctx, from)
 	if err != nil {
-		return &exitError{code: replayTrouble, said: err.Error()}
+		return err
 	}
 	if f.save != "" {
 		if err := saveDecision(f.save, d, f.hashNames); err != nil {
-			return &exitError{code: replayTrouble, said: err.Error()}
+			return err
 		}
 	}
 	r, err := replay(d, f.bound)
 	if err != nil {
-		return &exitError{code: replayDiffers, said: err.Error()}
+		return &exitError{code: foundWrong, said: err.Error()}
 	}
 	if f.output == "json" {
 		e := json.NewEncoder(out)
@@ -96,7 +90,7 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 		return err
 	}
 	if r.Same != nil && !*r.Same {
-		return &exitError{code: replayDiffers}
+		return &exitError{code: foundWrong}
 	}
 	return nil
 }

@@ -58,10 +58,10 @@ func TestReplayAndExplain(t *testing.T) {
 		err  string
 	}{
 		{"the same", []string{"replay", same}, 0, []string{"new 1 from pool default", "decided at 2026-01-01T12:00:00Z by kerf v0", "same: the plan is the recorded one, byte for byte"}, ""},
-		{"another plan", []string{"replay", otherwise}, 1, []string{"different: recorded by kerf v0", `"why": "because"`}, ""},
+		{"another plan", []string{"replay", otherwise}, 3, []string{"different: recorded by kerf v0", `"why": "because"`}, ""},
 		{"nothing to compare with", []string{"replay", noPlan}, 0, []string{"no plan was recorded"}, ""},
-		{"another format", []string{"replay", bad}, 2, nil, "bad.kerf: it is of format"},
-		{"no such file", []string{"replay", "nothing.kerf"}, 2, nil, "nothing.kerf"},
+		{"another format", []string{"replay", bad}, 1, nil, "bad.kerf: it is of format"},
+		{"no such file", []string{"replay", "nothing.kerf"}, 1, nil, "nothing.kerf"},
 		{"no file", []string{"replay"}, 2, nil, "name one file"},
 		{"an unknown form", []string{"replay", same, "-o", "yaml"}, 2, nil, "want text or json"},
 		{"names, but nothing to write", []string{"replay", same, "--hash-names"}, 2, nil, "give --save"},

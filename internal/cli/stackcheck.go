@@ -29,6 +29,7 @@ type stackCheck struct {
 	live       bool
 	fix, whole bool
 	output     string
+	profile    string
 }
 
 func newStackCheckCommand() *cobra.Command {
@@ -76,10 +77,11 @@ nothing else was found.`,
 	accountFlag(f, s.stack, "account that a template or policies are for, where they do not tell; with --live the one that must be read")
 	f.StringVar(&s.stack.AccountID, "account", "", "same as --account-id")
 	f.StringArrayVar(&s.parameters, "parameter", nil, "value of a parameter of the template: NAME=VALUE (repeatable)")
+	f.StringVar(&s.profile, "profile", "", "with --live: profile of the AWS settings (default: that of AWS_PROFILE)")
 	f.BoolVar(&s.live, "live", false, "check the account of the SDK's settings (AWS_PROFILE and others) in --region, else in theirs (AWS_REGION)")
 	f.BoolVar(&s.fix, "fix", false, "print what mends it")
 	f.BoolVar(&s.whole, "whole", false, "with --fix: print all of the template, mended")
-	f.StringVar(&s.output, "output", "text", "form of the report: text or json")
+	f.StringVarP(&s.output, "output", "o", "text", "form of the report: text or json")
 	f.StringVar(&s.hints.Queue, "queue", "", "interruption queue, by name, ARN or URL (default: the one that the rules send to)")
 	f.StringVar(&s.hints.NodeRole, "node-role", "", "role of the nodes, by name or ARN (default: the one for EC2)")
 	f.StringVar(&s.hints.ControllerRole, "controller-role", "", "role of the controller, by name or ARN (default: the one of its service account, or else all policies that are not of nodes)")
@@ -101,6 +103,8 @@ func (s *stackCheck) checkFlags(f *pflag.FlagSet) error {
 	switch {
 	case s.output != "text" && s.output != "json":
 		return &usageError{fmt.Errorf("--output %q: there are text and json", s.output)}
+	case s.profile != "" && !s.live:
+		return &usageError{errors.New("--profile says which account is read; give --live")}
 	case s.whole && !s.fix:
 		return &usageError{errors.New("--whole goes with --fix")}
 	case s.whole && s.live:
@@ -206,7 +210,7 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 	if len(s.parameters) > 0 {
 		return nil, &usageError{errors.New("--parameter is for templates; with --live there are none")}
 	}
-	session, err := session.New(ctx, session.Options{Version: version.Version, Region: s.stack.Region})
+	session, err := session.New(ctx, session.Options{Version: version.Version, Region: s.stack.Region, Profile: s.profile})
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,8 @@ type Options struct {
 	Middleware []func(*smithymiddleware.Stack) error
 	// Region beats the one of the settings, if set.
 	Region string
+	// Profile beats the one of the settings, if set.
+	Profile string
 	// Explicit takes the place of the environment and of the SDK's files, if set.
 	Explicit *Explicit
 	// Dial makes connections instead of the operating system, if set.
@@ -103,6 +105,9 @@ func New(ctx context.Context, o Options) (*Session, error) {
 	load := o.Explicit.load()
 	if o.Region != "" {
 		load = append(load, config.WithRegion(o.Region))
+	}
+	if o.Profile != "" {
+		load = append(load, config.WithSharedConfigProfile(o.Profile))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, append(load,
 		config.WithHTTPClient(httpClient(o)),

@@ -31,6 +31,22 @@ func TestAMissingRegionIsAnErrorThatSaysWhatToSet(t *testing.T) {
 	}
 }
 
+func TestAProfileThatIsNamedBeatsTheSettings(t *testing.T) {
+	isolate(t)
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte("[profile night]\nregion = eu-north-1\n[profile day]\nregion = us-west-2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_CONFIG_FILE", file)
+	t.Setenv("AWS_PROFILE", "day")
+	if s, err := New(t.Context(), Options{Profile: "night"}); err != nil || s.Region != "eu-north-1" {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	if _, err := New(t.Context(), Options{Profile: "noon"}); err == nil || !strings.Contains(err.Error(), "noon") {
+		t.Errorf("a profile that is not there: %v", err)
+	}
+}
+
 func TestTheRegionComesFromTheMetadataServiceOnlyWhenItIsNotSet(t *testing.T) {
 	asked := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
