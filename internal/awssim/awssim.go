@@ -1,6 +1,10 @@
 // Package awssim is an AWS account in a process: EC2, IAM, STS, SSM, SQS, EventBridge, KMS, CloudWatch, EKS, ARC zonal shift and Pricing
 // answer over HTTP in their own protocols from one shared world, machines boot from their user data and join a Kubernetes
 // cluster, and faults can be switched on. It is for development and tests on one machine.
+//
+// What an operation does is in package world, which knows no HTTP; how it is asked and answered is in the package of its
+// service, which registers it with package wire; what a caller must be allowed to for it is in package authz; how long it
+// takes is in latency.go. An operation that is missing in authz is refused, so that it can't be forgotten.
 package awssim
 
 import (
