@@ -72,11 +72,21 @@ func (s Set) IsTrue(types ...string) bool {
 		types = []string{s.root}
 	}
 	for _, t := range types {
-		if !s.Get(t).IsTrue() {
+		if _, ok := s.TrueSince(t); !ok {
 			return false
 		}
 	}
 	return true
+}
+
+// TrueSince reports whether the condition of type t is True, and when it became so. It allocates nothing.
+func (s Set) TrueSince(t string) (at time.Time, ok bool) {
+	i := s.index(t)
+	if i < 0 {
+		return time.Time{}, false
+	}
+	c := &s.object.GetConditions()[i]
+	return c.LastTransitionTime.Time, c.Status == metav1.ConditionTrue
 }
 
 // Initialize adds the missing dependents and root as Unknown, dated at the object's creation, and
@@ -154,7 +164,13 @@ func (s Set) initial(t string) Condition {
 }
 
 func (s Set) index(t string) int {
-	return slices.IndexFunc(s.object.GetConditions(), func(c Condition) bool { return c.Type == t })
+	conditions := s.object.GetConditions()
+	for i := range conditions { // not slices.IndexFunc, which copies each
+		if conditions[i].Type == t {
+			return i
+		}
+	}
+	return -1
 }
 
 func (s Set) set(t string, status metav1.ConditionStatus, reason, message string) bool {

@@ -62,8 +62,14 @@ func (p *NodePool) SetConditions(c []status.Condition) { p.Status.Conditions = c
 // StatusConditions returns the condition set of p. NodeRegistrationHealthy informs only and does
 // not take part in Ready.
 func (p *NodePool) StatusConditions() status.Set {
-	return status.For(p, ConditionTypeValidationSucceeded, ConditionTypeNodeClassReady)
+	return status.For(p, poolDependents...)
 }
+
+// They are made once: condition sets are asked for of every claim every second.
+var (
+	poolDependents  = []string{ConditionTypeValidationSucceeded, ConditionTypeNodeClassReady}
+	claimDependents = []string{ConditionTypeLaunched, ConditionTypeRegistered, ConditionTypeInitialized}
+)
 
 // GetConditions returns the conditions as stored.
 func (c *NodeClaim) GetConditions() []status.Condition { return c.Status.Conditions }
@@ -74,5 +80,5 @@ func (c *NodeClaim) SetConditions(conditions []status.Condition) { c.Status.Cond
 // StatusConditions returns the condition set of c: Ready sums up Launched, Registered and
 // Initialized.
 func (c *NodeClaim) StatusConditions() status.Set {
-	return status.For(c, ConditionTypeLaunched, ConditionTypeRegistered, ConditionTypeInitialized)
+	return status.For(c, claimDependents...)
 }

@@ -36,12 +36,11 @@ const (
 // initialization.
 func consolidatableAt(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEvent time.Time) (at time.Time, ever bool) {
 	after := pool.Spec.Disruption.ConsolidateAfter
-	initialized := claim.StatusConditions().Get(karpv1.ConditionTypeInitialized)
-	if after.IsNever() || pool.IsStatic() || !initialized.IsTrue() {
+	begun, initialized := claim.StatusConditions().TrueSince(karpv1.ConditionTypeInitialized)
+	if after.IsNever() || pool.IsStatic() || !initialized {
 		return time.Time{}, false
 	}
 	event := latest(lastPodEvent, claim.Status.LastPodEventTime.Time)
-	begun := initialized.LastTransitionTime.Time
 	if event.Before(begun) {
 		return begun.Add(max(*after.Duration, youth)), true
 	}
@@ -128,7 +127,7 @@ func (c *Consolidatable) round(ctx context.Context) error {
 func observed(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEvent, now time.Time) *karpv1.NodeClaim {
 	at, ever := consolidatableAt(claim, pool, lastPodEvent)
 	may := ever && !now.Before(at)
-	told := claim.StatusConditions().Get(karpv1.ConditionTypeConsolidatable).IsTrue()
+	told := claim.StatusConditions().IsTrue(karpv1.ConditionTypeConsolidatable)
 	late := lastPodEvent.Sub(claim.Status.LastPodEventTime.Time) >= between(pool)
 	if may == told && !late {
 		return nil

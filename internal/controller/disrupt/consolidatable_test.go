@@ -95,3 +95,21 @@ func TestEveryClaimIsWrittenToInItsTurn(t *testing.T) {
 		h.end()
 	})
 }
+
+// Every claim is looked at every second; where nothing is to be written that leaves no garbage.
+func TestWhatIsWrittenAlreadyIsLookedAtWithoutGarbage(t *testing.T) {
+	begun := time.Unix(10_000, 0)
+	pool, claim := &karpv1.NodePool{}, &karpv1.NodeClaim{}
+	pool.Spec.Disruption.ConsolidateAfter.Duration = new(time.Minute)
+	conditions := claim.StatusConditions().WithClock(func() time.Time { return begun })
+	conditions.SetTrue(karpv1.ConditionTypeInitialized)
+	conditions.SetTrue(karpv1.ConditionTypeConsolidatable)
+	claim.Status.LastPodEventTime = metav1.NewTime(begun)
+	if n := testing.AllocsPerRun(100, func() {
+		if observed(claim, pool, begun, begun.Add(time.Hour)) != nil {
+			t.Fatal("something is written")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
