@@ -167,14 +167,14 @@ func (c *Controller) tell(ctx context.Context, claim *karpv1.NodeClaim, eventTyp
 	index.Tell(ctx, c.Client, c.Recorder, claim, eventType, reason, text)
 }
 
-// claimOf finds the claim of an instance; nil when the instance is not of this cluster.
+// claimOf finds the claim of an instance; nil when the instance is not of this cluster. It must not be written to.
 func (c *Controller) claimOf(ctx context.Context, instanceID string) (*karpv1.NodeClaim, error) {
 	name, ok := c.Machines.claim(instanceID)
 	if !ok {
 		return nil, nil
 	}
 	claim := &karpv1.NodeClaim{}
-	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: name}, claim, client.UnsafeDisableDeepCopy); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return nil, nil
 		}
@@ -183,5 +183,5 @@ func (c *Controller) claimOf(ctx context.Context, instanceID string) (*karpv1.No
 	if !index.Managed(claim) || !strings.HasSuffix(claim.Status.ProviderID, "/"+instanceID) {
 		return nil, nil
 	}
-	return claim.DeepCopy(), nil
+	return claim, nil
 }

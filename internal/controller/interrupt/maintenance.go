@@ -183,7 +183,8 @@ func (c *Controller) outlived(ctx context.Context, claim *karpv1.NodeClaim, now 
 	if !ok || now.Sub(by) < stale {
 		return nil
 	}
-	stored := claim.DeepCopy()
+	stored := claim
+	claim = claim.DeepCopy()
 	unmark(claim)
 	// Not where somebody has written a new one meanwhile.
 	err := c.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
@@ -198,7 +199,8 @@ func (c *Controller) outlived(ctx context.Context, claim *karpv1.NodeClaim, now 
 // a drain may have been cut short before its end was written.
 func (c *Controller) Windows(ctx context.Context) error {
 	var list karpv1.NodeClaimList
-	if err := c.Client.List(ctx, &list); err != nil {
+	// They are only read here; of those that are written to, copies are.
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodeclaims: %w", err)
 	}
 	now := c.Clock.Now()
@@ -211,7 +213,7 @@ func (c *Controller) Windows(ctx context.Context) error {
 			continue
 		}
 		if claim.DeletionTimestamp.IsZero() && !c.ledger.begun(claim.UID) {
-			errs = append(errs, c.outlived(ctx, claim.DeepCopy(), now))
+			errs = append(errs, c.outlived(ctx, claim, now))
 		}
 		for _, w := range worksOf(claim) {
 			if w.NotBefore.Add(-c.MaintenanceLead).After(now) {

@@ -9,6 +9,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
 const (
@@ -101,6 +102,10 @@ func (c *Controller) instance(ctx context.Context, s *instancestatus.Status, old
 	if err != nil || claim == nil {
 		return err
 	}
+	if _, scheduled := claim.Annotations[index.MaintenanceAnnotation]; !scheduled && len(s.Failures) == 0 && len(s.Events) == 0 {
+		return nil
+	}
+	claim = claim.DeepCopy()
 	var errs []error
 	for _, f := range s.Failures {
 		key := symptom{instance: s.InstanceID, category: f.Category}
