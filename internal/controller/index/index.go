@@ -5,12 +5,17 @@ package index
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -90,11 +95,15 @@ func ManagedPool(pool *karpv1.NodePool) bool {
 
 // ClaimsOfNode lists the managed claims whose machine is the node's.
 func ClaimsOfNode(ctx context.Context, c client.Reader, node *corev1.Node) ([]*karpv1.NodeClaim, error) {
+	return claimsOfNode(ctx, c, node)
+}
+
+func claimsOfNode(ctx context.Context, c client.Reader, node *corev1.Node, how ...client.ListOption) ([]*karpv1.NodeClaim, error) {
 	if node.Spec.ProviderID == "" {
 		return nil, nil
 	}
 	var list karpv1.NodeClaimList
-	if err := c.List(ctx, &list, client.MatchingFields{ClaimProviderID: node.Spec.ProviderID}); err != nil {
+	if err := c.List(ctx, &list, append(how, client.MatchingFields{ClaimProviderID: node.Spec.ProviderID})...); err != nil {
 		return nil, fmt.Errorf("listing nodeclaims of node %q: %w", node.Name, err)
 	}
 	var out []*karpv1.NodeClaim
@@ -122,14 +131,14 @@ func NodesOfClaim(ctx context.Context, c client.Reader, claim *karpv1.NodeClaim)
 	return out, nil
 }
 
-// NodeToClaims maps events of nodes to the claims of the same machine.
+// NodeToClaims maps events of nodes to the claims of the same machine; see MoreThanAlive for the events that are worth it.
 func NodeToClaims(c client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		node, ok := o.(*corev1.Node)
 		if !ok {
 			return nil
 		}
-		claims, err := ClaimsOfNode(ctx, c, node)
+		claims, err := claimsOfNode(ctx, c, node, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return nil
 		}
@@ -139,4 +148,25 @@ func NodeToClaims(c client.Reader) handler.EventHandler {
 		}
 		return out
 	})
+}
+
+// MoreThanAlive passes the events of nodes that say more than that a node is alive: every kubelet writes the status of its
+// node every five minutes, if nothing else, and in a large cluster there is always one that does.
+func MoreThanAlive() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		old, ok := e.ObjectOld.(*corev1.Node)
+		next, ok2 := e.ObjectNew.(*corev1.Node)
+		return !ok || !ok2 || old.ResourceVersion == next.ResourceVersion || !equality.Semantic.DeepEqual(still(old), still(next))
+	}}
+}
+
+// still is a node without what changes each time that its status is written.
+func still(n *corev1.Node) *corev1.Node {
+	out := *n
+	out.ResourceVersion, out.ManagedFields = "", nil
+	out.Status.Conditions = slices.Clone(n.Status.Conditions)
+	for i := range out.Status.Conditions {
+		out.Status.Conditions[i].LastHeartbeatTime = metav1.Time{}
+	}
+	return &out
 }

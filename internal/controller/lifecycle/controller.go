@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -120,7 +121,7 @@ type Controller struct {
 func (c *Controller) Register(mgr ctrl.Manager, workers int) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.lifecycle").
 		For(&karpv1.NodeClaim{}).
-		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient()))
+		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient()), builder.WithPredicates(index.MoreThanAlive()))
 	c.answers = make(chan event.GenericEvent, 1024)
 	b = b.WatchesRawSource(source.Channel(c.answers, &handler.EnqueueRequestForObject{}))
 	if c.Nominees != nil {

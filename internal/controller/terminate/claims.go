@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -53,7 +54,7 @@ type Claims struct {
 func (c *Claims) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.termination").
 		For(&karpv1.NodeClaim{}).
-		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient())).
+		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient()), builder.WithPredicates(index.MoreThanAlive())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
 		Complete(c.Metrics.Guard(c.Log, "nodeclaim.termination", c))
 }
