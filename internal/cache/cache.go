@@ -78,6 +78,9 @@ type Cache struct {
 	entries     map[types.NamespacedName]*entry
 	podsByNode  map[string]map[types.NamespacedName]*entry
 	podEvents   map[string]time.Time            // by node; see notePodEvent
+	stood       map[string]*stood               // by node; see Standing
+	budgetsRead int                             // the changes of budgets that stood knows of
+	podsAsked   int                             // by Standing; tests count them
 	waiting     map[types.NamespacedName]*entry // provisionable pods
 	settled     map[types.UID]int               // by owner; see Settled
 	claimUsers  index[types.NamespacedName, types.NamespacedName]
@@ -123,7 +126,7 @@ func New(o Options) *Cache {
 		csiNodes:   newStore[*storagev1.CSINode](),
 		compiler:   intake.NewCompiler(),
 		entries:    map[types.NamespacedName]*entry{},
-		podsByNode: map[string]map[types.NamespacedName]*entry{}, podEvents: map[string]time.Time{},
+		podsByNode: map[string]map[types.NamespacedName]*entry{}, podEvents: map[string]time.Time{}, stood: map[string]*stood{},
 		waiting: map[types.NamespacedName]*entry{}, settled: map[types.UID]int{},
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -87,5 +88,88 @@ func TestPodEventsAreWhatHappensNotWhatIsFound(t *testing.T) {
 	r.pod("new", running, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 	if got := r.LastPodEvent("n0"); !got.Equal(r.clock) {
 		t.Errorf("a pod ended at %v, not %v", r.clock, got)
+	}
+}
+
+// What pods say is asked for every few seconds, under the lock that all events wait for: only pods of nodes on which
+// something has changed are looked at again, and the answer is what a cache gives that looks at all.
+func TestPodsAreAskedAgainOnlyWhereSomethingChanged(t *testing.T) {
+	r := newRig()
+	on := func(node string, edit ...func(*corev1.Pod)) []func(*corev1.Pod) {
+		return append([]func(*corev1.Pod){running, func(p *corev1.Pod) { p.Spec.NodeName = node }}, edit...)
+	}
+	guarded := func(p *corev1.Pod) { p.Labels = map[string]string{"guarded": "yes"} }
+	budget := func(allowed int32) {
+		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}
+		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "yes"}}
+		b.Spec.MaxUnavailable = new(intstr.FromInt32(1))
+		b.Status.DisruptionsAllowed = allowed
+		r.version(b)
+		r.SetBudget(b)
+	}
+	budget(2)
+	for _, node := range []string{"a", "b", "c"} {
+		r.pod(node+"-1", on(node, guarded)...)
+		r.pod(node+"-2", on(node)...)
+	}
+	for _, step := range []struct {
+		what   string
+		change func()
+		asked  int
+	}{
+		{"the first time", func() {}, 6},
+		{"nothing", func() {}, 0},
+		{"a pod's annotation", func() { r.pod("a-2", on("a", annotated(karpv1.DoNotDisruptAnnotationKey, "true"))...) }, 2},
+		{"a pod comes", func() { r.pod("b-3", on("b")...) }, 3},
+		{"a pod moves", func() { r.pod("b-3", on("c")...) }, 5},
+		{"a pod goes", func() { r.RemovePod(r.pods.get("ns", "b-3")) }, 2},
+		{"a pod that waits", func() { r.pod("pending") }, 0},
+		{"a budget allows one pod less", func() { budget(1) }, 0},
+		{"a budget allows none", func() { budget(0) }, 6},
+		{"a budget goes", func() { r.RemoveBudget(r.holds.budgets.get("ns", "b")) }, 6},
+		{"a hold that ends", func() {
+			r.pod("c-2", on("c", annotated(karpv1.DoNotDisruptAnnotationKey, "1h"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(r.clock)) })...)
+		}, 2},
+		{"it has not ended", func() { r.clock = r.clock.Add(time.Hour - 1) }, 0},
+		{"it has ended", func() { r.clock = r.clock.Add(1) }, 2},
+		{"nothing again", func() {}, 0},
+	} {
+		step.change()
+		r.podsAsked = 0
+		got := r.Standing()
+		if r.podsAsked != step.asked {
+			t.Errorf("%s: %d pods were looked at, want %d", step.what, r.podsAsked, step.asked)
+		}
+		clear(r.stood)
+		if diff := cmp.Diff(r.Standing(), got); diff != "" {
+			t.Errorf("%s: not what all pods say:\n%s", step.what, diff)
+		}
+	}
+}
+
+// Nodes come and go for years under ever new names.
+func TestNothingIsKeptOfNodesThatAreGone(t *testing.T) {
+	r := newRig()
+	for i := range 100 {
+		name := fmt.Sprint("n-", i)
+		node := newNode(name, name, "")
+		r.version(node)
+		r.SetNode(node)
+		p := r.pod("p-"+name, running, func(p *corev1.Pod) { p.Spec.NodeName = name })
+		r.Standing()
+		r.Snapshot()
+		if i%2 == 0 { // the pod is collected once its node is gone
+			r.RemoveNode(node)
+			r.pod("p-"+name, running, func(p *corev1.Pod) { p.Spec.NodeName, p.DeletionTimestamp = name, &metav1.Time{Time: r.clock} })
+		}
+		r.RemovePod(r.pods.get("ns", p.Name))
+		r.RemoveNode(node)
+		r.Snapshot()
+	}
+	r.Standing()
+	for what, n := range map[string]int{"events of pods": len(r.podEvents), "what pods say": len(r.stood), "units": len(r.units), "nodes with pods": len(r.podsByNode), "pods": len(r.entries)} {
+		if n != 0 {
+			t.Errorf("%s: %d are left", what, n)
+		}
 	}
 }

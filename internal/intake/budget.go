@@ -21,6 +21,7 @@ const maxBudgetAnswers = 1 << 13
 // Concurrency: one goroutine at a time.
 type Budgets struct {
 	namespaces map[string]*namespaceBudgets
+	changes    int
 }
 
 // namespaceBudgets are the budgets of a namespace that select anything.
@@ -67,7 +68,7 @@ func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 	ns := b.namespaces[pdb.Namespace]
 	if ns != nil {
 		if old := ns.budgets[pdb.Name]; old != nil && equality.Semantic.DeepEqual(old.spec, pdb.Spec) {
-			old.count(pdb)
+			b.recount(old, pdb)
 			return false
 		}
 	}
@@ -88,6 +89,7 @@ func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 	one := &budget{name: pdb.Name, spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
 	one.count(pdb)
 	ns.budgets[pdb.Name] = one
+	b.changes++
 	ns.renew()
 	return true
 }
@@ -99,6 +101,7 @@ func (b *Budgets) Remove(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 		return false
 	}
 	delete(ns.budgets, pdb.Name)
+	b.changes++
 	if len(ns.budgets) == 0 {
 		delete(b.namespaces, pdb.Namespace)
 		return true

@@ -25,6 +25,18 @@ func (b *budget) count(pdb *policyv1.PodDisruptionBudget) {
 	b.healthy = pdb.Status.DesiredHealthy > 0 && pdb.Status.CurrentHealthy >= pdb.Status.DesiredHealthy
 }
 
+// recount takes in the status of a newer version. How many pods may go changes with each that comes or goes; whether any may
+// hardly ever does.
+func (b *Budgets) recount(one *budget, pdb *policyv1.PodDisruptionBudget) {
+	none, healthy := one.allowed <= 0, one.healthy
+	if one.count(pdb); none != (one.allowed <= 0) || healthy != one.healthy {
+		b.changes++
+	}
+}
+
+// Changes rises with every change of a budget by which Refuse may answer otherwise than before about a pod that is as it was.
+func (b *Budgets) Changes() int { return b.changes }
+
 // Refuse says why the eviction API would refuse the pod now; "" if it would not. Unlike Hold it counts budgets that are
 // used up for the moment.
 //
