@@ -78,6 +78,11 @@ replay-arm64: ## decisions that were written down on amd64, made again by arm64 
 	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is not here: apt-get install qemu-user-static"; exit 1; }
 	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -timeout 60m ./internal/scenario
 
+.PHONY: bench-rest
+bench-rest: ## what the controller takes at rest, and while 1 % of the pods are replaced a minute: SIZES='5000/100000/10' (nodes/pods/pools)
+	for churn in 0 1; do for size in $(or $(SIZES),100/1500/2 1000/15000/5 2500/50000/10 5000/100000/10); do IFS=/ read -r nodes pods pools <<< "$$size"; \
+	go test ./internal/house -run '^TestRest$$' -count=1 -timeout 0 -v -rest-nodes "$$nodes" -rest-pods "$$pods" -rest-pools "$$pools" -rest-churn "$$churn"; done; done
+
 .PHONY: bench-e2e
 bench-e2e: build ## how soon a lone pod is served, and a thousand pods, on a real control plane
 	go test -C controlplane ./e2e -run '^$$' -bench . -benchtime 1x -timeout 30m

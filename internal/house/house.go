@@ -64,6 +64,8 @@ type Options struct {
 	NoController bool
 	// Log gets what the controller says (nothing is kept).
 	Log slog.Handler
+	// History is how many changes of a resource the API keeps (kubesim's default).
+	History int
 	// Crew changes how pods behave.
 	Crew crew.Options
 	// Stalled, if set, is called outside the bubble before the test binary gives up a house that stands still. It returns
@@ -80,6 +82,8 @@ type House struct {
 	// Client and Kubernetes may do everything, past any proxy and without a rate limit.
 	Client     client.Client
 	Kubernetes kubernetes.Interface
+	// Crew may be stopped; nothing is scheduled, run or collected from then on.
+	Crew *crew.Crew
 
 	o Options
 
@@ -109,10 +113,10 @@ func Start(t *testing.T, o Options) *House {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.API, err = kubesim.New(kubesim.Options{Definitions: definitions, Seed: o.Seed}); err != nil {
+	if h.API, err = kubesim.New(kubesim.Options{Definitions: definitions, Seed: o.Seed, History: o.History}); err != nil {
 		t.Fatal(err)
 	}
-	h.serve(KubernetesAddress, h.API)
+	h.Serve(KubernetesAddress, h.API)
 	t.Cleanup(h.API.Close)
 	config := h.config(KubernetesAddress, h.transport(h.Network.Dial))
 	if h.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
@@ -168,8 +172,8 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	return out
 })
 
-// serve answers at an address until the house ends.
-func (h *House) serve(address string, handler http.Handler) {
+// Serve answers at an address until the house ends.
+func (h *House) Serve(address string, handler http.Handler) {
 	l, err := h.Network.Listen(address)
 	if err != nil {
 		h.T.Fatal(err)
@@ -234,6 +238,7 @@ func (h *House) startCrew() error {
 	if err != nil {
 		return err
 	}
+	h.Crew = c
 	h.T.Cleanup(c.Stop)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"runtime/pprof"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,10 @@ import (
 )
 
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// ProfileLabel is the label by which a profile of the processor tells what the controller takes from what the house does:
+// its value is "controller" for all goroutines of a controller, and theirs.
+const ProfileLabel = "part"
 
 // Process is one life of the controller.
 type Process struct {
@@ -78,7 +83,7 @@ func (h *House) StartController() *Process {
 	}
 	go func() {
 		defer close(p.done)
-		p.err = app.RunIn(ctx, s, around)
+		pprof.Do(ctx, pprof.Labels(ProfileLabel, "controller"), func(ctx context.Context) { p.err = app.RunIn(ctx, s, around) })
 		p.line.cut()
 		transport.CloseIdleConnections()
 	}()
