@@ -1,8 +1,10 @@
 package record_test
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -17,7 +19,8 @@ func TestTheLastDecisionOnNodesIsServed(t *testing.T) {
 	ring := record.NewRing(1, 1<<20, slog.New(slog.DiscardHandler))
 	ask := func() *httptest.ResponseRecorder {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, record.KeptPath, nil)
-		req.RemoteAddr = "127.0.0.1:1"
+		req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost:8080"
+		req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
 		w := httptest.NewRecorder()
 		record.Handler(ring).ServeHTTP(w, req)
 		return w

@@ -2,8 +2,10 @@ package record_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -103,7 +105,8 @@ func TestDecisionsAreServedToThisHostOnly(t *testing.T) {
 	h := record.Handler(r)
 	get := func(path, from string) *httptest.ResponseRecorder {
 		req := httptest.NewRequest(http.MethodGet, path, nil)
-		req.RemoteAddr = from
+		req.RemoteAddr, req.Host = from, "localhost:8080"
+		req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, req)
 		return w

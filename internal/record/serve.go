@@ -26,19 +26,50 @@ func Handler(r *Ring) http.Handler {
 	mux.HandleFunc("GET "+KeptPath, func(w http.ResponseWriter, _ *http.Request) { serveKept(w, r) })
 	mux.HandleFunc("GET "+NowPath+"{name}", func(w http.ResponseWriter, req *http.Request) { serveNow(w, req, r) })
 	mux.HandleFunc("GET "+Path+"/{id}", func(w http.ResponseWriter, req *http.Request) { serveFile(w, req, r) })
-	return localOnly(mux)
+	return SameHost(mux, "decisions hold the names and labels of all pods and are served to this host only; "+
+		"use kubectl port-forward to the controller's pod and ask there")
 }
 
-func localOnly(next http.Handler) http.Handler {
+// SameHost lets those ask next who ask from the same host, which is what a port-forward is, and says why to all others.
+//
+// The address that was called counts as much as the caller's: the sidecar of a service mesh passes on what other pods ask
+// from an address of this host, but to the pod's own address. What a proxy or a browser's page has passed on is refused too.
+func SameHost(next http.Handler, why string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		host, _, err := net.SplitHostPort(req.RemoteAddr)
-		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-			http.Error(w, "decisions hold the names and labels of all pods and are served to this host only; "+
-				"use kubectl port-forward to the controller's pod and ask there", http.StatusForbidden)
+		called, _ := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if called == nil || !loopback(called.String()) || !loopback(req.RemoteAddr) || !local(req.Host) || passedOn(req.Header) {
+			http.Error(w, why, http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, req)
 	})
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && ip != nil && ip.IsLoopback()
+}
+
+// local reports whether a caller knows the server by a name of its own host. A page in a browser can have its own name lead
+// to this host, but not call it by another.
+func local(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// passedOn reports whether a request bears what proxies add: Envoy and those that are built on it, Linkerd, and others.
+func passedOn(h http.Header) bool {
+	for name := range h {
+		if name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "L5d-") {
+			return true
+		}
+	}
+	return false
 }
 
 func serveFile(w http.ResponseWriter, req *http.Request, r *Ring) {

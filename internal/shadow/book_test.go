@@ -1,6 +1,8 @@
 package shadow_test
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -103,7 +105,8 @@ func TestTheSummaryIsServedToThisHostOnly(t *testing.T) {
 	h := shadow.Handler(b.Summary)
 	ask := func(from, query string) (int, string) {
 		r := httptest.NewRequest(http.MethodGet, shadow.Path+query, nil)
-		r.RemoteAddr = from
+		r.RemoteAddr, r.Host = from, "localhost:8080"
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		return w.Code, w.Body.String()

@@ -3,8 +3,9 @@ package shadow
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
+
+	"github.com/kerf-sh/kerf/internal/record"
 )
 
 // Path is where a shadow run serves its summary: as text, with ?format=json as JSON.
@@ -12,12 +13,7 @@ const Path = "/debug/shadow"
 
 // Handler serves a summary to callers on the same host, which is what a port-forward is: it names nodes and pools.
 func Handler(summary func() Summary) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-			http.Error(w, "served to this host only; use kubectl port-forward to the pod and ask there", http.StatusForbidden)
-			return
-		}
+	return record.SameHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := summary()
 		switch format := r.URL.Query().Get("format"); format {
 		case "", "text":
@@ -31,5 +27,5 @@ func Handler(summary func() Summary) http.Handler {
 		default:
 			http.Error(w, fmt.Sprintf("format %q: want text or json", format), http.StatusBadRequest)
 		}
-	})
+	}), "served to this host only; use kubectl port-forward to the pod and ask there")
 }
