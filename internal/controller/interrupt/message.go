@@ -95,7 +95,7 @@ func (c *Controller) failed(m *queue.Delivery, kind string, err error) (drop boo
 		log.Error("gave a message of the interruption queue up; it goes to the dead-letter queue, if there is one")
 		return false
 	}
-	log.Error("deleted a message of the interruption queue that fails again and again; no dead-letter queue took it", "body", m.Body[:min(len(m.Body), 1000)])
+	log.Error("deleted a message of the interruption queue that fails again and again; no dead-letter queue took it", queue.Describe(m.Body)...)
 	return true
 }
 
