@@ -13,16 +13,15 @@ import _ "embed"
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses;csinodes;volumeattachments,verbs=get;list;watch
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 
-// What it writes. The finalizers sub-resources allow owner references that block deletion.
-// +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims,verbs=create;delete;patch;update
-// +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims/status;nodepools/status;nodeoverlays/status,verbs=patch;update
-// +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools,verbs=patch;update
+// What it writes: always patches. The finalizers sub-resources allow owner references that block deletion.
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims,verbs=create;delete;patch
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims/status;nodepools/status;nodeoverlays/status,verbs=patch
+// +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools,verbs=patch
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodepools/finalizers;nodeclaims/finalizers,verbs=update
-// +kubebuilder:rbac:groups=karpenter.k8s.aws,resources=ec2nodeclasses;ec2nodeclasses/status,verbs=patch;update
-// +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers/status,verbs=patch;update
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=patch;delete;update
+// +kubebuilder:rbac:groups=karpenter.k8s.aws,resources=ec2nodeclasses;ec2nodeclasses/status,verbs=patch
+// +kubebuilder:rbac:groups=autoscaling.x-k8s.io,resources=capacitybuffers/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=delete
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
@@ -30,7 +29,7 @@ import _ "embed"
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Leader election, in the controller's own namespace.
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kube-system,resources=leases,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kube-system,resources=leases,verbs=get;create;update
 
 // What it learned of nodes' memory, in the controller's own namespace. A right to create can't be narrowed to a name.
 // +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,resourceNames=kerf-guest-memory,verbs=get;update
