@@ -142,3 +142,19 @@ func TestAQueueIsFoundByArnAndUrl(t *testing.T) {
 		}
 	}
 }
+
+// The owner is part of the question, so that a queue of one's own of the same name is not taken for it.
+func TestAQueueOfAnotherAccountIsNotTakenForOnesOwn(t *testing.T) {
+	s, api := start(t)
+	if _, err := s.World.CreateQueue("mine", nil); err != nil {
+		t.Fatal(err)
+	}
+	ref, err := queue.ParseReference("arn:aws:sqs:us-east-1:999988887777:mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = queue.New(api, ref).Receive(t.Context(), queue.LongPoll)
+	if !cloud.IsNotFound(err) || !strings.Contains(err.Error(), "999988887777: is it the controller's?") {
+		t.Errorf("got %v", err)
+	}
+}
