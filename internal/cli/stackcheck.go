@@ -183,7 +183,7 @@ func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*aw
 	}
 	setup, kind, err := check.Read(data, check.ReadOptions{
 		Source: args[0], ClusterName: s.stack.ClusterName, AccountID: s.stack.AccountID, Region: s.stack.Region, Parameters: parameters,
-		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey}),
+		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey, s.hints.NodeRole}),
 	})
 	return setup, kind, data, err
 }

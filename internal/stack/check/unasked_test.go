@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +104,9 @@ func TestANodeRoleElsewhereIsTakenAtItsName(t *testing.T) {
 		}
 		if got := len(r.Findings) > 0; got != want {
 			t.Errorf("--node-role %q: findings: %v", named, r.Findings)
+		}
+		if i := slices.IndexFunc(r.Findings, func(f check.Finding) bool { return f.Severity == check.TooWide }); want && (i < 0 || !strings.Contains(r.Findings[i].Fix, "--node-role "+role)) {
+			t.Errorf("nothing tells of --node-role: %v", r.Findings)
 		}
 	}
 }

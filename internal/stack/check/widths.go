@@ -241,6 +241,10 @@ func (w *widths) remedy(f width) string {
 	if f.key == keyNamed && strings.Contains(f.resources[0], ":parameter/aws/service/") {
 		return "narrow it to the paths of --public-parameter, or give the check those that you use"
 	}
+	if f.key == keyNamed && f.actions[0] == "iam:PassRole" && w.c.found.nodeRole == nil && !strings.ContainsAny(f.resources[0], "*?") {
+		return "take it out of the statement; if it is the role of the nodes, give the check --node-role " + f.resources[0] +
+			"; if it is another of yours, --pass-role " + f.resources[0]
+	}
 	if f.key == keyNamed && strings.ContainsAny(f.resources[0], "*?") {
 		return "take it out of the statement; what of it is yours to use, name one by one with " + namedActions[f.actions[0]]
 	}
