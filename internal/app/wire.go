@@ -213,6 +213,7 @@ func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 		Missing:     owners.Missing,
 		ImproveTime: p.ImproveTime,
 		Pack:        packOptions(p.Settings),
+		Retry:       provider.Retry,
 		Settle:      p.settle(),
 		Record:      p.recorded,
 		Meter:       meter{p.metrics},

@@ -2,7 +2,9 @@ package aws
 
 import (
 	"context"
+	"time"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
@@ -77,3 +79,33 @@ func (p *Provider) vcpus(instanceType string) int {
 	}
 	return 0
 }
+
+// carefulFor is how long after EC2 was short of something launches that ask for the same pools wait for each other.
+const carefulFor = 30 * time.Second
+
+func (p *Provider) shortLately(r *fleet.Request) bool {
+	return p.unavailable.ShortLately(r.CapacityType, carefulFor)
+}
+
+// poolClosed reports whether a pool of a request has been closed since the request was made.
+func (p *Provider) poolClosed(r *fleet.Request, o *fleet.Override) bool {
+	return p.unavailable.Snapshot().ClosedPool(offering.Pool{
+		CapacityType: r.CapacityType, InstanceType: o.InstanceType, Zone: o.Zone, Group: r.Group, Partition: r.Partition,
+	})
+}
+
+// launchRefused remembers what a NodePool was refused, to ask for it again while its pods wait.
+func (p *Provider) launchRefused(r *fleet.Request, failures []fleet.PoolError) {
+	var pools []offering.Pool
+	for _, f := range failures {
+		if f.Class == cloud.Exhausted && f.InstanceType != "" && f.ReservationID == "" {
+			pools = append(pools, offering.Pool{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone, Group: f.Group, Partition: f.Partition})
+		}
+	}
+	if len(pools) > 0 {
+		p.unavailable.Refused(r.Tags[karpv1.NodePoolLabelKey], pools)
+	}
+}
+
+// Retry tells that pods wait for capacity of a NodePool: what was asked for last is asked for again soon.
+func (p *Provider) Retry(nodePool string) { p.unavailable.Retry(nodePool) }

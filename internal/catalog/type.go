@@ -4,6 +4,8 @@
 package catalog
 
 import (
+	"time"
+
 	"github.com/kerf-sh/kerf/internal/requirement"
 	"github.com/kerf-sh/kerf/internal/res"
 )
@@ -61,6 +63,10 @@ type Offering struct {
 	// "insufficient capacity", "no price", "no subnet in zone").
 	Available   bool   `json:"available"`
 	Unavailable string `json:"unavailable,omitempty"`
+	// Opens is when an offering without capacity is asked for again, zero for others. Retried is set where one is available only
+	// because pods wait and whether the capacity is back is tried with one launch.
+	Opens   time.Time `json:"opens,omitzero"`
+	Retried bool      `json:"retried,omitempty"`
 	// Reservable is how many instances a reservation still holds; reserved offerings only.
 	Reservable int `json:"reservable,omitempty"`
 }

@@ -44,7 +44,7 @@ func (b *Buyer) newCall(orders []*order) *call {
 	}
 	place := b.opts.Place(r, n)
 	c.settle = place.Settle
-	c.input = r.input(place.Subnets, c.tags, c.token, len(orders))
+	c.input = b.open(r).input(place.Subnets, c.tags, c.token, len(orders))
 	return c
 }
 
@@ -89,13 +89,16 @@ func (b *Buyer) send(ctx context.Context, c *call) {
 	defer func() { <-c.sending }()
 	var out *ec2.CreateFleetOutput
 	err := error(errNoSubnet)
-	if len(c.input.LaunchTemplateConfigs) > 0 {
+	switch {
+	case len(c.input.LaunchTemplateConfigs) > 0:
 		out, err = b.ask(ctx, c.input)
+	case !b.anyOpen(&c.orders[0].Request):
+		err = errShort
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case errors.Is(err, errNoSubnet):
+	case errors.Is(err, errNoSubnet), errors.Is(err, errShort):
 		b.refusedLocked(c, err, false)
 	case err == nil:
 		b.dealLocked(c, out)
@@ -185,6 +188,9 @@ func (b *Buyer) dealLocked(c *call, out *ec2.CreateFleetOutput) {
 	failures := failuresOf(out.Errors, &c.orders[0].Request)
 	for _, f := range failures {
 		b.opts.Failed(f)
+	}
+	if len(got) == 0 && len(failures) > 0 && b.opts.Refused != nil {
+		b.opts.Refused(&c.orders[0].Request, failures)
 	}
 	launched := map[string]int{}
 	for _, m := range got {

@@ -85,7 +85,14 @@ type Options struct {
 	Place func(r *Request, n Need) Placement
 	// Failed is told of every pool that EC2 could not serve. It must not block.
 	Failed func(PoolError)
-	Now    func() time.Time
+	// Refused is told what EC2 could not serve of a request that brought nothing. It must not block.
+	Refused func(*Request, []PoolError)
+	// Closed reports whether a pool was found short since the request was made; it is left out then.
+	Closed func(*Request, *Override) bool
+	// Careful reports whether requests for the same pools are to be made one after the other, for what the first one is told
+	// to be known to the next.
+	Careful func(*Request) bool
+	Now     func() time.Time
 	// After is time.After by the clock of Now.
 	After func(time.Duration) <-chan time.Time
 }
@@ -150,6 +157,7 @@ type Buyer struct {
 	before map[string]bool // claims that existed when the process began; nil when that has to be guessed
 	claims map[string]*claim
 	swept  time.Time
+	asking asking
 }
 
 // claim is what is known of one claim, guarded by Buyer.mu.
@@ -344,7 +352,12 @@ func (b *Buyer) buyBatch(ctx context.Context, _ string, orders []*order) []batch
 	slices.SortFunc(orders, func(x, y *order) int { return strings.Compare(x.UID, y.UID) })
 	var g guard.Group
 	for part := range slices.Chunk(orders, room(orders[0].Request.Tags)) {
-		g.Go("aws.fleet", func() error { b.send(ctx, b.newCall(part)); return nil })
+		g.Go("aws.fleet", func() error {
+			r := &part[0].Request
+			defer b.asking.enter(r, b.opts.Careful != nil && b.opts.Careful(r))()
+			b.send(ctx, b.newCall(part))
+			return nil
+		})
 	}
 	_ = g.Wait() // each order has its own
 	return make([]batch.Result[struct{}], len(orders))

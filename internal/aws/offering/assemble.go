@@ -140,7 +140,12 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 			case z.reason != "":
 				o.Unavailable = z.reason
 			default:
-				o.Unavailable, _ = in.Unavailable.Why(Pool{CapacityType: capacityType, InstanceType: s.Type.Name, Zone: zone}, s.VCPUs)
+				pool := Pool{CapacityType: capacityType, InstanceType: s.Type.Name, Zone: zone}
+				c, _ := in.Unavailable.closure(pool, s.VCPUs)
+				o.Unavailable, o.Retried = c.reason, in.Unavailable.retried[pool]
+				if c.reason == NoCapacity {
+					o.Opens = c.until.UTC()
+				}
 			}
 			if o.Unavailable == "" && !priced {
 				o.Unavailable = NoPrice // last, for a price may be set later and must not open what is closed for another reason

@@ -211,7 +211,7 @@ func TestAMissingPriceHidesNoClosure(t *testing.T) {
 	shapes := []instancetype.Shape{{Type: catalog.Type{Name: "m5.large"}, Zones: []string{"z-a"}, UsageClasses: []string{"on-demand", "spot"}}}
 	got := Assemble(shapes, in)[0]
 	hand := got.Overlay([]catalog.Overlay{{Name: "by-hand", Price: &catalog.PriceRule{Price: 7}}}, nil)
-	want := []catalog.Offering{offer("z-a", "az1", "on-demand", 7, ""), offer("z-a", "az1", "spot", 7, NoCapacity)}
+	want := []catalog.Offering{offer("z-a", "az1", "on-demand", 7, ""), shut(offer("z-a", "az1", "spot", 7, NoCapacity))}
 	if diff := cmp.Diff(want, hand.Offerings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -299,7 +299,7 @@ func TestAssemble(t *testing.T) {
 	got := Assemble(shapes, in)
 	want := []catalog.Offering{
 		offer("z-a", "az1", "on-demand", 96000, ""),
-		offer("z-a", "az1", "spot", 40000, NoCapacity),
+		shut(offer("z-a", "az1", "spot", 40000, NoCapacity)),
 		offer("z-b", "az2", "on-demand", 96000, NoAddresses),
 		lately(offer("z-b", "az2", "spot", 41000, NoAddresses), 41000, 45000),
 		offer("z-c", "", "on-demand", 96000, NoSubnet),
@@ -380,4 +380,10 @@ func BenchmarkAssemble(b *testing.B) {
 	for b.Loop() {
 		Assemble(shapes, Input{Subnets: subnets, Prices: p, Unavailable: u.Snapshot()})
 	}
+}
+
+// shut says when an offering is asked for again that was closed as the clock began.
+func shut(o catalog.Offering) catalog.Offering {
+	o.Opens = newClock().t.Add(firstWait).UTC()
+	return o
 }

@@ -93,6 +93,11 @@ func sleep(ctx context.Context, d time.Duration, limited bool, changed <-chan st
 
 // opened reports whether something that was closed in one snapshot is not in the next.
 func opened(last, now *Snapshot) bool {
+	for p := range last.retried {
+		if _, closed := now.pools[p]; !closed && !now.retried[p] {
+			return true // it has sold: others may follow
+		}
+	}
 	return missing(last.pools, now.pools) || missing(last.quotas, now.quotas) || missing(last.subnets, now.subnets) ||
 		missing(last.capacityTypes, now.capacityTypes) || missing(last.classes, now.classes) ||
 		missing(last.zones, now.zones) || missing(last.groups, now.groups)

@@ -14,6 +14,7 @@ type Snapshot struct {
 
 	opens         time.Time // when the first closure ends; zero for none
 	pools         map[Pool]closure
+	retried       map[Pool]bool // open to be asked for again; see Unavailable.Retry
 	quotas        map[quotaKey]closure
 	subnets       map[subnetKey]closure
 	capacityTypes map[string]closure
@@ -28,18 +29,29 @@ func (s *Snapshot) Opens() time.Time { return s.opens }
 // Why returns the reason why a pool must not be asked for, false when it may be. vcpus are the type's. A pool of a placement
 // group may be closed for more reasons; see whyInGroup.
 func (s *Snapshot) Why(p Pool, vcpus int) (string, bool) {
+	c, ok := s.closure(p, vcpus)
+	return c.reason, ok
+}
+
+func (s *Snapshot) closure(p Pool, vcpus int) (closure, bool) {
 	if c, ok := s.capacityTypes[p.CapacityType]; ok {
-		return c.reason, true
+		return c, true
 	}
 	if c, ok := s.pools[p]; ok {
-		return c.reason, true
+		return c, true
 	}
 	if len(s.quotas) > 0 {
 		if c, ok := s.quotas[quotaKey{p.CapacityType, QuotaGroup(p.InstanceType)}]; ok && vcpus >= c.minVCPUs {
-			return c.reason, true
+			return c, true
 		}
 	}
-	return "", false
+	return closure{}, false
+}
+
+// ClosedPool reports whether a pool is closed for lack of capacity.
+func (s *Snapshot) ClosedPool(p Pool) bool {
+	_, closed := s.pools[p]
+	return closed
 }
 
 // SubnetClosed reports whether a subnet has no addresses for a machine of some demand.

@@ -57,6 +57,8 @@ type closure struct {
 	reason   string
 	wait     time.Duration
 	minVCPUs int
+	// retried is set where pods wait for what is closed, early where it was cut short for them; see Retry.
+	retried, early bool
 }
 
 // Unavailable collects what failed. All methods may be called from many goroutines.
@@ -74,6 +76,8 @@ type Unavailable struct {
 	lives         map[string]life
 	zones         map[string]closure // by id; see ShiftZones
 	groups        map[groupZone]closure
+	refused       map[string]refusal   // by NodePool; see Retry
+	shortAt       map[string]time.Time // by capacity type, when a pool was last found short
 }
 
 // NewUnavailable returns an empty collection; now is the clock, nil for time.Now.
@@ -88,6 +92,14 @@ func NewUnavailable(now func() time.Time) *Unavailable {
 
 // MarkPool closes a pool, for NoCapacity or Reclaimed.
 func (u *Unavailable) MarkPool(p Pool, reason string) {
+	if reason == NoCapacity {
+		u.mu.Lock()
+		if u.shortAt == nil {
+			u.shortAt = map[string]time.Time{}
+		}
+		u.shortAt[p.CapacityType] = u.now()
+		u.mu.Unlock()
+	}
 	mark(u, u.pools, p, closure{reason: reason})
 }
 
@@ -117,6 +129,9 @@ func (u *Unavailable) Bought(p Pool, vcpus int) {
 	now := u.now()
 	if c, ok := u.pools[p]; ok && !now.Before(c.until) {
 		delete(u.pools, p)
+		if c.retried {
+			u.back(now)
+		}
 	}
 	q := quotaKey{p.CapacityType, QuotaGroup(p.InstanceType)}
 	if c, ok := u.quotas[q]; ok && !now.Before(c.until) && vcpus >= c.minVCPUs {
@@ -137,6 +152,8 @@ func mark[K comparable](u *Unavailable, in map[K]closure, key K, c closure) {
 		if c.minVCPUs == 0 || last.minVCPUs <= c.minVCPUs {
 			return // nothing new
 		}
+	case known && last.early:
+		c.wait, c.until = last.wait, now.Add(last.wait) // asked for early: that it was in vain is no news
 	case known && now.Sub(last.until) < max(last.wait, calm):
 		c.wait = min(2*last.wait, lastWait)
 		c.until = now.Add(c.wait)
@@ -165,7 +182,7 @@ func (u *Unavailable) Snapshot() *Snapshot {
 // publish stores a new snapshot and forgets what has long been open. Callers hold mu.
 func (u *Unavailable) publish(now time.Time) {
 	s := &Snapshot{Generation: u.current.Load().Generation + 1}
-	s.pools = closed(s, u.pools, now)
+	s.pools, s.retried = closed(s, u.pools, now), retried(u.pools, now)
 	s.quotas = closed(s, u.quotas, now)
 	s.subnets = closed(s, u.subnets, now)
 	s.capacityTypes = closed(s, u.capacityTypes, now)

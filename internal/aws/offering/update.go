@@ -45,7 +45,14 @@ func (s *Snapshot) Changed(since *Snapshot) ([]string, bool) {
 	var out []string
 	for _, pair := range [2][2]map[Pool]closure{{s.pools, since.pools}, {since.pools, s.pools}} {
 		for p, c := range pair[0] {
-			if other, ok := pair[1][p]; !ok || other.reason != c.reason {
+			if other, ok := pair[1][p]; !ok || other.reason != c.reason || !other.until.Equal(c.until) {
+				out = append(out, p.InstanceType)
+			}
+		}
+	}
+	for _, pair := range [2][2]map[Pool]bool{{s.retried, since.retried}, {since.retried, s.retried}} {
+		for p := range pair[0] {
+			if !pair[1][p] {
 				out = append(out, p.InstanceType)
 			}
 		}

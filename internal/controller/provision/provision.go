@@ -91,6 +91,8 @@ type Options struct {
 	ImproveTime time.Duration
 	// Solve is that of a pack.Engine when nil.
 	Solve func(*pack.Problem) *plan.Plan
+	// Retry, when set, is told of which NodePools pods wait for capacity that EC2 lacks.
+	Retry func(nodePool string)
 	// Settle, when set, is told where the virtual pods of each decision have their room.
 	Settle func([]cache.Room)
 	// Check is the independent check of plans; nil is Check of this package.
@@ -115,6 +117,7 @@ type Controller struct {
 	aside    aside
 	renew    func() // takes a new engine; nil where the solver is given
 	retryIn  time.Duration
+	retried  map[string]time.Time // when EC2 was last asked again for what a NodePool lacks
 }
 
 // New returns a Controller, which listens from now on; Start runs it.
@@ -139,7 +142,7 @@ func New(o Options) *Controller {
 		o.Pack.WellKnown = apply.WellKnownLabels()
 	}
 	pace := newPace(o.ImproveTime, o.Now)
-	c := &Controller{o: o, pace: pace, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}, aside: aside{}}
+	c := &Controller{o: o, pace: pace, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}, aside: aside{}, retried: map[string]time.Time{}}
 	if o.Solve == nil {
 		c.renew = func() {
 			engine := pack.NewEngine()
@@ -257,7 +260,13 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	solved := p
 	p, dropped := c.checked(problem, solved)
 	p = withUnplaced(without(p, more), waits)
+	p = c.oneRetry(problem, p, began)
 	out := c.o.Applier.Apply(ctx, p, problem.Pools)
+	if c.o.Retry != nil {
+		for _, pool := range retryFor(problem, p) {
+			c.o.Retry(pool)
+		}
+	}
 	c.report(p, out, virtual)
 	c.announceMinValues(p)
 	if c.o.Settle != nil {
