@@ -79,7 +79,7 @@ func leftOut(g settings.Gates) []string {
 func packOptions(s settings.Settings) pack.Options {
 	return pack.Options{
 		WellKnown: apply.WellKnownLabels(), IgnorePreferences: s.PreferencePolicy == settings.Ignore, PreferenceShare: s.PreferenceShare,
-		MinValuesBestEffort: s.MinValuesPolicy == settings.BestEffort,
+		MinValuesBestEffort: s.MinValuesPolicy == settings.BestEffort, PriceGuard: s.PriceGuard,
 	}
 }
 

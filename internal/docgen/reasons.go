@@ -34,6 +34,7 @@ func remedies() map[plan.Code]string {
 		plan.NoPools:            "Create a NodePool; one that is being deleted does not count.",
 		plan.Unplaceable:        "Correct what is named; the pod waits until then.",
 		plan.NodesFull:          "Nothing to do by itself: the NodePools' reasons say why no machine is bought.",
+		plan.TooDear:            "Wait, allow more instance types, zones or capacity types, or raise KERF_PRICE_GUARD.",
 		plan.ReservationPending: "Wait; it is settled by the next decision.",
 	}
 }

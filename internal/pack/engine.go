@@ -45,7 +45,7 @@ func (e *Engine) Solve(p *Problem) *plan.Plan {
 		e.kept = k
 		return out
 	}
-	out := k.solveWithin(p)
+	out := guardPrices(p, k.solveWithin(p))
 	k.endRound()
 	k.last = &solved{problem: *p, plan: out}
 	e.kept = k

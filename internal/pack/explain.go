@@ -63,6 +63,10 @@ func Explain(p *Problem, out *plan.Plan, classID string) *plan.Explanation {
 			x.Conflicts = append(x.Conflicts, plan.Conflict{Pool: pool.Name, Reason: byPool[pool.Name]})
 			continue
 		}
+		if r := byPool[pool.Name]; r != nil && r.Code == plan.TooDear {
+			x.Conflicts = append(x.Conflicts, plan.Conflict{Pool: pool.Name, Reason: r}) // it could, and waits
+			continue
+		}
 		c, trials := e.conflict(pool, byPool[pool.Name])
 		c.Reason = byPool[pool.Name]
 		x.Conflicts = append(x.Conflicts, c)

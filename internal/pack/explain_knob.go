@@ -234,7 +234,7 @@ func limitKnobs(pool *cluster.Pool) []knob {
 func (e *explainer) surroundingKnobs(pool *cluster.Pool) []knob {
 	var out []knob
 	if words := unavailable(pool); words != "" {
-		out = append(out, knob{is: plan.Constraint{Kind: plan.Availability, Pool: pool.Name, Want: words}, relax: e.makeAvailable})
+		out = append(out, knob{is: plan.Constraint{Kind: plan.Availability, Pool: pool.Name, Key: firstOpens(pool.Types), Want: words}, relax: e.makeAvailable})
 	}
 	if len(e.p.Daemons) > 0 {
 		var names []string

@@ -203,7 +203,7 @@ func (v *variant) solvable(p *Problem) *Problem {
 	return out
 }
 
-// byPrice orders changes: edits before waiting, then by price, then as they were found.
+// byPrice orders changes: waiting for what EC2 is asked for again anyway, edits, other waiting, then by price, then as they were found.
 func byPrice(a, b plan.Change) int {
 	return cmp.Or(cmp.Compare(effort(&a), effort(&b)), cmp.Compare(a.Node.Price, b.Node.Price))
 }
@@ -219,6 +219,9 @@ func effort(c *plan.Change) int {
 	case plan.VolumeTopology, plan.DaemonOverhead, plan.OthersApart, plan.PoolReadiness:
 		return 1
 	case plan.Availability:
+		if c.Constraint.Key != "" {
+			return -1 // it comes by itself
+		}
 		return 2
 	}
 	return 0

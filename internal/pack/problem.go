@@ -36,6 +36,9 @@ type Options struct {
 	// Work is what the improvement of a first plan may cost, in comparisons of a pod with a machine; 0 means an amount that
 	// grows with the problem up to the order of a second's work, less than 0 that nothing is improved.
 	Work int64 `json:"work,omitempty"`
+	// PriceGuard is how many times as much as usual a new node may cost while EC2 is short of what its pods usually get: above
+	// that they wait. It doubles when a pod has waited for 10 minutes, and each time that it has waited twice as long; 0: none.
+	PriceGuard int64 `json:"priceGuard,omitempty"`
 	// MaxTypes caps the types listed for a new node; 0 means 600 (the NodeClaim's own practical limit).
 	MaxTypes int `json:"maxTypes,omitempty"`
 }
@@ -43,5 +46,5 @@ type Options struct {
 // Same reports whether all settings are the same. It is not called Equal, as tests that compare field by field would then use it.
 func (o *Options) Same(p *Options) bool {
 	return slices.Equal(o.WellKnown, p.WellKnown) && o.IgnorePreferences == p.IgnorePreferences && o.PreferenceShare == p.PreferenceShare &&
-		o.MinValuesBestEffort == p.MinValuesBestEffort && o.Work == p.Work && o.MaxTypes == p.MaxTypes
+		o.MinValuesBestEffort == p.MinValuesBestEffort && o.Work == p.Work && o.PriceGuard == p.PriceGuard && o.MaxTypes == p.MaxTypes
 }

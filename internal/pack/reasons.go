@@ -1,6 +1,8 @@
 package pack
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -388,15 +390,20 @@ func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types ca
 		cell := &p.cat.Cells[at]
 		allowed[way{cell.Zone, cell.CapacityType, cell.ReservationID, cell.Partition}] = true
 	}
-	words := map[string]bool{}
+	words, short := map[string]bool{}, []sold{}
 	for t := range types.Each {
 		for _, o := range p.cat.Types[t].Offerings {
-			if allowed[way{o.Zone, o.CapacityType, o.ReservationID, o.Partition}] && !o.Available && o.Unavailable != "" {
+			if !allowed[way{o.Zone, o.CapacityType, o.ReservationID, o.Partition}] || o.Available {
+				continue
+			}
+			if isShort(o) {
+				short = append(short, sold{p.cat.Types[t].Name, o})
+			} else if o.Unavailable != "" {
 				words[o.Unavailable] = true
 			}
 		}
 	}
-	text := ""
+	text := shortText(short)
 	for _, w := range sortedKeys(words) {
 		if text != "" {
 			text += ", "
@@ -404,6 +411,33 @@ func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types ca
 		text += w
 	}
 	return text
+}
+
+// sold is an offering with the name of its type.
+type sold struct {
+	name string
+	catalog.Offering
+}
+
+// shortText says what EC2 is short of, the cheapest first, and when it is asked for again; empty for nothing.
+func shortText(short []sold) string {
+	if len(short) == 0 {
+		return ""
+	}
+	slices.SortFunc(short, func(a, b sold) int {
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.name, b.name), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType))
+	})
+	first := short[0].Opens
+	for _, o := range short {
+		if o.Opens.Before(first) {
+			first = o.Opens
+		}
+	}
+	text := fmt.Sprintf("EC2 is short of %s %s in %s", short[0].CapacityType, short[0].name, short[0].Zone)
+	if more := len(short) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + ", next try at " + clock(first)
 }
 
 func (s *solver) limitReason(p *pool, types catalog.TypeSet) (plan.Reason, bool) {

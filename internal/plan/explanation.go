@@ -146,6 +146,9 @@ func (c Change) Text() string {
 	case PoolLimit:
 		return fmt.Sprintf("raise the limit on %s of NodePool %s from %s to %s", k.Key, c.Pool, k.Want, c.To)
 	case Availability:
+		if k.Key != "" {
+			return fmt.Sprintf("wait: EC2 is short of %s %s in %s, next try at %s", c.Node.CapacityType, c.Node.Name, c.Node.Zone, k.Key)
+		}
 		return fmt.Sprintf("wait until %s %s in %s can be bought again", c.Node.CapacityType, c.Node.Name, c.Node.Zone)
 	case DaemonOverhead:
 		return "keep daemons from the machines of NodePool " + c.Pool + ", or make them smaller"

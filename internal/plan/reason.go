@@ -24,6 +24,7 @@ const (
 	Unplaceable        Code = "Unplaceable"        // Detail: cluster.Class.Unplaceable
 	NodesFull          Code = "NodesFull"          // existing nodes: Resource that is short on the roomiest node; Want, Have; Nearest: node
 	ReservationPending Code = "ReservationPending" // waits for a reservation to be settled
+	TooDear            Code = "TooDear"            // EC2 is short; Want: what is left and its price; Have: the usual price; Value, Key: how many times as much it is, and may be; Nearest: what is short; Resource: when it is asked for again; Detail: until when is waited
 )
 
 // Reason says why one pool (or the existing nodes) can't take a class: the first constraint that empties what is left,

@@ -60,6 +60,8 @@ func (r Reason) body() string {
 		return "can't run on any node" + r.because(": ")
 	case NodesFull:
 		return r.nodesFull()
+	case TooDear:
+		return r.tooDear()
 	case ReservationPending:
 		return "waits until it is settled who gets the reserved capacity" + r.because(": ")
 	}
@@ -72,6 +74,15 @@ func (r Reason) labelUnknown() string {
 		return text + ", and what a new node will be called is not known before it is there"
 	}
 	return text + ", but its nodes do not have the label " + r.Key + r.hint()
+}
+
+func (r Reason) tooDear() string {
+	text := "EC2 is short of " + r.Nearest
+	if r.Resource != "" {
+		text += ", next try at " + r.Resource
+	}
+	return fmt.Sprintf("%s; what is left costs %s, %s times the usual %s: up to %s times are paid until %s, twice as much from then on (KERF_PRICE_GUARD)",
+		text, r.Want, r.Value, r.Have, r.Key, r.Detail)
 }
 
 func (r Reason) tooLarge() string {

@@ -57,6 +57,7 @@ type Settings struct {
 	PriceFile               string
 	ReservedENIs            int
 	LaunchPriceBound        int64  // --kerf-launch-price-bound, percent; 0: none
+	PriceGuard              int64  // --kerf-price-guard, times the usual price; 0: none
 	PodDensity              string // --kerf-pod-density
 	DisableDryRun           bool
 	Shadow                  bool // --kerf-shadow
@@ -220,6 +221,7 @@ func table() []setting {
 		{flag: "kerf-price-file", help: "path of a YAML or JSON file with prices of your own (savings plans, private rates); read again within a minute when it changes; empty: none", parse: str(func(s *Settings) *string { return &s.PriceFile })},
 		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
 		{flag: "kerf-launch-price-bound", def: "10", help: "by how many percent a pool of capacity that EC2 may take for a launch can be dearer than the cheapest one, on which the plan counted; less keeps closer to the planned bill, more leaves more spot pools to choose from; off or 0: whatever it costs. minValues and reservations come before it", parse: launchPriceBound},
+		{flag: "kerf-price-guard", def: "5", help: "while EC2 is short of capacity: how many times the usual price of the same pods a node may cost; above that the pods wait. The number doubles for pods that have waited 10, 20, 40, … minutes, so that none waits for ever; off or 0: any price is paid at once", parse: priceGuard},
 		{flag: "kerf-pod-density", def: NetworkDensity, help: "how many pods a node takes whose class sets no maxPods: network reads from the DaemonSet kube-system/aws-node how pods get addresses (prefix delegation, custom networking, pod ENIs, IPv6); interfaces counts one address for each pod, as before", parse: choice(func(s *Settings) *string { return &s.PodDensity }, NetworkDensity, InterfaceDensity)},
 		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
 		{flag: "kerf-shadow", def: "false", isBool: true, help: "run beside the controller that runs and change nothing: report under /debug/shadow, in metrics and in the log what Kerf would do and what that would cost; --shadow for short", parse: boolean(func(s *Settings) *bool { return &s.Shadow })},
@@ -313,6 +315,19 @@ func launchPriceBound(s *Settings, v string) error {
 		return errors.New("want a whole number of percent from 0 to 1000, such as 10, or off")
 	}
 	s.LaunchPriceBound = n
+	return nil
+}
+
+func priceGuard(s *Settings, v string) error {
+	if v == "off" {
+		s.PriceGuard = 0
+		return nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 || n > 1000 {
+		return errors.New("want a whole number of times from 0 to 1000, such as 5, or off")
+	}
+	s.PriceGuard = n
 	return nil
 }
 

@@ -75,7 +75,7 @@ func retryFor(problem *pack.Problem, p *plan.Plan) []string {
 	var out []string
 	for _, u := range p.Unplaced {
 		for _, r := range u.Reasons {
-			if r.Code == plan.NoOffering && r.Pool != "" {
+			if (r.Code == plan.NoOffering || r.Code == plan.TooDear) && r.Pool != "" {
 				out = append(out, r.Pool)
 			}
 		}
