@@ -1,8 +1,11 @@
 package cache
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -235,4 +238,20 @@ func (c *Cache) WaitingFor(claim string) (since time.Time, ok bool) {
 		}
 	}
 	return since, ok
+}
+
+// Promised are the pods that wait for the node of a claim, sorted by name. They must not be changed.
+func (c *Cache) Promised(claim string) []*corev1.Pod {
+	c.mu.Lock()
+	defer c.unlock()
+	var out []*corev1.Pod
+	for uid := range c.byTarget[claimUnit(claim)] {
+		if e := c.waiting[c.promises[uid].key]; e != nil && e.obj.UID == uid {
+			out = append(out, e.obj)
+		}
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
 }

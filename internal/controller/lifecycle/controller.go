@@ -56,6 +56,8 @@ type Health interface {
 // Waiting knows since when the pods have waited that a claim is for.
 type Waiting interface {
 	WaitingFor(claim string) (since time.Time, ok bool)
+	// Promised are the pods that wait for the claim's node, sorted by name; they must not be changed.
+	Promised(claim string) []*corev1.Pod
 }
 
 // memory is what this process knows of a claim beyond its object.

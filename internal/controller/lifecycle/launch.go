@@ -96,6 +96,7 @@ func (c *Controller) launchFailed(ctx context.Context, claim *karpv1.NodeClaim, 
 	class := cloud.ClassOf(err)
 	metric := map[cloud.ErrorClass]string{cloud.Exhausted: "InsufficientCapacityError", cloud.ClassNotReady: "NodeClassNotReadyError"}[class]
 	c.Metrics.CloudErrors.WithLabelValues("nodeclaim.lifecycle", "Create", "aws", metric).Inc()
+	c.tellPods(claim, err)
 	switch class {
 	case cloud.Exhausted:
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "InsufficientCapacityError", "%s", cut(err.Error(), 1000))
