@@ -43,6 +43,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
@@ -285,6 +286,7 @@ func (p *process) state(ctx context.Context) error {
 	}
 	p.synced = synced
 	p.decisions.SetNodes(p.nodeNow)
+	p.decisions.SetPods(p.podNow)
 	return nil
 }
 
@@ -301,6 +303,24 @@ func (p *process) nodeNow(name string) (record.Now, bool) {
 		return now, true
 	}
 	return record.Now{}, false
+}
+
+// podNow says why a pod waits that no decision is about: one of a DaemonSet, whose node is full. Without a namespace any pod
+// of the name does.
+func (p *process) podNow(ctx context.Context, namespace, name string) string {
+	var pods corev1.PodList
+	if err := p.GetClient().List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return ""
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Name != name {
+			continue
+		}
+		if text := daemon.Waits(&pods.Items[i], p.cache.Snapshot()); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 func (p *process) clock() clock.RealClock { return clock.RealClock{} }

@@ -23,6 +23,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/controller/buffer"
+	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/drift"
 	"github.com/kerf-sh/kerf/internal/controller/garbage"
 	"github.com/kerf-sh/kerf/internal/controller/interrupt"
@@ -34,6 +35,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/tagging"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/controller/zoneshift"
+	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/version"
 )
@@ -257,6 +259,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 		tagging.New(p.GetClient(), c, p.ClusterName, p.metrics, p.log, p.clock()).Register(p.Manager),
 		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),
 		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
+		(&daemon.Controller{Client: p.GetClient(), State: p.cache, Recorder: obs.NewRecorder(p.recorder(), daemon.Repeat, time.Now), Metrics: p.metrics, Log: p.log}).Register(p.Manager),
 		(&nodepool.Controller{Client: p.GetClient(), State: p.cache, Synced: p.synced, Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health}).Register(p.Manager),
 		(&drift.Controller{Client: p.GetClient(), Machines: c, Types: c, Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager),
 		(&nodeclass.Controller{

@@ -93,9 +93,21 @@ func Pod(ctx context.Context, src Source, namespace, name string) (*Answer, erro
 	if err != nil {
 		return nil, err
 	}
-	if !a.Found {
-		a.say("%s; pods that the scheduler binds at once are never decided on", none.text())
+	if a.Found {
+		return a, nil
 	}
+	if w, ok := src.(Waiter); ok {
+		why, err := w.Waits(ctx, namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			a.Found = true
+			a.say("%s", why)
+			return a, nil
+		}
+	}
+	a.say("%s; pods that the scheduler binds at once are never decided on", none.text())
 	return a, nil
 }
 

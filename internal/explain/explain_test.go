@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -269,5 +270,37 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A pod of a DaemonSet is in no decision: the controller is asked for it.
+func TestAPodThatNoDecisionIsAboutIsAskedFor(t *testing.T) {
+	ring := record.NewRing(3, 1<<20, slog.New(slog.DiscardHandler))
+	server := httptest.NewServer(record.Handler(ring))
+	defer server.Close()
+	ask := func(namespace, name string) *explain.Answer {
+		t.Helper()
+		a, err := explain.Pod(t.Context(), explain.Server{URL: server.URL}, namespace, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if a := ask("ns", "log-x"); a.Found {
+		t.Errorf("nobody knows it yet: %s", a)
+	}
+	ring.SetPods(func(_ context.Context, namespace, name string) string {
+		if name == "log-x" && (namespace == "" || namespace == "ns") {
+			return "its node is full"
+		}
+		return ""
+	})
+	for _, namespace := range []string{"ns", ""} {
+		if a := ask(namespace, "log-x"); !a.Found || !strings.Contains(a.String(), "its node is full") {
+			t.Errorf("got %s", a)
+		}
+	}
+	if a := ask("other", "log-x"); a.Found || !strings.Contains(a.String(), "no decision is recorded yet") {
+		t.Errorf("got %s", a)
 	}
 }

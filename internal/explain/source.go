@@ -32,6 +32,11 @@ type Witness interface {
 	Now(ctx context.Context, name string) (now record.Now, known bool, err error)
 }
 
+// Waiter is a source that knows why pods wait that no decision is about; empty where it does not.
+type Waiter interface {
+	Waits(ctx context.Context, namespace, name string) (string, error)
+}
+
 // File is a source of the one decision that a file holds.
 type File string
 
@@ -100,6 +105,20 @@ func (s Server) Now(ctx context.Context, name string) (now record.Now, known boo
 		return record.Now{}, false, nil
 	}
 	return now, err == nil, err
+}
+
+// Waits asks why a pod waits that no decision is about. An older controller does not know.
+func (s Server) Waits(ctx context.Context, namespace, name string) (string, error) {
+	var out record.Waiting
+	path := record.PodPath + url.PathEscape(name)
+	if namespace != "" {
+		path += "?namespace=" + url.QueryEscape(namespace)
+	}
+	err := s.get(ctx, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&out) })
+	if errors.Is(err, errGone) || errors.Is(err, errNotYet) {
+		return "", nil
+	}
+	return out.Why, err
 }
 
 // Decision fetches one decision; the ID may be record.Latest.

@@ -32,7 +32,7 @@ func Provisionable(pod *corev1.Pod) bool { return ProvisionableBut(pod, "") }
 
 // ProvisionableBut is Provisionable for a pod whose nomination to a node is no preemption.
 func ProvisionableBut(pod *corev1.Pod, nominated string) bool {
-	return (pod.Status.NominatedNodeName == "" || pod.Status.NominatedNodeName == nominated) && refused(pod) && !IsDaemon(pod) && !IsMirror(pod) && !OptsOut(pod)
+	return (pod.Status.NominatedNodeName == "" || pod.Status.NominatedNodeName == nominated) && Refused(pod) && !IsDaemon(pod) && !IsMirror(pod) && !OptsOut(pod)
 }
 
 // Preempts reports whether the scheduler may end other pods for the pod, and takes a nomination of it away when it finds no
@@ -41,8 +41,8 @@ func Preempts(pod *corev1.Pod) bool {
 	return (pod.Spec.PreemptionPolicy == nil || *pod.Spec.PreemptionPolicy != corev1.PreemptNever) && pod.Spec.SchedulingGroup == nil
 }
 
-// refused reports whether the pod waits and the scheduler has said that it finds no node.
-func refused(pod *corev1.Pod) bool {
+// Refused reports whether the pod waits and the scheduler has said that it finds no node.
+func Refused(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || !IsActive(pod) {
 		return false
 	}

@@ -40,6 +40,7 @@ type Ring struct {
 	dropped int
 	kept    *disrupt.Decision // see SetDisruption
 	nodes   Nodes             // see SetNodes
+	pods    Pods              // nil until SetPods
 }
 
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
