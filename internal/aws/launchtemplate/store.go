@@ -163,9 +163,15 @@ func (s *Store) delete(ctx context.Context, t types.LaunchTemplate) error {
 		return ctx.Err()
 	}
 	s.Forget(*t.LaunchTemplateName)
+	began := s.now()
 	_, err := s.api.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
 	if err = awserr.Wrap(fmt.Sprintf("deleting launch template %s", *t.LaunchTemplateName), err); err != nil && !cloud.IsNotFound(err) {
 		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.lastUsed.Before(began) { // else somebody waits for its lock to make it again
+		delete(s.entries, *t.LaunchTemplateName)
 	}
 	return nil
 }

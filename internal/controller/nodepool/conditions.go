@@ -78,6 +78,7 @@ type Health struct {
 }
 
 type record struct {
+	pool                        string
 	generation, classGeneration int64
 	last                        []bool
 	why                         string // the last machine ended that never registered; empty when that is not known
@@ -95,7 +96,7 @@ func (h *Health) Registered(claim *karpv1.NodeClaim, ok bool) {
 		h.mu.Lock()
 		r := h.pools[o.UID]
 		if r == nil {
-			r = &record{}
+			r = &record{pool: o.Name}
 			h.pools[o.UID] = r
 		}
 		before := r.verdict()
@@ -113,6 +114,17 @@ func (h *Health) Registered(claim *karpv1.NodeClaim, ok bool) {
 		h.mu.Unlock()
 		if changed && h.Changed != nil {
 			h.Changed(o.Name)
+		}
+	}
+}
+
+// forget drops what is known of a pool that is gone.
+func (h *Health) forget(pool string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for uid, r := range h.pools {
+		if r.pool == pool {
+			delete(h.pools, uid)
 		}
 	}
 }
@@ -142,7 +154,7 @@ func (h *Health) write(pool *karpv1.NodePool, now func() time.Time) {
 	defer h.mu.Unlock()
 	r := h.pools[pool.UID]
 	if r == nil {
-		r = &record{generation: pool.Generation, classGeneration: pool.Status.NodeClassObservedGeneration}
+		r = &record{pool: pool.Name, generation: pool.Generation, classGeneration: pool.Status.NodeClassObservedGeneration}
 		if cond := conditions.Get(karpv1.ConditionTypeNodeRegistrationHealthy); cond != nil && cond.ObservedGeneration == pool.Generation {
 			switch {
 			case cond.IsTrue():

@@ -186,6 +186,9 @@ func (c *Controller) restamp(ctx context.Context, claim *karpv1.NodeClaim, hash 
 }
 
 func (c *Controller) forget(pool string) {
+	if c.Health != nil {
+		c.Health.forget(pool)
+	}
 	c.show(c.Metrics.NodePoolLimit, pool, nil)
 	c.show(c.Metrics.NodePoolUsage, pool, nil)
 }

@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/obs"
 )
 
 func TestHealthRemembersTheLastFourLaunches(t *testing.T) {
@@ -72,5 +75,19 @@ func TestAPoolSaysHowItsLastMachineEnded(t *testing.T) {
 	h.Registered(silent, false)
 	if got := says(); !strings.HasSuffix(got, "see the events of the NodeClaims") {
 		t.Errorf("after a machine of which nothing is known it says %q", got)
+	}
+}
+
+func TestNothingIsKnownOfAPoolThatIsGone(t *testing.T) {
+	h := NewHealth()
+	for _, name := range []string{"gone", "stays"} {
+		pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("written-" + name)}}
+		h.write(pool, time.Now)
+		h.Registered(&karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: name, UID: types.UID("told-" + name)}}}}, true)
+	}
+	c := &Controller{Metrics: obs.NewMetrics(prometheus.NewRegistry()), Health: h}
+	c.forget("gone")
+	if len(h.pools) != 2 || h.pools["written-stays"] == nil || h.pools["told-stays"] == nil {
+		t.Errorf("kept: %v", h.pools)
 	}
 }

@@ -1,0 +1,48 @@
+package launchtemplate
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// passing is an API in which the templates of a class are there until they are deleted.
+type passing struct {
+	API
+	names []string
+}
+
+func (p *passing) DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error) {
+	out := &ec2.DescribeLaunchTemplatesOutput{}
+	for _, n := range p.names {
+		out.LaunchTemplates = append(out.LaunchTemplates, types.LaunchTemplate{LaunchTemplateName: &n, LaunchTemplateId: &n})
+	}
+	return out, nil
+}
+
+func (p *passing) DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput, ...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error) {
+	return &ec2.DeleteLaunchTemplateOutput{}, nil
+}
+
+// A template has another name with each new image and each change of a class.
+func TestNothingIsKeptOfTemplatesThatAreDeleted(t *testing.T) {
+	now := time.Unix(1000, 0)
+	api := &passing{}
+	s := NewStore(api, "kerf", func() time.Time { return now })
+	for i := range 100 {
+		api.names = []string{fmt.Sprintf("%s%d", namePrefix, i)}
+		s.use(api.names[0])
+		s.markExisting(api.names[0])
+		now = now.Add(2 * time.Hour)
+		if n, err := s.Collect(t.Context(), time.Hour); n != 1 || err != nil {
+			t.Fatalf("%d were collected: %v", n, err)
+		}
+	}
+	if len(s.entries) != 0 {
+		t.Errorf("%d are left", len(s.entries))
+	}
+}
