@@ -10,6 +10,10 @@ import (
 	"time"
 )
 
+// keep is how many bytes a stream that has been read keeps room for: one that has once carried a long list would hold its
+// size for as long as the connection lasts.
+const keep = 64 << 10
+
 // Pipe makes both ends of a connection. Unlike net.Pipe's, writes do not wait for the reader, as little as they do over
 // TCP while its buffers have room; here they have no end.
 func Pipe(nearAddr, farAddr Addr) (near, far net.Conn) {
@@ -88,7 +92,9 @@ func (s *stream) take(b []byte) (n int, err error, ready bool) {
 	case s.taken < len(s.data):
 		n = copy(b, s.data[s.taken:])
 		if s.taken += n; s.taken == len(s.data) {
-			s.data, s.taken = s.data[:0], 0
+			if s.data, s.taken = s.data[:0], 0; cap(s.data) > keep {
+				s.data = nil
+			}
 		}
 	case s.end != nil:
 		err = s.end
