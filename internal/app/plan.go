@@ -16,6 +16,7 @@ import (
 	awsreadonly "github.com/kerf-sh/kerf/internal/aws/readonly"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/foresee"
 	"github.com/kerf-sh/kerf/internal/intake"
 	"github.com/kerf-sh/kerf/internal/pack"
@@ -79,7 +80,7 @@ func leftOut(g settings.Gates) []string {
 func packOptions(s settings.Settings) pack.Options {
 	return pack.Options{
 		WellKnown: apply.WellKnownLabels(), IgnorePreferences: s.PreferencePolicy == settings.Ignore, PreferenceShare: s.PreferenceShare,
-		MinValuesBestEffort: s.MinValuesPolicy == settings.BestEffort, PriceGuard: s.PriceGuard,
+		MinValuesBestEffort: s.MinValuesPolicy == settings.BestEffort, PriceGuard: s.PriceGuard, Upkeep: catalog.MicroUSD(s.NodeUpkeep),
 	}
 }
 

@@ -97,7 +97,7 @@ func drawTopology(t *rapid.T, c *cluster.Class) {
 
 // drawCluster plans some pods on an empty cluster, carries the plan out, and lets some of the pods end.
 func drawCluster(t *rapid.T, topology bool) *pack.Problem {
-	p := &pack.Problem{Now: scenario.Start, Options: pack.Options{WellKnown: scenario.WellKnown()}}
+	p := &pack.Problem{Now: scenario.Start, Options: pack.Options{WellKnown: scenario.WellKnown(), Upkeep: rapid.SampledFrom([]catalog.MicroUSD{0, 0, 2_200, 50_000}).Draw(t, "upkeep")}}
 	types := drawTypes(t)
 	for i := range rapid.IntRange(1, 2).Draw(t, "pools") {
 		pool := &cluster.Pool{Name: fmt.Sprintf("pool-%d", i), Weight: rapid.IntRange(0, 1).Draw(t, "weight"), Types: types}

@@ -289,7 +289,7 @@ func (s *search) keep(nodes []*nodeState, move Move) {
 	move.NewNodes, move.Placements = moved.NewNodes, moved.Placements
 	best := catalog.MicroUSD(0)
 	for i := range moved.NewNodes {
-		best += moved.NewNodes[i].Price
+		best += moved.NewNodes[i].Price + s.p.Cluster.Options.Upkeep
 	}
 	for _, pl := range moved.Placements {
 		if n := s.named[pl.Node]; n != nil {

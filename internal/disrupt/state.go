@@ -95,7 +95,7 @@ func newSearch(p *Problem, w *pack.WhatIf) *search {
 		if in == nil {
 			continue
 		}
-		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: priceOf(src, p.Cluster.Pools)}
+		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: nodePrice(src, p.Cluster)}
 		n.cost, n.empty = s.disruption(src)
 		n.floor, _ = s.w.Floor(id)
 		n.potential = s.w.Potential(id)
@@ -213,6 +213,14 @@ func (s *search) spend(nodes []*nodeState) {
 		}
 		n.gone = true
 	}
+}
+
+// nodePrice is what the node costs, its upkeep included; 0 when that is not known.
+func nodePrice(n *cluster.Node, p *pack.Problem) catalog.MicroUSD {
+	if price := priceOf(n, p.Pools); price > 0 {
+		return price + p.Options.Upkeep
+	}
+	return 0
 }
 
 // priceOf is the node's own price, or else the least that its type costs in its zone and capacity type by the catalog of

@@ -130,7 +130,7 @@ func (s *solver) splitPool(src *cluster.Pool, cat *catalog.Catalog, err error) b
 		return false
 	}
 	add := func(only requirement.Requirements) *pool {
-		p := &pool{src: src, cat: cat, shapes: map[int]*shape{}, wellKnown: s.isWellKnown, only: only}
+		p := &pool{src: src, cat: cat, upkeep: s.p.Options.Upkeep, shapes: map[int]*shape{}, wellKnown: s.isWellKnown, only: only}
 		p.fault = s.compilePool(p)
 		s.kept.worked.Pools++
 		if err != nil {

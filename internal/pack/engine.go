@@ -284,13 +284,13 @@ func same(a, b []*catalog.Type) bool {
 
 // borrow is a compiled pool that differs from src in nothing but what is set anew for each solution; nil if there is
 // none, or another solver has it.
-func (t *setting) borrow(src *cluster.Pool, cat *catalog.Catalog) *pool {
+func (t *setting) borrow(src *cluster.Pool, cat *catalog.Catalog, upkeep catalog.MicroUSD) *pool {
 	k := t.pools[src.Name]
 	if k == nil {
 		return nil
 	}
 	delete(t.pools, src.Name)
-	if k.types != cat || !k.src.SameTerms(src) || len(k.pool.shapes) > 2000 {
+	if k.types != cat || k.pool.upkeep != upkeep || !k.src.SameTerms(src) || len(k.pool.shapes) > 2000 {
 		return nil
 	}
 	return k.pool

@@ -294,7 +294,7 @@ func (s *solver) makeKinds(m *model) {
 		for _, side := range sides {
 			first := len(all)
 			for _, at := range m.pool.base.cells {
-				price := m.pool.cat.Cells[at].Price[t]
+				price := m.pool.nodePrice(&m.pool.cat.Cells[at], t)
 				if price == catalog.NoPrice {
 					continue
 				}

@@ -18,6 +18,7 @@ type pool struct {
 	broken string // why nothing can be bought
 	fault  string // the same, as far as it does not depend on the moment
 	cat    *catalog.Catalog
+	upkeep catalog.MicroUSD // Options.Upkeep
 	reqs   requirement.Requirements
 	base   *shape
 	slots  []slot // of reservations, by ID
@@ -75,9 +76,9 @@ func (s *solver) compilePools() {
 		if s.splitPool(src, cat, err) {
 			continue
 		}
-		p := s.setting.borrow(src, cat)
+		p := s.setting.borrow(src, cat, s.p.Options.Upkeep)
 		if p == nil {
-			p = &pool{src: src, cat: cat, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
+			p = &pool{src: src, cat: cat, upkeep: s.p.Options.Upkeep, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
 			p.fault = s.compilePool(p)
 			s.kept.worked.Pools++
 			if err != nil {
@@ -299,6 +300,14 @@ type shape struct {
 	ladders [2]ladder
 }
 
+// nodePrice is what a node of type t costs in the cell, its upkeep included.
+func (p *pool) nodePrice(cell *catalog.Cell, t int) catalog.MicroUSD {
+	if cell.Price[t] == catalog.NoPrice {
+		return catalog.NoPrice
+	}
+	return cell.Price[t] + p.upkeep
+}
+
 func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
 	id := s.reqID(reqs)
 	if sh, ok := p.shapes[id]; ok {
@@ -317,8 +326,8 @@ func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
 	for _, at := range sh.cells {
 		cell := &p.cat.Cells[at]
 		buyable.Or(cell.Available)
-		for t, x := range cell.Price {
-			sh.price[t] = min(sh.price[t], x)
+		for t := range cell.Price {
+			sh.price[t] = min(sh.price[t], p.nodePrice(cell, t))
 		}
 	}
 	sh.out = sh.types.Clone()

@@ -20,6 +20,9 @@ const DefaultPreferenceShare = 0.02
 // Source: 20 GiB of gp3 at $0.08 per GiB and month, us-east-1, 2026.
 const machineToll catalog.MicroUSD = 2_200
 
+// toll is what of machineToll the upkeep in the prices does not count already.
+func (o *Options) toll() catalog.MicroUSD { return max(0, machineToll-o.Upkeep) }
+
 // fewMachines is how many machines more a class may have for its wishes, whatever their price, besides a share of all.
 const fewMachines = 3
 
@@ -302,7 +305,7 @@ type ledger struct {
 }
 
 func newLedger(p *Problem, base *solver) *ledger {
-	l := &ledger{base: base, share: p.Options.PreferenceShare, cost: base.costs(machineToll), price: base.costs(0), machines: base.machines(), unplaced: base.missing(), allowed: map[string]float64{}}
+	l := &ledger{base: base, share: p.Options.PreferenceShare, cost: base.costs(p.Options.toll()), price: base.costs(0), machines: base.machines(), unplaced: base.missing(), allowed: map[string]float64{}}
 	if l.share == 0 {
 		l.share = DefaultPreferenceShare
 	}
@@ -444,7 +447,7 @@ func (s *solver) leastExtra(c *class, w wish) (extra, price int64, machines int)
 	}
 	price = int64(hosts)*cheapest - int64(s.bill(0))*1000
 	machines = hosts - len(s.bought)
-	return price + int64(machineToll)*1000*int64(machines), price, machines
+	return price + int64(s.p.Options.toll())*1000*int64(machines), price, machines
 }
 
 // canAvoid reports whether anything takes the class that does not ask to be avoided.
@@ -493,7 +496,7 @@ func (l *ledger) decline(w *wanted, at int, cost catalog.MicroUSD, atLeast, bloc
 // when there is nothing to take: the trial is good. Classes share machines, so that one with a costly wish makes others
 // dear as well; unless all is asked for, only the worst are taken now and the others tried again.
 func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bool {
-	costs, prices, machines, missing := trial.costs(machineToll), trial.costs(0), trial.machines(), trial.missing()
+	costs, prices, machines, missing := trial.costs(trial.p.Options.toll()), trial.costs(0), trial.machines(), trial.missing()
 	ratio := make([]float64, len(all)) // of what honouring costs to what it may; above 1 is too much
 	allowed, worst, dearest := 0.0, 0.0, -1
 	for i, w := range all {
@@ -522,7 +525,7 @@ func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bo
 		return true
 	}
 	// Each class is within its share, but others may have had to give way.
-	more := float64(trial.bill(machineToll)-l.base.bill(machineToll)) * 1000
+	more := float64(trial.bill(trial.p.Options.toll())-l.base.bill(trial.p.Options.toll())) * 1000
 	blocked := total(missing) > total(l.unplaced)
 	if !blocked && more <= allowed+slack {
 		return false

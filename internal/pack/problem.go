@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/cluster"
 )
 
@@ -39,6 +40,9 @@ type Options struct {
 	// PriceGuard is how many times as much as usual a new node may cost while EC2 is short of what its pods usually get: above
 	// that they wait. It doubles when a pod has waited for 10 minutes, and each time that it has waited twice as long; 0: none.
 	PriceGuard int64 `json:"priceGuard,omitempty"`
+	// Upkeep is what every node costs in an hour besides its instance, in micro-USD: its disk, what is licensed by the host.
+	// It decides, and is part of no price that a plan states.
+	Upkeep catalog.MicroUSD `json:"upkeep,omitempty"`
 	// MaxTypes caps the types listed for a new node; 0 means 600 (the NodeClaim's own practical limit).
 	MaxTypes int `json:"maxTypes,omitempty"`
 }
@@ -46,5 +50,5 @@ type Options struct {
 // Same reports whether all settings are the same. It is not called Equal, as tests that compare field by field would then use it.
 func (o *Options) Same(p *Options) bool {
 	return slices.Equal(o.WellKnown, p.WellKnown) && o.IgnorePreferences == p.IgnorePreferences && o.PreferenceShare == p.PreferenceShare &&
-		o.MinValuesBestEffort == p.MinValuesBestEffort && o.Work == p.Work && o.PriceGuard == p.PriceGuard && o.MaxTypes == p.MaxTypes
+		o.MinValuesBestEffort == p.MinValuesBestEffort && o.Work == p.Work && o.PriceGuard == p.PriceGuard && o.Upkeep == p.Upkeep && o.MaxTypes == p.MaxTypes
 }

@@ -151,6 +151,7 @@ func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 	p := &pack.Problem{Now: time.Unix(1, 0), Options: pack.Options{WellKnown: scenario.WellKnown()}}
 	p.Options.PreferenceShare = rapid.SampledFrom([]float64{0, 0, 0.5, -1}).Draw(t, "share")
 	p.Options.IgnorePreferences = rapid.IntRange(0, 4).Draw(t, "policy") == 0
+	p.Options.Upkeep = rapid.SampledFrom([]catalog.MicroUSD{0, 0, 2_200, 50_000}).Draw(t, "upkeep")
 	var types []*catalog.Type
 	for i := range rapid.IntRange(1, 5).Draw(t, "types") {
 		types = append(types, drawType(t, i))

@@ -70,7 +70,7 @@ func (s *solver) cheapestValue(m *machine, t int, k requirement.Key) (string, bo
 	value, found, price := "", false, m.shape.price[t]
 	for _, at := range m.shape.cells {
 		cell := &m.pool.cat.Cells[at]
-		if v, ok := cell.Label(k); ok && !found && cell.Price[t] == price {
+		if v, ok := cell.Label(k); ok && !found && m.pool.nodePrice(cell, t) == price {
 			value, found = v, true
 		}
 	}

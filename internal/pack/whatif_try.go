@@ -247,12 +247,12 @@ func (p *pool) overdrawn() bool {
 	return slices.ContainsFunc(p.limited, func(l limit) bool { return l.left < 0 })
 }
 
-// worstPrice is what type t costs where it is dearest among the shape's offerings that can be had.
+// worstPrice is what a node of type t costs where it is dearest among the shape's offerings that can be had.
 func (sh *shape) worstPrice(t int) catalog.MicroUSD {
 	worst := catalog.MicroUSD(-1)
 	for _, at := range sh.cells {
 		if cell := &sh.pool.cat.Cells[at]; cell.Available.Has(t) {
-			worst = max(worst, cell.Price[t])
+			worst = max(worst, sh.pool.nodePrice(cell, t))
 		}
 	}
 	return worst

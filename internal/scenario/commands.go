@@ -211,10 +211,17 @@ func (e *Env) daemon(a *args, lines []string) (string, error) {
 
 // options sets what NodePools and pods don't say.
 //
-// Example: options max-types=5 min-values=best-effort
+// Example: options max-types=5 min-values=best-effort upkeep=0.0022
 func (e *Env) options(a *args, _ []string) (string, error) {
 	o := &e.Problem.Options
 	o.MaxTypes = a.number("max-types", o.MaxTypes)
+	if text := a.text("upkeep", ""); text != "" {
+		price, err := parsePrice(text)
+		if err != nil {
+			return "", err
+		}
+		o.Upkeep = price
+	}
 	switch policy := a.text("min-values", "strict"); policy {
 	case "strict", "best-effort":
 		o.MinValuesBestEffort = policy == "best-effort"

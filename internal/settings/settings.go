@@ -56,6 +56,7 @@ type Settings struct {
 	InterruptionQueue       string
 	PriceFile               string
 	ReservedENIs            int
+	NodeUpkeep              int64  // --kerf-node-upkeep, micro-USD an hour
 	LaunchPriceBound        int64  // --kerf-launch-price-bound, percent; 0: none
 	PriceGuard              int64  // --kerf-price-guard, times the usual price; 0: none
 	PodDensity              string // --kerf-pod-density
@@ -220,6 +221,7 @@ func table() []setting {
 		{flag: "interruption-queue", help: "name, ARN or URL of the SQS queue with interruption messages; empty: none", parse: str(func(s *Settings) *string { return &s.InterruptionQueue })},
 		{flag: "kerf-price-file", help: "path of a YAML or JSON file with prices of your own (savings plans, private rates); read again within a minute when it changes; empty: none", parse: str(func(s *Settings) *string { return &s.PriceFile })},
 		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
+		{flag: "kerf-node-upkeep", def: "0.0022", help: "dollars that a node costs in an hour besides its instance: its disk, agents licensed by the host; more makes for fewer and larger nodes, 0 counts instances only. The default is 20 GiB of gp3", parse: nodeUpkeep},
 		{flag: "kerf-launch-price-bound", def: "10", help: "by how many percent a pool of capacity that EC2 may take for a launch can be dearer than the cheapest one, on which the plan counted; less keeps closer to the planned bill, more leaves more spot pools to choose from; off or 0: whatever it costs. minValues and reservations come before it", parse: launchPriceBound},
 		{flag: "kerf-price-guard", def: "5", help: "while EC2 is short of capacity: how many times the usual price of the same pods a node may cost; above that the pods wait. The number doubles for pods that have waited 10, 20, 40, … minutes, so that none waits for ever; off or 0: any price is paid at once", parse: priceGuard},
 		{flag: "kerf-pod-density", def: NetworkDensity, help: "how many pods a node takes whose class sets no maxPods: network reads from the DaemonSet kube-system/aws-node how pods get addresses (prefix delegation, custom networking, pod ENIs, IPv6); interfaces counts one address for each pod, as before", parse: choice(func(s *Settings) *string { return &s.PodDensity }, NetworkDensity, InterfaceDensity)},
@@ -302,6 +304,15 @@ func preferenceShare(s *Settings, v string) error {
 	}
 	// Nothing at all is written as next to nothing: 0 means the default to the engine.
 	s.PreferenceShare = max(f, math.SmallestNonzeroFloat64)
+	return nil
+}
+
+func nodeUpkeep(s *Settings, v string) error {
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f > 10 {
+		return errors.New("want dollars per hour from 0 to 10, such as 0.0022")
+	}
+	s.NodeUpkeep = int64(math.Round(f * 1e6))
 	return nil
 }
 

@@ -29,7 +29,7 @@ func TestLoadDefaults(t *testing.T) {
 		LogOutputPaths: "stdout", LogErrorOutputPaths: "stderr", BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second,
 		PreferencePolicy: Respect, PreferenceShare: 0.02, ImproveTime: time.Second, MinValuesPolicy: Strict, IgnoreDRARequests: true, FeatureGates: Gates{ReservedCapacity: true},
 		ClusterName: "demo", VMMemoryOverheadPercent: 0.075, AMIRefreshInterval: time.Minute, SubnetRefreshInterval: time.Minute,
-		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute, PodDensity: NetworkDensity, LaunchPriceBound: 10, PriceGuard: 5,
+		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute, PodDensity: NetworkDensity, LaunchPriceBound: 10, PriceGuard: 5, NodeUpkeep: 2_200,
 		Decisions: 16, DecisionsMemory: 32 << 20,
 		Rebalance: Observe, MaintenanceLead: 24 * time.Hour, QueueSilence: 10 * time.Minute, QueueReceivers: 4, SmallSavingsWait: 30 * time.Minute, ExpireAhead: time.Hour,
 	}

@@ -196,8 +196,16 @@ func (c *moveChecker) balanced(m *disrupt.Move, old, saving catalog.MicroUSD) {
 	}
 }
 
-// price of a running node: its own, or else that of its offering, in its pool's catalog or in any.
+// price of a running node with its upkeep; 0 when it is not known.
 func (c *moveChecker) price(n *cluster.Node) catalog.MicroUSD {
+	if price := c.instancePrice(n); price > 0 {
+		return price + c.p.Cluster.Options.Upkeep
+	}
+	return 0
+}
+
+// instancePrice is the node's own price, or else that of its offering, in its pool's catalog or in any.
+func (c *moveChecker) instancePrice(n *cluster.Node) catalog.MicroUSD {
 	if n.Price > 0 {
 		return n.Price
 	}
@@ -225,7 +233,7 @@ func (c *moveChecker) price(n *cluster.Node) catalog.MicroUSD {
 	return cmp.Or(own, anywhere)
 }
 
-// priceRange is the price of the cheapest and the dearest way in which the node may come to be, and whether it may be spot.
+// priceRange is what the node costs, its upkeep included, in the cheapest and in the dearest way to come to be, and whether it may be spot.
 func (c *moveChecker) priceRange(nn *plan.NewNode) (cheapest, dearest catalog.MicroUSD, spot bool) {
 	cheapest = -1
 	for _, pool := range c.p.Cluster.Pools {
@@ -250,7 +258,7 @@ func (c *moveChecker) priceRange(nn *plan.NewNode) (cheapest, dearest catalog.Mi
 			}
 		}
 	}
-	return max(cheapest, 0), dearest, spot
+	return max(cheapest, 0) + c.p.Cluster.Options.Upkeep, dearest + c.p.Cluster.Options.Upkeep, spot
 }
 
 // places checks that every pod of the nodes that go has a place, all moves taken together.
