@@ -11,6 +11,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	engine "github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -22,9 +23,9 @@ const (
 	overlap   = 3 * time.Minute
 )
 
-// consolidationOptions are the settings of decisions on which nodes could go.
-func (p *process) consolidationOptions() engine.Options {
-	o := engine.Options{SpotToSpot: p.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice, Overlap: overlap, SmallSavingsWait: p.SmallSavingsWait}
+// ConsolidationOptions are the settings of decisions on which nodes could go.
+func ConsolidationOptions(s settings.Settings) engine.Options {
+	o := engine.Options{SpotToSpot: s.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice, Overlap: overlap, SmallSavingsWait: s.SmallSavingsWait}
 	if o.SmallSavingsWait == 0 {
 		o.SmallSavingsWait = -1 // the setting's 0 means that none waits
 	}
@@ -45,14 +46,14 @@ func (p *process) disruption(c *gate) error {
 		Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Buyer: p.buyer(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
 	}
 	problems := &provision.Problems{
-		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: c.Subnets, Pack: packOptions(p.Settings), Now: time.Now, Late: func() {},
+		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: c.Subnets, Pack: PackOptions(p.Settings), Now: time.Now, Late: func() {},
 		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 	}
 	lasting := *problems
 	lasting.Lasting = true
 	p.consolidation = &disrupt.Loop{
 		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
-		Options:  p.consolidationOptions(),
+		Options:  ConsolidationOptions(p.Settings),
 		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Record: p.recordedDisruption, Decided: p.decisions.SetDisruption,
 	}
 	drift := &disrupt.Drift{

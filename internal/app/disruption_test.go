@@ -10,7 +10,7 @@ import (
 func TestNoneWaitsWhereSmallSavingsAreHadAtOnce(t *testing.T) {
 	for wait, want := range map[time.Duration]time.Duration{0: 0, time.Minute: time.Minute, 3 * time.Hour: 3 * time.Hour} {
 		p := &process{Settings: settings.Settings{SmallSavingsWait: wait}}
-		if o := p.consolidationOptions(); o.LongestWait() != want {
+		if o := ConsolidationOptions(p.Settings); o.LongestWait() != want {
 			t.Errorf("with %s a move waits for %s", wait, o.LongestWait())
 		}
 	}

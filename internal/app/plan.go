@@ -59,7 +59,7 @@ func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, o fo
 	}
 	o.Cluster, o.Kubernetes, o.Cloud, o.ReservedCapacity, o.Now = s.ClusterName, api, provider, s.FeatureGates.ReservedCapacity, time.Now()
 	o.Cache = cache.Options{DefaultSpreads: spreads}
-	o.Pack = packOptions(s)
+	o.Pack = PackOptions(s)
 	o.Gaps = leftOut(s.FeatureGates)
 	return foresee.Look(ctx, o)
 }
@@ -76,8 +76,8 @@ func leftOut(g settings.Gates) []string {
 	return out
 }
 
-// packOptions are those of decisions about pods.
-func packOptions(s settings.Settings) pack.Options {
+// PackOptions are those of decisions about pods.
+func PackOptions(s settings.Settings) pack.Options {
 	return pack.Options{
 		WellKnown: apply.WellKnownLabels(), IgnorePreferences: s.PreferencePolicy == settings.Ignore, PreferenceShare: s.PreferenceShare,
 		MinValuesBestEffort: s.MinValuesPolicy == settings.BestEffort, PriceGuard: s.PriceGuard, Upkeep: catalog.MicroUSD(s.NodeUpkeep),

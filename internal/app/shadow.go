@@ -70,9 +70,9 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	}
 	recoverer := func(name string, fn func() error) error { return metrics.Recover(log, name, fn) }
 	problems := &provision.Problems{
-		State: p.cache, Types: provider, Subnets: provider.Subnets, Pack: packOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
+		State: p.cache, Types: provider, Subnets: provider.Subnets, Pack: PackOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
 	}
-	options := p.consolidationOptions()
+	options := ConsolidationOptions(p.Settings)
 	loop := &shadow.Loop{
 		Book: shadow.NewBook(time.Now()), State: p.cache, Guard: guard, Synced: p.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
 		Lasting: ripening.Lasting(&options),
@@ -131,7 +131,7 @@ func (p *process) foretell(problems *provision.Problems) func(context.Context, *
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
 		Queue: &disrupt.Queue{}, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
-		Options: p.consolidationOptions(),
+		Options: ConsolidationOptions(p.Settings),
 	}
 	return loop.Foretell
 }

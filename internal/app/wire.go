@@ -212,15 +212,14 @@ func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 	owners := &provision.Owners{Reader: p.GetAPIReader(), Settled: p.cache.Settled, Now: time.Now}
 	loop := provision.New(provision.Options{
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: provider.Subnets, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
-		Missing:     owners.Missing,
-		ImproveTime: p.ImproveTime,
-		Pack:        packOptions(p.Settings),
-		Retry:       provider.Retry,
-		Settle:      p.settle(),
-		Record:      p.recorded,
-		Meter:       meter{p.metrics},
-		Recover:     func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
-		Log:         p.log,
+		Missing: owners.Missing,
+		Pack:    PackOptions(p.Settings),
+		Retry:   provider.Retry,
+		Settle:  p.settle(),
+		Record:  p.recorded,
+		Meter:   meter{p.metrics},
+		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
+		Log:     p.log,
 	})
 	return errors.Join(p.Add(loop), p.Add(p.closures(provider, loop.Trigger)), p.nodeOverlays(c, loop.Trigger))
 }

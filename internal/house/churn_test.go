@@ -144,7 +144,7 @@ func play(t *testing.T, hours int, between func(h *house.House, minute int)) *le
 		defer f.Close()
 		l.said = slog.NewTextHandler(f, nil)
 	}
-	house.Run(t, house.Options{World: many, Seed: *churnSeed, Log: l, Env: map[string]string{"KERF_IMPROVE_TIME": "10ms", "FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *house.House) {
+	house.Run(t, house.Options{World: many, Seed: *churnSeed, Log: l, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *house.House) {
 		l.h = h
 		h.Apply(house.Defaults)
 		c := newChurn(h)

@@ -117,8 +117,6 @@ func (h *House) env() map[string]string {
 	out := map[string]string{
 		"CLUSTER_NAME": ClusterName, "INTERRUPTION_QUEUE": ClusterName, "CLUSTER_CA_BUNDLE": authority,
 		"METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0", "LEADER_ELECTION_NAMESPACE": "kube-system",
-		// A decision costs the time of the bubble nothing, so the time to improve it has to be short to cost little of ours.
-		"KERF_IMPROVE_TIME": "100ms",
 	}
 	maps.Copy(out, h.o.Env)
 	return out

@@ -26,7 +26,7 @@ func TestHowFastTimePasses(t *testing.T) {
 			outside, processor := time.Now(), used(t)
 			var inside time.Duration
 			eights := func(o *world.Options) { o.Types = []string{"c6i.2xlarge", "m6i.2xlarge", "r6i.2xlarge"} }
-			house.Run(t, house.Options{World: eights, Env: map[string]string{"KERF_IMPROVE_TIME": "10ms"}}, func(h *house.House) {
+			house.Run(t, house.Options{World: eights}, func(h *house.House) {
 				began := time.Now()
 				h.Apply(house.Defaults)
 				h.Deploy("web", 10*nodes, "700m", "700Mi")

@@ -20,10 +20,6 @@ import (
 //
 // Concurrency: safe; problems are solved one at a time.
 type Engine struct {
-	// Improving, if set, is called when a plan stands and is about to be improved, so that whoever keeps the time can see
-	// how long that takes. It must not call the engine.
-	Improving func()
-
 	mu   sync.Mutex
 	kept *kept
 }
@@ -40,7 +36,7 @@ func (e *Engine) Solve(p *Problem) *plan.Plan {
 		k = newKept()
 	}
 	e.kept = nil // lost if this panics
-	k.worked, k.improving = Worked{}, e.Improving
+	k.worked = Worked{}
 	if out := k.last.again(p); out != nil {
 		e.kept = k
 		return out
@@ -71,9 +67,7 @@ type kept struct {
 	fields   []*field // nodes that solvers change
 	serial   uint64   // of the last solver
 	last     *solved
-	// improving, if set, is to be called before a plan is improved.
-	improving func()
-	worked    Worked
+	worked   Worked
 	// zones in which addresses ran short in an earlier solution of this problem, and those that did in the last.
 	zones map[string]zoneCare
 	short []string

@@ -46,13 +46,16 @@ func (s *solver) improve(budget int64) {
 // budget is what the improvement may cost; 0 if there is to be none.
 func (s *solver) budget() int64 {
 	if s.p.Options.Work == 0 {
-		return defaultWork(len(s.p.Pending))
+		return DefaultWork(len(s.p.Pending))
 	}
 	return max(0, s.p.Options.Work)
 }
 
-// defaultWork grows with the pods, and stays in the order of the time that the first plan takes.
-func defaultWork(pods int) int64 {
+// DefaultWork is the budget of a plan for so many pods. It grows with them and stays in the order of the time that the first plan
+// takes: four times as much makes plans at most 0.7 % cheaper, half as much up to 3 % dearer.
+//
+// Source: make bench-peer ARGS=-work.
+func DefaultWork(pods int) int64 {
 	n := int64(pods)
 	return min(500_000+20_000*n, 8_000_000+300*n, 25_000_000)
 }

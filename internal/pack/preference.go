@@ -69,9 +69,6 @@ func (k *kept) solve(p *Problem) *plan.Plan {
 // that were packed anew, or had to leave a zone without addresses, may be larger than those for which limits were waived:
 // then the problem is solved again with the limits heeded.
 func (s *solver) finish() *plan.Plan {
-	if s.kept.improving != nil {
-		s.kept.improving()
-	}
 	for {
 		s = s.improveAll(s.budget())
 		s.kept.short = s.settleAddresses()

@@ -34,8 +34,8 @@ type Options struct {
 	PreferenceShare float64 `json:"preferenceShare,omitempty"`
 	// MinValuesBestEffort is MIN_VALUES_POLICY=BestEffort.
 	MinValuesBestEffort bool `json:"minValuesBestEffort,omitempty"`
-	// Work is what the improvement of a first plan may cost, in comparisons of a pod with a machine; 0 means an amount that
-	// grows with the problem up to the order of a second's work, less than 0 that nothing is improved.
+	// Work is what the improvement of a first plan may cost, in comparisons of a pod with a machine; 0 means DefaultWork, less
+	// than 0 that nothing is improved.
 	Work int64 `json:"work,omitempty"`
 	// PriceGuard is how many times as much as usual a new node may cost while EC2 is short of what its pods usually get: above
 	// that they wait. It doubles when a pod has waited for 10 minutes, and each time that it has waited twice as long; 0: none.

@@ -40,8 +40,7 @@ type Settings struct {
 	BatchMaxDuration               time.Duration
 	BatchIdleDuration              time.Duration
 	PreferencePolicy               string
-	PreferenceShare                float64       // --kerf-preference-share; below 0: without bound
-	ImproveTime                    time.Duration // --kerf-improve-time
+	PreferenceShare                float64 // --kerf-preference-share; below 0: without bound
 	MinValuesPolicy                string
 	IgnoreDRARequests              bool
 	FeatureGates                   Gates
@@ -205,7 +204,6 @@ func table() []setting {
 		{flag: "log-error-output-paths", def: "stderr", help: "where the logger's own errors go; accepted, without effect so far", parse: str(func(s *Settings) *string { return &s.LogErrorOutputPaths })},
 		{flag: "batch-max-duration", def: "10s", help: "the longest wait for more pods before a decision", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchMaxDuration })},
 		{flag: "batch-idle-duration", def: "1s", help: "a decision is made when no pod has come for so long; at once for a pod that comes alone, and when the owner of all that came has no more to create", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchIdleDuration })},
-		{flag: "kerf-improve-time", def: "1s", help: "how long a plan for 2,000 pods or more is improved once it stands, and a share of that for fewer pods, down to a fortieth for a lone one; a plan that can't be improved any more is carried out at once; 0s: plans are not improved", parse: duration(0, func(s *Settings) *time.Duration { return &s.ImproveTime })},
 		{flag: "preference-policy", def: Respect, help: "Respect or Ignore preferred affinities and soft spreads", parse: choice(func(s *Settings) *string { return &s.PreferencePolicy }, Respect, Ignore)},
 		{flag: "kerf-preference-share", def: "0.02", help: "with --preference-policy=Respect, what the preferences of a kind of pods may cost, as a share of what the pods cost; a dearer one is not honoured, and told; unlimited: preferences count as demands until a pod finds no place, whatever they cost", parse: preferenceShare},
 		{flag: "min-values-policy", def: Strict, help: "Strict or BestEffort", parse: choice(func(s *Settings) *string { return &s.MinValuesPolicy }, Strict, BestEffort)},

@@ -27,7 +27,7 @@ func TestLoadDefaults(t *testing.T) {
 		MetricsPort: 8080, HealthProbePort: 8081, KubeClientQPS: 200, KubeClientBurst: 300, DisableControllerWarmup: true,
 		LeaderElectionName: "karpenter-leader-election", MemoryLimit: -1, CPURequests: 1000, LogLevel: "info",
 		LogOutputPaths: "stdout", LogErrorOutputPaths: "stderr", BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second,
-		PreferencePolicy: Respect, PreferenceShare: 0.02, ImproveTime: time.Second, MinValuesPolicy: Strict, IgnoreDRARequests: true, FeatureGates: Gates{ReservedCapacity: true},
+		PreferencePolicy: Respect, PreferenceShare: 0.02, MinValuesPolicy: Strict, IgnoreDRARequests: true, FeatureGates: Gates{ReservedCapacity: true},
 		ClusterName: "demo", VMMemoryOverheadPercent: 0.075, AMIRefreshInterval: time.Minute, SubnetRefreshInterval: time.Minute,
 		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute, PodDensity: NetworkDensity, LaunchPriceBound: 10, PriceGuard: 5, NodeUpkeep: 2_200,
 		Decisions: 16, DecisionsMemory: 32 << 20,

@@ -65,11 +65,7 @@ func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pac
 
 // Problem makes the input of a decision of a snapshot.
 func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
-	p := c.problems.Problem(ctx, snapshot)
-	if p.Options.Work == 0 {
-		p.Options.Work = c.pace.work(len(snapshot.Pending))
-	}
-	return p
+	return c.problems.Problem(ctx, snapshot)
 }
 
 // withoutStuck leaves machines that do not get ready with no room for more pods.

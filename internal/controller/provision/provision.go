@@ -86,9 +86,6 @@ type Options struct {
 	// Missing is how many pods of an owner are still to come (Owners.Missing); nil knows of none.
 	Missing func(context.Context, cache.Owner) (n int, ok bool)
 	Pack    pack.Options
-	// ImproveTime is how long the plan for a large burst may be improved once it stands, and a share of that for fewer pods;
-	// 0: not at all. It decides Pack.Work, unless that is set.
-	ImproveTime time.Duration
 	// Solve is that of a pack.Engine when nil.
 	Solve func(*pack.Problem) *plan.Plan
 	// Retry, when set, is told of which NodePools pods wait for capacity that EC2 lacks.
@@ -112,7 +109,6 @@ type Controller struct {
 	batch    *batch
 	problems *Problems
 	offers   map[string]offer
-	pace     *pace
 	expected expected
 	aside    aside
 	renew    func() // takes a new engine; nil where the solver is given
@@ -141,13 +137,9 @@ func New(o Options) *Controller {
 	if o.Pack.WellKnown == nil {
 		o.Pack.WellKnown = apply.WellKnownLabels()
 	}
-	pace := newPace(o.ImproveTime, o.Now)
-	c := &Controller{o: o, pace: pace, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}, aside: aside{}, retried: map[string]time.Time{}}
+	c := &Controller{o: o, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}, aside: aside{}, retried: map[string]time.Time{}}
 	if o.Solve == nil {
-		c.renew = func() {
-			engine := pack.NewEngine()
-			engine.Improving, c.o.Solve = pace.begin, engine.Solve
-		}
+		c.renew = func() { c.o.Solve = pack.NewEngine().Solve }
 		c.renew()
 	}
 	c.batch.missing = o.Missing
@@ -253,7 +245,6 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	if err != nil {
 		return apply.Outcome{}, err
 	}
-	c.pace.end(p.Stats.Work)
 	took := c.o.Now().Sub(began)
 	virtual := virtualPods(snapshot.Pending)
 	c.o.Meter.Solved(took, len(snapshot.Pending)-len(virtual))
