@@ -48,7 +48,7 @@ func TestBothEnginesThinOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]bench.Thinning{"Kerf": r.Kerf, "upstream": r.Peer} {
+	for name, s := range map[string]bench.Thinning{"Kerf": r.Kerf, "upstream": r.Peer, "Kerf as it ships": r.Ships} {
 		if s.After >= r.Before || s.After < r.Bound || !s.Ended {
 			t.Errorf("%s: %d to %d in %d rounds, ended %v, bound %d", name, r.Before, s.After, s.Rounds, s.Ended, r.Bound)
 		}
@@ -62,7 +62,7 @@ func TestBothEnginesThinOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !strings.Contains(b.String(), "| small | Kerf |") {
+	if !strings.Contains(b.String(), "| small | Kerf, as it ships |") {
 		t.Error(b.String())
 	}
 }

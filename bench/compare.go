@@ -49,7 +49,7 @@ const peerJudged = 2000
 type Row struct {
 	Input string
 	Pods  int
-	// Kerf is the engine as it ships, First its first plan without the improvement, Peer is upstream.
+	// Kerf is what the controller decides with its default settings, First its first plan without the improvement, Peer is upstream.
 	Kerf, First, Peer Side
 	// Bound for the pods that Kerf places, proven by Certificate of the kind in package bound.
 	Bound    catalog.MicroUSD
@@ -64,6 +64,7 @@ func Compare(ctx context.Context, in Input, o Options) (*Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
+	p = shipped(p)
 	row := &Row{Input: in.Name, Pods: len(p.Pending)}
 	var best *plan.Plan
 	if row.Kerf, best, err = kerfSide(p, o); err != nil {
@@ -92,10 +93,16 @@ func Compare(ctx context.Context, in Input, o Options) (*Row, error) {
 	return row, nil
 }
 
+// kerfSide does what the controller does for a decision: each pod is hashed to find its class, the problem is solved, and
+// the plan is checked.
 func kerfSide(p *pack.Problem, o Options) (Side, *plan.Plan, error) {
 	var out *plan.Plan
 	cost, err := measure(5, o.Enough, func() error { return nil }, func() error {
+		for _, pod := range p.Pending {
+			pod.Class.Hash()
+		}
 		out = pack.Solve(p)
+		verify.Check(p, out)
 		return nil
 	})
 	if err != nil {

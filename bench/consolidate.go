@@ -37,7 +37,8 @@ type Thinned struct {
 	Input       string
 	Nodes, Pods int
 	Before      catalog.MicroUSD
-	Kerf, Peer  Thinning
+	// Ships is Kerf with the restraint that ships, without the waits; Kerf and Peer take whatever saves.
+	Ships, Kerf, Peer Thinning
 	// Settled is the cluster that Kerf ends with, where all must be looked at to see that nothing is left to do: what a look
 	// at it takes each, and what upstream's first command would still save in it. KerfAgain is a second look with nothing
 	// changed but the generation.
@@ -56,6 +57,7 @@ func Consolidate(ctx context.Context, in Input, o Options) (*Thinned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}
+	p = shipped(p)
 	row := &Thinned{Input: in.Name, Nodes: len(p.Nodes), Before: bill(p)}
 	again := *p
 	again.Nodes = nil
@@ -68,8 +70,11 @@ func Consolidate(ctx context.Context, in Input, o Options) (*Thinned, error) {
 	}
 	row.Pods = len(again.Pending)
 	var settled *pack.Problem
-	if row.Kerf, settled, err = kerfThins(p, o); err != nil {
+	if row.Kerf, settled, err = kerfThins(p, disrupt.Options{}, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	if row.Ships, _, err = kerfThins(p, restrained(), o); err != nil {
+		return nil, fmt.Errorf("%s: restrained: %w", in.Name, err)
 	}
 	if err := row.look(ctx, settled, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
@@ -86,8 +91,8 @@ func Consolidate(ctx context.Context, in Input, o Options) (*Thinned, error) {
 }
 
 // anyway is the question with every node a candidate.
-func anyway(p *pack.Problem) *disrupt.Problem {
-	q := &disrupt.Problem{Cluster: p}
+func anyway(p *pack.Problem, rules disrupt.Options) *disrupt.Problem {
+	q := &disrupt.Problem{Cluster: p, Options: rules}
 	for _, n := range p.Nodes {
 		q.Nodes = append(q.Nodes, disrupt.Node{Name: n.Name})
 	}
@@ -97,9 +102,9 @@ func anyway(p *pack.Problem) *disrupt.Problem {
 	return q
 }
 
-func kerfThins(p *pack.Problem, o Options) (t Thinning, end *pack.Problem, err error) {
+func kerfThins(p *pack.Problem, rules disrupt.Options, o Options) (t Thinning, end *pack.Problem, err error) {
 	for t.Rounds < o.Rounds && !t.Ended {
-		d, cost, err := kerfRound(p, t.Rounds == 0, o)
+		d, cost, err := kerfRound(p, rules, t.Rounds == 0, o)
 		if err != nil {
 			return t, nil, err
 		}
@@ -112,8 +117,8 @@ func kerfThins(p *pack.Problem, o Options) (t Thinning, end *pack.Problem, err e
 }
 
 // kerfRound is one decision, taken a few times over when its time counts.
-func kerfRound(p *pack.Problem, exact bool, o Options) (*disrupt.Decision, Cost, error) {
-	q, runs := anyway(p), 1
+func kerfRound(p *pack.Problem, rules disrupt.Options, exact bool, o Options) (*disrupt.Decision, Cost, error) {
+	q, runs := anyway(p, rules), 1
 	if exact {
 		runs = 5
 	}
@@ -135,13 +140,13 @@ func kerfRound(p *pack.Problem, exact bool, o Options) (*disrupt.Decision, Cost,
 func (row *Thinned) look(ctx context.Context, settled *pack.Problem, o Options) error {
 	row.Settled = len(settled.Nodes)
 	var err error
-	if _, row.KerfLooks, err = kerfRound(settled, true, o); err != nil {
+	if _, row.KerfLooks, err = kerfRound(settled, disrupt.Options{}, true, o); err != nil {
 		return err
 	}
 	e, again := disrupt.NewEngine(), *settled
-	e.Decide(anyway(settled))
+	e.Decide(anyway(settled, disrupt.Options{}))
 	row.KerfAgain, err = measure(5, o.Enough, func() error { again.Generation++; return nil }, func() error {
-		e.Decide(anyway(&again))
+		e.Decide(anyway(&again, disrupt.Options{}))
 		return nil
 	})
 	if err != nil {

@@ -36,6 +36,7 @@ func run(ctx context.Context) error {
 	procs := flags.Int("procs", 1, "cores that both may use")
 	cut := flags.Duration("cut", 10*time.Minute, "end upstream's pass after this time (its controller does after one minute); 0: never")
 	enough := flags.Duration("enough", 2*time.Second, "repeat short computations, at most five times, for about so long")
+	work := flags.Bool("work", false, "print what plans of Kerf's cost by the work that may be spent on improving them, and nothing of upstream")
 	rounds := flags.Int("rounds", 30, "rounds of consolidation at most")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		return err
@@ -52,6 +53,7 @@ func run(ctx context.Context) error {
 	o := bench.Options{Procs: *procs, Cut: *cut, Enough: *enough, Rounds: *rounds}
 	var rows []*bench.Row
 	var thinned []*bench.Thinned
+	var worked []*bench.Worked
 	for _, in := range bench.Inputs() {
 		if *list {
 			fmt.Printf("%-22s %s\n", in.Name, in.What)
@@ -64,7 +66,19 @@ func run(ctx context.Context) error {
 			continue
 		}
 		start := time.Now()
-		if in.Consolidate {
+		if *work {
+			if in.Consolidate {
+				continue
+			}
+			r, err := bench.Work(in, o)
+			if errors.Is(err, bench.ErrNoTrace) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			worked = append(worked, r)
+		} else if in.Consolidate {
 			r, err := bench.Consolidate(ctx, in, o)
 			if ctx.Err() != nil {
 				break
@@ -97,6 +111,9 @@ func run(ctx context.Context) error {
 			fmt.Printf("%-22s %s\n", in.Name, in.What)
 		}
 		return nil
+	}
+	if *work {
+		return write([]*bench.Table{bench.WorkTable(worked)}, measured, *procs, *markdown)
 	}
 	steadied, err := steady(ctx, o, func(in bench.SteadyInput) bool {
 		return match.MatchString(in.Name) && (!in.Slow || *full || *only != "")
