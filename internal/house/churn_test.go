@@ -194,7 +194,7 @@ func TestMovesPayBack(t *testing.T) {
 	if v.gained < v.spent {
 		t.Errorf("all moves are held to have cost $%.3f and brought $%.3f", v.spent, v.gained)
 	}
-	if moved := v.commands - v.empties; 5*v.unpaid > max(15, moved) { // one or none as a rule
+	if moved := v.commands - v.empties; 4*v.unpaid > max(16, moved) { // one of ten as a rule; five of ten are no accident
 		t.Errorf("%d of %d moves did not pay back", v.unpaid, moved)
 	}
 }
