@@ -21,7 +21,8 @@ func defaults() settings.Settings {
 // shipped is the problem with the options that the controller sets by default; what the input is about stays.
 func shipped(p *pack.Problem) *pack.Problem {
 	o, out := app.PackOptions(defaults()), *p
-	out.Options.Work, out.Options.Upkeep, out.Options.PreferenceShare = o.Work, o.Upkeep, o.PreferenceShare
+	o.WellKnown, o.IgnorePreferences, o.MinValuesBestEffort = p.Options.WellKnown, p.Options.IgnorePreferences, p.Options.MinValuesBestEffort
+	out.Options = o
 	return &out
 }
 
