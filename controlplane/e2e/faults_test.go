@@ -164,7 +164,7 @@ func capacityComesBack(t *testing.T, e *env) {
 	}
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
-	s.told(60*time.Second, "FailedScheduling", "web", "insufficient capacity")
+	s.told(60*time.Second, "FailedScheduling", "web", "EC2 is short of", "next try at")
 	if err := s.aws.ClearFaults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
