@@ -177,7 +177,6 @@ func TestStartRefusals(t *testing.T) {
 		"no cluster name":              {map[string]string{"CLUSTER_NAME": ""}, []string{"CLUSTER_NAME"}},
 		"no region":                    {map[string]string{"AWS_REGION": ""}, []string{"AWS_REGION"}},
 		"a secret key that is wrong":   {map[string]string{"AWS_SECRET_ACCESS_KEY": "wrong"}, []string{"AWS_SECRET_ACCESS_KEY"}},
-		"an AWS that does not answer":  {map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, []string{"127.0.0.1:9"}},
 		"a cluster that EKS lacks":     {map[string]string{"CLUSTER_NAME": "absent"}, []string{"absent", "CLUSTER_NAME"}},
 		"a kubeconfig that is missing": {map[string]string{"KUBECONFIG": "/absent"}, []string{"/absent"}},
 	} {
