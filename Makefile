@@ -33,8 +33,9 @@ test: build ## before each push, some minutes: unit and property tests, 20 fault
 
 .PHONY: test-all
 test-all: test ## everything: what make test plays, and what it leaves out
-	ENDURANCE_N=180 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 go test -timeout 60m ./internal/endurance/virtual
-	go test -C controlplane -timeout 40m -parallel 3 ./... -skip '^($(STORIES))$$'
+	ENDURANCE_N=180 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 nice -n 5 go test -timeout 60m ./internal/endurance/virtual & virtual=$$!; \
+	go test -C controlplane -timeout 40m -parallel 3 ./... -skip '^($(STORIES))$$' || { kill $$virtual; exit 1; }; \
+	wait $$virtual
 	go test -C bench ./...
 
 .PHONY: build
