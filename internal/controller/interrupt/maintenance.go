@@ -73,7 +73,7 @@ func setWorks(claim *karpv1.NodeClaim, works []work) error {
 func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n news) error {
 	m, now := *n.maintenance, c.Clock.Now()
 	if m.Over {
-		return c.release(ctx, claim, func(w work) bool { return w.ID == m.ID })
+		return c.callOff(ctx, claim, m.ID)
 	}
 	if m.NotBefore.IsZero() {
 		m.NotBefore = now
@@ -110,6 +110,26 @@ func (c *Controller) drainFor(ctx context.Context, claim *karpv1.NodeClaim, n ne
 		by = end
 	}
 	return c.drain(ctx, claim, n, by)
+}
+
+// callOff takes one piece of work off the list. Where the claim in hand does not have it, the apiserver is asked: the word
+// that it is off may come before the cache shows that it was written down, and nothing says it a second time.
+func (c *Controller) callOff(ctx context.Context, claim *karpv1.NodeClaim, id string) error {
+	it := func(w work) bool { return w.ID == id }
+	if !slices.ContainsFunc(worksOf(claim), it) {
+		fresh := &karpv1.NodeClaim{}
+		if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(claim), fresh); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("reading the scheduled work of nodeclaim %q: %w", claim.Name, err)
+		}
+		if fresh.UID != claim.UID {
+			return nil
+		}
+		claim = fresh
+	}
+	return c.release(ctx, claim, it)
 }
 
 // release takes entries off the list of scheduled work.

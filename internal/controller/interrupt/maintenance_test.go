@@ -1,6 +1,7 @@
 package interrupt_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
@@ -103,6 +106,29 @@ func TestWorkThatIsCalledOffReleasesTheMachine(t *testing.T) {
 	h.windows()
 	if h.deleting("a") {
 		t.Error("drained for work that was called off")
+	}
+}
+
+// Of a cache that lags behind what was written a moment ago: the word that work is off is not said twice.
+func TestWorkIsCalledOffBeforeTheCacheShowsIt(t *testing.T) {
+	h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+	before := h.claim("a")
+	at := start.Add(3 * day)
+	h.deliver(health(ours, retirement, "upcoming", at))
+	real := h.Client.(client.WithWatch)
+	h.Client = interceptor.NewClient(real, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if claim, ok := obj.(*karpv1.NodeClaim); ok {
+				*claim = *before.DeepCopy()
+				return nil
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	h.deliver(health(ours, retirement, "closed", at))
+	h.Client = real
+	if note, ok := h.claim("a").Annotations[index.MaintenanceAnnotation]; ok {
+		t.Errorf("the annotation stays: %s", note)
 	}
 }
 
