@@ -259,7 +259,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),
 		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
 		(&daemon.Controller{Client: p.GetClient(), State: p.cache, Recorder: obs.NewRecorder(p.recorder(), daemon.Repeat, time.Now), Metrics: p.metrics, Log: p.log}).Register(p.Manager),
-		(&nodepool.Controller{Client: p.GetClient(), State: p.cache, Synced: p.synced, Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health}).Register(p.Manager),
+		(&nodepool.Controller{Client: p.GetClient(), State: p.cache, Synced: p.synced, Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Types: c}).Register(p.Manager),
 		(&drift.Controller{Client: p.GetClient(), Machines: c, Types: c, Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager),
 		(&nodeclass.Controller{
 			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), ReservedCapacity: p.FeatureGates.ReservedCapacity,

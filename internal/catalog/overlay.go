@@ -54,6 +54,9 @@ func (r *PriceRule) Of(known MicroUSD, priced bool) (MicroUSD, bool) {
 // WithoutPrice is why an offering is unavailable of which only the price is missing; an overlay that sets one mends it.
 const WithoutPrice = "no price"
 
+// WithoutSubnet is why an offering is unavailable in whose zone the node class has no subnet.
+const WithoutSubnet = "no subnet in zone"
+
 // SortOverlays puts overlays in the order in which they are heeded: by weight, then by name, each falling.
 func SortOverlays(list []Overlay) {
 	slices.SortFunc(list, func(a, b Overlay) int {

@@ -126,7 +126,7 @@ func (v *view) settle() {
 		}
 		p.Annotations[karpv1.NodePoolHashAnnotationKey], p.Annotations[karpv1.NodePoolHashVersionAnnotationKey] = p.Hash(), karpv1.NodePoolHashVersion
 		conditions := p.StatusConditions()
-		if c := conditions.Get(karpv1.ConditionTypeValidationSucceeded); c == nil || !c.IsFalse() {
+		if c := conditions.Get(karpv1.ConditionTypeValidationSucceeded); c == nil || !c.IsFalse() || c.Reason == karpv1.ReasonNoInstanceTypes { // what that says is found out anew
 			conditions.SetTrue(karpv1.ConditionTypeValidationSucceeded)
 		}
 		class := v.classOf(name)

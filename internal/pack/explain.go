@@ -359,7 +359,7 @@ func (e *explainer) revalue(pool *cluster.Pool, k knob, node *plan.NewNode, put 
 	if k.term.Operator == requirement.In && len(k.term.Values) == 1 {
 		known := knownValues(pool, k.is.Key)
 		if !slices.Contains(known, k.term.Values[0]) {
-			if near := nearest(k.term.Values[0], known); near != "" && put(only(k.term.Key, near).String(), k.set(near)) {
+			if near := requirement.Nearest(k.term.Values[0], known); near != "" && put(only(k.term.Key, near).String(), k.set(near)) {
 				return
 			}
 		}

@@ -226,7 +226,7 @@ func (s *solver) labelReason(p *pool, alt requirement.Requirements, k requiremen
 		known = append(known, s.vocab.Name(key))
 	}
 	known = append(known, s.p.Options.WellKnown...)
-	r.Nearest = nearest(name, known)
+	r.Nearest = requirement.Nearest(name, known)
 	return r
 }
 
@@ -261,7 +261,7 @@ func (s *solver) typesReason(p *pool, reqs requirement.Requirements, types catal
 			return r, true
 		}
 		if values := set.Values(); !set.Complement() && len(values) == 1 {
-			r.Nearest = nearest(values[0], p.cat.Values(before, k))
+			r.Nearest = requirement.Nearest(values[0], p.cat.Values(before, k))
 		}
 		return r, true
 	}
@@ -321,7 +321,7 @@ func (s *solver) cellReason(p *pool, reqs requirement.Requirements, types catalo
 		}
 		r := plan.Reason{Code: plan.NoTypeMatches, Key: name, Want: setText(set), Types: types.Count()}
 		if values := set.Values(); !set.Complement() && len(values) == 1 {
-			r.Nearest = nearest(values[0], known)
+			r.Nearest = requirement.Nearest(values[0], known)
 		}
 		return r
 	}

@@ -10,6 +10,8 @@ const (
 	ConditionTypeValidationSucceeded     = "ValidationSucceeded"
 	ConditionTypeNodeClassReady          = "NodeClassReady"
 	ConditionTypeNodeRegistrationHealthy = "NodeRegistrationHealthy"
+	// Kerf's own; it informs only and does not take part in Ready.
+	ConditionTypeBudgetsValid = "BudgetsValid"
 
 	// NodeClaim.
 	ConditionTypeLaunched             = "Launched"
@@ -31,6 +33,8 @@ const (
 	ReasonNodeClassTerminating      = "NodeClassTerminating"
 	ReasonNodeClassReadinessUnknown = "NodeClassReadinessUnknown"
 	ReasonRegistrationFailed        = "RegistrationFailed"
+	ReasonNoInstanceTypes           = "NoInstanceTypes" // no instance type meets the requirements
+	ReasonBudgetInvalid             = "BudgetInvalid"
 )
 
 // Reasons of NodeClaim conditions.

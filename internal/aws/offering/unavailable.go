@@ -27,7 +27,7 @@ const (
 	NotPermitted = "capacity type not permitted"
 	Reclaimed    = "capacity is being reclaimed"
 	NoPrice      = catalog.WithoutPrice
-	NoSubnet     = "no subnet in zone"
+	NoSubnet     = catalog.WithoutSubnet
 )
 
 // Pool is the unit in which EC2 has capacity or not.

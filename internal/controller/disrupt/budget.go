@@ -56,6 +56,47 @@ func active(b karpv1.Budget, now time.Time) (bool, error) {
 	return !start.IsZero() && !start.After(now), nil
 }
 
+// BudgetProblem says which budgets of a pool can't be read, or have a schedule that never comes, and what that does; empty
+// when all are in order.
+func BudgetProblem(pool *karpv1.NodePool, now time.Time) string {
+	var problems []string
+	for i, b := range pool.Spec.Disruption.Budgets {
+		_, err := active(b, now)
+		if err == nil {
+			_, err = share(b.Nodes, 0)
+		}
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("spec.disruption.budgets[%d]: %v: no node is disrupted for %s until it is fixed; "+
+				"a schedule has five fields in UTC, such as \"0 22 * * mon-fri\", or is a word such as @daily", i, err, reasonsText(b.Reasons)))
+		case never(b, now):
+			problems = append(problems, fmt.Sprintf("spec.disruption.budgets[%d]: schedule %q never comes, so that the budget never limits anything: "+
+				"give it a day that exists, or remove the budget", i, *b.Schedule))
+		}
+	}
+	return strings.Join(problems, "; ")
+}
+
+// never reports whether a schedule has no hit: cron looks five years ahead.
+func never(b karpv1.Budget, now time.Time) bool {
+	if b.Schedule == nil {
+		return false
+	}
+	schedule, err := cron.ParseStandard(*b.Schedule)
+	return err == nil && schedule.Next(now.UTC()).IsZero()
+}
+
+func reasonsText(reasons []karpv1.DisruptionReason) string {
+	if len(reasons) == 0 {
+		return "any reason"
+	}
+	words := make([]string, len(reasons))
+	for i, r := range reasons {
+		words[i] = string(r)
+	}
+	return "the reason " + strings.Join(words, " or ")
+}
+
 func share(text string, nodes int) (int, error) {
 	if pct, ok := strings.CutSuffix(text, "%"); ok {
 		p, err := strconv.Atoi(pct)

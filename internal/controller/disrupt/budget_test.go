@@ -9,9 +9,10 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
+func hours(h int) *karpv1.Duration { return new(karpv1.NewDuration(time.Duration(h) * time.Hour)) }
+
 func TestAllowed(t *testing.T) {
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) // a Monday
-	hours := func(h int) *karpv1.Duration { return new(karpv1.NewDuration(time.Duration(h) * time.Hour)) }
 	for name, tc := range map[string]struct {
 		budgets []karpv1.Budget
 		nodes   int
@@ -41,5 +42,26 @@ func TestAllowed(t *testing.T) {
 				t.Errorf("got %d, %v; want %d, %q", got, err, tc.want, tc.err)
 			}
 		})
+	}
+}
+
+func TestBudgetsThatDoNotDoWhatTheyAreForAreNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		budget karpv1.Budget
+		want   string
+	}{
+		"always":         {karpv1.Budget{Nodes: "10%"}, ""},
+		"each night":     {karpv1.Budget{Nodes: "0", Schedule: new("0 22 * * *"), Duration: hours(8)}, ""},
+		"29 February":    {karpv1.Budget{Nodes: "0", Schedule: new("0 0 29 2 *"), Duration: hours(8)}, ""},
+		"30 February":    {karpv1.Budget{Nodes: "0", Schedule: new("0 0 30 2 *"), Duration: hours(8)}, `schedule "0 0 30 2 *" never comes`},
+		"minute 61":      {karpv1.Budget{Nodes: "0", Schedule: new("61 * * * *"), Duration: hours(1)}, "no node is disrupted for any reason until it is fixed"},
+		"for one reason": {karpv1.Budget{Nodes: "x", Reasons: []karpv1.DisruptionReason{karpv1.DisruptionReasonDrifted}}, "no node is disrupted for the reason Drifted until"},
+	} {
+		pool := &karpv1.NodePool{}
+		pool.Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: "100%"}, tc.budget}
+		got := BudgetProblem(pool, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) || got != "" && !strings.HasPrefix(got, "spec.disruption.budgets[1]: ") {
+			t.Errorf("%s: it says %q, want %q", name, got, tc.want)
+		}
 	}
 }

@@ -14,12 +14,13 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 )
 
 func newCount(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
 
-// validate checks what the schema can't.
-func (c *Controller) validate(pool *karpv1.NodePool) {
+// validate checks what the schema can't, and whether anything can be launched for the pool.
+func (c *Controller) validate(ctx context.Context, pool *karpv1.NodePool, class *awsv1.EC2NodeClass) {
 	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
 	errs, warnings := pool.Validate(karpv1.CoreLabelRules().With(awsv1.WellKnownLabels(), awsv1.RestrictedLabelDomains(), awsv1.LabelAliases()))
 	for _, w := range warnings {
@@ -29,11 +30,25 @@ func (c *Controller) validate(pool *karpv1.NodePool) {
 		conditions.SetFalse(karpv1.ConditionTypeValidationSucceeded, karpv1.ReasonNodePoolValidationFailed, errs.ToAggregate().Error())
 		return
 	}
+	if none := c.unlaunchable(ctx, pool, class); none != "" {
+		conditions.SetFalse(karpv1.ConditionTypeValidationSucceeded, karpv1.ReasonNoInstanceTypes, none)
+		return
+	}
 	conditions.SetTrue(karpv1.ConditionTypeValidationSucceeded)
 }
 
-// classReady mirrors the readiness of the pool's node class.
-func (c *Controller) classReady(ctx context.Context, pool *karpv1.NodePool) error {
+// budgetsValid says which disruption budgets do not do what they are there for. It informs: nodes are launched all the same.
+func (c *Controller) budgetsValid(pool *karpv1.NodePool) {
+	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
+	if problem := disrupt.BudgetProblem(pool, c.Clock.Now()); problem != "" {
+		conditions.SetFalse(karpv1.ConditionTypeBudgetsValid, karpv1.ReasonBudgetInvalid, problem)
+		return
+	}
+	conditions.SetTrue(karpv1.ConditionTypeBudgetsValid)
+}
+
+// classReady mirrors the readiness of the pool's node class, and returns the class, nil where there is none.
+func (c *Controller) classReady(ctx context.Context, pool *karpv1.NodePool) (*awsv1.EC2NodeClass, error) {
 	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
 	name := pool.Spec.Template.Spec.NodeClassRef.Name
 	class := &awsv1.EC2NodeClass{}
@@ -41,12 +56,12 @@ func (c *Controller) classReady(ctx context.Context, pool *karpv1.NodePool) erro
 	switch {
 	case apierrors.IsNotFound(err):
 		conditions.SetFalse(karpv1.ConditionTypeNodeClassReady, karpv1.ReasonNodeClassNotFound, fmt.Sprintf("there is no EC2NodeClass %q (spec.template.spec.nodeClassRef.name): create it, or name one that exists", name))
-		return nil
+		return nil, nil
 	case err != nil:
-		return fmt.Errorf("reading ec2nodeclass %q: %w", name, err)
+		return nil, fmt.Errorf("reading ec2nodeclass %q: %w", name, err)
 	case !class.DeletionTimestamp.IsZero():
 		conditions.SetFalse(karpv1.ConditionTypeNodeClassReady, karpv1.ReasonNodeClassTerminating, fmt.Sprintf("EC2NodeClass %q is being deleted", name))
-		return nil
+		return nil, nil
 	}
 	pool.Status.NodeClassObservedGeneration = class.Generation
 	ready := class.StatusConditions(true).Root() // as the class's own controller wrote it
@@ -58,7 +73,7 @@ func (c *Controller) classReady(ctx context.Context, pool *karpv1.NodePool) erro
 	default:
 		conditions.SetUnknownWithReason(karpv1.ConditionTypeNodeClassReady, karpv1.ReasonNodeClassReadinessUnknown, fmt.Sprintf("EC2NodeClass %q is not known to be ready: %s", name, ready.Message))
 	}
-	return nil
+	return class, nil
 }
 
 // outcomes is how many of a pool's last launches are remembered, and failures how many of them make it unhealthy.
@@ -73,8 +88,14 @@ const (
 type Health struct {
 	mu    sync.Mutex
 	pools map[types.UID]*record
-	// Changed is called with the pool's name whenever an outcome changes what its condition says.
-	Changed func(pool string)
+	tell  func(pool string)
+}
+
+// listen has fn called with the name of each pool of which an outcome changes what its condition says.
+func (h *Health) listen(fn func(pool string)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tell = fn
 }
 
 type record struct {
@@ -110,10 +131,10 @@ func (h *Health) Registered(claim *karpv1.NodeClaim, ok bool) {
 		if len(r.last) > outcomes {
 			r.last = r.last[len(r.last)-outcomes:]
 		}
-		changed := before != r.verdict()
+		changed, tell := before != r.verdict(), h.tell
 		h.mu.Unlock()
-		if changed && h.Changed != nil {
-			h.Changed(o.Name)
+		if changed && tell != nil {
+			tell(o.Name)
 		}
 	}
 }

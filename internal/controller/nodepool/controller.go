@@ -42,6 +42,10 @@ type Controller struct {
 	Log     *slog.Logger
 	Clock   clock.Clock
 	Health  *Health
+	// Types tells whether anything can be launched for a pool; nil leaves that unsaid.
+	Types Types
+
+	verdicts map[string]verdict // by pool; of the one worker
 
 	mu    sync.Mutex
 	shown map[series]corev1.ResourceList // which resources the gauges show
@@ -64,6 +68,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("nodepool").
 		For(&karpv1.NodePool{}).
 		WatchesRawSource(source.Func(c.used)).
+		WatchesRawSource(source.Func(c.judged)).
 		Watches(&awsv1.EC2NodeClass{}, handler.EnqueueRequestsFromMapFunc(c.poolsOfClass)).
 		Complete(c.Metrics.Guard(c.Log, "nodepool", c))
 }
@@ -74,6 +79,14 @@ func (c *Controller) used(_ context.Context, q workqueue.TypedRateLimitingInterf
 		if change.Kind == cache.PoolUsed && change.Name != "" {
 			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: change.Name}}, settle)
 		}
+	})
+	return nil
+}
+
+// judged enqueues pools whose launches go better or worse than their condition says.
+func (c *Controller) judged(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	c.Health.listen(func(pool string) {
+		q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: pool}})
 	})
 	return nil
 }
@@ -113,19 +126,25 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	pool := stored.DeepCopy()
 	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
 	conditions.Initialize()
-	c.validate(pool)
-	if err := c.classReady(ctx, pool); err != nil {
+	class, err := c.classReady(ctx, pool)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
+	c.validate(ctx, pool, class)
+	c.budgetsValid(pool)
 	c.count(pool)
 	c.Health.write(pool, c.Clock.Now)
+	again := reconcile.Result{}
+	if c.Types != nil {
+		again.RequeueAfter = judgeAgain
+	}
 	if equality.Semantic.DeepEqual(stored.Status, pool.Status) {
-		return reconcile.Result{}, nil
+		return again, nil
 	}
 	if err := c.Client.Status().Patch(ctx, pool, client.MergeFrom(stored)); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("writing the status of nodepool %q: %w", pool.Name, err))
 	}
-	return reconcile.Result{}, nil
+	return again, nil
 }
 
 func (c *Controller) claims(ctx context.Context, pool string) ([]karpv1.NodeClaim, error) {
@@ -186,6 +205,7 @@ func (c *Controller) restamp(ctx context.Context, claim *karpv1.NodeClaim, hash 
 }
 
 func (c *Controller) forget(pool string) {
+	delete(c.verdicts, pool)
 	if c.Health != nil {
 		c.Health.forget(pool)
 	}

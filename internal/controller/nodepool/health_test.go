@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/obs"
@@ -19,7 +21,7 @@ func TestHealthRemembersTheLastFourLaunches(t *testing.T) {
 	now := func() time.Time { return time.Unix(0, 0) }
 	h := NewHealth()
 	changes := 0
-	h.Changed = func(string) { changes++ }
+	h.listen(func(string) { changes++ })
 	verdict := func() metav1.ConditionStatus {
 		h.write(pool, now)
 		return pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy).Status
@@ -89,5 +91,23 @@ func TestNothingIsKnownOfAPoolThatIsGone(t *testing.T) {
 	c.forget("gone")
 	if len(h.pools) != 2 || h.pools["written-stays"] == nil || h.pools["told-stays"] == nil {
 		t.Errorf("kept: %v", h.pools)
+	}
+}
+
+// The condition is written when an outcome changes it, not when something else happens to the pool.
+func TestAnOutcomeHasThePoolLookedAt(t *testing.T) {
+	c := &Controller{Health: NewHealth()}
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	if err := c.judged(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: "p", UID: "u"}}}}
+	c.Health.Registered(claim, true)
+	if q.Len() != 1 {
+		t.Fatalf("%d pools wait to be looked at, want one", q.Len())
+	}
+	if r, _ := q.Get(); r.Name != "p" {
+		t.Errorf("pool %q is looked at, want p", r.Name)
 	}
 }

@@ -1,4 +1,4 @@
-package pack
+package requirement
 
 import (
 	"math"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// nearest finds the known word that looks most like the given one, if any is close enough to be a slip of the pen.
+// Nearest finds the known word that looks most like the given one, if any is close enough to be a slip of the pen.
 // Of words with a slash only what differs of the last part counts when the rest is the same: names under one domain look
 // alike all the same.
-func nearest(word string, known []string) string {
+func Nearest(word string, known []string) string {
 	sorted := slices.Clone(known)
 	slices.Sort(sorted)
 	domain := word[:strings.LastIndexByte(word, '/')+1]
