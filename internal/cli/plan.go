@@ -46,7 +46,7 @@ The cluster is that of --kubeconfig and --context, AWS that of the SDK's own set
 The controller's settings are those of its Deployment if there is one; environment variables of the same names beat them.
 
 Exit codes: 0 nothing stands in the way, whether nodes would be replaced or not; 3 something does: an object that is refused
-or could not be used, or nodes that would have to go and stay; 2 wrong usage; 1 the cluster or AWS could not be read.`,
+or could not be used, or nodes that would have to go and stay; 2 wrong usage or input that can't be read; 1 the cluster or AWS could not be read.`,
 		Example: `  kerf plan -f nodepool.yaml
   kerf plan -f pools/ -f class.yaml --output json | jq '.nodes[] | select(.rolls)'
   kubectl get nodepool default -o yaml | sed 's/720h/336h/' | kerf plan -f -
@@ -82,7 +82,7 @@ func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writ
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
-	if err := kubeconfigExists(); f.kubeconfig == "" && err != nil {
+	if err := doctor.KubeconfigExists(); f.kubeconfig == "" && err != nil {
 		return err
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
@@ -125,6 +125,9 @@ func (f *planFlags) read(in io.Reader, progress io.Writer) ([]*foresee.Document,
 	var documents []*foresee.Document
 	for _, file := range files {
 		found, skipped, err := foresee.Parse(foresee.File{Name: file.Name, Data: file.Data})
+		if errors.Is(err, foresee.ErrSyntax) {
+			return nil, &usageError{err}
+		}
 		if err != nil {
 			return nil, &exitError{code: foundWrong, said: err.Error()}
 		}

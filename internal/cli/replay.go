@@ -37,7 +37,8 @@ port, to callers on the same host; a URL is fetched from there, the latest decis
 replaced. It is the same decision: it is solved before it is written, and refused if it came out otherwise. Labels, taints,
 pools and instance types stay readable.
 
-Exit codes: 0 the same, or nothing to compare with; 3 different; 2 wrong usage; 1 the file could not be read or written.`,
+Exit codes: 0 the same, or nothing to compare with; 3 different; 2 wrong usage, or a file that can't be
+read; 1 the controller could not be asked, or the file could not be written.`,
 		Example: `  kerf replay decision.kerf
   kerf replay decision.kerf --bound
   kerf replay http://127.0.0.1:8080/debug/decisions/latest --save decision.kerf
@@ -98,7 +99,11 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 // readDecision reads a file, or fetches from a controller.
 func readDecision(ctx context.Context, from string) (*record.Decision, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
-		return record.ReadFile(from)
+		d, err := record.ReadFile(from)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		return d, nil
 	}
 	id := record.Latest
 	if _, last, ok := strings.Cut(from, record.Path+"/"); ok && last != "" {

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"syscall"
 
@@ -151,18 +149,4 @@ func newVersionCommand() *cobra.Command {
 	}
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return c
-}
-
-// kubeconfigExists complains of a KUBECONFIG none of whose files exist, which client-go takes for one that is not set.
-func kubeconfigExists() error {
-	list := os.Getenv("KUBECONFIG")
-	if list == "" {
-		return nil
-	}
-	for _, path := range filepath.SplitList(list) {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-	}
-	return fmt.Errorf("KUBECONFIG=%s: there is no such file", list)
 }

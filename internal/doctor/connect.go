@@ -3,6 +3,9 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +26,9 @@ const kubeTimeout = 15 * time.Second
 // Connect makes the clients for the cluster of a kubeconfig file; when none is named, of KUBECONFIG, of the user's own file,
 // or of the pod's service account. kubeContext is one of its contexts; empty: the current one.
 func Connect(kubeconfig, kubeContext string) (client.Reader, kubernetes.Interface, error) {
+	if err := KubeconfigExists(); kubeconfig == "" && err != nil {
+		return nil, nil, err
+	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: kubeContext}).ClientConfig()
@@ -49,4 +55,18 @@ func Connect(kubeconfig, kubeContext string) (client.Reader, kubernetes.Interfac
 		return nil, nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 	}
 	return reader, pods, nil
+}
+
+// KubeconfigExists complains of a KUBECONFIG none of whose files exist, which client-go takes for one that is not set.
+func KubeconfigExists() error {
+	list := os.Getenv("KUBECONFIG")
+	if list == "" {
+		return nil
+	}
+	for _, path := range filepath.SplitList(list) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return fmt.Errorf("KUBECONFIG=%s: there is no such file", list)
 }

@@ -46,6 +46,19 @@ type At struct {
 	Line int // from 1; 0: not known
 	Path string
 	Text string
+	// Syntax is set where the file is no YAML from there on; else it is an object that is wrong.
+	Syntax bool
+}
+
+// ErrSyntax is in the tree of errors of a file that is no YAML.
+var ErrSyntax = errors.New("no YAML")
+
+// Unwrap makes errors of syntax known as such.
+func (e *At) Unwrap() error {
+	if e.Syntax {
+		return ErrSyntax
+	}
+	return nil
 }
 
 // Error names the place as compilers do.
@@ -99,9 +112,9 @@ func yamlError(file string, err error) error {
 	text := err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ := strconv.Atoi(m[1])
-		return &At{File: file, Line: line, Text: strings.TrimPrefix(text, m[0])}
+		return &At{File: file, Line: line, Text: strings.TrimPrefix(text, m[0]), Syntax: true}
 	}
-	return &At{File: file, Text: strings.TrimPrefix(text, "yaml: ")}
+	return &At{File: file, Text: strings.TrimPrefix(text, "yaml: "), Syntax: true}
 }
 
 // objects are the roots of a document: itself, or the items of a list.
