@@ -86,6 +86,9 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 		guard.Tell(&guard.Panic{Where: "client-go", Value: v, Stack: debug.Stack()})
 	})
 	guard.Go("gctuning", func() { thrift(ctx) })
+	if err := goMetrics(ctrlmetrics.Registry); err != nil {
+		return err
+	}
 	return RunIn(ctx, s, Surroundings{Kubernetes: config, Metrics: ctrlmetrics.Registry, Log: log})
 }
 

@@ -51,5 +51,19 @@ func TestPoolsSayHowTheyAre(t *testing.T) {
 		h.Pass(5 * time.Second)
 		condition(karpv1.ConditionTypeReady, metav1.ConditionFalse, "ValidationSucceeded")
 		condition(karpv1.ConditionTypeValidationSucceeded, metav1.ConditionFalse, "karpenter.k8s.aws/instance-category In mm: none of the ")
+
+		families, err := h.Controller().Metrics.Gather()
+		if err != nil {
+			h.T.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				for _, l := range m.Label {
+					if m.Histogram != nil && l.GetValue() == "" {
+						h.T.Errorf("the histogram %s has no value for %s", f.GetName(), l.GetName())
+					}
+				}
+			}
+		}
 	})
 }

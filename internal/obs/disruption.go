@@ -26,7 +26,7 @@ type Disruption struct {
 
 func disruption(t table) Disruption {
 	return Disruption{
-		Evaluation:        t.histogram("karpenter_voluntary_disruption_decision_evaluation_duration_seconds", "Time of one look at all nodes.", "reason", "consolidation_type"),
+		Evaluation:        t.histogram("karpenter_voluntary_disruption_decision_evaluation_duration_seconds", "Time of one look at all nodes, for all reasons together (all).", "reason", "consolidation_type"),
 		Decisions:         t.counter("karpenter_voluntary_disruption_decisions_total", "Disruptions that were begun.", "decision", "reason", "consolidation_type"),
 		DecisionsByPool:   t.counter("karpenter_voluntary_disruption_decisions_by_nodepool_total", "Disruptions that were begun, once for each NodePool that loses nodes.", "decision", "reason", "consolidation_type", "nodepool"),
 		Eligible:          t.gauge("karpenter_voluntary_disruption_eligible_nodes", "Nodes that nothing keeps from being considered.", "reason"),

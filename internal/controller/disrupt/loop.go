@@ -154,7 +154,7 @@ func (l *Loop) round(ctx context.Context) error {
 	v := l.gather(ctx, snapshot)
 	d := l.engine.Decide(v.problem)
 	took := l.Clock.Since(began)
-	l.Metrics.Disruption.Evaluation.WithLabelValues("", "").Observe(took.Seconds())
+	l.Metrics.Disruption.Evaluation.WithLabelValues("all", "all").Observe(took.Seconds())
 	l.turned = len(d.Moves) == 0 && d.Next == 0
 	l.seen, l.due, l.rest = snapshot, began.Add(safety), began.Add(leisure*took)
 	if !v.next.IsZero() && v.next.Before(l.due) {
