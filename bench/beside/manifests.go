@@ -58,3 +58,32 @@ spec:
 %[5]s
 `, name, replicas, cpu, memory, indent(extra, 6))
 }
+
+// job of pods that all start at once and do not end.
+func job(name string, pods int, cpu, memory string) string {
+	return fmt.Sprintf(`---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %[1]s, namespace: default}
+spec:
+  completions: %[2]d
+  parallelism: %[2]d
+  template:
+    spec:
+      restartPolicy: Never
+      terminationGracePeriodSeconds: 1
+      containers: [{name: c, image: registry.example/c:1, resources: {requests: {cpu: %[3]s, memory: %[4]s}}}]
+`, name, pods, cpu, memory)
+}
+
+// pod that nothing owns.
+func pod(name, cpu, memory string) string {
+	return fmt.Sprintf(`---
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers: [{name: c, image: registry.example/c:1, resources: {requests: {cpu: %[2]s, memory: %[3]s}}}]
+`, name, cpu, memory)
+}

@@ -34,6 +34,8 @@ type Figures struct {
 	// Near is when the bill was, for good, within five percent of where it ended; Steady when it had not moved for a
 	// minute. Both are 0 when that did not happen in time.
 	Near, Steady time.Duration
+	// Served is when all pods of a burst ran, since it began; 0 for other stories.
+	Served time.Duration
 	// Curve is the bill over time.
 	Curve []Point
 }
@@ -54,6 +56,10 @@ func Stories(still time.Duration) []Story {
 	}
 	for _, n := range []int{100, 500, 1000} {
 		out = append(out, Story{fmt.Sprintf("rest-%d", n), fmt.Sprintf("%d nodes with 15 pods each, and five minutes in which nothing happens", n), rest(n, 15, 5*time.Minute)})
+	}
+	for _, b := range bursts() {
+		out = append(out, Story{"burst-" + b.name, b.what + ", until all run", begin(b, false)},
+			Story{"burst-" + b.name + "-busy", b.what + ", until all run, beside a busy loop on each core", begin(b, true)})
 	}
 	for _, s := range shrinkings() {
 		out = append(out, Story{s.name, s.what(still), shrink(s, still, 12*time.Minute+still)})

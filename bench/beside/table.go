@@ -41,6 +41,9 @@ func Table(s Story, rows []*Figures) *bench.Table {
 	line("writes to Kubernetes a minute", "%.1f", func(f *Figures) float64 { return float64(f.Writes) / f.Measured.Minutes() })
 	line("bill before, $/h", "%.3f", func(f *Figures) float64 { return float64(f.Before) / 1e6 })
 	line("bill after, $/h", "%.3f", func(f *Figures) float64 { return float64(f.After) / 1e6 })
+	if len(rows) > 0 && rows[0].Served > 0 {
+		line("all pods run after, s", "%.1f", func(f *Figures) float64 { return f.Served.Seconds() })
+	}
 	if len(rows) > 0 && len(rows[0].Curve) > 0 {
 		line("within 5 % of where it ended, s", "%.0f", func(f *Figures) float64 { return f.Near.Seconds() })
 		line("last change, s (0: not in time)", "%.0f", func(f *Figures) float64 { return f.Steady.Seconds() })
