@@ -1,11 +1,9 @@
 package pack
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
 // placeCareful places the classes whose pods depend on where the ones before them went. It goes round until nothing
@@ -80,23 +78,42 @@ func (s *solver) try(it *item, want int, attempt func() int) bool {
 }
 
 func (s *solver) nodeForAll(it *item, want int, worst taintVerdict) int {
-	for b, most := range s.most {
-		if !it.class.req.Fits(most) {
+	if it.nodes == nil {
+		it.nodes = s.nodesFor(it)
+	}
+	still := it.nodes[:0]
+	for i, n := range it.nodes {
+		s.visited++
+		if !it.class.req.Fits(n.room) {
+			continue // room only shrinks
+		}
+		still = append(still, n)
+		if it.class.req.Times(n.room, want) < want || s.hostCap(it.class, s.hostOf(n), want) < want && len(it.class.src.HostPorts) == 0 {
 			continue
 		}
-		for _, n := range s.strip(b) {
-			if !it.class.req.Fits(n.room) || it.class.req.Times(n.room, want) < want {
-				continue
-			}
-			if s.hostCap(it.class, s.hostOf(n), want) < want && len(it.class.src.HostPorts) == 0 {
-				continue
-			}
-			if got := s.placeOnNode(it, n, want, worst); got > 0 {
-				return got
-			}
+		if got := s.placeOnNode(it, n, want, worst); got > 0 {
+			it.nodes = append(still, it.nodes[i+1:]...)
+			return got
 		}
 	}
+	it.nodes = still
 	return 0
+}
+
+// nodesFor are the nodes that have room for a pod of the item and that it may go to, in their order. Not nil.
+func (s *solver) nodesFor(it *item) []*node {
+	among := s.nodes
+	if it.within != nil {
+		among = it.within
+	}
+	out := []*node{}
+	for _, n := range among {
+		s.visited++
+		if it.class.req.Fits(n.room) && s.fitsKind(it, n) != barred {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 func (s *solver) roomForAll(it *item, want int, worst taintVerdict) int {
@@ -105,9 +122,12 @@ func (s *solver) roomForAll(it *item, want int, worst taintVerdict) int {
 		if v.shape == nil && m.reserved == nil || v.verdict > worst {
 			continue
 		}
-		room := m.pool.net[m.best].Clone()
-		room.Sub(m.used, 1)
-		if it.class.req.Times(room, want) < want {
+		if s.hostCap(it.class, &m.host, 1) == 0 {
+			continue
+		}
+		s.room = append(s.room[:0], m.pool.net[m.best]...)
+		s.room.Sub(m.used, 1)
+		if it.class.req.Times(s.room, want) < want {
 			continue
 		}
 		if got := s.joinFree(it, m, want); got > 0 {
@@ -207,191 +227,4 @@ func (s *solver) grow(it *item, m *machine, want int) int {
 	s.countOnMachine(c, m, want)
 	m.pool.charge(m)
 	return want
-}
-
-// pins are the choices of domains that the constraints allow the class now, best first.
-func (s *solver) pins(c *class) []*item {
-	type pin struct {
-		reqs requirement.Requirements
-		name string
-	}
-	pins := []pin{{}}
-	for _, k := range s.wideKeys(c) {
-		var next []pin
-		for _, base := range pins {
-			for _, d := range s.allowedDomains(c, k) {
-				next = append(next, pin{base.reqs.And(s.vocab.Only(k, d)), base.name + "/" + d})
-			}
-			if !c.bound(k) {
-				next = append(next, pin{base.reqs, base.name + "/*"}) // where no domain can be settled, anywhere will do
-			} else if lacking, ok := s.lacking(c, k); ok {
-				next = append(next, pin{base.reqs.And(lacking), base.name + "/!"})
-			}
-		}
-		pins = next
-	}
-	var out []*item
-	for _, p := range pins {
-		out = append(out, s.pinned(c, s.reqID(p.reqs), p.name))
-	}
-	return out
-}
-
-// bound reports whether the class may not go to just any domain of the key.
-func (c *class) bound(key string) bool {
-	return slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.group.key == key }) ||
-		slices.ContainsFunc(c.topo.repels, func(g *group) bool { return g.key == key })
-}
-
-// lacking demands that there be no such label, where the class may go to nodes without it: nothing is too close to a pod
-// whose node is in no domain. Spreads and pod affinity want a domain.
-//
-// Source: kube-scheduler's inter-pod affinity plug-in, v1.36.
-func (s *solver) lacking(c *class, key string) (requirement.Requirements, bool) {
-	if slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.group.key == key && d.group.kind != repelling }) {
-		return requirement.Requirements{}, false
-	}
-	reqs, err := s.vocab.Parse([]requirement.Term{{Key: key, Operator: requirement.DoesNotExist}})
-	return reqs, err == nil
-}
-
-// pinned is the class's item for a choice of domains; made once.
-func (s *solver) pinned(c *class, req int, name string) *item {
-	for _, it := range c.items {
-		if it.pin == name {
-			return it
-		}
-	}
-	it := s.newItem(c, 0, name, req)
-	c.items = append(c.items, it)
-	return it
-}
-
-// wideKeys are the keys whose domain must be settled for the class, sorted.
-func (s *solver) wideKeys(c *class) []string {
-	var keys []string
-	for _, d := range c.topo.wide {
-		keys = append(keys, d.group.key)
-	}
-	for _, g := range c.topo.repels {
-		if !g.byHost && g.pending > 0 {
-			keys = append(keys, g.key)
-		}
-	}
-	for _, g := range c.topo.foreign {
-		keys = append(keys, g.key)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}
-
-// allowedDomains are the domains of a key that all constraints of the class allow for one more pod, best first: the
-// emptiest for spreads, the fullest for affinity, then the one with the pool of most weight, the cheapest, then by name.
-func (s *solver) allowedDomains(c *class, key string) []string {
-	k := s.vocab.Key(key)
-	found := map[string]bool{}
-	for _, d := range s.reachableBy(c, k) {
-		found[d] = true
-	}
-	for _, n := range s.nodes {
-		if d, ok := n.domain(k); ok {
-			found[d] = true
-		}
-	}
-	type choice struct {
-		name  string
-		count int
-		terms terms
-	}
-	var out []choice
-	for _, name := range sortedKeys(found) {
-		count, ok := 0, true
-		for i := range c.topo.wide {
-			d := &c.topo.wide[i]
-			if d.group.key == key {
-				ok = ok && s.allows(d, name)
-				count += d.rank(name)
-			}
-		}
-		for _, g := range c.topo.repels {
-			if g.key == key && g.owners[name] > 0 {
-				ok = false
-			}
-		}
-		for _, g := range c.topo.foreign {
-			if g.key == key {
-				count += g.counts[name] // nothing forbids it, but others may have to follow
-			}
-		}
-		if ok {
-			it := s.newItem(c, 0, name, s.reqID(s.vocab.Only(key, name)))
-			w, _ := s.surelyBuyable(it)
-			out = append(out, choice{name, count, w})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b choice) int {
-		return cmp.Or(cmp.Compare(a.count, b.count), a.terms.compare(b.terms))
-	})
-	names := make([]string, len(out))
-	for i, ch := range out {
-		names[i] = ch.name
-	}
-	return names
-}
-
-// allows reports whether one more pod may go to the domain.
-func (s *solver) allows(d *demand, domain string) bool {
-	g := d.group
-	switch g.kind {
-	case spreading:
-		more := 0
-		if d.self {
-			more = 1
-		}
-		domains := s.domainsNow(g)
-		return slices.Contains(domains, domain) && g.counts[domain]+more-g.floor(domains, d.minDomains) <= d.maxSkew
-	case attracting:
-		return g.counts[domain] > 0 || (d.self && g.total == 0)
-	}
-	return g.counts[domain] == 0 && !(d.self && g.owners[domain] > 0)
-}
-
-// domainsNow are the domains that a spread is measured over. As a rule those that could be bought count too, because
-// someone may; once everything else is placed, only those that have a node or will have one.
-func (s *solver) domainsNow(g *group) []string {
-	if !s.lastResort {
-		return g.domains()
-	}
-	found := map[string]bool{}
-	for d := range g.present {
-		found[d] = true
-	}
-	for _, m := range s.bought {
-		if counts, sure := g.looksAt(s, m.pool, m.shape, m.types); sure && !counts {
-			continue
-		} else if !sure && m.pool.hasLimits() {
-			return g.domains() // settling it now could take more of the limit than was counted
-		}
-		if !g.countingMachine(s, m) {
-			continue
-		}
-		if m.pool.hasLimits() && s.settled(m.shape, g.keyID) == "" {
-			return g.domains() // settling it now could take more of the limit than was counted
-		}
-		if d, ok := s.pinMachine(m, g.keyID); ok {
-			found[d] = true
-		}
-	}
-	if len(found) == 0 {
-		return g.reachable
-	}
-	return sortedKeys(found)
-}
-
-// rank orders domains: less is better.
-func (d *demand) rank(domain string) int {
-	if d.group.kind == attracting {
-		return -d.group.counts[domain]
-	}
-	return d.group.counts[domain]
 }

@@ -23,6 +23,10 @@ type item struct {
 	// pools in the order in which the item would go to them, as far as anybody asked: whole tiers of equal weight.
 	pools []*pool
 	kinds []int8
+	// within are nodes among which all are that the item may go to, if they are fewer than all.
+	within []*node
+	// nodes are those that may still have room for a pod, once pods are placed one by one; nil until then.
+	nodes []*node
 	hard  hardness
 }
 

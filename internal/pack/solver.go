@@ -17,7 +17,8 @@ import (
 // The order of work: classes are compiled, demands on topology are turned into pinned items, items go to existing nodes,
 // then new nodes are opened for what is left, hardest item first, and filled with whatever pays best.
 //
-// Cost: grows with classes, types and nodes, hardly with the number of pods.
+// Cost: grows with classes, types and nodes. Pods of a class are placed in numbers, so that their count hardly matters; those
+// that have to be placed one by one cost in proportion to it, and do not look at every node anew.
 // Concurrency: safe; p is only read.
 func Solve(p *Problem) *plan.Plan { return NewEngine().Solve(p) }
 
@@ -83,7 +84,8 @@ type solver struct {
 
 	wellKnown map[requirement.Key]bool
 	kinds     int
-	bearers   [][]*class // by group: pending classes that bear the constraint
+	inDomain  map[string]map[string][]*node // by key and domain
+	bearers   [][]*class                    // by group: pending classes that bear the constraint
 	careful   []*class
 	frozen    []*group // spreads that rely on their domains as they are
 	// lastResort is set once everything else is placed.
@@ -102,6 +104,8 @@ type solver struct {
 	listings map[listingKey][]plan.TypeChoice
 	terms    map[*shape][]requirement.Term
 	stats    plan.Stats
+	// visited is how many nodes were looked at for pods that are placed one by one; a test bounds it.
+	visited int
 }
 
 func newSolver(p *Problem, k *kept) *solver {
@@ -202,6 +206,9 @@ type class struct {
 	late  bool
 	rank  rank
 	items []*item
+	// domains by key, and the choices among them, as far as anybody asked.
+	domains map[string][]domainTerms
+	root    *pin
 	// size numbers classes that ask for the same, and hosting those that stand the same to constraints by host; from 1.
 	size, hosting int
 	// tier numbers the part of the class that this is, when its pods differ in which wishes count for them as demands.

@@ -62,8 +62,7 @@ type mover struct {
 	// cheapest is the price of the cheapest machine that takes one pod.
 	cheapest catalog.MicroUSD
 	// full is set once no node has room for even one pod. Room only shrinks, so that it stays true.
-	full    bool
-	domains map[string][]domainTerms
+	full bool
 	// left and pods are those of the current fork.
 	left int
 	pods []*cluster.Pod
@@ -174,7 +173,7 @@ func (w *WhatIf) makeMovers() {
 	s := w.s
 	for _, c := range s.classes {
 		careful := c.careful || len(c.topo.wide) > 0 || slices.ContainsFunc(c.topo.repels, func(g *group) bool { return !g.byHost })
-		m := &mover{class: c, strict: c.careful, careful: careful, domains: map[string][]domainTerms{}}
+		m := &mover{class: c, strict: c.careful, careful: careful}
 		w.movers = append(w.movers, m)
 		if c.broken != "" {
 			continue
