@@ -73,7 +73,7 @@ type Cache struct {
 	usage   usage
 
 	compiler *intake.Compiler
-	epoch    uint64
+	keys     int // label keys that were in use when they were last looked for
 
 	entries     map[types.NamespacedName]*entry
 	podsByNode  map[string]map[types.NamespacedName]*entry
@@ -180,10 +180,11 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 	c.retryAside()
 	c.refreshBelongings()
 	next := *c.last
+	c.forgetKeys()
 	changed := c.rebuildDaemons(&next)
 	c.rebuildBuffers()
-	for c.epoch != c.compiler.Epoch() {
-		c.refreshClasses()
+	for fresh := c.compiler.Fresh(); len(fresh) > 0; fresh = c.compiler.Fresh() {
+		c.refreshClasses(fresh)
 		changed = c.rebuildDaemons(&next) || changed
 		c.rebuildBuffers()
 	}
@@ -201,12 +202,39 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 	return c.last
 }
 
-// refreshClasses makes all classes again after a label key came into sight that they may lack.
-func (c *Cache) refreshClasses() {
-	c.epoch = c.compiler.Epoch()
-	for _, e := range c.entries {
-		c.recompile(e)
+// spareKeys is how many label keys that nobody asks for any more are borne with before they are looked for, beside as many
+// as are in use. It keeps the search, which looks at every pod, to once in so many new keys.
+const spareKeys = 256
+
+// forgetKeys drops label keys that no selector asks for any more. A Job whose pods ask for a label key of their own would
+// otherwise leave one behind each time.
+func (c *Cache) forgetKeys() {
+	if c.compiler.Keys() <= 2*c.keys+spareKeys {
+		return
 	}
+	c.compiler.Forget(func(yield func(*corev1.Pod) bool) {
+		for _, e := range c.entries {
+			if !yield(e.obj) {
+				return
+			}
+		}
+	}, lookup{c})
+	c.keys = c.compiler.Keys()
+	c.refreshTemplates() // these see theirs again
+}
+
+// refreshClasses makes the classes of pods that have one of these labels again: it came into sight after they were made.
+func (c *Cache) refreshClasses(fresh []string) {
+	for _, e := range c.entries {
+		if slices.ContainsFunc(fresh, func(k string) bool { _, has := e.obj.Labels[k]; return has }) {
+			c.recompile(e)
+		}
+	}
+	c.refreshTemplates()
+}
+
+// refreshTemplates has the classes of pods that are not there yet made again.
+func (c *Cache) refreshTemplates() {
 	for key := range c.daemonSets.objects {
 		c.dirtySets[key] = struct{}{}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ const memoSize = 1 << 13
 //
 // A class holds only those labels of its pods that some selector could ask for: a label that nobody looks at can't
 // change a decision, and such labels (a job's ID, a StatefulSet's ordinal) would make every pod a class of its own. The
-// set of keys that are looked at grows as selectors are seen; Epoch tells when classes made earlier lack a label.
+// set of keys that are looked at grows as selectors are seen; Fresh tells which keys classes made earlier may lack.
 //
 // Concurrency: not safe; the caller locks.
 type Compiler struct {
@@ -29,7 +30,7 @@ type Compiler struct {
 	DefaultSpreads []corev1.TopologySpreadConstraint
 
 	visible    map[string]bool
-	epoch      uint64
+	fresh      []string
 	young, old map[string]*cluster.Class
 	byID       map[string]*cluster.Class
 	key        key
@@ -41,8 +42,26 @@ func NewCompiler() *Compiler {
 	return &Compiler{visible: map[string]bool{}, young: map[string]*cluster.Class{}, byID: map[string]*cluster.Class{}}
 }
 
-// Epoch changes when a label key came into sight: every class that was made before must be made again.
-func (c *Compiler) Epoch() uint64 { return c.epoch }
+// Fresh are the label keys that came into sight since the last call. Classes that were made before, of pods that have such
+// a label, must be made again.
+func (c *Compiler) Fresh() []string {
+	fresh := c.fresh
+	c.fresh = nil
+	return fresh
+}
+
+// Keys is how many label keys are in sight.
+func (c *Compiler) Keys() int { return len(c.visible) }
+
+// Forget drops all label keys but those that these pods ask for. Classes that were made before stay as good as they were.
+func (c *Compiler) Forget(but iter.Seq[*corev1.Pod], look Lookup) {
+	fresh := c.fresh
+	c.visible = map[string]bool{}
+	for pod := range but {
+		c.see(c.withDefaults(pod, look))
+	}
+	c.fresh = fresh // the others were in sight before
+}
 
 // Compiled counts the classes that had to be compiled, for tests and metrics.
 func (c *Compiler) Compiled() int { return c.compiled }
@@ -136,7 +155,7 @@ func (c *Compiler) seeKeys(keys []string) {
 func (c *Compiler) seeKey(k string) {
 	if !c.visible[k] {
 		c.visible[k] = true
-		c.epoch++
+		c.fresh = append(c.fresh, k)
 	}
 }
 

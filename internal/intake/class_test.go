@@ -2,6 +2,7 @@ package intake
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,15 +179,15 @@ func TestALabelComesIntoSight(t *testing.T) {
 	c := NewCompiler()
 	db := basePod()
 	before := c.Class(db, NoLookup{})
-	epoch := c.Epoch()
+	c.Fresh()
 	if len(before.Labels) != 0 {
 		t.Errorf("nobody selects anything, yet the class has labels %v", before.Labels)
 	}
 	web := basePod()
 	web.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{spreadOver("zone", map[string]string{"app": "web"})}
 	c.Class(web, NoLookup{})
-	if c.Epoch() == epoch {
-		t.Error("the epoch did not change when a selector came into sight")
+	if got := c.Fresh(); !slices.Equal(got, []string{"app"}) {
+		t.Errorf("%q came into sight, want app", got)
 	}
 	if got := c.Class(db, NoLookup{}); got.Labels["app"] != "web" || len(got.Labels) != 1 {
 		t.Errorf("labels %v, want app=web alone", got.Labels)
