@@ -103,9 +103,24 @@ func judged(was, is map[string]any, judge func(group string) (Effect, string)) [
 			v.Effect, v.Why = judge(group)
 			verdicts[group] = v
 		}
-		out = append(out, Field{Path: l.path, Old: value(l.old), New: value(l.now), Effect: v.Effect, Why: v.Why})
+		f := Field{Path: l.path, Old: value(l.old), New: value(l.now), Effect: v.Effect, Why: v.Why}
+		f.Guard = guard(&f)
+		out = append(out, f)
 	}
 	return out
+}
+
+// guard says what the change of a field lets happen that was held back before; empty for nothing.
+func guard(f *Field) string {
+	switch {
+	case strings.HasPrefix(f.Path, "spec.limits") && f.New == "":
+		return "no limit is left for it"
+	case strings.HasPrefix(f.Path, "spec.disruption.budgets") && f.New == "":
+		return "a disruption budget is removed; without any, 10% of the nodes may be disrupted at a time"
+	case f.Path == "spec.template.spec.terminationGracePeriod" && f.Old == "":
+		return "when it is over, pods are deleted past PodDisruptionBudgets and karpenter.sh/do-not-disrupt"
+	}
+	return ""
 }
 
 func load(tree map[string]any, into any) bool {

@@ -28,6 +28,8 @@ type Field struct {
 	New    string `json:"new,omitempty"`
 	Effect Effect `json:"effect"`
 	Why    string `json:"why"`
+	// Guard says what is no longer held back, where the field was or is a guard.
+	Guard string `json:"guard,omitempty"`
 }
 
 // leaf is a difference of two trees.
@@ -36,8 +38,8 @@ type leaf struct {
 	old, now any // nil: absent
 }
 
-// differences are the leaves in which two trees differ, in the order of their names. Lists of plain values are leaves, lists
-// of objects are compared item by item.
+// differences are the leaves in which two trees differ, in the order of their names. Lists of plain values are leaves. Lists
+// of objects with keys, such as requirements and taints, are compared key by key, other lists of objects item by item.
 func differences(path string, old, now any) []leaf {
 	if reflect.DeepEqual(old, now) {
 		return nil
@@ -60,12 +62,64 @@ func differences(path string, old, now any) []leaf {
 	nowList, isList := now.([]any)
 	if (wasList || old == nil) && (isList || now == nil) && (hasObjects(oldList) || hasObjects(nowList)) {
 		var out []leaf
+		was, keyed := byKey(oldList)
+		is, keyedNow := byKey(nowList)
+		if keyed && keyedNow {
+			all := maps.Clone(was)
+			maps.Copy(all, is)
+			for _, k := range slices.Sorted(maps.Keys(all)) {
+				if !reflect.DeepEqual(was[k], is[k]) {
+					out = append(out, leaf{path + "[" + k + "]", asked(was[k]), asked(is[k])})
+				}
+			}
+			return out
+		}
 		for i := range max(len(oldList), len(nowList)) {
 			out = append(out, differences(fmt.Sprintf("%s[%d]", path, i), at(oldList, i), at(nowList, i))...)
 		}
 		return out
 	}
 	return []leaf{{path, old, now}}
+}
+
+// byKey are the items of a list by their keys; ok is false if one of them has none.
+func byKey(list []any) (items map[string][]any, ok bool) {
+	items = map[string][]any{}
+	for _, v := range list {
+		item, _ := v.(map[string]any)
+		key, _ := item["key"].(string)
+		if key == "" {
+			return nil, false
+		}
+		items[key] = append(items[key], v)
+	}
+	return items, true
+}
+
+// asked is what requirements or taints of one key say, as text; nil for none.
+func asked(items []any) any {
+	var parts []string
+	for _, v := range items {
+		item := maps.Clone(v.(map[string]any)) // byKey has looked
+		delete(item, "key")
+		operator, requires := item["operator"].(string)
+		if !requires {
+			parts = append(parts, value(any(item)))
+			continue
+		}
+		text := operator
+		if values, ok := item["values"].([]any); ok {
+			text += " " + fmt.Sprint(values) // [a b]
+		}
+		if least, ok := item["minValues"]; ok {
+			text += fmt.Sprintf(", at least %v values", least)
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return strings.Join(parts, " and ")
 }
 
 func below(path, key string) string {

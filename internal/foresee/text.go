@@ -1,7 +1,6 @@
 package foresee
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -14,6 +13,9 @@ import (
 // Write writes the report for people. all lists the nodes that stay as well, one by one.
 func (r *Report) Write(out io.Writer, all bool) error {
 	var b strings.Builder
+	r.writeAnswer(&b)
+	r.writeBill(&b)
+	b.WriteString("\n")
 	for i := range r.Changes {
 		r.Changes[i].write(&b)
 	}
@@ -22,7 +24,6 @@ func (r *Report) Write(out io.Writer, all bool) error {
 	}
 	r.writeNodes(&b, all)
 	r.writePools(&b)
-	r.writeBill(&b)
 	for i, g := range r.Gaps {
 		if i == 0 {
 			b.WriteString("\nNot known:\n")
@@ -33,30 +34,39 @@ func (r *Report) Write(out io.Writer, all bool) error {
 	return err
 }
 
-func (c *Change) write(b *strings.Builder) {
-	fmt.Fprintf(b, "%s (%s)\n", title(c.Kind, c.Name), c.From)
-	if c.Unchecked != "" {
-		fmt.Fprintf(b, "  note: %s\n", c.Unchecked)
-	}
-	for _, p := range c.Problems {
-		fmt.Fprintf(b, "  NOT USABLE: %s\n", p)
-	}
-	for _, f := range c.Fields {
-		if f.Effect == Created {
-			fmt.Fprintf(b, "  %s: %s, %s\n", f.Path, f.Effect, f.Why)
-			continue
+// writeAnswer says in a line or two what happens to how many nodes, and when.
+func (r *Report) writeAnswer(b *strings.Builder) {
+	for i := range r.Changes {
+		if c := &r.Changes[i]; len(c.Problems) > 0 {
+			fmt.Fprintf(b, "%s can't be used as it is: %s\n", title(c.Kind, c.Name), c.Problems[0])
 		}
-		fmt.Fprintf(b, "  %s: %s -> %s\n      %s: %s\n", f.Path, cmp.Or(f.Old, "(none)"), cmp.Or(f.New, "(none)"), f.Effect, f.Why)
 	}
-	if len(c.Fields) == 0 && len(c.Problems) == 0 {
-		b.WriteString("  no field changes\n")
+	rolling := r.Rolling()
+	if rolling == 0 {
+		fmt.Fprintf(b, "None of %s is replaced.\n", plan.Count(len(r.Nodes), "node"))
+		return
 	}
-	b.WriteString("\n")
+	var takes int64
+	blocked, never := 0, 0
+	for i := range r.Pools {
+		p := &r.Pools[i]
+		blocked, never = blocked+p.Blocked, never+p.Never
+		takes = max(takes, p.Takes)
+	}
+	fmt.Fprintf(b, "%d of %s replaced", rolling-blocked-never, plan.Count(len(r.Nodes), "node"))
+	if takes > 0 {
+		fmt.Fprintf(b, " in about %s", span(takes))
+	}
+	if blocked > 0 {
+		fmt.Fprintf(b, "; %d more to be replaced, and BLOCKED", blocked)
+	}
+	if never > 0 {
+		fmt.Fprintf(b, "; %d more to be replaced, and no budget lets them", never)
+	}
+	b.WriteString(".\n")
 }
 
 func (r *Report) writeNodes(b *strings.Builder, all bool) {
-	rolling := r.Rolling()
-	fmt.Fprintf(b, "%d of %s would be replaced\n", rolling, plan.Count(len(r.Nodes), "node"))
 	staying := map[string]int{}
 	var order []string
 	for i := range r.Nodes {
@@ -158,7 +168,7 @@ func (r *Report) writePools(b *strings.Builder) {
 
 func (r *Report) writeBill(b *strings.Builder) {
 	bill := r.Bill
-	fmt.Fprintf(b, "Bill: %s/h now, %s/h after", plan.Dollars(bill.Now), plan.Dollars(bill.After))
+	fmt.Fprintf(b, "Bill: %s/h -> %s/h", plan.Dollars(bill.Now), plan.Dollars(bill.After))
 	if d := bill.After - bill.Now; d != 0 {
 		sign := "+"
 		if d < 0 {
@@ -167,7 +177,7 @@ func (r *Report) writeBill(b *strings.Builder) {
 		fmt.Fprintf(b, " (%s%s/h)", sign, plan.Dollars(d))
 	}
 	if bill.Surge > 0 {
-		fmt.Fprintf(b, "; while nodes are replaced up to %s/h more, %s in all", plan.Dollars(bill.Surge), plan.Dollars(bill.Extra))
+		fmt.Fprintf(b, "; meanwhile up to %s/h more, %s in all", plan.Dollars(bill.Surge), plan.Dollars(bill.Extra))
 	}
 	if bill.Unknown > 0 {
 		fmt.Fprintf(b, "; the price of %s is not known and left out", plan.Count(bill.Unknown, "node"))
