@@ -346,6 +346,15 @@ func TestNodesOfAFixedNumberAreReplacedOneForOne(t *testing.T) {
 	}
 }
 
+func TestANodeThatIsBeingDeletedIsNotOnTheBillAfterwards(t *testing.T) {
+	p := newPlace()
+	p.claims[1].DeletionTimestamp, p.claims[1].Finalizers = new(metav1.NewTime(monday)), []string{karpv1.TerminationFinalizer}
+	r := p.mustLook(t, Options{Images: []string{"ami-2"}})
+	if r.Rolling() != 2 || r.Bill.Now != 12_000 || r.Bill.After != 8_000 {
+		t.Errorf("%d roll, bill %+v, nodes %+v", r.Rolling(), r.Bill, r.Nodes)
+	}
+}
+
 func TestHashesOfAnotherControllerRollNothing(t *testing.T) {
 	p := newPlace()
 	for _, c := range p.claims {

@@ -41,7 +41,9 @@ func (l *look) judgeNodes() {
 		if unit := byClaim[claim.Name]; unit != nil {
 			n.Name, n.InstanceType, n.Zone, n.CapacityType = unit.Name, unit.InstanceType, unit.Zone, unit.CapacityType
 		}
-		n.Causes = l.causes(claim, l.then)
+		if claim.DeletionTimestamp.IsZero() { // one that goes by itself is not replaced for the change
+			n.Causes = l.causes(claim, l.then)
+		}
 		n.Rolls = len(n.Causes) > 0
 		n.Already = n.Rolls && len(l.causes(claim, l.now)) > 0
 		switch {

@@ -107,6 +107,9 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 				switch {
 				case unit.Deleting:
 					busy = append(busy, l.drain(n)+machineEnd)
+					if !pool.IsStatic() {
+						bill.After -= n.Price
+					}
 				case unit.Leaving:
 					busy = append(busy, max(launch, controller.Settle)+l.drain(n)+machineEnd)
 				case !unit.Ready:
