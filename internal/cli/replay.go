@@ -201,18 +201,9 @@ func replayDisruption(d *record.Decision, withBound bool) (*replayed, error) {
 	return &replayed{RecordedBy: d.Kerf, ReplayedBy: version.Version, Disruption: again, Same: new(bytes.Equal(was, is)), Difference: difference(string(was), string(is))}, nil
 }
 
+// write says first whether the decision is the same, then what it was about, then the decision.
 func (r *replayed) write(out io.Writer, d *record.Decision) error {
 	var b strings.Builder
-	if r.Disruption != nil {
-		b.WriteString(r.Disruption.String())
-	} else {
-		b.WriteString(r.Plan.String())
-	}
-	fmt.Fprintf(&b, "\n%s on %s of %s, decided at %s by kerf %s\n", plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Problem.Nodes), "node"),
-		plan.Count(len(d.Problem.Pools), "pool"), d.Problem.Now.UTC().Format("2006-01-02T15:04:05Z"), d.Kerf)
-	if r.Bound != nil {
-		fmt.Fprintf(&b, "%s\n", boundText(r.Bound))
-	}
 	switch {
 	case r.Same == nil:
 		b.WriteString("no plan was recorded to compare with\n")
@@ -221,11 +212,42 @@ func (r *replayed) write(out io.Writer, d *record.Decision) error {
 	default:
 		fmt.Fprintf(&b, "different: recorded by kerf %s, replayed by kerf %s\n", r.RecordedBy, r.ReplayedBy)
 		for _, line := range r.Difference {
-			b.WriteString(line + "\n")
+			b.WriteString("  " + line + "\n")
 		}
+	}
+	fmt.Fprintf(&b, "%s on %s of %s, decided at %s by kerf %s\n", plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Problem.Nodes), "node"),
+		plan.Count(len(d.Problem.Pools), "pool"), d.Problem.Now.UTC().Format("2006-01-02T15:04:05Z"), d.Kerf)
+	if r.Plan != nil {
+		fmt.Fprintf(&b, "%s at %s/h, %s on existing nodes, %s without a place\n", plan.Count(len(r.Plan.NewNodes), "new node"), plan.Dollars(r.Plan.Price),
+			plan.Count(placed(r.Plan), "pod"), plan.Count(unplaced(r.Plan), "pod"))
+	}
+	if r.Bound != nil {
+		fmt.Fprintf(&b, "%s\n", boundText(r.Bound))
+	}
+	b.WriteString("\n")
+	if r.Disruption != nil {
+		b.WriteString(r.Disruption.String())
+	} else {
+		b.WriteString(r.Plan.String())
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+func placed(p *plan.Plan) int {
+	n := 0
+	for _, x := range p.Placements {
+		n += len(x.Pods)
+	}
+	return n
+}
+
+func unplaced(p *plan.Plan) int {
+	n := 0
+	for _, u := range p.Unplaced {
+		n += len(u.Pods)
+	}
+	return n
 }
 
 // what is what was decided.

@@ -60,8 +60,8 @@ func TestReplayAndExplain(t *testing.T) {
 		{"the same", []string{"replay", same}, 0, []string{"new 1 from pool default", "decided at 2026-01-01T12:00:00Z by kerf v0", "same: the plan is the recorded one, byte for byte"}, ""},
 		{"another plan", []string{"replay", otherwise}, 3, []string{"different: recorded by kerf v0", `"why": "because"`}, ""},
 		{"nothing to compare with", []string{"replay", noPlan}, 0, []string{"no plan was recorded"}, ""},
-		{"another format", []string{"replay", bad}, 1, nil, "bad.kerf: it is of format"},
-		{"no such file", []string{"replay", "nothing.kerf"}, 1, nil, "nothing.kerf"},
+		{"another format", []string{"replay", bad}, 2, nil, "bad.kerf: it is of format"},
+		{"no such file", []string{"replay", "nothing.kerf"}, 2, nil, "nothing.kerf"},
 		{"no file", []string{"replay"}, 2, nil, "name one file"},
 		{"an unknown form", []string{"replay", same, "-o", "yaml"}, 2, nil, "want text or json"},
 		{"names, but nothing to write", []string{"replay", same, "--hash-names"}, 2, nil, "give --save"},
@@ -88,6 +88,9 @@ func TestReplayAndExplain(t *testing.T) {
 			}
 			if !strings.Contains(errs.String(), test.err) {
 				t.Errorf("standard error lacks %q", test.err)
+			}
+			if test.name == "the same" && !strings.HasPrefix(out.String(), "same: ") {
+				t.Error("the verdict is not first")
 			}
 			if t.Failed() {
 				t.Logf("%s\n%s", out.String(), errs.String())

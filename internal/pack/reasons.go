@@ -109,7 +109,19 @@ func (s *solver) poolReason(c *class, p *pool) plan.Reason {
 			best, bestStage = r, stage
 		}
 	}
+	if c.boundByVolumes(best.Key) && best.Want != "" {
+		// Another value would not do, however near it is in spelling.
+		best.Want, best.Nearest = best.Want+", where a volume of the pod is", ""
+	}
 	return best
+}
+
+// boundByVolumes reports whether the class's volumes alone ask for something of the key.
+func (c *class) boundByVolumes(key string) bool {
+	asks := func(terms []requirement.Term) bool {
+		return slices.ContainsFunc(terms, func(t requirement.Term) bool { return requirement.Normalize(t.Key) == key })
+	}
+	return slices.ContainsFunc(c.src.Volumes, asks) && !asks(c.src.Selector) && !slices.ContainsFunc(c.src.Affinity, asks)
 }
 
 // unselected says what the class asks of nodes that those of the pool never have.

@@ -35,7 +35,7 @@ type Wish struct {
 	Pools  []string `json:"nodePools"`
 	Nodes  []string `json:"nodes,omitempty"` // that would go
 	New    []string `json:"new,omitempty"`   // machines that would come
-	Pods   int      `json:"pods,omitempty"`  // that machines would be bought for
+	Pods   int      `json:"pods,omitempty"`  // that instances would be launched for, or that would move
 	// Saving per hour at best; below zero for machines that pods wait for.
 	Saving catalog.MicroUSD `json:"saving"`
 	Why    string           `json:"why,omitempty"`
@@ -256,7 +256,11 @@ func wishes(r *Round) []found {
 		}
 		slices.Sort(w.Pools)
 		w.Pools = slices.Compact(w.Pools)
+		for j := range m.Placements {
+			w.Pods += len(m.Placements[j].Pods)
+		}
 		for j := range m.NewNodes {
+			w.Pods += len(m.NewNodes[j].Pods)
 			w.What = "replace"
 			w.New = append(w.New, machine(&m.NewNodes[j]))
 		}
