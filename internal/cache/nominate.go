@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/intake"
 )
 
@@ -20,7 +21,7 @@ type nomination struct {
 }
 
 // Nominees are the pods that are promised to a claim, wait, and are nominated to no node: those that the scheduler should
-// try on the claim's node first. There are none when nobody waits for another machine. What is returned counts as nominated
+// try on the claim's node first. There are none when nobody waits for another machine, or only pods just like them. What is returned counts as nominated
 // (see NotNominated), and must not be changed.
 //
 // Pods that never preempt or are scheduled as a group, and those of other schedulers, are left out: nobody would take a
@@ -29,7 +30,7 @@ func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 	c.mu.Lock()
 	defer c.unlock()
 	mine := c.byTarget[claimUnit(claim)]
-	if len(mine) == 0 || !c.othersWait(claimUnit(claim)) {
+	if len(mine) == 0 || !c.mistakable(claimUnit(claim)) {
 		return nil
 	}
 	var out []*corev1.Pod
@@ -61,14 +62,26 @@ func (c *Cache) NotNominated(pod *corev1.Pod) {
 	}
 }
 
-// othersWait reports whether a pod waits that is promised to a machine other than the unit.
-func (c *Cache) othersWait(unit string) bool {
+// mistakable reports whether a pod that is promised to another machine could be put on the unit to the harm of those that
+// the unit is for: one waits that is not like all of them. Pods that are all alike fit in each other's places, and a
+// nomination for each would be a write for each.
+func (c *Cache) mistakable(unit string) bool {
+	var like *cluster.Class
+	for uid := range c.byTarget[unit] {
+		if e := c.waiting[c.promises[uid].key]; e != nil && e.obj.UID == uid {
+			if like != nil && e.pod.Class.ID != like.ID {
+				like = nil
+				break
+			}
+			like = e.pod.Class
+		}
+	}
 	for target, pods := range c.byTarget {
 		if target == unit {
 			continue
 		}
 		for uid := range pods {
-			if e := c.waiting[c.promises[uid].key]; e != nil && e.obj.UID == uid {
+			if e := c.waiting[c.promises[uid].key]; e != nil && e.obj.UID == uid && (like == nil || e.pod.Class.ID != like.ID) {
 				return true
 			}
 		}

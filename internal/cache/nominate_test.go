@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cluster"
@@ -17,10 +18,16 @@ func nominatedTo(node string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
 }
 
-// twoMachines is a rig in which p0 and p1 are promised to the claim c0, and p2 to c1.
+// twoMachines is a rig in which p0 and p1 are promised to the claim c0, and p2, which is larger, to c1.
 func twoMachines() *rig {
+	return rigOfTwo(func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}
+	})
+}
+
+func rigOfTwo(p2 ...func(*corev1.Pod)) *rig {
 	r, _, _ := assumed()
-	r.Assume(r.claim("c1"), intake.Expected{Allocatable: res.List{"cpu": 3500, "pods": 9}, Capacity: res.List{"cpu": 8000, "pods": 9}}, []cluster.PodRef{r.pod("p2")}, r.clock.Add(time.Minute))
+	r.Assume(r.claim("c1"), intake.Expected{Allocatable: res.List{"cpu": 3500, "pods": 9}, Capacity: res.List{"cpu": 8000, "pods": 9}}, []cluster.PodRef{r.pod("p2", p2...)}, r.clock.Add(time.Minute))
 	return r
 }
 
@@ -37,6 +44,13 @@ func TestPodsOfOneMachineNeedNoNomination(t *testing.T) {
 	r, _, _ := assumed()
 	if got := r.nominees("c0"); len(got) > 0 {
 		t.Errorf("%v are nominated, though no other machine could be taken for theirs", got)
+	}
+}
+
+func TestPodsThatAreAllAlikeNeedNoNomination(t *testing.T) {
+	r := rigOfTwo()
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated, though whichever of the three goes where makes no difference", got)
 	}
 }
 
