@@ -180,13 +180,16 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 	c.retryAside()
 	c.refreshBelongings()
 	next := *c.last
-	c.forgetKeys()
+	forgotten := c.forgetKeys()
 	changed := c.rebuildDaemons(&next)
 	c.rebuildBuffers()
 	for fresh := c.compiler.Fresh(); len(fresh) > 0; fresh = c.compiler.Fresh() {
 		c.refreshClasses(fresh)
 		changed = c.rebuildDaemons(&next) || changed
 		c.rebuildBuffers()
+	}
+	if forgotten {
+		c.keys = c.compiler.Keys() // those that only templates ask for are in sight again
 	}
 	changed = c.rebuildNodes(&next) || changed
 	for c.breakUnkeepable() {
@@ -208,19 +211,19 @@ const spareKeys = 256
 
 // forgetKeys drops label keys that no selector asks for any more. A Job whose pods ask for a label key of their own would
 // otherwise leave one behind each time.
-func (c *Cache) forgetKeys() {
+func (c *Cache) forgetKeys() bool {
 	if c.compiler.Keys() <= 2*c.keys+spareKeys {
-		return
+		return false
 	}
 	c.compiler.Forget(func(yield func(*corev1.Pod) bool) {
-		for _, e := range c.entries {
-			if !yield(e.obj) {
+		for name, e := range c.entries {
+			if _, unread := c.aside[asideKey{pod: name}]; !unread && !yield(e.obj) {
 				return
 			}
 		}
 	}, lookup{c})
-	c.keys = c.compiler.Keys()
 	c.refreshTemplates() // these see theirs again
+	return true
 }
 
 // refreshClasses makes the classes of pods that have one of these labels again: it came into sight after they were made.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,5 +65,31 @@ func TestAKeyThatComesIntoSightTouchesThePodsThatHaveIt(t *testing.T) {
 	c.Snapshot()
 	if asked > 3 {
 		t.Errorf("the classes of %d pods were asked for, and one has the label", asked)
+	}
+}
+
+// Keys that templates alone ask for count against the bound after each search: every snapshot searches again.
+func TestKeysOfTemplatesDoNotMakeEverySnapshotSearch(t *testing.T) {
+	c := New(Options{})
+	for i := range 600 {
+		p := apartBy("x", fmt.Sprint("ds/", i))
+		c.SetDaemonSet(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: fmt.Sprint("ds", i), UID: "u"},
+			Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels}, Spec: p.Spec}}})
+	}
+	for i := range 100 {
+		q := unschedulable(fmt.Sprint("p", i), fmt.Sprint("p", i))
+		q.Labels = map[string]string{"ds/1": "y"}
+		c.SetPod(q)
+	}
+	c.Snapshot()
+	c.Snapshot()
+	asked := 0
+	classOf := c.classOf
+	c.classOf = func(pod *corev1.Pod, look intake.Lookup) *cluster.Class { asked++; return classOf(pod, look) }
+	for range 10 {
+		c.Snapshot()
+	}
+	if asked > 0 {
+		t.Errorf("nothing changed, yet %d classes were made in 10 snapshots; keys %d, last %d", asked, c.compiler.Keys(), c.keys)
 	}
 }
