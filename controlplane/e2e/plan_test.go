@@ -177,15 +177,18 @@ func (e *env) refused(class string) {
 	if err != nil {
 		e.Fatal(err)
 	}
-	for name, tt := range map[string]struct{ old, now, want string }{
-		"a field that there is not": {"amiFamily:", "amiFamilie:", ":5: spec.amiFamilie: there is no such field"},
-		"a value that is not one":   {"amiFamily: AL2023", "amiFamily: AL2077", ":5: spec.amiFamily: "},
-		"no YAML":                   {"spec:", "spec: {", "bad.yaml:"},
+	for name, tt := range map[string]struct {
+		old, now, want string
+		code           int
+	}{
+		"a field that there is not": {"amiFamily:", "amiFamilie:", ":5: spec.amiFamilie: there is no such field", 3},
+		"a value that is not one":   {"amiFamily: AL2023", "amiFamily: AL2077", ":5: spec.amiFamily: ", 3},
+		"no YAML":                   {"spec:", "spec: {", "bad.yaml:", 2},
 	} {
 		path := e.file("bad.yaml", strings.Replace(string(text), tt.old, tt.now, 1))
 		out, errs, code := e.command(nil, "plan", "--cluster-name", e.cluster.Name, "-f", path)
-		if code != 3 || !strings.Contains(errs, tt.want) {
-			e.Errorf("%s: exit code %d, %s%s; want %q", name, code, out, errs, tt.want)
+		if code != tt.code || !strings.Contains(errs, tt.want) {
+			e.Errorf("%s: exit code %d, %s%s; want %d and %q", name, code, out, errs, tt.code, tt.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -115,12 +116,27 @@ func guard(f *Field) string {
 	switch {
 	case strings.HasPrefix(f.Path, "spec.limits") && f.New == "":
 		return "no limit is left for it"
-	case strings.HasPrefix(f.Path, "spec.disruption.budgets") && f.New == "":
-		return "a disruption budget is removed; without any, 10% of the nodes may be disrupted at a time"
+	case strings.HasPrefix(f.Path, "spec.disruption.budgets[") && strings.HasSuffix(f.Path, "].nodes") && f.Old != "":
+		if f.New == "" {
+			return "a disruption budget is removed"
+		}
+		if looser(f.Old, f.New) {
+			return "more nodes may be disrupted at a time"
+		}
 	case f.Path == "spec.template.spec.terminationGracePeriod" && f.Old == "":
 		return "when it is over, pods are deleted past PodDisruptionBudgets and karpenter.sh/do-not-disrupt"
 	}
 	return ""
+}
+
+// looser reports whether a budget of now nodes, a number or a percentage, allows more than one of old. Of a number beside a
+// percentage it can't be told, unless nothing was allowed.
+func looser(old, now string) bool {
+	was, wasShare := strings.CutSuffix(old, "%")
+	is, isShare := strings.CutSuffix(now, "%")
+	a, errA := strconv.Atoi(was)
+	b, errB := strconv.Atoi(is)
+	return errA == nil && errB == nil && b > a && (wasShare == isShare || a == 0)
 }
 
 func load(tree map[string]any, into any) bool {

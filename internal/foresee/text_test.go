@@ -52,3 +52,27 @@ NodePool default (c7.yaml:1)
 		t.Error(cmp.Diff(want, got))
 	}
 }
+
+// A budget that loses its schedule and its reasons holds back more than before; one that allows more nodes holds back less.
+func TestABudgetThatHoldsAlwaysIsNotRemoved(t *testing.T) {
+	was := map[string]any{"spec": map[string]any{"disruption": map[string]any{"budgets": []any{map[string]any{"nodes": "0", "schedule": "@daily", "duration": "8h", "reasons": []any{"Drifted"}}}}}}
+	is := map[string]any{"spec": map[string]any{"disruption": map[string]any{"budgets": []any{map[string]any{"nodes": "0"}}}}}
+	for _, l := range differences("", was, is) {
+		f := Field{Path: l.path, Old: value(l.old), New: value(l.now)}
+		if g := guard(&f); g != "" {
+			t.Errorf("%s: %s", f.Path, g)
+		}
+	}
+}
+
+func TestABudgetThatAllowsMoreIsAGuardThatGoes(t *testing.T) {
+	for _, test := range []struct {
+		old, now string
+		marked   bool
+	}{{"0", "100%", true}, {"1", "2", true}, {"10%", "50%", true}, {"50%", "10%", false}, {"3", "10%", false}, {"1", "", true}, {"", "1", false}} {
+		f := Field{Path: "spec.disruption.budgets[0].nodes", Old: test.old, New: test.now}
+		if got := guard(&f); (got != "") != test.marked {
+			t.Errorf("%q -> %q: %q", test.old, test.now, got)
+		}
+	}
+}
