@@ -65,17 +65,22 @@ func (s *solver) allowedDomains(c *class, key string, of []domainTerms) []string
 		count int
 	}
 	var demands []*demand
-	var allows []func(string) bool
 	for i := range c.topo.wide {
 		if d := &c.topo.wide[i]; d.group.key == key {
-			demands, allows = append(demands, d), append(allows, s.allows(d))
+			demands = append(demands, d)
 		}
 	}
+	allows := make([]func(string) bool, len(demands)) // made when first asked: that may settle domains of new instances
 	out := make([]choice, 0, len(of))
 	for _, d := range of {
 		ch, ok := choice{domainTerms: d}, true
 		for i, demand := range demands {
-			ok = ok && allows[i](d.name)
+			if ok {
+				if allows[i] == nil {
+					allows[i] = s.allows(demand)
+				}
+				ok = allows[i](d.name)
+			}
 			ch.count += demand.rank(d.name)
 		}
 		for _, g := range c.topo.repels {
