@@ -72,6 +72,9 @@ type launchable struct {
 	cat   *catalog.Catalog
 	vocab *requirement.Vocabulary
 	reqs  requirement.Requirements
+	// between are types without any offering, where the pool may use reservations: what is sold as Capacity Blocks alone has
+	// offerings only while there is a block.
+	between []int
 }
 
 func unlaunchable(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, list []*catalog.Type) string {
@@ -81,9 +84,23 @@ func unlaunchable(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, list []*cata
 	if err != nil {
 		return err.Error()
 	}
-	l.reqs = withoutReservations(reqs.And(l.vocab.Labels(asked.Labels)), l.vocab)
+	reqs = reqs.And(l.vocab.Labels(asked.Labels))
+	between := map[string]bool{}
+	if set, ok := reqs.Get(l.vocab.Key(requirement.CapacityType)); !ok || set.Has(catalog.Reserved) {
+		for _, t := range list {
+			if len(t.Offerings) == 0 {
+				between[t.Name] = true
+			}
+		}
+	}
+	l.reqs = withoutReservations(reqs, l.vocab)
 	if l.cat, err = catalog.Compile(inSubnets(list), l.vocab, res.NewSchema()); err != nil {
 		return "" // the list's fault, not the pool's
+	}
+	for i := range l.cat.Types {
+		if between[l.cat.Types[i].Name] {
+			l.between = append(l.between, i)
+		}
 	}
 	if l.left(l.reqs).Any() {
 		return ""
@@ -126,6 +143,9 @@ func (l *launchable) left(some requirement.Requirements) catalog.TypeSet {
 	offered := catalog.NewTypeSet(l.cat.Len())
 	for _, at := range l.cat.CellsMatching(some) {
 		offered.Or(l.cat.Cells[at].Exists)
+	}
+	for _, t := range l.between {
+		offered.Add(t)
 	}
 	out.And(offered)
 	return out

@@ -1,0 +1,34 @@
+package nodepool
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/requirement"
+)
+
+// A type that is sold as Capacity Blocks only has no offering while no block is running (UsageClasses: capacity-block).
+func TestATypeThatIsSoldAsBlocksAloneIsThereBetweenTwoBlocks(t *testing.T) {
+	block := &catalog.Type{Name: "p5e.48xlarge", Requirements: []requirement.Term{
+		{Key: requirement.InstanceType, Operator: requirement.In, Values: []string{"p5e.48xlarge"}},
+		{Key: requirement.Arch, Operator: requirement.In, Values: []string{"amd64"}},
+	}}
+	term := func(key string, values ...string) karpv1.NodeSelectorRequirementWithMinValues {
+		return karpv1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+	}
+	pool, class := &karpv1.NodePool{}, &awsv1.EC2NodeClass{}
+	pool.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{
+		term(requirement.CapacityType, "reserved"), term(requirement.InstanceType, "p5e.48xlarge"),
+	}
+	if got := unlaunchable(pool, class, append(region(), block)); got != "" {
+		t.Errorf("between two blocks: %s", got)
+	}
+	block.Offerings = []catalog.Offering{{Zone: "us-east-1a", CapacityType: catalog.Reserved, ReservationID: "cr-1", ReservationType: "capacity-block", Unavailable: "used up"}}
+	if got := unlaunchable(pool, class, append(region(), block)); got != "" {
+		t.Errorf("with a block: %s", got)
+	}
+}
