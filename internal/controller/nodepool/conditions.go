@@ -19,8 +19,8 @@ import (
 
 func newCount(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
 
-// validate checks what the schema can't, and whether anything can be launched for the pool.
-func (c *Controller) validate(ctx context.Context, pool *karpv1.NodePool, class *awsv1.EC2NodeClass) {
+// validate checks what the schema can't, and whether anything can be launched for the pool; stored is the pool as it was read.
+func (c *Controller) validate(ctx context.Context, pool, stored *karpv1.NodePool, class *awsv1.EC2NodeClass) {
 	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
 	errs, warnings := pool.Validate(karpv1.CoreLabelRules().With(awsv1.WellKnownLabels(), awsv1.RestrictedLabelDomains(), awsv1.LabelAliases()))
 	for _, w := range warnings {
@@ -30,7 +30,7 @@ func (c *Controller) validate(ctx context.Context, pool *karpv1.NodePool, class 
 		conditions.SetFalse(karpv1.ConditionTypeValidationSucceeded, karpv1.ReasonNodePoolValidationFailed, errs.ToAggregate().Error())
 		return
 	}
-	if none := c.unlaunchable(ctx, pool, class); none != "" {
+	if none := c.unlaunchable(ctx, stored, class); none != "" {
 		conditions.SetFalse(karpv1.ConditionTypeValidationSucceeded, karpv1.ReasonNoInstanceTypes, none)
 		return
 	}

@@ -130,7 +130,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	c.validate(ctx, pool, class)
+	c.validate(ctx, pool, stored, class)
 	c.budgetsValid(pool)
 	c.count(pool)
 	c.Health.write(pool, c.Clock.Now)

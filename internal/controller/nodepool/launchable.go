@@ -34,35 +34,48 @@ const (
 
 // verdict is what was last found of a pool.
 type verdict struct {
-	pool       types.UID
-	generation int64  // of the pool that was judged
-	class      string // the version of its class
-	at         time.Time
-	none       string // why no instance type can be launched; empty if there are some, or nothing is known
+	pool            types.UID
+	generation      int64 // of the pool that was judged
+	classGeneration int64
+	class           string // the version of its class
+	at              time.Time
+	none            string // why no instance type can be launched; empty if there are some, or nothing is known
 }
 
 // unlaunchable says why no instance type meets the pool's requirements, empty when some do. A type counts that is short,
-// without a price or over a quota: that passes. Nothing is said while the types of the class are not known.
-func (c *Controller) unlaunchable(ctx context.Context, pool *karpv1.NodePool, class *awsv1.EC2NodeClass) string {
-	if c.Types == nil || class == nil || !class.DeletionTimestamp.IsZero() || !class.StatusConditions(true).IsTrue() {
+// without a price or over a quota: that passes. While the types of the class can't be read, what was found of the same
+// pool and the same class stands; after a restart the condition of the pool as it is stored is the memory of that.
+func (c *Controller) unlaunchable(ctx context.Context, stored *karpv1.NodePool, class *awsv1.EC2NodeClass) string {
+	if c.Types == nil {
 		return ""
 	}
-	last := c.verdicts[pool.Name]
-	if last.pool != pool.UID || last.generation != pool.Generation {
-		last = verdict{}
-	} else if last.class == class.ResourceVersion && c.Clock.Since(last.at) < judgeAgain {
+	last, known := c.verdicts[stored.Name]
+	if !known || last.pool != stored.UID || last.generation != stored.Generation {
+		last = verdict{pool: stored.UID, generation: stored.Generation, classGeneration: stored.Status.NodeClassObservedGeneration}
+		if valid := stored.StatusConditions().Get(karpv1.ConditionTypeValidationSucceeded); valid != nil && valid.Reason == karpv1.ReasonNoInstanceTypes && valid.ObservedGeneration == stored.Generation {
+			last.none = valid.Message
+		}
+	}
+	if class == nil {
+		return last.none
+	}
+	if last.classGeneration != class.Generation {
+		last.classGeneration, last.class, last.none = class.Generation, "", ""
+	}
+	if !class.StatusConditions(true).IsTrue() || last.class == class.ResourceVersion && c.Clock.Since(last.at) < judgeAgain {
 		return last.none
 	}
 	waiting, stop := context.WithTimeout(ctx, typesPatience)
 	defer stop()
 	list, err := c.Types.Types(waiting, class)
 	if err == nil && len(list) > 0 { // no types at all says that something is wrong with the list
-		last.none = unlaunchable(pool, class, list)
+		last.none = unlaunchable(stored, class, list)
 	}
+	last.class, last.at = class.ResourceVersion, c.Clock.Now()
 	if c.verdicts == nil {
 		c.verdicts = map[string]verdict{}
 	}
-	c.verdicts[pool.Name] = verdict{pool.UID, pool.Generation, class.ResourceVersion, c.Clock.Now(), last.none}
+	c.verdicts[stored.Name] = last
 	return last.none
 }
 

@@ -156,12 +156,33 @@ func TestWhatCanNotBeLaunchedStandsInACondition(t *testing.T) {
 	types.err = errors.New("EC2 does not answer again")
 	now.Step(judgeAgain)
 	pass(metav1.ConditionFalse, metav1.ConditionFalse, karpv1.ReasonNoInstanceTypes, "did you mean m5.large?")
+	c.verdicts = nil // a new leader
+	pass(metav1.ConditionFalse, metav1.ConditionFalse, karpv1.ReasonNoInstanceTypes, "did you mean m5.large?")
+	change := func(class *awsv1.EC2NodeClass, fn func()) {
+		t.Helper()
+		fn()
+		if err := api.Update(t.Context(), class); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Status().Update(t.Context(), class); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(class, func() { set.SetFalse(set.Dependents()[0], "Gone", "no subnet is found") })
+	pass(metav1.ConditionFalse, metav1.ConditionFalse, karpv1.ReasonNoInstanceTypes, "did you mean m5.large?")
+	change(class, func() { set.SetTrue(set.Dependents()[0]) })
 	b := pool.StatusConditions().Get(karpv1.ConditionTypeBudgetsValid)
 	if want := `spec.disruption.budgets[0]: schedule "61 * * * *": `; !b.IsFalse() || !strings.HasPrefix(b.Message, want) {
 		t.Errorf("%s is %v, want it to say %q", karpv1.ConditionTypeBudgetsValid, b, want)
 	}
 
-	types.err, pool.Generation = nil, 2
+	change(class, func() { class.Generation = 2 }) // what was found of its types is not known of its new spec
+	pass(metav1.ConditionTrue, metav1.ConditionTrue, karpv1.ConditionTypeValidationSucceeded, "")
+	types.err = nil
+	now.Step(judgeAgain)
+	pass(metav1.ConditionFalse, metav1.ConditionFalse, karpv1.ReasonNoInstanceTypes, "did you mean m5.large?")
+
+	pool.Generation = 2
 	pool.Spec.Template.Spec.Requirements[0].Values[0] = "m5.large"
 	pool.Spec.Disruption.Budgets[0].Schedule = new("@daily")
 	if err := api.Update(t.Context(), pool); err != nil {
