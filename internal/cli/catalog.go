@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,12 +35,12 @@ func newCatalogCommand() *cobra.Command {
 }
 
 func newCatalogShowCommand() *cobra.Command {
-	var region, file string
+	var region, file, output string
 	c := &cobra.Command{
 		Use:   "show TYPE",
 		Short: "Print what is known of an instance type",
 		Example: `  kerf catalog show m5.large
-  kerf catalog show g6.xlarge --region eu-west-1`,
+  kerf catalog show g6.xlarge --region eu-west-1 --output json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{fmt.Errorf("name one instance type, such as m5.large; %d were given", len(args))}
@@ -47,9 +48,12 @@ func newCatalogShowCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if output != "text" && output != "json" {
+				return &usageError{fmt.Errorf("--output=%q: want text or json", output)}
+			}
 			facts, err := readFacts(file)
 			if err != nil {
-				return err
+				return &usageError{err}
 			}
 			if known := facts.Regions(); !slices.Contains(known, region) {
 				meant := ""
@@ -58,11 +62,21 @@ func newCatalogShowCommand() *cobra.Command {
 				}
 				fmt.Fprintf(c.ErrOrStderr(), "kerf: nothing is known of a region %s%s; its zones and prices are borrowed from another\n", region, meant)
 			}
-			return facts.Describe(c.OutOrStdout(), args[0], region)
+			about, err := facts.Describe(args[0], region)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				e := json.NewEncoder(c.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(about)
+			}
+			return about.Write(c.OutOrStdout())
 		},
 	}
 	c.Flags().StringVar(&region, "region", "us-east-1", "region whose offerings and prices to show")
 	c.Flags().StringVar(&file, "facts", "", "facts file to read (default: the embedded one)")
+	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return c
 }
 
@@ -107,7 +121,7 @@ func readFacts(file string) (*ec2facts.Facts, error) {
 func updateCatalog(ctx context.Context, out io.Writer, from, output string) error {
 	known, err := readFacts(from)
 	if err != nil {
-		return err
+		return &usageError{err}
 	}
 	s, err := session.New(ctx, session.Options{Version: version.Version})
 	if err != nil {

@@ -26,11 +26,13 @@ func TestCatalogShow(t *testing.T) {
 	}{
 		"a type":                 {[]string{"show", "m5.large"}, 0, "0.096 USD an hour in us-east-1"},
 		"in another region":      {[]string{"show", "m5.large", "--region", "eu-west-1"}, 0, "0.107 USD an hour in eu-west-1"},
+		"for programs":           {[]string{"show", "m5.large", "--output", "json"}, 0, `"price": "0.096"`},
+		"in another form":        {[]string{"show", "m5.large", "-o", "xml"}, 2, `--output="xml": want text or json`},
 		"an unknown type":        {[]string{"show", "m5.huge"}, 1, `instance type "m5.huge" is not known`},
 		"no type":                {[]string{"show"}, 2, "name one instance type"},
 		"two types":              {[]string{"show", "m5.large", "c5.large"}, 2, "2 were given"},
-		"a file that is not":     {[]string{"show", "m5.large", "--facts", "no-such-file"}, 1, "no-such-file"},
-		"a file of other sort":   {[]string{"show", "m5.large", "--facts", "catalog_test.go"}, 1, "catalog_test.go: opening the facts file"},
+		"a file that is not":     {[]string{"show", "m5.large", "--facts", "no-such-file"}, 2, "no-such-file"},
+		"a file of other sort":   {[]string{"show", "m5.large", "--facts", "catalog_test.go"}, 2, "catalog_test.go: opening the facts file"},
 		"a flag that is unknown": {[]string{"show", "--nonsense"}, 2, "nonsense"},
 	} {
 		code, stdout, stderr := runCatalog(c.args...)

@@ -32,7 +32,8 @@ what keeps it.
 The decisions come from the metrics port of the controller, which serves them to callers on the same host, so forward the
 port first, or from a file (-f) that was saved from there.
 
-Exit codes: 0 answered; 3 no decision knows the object; 2 wrong usage; 1 the decisions could not be read.`,
+Exit codes: 0 answered; 3 no decision knows the object; 2 wrong usage, or a file that can't be read; 1 the controller could
+not be asked.`,
 		Example: `  kubectl -n kube-system port-forward deploy/karpenter 8080 &
   kerf explain pod default/web-7d9f8b6c5d-x2k9p
   kerf explain nodeclaim default-x2k9p
@@ -86,6 +87,9 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 				src = explain.File(f.file)
 			}
 			a, err := ask(c.Context(), src, args[0])
+			if err != nil && f.file != "" {
+				return &usageError{err}
+			}
 			if err != nil {
 				return err
 			}

@@ -49,8 +49,8 @@ same logical IDs; for a plan Terraform blocks under the same addresses; for poli
 script of aws commands that change what is there in place, to read and then to run. With --whole a template is printed whole,
 with the resources in their places, ready to deploy. What --fix cannot mend is said on standard error.
 
-Exit codes: 0 nothing is wrong, there may be advice; 3 something is; 2 wrong usage; 1 something could not be read, and
-nothing else was found.`,
+Exit codes: 0 nothing is wrong, there may be advice; 3 something is; 2 wrong usage, or a file that can't be read; 1 something
+of the account could not be read, and nothing else was found.`,
 		Example: `  kerf stack check cloudformation.yaml --parameter ClusterName=demo --compat v1.0
   kerf stack check cloudformation.yaml --cluster-name demo --fix           # what is to change
   kerf stack check cloudformation.yaml --cluster-name demo --fix --whole > fixed.yaml
@@ -179,12 +179,15 @@ func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*aw
 	}
 	data, err := readFileOr(args[0], in)
 	if err != nil {
-		return nil, "", nil, err
+		return nil, "", nil, &usageError{err}
 	}
 	setup, kind, err := check.Read(data, check.ReadOptions{
 		Source: args[0], ClusterName: s.stack.ClusterName, AccountID: s.stack.AccountID, Region: s.stack.Region, Parameters: parameters,
 		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey, s.hints.NodeRole}),
 	})
+	if err != nil {
+		err = &usageError{err}
+	}
 	return setup, kind, data, err
 }
 

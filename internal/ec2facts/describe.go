@@ -7,14 +7,100 @@ import (
 	"text/tabwriter"
 )
 
-// Describe prints what is known of a type, and of its offerings and prices in a region.
+// Description is what is known of a type, and of its offerings and prices in a region.
+type Description struct {
+	Type              string   `json:"type"`
+	CurrentGeneration bool     `json:"currentGeneration"`
+	LastSeen          string   `json:"lastSeen,omitempty"` // the day a retired type was last offered
+	VCPUs             int      `json:"vCPUs"`
+	Cores             int      `json:"cores"`
+	CPUMaker          string   `json:"cpuMaker"`
+	Architectures     []string `json:"architectures"`
+	ClockMHz          int      `json:"clockMHz,omitempty"`
+	MemoryMiB         int      `json:"memoryMiB"`
+	// GuestMemoryMiB is what a Linux guest was measured to see; 0 when nobody measured.
+	GuestMemoryMiB int      `json:"guestMemoryMiB,omitempty"`
+	GPU            *GPU     `json:"gpu,omitempty"`
+	Neuron         *Neuron  `json:"neuron,omitempty"`
+	Disks          *Disks   `json:"disks,omitempty"`
+	Network        string   `json:"network"`
+	BaselineMbps   int      `json:"baselineMbps"`
+	Interfaces     int      `json:"interfaces"`
+	IPv4PerENI     int      `json:"ipv4PerInterface"`
+	Pods           int      `json:"pods"`
+	EBS            EBS      `json:"ebs"`
+	SoldAs         []string `json:"soldAs"`
+
+	Region     string  `json:"region"`
+	Currency   string  `json:"currency"`
+	OnDemand   *Quote  `json:"onDemand,omitempty"` // without one, no price is known
+	Zones      []Offer `json:"zones"`              // without one, the type is not offered in the region
+	ZonesBasis Basis   `json:"zonesBasis"`
+	// Interrupted is the band of the share of spot instances that are reclaimed in a month, in percent.
+	Interrupted string `json:"spotInterruptedPercentPerMonth,omitempty"`
+}
+
+// Quote is a price an hour, a decimal number, and where it is from.
+type Quote struct {
+	Price        string `json:"price"`
+	Basis        Basis  `json:"basis"`
+	Date         string `json:"date,omitempty"`
+	BorrowedFrom string `json:"borrowedFrom,omitempty"` // another region
+}
+
+// Offer is a zone in which a type is offered.
+type Offer struct {
+	Name string `json:"name"`
+	Spot *Quote `json:"spot,omitempty"`
+}
+
+// Describe collects what is known of a type in a region.
 //
 // Errors: a type that is not known; the message names those that begin alike.
-func (f *Facts) Describe(w io.Writer, instanceType, region string) error {
+func (f *Facts) Describe(instanceType, region string) (*Description, error) {
 	t, ok := f.Type(instanceType)
 	if !ok {
-		return fmt.Errorf("instance type %q is not known%s", instanceType, f.alike(instanceType))
+		return nil, fmt.Errorf("instance type %q is not known%s", instanceType, f.alike(instanceType))
 	}
+	table := f.OnDemand(region)
+	d := &Description{
+		Type: t.Name, CurrentGeneration: t.CurrentGeneration, LastSeen: t.LastSeen,
+		VCPUs: t.VCPUs, Cores: t.Cores, CPUMaker: t.CPUMaker, Architectures: t.Architectures, ClockMHz: t.ClockMHz,
+		MemoryMiB: t.MemoryMiB, GuestMemoryMiB: t.GuestMemoryMiB,
+		Network: t.Network.Performance, BaselineMbps: t.Network.BaselineMbps,
+		Interfaces: t.Network.DefaultENIs(), IPv4PerENI: t.Network.IPv4PerENI, Pods: t.Network.DefaultENIs()*(t.Network.IPv4PerENI-1) + 2,
+		EBS: t.EBS, SoldAs: t.UsageClasses,
+		Region: region, Currency: table.Currency, Zones: []Offer{},
+	}
+	if t.GPU.Name != "" {
+		d.GPU = &t.GPU
+	}
+	if t.Neuron.Devices > 0 {
+		d.Neuron = &t.Neuron
+	}
+	if t.Disks.TotalGB > 0 {
+		d.Disks = &t.Disks
+	}
+	if p, ok := table.Prices[t.Name]; ok {
+		d.OnDemand = &Quote{Decimal(p.MicroUSD), p.Basis, p.Date, table.BorrowedFrom}
+	}
+	offerings, basis := f.Offerings(region)
+	d.ZonesBasis = basis
+	for _, name := range offerings[t.Name] {
+		zone := Offer{Name: name}
+		if p, ok := f.Spot(region, name, t.Name); ok {
+			zone.Spot = &Quote{Price: Decimal(p.MicroUSD), Basis: p.Basis, Date: p.Date}
+		}
+		d.Zones = append(d.Zones, zone)
+	}
+	if a, ok := f.SpotAdvice(region, t.Name); ok && len(d.Zones) > 0 {
+		d.Interrupted = a.Interrupted
+	}
+	return d, nil
+}
+
+// Write prints the description for people.
+func (d *Description) Write(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(label, format string, args ...any) {
 		if s := fmt.Sprintf(format, args...); strings.TrimSpace(s) != "" {
@@ -22,72 +108,72 @@ func (f *Facts) Describe(w io.Writer, instanceType, region string) error {
 		}
 	}
 	state := "current generation"
-	if !t.CurrentGeneration {
+	if !d.CurrentGeneration {
 		state = "previous generation"
 	}
-	if t.LastSeen != "" {
-		state = "retired, last seen " + t.LastSeen
+	if d.LastSeen != "" {
+		state = "retired, last seen " + d.LastSeen
 	}
-	line("Type", "%s (%s)", t.Name, state)
-	line("CPU", "%d vCPUs, %d cores, %s %s%s", t.VCPUs, t.Cores, t.CPUMaker, strings.Join(t.Architectures, "/"), clock(t.ClockMHz))
-	if t.GuestMemoryMiB > 0 {
-		line("Memory", "%d MiB, of which a Linux guest sees %d", t.MemoryMiB, t.GuestMemoryMiB)
+	line("Type", "%s (%s)", d.Type, state)
+	line("CPU", "%d vCPUs, %d cores, %s %s%s", d.VCPUs, d.Cores, d.CPUMaker, strings.Join(d.Architectures, "/"), clock(d.ClockMHz))
+	if d.GuestMemoryMiB > 0 {
+		line("Memory", "%d MiB, of which a Linux guest sees %d", d.MemoryMiB, d.GuestMemoryMiB)
 	} else {
-		line("Memory", "%d MiB (what a guest sees was not measured)", t.MemoryMiB)
+		line("Memory", "%d MiB (what a guest sees was not measured)", d.MemoryMiB)
 	}
-	if t.GPU.Name != "" {
-		line("GPU", "%d × %s %s, %d MiB each", t.GPU.Count, t.GPU.Maker, t.GPU.Name, t.GPU.MemoryMiB)
+	if g := d.GPU; g != nil {
+		line("GPU", "%d × %s %s, %d MiB each", g.Count, g.Maker, g.Name, g.MemoryMiB)
 	}
-	if t.Neuron.Devices > 0 {
-		line("Neuron", "%d × %s, %d cores each", t.Neuron.Devices, t.Neuron.Name, t.Neuron.CoresPerDevice)
+	if n := d.Neuron; n != nil {
+		line("Neuron", "%d × %s, %d cores each", n.Devices, n.Name, n.CoresPerDevice)
 	}
-	if t.Disks.TotalGB > 0 {
-		line("Disks", "%d × %d GB %s", t.Disks.Count, t.Disks.EachGB, t.Disks.Kind)
+	if d.Disks != nil {
+		line("Disks", "%d × %d GB %s", d.Disks.Count, d.Disks.EachGB, d.Disks.Kind)
 	}
-	line("Network", "%s, %g Gbps baseline, %d interfaces × %d IPv4, %d pods", t.Network.Performance, float64(t.Network.BaselineMbps)/1000,
-		t.Network.DefaultENIs(), t.Network.IPv4PerENI, t.Network.DefaultENIs()*(t.Network.IPv4PerENI-1)+2)
-	line("EBS", "%d to %d Mbps, %d attachments (%s)", t.EBS.BaselineMbps, t.EBS.MaxMbps, t.EBS.MaxAttachments, t.EBS.AttachmentKind)
-	line("Sold as", "%s", strings.Join(t.UsageClasses, ", "))
-	f.describePrices(line, t, region)
+	line("Network", "%s, %g Gbps baseline, %d interfaces × %d IPv4, %d pods", d.Network, float64(d.BaselineMbps)/1000, d.Interfaces, d.IPv4PerENI, d.Pods)
+	line("EBS", "%d to %d Mbps, %d attachments (%s)", d.EBS.BaselineMbps, d.EBS.MaxMbps, d.EBS.MaxAttachments, d.EBS.AttachmentKind)
+	line("Sold as", "%s", strings.Join(d.SoldAs, ", "))
+	if p := d.OnDemand; p != nil {
+		line("On-demand", "%s %s an hour in %s (%s)", p.Price, d.Currency, d.Region, p.from())
+	} else {
+		line("On-demand", "no price known in %s", d.Region)
+	}
+	d.writeZones(line)
 	return out.Flush()
 }
 
-func (f *Facts) describePrices(line func(string, string, ...any), t *Type, region string) {
-	table := f.OnDemand(region)
-	if p, ok := table.Prices[t.Name]; ok {
-		line("On-demand", "%s %s an hour in %s (%s)", Decimal(p.MicroUSD), table.Currency, region, basisText(p, table.BorrowedFrom))
-	} else {
-		line("On-demand", "no price known in %s", region)
-	}
-	offerings, basis := f.Offerings(region)
-	zones := offerings[t.Name]
-	if len(zones) == 0 {
-		line("Zones", "not offered in %s", region)
+func (d *Description) writeZones(line func(string, string, ...any)) {
+	if len(d.Zones) == 0 {
+		line("Zones", "not offered in %s", d.Region)
 		return
 	}
-	if basis != Exact {
-		line("Zones", "%s (%s; the offerings of %s are not known)", strings.Join(zones, ", "), basis, region)
-	} else {
-		line("Zones", "%s", strings.Join(zones, ", "))
+	var names []string
+	for _, zone := range d.Zones {
+		names = append(names, zone.Name)
 	}
-	for _, zone := range zones {
-		if p, ok := f.Spot(region, zone, t.Name); ok {
-			line("Spot "+zone, "%s %s an hour (%s)", Decimal(p.MicroUSD), table.Currency, p.Basis)
+	if d.ZonesBasis != Exact {
+		line("Zones", "%s (%s; the offerings of %s are not known)", strings.Join(names, ", "), d.ZonesBasis, d.Region)
+	} else {
+		line("Zones", "%s", strings.Join(names, ", "))
+	}
+	for _, zone := range d.Zones {
+		if zone.Spot != nil {
+			line("Spot "+zone.Name, "%s %s an hour (%s)", zone.Spot.Price, d.Currency, zone.Spot.Basis)
 		}
 	}
-	if a, ok := f.SpotAdvice(region, t.Name); ok {
-		line("Interrupted", "%s %% of instances in a month", a.Interrupted)
+	if d.Interrupted != "" {
+		line("Interrupted", "%s %% of instances in a month", d.Interrupted)
 	}
 }
 
-func basisText(p Price, from string) string {
+func (q *Quote) from() string {
 	switch {
-	case from != "":
-		return fmt.Sprintf("borrowed from %s, %s", from, p.Date)
-	case p.Date != "":
-		return "listed " + p.Date
+	case q.BorrowedFrom != "":
+		return fmt.Sprintf("borrowed from %s, %s", q.BorrowedFrom, q.Date)
+	case q.Date != "":
+		return "listed " + q.Date
 	}
-	return string(p.Basis)
+	return string(q.Basis)
 }
 
 func clock(mhz int) string {

@@ -64,21 +64,21 @@ type Type struct {
 
 // GPU devices. Count is whole GPUs, 0 for a fraction of one; Logical and Partition tell the slice then.
 type GPU struct {
-	Count     int
-	Logical   int
-	Partition float64
-	Maker     string
-	Name      string
-	MemoryMiB int // per GPU
+	Count     int     `json:"count"`
+	Logical   int     `json:"logical,omitempty"`
+	Partition float64 `json:"partition,omitempty"`
+	Maker     string  `json:"maker,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	MemoryMiB int     `json:"memoryMiB,omitempty"` // per GPU
 }
 
 // Neuron devices of AWS.
 type Neuron struct {
-	Devices        int
-	Name           string
-	CoresPerDevice int
-	CoreVersion    int
-	MemoryMiB      int // per device
+	Devices        int    `json:"devices,omitempty"`
+	Name           string `json:"name,omitempty"`
+	CoresPerDevice int    `json:"coresPerDevice,omitempty"`
+	CoreVersion    int    `json:"coreVersion,omitempty"`
+	MemoryMiB      int    `json:"memoryMiB,omitempty"` // per device
 }
 
 // Accelerator is a kind of device other than a GPU. The API gives the maker of inference devices only.
@@ -91,27 +91,27 @@ type Accelerator struct {
 
 // Disks of the instance store, in decimal gigabytes.
 type Disks struct {
-	TotalGB    int
-	Count      int
-	EachGB     int
-	Kind       string // ssd, hdd
-	NVMe       string
-	Encryption string
+	TotalGB    int    `json:"totalGB,omitempty"`
+	Count      int    `json:"count"`
+	EachGB     int    `json:"eachGB,omitempty"`
+	Kind       string `json:"kind,omitempty"` // ssd, hdd
+	NVMe       string `json:"nvme,omitempty"`
+	Encryption string `json:"encryption,omitempty"`
 }
 
 // EBS limits. Throughput is in MB/s.
 type EBS struct {
-	Optimized          string // default, supported, unsupported
-	NVMe               string
-	MaxAttachments     int
-	AttachmentKind     string // shared: interfaces, volumes and NVMe disks count together; dedicated: volumes only
-	BaselineMbps       int
-	MaxMbps            int
-	BaselineIOPS       int
-	MaxIOPS            int
-	BaselineThroughput float64
-	MaxThroughput      float64
-	Cards              int
+	Optimized          string  `json:"optimized,omitempty"` // default, supported, unsupported
+	NVMe               string  `json:"nvme,omitempty"`
+	MaxAttachments     int     `json:"maxAttachments,omitempty"`
+	AttachmentKind     string  `json:"attachmentKind,omitempty"` // shared: interfaces, volumes and NVMe disks count together; dedicated: volumes only
+	BaselineMbps       int     `json:"baselineMbps,omitempty"`
+	MaxMbps            int     `json:"maxMbps,omitempty"`
+	BaselineIOPS       int     `json:"baselineIOPS,omitempty"`
+	MaxIOPS            int     `json:"maxIOPS,omitempty"`
+	BaselineThroughput float64 `json:"baselineThroughput,omitempty"`
+	MaxThroughput      float64 `json:"maxThroughput,omitempty"`
+	Cards              int     `json:"cards,omitempty"`
 }
 
 // Network limits.

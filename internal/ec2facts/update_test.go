@@ -103,7 +103,11 @@ func TestDescribe(t *testing.T) {
 		"a region with no price at all": {"p5.48xlarge", "eu-west-1", []string{"no price known in eu-west-1"}},
 	} {
 		var b bytes.Buffer
-		if err := f.Describe(&b, c.instanceType, c.region); err != nil {
+		d, err := f.Describe(c.instanceType, c.region)
+		if err == nil {
+			err = d.Write(&b)
+		}
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -113,11 +117,11 @@ func TestDescribe(t *testing.T) {
 			}
 		}
 	}
-	err := f.Describe(&bytes.Buffer{}, "m5.huge", "us-east-1")
+	_, err := f.Describe("m5.huge", "us-east-1")
 	if err == nil || !strings.Contains(err.Error(), `"m5.huge" is not known; of that family there are m5.large`) {
 		t.Errorf("a type that does not exist: %v", err)
 	}
-	if err := f.Describe(&bytes.Buffer{}, "", "us-east-1"); err == nil {
+	if _, err := f.Describe("", "us-east-1"); err == nil {
 		t.Error("the empty name is a type")
 	}
 }
