@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -46,7 +47,9 @@ type plans struct {
 }
 
 type planKey struct {
-	types   **catalog.Type // where the list begins stands for it: lists are made anew when anything changed
+	// types is where the list of types begins, which stands for the list: lists are made anew when anything changed. It is weak,
+	// so that a plan that is kept does not hold a list of which nothing else is known any more.
+	types   weak.Pointer[*catalog.Type]
 	class   string
 	version int64
 	rest    string
@@ -120,7 +123,7 @@ func (p *Provider) plan(ctx context.Context, claim *karpv1.NodeClaim, class *aws
 func newPlanKey(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type, cluster userdata.Cluster) (planKey, error) {
 	k := planKey{class: classKey(class), version: class.Generation}
 	if len(types) > 0 {
-		k.types = &types[0]
+		k.types = weak.Make(&types[0])
 	}
 	rest, err := json.Marshal([]any{
 		claim.Spec, claim.Labels, relaxed(claim), cluster, class.Status.InstanceProfile, class.Status.SecurityGroups, class.Status.LaunchTemplate.Ref(), class.Status.PlacementGroup,

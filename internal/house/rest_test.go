@@ -63,7 +63,7 @@ func TestRest(t *testing.T) {
 }
 
 func testRest(t *testing.T, out outside) {
-	house.Run(t, house.Options{World: sold, NoController: true, History: 1000, KubernetesAddress: "compared:80", Env: map[string]string{"KERF_IMPROVE_TIME": "1s"}, Log: restSaid(t)}, func(h *house.House) {
+	house.Run(t, house.Options{World: sold, NoController: true, History: 1000, KubernetesAddress: "compared:80", Log: restSaid(t)}, func(h *house.House) {
 		between := &compared{next: h.API}
 		h.Serve("compared:80", between)
 		began := time.Now()

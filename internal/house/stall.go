@@ -98,9 +98,14 @@ func stacks() string {
 	}
 }
 
-// computes reports whether one of the goroutines could go on at once.
+// computes reports whether one of the goroutines could go on at once, or waits for the collection of a large heap.
 func computes(stacks string) bool {
-	return strings.Contains(stacks, "[runnable") || strings.Contains(stacks, "[running")
+	for _, state := range []string{"[runnable", "[running", "[wait for GC cycle", "[GC "} {
+		if strings.Contains(stacks, state) {
+			return true
+		}
+	}
+	return false
 }
 
 // within are the stacks of a bubble's goroutines among those of all.
