@@ -24,9 +24,10 @@ demo-images: build ## one machine of every AMI family, from a launch template, w
 # The stories that `make test` plays end to end. Between them they touch every loop of the controller.
 STORIES := TestFiftyPodsOverZones|TestStories|TestConsolidation|TestDrift|TestInterruption|TestNodeLife|TestSafety|TestQueue|TestACapacityBufferKeepsRoomWarm|TestReservedCapacity|TestWhatUsersKnowBetter|TestBadInput
 
+# Some packages wait more than they compute, so more of them are tested at a time than there are processors.
 .PHONY: test
 test: build ## before each push, some minutes: unit and property tests, 20 fault schedules, a dozen end-to-end stories
-	go test ./...
+	go test -p 4 ./...
 	go test -C controlplane -timeout 20m -parallel 3 ./e2e -run '^($(STORIES))$$'
 	@echo "make test has left out, and make test-all plays: the other end-to-end stories, the control plane's own tests, plans"
 	@echo "against the real kube-scheduler, 180 more fault schedules and 34 more crash points, and the tests of bench/."
