@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -18,11 +19,11 @@ func TestStoriesOfTheMakefileAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`(?m)^STORIES := (.+)$`).FindSubmatch(text)
+	found := regexp.MustCompile(`(?m)^STORIES := ((?:.*\\\n)*.*)$`).FindSubmatch(text)
 	if found == nil {
 		t.Fatal("Makefile has no line STORIES := …")
 	}
-	stories := map[string]bool{}
+	stories, parts := map[string]bool{}, map[string]bool{}
 	files, err := filepath.Glob("controlplane/e2e/*_test.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no stories in controlplane/e2e: %v", err)
@@ -37,10 +38,23 @@ func TestStoriesOfTheMakefileAreThere(t *testing.T) {
 				stories[fn.Name.Name] = true
 			}
 		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				name, _ := strconv.Unquote(lit.Value)
+				parts[strings.ReplaceAll(name, " ", "_")] = true // as go test calls a part
+			}
+			return true
+		})
 	}
-	for name := range strings.SplitSeq(string(found[1]), "|") {
+	for _, story := range strings.Fields(strings.ReplaceAll(string(found[1]), "\\", " ")) {
+		name, rest, _ := strings.Cut(story, "/")
 		if !stories[name] {
 			t.Errorf("make test plays %s, which is not in controlplane/e2e", name)
+		}
+		for _, part := range regexp.MustCompile(`\w+`).FindAllString(rest, -1) {
+			if !parts[part] {
+				t.Errorf("make test plays %s of %s, which is not in controlplane/e2e", part, name)
+			}
 		}
 	}
 }
