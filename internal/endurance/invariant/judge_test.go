@@ -186,6 +186,12 @@ func TestJudge(t *testing.T) {
 			history: settled("1", "1", "2", "3").call("delete", "nodeclaims", "c1").call("delete", "nodeclaims", "c2"),
 			want:    []Rule{OverBudget}, says: "2 nodes of pool pool go at a time (c1, c2), budget 1 allows 1 of 3",
 		},
+		"two of which one is seen to go before its call is": {
+			history: settled("1", "1", "2", "3").call("delete", "nodeclaims", "c1").see(claim("2", func(c *Claim) { c.Deleting = true })).call("delete", "nodeclaims", "c2"), want: []Rule{OverBudget},
+		},
+		"one that has long been going": {
+			history: settled("0", "1").see(claim("1", func(c *Claim) { c.Deleting = true })).after(time.Minute).call("delete", "nodeclaims", "c1"),
+		},
 		"one whose node and machine have gone takes no budget": {
 			history: settled("1", "1", "2").call("delete", "nodeclaims", "c1").see(claim("1", func(c *Claim) { c.Deleting = true }), machine("1", func(i *Instance) { i.State = "terminated" }), gone(node("1"))).call("delete", "nodeclaims", "c2"),
 		},

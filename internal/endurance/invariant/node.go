@@ -155,10 +155,10 @@ func (j *Judge) measure(pool string) {
 	j.sizes[pool] = append(list, size{at: j.now, nodes: n})
 }
 
-// claimDeleted judges the deletion of a claim by the controller.
+// claimDeleted judges the deletion of a claim by the controller. What the deletion does may be seen before the call is.
 func (j *Judge) claimDeleted(call *Call) {
 	c := j.claims[call.Key]
-	if c == nil || c.gone || c.going() {
+	if c == nil || c.gone || c.asked || c.removed || c.Deleting && j.known(c.goesSince) {
 		return
 	}
 	voluntary := j.voluntary(c)
