@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,8 @@ func newCatalogCommand() *cobra.Command {
 }
 
 func newCatalogShowCommand() *cobra.Command {
-	var region, file, output string
+	var region, file string
+	var output form
 	c := &cobra.Command{
 		Use:   "show TYPE",
 		Short: "Print what is known of an instance type",
@@ -48,8 +48,8 @@ func newCatalogShowCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if output != "text" && output != "json" {
-				return &usageError{fmt.Errorf("--output=%q: want text or json", output)}
+			if err := output.check(); err != nil {
+				return err
 			}
 			facts, err := readFacts(file)
 			if err != nil {
@@ -66,17 +66,12 @@ func newCatalogShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(about)
-			}
-			return about.Write(c.OutOrStdout())
+			return output.write(c.OutOrStdout(), about, about.Write)
 		},
 	}
 	c.Flags().StringVar(&region, "region", "us-east-1", "region whose offerings and prices to show")
 	c.Flags().StringVar(&file, "facts", "", "facts file to read (default: the embedded one)")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output.register(c.Flags(), "text or json")
 	return c
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,8 @@ import (
 type doctorFlags struct {
 	options                     doctor.Options
 	kubeconfig, context, region string
-	output, through, profile    string
+	through, profile            string
+	output                      form
 	noKube, noAWS, verbose      bool
 }
 
@@ -65,15 +65,16 @@ the cluster could not be looked at, though it was not left out by --no-aws or --
 	f.BoolVar(&d.options.Prove, "prove-delivery", false, "send a probe through EventBridge to the queue; makes a rule for a moment")
 	f.StringVar(&d.through, "prove-delivery-through", "", "prove with this rule, whose pattern is widened for a moment, in place of a rule made for the proof")
 	f.DurationVar(&d.options.ProveTimeout, "prove-timeout", 5*time.Minute, "how long a probe is watched for; EventBridge's metrics, the last witness, come minutes late")
-	f.StringVarP(&d.output, "output", "o", "text", "form of the report: text or json")
+	d.output.register(f, "form of the report: text or json")
 	f.BoolVarP(&d.verbose, "verbose", "v", false, "show checks that are ok or skipped, too")
 	return c
 }
 
 func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
+	if err := d.output.check(); err != nil {
+		return err
+	}
 	switch {
-	case d.output != "text" && d.output != "json":
-		return &usageError{fmt.Errorf("--output=%q: want text or json", d.output)}
 	case d.noAWS && d.noKube:
 		return &usageError{errors.New("with --no-aws and --no-kubernetes nothing is left to look at")}
 	case d.noAWS && (d.options.Prove || d.through != ""):
@@ -98,14 +99,7 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 		return err
 	}
 	report := doctor.Examine(in)
-	if d.output == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		err = e.Encode(report)
-	} else {
-		err = report.Write(out, d.verbose)
-	}
-	if err != nil {
+	if err := d.output.write(out, report, func(w io.Writer) error { return report.Write(w, d.verbose) }); err != nil {
 		return err
 	}
 	if report.Count(doctor.Failed) > 0 {

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -13,7 +13,8 @@ import (
 )
 
 type explainFlags struct {
-	server, file, output, namespace string
+	server, file, namespace string
+	output                  form
 }
 
 func newExplainCommand() *cobra.Command {
@@ -50,7 +51,7 @@ not be asked.`,
 	}
 	p.StringVar(&f.server, "server", server, "controller's metrics port, as forwarded [$KERF_SERVER]")
 	p.StringVarP(&f.file, "filename", "f", "", "read this recorded decision in place of asking a controller")
-	p.StringVarP(&f.output, "output", "o", "text", "form of the answer: text or json")
+	f.output.register(p, "form of the answer: text or json")
 	pod := f.command("pod [NAMESPACE/]NAME", "Say why a pod has no place, or which it was given", func(ctx context.Context, src explain.Source, name string) (*explain.Answer, error) {
 		namespace, bare, ok := strings.Cut(name, "/")
 		switch {
@@ -79,8 +80,8 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if f.output != "text" && f.output != "json" {
-				return &usageError{fmt.Errorf("--output=%q: want text or json", f.output)}
+			if err := f.output.check(); err != nil {
+				return err
 			}
 			var src explain.Source = explain.Server{URL: f.server}
 			if f.file != "" {
@@ -93,13 +94,10 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 			if err != nil {
 				return err
 			}
-			if f.output == "json" {
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetIndent("", "  ")
-				err = e.Encode(a)
-			} else {
-				_, err = fmt.Fprint(c.OutOrStdout(), a.String())
-			}
+			err = f.output.write(c.OutOrStdout(), a, func(w io.Writer) error {
+				_, err := fmt.Fprint(w, a.String())
+				return err
+			})
 			if err == nil && !a.Found {
 				return &exitError{code: foundWrong}
 			}

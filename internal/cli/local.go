@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -179,14 +178,14 @@ controller, for kerf explain and kerf replay) and KERF_SIMULATOR (the controls o
 
 func newLocalStatusCommand() *cobra.Command {
 	var dir localDir
-	var output string
+	var output form
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Say whether a local cluster runs, where, and what is in it",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return &usageError{fmt.Errorf("--output=%q: want text or json", output)}
+			if err := output.check(); err != nil {
+				return err
 			}
 			path, err := dir.path()
 			if err != nil {
@@ -196,16 +195,11 @@ func newLocalStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(status)
-			}
-			return status.Write(c.OutOrStdout())
+			return output.write(c.OutOrStdout(), status, status.Write)
 		},
 	}
 	dir.register(c)
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output.register(c.Flags(), "text or json")
 	return c
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,9 +21,10 @@ import (
 )
 
 type planFlags struct {
-	files, images, classes                   []string
-	kubeconfig, context, clusterName, output string
-	all                                      bool
+	files, images, classes           []string
+	kubeconfig, context, clusterName string
+	output                           form
+	all                              bool
 }
 
 func newPlanCommand() *cobra.Command {
@@ -64,15 +64,16 @@ or could not be used, or nodes that would have to go and stay; 2 wrong usage or 
 	p.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
 	p.StringVar(&f.context, "context", "", "context of the kubeconfig (default: the current one)")
 	p.StringVar(&f.clusterName, "cluster-name", "", "name of the EKS cluster (default: what the controller in the cluster is told)")
-	p.StringVarP(&f.output, "output", "o", "text", "form of the report: text or json")
+	f.output.register(p, "form of the report: text or json")
 	p.BoolVarP(&f.all, "verbose", "v", false, "list the nodes that stay one by one, too")
 	return c
 }
 
 func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writer) error {
+	if err := f.output.check(); err != nil {
+		return err
+	}
 	switch {
-	case f.output != "text" && f.output != "json":
-		return &usageError{fmt.Errorf("--output=%q: want text or json", f.output)}
 	case len(f.classes) > 0 && len(f.images) == 0:
 		return &usageError{errors.New("--nodeclass says what --image is for, and there is none")}
 	}
@@ -103,13 +104,7 @@ func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writ
 	if err != nil {
 		return err
 	}
-	if f.output == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		err = e.Encode(report)
-	} else {
-		err = report.Write(out, f.all)
-	}
+	err = f.output.write(out, report, func(w io.Writer) error { return report.Write(w, f.all) })
 	if err == nil && report.Trouble() {
 		return &exitError{code: foundWrong}
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,8 @@ import (
 )
 
 type replayFlags struct {
-	output, save     string
+	save             string
+	output           form
 	bound, hashNames bool
 }
 
@@ -53,7 +53,7 @@ read; 1 the controller could not be asked, or the file could not be written.`,
 			return f.run(c.Context(), c.OutOrStdout(), args[0])
 		},
 	}
-	c.Flags().StringVarP(&f.output, "output", "o", "text", "form of the plan: text or json")
+	f.output.register(c.Flags(), "form of the plan: text or json")
 	c.Flags().BoolVar(&f.bound, "bound", false, "compute the least that the new machines can cost, and the gap to it")
 	c.Flags().StringVar(&f.save, "save", "", "write the decision to this file as well")
 	c.Flags().BoolVar(&f.hashNames, "hash-names", false, "replace names in what --save writes")
@@ -61,9 +61,10 @@ read; 1 the controller could not be asked, or the file could not be written.`,
 }
 
 func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error {
+	if err := f.output.check(); err != nil {
+		return err
+	}
 	switch {
-	case f.output != "text" && f.output != "json":
-		return &usageError{fmt.Errorf("--output=%q: want text or json", f.output)}
 	case f.hashNames && f.save == "":
 		return &usageError{errors.New("--hash-names is about what is written; give --save FILE")}
 	}
@@ -80,14 +81,7 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 	if err != nil {
 		return &exitError{code: foundWrong, said: err.Error()}
 	}
-	if f.output == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		err = e.Encode(r)
-	} else {
-		err = r.write(out, d)
-	}
-	if err != nil {
+	if err := f.output.write(out, r, func(w io.Writer) error { return r.write(w, d) }); err != nil {
 		return err
 	}
 	if r.Same != nil && !*r.Same {

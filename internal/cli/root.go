@@ -3,7 +3,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,27 +125,25 @@ func newHelpCommand() *cobra.Command {
 }
 
 func newVersionCommand() *cobra.Command {
-	var output string
+	var output form
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Say which build this is",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			switch output {
-			case "text":
-				_, err := fmt.Fprintln(c.OutOrStdout(), version.String())
+			if err := output.check(); err != nil {
 				return err
-			case "json":
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(map[string]string{
-					"version": version.Version, "commit": version.Commit, "date": version.Date,
-					"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
-				})
 			}
-			return &usageError{fmt.Errorf("--output=%q: want text or json", output)}
+			build := map[string]string{
+				"version": version.Version, "commit": version.Commit, "date": version.Date,
+				"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+			}
+			return output.write(c.OutOrStdout(), build, func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, version.String())
+				return err
+			})
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output.register(c.Flags(), "text or json")
 	return c
 }
