@@ -88,8 +88,8 @@ replay-arm64: ## decisions that were written down on amd64, made again by arm64 
 	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -timeout 60m ./internal/scenario
 
 .PHONY: bench-rest
-bench-rest: ## what the controller takes at rest, and while 1 % of the pods are replaced a minute: SIZES='5000/100000/10' (nodes/pods/pools)
-	for churn in 0 1; do for size in $(or $(SIZES),100/1500/2 1000/15000/5 2500/50000/10 5000/100000/10); do IFS=/ read -r nodes pods pools <<< "$$size"; \
+bench-rest: ## what the controller takes at rest, and while 1 % of the pods are replaced a minute: SIZES='5000/100000/10' (nodes/pods/pools) CHURN=0
+	for churn in $(or $(CHURN),0 1); do for size in $(or $(SIZES),100/1500/2 1000/15000/5 2500/50000/10 5000/100000/10); do IFS=/ read -r nodes pods pools <<< "$$size"; \
 	go test ./internal/house -run '^TestRest$$' -count=1 -timeout 0 -v -rest-nodes "$$nodes" -rest-pods "$$pods" -rest-pools "$$pools" -rest-churn "$$churn"; done; done
 
 .PHONY: bench-e2e

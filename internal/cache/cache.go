@@ -210,7 +210,7 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 const spareKeys = 256
 
 // forgetKeys drops label keys that no selector asks for any more. A Job whose pods ask for a label key of their own would
-// otherwise leave one behind each time.
+// otherwise leave one behind each time. It reports whether it had to look for them.
 func (c *Cache) forgetKeys() bool {
 	if c.compiler.Keys() <= 2*c.keys+spareKeys {
 		return false
