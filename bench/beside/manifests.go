@@ -68,6 +68,7 @@ metadata: {name: %[1]s, namespace: default}
 spec:
   completions: %[2]d
   parallelism: %[2]d
+  backoffLimit: 100000 # a pod that is moved counts as failed
   template:
     spec:
       restartPolicy: Never

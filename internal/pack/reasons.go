@@ -111,7 +111,7 @@ func (s *solver) poolReason(c *class, p *pool) plan.Reason {
 	}
 	if c.boundByVolumes(best.Key) && best.Want != "" {
 		// Another value would not do, however near it is in spelling.
-		best.Want, best.Nearest = best.Want+", where a volume of the pod is", ""
+		best.Want, best.Nearest = best.Want+", which a volume of the pod or its storage class asks for", ""
 	}
 	return best
 }

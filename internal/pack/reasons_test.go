@@ -16,7 +16,7 @@ func TestAZoneThatAVolumeAsksForIsSaidToBeTheVolumes(t *testing.T) {
 		want     string
 		not      string
 	}{
-		"by a volume":   {true, "where a volume of the pod is", "did you mean"},
+		"by a volume":   {true, "which a volume of the pod or its storage class asks for", "did you mean"},
 		"by a selector": {false, "did you mean", "volume"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,11 @@ func (w *Wish) String() string {
 	if len(w.New) > 0 {
 		fmt.Fprintf(&b, " by %s", strings.Join(w.New, "; "))
 	}
-	if w.Pods > 0 {
+	switch {
+	case w.Pods == 0:
+	case len(w.Nodes) > 0: // some of them may go to nodes that stay
+		fmt.Fprintf(&b, ", moves %s", plan.Count(w.Pods, "pod"))
+	default:
 		fmt.Fprintf(&b, " for %s", plan.Count(w.Pods, "pod"))
 	}
 	if w.Saving >= 0 {

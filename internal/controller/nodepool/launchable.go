@@ -36,6 +36,7 @@ const (
 type verdict struct {
 	pool            types.UID
 	generation      int64 // of the pool that was judged
+	classUID        types.UID
 	classGeneration int64
 	class           string // the version of its class
 	at              time.Time
@@ -59,9 +60,10 @@ func (c *Controller) unlaunchable(ctx context.Context, stored *karpv1.NodePool, 
 	if class == nil {
 		return last.none
 	}
-	if last.classGeneration != class.Generation {
-		last.classGeneration, last.class, last.none = class.Generation, "", ""
+	if last.classGeneration != class.Generation || last.classUID != "" && last.classUID != class.UID {
+		last.class, last.none = "", ""
 	}
+	last.classGeneration, last.classUID = class.Generation, class.UID
 	if !class.StatusConditions(true).IsTrue() || last.class == class.ResourceVersion && c.Clock.Since(last.at) < judgeAgain {
 		return last.none
 	}
@@ -85,8 +87,8 @@ type launchable struct {
 	cat   *catalog.Catalog
 	vocab *requirement.Vocabulary
 	reqs  requirement.Requirements
-	// between are types without any offering, where the pool may use reservations: what is sold as Capacity Blocks alone has
-	// offerings only while there is a block.
+	// between are types that nothing but a reservation offers, where pool and class may use those: what is sold as Capacity
+	// Blocks alone has offerings only while there is a block.
 	between []int
 }
 
@@ -99,11 +101,9 @@ func unlaunchable(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, list []*cata
 	}
 	reqs = reqs.And(l.vocab.Labels(asked.Labels))
 	between := map[string]bool{}
-	if set, ok := reqs.Get(l.vocab.Key(requirement.CapacityType)); !ok || set.Has(catalog.Reserved) {
+	if set, ok := reqs.Get(l.vocab.Key(requirement.CapacityType)); (!ok || set.Has(catalog.Reserved)) && len(class.Spec.CapacityReservationSelectorTerms) > 0 {
 		for _, t := range list {
-			if len(t.Offerings) == 0 {
-				between[t.Name] = true
-			}
+			between[t.Name] = !slices.ContainsFunc(t.Offerings, func(o catalog.Offering) bool { return o.CapacityType != catalog.Reserved })
 		}
 	}
 	l.reqs = withoutReservations(reqs, l.vocab)
@@ -157,10 +157,23 @@ func (l *launchable) left(some requirement.Requirements) catalog.TypeSet {
 	for _, at := range l.cat.CellsMatching(some) {
 		offered.Or(l.cat.Cells[at].Exists)
 	}
-	for _, t := range l.between {
-		offered.Add(t)
+	if len(l.cat.CellsMatching(l.place(some))) > 0 { // a block can only be in a zone that there is
+		for _, t := range l.between {
+			offered.Add(t)
+		}
 	}
 	out.And(offered)
+	return out
+}
+
+// place is what some of the requirements ask of the zone.
+func (l *launchable) place(some requirement.Requirements) requirement.Requirements {
+	var out requirement.Requirements
+	for k, set := range some.All {
+		if name := l.vocab.Name(k); name == requirement.Zone || name == requirement.ZoneID {
+			out = out.With(set)
+		}
+	}
 	return out
 }
 
