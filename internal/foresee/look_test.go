@@ -346,11 +346,30 @@ func TestNodesOfAFixedNumberAreReplacedOneForOne(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsBeingDeletedIsNotOnTheBillAfterwards(t *testing.T) {
+// What goes anyway saves nothing by the change; what its pods will need is not known.
+func TestANodeThatIsBeingDeletedIsOnNeitherBill(t *testing.T) {
 	p := newPlace()
 	p.claims[1].DeletionTimestamp, p.claims[1].Finalizers = new(metav1.NewTime(monday)), []string{karpv1.TerminationFinalizer}
 	r := p.mustLook(t, Options{Images: []string{"ami-2"}})
-	if r.Rolling() != 2 || r.Bill.Now != 12_000 || r.Bill.After != 8_000 {
+	if r.Rolling() != 2 || r.Bill.Now != 8_000 || r.Bill.After != 8_000 || r.Bill.Going != 1 {
+		t.Errorf("%d roll, bill %+v, nodes %+v", r.Rolling(), r.Bill, r.Nodes)
+	}
+	var text strings.Builder
+	if err := r.Write(&text, false); err != nil || !strings.Contains(text.String(), "Bill: $0.0080/h -> $0.0080/h") || !strings.Contains(text.String(), "without 1 node going anyway") {
+		t.Error(err, text.String())
+	}
+}
+
+func TestAMachineWhoseNodeAloneIsDeletedGoesAnyway(t *testing.T) {
+	p := newPlace()
+	for _, o := range p.objects {
+		if o.GetName() == "n1" {
+			o.SetDeletionTimestamp(new(metav1.NewTime(monday)))
+			o.SetFinalizers([]string{karpv1.TerminationFinalizer})
+		}
+	}
+	r := p.mustLook(t, Options{Images: []string{"ami-2"}})
+	if r.Rolling() != 2 || r.Bill.Going != 1 || r.Trouble() {
 		t.Errorf("%d roll, bill %+v, nodes %+v", r.Rolling(), r.Bill, r.Nodes)
 	}
 }

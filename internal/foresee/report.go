@@ -30,6 +30,8 @@ type Node struct {
 	Zone         string           `json:"zone,omitempty"`
 	CapacityType string           `json:"capacityType,omitempty"`
 	Price        catalog.MicroUSD `json:"price,omitempty"` // 0: not known
+	// Going says that it goes without the change: somebody or something has begun to delete it.
+	Going bool `json:"going,omitempty"`
 	// Rolls says that the node differs from what is asked for after the change. Already says that it does so before, too.
 	Rolls   bool               `json:"rolls"`
 	Already bool               `json:"already,omitempty"`
@@ -101,6 +103,9 @@ type Bill struct {
 	Extra catalog.MicroUSD `json:"extra"`
 	// Unknown is how many nodes have a price that is not known; they are left out.
 	Unknown int `json:"unknown,omitempty"`
+	// Going is how many nodes go without the change. They are left out, and so is what may be bought for their pods: neither
+	// is an effect of the change.
+	Going int `json:"going,omitempty"`
 }
 
 // Rolling counts the nodes that would be replaced, those that are blocked included.

@@ -38,19 +38,23 @@ func (l *look) judgeNodes() {
 	standing := l.seen.state.Standing()
 	for _, claim := range l.seen.claims {
 		n := Node{Claim: claim.Name, Name: cmp.Or(claim.Status.NodeName, claim.Name), Pool: claim.Labels[karpv1.NodePoolLabelKey]}
-		if unit := byClaim[claim.Name]; unit != nil {
+		unit := byClaim[claim.Name]
+		if unit != nil {
 			n.Name, n.InstanceType, n.Zone, n.CapacityType = unit.Name, unit.InstanceType, unit.Zone, unit.CapacityType
 		}
-		if claim.DeletionTimestamp.IsZero() { // one that goes by itself is not replaced for the change
+		n.Going = !claim.DeletionTimestamp.IsZero() || unit != nil && unit.Deleting
+		if !n.Going { // one that goes by itself is not replaced for the change
 			n.Causes = l.causes(claim, l.then)
 		}
 		n.Rolls = len(n.Causes) > 0
 		n.Already = n.Rolls && len(l.causes(claim, l.now)) > 0
 		switch {
 		case n.Rolls:
-			for _, r := range l.seen.blocksOf(claim, byClaim[claim.Name], standing) {
+			for _, r := range l.seen.blocksOf(claim, unit, standing) {
 				n.Blocks = append(n.Blocks, r.Text())
 			}
+		case n.Going:
+			n.Stays = "it is being deleted"
 		default:
 			n.Stays = l.stays(claim)
 		}
@@ -62,8 +66,6 @@ func (l *look) judgeNodes() {
 func (l *look) stays(claim *karpv1.NodeClaim) string {
 	pool := claim.Labels[karpv1.NodePoolLabelKey]
 	switch {
-	case !claim.DeletionTimestamp.IsZero():
-		return "it is being deleted"
 	case l.then.pools[pool] == nil:
 		return fmt.Sprintf("its NodePool %s is not there", pool)
 	case !claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched):

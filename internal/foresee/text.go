@@ -182,6 +182,9 @@ func (r *Report) writeBill(b *strings.Builder) {
 	if bill.Unknown > 0 {
 		fmt.Fprintf(b, "; the price of %s is not known and left out", plan.Count(bill.Unknown, "node"))
 	}
+	if bill.Going > 0 {
+		fmt.Fprintf(b, "; without %s going anyway, and what may be bought for their pods", plan.Count(bill.Going, "node"))
+	}
 	b.WriteString("\n")
 }
 

@@ -83,6 +83,10 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 	for i := range l.report.Nodes {
 		n := &l.report.Nodes[i]
 		byPool[n.Pool] = append(byPool[n.Pool], n)
+		if n.Going {
+			bill.Going++
+			continue
+		}
 		bill.Now += n.Price
 		if n.Price == 0 && n.CapacityType != catalog.Reserved {
 			bill.Unknown++
@@ -107,9 +111,6 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 				switch {
 				case unit.Deleting:
 					busy = append(busy, l.drain(n)+machineEnd)
-					if !pool.IsStatic() {
-						bill.After -= n.Price
-					}
 				case unit.Leaving:
 					busy = append(busy, max(launch, controller.Settle)+l.drain(n)+machineEnd)
 				case !unit.Ready:

@@ -115,7 +115,7 @@ func TestWhatCanNotBeLaunchedStandsInACondition(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", Generation: 1}}
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "first", Generation: 1}}
 	set := class.StatusConditions(true)
 	for _, kind := range set.Dependents() {
 		set.SetTrue(kind)
@@ -177,6 +177,13 @@ func TestWhatCanNotBeLaunchedStandsInACondition(t *testing.T) {
 	}
 
 	change(class, func() { class.Generation = 2 }) // what was found of its types is not known of its new spec
+	pass(metav1.ConditionTrue, metav1.ConditionTrue, karpv1.ConditionTypeValidationSucceeded, "")
+	types.err = nil
+	now.Step(judgeAgain)
+	pass(metav1.ConditionFalse, metav1.ConditionFalse, karpv1.ReasonNoInstanceTypes, "did you mean m5.large?")
+
+	types.err = errors.New("EC2 does not answer")
+	change(class, func() { class.UID = "second" }) // deleted, and made anew under its name
 	pass(metav1.ConditionTrue, metav1.ConditionTrue, karpv1.ConditionTypeValidationSucceeded, "")
 	types.err = nil
 	now.Step(judgeAgain)
