@@ -16,8 +16,9 @@ import (
 type done struct {
 	turn     chan struct{} // holds one while somebody acts
 	deleted  atomic.Bool
-	why      bool      // it is written what takes the machine
-	deadline time.Time // the earliest that was written; zero: none
+	why      bool            // it is written what takes the machine
+	deadline time.Time       // the earliest that was written; zero: none
+	off      map[string]bool // scheduled work that was called off, by the id of its event
 }
 
 // ledger holds a done for each claim that was acted on.

@@ -79,9 +79,19 @@ func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n ne
 		m.NotBefore = now
 	}
 	m.NotBefore = m.NotBefore.UTC().Truncate(time.Second)
+	already := c.ledger.of(claim.UID)
+	if err := already.take(ctx); err != nil {
+		return fmt.Errorf("waiting for the turn of nodeclaim %q: %w", claim.Name, err)
+	}
+	if already.off[m.ID] { // messages of a queue come in any order
+		already.leave()
+		return nil
+	}
 	if !m.NotBefore.Add(-c.MaintenanceLead).After(now) {
+		already.leave()
 		return c.drainFor(ctx, claim, n, m)
 	}
+	defer already.leave()
 	var told bool
 	written, err := c.rewrite(ctx, claim, func(works []work) []work {
 		if slices.ContainsFunc(works, func(w work) bool { return w.ID == m.ID && w.NotBefore.Equal(m.NotBefore) }) {
@@ -113,8 +123,18 @@ func (c *Controller) drainFor(ctx context.Context, claim *karpv1.NodeClaim, n ne
 }
 
 // callOff takes one piece of work off the list. Where the claim in hand does not have it, the apiserver is asked: the word
-// that it is off may come before the cache shows that it was written down, and nothing says it a second time.
+// that it is off may come before the cache shows that it was written down, and nothing says it a second time. It may also
+// come before the announcement, which then counts for nothing.
 func (c *Controller) callOff(ctx context.Context, claim *karpv1.NodeClaim, id string) error {
+	already := c.ledger.of(claim.UID)
+	if err := already.take(ctx); err != nil {
+		return fmt.Errorf("waiting for the turn of nodeclaim %q: %w", claim.Name, err)
+	}
+	defer already.leave()
+	if already.off == nil {
+		already.off = map[string]bool{}
+	}
+	already.off[id] = true
 	it := func(w work) bool { return w.ID == id }
 	if !slices.ContainsFunc(worksOf(claim), it) {
 		fresh := &karpv1.NodeClaim{}

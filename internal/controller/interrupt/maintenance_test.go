@@ -132,6 +132,24 @@ func TestWorkIsCalledOffBeforeTheCacheShowsIt(t *testing.T) {
 	}
 }
 
+// A queue hands messages out in any order.
+func TestWorkIsCalledOffBeforeItIsAnnounced(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"far": 3 * day, "near": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+			h.deliver(health(ours, retirement, "closed", start.Add(ahead)))
+			h.deliver(health(ours, retirement, "upcoming", start.Add(ahead)))
+			if note, ok := h.claim("a").Annotations[index.MaintenanceAnnotation]; ok || h.deleting("a") {
+				t.Errorf("annotation %q, drained %v: the work was called off", note, h.deleting("a"))
+			}
+			h.deliver(health(ours, reboot, "upcoming", start.Add(3*day)))
+			if note := h.claim("a").Annotations[index.MaintenanceAnnotation]; !strings.Contains(note, reboot) {
+				t.Errorf("annotation %q: other work is not called off", note)
+			}
+		})
+	}
+}
+
 // Whoever else writes to the claim, even a second piece of news of the same delivery, must not make the message wait for its
 // visibility time.
 func TestScheduledWorkIsWrittenDownAtOnceThoughTheClaimChanges(t *testing.T) {
