@@ -124,7 +124,7 @@ func (j *judgement) need(n stack.Need) {
 		if d.OK() {
 			continue
 		}
-		if len(kinds) == 0 || len(first.Near) == 0 {
+		if len(kinds) == 0 || len(first.Near()) == 0 {
 			first = d
 		}
 		if !slices.Contains(kinds, call.kind) {
@@ -148,7 +148,7 @@ func (j *judgement) need(n stack.Need) {
 		seen = latest
 	}
 	switch {
-	case !j.whole && first.Outcome == iampolicy.ImplicitDeny && len(first.Near) == 0:
+	case !j.whole && first.Outcome == iampolicy.ImplicitDeny && len(first.Near()) == 0:
 		list = &j.unsure
 	case bearable:
 		list = &j.minor

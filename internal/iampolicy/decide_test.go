@@ -98,8 +98,8 @@ func TestConditions(t *testing.T) {
 			if want := map[string]bool{"yes": true, "no": false}[s.lines[2]]; got.OK() != want {
 				t.Errorf("%s with %s: got %v, want %s", s.lines[0], s.lines[1], got.OK(), s.lines[2])
 			}
-			if c := d.Statements[0].Conditions; len(c) == 1 && !got.OK() && len(got.Near) != 1 {
-				t.Errorf("near misses: %q, want one for the one condition", got.Near)
+			if c := d.Statements[0].Conditions; len(c) == 1 && !got.OK() && len(got.Near()) != 1 {
+				t.Errorf("near misses: %q, want one for the one condition", got.Near())
 			}
 		})
 	}
@@ -180,7 +180,7 @@ func TestDecisions(t *testing.T) {
 			got := Evaluate(c.call, c.policies)
 			want := s.lines[len(s.lines)-1]
 			if text := strings.TrimSpace(fmt.Sprintf("%s %s %s", got.Outcome, got.Policy, got.Sid)); text != want {
-				t.Errorf("got %q, want %q; near: %q", text, want, got.Near)
+				t.Errorf("got %q, want %q; near: %q", text, want, got.Near())
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestNearMissesSayWhatWasWanted(t *testing.T) {
 		{"Effect":"Allow","Action":"ec2:TerminateInstances","Resource":"arn:aws:ec2:us-east-1:1:fleet/*"}]}`)
 	c := Call{Action: "ec2:TerminateInstances", Resource: "arn:aws:ec2:us-east-1:1:instance/i-1", Context: Context{}}
 	c.Context.Set("aws:ResourceTag/kubernetes.io/cluster/c", "shared")
-	got := Evaluate(c, Policies{Identity: []Named{{"Lifecycle", d}}}).Near
+	got := Evaluate(c, Policies{Identity: []Named{{"Lifecycle", d}}}).Near()
 	want := []string{
 		`statement Tagged of Lifecycle wants aws:ResourceTag/kubernetes.io/cluster/c StringEquals "owned"; the call has "shared"`,
 		`statement 3 of Lifecycle allows it on arn:aws:ec2:us-east-1:1:fleet/*, not on arn:aws:ec2:us-east-1:1:instance/i-1`,
@@ -206,7 +206,7 @@ func TestNearMissesSayWhatWasWanted(t *testing.T) {
 	}
 	boundary := parse(t, `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"s3:*","Resource":"*"}}`)
 	c.Context.Set("aws:ResourceTag/kubernetes.io/cluster/c", "owned")
-	got = Evaluate(c, Policies{Identity: []Named{{"Lifecycle", d}}, Boundary: boundary}).Near
+	got = Evaluate(c, Policies{Identity: []Named{{"Lifecycle", d}}, Boundary: boundary}).Near()
 	if len(got) == 0 || !strings.Contains(got[0], "permissions boundary does not allow ec2:TerminateInstances") {
 		t.Errorf("with a boundary: %q", got)
 	}

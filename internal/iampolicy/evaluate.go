@@ -78,9 +78,26 @@ type Decision struct {
 	Outcome Outcome
 	// Policy and Sid name the statement that decided; empty for an implicit deny.
 	Policy, Sid string
-	// Near are statements that would have allowed the call but for one condition, each with what that condition wants
-	// and what the call has, for messages.
-	Near []string
+
+	refused *refusal // of an implicit deny
+}
+
+// refusal is what an implicit deny was about.
+type refusal struct {
+	call     Call
+	policies Policies
+	held     bool // by the boundary; the policies of the caller allow the call
+}
+
+// Near returns the statements that would have allowed the call but for one condition, each with what that condition
+// wants and what the call has, for messages. It is nil but for implicit denies.
+//
+// Cost: that of the decision; the call and the policies must not have changed since.
+func (d Decision) Near() []string {
+	if d.refused == nil {
+		return nil
+	}
+	return near(&d.refused.call, &d.refused.policies, d.refused.held)
 }
 
 // OK tells whether the call may be made.
@@ -101,7 +118,7 @@ type verdict struct {
 // Evaluate decides a call. A Deny of any policy is final. Otherwise the policies of the caller or that on the resource
 // must allow, as Policies says, and the permissions boundary must allow what the caller's own policies do.
 //
-// Concurrency: safe; nothing is retained or changed.
+// Concurrency: safe; nothing is changed. A refusal holds the call and the policies, for Near.
 // Source: IAM User Guide, "Policy evaluation logic", checked 2026-11.
 func Evaluate(c Call, p Policies) Decision {
 	resource := judge(p.Resource, &c, true)
@@ -131,7 +148,7 @@ func Evaluate(c Call, p Policies) Decision {
 	case byResource:
 		return Decision{Outcome: Allowed, Policy: ResourceName, Sid: resource.allowed.Sid}
 	}
-	return Decision{Outcome: ImplicitDeny, Near: near(&c, &p, allowing != nil)}
+	return Decision{Outcome: ImplicitDeny, refused: &refusal{call: c, policies: p, held: allowing != nil}}
 }
 
 type grant int

@@ -1,6 +1,7 @@
 package iampolicy
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -148,7 +149,8 @@ func FuzzEvaluate(f *testing.F) {
 			if (got.Outcome == ImplicitDeny) != (got.Policy == "") {
 				t.Fatalf("%s by the policy %q", got.Outcome, got.Policy)
 			}
-			if again := Evaluate(c, p); !cmp.Equal(got, again) {
+			again := Evaluate(c, p)
+			if got.Outcome != again.Outcome || got.Policy != again.Policy || got.Sid != again.Sid || !slices.Equal(got.Near(), again.Near()) {
 				t.Fatalf("twice: %+v, %+v", got, again)
 			}
 		}

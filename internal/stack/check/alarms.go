@@ -79,7 +79,7 @@ func (c *checker) watched(want awssetup.Alarm) string {
 func (c *checker) foundRule(w awssetup.Rule, spare bool) string {
 	for i := range awssetup.Events {
 		k := &awssetup.Events[i]
-		samples := k.Samples(c.found.Region, c.found.AccountID)
+		samples := c.samplesOf(k)
 		if !slices.Contains(caught(w.Pattern, samples), true) {
 			continue
 		}

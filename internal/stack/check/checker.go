@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/eventpattern"
 	"github.com/kerf-sh/kerf/internal/iampolicy"
 	"github.com/kerf-sh/kerf/internal/stack"
 )
@@ -41,6 +42,9 @@ type checker struct {
 	stack  *stack.Stack
 	asked  stack.Options // as they were given
 	hints  Hints
+
+	needed  []need
+	samples map[*awssetup.Event][]eventpattern.Event
 }
 
 func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/kerf-sh/kerf/internal/awssetup"
 	"github.com/kerf-sh/kerf/internal/eventpattern"
@@ -16,8 +17,29 @@ func foreignEvents(region, account string) []json.RawMessage {
 	}
 }
 
-// caught are the samples that a pattern matches.
-func caught(pattern json.RawMessage, samples []json.RawMessage) []bool {
+// samplesOf are the samples of a kind of event in the place that is judged. They are read once.
+func (c *checker) samplesOf(k *awssetup.Event) []eventpattern.Event {
+	if s, ok := c.samples[k]; ok {
+		return s
+	}
+	if c.samples == nil {
+		c.samples = map[*awssetup.Event][]eventpattern.Event{}
+	}
+	c.samples[k] = readSamples(k, c.found.Region, c.found.AccountID)
+	return c.samples[k]
+}
+
+func readSamples(k *awssetup.Event, region, account string) []eventpattern.Event {
+	var out []eventpattern.Event
+	for _, text := range k.Samples(region, account) {
+		e, _ := eventpattern.Read(text)
+		out = append(out, e)
+	}
+	return out
+}
+
+// caught tells of each sample whether a pattern matches it.
+func caught(pattern json.RawMessage, samples []eventpattern.Event) []bool {
 	out := make([]bool, len(samples))
 	p, err := eventpattern.Parse(pattern)
 	if err != nil {
@@ -36,10 +58,8 @@ func catchesAny(pattern json.RawMessage, region, account string) bool {
 		return false
 	}
 	for i := range awssetup.Events {
-		for _, s := range awssetup.Events[i].Samples(region, account) {
-			if p.Match(s) {
-				return true
-			}
+		if slices.ContainsFunc(readSamples(&awssetup.Events[i], region, account), func(s eventpattern.Event) bool { return p.Match(s) }) {
+			return true
 		}
 	}
 	return false

@@ -42,7 +42,7 @@ func (m *mender) rules() {
 }
 
 func (m *mender) rule(k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue, dead string) {
-	samples := k.Samples(m.s.Region, m.s.AccountID)
+	samples := m.c.samplesOf(k)
 	best := -1
 	for i, r := range m.s.Rules {
 		if (slices.Contains(caught(r.Pattern, samples), true) || m.c.meant(r, k)) && m.mayChange(r, k, want, q) {
@@ -104,7 +104,7 @@ func (m *mender) mayChange(r awssetup.Rule, k *awssetup.Event, want *awssetup.Ru
 	if !ours || r.Bus != "" {
 		return false
 	}
-	if slices.Contains(caught(r.Pattern, k.Samples(m.s.Region, m.s.AccountID)), false) {
+	if slices.Contains(caught(r.Pattern, m.c.samplesOf(k)), false) {
 		return !toOthers && !m.catchesOther(r, k) // its pattern would change
 	}
 	return r.Enabled || !toOthers
@@ -113,7 +113,7 @@ func (m *mender) mayChange(r awssetup.Rule, k *awssetup.Event, want *awssetup.Ru
 // catchesOther tells whether a rule catches another kind of event as well.
 func (m *mender) catchesOther(r awssetup.Rule, k *awssetup.Event) bool {
 	for i := range awssetup.Events {
-		if o := &awssetup.Events[i]; o != k && slices.Contains(caught(r.Pattern, o.Samples(m.s.Region, m.s.AccountID)), true) {
+		if o := &awssetup.Events[i]; o != k && slices.Contains(caught(r.Pattern, m.c.samplesOf(o)), true) {
 			return true
 		}
 	}
@@ -150,7 +150,7 @@ func (m *mender) narrow(i int) {
 		if m.c.wantedRule(kind) == nil {
 			continue
 		}
-		if slices.Contains(caught(r.Pattern, kind.Samples(m.s.Region, m.s.AccountID)), true) || m.c.meant(*r, kind) {
+		if slices.Contains(caught(r.Pattern, m.c.samplesOf(kind)), true) || m.c.meant(*r, kind) {
 			sources, details = appendNew(sources, kind.Source), appendNew(details, kind.DetailType)
 		}
 	}

@@ -18,8 +18,13 @@ type need struct {
 	calls  []iampolicy.Call
 }
 
-// needs are the calls of the controller that the wanted stack allows.
-func (c *checker) needs() []need { return c.calls(c.stack.Needs()) }
+// needs are the calls of the controller that the wanted stack allows. They are worked out once.
+func (c *checker) needs() []need {
+	if c.needed == nil {
+		c.needed = c.calls(c.stack.Needs())
+	}
+	return c.needed
+}
 
 // mustNot are the calls that the wanted stack refuses.
 func (c *checker) mustNot() []need { return c.calls(c.stack.MustNot()) }

@@ -169,7 +169,7 @@ func (c *checker) controllerRole() {
 			Context: iampolicy.Context{"aws:sourceaccount": {c.found.AccountID}},
 		}
 		d := iampolicy.Evaluate(call, iampolicy.Policies{Resource: r.Trust, ResourceOnly: true, ResourceOwner: c.found.AccountID})
-		if d.OK() || len(d.Near) > 0 {
+		if d.OK() || len(d.Near()) > 0 {
 			continue // conditions on the cluster or the service account are its owner's
 		}
 		f := base

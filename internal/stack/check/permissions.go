@@ -90,12 +90,12 @@ func (c *checker) missing() {
 		refused, why := c.refused(n)
 		switch {
 		case len(refused) == 0:
-		case partly && why.Outcome == iampolicy.ImplicitDeny && len(why.Near) == 0:
+		case partly && why.Outcome == iampolicy.ImplicitDeny && len(why.Near()) == 0:
 			unsure = appendNew(unsure, n.action) // what could not be read may allow it
 		default:
 			key := n.sid
-			if why.Outcome == iampolicy.ExplicitDeny || len(why.Near) > 0 {
-				key = fmt.Sprint(n.sid, why)
+			if why.Outcome == iampolicy.ExplicitDeny || len(why.Near()) > 0 {
+				key = fmt.Sprint(n.sid, why.Outcome, why.Policy, why.Sid, why.Near())
 			}
 			if groups[key] == nil {
 				groups[key] = &lack{sid: n.sid, why: why, first: refused[0]}
@@ -121,7 +121,7 @@ func (c *checker) refused(n need) (refused []iampolicy.Call, why iampolicy.Decis
 		if d.OK() {
 			continue
 		}
-		if len(refused) == 0 || len(d.Near) > 0 && len(why.Near) == 0 {
+		if len(refused) == 0 || len(d.Near()) > 0 && len(why.Near()) == 0 {
 			why = d
 		}
 		refused = append(refused, call)
@@ -180,9 +180,9 @@ func (c *checker) missingFinding(l *lack) Finding {
 		return f
 	}
 	f.What += is + " not allowed"
-	if len(l.why.Near) > 0 {
-		f.What += ": " + strings.Join(l.why.Near, "; ")
-		f.Key = keyIn(l.why.Near[0])
+	if len(l.why.Near()) > 0 {
+		f.What += ": " + strings.Join(l.why.Near(), "; ")
+		f.Key = keyIn(l.why.Near()[0])
 	}
 	if st != nil {
 		f.Sid = st.Sid

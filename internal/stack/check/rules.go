@@ -27,7 +27,7 @@ func (c *checker) rules() {
 
 // wantedRule is the rule of the wanted stack for a kind of event, nil if its edition has none.
 func (c *checker) wantedRule(k *awssetup.Event) *awssetup.Rule {
-	samples := k.Samples(c.found.Region, c.found.AccountID)
+	samples := c.samplesOf(k)
 	for i := range c.wanted.Rules {
 		if slices.Contains(caught(c.wanted.Rules[i].Pattern, samples), true) {
 			return &c.wanted.Rules[i]
@@ -38,7 +38,7 @@ func (c *checker) wantedRule(k *awssetup.Event) *awssetup.Rule {
 
 // ruleFor looks for rules that together bring all samples of a kind to the queue.
 func (c *checker) ruleFor(k *awssetup.Event) {
-	samples := k.Samples(c.found.Region, c.found.AccountID)
+	samples := c.samplesOf(k)
 	arrive := make([]bool, len(samples))
 	var near []string // what keeps rules that might be meant from it
 	var culprit string
