@@ -34,8 +34,9 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 		// price and machines are by how many percent more they may be.
 		price    int64
 		machines int
+		long     bool
 	}{
-		"one Deployment": {500, func(h *house.House, _ func() time.Duration) { h.Deploy("web", 500, "500m", "512Mi") }, 5, 15},
+		"one Deployment": {500, func(h *house.House, _ func() time.Duration) { h.Deploy("web", 500, "500m", "512Mi") }, 5, 15, false},
 		// The first of them are decided before the last are created: that is two instances more than the ten of all at once.
 		"five Deployments": {1500, func(h *house.House, between func() time.Duration) {
 			for i := range 5 {
@@ -44,9 +45,9 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 					h.Pass(2 * time.Second)
 				}
 			}
-		}, 5, 20},
-		"a Job":                      {200, func(h *house.House, between func() time.Duration) { work(h, 200, between) }, 5, 15},
-		"one a second, of one owner": {60, func(h *house.House, between func() time.Duration) { work(h, 60, each(time.Second, between)) }, 5, 15},
+		}, 5, 20, true},
+		"a Job":                      {200, func(h *house.House, between func() time.Duration) { work(h, 200, between) }, 5, 15, true},
+		"one a second, of one owner": {60, func(h *house.House, between func() time.Duration) { work(h, 60, each(time.Second, between)) }, 5, 15, true},
 		// Nobody can know that there are sixty. One by one they would get an instance each, at 82 % more.
 		"one a second, of none": {60, func(h *house.House, between func() time.Duration) {
 			for i := range 60 {
@@ -55,9 +56,12 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 					h.Pass(time.Second)
 				}
 			}
-		}, 25, 200},
+		}, 25, 200, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if burst.long {
+				long(t)
+			}
 			t.Parallel()
 			price, machines := launched(t, "at once", burst.pods, nil, burst.start)
 			r := rand.New(rand.NewPCG(1, 2))

@@ -127,6 +127,7 @@ func TestAMachineThatIsTooLargeIsReplacedAndAGuardedOneStays(t *testing.T) {
 // A spot price may be back tomorrow where it was yesterday: pods are moved for one that has been low for hours, not for one
 // that is low now.
 func TestASpotPriceOfAMomentMovesNoPods(t *testing.T) {
+	long(t)
 	spot := strings.Replace(house.Defaults, "[spot, on-demand]", "[spot]", 1)
 	house.Run(t, house.Options{World: many, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *house.House) {
 		h.Apply(spot)

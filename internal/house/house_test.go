@@ -1,6 +1,7 @@
 package house_test
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -8,6 +9,17 @@ import (
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/house"
 )
+
+// all is what make test-all sets: without it the dearest stories are left out.
+var all = flag.Bool("all", false, "play also what takes long")
+
+// long leaves a story out that takes long and of which a shorter one shows the most.
+func long(t *testing.T) {
+	t.Helper()
+	if !*all {
+		t.Skip("takes long; make test-all plays it: go test ./internal/house -args -all")
+	}
+}
 
 // few are the types of most houses here: a house is made faster the fewer it has to know.
 func few(o *world.Options) {

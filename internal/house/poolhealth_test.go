@@ -16,7 +16,7 @@ import (
 // Whether nodes register is not known of a pool that was changed, until the next one does. A pool for which EC2 has no
 // capacity is ready all the same; one that asks for what EC2 does not sell is not.
 func TestPoolsSayHowTheyAre(t *testing.T) {
-	house.Run(t, house.Options{}, func(h *house.House) {
+	house.Run(t, house.Options{World: many}, func(h *house.House) {
 		condition := func(kind string, want metav1.ConditionStatus, says string) {
 			h.T.Helper()
 			pool := &karpv1.NodePool{}

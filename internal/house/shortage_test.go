@@ -103,6 +103,9 @@ func TestAPoolIsAskedOnceAClosure(t *testing.T) {
 func TestCapacityThatIsBackIsUsedWithinHalfAMinute(t *testing.T) {
 	for _, lasts := range []time.Duration{time.Minute, 10*time.Minute + 7*time.Second, time.Hour + 11*time.Second} {
 		t.Run(lasts.String(), func(t *testing.T) {
+			if lasts > time.Hour {
+				long(t)
+			}
 			house.Run(t, house.Options{World: many}, func(h *house.House) {
 				h.Apply(strings.NewReplacer("consolidateAfter: 30s", "consolidateAfter: Never", "[spot, on-demand]", "[spot]", "[c, m, r]", "[m]").Replace(house.Defaults))
 				h.Pass(time.Minute)

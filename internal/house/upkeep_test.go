@@ -14,12 +14,16 @@ func TestPodsWithoutRequestsAreOnFewNodes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		upkeep string
 		most   int
+		long   bool
 	}{
-		"by default":              {"0.0022", 2},
-		"with agents by the host": {"0.02", 2},
-		"by price of instances":   {"0", 13},
+		"by default":              {"0.0022", 2, false},
+		"with agents by the host": {"0.02", 2, true},
+		"by price of instances":   {"0", 13, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tt.long {
+				long(t)
+			}
 			t.Parallel()
 			house.Run(t, house.Options{Env: map[string]string{"KERF_NODE_UPKEEP": tt.upkeep}}, func(h *house.House) {
 				h.Apply(strings.NewReplacer("[amd64]", "[amd64, arm64]", "[c, m, r]", "[c, m, r, t]").Replace(house.Defaults))
