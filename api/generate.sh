@@ -19,4 +19,7 @@ $generator object paths=./api/status/... paths=./api/karpenter/... paths=./api/a
 $generator crd paths=./api/karpenter/... paths=./api/autoscaling/... paths=./api/aws/... output:crd:dir="$raw"
 go run ./api/crds/gen -in "$raw" -out api/crds
 $generator rbac:roleName=kerf paths=./internal/rbac output:rbac:dir=internal/rbac
+for feature in overlays buffers spreads; do
+	$generator rbac:roleName=kerf-$feature paths=./internal/rbac/$feature output:rbac:dir=internal/rbac/$feature
+done
 $generator rbac:roleName=kerf-reader paths=./internal/rbac/reader output:rbac:dir=internal/rbac/reader

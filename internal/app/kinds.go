@@ -28,9 +28,6 @@ type custom struct{ group, version, plural string }
 
 func (c custom) String() string { return c.plural + "." + c.group }
 
-// file is where its definition is.
-func (c custom) file() string { return "api/crds/" + c.group + "_" + c.plural + ".yaml" }
-
 // customs are those that the settings need.
 func customs(s settings.Settings) []custom {
 	out := []custom{{"karpenter.sh", "v1", "nodepools"}, {"karpenter.sh", "v1", "nodeclaims"}, {"karpenter.k8s.aws", "v1", "ec2nodeclasses"}}
@@ -46,7 +43,7 @@ func customs(s settings.Settings) []custom {
 // missing says which of the custom resources the API server does not serve, and what to do; empty when it serves all, and
 // when it can't be asked: whoever comes next tells of that.
 func missing(api discovery.DiscoveryInterface, want []custom) string {
-	var names, files []string
+	var names []string
 	for _, c := range want {
 		list, err := api.ServerResourcesForGroupVersion(c.group + "/" + c.version)
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -57,13 +54,13 @@ func missing(api discovery.DiscoveryInterface, want []custom) string {
 			found = found || list.APIResources[i].Name == c.plural
 		}
 		if !found {
-			names, files = append(names, c.String()+" "+c.version), append(files, "-f "+c.file())
+			names = append(names, c.String()+" "+c.version)
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the API server does not serve %s: install the CRDs from Kerf's sources (kubectl apply --server-side %s), or with the chart karpenter-crd", strings.Join(names, ", "), strings.Join(files, " "))
+	return fmt.Sprintf("the API server does not serve %s: install the CRDs (kerf manifests --crds-only | kubectl apply --server-side -f -, or the chart kerf-crd)", strings.Join(names, ", "))
 }
 
 // awaitKinds waits until the custom resources are there that the controller works on. Meanwhile the probes answer: alive, and

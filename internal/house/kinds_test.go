@@ -43,7 +43,7 @@ func TestAControllerWaitsForItsCustomResources(t *testing.T) {
 			h.T.Fatalf("the controller has ended: %v", process.Err())
 		default:
 		}
-		if said := log.with("ec2nodeclasses.karpenter.k8s.aws", "kubectl apply", "api/crds/karpenter.k8s.aws_ec2nodeclasses.yaml"); len(said) != 1 || strings.Contains(said[0], "nodepools.karpenter.sh") {
+		if said := log.with("ec2nodeclasses.karpenter.k8s.aws", "kerf manifests --crds-only"); len(said) != 1 || strings.Contains(said[0], "nodepools.karpenter.sh") {
 			h.T.Errorf("it said %q", said)
 		}
 		installed.Store(true)
