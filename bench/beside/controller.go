@@ -27,7 +27,7 @@ type Controller struct {
 // Both are given the same cluster, queue and settings; consolidation of spot by spot, off by default with both, stays off.
 func Controllers() []Controller {
 	return []Controller{
-		{Name: "kerf", module: "..", target: "./cmd/kerf", writer: "kube-system:kerf"},
+		{Name: "kerf", module: "..", target: "./cmd/kerf", writer: "kube-system:karpenter"},
 		{
 			Name: "upstream", module: "upstream", target: "github.com/aws/karpenter-provider-aws/cmd/controller", Admin: true, writer: "karpenter",
 			Env: []string{

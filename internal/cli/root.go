@@ -95,7 +95,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelpCommand())
 	root.AddCommand(newVersionCommand(), newControllerCommand(), newLocalCommand(), newDemoCommand(), newCatalogCommand(),
-		newStackCommand(), newDoctorCommand(), newReplayCommand(), newExplainCommand(), newConvertCommand(), newPlanCommand())
+		newStackCommand(), newDoctorCommand(), newReplayCommand(), newExplainCommand(), newConvertCommand(), newPlanCommand(), newManifestsCommand())
 	root.InitDefaultCompletionCmd() // now, so that it is like the other groups
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

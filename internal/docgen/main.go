@@ -1,5 +1,5 @@
-// Command docgen writes docs/reference and docs/iam.md from the code: settings, metrics, reasons, the fields of EC2NodeClass,
-// permissions. What the code says once is not said a second time by hand, so that it can't be said differently.
+// Command docgen writes docs/reference, docs/iam.md and parts of charts/ from the code: settings, metrics, reasons, the fields of
+// EC2NodeClass, permissions, values. What the code says once is not said a second time by hand, so that it can't be said differently.
 package main
 
 import (
@@ -40,7 +40,7 @@ func run(root string) error {
 			return err
 		}
 	}
-	return nil
+	return writeCharts(root)
 }
 
 // row writes one line of a Markdown table.

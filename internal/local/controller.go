@@ -17,7 +17,10 @@ import (
 	"syscall"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/kerf-sh/kerf/internal/local/kube"
+	"github.com/kerf-sh/kerf/internal/manifests"
 )
 
 // A Controller is the controller's process. It is started again when it ends by itself, as its Deployment would; a
@@ -50,20 +53,46 @@ const (
 	maxRestartDelay   = 30 * time.Second
 )
 
-// startController makes the controller of the cluster and waits until it is ready.
+// startController starts the controller as the installation's Deployment says.
 func (c *Cluster) startController(ctx context.Context) error {
 	metrics, health, err := freePorts()
 	if err != nil {
 		return err
 	}
-	metrics, health = cmp.Or(c.ports.Metrics, metrics), cmp.Or(c.ports.Health, health)
-	local := func(port int) string { return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+	objects, err := c.installation(cmp.Or(c.ports.Metrics, metrics), cmp.Or(c.ports.Health, health))
+	if err != nil {
+		return fmt.Errorf("start the controller: %w", err)
+	}
+	for _, o := range objects {
+		if d, ok := o.(*appsv1.Deployment); ok {
+			return c.Run(ctx, d)
+		}
+	}
+	return errors.New("start the controller: the installation has no Deployment")
+}
+
+// Run starts a controller as a Deployment has its first container, with its ports and its environment, and waits until it is
+// ready. One that runs already is ended before.
+func (c *Cluster) Run(ctx context.Context, d *appsv1.Deployment) error {
+	env, err := c.controllerEnv(d)
+	if err != nil {
+		return fmt.Errorf("start the controller: %w", err)
+	}
+	if c.Controller != nil {
+		if err := c.Controller.Stop(); err != nil {
+			return err
+		}
+	}
+	url := map[string]string{}
+	for _, p := range d.Spec.Template.Spec.Containers[0].Ports {
+		url[p.Name] = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.ContainerPort)))
+	}
 	c.Controller = &Controller{
 		Log:        filepath.Join(c.StateDir, "controller.log"),
-		HealthURL:  local(health),
-		MetricsURL: local(metrics) + "/metrics",
+		HealthURL:  url[manifests.HealthPort],
+		MetricsURL: url[manifests.MetricsPort] + "/metrics",
 		binary:     c.options.Binary,
-		env:        c.controllerEnv(metrics, health),
+		env:        env,
 		report:     c.options.Report,
 	}
 	if err := os.Remove(c.Controller.Log); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -72,21 +101,13 @@ func (c *Cluster) startController(ctx context.Context) error {
 	return c.Controller.Start(ctx)
 }
 
-// controllerEnv is the whole environment of the controller: what a Deployment in a real cluster would give it, and the
-// settings by which the AWS SDK finds another endpoint. HOME keeps the user's own ~/.aws out of it.
-func (c *Cluster) controllerEnv(metricsPort, healthPort int) []string {
-	env := []string{
-		"PATH=" + os.Getenv("PATH"),
-		"HOME=" + c.StateDir,
-		"KUBECONFIG=" + c.Kube.Kubeconfigs[kube.Kerf],
-		"CLUSTER_NAME=" + c.Name,
-		"INTERRUPTION_QUEUE=" + c.Name,
-		"METRICS_PORT=" + strconv.Itoa(metricsPort),
-		"HEALTH_PROBE_PORT=" + strconv.Itoa(healthPort),
-		"LEADER_ELECTION_NAMESPACE=kube-system",
-	}
+// controllerEnv is the whole environment of the controller: that of its Deployment, and the settings by which the AWS SDK
+// finds another endpoint. HOME keeps the user's own ~/.aws out of it.
+func (c *Cluster) controllerEnv(d *appsv1.Deployment) ([]string, error) {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.StateDir, "KUBECONFIG=" + c.Kube.Kubeconfigs[kube.Kerf]}
 	env = append(env, c.Simulator.EnvFor(c.key)...)
-	return append(env, c.options.ControllerEnv...)
+	shipped, err := manifests.Environment(d)
+	return append(env, shipped...), err
 }
 
 // Start starts the process unless it runs and waits until it says that it is ready.

@@ -51,6 +51,7 @@ type Options struct {
 	Port    int // of the Kubernetes API on 127.0.0.1; 0: a free one
 	AWSPort int // of the simulated AWS on 127.0.0.1; 0: a free one
 
+	Bare          bool     // install nothing of the controller, neither CRDs nor rights, and start none
 	NoController  bool     // start everything but the controller
 	ControllerEnv []string // KEY=VALUE, on top of what every controller gets
 	Binary        string   // that has the controller subcommand; the running one
@@ -180,10 +181,12 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.deployStack(ctx); err != nil {
 		return err
 	}
-	if err := c.install(ctx); err != nil {
-		return err
+	if !o.Bare {
+		if err := c.install(ctx); err != nil {
+			return err
+		}
 	}
-	if !o.NoController {
+	if !o.Bare && !o.NoController {
 		o.Report("starting the controller against " + c.AWS)
 		if err := c.startController(ctx); err != nil {
 			return err

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,16 +26,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kerf-sh/kerf/api/crds"
-	"github.com/kerf-sh/kerf/internal/rbac"
+	"github.com/kerf-sh/kerf/internal/manifests"
 )
 
 //go:embed examples/default.yaml
 var defaultExample string
-
-//go:embed examples/access.yaml
-var access string
 
 // DefaultManifests returns the NodePool and EC2NodeClass named default for a cluster of this name, as an install guide
 // would have them.
@@ -40,28 +40,66 @@ func DefaultManifests(cluster string) []byte {
 	return []byte(strings.ReplaceAll(defaultExample, "${CLUSTER_NAME}", cluster))
 }
 
-// install adds what an installation of the controller adds to a cluster: the CRDs and the controller's rights.
+// install adds what an installation of the controller adds to a cluster: the CRDs, and all of "kerf manifests" but the
+// Deployment, in whose place the controller runs as a process of this machine.
 func (c *Cluster) install(ctx context.Context) error {
 	c.options.Report("installing the CRDs")
 	a, err := c.applier()
 	if err != nil {
 		return err
 	}
-	var names []string
-	for name, text := range crds.YAML() {
-		applied, err := a.apply(ctx, text)
-		if err != nil {
-			return fmt.Errorf("apply %s: %w", name, err)
-		}
-		names = append(names, applied...)
+	crds, err := manifests.CRDs()
+	if err != nil {
+		return err
+	}
+	text, err := manifests.YAML(crds)
+	if err != nil {
+		return err
+	}
+	names, err := a.apply(ctx, text)
+	if err != nil {
+		return fmt.Errorf("apply the CRDs: %w", err)
 	}
 	if err := a.awaitEstablished(ctx, names); err != nil {
 		return err
 	}
-	if _, err := a.apply(ctx, slices.Concat(rbac.YAML, []byte("\n---\n"+access))); err != nil {
+	installation, err := c.installation(0, 0)
+	if err != nil {
+		return err
+	}
+	text, err = manifests.YAML(slices.DeleteFunc(installation, func(o client.Object) bool { _, ok := o.(*appsv1.Deployment); return ok }))
+	if err != nil {
+		return err
+	}
+	if _, err := a.apply(ctx, text); err != nil {
 		return fmt.Errorf("apply the controller's rights: %w", err)
 	}
 	return nil
+}
+
+// installation are the objects of the controller's installation with the settings that were asked for; a port that is 0 is
+// the chart's.
+func (c *Cluster) installation(metricsPort, healthPort int) ([]client.Object, error) {
+	v := manifests.Defaults()
+	v.Settings.ClusterName, v.Settings.InterruptionQueue = c.Name, c.Name
+	v.Controller.Metrics.Port = cmp.Or(int32(metricsPort), v.Controller.Metrics.Port)
+	v.Controller.HealthProbe.Port = cmp.Or(int32(healthPort), v.Controller.HealthProbe.Port)
+	for _, pair := range c.options.ControllerEnv {
+		name, value, _ := strings.Cut(pair, "=")
+		switch name {
+		case "FEATURE_GATES": // which rights the controller gets hangs on them
+			gates, err := manifests.Gates(value)
+			if err != nil {
+				return nil, err
+			}
+			v.Settings.FeatureGates = gates
+		case "SCHEDULER_CONFIG":
+			v.Settings.SchedulerConfig = value
+			continue
+		}
+		v.Controller.Env = append(v.Controller.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	return manifests.Objects(manifests.Release{}, v)
 }
 
 // applyManifests applies the examples and the user's files, if any are wanted.

@@ -36,7 +36,7 @@ var identities = []identity{
 	{name: "controller-manager", user: "system:kube-controller-manager", groups: []string{"system:masters"}},
 	{name: "kwok", user: "kwok", groups: []string{"system:masters"}},
 	{name: "machines", user: "system:machines", groups: []string{"system:masters"}},
-	{name: "kerf", user: "system:serviceaccount:kube-system:kerf", groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
+	{name: "kerf", user: "system:serviceaccount:kube-system:karpenter", groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
 }
 
 // A keyPair is a certificate and its key, in PEM.
