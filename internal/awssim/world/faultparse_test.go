@@ -3,6 +3,7 @@ package world
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParseFault(t *testing.T) {
@@ -11,6 +12,7 @@ func TestParseFault(t *testing.T) {
 		"a kind that is not":    {`{"kind":"earthquake"}`, "no-capacity"},
 		"a field that is not":   {`{"kind":"slow","speed":1}`, `"speed"`},
 		"something that's text": {`no-capacity`, "fault no-capacity"},
+		"a delay that is none":  {`{"kind":"slow","delay":"soon"}`, `"soon"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := ParseFault([]byte(tc.text))
@@ -21,5 +23,13 @@ func TestParseFault(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestDelaysAreWrittenAsPeopleWriteDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{`"2m"`: 2 * time.Minute, `1000`: 1000} {
+		if f, err := ParseFault([]byte(`{"kind":"slow","service":"ec2","delay":` + text + `}`)); err != nil || f.Delay != want {
+			t.Errorf("%s: %s, %v, want %s", text, f.Delay, err, want)
+		}
 	}
 }

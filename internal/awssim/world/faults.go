@@ -3,6 +3,7 @@ package world
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -61,7 +62,7 @@ type Fault struct {
 	Code    string        `json:"code,omitempty"`
 	Message string        `json:"message,omitempty"`
 	Status  int           `json:"status,omitempty"`
-	Delay   time.Duration `json:"delay,omitempty"` // nanoseconds in JSON
+	Delay   time.Duration `json:"delay,omitempty"` // in JSON nanoseconds, or text such as "30s"
 
 	Count       int       `json:"count,omitempty"`       // strikes before it is spent; 0 = without end
 	Skip        int       `json:"skip,omitempty"`        // matching calls to let pass first
@@ -293,11 +294,25 @@ func FaultKinds() []FaultKind {
 //
 // Errors name the field or kind that does not exist, and the kinds that do.
 func ParseFault(text []byte) (Fault, error) {
+	type fields Fault
 	var f Fault
+	in := struct {
+		*fields
+		Delay any `json:"delay"`
+	}{fields: (*fields)(&f)}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return f, fmt.Errorf(`fault %s: want JSON such as {"kind":"no-capacity","capacityType":"spot"}: %w`, text, err)
+	err := d.Decode(&in)
+	switch delay := in.Delay.(type) {
+	case string:
+		var wrong error
+		f.Delay, wrong = time.ParseDuration(delay)
+		err = errors.Join(err, wrong)
+	case float64:
+		f.Delay = time.Duration(delay)
+	}
+	if err != nil {
+		return f, fmt.Errorf(`fault %s: want JSON such as {"kind":"no-capacity","capacityType":"spot"} or {"kind":"slow","service":"ec2","delay":"30s"}: %w`, text, err)
 	}
 	if !slices.Contains(FaultKinds(), f.Kind) {
 		return f, fmt.Errorf("fault kind %q does not exist; the kinds are %q", f.Kind, FaultKinds())
