@@ -21,7 +21,6 @@ import (
 func (i *installation) env() []corev1.EnvVar {
 	v, s := i.v, &i.v.Settings
 	out := []corev1.EnvVar{
-		{Name: "KARPENTER_SERVICE", Value: i.fullname},
 		{Name: "LEADER_ELECTION_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}},
 		{Name: "LOG_LEVEL", Value: v.LogLevel},
 		{Name: "LOG_OUTPUT_PATHS", Value: strings.Join(v.LogOutputPaths, ",")},

@@ -4,8 +4,6 @@
 {{- $gates := $settings.featureGates | default dict -}}
 {{- $resources := .Values.controller.resources | default dict -}}
 {{- $container := .Values.controller.containerName | default "controller" -}}
-- name: KARPENTER_SERVICE
-  value: {{ include "kerf.fullname" . }}
 - name: LEADER_ELECTION_NAMESPACE
   valueFrom:
     fieldRef:
