@@ -76,6 +76,10 @@ func TestPodRequests(t *testing.T) {
 		},
 		"amounts of zero are no request":     {pod: corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("a", amounts("nvidia.com/gpu", "0"))}}}, want: res.List{"pods": 1}},
 		"fractions of a unit are rounded up": {pod: corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("a", amounts("cpu", "100u", "memory", "1500m"))}}}, want: res.List{"cpu": 1, "memory": 2, "pods": 1}},
+		"the amounts of the largest instances are kept": {
+			pod:  corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("a", amounts("cpu", "1920", "memory", "32Ti", "ephemeral-storage", "336T"))}}},
+			want: res.List{"cpu": 1_920_000, "memory": 32 << 40, "ephemeral-storage": 336e12, "pods": 1},
+		},
 		"an absurd amount does not wrap around": {
 			pod:  corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("a", amounts("cpu", "9E", "memory", "99999E"))}}},
 			want: res.List{"cpu": maxAmount, "memory": maxAmount, "pods": 1},

@@ -10,8 +10,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/res"
 )
 
-// maxAmount leaves room for sums of many amounts within an int64.
-const maxAmount = math.MaxInt64 / (1 << 20)
+// maxAmount, a pebibyte of memory, is more than any machine has, and leaves room for sums of thousands of amounts within an
+// int64.
+const maxAmount = math.MaxInt64 / (1 << 13)
 
 // Amount is q in the units of res.List: millicores for cpu, whole units otherwise, rounded up, and cut off at a size
 // that no machine has, so that sums of absurd amounts do not wrap around.
