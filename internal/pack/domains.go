@@ -27,7 +27,7 @@ func (s *solver) domainsFor(c *class, key string) []domainTerms {
 	}
 	out := []domainTerms{}
 	for _, name := range sortedKeys(found) {
-		on, _ := s.surelyBuyable(s.newItem(c, 0, name, s.reqID(s.vocab.Only(key, name))))
+		on, _ := s.surelyBuyable(s.newItem(c, 0, name, s.reqID(s.vocab.Only(key, name))), key, share(len(c.pods), len(found)))
 		out = append(out, domainTerms{name, on})
 	}
 	if c.domains == nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/requirement"
 )
 
@@ -104,7 +105,7 @@ func (s *solver) dealOut(c *class, d *demand) bool {
 	pins := make([]*item, len(domains))
 	for i, name := range domains {
 		pins[i] = s.newItem(c, 0, name, s.reqID(s.vocab.Only(g.key, name)))
-		x, ok := s.surelyBuyable(pins[i])
+		x, ok := s.surelyBuyable(pins[i], g.key, share(len(c.pods), len(domains)))
 		if !ok {
 			return false
 		}
@@ -180,17 +181,36 @@ func preferred(domains []string, on []terms) []string {
 	return out
 }
 
-// surelyBuyable reports whether a machine for the item can be bought from a pool whose limits can't run out, and on what
-// terms. Where none can be bought at all, no weight is greater: what is there already is all that there will be.
-func (s *solver) surelyBuyable(it *item) (terms, bool) {
+// surelyBuyable reports whether an instance for the item, which is bound to a domain of the key, can be launched from a pool
+// whose limits can't run out, and on what terms if so many of its pods come there. Where none can be launched at all, no
+// weight is greater: what is there already is all that there will be.
+func (s *solver) surelyBuyable(it *item, key string, pods int) (terms, bool) {
 	for _, p := range s.pools {
 		v := s.view(it, p)
 		if v.shape != nil && v.verdict == bears {
-			return terms{p.src.Weight, v.worth}, !p.hasLimits() && s.leavesChoice(it, v.shape)
+			return terms{p.src.Weight, s.worthIn(it, p, v, key, pods)}, !p.hasLimits() && s.leavesChoice(it, v.shape)
 		}
 	}
 	return terms{weight: math.MaxInt}, false
 }
+
+// worthIn is what a pod costs in the domain of a key. A zone has instances of all sizes, and others share them: a pod costs its
+// part of the one that is filled best. A domain that an instance type decides, such as the type itself, may have large ones
+// only, which a few pods do not fill: they cost what the cheapest that holds them costs.
+func (s *solver) worthIn(it *item, p *pool, v *itemOnPool, key string, pods int) int64 {
+	if catalog.IsCellKey(key) {
+		return v.worth
+	}
+	for n := max(pods, 1); n > 0; n /= 2 { // fewer at a time where no instance holds them all
+		if price := s.alone(it, p, n); price < catalog.NoPrice {
+			return int64(price) / int64(n)
+		}
+	}
+	return v.worth
+}
+
+// share is how many of n pods come to each of so many domains, rounded up.
+func share(n, domains int) int { return (n + domains - 1) / max(domains, 1) }
 
 // gather puts a class that wants to be with its like into one domain: where its like are, or the best in which all classes
 // of the group can be bought.
@@ -210,7 +230,7 @@ func (s *solver) gather(c *class, d *demand) bool {
 		g.home = home
 	}
 	it := s.newItem(c, len(c.pods), g.home, s.reqID(s.vocab.Only(g.key, g.home)))
-	if _, ok := s.surelyBuyable(it); !ok {
+	if _, ok := s.surelyBuyable(it, g.key, len(c.pods)); !ok {
 		return false
 	}
 	c.items = append(c.items, it)
@@ -233,7 +253,7 @@ func (s *solver) findHome(g *group) (string, bool) {
 		pin := s.reqID(s.vocab.Only(g.key, name))
 		sum, ok := terms{weight: math.MaxInt}, true
 		for _, c := range s.bearers[g.id] {
-			x, buyable := s.surelyBuyable(s.newItem(c, 0, name, pin))
+			x, buyable := s.surelyBuyable(s.newItem(c, 0, name, pin), g.key, len(c.pods))
 			if !buyable || len(c.topo.wide) != 1 || !c.topo.wide[0].self {
 				ok = false
 				break
