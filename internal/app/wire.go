@@ -250,9 +250,13 @@ func (p *process) lifecycle(c *gate, ca string) error {
 	if err != nil {
 		return err
 	}
+	var nominees lifecycle.Nominees
+	if p.Nominate {
+		nominees = p.cache
+	}
 	return errors.Join(
 		(&lifecycle.Controller{
-			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Nominees: p.cache, Pods: pods, Mortality: c,
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Nominees: nominees, Pods: pods, Mortality: c,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
 		tagging.New(p.GetClient(), c, p.ClusterName, p.metrics, p.log, p.clock()).Register(p.Manager),

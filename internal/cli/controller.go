@@ -31,8 +31,8 @@ decides, and reports what it would have done and the difference in dollars per h
 	}
 	settings.AddFlags(c.Flags())
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "shadow" {
-			name = "kerf-shadow"
+		if name == "shadow" || name == "compat" {
+			name = "kerf-" + name
 		}
 		return pflag.NormalizedName(name)
 	})

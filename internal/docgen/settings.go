@@ -30,13 +30,17 @@ func settingsPage(b *bytes.Buffer, _ string) error {
 Flags of ` + "`kerf controller`" + ` and the environment variables for the same. A flag beats its variable. A value that can't be
 read is refused by name at the start; nothing falls back to a default in silence.
 
+With ` + "`--compat=karpenter`" + ` the defaults are those in the column of that name, where there is one: Kerf does what Karpenter
+does. Each can be set by itself all the same.
+
 `)
 	flags := pflag.NewFlagSet("controller", pflag.ContinueOnError)
 	settings.AddFlags(flags)
-	head(b, "flag", "variable", "default", "what it sets")
+	head(b, "flag", "variable", "default", "karpenter", "what it sets")
 	flags.VisitAll(func(f *pflag.Flag) {
 		env := settings.EnvName(f.Name)
-		row(b, code("--"+f.Name), code(env), code(f.DefValue), strings.TrimSuffix(f.Usage, " [$"+env+"]"))
+		karpenter, _ := settings.KarpenterDefault(f.Name)
+		row(b, code("--"+f.Name), code(env), code(f.DefValue), code(karpenter), strings.TrimSuffix(f.Usage, " [$"+env+"]"))
 	})
 	return gatesSection(b, flags)
 }

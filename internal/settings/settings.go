@@ -2,7 +2,7 @@
 // v1 API already set, checks them once, and hands them on as one value.
 //
 // A flag beats its environment variable. A malformed value is refused by name, with what would be accepted; it never
-// falls back to a default in silence. Feature gates that Kerf does not know are returned as warnings.
+// falls back to a default in silence. One setting, --kerf-compat, says whose defaults hold for all others. Feature gates that Kerf does not know are returned as warnings.
 package settings
 
 import (
@@ -60,7 +60,9 @@ type Settings struct {
 	PriceGuard              int64  // --kerf-price-guard, times the usual price; 0: none
 	PodDensity              string // --kerf-pod-density
 	DisableDryRun           bool
-	Shadow                  bool // --kerf-shadow
+	Shadow                  bool   // --kerf-shadow
+	Compat                  string // --kerf-compat: whose defaults hold, KerfDefaults or KarpenterDefaults
+	Nominate                bool   // --kerf-nominate
 	EnableZonalShift        bool
 	AMIRefreshInterval      time.Duration
 	SubnetRefreshInterval   time.Duration
@@ -109,6 +111,9 @@ const (
 	BestEffort = "BestEffort"
 	Observe    = "observe"
 	Replace    = "replace"
+	// KerfDefaults and KarpenterDefaults say whose defaults hold for what is not set.
+	KerfDefaults      = "kerf"
+	KarpenterDefaults = "karpenter"
 	// NetworkDensity counts pods as the cluster's network plug-in gives them addresses, InterfaceDensity by interfaces alone.
 	NetworkDensity   = "network"
 	InterfaceDensity = "interfaces"
@@ -224,6 +229,8 @@ func table() []setting {
 		{flag: "kerf-price-guard", def: "5", help: "while EC2 is short of capacity: how many times the usual price of the same pods a node may cost; above that the pods wait. The number doubles for pods that have waited 10, 20, 40, … minutes, so that none waits for ever; off or 0: any price is paid at once", parse: priceGuard},
 		{flag: "kerf-pod-density", def: NetworkDensity, help: "how many pods a node takes whose class sets no maxPods: network reads from the DaemonSet kube-system/aws-node how pods get addresses (prefix delegation, custom networking, pod ENIs, IPv6); interfaces counts one address for each pod, as before", parse: choice(func(s *Settings) *string { return &s.PodDensity }, NetworkDensity, InterfaceDensity)},
 		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
+		{flag: compatFlag, def: KerfDefaults, help: "whose defaults hold for what is not set: kerf or karpenter. With karpenter a variable that can't be read is a warning, and its default holds; --compat for short", parse: choice(func(s *Settings) *string { return &s.Compat }, KerfDefaults, KarpenterDefaults)},
+		{flag: "kerf-nominate", def: "true", isBool: true, help: "tell the scheduler, by status.nominatedNodeName, for which pods a node was launched", parse: boolean(func(s *Settings) *bool { return &s.Nominate })},
 		{flag: "kerf-shadow", def: "false", isBool: true, help: "run beside the controller that runs and change nothing: report under /debug/shadow, in metrics and in the log what Kerf would do and what that would cost; --shadow for short", parse: boolean(func(s *Settings) *bool { return &s.Shadow })},
 		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "buy nothing in zones that ARC shifts the cluster's traffic away from, and leave their nodes alone", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
 		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
@@ -375,6 +382,26 @@ func (g *Gates) parse(v string, warn func(string)) error {
 	return nil
 }
 
+// karpenter has the defaults with --kerf-compat=karpenter where they differ: Kerf then does what Karpenter 1.14 does.
+var karpenter = map[string]string{
+	"kerf-expire-ahead":       "0s",
+	"kerf-preference-share":   "unlimited",
+	"kerf-small-savings-wait": "0s",
+	"kerf-maintenance-lead":   "8760h",
+	"kerf-nominate":           "false",
+	"kerf-decisions":          "0",
+	"kerf-node-upkeep":        "0",
+	"kerf-launch-price-bound": "off",
+	"kerf-price-guard":        "off",
+	"kerf-pod-density":        InterfaceDensity,
+}
+
+// KarpenterDefault is the default of a flag with --kerf-compat=karpenter; ok is false where it is Kerf's.
+func KarpenterDefault(flag string) (value string, ok bool) {
+	value, ok = karpenter[flag]
+	return value, ok
+}
+
 // noEffect ends the help of a setting that is accepted for the sake of those who have it set already.
 const noEffect = "without effect so far"
 
@@ -397,21 +424,40 @@ func AddFlags(fs *pflag.FlagSet) {
 	}
 }
 
+// compatFlag is read before all others: their defaults hang on it.
+const compatFlag = "kerf-compat"
+
+// given is the value of a setting, and where it is from: a flag, a variable, or, empty, the default.
+func (row *setting) given(fs *pflag.FlagSet, getenv func(string) (string, bool)) (value, source string) {
+	if f := fs.Lookup(row.flag); f != nil && f.Changed {
+		return f.Value.String(), "--" + row.flag
+	}
+	if env, ok := getenv(EnvName(row.flag)); ok && (env != "" || row.def == "") {
+		return env, EnvName(row.flag)
+	}
+	return row.def, ""
+}
+
 // Load reads every setting from fs (flags that were given) and getenv (the rest), and checks them.
 //
 // Errors: all malformed settings at once, each named by its flag or variable. Warnings name feature gates that are not
-// known.
+// known, and with --kerf-compat=karpenter variables that are malformed.
 func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, warnings []string, err error) {
 	var errs []error
-	for _, row := range table() {
-		value, source := row.def, ""
-		if env, ok := getenv(EnvName(row.flag)); ok && (env != "" || row.def == "") {
-			value, source = env, EnvName(row.flag)
+	rows := table()
+	compat, _ := rows[slices.IndexFunc(rows, func(r setting) bool { return r.flag == compatFlag })].given(fs, getenv)
+	for _, row := range rows {
+		if other, ok := karpenter[row.flag]; ok && compat == KarpenterDefaults {
+			row.def = other
 		}
-		if f := fs.Lookup(row.flag); f != nil && f.Changed {
-			value, source = f.Value.String(), "--"+row.flag
+		value, source := row.given(fs, getenv)
+		perr := row.parse(&s, value)
+		if perr != nil && compat == KarpenterDefaults && source == EnvName(row.flag) {
+			warnings = append(warnings, fmt.Sprintf("%s=%q: %v; its default %q holds", source, value, perr, row.def))
+			value, source = row.def, ""
+			perr = row.parse(&s, value)
 		}
-		if perr := row.parse(&s, value); perr != nil {
+		if perr != nil {
 			errs = append(errs, fmt.Errorf("%s=%q: %w", source, value, perr))
 			continue
 		}

@@ -32,9 +32,46 @@ func TestLoadDefaults(t *testing.T) {
 		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute, PodDensity: NetworkDensity, LaunchPriceBound: 10, PriceGuard: 5, NodeUpkeep: 2_200,
 		Decisions: 16, DecisionsMemory: 32 << 20,
 		Rebalance: Observe, MaintenanceLead: 24 * time.Hour, QueueSilence: 10 * time.Minute, QueueReceivers: 4, SmallSavingsWait: 30 * time.Minute, ExpireAhead: time.Hour,
+		Compat: KerfDefaults, Nominate: true,
 	}
 	if s != want {
 		t.Errorf("got  %+v\nwant %+v", s, want)
+	}
+}
+
+// One setting makes all defaults Karpenter's; what is set holds all the same.
+func TestTheDefaultsOfKarpenter(t *testing.T) {
+	got, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter", "KERF_PRICE_GUARD": "3"}, "--kerf-maintenance-lead=1h")
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("err %v, warnings %v", err, warnings)
+	}
+	want, _, err := load(t, map[string]string{"CLUSTER_NAME": "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Compat, want.Nominate, want.ExpireAhead, want.SmallSavingsWait, want.MaintenanceLead, want.PreferenceShare = KarpenterDefaults, false, 0, 0, time.Hour, -1
+	want.Decisions, want.NodeUpkeep, want.LaunchPriceBound, want.PriceGuard, want.PodDensity = 0, 0, 0, 3, InterfaceDensity
+	if got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	for flag := range karpenter {
+		if !strings.HasPrefix(flag, "kerf-") || !Known(EnvName(flag)) {
+			t.Errorf("%s: Karpenter has this setting itself, or nobody has", flag)
+		}
+	}
+}
+
+// Karpenter falls back to the default in silence; here it is told. What is given as a flag is refused all the same.
+func TestMalformedVariablesAreWarningsWithTheDefaultsOfKarpenter(t *testing.T) {
+	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter", "BATCH_MAX_DURATION": "soon", "KERF_PRICE_GUARD": "x"})
+	if err != nil || s.BatchMaxDuration != 10*time.Second || s.PriceGuard != 0 || len(warnings) != 2 || !strings.Contains(warnings[0], `BATCH_MAX_DURATION="soon"`) {
+		t.Errorf("%s, %d, %q, %v", s.BatchMaxDuration, s.PriceGuard, warnings, err)
+	}
+	if _, _, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter"}, "--batch-max-duration=soon"); err == nil {
+		t.Error("a flag that can't be read is accepted")
+	}
+	if _, _, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "upstream"}); err == nil || !strings.Contains(err.Error(), "kerf or karpenter") {
+		t.Errorf("defaults of nobody: %v", err)
 	}
 }
 
