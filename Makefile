@@ -43,7 +43,7 @@ test: build ## before each push, some minutes: unit and property tests, 20 fault
 	$(E2E) -timeout 20m -parallel 5 -run '$(STORIES_PATTERN)' & stories=$$!; $(UNITS) || { kill $$stories; exit 1; }; wait $$stories
 	@echo "make test has left out, and make test-all plays: the other end-to-end stories, the control plane's own tests, plans"
 	@echo "against the real kube-scheduler, 180 more fault schedules and 34 more crash points, each action taken out of the"
-	@echo "policies and not every fourth, the dearest stories in virtual time, and the tests of bench/."
+	@echo "policies and not every fourth, the dearest stories in virtual time, installations with Helm, the image, and the tests of bench/."
 
 .PHONY: test-all
 test-all: test ## everything: what make test plays, and what it leaves out
@@ -51,6 +51,7 @@ test-all: test ## everything: what make test plays, and what it leaves out
 	  ENDURANCE_N=180 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 nice -n 5 go test -timeout 60m ./internal/endurance/virtual; } & virtual=$$!; \
 	go test -C controlplane -timeout 40m -parallel 3 ./... -skip '$(STORIES_PATTERN)' || { kill $$virtual; exit 1; }; \
 	wait $$virtual
+	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./...
 	go test -C bench ./...
 
 .PHONY: build
@@ -64,6 +65,14 @@ build-kerf: ## bin/kerf alone
 build-controlplane: ## bin/kerf-controlplane alone (etcd, kube-apiserver, scheduler, controller-manager, kwok); minutes when cold
 	bash controlplane/build.sh bin/kerf-controlplane
 
+.PHONY: release
+release: ## everything that a release consists of, in dist/: programs, image, charts, licences, checksums; VERSION=v1.2.3
+	go run -C release ./cmd/release -root '$(CURDIR)' -out '$(CURDIR)/dist' $(if $(filter command line environment,$(origin VERSION)),-version '$(VERSION)')
+
+.PHONY: release-check
+release-check: build-controlplane ## that two builds of one commit are the same image, and that it serves pods; minutes
+	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./... -count=1 -args -all
+
 .PHONY: generate
 generate: ## deepcopy, CRDs, RBAC, reference docs
 	bash .ci/tools controller-gen
@@ -76,6 +85,7 @@ lint: ## golangci-lint at the pinned version
 	.ci/bin/golangci-lint run ./...
 	cd controlplane && ../.ci/bin/golangci-lint run ./...
 	cd bench && ../.ci/bin/golangci-lint run ./...
+	cd release && ../.ci/bin/golangci-lint run ./...
 
 .PHONY: bench
 bench: ## benchmarks of the engine

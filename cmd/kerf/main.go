@@ -4,6 +4,8 @@ package main
 import (
 	"os"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // for images that have no certificates of their own
+
 	"github.com/kerf-sh/kerf/internal/cli"
 )
 

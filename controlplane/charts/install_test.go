@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -166,6 +167,7 @@ func TestInstallUpgradeRollBackUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.install("kerf-crd", crdChart, nil)
+	s.takes(render(t, load(t, kerfChart), map[string]any{"settings": map[string]any{"clusterName": "demo"}, "networkPolicy": map[string]any{"enabled": true}}))
 	s.install(release, kerfChart, map[string]any{
 		"settings":   map[string]any{"clusterName": "demo", "interruptionQueue": "demo"},
 		"controller": map[string]any{"metrics": map[string]any{"port": ports[0]}, "healthProbe": map[string]any{"port": ports[1]}},
@@ -218,6 +220,17 @@ func TestInstallUpgradeRollBackUninstall(t *testing.T) {
 	}
 	if after := s.claims(); !slices.Equal(nodes, after) {
 		t.Errorf("nodes before %v, after %v: removing the controller removes no node", nodes, after)
+	}
+}
+
+// takes has the API server look at objects without keeping them: it refuses fields that it does not know, too.
+func (s *site) takes(objects map[string]map[string]any) {
+	s.Helper()
+	for name, tree := range objects {
+		o := &unstructured.Unstructured{Object: tree}
+		if err := s.client.Create(s.Context(), o, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
+			s.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

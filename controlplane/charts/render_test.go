@@ -12,9 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+	"helm.sh/helm/v4/pkg/action"
 	chartcommon "helm.sh/helm/v4/pkg/chart/common"
 	chartutil "helm.sh/helm/v4/pkg/chart/common/util"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -101,11 +103,14 @@ func add(t testing.TB, out map[string]map[string]any, tree map[string]any) {
 }
 
 // model gives the objects of "kerf manifests" in the same form.
-func model(t testing.TB, version string, values map[string]any) map[string]map[string]any {
+func model(t testing.TB, version string, values ...map[string]any) map[string]map[string]any {
 	t.Helper()
-	v, err := manifests.Defaults().With(values)
-	if err != nil {
-		t.Fatal(err)
+	v := manifests.Defaults()
+	for _, over := range values {
+		var err error
+		if v, err = v.With(over); err != nil {
+			t.Fatal(err)
+		}
 	}
 	objects, err := manifests.Objects(manifests.Release{Version: version}, v)
 	if err != nil {
@@ -154,7 +159,8 @@ func TestTheValuesOfTheKarpenterChartAreEnough(t *testing.T) {
 	c := load(t, kerfChart)
 	c.Values = values
 	got := render(t, c, nil)
-	if diff := cmp.Diff(model(t, c.Metadata.AppVersion, values), got); diff != "" {
+	noResources := map[string]any{"controller": map[string]any{"resources": nil}}
+	if diff := cmp.Diff(model(t, c.Metadata.AppVersion, noResources, values), got); diff != "" {
 		t.Errorf("the chart has + what manifests has -:\n%s", diff)
 	}
 	deployment, err := plain.Marshal(got["Deployment karpenter"])
@@ -179,6 +185,23 @@ func TestAWrongValueIsRefused(t *testing.T) {
 				t.Error("manifests lets it pass")
 			}
 		})
+	}
+}
+
+// TestHelmHasNothingToSay is "helm lint --strict".
+func TestHelmHasNothingToSay(t *testing.T) {
+	for _, chart := range []string{kerfChart, crdChart} {
+		l := action.NewLint()
+		l.Strict, l.Namespace = true, manifests.DefaultNamespace
+		result := l.Run([]string{chart}, map[string]any{"settings": map[string]any{"clusterName": "demo"}})
+		for _, m := range result.Messages {
+			if m.Severity > support.InfoSev {
+				t.Errorf("%s: %s", chart, m)
+			}
+		}
+		for _, err := range result.Errors {
+			t.Errorf("%s: %v", chart, err)
+		}
 	}
 }
 
