@@ -33,6 +33,9 @@ func (p *NodePool) Validate(rules LabelRules) (errs field.ErrorList, warnings []
 		warnings = append(warnings, warned...)
 	}
 	errs = append(errs, validateNodeClassRef(spec.NodeClassRef, path.Child("nodeClassRef"))...)
+	if after := spec.ExpireAfter.Duration; after != nil && *after == 0 {
+		errs = append(errs, field.Invalid(path.Child("expireAfter"), spec.ExpireAfter.String(), "every node would be too old before a pod runs on it; want a duration such as 720h, or Never"))
+	}
 	return errs, warnings
 }
 

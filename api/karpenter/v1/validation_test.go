@@ -3,6 +3,7 @@ package v1_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -73,6 +74,8 @@ func TestNodePoolValidation(t *testing.T) {
 		"a taint with a long key":   {taints(corev1.Taint{Key: strings.Repeat("a", 64), Effect: "NoSchedule"}), []string{"taints[0].key", "63"}},
 		"a taint value with slash":  {taints(corev1.Taint{Key: "a", Value: "b/c", Effect: "NoSchedule"}), []string{"taints[0].value"}},
 		"a taint without an effect": {taints(corev1.Taint{Key: "a"}), []string{"taints[0].effect", "NoExecute"}},
+		"an age of nothing":         {func(p *v1.NodePool) { p.Spec.Template.Spec.ExpireAfter = v1.NewNillableDuration(0) }, []string{tmpl + "expireAfter", "Never"}},
+		"an age of a second":        {change: func(p *v1.NodePool) { p.Spec.Template.Spec.ExpireAfter = v1.NewNillableDuration(time.Second) }},
 		"no node class":             {func(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef = nil }, []string{tmpl + "nodeClassRef", "group, kind and name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
