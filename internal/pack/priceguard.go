@@ -12,8 +12,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/plan"
 )
 
-// guardedShapes is how many different new nodes of a plan are compared with what their pods usually cost, the dearest first.
-// Each takes a small solution; a plan has rarely more than a handful of shapes.
+// guardedShapes is how many different new nodes of a plan are compared with what their pods usually cost each by itself, the
+// dearest first; all others are compared together. Each takes a small solution; a plan has rarely more than a handful of shapes.
 const guardedShapes = 20
 
 // guardPrices takes out of a plan the new nodes that cost more than Options.PriceGuard times what their pods usually cost: what
@@ -38,8 +38,21 @@ func guardPrices(p *Problem, out *plan.Plan) *plan.Plan {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(out.NewNodes[b].Price, out.NewNodes[a].Price) })
 	held := map[int]plan.Reason{}
+	var rest []int
 	for _, i := range order {
-		if r, dear := g.judge(&out.NewNodes[i]); dear {
+		n := out.NewNodes[i : i+1]
+		if len(g.usual) >= guardedShapes && g.usual[g.kind(n)] == nil {
+			rest = append(rest, i)
+		} else if r, dear := g.judge(n); dear {
+			held[i] = r
+		}
+	}
+	nodes := make([]plan.NewNode, len(rest))
+	for at, i := range rest {
+		nodes[at] = out.NewNodes[i]
+	}
+	if r, dear := g.judge(nodes); dear {
+		for _, i := range rest {
 			held[i] = r
 		}
 	}
@@ -85,27 +98,49 @@ func (g *priceGuard) ignoreShortage() bool {
 // isShort reports whether EC2 lacks what is offered.
 func isShort(o catalog.Offering) bool { return !o.Available && !o.Opens.IsZero() && o.Price > 0 }
 
-// judge says why a new node is too dear; false when it is not, or when nothing is known of what its pods usually cost.
-func (g *priceGuard) judge(n *plan.NewNode) (plan.Reason, bool) {
-	pending, key := make([]*cluster.Pod, 0, len(n.Pods)), []string{}
-	var oldest *cluster.Pod
-	for _, ref := range n.Pods {
-		pod := g.pods[ref]
-		if pod == nil {
-			return plan.Reason{}, false
-		}
-		pending, key = append(pending, pod), append(key, pod.Class.ID)
-		if oldest == nil || !pod.CreatedAt.IsZero() && pod.CreatedAt.Before(oldest.CreatedAt) {
-			oldest = pod
+// kind is the same for new nodes with pods of the same classes.
+func (g *priceGuard) kind(nodes []plan.NewNode) string {
+	var classes []string
+	for i := range nodes {
+		for _, ref := range nodes[i].Pods {
+			if pod := g.pods[ref]; pod != nil {
+				classes = append(classes, pod.Class.ID)
+			}
 		}
 	}
-	usual := g.usually(pending, key)
-	if usual == nil || len(n.Types) == 0 {
+	slices.Sort(classes)
+	return strings.Join(classes, "\x00")
+}
+
+// judge says why new nodes are too dear together; false when they are not, or when nothing is known of what their pods usually
+// cost.
+func (g *priceGuard) judge(nodes []plan.NewNode) (plan.Reason, bool) {
+	var pending []*cluster.Pod
+	var oldest *cluster.Pod
+	var price catalog.MicroUSD
+	for i := range nodes {
+		price += nodes[i].Price
+		for _, ref := range nodes[i].Pods {
+			pod := g.pods[ref]
+			if pod == nil {
+				return plan.Reason{}, false
+			}
+			pending = append(pending, pod)
+			if oldest == nil || !pod.CreatedAt.IsZero() && pod.CreatedAt.Before(oldest.CreatedAt) {
+				oldest = pod
+			}
+		}
+	}
+	if len(pending) == 0 || len(nodes[0].Types) == 0 {
+		return plan.Reason{}, false
+	}
+	n, usual := &nodes[0], g.usually(pending, g.kind(nodes))
+	if usual == nil {
 		return plan.Reason{}, false
 	}
 	aged := min(agedAt(g.p.Now, oldest), 16)
 	times := g.p.Options.PriceGuard << aged
-	if usual.Price <= 0 || n.Price <= usual.Price*catalog.MicroUSD(times) {
+	if usual.Price <= 0 || price <= usual.Price*catalog.MicroUSD(times) {
 		return plan.Reason{}, false
 	}
 	until := "the next decision"
@@ -115,9 +150,9 @@ func (g *priceGuard) judge(n *plan.NewNode) (plan.Reason, bool) {
 	what := usual.NewNodes[0].Types[0]
 	r := plan.Reason{
 		Code: plan.TooDear, Pool: n.Pool,
-		Want:    fmt.Sprintf("%s for %s %s", dollars(n.Price), n.Types[0].CapacityType, n.Types[0].Name),
+		Want:    fmt.Sprintf("%s for %s %s", dollars(price), n.Types[0].CapacityType, n.Types[0].Name),
 		Have:    dollars(usual.Price),
-		Value:   fmt.Sprintf("%d.%d", n.Price/usual.Price, n.Price%usual.Price*10/usual.Price),
+		Value:   fmt.Sprintf("%d.%d", price/usual.Price, price%usual.Price*10/usual.Price),
 		Key:     fmt.Sprint(times),
 		Nearest: fmt.Sprintf("%s %s in %s", what.CapacityType, what.Name, what.Zone),
 		Detail:  until,
@@ -127,14 +162,9 @@ func (g *priceGuard) judge(n *plan.NewNode) (plan.Reason, bool) {
 }
 
 // usually is the plan for some pods alone when EC2 is short of nothing; nil when that is not known.
-func (g *priceGuard) usually(pending []*cluster.Pod, classes []string) *plan.Plan {
-	slices.Sort(classes)
-	key := strings.Join(classes, "\x00")
+func (g *priceGuard) usually(pending []*cluster.Pod, key string) *plan.Plan {
 	if known, ok := g.usual[key]; ok {
 		return known
-	}
-	if len(g.usual) == guardedShapes {
-		return nil
 	}
 	if g.engine == nil {
 		g.engine = newKept()

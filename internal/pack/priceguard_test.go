@@ -80,6 +80,23 @@ func TestPodsWaitRatherThanPayManyTimesTheUsualPrice(t *testing.T) {
 }
 
 // What EC2 is short of is named before any edit that would do as well.
+// Of thirty kinds of pods that each want a node of their own not one is paid for, though not each is judged by itself.
+func TestManyKindsOfPodsDoNotPassTheGuard(t *testing.T) {
+	now := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
+	for guard, nodes := range map[int64]int{5: 0, 10: 30} {
+		p := shortOf(now, 0, guard)
+		p.Pending = nil
+		for i := range int64(30) {
+			id := string(rune('A' + i))
+			class := &cluster.Class{ID: id, Namespace: "shop", Requests: res.List{res.CPU: 5000 + 37*i, res.Pods: 1}, HostPorts: []cluster.HostPort{{Protocol: "TCP", Port: 80}}}
+			p.Pending = append(p.Pending, &cluster.Pod{PodRef: cluster.PodRef{Namespace: "shop", Name: id, UID: id}, Class: class, CreatedAt: now})
+		}
+		if out := pack.Solve(p); len(out.NewNodes) != nodes {
+			t.Errorf("with a guard of %d: %d new nodes, want %d", guard, len(out.NewNodes), nodes)
+		}
+	}
+}
+
 func TestAShortageIsExplainedAsOne(t *testing.T) {
 	now := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
 	p := shortOf(now, 0, 5)
