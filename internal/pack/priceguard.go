@@ -20,7 +20,8 @@ const guardedShapes = 20
 // the cheapest nodes for them cost when EC2 is short of nothing. Their pods wait. The multiple doubles whenever the rank of the
 // oldest of them rises (agedAt), so that no pod waits for ever.
 //
-// Cost: nothing unless EC2 is short of something; then a small solution for each shape of node, up to guardedShapes.
+// Cost: nothing unless EC2 is short of something; then a small solution for each shape of node, up to guardedShapes, and a first
+// plan for the pods of all others.
 func guardPrices(p *Problem, out *plan.Plan) *plan.Plan {
 	if p.Options.PriceGuard <= 0 || len(out.NewNodes) == 0 {
 		return out
@@ -41,7 +42,7 @@ func guardPrices(p *Problem, out *plan.Plan) *plan.Plan {
 	var rest []int
 	for _, i := range order {
 		n := out.NewNodes[i : i+1]
-		if len(g.usual) >= guardedShapes && g.usual[g.kind(n)] == nil {
+		if _, known := g.usual[g.kind(n)]; !known && len(g.usual) >= guardedShapes {
 			rest = append(rest, i)
 		} else if r, dear := g.judge(n); dear {
 			held[i] = r

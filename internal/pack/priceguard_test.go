@@ -79,7 +79,6 @@ func TestPodsWaitRatherThanPayManyTimesTheUsualPrice(t *testing.T) {
 	}
 }
 
-// What EC2 is short of is named before any edit that would do as well.
 // Of thirty kinds of pods that each want a node of their own not one is paid for, though not each is judged by itself.
 func TestManyKindsOfPodsDoNotPassTheGuard(t *testing.T) {
 	now := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
@@ -97,6 +96,7 @@ func TestManyKindsOfPodsDoNotPassTheGuard(t *testing.T) {
 	}
 }
 
+// What EC2 is short of is named before any edit that would do as well.
 func TestAShortageIsExplainedAsOne(t *testing.T) {
 	now := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
 	p := shortOf(now, 0, 5)

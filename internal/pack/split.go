@@ -194,7 +194,7 @@ func (s *solver) surelyBuyable(it *item, key string, pods int) (terms, bool) {
 	return terms{weight: math.MaxInt}, false
 }
 
-// worthIn is what a pod costs in the domain of a key. A zone has instances of all sizes, and others share them: a pod costs its
+// worthIn is what a pod costs in the domain of a key, in nano-USD per hour. A zone has instances of all sizes, and others share them: a pod costs its
 // part of the one that is filled best. A domain that an instance type decides, such as the type itself, may have large ones
 // only, which a few pods do not fill: they cost what the cheapest that holds them costs.
 func (s *solver) worthIn(it *item, p *pool, v *itemOnPool, key string, pods int) int64 {
@@ -203,7 +203,7 @@ func (s *solver) worthIn(it *item, p *pool, v *itemOnPool, key string, pods int)
 	}
 	for n := max(pods, 1); n > 0; n /= 2 { // fewer at a time where no instance holds them all
 		if price := s.alone(it, p, n); price < catalog.NoPrice {
-			return int64(price) / int64(n)
+			return 1000 * int64(price) / int64(n)
 		}
 	}
 	return v.worth
