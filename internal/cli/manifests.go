@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,7 +96,7 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 	values := manifests.Defaults()
 	for _, name := range m.files {
-		text, err := readFile(name, c.InOrStdin())
+		text, err := readFileOr(name, c.InOrStdin())
 		if err != nil {
 			return nil, fmt.Errorf("--values: %w", err)
 		}
@@ -138,13 +136,6 @@ func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 		values.Replicas = m.replicas
 	}
 	return values, nil
-}
-
-func readFile(name string, in io.Reader) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(in)
-	}
-	return os.ReadFile(name)
 }
 
 // treeOf is the tree of one value: {a: {b: VALUE}} of a.b=VALUE. A dot in a name is written as \.

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 //go:embed examples/default.yaml
@@ -88,11 +89,11 @@ func (c *Cluster) installation(metricsPort, healthPort int) ([]client.Object, er
 		name, value, _ := strings.Cut(pair, "=")
 		switch name {
 		case "FEATURE_GATES": // which rights the controller gets hangs on them
-			gates, err := manifests.Gates(value)
+			gates, err := settings.ParseGates(value)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			v.Settings.FeatureGates = gates
+			v.Settings.FeatureGates = manifests.FeatureGates(gates)
 		case "SCHEDULER_CONFIG":
 			v.Settings.SchedulerConfig = value
 			continue

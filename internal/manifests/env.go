@@ -144,26 +144,3 @@ func Environment(d *appsv1.Deployment) ([]string, error) {
 	}
 	return out, nil
 }
-
-// Gates reads feature gates as FEATURE_GATES has them; those that the text does not name are as by default. Gates that there
-// are none of are left out.
-func Gates(text string) (FeatureGates, error) {
-	gates := Defaults().Settings.FeatureGates
-	known := map[string]*bool{
-		"ReservedCapacity": &gates.ReservedCapacity, "SpotToSpotConsolidation": &gates.SpotToSpotConsolidation, "NodeRepair": &gates.NodeRepair,
-		"NodeOverlay": &gates.NodeOverlay, "StaticCapacity": &gates.StaticCapacity, "CapacityBuffer": &gates.CapacityBuffer,
-	}
-	for item := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
-		gate := known[strings.TrimSpace(name)]
-		if gate == nil {
-			continue
-		}
-		on, err := strconv.ParseBool(strings.TrimSpace(value))
-		if err != nil {
-			return gates, fmt.Errorf("FEATURE_GATES %q: want Name=true or Name=false", item)
-		}
-		*gate = on
-	}
-	return gates, nil
-}

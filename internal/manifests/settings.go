@@ -28,12 +28,12 @@ type Settings struct {
 	Kerf map[string]any `json:"kerf"`
 }
 
-// FeatureGates switch what is not on for everybody.
+// FeatureGates switch what is not on for everybody. They are settings.Gates, by the names of the chart.
 type FeatureGates struct {
-	NodeRepair              bool `json:"nodeRepair"`
-	NodeOverlay             bool `json:"nodeOverlay"`
 	ReservedCapacity        bool `json:"reservedCapacity"`
+	NodeRepair              bool `json:"nodeRepair"`
 	SpotToSpotConsolidation bool `json:"spotToSpotConsolidation"`
+	NodeOverlay             bool `json:"nodeOverlay"`
 	StaticCapacity          bool `json:"staticCapacity"`
 	CapacityBuffer          bool `json:"capacityBuffer"`
 }

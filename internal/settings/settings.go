@@ -2,7 +2,8 @@
 // v1 API already set, checks them once, and hands them on as one value.
 //
 // A flag beats its environment variable. A malformed value is refused by name, with what would be accepted; it never
-// falls back to a default in silence. One setting, --kerf-compat, says whose defaults hold for all others. Feature gates that Kerf does not know are returned as warnings.
+// falls back to a default in silence. One setting, --kerf-compat, says whose defaults hold for all others. Feature gates
+// that Kerf does not know are returned as warnings.
 package settings
 
 import (
@@ -232,13 +233,13 @@ func table() []setting {
 		{flag: compatFlag, def: KerfDefaults, help: "whose defaults hold for what is not set: kerf or karpenter. With karpenter a variable that can't be read is a warning, and its default holds; --compat for short", parse: choice(func(s *Settings) *string { return &s.Compat }, KerfDefaults, KarpenterDefaults)},
 		{flag: "kerf-nominate", def: "true", isBool: true, help: "tell the scheduler, by status.nominatedNodeName, for which pods a node was launched", parse: boolean(func(s *Settings) *bool { return &s.Nominate })},
 		{flag: "kerf-shadow", def: "false", isBool: true, help: "run beside the controller that runs and change nothing: report under /debug/shadow, in metrics and in the log what Kerf would do and what that would cost; --shadow for short", parse: boolean(func(s *Settings) *bool { return &s.Shadow })},
-		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "buy nothing in zones that ARC shifts the cluster's traffic away from, and leave their nodes alone", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
+		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "launch nothing in zones that ARC shifts the cluster's traffic away from, and leave their nodes alone", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
 		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
 		{flag: "subnet-refresh-interval", def: "1m", help: "how old resolved subnets may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.SubnetRefreshInterval })},
 		{flag: "launch-timeout", def: "5m", help: "a NodeClaim without a machine after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.LaunchTimeout })},
 		{flag: "kerf-decisions", def: "16", help: "how many of the last decisions are kept for kerf explain and kerf replay; served under /debug/decisions on the metrics port to callers on the same host (kubectl port-forward); 0 keeps none", parse: integer(0, 10000, func(s *Settings, n int64) { s.Decisions = int(n) })},
 		{flag: "kerf-decisions-mib", def: "32", help: "how much memory the kept decisions may take, in MiB; the oldest go first", parse: integer(0, 16384, func(s *Settings, n int64) { s.DecisionsMemory = int(n) << 20 })},
-		{flag: "kerf-rebalance", def: Observe, help: "on a rebalance recommendation for a spot machine: observe tells by an event only; replace also buys a replacement and drains the machine, within PodDisruptionBudgets and terminationGracePeriod", parse: choice(func(s *Settings) *string { return &s.Rebalance }, Observe, Replace)},
+		{flag: "kerf-rebalance", def: Observe, help: "on a rebalance recommendation for a spot instance: observe tells by an event only; replace also launches a replacement and drains the node, within PodDisruptionBudgets and terminationGracePeriod", parse: choice(func(s *Settings) *string { return &s.Rebalance }, Observe, Replace)},
 		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires a machine its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", parse: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
 		{flag: "kerf-queue-silence", def: "10m", help: "after a machine was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", parse: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
 		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", parse: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
@@ -357,6 +358,13 @@ func overheadPercent(s *Settings, v string) error {
 	return nil
 }
 
+// ParseGates reads feature gates as FEATURE_GATES has them; those that the text does not name are as by default, and gates that
+// there are none of are left out.
+func ParseGates(text string) (g Gates, err error) {
+	err = g.parse(text, nil)
+	return g, err
+}
+
 func (g *Gates) parse(v string, warn func(string)) error {
 	*g = Gates{ReservedCapacity: true}
 	known := map[string]*bool{
@@ -382,7 +390,8 @@ func (g *Gates) parse(v string, warn func(string)) error {
 	return nil
 }
 
-// karpenter has the defaults with --kerf-compat=karpenter where they differ: Kerf then does what Karpenter 1.14 does.
+// karpenter has the defaults with --kerf-compat=karpenter where they differ: those that come nearest to what Karpenter 1.14
+// does.
 var karpenter = map[string]string{
 	"kerf-expire-ahead":       "0s",
 	"kerf-preference-share":   "unlimited",
