@@ -197,8 +197,8 @@ func told(d iampolicy.Decision) string {
 	if d.Outcome == iampolicy.ExplicitDeny {
 		return "denied by " + d.Policy + sid(d)
 	}
-	if len(d.Near()) > 0 {
-		return "no statement allows it; nearest: " + strings.Join(d.Near(), "; ")
+	if near := d.Near(); len(near) > 0 {
+		return "no statement allows it; nearest: " + strings.Join(near, "; ")
 	}
 	return "no statement allows it"
 }

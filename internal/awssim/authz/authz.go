@@ -148,20 +148,21 @@ func (c *call) judge(k *check, part string) *wire.Error {
 
 // note writes a refusal down.
 func (c *call) note(k *check, d *iampolicy.Decision, part string) {
+	near := d.Near()
 	c.a.log.deny(Denial{
 		Time: c.r.Received, RequestID: c.r.ID, Operation: c.r.Action(), Part: part, Principal: c.caller.ARN, Action: k.action,
-		Resource: k.resource, Outcome: d.Outcome, Policy: d.Policy, Sid: d.Sid, Near: d.Near(), DryRun: c.r.DryRun(),
+		Resource: k.resource, Outcome: d.Outcome, Policy: d.Policy, Sid: d.Sid, Near: near, DryRun: c.r.DryRun(),
 	})
 	detail := "denied " + k.action + " on " + k.resource
 	switch {
 	case d.Outcome == iampolicy.ExplicitDeny:
 		detail += ": " + d.Sid + " of " + d.Policy + " forbids it"
-	case len(d.Near()) > 0:
-		detail += ": " + strings.Join(d.Near(), "; ")
+	case len(near) > 0:
+		detail += ": " + strings.Join(near, "; ")
 	}
 	if c.r.Detail == "" {
 		c.r.Detail = detail
 	}
 	c.a.logger.Debug("simulated call denied", "principal", c.caller.ARN, "action", k.action, "resource", k.resource,
-		"part", part, "outcome", string(d.Outcome), "policy", d.Policy, "sid", d.Sid, "near", d.Near(), "request_id", c.r.ID)
+		"part", part, "outcome", string(d.Outcome), "policy", d.Policy, "sid", d.Sid, "near", near, "request_id", c.r.ID)
 }

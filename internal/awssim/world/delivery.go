@@ -212,8 +212,8 @@ func (w *World) serviceMay(action, resource string, context iampolicy.Context, p
 	default:
 		text += " because no resource-based policy allows it"
 	}
-	if len(d.Near()) > 0 {
-		text += "; nearest: " + strings.Join(d.Near(), "; ")
+	if near := d.Near(); len(near) > 0 {
+		text += "; nearest: " + strings.Join(near, "; ")
 	}
 	return text
 }

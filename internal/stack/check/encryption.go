@@ -110,9 +110,9 @@ func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 		if k.Policy == nil {
 			f.What = fmt.Sprintf("it has no policy of its own, and the one that KMS gives it does not let events.amazonaws.com call %s", action)
 		}
-		if len(d.Near()) > 0 {
-			f.What += ": " + strings.Join(d.Near(), "; ")
-			f.Key = keyIn(d.Near()[0])
+		if near := d.Near(); len(near) > 0 {
+			f.What += ": " + strings.Join(near, "; ")
+			f.Key = keyIn(near[0])
 		}
 		if d.Outcome == iampolicy.ExplicitDeny {
 			f.What = fmt.Sprintf("its policy denies events.amazonaws.com %s (statement %s)", action, d.Sid)

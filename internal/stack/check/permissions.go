@@ -88,14 +88,15 @@ func (c *checker) missing() {
 	var order []string
 	for _, n := range c.needs() {
 		refused, why := c.refused(n)
+		near := why.Near()
 		switch {
 		case len(refused) == 0:
-		case partly && why.Outcome == iampolicy.ImplicitDeny && len(why.Near()) == 0:
+		case partly && why.Outcome == iampolicy.ImplicitDeny && len(near) == 0:
 			unsure = appendNew(unsure, n.action) // what could not be read may allow it
 		default:
 			key := n.sid
-			if why.Outcome == iampolicy.ExplicitDeny || len(why.Near()) > 0 {
-				key = fmt.Sprint(n.sid, why.Outcome, why.Policy, why.Sid, why.Near())
+			if why.Outcome == iampolicy.ExplicitDeny || len(near) > 0 {
+				key = fmt.Sprint(n.sid, why.Outcome, why.Policy, why.Sid, near)
 			}
 			if groups[key] == nil {
 				groups[key] = &lack{sid: n.sid, why: why, first: refused[0]}
@@ -180,9 +181,9 @@ func (c *checker) missingFinding(l *lack) Finding {
 		return f
 	}
 	f.What += is + " not allowed"
-	if len(l.why.Near()) > 0 {
-		f.What += ": " + strings.Join(l.why.Near(), "; ")
-		f.Key = keyIn(l.why.Near()[0])
+	if near := l.why.Near(); len(near) > 0 {
+		f.What += ": " + strings.Join(near, "; ")
+		f.Key = keyIn(near[0])
 	}
 	if st != nil {
 		f.Sid = st.Sid

@@ -237,9 +237,9 @@ func (c *checker) sendingRules(q *awssetup.Queue, base Finding) {
 	if d.Outcome == iampolicy.ExplicitDeny {
 		f.What = fmt.Sprintf("its policy denies EventBridge to send for %s (statement %s)", list(names), d.Sid)
 	}
-	if len(d.Near()) > 0 {
-		f.What += ": " + strings.Join(d.Near(), "; ")
-		f.Key = keyIn(d.Near()[0])
+	if near := d.Near(); len(near) > 0 {
+		f.What += ": " + strings.Join(near, "; ")
+		f.Key = keyIn(near[0])
 	}
 	f.Why = "every invocation fails (metric FailedInvocations), the queue stays empty, and no interruption is noticed"
 	f.Fix = "allow sqs:SendMessage on " + q.ARN + " for the service events.amazonaws.com with these rules as aws:SourceArn"
