@@ -27,6 +27,7 @@ import (
 	plain "sigs.k8s.io/yaml"
 
 	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 const (
@@ -175,16 +176,50 @@ func TestTheValuesOfTheKarpenterChartAreEnough(t *testing.T) {
 func TestAWrongValueIsRefused(t *testing.T) {
 	for name, values := range map[string]map[string]any{
 		"unknown": {"setings": map[string]any{}}, "nested": {"settings": map[string]any{"clustername": "demo"}}, "of another type": {"replicas": "two"},
+		"a setting of Kerf": {"settings": map[string]any{"clusterName": "demo", "kerf": map[string]any{"nodeUpkep": 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := chartutil.ToRenderValues(load(t, kerfChart), values, chartcommon.ReleaseOptions{Name: "karpenter"}, chartcommon.DefaultCapabilities)
 			if err == nil {
 				t.Error("the schema lets it pass")
 			}
-			if _, err := manifests.Defaults().With(values); err == nil {
+			v, err := manifests.Defaults().With(values)
+			if err == nil {
+				_, err = manifests.Objects(manifests.Release{Version: "v1"}, v)
+			}
+			if err == nil {
 				t.Error("manifests lets it pass")
 			}
 		})
+	}
+}
+
+// The chart makes the variable of each setting of Kerf's own from its name in the values.
+func TestTheChartKnowsEverySettingOfKerf(t *testing.T) {
+	own := map[string]any{}
+	for name := range manifests.OwnSettings() {
+		own[name] = "x"
+	}
+	objects := render(t, load(t, kerfChart), map[string]any{"settings": map[string]any{"clusterName": "demo", "kerf": own}})
+	text, err := plain.Marshal(objects["Deployment karpenter"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variable := range settings.Own() {
+		if !bytes.Contains(text, []byte("name: "+variable+"\n")) {
+			t.Errorf("nothing sets %s", variable)
+		}
+	}
+}
+
+func TestTheChartWantsTheNameOfTheCluster(t *testing.T) {
+	c := load(t, kerfChart)
+	values, err := chartutil.ToRenderValues(c, map[string]any{}, chartcommon.ReleaseOptions{Name: "karpenter"}, chartcommon.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Render(c, values); err == nil || !strings.Contains(err.Error(), "settings.clusterName") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -183,6 +183,15 @@ func schemaOf(t reflect.Type, path string, says map[string]string) map[string]an
 		}
 		return kind("integer", "null")
 	}
+	if path == "settings.kerf" {
+		kind("object", "null")
+		properties := map[string]any{}
+		for name, help := range manifests.OwnSettings() {
+			properties[name] = map[string]any{"type": []string{"boolean", "number", "string", "null"}, "description": help}
+		}
+		out["properties"], out["additionalProperties"] = properties, false
+		return out
+	}
 	switch t.Kind() {
 	case reflect.Struct:
 		kind("object")

@@ -87,6 +87,22 @@ func ownSetting(name string) string {
 	return b.String()
 }
 
+// OwnSettings are the names that settings.kerf may have, with what each is for.
+func OwnSettings() map[string]string {
+	out := map[string]string{}
+	for variable, help := range settings.Own() {
+		var b strings.Builder
+		for n, word := range strings.Split(strings.ToLower(strings.TrimPrefix(variable, "KERF_")), "_") {
+			if n > 0 {
+				word = strings.ToUpper(word[:1]) + word[1:]
+			}
+			b.WriteString(word)
+		}
+		out[b.String()] = help
+	}
+	return out
+}
+
 // scalar is a value as text; a number without an exponent.
 func scalar(v any) string {
 	switch v := v.(type) {

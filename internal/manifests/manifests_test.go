@@ -41,6 +41,20 @@ func find[T client.Object](t *testing.T, objects []client.Object, name string) T
 	panic("unreachable")
 }
 
+// Each setting of Kerf's own is reached by one name under settings.kerf.
+func TestEverySettingOfKerfHasANameInTheChart(t *testing.T) {
+	names := manifests.OwnSettings()
+	if len(names) < 10 || len(names) != len(settings.Own()) {
+		t.Fatalf("%d names of %d settings", len(names), len(settings.Own()))
+	}
+	for name := range names {
+		over := "settings: {clusterName: demo, kerf: {" + name + ": x}}"
+		if _, err := with(t, over); err != nil && strings.Contains(err.Error(), "no such setting") {
+			t.Error(err)
+		}
+	}
+}
+
 // What the Deployment sets is what the controller reads.
 func TestEveryVariableIsASettingOfTheController(t *testing.T) {
 	objects, err := with(t, `settings: {clusterName: demo, clusterEndpoint: "https://a", clusterCABundle: QQ==, interruptionQueue: q, kerf: {nodeUpkeep: 0.01, decisionsMib: 8},

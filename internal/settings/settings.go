@@ -422,6 +422,17 @@ func Known(env string) bool {
 	return slices.ContainsFunc(table(), func(s setting) bool { return EnvName(s.flag) == env })
 }
 
+// Own are the settings that Karpenter does not have: what each is for, by its variable, KERF_NODE_UPKEEP.
+func Own() map[string]string {
+	out := map[string]string{}
+	for _, s := range table() {
+		if strings.HasPrefix(s.flag, "kerf-") {
+			out[EnvName(s.flag)] = s.help
+		}
+	}
+	return out
+}
+
 // AddFlags defines every setting on fs; read them with Load after fs is parsed.
 func AddFlags(fs *pflag.FlagSet) {
 	for _, row := range table() {

@@ -61,6 +61,7 @@
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval")
   (list "SCHEDULER_CONFIG" "schedulerConfig") }}
+{{- $_ := required "settings.clusterName: set the name of the EKS cluster" $settings.clusterName }}
 {{- range $names }}
 {{- $value := index $settings (index . 1) }}
 {{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
