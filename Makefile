@@ -32,7 +32,8 @@ empty :=
 STORIES_PATTERN := $(subst $(empty) $(empty),|,$(foreach s,$(STORIES),^$(subst /,$$/^,$(s))$$))
 
 # Some packages wait more than they compute, so more of them are tested at a time than there are processors, and the stories
-# are told beside them. Tests leave little behind, so that a garbage collector that comes less often saves a tenth of the work.
+# are told beside them.
+# A garbage collector that comes less often leaves more of the processors to the tests.
 UNITS   := GOGC=400 go test -p 4 ./...
 E2E     := go test -C controlplane ./e2e
 # Packages whose dearest tests are played with -args -all only.
@@ -46,7 +47,7 @@ test: build ## before each push, some minutes: unit and property tests, 20 fault
 	@echo "policies and not every fourth, the dearest stories in virtual time, installations with Helm, the image, and the tests of bench/."
 
 .PHONY: test-all
-test-all: test ## everything: what make test plays, and what it leaves out
+test-all: test ## what make test plays, and what it leaves out; all but make release-check
 	{ nice -n 5 go test $(DEAR) -args -all && \
 	  ENDURANCE_N=180 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 nice -n 5 go test -timeout 60m ./internal/endurance/virtual; } & virtual=$$!; \
 	go test -C controlplane -timeout 40m -parallel 3 ./... -skip '$(STORIES_PATTERN)' || { kill $$virtual; exit 1; }; \

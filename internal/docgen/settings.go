@@ -30,7 +30,7 @@ func settingsPage(b *bytes.Buffer, _ string) error {
 Flags of ` + "`kerf controller`" + ` and the environment variables for the same. A flag beats its variable. A value that can't be
 read is refused by name at the start; nothing falls back to a default in silence.
 
-With ` + "`--compat=karpenter`" + ` the defaults are those in the column of that name, where there is one: Kerf does what Karpenter
+With ` + "`--compat=karpenter`" + ` the defaults are those in the column of that name, where there is one: those that come nearest to what Karpenter
 does. Each can be set by itself all the same.
 
 `)
