@@ -54,6 +54,7 @@ test-all: test ## what make test plays, and what it leaves out; all but make rel
 	wait $$virtual
 	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./...
 	go test -C bench ./...
+	$(MAKE) corpus
 
 .PHONY: build
 build: build-kerf build-controlplane ## bin/kerf and bin/kerf-controlplane
@@ -117,6 +118,10 @@ bench-e2e: build ## how soon a lone pod is served, and a thousand pods, on a rea
 .PHONY: fidelity
 fidelity: build-controlplane ## plans against the real kube-scheduler: N=2000 SEED=1 WORKERS=3; replay files go to generated/fidelity
 	go run -C controlplane ./fidelity/run -n $(or $(N),2000) -seed $(or $(SEED),1) -workers $(or $(WORKERS),3) -replays '$(CURDIR)/generated/fidelity'
+
+.PHONY: corpus
+corpus: ## some 3,200 decisions made again and compared with the recorded digests: what only moves code changes none; ARGS='-write', ARGS='-only case-1', ARGS='-records DIR'
+	go run -C controlplane ./corpus $(ARGS)
 
 .PHONY: endurance
 endurance: ## faults, crashes and churn in virtual time, judged all along: N=40 SEED=1 POINTS=40 (or all) SHRINK=20, REPLAY=file
