@@ -52,8 +52,9 @@ func deadLetters(in *Input) Result {
 	}
 	switch {
 	case len(full) > 0:
-		return warning("read one, with the reason if EventBridge could not deliver it: aws sqs receive-message --visibility-timeout 0 --attribute-names All --message-attribute-names All --queue-url "+url+
-			"; when the cause is mended: aws sqs purge-queue --queue-url "+url,
+		return warning(lines(note("read one, with the reason if EventBridge could not deliver it:"),
+			command("aws", "sqs", "receive-message", "--visibility-timeout", "0", "--attribute-names", "All", "--message-attribute-names", "All", "--queue-url", url),
+			note("when the cause is fixed, empty the queue with: "+command("aws", "sqs", "purge-queue", "--queue-url", url))),
 			"messages lie in a dead-letter queue: events that the controller did not act on").with(slices.Concat(full, missing, unread, empty)...)
 	case len(missing) > 0:
 		return warning(in.fixes("adds it"), "a dead-letter queue that is configured does not exist").with(slices.Concat(missing, unread, empty)...)

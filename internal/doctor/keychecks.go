@@ -71,7 +71,8 @@ func queueKeyPolicy(in *Input) Result {
 	}
 	fix := in.fixes("writes the key's policy with the statement AllowEventBridgeToUseTheKey")
 	if !key.Enabled {
-		return failed("aws kms enable-key --key-id "+key.ID+"   # if it waits for its deletion, before that: aws kms cancel-key-deletion --key-id "+key.ID, "the queue's key is disabled: nothing can be written to the queue or read from it").with(key.ARN)
+		return failed(lines(note("if the key waits for its deletion, cancel that first:"), command("aws", "kms", "cancel-key-deletion", "--key-id", key.ID), note("enable the key:"), command("aws", "kms", "enable-key", "--key-id", key.ID)),
+			"the queue's key is disabled: nothing can be written to the queue or read from it").with(key.ARN)
 	}
 	if key.Policy == nil {
 		g, _ := in.gapAbout(account.GapKey)

@@ -19,10 +19,10 @@ func queueExists(in *Input) Result {
 	case q == nil && none.Status == Unknown:
 		return none
 	case q == nil && off != "":
-		return warning("set INTERRUPTION_QUEUE to a queue; \"kerf stack cloudformation --cluster-name "+in.ClusterName+"\" writes one with all that belongs to it",
+		return warning(lines(note("deploy a stack with a queue and all that belongs to it, and set INTERRUPTION_QUEUE to the queue:"), in.makesStack()),
 			"interruptions are not handled: %s", off)
 	case q == nil:
-		return failed(in.fixes("makes it, its policy and what is missing beside it")+"; or set INTERRUPTION_QUEUE to a queue of this region",
+		return failed(in.fixes("makes it, its policy and what is missing beside it", "or set INTERRUPTION_QUEUE to a queue of this region"),
 			"queue %q does not exist in %s", in.AWS.QueueName, in.AWS.Region).with("the name comes from " + in.QueueFrom)
 	case off != "":
 		return warning("set INTERRUPTION_QUEUE="+q.Name, "queue %s exists, but the controller does not use it: %s", q.Name, off)
@@ -142,7 +142,8 @@ func queueFIFO(in *Input) Result {
 	case q == nil:
 		return none
 	case q.FIFO:
-		return failed("make a standard queue beside it, with its rules: kerf stack cloudformation --cluster-name "+in.ClusterName+" --queue-name NAME; then set INTERRUPTION_QUEUE to it", "%s is a FIFO queue: rules without a message group can't send to it, and the controller does not read it", q.Name)
+		return failed(lines(note("deploy a stack with a standard queue and its rules, and set INTERRUPTION_QUEUE to it:"), in.makesStack("--queue-name", strings.TrimSuffix(q.Name, ".fifo"))),
+			"%s is a FIFO queue: rules without a message group can't send to it, and the controller does not read it", q.Name)
 	}
 	return ok("%s is a standard queue", q.Name)
 }

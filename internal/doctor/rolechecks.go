@@ -91,7 +91,7 @@ func controllerQueueAccess(in *Input) Result {
 	case !whole && !explicit:
 		return unknown("not all policies of %s could be read, and those that were do not allow it", role.Name).with(refused...)
 	}
-	return failed(in.fixes("adds what is missing")+"; if the controller's role is another one, name it with --controller-role", "%s may not read the queue", role.Name).with(refused...)
+	return failed(in.fixes("adds what is missing", "if the controller's role is another one, name it with --controller-role"), "%s may not read the queue", role.Name).with(refused...)
 }
 
 // Policies near the limit fail with the next statement.
@@ -131,7 +131,7 @@ func (in *Input) wanted() stack.Options {
 func policySize(in *Input) Result {
 	s, err := stack.New(in.wanted())
 	if err != nil {
-		return failed("see kerf stack cloudformation --help for the names that can be given", "the stack for this cluster does not fit: %v", err)
+		return failed(lines(note("give shorter names; this lists the flags for them:"), "kerf stack cloudformation --help"), "the stack for this cluster does not fit: %v", err)
 	}
 	var evidence, near []string
 	role, _, _, none := in.controllerPolicies()
@@ -185,7 +185,7 @@ func spotRole(in *Input) Result {
 	if g, isGap := in.gapAbout(account.GapRole + " " + account.SpotRole); isGap {
 		return unknown("it could not be read: %s", g.Why)
 	}
-	fix := "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com (once per account)"
+	fix := lines(note("once per account:"), "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com")
 	if in.Kube == nil {
 		return warning(fix, "%s does not exist: no spot instance can be started", account.SpotRole)
 	}
@@ -193,7 +193,7 @@ func spotRole(in *Input) Result {
 	if len(pools) == 0 {
 		return skipped("%s does not exist, and no NodePool asks for spot", account.SpotRole)
 	}
-	return failed(fix, "%s does not exist: no spot instance can be started", account.SpotRole).with("NodePools that may buy spot: " + strings.Join(pools, ", "))
+	return failed(fix, "%s does not exist: no spot instance can be started", account.SpotRole).with("NodePools that may launch spot: " + strings.Join(pools, ", "))
 }
 
 // nodeRoles are the roles that nodes of the cluster have, by name, and the classes that name only a profile or a launch template.
@@ -225,7 +225,7 @@ func nodeRoleMapped(in *Input) Result {
 		return skipped("no node role is known").with(evidence...)
 	}
 	if absent := in.absentRoles(); len(absent) > 0 {
-		return failed("correct spec.role of the EC2NodeClass, or make the role: kerf stack cloudformation --cluster-name "+in.ClusterName+" --node-role-name "+absent[0].role,
+		return failed(lines(note("correct spec.role of the EC2NodeClass, or make the role by deploying this stack:"), in.makesStack("--node-role-name", absent[0].role)),
 			"%s named by an EC2NodeClass does not exist in account %s", count(len(absent), "role"), in.AWS.AccountID).with(absentLines(absent)...)
 	}
 	entriesUnread, noEntries := in.gapAbout(account.GapAccess, account.GapCluster)
@@ -249,7 +249,8 @@ func nodeRoleMapped(in *Input) Result {
 	switch {
 	case len(unmapped) > 0:
 		arn := "arn:" + in.AWS.Partition + ":iam::" + in.AWS.AccountID + ":role/" + strings.SplitN(unmapped[0], ":", 2)[0]
-		return failed("aws eks create-access-entry --cluster-name "+in.ClusterName+" --type EC2_LINUX --principal-arn "+arn+"   # with authentication mode CONFIG_MAP: a line in aws-auth",
+		return failed(lines(note("with authentication mode CONFIG_MAP, add a line to the ConfigMap aws-auth instead:"),
+			command("aws", "eks", "create-access-entry", "--cluster-name", in.ClusterName, "--type", "EC2_LINUX", "--principal-arn", arn)),
 			"nodes with %s start and never join", count(len(unmapped), "role")).with(append(unmapped, evidence...)...)
 	case len(open) > 0:
 		return unknown("not all could be read").with(append(open, evidence...)...)
@@ -343,7 +344,7 @@ func roleNames(in *Input) Result {
 		}
 	}
 	if len(long) > 0 {
-		return failed("give the role a shorter name: kerf stack cloudformation --node-role-name NAME, and spec.role of the EC2NodeClass", "IAM takes %d characters for a role's name", maxRoleName).with(long...)
+		return failed("give the role a shorter name, with --node-role-name of kerf stack and in spec.role of the EC2NodeClass", "IAM takes %d characters for a role's name", maxRoleName).with(long...)
 	}
 	return ok("the longest has %d characters of %d", longest, maxRoleName)
 }

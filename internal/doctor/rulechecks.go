@@ -127,11 +127,11 @@ func failedDeliveries(in *Input) Result {
 			}
 		}
 		if len(lost) > 0 && in.Proof != nil && in.Proof.Delivered {
-			return warning("nothing, if that was before it was mended: figures of the last minutes tell (kerf doctor --window 10m)",
+			return warning(lines(note("nothing, if that was before it was fixed; figures of the last minutes tell:"), in.doctor("--window", "10m")),
 				"events did not arrive in the last %s; the probe did just now", short(m.Window)).with(lost...)
 		}
 		if len(lost) > 0 && in.pastOnly() {
-			return warning("nothing, if it was mended since; kerf doctor --prove-delivery shows whether events arrive now, --window 15m leaves out what was before",
+			return warning(lines(note("nothing, if it was fixed since; whether events arrive now shows:"), in.doctor("--prove-delivery"), note("what was before is left out by:"), in.doctor("--window", "15m")),
 				"events did not arrive in the last %s, but nothing failed in the last %s, and checks 1, 2 and 10 find nothing that keeps them out",
 				short(m.Window), short(in.Recent.Window)).with(lost...)
 		}
@@ -186,7 +186,7 @@ func (in *Input) seek() string {
 	if !in.nothingKeepsOut() {
 		return "see checks 1, 2 and 10 for the cause"
 	}
-	return "checks 1, 2 and 10 find no cause; if it was mended minutes ago, look again with --window 15m a while later, or with --prove-delivery now; " +
+	return "checks 1, 2 and 10 find no cause; if it was fixed minutes ago, run the doctor again with --window 15m a while later, or with --prove-delivery now; " +
 		"else messages in a dead-letter queue (check 22) carry the reason in ERROR_MESSAGE"
 }
 
@@ -220,7 +220,19 @@ func (in *Input) alarmOn(namespace, metric, dimension, value string) bool {
 	})
 }
 
-const proveIt = "run kerf doctor --prove-delivery (it makes a rule for a moment and takes it away again)"
+// proveIt is how a proof of delivery is made.
+func (in *Input) proveIt() string {
+	return lines(note("prove it; this makes a rule for a moment and takes it away again:"), in.doctor("--prove-delivery"))
+}
+
+// doctor is this command again, with further flags.
+func (in *Input) doctor(flags ...string) string {
+	words := []string{"kerf", "doctor", "--cluster-name", in.ClusterName}
+	if in.AWS != nil && in.AWS.Region != "" {
+		words = append(words, "--region", in.AWS.Region)
+	}
+	return command(append(words, flags...)...)
+}
 
 func delivery(in *Input) Result {
 	q, none := in.queue()
@@ -236,7 +248,7 @@ func delivery(in *Input) Result {
 	m := in.Metrics
 	if m == nil {
 		r := unknown("nobody asked for a proof, and the metrics could not be read: %s", in.NoMetrics)
-		r.Remedy = proveIt
+		r.Remedy = in.proveIt()
 		return r
 	}
 	var matched, invoked, lost float64
@@ -250,17 +262,17 @@ func delivery(in *Input) Result {
 	}
 	switch {
 	case lost > 0 && lost >= invoked && in.pastOnly():
-		return warning(proveIt, "every delivery to the queue failed, but none in the last %s, and nothing is found that keeps events out", short(in.Recent.Window)).with(figures...)
+		return warning(in.proveIt(), "every delivery to the queue failed, but none in the last %s, and nothing is found that keeps events out", short(in.Recent.Window)).with(figures...)
 	case lost > 0 && lost >= invoked:
-		return failed("see checks 1, 2 and 10; then "+proveIt, "every delivery to the queue fails: its encryption or its policy keeps events out").with(figures...)
+		return failed(lines(note("see checks 1, 2 and 10 first"), in.proveIt()), "every delivery to the queue fails: its encryption or its policy keeps events out").with(figures...)
 	case queue.Sent > 0 && queue.Received == 0:
 		return failed("see check 5, and whether the controller runs with INTERRUPTION_QUEUE="+q.Name, "messages arrive and nobody reads them").with(figures...)
 	case matched == 0 && invoked == 0 && queue.Sent == 0:
 		r := unknown("no event of these kinds happened in the last %s, so that nothing is known", short(m.Window)).with(figures...)
-		r.Remedy = proveIt
+		r.Remedy = in.proveIt()
 		return r
 	case queue.Sent == 0 && queue.Received == 0:
-		return warning(proveIt, "rules matched events, but SQS counts no message").with(figures...)
+		return warning(in.proveIt(), "rules matched events, but SQS counts no message").with(figures...)
 	}
 	return ok("events arrive and are read").with(figures...)
 }

@@ -16,7 +16,7 @@ func controllerRunning(in *Input) Result {
 		for _, c := range stopped {
 			names = append(names, c.String())
 		}
-		return failed(fmt.Sprintf("kubectl -n %s scale deployment/%s --replicas=2", stopped[0].Namespace, stopped[0].Name),
+		return failed(command("kubectl", "-n", stopped[0].Namespace, "scale", "deployment/"+stopped[0].Name, "--replicas=2"),
 			"no controller runs: its Deployment is scaled to zero").with(names...)
 	case len(list) == 0:
 		for _, g := range in.Kube.Gaps {
@@ -39,8 +39,9 @@ func controllerRunning(in *Input) Result {
 			none, down = append(append(none, text), c.Troubles...), c
 		}
 	}
-	fix := fmt.Sprintf("see why: kubectl -n %s describe deployment/%s; kubectl -n %s logs deployment/%s --previous --tail=5 (the last line says why it ended)",
-		down.Namespace, down.Name, down.Namespace, down.Name)
+	fix := lines(note("see why; the last line of the log says why it ended:"),
+		command("kubectl", "-n", down.Namespace, "describe", "deployment/"+down.Name),
+		command("kubectl", "-n", down.Namespace, "logs", "deployment/"+down.Name, "--previous", "--tail=5"))
 	switch {
 	case len(none) > 0 && len(ready)+len(short) == 0:
 		return failed(fix, "no controller runs: nodes neither come nor go, and nobody reads the queue").with(none...)

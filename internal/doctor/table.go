@@ -61,21 +61,6 @@ func (r Result) with(evidence ...string) Result {
 	return r
 }
 
-// fix is the command that prints what puts the account in order.
-func (in *Input) fix() string { return in.fixes("fixes it") }
-
-// fixes is fix with what the script does, as a comment of the shell: the line can be pasted.
-func (in *Input) fixes(what string) string {
-	cmd := "kerf stack check --live --fix --cluster-name " + in.ClusterName
-	if in.AWS != nil && in.AWS.QueueName != "" && in.AWS.QueueName != in.ClusterName {
-		cmd += " --queue " + in.AWS.QueueName
-	}
-	if in.AWS != nil && in.AWS.Region != "" {
-		cmd += " --region " + in.AWS.Region
-	}
-	return cmd + " > fix.sh   # a script that " + what + "; read it, then run: sh fix.sh"
-}
-
 // gapAbout is the reason why something could not be read; what is the beginning of what the gap is about.
 func (in *Input) gapAbout(what ...string) (awssetup.Gap, bool) {
 	for _, g := range in.AWS.Gaps {

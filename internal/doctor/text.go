@@ -58,6 +58,20 @@ func (r *Report) Write(w io.Writer, verbose bool) error {
 	return err
 }
 
+// WriteProblems writes what failed and what is to be warned of, and nothing else.
+func (r *Report) WriteProblems(w io.Writer) error {
+	b := &strings.Builder{}
+	for _, status := range []Status{Failed, Warning} {
+		for i := range r.Results {
+			if r.Results[i].Status == status {
+				r.Results[i].write(b, false)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 // sameUnknown are the checks that could not be made for the same reason as one: it is said once.
 func (r *Report) sameUnknown(as *Result) []string {
 	var out []string
@@ -77,9 +91,22 @@ func (r *Result) write(b *strings.Builder, verbose bool) {
 		}
 	}
 	if r.Remedy != "" {
-		fmt.Fprintf(b, "           fix: %s\n", r.Remedy)
+		writeRemedy(b, r.Remedy)
 	}
 	if r.Status == Failed || r.Status == Warning || r.Status == Unknown {
 		b.WriteString("\n")
+	}
+}
+
+// writeRemedy writes what fixes it. Lines for a shell stand by themselves, so that they can be copied.
+func writeRemedy(b *strings.Builder, remedy string) {
+	lines := strings.Split(remedy, "\n")
+	if len(lines) == 1 {
+		fmt.Fprintf(b, "           fix: %s\n", remedy)
+		return
+	}
+	b.WriteString("           fix:\n")
+	for _, line := range lines {
+		fmt.Fprintf(b, "             %s\n", line)
 	}
 }

@@ -1,0 +1,53 @@
+package doctor
+
+import "strings"
+
+// A remedy is a sentence, or lines for a shell that can be pasted as they stand: commands, and sentences as comments on lines of
+// their own.
+
+// lines makes a remedy of several lines.
+func lines(of ...string) string { return strings.Join(of, "\n") }
+
+// note is a sentence among commands.
+func note(sentence string) string { return "# " + sentence }
+
+// command is a command line; words are put into quotes where a shell would read them otherwise.
+func command(words ...string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = quoted(w)
+	}
+	return strings.Join(out, " ")
+}
+
+func quoted(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
+	if word != "" && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// fix is the script that puts the account in order.
+func (in *Input) fix() string { return in.fixes("fixes it") }
+
+// fixes is fix with what the script does, and with more to do after it.
+func (in *Input) fixes(what string, more ...string) string {
+	words := []string{"kerf", "stack", "check", "--live", "--fix", "--cluster-name", in.ClusterName}
+	if in.AWS != nil && in.AWS.QueueName != "" && in.AWS.QueueName != in.ClusterName {
+		words = append(words, "--queue", in.AWS.QueueName)
+	}
+	if in.AWS != nil && in.AWS.Region != "" {
+		words = append(words, "--region", in.AWS.Region)
+	}
+	out := []string{note("write a script that " + what + ":"), command(words...) + " > fix.sh", note("read it, then run it: sh fix.sh")} // a paste runs nothing unread
+	for _, m := range more {
+		out = append(out, note(m))
+	}
+	return lines(out...)
+}
+
+// makesStack is the command that writes a stack for the cluster with further flags.
+func (in *Input) makesStack(flags ...string) string {
+	return command(append([]string{"kerf", "stack", "cloudformation", "--cluster-name", in.ClusterName}, flags...)...) + " > stack.yaml"
+}
