@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -83,17 +82,34 @@ func (r *Report) Count() Summary {
 	return s
 }
 
-// WriteJSON writes the report for machines.
-func (r *Report) WriteJSON(w io.Writer) error {
+// Counted is the report with its summary, as programs read it.
+func (r *Report) Counted() *Report {
 	out := *r
 	out.Summary = r.Count()
 	if out.Objects == nil {
 		out.Objects = []*ObjectReport{}
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return &out
+}
+
+// WriteDecisions writes what there is to decide, and nothing else.
+func (r *Report) WriteDecisions(w io.Writer) error {
+	var b strings.Builder
+	for _, o := range r.Objects {
+		titled := false
+		for _, f := range o.Fields {
+			if f.Do == "" {
+				continue
+			}
+			if !titled {
+				b.WriteString(o.title() + "\n")
+				titled = true
+			}
+			b.WriteString(f.line())
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // WriteText writes the report for people.

@@ -5,6 +5,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -194,6 +195,7 @@ func (a *Answer) String() string {
 		fmt.Fprintf(&b, " (decision %s of %s)", a.Decision, a.At.UTC().Format(time.RFC3339))
 	}
 	b.WriteString("\n")
+	a.writeVerdict(&b)
 	for _, s := range a.Said {
 		fmt.Fprintf(&b, "%s\n", s)
 	}
@@ -209,8 +211,26 @@ func (a *Answer) String() string {
 	for _, w := range a.Declined {
 		fmt.Fprintf(&b, "a preference was not honoured: %s\n", w.Text())
 	}
-	a.writeFuture(&b)
+	if a.Why != "" {
+		fmt.Fprintf(&b, "\nwhy it was launched, as its NodeClaim says: %s\n", a.Why)
+	}
+	if a.Computed {
+		fmt.Fprintf(&b, "\n%s\n", computedNow)
+	}
 	return b.String()
+}
+
+// WriteVerdict writes what the answer comes to, and nothing else: what keeps a node or when it is removed, or where a pod stands.
+func (a *Answer) WriteVerdict(w io.Writer) error {
+	var b strings.Builder
+	a.writeVerdict(&b)
+	if b.Len() == 0 {
+		for _, s := range a.Said {
+			b.WriteString(s + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func (a *Answer) writeBought(b *strings.Builder) {

@@ -212,19 +212,10 @@ func (a *Answer) kept(d *disrupt.Decision, node *cluster.Node) {
 	a.say("the last decision on which nodes are removed does not mention it; the next one will, within some seconds")
 }
 
-// writeFuture says what keeps the node, or that it is to be removed, when and why.
-func (a *Answer) writeFuture(b *strings.Builder) {
-	if a.Why != "" {
-		fmt.Fprintf(b, "\nwhy it was launched, as its NodeClaim says: %s\n", a.Why)
-	}
-	if a.Computed {
-		fmt.Fprintf(b, "\n%s\n", computedNow)
-	}
+// writeVerdict says what keeps the node, or that it is to be removed, when and why.
+func (a *Answer) writeVerdict(b *strings.Builder) {
 	if k := a.Kept; k != nil {
-		for i, r := range k.Reasons {
-			if i == 0 {
-				b.WriteString("\n")
-			}
+		for _, r := range k.Reasons {
 			fmt.Fprintf(b, "kept: %s\n", r.Text())
 		}
 		if k.Saves > 0 {
@@ -232,7 +223,7 @@ func (a *Answer) writeFuture(b *strings.Builder) {
 		}
 	}
 	if m := a.Move; m != nil {
-		fmt.Fprintf(b, "\nwill be removed%s: %s; saves %s/h\n", when(m), m.Why, plan.Dollars(m.Saving))
+		fmt.Fprintf(b, "will be removed%s: %s; saves %s/h\n", when(m), m.Why, plan.Dollars(m.Saving))
 	}
 }
 

@@ -34,6 +34,15 @@ func (r *Report) Write(out io.Writer, all bool) error {
 	return err
 }
 
+// WriteAnswer writes what happens to how many nodes, and what that costs, and nothing else.
+func (r *Report) WriteAnswer(out io.Writer) error {
+	var b strings.Builder
+	r.writeAnswer(&b)
+	r.writeBill(&b)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
 // writeAnswer says in a line or two what happens to how many nodes, and when.
 func (r *Report) writeAnswer(b *strings.Builder) {
 	for i := range r.Changes {
