@@ -105,3 +105,6 @@ func (r *Report) sort() {
 		)
 	})
 }
+
+// Areas are all areas, in the order in which they are shown.
+func Areas() []Area { return slices.Clone(areas) }

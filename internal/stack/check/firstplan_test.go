@@ -28,7 +28,7 @@ func reportOfFirst(t *testing.T, plan []byte, want stack.Options) *check.Report 
 	if flags := check.Unasked(setup, kind, o); len(flags) > 0 {
 		t.Errorf("it is said to be made with %v", flags)
 	}
-	if err := r.WriteJSON(&bytes.Buffer{}); err != nil {
+	if err := r.WriteProblems(&bytes.Buffer{}); err != nil {
 		t.Error(err)
 	}
 	return r

@@ -1,22 +1,10 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 )
-
-// WriteJSON writes the report as JSON.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
-}
 
 // width of text lines; what is longer is broken between words.
 const lineWidth = 118
@@ -35,11 +23,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			area = f.Area
 			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(string(area)))
 		}
-		what := f.What
-		if !strings.Contains(what, f.Thing) {
-			what = f.Thing + ": " + what
-		}
-		wrap(&b, fmt.Sprintf("  %-9s  ", f.Severity), what)
+		wrap(&b, fmt.Sprintf("  %-9s  ", f.Severity), f.said())
 		if f.Why != "" {
 			wrap(&b, "       why:  ", f.Why)
 		}
@@ -58,6 +42,32 @@ func (r *Report) WriteText(w io.Writer) error {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
+}
+
+// WriteProblems writes what is wrong, in one line each with what fixes it, and nothing else: no advice.
+func (r *Report) WriteProblems(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		if f.Severity == Advice {
+			continue
+		}
+		wrap(&b, fmt.Sprintf("%-9s  ", f.Severity), f.said())
+		if f.Fix != "" {
+			wrap(&b, "     fix:  ", f.Fix)
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// said is what is wrong, with the thing that it is about.
+func (f *Finding) said() string {
+	if strings.Contains(f.What, f.Thing) {
+		return f.What
+	}
+	return f.Thing + ": " + f.What
 }
 
 // Summary says in one line what was found.
