@@ -58,10 +58,11 @@ import (
 // component is the name that events carry; users' tools look for it.
 const component = "karpenter"
 
-// Run runs the controller until ctx ends.
+// Run runs the controller until ctx ends, in the surroundings that the process's environment leads to as far as where does
+// not say others: it may have the Kubernetes API and the account.
 //
 // Errors: what could not be reached or read at the start, by name, and with what to set.
-func Run(ctx context.Context, s settings.Settings, warnings []string) error {
+func Run(ctx context.Context, s settings.Settings, warnings []string, where Surroundings) error {
 	log, err := obs.NewLogger(s.LogLevel, s.LogOutputPaths)
 	if err != nil {
 		return err
@@ -76,9 +77,10 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 	if s.MemoryLimit > 0 {
 		debug.SetMemoryLimit(s.MemoryLimit / 10 * 9)
 	}
-	config, err := kubeConfig()
-	if err != nil {
-		return err
+	if where.Kubernetes == nil {
+		if where.Kubernetes, err = kubeConfig(); err != nil {
+			return err
+		}
 	}
 	// Handlers of watches run in goroutines of client-go, which by default end the process after a panic.
 	utilruntime.ReallyCrash = false //nolint:reassign // it is the switch that client-go offers
@@ -89,7 +91,8 @@ func Run(ctx context.Context, s settings.Settings, warnings []string) error {
 	if err := goMetrics(ctrlmetrics.Registry); err != nil {
 		return err
 	}
-	return RunIn(ctx, s, Surroundings{Kubernetes: config, Metrics: ctrlmetrics.Registry, Log: log})
+	where.Metrics, where.Log = ctrlmetrics.Registry, log
+	return RunIn(ctx, s, where)
 }
 
 // Surroundings are what a controller meets outside of itself, if it is not what the process's environment leads to. What

@@ -26,9 +26,10 @@ import (
 )
 
 // Foresee tells what a change would do to the nodes of a cluster. Nothing is changed: a guard below both APIs sees to that.
+// to says which account and region it is.
 //
 // Errors: those of foresee.Look; what could not be reached, by name.
-func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, o foresee.Options) (*foresee.Report, error) {
+func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, to session.Options, o foresee.Options) (*foresee.Report, error) {
 	log := slog.New(slog.DiscardHandler)
 	guard := &readonly.Guard{DryRuns: true}
 	config = clientConfig(config, s)
@@ -41,7 +42,8 @@ func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, o fo
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 	}
-	to, err := session.New(ctx, session.Options{Version: version.Version, Middleware: awsreadonly.Middleware(guard)})
+	to.Version, to.Middleware = version.Version, awsreadonly.Middleware(guard)
+	account, err := session.New(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, o fo
 	if err != nil {
 		return nil, err
 	}
-	provider, err := readingProvider(ctx, to, s, config, api, ca, log)
+	provider, err := readingProvider(ctx, account, s, config, api, ca, log)
 	if err != nil {
 		return nil, err
 	}

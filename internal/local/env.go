@@ -21,9 +21,11 @@ func (c *Cluster) Env() []string {
 	return env
 }
 
-// Exports writes an environment as lines that a shell can evaluate.
+// Exports writes an environment as lines that a shell can evaluate. A profile and a session token of the user's own are unset:
+// the one would lead to another account, the other is refused beside these keys.
 func Exports(env []string) string {
 	var b strings.Builder
+	b.WriteString("unset AWS_PROFILE AWS_SESSION_TOKEN\n")
 	for _, pair := range env {
 		key, value, _ := strings.Cut(pair, "=")
 		b.WriteString("export " + key + "=" + quoted(value) + "\n")
