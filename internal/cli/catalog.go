@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,13 +19,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/factsync"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/ec2facts"
-	"github.com/kerf-sh/kerf/internal/version"
 )
 
 func newCatalogCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:                   "catalog",
 		Short:                 "Show and refresh the embedded facts on instance types and prices",
+		Example:               "  kerf catalog show m5.large",
 		Args:                  aCommand,
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
 		DisableFlagsInUseLine: true,
@@ -40,7 +41,7 @@ func newCatalogShowCommand() *cobra.Command {
 		Use:   "show TYPE",
 		Short: "Print what is known of an instance type",
 		Example: `  kerf catalog show m5.large
-  kerf catalog show g6.xlarge --region eu-west-1 --output json`,
+  kerf catalog show g6.xlarge --region eu-west-1 -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{fmt.Errorf("name one instance type, such as m5.large; %d were given", len(args))}
@@ -48,9 +49,6 @@ func newCatalogShowCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := output.check(); err != nil {
-				return err
-			}
 			facts, err := readFacts(file)
 			if err != nil {
 				return &usageError{err}
@@ -60,41 +58,85 @@ func newCatalogShowCommand() *cobra.Command {
 				if near := nearest(region, known); near != "" {
 					meant = " (did you mean " + near + "?)"
 				}
-				fmt.Fprintf(c.ErrOrStderr(), "kerf: nothing is known of a region %s%s; its zones and prices are borrowed from another\n", region, meant)
+				fmt.Fprintf(notices(c), "kerf: nothing is known of a region %s%s; its zones and prices are borrowed from another\n", region, meant)
 			}
 			about, err := facts.Describe(args[0], region)
 			if err != nil {
-				return err
+				return &usageError{err}
 			}
 			return output.write(c.OutOrStdout(), about, about.Write)
 		},
 	}
-	c.Flags().StringVar(&region, "region", "us-east-1", "region whose offerings and prices to show")
-	c.Flags().StringVar(&file, "facts", "", "facts file to read (default: the embedded one)")
-	output.register(c.Flags(), "text or json")
+	regionFlag(c, &region, "us-east-1", "whose offerings and prices are shown")
+	fromVariable(c.Flags().Lookup("region"), "AWS_REGION")
+	c.Flags().StringVar(&file, "facts", "", "facts file to begin with (default: the embedded one)")
+	output.register(c, ec2facts.Description{})
+	c.ValidArgsFunction = completeTypes
 	return c
 }
 
+// completeTypes offers the instance types that are known.
+func completeTypes(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	facts, err := ec2facts.Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var out []string
+	for i := range facts.Types {
+		if name := facts.Types[i].Name; strings.HasPrefix(name, begun) {
+			out = append(out, name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// catalogUpdate is what kerf catalog update answers.
+type catalogUpdate struct {
+	Region         string   `json:"region"`
+	File           string   `json:"file"`
+	Bytes          int      `json:"bytes"`
+	Types          int      `json:"types"`
+	NewTypes       int      `json:"newTypes"`
+	Offered        int      `json:"offered"`
+	OnDemandPrices int      `json:"onDemandPrices"`
+	SpotPrices     int      `json:"spotPrices"`
+	Notes          []string `json:"notes,omitempty"`
+	Skipped        []string `json:"skipped,omitempty"`
+}
+
 func newCatalogUpdateCommand() *cobra.Command {
-	var from, output string
+	var from, facts string
+	var account accountFlags
+	output := form{fileBefore: true}
 	c := &cobra.Command{
 		Use:   "update",
 		Short: "Learn the facts of a region anew from a live account",
-		Long: `Asks EC2 and the Price List API of the account and region of the SDK's own settings (AWS_REGION, AWS_PROFILE,
-AWS_ENDPOINT_URL, credentials chain) for instance types, zones, offerings and prices, and writes a new facts file: the known
-facts with those of the region replaced. Run it once per region, giving the last output as --facts, to refresh several.
-To build with it, put the file in place of internal/ec2facts/facts.tsv.gz.
+		Long: `Asks EC2 and the Price List API of the account of --profile and the region of --region (or of the SDK's own settings:
+AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL, credentials chain) for instance types, zones, offerings and prices, and writes a
+new facts file: the known facts with those of the region replaced. Run it once per region, giving the last file as --facts,
+to refresh several. To build with it, put the file in place of internal/ec2facts/facts.tsv.gz.
 
 Needs ec2:DescribeInstanceTypes, ec2:DescribeInstanceTypeOfferings, ec2:DescribeAvailabilityZones,
 ec2:DescribeSpotPriceHistory and pricing:GetProducts; changes nothing in the account.`,
-		Example: `  AWS_REGION=eu-west-1 kerf catalog update --output facts.tsv.gz`,
-		Args:    noArguments,
+		Example: `  kerf catalog update --region eu-west-1 --output-file facts.tsv.gz
+  kerf catalog update --region eu-west-2 --facts facts.tsv.gz --output-file facts.tsv.gz`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return updateCatalog(c.Context(), c.OutOrStdout(), from, output)
+			if output.file == "-" {
+				return &usageError{errors.New("--output-file - is standard output, and the facts are no text: name a file")}
+			}
+			facts, output.file = output.file, "-" // the file gets the facts, standard output what was found
+			return updateCatalog(c.Context(), c.OutOrStdout(), from, facts, account, &output)
 		},
 	}
 	c.Flags().StringVar(&from, "facts", "", "facts file to begin with (default: the embedded one)")
-	c.Flags().StringVarP(&output, "output", "o", "facts.tsv.gz", "file to write")
+	account.register(c)
+	output.register(c, catalogUpdate{})
+	of := c.Flags().Lookup("output-file")
+	of.Usage, of.DefValue, output.file = "file to write the facts to", "facts.tsv.gz", "facts.tsv.gz"
 	return c
 }
 
@@ -113,12 +155,12 @@ func readFacts(file string) (*ec2facts.Facts, error) {
 	return facts, nil
 }
 
-func updateCatalog(ctx context.Context, out io.Writer, from, output string) error {
+func updateCatalog(ctx context.Context, out io.Writer, from, file string, to accountFlags, output *form) error {
 	known, err := readFacts(from)
 	if err != nil {
 		return &usageError{err}
 	}
-	s, err := session.New(ctx, session.Options{Version: version.Version})
+	s, err := session.New(ctx, to.options())
 	if err != nil {
 		return err
 	}
@@ -130,16 +172,35 @@ func updateCatalog(ctx context.Context, out io.Writer, from, output string) erro
 	if err := facts.Encode(&b); err != nil {
 		return err
 	}
-	if err := writeWhole(output, b.Bytes()); err != nil {
+	if err := writeWhole(file, b.Bytes()); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %d types (%d new), %d offered, %d on-demand and %d spot prices; wrote %s (%d KB)\n",
-		s.Region, report.Types, report.NewTypes, report.Offered, report.OnDemand, report.Spot, output, b.Len()/1000)
-	for _, note := range report.Notes {
-		fmt.Fprintln(out, "note:", note)
+	u := catalogUpdate{
+		Region: s.Region, File: file, Bytes: b.Len(), Types: report.Types, NewTypes: report.NewTypes, Offered: report.Offered,
+		OnDemandPrices: report.OnDemand, SpotPrices: report.Spot, Notes: report.Notes,
 	}
 	for _, name := range slices.Sorted(maps.Keys(report.Skipped)) {
-		fmt.Fprintf(out, "skipped: %s\n", report.Skipped[name])
+		u.Skipped = append(u.Skipped, report.Skipped[name])
+	}
+	output.brief = u.writeSummary
+	return output.write(out, u, u.write)
+}
+
+func (u *catalogUpdate) writeSummary(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "%s: %d types (%d new), %d offered, %d on-demand and %d spot prices; wrote %s (%d KB)\n",
+		u.Region, u.Types, u.NewTypes, u.Offered, u.OnDemandPrices, u.SpotPrices, u.File, u.Bytes/1000)
+	return err
+}
+
+func (u *catalogUpdate) write(out io.Writer) error {
+	if err := u.writeSummary(out); err != nil {
+		return err
+	}
+	for _, note := range u.Notes {
+		fmt.Fprintln(out, "note:", note)
+	}
+	for _, name := range u.Skipped {
+		fmt.Fprintf(out, "skipped: %s\n", name)
 	}
 	return nil
 }

@@ -11,25 +11,37 @@ import (
 )
 
 func newControllerCommand() *cobra.Command {
+	var cluster clusterFlags
+	var account accountFlags
 	c := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the in-cluster controller",
-		Long: `Runs the controller against the cluster of KUBECONFIG or, inside a pod, of its service account, and the AWS
-account of the SDK's own settings (AWS_REGION, AWS_ENDPOINT_URL, credentials chain). Every flag can be given as an
-environment variable: --cluster-name is CLUSTER_NAME, and so on. A flag beats its variable.
+		Long: `Runs the controller against the cluster of --kubeconfig, of KUBECONFIG or, inside a pod, of its service account, and the
+AWS account of --profile, --region and the SDK's own settings (AWS_REGION, AWS_ENDPOINT_URL, credentials chain). Every
+setting can be given as an environment variable: --cluster-name is CLUSTER_NAME, and so on. A flag beats its variable.
 
 With --shadow it runs beside the controller that runs already, Karpenter or Kerf, and changes nothing: it reads everything,
 decides, and reports what it would have done and the difference in dollars per hour (see docs/shadow.md).`,
+		Example: `  kerf controller --cluster-name demo
+  kerf controller --cluster-name demo --shadow --context prod --profile reader --region eu-west-1`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, warnings, err := settings.Load(c.Flags(), os.LookupEnv)
 			if err != nil {
 				return &usageError{err}
 			}
-			return app.Run(c.Context(), s, warnings)
+			where := app.Surroundings{AWS: account.options()}
+			if cluster != (clusterFlags{}) {
+				if where.Kubernetes, err = cluster.config(); err != nil {
+					return err
+				}
+			}
+			return app.Run(c.Context(), s, warnings, where)
 		},
 	}
 	settings.AddFlags(c.Flags())
+	cluster.register(c)
+	account.register(c)
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "shadow" || name == "compat" {
 			name = "kerf-" + name

@@ -20,7 +20,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/convert"
-	"github.com/kerf-sh/kerf/internal/version"
 )
 
 // convertCommand holds the flags of the command.
@@ -28,30 +27,30 @@ type convertCommand struct {
 	files      []string
 	templates  []string
 	parameters []string
-	report     string
+	output     form // of the report
+	before     string
+	account    accountFlags
 	options    convert.Options
 }
 
 func newConvertCommand() *cobra.Command {
 	v := &convertCommand{}
 	c := &cobra.Command{
-		Use:   "convert -f FILE|DIR|- | --launch-template NAME[:VERSION] --region REGION",
+		Use:   "convert -f FILE|DIR|- | --launch-template NAME[:VERSION]",
 		Short: "Turn set-ups of older releases, and launch templates, into NodePools and EC2NodeClasses of v1",
 		Long: `Reads Provisioners and Machines of v1alpha5, AWSNodeTemplates of v1alpha1, NodePools, NodeClaims and EC2NodeClasses of
 v1beta1, the ConfigMap of global settings, workloads with annotations and selectors of that time, and launch templates that
 users made themselves, from CloudFormation templates or from the account. Prints the objects of v1 as YAML on standard
-output, and on standard error of every field whether it was kept, translated or lost, why, and what there is to decide.
+output or to --output-file, and on standard error a report in the format of -o: of every field whether it was kept,
+translated or lost, why, and what there is to decide.
 
 What an older release did where an object said nothing is spelled out where v1 does otherwise. Objects of v1 are printed
 unchanged, workloads only where something in them changed. Values in capitals, such as CLUSTER_NAME, stand for what the
 input does not tell; they name nothing that exists.
 
-Without --launch-template no call to AWS is made. The flag needs ec2:DescribeLaunchTemplateVersions.
-
-Exit codes: 0 converted; 3 converted, with something to decide, marked with ! in the report; 2 wrong usage or input that
-can't be read; 1 AWS could not be asked, or the output could not be written.`,
+Without --launch-template no call to AWS is made. The flag needs ec2:DescribeLaunchTemplateVersions.`,
 		Example: `  kerf convert -f karpenter/ > v1.yaml
-  kubectl get provisioners,awsnodetemplates -o yaml | kerf convert -f - --report json > v1.yaml 2> report.json
+  kubectl get provisioners,awsnodetemplates -o yaml | kerf convert -f - -o json > v1.yaml 2> report.json
   kerf convert -f provisioner.yaml -f launch-template-stack.yaml --parameter AmiId=ami-0123456789abcdef0
   kerf convert -f provisioner.yaml --launch-template my-nodes --region eu-west-1
   kerf convert -f provisioner.yaml --keep-launch-template > v1.yaml
@@ -63,18 +62,25 @@ can't be read; 1 AWS could not be asked, or the output could not be written.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := v.takeReport(c); err != nil {
+				return err
+			}
+			v.options.Region = v.account.region
 			return v.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&v.files, "filename", "f", nil, "file or directory to read, - for standard input (repeatable)")
 	f.StringArrayVar(&v.templates, "launch-template", nil, "launch template of the account, by name or ID, with a version: number, $Default or $Latest, which it is without (repeatable)")
-	f.StringVar(&v.options.Region, "region", "", "region of the launch templates, and of CloudFormation templates")
-	f.StringVar(&v.options.ClusterName, "cluster-name", "", "name of the cluster, where a selector leant on it")
+	v.account.register(c)
+	clusterNameFlag(c, &v.options.ClusterName, "where a selector leant on it")
 	f.BoolVar(&v.options.KeepTemplates, "keep-launch-template", false, "have classes launch from their launch templates, in place of translating what is in them")
 	f.StringArrayVar(&v.parameters, "parameter", nil, "value of a parameter of a CloudFormation template: NAME=VALUE (repeatable)")
-	f.BoolVar(&v.options.OwnedClaims, "owned-claims", false, "also print NodeClaims that a pool made; applied, each buys a machine")
-	f.StringVar(&v.report, "report", "text", "form of the report: text or json")
+	f.BoolVar(&v.options.OwnedClaims, "owned-claims", false, "also print NodeClaims that a pool made; applied, each launches an instance")
+	v.output.register(c, convert.Report{})
+	v.output.paint = convertPaint
+	f.StringVar(&v.before, "report", "", "")
+	_ = f.MarkHidden("report") // it exists
 	return c
 }
 
@@ -97,14 +103,13 @@ func (v *convertCommand) run(ctx context.Context, in io.Reader, out, errs io.Wri
 	if err != nil {
 		return &usageError{err}
 	}
-	if _, err := out.Write(result.Output); err != nil {
+	if err := writeTo(out, v.output.file, result.Output); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
 	}
-	write := result.Report.WriteText
-	if v.report == "json" {
-		write = result.Report.WriteJSON
-	}
-	if err := write(errs); err != nil {
+	v.output.file = "-" // the report is on standard error
+	report := result.Report.Counted()
+	v.output.brief = report.WriteDecisions
+	if err := v.output.write(errs, report, report.WriteText); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	if result.Report.Count().Decide > 0 {
@@ -117,12 +122,8 @@ func (v *convertCommand) check() error {
 	switch {
 	case len(v.files) == 0 && len(v.templates) == 0:
 		return &usageError{errors.New("nothing to convert: give -f FILE, -f DIR, -f - or --launch-template NAME (see kerf convert --help)")}
-	case v.report != "text" && v.report != "json":
-		return &usageError{fmt.Errorf("--report %q: there are text and json", v.report)}
 	case v.options.Region != "" && !regionText.MatchString(v.options.Region):
 		return &usageError{fmt.Errorf("--region %q is not a region such as eu-west-1", v.options.Region)}
-	case len(v.templates) > 0 && v.options.Region == "":
-		return &usageError{errors.New("--launch-template needs --region: launch templates belong to one")}
 	}
 	for _, t := range v.templates {
 		if !templateText.MatchString(t) {
@@ -140,6 +141,21 @@ func (v *convertCommand) check() error {
 	return nil
 }
 
+// takeReport takes --report, which was the format of the report before -o was.
+func (v *convertCommand) takeReport(c *cobra.Command) error {
+	if v.before == "" {
+		return nil
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "kerf: --report is -o now: write -o %s; the next release has no --report\n", v.before)
+	if err := v.output.Set(v.before); err != nil {
+		return &usageError{fmt.Errorf("--report %q: %w", v.before, err)}
+	}
+	return nil
+}
+
+// convertPaint colours a report for people.
+var convertPaint = []stroke{strokeOf(`^!.*|^ *!`, doubtColor...), strokeOf(`^note:`, quietColor...)}
+
 // regionText is the form of a region's name.
 var regionText = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
 
@@ -149,7 +165,7 @@ var templateText = regexp.MustCompile(`^[^:]+(:([1-9][0-9]*|\$Latest|\$Default))
 // readTemplate reads a launch template from the account.
 func (v *convertCommand) readTemplate(ctx context.Context, text string) (*convert.Template, error) {
 	name, asked, _ := strings.Cut(text, ":")
-	s, err := session.New(ctx, session.Options{Version: version.Version, Region: v.options.Region})
+	s, err := session.New(ctx, v.account.options())
 	if err != nil {
 		return nil, err
 	}

@@ -18,17 +18,15 @@ func newDemoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Run the main job on this machine, with no AWS account, and tell it as it happens",
-		Long: `Starts a local cluster (see "kerf local"), brings work, takes work away, lets AWS take a spot machine back, consolidates
-what is left, rolls a pool to a new image under a disruption budget, lets a machine come of age, and ends with a summary.
-Exits with 0 when every step happened in its time, budgets were kept, every decision replayed to the same bytes and no
-machine was leaked.`,
+		Long: `Starts a local cluster (see "kerf local"), brings work, takes work away, lets AWS reclaim a spot instance, consolidates
+what is left, rolls a pool to a new image under a disruption budget, lets a node expire, and ends with a summary. It checks
+that every step happened in its time, budgets were kept, every decision replayed to the same bytes and no instance leaked.`,
+		Example: `  kerf demo
+  kerf demo --boot-time 10s --seed 2`,
 		Args: aCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out = c.OutOrStdout()
-			if f, ok := o.Out.(*os.File); ok {
-				info, err := f.Stat()
-				o.Terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-			}
+			o.Terminal = isTerminal(o.Out)
 			if err := demoCluster(&o.Local); err != nil {
 				return err
 			}
@@ -50,9 +48,9 @@ func newDemoImagesCommand() *cobra.Command {
 		Short: "Boot one machine of every AMI family, and one of every special kind, and check each node",
 		Long: `Starts a local cluster (see "kerf local") and boots one machine of each AMI family, one from a launch template of the
 user's own as a guide of 2021 has it, and one each with a GPU, with EFA, in reserved capacity and in a capacity block. Ends
-with a table of them, and exits with 0 when each joined with the labels and taints of its pool and the room that was planned
-with.`,
-		Args: noArguments,
+with a table of them, and checks that each joined with the labels and taints of its pool and the room that was planned with.`,
+		Example: "  kerf demo images",
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Out = c.OutOrStdout()
 			if err := demoCluster(&o.Local); err != nil {
@@ -67,9 +65,9 @@ with.`,
 }
 
 func demoFlags(f *pflag.FlagSet, o *local.Options) {
-	f.DurationVar(&o.BootTime, "boot-time", 2*time.Second, "how long a simulated machine takes to boot")
+	f.DurationVar(&o.BootTime, "boot-time", 2*time.Second, "how long a simulated instance takes to boot")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything that the simulated AWS draws")
-	f.StringVar(&o.StateDir, "state-dir", "", "folder for logs and kubeconfigs; default: a new temporary one, which stays")
+	f.StringVar(&o.StateDir, "state-dir", "", stateDirUsage+" (default: a new temporary one, which stays)")
 }
 
 func demoCluster(o *local.Options) error {

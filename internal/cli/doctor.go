@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -13,23 +12,23 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/doctor"
-	"github.com/kerf-sh/kerf/internal/version"
 )
 
 // doctorFlags are those of kerf doctor.
 type doctorFlags struct {
-	options                     doctor.Options
-	kubeconfig, context, region string
-	through, profile            string
-	output                      form
-	noKube, noAWS, verbose      bool
+	options                doctor.Options
+	cluster                clusterFlags
+	account                accountFlags
+	through                string
+	output                 form
+	noKube, noAWS, verbose bool
 }
 
 func newDoctorCommand() *cobra.Command {
 	d := &doctorFlags{}
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look at a live account and cluster, say what is wrong and how to mend it",
+		Short: "Examine a live account and cluster, say what is wrong and how to fix it",
 		Long: `Makes over twenty checks of what is set up around the controller: the interruption queue with its key, policy and rules, the
 controller's permissions, node roles, subnets, and what in the cluster keeps nodes from coming or going. AWS is that of the
 SDK's own settings (AWS_PROFILE, AWS_REGION and others), the cluster that of --kubeconfig or KUBECONFIG; without one of them
@@ -37,43 +36,38 @@ the other half is done, and the exit code says so. What you may not read is unkn
 
 Nothing is changed, but for --prove-delivery: it makes an EventBridge rule named kerf-proof-… with the queue as its target,
 sends an event of the source kerf.sh/doctor, watches for it, and takes the rule away again, even when broken off with Ctrl-C.
-With --prove-delivery-through an existing rule carries that event as well for the time of the proof.
-
-Exit codes: 0 nothing failed, there may be warnings; 3 something failed; 2 wrong usage; 1 AWS, EC2 or
-the cluster could not be looked at, though it was not left out by --no-aws or --no-kubernetes.`,
+With --prove-delivery-through an existing rule carries that event as well for the time of the proof.`,
 		Example: `  kerf doctor --cluster-name demo
   kerf doctor --cluster-name demo --prove-delivery
-  kerf doctor --output json | jq '.results[] | select(.status == "failed")'`,
+  kerf doctor -o json | jq '.results[] | select(.status == "failed")'
+  kerf doctor --quiet                                   # only what is wrong
+  kerf doctor -o junit --output-file doctor.xml         # for a CI job; -o sarif for code scanning`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return d.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+			return d.run(c.Context(), c.OutOrStdout(), notices(c))
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&d.options.ClusterName, "cluster-name", os.Getenv("CLUSTER_NAME"), "name of the EKS cluster [$CLUSTER_NAME] (default: what the controller in the cluster is told)")
+	clusterNameFlag(c, &d.options.ClusterName, "(default: what the controller in the cluster is told)")
+	d.cluster.register(c)
+	d.account.register(c)
+	namespaceFlag(c, &d.options.Namespace, "", controllerNamespace+" (default: any)")
 	f.StringVar(&d.options.Queue, "queue", "", "interruption queue, by name, ARN or URL (default: what the controller is told, else the cluster's name)")
 	f.StringVar(&d.options.NodeRole, "node-role", "", "role of the nodes, by name or ARN (default: those of EC2NodeClasses, else KarpenterNodeRole-<cluster>)")
 	f.StringVar(&d.options.ControllerRole, "controller-role", "", "role of the controller, by name or ARN (default: that of its service account)")
-	f.StringVarP(&d.options.Namespace, "namespace", "n", "", "namespace of the controller (default: any)")
-	f.StringVar(&d.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
-	f.StringVar(&d.context, "context", "", "context of the kubeconfig file (default: its current one)")
-	f.StringVar(&d.profile, "profile", "", "profile of the AWS settings (default: that of AWS_PROFILE)")
-	f.StringVar(&d.region, "region", "", "region of the cluster (default: that of the SDK's settings, such as AWS_REGION)")
-	f.BoolVar(&d.noKube, "no-kubernetes", false, "look at AWS only")
-	f.BoolVar(&d.noAWS, "no-aws", false, "look at the cluster only")
-	f.DurationVar(&d.options.Window, "window", 24*time.Hour, "how far back metrics are looked at")
+	f.BoolVar(&d.noKube, "no-kubernetes", false, "examine AWS only")
+	f.BoolVar(&d.noAWS, "no-aws", false, "examine the cluster only")
+	f.DurationVar(&d.options.Window, "window", 24*time.Hour, "how far back metrics are read")
 	f.BoolVar(&d.options.Prove, "prove-delivery", false, "send a probe through EventBridge to the queue; makes a rule for a moment")
 	f.StringVar(&d.through, "prove-delivery-through", "", "prove with this rule, whose pattern is widened for a moment, in place of a rule made for the proof")
 	f.DurationVar(&d.options.ProveTimeout, "prove-timeout", 5*time.Minute, "how long a probe is watched for; EventBridge's metrics, the last witness, come minutes late")
-	d.output.register(f, "form of the report: text or json")
+	d.output.register(c, doctor.Report{}, checkFormats...)
+	d.output.paint = doctorPaint
 	f.BoolVarP(&d.verbose, "verbose", "v", false, "show checks that are ok or skipped, too")
 	return c
 }
 
 func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
-	if err := d.output.check(); err != nil {
-		return err
-	}
 	switch {
 	case d.noAWS && d.noKube:
 		return &usageError{errors.New("with --no-aws and --no-kubernetes nothing is left to look at")}
@@ -86,10 +80,10 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 	}
 	o.Tell = func(line string) { fmt.Fprintln(progress, line) }
 	if !d.noAWS {
-		o.AWS, o.NoAWS = session.New(ctx, session.Options{Version: version.Version, Region: d.region, Profile: d.profile})
+		o.AWS, o.NoAWS = session.New(ctx, d.account.options())
 	}
 	if !d.noKube {
-		o.Kube, o.Pods, o.NoKube = doctor.Connect(d.kubeconfig, d.context)
+		o.Kube, o.Pods, o.NoKube = doctor.Connect(d.cluster.kubeconfig, d.cluster.context)
 	}
 	in, err := doctor.Look(ctx, o)
 	if errors.Is(err, doctor.ErrNoName) {
@@ -99,14 +93,36 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 		return err
 	}
 	report := doctor.Examine(in)
-	if err := d.output.write(out, report, func(w io.Writer) error { return report.Write(w, d.verbose) }); err != nil {
+	d.output.brief = report.WriteProblems
+	found := func() *findings { return doctorFindings(report) }
+	if err := d.output.writeChecked(out, report, found, func(w io.Writer) error { return report.Write(w, d.verbose) }); err != nil {
 		return err
 	}
 	if report.Count(doctor.Failed) > 0 {
 		return &exitError{code: foundWrong}
 	}
 	if len(report.Unseen) > 0 { // what could not be seen is not in order
-		return &exitError{code: 1, said: strings.Join(report.Unseen, "; ")}
+		return &exitError{code: failed, said: strings.Join(report.Unseen, "; ")}
 	}
 	return nil
+}
+
+// doctorPaint colours a report for people.
+var doctorPaint = []stroke{
+	strokeOf(`^FAILED`, wrongColor...), strokeOf(`^WARNING`, doubtColor...), strokeOf(`^UNKNOWN`, doubtColor...),
+	strokeOf(`^OK`, rightColor...), strokeOf(`^SKIPPED.*`, quietColor...), strokeOf(`^ {11}(fix:)`, remedyColor...), strokeOf(`^(note:|cluster )`, quietColor...),
+}
+
+// doctorFindings are the checks with what came out.
+func doctorFindings(r *doctor.Report) *findings {
+	levels := map[doctor.Status]level{
+		doctor.OK: levelPassed, doctor.Skipped: levelSkipped, doctor.Warning: levelWarning, doctor.Failed: levelError, doctor.Unknown: levelUnknown,
+	}
+	out := &findings{check: "kerf doctor", of: "cluster " + r.Cluster, notes: r.Notes}
+	for i := range r.Results {
+		res := &r.Results[i]
+		out.rules = append(out.rules, rule{res.ID, res.Title, res.Looked})
+		out.found = append(out.found, finding{rule: res.ID, level: levels[res.Status], message: res.Finding, evidence: res.Evidence, remedy: res.Remedy})
+	}
+	return out
 }

@@ -34,7 +34,7 @@ func TestDoctorsExitCodeAndReport(t *testing.T) {
 		out   string // part of it
 		err   string
 	}{
-		"no such form": {[]string{"--cluster-name", "kerf", "--output", "yaml"}, nil, 2, "", "want text or json"},
+		"no such form": {[]string{"--cluster-name", "kerf", "--output", "xml"}, nil, 2, "", "want text, json, yaml, sarif or junit"},
 		"nothing left": {[]string{"--no-aws", "--no-kubernetes"}, nil, 2, "", "nothing is left"},
 		"no name":      {[]string{"--no-kubernetes"}, nil, 2, "", "--cluster-name"},
 		"a proof":      {[]string{"--cluster-name", "kerf", "--no-kubernetes", "--prove-delivery", "--verbose"}, nil, 0, "proven", "removing rule"},

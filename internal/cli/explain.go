@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,27 +13,23 @@ import (
 
 type explainFlags struct {
 	server, file, namespace string
-	output                  form
 }
 
 func newExplainCommand() *cobra.Command {
 	f := &explainFlags{}
 	c := &cobra.Command{
 		Use:   "explain",
-		Short: "Say why a pod is pending, why a machine was bought, why a node stays",
+		Short: "Say why a pod is pending, why an instance was launched, why a node is kept",
 		Long: `Answers from the decisions that the controller recorded, not by guessing at what it may have seen: the problem is solved
 again with constraints turned off, one after the other.
 
 Of a pod without a place it tells, for each pool, a set of constraints that can't all be met and of which none can be
-spared, and the cheapest single change that would place the pod; the best changes are tried on the whole problem. Of a
-machine it tells what decided its shape and what the same pods would have been put on without it. Of a node it tells
+spared, and the cheapest single change that would place the pod; the best changes are tried on the whole problem. Of an
+instance it tells what decided its shape and what the same pods would have been put on without it. Of a node it tells
 what keeps it.
 
 The decisions come from the metrics port of the controller, which serves them to callers on the same host, so forward the
-port first, or from a file (-f) that was saved from there.
-
-Exit codes: 0 answered; 3 no decision knows the object; 2 wrong usage, or a file that can't be read; 1 the controller could
-not be asked.`,
+port first, or from a file (-f) that was saved from there.`,
 		Example: `  kubectl -n kube-system port-forward deploy/karpenter 8080 &
   kerf explain pod default/web-7d9f8b6c5d-x2k9p
   kerf explain nodeclaim default-x2k9p
@@ -45,13 +40,8 @@ not be asked.`,
 		DisableFlagsInUseLine: true,
 	}
 	p := c.PersistentFlags()
-	server := os.Getenv("KERF_SERVER")
-	if server == "" {
-		server = "http://127.0.0.1:8080"
-	}
-	p.StringVar(&f.server, "server", server, "controller's metrics port, as forwarded [$KERF_SERVER]")
+	serverFlag(c, &f.server)
 	p.StringVarP(&f.file, "filename", "f", "", "read this recorded decision in place of asking a controller")
-	f.output.register(p, "form of the answer: text or json")
 	pod := f.command("pod [NAMESPACE/]NAME", "Say why a pod has no place, or which it was given", func(ctx context.Context, src explain.Source, name string) (*explain.Answer, error) {
 		namespace, bare, ok := strings.Cut(name, "/")
 		switch {
@@ -64,14 +54,19 @@ not be asked.`,
 		}
 		return explain.Pod(ctx, src, namespace, bare)
 	})
-	pod.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod (default: any)")
-	c.AddCommand(pod, f.command("node NAME", "Say why a node was bought and why it stays", explain.Node),
-		f.command("nodeclaim NAME", "Say why a machine was bought and why it stays", explain.NodeClaim))
+	namespaceFlag(pod, &f.namespace, "", "namespace of the pod (default: any)")
+	pod.Example = "  kerf explain pod web-7d9f8b6c5d-x2k9p -n shop\n  kerf explain pod shop/web-7d9f8b6c5d-x2k9p -o json"
+	node := f.command("node NAME", "Say why a node was launched and why it is kept", explain.Node)
+	node.Example = "  kerf explain node ip-10-0-1-7.ec2.internal"
+	claim := f.command("nodeclaim NAME", "Say why a NodeClaim was launched and why its node is kept", explain.NodeClaim)
+	claim.Example = "  kerf explain nodeclaim default-x2k9p"
+	c.AddCommand(pod, node, claim)
 	return c
 }
 
 func (f *explainFlags) command(use, short string, ask func(context.Context, explain.Source, string) (*explain.Answer, error)) *cobra.Command {
-	return &cobra.Command{
+	var output form
+	c := &cobra.Command{
 		Use: use, Short: short,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -80,9 +75,6 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.output.check(); err != nil {
-				return err
-			}
 			var src explain.Source = explain.Server{URL: f.server}
 			if f.file != "" {
 				src = explain.File(f.file)
@@ -94,7 +86,8 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 			if err != nil {
 				return err
 			}
-			err = f.output.write(c.OutOrStdout(), a, func(w io.Writer) error {
+			output.brief = a.WriteVerdict
+			err = output.write(c.OutOrStdout(), a, func(w io.Writer) error {
 				_, err := fmt.Fprint(w, a.String())
 				return err
 			})
@@ -104,4 +97,13 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 			return err
 		},
 	}
+	output.register(c, explain.Answer{})
+	output.paint = explainPaint
+	return c
+}
+
+// explainPaint colours an answer for people.
+var explainPaint = []stroke{
+	strokeOf(`^(Pod|Node|NodeClaim) \S+`, headingColor...), strokeOf(`^kept:`, rightColor...), strokeOf(`^will be removed`, doubtColor...),
+	strokeOf(`^it has no place`, wrongColor...), strokeOf(`^cheapest single change:`, remedyColor...),
 }

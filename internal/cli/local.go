@@ -22,6 +22,10 @@ func newLocalCommand() *cobra.Command {
 		Long: `Runs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, a simulated AWS and the unmodified
 controller on this machine. Needs no AWS account, no container engine and no rights beyond the user's own. Everything
 listens on 127.0.0.1 only and ends with "kerf local up".`,
+		Example: `  kerf local up
+  eval "$(kerf local env)"      # in another terminal: kubectl, aws and kerf find the cluster from here on
+  kerf local status
+  kerf local down`,
 		Args:                  aCommand,
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
 		DisableFlagsInUseLine: true,
@@ -64,17 +68,19 @@ func newLocalUpCommand() *cobra.Command {
 					return &usageError{fmt.Errorf("--set %s: the controller has no setting %s; \"kerf controller --help\" lists them", pair, key)}
 				}
 			}
-			o.Report = func(line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
-			return runLocalUp(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), o, timeout)
+			notes := notices(c)
+			o.Report = func(line string) { fmt.Fprintln(notes, line) }
+			return runLocalUp(c.Context(), c.OutOrStdout(), notes, o, timeout)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.ClusterName, "cluster-name", "kerf", "name of the cluster; several can run under different names")
-	f.StringVar(&o.StateDir, "state-dir", "", "folder for logs, kubeconfigs and the state file (default: one per cluster name in the user's cache folder)")
-	f.StringVar(&o.Region, "region", "us-east-1", "AWS region to simulate")
-	f.DurationVar(&o.BootTime, "boot-time", 0, "how long a machine takes from running to a kubelet (default: the simulator's)")
+	f.StringVar(&o.ClusterName, "cluster-name", localName, localNameUsage)
+	mustComplete(c, "cluster-name", cobra.NoFileCompletions)
+	f.StringVar(&o.StateDir, "state-dir", "", stateDirUsage+" (default: one per cluster name in the user's cache folder)")
+	regionFlag(c, &o.Region, "us-east-1", "that is simulated")
+	f.DurationVar(&o.BootTime, "boot-time", 0, "how long a simulated instance takes to boot (default: the simulator's)")
 	f.Float64Var(&latency, "aws-latency", 1, "how long calls of the simulated AWS take, as a multiple of what they take at AWS; 0: no time")
-	f.DurationVar(&o.SpotNotice, "spot-notice", 0, "how long a spot machine lives after its interruption warning (default: the simulator's)")
+	f.DurationVar(&o.SpotNotice, "spot-notice", 0, "how long a spot instance lives after its interruption warning (default: the simulator's)")
 	f.StringVar(&o.Stack, "stack", "", "file with the CloudFormation template to deploy (default: what \"kerf stack cloudformation\" writes)")
 	f.StringArrayVar(&o.StackParameters, "stack-parameter", nil, "KEY=VALUE parameter of that template; may be repeated (ClusterName is set)")
 	f.StringArrayVar(&faults, "fault", nil, `fault of the simulated AWS from its start, as JSON; may be repeated: '{"kind":"no-capacity","capacityType":"spot"}'`)
@@ -101,7 +107,7 @@ func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, 
 	}
 	fmt.Fprint(stdout, local.Exports(cluster.Env()))
 	in := ""
-	if o.ClusterName != "" && o.ClusterName != "kerf" {
+	if o.ClusterName != "" && o.ClusterName != localName {
 		in = " --cluster-name " + o.ClusterName
 	}
 	if o.StateDir != "" {
@@ -130,7 +136,9 @@ func newLocalDownCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "down",
 		Short: "End a local cluster that another terminal started",
-		Args:  noArguments,
+		Example: `  kerf local down
+  kerf local down --cluster-name other`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			path, err := dir.path()
 			if err != nil {
@@ -152,13 +160,16 @@ func newLocalDownCommand() *cobra.Command {
 
 func newLocalEnvCommand() *cobra.Command {
 	var dir localDir
+	var output form
 	c := &cobra.Command{
 		Use:   "env",
 		Short: "Print the environment by which tools find a local cluster, for a shell to evaluate",
 		Long: `Prints KUBECONFIG, the AWS_… variables of the simulated account's administrator, CLUSTER_NAME, KERF_SERVER (the
-controller, for kerf explain and kerf replay) and KERF_SIMULATOR (the controls of the simulated AWS).`,
-		Example: `  eval "$(kerf local env)"`,
-		Args:    noArguments,
+controller, for kerf explain and kerf replay) and KERF_SIMULATOR (the controls of the simulated AWS). AWS_PROFILE is unset,
+for a profile of yours would lead elsewhere.`,
+		Example: `  eval "$(kerf local env)"
+  kerf local env -o json | jq -r .KUBECONFIG`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			path, err := dir.path()
 			if err != nil {
@@ -168,12 +179,25 @@ controller, for kerf explain and kerf replay) and KERF_SIMULATOR (the controls o
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(c.OutOrStdout(), local.Exports(state.Env))
-			return err
+			return output.write(c.OutOrStdout(), environment(state.Env), func(w io.Writer) error {
+				_, err := io.WriteString(w, local.Exports(state.Env))
+				return err
+			})
 		},
 	}
 	dir.register(c)
+	output.register(c, map[string]string{})
 	return c
+}
+
+// environment is a list of NAME=VALUE as a map.
+func environment(pairs []string) map[string]string {
+	out := map[string]string{}
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		out[key] = value
+	}
+	return out
 }
 
 func newLocalStatusCommand() *cobra.Command {
@@ -182,11 +206,10 @@ func newLocalStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Say whether a local cluster runs, where, and what is in it",
-		Args:  noArguments,
+		Example: `  kerf local status
+  kerf local status -o json | jq .nodesReady`,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := output.check(); err != nil {
-				return err
-			}
 			path, err := dir.path()
 			if err != nil {
 				return err
@@ -199,16 +222,24 @@ func newLocalStatusCommand() *cobra.Command {
 		},
 	}
 	dir.register(c)
-	output.register(c.Flags(), "text or json")
+	output.register(c, local.Status{})
 	return c
 }
+
+// The flags that the commands on local clusters share. The name is no real cluster's, so that CLUSTER_NAME does not stand for it.
+const (
+	localName      = "kerf"
+	localNameUsage = "name of the local cluster; several can run under different names"
+	stateDirUsage  = "folder for logs, kubeconfigs and the state file"
+)
 
 // localDir are the flags that name a running local cluster.
 type localDir struct{ cluster, dir string }
 
 func (d *localDir) register(c *cobra.Command) {
-	c.Flags().StringVar(&d.cluster, "cluster-name", "kerf", "name of the cluster")
-	c.Flags().StringVar(&d.dir, "state-dir", "", "state folder, if \"kerf local up\" was given one")
+	c.Flags().StringVar(&d.cluster, "cluster-name", localName, localNameUsage)
+	mustComplete(c, "cluster-name", cobra.NoFileCompletions)
+	c.Flags().StringVar(&d.dir, "state-dir", "", stateDirUsage+", if \"kerf local up\" was given one")
 }
 
 func (d *localDir) path() (string, error) {

@@ -25,6 +25,7 @@ type manifestsCommand struct {
 	replicas int32
 	crdsOnly bool
 	crds     bool
+	output   form
 }
 
 func newManifestsCommand() *cobra.Command {
@@ -42,16 +43,18 @@ No cluster and no account is asked.`,
 		Example: `  kerf manifests --crds-only | kubectl apply --server-side -f -
   kerf manifests --cluster-name demo --interruption-queue demo | kubectl apply -f -
   kerf manifests --cluster-name demo --role-arn arn:aws:iam::111122223333:role/demo-karpenter > kerf.yaml
-  kerf manifests -f values.yaml --set settings.featureGates.nodeRepair=true --set replicas=1`,
+  kerf manifests --cluster-name demo -o json | jq '.items[].kind'
+  kerf manifests --cluster-name demo -f values.yaml --set settings.featureGates.nodeRepair=true --set replicas=1`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return m.run(c) },
 	}
 	f := c.Flags()
 	f.StringVar(&m.release.Name, "name", manifests.DefaultName, "name of the objects; that of the Helm release to be like")
-	f.StringVarP(&m.release.Namespace, "namespace", "n", manifests.DefaultNamespace, "namespace of the controller")
+	namespaceFlag(c, &m.release.Namespace, manifests.DefaultNamespace, controllerNamespace)
 	f.StringArrayVarP(&m.files, "values", "f", nil, "file with values of the chart, - for standard input (repeatable)")
 	f.StringArrayVar(&m.sets, "set", nil, "one value: PATH=VALUE, such as settings.batchMaxDuration=20s (repeatable); VALUE is YAML, so that [a, b] is a list")
-	f.StringVar(&m.cluster, "cluster-name", "", "name of the EKS cluster (settings.clusterName)")
+	clusterNameFlag(c, &m.cluster, "(default: settings.clusterName of the values)")
+	m.output.register(c, nil, yamlFormat, jsonFormat)
 	f.StringVar(&m.queue, "interruption-queue", "", "name of the SQS queue with interruption messages (settings.interruptionQueue)")
 	f.StringVar(&m.roleARN, "role-arn", "", "role of the controller, for IAM roles for service accounts; Pod Identity needs none here")
 	f.StringVar(&m.image, "image", "", "image of the controller: REPOSITORY[:TAG][@DIGEST]")
@@ -82,14 +85,22 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 		}
 		objects = append(objects, controller...)
 	}
+	if m.output.format == jsonFormat { // one document: a List, as kubectl writes it
+		items := []map[string]any{}
+		for _, o := range objects {
+			plain, err := manifests.Plain(o)
+			if err != nil {
+				return err
+			}
+			items = append(items, plain)
+		}
+		return m.output.write(c.OutOrStdout(), map[string]any{"apiVersion": "v1", "kind": "List", "items": items}, nil)
+	}
 	text, err := manifests.YAML(objects)
 	if err != nil {
 		return err
 	}
-	if _, err := c.OutOrStdout().Write(text); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	return nil
+	return m.output.writeText(c.OutOrStdout(), text)
 }
 
 // values are the defaults with files, --set and flags over them.
@@ -117,7 +128,7 @@ func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 			return nil, fmt.Errorf("--set %s: %w", set, err)
 		}
 	}
-	if m.cluster != "" {
+	if m.cluster != "" && (c.Flags().Changed("cluster-name") || values.Settings.ClusterName == "") {
 		values.Settings.ClusterName = m.cluster
 	}
 	if m.queue != "" {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/app"
@@ -21,10 +20,12 @@ import (
 )
 
 type planFlags struct {
-	files, images, classes           []string
-	kubeconfig, context, clusterName string
-	output                           form
-	all                              bool
+	files, images, classes []string
+	clusterName            string
+	cluster                clusterFlags
+	account                accountFlags
+	output                 form
+	all                    bool
 }
 
 func newPlanCommand() *cobra.Command {
@@ -42,37 +43,33 @@ Nothing is changed. Changed objects are judged by the API server in a dry run; w
 is checked by the definitions in kerf, and that is said. Reading needs no more than the roles that kerf controller --shadow
 has. What may not be read is named with what follows from it.
 
-The cluster is that of --kubeconfig and --context, AWS that of the SDK's own settings (AWS_PROFILE, AWS_REGION and others).
-The controller's settings are those of its Deployment if there is one; environment variables of the same names beat them.
-
-Exit codes: 0 nothing stands in the way, whether nodes would be replaced or not; 3 something does: an object that is refused
-or could not be used, or nodes that would have to go and stay; 2 wrong usage or input that can't be read; 1 the cluster or AWS could not be read.`,
+The cluster is that of --kubeconfig and --context, AWS that of --profile, --region and the SDK's own settings.
+The controller's settings are those of its Deployment if there is one; environment variables of the same names beat them.`,
 		Example: `  kerf plan -f nodepool.yaml
-  kerf plan -f pools/ -f class.yaml --output json | jq '.nodes[] | select(.rolls)'
+  kerf plan -f pools/ -f class.yaml -o json | jq '.nodes[] | select(.rolls)'
   kubectl get nodepool default -o yaml | sed 's/720h/336h/' | kerf plan -f -
   kerf plan                                   # what is drifted now, and what a newer image would do
+  kerf plan -f nodepool.yaml --context prod --profile prod --region eu-west-1
   kerf plan --image ami-0123456789abcdef0 --nodeclass default`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return f.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			return f.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), notices(c))
 		},
 	}
 	p := c.Flags()
 	p.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder with changed objects, - for standard input (repeatable)")
 	p.StringArrayVar(&f.images, "image", nil, "id of an image in place of what classes select theirs by (repeatable, for several architectures)")
 	p.StringArrayVar(&f.classes, "nodeclass", nil, "EC2NodeClass that --image is for (repeatable; default: all)")
-	p.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
-	p.StringVar(&f.context, "context", "", "context of the kubeconfig (default: the current one)")
-	p.StringVar(&f.clusterName, "cluster-name", "", "name of the EKS cluster (default: what the controller in the cluster is told)")
-	f.output.register(p, "form of the report: text or json")
+	f.cluster.register(c)
+	f.account.register(c)
+	clusterNameFlag(c, &f.clusterName, "(default: what the controller in the cluster is told)")
+	f.output.register(c, foresee.Report{})
+	f.output.paint = planPaint
 	p.BoolVarP(&f.all, "verbose", "v", false, "list the nodes that stay one by one, too")
 	return c
 }
 
 func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writer) error {
-	if err := f.output.check(); err != nil {
-		return err
-	}
 	switch {
 	case len(f.classes) > 0 && len(f.images) == 0:
 		return &usageError{errors.New("--nodeclass says what --image is for, and there is none")}
@@ -81,29 +78,22 @@ func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writ
 	if err != nil {
 		return err
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	if err := doctor.KubeconfigExists(); f.kubeconfig == "" && err != nil {
-		return err
-	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.context}).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		err = errors.New("no kubeconfig was found, and this is no pod of a cluster")
-	}
+	config, err := f.cluster.config()
 	if err != nil {
-		return fmt.Errorf("finding the Kubernetes API (--kubeconfig, --context, KUBECONFIG): %w", err)
+		return err
 	}
 	s, err := f.settings(ctx, config, progress)
 	if err != nil {
 		return err
 	}
-	report, err := app.Foresee(ctx, config, s, foresee.Options{Documents: documents, Images: f.images, Classes: f.classes})
+	report, err := app.Foresee(ctx, config, s, f.account.options(), foresee.Options{Documents: documents, Images: f.images, Classes: f.classes})
 	if errors.Is(err, foresee.ErrRefused) {
 		return &exitError{code: foundWrong, said: err.Error()}
 	}
 	if err != nil {
 		return err
 	}
+	f.output.brief = report.WriteAnswer
 	err = f.output.write(out, report, func(w io.Writer) error { return report.Write(w, f.all) })
 	if err == nil && report.Trouble() {
 		return &exitError{code: foundWrong}
@@ -174,4 +164,11 @@ func (f *planFlags) settings(ctx context.Context, config *rest.Config, progress 
 		return s, &usageError{err}
 	}
 	return s, nil
+}
+
+// planPaint colours a report for people.
+var planPaint = []stroke{
+	strokeOf(`BLOCKED|can't be used as it is|NOT USABLE|STAYS for now|could buy nothing`, wrongColor...),
+	strokeOf(`^  (!) `, wrongColor...), strokeOf(`^  \+ .*`, rightColor...), strokeOf(`^  - .*`, wrongColor...), strokeOf(`^  ~ .*`, doubtColor...),
+	strokeOf(`^\d+ of \d+ nodes? replaced.*|^None of .*|^Bill:.*`, headingColor...), strokeOf(`^(NodePool|EC2NodeClass) \S+`, headingColor...),
 }

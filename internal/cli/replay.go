@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ import (
 )
 
 type replayFlags struct {
-	save             string
+	server, save     string
 	output           form
 	bound, hashNames bool
 }
@@ -27,43 +28,41 @@ type replayFlags struct {
 func newReplayCommand() *cobra.Command {
 	f := &replayFlags{}
 	c := &cobra.Command{
-		Use:   "replay FILE|URL",
+		Use:   "replay [FILE|URL]",
 		Short: "Make a recorded decision again and compare it byte for byte",
 		Long: `Reads a recorded decision, solves its problem again, prints the plan, and says whether it is the same as the recorded one.
 A controller records its last decisions (KERF_DECISIONS) and serves them as files under /debug/decisions on its metrics
-port, to callers on the same host; a URL is fetched from there, the latest decision when it names none.
+port, to callers on the same host; a URL is fetched from there, the latest decision when it names none. Without an argument
+it is the latest decision of --server.
 
 --hash-names with --save writes a copy for a bug report in which names of pods, namespaces and nodes, and all UIDs, are
 replaced. It is the same decision: it is solved before it is written, and refused if it came out otherwise. Labels, taints,
-pools and instance types stay readable.
-
-Exit codes: 0 the same, or nothing to compare with; 3 different; 2 wrong usage, or a file that can't be
-read; 1 the controller could not be asked, or the file could not be written.`,
+pools and instance types stay readable.`,
 		Example: `  kerf replay decision.kerf
+  kerf replay                                          # the latest, of a port that is forwarded
   kerf replay decision.kerf --bound
   kerf replay http://127.0.0.1:8080/debug/decisions/latest --save decision.kerf
   kerf replay decision.kerf --hash-names --save for-the-report.kerf`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) > 1 {
 				return &usageError{fmt.Errorf("name one file or URL; %d were given", len(args))}
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return f.run(c.Context(), c.OutOrStdout(), args[0])
+			return f.run(c.Context(), c.OutOrStdout(), slices.Concat(args, []string{f.server})[0])
 		},
 	}
-	f.output.register(c.Flags(), "form of the plan: text or json")
-	c.Flags().BoolVar(&f.bound, "bound", false, "compute the least that the new machines can cost, and the gap to it")
+	f.output.register(c, replayed{})
+	f.output.paint = replayPaint
+	serverFlag(c, &f.server)
+	c.Flags().BoolVar(&f.bound, "bound", false, "compute the least that the new instances can cost, and the gap to it")
 	c.Flags().StringVar(&f.save, "save", "", "write the decision to this file as well")
 	c.Flags().BoolVar(&f.hashNames, "hash-names", false, "replace names in what --save writes")
 	return c
 }
 
 func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error {
-	if err := f.output.check(); err != nil {
-		return err
-	}
 	switch {
 	case f.hashNames && f.save == "":
 		return &usageError{errors.New("--hash-names is about what is written; give --save FILE")}
@@ -81,6 +80,7 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 	if err != nil {
 		return &exitError{code: foundWrong, said: err.Error()}
 	}
+	f.output.brief = r.verdict
 	if err := f.output.write(out, r, func(w io.Writer) error { return r.write(w, d) }); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func replay(d *record.Decision, withBound bool) (*replayed, error) {
 // replayDisruption asks again which nodes go.
 func replayDisruption(d *record.Decision, withBound bool) (*replayed, error) {
 	if withBound {
-		return nil, errors.New("--bound is about machines that are bought for pods; this decision is on which nodes go")
+		return nil, errors.New("--bound is about instances that are launched for pods; this decision is on which nodes are removed")
 	}
 	again, err := record.ReplayDisruption(d)
 	if err != nil {
@@ -195,19 +195,33 @@ func replayDisruption(d *record.Decision, withBound bool) (*replayed, error) {
 	return &replayed{RecordedBy: d.Kerf, ReplayedBy: version.Version, Disruption: again, Same: new(bytes.Equal(was, is)), Difference: difference(string(was), string(is))}, nil
 }
 
+// replayPaint colours a replay for people.
+var replayPaint = []stroke{
+	strokeOf(`^same`, rightColor...), strokeOf(`^different`, wrongColor...), strokeOf(`^  \+ .*`, rightColor...), strokeOf(`^  - .*`, wrongColor...),
+}
+
+// verdict says whether the decision is the same.
+func (r *replayed) verdict(out io.Writer) error {
+	var err error
+	switch {
+	case r.Same == nil:
+		_, err = io.WriteString(out, "no plan was recorded to compare with\n")
+	case *r.Same:
+		_, err = io.WriteString(out, "same: the "+r.what()+" is the recorded one, byte for byte\n")
+	default:
+		_, err = fmt.Fprintf(out, "different: recorded by kerf %s, replayed by kerf %s\n", r.RecordedBy, r.ReplayedBy)
+	}
+	return err
+}
+
 // write says first whether the decision is the same, then what it was about, then the decision.
 func (r *replayed) write(out io.Writer, d *record.Decision) error {
 	var b strings.Builder
-	switch {
-	case r.Same == nil:
-		b.WriteString("no plan was recorded to compare with\n")
-	case *r.Same:
-		b.WriteString("same: the " + r.what() + " is the recorded one, byte for byte\n")
-	default:
-		fmt.Fprintf(&b, "different: recorded by kerf %s, replayed by kerf %s\n", r.RecordedBy, r.ReplayedBy)
-		for _, line := range r.Difference {
-			b.WriteString("  " + line + "\n")
-		}
+	if err := r.verdict(&b); err != nil {
+		return err
+	}
+	for _, line := range r.Difference {
+		b.WriteString("  " + line + "\n")
 	}
 	fmt.Fprintf(&b, "%s on %s of %s, decided at %s by kerf %s\n", plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Problem.Nodes), "node"),
 		plan.Count(len(d.Problem.Pools), "pool"), d.Problem.Now.UTC().Format("2006-01-02T15:04:05Z"), d.Kerf)

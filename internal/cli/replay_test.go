@@ -62,8 +62,9 @@ func TestReplayAndExplain(t *testing.T) {
 		{"nothing to compare with", []string{"replay", noPlan}, 0, []string{"no plan was recorded"}, ""},
 		{"another format", []string{"replay", bad}, 2, nil, "bad.kerf: it is of format"},
 		{"no such file", []string{"replay", "nothing.kerf"}, 2, nil, "nothing.kerf"},
-		{"no file", []string{"replay"}, 2, nil, "name one file"},
-		{"an unknown form", []string{"replay", same, "-o", "yaml"}, 2, nil, "want text or json"},
+		{"two files", []string{"replay", same, bad}, 2, nil, "name one file"},
+		{"no controller to ask", []string{"replay", "--server", "http://127.0.0.1:1"}, 1, nil, "port-forward"},
+		{"an unknown form", []string{"replay", same, "-o", "xml"}, 2, nil, "want text, json or yaml"},
 		{"names, but nothing to write", []string{"replay", same, "--hash-names"}, 2, nil, "give --save"},
 		{"a floor", []string{"replay", same, "--bound"}, 0, []string{"floor $", "proven; price $", "gap "}, ""},
 		{"saved without names", []string{"replay", same, "--hash-names", "--save", saved}, 0, []string{"same"}, ""},
@@ -74,7 +75,7 @@ func TestReplayAndExplain(t *testing.T) {
 		{"a node that nobody knows", []string{"explain", "node", "n", "-f", same}, 3, []string{"know nothing of it"}, ""},
 		{"no controller", []string{"explain", "node", "n", "--server", "http://127.0.0.1:1"}, 1, nil, "port-forward"},
 		{"no name", []string{"explain", "pod"}, 2, nil, "give one name"},
-		{"an unknown form of answer", []string{"explain", "pod", "a", "-o", "yaml"}, 2, nil, "want text or json"},
+		{"an unknown form of answer", []string{"explain", "pod", "a", "-o", "xml"}, 2, nil, "want text, json or yaml"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out, errs bytes.Buffer

@@ -27,8 +27,10 @@ v1.0 the template of v1.0; "kerf stack check" says of a set-up with which editio
 Every policy is measured as IAM counts (6,144 characters without white space) and cut between statements where it would be
 too large. Names that would get too long for AWS are refused, with the flag that shortens them.
 
-Spot machines need a service-linked role, which an account has once and no stack can own:
+Spot instances need a service-linked role, which an account has once and no stack can own:
   aws iam create-service-linked-role --aws-service-name spot.amazonaws.com`,
+		Example: `  kerf stack cloudformation --cluster-name demo --output-file stack.yaml
+  kerf stack check stack.yaml --cluster-name demo`,
 		Args:                  aCommand,
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
 		DisableFlagsInUseLine: true,
@@ -38,11 +40,11 @@ Spot machines need a service-linked role, which an account has once and no stack
 }
 
 func newStackCloudFormationCommand() *cobra.Command {
-	var output string
+	output := form{fileBefore: true}
 	c := &cobra.Command{
 		Use:   "cloudformation --cluster-name NAME",
 		Short: "Write the stack as a CloudFormation template",
-		Example: `  kerf stack cloudformation --cluster-name demo --controller pod-identity -o stack.yaml
+		Example: `  kerf stack cloudformation --cluster-name demo --controller pod-identity --output-file stack.yaml
   aws cloudformation deploy --stack-name Karpenter-demo --template-file stack.yaml --capabilities CAPABILITY_NAMED_IAM
 
   # what the guide of v0.32 deployed
@@ -52,19 +54,23 @@ func newStackCloudFormationCommand() *cobra.Command {
   kerf stack cloudformation --cluster-name demo --kms`,
 		Args: noArguments,
 	}
-	options := stackFlags(c.Flags())
+	options := stackFlags(c)
 	nodeRoleFlag(c.Flags(), options)
-	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
+	output.register(c, nil, yamlFormat, jsonFormat)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := newStack(c.Flags(), options)
 		if err != nil {
 			return err
 		}
-		text, err := s.CloudFormation()
+		write := s.CloudFormation
+		if output.format == jsonFormat {
+			write = s.CloudFormationJSON
+		}
+		text, err := write()
 		if err != nil {
 			return err
 		}
-		return writeTo(c.OutOrStdout(), output, text)
+		return output.writeText(c.OutOrStdout(), text)
 	}
 	return c
 }
@@ -80,7 +86,7 @@ common EKS module know: iam_role_arn, node_iam_role_name, queue_name and so on.`
   kerf stack terraform --cluster-name demo     # all files, one after the other`,
 		Args: noArguments,
 	}
-	options := stackFlags(c.Flags())
+	options := stackFlags(c)
 	nodeRoleFlag(c.Flags(), options)
 	c.Flags().StringVar(&dir, "output-dir", "-", "directory to write the files to, - for standard output")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -98,26 +104,27 @@ common EKS module know: iam_role_arn, node_iam_role_name, queue_name and so on.`
 }
 
 func newStackIAMCommand() *cobra.Command {
-	var output string
+	output := form{fileBefore: true}
 	var readOnly bool
 	c := &cobra.Command{
 		Use:   "iam --cluster-name NAME --region REGION --account-id ACCOUNT",
 		Short: "Write the stack's permissions as plain JSON policies",
-		Example: `  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 -o policies.json
+		Example: `  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --output-file policies.json
   jq '.Policies["KarpenterControllerNodeLifecyclePolicy-demo"]' policies.json
 
   # for kerf plan and kerf controller --shadow
-  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only -o reader.json
+  kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only --output-file reader.json
 
   # where classes use these
   kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only \
-    --launch-templates --capacity-reservations --placement-groups -o reader.json`,
+    --launch-templates --capacity-reservations --placement-groups --output-file reader.json`,
 		Args: noArguments,
 	}
-	options := stackFlags(c.Flags())
+	options := stackFlags(c)
+	fromVariable(c.Flags().Lookup("region"), "AWS_REGION")
 	nodeRoleFlag(c.Flags(), options)
 	accountFlag(c.Flags(), options, "account that the policies name (required)")
-	c.Flags().StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
+	output.register(c, nil, jsonFormat, yamlFormat)
 	c.Flags().BoolVar(&readOnly, "read-only", false, "write one policy that reads and changes nothing, for kerf plan and kerf controller --shadow")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := newStack(c.Flags(), options)
@@ -132,7 +139,7 @@ func newStackIAMCommand() *cobra.Command {
 		if err != nil {
 			return &usageError{err}
 		}
-		return writeTo(c.OutOrStdout(), output, text)
+		return output.writeDocument(c.OutOrStdout(), text)
 	}
 	return c
 }
@@ -148,21 +155,31 @@ func nodeRoleFlag(f *pflag.FlagSet, o *stack.Options) {
 }
 
 // stackFlags puts the flags that describe a stack on a command. newStack reads them.
-func stackFlags(f *pflag.FlagSet) *stack.Options {
+func stackFlags(c *cobra.Command) *stack.Options {
+	f := c.Flags()
 	o := stack.Defaults(stack.Latest)
-	f.StringVar(&o.ClusterName, "cluster-name", "", "name of the EKS cluster (required)")
-	f.StringVar(&o.Region, "region", "", "region to measure policies for; templates and modules fit every region without it")
-	f.StringVar((*string)(&o.Compat), "compat", string(stack.Latest), "edition of the permissions: v0.32, v0.32-later, v1.0 or latest; the older ones have none of the extras unless asked for")
+	clusterNameFlag(c, &o.ClusterName, "(required)")
+	regionFlag(c, &o.Region, "", "to measure policies for; templates and modules fit every region without it")
+	var names []string
+	for _, e := range stack.Editions() {
+		names = append(names, string(e))
+	}
+	editions := choiceFlag((*string)(&o.Compat), string(stack.Latest), names...)
+	f.Var(editions, "compat", "edition of the permissions: "+oneOf(editions.of)+"; the older ones have none of the extras unless asked for")
+	mustComplete(c, "compat", editions.words())
 	stackNameFlags(f, &o)
-	f.StringVar((*string)(&o.Controller), "controller", string(stack.None), "make a role for the controller: pod-identity, irsa or none")
-	f.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the controller, for its role")
+	controllers := choiceFlag((*string)(&o.Controller), string(stack.None), string(stack.PodIdentity), string(stack.IRSA), string(stack.None))
+	f.Var(controllers, "controller", "make a role for the controller: "+oneOf(controllers.of))
+	mustComplete(c, "controller", controllers.words())
+	namespaceFlag(c, &o.Namespace, o.Namespace, controllerNamespace)
 	f.StringVar(&o.ServiceAccount, "service-account", o.ServiceAccount, "service account of the controller, for its role")
 	f.StringVar(&o.OIDCProvider, "oidc-provider", "", "issuer URL or provider ARN of the cluster, for --controller irsa")
 	f.StringVar(&o.AccessEntry, "access-entry", "", "map the node role to the cluster by an access entry: EC2_LINUX or EC2_WINDOWS; the cluster must exist")
+	mustComplete(c, "access-entry", cobra.FixedCompletions([]string{"EC2_LINUX", "EC2_WINDOWS"}, cobra.ShellCompDirectiveNoFileComp))
 	stackQueueFlags(f, &o)
 	f.BoolVar(&o.CapacityReservations, "capacity-reservations", o.CapacityReservations, "let the controller find capacity reservations and launch into them")
 	f.BoolVar(&o.PlacementGroups, "placement-groups", o.PlacementGroups, "let the controller find placement groups and launch into them")
-	f.BoolVar(&o.InstanceStatus, "instance-status", o.InstanceStatus, "let the controller see status checks and scheduled events of machines")
+	f.BoolVar(&o.InstanceStatus, "instance-status", o.InstanceStatus, "let the controller see status checks and scheduled events of instances")
 	f.BoolVar(&o.ZonalShift, "zonal-shift", o.ZonalShift, "let the controller see zonal shifts of the cluster")
 	f.BoolVar(&o.LaunchTemplates, "launch-templates", o.LaunchTemplates, "let the controller launch from users' own launch templates that carry the tag karpenter.sh/discovery=<cluster>")
 	f.StringArrayVar(&o.PassRoles, "pass-role", nil, "ARN of a role, beside the node role, that is in instance profiles or launch templates of yours (repeatable)")

@@ -52,7 +52,7 @@ func TestStackIsPrinted(t *testing.T) {
 func TestStackRefusesWrongUse(t *testing.T) {
 	for name, c := range map[string]struct{ args, want string }{
 		"no cluster":               {"cloudformation", "--cluster-name is missing"},
-		"an unknown edition":       {"terraform --cluster-name demo --compat v2", "v0.32, v0.32-later, v1.0, latest"},
+		"an unknown edition":       {"terraform --cluster-name demo --compat v2", "want v0.32, v0.32-later, v1.0 or latest"},
 		"the AWS-managed key":      {"cloudformation --cluster-name demo --kms-key alias/aws/sqs", "EventBridge can't deliver"},
 		"plain policies, no place": {"iam --cluster-name demo", "--region and --account-id"},
 		"a flag that is unknown":   {"iam --nonsense", "nonsense"},
@@ -68,7 +68,7 @@ func TestStackRefusesWrongUse(t *testing.T) {
 func TestStackIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	template, module := filepath.Join(dir, "stack.yaml"), filepath.Join(dir, "modules", "karpenter")
-	if code, stdout, stderr := runStack("cloudformation", "--cluster-name", "demo", "-o", template); code != 0 || stdout != "" {
+	if code, stdout, stderr := runStack("cloudformation", "--cluster-name", "demo", "--output-file", template); code != 0 || stdout != "" {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
 	if b, err := os.ReadFile(template); err != nil || !bytes.Contains(b, []byte("AWSTemplateFormatVersion")) {
@@ -88,7 +88,7 @@ func TestStackIsWritten(t *testing.T) {
 	if want := []string{"alarms.tf", "events.tf", "iam.tf", "main.tf", "outputs.tf", "queue.tf", "variables.tf", "versions.tf"}; !slices.Equal(names, want) {
 		t.Errorf("files are %q, want %q", names, want)
 	}
-	if code, _, stderr := runStack("iam", "--cluster-name", "demo", "--region", "eu-west-1", "--account-id", "111122223333", "-o", filepath.Join(dir, "no", "such", "file")); code != 1 || !strings.Contains(stderr, "writing") {
+	if code, _, stderr := runStack("iam", "--cluster-name", "demo", "--region", "eu-west-1", "--account-id", "111122223333", "--output-file", filepath.Join(dir, "no", "such", "file")); code != 1 || !strings.Contains(stderr, "writing") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

@@ -28,8 +28,9 @@ type stackCheck struct {
 	parameters []string
 	live       bool
 	fix, whole bool
-	output     string
+	output     form
 	profile    string
+	notices    io.Writer // what is no answer and no problem
 }
 
 func newStackCheckCommand() *cobra.Command {
@@ -38,19 +39,16 @@ func newStackCheckCommand() *cobra.Command {
 		Use:   "check FILE | --live",
 		Short: "Say what is missing, too wide or different in a set-up that exists",
 		Long: `Reads a CloudFormation template, a Terraform plan (terraform show -json), plain IAM policies, or with --live the account of
-the SDK's own settings, and compares it with the stack that "kerf stack" would write with the same flags: give those that yours was written with.
+--profile and --region or the SDK's own settings, and compares it with the stack that "kerf stack" would write with the same flags: give those that yours was written with.
 
 Permissions are judged by what they do: every call that the controller makes is evaluated against the policies found, and
 so is every such call with one thing changed that a well-scoped policy refuses: another cluster's tag, another region,
 another role. Rules are tried with sample events, the queue's and the key's policy with what EventBridge does.
 
---fix prints what mends it in place of the report: for a template a template with the resources to change or add, under the
+--fix prints what fixes it in place of the report: for a template a template with the resources to change or add, under the
 same logical IDs; for a plan Terraform blocks under the same addresses; for policies the policies; for an account a shell
 script of aws commands that change what is there in place, to read and then to run. With --whole a template is printed whole,
-with the resources in their places, ready to deploy. What --fix cannot mend is said on standard error.
-
-Exit codes: 0 nothing is wrong, there may be advice; 3 something is; 2 wrong usage, or a file that can't be read; 1 something
-of the account could not be read, and nothing else was found.`,
+with the resources in their places, ready to deploy. What --fix cannot fix is said on standard error.`,
 		Example: `  kerf stack check cloudformation.yaml --parameter ClusterName=demo --compat v1.0
   kerf stack check cloudformation.yaml --cluster-name demo --fix           # what is to change
   kerf stack check cloudformation.yaml --cluster-name demo --fix --whole > fixed.yaml
@@ -58,8 +56,12 @@ of the account could not be read, and nothing else was found.`,
   terraform plan -out plan.bin && terraform show -json plan.bin > plan.json
   kerf stack check plan.json --cluster-name demo
 
-  kerf stack check --live --cluster-name demo --output json
-  kerf stack check --live --cluster-name demo --fix > fix.sh               # read it, then: sh fix.sh`,
+  kerf stack check --live --cluster-name demo -o json
+  kerf stack check --live --cluster-name demo --fix > fix.sh               # read it, then: sh fix.sh
+
+  # in a CI job: for code scanning, and as a test report
+  kerf stack check stack.yaml --cluster-name demo -o sarif --output-file kerf.sarif
+  kerf stack check stack.yaml --cluster-name demo -o junit --output-file kerf.xml`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case s.live && len(args) > 0:
@@ -71,17 +73,20 @@ of the account could not be read, and nothing else was found.`,
 		},
 	}
 	f := c.Flags()
-	s.stack = stackFlags(f)
-	f.Lookup("region").Usage = "region of the set-up, where it does not tell; with --live the region that is read"
-	f.Lookup("cluster-name").Usage = "name of the EKS cluster (default: the one that the set-up is for; required with --live)"
+	s.stack = stackFlags(c)
+	f.Lookup("region").Usage = "AWS region of the set-up, where it does not tell; with --live the one that is read [$AWS_REGION]"
+	name := f.Lookup("cluster-name")
+	name.Usage = "name of the EKS cluster [$CLUSTER_NAME with --live] (default: the one that the set-up is for)"
+	delete(name.Annotations, variableKey) // a file may be of another cluster than the shell's
 	accountFlag(f, s.stack, "account that a template or policies are for, where they do not tell; with --live the one that must be read")
 	f.StringVar(&s.stack.AccountID, "account", "", "same as --account-id")
 	f.StringArrayVar(&s.parameters, "parameter", nil, "value of a parameter of the template: NAME=VALUE (repeatable)")
-	f.StringVar(&s.profile, "profile", "", "with --live: profile of the AWS settings (default: that of AWS_PROFILE)")
+	profileFlag(c, &s.profile)
 	f.BoolVar(&s.live, "live", false, "check the account of the SDK's settings (AWS_PROFILE and others) in --region, else in theirs (AWS_REGION)")
-	f.BoolVar(&s.fix, "fix", false, "print what mends it")
-	f.BoolVar(&s.whole, "whole", false, "with --fix: print all of the template, mended")
-	f.StringVarP(&s.output, "output", "o", "text", "form of the report: text or json")
+	f.BoolVar(&s.fix, "fix", false, "print what fixes it")
+	f.BoolVar(&s.whole, "whole", false, "with --fix: print all of the template, fixed")
+	s.output.register(c, check.Report{}, checkFormats...)
+	s.output.paint = checkPaint
 	f.StringVar(&s.hints.Queue, "queue", "", "interruption queue, by name, ARN or URL (default: the one that the rules send to)")
 	f.StringVar(&s.hints.NodeRole, "node-role", "", "role of the nodes, by name or ARN (default: the one for EC2)")
 	f.StringVar(&s.hints.ControllerRole, "controller-role", "", "role of the controller, by name or ARN (default: the one of its service account, or else all policies that are not of nodes)")
@@ -90,10 +95,16 @@ of the account could not be read, and nothing else was found.`,
 		if err := s.checkFlags(f); err != nil {
 			return err
 		}
+		if s.live {
+			if err := setFromVariable(name, clusterNameVariable); err != nil {
+				return &usageError{err}
+			}
+		}
 		s.hints.ServiceAccount = s.stack.ServiceAccount
 		if f.Changed("namespace") {
 			s.hints.Namespace = s.stack.Namespace
 		}
+		s.notices = notices(c)
 		return s.run(c.Context(), args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 	}
 	return c
@@ -101,8 +112,6 @@ of the account could not be read, and nothing else was found.`,
 
 func (s *stackCheck) checkFlags(f *pflag.FlagSet) error {
 	switch {
-	case s.output != "text" && s.output != "json":
-		return &usageError{fmt.Errorf("--output %q: there are text and json", s.output)}
 	case s.profile != "" && !s.live:
 		return &usageError{errors.New("--profile says which account is read; give --live")}
 	case s.whole && !s.fix:
@@ -110,7 +119,7 @@ func (s *stackCheck) checkFlags(f *pflag.FlagSet) error {
 	case s.whole && s.live:
 		return &usageError{errors.New("--whole is for a template that is given; with --live there is none")}
 	case s.fix && f.Changed("output"):
-		return &usageError{errors.New("--fix prints what mends in place of the report, and so --output has nothing to do")}
+		return &usageError{errors.New("--fix prints what fixes it in place of the report, and so -o has nothing to do")}
 	}
 	return nil
 }
@@ -147,18 +156,15 @@ func (s *stackCheck) run(ctx context.Context, args []string, in io.Reader, out, 
 		s.noteEdition(found, kind, o, r)
 	}
 	s.noteOptions(found, kind, o, r)
-	write := r.WriteText
-	if s.output == "json" {
-		write = r.WriteJSON
-	}
-	if err := write(out); err != nil {
+	s.output.brief = r.WriteProblems
+	if err := s.output.writeChecked(out, r, func() *findings { return checkFindings(r, args, data) }, r.WriteText); err != nil {
 		return err
 	}
 	switch {
 	case r.Wrong():
 		return &exitError{code: foundWrong}
 	case len(r.Unread) > 0:
-		return &exitError{code: 1, said: "not all could be read, and so not all was judged"}
+		return &exitError{code: failed, said: "not all could be read, and so not all was judged"}
 	}
 	return nil
 }
@@ -244,32 +250,32 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 	return &a.Setup, nil
 }
 
-// printFix prints what mends what was found; what nothing can mend is said on standard error.
+// printFix prints what fixes what was found; what nothing can fix is said on standard error.
 func (s *stackCheck) printFix(found *awssetup.Setup, kind check.Kind, data []byte, o check.Options, out, errs io.Writer) error {
 	fix, err := check.Fix(found, kind, data, o)
 	if err != nil {
 		return &usageError{err}
 	}
-	if _, err := out.Write(fix.Text); err != nil {
+	if err := writeTo(out, s.output.file, fix.Text); err != nil {
 		return err
 	}
 	if flags := check.Unasked(found, kind, o); fix.Changed && len(flags) > 0 {
-		fmt.Fprintf(errs, "kerf: it seems to be made with %s; what these give is taken out unless they are given here, too\n", strings.Join(flags, " "))
+		fmt.Fprintf(s.notices, "kerf: it seems to be made with %s; what these give is taken out unless they are given here, too\n", strings.Join(flags, " "))
 	}
 	if !fix.Changed && len(fix.Left) == 0 {
-		fmt.Fprintln(errs, "kerf: nothing has to be mended")
+		fmt.Fprintln(s.notices, "kerf: nothing has to be fixed")
 	}
 	for _, u := range found.Gaps {
-		fmt.Fprintf(errs, "kerf: not judged, and so not mended: %s: %s\n", u.What, u.Why)
+		fmt.Fprintf(errs, "kerf: not judged, and so not fixed: %s: %s\n", u.What, u.Why)
 	}
 	for _, f := range fix.Left {
-		fmt.Fprintf(errs, "kerf: not mended: %s: %s: %s\n", f.Thing, f.What, f.Fix)
+		fmt.Fprintf(errs, "kerf: not fixed: %s: %s: %s\n", f.Thing, f.What, f.Fix)
 	}
 	switch {
 	case len(fix.Left) > 0:
 		return &exitError{code: foundWrong}
 	case len(found.Gaps) > 0:
-		return &exitError{code: 1, said: "not all could be read, and so not all was judged"}
+		return &exitError{code: failed, said: "not all could be read, and so not all was judged"}
 	}
 	return nil
 }

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes of every command.
+const (
+	done       = 0
+	failed     = 1 // something could not be asked, read or written
+	wrongUsage = 2 // the command can't be run as it was called
+	foundWrong = 3 // the command did what it should and found something wrong
+)
+
+// ExitCode is one row of the table of exit codes.
+type ExitCode struct {
+	Code  int
+	Name  string
+	Means string
+}
+
+// ExitCodes is the table of exit codes. They mean the same in every command.
+func ExitCodes() []ExitCode {
+	return []ExitCode{
+		{done, "done", "The command did what it should, and nothing is wrong; there may be advice or warnings."},
+		{failed, "failed", "The command could not do all of it: a cluster, an account or a controller could not be asked, or a file could not be written."},
+		{wrongUsage, "wrong usage", "The command can't be run as it was called: a command, flag, value or name that does not exist, or an input file that can't be read or parsed."},
+		{foundWrong, "found something wrong", "The command did what it should, and the answer is not the good one: checks that failed, objects that are refused, a difference, something to decide."},
+	}
+}
+
+// outcome says what 0 and 3 are in one command, and 1 where it is more than usual; Else is further codes in words.
+type outcome struct{ done, foundWrong, failed string }
+
+// outcomes has every command that says more than the table of exit codes, by its path.
+var outcomes = map[string]outcome{
+	"kerf doctor": {
+		done: "nothing failed, there may be warnings", foundWrong: "something failed",
+		failed: "AWS, EC2 or the cluster could not be examined, though --no-aws or --no-kubernetes did not leave it out",
+	},
+	"kerf stack check": {
+		done: "nothing is wrong, there may be advice", foundWrong: "something is wrong; with --fix, something is left that it can't fix",
+		failed: "something of the account could not be read, and nothing else was found",
+	},
+	"kerf convert": {
+		done: "converted", foundWrong: "converted, with something to decide, marked with ! in the report",
+		failed: "AWS could not be asked, or the output could not be written",
+	},
+	"kerf explain": {done: "answered", foundWrong: "no decision knows the object", failed: "the controller could not be asked"},
+	"kerf replay": {
+		done: "the same, or nothing to compare with", foundWrong: "different",
+		failed: "the controller could not be asked, or the file could not be written",
+	},
+	"kerf plan": {
+		done:       "nothing is in the way, whether nodes would be replaced or not",
+		foundWrong: "something is in the way: an object that is refused or can't be used, or nodes that should be replaced and are kept",
+		failed:     "the cluster or AWS could not be read",
+	},
+	"kerf demo":        {done: "every step happened in its time, and every promise was kept", failed: "a step failed, or took too long"},
+	"kerf demo images": {done: "every instance joined as planned", failed: "one did not join, or not as planned"},
+}
+
+// text is an outcome as a paragraph of help.
+func (o outcome) text() string {
+	parts := []string{"0 " + o.done}
+	if o.foundWrong != "" {
+		parts = append(parts, "3 "+o.foundWrong)
+	}
+	parts = append(parts, "2 wrong usage, or input that can't be read")
+	if o.failed != "" {
+		parts = append(parts, "1 "+o.failed)
+	}
+	return "Exit codes: " + strings.Join(parts, "; ") + "."
+}
+
+// sayExitCodes adds to the help of the commands below what their exit codes are.
+func sayExitCodes(c *cobra.Command) {
+	if o, ok := outcomes[c.CommandPath()]; ok {
+		if c.Long == "" {
+			c.Long = c.Short + "."
+		}
+		c.Long += "\n\n" + folded(o.text())
+	}
+	for _, sub := range c.Commands() {
+		sayExitCodes(sub)
+	}
+}
+
+// helpWidth is the longest line of help texts.
+const helpWidth = 118
+
+// folded breaks a paragraph between words.
+func folded(text string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > helpWidth:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
+
+// newExitCodesTopic is the help topic of that name: a command that does nothing and is listed under the further topics.
+func newExitCodesTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Every command ends with one of these codes, which mean the same in all of them:\n")
+	for _, e := range ExitCodes() {
+		fmt.Fprintf(&b, "\n  %d  %s\n", e.Code, e.Name)
+		for line := range strings.Lines(folded(e.Means)) {
+			b.WriteString("     " + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	b.WriteString("\nThe help of a command says what they are in its case. With --quiet the code is often all that is needed:\n\n" +
+		"  kerf stack check stack.yaml --quiet || echo \"ended with $?\"")
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of all commands mean", Long: b.String()}
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/doctor"
+	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// What says which cluster, account and controller a command is about: every command has these flags from here, with the same
+// words, and the same environment variables in their place.
+
+// clusterFlags say which cluster it is.
+type clusterFlags struct{ kubeconfig, context string }
+
+func (f *clusterFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file [$KUBECONFIG] (default: ~/.kube/config, or the pod's service account)")
+	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig file (default: its current one)")
+	mustComplete(c, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return f.contexts(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// config leads to the API server.
+func (f *clusterFlags) config() (*rest.Config, error) {
+	return doctor.KubeConfig(f.kubeconfig, f.context)
+}
+
+// contexts are the contexts that can be chosen; none where the file can't be read.
+func (f *clusterFlags) contexts() []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for name := range config.Contexts {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// accountFlags say which account and region it is.
+type accountFlags struct{ region, profile string }
+
+func (f *accountFlags) register(c *cobra.Command) {
+	regionFlag(c, &f.region, "", "(default: that of the AWS profile)")
+	fromVariable(c.Flags().Lookup("region"), "AWS_REGION")
+	profileFlag(c, &f.profile)
+}
+
+// options make a session of the account.
+func (f *accountFlags) options() session.Options {
+	return session.Options{Version: version.Version, Region: f.region, Profile: f.profile}
+}
+
+// regionFlag adds --region; more says what it does where it is not the region that is asked.
+func regionFlag(c *cobra.Command, region *string, def, more string) {
+	c.Flags().StringVar(region, "region", def, strings.TrimSpace("AWS region "+more))
+	mustComplete(c, "region", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		facts, err := ec2facts.Load()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return facts.Regions(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// profileFlag adds --profile. The AWS SDK reads AWS_PROFILE itself, and lets keys of the environment beat it, as the aws
+// command does.
+func profileFlag(c *cobra.Command, profile *string) {
+	c.Flags().StringVar(profile, "profile", "", "profile of the AWS configuration [$AWS_PROFILE]")
+	mustComplete(c, "profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return awsProfiles(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// profileHead is the line that begins a profile in the files of the AWS configuration.
+var profileHead = regexp.MustCompile(`^\s*\[\s*(?:profile\s+)?([^\]\s]+)\s*\]`)
+
+// awsProfiles are the profiles in the files of the AWS configuration.
+func awsProfiles() []string {
+	var out []string
+	for variable, name := range map[string]string{"AWS_CONFIG_FILE": "config", "AWS_SHARED_CREDENTIALS_FILE": "credentials"} {
+		path := os.Getenv(variable)
+		if path == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				continue
+			}
+			path = filepath.Join(home, ".aws", name)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if m := profileHead.FindStringSubmatch(lines.Text()); m != nil && !strings.HasPrefix(strings.TrimSpace(lines.Text()), "[sso-session") && !strings.HasPrefix(strings.TrimSpace(lines.Text()), "[services") {
+				out = append(out, m[1])
+			}
+		}
+		f.Close()
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// clusterNameFlag adds --cluster-name; more says what holds without it.
+func clusterNameFlag(c *cobra.Command, name *string, more string) {
+	c.Flags().StringVar(name, "cluster-name", "", strings.TrimSpace("name of the EKS cluster "+more))
+	fromVariable(c.Flags().Lookup("cluster-name"), clusterNameVariable)
+	mustComplete(c, "cluster-name", cobra.NoFileCompletions)
+}
+
+const clusterNameVariable = "CLUSTER_NAME"
+
+// serverFlag adds --server.
+func serverFlag(c *cobra.Command, server *string) {
+	c.PersistentFlags().StringVar(server, "server", "http://127.0.0.1:8080", "address of the controller's metrics port, as forwarded")
+	fromVariable(c.PersistentFlags().Lookup("server"), "KERF_SERVER")
+	mustComplete(c, "server", cobra.NoFileCompletions)
+}
+
+// namespaceFlag adds -n, the namespace of the controller or of a pod.
+func namespaceFlag(c *cobra.Command, namespace *string, def, what string) {
+	c.Flags().StringVarP(namespace, "namespace", "n", def, what)
+	mustComplete(c, "namespace", cobra.NoFileCompletions)
+}
+
+// controllerNamespace is what --namespace is, but for commands about pods.
+const controllerNamespace = "namespace of the controller"
+
+// mustComplete gives a flag its completion. It panics where the flag does not exist, which is a mistake in the code.
+func mustComplete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
+		panic(err)
+	}
+}
