@@ -124,5 +124,9 @@ func doctorFindings(r *doctor.Report) *findings {
 		out.rules = append(out.rules, rule{res.ID, res.Title, res.Looked})
 		out.found = append(out.found, finding{rule: res.ID, level: levels[res.Status], message: res.Finding, evidence: res.Evidence, remedy: res.Remedy})
 	}
+	out.rules = append(out.rules, rule{"examined", "AWS, EC2 and the cluster could be examined", "what was not left out by --no-aws or --no-kubernetes"})
+	for _, u := range r.Unseen {
+		out.found = append(out.found, finding{rule: "examined", level: levelUnread, message: u})
+	}
 	return out
 }

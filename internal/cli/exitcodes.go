@@ -32,7 +32,7 @@ func ExitCodes() []ExitCode {
 	}
 }
 
-// outcome says what 0 and 3 are in one command, and 1 where it is more than usual; Else is further codes in words.
+// outcome says what 0, 3 and 1 are in one command; empty: what they are in all.
 type outcome struct{ done, foundWrong, failed string }
 
 // outcomes has every command that says more than the table of exit codes, by its path.
@@ -63,17 +63,17 @@ var outcomes = map[string]outcome{
 	"kerf demo images": {done: "every instance joined as planned", failed: "one did not join, or not as planned"},
 }
 
-// text is an outcome as a paragraph of help.
+// text is an outcome as a list in the help of a command.
 func (o outcome) text() string {
-	parts := []string{"0 " + o.done}
-	if o.foundWrong != "" {
-		parts = append(parts, "3 "+o.foundWrong)
+	means := map[int]string{done: o.done, failed: o.failed, wrongUsage: "wrong usage, or input that can't be read", foundWrong: o.foundWrong}
+	var b strings.Builder
+	b.WriteString("Exit codes:")
+	for _, e := range ExitCodes() {
+		if text := means[e.Code]; text != "" {
+			fmt.Fprintf(&b, "\n  %d  %s", e.Code, strings.ReplaceAll(folded(text, helpWidth-5), "\n", "\n     "))
+		}
 	}
-	parts = append(parts, "2 wrong usage, or input that can't be read")
-	if o.failed != "" {
-		parts = append(parts, "1 "+o.failed)
-	}
-	return "Exit codes: " + strings.Join(parts, "; ") + "."
+	return b.String()
 }
 
 // sayExitCodes adds to the help of the commands below what their exit codes are.
@@ -82,7 +82,7 @@ func sayExitCodes(c *cobra.Command) {
 		if c.Long == "" {
 			c.Long = c.Short + "."
 		}
-		c.Long += "\n\n" + folded(o.text())
+		c.Long += "\n\n" + o.text()
 	}
 	for _, sub := range c.Commands() {
 		sayExitCodes(sub)
@@ -92,14 +92,14 @@ func sayExitCodes(c *cobra.Command) {
 // helpWidth is the longest line of help texts.
 const helpWidth = 118
 
-// folded breaks a paragraph between words.
-func folded(text string) string {
+// folded breaks a paragraph between words into lines of a width.
+func folded(text string, width int) string {
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {
 		switch {
 		case i == 0:
-		case column+1+len(word) > helpWidth:
+		case column+1+len(word) > width:
 			b.WriteByte('\n')
 			column = 0
 		default:
@@ -118,11 +118,18 @@ func newExitCodesTopic() *cobra.Command {
 	b.WriteString("Every command ends with one of these codes, which mean the same in all of them:\n")
 	for _, e := range ExitCodes() {
 		fmt.Fprintf(&b, "\n  %d  %s\n", e.Code, e.Name)
-		for line := range strings.Lines(folded(e.Means)) {
-			b.WriteString("     " + strings.TrimSuffix(line, "\n") + "\n")
-		}
+		fmt.Fprintf(&b, "     %s\n", strings.ReplaceAll(folded(e.Means, helpWidth-5), "\n", "\n     "))
 	}
 	b.WriteString("\nThe help of a command says what they are in its case. With --quiet the code is often all that is needed:\n\n" +
 		"  kerf stack check stack.yaml --quiet || echo \"ended with $?\"")
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of all commands mean", Long: b.String()}
+}
+
+// Outcomes is what the exit codes are in one command, as its help says it; empty where they are what they are in all.
+func Outcomes(c *cobra.Command) string {
+	o, ok := outcomes[c.CommandPath()]
+	if !ok {
+		return ""
+	}
+	return o.text()
 }

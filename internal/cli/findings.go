@@ -26,7 +26,8 @@ const (
 	levelNote          // it could be better
 	levelWarning
 	levelError
-	levelUnknown // it could not be judged
+	levelUnknown // it could not be judged, which leaves the exit code as it is
+	levelUnread  // it could not be read, and the command failed for it
 )
 
 // finding is one outcome.

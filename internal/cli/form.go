@@ -57,6 +57,17 @@ func (f *form) register(c *cobra.Command, answer any, formats ...string) {
 	mustComplete(c, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// Answer is a value of the type that a command writes as JSON and YAML, and the formats that it has; nil where it writes a document
+// of others, or has no format.
+func Answer(c *cobra.Command) (answer any, formats []string) {
+	if flag := c.Flags().Lookup("output"); flag != nil {
+		if f, ok := flag.Value.(*form); ok {
+			return f.answer, f.formats
+		}
+	}
+	return nil, nil
+}
+
 // String is part of pflag.Value.
 func (f *form) String() string { return f.format }
 

@@ -42,8 +42,8 @@ type (
 	}
 )
 
-// junit writes the findings as a JUnit report: errors and warnings of checks fail, as far as they end the command with an
-// exit code for it; notes and warnings that do not are in the output of a case that passed.
+// junit writes the findings as a JUnit report. A case fails or has an error where the command ends with an exit code for it;
+// what is noted or warned of is in the output of a case that passed, and what could not be judged is skipped.
 func (f *findings) junit() ([]byte, error) {
 	s := junitSuite{Name: f.of, Out: strings.Join(f.notes, "\n")}
 	titles, seen := map[string]string{}, map[string]bool{}
@@ -80,10 +80,10 @@ func (s *junitSuite) add(c junitCase, x *finding) {
 	case levelError:
 		c.Failure = fault
 		s.Failures++
-	case levelUnknown:
+	case levelUnread:
 		c.Error = fault
 		s.Errors++
-	case levelSkipped:
+	case levelSkipped, levelUnknown:
 		c.Skipped = &junitFault{Message: x.message}
 		s.Skipped++
 	case levelNote, levelWarning, levelPassed:

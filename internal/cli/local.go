@@ -102,6 +102,9 @@ func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, 
 	start, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after --timeout=%s", timeout))
 	defer cancel()
 	cluster, err := local.Up(start, o)
+	if bad, ok := errors.AsType[*local.InputError](err); ok {
+		return &usageError{bad}
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"path/filepath"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
@@ -37,13 +38,13 @@ func (f *findings) sarif() ([]byte, error) {
 func (f *findings) result(x *finding) *sarif.Result {
 	r := sarif.NewRuleResult(x.rule).WithMessage(sarif.NewTextMessage(x.text()))
 	kinds := map[level][2]string{ // kind and level; only the kind "fail" has a level other than "none"
-		levelPassed: {"pass", "none"}, levelSkipped: {"notApplicable", "none"}, levelUnknown: {"open", "none"},
+		levelPassed: {"pass", "none"}, levelSkipped: {"notApplicable", "none"}, levelUnknown: {"open", "none"}, levelUnread: {"open", "none"},
 		levelNote: {"fail", "note"}, levelWarning: {"fail", "warning"}, levelError: {"fail", "error"},
 	}
 	r.WithKind(kinds[x.level][0]).WithLevel(kinds[x.level][1])
 	at := sarif.NewLocation()
 	if f.file != "" {
-		place := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewArtifactLocation().WithURI(filepath.ToSlash(f.file)))
+		place := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewArtifactLocation().WithURI(uriOf(f.file)))
 		if x.line > 0 {
 			place.WithRegion(sarif.NewRegion().WithStartLine(x.line))
 		}
@@ -55,4 +56,13 @@ func (f *findings) result(x *finding) *sarif.Result {
 	}
 	at.WithLogicalLocations([]*sarif.LogicalLocation{sarif.NewLogicalLocation().WithName(name).WithFullyQualifiedName(f.of + "/" + name).WithKind("resource")})
 	return r.WithLocations([]*sarif.Location{at})
+}
+
+// uriOf is a path as SARIF has it: relative to where the check runs, which for CI is the root of the repository, or else a file URI.
+func uriOf(path string) string {
+	u := url.URL{Path: filepath.ToSlash(path)}
+	if filepath.IsAbs(path) {
+		u.Scheme = "file"
+	}
+	return u.String()
 }

@@ -40,7 +40,7 @@ func checkFindings(r *check.Report, args []string, data []byte) *findings {
 		out.rules = append(out.rules, rule{id: "not-judged", title: "everything could be read and judged"})
 	}
 	for _, u := range r.Unread {
-		out.found = append(out.found, finding{rule: "not-judged", level: levelUnknown, object: u.What, message: u.Why})
+		out.found = append(out.found, finding{rule: "not-judged", level: levelUnread, object: u.What, message: u.Why})
 	}
 	return out
 }

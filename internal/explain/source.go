@@ -178,6 +178,7 @@ func refusal(at, path string, resp *http.Response) error {
 // forwardHint says how to reach a controller in a cluster.
 const forwardHint = `To reach a controller in a cluster, forward its metrics port and ask again:
   kubectl -n kube-system port-forward deploy/karpenter 8080
-Of several replicas only the leader decides; the Lease karpenter-leader-election names it. A local cluster's controller
-is at the address that "kerf local status" shows under metrics. kerf explain takes another address as --server and a file
-as -f, kerf replay either of them as its argument.`
+Of several replicas only the leader decides; the Lease karpenter-leader-election names it. That of a local cluster is found
+after:
+  eval "$(kerf local env)"
+--server names another address. A decision that was saved is asked with kerf explain -f FILE or kerf replay FILE.`

@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -74,23 +73,8 @@ func (o *Options) setDefaults() error {
 	if o.Report == nil {
 		o.Report = func(string) {}
 	}
-	for _, pair := range o.ControllerEnv {
-		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {
-			return fmt.Errorf("controller environment %q: want KEY=VALUE", pair)
-		}
-	}
-	if _, err := parameters(o.StackParameters); err != nil {
+	if err := o.checkInput(); err != nil {
 		return err
-	}
-	if o.Stack != "" {
-		if _, err := os.Stat(o.Stack); err != nil {
-			return fmt.Errorf("stack template: %w", err)
-		}
-	}
-	for _, path := range o.Manifests {
-		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("manifests: %w", err)
-		}
 	}
 	if o.StateDir == "" {
 		dir, err := DefaultStateDir(o.ClusterName)

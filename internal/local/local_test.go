@@ -189,6 +189,8 @@ func TestOptionsAreCheckedBeforeAnythingStarts(t *testing.T) {
 		"no control plane binary names the way to make one": {Options{}, `run "make build"`},
 		"a setting without a value":                         {Options{ControllerEnv: []string{"LOG_LEVEL"}}, `"LOG_LEVEL": want KEY=VALUE`},
 		"a manifest that is not there":                      {Options{Manifests: []string{"/nowhere/pod.yaml"}}, "/nowhere/pod.yaml"},
+		"a manifest that is no YAML":                        {Options{Manifests: []string{"testdata/broken.yaml"}}, "testdata/broken.yaml: document 2: "},
+		"a template that is none":                           {Options{Stack: "testdata/broken.yaml"}, "stack template testdata/broken.yaml: "},
 		"a cluster name that leads out of the cache":        {Options{ClusterName: "../etc"}, `cluster name "../etc"`},
 	} {
 		t.Run(name, func(t *testing.T) {

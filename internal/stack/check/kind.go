@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Kind is what a set-up was read from.
@@ -31,6 +33,10 @@ func Detect(name string, data []byte) (Kind, error) {
 		return KindCloudFormation, nil
 	case bytes.Contains(text, []byte("resource \"aws_")) || bytes.Contains(text, []byte("module \"")):
 		return "", fmt.Errorf("%s is Terraform source, whose values are known only to Terraform; give a plan: terraform plan -out plan.bin && terraform show -json plan.bin > plan.json", name)
+	}
+	var tree any
+	if err := yaml.Unmarshal(text, &tree); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return "", fmt.Errorf("%s is neither a CloudFormation template (it has no Resources), nor a Terraform plan in JSON, nor an IAM policy", name)
 }

@@ -19,7 +19,7 @@ func (c *checker) permissions() {
 		}
 		c.add(Finding{
 			Severity: Missing, Area: AreaPermissions, Thing: "policies of the controller", What: "there are none",
-			Why: "the controller can neither read nor make anything in AWS", Fix: "add the policies of: kerf stack iam --cluster-name " + c.report.Cluster + " --region " + c.found.Region + " --account-id " + c.found.AccountID,
+			Why: "the controller can neither read nor make anything in AWS", Fix: "# add the policies that this writes:\nkerf stack iam --cluster-name " + quoted(c.report.Cluster) + " --region " + quoted(c.found.Region) + " --account-id " + quoted(c.found.AccountID) + " > policies.json",
 		})
 		return
 	}

@@ -28,7 +28,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			wrap(&b, "       why:  ", f.Why)
 		}
 		if f.Fix != "" {
-			wrap(&b, "       fix:  ", f.Fix)
+			f.writeFix(&b, "       fix:  ")
 		}
 	}
 	if len(r.Unread) > 0 {
@@ -53,7 +53,7 @@ func (r *Report) WriteProblems(w io.Writer) error {
 		}
 		wrap(&b, fmt.Sprintf("%-9s  ", f.Severity), f.said())
 		if f.Fix != "" {
-			wrap(&b, "     fix:  ", f.Fix)
+			f.writeFix(&b, "     fix:  ")
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -68,6 +68,16 @@ func (f *Finding) said() string {
 		return f.What
 	}
 	return f.Thing + ": " + f.What
+}
+
+// writeFix writes what fixes it. Lines for a shell are kept as they are, so that they can be pasted.
+func (f *Finding) writeFix(b *strings.Builder, prefix string) {
+	if !strings.Contains(f.Fix, "\n") {
+		wrap(b, prefix, f.Fix)
+		return
+	}
+	indent := strings.Repeat(" ", len(prefix))
+	b.WriteString(prefix + strings.ReplaceAll(f.Fix, "\n", "\n"+indent) + "\n")
 }
 
 // Summary says in one line what was found.
