@@ -17,7 +17,7 @@ func newDemoCommand() *cobra.Command {
 	o := demo.Options{}
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Run the main job on this machine, with no AWS account, and tell it as it happens",
+		Short: "Run the main job on this computer, with no AWS account, and tell it as it happens",
 		Long: `Starts a local cluster (see "kerf local"), brings work, takes work away, lets AWS reclaim a spot instance, consolidates
 what is left, rolls a pool to a new image under a disruption budget, lets a node expire, and ends with a summary. It checks
 that every step happened in its time, budgets were kept, every decision replayed to the same bytes and no instance leaked.`,
@@ -45,8 +45,8 @@ func newDemoImagesCommand() *cobra.Command {
 	o := images.Options{}
 	c := &cobra.Command{
 		Use:   "images",
-		Short: "Boot one machine of every AMI family, and one of every special kind, and check each node",
-		Long: `Starts a local cluster (see "kerf local") and boots one machine of each AMI family, one from a launch template of the
+		Short: "Boot one instance of every AMI family, and one of every special kind, and check each node",
+		Long: `Starts a local cluster (see "kerf local") and boots one instance of each AMI family, one from a launch template of the
 user's own as a guide of 2021 has it, and one each with a GPU, with EFA, in reserved capacity and in a capacity block. Ends
 with a table of them, and checks that each joined with the labels and taints of its pool and the room that was planned with.`,
 		Example: "  kerf demo images",
@@ -59,7 +59,7 @@ with a table of them, and checks that each joined with the labels and taints of 
 			return images.Run(c.Context(), o)
 		},
 	}
-	c.Flags().DurationVar(&o.Wait, "wait", 150*time.Second, "the longest that all machines together may take to be ready")
+	c.Flags().DurationVar(&o.Wait, "wait", 150*time.Second, "the longest that all instances together may take to be ready")
 	demoFlags(c.Flags(), &o.Local)
 	return c
 }

@@ -70,7 +70,7 @@ With --prove-delivery-through an existing rule carries that event as well for th
 func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 	switch {
 	case d.noAWS && d.noKube:
-		return &usageError{errors.New("with --no-aws and --no-kubernetes nothing is left to look at")}
+		return &usageError{errors.New("with --no-aws and --no-kubernetes nothing is left to examine")}
 	case d.noAWS && (d.options.Prove || d.through != ""):
 		return &usageError{errors.New("a proof of delivery needs AWS; leave --no-aws out")}
 	}

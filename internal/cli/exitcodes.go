@@ -13,6 +13,8 @@ const (
 	failed     = 1 // something could not be asked, read or written
 	wrongUsage = 2 // the command can't be run as it was called
 	foundWrong = 3 // the command did what it should and found something wrong
+
+	interrupted = 130 // by a signal; shells have it for Ctrl-C
 )
 
 // ExitCode is one row of the table of exit codes.
@@ -29,6 +31,7 @@ func ExitCodes() []ExitCode {
 		{failed, "failed", "The command could not do all of it: a cluster, an account or a controller could not be asked, or a file could not be written."},
 		{wrongUsage, "wrong usage", "The command can't be run as it was called: a command, flag, value or name that does not exist, or an input file that can't be read or parsed."},
 		{foundWrong, "found something wrong", "The command did what it should, and the answer is not the good one: checks that failed, objects that are refused, a difference, something to decide."},
+		{interrupted, "interrupted", "Ctrl-C or SIGTERM ended the command before it was done. Commands that run until then, such as kerf controller, end with 0."},
 	}
 }
 

@@ -13,7 +13,7 @@ type findings struct {
 // rule is one kind of finding.
 type rule struct {
 	id, title string
-	help      string // what is looked at; may be empty
+	help      string // what is examined; may be empty
 }
 
 // level is how bad a finding is.

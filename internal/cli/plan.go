@@ -34,7 +34,7 @@ func newPlanCommand() *cobra.Command {
 		Use:   "plan",
 		Short: "Say what a change of NodePools, EC2NodeClasses or images would do to the nodes, before it is made",
 		Long: `Compares the nodes of a cluster with NodePools and EC2NodeClasses as they would be after a change: which nodes would be
-replaced and why, field by field, and which would not; by which machines; in which order and how long under the disruption
+replaced and why, field by field, and which would not; by which instances; in which order and how long under the disruption
 budgets; what stands in the way (PodDisruptionBudgets, do-not-disrupt, limits); what it costs before, after and meanwhile.
 Without a change it tells which nodes are drifted as things are, and which will be as soon as the controller looks again: an
 alias such as al2023@latest may stand for a newer image.

@@ -35,6 +35,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if isColored(root, stderr) {
 		mark = string(painted([]byte(mark), []stroke{strokeOf("^kerf:", wrongColor...)}))
 	}
+	if ctx.Err() != nil { // what the error says follows from it
+		fmt.Fprintf(stderr, "%s interrupted\n", mark)
+		return interrupted
+	}
 	if e, ok := errors.AsType[*exitError](err); ok {
 		if e.said != "" {
 			fmt.Fprintf(stderr, "%s %s\n", mark, e.said)
