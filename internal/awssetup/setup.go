@@ -155,6 +155,7 @@ type AccessEntry struct {
 // PodIdentity gives a role to a service account.
 type PodIdentity struct {
 	LogicalID                 string
+	ID                        string // of the association; empty: not known
 	Namespace, ServiceAccount string
 	RoleARN                   string
 }

@@ -35,7 +35,7 @@ Spot instances need a service-linked role, which an account has once and no stac
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
 		DisableFlagsInUseLine: true,
 	}
-	c.AddCommand(newStackCloudFormationCommand(), newStackTerraformCommand(), newStackIAMCommand(), newStackCheckCommand())
+	c.AddCommand(newStackCloudFormationCommand(), newStackTerraformCommand(), newStackIAMCommand(), newStackAWSAuthCommand(), newStackCheckCommand())
 	return c
 }
 
@@ -44,8 +44,11 @@ func newStackCloudFormationCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cloudformation --cluster-name NAME",
 		Short: "Write the stack as a CloudFormation template",
-		Example: `  kerf stack cloudformation --cluster-name demo --controller pod-identity --output-file stack.yaml
+		Example: `  kerf stack cloudformation --cluster-name demo --output-file stack.yaml
   aws cloudformation deploy --stack-name Karpenter-demo --template-file stack.yaml --capabilities CAPABILITY_NAMED_IAM
+
+  # before the cluster exists, or where something else makes the controller's role and maps the node role
+  kerf stack cloudformation --cluster-name demo --controller none --access-entry none
 
   # what the guide of v0.32 deployed
   kerf stack cloudformation --cluster-name demo --compat v0.32
@@ -56,8 +59,10 @@ func newStackCloudFormationCommand() *cobra.Command {
 	}
 	options := stackFlags(c)
 	nodeRoleFlag(c.Flags(), options)
+	wholeFlags(c.Flags())
 	output.register(c, nil, yamlFormat, jsonFormat)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		takeWhole(c.Flags(), options)
 		s, err := newStack(c.Flags(), options)
 		if err != nil {
 			return err
@@ -71,34 +76,6 @@ func newStackCloudFormationCommand() *cobra.Command {
 			return err
 		}
 		return output.writeText(c.OutOrStdout(), text)
-	}
-	return c
-}
-
-func newStackTerraformCommand() *cobra.Command {
-	var dir string
-	c := &cobra.Command{
-		Use:   "terraform --cluster-name NAME",
-		Short: "Write the stack as a Terraform module",
-		Long: `Writes a module with its variables, outputs and versions. Outputs have the names that users of the Karpenter part of the
-common EKS module know: iam_role_arn, node_iam_role_name, queue_name and so on.`,
-		Example: `  kerf stack terraform --cluster-name demo --controller irsa --oidc-provider arn:aws:iam::111122223333:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/0123 --output-dir modules/karpenter
-  kerf stack terraform --cluster-name demo     # all files, one after the other`,
-		Args: noArguments,
-	}
-	options := stackFlags(c)
-	nodeRoleFlag(c.Flags(), options)
-	c.Flags().StringVar(&dir, "output-dir", "-", "directory to write the files to, - for standard output")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		s, err := newStack(c.Flags(), options)
-		if err != nil {
-			return err
-		}
-		files, err := s.Terraform()
-		if err != nil {
-			return err
-		}
-		return writeFiles(c.OutOrStdout(), dir, files)
 	}
 	return c
 }
@@ -151,7 +128,30 @@ func accountFlag(f *pflag.FlagSet, o *stack.Options, does string) {
 
 // nodeRoleFlag is for the commands that write; kerf stack check has one that says which role the node role is.
 func nodeRoleFlag(f *pflag.FlagSet, o *stack.Options) {
-	f.StringVar(&o.NodeRole, "node-role", "", "ARN of a role that exists, for the nodes; the stack makes none then")
+	f.StringVar(&o.NodeRole, "node-role", "", "name or ARN of a role that exists, for the nodes; the stack makes none then (a role with a path: its ARN)")
+}
+
+// wholeFlags tells of the defaults by which a stack is enough for a cluster that exists. Plain policies and the check have
+// others: they tell of permissions, however the controller gets them.
+func wholeFlags(f *pflag.FlagSet) {
+	f.Lookup("controller").Usage = "make a role for the controller: pod-identity, irsa or none (default: irsa with --oidc-provider, none in older editions, else pod-identity)"
+	f.Lookup("controller").DefValue = ""
+	f.Lookup("access-entry").Usage = "map the node role to the cluster, which must exist, by an access entry: EC2_LINUX, EC2_WINDOWS or none (default: none in older editions, else EC2_LINUX)"
+}
+
+// takeWhole makes what the user did not say about the controller's role and the access entry as wholeFlags tells.
+func takeWhole(f *pflag.FlagSet, o *stack.Options) {
+	if !f.Changed("controller") {
+		switch {
+		case o.OIDCProvider != "":
+			o.Controller = stack.IRSA
+		case o.Compat == stack.Latest:
+			o.Controller = stack.PodIdentity
+		}
+	}
+	if !f.Changed("access-entry") && o.Compat == stack.Latest {
+		o.AccessEntry = "EC2_LINUX"
+	}
 }
 
 // stackFlags puts the flags that describe a stack on a command. newStack reads them.
@@ -174,8 +174,8 @@ func stackFlags(c *cobra.Command) *stack.Options {
 	namespaceFlag(c, &o.Namespace, o.Namespace, controllerNamespace)
 	f.StringVar(&o.ServiceAccount, "service-account", o.ServiceAccount, "service account of the controller, for its role")
 	f.StringVar(&o.OIDCProvider, "oidc-provider", "", "issuer URL or provider ARN of the cluster, for --controller irsa")
-	f.StringVar(&o.AccessEntry, "access-entry", "", "map the node role to the cluster by an access entry: EC2_LINUX or EC2_WINDOWS; the cluster must exist")
-	mustComplete(c, "access-entry", cobra.FixedCompletions([]string{"EC2_LINUX", "EC2_WINDOWS"}, cobra.ShellCompDirectiveNoFileComp))
+	f.StringVar(&o.AccessEntry, "access-entry", "", "map the node role to the cluster by an access entry: EC2_LINUX, EC2_WINDOWS or none; the cluster must exist")
+	mustComplete(c, "access-entry", cobra.FixedCompletions([]string{"EC2_LINUX", "EC2_WINDOWS", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	stackQueueFlags(f, &o)
 	f.BoolVar(&o.CapacityReservations, "capacity-reservations", o.CapacityReservations, "let the controller find capacity reservations and launch into them")
 	f.BoolVar(&o.PlacementGroups, "placement-groups", o.PlacementGroups, "let the controller find placement groups and launch into them")

@@ -22,12 +22,23 @@ func TestStackIsPrinted(t *testing.T) {
 	}{
 		"a template": {"cloudformation --cluster-name demo", []string{
 			"KarpenterControllerNodeLifecyclePolicy", "aws:SourceArn", "AWS::CloudWatch::Alarm", "ec2:DescribeInstanceStatus", "${ClusterName}-dlq",
-		}, []string{"AWS::KMS::Key", "AWS::EKS::"}},
+			"AWS::EKS::PodIdentityAssociation", "Type: EC2_LINUX", "${ClusterName}-karpenter",
+		}, []string{"AWS::KMS::Key"}},
+		"a template without what needs the cluster": {"cloudformation --cluster-name demo --controller none --access-entry none", nil, []string{"AWS::EKS::", "-karpenter"}},
+		"a template with a provider": {"cloudformation --cluster-name demo --oidc-provider https://oidc.eks.eu-west-1.amazonaws.com/id/1",
+			[]string{"sts:AssumeRoleWithWebIdentity", "Type: EC2_LINUX"}, []string{"PodIdentity"}},
+		"a node role by its name": {"cloudformation --cluster-name demo --node-role nodes",
+			[]string{"arn:${AWS::Partition}:iam::${AWS::AccountId}:role/nodes"}, []string{"KarpenterNodeRole"}},
+		"an item of aws-auth": {"aws-auth --cluster-name demo --account-id 111122223333 --region cn-north-1",
+			[]string{"- rolearn: arn:aws-cn:iam::111122223333:role/KarpenterNodeRole-demo\n", "    - system:nodes\n", "eksctl create iamidentitymapping --cluster demo --region cn-north-1"}, []string{"windows"}},
+		"an item of aws-auth for a role with a path, with Windows": {"aws-auth --cluster-name demo --windows --node-role arn:aws:iam::111122223333:role/team/nodes",
+			[]string{"- rolearn: arn:aws:iam::111122223333:role/nodes\n", "    - eks:kube-proxy-windows\n"}, nil},
+		"a module that takes over the EKS module's": {"terraform --cluster-name demo --adopt eks-module", []string{"# moved.tf\n", "ignore_changes = [name, name_prefix]"}, nil},
 		"a template of v0.32, without the extras": {"cloudformation --cluster-name demo --compat v0.32",
-			[]string{"KarpenterControllerPolicy-${ClusterName}"}, []string{"aws:SourceArn", "AWS::CloudWatch::Alarm", "DescribeInstanceStatus", "dlq", "DenyHTTP"}},
+			[]string{"KarpenterControllerPolicy-${ClusterName}"}, []string{"aws:SourceArn", "AWS::CloudWatch::Alarm", "DescribeInstanceStatus", "dlq", "DenyHTTP", "AWS::EKS::"}},
 		"a template of v0.32 with one of the extras": {"cloudformation --cluster-name demo --compat v0.32 --alarms", []string{"AWS::CloudWatch::Alarm"}, []string{"aws:SourceArn", "dlq"}},
 		"the latest without one of the extras":       {"cloudformation --cluster-name demo --alarms=false", []string{"aws:SourceArn"}, []string{"AWS::CloudWatch::Alarm"}},
-		"a module, all files":                        {"terraform --cluster-name demo", []string{"# main.tf\n", "# versions.tf\n", `output "node_iam_role_name"`}, nil},
+		"a module, all files":                        {"terraform --cluster-name demo", []string{"# main.tf\n", "# versions.tf\n", `output "node_iam_role_name"`, "aws_eks_pod_identity_association"}, []string{"moved", "ignore_changes"}},
 		"plain policies":                             {"iam --cluster-name demo --region cn-north-1 --account-id 111122223333", []string{`"arn:aws-cn:sqs:cn-north-1:111122223333:demo"`}, []string{"${"}},
 		"the help, which speaks of the spot role":    {"--help", []string{"create-service-linked-role", "cloudformation", "terraform", "iam"}, nil},
 		"the help of a command, with the deployment": {"cloudformation --help", []string{"aws cloudformation deploy", "CAPABILITY_NAMED_IAM"}, nil},
@@ -57,6 +68,12 @@ func TestStackRefusesWrongUse(t *testing.T) {
 		"plain policies, no place": {"iam --cluster-name demo", "--region and --account-id"},
 		"a flag that is unknown":   {"iam --nonsense", "nonsense"},
 		"an argument":              {"cloudformation demo", "demo"},
+
+		"nothing to adopt":             {"terraform --cluster-name demo --adopt all", "eks-module, live"},
+		"an address without an import": {"terraform --cluster-name demo --adopt eks-module --adopt-module-address module.x", "--adopt live"},
+		"a role that would be lost":    {"terraform --cluster-name demo --adopt eks-module --controller none", "--controller pod-identity or irsa"},
+		"aws-auth without an account":  {"aws-auth --cluster-name demo", "--account-id is missing"},
+		"a node role that is none":     {"cloudformation --cluster-name demo --node-role a/b", "neither the name nor the ARN"},
 	} {
 		code, _, stderr := runStack(strings.Fields(c.args)...)
 		if code != 2 || !strings.Contains(stderr, c.want) {

@@ -44,7 +44,13 @@ func (o *Options) complete() error {
 	if o.Controller == "" {
 		o.Controller = None
 	}
-	return errors.Join(o.checkCluster(), o.checkNames(), o.checkIdentity(), o.checkQueue(), o.checkFeatures(), o.checkTags())
+	if o.AccessEntry == "none" {
+		o.AccessEntry = ""
+	}
+	if iamNames.MatchString(o.NodeRole) && len(o.NodeRole) <= maxRoleName {
+		o.NodeRole = "arn:" + refPartition + ":iam::" + refAccount + ":role/" + o.NodeRole
+	}
+	return errors.Join(o.checkCluster(), o.checkNames(), o.checkIdentity(), o.checkQueue(), o.checkFeatures(), o.checkTags(), o.checkAdoption())
 }
 
 func (o *Options) checkCluster() error {
@@ -97,8 +103,9 @@ func (o *Options) checkNames() error {
 		errs = append(errs, check("node role", "--node-role-name", o.NodeRoleName, "KarpenterNodeRole-"+c, maxRoleName, iamNames))
 	case o.NodeRoleName != "":
 		errs = append(errs, errors.New("--node-role names a role that exists and --node-role-name the one to make: give one of them"))
+	case strings.HasPrefix(o.NodeRole, "arn:"+refPartition+":iam::"+refAccount+":role/"): // it was a name
 	case !roleARN.MatchString(o.NodeRole):
-		errs = append(errs, fmt.Errorf("--node-role %q is not the ARN of a role, such as arn:aws:iam::111122223333:role/nodes", o.NodeRole))
+		errs = append(errs, fmt.Errorf("--node-role %q is neither the name nor the ARN of a role, such as nodes or arn:aws:iam::111122223333:role/nodes", o.NodeRole))
 	case o.AccountID != "" && !strings.Contains(o.NodeRole, "::"+o.AccountID+":"):
 		errs = append(errs, fmt.Errorf("--node-role %s is not of account %s: instances take roles of their own account only", o.NodeRole, o.AccountID))
 	}
@@ -153,7 +160,7 @@ func (o *Options) checkIdentity() error {
 	switch o.AccessEntry {
 	case "", "EC2_LINUX", "EC2_WINDOWS":
 	default:
-		errs = append(errs, fmt.Errorf("--access-entry %q is not one of EC2_LINUX, EC2_WINDOWS", o.AccessEntry))
+		errs = append(errs, fmt.Errorf("--access-entry %q is not one of EC2_LINUX, EC2_WINDOWS, none", o.AccessEntry))
 	}
 	switch o.Controller {
 	case None:

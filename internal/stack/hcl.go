@@ -66,7 +66,8 @@ func snake(s string) string {
 // module writes the text of files; hclwrite sets it in order afterwards.
 type module struct {
 	strings.Builder
-	names map[string]string // expressions by reference
+	names    map[string]string // expressions by reference
+	adopting bool              // what exists keeps its name
 }
 
 func (m *module) line(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }

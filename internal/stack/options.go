@@ -40,7 +40,7 @@ type Options struct {
 	NodeRoleName, ControllerRoleName, QueueName string
 	PolicySuffix                                string // after "Karpenter…Policy-", in place of the cluster's name
 
-	NodeRole            string // ARN of a role that exists; the stack makes none for the nodes
+	NodeRole            string // name or ARN of a role that exists; the stack makes none for the nodes
 	Path                string // of roles and policies; default /
 	PermissionsBoundary string // ARN, for both roles
 	Tags                map[string]string
@@ -49,6 +49,8 @@ type Options struct {
 	Namespace, ServiceAccount string
 	OIDCProvider              string // ARN or issuer URL of the cluster's provider, for IRSA
 	AccessEntry               string // EC2_LINUX or EC2_WINDOWS maps the node role to the cluster; empty does not
+
+	Adopt Adoption // what a Terraform module takes over
 
 	Retention   time.Duration // of messages in the queue; whole seconds
 	Visibility  time.Duration // of a received message; zero leaves SQS's own 30 s

@@ -78,7 +78,7 @@ func TestOptionsThatAreNotInOrderSayTheFlagAndTheWayOut(t *testing.T) {
 		"a parameter's name":         {func(o *Options) { o.Parameters = []string{"/my/image"} }, []string{"--ssm-parameter", "arn:aws:ssm"}},
 		"a private public parameter": {func(o *Options) { o.PublicParameters = []string{"/my/image"} }, []string{"--public-parameter", "/aws/service/", "--ssm-parameter"}},
 		"all public parameters":      {func(o *Options) { o.PublicParameters = []string{"/aws/service/*"} }, []string{"--public-parameter", "/aws/service/eks/optimized-ami/*"}},
-		"a node role's name":         {func(o *Options) { o.NodeRole = "nodes" }, []string{"--node-role", "arn:aws:iam"}},
+		"a node role's path":         {func(o *Options) { o.NodeRole = "team/nodes" }, []string{"--node-role", "arn:aws:iam"}},
 		"a node role twice": {func(o *Options) {
 			o.NodeRole, o.NodeRoleName = "arn:aws:iam::111122223333:role/nodes", "nodes"
 		}, []string{"--node-role", "--node-role-name", "one of them"}},

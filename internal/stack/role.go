@@ -66,3 +66,6 @@ func controllerRole(o *Options, policies []Policy) *Role {
 	})
 	return r
 }
+
+// policyName is what one of AWS's own policies is called.
+func policyName(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }

@@ -48,7 +48,7 @@ func (s *Stack) resolver(account, region string) *resolver {
 	if s.NodeRole != nil {
 		role(s.NodeRole)
 	} else {
-		v[idNodeRole], v[idNodeRole+".Arn"] = s.Options.nodeRoleName(), s.Options.NodeRole
+		v[idNodeRole], v[idNodeRole+".Arn"] = s.Options.nodeRoleName(), r.text(s.Options.NodeRole)
 	}
 	if s.ControllerRole != nil {
 		role(s.ControllerRole)

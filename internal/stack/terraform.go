@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 )
@@ -20,12 +21,12 @@ func (s *Stack) Terraform() ([]File, error) {
 		write func(*module) error
 	}{
 		{"main.tf", s.mainFile}, {"iam.tf", s.iamFile}, {"queue.tf", s.queueFile}, {"events.tf", s.eventsFile}, {"alarms.tf", s.alarmsFile},
-		{"variables.tf", s.variablesFile}, {"outputs.tf", s.outputsFile}, {"versions.tf", versionsFile},
+		{"variables.tf", s.variablesFile}, {"outputs.tf", s.outputsFile}, {"versions.tf", versionsFile}, {"moved.tf", s.movedFile},
 	}
 	names := s.expressions()
 	var files []File
 	for _, p := range parts {
-		m := &module{names: names}
+		m := &module{names: names, adopting: s.Options.Adopt != AdoptNothing}
 		if err := p.write(m); err != nil {
 			return nil, fmt.Errorf("writing %s: %w", p.name, err)
 		}
@@ -75,18 +76,28 @@ func (s *Stack) iamFile(m *module) error {
 		if err := m.role("node", "node_iam_role_name", "KarpenterNodeRole-"+refCluster, s.NodeRole); err != nil {
 			return err
 		}
-		m.line("\nresource \"aws_iam_role_policy_attachment\" \"node\" {\nfor_each = {")
+		m.line("\nresource \"aws_iam_role_policy_attachment\" \"node\" {\nfor_each = { for name, arn in {")
 		for _, arn := range s.NodeRole.ManagedPolicies {
-			m.line("%s = %s", arn[len("arn:"+refPartition+":iam::aws:policy/"):], m.text(arn))
+			m.line("%s = %s", policyName(arn), m.text(arn))
 		}
-		m.line("}\n\nrole = aws_iam_role.node.name\npolicy_arn = each.value\n}")
+		m.line("} : name => arn if !contains(keys(var.node_iam_role_additional_policies), name) }\n\nrole = aws_iam_role.node.name\npolicy_arn = each.value\n}")
+		m.line("\nresource \"aws_iam_role_policy_attachment\" \"node_additional\" {\nfor_each = var.node_iam_role_additional_policies\n\n" +
+			"role = aws_iam_role.node.name\npolicy_arn = each.value\n}\n")
 	}
-	for _, p := range s.Policies {
+	m.line("resource \"aws_iam_instance_profile\" \"this\" {\ncount = var.create_instance_profile ? 1 : 0\n\nname = %s\npath = %s\nrole = %[1]s\ntags = local.tags",
+		m.text(s.Options.nodeRoleName()), m.text(s.Options.Path))
+	m.keeps("name", "name_prefix", "path")
+	m.line("}")
+	for i, p := range s.Policies {
 		d, err := m.document(p.Document)
 		if err != nil {
 			return err
 		}
-		m.line("\nresource \"aws_iam_policy\" %q {\nname = %s\npath = %s\ntags = local.tags\n\npolicy = %s\n}", policyLabel(p), m.text(p.Name), m.text(p.Path), d)
+		m.line("\nresource \"aws_iam_policy\" %q {\nname = %s\npath = %s\ntags = local.tags\n\npolicy = %s", policyLabel(p), m.text(p.Name), m.text(p.Path), d)
+		if i == 0 { // the one policy of who had one
+			m.keeps("name", "name_prefix", "path", "description")
+		}
+		m.line("}")
 	}
 	if s.ControllerRole == nil {
 		return nil
@@ -100,6 +111,8 @@ func (s *Stack) iamFile(m *module) error {
 		m.line("%s = aws_iam_policy.%[1]s.arn", policyLabel(p))
 	}
 	m.line("}\n\nrole = aws_iam_role.controller.name\npolicy_arn = each.value\n}")
+	m.line("\nresource \"aws_iam_role_policy_attachment\" \"controller_additional\" {\nfor_each = var.iam_role_policies\n\n" +
+		"role = aws_iam_role.controller.name\npolicy_arn = each.value\n}")
 	return nil
 }
 
@@ -109,7 +122,9 @@ func (m *module) role(label, variable, name string, r *Role) error {
 		return err
 	}
 	m.line("resource \"aws_iam_role\" %q {\nname = coalesce(var.%s, %s)\npath = %s\npermissions_boundary = var.iam_role_permissions_boundary_arn\n"+
-		"tags = local.tags\n\nassume_role_policy = %s\n}", label, variable, m.text(name), m.text(r.Path), d)
+		"tags = local.tags\n\nassume_role_policy = %s", label, variable, m.text(name), m.text(r.Path), d)
+	m.keeps("name", "name_prefix", "path", "description", "max_session_duration", "force_detach_policies")
+	m.line("}")
 	return nil
 }
 
@@ -150,6 +165,7 @@ func (m *module) queue(label, name string, q *Queue) error {
 	if err != nil {
 		return err
 	}
+	m.keeps("name", "name_prefix")
 	m.line("}\n\nresource \"aws_sqs_queue_policy\" %q {\nqueue_url = aws_sqs_queue.%[1]s.url\n\npolicy = %s\n}", label, d)
 	return nil
 }
@@ -172,8 +188,9 @@ resource "aws_cloudwatch_event_rule" "this" {
   event_pattern = jsonencode({
     source = [each.value.source]
     detail-type = [each.value.detail_type]
-  })
-}
+  })`)
+	m.keeps("name", "name_prefix")
+	m.line(`}
 
 resource "aws_cloudwatch_event_target" "this" {
   for_each = local.events
@@ -184,6 +201,7 @@ resource "aws_cloudwatch_event_target" "this" {
 	if s.DeadLetter != nil {
 		m.line("\ndead_letter_config {\narn = aws_sqs_queue.dead_letter.arn\n}")
 	}
+	m.keeps("target_id")
 	m.line("}")
 	return nil
 }
@@ -193,7 +211,7 @@ func (s *Stack) alarmsFile(m *module) error {
 		if i > 0 {
 			m.line("")
 		}
-		m.line("resource \"aws_cloudwatch_metric_alarm\" %q {", snake(a.LogicalID[:len(a.LogicalID)-len("Alarm")]))
+		m.line("resource \"aws_cloudwatch_metric_alarm\" %q {", alarmLabel(a))
 		m.line("alarm_name = %s\nalarm_description = %s\nnamespace = %q\nmetric_name = %q\nstatistic = %q", m.text(a.Name), m.text(a.Description), a.Namespace, a.Metric, a.Statistic)
 		m.line("period = %d\nevaluation_periods = %d\nthreshold = %d\ncomparison_operator = \"GreaterThanThreshold\"\ntreat_missing_data = \"notBreaching\"",
 			seconds(a.Period), a.Periods, a.Threshold)
@@ -201,6 +219,9 @@ func (s *Stack) alarmsFile(m *module) error {
 	}
 	return nil
 }
+
+// alarmLabel is what an alarm is called in the module.
+func alarmLabel(a Alarm) string { return snake(strings.TrimSuffix(a.LogicalID, "Alarm")) }
 
 func versionsFile(m *module) error {
 	m.line(`terraform {

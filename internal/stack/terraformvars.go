@@ -44,6 +44,13 @@ func (s *Stack) variablesFile(m *module) error {
 		limit -= len(deadSuffix)
 	}
 	name("queue_name", fmt.Sprintf("Name of the interruption queue; null: that of the cluster, which may then have %d characters", limit), o.QueueName, limit)
+	if s.NodeRole != nil {
+		m.variable("node_iam_role_additional_policies", "map(string)", "ARNs of further policies of the node role, by a name of your choice", "{}", "", "")
+	}
+	if s.ControllerRole != nil {
+		m.variable("iam_role_policies", "map(string)", "ARNs of further policies of the controller role, by a name of your choice", "{}", "", "")
+	}
+	m.variable("create_instance_profile", "bool", "Make an instance profile of the node role, for spec.instanceProfile; spec.role needs none", "false", "", "")
 	m.variable("iam_role_permissions_boundary_arn", "string", "ARN of the permissions boundary of the roles; null: none", orNull(m, o.PermissionsBoundary), "", "")
 	m.variable("tags", "map(string)", "Further tags of all that can carry any", m.tags(o.Tags), "", "")
 	if len(s.Alarms) > 0 {
@@ -106,8 +113,9 @@ func (s *Stack) outputsFile(m *module) error {
 	output("node_iam_role_arn", "ARN of the node role", m.text(s.Options.nodeRoleARN()))
 	output("node_iam_role_unique_id", "Unique id of the node role; null if the role is not the module's", when(s.NodeRole != nil, "aws_iam_role.node.unique_id"))
 	output("node_access_entry_arn", "ARN of the node role's access entry", when(s.AccessEntryType != "", "aws_eks_access_entry.node.access_entry_arn"))
-	for _, what := range []string{"arn", "id", "name", "unique"} {
-		output("instance_profile_"+what, "Null: the controller makes an instance profile for each EC2NodeClass", "")
+	for _, x := range []struct{ name, attribute, of string }{{"arn", "arn", "ARN"}, {"id", "id", "Id"}, {"name", "name", "Name"}, {"unique", "unique_id", "Unique id"}} {
+		output("instance_profile_"+x.name, x.of+" of the instance profile; null without one: the controller makes one for each EC2NodeClass",
+			"one(aws_iam_instance_profile.this[*]."+x.attribute+")")
 	}
 	output("namespace", "Namespace of the controller", when(role, m.text(s.Options.Namespace)))
 	output("service_account", "Service account of the controller", when(role, m.text(s.Options.ServiceAccount)))

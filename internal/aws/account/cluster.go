@@ -78,7 +78,7 @@ func (r *reader) podIdentities(ctx context.Context) {
 			return
 		}
 		for _, s := range page.Associations {
-			p := awssetup.PodIdentity{Namespace: deref(s.Namespace), ServiceAccount: deref(s.ServiceAccount)}
+			p := awssetup.PodIdentity{ID: deref(s.AssociationId), Namespace: deref(s.Namespace), ServiceAccount: deref(s.ServiceAccount)}
 			if !r.isController(p) {
 				continue
 			}
