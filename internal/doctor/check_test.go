@@ -437,6 +437,20 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"an image's parameter that may not be read": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Classes[0].Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: "/mine/image"}}
 		}, Failed, "ssm:GetParameter on parameter of yours"},
+		"AWS's parameters narrowed to what the classes use": {"controller-permissions", narrowed("/aws/service/eks/optimized-ami/*"), images("al2023@latest"), OK, "calls"},
+		"AWS's parameters narrowed to another family": {
+			"controller-permissions", narrowed("/aws/service/eks/optimized-ami/*"), images("al2023@latest", "bottlerocket@latest"), Failed,
+			"ssm:GetParameter on public parameter /aws/service/bottlerocket/* (kerf stack --public-parameter)",
+		},
+		"AWS's parameters narrowed to one architecture": {
+			"controller-permissions", narrowed("/aws/service/eks/optimized-ami/*/amazon-linux-2023/x86_64/*"), images("al2023@latest"), Failed, "/aws/service/eks/optimized-ami/*",
+		},
+		"a parameter of AWS that is named outright": {"controller-permissions", narrowed("/aws/service/eks/optimized-ami/*"), func(_ *testing.T, in *Input) {
+			in.Kube.Classes[0].Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: "/aws/service/ami-windows-latest/x/image_id"}}
+		}, Failed, "/aws/service/ami-windows-latest/*"},
+		"AWS's parameters narrowed, for Amazon Linux 2 and Windows": {
+			"controller-permissions", narrowed("/aws/service/eks/optimized-ami/*", "/aws/service/ami-windows-latest/*"), images("al2@latest", "windows2019@latest", "windows2025@latest"), OK, "calls",
+		},
 		"a boundary without EC2": {"controller-permissions", nil, func(t *testing.T, in *Input) {
 			arn := "arn:aws:iam::111122223333:policy/boundary"
 			account.RoleOf(&in.AWS.Setup, in.AWS.ControllerRole).Boundary = arn
@@ -569,5 +583,20 @@ func TestRemediesCanBePasted(t *testing.T) {
 	}
 	if fix := reports[2].Results[0].Remedy; !strings.Contains(fix, "--cluster-name 'a b' ") {
 		t.Errorf("the name is not quoted: %s", fix)
+	}
+}
+
+// narrowed is a stack that lets the controller read some of AWS's parameters only.
+func narrowed(paths ...string) func(*stack.Options) {
+	return func(o *stack.Options) { o.PublicParameters = paths }
+}
+
+// images gives the first class images by aliases.
+func images(aliases ...string) func(*testing.T, *Input) {
+	return func(_ *testing.T, in *Input) {
+		in.Kube.Classes[0].Spec.AMISelectorTerms = nil
+		for _, a := range aliases {
+			in.Kube.Classes[0].Spec.AMISelectorTerms = append(in.Kube.Classes[0].Spec.AMISelectorTerms, awsv1.AMISelectorTerm{Alias: a})
+		}
 	}
 }

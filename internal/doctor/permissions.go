@@ -189,6 +189,7 @@ func (in *Input) calls(n stack.Need, role *awssetup.Role) []aimed {
 		for i := range in.Kube.Classes {
 			w.Parameters = append(w.Parameters, in.parameters(&in.Kube.Classes[i].Spec)...)
 		}
+		w.PublicParameters = in.publicParameters()
 	}
 	nodes, _ := in.nodeRoles()
 	for _, absent := range in.absentRoles() { // nobody can pass it; check 17 says so
@@ -211,6 +212,8 @@ func (in *Input) calls(n stack.Need, role *awssetup.Role) []aimed {
 			switch {
 			case n.Action == "iam:PassRole":
 				a.kind += " " + name
+			case readsPublic(&n) && len(w.PublicParameters) > 0:
+				a.kind += " " + family(w.PublicParameters[i]) + " (kerf stack --public-parameter)"
 			case len(n.Kinds) == len(list):
 				a.kind = n.Kinds[i]
 			}

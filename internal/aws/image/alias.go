@@ -93,6 +93,21 @@ func variantsOf(alias awsv1.Alias, version string) ([]variant, error) {
 	return out, nil
 }
 
+// PublicParameters are the names of AWS's parameters by which an alias is resolved for a Kubernetes version, such as 1.33.
+//
+// Errors: families that no image was ever published of for the version.
+func PublicParameters(alias awsv1.Alias, version string) ([]string, error) {
+	variants, err := variantsOf(alias, version)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, v := range variants {
+		out = append(out, v.path)
+	}
+	return out, nil
+}
+
 // leaf is the last but one part of an EKS parameter: the image's full name, or the word for the newest.
 func leaf(alias awsv1.Alias, image string) string {
 	if alias.IsLatest() {
