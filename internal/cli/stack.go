@@ -59,6 +59,7 @@ func newStackCloudFormationCommand() *cobra.Command {
 	}
 	options := stackFlags(c)
 	nodeRoleFlag(c.Flags(), options)
+	queueARNFlag(c.Flags(), options)
 	wholeFlags(c.Flags())
 	output.register(c, nil, yamlFormat, jsonFormat)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -100,6 +101,7 @@ func newStackIAMCommand() *cobra.Command {
 	options := stackFlags(c)
 	fromVariable(c.Flags().Lookup("region"), "AWS_REGION")
 	nodeRoleFlag(c.Flags(), options)
+	queueARNFlag(c.Flags(), options)
 	accountFlag(c.Flags(), options, "account that the policies name (required)")
 	output.register(c, nil, jsonFormat, yamlFormat)
 	c.Flags().BoolVar(&readOnly, "read-only", false, "write one policy that reads and changes nothing, for kerf plan and kerf controller --shadow")
@@ -129,6 +131,11 @@ func accountFlag(f *pflag.FlagSet, o *stack.Options, does string) {
 // nodeRoleFlag is for the commands that write; kerf stack check has one that says which role the node role is.
 func nodeRoleFlag(f *pflag.FlagSet, o *stack.Options) {
 	f.StringVar(&o.NodeRole, "node-role", "", "name or ARN of a role that exists, for the nodes; the stack makes none then (a role with a path: its ARN)")
+}
+
+// queueARNFlag is for the commands that write; kerf stack check has --queue.
+func queueARNFlag(f *pflag.FlagSet, o *stack.Options) {
+	f.StringVar(&o.QueueARN, "queue-arn", "", "ARN of an interruption queue that exists, of this or another account; the stack makes no queue, rules and alarms then")
 }
 
 // wholeFlags tells of the defaults by which a stack is enough for a cluster that exists. Plain policies and the check have

@@ -52,6 +52,7 @@ common EKS module know: iam_role_arn, node_iam_role_name, queue_name and so on.
 	f := c.Flags()
 	s.stack = stackFlags(c)
 	nodeRoleFlag(f, s.stack)
+	queueARNFlag(f, s.stack)
 	wholeFlags(f)
 	f.StringVar(&s.dir, "output-dir", "-", "directory to write the files to, - for standard output")
 	f.StringVar((*string)(&s.stack.Adopt), "adopt", "", "take over what exists: eks-module or live")

@@ -47,6 +47,9 @@ func (o *Options) complete() error {
 	if o.AccessEntry == "none" {
 		o.AccessEntry = ""
 	}
+	if o.QueueARN != "" {
+		o.DeadLetter, o.Alarms, o.RuleSources = false, false, false
+	}
 	if iamNames.MatchString(o.NodeRole) && len(o.NodeRole) <= maxRoleName {
 		o.NodeRole = "arn:" + refPartition + ":iam::" + refAccount + ":role/" + o.NodeRole
 	}
@@ -123,7 +126,9 @@ func (o *Options) checkNames() error {
 	if strings.HasSuffix(o.QueueName, ".fifo") {
 		err = errors.New("--queue-name: EventBridge rules of this stack need a standard queue, not a FIFO one: leave out .fifo")
 	}
-	errs = append(errs, err)
+	if o.QueueARN == "" {
+		errs = append(errs, err)
+	}
 	errs = append(errs, o.checkPolicyNames())
 	if o.PolicySuffix != "" && !iamNames.MatchString(o.PolicySuffix) {
 		errs = append(errs, fmt.Errorf("--policy-suffix %q has characters that IAM does not allow", o.PolicySuffix))
@@ -216,7 +221,29 @@ func (o *Options) checkQueue() error {
 	if o.DeadLetter && (o.MaxReceives < 1 || o.MaxReceives > awssetup.Tries) {
 		errs = append(errs, fmt.Errorf("--max-receives %d: it is 1 to %d; the controller deletes a message that failed more often, and the dead-letter queue would never see it", o.MaxReceives, awssetup.Tries))
 	}
-	return errors.Join(append(errs, o.checkKey())...)
+	return errors.Join(append(errs, o.checkQueueARN(), o.checkKey())...)
+}
+
+// queueARN is the ARN of one standard queue: partition, region, account, name.
+var queueARN = regexp.MustCompile(`^arn:(aws[a-z-]*):sqs:([a-z0-9-]+):([0-9]{12}):([A-Za-z0-9_-]{1,80})$`)
+
+func (o *Options) checkQueueARN() error {
+	m := queueARN.FindStringSubmatch(o.QueueARN)
+	switch {
+	case o.QueueARN == "":
+		return nil
+	case m == nil:
+		return fmt.Errorf("--queue-arn %q is not the ARN of a standard queue, such as arn:aws:sqs:eu-west-1:111122223333:interruption", o.QueueARN)
+	case o.Region != "" && m[2] != o.Region:
+		return fmt.Errorf("--queue-arn %s is in %s, the stack in %s: the queue must be in the region of the cluster", o.QueueARN, m[2], o.Region)
+	case o.QueueName != "":
+		return errors.New("--queue-arn names a queue that exists and --queue-name the one to make: give one of them")
+	case o.KMS:
+		return errors.New("--kms makes a key for the stack's own queue; that of --queue-arn has its own: name it with --kms-key")
+	case o.Adopt == AdoptEKSModule:
+		return errors.New("--adopt eks-module takes over the queue of the module, which --queue-arn leaves out: give one of them")
+	}
+	return nil
 }
 
 func (o *Options) checkKey() error {

@@ -47,7 +47,7 @@ func (s *Stack) longestClusterName() int {
 	}
 	if o.QueueName == "" && s.DeadLetter != nil {
 		n = min(n, maxQueueName-len(deadSuffix))
-	} else if o.QueueName == "" {
+	} else if o.QueueName == "" && o.QueueARN == "" {
 		n = min(n, maxQueueName)
 	}
 	if o.PolicySuffix == "" {
@@ -82,7 +82,9 @@ func (s *Stack) resources() fields {
 		list = list.with(k.LogicalID, resource("AWS::KMS::Key", withTags(f, k.Tags))).
 			with(k.AliasID, resource("AWS::KMS::Alias", fields{{"AliasName", k.Alias}, {"TargetKeyId", "${" + k.LogicalID + "}"}}))
 	}
-	list = append(list, queueResources(&s.Queue)...)
+	if o := &s.Options; o.QueueARN == "" {
+		list = append(list, queueResources(&s.Queue)...)
+	}
 	if s.DeadLetter != nil {
 		list = append(list, queueResources(s.DeadLetter)...)
 	}
@@ -184,6 +186,7 @@ func alarmResource(a Alarm) fields {
 	return resource("AWS::CloudWatch::Alarm", f)
 }
 
+// outputs are the same as those of the module, by the names that templates give things.
 func (s *Stack) outputs() fields {
 	var list fields
 	add := func(name, description, value string) {
@@ -191,15 +194,33 @@ func (s *Stack) outputs() fields {
 	}
 	add("NodeRoleName", "spec.role of EC2NodeClasses", s.Options.nodeRoleName())
 	add("NodeRoleArn", "Role of the nodes, to map to the cluster", s.Options.nodeRoleARN())
-	add("InterruptionQueueName", "Setting INTERRUPTION_QUEUE of the controller", "${"+idQueue+".QueueName}")
-	add("InterruptionQueueUrl", "The same queue, as its API names it", "${"+idQueue+"}")
-	add("InterruptionQueueArn", "Queue that the rules send to", arnOf(idQueue))
+	if s.NodeRole != nil {
+		add("NodeRoleId", "Unique id of the node role", "${"+idNodeRole+".RoleId}")
+	}
+	if s.AccessEntryType != "" {
+		add("NodeAccessEntryArn", "Access entry of the node role", "${"+idAccessEntry+".AccessEntryArn}")
+	}
+	add("InterruptionQueueName", "Setting INTERRUPTION_QUEUE of the controller", s.Options.queueName())
+	add("InterruptionQueueUrl", "The same queue, as its API names it", s.Options.queueURL())
+	add("InterruptionQueueArn", "The same queue, as policies and rules name it; INTERRUPTION_QUEUE for one of another account", s.Options.queueARN())
+	if s.Queue.KMSKey != "" {
+		add("InterruptionQueueKeyArn", "Key that the queue is encrypted with", s.Queue.KMSKey)
+	}
+	if s.DeadLetter != nil {
+		add("DeadLetterQueueArn", "Queue of what could not be delivered or handled", arnOf(idDeadLetter))
+	}
+	for _, r := range s.Rules {
+		add(r.LogicalID+"Arn", "Rule that feeds the queue", arnOf(r.LogicalID))
+	}
 	if s.ControllerRole != nil {
-		add("ControllerRoleArn", "Role of the controller's pods", arnOf(idControllerRole))
-		return list
+		add("ControllerRoleName", "Role of the controller's pods", "${"+idControllerRole+"}")
+		add("ControllerRoleArn", "The same role, for the annotation eks.amazonaws.com/role-arn", arnOf(idControllerRole))
+		add("ControllerRoleId", "Unique id of the controller role", "${"+idControllerRole+".RoleId}")
+		add("ControllerNamespace", "Namespace of the controller", s.Options.Namespace)
+		add("ControllerServiceAccount", "Service account of the controller", s.Options.ServiceAccount)
 	}
 	for _, p := range s.Policies {
-		add(p.LogicalID+"Arn", "To attach to the role of the controller's pods", "${"+p.LogicalID+"}")
+		add(p.LogicalID+"Arn", "Policy of the controller's role", "${"+p.LogicalID+"}")
 	}
 	return list
 }

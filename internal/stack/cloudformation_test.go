@@ -258,3 +258,27 @@ func TestOneTemplateServesManyClusters(t *testing.T) {
 		t.Errorf("templates of two clusters differ in more than the default:\n%s", cmp.Diff(string(ours), got))
 	}
 }
+
+// outputsOf says which output of the template is which of the module.
+var outputsOf = map[string]string{
+	"iam_role_name": "ControllerRoleName", "iam_role_arn": "ControllerRoleArn", "iam_role_unique_id": "ControllerRoleId", "namespace": "ControllerNamespace",
+	"service_account": "ControllerServiceAccount", "queue_arn": "InterruptionQueueArn", "queue_name": "InterruptionQueueName", "queue_url": "InterruptionQueueUrl",
+	"queue_kms_key_arn": "InterruptionQueueKeyArn", "dead_letter_queue_arn": "DeadLetterQueueArn", "node_iam_role_name": "NodeRoleName", "node_iam_role_arn": "NodeRoleArn",
+	"node_iam_role_unique_id": "NodeRoleId", "node_access_entry_arn": "NodeAccessEntryArn", "iam_policy_arns": "KarpenterControllerNodeLifecyclePolicyArn",
+	"event_rules": "SpotInterruptionRuleArn",
+}
+
+// TestTemplatesAndModulesHaveTheSameOutputs, but for the instance profile, which modules alone can make.
+func TestTemplatesAndModulesHaveTheSameOutputs(t *testing.T) {
+	s := makeStack(t, Latest, everything)
+	text, err := s.CloudFormation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, outputs, _ := strings.Cut(string(text), "\nOutputs:\n")
+	for name := range parseModule(t, s).outputs {
+		if id := outputsOf[name]; !strings.HasPrefix(name, "instance_profile_") && (id == "" || !strings.Contains(outputs, "  "+id+":\n")) {
+			t.Errorf("the template has no output for %s", name)
+		}
+	}
+}

@@ -170,13 +170,17 @@ func zonalShift() iampolicy.Statement {
 		when(stringEquals, "arc-zonal-shift:ResourceIdentifier", clusterARN()))
 }
 
+// receiveActions are what the controller calls on the queue.
+func receiveActions(c Compat) []string {
+	if c == V032 {
+		return []string{"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}
+	}
+	return []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}
+}
+
 // receiving are the statements on the queue.
 func receiving(s *Stack) []iampolicy.Statement {
-	actions := []string{"sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}
-	if s.Options.Compat == V032 {
-		actions = []string{"sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}
-	}
-	list := []iampolicy.Statement{allow("AllowInterruptionQueueActions", actions, []string{arnOf(idQueue)})}
+	list := []iampolicy.Statement{allow("AllowInterruptionQueueActions", receiveActions(s.Options.Compat), []string{s.Options.queueARN()})}
 	if s.Queue.KMSKey != "" {
 		list = append(list, allow("AllowInterruptionQueueKeyDecrypt", []string{"kms:Decrypt"}, []string{s.Queue.KMSKey}))
 	}

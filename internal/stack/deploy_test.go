@@ -3,6 +3,7 @@ package stack
 import (
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -166,11 +167,24 @@ func TestDeployedStacksAreTheModel(t *testing.T) {
 }
 
 func TestDeployedStacksSayWhatToSet(t *testing.T) {
-	out := deploy(t, simulated(t, "eu-west-1"), makeStack(t, Latest, func(o *Options) { o.Controller = PodIdentity }))
+	out := deploy(t, simulated(t, "eu-west-1"), makeStack(t, Latest, func(o *Options) { o.Controller, o.AccessEntry = PodIdentity, "EC2_LINUX" }))
 	want := map[string]string{
 		"NodeRoleName": "KarpenterNodeRole-demo", "NodeRoleArn": "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo",
 		"InterruptionQueueName": "demo", "InterruptionQueueArn": "arn:aws:sqs:eu-west-1:111122223333:demo",
 		"InterruptionQueueUrl": "https://sqs.eu-west-1.amazonaws.com/111122223333/demo", "ControllerRoleArn": "arn:aws:iam::111122223333:role/demo-karpenter",
+		"ControllerRoleName": "demo-karpenter", "ControllerNamespace": "kube-system", "ControllerServiceAccount": "karpenter",
+		"DeadLetterQueueArn": "arn:aws:sqs:eu-west-1:111122223333:demo-dlq",
+	}
+	for name, value := range map[string]string{"NodeRoleId": "AROA", "ControllerRoleId": "AROA", "SpotInterruptionRuleArn": "arn:aws:events:eu-west-1:111122223333:rule/Karpenter-demo-SpotInterruptionRule-",
+		"NodeAccessEntryArn": "arn:aws:eks:eu-west-1:111122223333:access-entry/demo/role/111122223333/KarpenterNodeRole-demo/"} {
+		if !strings.HasPrefix(out[name], value) { // AWS makes up the rest
+			t.Errorf("%s is %s", name, out[name])
+		}
+		delete(out, name)
+	}
+	maps.DeleteFunc(out, func(name, _ string) bool { return strings.HasSuffix(name, "RuleArn") })
+	for _, p := range []string{"NodeLifecycle", "IAMIntegration", "EKSIntegration", "Interruption", "ZonalShift", "ResourceDiscovery"} {
+		want["KarpenterController"+p+"PolicyArn"] = "arn:aws:iam::111122223333:policy/KarpenterController" + p + "Policy-demo"
 	}
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("outputs (-want +got):\n%s", diff)

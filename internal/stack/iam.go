@@ -11,7 +11,8 @@ import (
 // IAM is the stack's policies as plain JSON: what to attach to the controller, by policy name, and the trust policies and
 // attachments of the roles, by role name.
 //
-// The queue's policy takes the rules to be named by their logical IDs.
+// The queue's policy takes the rules to be named by their logical IDs. For a queue of another account it is what the owner
+// has to add to the queue's policy.
 //
 // Errors: without region and account, or for a key that does not exist yet, there is nothing to put into the ARNs.
 func (s *Stack) IAM() ([]byte, error) {
@@ -41,6 +42,9 @@ func (s *Stack) IAM() ([]byte, error) {
 	}
 	for _, q := range setup.Queues {
 		out.QueuePolicies[q.Name] = q.Policy
+	}
+	if m := queueARN.FindStringSubmatch(o.QueueARN); m != nil && m[3] != o.AccountID {
+		out.QueuePolicies[m[4]] = s.resolver(o.AccountID, o.Region).document(s.receivingPolicy())
 	}
 	b, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {

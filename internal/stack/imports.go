@@ -148,6 +148,9 @@ func namesOf(list []iampolicy.Named) []string {
 }
 
 func (a *adopter) queues() {
+	if a.stack.Options.QueueARN != "" {
+		return
+	}
 	q := a.queue(a.found.Queue)
 	if q == nil {
 		a.note("there is no queue %s, so Terraform makes one: name the one that exists with --queue-name", a.want.Queues[0].Name)
@@ -225,7 +228,7 @@ func (a *adopter) rules() {
 		}
 	}
 	for _, x := range a.found.Setup.Rules {
-		if a.targetOf(x) != "" && !slices.Contains(taken, x.Name) {
+		if a.stack.Options.QueueARN == "" && a.targetOf(x) != "" && !slices.Contains(taken, x.Name) {
 			a.note("rule %s goes on sending to the queue outside Terraform: delete it when the module is applied, if the module's rules catch the same", x.Name)
 		}
 	}

@@ -52,12 +52,15 @@ type Options struct {
 
 	Adopt Adoption // what a Terraform module takes over
 
-	Retention   time.Duration // of messages in the queue; whole seconds
-	Visibility  time.Duration // of a received message; zero leaves SQS's own 30 s
-	KMS         bool          // make a key for the queue
-	KMSKey      string        // ARN of a key that exists, for the queue
-	DeadLetter  bool          // a second queue for what nobody could handle and what could not be delivered
-	MaxReceives int           // before a message goes there
+	Retention  time.Duration // of messages in the queue; whole seconds
+	Visibility time.Duration // of a received message; zero leaves SQS's own 30 s
+	// QueueARN is that of a queue that exists, in this or another account. The stack makes no queue then, no rules and no
+	// alarms: whoever owns the queue feeds it.
+	QueueARN    string
+	KMS         bool   // make a key for the queue
+	KMSKey      string // ARN of a key that exists, for the queue
+	DeadLetter  bool   // a second queue for what nobody could handle and what could not be delivered
+	MaxReceives int    // before a message goes there
 	// RuleSources lets only the stack's rules (and those of the delivery proof) send to the queue, instead of all rules
 	// of all accounts.
 	RuleSources  bool

@@ -2,9 +2,11 @@ package stack
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/partition"
 )
 
 // defaultVisibility is what SQS takes when a queue has none set.
@@ -88,5 +90,39 @@ func sending(o *Options, rules []Rule, queue, id string) *iampolicy.Document {
 			Resources: []string{arnOf(queue)}, Conditions: []iampolicy.Condition{when(boolean, "aws:SecureTransport", "false")},
 		})
 	}
+	return d
+}
+
+// queueARN is the ARN of the interruption queue, whoever makes it.
+func (o *Options) queueARN() string { return cmp.Or(o.QueueARN, arnOf(idQueue)) }
+
+// queueName is its name, as INTERRUPTION_QUEUE has it if it is of the stack's own account.
+func (o *Options) queueName() string {
+	if o.QueueARN == "" {
+		return "${" + idQueue + ".QueueName}"
+	}
+	return o.QueueARN[strings.LastIndexByte(o.QueueARN, ':')+1:]
+}
+
+// queueURL is the address by which SQS knows it.
+func (o *Options) queueURL() string {
+	m := queueARN.FindStringSubmatch(o.QueueARN)
+	if m == nil {
+		return "${" + idQueue + "}"
+	}
+	return "https://sqs." + m[2] + "." + partition.Of(m[2]).Suffix + "/" + m[3] + "/" + m[4]
+}
+
+// receivingPolicy is what the policy of a queue of another account must allow, besides what its owner has in it: across accounts
+// both sides must. Without a role of the stack it lets everybody of the account in whose own policies do.
+func (s *Stack) receivingPolicy() *iampolicy.Document {
+	principal := "arn:" + refPartition + ":iam::" + refAccount + ":root"
+	if s.ControllerRole != nil {
+		principal = arnOf(idControllerRole)
+	}
+	d := document(iampolicy.Statement{
+		Sid: "AllowControllerOfAnotherAccount", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{AWS: []string{principal}},
+		Actions: receiveActions(s.Options.Compat), Resources: []string{s.Options.QueueARN},
+	})
 	return d
 }

@@ -12,6 +12,7 @@ import (
 const (
 	placeholderAccount = "000000000000"
 	placeholderKey     = "00000000-0000-0000-0000-000000000000"
+	placeholderRoleID  = "AROA00000000000000000"
 )
 
 // resolver gives references their values in an account and region.
@@ -38,6 +39,7 @@ func (s *Stack) resolver(account, region string) *resolver {
 	role := func(x *Role) {
 		v[x.LogicalID] = r.text(x.Name)
 		v[x.LogicalID+".Arn"] = iam + "role" + x.Path + r.text(x.Name)
+		v[x.LogicalID+".RoleId"] = placeholderRoleID
 	}
 	queue := func(q *Queue) {
 		name := r.text(q.Name)
@@ -53,7 +55,15 @@ func (s *Stack) resolver(account, region string) *resolver {
 	if s.ControllerRole != nil {
 		role(s.ControllerRole)
 	}
-	queue(&s.Queue)
+	if s.AccessEntryType != "" {
+		v[idAccessEntry+".AccessEntryArn"] = at("eks") + "access-entry/" + v["ClusterName"] + "/role/" + account + "/" + r.text(s.Options.nodeRoleName()) + "/" + placeholderKey
+	}
+	if arn := s.Options.QueueARN; arn != "" {
+		m := queueARN.FindStringSubmatch(arn)
+		v[idQueue], v[idQueue+".QueueName"], v[idQueue+".Arn"] = s.Options.queueURL(), m[4], arn
+	} else {
+		queue(&s.Queue)
+	}
 	if s.DeadLetter != nil {
 		queue(s.DeadLetter)
 	}
@@ -124,7 +134,9 @@ func (s *Stack) Setup(account, region string) *awssetup.Setup {
 	r := s.resolver(account, region)
 	out := &awssetup.Setup{
 		Source: "kerf stack", Partition: partition.Of(region).Name, Region: region, AccountID: account, ClusterName: s.Options.ClusterName,
-		Queues: []awssetup.Queue{s.setupQueue(r, &s.Queue)},
+	}
+	if s.Options.QueueARN == "" {
+		out.Queues = append(out.Queues, s.setupQueue(r, &s.Queue))
 	}
 	if s.NodeRole != nil {
 		out.Roles = append(out.Roles, s.setupRole(r, s.NodeRole))

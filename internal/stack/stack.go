@@ -35,7 +35,7 @@ type Stack struct {
 	Policies       []Policy // the controller's
 
 	Key             *Key
-	Queue           Queue
+	Queue           Queue // without a name if it exists already
 	DeadLetter      *Queue
 	Rules           []Rule
 	Alarms          []Alarm
@@ -119,9 +119,13 @@ func New(o Options) (*Stack, error) {
 	if o.NodeRole == "" {
 		s.NodeRole = nodeRole(&o)
 	}
-	s.Key, s.Queue, s.DeadLetter = queues(&o)
-	s.Rules = rules(&o)
-	allowSending(s)
+	if o.QueueARN == "" {
+		s.Key, s.Queue, s.DeadLetter = queues(&o)
+		s.Rules = rules(&o)
+		allowSending(s)
+	} else {
+		s.Queue.KMSKey = o.KMSKey
+	}
 	policies, err := controllerPolicies(s)
 	if err != nil {
 		return nil, err

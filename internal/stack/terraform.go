@@ -129,6 +129,9 @@ func (m *module) role(label, variable, name string, r *Role) error {
 }
 
 func (s *Stack) queueFile(m *module) error {
+	if s.Options.QueueARN != "" {
+		return nil
+	}
 	if k := s.Key; k != nil {
 		d, err := m.document(k.Policy)
 		if err != nil {
@@ -171,6 +174,9 @@ func (m *module) queue(label, name string, q *Queue) error {
 }
 
 func (s *Stack) eventsFile(m *module) error {
+	if len(s.Rules) == 0 {
+		return nil
+	}
 	m.line("locals {\nevents = {")
 	for _, r := range s.Rules {
 		m.line("%s = {\ndescription = %s\nsource = %s\ndetail_type = %s\n}", r.Kind, m.text("Events on "+r.Description), m.text(r.Source), m.text(r.DetailType))

@@ -43,7 +43,9 @@ func (s *Stack) variablesFile(m *module) error {
 	if s.DeadLetter != nil {
 		limit -= len(deadSuffix)
 	}
-	name("queue_name", fmt.Sprintf("Name of the interruption queue; null: that of the cluster, which may then have %d characters", limit), o.QueueName, limit)
+	if o.QueueARN == "" {
+		name("queue_name", fmt.Sprintf("Name of the interruption queue; null: that of the cluster, which may then have %d characters", limit), o.QueueName, limit)
+	}
 	if s.NodeRole != nil {
 		m.variable("node_iam_role_additional_policies", "map(string)", "ARNs of further policies of the node role, by a name of your choice", "{}", "", "")
 	}
@@ -103,12 +105,12 @@ func (s *Stack) outputsFile(m *module) error {
 		policies = append(policies, "aws_iam_policy."+policyLabel(p)+".arn")
 	}
 	output("iam_policy_arns", "ARNs of the controller's policies", "[\n"+strings.Join(policies, ",\n")+",\n]")
-	output("queue_arn", "ARN of the interruption queue", "aws_sqs_queue.this.arn")
-	output("queue_name", "Name of the interruption queue, for INTERRUPTION_QUEUE", "aws_sqs_queue.this.name")
-	output("queue_url", "URL of the interruption queue", "aws_sqs_queue.this.url")
+	output("queue_arn", "ARN of the interruption queue, for INTERRUPTION_QUEUE if it is of another account", m.text(s.Options.queueARN()))
+	output("queue_name", "Name of the interruption queue, for INTERRUPTION_QUEUE", m.text(s.Options.queueName()))
+	output("queue_url", "URL of the interruption queue", m.text(s.Options.queueURL()))
 	output("queue_kms_key_arn", "ARN of the key of the interruption queue", when(s.Queue.KMSKey != "", m.text(s.Queue.KMSKey)))
 	output("dead_letter_queue_arn", "ARN of the dead-letter queue", when(s.DeadLetter != nil, "aws_sqs_queue.dead_letter.arn"))
-	output("event_rules", "Rules that feed the interruption queue, by kind of event", "aws_cloudwatch_event_rule.this")
+	output("event_rules", "Rules that feed the interruption queue, by kind of event", when(len(s.Rules) > 0, "aws_cloudwatch_event_rule.this"))
 	output("node_iam_role_name", "Name of the node role, for spec.role of EC2NodeClasses", m.text(s.Options.nodeRoleName()))
 	output("node_iam_role_arn", "ARN of the node role", m.text(s.Options.nodeRoleARN()))
 	output("node_iam_role_unique_id", "Unique id of the node role; null if the role is not the module's", when(s.NodeRole != nil, "aws_iam_role.node.unique_id"))

@@ -2,6 +2,7 @@ package authz
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/awssim/wire"
@@ -48,12 +49,25 @@ func (c *call) queueARN(name, owner string) string {
 	return "arn:" + c.w.Partition() + ":sqs:" + c.w.Region() + ":" + owner + ":" + name
 }
 
+// ownAccountOnly are the actions that no policy of a queue can allow to another account.
+//
+// Source: SQS Developer Guide, "Overview of managing access in Amazon SQS", cross-account permissions, checked 2026-11.
+var ownAccountOnly = []string{
+	"sqs:AddPermission", "sqs:RemovePermission", "sqs:DeleteQueue", "sqs:SetQueueAttributes", "sqs:TagQueue", "sqs:UntagQueue", "sqs:ListQueueTags", "sqs:StartMessageMoveTask",
+}
+
 func onQueue(action string, keyActions ...string) rule {
 	return func(c *call) []check {
 		name, owner := c.queue()
 		k := check{action: action, resource: c.queueARN(name, owner), owner: owner}
+		if owner != c.w.Account() {
+			if slices.Contains(ownAccountOnly, action) {
+				return []check{k}
+			}
+			name = owner + "/" + name
+		}
 		attributes, err := c.w.QueueAttributes(name)
-		if err != nil || owner != c.w.Account() {
+		if err != nil {
 			return []check{k}
 		}
 		k.document = c.a.document(attributes["Policy"])

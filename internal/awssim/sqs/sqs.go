@@ -127,8 +127,8 @@ func (s *service) getQueueURL(_ context.Context, r *wire.Request) (any, error) {
 	if err := r.Decode(&in); err != nil {
 		return nil, err
 	}
-	if in.Owner != "" && in.Owner != s.world.Account() {
-		return nil, wire.Errorf("QueueDoesNotExist", "The specified queue does not exist: the simulator has no queues of account %s.", in.Owner)
+	if in.Owner != "" {
+		in.QueueName = in.Owner + "/" + in.QueueName
 	}
 	name, err := s.world.QueueNameOf(in.QueueName)
 	if err != nil {

@@ -18,7 +18,7 @@ const FaultDuplicateMessage FaultKind = "duplicate-message"
 
 // sqsState holds the queues of the account.
 type sqsState struct {
-	queues  map[string]*queue    // by name
+	queues  map[string]*queue    // by name; those of other accounts by ACCOUNT/NAME
 	deleted map[string]time.Time // when the last queue of a name was deleted by a call
 }
 
@@ -60,12 +60,42 @@ func noQueue() *Error {
 
 // QueueURL is the address by which a queue is named in requests.
 func (w *World) QueueURL(name string) string {
-	return "https://sqs." + w.opts.Region + "." + partition.SuffixOf(w.Partition()) + "/" + w.opts.Account + "/" + name
+	owner, name := w.queueOwner(name)
+	return "https://sqs." + w.opts.Region + "." + partition.SuffixOf(w.Partition()) + "/" + owner + "/" + name
 }
 
 // QueueARN is the name of a queue in policies and rules.
 func (w *World) QueueARN(name string) string {
-	return "arn:" + w.Partition() + ":sqs:" + w.opts.Region + ":" + w.opts.Account + ":" + name
+	owner, name := w.queueOwner(name)
+	return "arn:" + w.Partition() + ":sqs:" + w.opts.Region + ":" + owner + ":" + name
+}
+
+// queueOwner takes the name of a queue apart, which for one of another account is ACCOUNT/NAME.
+func (w *World) queueOwner(name string) (owner, own string) {
+	if owner, own, foreign := strings.Cut(name, "/"); foreign {
+		return owner, own
+	}
+	return w.opts.Account, name
+}
+
+// MakeQueueOf makes a queue of another account, whose policy says what may be done with it from here, and returns the name
+// by which the world's methods know it. Keys of other accounts are not simulated.
+func (w *World) MakeQueueOf(account, name string, attributes map[string]string) (string, error) {
+	if account == w.opts.Account || attributes["KmsMasterKeyId"] != "" {
+		return "", Errorf("InvalidParameterValue", "The queue of another account has another account, and no KMS key.")
+	}
+	if !queueName.MatchString(name) {
+		return "", Errorf("InvalidParameterValue", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock.Now()
+	q := &queue{name: account + "/" + name, attributes: map[string]string{}, tags: map[string]string{}, created: now, modified: now, changed: make(chan struct{})}
+	if err := w.setQueueAttributesLocked(q, attributes); err != nil {
+		return "", err
+	}
+	w.sqs.queues[q.name] = q
+	return q.name, nil
 }
 
 // DeleteQueue removes a queue with all that is in it.
@@ -98,11 +128,11 @@ func (w *World) QueueNameFree(name string) error {
 	return nil
 }
 
-// QueueNames returns the names of all queues.
+// QueueNames returns the names of the account's queues.
 func (w *World) QueueNames() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Sorted(maps.Keys(w.sqs.queues))
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.sqs.queues)), func(name string) bool { return strings.Contains(name, "/") })
 }
 
 // QueueNameOf finds the queue that a URL names: by the last part of its path, whatever the host.
@@ -111,7 +141,10 @@ func (w *World) QueueNameOf(url string) (string, error) {
 	defer w.mu.Unlock()
 	parts := strings.Split(strings.TrimSuffix(url, "/"), "/")
 	name := parts[len(parts)-1]
-	if w.sqs.queues[name] == nil || (len(parts) > 1 && parts[len(parts)-2] != w.opts.Account) {
+	if len(parts) > 1 && parts[len(parts)-2] != w.opts.Account {
+		name = parts[len(parts)-2] + "/" + name
+	}
+	if w.sqs.queues[name] == nil {
 		return "", noQueue()
 	}
 	return name, nil
