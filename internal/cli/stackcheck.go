@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,7 @@ with the resources in their places, ready to deploy. What --fix cannot fix is sa
 	name := f.Lookup("cluster-name")
 	name.Usage = "name of the EKS cluster [$CLUSTER_NAME with --live] (default: the one that the set-up is for)"
 	delete(name.Annotations, variableKey) // a file may be of another cluster than the shell's
+	f.StringVar(&s.stack.QueueARN, "queue-arn", "", "ARN of an interruption queue that is not of the set-up, as in kerf stack cloudformation --queue-arn; it is not judged")
 	accountFlag(f, s.stack, "account that a template or policies are for, where they do not tell; with --live the one that must be read")
 	f.StringVar(&s.stack.AccountID, "account", "", "same as --account-id")
 	f.StringArrayVar(&s.parameters, "parameter", nil, "value of a parameter of the template: NAME=VALUE (repeatable)")
@@ -189,7 +191,7 @@ func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*aw
 	}
 	setup, kind, err := check.Read(data, check.ReadOptions{
 		Source: args[0], ClusterName: s.stack.ClusterName, AccountID: s.stack.AccountID, Region: s.stack.Region, Parameters: parameters,
-		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey, s.hints.NodeRole}),
+		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey, s.stack.QueueARN, s.hints.NodeRole}),
 	})
 	if err != nil {
 		err = &usageError{err}
@@ -225,7 +227,7 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 	}
 	queue := s.hints.Queue
 	if queue == "" {
-		queue = s.stack.QueueName
+		queue = cmp.Or(s.stack.QueueARN, s.stack.QueueName)
 	}
 	a, err := account.Look(ctx, session, account.Options{
 		ClusterName: s.stack.ClusterName, Queue: queue, NodeRole: s.hints.NodeRole, ControllerRole: s.hints.ControllerRole,
@@ -239,9 +241,11 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 	}
 	// The account says which is which better than the setup alone does.
 	s.hints.ControllerRole, s.hints.NodeRole = a.ControllerRole, a.NodeRole
-	if a.QueueARN != "" {
+	switch {
+	case s.stack.QueueARN != "": // it is not judged
+	case a.QueueARN != "":
 		s.hints.Queue = a.QueueARN
-	} else if a.QueueName != "" { // it is missing; no other may be taken for it
+	case a.QueueName != "": // it is missing; no other may be taken for it
 		s.hints.Queue = a.QueueName
 		if a.QueueName != s.stack.ClusterName {
 			s.stack.QueueName = a.QueueName

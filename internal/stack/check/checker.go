@@ -51,6 +51,9 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 	h := o.Hints
 	h.ServiceAccount = cmp.Or(h.ServiceAccount, o.Stack.ServiceAccount, "karpenter")
 	p := findParts(found, h)
+	if o.Stack.QueueARN != "" { // whoever owns it answers for it
+		p.queue = nil
+	}
 	r := &Report{
 		Source: found.Source, Kind: kind, Edition: string(o.Stack.Compat), Account: found.AccountID, Region: found.Region, Findings: []Finding{},
 	}
@@ -77,7 +80,11 @@ func newChecker(found *awssetup.Setup, kind Kind, o Options) (*checker, error) {
 		// That it should be another queue is said once, and not again of every permission.
 		renameResource(setup, setup.Queues[0].ARN, p.queue.ARN)
 	}
-	c := &checker{report: r, found: p, stack: s, asked: o.Stack, hints: h, wanted: findParts(setup, Hints{Queue: setup.Queues[0].Name, ServiceAccount: h.ServiceAccount})}
+	queue := ""
+	if len(setup.Queues) > 0 {
+		queue = setup.Queues[0].Name
+	}
+	c := &checker{report: r, found: p, stack: s, asked: o.Stack, hints: h, wanted: findParts(setup, Hints{Queue: queue, ServiceAccount: h.ServiceAccount})}
 	for _, g := range found.Gaps {
 		r.Unread = append(r.Unread, Unread{What: g.What, Why: g.Why})
 	}
@@ -195,19 +202,26 @@ func (c *checker) run() {
 		c.nodeRole()
 		c.controllerRole()
 	}
-	if c.report.Kind != KindIAM {
+	switch {
+	case c.report.Kind == KindIAM:
+		c.report.Notes = append(c.report.Notes, "policies alone were read; queue, key, rules and alarms were not judged")
+	case c.queueElsewhere():
+		c.mapping()
+		c.report.Notes = append(c.report.Notes, "the queue "+c.asked.QueueARN+" is somebody else's; its policy, key, rules and alarms were not judged")
+	default:
 		c.mapping()
 		c.queue()
 		c.encryption()
 		c.askedFor()
 		c.rules()
 		c.alarms()
-	} else {
-		c.report.Notes = append(c.report.Notes, "policies alone were read; queue, key, rules and alarms were not judged")
 	}
 	c.limits()
 	c.report.sort()
 }
+
+// queueElsewhere tells whether the queue is none of the stack's.
+func (c *checker) queueElsewhere() bool { return c.asked.QueueARN != "" }
 
 // askedFor judges what is only wanted because it was asked for.
 func (c *checker) askedFor() {

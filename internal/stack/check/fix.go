@@ -122,8 +122,11 @@ func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {
 	m := &mender{kind: kind, before: found, s: &s, dropped: map[string][]string{}}
 	// Later steps build on earlier ones: who may decrypt hangs on the key, who may send on the rules.
 	steps := []func(){m.roles, m.queue, m.encryption, m.rules, m.sending, m.policies, m.mapping, m.alarms}
-	if kind == KindIAM {
+	switch {
+	case kind == KindIAM:
 		steps = []func(){m.roles, m.policies}
+	case o.Stack.QueueARN != "":
+		steps = []func(){m.roles, m.policies, m.mapping}
 	}
 	for _, step := range steps {
 		if m.stale || m.c == nil {
