@@ -28,6 +28,7 @@ type planner struct {
 
 var planFunctions = map[string]function.Function{
 	"jsonencode": stdlib.JSONEncodeFunc, "coalesce": stdlib.CoalesceFunc, "merge": stdlib.MergeFunc, "concat": stdlib.ConcatFunc,
+	"contains": stdlib.ContainsFunc, "keys": stdlib.KeysFunc,
 }
 
 // firstPlan is the plan of the source with these values of variables; with a module name, of a call of it as a module.
