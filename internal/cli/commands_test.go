@@ -46,7 +46,7 @@ var differs = map[string]string{
 	"account-id": "of what is written, or of what is checked", "filename": "what is read", "facts": "what is begun with", "node-role": "for the stack, or of the set-up that is checked",
 	"image": "of the controller, or an AMI", "set": "a setting, or a value of the chart", "timeout": "of the start, or of the end", "parameter": "of a template", "help": "cobra names the command in it",
 	"verbose": "what else is shown", "boot-time": "the simulator's time, or the demo's", "seed": "of what the simulator draws", "stack": "deployed, or run under as well",
-	"queue": "what holds without it", "controller-role": "what holds without it", "output-file": "kerf catalog update writes no text",
+	"queue": "what holds without it", "controller-role": "what holds without it", "queue-arn": "for the stack, or of the set-up that is checked", "output-file": "kerf catalog update writes no text",
 }
 
 func TestFlagsAreTheSameInEveryCommand(t *testing.T) {

@@ -143,7 +143,7 @@ func queueARNFlag(f *pflag.FlagSet, o *stack.Options) {
 func wholeFlags(f *pflag.FlagSet) {
 	f.Lookup("controller").Usage = "make a role for the controller: pod-identity, irsa or none (default: irsa with --oidc-provider, none in older editions, else pod-identity)"
 	f.Lookup("controller").DefValue = ""
-	f.Lookup("access-entry").Usage = "map the node role to the cluster, which must exist, by an access entry: EC2_LINUX, EC2_WINDOWS or none (default: none in older editions, else EC2_LINUX)"
+	f.Lookup("access-entry").Usage = "map the node role to the cluster by an access entry: EC2_LINUX, EC2_WINDOWS or none; the cluster must exist (default: none in older editions, else EC2_LINUX)"
 }
 
 // takeWhole makes what the user did not say about the controller's role and the access entry as wholeFlags tells.
@@ -181,7 +181,7 @@ func stackFlags(c *cobra.Command) *stack.Options {
 	namespaceFlag(c, &o.Namespace, o.Namespace, controllerNamespace)
 	f.StringVar(&o.ServiceAccount, "service-account", o.ServiceAccount, "service account of the controller, for its role")
 	f.StringVar(&o.OIDCProvider, "oidc-provider", "", "issuer URL or provider ARN of the cluster, for --controller irsa")
-	f.StringVar(&o.AccessEntry, "access-entry", "", "map the node role to the cluster by an access entry: EC2_LINUX, EC2_WINDOWS or none; the cluster must exist")
+	f.StringVar(&o.AccessEntry, "access-entry", "", "map the node role to the cluster by an access entry: EC2_LINUX, EC2_WINDOWS or none; the cluster must exist (default none)")
 	mustComplete(c, "access-entry", cobra.FixedCompletions([]string{"EC2_LINUX", "EC2_WINDOWS", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	stackQueueFlags(f, &o)
 	f.BoolVar(&o.CapacityReservations, "capacity-reservations", o.CapacityReservations, "let the controller find capacity reservations and launch into them")

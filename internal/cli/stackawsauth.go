@@ -1,17 +1,17 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kerf-sh/kerf/internal/stack"
 )
 
 func newStackAWSAuthCommand() *cobra.Command {
 	var windows bool
-	var output string
+	var output form
 	o := stack.Defaults(stack.Latest)
 	c := &cobra.Command{
 		Use:   "aws-auth --cluster-name NAME --account-id ACCOUNT",
@@ -26,13 +26,13 @@ mode a cluster has with:
 		Args: noArguments,
 	}
 	f := c.Flags()
-	f.StringVar(&o.ClusterName, "cluster-name", "", "name of the EKS cluster (required)")
+	clusterNameFlag(c, &o.ClusterName, "(required)")
 	f.StringVar(&o.AccountID, "account-id", "", "account of the node role (required, unless --node-role is an ARN)")
-	f.StringVar(&o.Region, "region", "", "region of the cluster, for the eksctl command and the partition")
-	f.StringVar(&o.NodeRoleName, "node-role-name", "", "name of the node role that the stack makes (default KarpenterNodeRole-<cluster>)")
+	regionFlag(c, &o.Region, "", "of the cluster, for the eksctl command and the partition")
+	f.StringVar(&o.NodeRoleName, "node-role-name", "", "name of the node role (default KarpenterNodeRole-<cluster>)")
 	nodeRoleFlag(f, &o)
 	f.BoolVar(&windows, "windows", false, "for nodes with Windows, which need one more group")
-	f.StringVarP(&output, "output", "o", "-", "file to write, - for standard output")
+	output.register(c, nil, yamlFormat, jsonFormat)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := stack.New(o)
 		if err != nil {
@@ -40,12 +40,15 @@ mode a cluster has with:
 		}
 		text, err := s.AWSAuth(windows)
 		if err != nil {
-			return &usageError{errors.Join(err)}
+			return &usageError{err}
 		}
-		if err := writeTo(c.OutOrStdout(), output, text); err != nil {
-			return fmt.Errorf("writing the item of aws-auth: %w", err)
+		if output.format == jsonFormat {
+			if text, err = yaml.YAMLToJSON(text); err != nil {
+				return fmt.Errorf("writing the item of aws-auth as JSON: %w", err)
+			}
+			text = append(text, '\n')
 		}
-		return nil
+		return output.writeText(c.OutOrStdout(), text)
 	}
 	return c
 }
