@@ -353,7 +353,7 @@ func twoReplicas(t *testing.T, e *env) {
 	})
 	s.deploy("web", 2, "1", apart("web"))
 	s.run(60*time.Second, 2)
-	if text := r.text(); strings.Contains(text, "decided on pending pods") || strings.Contains(text, "launched machine") {
+	if text := r.text(); strings.Contains(text, "decided on pending pods") || strings.Contains(text, "launched nodeclaim") {
 		t.Errorf("the second replica acts although it does not lead:\n%s", text)
 	}
 	holder := s.leader()
@@ -365,7 +365,7 @@ func twoReplicas(t *testing.T, e *env) {
 	if now := s.leader(); now == holder {
 		t.Errorf("%s still leads", now)
 	}
-	if !strings.Contains(r.text(), "launched machine") {
+	if !strings.Contains(r.text(), "launched nodeclaim") {
 		t.Error("the second replica did not launch the third machine")
 	}
 	s.matched(20 * time.Second)

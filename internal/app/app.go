@@ -63,7 +63,7 @@ const component = "karpenter"
 //
 // Errors: what could not be reached or read at the start, by name, and with what to set.
 func Run(ctx context.Context, s settings.Settings, warnings []string, where Surroundings) error {
-	log, err := obs.NewLogger(s.LogLevel, s.LogOutputPaths)
+	log, err := obs.NewLogger(obs.LogOptions{Level: s.LogLevel, Paths: s.LogOutputPaths, ErrorPaths: s.LogErrorOutputPaths, Commit: version.Commit})
 	if err != nil {
 		return err
 	}
@@ -155,6 +155,9 @@ type process struct {
 	// consolidation decides which nodes go; nil until it is wired.
 	consolidation *disrupt.Loop
 }
+
+// logger is the log of one of the process's loops, under the name that log pipelines know it by where Karpenter has it too.
+func (p *process) logger(controller string) *slog.Logger { return p.log.With("controller", controller) }
 
 // setAside tells of objects that can't be taken in, on themselves.
 func (p *process) setAside() func(client.Object, error) {

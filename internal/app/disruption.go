@@ -43,22 +43,22 @@ func (p *process) buyer() *apply.Applier {
 // disruption adds what lets nodes go.
 func (p *process) disruption(c *gate) error {
 	queue := &disrupt.Queue{
-		Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Buyer: p.buyer(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+		Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Buyer: p.buyer(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(),
 	}
 	problems := &provision.Problems{
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: c.Subnets, Pack: PackOptions(p.Settings), Now: time.Now, Late: func() {},
-		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
+		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.logger("disruption"), name, fn) },
 	}
 	lasting := *problems
 	lasting.Lasting = true
 	p.consolidation = &disrupt.Loop{
 		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
 		Options:  ConsolidationOptions(p.Settings),
-		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Record: p.recordedDisruption, Decided: p.decisions.SetDisruption,
+		Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(), Record: p.recordedDisruption, Decided: p.decisions.SetDisruption,
 	}
 	drift := &disrupt.Drift{
 		Queue: queue, State: p.cache, Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
-		Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Record: p.recordedDisruption,
+		Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(), Record: p.recordedDisruption,
 	}
 	if shop := p.shop(c); shop != nil {
 		drift.Bare = shop.Bare
@@ -67,7 +67,7 @@ func (p *process) disruption(c *gate) error {
 		drift.Landed(c, failed)
 		p.consolidation.Landed(c, failed)
 	}
-	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.log, Clock: p.clock()}
+	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.logger("nodeclaim.disruption"), Clock: p.clock()}
 	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(drift), p.Add(manager.RunnableFunc(writer.Run)))
 }
 

@@ -16,7 +16,7 @@ import (
 func (p *process) guestMemory(book *learn.Book) error {
 	return errors.Join(
 		p.Add(&guestmemory.Keeper{Client: p.GetClient(), Reader: p.GetAPIReader(), Namespace: ownNamespace(p.LeaderElectionNamespace), Book: book, Log: p.log}),
-		(&guestmemory.Controller{Client: p.GetClient(), Book: book, Metrics: p.metrics, Log: p.log}).Register(p.Manager),
+		(&guestmemory.Controller{Client: p.GetClient(), Book: book, Metrics: p.metrics, Log: p.logger("providers.instancetype.capacity")}).Register(p.Manager),
 	)
 }
 

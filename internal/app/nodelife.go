@@ -17,26 +17,26 @@ func (p *process) nodeLife(c *gate) error {
 	var repairs error
 	if p.FeatureGates.NodeRepair {
 		repairs = p.Add(&repair.Loop{
-			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Policies: repair.Policies(), LeftAlone: c.LeftAlone,
+			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("node.health"), Clock: p.clock(), Policies: repair.Policies(), LeftAlone: c.LeftAlone,
 		})
 	}
 	replicas := func() error {
-		return p.Add(&static.Ignored{State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()})
+		return p.Add(&static.Ignored{State: p.cache, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("static.provisioning"), Clock: p.clock()})
 	}
 	if shop := p.shop(c); shop != nil {
 		replicas = func() error {
 			return p.Add(static.New(static.Options{
-				Client: p.GetClient(), State: p.cache, Shop: shop, Buyer: p.buyer(), Synced: p.synced, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+				Client: p.GetClient(), State: p.cache, Shop: shop, Buyer: p.buyer(), Synced: p.synced, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("static.provisioning"), Clock: p.clock(),
 			}))
 		}
 	}
 	return errors.Join(
 		repairs, replicas(),
 		p.Add(&consistency.Loop{
-			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Timeout: p.InitializationTimeout, LeftAlone: c.LeftAlone,
+			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.consistency"), Clock: p.clock(), Timeout: p.InitializationTimeout, LeftAlone: c.LeftAlone,
 		}),
 		p.Add(&expire.Loop{
-			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Ahead: p.ExpireAhead, StaticCapacity: p.FeatureGates.StaticCapacity,
+			Client: p.GetClient(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.expiration"), Clock: p.clock(), Ahead: p.ExpireAhead, StaticCapacity: p.FeatureGates.StaticCapacity,
 		}),
 	)
 }

@@ -20,6 +20,6 @@ func (p *process) nodeOverlays(c cloud.Provider, wake func()) error {
 		return nil
 	}
 	return (&overlays.Controller{
-		Client: p.GetClient(), Types: c, Store: p.overlayStore(), Changed: wake, Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+		Client: p.GetClient(), Types: c, Store: p.overlayStore(), Changed: wake, Metrics: p.metrics, Log: p.logger("nodeoverlay.validation"), Clock: p.clock(),
 	}).Register(p.Manager)
 }

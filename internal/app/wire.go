@@ -100,7 +100,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 	if err != nil {
 		return nil, err
 	}
-	o := providerOptions(ctx, p.Settings, p.config, p.GetAPIReader(), ca, p.log)
+	o := providerOptions(ctx, p.Settings, p.config, p.GetAPIReader(), ca, p.logger("providers"))
 	o.ForeignMachines, o.LaunchFailed, o.InterruptionQueue, o.DisableDryRun = p.foreign, p.launchFailed, p.InterruptionQueue, p.DisableDryRun
 	o.Overlays, o.PricesSeen = p.overlayStore(), p.pricesSeen
 	if p.PodDensity == settings.NetworkDensity {
@@ -218,8 +218,8 @@ func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 		Settle:  p.settle(),
 		Record:  p.recorded,
 		Meter:   meter{p.metrics},
-		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
-		Log:     p.log,
+		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.logger("provisioner"), name, fn) },
+		Log:     p.logger("provisioner"),
 	})
 	return errors.Join(p.Add(loop), p.Add(p.closures(provider, loop.Trigger)), p.nodeOverlays(c, loop.Trigger))
 }
@@ -256,17 +256,17 @@ func (p *process) lifecycle(c *gate, ca string) error {
 	}
 	return errors.Join(
 		(&lifecycle.Controller{
-			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Waiting: p.cache, Nominees: nominees, Pods: pods, Mortality: c,
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.lifecycle"), Clock: p.clock(), Health: health, Waiting: p.cache, Nominees: nominees, Pods: pods, Mortality: c,
 			LaunchTimeout: p.LaunchTimeout, RegistrationTimeout: p.RegistrationTimeout,
 		}).Register(p.Manager, workers),
-		tagging.New(p.GetClient(), c, p.ClusterName, p.metrics, p.log, p.clock()).Register(p.Manager),
-		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager, workers),
-		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
-		(&daemon.Controller{Client: p.GetClient(), State: p.cache, Recorder: obs.NewRecorder(p.recorder(), daemon.Repeat, time.Now), Metrics: p.metrics, Log: p.log}).Register(p.Manager),
-		(&nodepool.Controller{Client: p.GetClient(), State: p.cache, Synced: p.synced, Metrics: p.metrics, Log: p.log, Clock: p.clock(), Health: health, Types: c}).Register(p.Manager),
-		(&drift.Controller{Client: p.GetClient(), Machines: c, Types: c, Metrics: p.metrics, Log: p.log, Clock: p.clock()}).Register(p.Manager),
+		tagging.New(p.GetClient(), c, p.ClusterName, p.metrics, p.logger("nodeclaim.tagging"), p.clock()).Register(p.Manager),
+		(&terminate.Claims{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.lifecycle"), Clock: p.clock()}).Register(p.Manager, workers),
+		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("node.termination"), Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
+		(&daemon.Controller{Client: p.GetClient(), State: p.cache, Recorder: obs.NewRecorder(p.recorder(), daemon.Repeat, time.Now), Metrics: p.metrics, Log: p.logger("pod.daemon")}).Register(p.Manager),
+		(&nodepool.Controller{Client: p.GetClient(), State: p.cache, Synced: p.synced, Metrics: p.metrics, Log: p.logger("nodepool"), Clock: p.clock(), Health: health, Types: c}).Register(p.Manager),
+		(&drift.Controller{Client: p.GetClient(), Machines: c, Types: c, Metrics: p.metrics, Log: p.logger("nodeclaim.disruption"), Clock: p.clock()}).Register(p.Manager),
 		(&nodeclass.Controller{
-			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), ReservedCapacity: p.FeatureGates.ReservedCapacity,
+			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclass"), Clock: p.clock(), ReservedCapacity: p.FeatureGates.ReservedCapacity,
 			Hash: func(class *awsv1.EC2NodeClass) string { return class.Hash(ca) }, HashVersion: awsv1.EC2NodeClassHashVersion,
 		}).Register(p.Manager),
 	)
@@ -275,19 +275,19 @@ func (p *process) lifecycle(c *gate, ca string) error {
 func (p *process) loops(ctx context.Context, c *gate) error {
 	var buffers, shifts error
 	if p.EnableZonalShift {
-		shifts = p.Add(&zoneshift.Controller{Client: p.GetClient(), Shifts: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(), Looked: c.looked})
+		shifts = p.Add(&zoneshift.Controller{Client: p.GetClient(), Shifts: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("zonalshift"), Clock: p.clock(), Looked: c.looked})
 	}
 	if p.FeatureGates.CapacityBuffer {
 		buffers = p.Add(buffer.New(buffer.Options{
-			Client: p.GetClient(), State: p.cache, Log: p.log, Now: time.Now,
+			Client: p.GetClient(), State: p.cache, Log: p.logger("capacitybuffer"), Now: time.Now,
 			Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		}))
 	}
-	leaks := &garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}
+	leaks := &garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.garbagecollection"), Clock: p.clock()}
 	return errors.Join(
 		buffers, shifts,
 		// Machines that run out of reservations are followed whether or not more may be bought.
-		p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Reservations: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock()}),
+		p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Reservations: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("capacityreservation.expiration"), Clock: p.clock()}),
 		p.disruption(c),
 		leaks.Watch(ctx, p.GetCache()), p.Add(leaks),
 	)
@@ -304,12 +304,12 @@ func (p *process) interruption(ctx context.Context, c cloud.Provider, provider *
 			Receivers: p.QueueReceivers, ReplaceOnRebalance: p.Rebalance == settings.Replace, MaintenanceLead: p.MaintenanceLead,
 			Silence: p.QueueSilence, ReservedCapacity: p.FeatureGates.ReservedCapacity,
 		},
-		Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Statuses: provider.Statuses(), Machines: machines, Recorder: p.recorder(), Metrics: p.metrics, Log: p.log, Clock: p.clock(),
+		Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Statuses: provider.Statuses(), Machines: machines, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("interruption"), Clock: p.clock(),
 	}
 	if q := provider.Queue(); q != nil {
 		loop.Queue = q
 	} else {
-		p.log.Warn("INTERRUPTION_QUEUE is not set: spot interruptions are seen only when the machines are gone")
+		p.logger("interruption").Warn("INTERRUPTION_QUEUE is not set: spot interruptions are seen only when the machines are gone")
 	}
 	return p.Add(loop)
 }

@@ -144,13 +144,12 @@ func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool
 			Claim: buy.claim.Name, Pool: buy.pool.Name, Pods: len(buy.pods), Planned: buy.node,
 			Relaxed: buy.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
 		})
-		a.o.Log.Info("created nodeclaim", "nodeclaim", buy.claim.Name, "nodepool", buy.pool.Name, "pods", len(buy.pods),
-			"instance_type", buy.node.Types[0].Name, "types", len(buy.node.Types), "price_micro_usd_per_hour", int64(buy.node.Price), "why", buy.node.Why)
+		a.said(buy, "provisioner", len(buy.pods))
 		a.events.nominated(a.o.State, buy.pods, "NodeClaim "+buy.claim.Name)
 	}
 	out.Refused = append(out.Refused, a.place(check, p.Placements)...)
 	for _, r := range out.Refused {
-		a.o.Log.Info("refused a planned action", "action", r.Action, "code", r.Code, "detail", r.Detail)
+		a.o.Log.Info("refused a planned action", "controller", "provisioner", "action", r.Action, "code", r.Code, "detail", r.Detail)
 	}
 	a.events.unplaced(a.o.State, p.Unplaced)
 	return out

@@ -53,8 +53,7 @@ func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
 			Claim: b.claim.Name, Pool: b.pool.Name, Pods: len(b.pods), Planned: b.node,
 			Relaxed: b.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
 		})
-		a.o.Log.Info("created nodeclaim", "nodeclaim", b.claim.Name, "nodepool", b.pool.Name, "pods", len(b.pods), "command", o.Command,
-			"instance_type", b.node.Types[0].Name, "types", len(b.node.Types), "price_micro_usd_per_hour", int64(b.node.Price), "why", b.node.Why)
+		a.said(b, "disruption", len(b.pods), "command-id", o.Command)
 	}
 	return out, err
 }

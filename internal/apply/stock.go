@@ -36,8 +36,7 @@ func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*clus
 		out.Created = append(out.Created, Created{
 			Claim: b.claim.Name, Pool: b.pool.Name, Planned: b.node, Relaxed: b.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
 		})
-		a.o.Log.Info("created nodeclaim", "nodeclaim", b.claim.Name, "nodepool", b.pool.Name, "pods", 0,
-			"instance_type", b.node.Types[0].Name, "types", len(b.node.Types), "price_micro_usd_per_hour", int64(b.node.Price), "why", b.node.Why)
+		a.said(b, "static.provisioning", 0)
 	}
 	return out
 }

@@ -136,7 +136,7 @@ func (l *ledger) Handle(ctx context.Context, r slog.Record) error {
 	var b begun
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
-		case "command":
+		case "command-id":
 			b.id = a.Value.String()
 		case "reason":
 			b.reason = a.Value.String()
@@ -146,7 +146,7 @@ func (l *ledger) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	switch r.Message {
-	case "disrupting nodes":
+	case "disrupting node(s)":
 		l.begun <- b
 	case "created nodeclaim":
 		l.created.Store(true)

@@ -4,6 +4,7 @@ package obs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,34 +13,81 @@ import (
 	"time"
 )
 
-// NewLogger returns a JSON logger for the given level ("", debug, info, error) that writes to paths: stdout, stderr or
-// files, separated by commas.
+// LogOptions say what a logger writes and where to.
+type LogOptions struct {
+	// Level is debug, info or error; empty means info.
+	Level string
+	// Paths are where lines go: stdout, stderr or files, separated by commas.
+	Paths string
+	// ErrorPaths are where it is reported that a line could not be written; written like Paths.
+	ErrorPaths string
+	// Commit stands on every line.
+	Commit string
+}
+
+// NewLogger returns a logger that writes a JSON object a line, in the shape that log pipelines of the v1 API parse (see
+// lines).
 //
-// Errors: a file that can't be opened for appending.
-func NewLogger(level, paths string) (*slog.Logger, error) {
-	var lvl slog.Level
-	switch level {
-	case "debug":
-		lvl = slog.LevelDebug
-	case "error":
-		lvl = slog.LevelError
+// Errors: a file that can't be opened for appending, by the variable that names it.
+func NewLogger(o LogOptions) (*slog.Logger, error) {
+	out, err := outputs(o.Paths, "LOG_OUTPUT_PATHS")
+	if err != nil {
+		return nil, err
 	}
-	var out []io.Writer
+	failed, err := outputs(o.ErrorPaths, "LOG_ERROR_OUTPUT_PATHS")
+	if err != nil {
+		return nil, err
+	}
+	return slog.New(newLines(&reported{to: out, failed: failed}, o.Level, o.Commit)), nil
+}
+
+// outputs opens what a list of paths names. An empty list is nowhere.
+func outputs(paths, variable string) (fanOut, error) {
+	var out fanOut
 	for path := range strings.SplitSeq(paths, ",") {
-		switch path = strings.TrimSpace(path); path {
-		case "", "stdout":
+		switch path = strings.TrimPrefix(strings.TrimSpace(path), "file://"); path {
+		case "":
+		case "stdout":
 			out = append(out, os.Stdout)
 		case "stderr":
 			out = append(out, os.Stderr)
 		default:
 			f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 			if err != nil {
-				return nil, fmt.Errorf("opening log output %q (LOG_OUTPUT_PATHS): %w", path, err)
+				return nil, fmt.Errorf("opening log output %q (%s): %w", path, variable, err)
 			}
 			out = append(out, f)
 		}
 	}
-	return slog.New(slog.NewJSONHandler(io.MultiWriter(out...), &slog.HandlerOptions{Level: lvl, ReplaceAttr: rename})), nil
+	return out, nil
+}
+
+// fanOut writes to several; one that fails does not keep a line from the others.
+type fanOut []io.Writer
+
+// Write implements io.Writer.
+func (f fanOut) Write(b []byte) (int, error) {
+	var errs []error
+	for _, w := range f {
+		if _, err := w.Write(b); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return len(b), errors.Join(errs...)
+}
+
+// reported writes what could not be written to another place: a logger has nobody to return an error to.
+type reported struct {
+	to, failed io.Writer
+}
+
+// Write implements io.Writer.
+func (r *reported) Write(b []byte) (int, error) {
+	n, err := r.to.Write(b)
+	if err != nil {
+		_, _ = fmt.Fprintf(r.failed, "%s writing to the log: %v\n", time.Now().UTC().Format(timeFormat), err)
+	}
+	return n, err
 }
 
 // Quieter returns a logger for libraries: what they call information is debug detail to an operator.
@@ -67,22 +115,4 @@ func demote(level slog.Level) slog.Level {
 		return slog.LevelDebug
 	}
 	return level
-}
-
-// rename gives the records the keys that users' log pipelines already parse: level, time (ISO 8601), message, logger.
-func rename(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) > 0 {
-		return a
-	}
-	switch a.Key {
-	case slog.MessageKey:
-		a.Key = "message"
-	case slog.TimeKey:
-		a.Value = slog.StringValue(a.Value.Time().UTC().Format("2006-01-02T15:04:05.000Z"))
-	default:
-		if d, ok := a.Value.Any().(time.Duration); ok {
-			a.Value = slog.StringValue(d.Round(time.Microsecond).String())
-		}
-	}
-	return a
 }

@@ -67,7 +67,7 @@ func TestRecorderRemembersSoManyEvents(t *testing.T) {
 }
 
 func TestLoggerNamesTheFileItCannotOpen(t *testing.T) {
-	if _, err := NewLogger("info", "/nonexistent/dir/log"); err == nil || !strings.Contains(err.Error(), "LOG_OUTPUT_PATHS") {
+	if _, err := NewLogger(LogOptions{Paths: "/nonexistent/dir/log"}); err == nil || !strings.Contains(err.Error(), "LOG_OUTPUT_PATHS") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -186,7 +186,7 @@ func (q *Queue) remove(ctx context.Context, f *flight, g Going) error {
 	labels := []string{strings.ToLower(string(f.Cause)), g.Pool, g.CapacityType, string(f.Policy), terminationMode(claim)}
 	q.Metrics.NodeClaimsDisrupted.WithLabelValues(labels...).Inc()
 	q.Metrics.Disruption.Pods.WithLabelValues(labels...).Add(float64(f.moves[g.Node]))
-	q.Log.Info("removing node", "command", f.id, "reason", f.Cause, "node", g.Node, "nodeclaim", g.Claim, "instance_type", g.InstanceType, "capacity_type", g.CapacityType)
+	q.Log.Info("removing node", "command-id", f.id, "reason", f.Cause, "node", g.Node, "nodeclaim", g.Claim, "instance_type", g.InstanceType, "capacity_type", g.CapacityType)
 	return nil
 }
 

@@ -221,7 +221,7 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 		return "", fmt.Errorf("disruption %s: %w", f.id, err)
 	}
 	q.begun(f)
-	q.Log.Info("disrupting nodes", "command", f.id, "reason", f.Cause, "decision", f.decision(), "what", f.Command.String(), "why", f.Why)
+	q.Log.Info("disrupting node(s)", f.said()...)
 	q.fly(f)
 	return f.id, nil
 }
@@ -366,7 +366,7 @@ func (q *Queue) fly(f *flight) {
 				return err
 			})
 			if err != nil && ctx.Err() == nil {
-				q.Log.Error("carrying out a disruption; it is tried again", "command", f.id, "error", err, "in", pause)
+				q.Log.Error("carrying out a disruption; it is tried again", "command-id", f.id, "error", err, "in", pause)
 				after, pause = pause, min(2*pause, mostAgain)
 			}
 			if err == nil {

@@ -120,7 +120,7 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacem
 		}
 		f.takenOver = true
 		q.promise(f)
-		q.Log.Info("took over a disruption", "command", f.id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
+		q.Log.Info("took over a disruption", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
 		q.fly(f)
 	}
 }

@@ -74,7 +74,7 @@ func (q *Queue) underWay(id string) bool {
 
 // clear takes off what a node and its claim bear.
 func (q *Queue) clear(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
-	q.Log.Info("taking off a mark that no disruption stands behind", "node", node.Name, "command", node.Annotations[apply.CommandAnnotation])
+	q.Log.Info("taking off a mark that no disruption stands behind", "node", node.Name, "command-id", node.Annotations[apply.CommandAnnotation])
 	if !intake.Leaving(node) {
 		return q.heal(ctx, node, claim)
 	}

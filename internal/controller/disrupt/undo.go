@@ -32,7 +32,7 @@ func (q *Queue) undo(ctx context.Context, f *flight) error {
 	for _, g := range f.Nodes {
 		q.tell(f, g, corev1.EventTypeWarning, "DisruptionUndone", "it stays: "+f.failed)
 	}
-	q.Log.Info("took a disruption back", "command", f.id, "reason", f.Cause, "what", f.Command.String(), "because", f.failed)
+	q.Log.Info("took a disruption back", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "because", f.failed)
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (q *Queue) giveBack(ctx context.Context, name string) error {
 	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	q.Log.Info("gave back a replacement that no disruption waits for", "nodeclaim", name, "command", claim.Annotations[apply.CommandAnnotation])
+	q.Log.Info("gave back a replacement that no disruption waits for", "nodeclaim", name, "command-id", claim.Annotations[apply.CommandAnnotation])
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (q *Queue) release(ctx context.Context, f *flight, g Going, why string) err
 	}
 	q.tell(f, g, corev1.EventTypeNormal, "DisruptionUndone", "it stays: "+why)
 	q.Metrics.Disruption.Released.WithLabelValues(strings.ToLower(string(f.Cause))).Inc()
-	q.Log.Info("kept a node that was to go", "command", f.id, "reason", f.Cause, "node", g.Node, "because", why)
+	q.Log.Info("kept a node that was to go", "command-id", f.id, "reason", f.Cause, "node", g.Node, "because", why)
 	for i := range f.Nodes {
 		if f.Nodes[i] == g {
 			f.Nodes = append(f.Nodes[:i:i], f.Nodes[i+1:]...)

@@ -122,11 +122,11 @@ func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news,
 	c.tell(ctx, claim, n.rule.eventType, n.rule.event, text)
 	c.tell(ctx, claim, warning, "TerminatingOnInterruption", "the node is drained and its machine ended because of an interruption: "+n.rule.says)
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(n.kind), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", mode(claim, n.rule)).Inc()
-	said := []any{"kind", n.kind, "nodeclaim", claim.Name, "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at}
+	said := []any{"messageKind", n.kind, "nodeclaim", claim.Name, "action", "CordonAndDrain", "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at}
 	if !by.IsZero() {
 		said = append(said, "deadline", by)
 	}
-	c.Log.Info("interruption", said...)
+	c.Log.InfoContext(ctx, "initiating delete from interruption message", said...)
 	return client.IgnoreNotFound(err)
 }
 

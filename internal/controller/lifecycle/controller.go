@@ -185,7 +185,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) && !stored.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
 		// Said once it is written: a write that lost against another is tried again, some times over in a busy cluster.
-		c.Log.Info("initialized node", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+		c.Log.InfoContext(ctx, "initialized nodeclaim", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "after", c.Clock.Since(claim.CreationTimestamp.Time))
 	}
 	return reconcile.Result{RequeueAfter: next.after}, nil
 }
@@ -214,7 +214,7 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 			if c.expired(ctx, claim) {
 				return outcome{deleted: true}, nil
 			}
-			c.Log.Error("launching a machine", "nodeclaim", claim.Name, "error", err)
+			c.Log.ErrorContext(ctx, "failed launching nodeclaim", "nodeclaim", claim.Name, "error", err)
 			return outcome{after: c.pause(claim)}, nil
 		}
 		if gone || err != nil {

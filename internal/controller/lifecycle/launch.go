@@ -53,7 +53,7 @@ func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone 
 	claim.Status.Allocatable = resourceList(machine.Allocatable)
 	claim.StatusConditions().WithClock(c.Clock.Now).SetTrue(karpv1.ConditionTypeLaunched)
 	planned, launched := c.priced(claim, machine)
-	c.Log.Info("launched machine", "nodeclaim", claim.Name, "provider_id", machine.ProviderID, "instance_type", machine.InstanceType,
+	c.Log.InfoContext(ctx, "launched nodeclaim", "nodeclaim", claim.Name, "provider_id", machine.ProviderID, "instance_type", machine.InstanceType,
 		"zone", machine.Zone, "capacity_type", machine.CapacityType, "price", launched, "planned_price", planned, "after", c.Clock.Since(claim.CreationTimestamp.Time))
 	return false, nil
 }

@@ -84,7 +84,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 			}
 		}
 		c.Metrics.NodesCreated.WithLabelValues(claim.Labels[karpv1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]).Inc()
-		c.Log.Info("registered node", "nodeclaim", claim.Name, "node", node.Name, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+		c.Log.InfoContext(ctx, "registered nodeclaim", "nodeclaim", claim.Name, "node", node.Name, "after", c.Clock.Since(claim.CreationTimestamp.Time))
 	}
 	claim.Status.NodeName = node.Name
 	conditions.SetTrue(karpv1.ConditionTypeRegistered)

@@ -174,6 +174,6 @@ func (c *Claims) finish(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if cond := claim.StatusConditions().Get(karpv1.ConditionTypeInstanceTerminating); cond.IsTrue() {
 		c.Metrics.InstanceTermination.WithLabelValues(pool).Observe(c.Clock.Since(cond.LastTransitionTime.Time).Seconds())
 	}
-	c.Log.Info("nodeclaim is gone", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "after", took)
+	c.Log.InfoContext(ctx, "deleted nodeclaim", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "node", claim.Status.NodeName, "after", took)
 	return nil
 }

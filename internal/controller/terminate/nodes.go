@@ -282,7 +282,7 @@ func (n *Nodes) taint(ctx context.Context, node *corev1.Node) error {
 	if err := n.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("tainting node %q: %w", node.Name, err)
 	}
-	n.Log.Info("draining node", "node", node.Name)
+	n.Log.InfoContext(ctx, "tainted node", "node", node.Name, "taint.Key", want.Key, "taint.Value", want.Value, "taint.Effect", want.Effect)
 	return nil
 }
 
@@ -298,6 +298,6 @@ func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
 	n.Metrics.NodesTerminated.WithLabelValues(pool, node.Labels[corev1.LabelTopologyZone]).Inc()
 	n.Metrics.NodesTermination.WithLabelValues(pool).Observe(n.Clock.Since(node.DeletionTimestamp.Time).Seconds())
 	n.Metrics.NodesLifetime.WithLabelValues(pool).Observe(n.Clock.Since(node.CreationTimestamp.Time).Seconds())
-	n.Log.Info("node is gone", "node", node.Name, "after", n.Clock.Since(node.DeletionTimestamp.Time))
+	n.Log.InfoContext(ctx, "deleted node", "node", node.Name, "after", n.Clock.Since(node.DeletionTimestamp.Time))
 	return nil
 }
