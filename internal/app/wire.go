@@ -34,6 +34,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/reserved"
 	"github.com/kerf-sh/kerf/internal/controller/tagging"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
+	"github.com/kerf-sh/kerf/internal/controller/transitions"
 	"github.com/kerf-sh/kerf/internal/controller/zoneshift"
 	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -283,12 +284,14 @@ func (p *process) loops(ctx context.Context, c *gate) error {
 			Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.log, name, fn) },
 		}))
 	}
+	changes := &transitions.Publisher{Recorder: p.recorder(), ReservedCapacity: p.FeatureGates.ReservedCapacity, Elected: p.Elected(), Clock: p.clock()}
 	leaks := &garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.garbagecollection"), Clock: p.clock()}
 	return errors.Join(
 		buffers, shifts,
 		// Machines that run out of reservations are followed whether or not more may be bought.
 		p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Reservations: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("capacityreservation.expiration"), Clock: p.clock()}),
 		p.disruption(c),
+		changes.Watch(ctx, p.GetCache()),
 		leaks.Watch(ctx, p.GetCache()), p.Add(leaks),
 	)
 }

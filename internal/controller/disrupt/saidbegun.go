@@ -22,7 +22,10 @@ type comingNode struct {
 
 // said is what the line on the begin of a command says, under the keys that log pipelines know.
 func (f *flight) said() []any {
-	going, coming, pods := []goingNode{}, []comingNode{}, len(f.Placements)
+	going, coming, pods := []goingNode{}, []comingNode{}, 0
+	for i := range f.Placements {
+		pods += len(f.Placements[i].Pods)
+	}
 	for _, g := range f.Nodes {
 		going = append(going, goingNode{Node: objectName{g.Node}, NodeClaim: objectName{g.Claim}, CapacityType: g.CapacityType, InstanceType: g.InstanceType})
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/cluster"
 	"github.com/kerf-sh/kerf/internal/disrupt"
 	"github.com/kerf-sh/kerf/internal/disrupt/ripening"
 	"github.com/kerf-sh/kerf/internal/intake"
@@ -30,7 +31,9 @@ type talk struct {
 	said map[sentence]time.Time
 	// others are pools and pods, each with what was said of it.
 	others map[types.UID]notice
-	limit  *rate.Limiter
+	// timed are the pods that were held for a time when it was last looked.
+	timed map[types.UID]cluster.PodRef
+	limit *rate.Limiter
 }
 
 // sentence is one of a node.
@@ -88,7 +91,29 @@ func (t *talk) about(v *view, d *disrupt.Decision) {
 			t.other(p, p.UID, corev1.EventTypeNormal, "DoNotDisruptUntil", end, "its annotation keeps it and its node from disruption until "+end)
 		}
 	}
+	t.elapsed(v.timed, now)
 	t.forget()
+}
+
+// elapsed tells of pods that were held for a time when it was last looked, and are there and held no longer.
+func (t *talk) elapsed(held []*corev1.Pod, now time.Time) {
+	before := t.timed
+	t.timed = make(map[types.UID]cluster.PodRef, len(held))
+	for _, p := range held {
+		t.timed[p.UID] = cluster.PodRef{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
+	}
+	for uid, ref := range before {
+		if _, still := t.timed[uid]; still {
+			continue
+		}
+		p := t.l.State.Pod(ref)
+		if p == nil || p.DeletionTimestamp != nil {
+			continue
+		}
+		if on, end := intake.HeldUntil(p, now); !on && !end.IsZero() {
+			t.other(p, uid, corev1.EventTypeNormal, "DoNotDisruptGracePeriodElapsed", "elapsed", "the time of its annotation "+karpv1.DoNotDisruptAnnotationKey+" has passed: it and its node may be disrupted")
+		}
+	}
 }
 
 // candidates tells of nodes whose pods are to go elsewhere if it looks like that for long enough.

@@ -72,6 +72,10 @@ func TestAPodThatHoldsItsNodeForATimeIsToldUntilWhen(t *testing.T) {
 		if said := h.eventsOf("DoNotDisruptUntil"); len(said) != 1 || !slices.ContainsFunc(strings.Fields(said[0]), func(w string) bool { return w == started.Add(10*time.Minute).UTC().Format(time.RFC3339) }) {
 			t.Errorf("events %q", said)
 		}
+		h.pass(2 * time.Minute)
+		if said := h.eventsOf("DoNotDisruptGracePeriodElapsed"); len(said) != 1 {
+			t.Errorf("the time has passed; events %q", said)
+		}
 		h.end()
 	})
 }

@@ -286,6 +286,7 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 	if err := c.Client.Patch(ctx, class, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("releasing ec2nodeclass %q: %w", class.Name, err))
 	}
+	c.Recorder.Event(class, corev1.EventTypeNormal, "Finalized", "Finalized "+awsv1.TerminationFinalizer)
 	return reconcile.Result{}, nil
 }
 

@@ -167,6 +167,7 @@ func (c *Claims) finish(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if err := c.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("releasing nodeclaim %q: %w", claim.Name, err))
 	}
+	c.Recorder.Event(claim, corev1.EventTypeNormal, "Finalized", "Finalized "+karpv1.TerminationFinalizer)
 	pool := claim.Labels[karpv1.NodePoolLabelKey]
 	took := c.Clock.Since(claim.DeletionTimestamp.Time)
 	c.Metrics.NodeClaimsTerminated.WithLabelValues(pool, claim.Labels[karpv1.CapacityTypeLabelKey], claim.Labels[corev1.LabelTopologyZone]).Inc()

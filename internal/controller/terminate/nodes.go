@@ -293,6 +293,7 @@ func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
 	if err := n.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("releasing node %q: %w", node.Name, err))
 	}
+	n.Recorder.Event(node, corev1.EventTypeNormal, "Finalized", "Finalized "+karpv1.TerminationFinalizer)
 	n.memories.Delete(node.Name)
 	pool := node.Labels[karpv1.NodePoolLabelKey]
 	n.Metrics.NodesTerminated.WithLabelValues(pool, node.Labels[corev1.LabelTopologyZone]).Inc()

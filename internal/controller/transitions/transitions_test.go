@@ -1,0 +1,77 @@
+package transitions
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/status"
+)
+
+func claim(conditions ...status.Condition) *karpv1.NodeClaim {
+	c := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	c.SetConditions(conditions)
+	return c
+}
+
+func condition(kind string, s metav1.ConditionStatus) status.Condition {
+	return status.Condition{Type: kind, Status: s, Reason: "Why"}
+}
+
+func TestWhatIsATransition(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after *karpv1.NodeClaim
+		follows       bool
+		want          string
+	}{
+		"another status":              {before: claim(condition("Ready", "True")), after: claim(condition("Ready", "False")), want: "Normal Ready Status condition transitioned, Type: Ready, Status: True -> False, Reason: Why"},
+		"the same status":             {before: claim(condition("Ready", "True")), after: claim(status.Condition{Type: "Ready", Status: "True", Reason: "Other"})},
+		"the first word on launching": {before: claim(), after: claim(condition("Launched", "True")), want: "Normal Launched Status condition transitioned, Type: Launched, Status: Unknown -> True, Reason: Why"},
+		"the first word is Unknown":   {before: claim(), after: claim(condition("Launched", "Unknown"))},
+		// It comes and goes with every pod.
+		"a condition that is not always there": {before: claim(), after: claim(condition("Consolidatable", "True"))},
+		"one that is, and changes":             {before: claim(condition("Drained", "Unknown")), after: claim(status.Condition{Type: "Drained", Status: "True", Reason: "Drained", Message: "m"}), want: "Normal Drained Status condition transitioned, Type: Drained, Status: Unknown -> True, Reason: Drained, Message: m"},
+		"not the leader":                       {before: claim(condition("Ready", "True")), after: claim(condition("Ready", "False")), follows: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			elected := make(chan struct{})
+			if !tc.follows {
+				close(elected)
+			}
+			events := record.NewFakeRecorder(10)
+			p := &Publisher{Recorder: events, Elected: elected, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), limit: rate.NewLimiter(perSecond, burst)}
+			p.changed(tc.before, tc.after)
+			close(events.Events)
+			if got := <-events.Events; got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A thousand classes, pools or claims that flap together do not fill the API.
+func TestTransitionsAreBounded(t *testing.T) {
+	elected := make(chan struct{})
+	close(elected)
+	events := record.NewFakeRecorder(3 * burst)
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	p := &Publisher{Recorder: events, Elected: elected, Clock: clock, limit: rate.NewLimiter(perSecond, burst)}
+	for range 2 * burst {
+		p.changed(claim(condition("Ready", "True")), claim(condition("Ready", "False")))
+	}
+	if n := len(events.Events); n != burst {
+		t.Errorf("%d events at once, want %d", n, burst)
+	}
+	clock.Step(time.Second)
+	for range burst {
+		p.changed(claim(condition("Ready", "True")), claim(condition("Ready", "False")))
+	}
+	if n := len(events.Events); n != burst+perSecond {
+		t.Errorf("%d events a second later, want %d", n, burst+perSecond)
+	}
+}
