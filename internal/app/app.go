@@ -229,6 +229,7 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, d
 			// waits (kubernetes-sigs/controller-runtime#3538, mended in v0.25): a leader that lost its
 			// lease would then hang until the grace period ends.
 			UsePriorityQueue: new(false),
+			EnableWarmup:     new(!s.DisableControllerWarmup),
 		},
 	}
 	var elections *lateRecorder

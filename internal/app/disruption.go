@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/catalog"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	engine "github.com/kerf-sh/kerf/internal/disrupt"
@@ -15,17 +16,19 @@ import (
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
-// What moving is held to cost: a pod that is evicted and started again, and a machine that is paid for beside the one that
-// it replaces until that is empty. A move must earn that back within a day, and before the nodes would have gone anyway.
+// What moving is held to cost besides pods (--kerf-pod-disruption-cost): a machine that is paid for beside the one that it
+// replaces until that is empty. A move must earn that back within a day, and before the nodes would have gone anyway.
 const (
-	podPrice  = 1_000  // micro-USD
 	nodePrice = 10_000 // micro-USD; at least
 	overlap   = 3 * time.Minute
 )
 
 // ConsolidationOptions are the settings of decisions on which nodes could go.
 func ConsolidationOptions(s settings.Settings) engine.Options {
-	o := engine.Options{SpotToSpot: s.FeatureGates.SpotToSpotConsolidation, PodPrice: podPrice, NodePrice: nodePrice, Overlap: overlap, SmallSavingsWait: s.SmallSavingsWait}
+	o := engine.Options{SpotToSpot: s.FeatureGates.SpotToSpotConsolidation, SmallSavingsWait: s.SmallSavingsWait}
+	if s.PodDisruptionCost >= 0 {
+		o.PodPrice, o.NodePrice, o.Overlap = catalog.MicroUSD(s.PodDisruptionCost), nodePrice, overlap
+	}
 	if o.SmallSavingsWait == 0 {
 		o.SmallSavingsWait = -1 // the setting's 0 means that none waits
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/cloud"
@@ -121,6 +123,9 @@ func providerOptions(ctx context.Context, s settings.Settings, config *rest.Conf
 		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: s.VMMemoryOverheadPercent, ReservedENIs: s.ReservedENIs, LaunchPriceBound: s.LaunchPriceBound, ReservedCapacity: s.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval, PriceFile: s.PriceFile, Logger: log,
 	}
+	if !s.MeasuredMemory && o.MemoryOverhead == instancetype.DefaultMemoryOverhead {
+		o.MemoryOverhead = math.Nextafter(o.MemoryOverhead, 1) // any value but the default holds for all types
+	}
 	if !s.EKSControlPlane {
 		o.KubernetesVersion = serverVersion(config)
 	}
@@ -213,7 +218,7 @@ func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
 	owners := &provision.Owners{Reader: p.GetAPIReader(), Settled: p.cache.Settled, Now: time.Now}
 	loop := provision.New(provision.Options{
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: provider.Subnets, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
-		Missing: owners.Missing,
+		Missing: owners.Missing, WholeBatches: !p.EarlyBatches,
 		Pack:    PackOptions(p.Settings),
 		Retry:   provider.Retry,
 		Settle:  p.settle(),

@@ -3,7 +3,7 @@
 //
 // A flag beats its environment variable. A malformed value is refused by name, with what would be accepted; it never
 // falls back to a default in silence. One setting, --kerf-compat, says whose defaults hold for all others. Feature gates
-// that Kerf does not know are returned as warnings.
+// that Kerf does not know, and settings without effect, are returned as warnings.
 package settings
 
 import (
@@ -45,6 +45,7 @@ type Settings struct {
 	MinValuesPolicy                string
 	IgnoreDRARequests              bool
 	FeatureGates                   Gates
+	AWSFeatureGates                AWSGates
 	SchedulerConfig                string
 
 	ClusterName             string
@@ -64,6 +65,9 @@ type Settings struct {
 	Shadow                  bool   // --kerf-shadow
 	Compat                  string // --kerf-compat: whose defaults hold, KerfDefaults or KarpenterDefaults
 	Nominate                bool   // --kerf-nominate
+	EarlyBatches            bool   // --kerf-early-batches
+	MeasuredMemory          bool   // --kerf-measured-memory
+	PodDisruptionCost       int64  // --kerf-pod-disruption-cost, micro-USD; below 0: moves cost nothing
 	EnableZonalShift        bool
 	AMIRefreshInterval      time.Duration
 	SubnetRefreshInterval   time.Duration
@@ -104,6 +108,11 @@ type Gates struct {
 	ReservedCapacity, NodeRepair, SpotToSpotConsolidation, NodeOverlay, StaticCapacity, CapacityBuffer bool
 }
 
+// AWSGates are the feature gates of the AWS provider.
+type AWSGates struct {
+	NodeClassCEL bool
+}
+
 // Values that choice settings accept.
 const (
 	Respect    = "Respect"
@@ -120,6 +129,9 @@ const (
 	InterfaceDensity = "interfaces"
 )
 
+// unreadable marks a text that is not of the setting's type at all, whatever its range.
+type unreadable struct{ error }
+
 // setting is one row of the table: a flag, its default, and how to parse it.
 type setting struct {
 	flag, def, help string
@@ -135,7 +147,7 @@ func boolean(f func(*Settings) *bool) func(*Settings, string) error {
 	return func(s *Settings, v string) error {
 		b, err := strconv.ParseBool(v)
 		if err != nil {
-			return errors.New("want true or false")
+			return unreadable{errors.New("want true or false")}
 		}
 		*f(s) = b
 		return nil
@@ -144,9 +156,13 @@ func boolean(f func(*Settings) *bool) func(*Settings, string) error {
 
 func integer(lo, hi int64, f func(*Settings, int64)) func(*Settings, string) error {
 	return func(s *Settings, v string) error {
+		want := fmt.Errorf("want a whole number from %d to %d", lo, hi)
 		n, err := strconv.ParseInt(v, 10, 64)
-		if err != nil || n < lo || n > hi {
-			return fmt.Errorf("want a whole number from %d to %d", lo, hi)
+		switch {
+		case err != nil:
+			return unreadable{want}
+		case n < lo || n > hi:
+			return want
 		}
 		f(s, n)
 		return nil
@@ -155,9 +171,13 @@ func integer(lo, hi int64, f func(*Settings, int64)) func(*Settings, string) err
 
 func duration(least time.Duration, f func(*Settings) *time.Duration) func(*Settings, string) error {
 	return func(s *Settings, v string) error {
+		want := fmt.Errorf("want a duration such as 10s or 1m30s, at least %s", least)
 		d, err := time.ParseDuration(v)
-		if err != nil || d < least {
-			return fmt.Errorf("want a duration such as 10s or 1m30s, at least %s", least)
+		switch {
+		case err != nil:
+			return unreadable{want}
+		case d < least:
+			return want
 		}
 		*f(s) = d
 		return nil
@@ -188,15 +208,15 @@ func table() []setting {
 		return integer(0, 65535, func(s *Settings, n int64) { *f(s) = int(n) })
 	}
 	return []setting{
-		{flag: "karpenter-service", help: "name of the Service in front of the controller; accepted, without effect so far", parse: str(func(s *Settings) *string { return &s.KarpenterService })},
+		{flag: "karpenter-service", help: "name of the Service in front of the controller; accepted without effect", parse: str(func(s *Settings) *string { return &s.KarpenterService })},
 		{flag: "metrics-port", def: "8080", help: "port of /metrics; 0 switches it off", parse: port(func(s *Settings) *int { return &s.MetricsPort })},
 		{flag: "health-probe-port", def: "8081", help: "port of /healthz and /readyz; 0 switches it off", parse: port(func(s *Settings) *int { return &s.HealthProbePort })},
 		{flag: "kube-client-qps", def: "200", help: "requests per second to the Kubernetes API", parse: integer(1, math.MaxInt32, func(s *Settings, n int64) { s.KubeClientQPS = int(n) })},
 		{flag: "kube-client-burst", def: "300", help: "burst of requests to the Kubernetes API", parse: integer(1, math.MaxInt32, func(s *Settings, n int64) { s.KubeClientBurst = int(n) })},
 		{flag: "enable-profiling", def: "false", isBool: true, help: "serve /debug/pprof/ on the metrics port", parse: boolean(func(s *Settings) *bool { return &s.EnableProfiling })},
-		{flag: "disable-controller-warmup", def: "true", isBool: true, help: "do not fill caches before winning the election; false is accepted, without effect so far", parse: boolean(func(s *Settings) *bool { return &s.DisableControllerWarmup })},
+		{flag: "disable-controller-warmup", def: "true", isBool: true, help: "a replica that waits to be elected fills only the caches that decisions are made from; false: those of all controllers as well, so that it is at work at once, for more memory while it waits", parse: boolean(func(s *Settings) *bool { return &s.DisableControllerWarmup })},
 		{flag: "disable-leader-election", def: "false", isBool: true, help: "run without leader election (one replica only)", parse: boolean(func(s *Settings) *bool { return &s.DisableLeaderElection })},
-		{flag: "disable-cluster-state-observability", def: "false", isBool: true, help: "leave out per-pod and per-node metrics; accepted, there are none", parse: boolean(func(s *Settings) *bool { return &s.DisableClusterStateObservation })},
+		{flag: "disable-cluster-state-observability", def: "false", isBool: true, help: "leave out metrics with a series for each pod or node; there are none yet", parse: boolean(func(s *Settings) *bool { return &s.DisableClusterStateObservation })},
 		{flag: "leader-election-name", def: "karpenter-leader-election", help: "name of the Lease", parse: str(func(s *Settings) *string { return &s.LeaderElectionName })},
 		{flag: "leader-election-namespace", help: "namespace of the Lease; default: the pod's own", parse: str(func(s *Settings) *string { return &s.LeaderElectionNamespace })},
 		{flag: "memory-limit", def: "-1", help: "memory limit of the container in bytes; nine tenths of it become the garbage collector's goal; -1: none", parse: integer(-1, math.MaxInt64, func(s *Settings, n int64) { s.MemoryLimit = n })},
@@ -207,14 +227,15 @@ func table() []setting {
 		})},
 		{flag: "log-level", def: "info", help: "debug, info or error", parse: choice(func(s *Settings) *string { return &s.LogLevel }, "", "debug", "info", "error")},
 		{flag: "log-output-paths", def: "stdout", help: "where logs go: stdout, stderr or a file; several separated by commas", parse: str(func(s *Settings) *string { return &s.LogOutputPaths })},
-		{flag: "log-error-output-paths", def: "stderr", help: "where the logger's own errors go; accepted, without effect so far", parse: str(func(s *Settings) *string { return &s.LogErrorOutputPaths })},
+		{flag: "log-error-output-paths", def: "stderr", help: "where it is reported that a log line could not be written: stdout, stderr or a file; several separated by commas", parse: str(func(s *Settings) *string { return &s.LogErrorOutputPaths })},
 		{flag: "batch-max-duration", def: "10s", help: "the longest wait for more pods before a decision", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchMaxDuration })},
-		{flag: "batch-idle-duration", def: "1s", help: "a decision is made when no pod has come for so long; at once for a pod that comes alone, and when the owner of all that came has no more to create", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchIdleDuration })},
+		{flag: "batch-idle-duration", def: "1s", help: "a decision is made when no pod has come for so long, or sooner (--kerf-early-batches)", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchIdleDuration })},
 		{flag: "preference-policy", def: Respect, help: "Respect or Ignore preferred affinities and soft spreads", parse: choice(func(s *Settings) *string { return &s.PreferencePolicy }, Respect, Ignore)},
 		{flag: "kerf-preference-share", def: "0.02", help: "with --preference-policy=Respect, what the preferences of a kind of pods may cost, as a share of what the pods cost; a dearer one is not honoured, and told; unlimited: preferences count as demands until a pod finds no place, whatever they cost", parse: preferenceShare},
 		{flag: "min-values-policy", def: Strict, help: "Strict or BestEffort", parse: choice(func(s *Settings) *string { return &s.MinValuesPolicy }, Strict, BestEffort)},
-		{flag: "ignore-dra-requests", def: "true", isBool: true, help: "pods with resource claims are refused, with a reason; false is " + noEffect, parse: boolean(func(s *Settings) *bool { return &s.IgnoreDRARequests })},
+		{flag: "ignore-dra-requests", def: "true", isBool: true, help: "pods with resource claims are refused, with a reason; false is accepted without effect", parse: boolean(func(s *Settings) *bool { return &s.IgnoreDRARequests })},
 		{flag: "feature-gates", help: "Name=true|false, separated by commas", parse: func(s *Settings, v string) error { return s.FeatureGates.parse(v, nil) }},
+		{flag: "aws-feature-gates", help: "Name=true|false, separated by commas: NodeClassCEL, expressions in spec.kubelet of EC2NodeClasses", parse: func(s *Settings, v string) error { return s.AWSFeatureGates.parse(v, nil) }},
 		{flag: "scheduler-config", help: "topology spread constraints of pods that have none, YAML or JSON: a KubeSchedulerConfiguration, or the arguments of its PodTopologySpread plug-in alone", parse: str(func(s *Settings) *string { return &s.SchedulerConfig })},
 		{flag: "cluster-name", help: "name of the EKS cluster; required", parse: clusterName},
 		{flag: "cluster-endpoint", help: "URL of the Kubernetes API as nodes reach it; default: asked of EKS", parse: endpoint},
@@ -232,6 +253,9 @@ func table() []setting {
 		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
 		{flag: compatFlag, def: KerfDefaults, help: "whose defaults hold for what is not set: kerf or karpenter. With karpenter a variable that can't be read is a warning, and its default holds; --compat for short", parse: choice(func(s *Settings) *string { return &s.Compat }, KerfDefaults, KarpenterDefaults)},
 		{flag: "kerf-nominate", def: "true", isBool: true, help: "tell the scheduler, by status.nominatedNodeName, for which pods a node was launched", parse: boolean(func(s *Settings) *bool { return &s.Nominate })},
+		{flag: "kerf-early-batches", def: "true", isBool: true, help: "decide at once for a pod without an owner that comes alone, and when the owner of all that came has no more to create; false: always wait for --batch-idle-duration", parse: boolean(func(s *Settings) *bool { return &s.EarlyBatches })},
+		{flag: "kerf-measured-memory", def: "true", isBool: true, help: "plan with the memory that nodes of an instance type were measured to have, where that is known; false: with --vm-memory-overhead-percent for every type", parse: boolean(func(s *Settings) *bool { return &s.MeasuredMemory })},
+		{flag: "kerf-pod-disruption-cost", def: "0.001", help: "dollars that evicting a usual pod is held to cost; a consolidation has to earn that back, and the start of what it launches; off: moves are held to cost nothing, so that any saving is worth one", parse: podDisruptionCost},
 		{flag: "kerf-shadow", def: "false", isBool: true, help: "run beside the controller that runs and change nothing: report under /debug/shadow, in metrics and in the log what Kerf would do and what that would cost; --shadow for short", parse: boolean(func(s *Settings) *bool { return &s.Shadow })},
 		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "launch nothing in zones that ARC shifts the cluster's traffic away from, and leave their nodes alone", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
 		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
@@ -260,12 +284,13 @@ func smallSavingsWait(s *Settings, v string) error {
 	return nil
 }
 
-var clusterNamePattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
+var clusterNamePattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,99}$`)
 
-// clusterName follows the EKS rule for cluster names (CreateCluster, parameter name).
+// clusterName follows the EKS rule for cluster names (CreateCluster, parameter name), and allows dots, which clusters that kOps
+// made have.
 func clusterName(s *Settings, v string) error {
 	if v != "" && !clusterNamePattern.MatchString(v) {
-		return errors.New("want up to 100 letters, digits, dashes and underscores, the first a letter or digit")
+		return errors.New("want up to 100 letters, digits, dashes, underscores and dots, the first a letter or digit")
 	}
 	s.ClusterName = v
 	return nil
@@ -313,6 +338,19 @@ func preferenceShare(s *Settings, v string) error {
 	return nil
 }
 
+func podDisruptionCost(s *Settings, v string) error {
+	if v == "off" {
+		s.PodDisruptionCost = -1
+		return nil
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f > 10 {
+		return errors.New("want dollars from 0 to 10, such as 0.001, or off")
+	}
+	s.PodDisruptionCost = int64(math.Round(f * 1e6))
+	return nil
+}
+
 func nodeUpkeep(s *Settings, v string) error {
 	f, err := strconv.ParseFloat(v, 64)
 	if err != nil || math.IsNaN(f) || f < 0 || f > 10 {
@@ -349,9 +387,13 @@ func priceGuard(s *Settings, v string) error {
 }
 
 func overheadPercent(s *Settings, v string) error {
+	want := errors.New("want a share such as 0.075, at least 0 and below 1")
 	f, err := strconv.ParseFloat(v, 64)
-	if err != nil || math.IsNaN(f) || f < 0 || f >= 1 {
-		return errors.New("want a share such as 0.075, at least 0 and below 1")
+	switch {
+	case err != nil:
+		return unreadable{want}
+	case math.IsNaN(f) || f < 0 || f >= 1:
+		return want
 	}
 	// Nothing at all is written as next to nothing: 0 means the default to the provider.
 	s.VMMemoryOverheadPercent = max(f, math.SmallestNonzeroFloat64)
@@ -367,10 +409,19 @@ func ParseGates(text string) (g Gates, err error) {
 
 func (g *Gates) parse(v string, warn func(string)) error {
 	*g = Gates{ReservedCapacity: true}
-	known := map[string]*bool{
+	return parseGates(v, map[string]*bool{
 		"ReservedCapacity": &g.ReservedCapacity, "NodeRepair": &g.NodeRepair, "NodeOverlay": &g.NodeOverlay,
 		"SpotToSpotConsolidation": &g.SpotToSpotConsolidation, "StaticCapacity": &g.StaticCapacity, "CapacityBuffer": &g.CapacityBuffer,
-	}
+	}, warn)
+}
+
+func (g *AWSGates) parse(v string, warn func(string)) error {
+	*g = AWSGates{}
+	return parseGates(v, map[string]*bool{"NodeClassCEL": &g.NodeClassCEL}, warn)
+}
+
+// parseGates sets what a list of gates names; warn, which may be nil, is told of gates that are not known and switched on.
+func parseGates(v string, known map[string]*bool, warn func(string)) error {
 	for item := range strings.SplitSeq(v, ",") {
 		if item = strings.TrimSpace(item); item == "" {
 			continue
@@ -383,36 +434,12 @@ func (g *Gates) parse(v string, warn func(string)) error {
 		name = strings.TrimSpace(name)
 		if p := known[name]; p != nil {
 			*p = b
-		} else if warn != nil {
+		} else if warn != nil && b {
 			warn(name)
 		}
 	}
 	return nil
 }
-
-// karpenter has the defaults with --kerf-compat=karpenter where they differ: those that come nearest to what Karpenter 1.14
-// does.
-var karpenter = map[string]string{
-	"kerf-expire-ahead":       "0s",
-	"kerf-preference-share":   "unlimited",
-	"kerf-small-savings-wait": "0s",
-	"kerf-maintenance-lead":   "8760h",
-	"kerf-nominate":           "false",
-	"kerf-decisions":          "0",
-	"kerf-node-upkeep":        "0",
-	"kerf-launch-price-bound": "off",
-	"kerf-price-guard":        "off",
-	"kerf-pod-density":        InterfaceDensity,
-}
-
-// KarpenterDefault is the default of a flag with --kerf-compat=karpenter; ok is false where it is Kerf's.
-func KarpenterDefault(flag string) (value string, ok bool) {
-	value, ok = karpenter[flag]
-	return value, ok
-}
-
-// noEffect ends the help of a setting that is accepted for the sake of those who have it set already.
-const noEffect = "without effect so far"
 
 // EnvName is the environment variable of a flag.
 func EnvName(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
@@ -444,9 +471,6 @@ func AddFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// compatFlag is read before all others: their defaults hang on it.
-const compatFlag = "kerf-compat"
-
 // given is the value of a setting, and where it is from: a flag, a variable, or, empty, the default.
 func (row *setting) given(fs *pflag.FlagSet, getenv func(string) (string, bool)) (value, source string) {
 	if f := fs.Lookup(row.flag); f != nil && f.Changed {
@@ -467,12 +491,12 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 	rows := table()
 	compat, _ := rows[slices.IndexFunc(rows, func(r setting) bool { return r.flag == compatFlag })].given(fs, getenv)
 	for _, row := range rows {
-		if other, ok := karpenter[row.flag]; ok && compat == KarpenterDefaults {
+		if other, ok := KarpenterDefault(row.flag); ok && compat == KarpenterDefaults {
 			row.def = other
 		}
 		value, source := row.given(fs, getenv)
 		perr := row.parse(&s, value)
-		if perr != nil && compat == KarpenterDefaults && source == EnvName(row.flag) {
+		if compat == KarpenterDefaults && source == EnvName(row.flag) && row.fallsBack(perr) {
 			warnings = append(warnings, fmt.Sprintf("%s=%q: %v; its default %q holds", source, value, perr, row.def))
 			value, source = row.def, ""
 			perr = row.parse(&s, value)
@@ -481,19 +505,27 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 			errs = append(errs, fmt.Errorf("%s=%q: %w", source, value, perr))
 			continue
 		}
-		if row.flag == "feature-gates" {
-			_ = s.FeatureGates.parse(value, func(name string) {
-				warnings = append(warnings, fmt.Sprintf("feature gate %q is not known and has no effect", name))
-			})
+		unknown := func(name string) {
+			warnings = append(warnings, fmt.Sprintf("%s: feature gate %q is not known and has no effect", source, name))
 		}
-		if strings.HasSuffix(row.help, noEffect) && value != row.def && source != "" {
-			warnings = append(warnings, fmt.Sprintf("%s=%q has no effect in this release", source, value))
+		switch row.flag {
+		case "feature-gates":
+			_ = s.FeatureGates.parse(value, unknown)
+		case "aws-feature-gates":
+			_ = s.AWSFeatureGates.parse(value, unknown)
+		}
+		if text := row.idle(source, value); text != "" {
+			warnings = append(warnings, text)
 		}
 	}
 	if s.ClusterName == "" && len(errs) == 0 {
 		errs = append(errs, errors.New("CLUSTER_NAME is not set: give the name of the EKS cluster by --cluster-name or CLUSTER_NAME"))
 	}
 	if s.BatchIdleDuration > s.BatchMaxDuration && len(errs) == 0 {
+		if compat == KarpenterDefaults {
+			warnings = append(warnings, fmt.Sprintf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s, which holds", s.BatchIdleDuration, s.BatchMaxDuration))
+			return s, warnings, nil
+		}
 		errs = append(errs, fmt.Errorf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s: a burst would never be idle before it ends", s.BatchIdleDuration, s.BatchMaxDuration))
 	}
 	return s, warnings, errors.Join(errs...)

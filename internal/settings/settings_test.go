@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func TestLoadDefaults(t *testing.T) {
 		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute, PodDensity: NetworkDensity, LaunchPriceBound: 10, PriceGuard: 5, NodeUpkeep: 2_200,
 		Decisions: 16, DecisionsMemory: 32 << 20,
 		Rebalance: Observe, MaintenanceLead: 24 * time.Hour, QueueSilence: 10 * time.Minute, QueueReceivers: 4, SmallSavingsWait: 30 * time.Minute, ExpireAhead: time.Hour,
-		Compat: KerfDefaults, Nominate: true,
+		Compat: KerfDefaults, Nominate: true, EarlyBatches: true, MeasuredMemory: true, PodDisruptionCost: 1_000,
 	}
 	if s != want {
 		t.Errorf("got  %+v\nwant %+v", s, want)
@@ -50,22 +51,55 @@ func TestTheDefaultsOfKarpenter(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Compat, want.Nominate, want.ExpireAhead, want.SmallSavingsWait, want.MaintenanceLead, want.PreferenceShare = KarpenterDefaults, false, 0, 0, time.Hour, -1
+	want.EarlyBatches, want.MeasuredMemory, want.PodDisruptionCost = false, false, -1
 	want.Decisions, want.NodeUpkeep, want.LaunchPriceBound, want.PriceGuard, want.PodDensity = 0, 0, 0, 3, InterfaceDensity
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	for flag := range karpenter {
-		if !strings.HasPrefix(flag, "kerf-") || !Known(EnvName(flag)) {
-			t.Errorf("%s: Karpenter has this setting itself, or nobody has", flag)
+	for _, d := range Differences() {
+		if !strings.HasPrefix(d.Flag, "kerf-") || !Known(EnvName(d.Flag)) || d.Why == "" {
+			t.Errorf("%s: Karpenter has this setting itself, or nobody has, or it is not said why it differs", d.Flag)
 		}
 	}
 }
 
-// Karpenter falls back to the default in silence; here it is told. What is given as a flag is refused all the same.
-func TestMalformedVariablesAreWarningsWithTheDefaultsOfKarpenter(t *testing.T) {
-	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter", "BATCH_MAX_DURATION": "soon", "KERF_PRICE_GUARD": "x"})
-	if err != nil || s.BatchMaxDuration != 10*time.Second || s.PriceGuard != 0 || len(warnings) != 2 || !strings.Contains(warnings[0], `BATCH_MAX_DURATION="soon"`) {
-		t.Errorf("%s, %d, %q, %v", s.BatchMaxDuration, s.PriceGuard, warnings, err)
+// Karpenter falls back to the default in silence where a number, a duration or a boolean can't be read; here it is told. What
+// ends its process ends this one too, and what is given as a flag or is Kerf's own is refused all the same.
+func TestMalformedVariablesWithTheDefaultsOfKarpenter(t *testing.T) {
+	for _, tc := range []struct {
+		name, value string
+		refused     bool
+	}{
+		{"BATCH_MAX_DURATION", "soon", false}, {"METRICS_PORT", "http", false}, {"METRICS_PORT", "70000", true}, {"ISOLATED_VPC", "yes", false}, {"KUBE_CLIENT_QPS", "1.5", false},
+		{"MEMORY_LIMIT", "1Gi", false}, {"CPU_REQUESTS", "1", false}, {"VM_MEMORY_OVERHEAD_PERCENT", "7 %", false}, {"VM_MEMORY_OVERHEAD_PERCENT", "-1", true},
+		{"AMI_REFRESH_INTERVAL", "5", false}, {"AMI_REFRESH_INTERVAL", "5s", true}, {"LOG_LEVEL", "loud", true}, {"PREFERENCE_POLICY", "respect", true}, {"MIN_VALUES_POLICY", "x", true},
+		{"FEATURE_GATES", "NodeRepair", true}, {"AWS_FEATURE_GATES", "NodeClassCEL=maybe", true}, {"CLUSTER_ENDPOINT", "abc", true}, {"RESERVED_ENIS", "-1", true}, {"RESERVED_ENIS", "one", false},
+		{"KERF_PRICE_GUARD", "x", true}, {"KERF_NOMINATE", "x", true}, {"KERF_EXPIRE_AHEAD", "x", true},
+	} {
+		s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter", tc.name: tc.value})
+		if tc.refused {
+			if err == nil || !strings.Contains(err.Error(), tc.name+"=") {
+				t.Errorf("%s=%q: %v", tc.name, tc.value, err)
+			}
+			continue
+		}
+		if tc.name == "CPU_REQUESTS" {
+			if err != nil || s.CPURequests != 1 {
+				t.Errorf("CPU_REQUESTS: %v", err)
+			}
+			continue
+		}
+		want, _, _ := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter"})
+		if err != nil || s != want || len(warnings) != 1 || !strings.Contains(warnings[0], fmt.Sprintf("%s=%q", tc.name, tc.value)) || !strings.Contains(warnings[0], "its default") {
+			t.Errorf("%s=%q: %v, %q, not the defaults: %v", tc.name, tc.value, err, warnings, s != want)
+		}
+		if _, _, err := load(t, map[string]string{"CLUSTER_NAME": "demo", tc.name: tc.value}); err == nil {
+			t.Errorf("%s=%q is accepted with Kerf's defaults", tc.name, tc.value)
+		}
+	}
+	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter", "BATCH_IDLE_DURATION": "1m"})
+	if err != nil || s.BatchIdleDuration != time.Minute || len(warnings) != 1 {
+		t.Errorf("a silence longer than the whole wait: %v, %q", err, warnings)
 	}
 	if _, _, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter"}, "--batch-max-duration=soon"); err == nil {
 		t.Error("a flag that can't be read is accepted")
@@ -145,8 +179,15 @@ func TestNoOverheadIsNotTheDefault(t *testing.T) {
 }
 
 func TestASettingWithoutEffectIsAWarning(t *testing.T) {
-	_, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "KARPENTER_SERVICE": "x", "ENABLE_ZONAL_SHIFT": "false"})
-	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `KARPENTER_SERVICE="x"`) {
+	_, warnings, err := load(t, map[string]string{
+		"CLUSTER_NAME": "a", "KARPENTER_SERVICE": "x", "ENABLE_ZONAL_SHIFT": "false", "IGNORE_DRA_REQUESTS": "0", "DISABLE_CLUSTER_STATE_OBSERVABILITY": "false", "DISABLE_CONTROLLER_WARMUP": "false",
+	})
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `IGNORE_DRA_REQUESTS="0" has no effect: Kerf does not allocate`) {
 		t.Errorf("warnings %q, %v", warnings, err)
+	}
+	for _, i := range IdleSettings() {
+		if !Known(EnvName(i.Flag)) || i.Why == "" {
+			t.Errorf("%s: there is no such setting, or it is not said why it has no effect", i.Flag)
+		}
 	}
 }

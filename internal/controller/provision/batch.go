@@ -21,6 +21,7 @@ type batch struct {
 	now        func() time.Time
 	// missing is how many pods of an owner are still to come; ok is false if that can't be known. It may take its time.
 	missing func(context.Context, cache.Owner) (n int, ok bool)
+	whole   bool          // the wait never ends before idle
 	signal  chan struct{} // holds one token while there is something to do
 
 	mu          sync.Mutex
@@ -80,14 +81,14 @@ func (b *batch) raise() {
 func (b *batch) left(ctx context.Context, began time.Time) time.Duration {
 	b.mu.Lock()
 	now, count, first, last, owner := b.now(), b.count, b.first, b.last, b.owner
-	whole := b.pause >= b.idle && !b.mixed
+	alone := b.pause >= b.idle && !b.mixed && !b.whole
 	b.mu.Unlock()
 	if count == 0 {
 		return min(loneWindow, b.idle) - now.Sub(began)
 	}
 	silence := now.Sub(last)
 	left := min(b.idle-silence, b.most-now.Sub(first))
-	if !whole || left <= 0 {
+	if !alone || left <= 0 {
 		return left
 	}
 	if soon := loneWindow - silence; soon > 0 {

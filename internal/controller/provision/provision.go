@@ -85,7 +85,9 @@ type Options struct {
 	BatchIdle, BatchMax time.Duration
 	// Missing is how many pods of an owner are still to come (Owners.Missing); nil knows of none.
 	Missing func(context.Context, cache.Owner) (n int, ok bool)
-	Pack    pack.Options
+	// WholeBatches makes every decision wait for BatchIdle, also where nobody is known to follow.
+	WholeBatches bool
+	Pack         pack.Options
 	// Solve is that of a pack.Engine when nil.
 	Solve func(*pack.Problem) *plan.Plan
 	// Retry, when set, is told of which NodePools pods wait for capacity that EC2 lacks.
@@ -142,7 +144,7 @@ func New(o Options) *Controller {
 		c.renew = func() { c.o.Solve = pack.NewEngine().Solve }
 		c.renew()
 	}
-	c.batch.missing = o.Missing
+	c.batch.missing, c.batch.whole = o.Missing, o.WholeBatches
 	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Now, Late: c.batch.poke}
 	o.State.Listen(c.heard)
 	return c

@@ -1,0 +1,93 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// compatFlag is read before all others: their defaults hang on it.
+const compatFlag = "kerf-compat"
+
+// Difference is a default in which Kerf differs from Karpenter 1.14.
+type Difference struct {
+	// Flag sets it; Karpenter is its default with --kerf-compat=karpenter, which comes nearest to what Karpenter does.
+	Flag, Karpenter string
+	// Why Kerf's own default is another one, in one sentence.
+	Why string
+}
+
+// Differences are all defaults in which Kerf differs, each with the switch that takes it back.
+func Differences() []Difference {
+	return []Difference{
+		{"kerf-decisions", "0", "who asks why gets an answer from the last decisions; they are kept in memory and served to the same host only"},
+		{"kerf-early-batches", "false", "a pod that comes alone, or an application whose pods have all come, need not wait a second for company"},
+		{"kerf-expire-ahead", "0s", "nodes that were launched together would otherwise all go in the same minute"},
+		{"kerf-launch-price-bound", "off", "EC2 weighs price and capacity by itself, and otherwise takes pools that are dearer than what the plan counted on"},
+		{"kerf-maintenance-lead", "8760h", "work is announced two weeks ahead, and is often called off"},
+		{"kerf-measured-memory", "false", "a flat share leaves memory unused on large instances and promises too much on small ones"},
+		{"kerf-node-upkeep", "0", "each node also costs its disk, so that many small ones are dearer than their instances"},
+		{"kerf-nominate", "false", "without it the scheduler puts pods where they keep another node from going"},
+		{"kerf-pod-density", InterfaceDensity, "with prefix delegation or custom networking, interfaces say nothing about how many pods a node takes"},
+		{"kerf-pod-disruption-cost", "off", "a move that saves a tenth of a cent a day restarts pods for nothing"},
+		{"kerf-preference-share", "unlimited", "a preference that doubles the bill is seldom meant so"},
+		{"kerf-price-guard", "off", "in a shortage the capacity that is left can cost many times the usual price"},
+		{"kerf-small-savings-wait", "0s", "small savings come and go with the load, and most that stand half an hour last"},
+	}
+}
+
+// KarpenterDefault is the default of a flag with --kerf-compat=karpenter; ok is false where it is Kerf's.
+func KarpenterDefault(flag string) (value string, ok bool) {
+	all := Differences()
+	if i := slices.IndexFunc(all, func(d Difference) bool { return d.Flag == flag }); i >= 0 {
+		return all[i].Karpenter, true
+	}
+	return "", false
+}
+
+// Idle is a setting that is accepted without effect.
+type Idle struct {
+	Flag string
+	// Value is the one without effect; empty: any.
+	Value string
+	Why   string
+	// Quiet ones are set by every chart, so that a warning would say nothing.
+	Quiet bool
+}
+
+// IdleSettings are the settings that are accepted without effect, and why.
+func IdleSettings() []Idle {
+	return []Idle{
+		{Flag: "karpenter-service", Why: "it named the certificate of webhooks; no Karpenter since 1.1 has any, nor has Kerf", Quiet: true},
+		{Flag: "ignore-dra-requests", Value: "false", Why: "Kerf does not allocate devices for resource claims yet: their pods are refused with a FailedScheduling event either way"},
+		{Flag: "disable-cluster-state-observability", Value: "true", Why: "Kerf has no metrics with a series for each node or pod yet, so there is nothing to leave out"},
+	}
+}
+
+// idle is the warning about a setting that was given and has no effect; empty where there is nothing to say. The value was read
+// before.
+func (row *setting) idle(source, value string) string {
+	if source == "" || value == row.def {
+		return ""
+	}
+	for _, i := range IdleSettings() {
+		if i.Flag != row.flag || i.Quiet {
+			continue
+		}
+		if b, err := strconv.ParseBool(value); i.Value != "" && (err != nil || strconv.FormatBool(b) != i.Value) {
+			continue
+		}
+		return fmt.Sprintf("%s=%q has no effect: %s", source, value, i.Why)
+	}
+	return ""
+}
+
+// fallsBack reports whether Karpenter takes the default where a variable was refused with an error: where it is no number,
+// duration or boolean at all. A number out of range ends its process, and so do choices, gates and addresses that are wrong.
+// Kerf's own settings have no past, so they are never guessed.
+func (row *setting) fallsBack(err error) bool {
+	_, text := errors.AsType[unreadable](err)
+	return text && !strings.HasPrefix(row.flag, "kerf-")
+}
