@@ -41,6 +41,16 @@ func TestWritesPerNode(t *testing.T) {
 		}
 		return n == 20, fmt.Sprintf("%d of 20", n)
 	})
+	// Events are written one after the other, behind what they are about.
+	e.eventually(30*time.Second, "every node's last event is there", func() (bool, string) {
+		n := 0
+		for _, ev := range list[corev1.EventList](e).Items {
+			if ev.InvolvedObject.Kind == "NodeClaim" && ev.Reason == "Ready" {
+				n++
+			}
+		}
+		return n == 20, fmt.Sprintf("%d of 20", n)
+	})
 	writes := e.writes()[before:]
 	if len(writes) < 20 {
 		t.Fatalf("%d writes by the controller in the audit log: is that its user?", len(writes))

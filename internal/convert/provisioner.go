@@ -196,6 +196,9 @@ func (f *fields) weight() *int32 {
 	return new(int32(n))
 }
 
+// listedKubelet has the fields of KubeletConfiguration that are listed, and refuses values of other types.
+type listedKubelet awsv1.KubeletConfiguration
+
 // kubelet converts the kubelet's settings; nil without any.
 func (f *fields) kubelet(path ...string) *awsv1.KubeletConfiguration {
 	v, ok := f.take(path...)
@@ -224,9 +227,9 @@ func (f *fields) kubelet(path ...string) *awsv1.KubeletConfiguration {
 		}
 	}
 	k.leftovers()
-	var out awsv1.KubeletConfiguration
+	var out listedKubelet
 	if !f.decode(&out, at, known) || len(known) == 0 {
 		return nil
 	}
-	return &out
+	return new(awsv1.KubeletConfiguration(out))
 }

@@ -138,6 +138,8 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",message="imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent"
 	// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoft) || (has(self.evictionSoftGracePeriod) && self.evictionSoft.all(k, k in self.evictionSoftGracePeriod))",message="every evictionSoft signal needs an evictionSoftGracePeriod"
 	// +kubebuilder:validation:XValidation:rule="!has(self.evictionSoftGracePeriod) || (has(self.evictionSoft) && self.evictionSoftGracePeriod.all(k, k in self.evictionSoft))",message="every evictionSoftGracePeriod signal needs an evictionSoft"
+	// Other fields of the kubelet's configuration (kubelet.config.k8s.io/v1beta1) reach nodes of the family AL2023.
+	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
 	// Disks of the nodes, in place of the family's, which are of gp3, encrypted, and go with the node: /dev/xvda of 20Gi for

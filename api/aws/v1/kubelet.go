@@ -1,5 +1,7 @@
 package v1
 
+import "encoding/json"
+
 // KubeletConfiguration holds settings of the kubelet. Quantities, percentages and durations stay
 // text, as the schema does not vouch for them; whoever reads them must expect nonsense.
 type KubeletConfiguration struct {
@@ -7,7 +9,6 @@ type KubeletConfiguration struct {
 	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
 	// Number of pods that a node may run. Unset: as many as find addresses, and 110 on Windows.
-	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxPods *int32 `json:"maxPods,omitempty"`
 	// Number of pods that a node may run for each of its vCPUs; lowers maxPods. Bottlerocket does not have it.
@@ -56,4 +57,7 @@ type KubeletConfiguration struct {
 	// Whether CPU limits of containers are enforced by quota. Unset: the kubelet's, which is true.
 	// +optional
 	CPUCFSQuota *bool `json:"cpuCFSQuota,omitempty"`
+	// Others are further fields of the kubelet's configuration (kubelet.config.k8s.io/v1beta1), and listed ones whose value has
+	// another type, each as it is written. They stand beside the listed ones in JSON.
+	Others map[string]json.RawMessage `json:"-"`
 }

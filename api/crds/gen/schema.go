@@ -19,6 +19,9 @@ const (
 	// which makes every typed reader of the whole list fail, and 1e-99999999, over which a reader
 	// sits for most of a minute.
 	quantity = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$`
+	// amount is a quantity, or an expression: that has a blank, a bracket or an operator, which no quantity has. The controller
+	// refuses it in its own words.
+	amount = `^((\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?|.*[ (*/].*)$`
 	// eviction is a percentage up to 100, a quantity, or nothing.
 	eviction = `^(([0-9]{1,2}(\.[0-9]{1,2})?|100(\.0{1,2})?)%|(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?)?$`
 	// timestamp is RFC 3339. The format date-time lets more pass than Kubernetes can read.
@@ -50,7 +53,12 @@ func complete(kind string, root *schema) error {
 			at("spec.blockDeviceMappings.[].ebs.volumeSize", func(s *schema) {
 				s.Type, s.XIntOrString, s.AnyOf = "string", false, nil
 			}),
-			at("spec.kubelet.systemReserved.{}", pattern(quantity)), at("spec.kubelet.kubeReserved.{}", pattern(quantity)),
+			at("spec.kubelet.maxPods", func(s *schema) {
+				// A text is an expression, which the controller refuses in its own words.
+				s.Type, s.Format, s.XIntOrString, s.AnyOf = "", "", true, []schema{{Type: "integer"}, {Type: "string"}}
+				s.XValidations = append(s.XValidations, apiextensionsv1.ValidationRule{Rule: "type(self) == string || self >= 0", Message: "maxPods may not be negative"})
+			}),
+			at("spec.kubelet.systemReserved.{}", pattern(amount)), at("spec.kubelet.kubeReserved.{}", pattern(amount)),
 			at("spec.kubelet.evictionHard.{}", pattern(eviction)), at("spec.kubelet.evictionSoft.{}", pattern(eviction)))
 	}
 	return nil

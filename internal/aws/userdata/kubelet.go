@@ -44,6 +44,11 @@ func kubeletConfig(in Input) map[string]any {
 	if k.CPUCFSQuota != nil {
 		c["cpuCFSQuota"] = *k.CPUCFSQuota
 	}
+	for name, value := range k.Others {
+		if _, listed := c[name]; !listed { // a listed one of another type is refused before
+			c[name] = value
+		}
+	}
 	return c
 }
 

@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -362,4 +363,19 @@ func FuzzBuild(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Fields that are not listed reach the nodes of the one family whose bootstrap takes a whole configuration.
+func TestAL2023TellsNodeadmTheKubeletsOtherFields(t *testing.T) {
+	in := input(awsv1.AMIFamilyAL2023, "")
+	in.Kubelet.Others = map[string]json.RawMessage{"registryPullQPS": json.RawMessage("10"), "featureGates": json.RawMessage(`{"x":true}`), "maxPods": json.RawMessage(`"1 + 1"`)}
+	doc, err := nodeConfig(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"registryPullQPS: 10\n", "featureGates:\n        x: true\n", "maxPods: 29\n"} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("no %q in\n%s", want, doc)
+		}
+	}
 }

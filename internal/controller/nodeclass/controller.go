@@ -29,6 +29,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/cloud/kubeletfields"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/obs"
 )
@@ -210,6 +211,9 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	if len(errs) > 0 {
 		// Objects stored under an older CRD, or admitted by a rule that is laxer than AWS.
 		conditions.SetFalse(awsv1.ConditionTypeValidationSucceeded, awsv1.ReasonSpecInvalid, errs.ToAggregate().Error())
+	}
+	if refused := kubeletfields.Check(class); refused != nil {
+		conditions.SetFalse(awsv1.ConditionTypeValidationSucceeded, refused.Reason, refused.Message)
 	}
 	known := func(condition string) bool { f, ok := found[condition]; return ok && !f.Unknown }
 	if known(awsv1.ConditionTypeSubnetsReady) {
