@@ -196,7 +196,6 @@ var gone = map[string]string{
 	"InstanceInitiatedShutdownBehavior": "see that nothing shuts machines down to stop and start them: the controller ends machines that stop",
 	"MaintenanceOptions":                "do without automatic recovery: a node that fails is replaced",
 	"PrivateDnsNameOptions":             "set the subnet's options for DNS names",
-	"EnclaveOptions":                    "leave machines with enclaves to what launches them now",
 	"DisableApiStop":                    "do without: the controller must be able to end machines",
 	"DisableApiTermination":             "do without: the controller must be able to end machines",
 	"NetworkPerformanceOptions":         "do without: the bandwidth is that of the instance type",
@@ -208,6 +207,13 @@ func (f *fields) templateRest(spec *awsv1.EC2NodeClassSpec) {
 	if text, ok := f.text("CpuOptions", "NestedVirtualization"); ok {
 		spec.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: &text}
 		f.kept("CpuOptions.NestedVirtualization", "spec.cpuOptions.nestedVirtualization")
+	}
+	switch v, ok := f.take("EnclaveOptions", "Enabled"); {
+	case ok && v == true:
+		spec.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true}
+		f.kept("EnclaveOptions.Enabled", "spec.enclaveOptions.enabled")
+	case ok:
+		f.lost("EnclaveOptions", "no field; it was off", "")
 	}
 	for _, name := range []string{"CoreCount", "ThreadsPerCore", "AmdSevSnp"} {
 		if v, ok := f.take("CpuOptions", name); ok {

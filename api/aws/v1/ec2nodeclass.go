@@ -36,6 +36,7 @@ type EC2NodeClass struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.connectionTracking)",message="'launchTemplate' excludes 'connectionTracking': the template decides"
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.detailedMonitoring)",message="'launchTemplate' excludes 'detailedMonitoring': the template decides"
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.cpuOptions)",message="'launchTemplate' excludes 'cpuOptions': the template decides"
+	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.enclaveOptions)",message="'launchTemplate' excludes 'enclaveOptions': the template decides"
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.placementGroupSelector)",message="'launchTemplate' excludes 'placementGroupSelector': the template decides"
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.capacityReservationSelectorTerms)",message="'launchTemplate' excludes 'capacityReservationSelectorTerms': the template decides"
 	// +kubebuilder:validation:XValidation:rule="!has(self.launchTemplate) || !has(self.metadataOptions) || ((!has(self.metadataOptions.httpEndpoint) || self.metadataOptions.httpEndpoint == 'enabled') && (!has(self.metadataOptions.httpProtocolIPv6) || self.metadataOptions.httpProtocolIPv6 == 'disabled') && (!has(self.metadataOptions.httpPutResponseHopLimit) || self.metadataOptions.httpPutResponseHopLimit == 1) && (!has(self.metadataOptions.httpTokens) || self.metadataOptions.httpTokens == 'required'))",message="'launchTemplate' excludes 'metadataOptions' other than its defaults: the template decides"
@@ -174,6 +175,9 @@ type EC2NodeClassSpec struct {
 	// Features of the CPU. Unset leaves them to EC2.
 	// +optional
 	CPUOptions *CPUOptions `json:"cpuOptions,omitempty"`
+	// Nitro Enclaves. Unset: none.
+	// +optional
+	EnclaveOptions *EnclaveOptions `json:"enclaveOptions,omitempty"`
 	// Context of fleet requests, passed on verbatim. Unset: none.
 	// +optional
 	Context *string `json:"context,omitempty"`

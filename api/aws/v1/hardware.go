@@ -133,6 +133,14 @@ type ConnectionTracking struct {
 	UDPTimeout *int32 `json:"udpTimeout,omitempty"`
 }
 
+// EnclaveOptions holds what instances may run beside their operating system.
+type EnclaveOptions struct {
+	// Whether AWS Nitro Enclaves are enabled. Types that do not support them are left out when they are. What an enclave needs on
+	// the node, its allocator and device plugin, is the image's or the user data's.
+	// +required
+	Enabled bool `json:"enabled"`
+}
+
 // CPUOptions holds features of the CPU.
 type CPUOptions struct {
 	// Whether instances may run virtual machines. Types whose processor can't are left out when it is enabled.

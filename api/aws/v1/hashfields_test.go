@@ -19,7 +19,7 @@ func TestWhichFieldsOfTheSpecDrift(t *testing.T) {
 		"AMISelectorTerms": false, "LaunchTemplate": false,
 		"PlacementGroupSelector": true, "AMIFamily": true, "AssociatePublicIPAddress": true, "IPPrefixCount": true, "UserData": true,
 		"Role": true, "InstanceProfile": true, "Tags": true, "Kubelet": true, "BlockDeviceMappings": true, "InstanceStorePolicy": true,
-		"NetworkInterfaces": true, "DetailedMonitoring": true, "MetadataOptions": true, "ConnectionTracking": true, "CPUOptions": true,
+		"NetworkInterfaces": true, "DetailedMonitoring": true, "MetadataOptions": true, "ConnectionTracking": true, "CPUOptions": true, "EnclaveOptions": true,
 		"Context": true,
 	}
 	spec := reflect.TypeFor[v1.EC2NodeClassSpec]()

@@ -100,6 +100,7 @@ func (c *EC2NodeClass) templateExcludes() []string {
 		{"connectionTracking", s.ConnectionTracking != nil},
 		{"detailedMonitoring", s.DetailedMonitoring != nil},
 		{"cpuOptions", s.CPUOptions != nil},
+		{"enclaveOptions", s.EnclaveOptions != nil},
 		{"placementGroupSelector", s.PlacementGroupSelector != nil},
 		{"capacityReservationSelectorTerms", len(s.CapacityReservationSelectorTerms) > 0},
 	} {

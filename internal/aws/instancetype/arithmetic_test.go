@@ -264,6 +264,9 @@ func TestWhatAClassCannotRun(t *testing.T) {
 		"nested virtualization switched off": {"m5.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) {
 			s.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: new("disabled")}
 		}, ""},
+		"enclaves":                   {"m5.xlarge", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) { s.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true} }, ""},
+		"enclaves on a type without": {"t3.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) { s.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true} }, RefusedEnclaves},
+		"enclaves switched off":      {"t3.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) { s.EnclaveOptions = &awsv1.EnclaveOptions{} }, ""},
 		"connection tracking on xen": {"m4.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) {
 			s.ConnectionTracking = &awsv1.ConnectionTracking{UDPTimeout: new(int32(30))}
 		}, RefusedTracking},

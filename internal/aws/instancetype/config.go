@@ -53,8 +53,9 @@ type Config struct {
 	Interfaces []awsv1.NetworkInterface
 	// Prefixes is how many IP prefixes every interface with addresses is given.
 	Prefixes int
-	// NestedVirtualization and ConnectionTracking are demands that not all types meet.
+	// NestedVirtualization, Enclaves and ConnectionTracking are demands that not all types meet.
 	NestedVirtualization bool
+	Enclaves             bool
 	ConnectionTracking   bool
 	// Images are those that the class has resolved. None means that types are not checked against images.
 	Images []awsv1.AMI
@@ -102,6 +103,7 @@ func ConfigOf(class *awsv1.EC2NodeClass, options Options) (Config, error) {
 		Images:       class.Status.AMIs,
 	}
 	c.NestedVirtualization = spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil && *spec.CPUOptions.NestedVirtualization == "enabled"
+	c.Enclaves = spec.EnclaveOptions != nil && spec.EnclaveOptions.Enabled
 	c.ConnectionTracking = spec.ConnectionTracking != nil
 	if spec.IPPrefixCount != nil {
 		c.Prefixes = int(*spec.IPPrefixCount)

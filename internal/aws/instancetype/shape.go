@@ -19,6 +19,7 @@ const (
 	RefusedEFA            = "no EFA support"
 	RefusedCPU            = "CPU not supported by the image family"
 	RefusedVirtualization = "no nested virtualization"
+	RefusedEnclaves       = "no Nitro Enclaves"
 	RefusedTracking       = "connection tracking needs the nitro hypervisor"
 	RefusedImage          = "no image for the type"
 	RefusedIPv6           = "no IPv6 addresses for pods"
@@ -92,6 +93,8 @@ func (c *Config) refuse(t *ec2facts.Type, s *Shape) string {
 		return RefusedCPU
 	case c.NestedVirtualization && !slices.Contains(t.CPUFeatures, "nested-virtualization"):
 		return RefusedVirtualization
+	case c.Enclaves && t.NitroEnclaves != ec2facts.Supported:
+		return RefusedEnclaves
 	case c.ConnectionTracking && t.Hypervisor != "nitro":
 		return RefusedTracking
 	case !c.Family.IsWindows() && !c.PodNetwork.Supported(t):

@@ -94,6 +94,9 @@ func Build(in Input) (*Template, error) {
 	if o := in.Class.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		data.CpuOptions = &types.LaunchTemplateCpuOptionsRequest{NestedVirtualization: types.NestedVirtualizationSpecification(*o.NestedVirtualization)}
 	}
+	if o := in.Class.Spec.EnclaveOptions; o != nil {
+		data.EnclaveOptions = &types.LaunchTemplateEnclaveOptionsRequest{Enabled: new(o.Enabled)}
+	}
 	switch {
 	case in.Reservation != nil:
 		in.Reservation.put(data)

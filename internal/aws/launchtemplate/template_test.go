@@ -54,6 +54,7 @@ func TestTheNameIsAFunctionOfTheContent(t *testing.T) {
 		"prefixes":   func(in *Input) { in.Class.Spec.IPPrefixCount = new(int32(3)) },
 		"metadata":   func(in *Input) { in.Class.Spec.MetadataOptions = &awsv1.MetadataOptions{HTTPTokens: new("optional")} },
 		"cpu":        func(in *Input) { in.Class.Spec.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: new("enabled")} },
+		"enclaves":   func(in *Input) { in.Class.Spec.EnclaveOptions = &awsv1.EnclaveOptions{Enabled: true} },
 		"tracking": func(in *Input) {
 			in.Class.Spec.ConnectionTracking = &awsv1.ConnectionTracking{UDPTimeout: new(int32(30))}
 		},

@@ -3,6 +3,8 @@ package world
 import (
 	"slices"
 	"strings"
+
+	"github.com/kerf-sh/kerf/internal/ec2facts"
 )
 
 // checkLocked judges a wish as EC2 does before it looks for room. subnetID and zone come from the override or the call.
@@ -191,6 +193,9 @@ func checkDisks(l *launch) *Error {
 
 // checkCPUOptions refuses what the processor can't do.
 func checkCPUOptions(l *launch) *Error {
+	if e := l.data.EnclaveOptions; e != nil && e.Enabled != nil && *e.Enabled && l.facts.NitroEnclaves != ec2facts.Supported {
+		return Errorf("InvalidParameterCombination", "The instance type %s does not support Nitro Enclaves.", l.facts.Name)
+	}
 	o := l.data.CPUOptions
 	if o == nil || o.NestedVirtualization != "enabled" || slices.Contains(l.facts.CPUFeatures, "nested-virtualization") {
 		return nil

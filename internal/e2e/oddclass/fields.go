@@ -37,6 +37,9 @@ var fields = []struct {
 	{"cpuOptions", func(g maker) any {
 		return g.some(map[string]func() any{"nestedVirtualization": func() any { return pick(g, "enabled", "disabled", "maybe") }})
 	}},
+	{"enclaveOptions", func(g maker) any {
+		return g.some(map[string]func() any{"enabled": func() any { return pick(g, "true", "yes") }})
+	}},
 	{"context", func(g maker) any { return g.text() }},
 	{"placementGroupSelector", func(g maker) any {
 		return g.some(map[string]func() any{"name": func() any { return g.text() }, "id": func() any { return pick(g, "pg-0a", "pg-", "x") }})
