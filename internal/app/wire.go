@@ -120,16 +120,21 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) aws.Options {
 	o := aws.Options{
 		ClusterName: s.ClusterName, ClusterUID: clusterUID(ctx, reader, log), ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
-		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: s.VMMemoryOverheadPercent, ReservedENIs: s.ReservedENIs, LaunchPriceBound: s.LaunchPriceBound, ReservedCapacity: s.FeatureGates.ReservedCapacity,
+		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: memoryOverhead(s), ReservedENIs: s.ReservedENIs, LaunchPriceBound: s.LaunchPriceBound, ReservedCapacity: s.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval, PriceFile: s.PriceFile, Logger: log,
-	}
-	if !s.MeasuredMemory && o.MemoryOverhead == instancetype.DefaultMemoryOverhead {
-		o.MemoryOverhead = math.Nextafter(o.MemoryOverhead, 1) // any value but the default holds for all types
 	}
 	if !s.EKSControlPlane {
 		o.KubernetesVersion = serverVersion(config)
 	}
 	return o
+}
+
+// memoryOverhead is the share of memory that is taken off. Any value but the default holds for all types, measured or not.
+func memoryOverhead(s settings.Settings) float64 {
+	if !s.MeasuredMemory && s.VMMemoryOverheadPercent == instancetype.DefaultMemoryOverhead {
+		return math.Nextafter(s.VMMemoryOverheadPercent, 1)
+	}
+	return s.VMMemoryOverheadPercent
 }
 
 // warmProvider makes a provider and reads what it needs to be asked.

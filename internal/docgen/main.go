@@ -1,4 +1,4 @@
-// Command docgen writes docs/reference, docs/iam.md and parts of charts/ from the code: settings, metrics, reasons, the fields of
+// Command docgen writes docs/reference, docs/iam.md and parts of charts/ from the code: settings, metrics, reasons, events, the fields of
 // EC2NodeClass, the command line, permissions, values. What the code says once is not said a second time by hand, so that it can't be said differently.
 package main
 

@@ -31,7 +31,12 @@ Flags of ` + "`kerf controller`" + ` and the environment variables for the same.
 read is refused by name at the start; nothing falls back to a default in silence.
 
 With ` + "`--compat=karpenter`" + ` the defaults are those in the column of that name, where there is one: those that come nearest to what Karpenter
-does. Each can be set by itself all the same.
+does ([why they differ](#where-kerf-differs-from-karpenter)). Each can be set by itself all the same. A variable of Karpenter's that
+holds no number, duration or boolean where one is wanted is then a warning in the log, and its default holds, as in Karpenter; what
+ends Karpenter's process (a choice, a gate or an address that is wrong, a number out of range) ends Kerf's too.
+
+Variables that Kerf does not know are ignored. Those that every chart of Karpenter 1.x sets are known or of that kind
+(` + "`DISABLE_WEBHOOK`, `WEBHOOK_PORT`, `WEBHOOK_METRICS_PORT`, `SYSTEM_NAMESPACE`, `KUBERNETES_MIN_VERSION`" + `).
 
 `)
 	flags := pflag.NewFlagSet("controller", pflag.ContinueOnError)
@@ -42,7 +47,63 @@ does. Each can be set by itself all the same.
 		karpenter, _ := settings.KarpenterDefault(f.Name)
 		row(b, code("--"+f.Name), code(env), code(f.DefValue), code(karpenter), strings.TrimSuffix(f.Usage, " [$"+env+"]"))
 	})
+	differences(b)
 	return gatesSection(b, flags)
+}
+
+// differences says why defaults differ from Karpenter's, what differs without a switch, and which settings have no effect.
+func differences(b *bytes.Buffer) {
+	b.WriteString(`
+## Where Kerf differs from Karpenter
+
+Each default that differs has a switch; ` + "`--compat=karpenter`" + ` turns all of them at once.
+
+`)
+	head(b, "switch", "karpenter", "why Kerf's default is another one")
+	for _, d := range settings.Differences() {
+		row(b, code("--"+d.Flag), code(d.Karpenter), d.Why)
+	}
+	b.WriteString(`
+What has no switch:
+
+`)
+	head(b, "what", "Karpenter", "Kerf", "why it has no switch")
+	for _, d := range withoutSwitch() {
+		row(b, d[0], d[1], d[2], d[3])
+	}
+	b.WriteString(`
+## Settings without effect
+
+`)
+	head(b, "setting", "why it has none")
+	for _, i := range settings.IdleSettings() {
+		text := "--" + i.Flag
+		if i.Value != "" {
+			text += "=" + i.Value
+		}
+		row(b, code(text), i.Why)
+	}
+	b.WriteString(`
+Karpenter 1.x has no ConfigMap for logs or settings; neither has Kerf. What logs look like is in [logs](../logs.md).
+`)
+}
+
+// withoutSwitch are differences that can't be turned off: what, there, here, why.
+func withoutSwitch() [][4]string {
+	return [][4]string{
+		{"which nodes are launched and removed", "pods are placed one by one; one move at a time, of at most 100 nodes", "all pods and nodes are decided on together", "it is what Kerf is; objects, budgets and annotations are honoured as there"},
+		{"confirmation of a move", "15 s after it was found, once", "5 s, decision after decision; empty nodes at once", "it only decides which moves are false alarms"},
+		{"`consolidateAfter`", "from 0 s", "at least 2 s, and 20 s on a node that no pod has reached yet", "a node whose pods are about to be bound would be removed under them"},
+		{"nodes that a move has launched or filled", "may be moved again at once", "are kept for a while ([consolidation](../consolidation.md#moves-that-are-not-worth-it))", "it only keeps pods from being moved again and again"},
+		{"moves that do not come true", "go on", "are held for ten minutes and more", "it only keeps pods from being moved in vain"},
+		{"spot prices of a move", "those of the moment", "what runs counts at the least, what would be launched at the most of six hours", "a price of a moment moves no pods"},
+		{"replacements of a move", "are waited for up to an hour, and kept when the move is given up", "are waited for ten minutes, and terminated if nothing runs on them", "idle instances cost money"},
+		{"a stray taint `karpenter.sh/disrupted`", "is removed, whoever put it there", "is removed where it is Kerf's", "others' taints are theirs"},
+		{"`lastPodEventTime` at the start", "is written for every pod that runs", "stays", "each restart would put off all consolidation"},
+		{"launches in a zone without capacity", "are tried again after three minutes", "after a time that grows while the shortage lasts", "asking more often finds no capacity"},
+		{"texts of events", "its own", "Kerf's own under the same reasons ([events](events.md))", "reasons are what alerts match"},
+		{"the hash of an EC2NodeClass", "v5", "a version of its own", "nodes are stamped anew once, and none drifts by it"},
+	}
 }
 
 func gatesSection(b *bytes.Buffer, flags *pflag.FlagSet) error {
@@ -65,5 +126,9 @@ func gatesSection(b *bytes.Buffer, flags *pflag.FlagSet) error {
 		}
 		row(b, code(field.Name), strconv.FormatBool(value.Bool()), text)
 	}
+	b.WriteString(`
+` + "`--aws-feature-gates=NodeClassCEL=true`" + ` is accepted as well: expressions in spec.kubelet of EC2NodeClasses. Kerf does not evaluate them
+yet; a class that has one is not ready, and says so.
+`)
 	return nil
 }

@@ -195,3 +195,16 @@ func TestNothingIsLaunchedForPodsThatDoNotExist(t *testing.T) {
 		t.Error("a pod that exists was left out for the sake of others, and nothing is noticed")
 	}
 }
+
+// As Karpenter waits: for the whole silence, also where nobody is known to follow.
+func TestWholeBatchesWaitForTheirSilence(t *testing.T) {
+	now := time.Unix(100, 0)
+	for whole, want := range map[bool]time.Duration{false: loneWindow, true: time.Second} {
+		b := newBatch(time.Second, 10*time.Second, func() time.Time { return now })
+		b.whole = whole
+		b.arrive("default/a", cache.Owner{})
+		if left := b.left(t.Context(), now); left != want {
+			t.Errorf("whole %t: %s are left, want %s", whole, left, want)
+		}
+	}
+}

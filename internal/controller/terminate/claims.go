@@ -68,6 +68,10 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if claim.DeletionTimestamp.IsZero() || !index.Managed(claim) || !controllerutil.ContainsFinalizer(claim, karpv1.TerminationFinalizer) {
 		return reconcile.Result{}, nil
 	}
+	if _, ok := deadline.Of(claim); !ok && claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] != "" {
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "TerminationTimestampIgnored", "its annotation %s is %q, which is no time such as 2026-01-02T15:04:05Z: it is ignored, and terminationGracePeriod holds",
+			karpv1.NodeClaimTerminationTimestampAnnotationKey, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey])
+	}
 	switch written, err := deadline.Stamp(ctx, c.Client, claim); {
 	case err != nil:
 		return reconcile.Result{}, client.IgnoreNotFound(err)

@@ -2,6 +2,7 @@ package terminate
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,22 @@ func TestAClaimsGracePeriodIsToldOnce(t *testing.T) {
 	}
 	if n := len(w.events.Events); n != 2 { // on the claim and on its node
 		t.Errorf("%d events", n)
+	}
+}
+
+func TestATerminationTimestampThatIsNoTimeIsTold(t *testing.T) {
+	w := admit(t, 0)
+	claim := w.claim()
+	claim.Annotations = map[string]string{karpv1.NodeClaimTerminationTimestampAnnotationKey: "tomorrow"}
+	if err := w.Client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	r := &Claims{Client: w.Client, Cloud: w, Recorder: w.events, Metrics: w.Metrics, Log: w.Log, Clock: w.Clock}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-w.events.Events; !strings.Contains(e, `TerminationTimestampIgnored`) || !strings.Contains(e, `"tomorrow"`) {
+		t.Errorf("told %q", e)
 	}
 }
 
