@@ -83,7 +83,7 @@ func events() []event {
 func eventsPage(b *bytes.Buffer, root string) error {
 	b.WriteString(`# Events
 
-Events come from the component ` + "`karpenter`" + `. The same event on the same object is published once in two minutes. Reasons marked
+They come from the component ` + "`karpenter`" + `. The same event on the same object is published once in two minutes. Reasons marked
 *Kerf* are Kerf's own; the others are those of Karpenter, with texts of Kerf's.
 
 ## Conditions

@@ -60,7 +60,7 @@ func TestTheEnvironmentOfKarpentersCharts(t *testing.T) {
 // What is switched on there and not here is said.
 func TestGatesThatKerfLacksAreAWarning(t *testing.T) {
 	_, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "demo", "FEATURE_GATES": "PodDeletionCostManagement=true", "AWS_FEATURE_GATES": "NodeClassCEL=true,RebootForRepair=true"})
-	if err != nil || len(warnings) != 2 {
+	if err != nil || len(warnings) != 3 {
 		t.Errorf("%v, %q", err, warnings)
 	}
 }

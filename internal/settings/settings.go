@@ -235,7 +235,7 @@ func table() []setting {
 		{flag: "min-values-policy", def: Strict, help: "Strict or BestEffort", parse: choice(func(s *Settings) *string { return &s.MinValuesPolicy }, Strict, BestEffort)},
 		{flag: "ignore-dra-requests", def: "true", isBool: true, help: "pods with resource claims are refused, with a reason; false is accepted without effect", parse: boolean(func(s *Settings) *bool { return &s.IgnoreDRARequests })},
 		{flag: "feature-gates", help: "Name=true|false, separated by commas", parse: func(s *Settings, v string) error { return s.FeatureGates.parse(v, nil) }},
-		{flag: "aws-feature-gates", help: "Name=true|false, separated by commas: NodeClassCEL, expressions in spec.kubelet of EC2NodeClasses", parse: func(s *Settings, v string) error { return s.AWSFeatureGates.parse(v, nil) }},
+		{flag: "aws-feature-gates", help: "Name=true|false, separated by commas: NodeClassCEL, expressions in spec.kubelet of EC2NodeClasses, is accepted without effect", parse: func(s *Settings, v string) error { return s.AWSFeatureGates.parse(v, nil) }},
 		{flag: "scheduler-config", help: "topology spread constraints of pods that have none, YAML or JSON: a KubeSchedulerConfiguration, or the arguments of its PodTopologySpread plug-in alone", parse: str(func(s *Settings) *string { return &s.SchedulerConfig })},
 		{flag: "cluster-name", help: "name of the EKS cluster; required", parse: clusterName},
 		{flag: "cluster-endpoint", help: "URL of the Kubernetes API as nodes reach it; default: asked of EKS", parse: endpoint},
@@ -513,6 +513,9 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 			_ = s.FeatureGates.parse(value, unknown)
 		case "aws-feature-gates":
 			_ = s.AWSFeatureGates.parse(value, unknown)
+			if s.AWSFeatureGates.NodeClassCEL {
+				warnings = append(warnings, source+": NodeClassCEL has no effect: Kerf does not evaluate expressions yet, and an EC2NodeClass that has one is not ready")
+			}
 		}
 		if text := row.idle(source, value); text != "" {
 			warnings = append(warnings, text)
