@@ -26,7 +26,7 @@ var layers = [][]string{
 		"internal/iampolicy", "internal/pricefile", "internal/awssetup", "internal/cfn", "internal/eventpattern", "internal/readonly", "internal/memnet"},
 	{"internal/apply", "internal/aws", "internal/aws/*", "internal/awssim", "internal/awssim/*", "internal/kubesim", "internal/kubesim/*", "internal/obs", "internal/obs/*"},
 	{"internal/controller", "internal/controller/*", "internal/stack", "internal/stack/*", "internal/doctor", "internal/convert",
-		"internal/explain", "internal/foresee", "internal/shadow", "internal/web", "internal/local", "internal/local/*", "internal/demo", "internal/demo/*", "internal/rbac", "internal/rbac/*", "charts", "internal/manifests"},
+		"internal/explain", "internal/foresee", "internal/migrate", "internal/shadow", "internal/web", "internal/local", "internal/local/*", "internal/demo", "internal/demo/*", "internal/rbac", "internal/rbac/*", "charts", "internal/manifests"},
 	{"internal/app", "internal/app/*", "internal/house", "internal/house/*", "internal/cli", "internal/cli/*", "cmd/*", "internal/e2e", "internal/e2e/*", "internal/endurance", "internal/endurance/*", "internal/docgen"},
 }
 

@@ -48,6 +48,10 @@ var outcomes = map[string]outcome{
 		done: "nothing is wrong, there may be advice", foundWrong: "something is wrong; with --fix, something is left that it can't fix",
 		failed: "something of the account could not be read, and nothing else was found",
 	},
+	"kerf migrate check": {
+		done: "ready to swap", foundWrong: "something blocks the swap",
+		failed: "the cluster could not be examined, or AWS could not, though --no-aws did not leave it out",
+	},
 	"kerf convert": {
 		done: "converted", foundWrong: "converted, with something to decide, marked with ! in the report",
 		failed: "AWS could not be asked, or the output could not be written",

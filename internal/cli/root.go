@@ -122,7 +122,7 @@ func Root() *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{groupAWS, "Set up AWS:", []*cobra.Command{newStackCommand(), newDoctorCommand()}},
-		{groupInstall, "Install, and move over from older releases:", []*cobra.Command{newManifestsCommand(), newConvertCommand()}},
+		{groupInstall, "Install, and move over from older releases:", []*cobra.Command{newManifestsCommand(), newMigrateCommand(), newConvertCommand()}},
 		{groupRun, "Run and understand:", []*cobra.Command{newControllerCommand(), newPlanCommand(), newExplainCommand(), newReplayCommand(), newCatalogCommand()}},
 		{groupLocal, "Try it on this computer:", []*cobra.Command{newLocalCommand(), newDemoCommand()}},
 	} {

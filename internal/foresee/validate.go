@@ -160,28 +160,35 @@ func (d *Document) checkHere(want *unstructured.Unstructured, into client.Object
 	return d.judge(into)
 }
 
-// judge is what the controller checks of an object beyond the definitions.
+// judge is what the controller checks of an object beyond the definitions, each with its line.
 func (d *Document) judge(o client.Object) error {
+	var out []error
+	for _, e := range Problems(o) {
+		out = append(out, d.where(e.Field, e.ErrorBody()))
+	}
+	return errors.Join(out...)
+}
+
+// Problems are what the controller refuses in an object beyond what the definitions refuse: in NodePools, EC2NodeClasses and
+// NodeClaims. Of other kinds there are none.
+func Problems(o client.Object) field.ErrorList {
+	rules := karpv1.CoreLabelRules().With(awsv1.WellKnownLabels(), awsv1.RestrictedLabelDomains(), awsv1.LabelAliases())
 	var found field.ErrorList
 	switch o := o.(type) {
 	case *karpv1.NodePool:
-		found, _ = o.Validate(karpv1.CoreLabelRules().With(awsv1.WellKnownLabels(), awsv1.RestrictedLabelDomains(), awsv1.LabelAliases()))
+		found, _ = o.Validate(rules)
+		// The definition's pattern lets schedules pass that no clock has.
+		for i, b := range o.Spec.Disruption.Budgets {
+			if err := controller.CheckBudget(b); err != nil {
+				found = append(found, field.Invalid(field.NewPath("spec", "disruption", "budgets").Index(i), b.Nodes, err.Error()+": the controller would let no node go"))
+			}
+		}
+	case *karpv1.NodeClaim:
+		found, _ = o.Validate(rules)
 	case *awsv1.EC2NodeClass:
 		found, _ = o.Validate()
 	}
-	var out []error
-	for _, e := range found {
-		out = append(out, d.where(e.Field, e.ErrorBody()))
-	}
-	if pool, ok := o.(*karpv1.NodePool); ok {
-		// The definition's pattern lets schedules pass that no clock has.
-		for i, b := range pool.Spec.Disruption.Budgets {
-			if err := controller.CheckBudget(b); err != nil {
-				out = append(out, d.where(fmt.Sprintf("spec.disruption.budgets[%d]", i), err.Error()+": the controller would let no node go"))
-			}
-		}
-	}
-	return errors.Join(out...)
+	return found
 }
 
 // setDefaults fills in the defaults of the definition.

@@ -1,0 +1,227 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kerf-sh/kerf/internal/settings"
+)
+
+// besides are variables of the container that are no settings of the controller: libraries read them, in Kerf as well, or a
+// release of Karpenter before 1.1 had them for its webhooks. A name that ends in * stands for all that begin so.
+var besides = map[string]string{
+	"AWS_*": "the AWS SDK", "KUBERNETES_*": "the Kubernetes client", "HTTP_PROXY": "the Go runtime", "HTTPS_PROXY": "the Go runtime", "NO_PROXY": "the Go runtime",
+	"http_proxy": "the Go runtime", "https_proxy": "the Go runtime", "no_proxy": "the Go runtime", "SSL_CERT_*": "the Go runtime", "GO*": "the Go runtime", "TZ": "the Go runtime",
+	"KUBECONFIG": "the Kubernetes client", "SYSTEM_NAMESPACE": "nothing: the pod's namespace is read", "HOME": "the AWS SDK", "PATH": "the operating system",
+}
+
+// formerly are settings of Karpenter before 1.1, which had webhooks.
+var formerly = []string{"DISABLE_WEBHOOK", "WEBHOOK_PORT", "WEBHOOK_METRICS_PORT", "KARPENTER_SERVICE"}
+
+func isBeside(name string) bool {
+	for pattern := range besides {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasPrefix(name, prefix) || pattern == name {
+			return true
+		}
+	}
+	return false
+}
+
+// environment is what the controller is told by variables, and by flags, which win over them, by the variable's name.
+func (s *Seen) environment() map[string]string {
+	out := map[string]string{}
+	if s.Deployment == nil {
+		return out
+	}
+	c := container(s.Deployment)
+	maps.Copy(out, s.Variables)
+	for _, v := range c.Env {
+		switch {
+		case v.ValueFrom == nil:
+			out[v.Name] = v.Value
+		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
+			out[v.Name] = s.Deployment.Namespace
+		}
+	}
+	for name, value := range s.flags() {
+		out[settings.EnvName(name)] = value
+	}
+	return out
+}
+
+// flags are the arguments that have the form of flags; one without a value is true.
+func (s *Seen) flags() map[string]string {
+	out := map[string]string{}
+	c := container(s.Deployment)
+	args := slices.Concat(c.Command, c.Args)
+	for i, a := range args {
+		name, ok := strings.CutPrefix(a, "--")
+		if !ok || name == "" {
+			continue
+		}
+		if n, value, ok := strings.Cut(name, "="); ok {
+			out[n] = value
+		} else if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			out[name] = args[i+1]
+		} else {
+			out[name] = "true"
+		}
+	}
+	return out
+}
+
+// settings has the reader of Kerf's settings read what the running controller is told.
+func (e *examination) settings() {
+	if e.Deployment == nil {
+		return
+	}
+	object := "Deployment " + e.Deployment.Namespace + "/" + e.Deployment.Name
+	before := len(e.findings)
+	e.flagsKnown(object)
+	e.variablesKnown(object)
+	e.fromElsewhere(object)
+	e.values(object)
+	e.podsOwn(object)
+	if len(e.findings) == before {
+		e.fine(object, "every setting is one of Kerf's, with a value that Kerf accepts")
+	}
+	e.defaults(object)
+}
+
+func (e *examination) flagsKnown(object string) {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	settings.AddFlags(fs)
+	for _, name := range slices.Sorted(maps.Keys(e.flags())) {
+		if fs.Lookup(name) == nil && name != "compat" && name != "shadow" {
+			e.blocks(object, "the argument --%s is none of Kerf's", name).
+				why("Kerf does not start with an argument that it does not know").
+				fix("# remove --" + name + " from the container's args, wherever they come from: the chart sets none")
+		}
+	}
+}
+
+func (e *examination) variablesKnown(object string) {
+	env := e.environment()
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch {
+		case settings.Known(name) || isBeside(name):
+		case slices.Contains(formerly, name):
+		default:
+			e.differs(object, "the variable %s is no setting of Kerf", name).
+				why("Kerf takes no notice of it; with Karpenter it may have had an effect").
+				fix("# see what it is for; without a need, remove it from controller.env of the values")
+		}
+	}
+}
+
+// fromElsewhere are variables whose values were not read.
+func (e *examination) fromElsewhere(object string) {
+	c := container(e.Deployment)
+	for _, v := range c.Env {
+		if v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil {
+			e.unknown(object, "the variable %s is from the Secret %s, which was not read", v.Name, v.ValueFrom.SecretKeyRef.Name).
+				why("Kerf reads it as well; whether it accepts the value is not known")
+		}
+	}
+	for _, from := range c.EnvFrom {
+		if from.SecretRef != nil {
+			e.unknown(object, "variables are from the Secret %s, which was not read", from.SecretRef.Name).
+				why("Kerf reads them as well; whether it accepts their values is not known")
+		}
+	}
+}
+
+// values reads the settings twice: with Kerf's defaults, where a malformed value is refused, and with Karpenter's, where it is
+// a warning.
+func (e *examination) values(object string) {
+	_, warnings, err := e.load(settings.KerfDefaults)
+	_, tolerant, kept := e.load(settings.KarpenterDefaults)
+	for _, problem := range problems(err) {
+		if !slices.Contains(problems(kept), problem) {
+			e.differs(object, "%s", problem).
+				why("with settings.kerf.compat=karpenter its default holds and a warning is logged; otherwise Kerf does not start").
+				fix("# correct the value")
+			continue
+		}
+		e.blocks(object, "%s", problem).why("Kerf does not start with it").fix("# correct the value before the swap")
+	}
+	for _, w := range tolerant {
+		if !slices.Contains(warnings, w) && err != nil {
+			continue // said above
+		}
+		e.differs(object, "%s", w)
+	}
+}
+
+// load reads the settings as the controller would.
+func (s *Seen) load(compat string) (settings.Settings, []string, error) {
+	env := s.environment()
+	return settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) {
+		switch {
+		case name == "KERF_COMPAT":
+			return compat, true
+		case name == "CLUSTER_NAME" && s.ClusterName != "":
+			return s.ClusterName, true
+		}
+		v, ok := env[name]
+		return v, ok
+	})
+}
+
+// problems are the lines of joined errors.
+func problems(err error) []string {
+	if err == nil {
+		return nil
+	}
+	return strings.Split(err.Error(), "\n")
+}
+
+// podsOwn are parts of the pod that no value of the chart may stand for: somebody patched them in.
+func (e *examination) podsOwn(object string) {
+	spec := &e.Deployment.Spec.Template.Spec
+	var volumes, others []string
+	for _, v := range spec.Volumes {
+		volumes = append(volumes, v.Name)
+	}
+	for i := range spec.Containers {
+		if c := &spec.Containers[i]; c.Name != container(e.Deployment).Name {
+			others = append(others, c.Name)
+		}
+	}
+	if len(volumes) > 0 {
+		e.fine(object, "it has the volumes %s; they are kept where they stand in extraVolumes of the values", few(volumes))
+	}
+	if len(others) > 0 {
+		e.fine(object, "it has more containers: %s; they are kept where they stand in controller.sidecarContainer of the values", few(others))
+	}
+}
+
+// defaults are settings that nobody set and whose defaults differ.
+func (e *examination) defaults(object string) {
+	env := e.environment()
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	settings.AddFlags(fs)
+	var lines []string
+	fs.VisitAll(func(f *pflag.Flag) {
+		if other, ok := settings.KarpenterDefault(f.Name); ok && env[settings.EnvName(f.Name)] == "" {
+			lines = append(lines, fmt.Sprintf("--%s: %s, with compat=karpenter %s", f.Name, f.DefValue, other))
+		}
+	})
+	if len(lines) > 0 && env["KERF_COMPAT"] != settings.KarpenterDefaults {
+		e.differs(object, "%d defaults of Kerf differ from what Karpenter does", len(lines)).with(lines...).
+			why("settings.kerf.compat=karpenter, which kerf migrate to-kerf sets, keeps Karpenter's")
+	}
+}
+
+// Settings are those of the running controller, as Kerf reads them with Karpenter's defaults, and the cluster's name where it
+// was given otherwise.
+//
+// Errors: those of settings.Load.
+func (s *Seen) Settings() (settings.Settings, error) {
+	out, _, err := s.load(settings.KarpenterDefaults)
+	return out, err
+}
