@@ -72,6 +72,9 @@ func (e *examination) object(u *unstructured.Unstructured, into client.Object) {
 	for _, s := range strict {
 		e.blocks(name, "%v, which Kerf does not know", s).why("Kerf takes no notice of it, and with Kerf's definition the API server drops it").fix(edit)
 	}
+	if u.GetKind() == "NodeClaim" && u.GetLabels()[karpv1.NodePoolLabelKey] != "" {
+		return // the controller made it, with keys that people may not use
+	}
 	for _, p := range foresee.Problems(into) {
 		f := e.blocks(name, "%s", p.Error()).fix(edit)
 		if u.GetKind() == "NodeClaim" { // its spec can't be changed
