@@ -164,10 +164,17 @@ func (d *Document) checkHere(want *unstructured.Unstructured, into client.Object
 func (d *Document) judge(o client.Object) error {
 	var out []error
 	for _, e := range Problems(o) {
-		out = append(out, d.where(e.Field, e.ErrorBody()))
+		text := e.ErrorBody()
+		if strings.HasSuffix(e.Detail, noNodeGoes) { // it names the value itself
+			text = e.Detail
+		}
+		out = append(out, d.where(e.Field, text))
 	}
 	return errors.Join(out...)
 }
+
+// noNodeGoes is what follows from a budget that can't be read.
+const noNodeGoes = ": the controller would let no node go"
 
 // Problems are what the controller refuses in an object beyond what the definitions refuse: in NodePools, EC2NodeClasses and
 // NodeClaims. Of other kinds there are none.
@@ -180,7 +187,7 @@ func Problems(o client.Object) field.ErrorList {
 		// The definition's pattern lets schedules pass that no clock has.
 		for i, b := range o.Spec.Disruption.Budgets {
 			if err := controller.CheckBudget(b); err != nil {
-				found = append(found, field.Invalid(field.NewPath("spec", "disruption", "budgets").Index(i), b.Nodes, err.Error()+": the controller would let no node go"))
+				found = append(found, field.Invalid(field.NewPath("spec", "disruption", "budgets").Index(i), b.Nodes, err.Error()+noNodeGoes))
 			}
 		}
 	case *karpv1.NodeClaim:
