@@ -27,6 +27,9 @@ func newMigrateCommand() *cobra.Command {
 
 check looks whether anything is in the way, to-kerf and to-karpenter print the steps as commands that can be pasted. None of
 them changes anything.`,
+		Example: `  kerf migrate check
+  kerf migrate to-kerf
+  kerf migrate to-karpenter`,
 		Args:                  aCommand,
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
 		DisableFlagsInUseLine: true,
