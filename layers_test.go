@@ -42,7 +42,7 @@ var neighbours = map[string][]string{
 	"internal/bound":            {"internal/pack"},
 	"internal/stack/check":      {"internal/stack"},
 	"internal/manifests":        {"internal/rbac", "charts"},
-	"internal/local":            {"internal/local/kube", "internal/manifests"},
+	"internal/local":            {"internal/local/kube", "internal/local/kubelet", "internal/manifests"},
 	"internal/scenario":         {"internal/pack", "internal/verify", "internal/disrupt", "internal/bound"},
 }
 

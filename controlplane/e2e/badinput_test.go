@@ -16,7 +16,6 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/local/kube"
 )
 
 // class is an EC2NodeClass like the default one with one part of its spec replaced or added.
@@ -159,8 +158,12 @@ func TestStartRefusals(t *testing.T) {
 	e := up(t, func(o *local.Options) { o.NoController = true })
 	e.mayBeDenied("eks:DescribeCluster", "*:cluster/absent")
 	key := e.cluster.ControllerKey()
+	kubeconfig, err := e.cluster.AsController(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	good := map[string]string{
-		"KUBECONFIG": e.cluster.Kube.Kubeconfigs[kube.Kerf], "AWS_ENDPOINT_URL": e.cluster.AWS, "AWS_REGION": e.cluster.Region,
+		"KUBECONFIG": kubeconfig, "AWS_ENDPOINT_URL": e.cluster.AWS, "AWS_REGION": e.cluster.Region,
 		"AWS_ACCESS_KEY_ID": key.ID, "AWS_SECRET_ACCESS_KEY": key.Secret, "AWS_SESSION_TOKEN": key.SessionToken,
 		"AWS_EC2_METADATA_DISABLED": "true", "CLUSTER_NAME": e.cluster.Name, "DISABLE_LEADER_ELECTION": "true",
 		"METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0", "HOME": t.TempDir(), "PATH": os.Getenv("PATH"),

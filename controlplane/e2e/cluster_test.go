@@ -241,8 +241,10 @@ func (e *env) noPanics() {
 }
 
 // metrics reads the controller's metrics, by name with labels.
-func (e *env) metrics() map[string]string {
-	resp, err := http.Get(e.cluster.Controller.MetricsURL)
+func (e *env) metrics() map[string]string { return e.metricsOf(e.cluster.Controller) }
+
+func (e *env) metricsOf(c *local.Controller) map[string]string {
+	resp, err := http.Get(c.MetricsURL)
 	if err != nil {
 		e.Errorf("reading metrics: %v", err)
 		return nil

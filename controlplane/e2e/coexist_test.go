@@ -17,7 +17,7 @@ func TestTwoClustersOfOneName(t *testing.T) {
 	t.Parallel()
 	e := up(t)
 	other := up(t, func(o *local.Options) { o.NoController = true })
-	r := other.replicate(environment(other.cluster, append(e.cluster.Simulator.EnvFor(e.cluster.ControllerKey()), "CLUSTER_ENDPOINT="+other.cluster.Kube.Server)...))
+	r := other.replicate(other.environment(append(e.cluster.Simulator.EnvFor(e.cluster.ControllerKey()), "CLUSTER_ENDPOINT="+other.cluster.Kube.Server)...))
 	for _, cluster := range []*env{e, other} {
 		cluster.apply(poolYAML)
 		cluster.apply(deployment("web", 2, "1", "1Gi", "      "+apart("web")+"\n"))

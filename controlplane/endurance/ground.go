@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -31,7 +32,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/endurance/gate"
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/local/kube"
 )
 
 // Ground is a local cluster whose controller reaches both APIs through doors.
@@ -112,10 +112,15 @@ func (g *Ground) furnish(dir string) error {
 }
 
 func (g *Ground) kubernetesDoor() (string, error) {
-	config, err := g.cluster.ConfigFor(kube.Kerf)
+	kubeconfig, err := g.cluster.AsController(context.Background())
 	if err != nil {
 		return "", err
 	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return "", err
+	}
+	config.QPS = -1
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return "", err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kerf-sh/kerf/controlplane/harness"
 	"github.com/kerf-sh/kerf/internal/local/kube"
@@ -135,7 +136,7 @@ func TestControlPlane(t *testing.T) {
 	t.Run("annotations end the pods of jobs", func(t *testing.T) { jobStory(t, admin) })
 	t.Run("a pod that ignores SIGTERM stays until its grace period ends", func(t *testing.T) { graceStory(t, admin) })
 	t.Run("a machine that says it is not ready is believed", func(t *testing.T) { holdStory(t, admin) })
-	t.Run("the controller's identity has only the rights that it is given", func(t *testing.T) { rightsStory(t, client(t, cp, kube.Kerf)) })
+	t.Run("a service account has only the rights that it is given", func(t *testing.T) { rightsStory(t, cp) })
 	t.Run("a second control plane refuses the port", func(t *testing.T) {
 		_, port, _ := strings.Cut(strings.TrimPrefix(cp.Server, "https://"), ":")
 		var n int
@@ -261,17 +262,32 @@ func holdStory(t *testing.T, admin *kubernetes.Clientset) {
 	})
 }
 
-func rightsStory(t *testing.T, kerf *kubernetes.Clientset) {
-	review, err := kerf.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "delete", Resource: "nodes"},
-		},
-	}, metav1.CreateOptions{})
+func rightsStory(t *testing.T, cp *harness.ControlPlane) {
+	admin := client(t, cp, kube.Admin)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "powerless"}}
+	if _, err := admin.CoreV1().ServiceAccounts("kube-system").Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := admin.CoreV1().ServiceAccounts("kube-system").CreateToken(t.Context(), "powerless", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if review.Status.Allowed {
-		t.Error("the controller's identity may delete nodes though nobody granted it")
+	config := rest.AnonymousClientConfig(cp.Config)
+	config.BearerToken = token.Status.Token
+	powerless, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := powerless.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := who.Status.UserInfo.Username; name != "system:serviceaccount:kube-system:powerless" {
+		t.Errorf("the token is that of %s", name)
+	}
+	err = powerless.CoreV1().Nodes().Delete(t.Context(), "none", metav1.DeleteOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("deleting a node: got %v, want Forbidden: nobody granted it", err)
 	}
 }
 

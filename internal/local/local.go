@@ -17,11 +17,13 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local/kube"
+	"github.com/kerf-sh/kerf/internal/local/kubelet"
 )
 
 // Options say what to start. The zero value is a good default.
@@ -52,6 +54,7 @@ type Options struct {
 
 	Bare          bool     // install nothing of the controller, neither CRDs nor rights, and start none
 	NoController  bool     // start everything but the controller
+	Replicas      int      // of the controller; 0: one
 	ControllerEnv []string // KEY=VALUE, on top of what every controller gets
 	Binary        string   // that has the controller subcommand; the running one
 	ControlPlane  string   // kerf-controlplane binary; found beside Binary or by $KERF_CONTROLPLANE
@@ -72,6 +75,9 @@ func (o *Options) setDefaults() error {
 	o.AWSLatency = max(0, cmp.Or(o.AWSLatency, 1))
 	if o.Report == nil {
 		o.Report = func(string) {}
+	}
+	if o.Replicas < 0 {
+		return fmt.Errorf("%d replicas of the controller: want one or more", o.Replicas)
 	}
 	if err := o.checkInput(); err != nil {
 		return err
@@ -110,15 +116,18 @@ type Cluster struct {
 	Region     string
 	Kube       *kube.ControlPlane
 	Simulator  *Simulator
-	Controller *Controller // nil with Options.NoController
+	Controller *Controller   // the first replica; nil with Options.NoController
+	Replicas   []*Controller // the others
 
-	options  Options
-	ports    ports           // of the last cluster in the folder, where they are free
-	key      world.AccessKey // the controller's
-	lock     io.Closer
-	ended    chan error
-	close    sync.Once
-	closeErr error
+	options    Options
+	deployment *appsv1.Deployment // that runs
+	volumes    []*kubelet.Volume  // of AsController
+	ports      ports              // of the last cluster in the folder, where they are free
+	key        world.AccessKey    // the controller's
+	lock       io.Closer
+	ended      chan error
+	close      sync.Once
+	closeErr   error
 }
 
 // Up starts a local cluster and returns when all of it works. The context bounds the start only; Close ends the cluster.
@@ -218,8 +227,9 @@ func (c *Cluster) Close() error {
 
 func (c *Cluster) end() error {
 	var errs []error
-	if c.Controller != nil {
-		errs = append(errs, c.Controller.Stop())
+	errs = append(errs, c.stopControllers())
+	for _, v := range c.volumes {
+		v.Close()
 	}
 	if c.Simulator != nil {
 		errs = append(errs, c.Simulator.Close())

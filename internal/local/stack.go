@@ -10,13 +10,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
 	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/cfn"
+	"github.com/kerf-sh/kerf/internal/manifests"
 	"github.com/kerf-sh/kerf/internal/stack"
 )
 
-// Where the controller's Deployment would be.
+// Where the controller's Deployment is, and whom it runs as.
 const (
-	controllerNamespace      = "kube-system"
-	controllerServiceAccount = "kerf"
+	controllerNamespace      = manifests.DefaultNamespace
+	controllerServiceAccount = manifests.DefaultName
 )
 
 // podsTrust is the trust policy of a role that EKS Pod Identity hands to pods.

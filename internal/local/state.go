@@ -32,6 +32,7 @@ type State struct {
 	AWS        string    `json:"aws"`     // URL
 	Logs       []string  `json:"logs"`    // folders and files
 	HealthURL  string    `json:"healthURL,omitempty"`
+	Replicas   []string  `json:"replicas,omitempty"` // health URLs of the replicas after the first
 	MetricsURL string    `json:"metricsURL,omitempty"`
 	StateDir   string    `json:"stateDir"`
 	Queue      string    `json:"interruptionQueue"`
@@ -87,6 +88,9 @@ func writeState(c *Cluster) error {
 	if c.Controller != nil {
 		s.Logs = append(s.Logs, c.Controller.Log)
 		s.HealthURL, s.MetricsURL = c.Controller.HealthURL, c.Controller.MetricsURL
+	}
+	for _, r := range c.Replicas {
+		s.Logs, s.Replicas = append(s.Logs, r.Log), append(s.Replicas, r.HealthURL)
 	}
 	s.Env = c.Env()
 	text, err := json.MarshalIndent(s, "", "  ")

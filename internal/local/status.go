@@ -23,7 +23,7 @@ type Status struct {
 	NodesReady  int    `json:"nodesReady"`
 	Pods        int    `json:"pods"` // that have not ended
 	PodsRunning int    `json:"podsRunning"`
-	Controller  string `json:"controller"` // ready, not ready, or none
+	Controller  string `json:"controller"` // ready, not ready, none; how many of several replicas are ready
 }
 
 // statusTimeout bounds each of the looks that ReadStatus takes.
@@ -64,10 +64,32 @@ func controllerStatus(s State) string {
 	if s.HealthURL == "" {
 		return "none"
 	}
-	if err := probe(&http.Client{Timeout: statusTimeout}, s.HealthURL+"/readyz"); err != nil {
+	client, ready := &http.Client{Timeout: statusTimeout}, 0
+	all := append([]string{s.HealthURL}, s.Replicas...)
+	for _, url := range all {
+		if probe(client, url+"/readyz") == nil {
+			ready++
+		}
+	}
+	switch {
+	case len(all) > 1:
+		return fmt.Sprintf("%d of %d replicas ready", ready, len(all))
+	case ready == 0:
 		return "not ready"
 	}
 	return "ready"
+}
+
+func probe(client *http.Client, url string) error {
+	resp, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, resp.Status)
+	}
+	return nil
 }
 
 func (s *Status) count(nodes []corev1.Node, pods []corev1.Pod) {

@@ -13,6 +13,17 @@ import (
 // User is whom the container runs as.
 const User = 65532
 
+// Binary is the one program of Kerf's image.
+const Binary = "/kerf"
+
+// EntryPoint is the command of Kerf's image. The Deployment has no command and no arguments, so that in one of Karpenter's
+// only the name of the image has to change.
+func EntryPoint() []string { return []string{Binary, "controller"} }
+
+// ImageEnv is the environment that Kerf's image sets, as NAME=VALUE. Without a HOME, libraries look for the user's entry in a
+// file that is not there.
+func ImageEnv() []string { return []string{"PATH=/", "HOME=/"} }
+
 // Names of the container's ports.
 const (
 	MetricsPort = "http-metrics"

@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -133,30 +132,4 @@ func (i *installation) checkSettings() error {
 	}
 	_, _, err := settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	return errors.Join(append(errs, err)...)
-}
-
-// Environment is the environment of a Deployment's first container as NAME=VALUE, with what a kubelet reads for it from the
-// pod. Of a name that is there twice the last counts.
-//
-// Errors: a variable whose value is read from anything but the namespace and the container's own resources.
-func Environment(d *appsv1.Deployment) ([]string, error) {
-	container := &d.Spec.Template.Spec.Containers[0]
-	var out []string
-	for _, e := range container.Env {
-		value := e.Value
-		if from := e.ValueFrom; from != nil {
-			switch {
-			case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
-				value = d.Namespace
-			case from.ResourceFieldRef != nil && from.ResourceFieldRef.Resource == "limits.memory":
-				value = strconv.FormatInt(container.Resources.Limits.Memory().Value(), 10)
-			case from.ResourceFieldRef != nil && from.ResourceFieldRef.Resource == "requests.cpu":
-				value = strconv.FormatInt(container.Resources.Requests.Cpu().MilliValue(), 10)
-			default:
-				return nil, fmt.Errorf("variable %s is read from what is not known here", e.Name)
-			}
-		}
-		out = append(out, e.Name+"="+value)
-	}
-	return out, nil
 }

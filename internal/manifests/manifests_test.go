@@ -73,25 +73,6 @@ func TestEveryVariableIsASettingOfTheController(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentIsWhatAKubeletWouldGive(t *testing.T) {
-	objects, err := with(t, demo+"controller: {resources: {limits: {memory: 2Gi}, requests: {cpu: 250m}}, env: [{name: LOG_LEVEL, value: debug}]}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := manifests.Environment(find[*appsv1.Deployment](t, objects, "karpenter"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"LEADER_ELECTION_NAMESPACE=kube-system", "MEMORY_LIMIT=2147483648", "CPU_REQUESTS=250", "CLUSTER_NAME=demo"} {
-		if !slices.Contains(env, want) {
-			t.Errorf("%s is not in %q", want, env)
-		}
-	}
-	if i := slices.Index(env, "LOG_LEVEL=debug"); i < slices.Index(env, "LOG_LEVEL=info") {
-		t.Error("what the user sets does not come last")
-	}
-}
-
 // Rights of features that are off are not given.
 func TestRightsFollowTheFeatures(t *testing.T) {
 	may := func(over, resource string) bool {

@@ -16,14 +16,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kerf-sh/kerf/internal/manifests"
 )
 
 // User is whom the image runs as, and the group.
 const User = "65532:65532"
 
-// Binary is where the program is in the image. Without an argument the image runs the controller, as the images of Karpenter do,
-// so that in a Deployment only the name of the image has to change.
-const Binary = "/kerf"
+// Binary is where the program is in the image.
+const Binary = manifests.Binary
 
 // Build says what an image is made of. The same build gives the same bytes.
 type Build struct {
@@ -76,8 +77,7 @@ func (b Build) image(arch string) (v1.Image, error) {
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: b.Made}
 	config.Config = v1.Config{
-		// Without a HOME, libraries look for the user's entry in a file that is not there.
-		User: User, Entrypoint: []string{Binary, "controller"}, Env: []string{"PATH=/", "HOME=/"}, WorkingDir: "/", Labels: b.labels(),
+		User: User, Entrypoint: manifests.EntryPoint(), Env: manifests.ImageEnv(), WorkingDir: "/", Labels: b.labels(),
 	}
 	return mutate.ConfigFile(image, config)
 }

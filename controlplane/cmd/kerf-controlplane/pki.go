@@ -27,16 +27,14 @@ type identity struct {
 
 // identities are the users for whom a kubeconfig is written. The components
 // have the rights they have in any cluster, or all of them where a cluster
-// would use service account tokens, which do not exist here. The controller
-// gets the name of the service account that it runs as elsewhere and no rights
-// of its own: whatever it may do is granted by ordinary RBAC objects.
+// would use service account tokens: nobody runs pods here. A controller that
+// is tested asks the apiserver for a token of its service account.
 var identities = []identity{
 	{name: "admin", user: "admin", groups: []string{"system:masters"}},
 	{name: "scheduler", user: "system:kube-scheduler"},
 	{name: "controller-manager", user: "system:kube-controller-manager", groups: []string{"system:masters"}},
 	{name: "kwok", user: "kwok", groups: []string{"system:masters"}},
 	{name: "machines", user: "system:machines", groups: []string{"system:masters"}},
-	{name: "kerf", user: "system:serviceaccount:kube-system:karpenter", groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}},
 }
 
 // A keyPair is a certificate and its key, in PEM.

@@ -85,11 +85,10 @@ type Options struct {
 // An Identity names a user of the cluster for whom there is a kubeconfig.
 type Identity string
 
-// The identities. Admin and Machines may do everything; Kerf, which has the
-// name of the controller's service account, may do what RBAC grants it.
+// The identities. Both may do everything. The controller has none of these: it
+// has a token of its service account.
 const (
 	Admin    Identity = "admin"
-	Kerf     Identity = "kerf"
 	Machines Identity = "machines"
 )
 
