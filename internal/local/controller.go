@@ -148,7 +148,7 @@ func (c *Cluster) stopControllers() error {
 // replica makes what a controller needs to be started: the token of its service account, its environment and its probes.
 func (c *Cluster) replica(ctx context.Context, d *appsv1.Deployment, name string) (*Controller, error) {
 	fail := func(err error) (*Controller, error) { return nil, fmt.Errorf("start the controller: %w", err) }
-	pod, err := c.pod(ctx, d)
+	pod, err := c.Pod(ctx, d)
 	if err != nil {
 		return fail(err)
 	}

@@ -25,8 +25,8 @@ const loopback = "127.0.0.1"
 // nameLetters are those of the random ends of pods' names.
 const nameLetters = "bcdfghjklmnpqrstvwxz2456789"
 
-// pod is what a kubelet would know of a new pod of a Deployment.
-func (c *Cluster) pod(ctx context.Context, d *appsv1.Deployment) (*kubelet.Pod, error) {
+// Pod is what a kubelet would know of a new pod of a Deployment.
+func (c *Cluster) Pod(ctx context.Context, d *appsv1.Deployment) (*kubelet.Pod, error) {
 	client, err := c.kubernetes()
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (c *Cluster) AsController(ctx context.Context) (kubeconfig string, err erro
 	if err != nil {
 		return "", err
 	}
-	pod, err := c.pod(ctx, d)
+	pod, err := c.Pod(ctx, d)
 	if err != nil {
 		return "", err
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/local/kube"
+	"github.com/kerf-sh/kerf/internal/local/kubelet"
 	"github.com/kerf-sh/kerf/internal/manifests"
 	"github.com/kerf-sh/kerf/release/compile"
 	"github.com/kerf-sh/kerf/release/image"
@@ -216,7 +217,8 @@ func TestTheImageServesPods(t *testing.T) {
 	}
 }
 
-// run starts the image's entry point in its own root.
+// run starts the image's entry point in its own root, with nothing but what a pod has: the volume of its service account, the
+// variables that lead to the API server, and no place to write to.
 func run(t *testing.T, cluster *local.Cluster) {
 	t.Helper()
 	i := picked(t)
@@ -229,8 +231,18 @@ func run(t *testing.T, cluster *local.Cluster) {
 		t.Fatal(err)
 	}
 	unpack(t, i, folder)
-	env := append(slices.Clone(config.Config.Env), "KUBECONFIG=/kubeconfig")
-	bring(t, cluster.Kube.Kubeconfigs[kube.Kerf], filepath.Join(folder, "kubeconfig"))
+	v, err := manifests.Defaults().With(map[string]any{
+		"settings": map[string]any{"clusterName": "demo", "interruptionQueue": "demo"}, "controller": map[string]any{"metrics": map[string]any{"port": 0}, "healthProbe": map[string]any{"port": 0}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := podOf(t, cluster, v)
+	shipped, err := pod.Environment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := slices.Concat(config.Config.Env, shipped)
 	for _, pair := range cluster.Simulator.EnvFor(cluster.ControllerKey()) {
 		if name, path, _ := strings.Cut(pair, "="); name == "AWS_CA_BUNDLE" {
 			bring(t, path, filepath.Join(folder, "aws-ca.pem"))
@@ -238,26 +250,9 @@ func run(t *testing.T, cluster *local.Cluster) {
 		}
 		env = append(env, pair)
 	}
-	v, err := manifests.Defaults().With(map[string]any{
-		"settings": map[string]any{"clusterName": "demo", "interruptionQueue": "demo"}, "controller": map[string]any{"metrics": map[string]any{"port": 0}, "healthProbe": map[string]any{"port": 0}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := manifests.Objects(manifests.Release{}, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range objects {
-		if d, ok := o.(*appsv1.Deployment); ok {
-			shipped, err := manifests.Environment(d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			env = append(env, shipped...)
-		}
-	}
-	command := config.Config.Entrypoint
+	mount(t, cluster, pod, folder)
+	readOnly(t, folder)
+	command := pod.Command(config.Config.Entrypoint, env)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Path, cmd.Env, cmd.Dir = command[0], env, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: folder, Credential: &syscall.Credential{Uid: manifests.User, Gid: manifests.User}, Pdeathsig: syscall.SIGKILL}
@@ -277,6 +272,59 @@ func run(t *testing.T, cluster *local.Cluster) {
 			t.Logf("what it said:\n%s", text)
 		}
 	})
+}
+
+// podOf is the pod of an installation's Deployment.
+func podOf(t *testing.T, cluster *local.Cluster, v *manifests.Values) *kubelet.Pod {
+	t.Helper()
+	objects, err := manifests.Objects(manifests.Release{}, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if d, ok := o.(*appsv1.Deployment); ok {
+			pod, err := cluster.Pod(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pod
+		}
+	}
+	t.Fatal("the installation has no Deployment")
+	return nil
+}
+
+// mount puts the volume of the service account where a pod has it.
+func mount(t *testing.T, cluster *local.Cluster, pod *kubelet.Pod, folder string) {
+	t.Helper()
+	dir := filepath.Join(folder, "var/run/secrets/kubernetes.io/serviceaccount")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	volume, err := cluster.MountAt(t.Context(), pod, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(volume.Close)
+	for _, name := range []string{kubelet.TokenFile, kubelet.CAFile, kubelet.NamespaceFile} {
+		if err := os.Chown(filepath.Join(dir, name), manifests.User, manifests.User); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readOnly lets the user of the image write nowhere, as readOnlyRootFilesystem does.
+func readOnly(t *testing.T, folder string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(path, 0o555)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // bring copies a file to where the user of the image may read it.
