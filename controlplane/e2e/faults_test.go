@@ -391,8 +391,10 @@ func (e *env) leads(replicas []*local.Controller) *local.Controller {
 	e.eventually(60*time.Second, "one replica leads", func() (bool, string) {
 		leaders = nil
 		for _, c := range replicas {
-			if e.metricsOf(c)[`leader_election_master_status{name="karpenter-leader-election"}`] == "1" {
-				leaders = append(leaders, c)
+			for name, value := range e.metricsOf(c) {
+				if strings.HasPrefix(name, "leader_election_master_status{") && value == "1" {
+					leaders = append(leaders, c)
+				}
 			}
 		}
 		return len(leaders) == 1, fmt.Sprintf("%d of %d lead", len(leaders), len(replicas))

@@ -50,6 +50,9 @@ func newLocalUpCommand() *cobra.Command {
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Examples = !noExamples
+			if o.Replicas < 1 {
+				return &usageError{fmt.Errorf("--replicas=%d: want 1 or more; --no-controller starts none", o.Replicas)}
+			}
 			if latency < 0 {
 				return &usageError{fmt.Errorf("--aws-latency=%g: want 0, for none, or more", latency)}
 			}
@@ -88,6 +91,7 @@ func newLocalUpCommand() *cobra.Command {
 	f.StringSliceVar(&o.Types, "instance-types", nil, "instance types that exist (default: all that the region offers)")
 	f.IntVar(&o.Port, "port", 0, "port of the Kubernetes API (default: a free one)")
 	f.IntVar(&o.AWSPort, "aws-port", 0, "port of the simulated AWS (default: a free one)")
+	f.IntVar(&o.Replicas, "replicas", 1, "how many replicas of the controller run; one leads, as in a cluster")
 	f.BoolVar(&o.NoController, "no-controller", false, "start everything but the controller")
 	f.StringArrayVar(&o.ControllerEnv, "set", nil, "KEY=VALUE setting of the controller; may be repeated")
 	f.BoolVar(&noExamples, "no-examples", false, "do not apply the NodePool and EC2NodeClass named default")

@@ -142,7 +142,10 @@ CRDs come with the first installation. Helm never upgrades them: the chart kerf-
 		}
 		row(b, code(v.path), code(string(text)), v.text)
 	}
-	return b.Bytes(), nil
+	b.WriteString("\n## Resources\n\nWhat the controller takes that leads; [docs/install.md](../../docs/install.md#resources) says more.\n\n")
+	table, err := resourcesTable()
+	b.Write(table)
+	return b.Bytes(), err
 }
 
 // valuesSchema is the JSON schema of the values, from the type that they are read into.

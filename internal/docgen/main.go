@@ -1,4 +1,4 @@
-// Command docgen writes docs/reference, docs/iam.md and parts of charts/ from the code: settings, metrics, reasons, events, the fields of
+// Command docgen writes docs/reference, docs/iam.md, a table of docs/install.md and parts of charts/ from the code: settings, metrics, reasons, events, the fields of
 // EC2NodeClass, the command line, permissions, values. What the code says once is not said a second time by hand, so that it can't be said differently.
 package main
 
@@ -39,6 +39,9 @@ func run(root string) error {
 		if err := os.WriteFile(filepath.Join(dir, p.name), b.Bytes(), 0o644); err != nil {
 			return err
 		}
+	}
+	if err := writeResources(root); err != nil {
+		return err
 	}
 	return writeCharts(root)
 }
