@@ -1,6 +1,6 @@
 // Package local runs the whole thing on one machine with no AWS account: a real Kubernetes control plane, a simulated
-// AWS, and the unmodified controller as a process of its own that knows nothing of either but a kubeconfig and the
-// SDK's ordinary settings.
+// AWS, and the unmodified controller as a process of its own that knows nothing of either but what its Deployment, its
+// service account and the SDK's ordinary settings say.
 //
 // The process that calls Up holds the simulated AWS and, by pipes and death signals, the life of all others: whatever
 // becomes of it, nothing of it stays behind but log files.
