@@ -16,6 +16,18 @@ import (
 	"github.com/kerf-sh/kerf/internal/local"
 )
 
+// kerf builds the program.
+func kerf(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "kerf")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/kerf")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return binary
+}
+
 // TestExamples applies every manifest of examples/ to a local cluster, as docs/getting-started-local.md does, and waits until
 // all their pods are available.
 func TestExamples(t *testing.T) {
@@ -23,14 +35,8 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(t.TempDir(), "kerf")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/kerf")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	cluster, err := local.Up(t.Context(), local.Options{
-		ClusterName: "demo", StateDir: t.TempDir(), ControlPlane: controlPlane, Binary: binary, Examples: true, Report: func(line string) { t.Log(line) },
+		ClusterName: "demo", StateDir: t.TempDir(), ControlPlane: controlPlane, Binary: kerf(t), Examples: true, Report: func(line string) { t.Log(line) },
 	})
 	if err != nil {
 		t.Fatal(err)

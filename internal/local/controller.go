@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -111,6 +112,35 @@ func (c *Cluster) AddReplica(ctx context.Context) (*Controller, error) {
 	return r, r.Start(ctx)
 }
 
+// RollOut replaces the controller as the rollout of a Deployment does: the new one is started beside the old one, on ports of
+// its own as a pod has them, and the old one is asked to end when the new one is ready. The log of the old one is kept.
+//
+// Errors: those of Run, with the old one running on; that the old one can't be ended.
+func (c *Cluster) RollOut(ctx context.Context, d *appsv1.Deployment) error {
+	metrics, health, err := freePorts()
+	if err != nil {
+		return fmt.Errorf("roll the controller out: %w", err)
+	}
+	c.rollouts++
+	next, err := c.replica(ctx, withPorts(d, metrics, health), fmt.Sprintf("controller-rollout-%d", c.rollouts))
+	if err != nil {
+		return fmt.Errorf("roll the controller out: %w", err)
+	}
+	if err := next.Start(ctx); err != nil {
+		return errors.Join(fmt.Errorf("roll the controller out: %w", err), next.Stop())
+	}
+	c.deployment = d.DeepCopy()
+	old := append(slices.Clone(c.Replicas), c.Controller)
+	c.Controller, c.Replicas = next, nil
+	var errs []error
+	for _, o := range old {
+		if o != nil {
+			errs = append(errs, o.Terminate(), o.Stop())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // withPorts is a Deployment whose first container listens on other ports, where it has them by the chart's names.
 func withPorts(d *appsv1.Deployment, metrics, health int) *appsv1.Deployment {
 	d = d.DeepCopy()
@@ -160,11 +190,10 @@ func (c *Cluster) replica(ctx context.Context, d *appsv1.Deployment, name string
 	if err != nil {
 		return fail(err)
 	}
-	command := pod.Command(manifests.EntryPoint(), env)
-	if command[0] != manifests.Binary {
-		return fail(fmt.Errorf("its container runs %s, and Kerf's image has %s alone", command[0], manifests.Binary))
+	command, err := c.command(pod, env)
+	if err != nil {
+		return fail(err)
 	}
-	command[0] = c.options.Binary
 	volume, err := c.Mount(ctx, pod)
 	if err != nil {
 		return fail(err)
@@ -178,8 +207,9 @@ func (c *Cluster) replica(ctx context.Context, d *appsv1.Deployment, name string
 		Pod: pod.Name, Volume: volume,
 		Container: &kubelet.Container{
 			Name: "the " + name, Command: command, Dir: "/", Log: filepath.Join(c.StateDir, name+".log"), Probes: probes, Report: c.options.Report,
+			// The namespace of the Lease is what a program in a pod reads from a file that is mounted there.
 			// What leads to this machine's API server and to the simulated AWS stands where a pod has its volume and EKS Pod Identity.
-			Env: slices.Concat(manifests.ImageEnv(), []string{"KUBECONFIG=" + kubeconfig}, c.Simulator.EnvFor(c.key), env),
+			Env: slices.Concat(manifests.ImageEnv(), []string{"KUBECONFIG=" + kubeconfig, "LEADER_ELECTION_NAMESPACE=" + pod.Namespace}, c.Simulator.EnvFor(c.key), env),
 		},
 	}
 	if pod.Grace != nil {
@@ -195,6 +225,28 @@ func (c *Cluster) replica(ctx context.Context, d *appsv1.Deployment, name string
 		}
 	}
 	return r, nil
+}
+
+// command is the command line of a container: of the program that Options has for its image, or else of Kerf's own image.
+func (c *Cluster) command(pod *kubelet.Pod, env []string) ([]string, error) {
+	if program := c.options.Programs[repository(pod.Container.Image)]; program != "" {
+		return pod.Command([]string{program}, env), nil
+	}
+	command := pod.Command(manifests.EntryPoint(), env)
+	if command[0] != manifests.Binary {
+		return nil, fmt.Errorf("its container runs %s, and Kerf's image has %s alone", command[0], manifests.Binary)
+	}
+	command[0] = c.options.Binary
+	return command, nil
+}
+
+// repository is an image without its tag and digest.
+func repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		image = image[:i]
+	}
+	return image
 }
 
 // freePorts returns two different ports that are free on 127.0.0.1.

@@ -57,7 +57,9 @@ type Options struct {
 	Replicas      int      // of the controller; 0: one
 	ControllerEnv []string // KEY=VALUE, on top of what every controller gets
 	Binary        string   // that has the controller subcommand; the running one
-	ControlPlane  string   // kerf-controlplane binary; found beside Binary or by $KERF_CONTROLPLANE
+	// Programs are what runs in place of images of others, by their repository; every other image is taken for Kerf's.
+	Programs     map[string]string
+	ControlPlane string // kerf-controlplane binary; found beside Binary or by $KERF_CONTROLPLANE
 
 	Examples  bool     // apply the NodePool and EC2NodeClass named default
 	Manifests []string // files of manifests to apply, in this order, after the examples
@@ -119,6 +121,7 @@ type Cluster struct {
 	Controller *Controller   // the first replica; nil with Options.NoController
 	Replicas   []*Controller // the others
 
+	rollouts   int // so far; they number the logs
 	options    Options
 	deployment *appsv1.Deployment // that runs
 	volumes    []*kubelet.Volume  // of AsController
