@@ -43,7 +43,11 @@ func writeCharts(root string) error {
 	}
 	for name, text := range crds.YAML() {
 		files[filepath.Join(dir, "crds", name)] = text
-		files[filepath.Join(root, "charts", "kerf-crd", "templates", name)] = text
+		kept, err := keptByHelm(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		files[filepath.Join(root, "charts", "kerf-crd", "templates", name)] = kept
 	}
 	values, err := os.ReadFile(filepath.Join(dir, "values.yaml"))
 	if err != nil {
@@ -115,6 +119,16 @@ func readComments(text []byte) ([]value, error) {
 	}
 	walk("", doc.Content[0])
 	return out, nil
+}
+
+// keptByHelm marks a CRD so that "helm uninstall" leaves it where it is: with the CRD of NodeClaims would go every NodeClaim,
+// and with these every node.
+func keptByHelm(crd []byte) ([]byte, error) {
+	const before, policy = "  annotations:\n", "    helm.sh/resource-policy: keep\n"
+	if n := bytes.Count(crd, []byte("\n"+before)); n != 1 {
+		return nil, fmt.Errorf("want one line %q, found %d", strings.TrimSpace(before), n)
+	}
+	return bytes.Replace(crd, []byte("\n"+before), []byte("\n"+before+policy), 1), nil
 }
 
 func chartPage(values []value) ([]byte, error) {
