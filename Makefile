@@ -44,7 +44,8 @@ test: build ## before each push, some minutes: unit and property tests, 20 fault
 	$(E2E) -timeout 20m -parallel 5 -run '$(STORIES_PATTERN)' & stories=$$!; $(UNITS) || { kill $$stories; exit 1; }; wait $$stories
 	@echo "make test has left out, and make test-all plays: the other end-to-end stories, the control plane's own tests, plans"
 	@echo "against the real kube-scheduler, 180 more fault schedules and 34 more crash points, each action taken out of the"
-	@echo "policies and not every fourth, the dearest stories in virtual time, installations with Helm, the image, and the tests of bench/."
+	@echo "policies and not every fourth, the dearest stories in virtual time, installations with Helm, the image, the tests of bench/,"
+	@echo "and the corpus of decisions. Before a release make release-check also rehearses a migration from Karpenter and back."
 
 .PHONY: test-all
 test-all: test ## what make test plays, and what it leaves out; all but make release-check
@@ -72,8 +73,9 @@ release: ## everything that a release consists of, in dist/: programs, image, ch
 	go run -C release ./cmd/release -root '$(CURDIR)' -out '$(CURDIR)/dist' $(if $(filter command line environment,$(origin VERSION)),-version '$(VERSION)')
 
 .PHONY: release-check
-release-check: build-controlplane ## that two builds of one commit are the same image, and that it serves pods; minutes
+release-check: build-controlplane ## that two builds of one commit are the same image, that it serves pods, and that a cluster moves from Karpenter and back; half an hour
 	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./... -count=1 -args -all
+	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C bench -count=1 -timeout 60m ./rehearsal -args -all
 
 .PHONY: generate
 generate: ## deepcopy, CRDs, RBAC, reference docs
@@ -100,6 +102,10 @@ bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for al
 .PHONY: bench-beside
 bench-beside: build-controlplane ## Kerf's controller beside upstream's in the same local house; ARGS='-list', ARGS='-only ^rest-100$$'
 	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/beside $(ARGS)
+
+.PHONY: rehearse-migration
+rehearse-migration: build-controlplane ## a local cluster of 30 nodes moves from Karpenter to Kerf and back, watched for 15 minutes each: ARGS='-rest 3m', ARGS='-compat kerf -crash -one-release'
+	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/rehearse $(ARGS)
 
 .PHONY: replay-arm64
 replay-arm64: ## decisions that were written down on amd64, made again by arm64 code under qemu
