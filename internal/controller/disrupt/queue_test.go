@@ -504,6 +504,40 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 	}
 }
 
+// A cluster is given to Karpenter in the middle of a replacement, and comes back long after: Karpenter has taken the taint off
+// and filled both nodes.
+func TestWhatAnotherControllerTookBackIsNotGoneOnWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		g := h.machine("c1")
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := h.Start(ctx, h.replace(g, h.bind("p", g.Node))); err != nil {
+			t.Fatal(err)
+		}
+		h.end()
+		cancel()
+		for _, bought := range h.replacements() {
+			h.initialize(&bought)
+		}
+		node := h.node(g.Node)
+		node.Spec.Taints = nil
+		if err := h.api.Update(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+		h.cache.SetNode(node)
+		time.Sleep(24 * time.Hour)
+		h.start()
+		time.Sleep(Settle + 2*look)
+		if h.deleting("c1") || h.marked(g) {
+			t.Errorf("deleted: %v; annotations %v", h.deleting("c1"), h.node(g.Node).Annotations)
+		}
+		if n := len(h.replacements()); n != 1 {
+			t.Errorf("%d replacements are left, want 1: it may have pods", n)
+		}
+		h.end()
+	})
+}
+
 func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)

@@ -21,7 +21,7 @@ import (
 const stale = time.Minute
 
 // resume takes over what a former leader had begun. A command whose replacements are all there goes on; one that died
-// before is taken back. Marks that belong to no command are removed: a mark without an order, and the reason on a claim
+// before is taken back, and so is one that another controller has taken back in between. Marks that belong to no command are removed: a mark without an order, and the reason on a claim
 // whose node bears no mark, with the taint that came with it. One that can't be removed now holds up nothing; see sweep.
 func (q *Queue) resume(ctx context.Context) error {
 	var nodes corev1.NodeList
@@ -89,6 +89,11 @@ func (q *Queue) adopt(found map[string]*flight, node *corev1.Node, claim *karpv1
 		if c := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason); c.IsTrue() && c.Message != "" {
 			f.Why = c.Message
 		}
+	}
+	if f.failed == "" && !hasTaint(node) {
+		// The mark and the taint are written as one. Karpenter takes the taint off when it starts, and leaves the mark: since
+		// then the node has been anybody's.
+		f.failed = "another controller took the taint off " + node.Name
 	}
 	f.objects[node.Name] = node.DeepCopy()
 	f.Nodes, f.all = append(f.Nodes, g), append(f.all, g)
