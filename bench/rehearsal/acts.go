@@ -12,6 +12,9 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
+// kerfName and upstreamName are what the story calls the controllers.
+const kerfName, upstreamName = "Kerf", "upstream"
+
 // finishLimit is how long what was under way may take: twelve nodes that drift one at a time, half a minute each.
 const finishLimit = 8 * time.Minute
 
@@ -42,7 +45,7 @@ func (r *rehearsal) toKerf(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return r.swap(ctx, "Kerf", func() error {
+	return r.swap(ctx, kerfName, func() error {
 		crds, controller, err := r.kerfCharts()
 		if err != nil {
 			return err
@@ -77,7 +80,7 @@ func (r *rehearsal) toUpstream(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return r.swap(ctx, "upstream", func() error {
+	return r.swap(ctx, upstreamName, func() error {
 		r.Say("  $ helm rollback %s --wait", release)
 		return r.helm.rollback(release)
 	})
