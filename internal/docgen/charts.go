@@ -225,7 +225,8 @@ func schemaOf(t reflect.Type, path string, says map[string]string) map[string]an
 	case reflect.Map:
 		return kind("object", "null")
 	case reflect.Slice:
-		return kind("array", "null")
+		out["maxProperties"] = 0 // the Karpenter chart has {} where there is no list
+		return kind("array", "object", "null")
 	case reflect.Bool:
 		return kind("boolean")
 	case reflect.Int32, reflect.Int64:

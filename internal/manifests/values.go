@@ -137,7 +137,7 @@ type Rule struct {
 }
 
 // With is a copy of the values with others over them, as Helm puts them: lists are replaced, objects are merged, null takes a
-// value away.
+// value away. An empty object changes nothing, also where the value is a list: the Karpenter chart has such values.
 //
 // Errors: a name that no value has, or a value of the wrong type, with its path.
 func (v *Values) With(over map[string]any) (*Values, error) {
@@ -167,9 +167,11 @@ func merge(base, over map[string]any) map[string]any {
 	for k, v := range over {
 		b, isObject := base[k].(map[string]any)
 		o, alsoObject := v.(map[string]any)
+		_, known := base[k]
 		switch {
 		case v == nil:
 			delete(base, k)
+		case known && alsoObject && len(o) == 0:
 		case isObject && alsoObject:
 			base[k] = merge(b, o)
 		default:
