@@ -36,6 +36,7 @@ type site struct {
 	cluster *local.Cluster
 	client  client.Client
 	helm    *action.Configuration
+	binary  string // of Kerf
 }
 
 func newSite(t *testing.T) *site {
@@ -57,7 +58,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cluster.Close() })
-	s := &site{T: t, cluster: cluster, helm: action.NewConfiguration()}
+	s := &site{T: t, cluster: cluster, helm: action.NewConfiguration(), binary: binary}
 	if s.client, err = cluster.Client(); err != nil {
 		t.Fatal(err)
 	}

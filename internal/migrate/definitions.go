@@ -1,12 +1,15 @@
 package migrate
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/api/crds"
 )
@@ -214,12 +217,35 @@ func (e *examination) deleted(ours []*apiextensionsv1.CustomResourceDefinition) 
 	}
 }
 
+// definitionCharts are the charts of definitions, Karpenter's and Kerf's.
+var definitionCharts = []string{"karpenter-crd", "kerf-crd"}
+
+// definitionsOwner finds the release of a chart of definitions in the controller's namespace. Version 4 of Helm applies the
+// folder crds/ of a chart over definitions that are there, which takes the name of their release off them.
+func (l *look) definitionsOwner(ctx context.Context) {
+	if len(l.Definitions) == 0 || l.crdRelease().Manager != Unmanaged {
+		return
+	}
+	var list corev1.SecretList
+	if !l.list(ctx, "secrets of Helm releases", &list, client.InNamespace(l.Deployment.Namespace), client.MatchingLabels{"owner": "helm", "status": "deployed"}) {
+		return
+	}
+	for i := range list.Items {
+		s := &list.Items[i]
+		if r, err := revisionOf(s); err == nil && slices.Contains(definitionCharts, r.Chart) {
+			l.DefinitionsOwner = Owner{Manager: Helm, Release: s.Labels["name"], ReleaseNamespace: s.Namespace}
+		}
+	}
+}
+
 // crdRelease is who owns the definition of NodePools, and with it the others.
 func (s *Seen) crdRelease() Owner {
 	for i := range s.Definitions {
 		if s.Definitions[i].Name == "nodepools.karpenter.sh" {
-			return ownerOf(&s.Definitions[i])
+			if o := ownerOf(&s.Definitions[i]); o.Manager != Unmanaged {
+				return o
+			}
 		}
 	}
-	return Owner{}
+	return s.DefinitionsOwner
 }

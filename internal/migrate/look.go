@@ -42,8 +42,10 @@ type Seen struct {
 	Variables      map[string]string
 	ServiceAccount *corev1.ServiceAccount
 	Owner          Owner
-	Definitions    []apiextensionsv1.CustomResourceDefinition
-	Webhooks       []Webhook
+	// DefinitionsOwner is the release of a chart of definitions, where the definitions themselves do not name it.
+	DefinitionsOwner Owner
+	Definitions      []apiextensionsv1.CustomResourceDefinition
+	Webhooks         []Webhook
 	// Objects are those of the API as they are stored, by kind.
 	Objects map[string][]unstructured.Unstructured
 	Nodes   []corev1.Node
@@ -136,6 +138,7 @@ func Look(ctx context.Context, o Options) (*Seen, error) {
 		l.lease(ctx)
 		l.roles(ctx)
 		l.owner(ctx)
+		l.definitionsOwner(ctx)
 	}
 	l.webhooks(ctx)
 	l.foreign(ctx)
