@@ -31,7 +31,7 @@ func run(root string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, p := range []page{{"settings.md", settingsPage}, {"metrics.md", metricsPage}, {"reasons.md", reasonsPage}, {"ec2nodeclass.md", nodeClassPage}, {"cli.md", cliPage}, {filepath.Join("..", "iam.md"), iamPage}} {
+	for _, p := range []page{{"settings.md", settingsPage}, {"metrics.md", metricsPage}, {"reasons.md", reasonsPage}, {"events.md", eventsPage}, {"ec2nodeclass.md", nodeClassPage}, {"cli.md", cliPage}, {filepath.Join("..", "iam.md"), iamPage}} {
 		b := bytes.NewBufferString("<!-- Written by `make generate`; do not edit. -->\n")
 		if err := p.write(b, root); err != nil {
 			return fmt.Errorf("writing %s: %w", p.name, err)

@@ -112,7 +112,7 @@ func (p *Pod) data(kind, name string, optional *bool) (map[string]string, error)
 	}
 	data, err := p.Data(kind, name)
 	if err != nil && optional != nil && *optional {
-		return nil, nil //nolint:nilerr // that is what optional means
+		return nil, nil // that is what optional means
 	}
 	return data, err
 }
