@@ -292,7 +292,7 @@ func (s *site) helmCommand(words []string) {
 			sets = append(sets, strings.Trim(words[i+1], "'"))
 		}
 	}
-	values, err := map[string]any{}, error(nil)
+	values := map[string]any{}
 	for _, set := range sets {
 		if err := strvals.ParseInto(set, values); err != nil {
 			s.Fatal(err)
@@ -308,6 +308,7 @@ func (s *site) helmCommand(words []string) {
 		}
 	case "rollback":
 		a := action.NewRollback(s.helm)
+		var err error
 		if a.Version, err = strconv.Atoi(words[2]); err != nil {
 			s.Fatal(err)
 		}

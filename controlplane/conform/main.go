@@ -46,7 +46,7 @@ func run(root, kubernetes, program string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	c := &checker{program: program, dir: dir, schemas: s}
 	objects := 0
 	var errs []error

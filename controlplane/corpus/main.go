@@ -139,7 +139,7 @@ func replay(folder string) (n int, differ []string, err error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		same := false
+		var same bool
 		if d.Asked != nil {
 			out, err := record.ReplayDisruption(d)
 			if err != nil {
