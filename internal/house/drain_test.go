@@ -152,6 +152,7 @@ func TestTheGracePeriodEndsADrainThatIsForbidden(t *testing.T) {
 		for i := range pods {
 			change(h, &pods[i], `{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":"true"}}}`)
 		}
+		h.Pass(time.Second) // pods and nodes are watched apart: the controller has seen the annotations
 		node := busiest(h)
 		there := len(on(h, node.Name))
 		remove(h, &node)

@@ -85,6 +85,19 @@ func (p *Publisher) changed(before, after any) {
 	}
 	old, initial := p.conditions(before)
 	now, _ := p.conditions(after)
+	// What Ready follows from comes first, as a reader of the events looks for the cause.
+	now = slices.Clone(now)
+	slices.SortStableFunc(now, func(a, b status.Condition) int {
+		switch {
+		case a.Type == b.Type:
+			return 0
+		case a.Type == status.Ready:
+			return 1
+		case b.Type == status.Ready:
+			return -1
+		}
+		return 0
+	})
 	for i := range now {
 		was, known := metav1.ConditionUnknown, slices.Contains(initial, now[i].Type)
 		if at := slices.IndexFunc(old, func(c status.Condition) bool { return c.Type == now[i].Type }); at >= 0 {
