@@ -29,7 +29,7 @@ func (s *Seen) Facts(form Form) Facts {
 	f.Queue = env["INTERRUPTION_QUEUE"]
 	r := s.release()
 	f.Namespace, f.Release, f.Deployment, f.ServiceAccount = r.Namespace, r.Name, d.Name, s.serviceAccountName()
-	f.Values, f.Mirror, f.TakeOwnership = s.overrides(), s.mirror(), len(s.Foreign) > 0
+	f.Values, f.Mirror, f.PinnedImage, f.TakeOwnership = s.overrides(), s.mirror(), s.pinnedImage(), len(s.Foreign) > 0
 	f.Settings = s.chosen()
 	if s.ServiceAccount != nil {
 		f.RoleARN = s.ServiceAccount.Annotations[roleAnnotation]

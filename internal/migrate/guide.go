@@ -58,6 +58,7 @@ type Facts struct {
 	Namespace, Release         string
 	Deployment, ServiceAccount string
 	Image                      string // REPOSITORY:TAG of Kerf's image
+	PinnedImage                bool   // the release sets a tag or digest of Karpenter's image and no repository
 	Mirror                     string // repository that Karpenter's image is from, when it is not the public one
 	Compat                     string // settings.kerf.compat, empty: Kerf's defaults
 	RoleARN                    string

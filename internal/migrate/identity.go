@@ -133,11 +133,25 @@ func (e *examination) image(object string) {
 			fix("crane push dist/image "+mirrorFor(mirror)+":VERSION   # Kerf's image into the mirror", "kerf migrate to-kerf --image "+mirrorFor(mirror)+":VERSION")
 		return
 	}
+	if e.pinnedImage() {
+		e.differs(object, "the values of its release set a tag or digest of the image and no repository").
+			why("Kerf's chart would look for Karpenter's tag in %s", manifests.Image).
+			fix("kerf migrate to-kerf   # its swap takes them away: --set controller.image.tag= --set controller.image.digest=")
+	}
 	if !e.isKerf() {
 		e.differs(object, "its image is from %s", strings.TrimSuffix(publicImages, "/")).
 			why("the chart sets %s in its place; clusters that may not pull from there need a copy", manifests.Image).
 			fix("kerf migrate to-kerf --image REPOSITORY:TAG")
 	}
+}
+
+// pinnedImage tells whether the release sets the tag or the digest of the image and leaves the repository to the chart: Kerf's
+// chart would look for Karpenter's tag in Kerf's repository.
+func (s *Seen) pinnedImage() bool {
+	current, ok := s.Owner.current()
+	image, _ := nested(current.Values, "controller", "image").(map[string]any)
+	said := func(name string) bool { return image[name] != nil && image[name] != "" }
+	return ok && !s.isKerf() && !said("repository") && (said("tag") || said("digest"))
 }
 
 // mirrorFor is where a mirror would have Kerf's image: beside Karpenter's.

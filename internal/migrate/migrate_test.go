@@ -98,6 +98,12 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"a selector":      {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
 		"another name":    {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
 		"a mirror":        {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},
+		"a pinned image": {func(t *testing.T, s *Seen) {
+			s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Values: map[string]any{"controller": map[string]any{"image": map[string]any{"tag": "1.14.1"}}}}}
+			if tag, ok := (&writer{Facts: s.Facts(WithHelm)}).set()["controller.image.tag"]; !ok || tag != "" {
+				t.Errorf("the swap keeps the tag: %q, %v", tag, ok)
+			}
+		}, Differs, "Deployment", "no repository"},
 		"two controllers": {func(_ *testing.T, s *Seen) { s.Controllers = []doctor.Controller{{Namespace: "a", Name: "b"}} }, Blocks, "a/b", "besides"},
 		"an autoscaler": {func(_ *testing.T, s *Seen) {
 			s.Workloads = []Workload{{"Deployment", "a", "b", []string{"x/cluster-autoscaler:v1"}, 1}}

@@ -96,6 +96,9 @@ func (w *writer) set() map[string]string {
 	if w.RoleARN != "" {
 		out[`serviceAccount.annotations.eks\.amazonaws\.com/role-arn`] = w.RoleARN
 	}
+	if w.PinnedImage {
+		out["controller.image.tag"], out["controller.image.digest"] = "", ""
+	}
 	if w.Image != "" || w.Mirror != "" {
 		repository, tag := reference(w.Image)
 		out["controller.image.repository"], out["controller.image.tag"] = w.or(repository, "IMAGE_REPOSITORY"), w.or(tag, "IMAGE_TAG")
