@@ -35,7 +35,7 @@ func TestNetwork(t *testing.T) {
 	e := up(t)
 	e.apply(classYAML)
 	e.apply(fmt.Sprintf(networkPlugin, true))
-	e.logged(30*time.Second, "network plug-in", `"prefix_delegation":true`)
+	e.logged(30*time.Second, "network plug-in", `"prefix-delegation":true`)
 	t.Run("prefix delegation", func(t *testing.T) { prefixDelegation(e.stage(t)) })
 	t.Run("efa", func(t *testing.T) { fabricAdapter(e.stage(t)) })
 }
@@ -55,7 +55,7 @@ func prefixDelegation(s *stage) {
 		s.Errorf("the nodeclaim expects %s pods", c.Status.Capacity.Pods())
 	}
 	s.apply(fmt.Sprintf(networkPlugin, false))
-	s.logged(30*time.Second, "network plug-in", `"prefix_delegation":false`)
+	s.logged(30*time.Second, "network plug-in", `"prefix-delegation":false`)
 	s.deploy("more", 70, "10m", "")
 	s.run(2*time.Minute, 130)
 	seen := map[int64]int{}
