@@ -8,9 +8,9 @@ import (
 )
 
 func TestManifestsAreFoundOnAPage(t *testing.T) {
-	page := "# Page\n\n```yaml\napiVersion: v1\nkind: A\n\nspec: {}\n```\n\nText.\n\n    apiVersion: v1\n    kind: B\n\n    spec: {}\n\nMore:\n\n    kubectl get pods\n\n```yaml\nspec: {}\n```\n" +
+	page := "# Page\n\n```yaml\n# a comment\napiVersion: v1\nkind: A\n\nspec: {}\n```\n\nText.\n\n    apiVersion: v1\n    kind: B\n\n    spec: {}\n\nMore:\n\n    kubectl get pods\n\n```yaml\nspec: {}\n```\n" +
 		"```\n    apiVersion: v1\n```\n"
-	want := []block{{4, "apiVersion: v1\nkind: A\n\nspec: {}"}, {12, "apiVersion: v1\nkind: B\n\nspec: {}\n"}}
+	want := []block{{4, "# a comment\napiVersion: v1\nkind: A\n\nspec: {}"}, {13, "apiVersion: v1\nkind: B\n\nspec: {}\n"}}
 	got := blocks(page)
 	if diff := cmp.Diff(want, got[:min(2, len(got))], cmp.AllowUnexported(block{})); diff != "" {
 		t.Error(diff)

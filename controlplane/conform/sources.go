@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/txtar"
@@ -149,7 +150,7 @@ func objects(text []byte) ([]map[string]any, error) {
 	}
 }
 
-// A block is a piece of code on a page that begins with an apiVersion.
+// A block is a piece of code on a page that begins with an apiVersion, but for comments.
 type block struct {
 	line int
 	text string
@@ -160,7 +161,8 @@ func blocks(page string) (out []block) {
 	var lines []string
 	begin, fenced := 0, false
 	end := func() {
-		if len(lines) > 0 && strings.HasPrefix(lines[0], "apiVersion:") {
+		first := slices.IndexFunc(lines, func(line string) bool { return line != "" && !strings.HasPrefix(line, "#") })
+		if first >= 0 && strings.HasPrefix(lines[first], "apiVersion:") {
 			out = append(out, block{begin, strings.Join(lines, "\n")})
 		}
 		lines = nil
