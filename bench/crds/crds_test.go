@@ -47,6 +47,7 @@ func TestThePeersClassesAreAdmittedWithTheSameDefaults(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range uint64(seeds) {
 		spec := oddclass.Spec(seed, "c")
+		delete(spec, "enclaveOptions") // the peer of this version does not know it
 		text, err := json.Marshal(spec)
 		if err != nil {
 			t.Fatal(err)
