@@ -21,7 +21,7 @@ func newLocalCommand() *cobra.Command {
 		Short: "Run a cluster with a simulated AWS on this computer",
 		Long: `Runs etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, a simulated AWS and the unmodified
 controller on this computer. Needs no AWS account, no container engine and no rights beyond the user's own. Everything
-listens on 127.0.0.1 only and ends with "kerf local up".`,
+listens on 127.0.0.1 only and ends when "kerf local up" ends.`,
 		Example: `  kerf local up
   eval "$(kerf local env)"      # in another terminal: kubectl, aws and kerf find the cluster from here on
   kerf local status
