@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
@@ -19,11 +20,12 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // An event is a write to the API. A NodeClaim has some ten transitions in its life, so these bounds cover a scale-up of a
 // hundred nodes at once and two nodes a second for as long as it takes. What is beyond is not published: conditions say
-// the same, and metrics count it.
+// the same.
 const (
 	perSecond = 20
 	burst     = 1000
@@ -50,7 +52,7 @@ func (p *Publisher) Watch(ctx context.Context, informers crcache.Cache) error {
 		if err != nil {
 			return fmt.Errorf("watching the conditions of %T: %w", kind, err)
 		}
-		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: p.changed}); err != nil {
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: p.hear}); err != nil {
 			return fmt.Errorf("watching the conditions of %T: %w", kind, err)
 		}
 	}
@@ -71,6 +73,11 @@ func (p *Publisher) conditions(o any) (all []status.Condition, initial []string)
 		return s.List(), append(s.Dependents(), status.Ready)
 	}
 	return nil, nil
+}
+
+// hear is changed behind a guard: an object that makes it panic must not end the process, as a panic of a handler would.
+func (p *Publisher) hear(before, after any) {
+	_ = guard.Run("transitions", func() error { p.changed(before, after); return nil }) // a panic is told to the listeners
 }
 
 func (p *Publisher) changed(before, after any) {
@@ -116,5 +123,5 @@ func Text(c *status.Condition, was metav1.ConditionStatus) string {
 	if c.Message != "" {
 		text += ", Message: " + c.Message
 	}
-	return text[:min(len(text), longest)]
+	return strings.ToValidUTF8(text[:min(len(text), longest)], "")
 }

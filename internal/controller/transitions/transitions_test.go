@@ -1,8 +1,10 @@
 package transitions
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 func claim(conditions ...status.Condition) *karpv1.NodeClaim {
@@ -73,5 +76,39 @@ func TestTransitionsAreBounded(t *testing.T) {
 	}
 	if n := len(events.Events); n != burst+perSecond {
 		t.Errorf("%d events a second later, want %d", n, burst+perSecond)
+	}
+}
+
+func TestWhatReadyFollowsFromIsToldFirst(t *testing.T) {
+	elected := make(chan struct{})
+	close(elected)
+	events := record.NewFakeRecorder(10)
+	p := &Publisher{Recorder: events, Elected: elected, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), limit: rate.NewLimiter(perSecond, burst)}
+	p.changed(claim(), claim(condition("Ready", "True"), condition("Launched", "True")))
+	for _, want := range []string{"Type: Launched,", "Type: Ready,"} {
+		if got := <-events.Events; !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A panic of an informer's handler would end the process.
+func TestAPanicIsToldAndEndsNothing(t *testing.T) {
+	var told *guard.Panic
+	defer guard.Listen(func(p *guard.Panic) { told = p })()
+	elected := make(chan struct{})
+	close(elected)
+	p := &Publisher{Elected: elected, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), limit: rate.NewLimiter(perSecond, burst)} // no recorder
+	p.hear(claim(), claim(condition("Launched", "True")))
+	if told == nil || told.Where != "transitions" {
+		t.Errorf("told of %v", told)
+	}
+}
+
+func TestATextIsCutBetweenLetters(t *testing.T) {
+	c := condition("Launched", "True")
+	c.Message = strings.Repeat("ü", longest)
+	if text := Text(&c, "Unknown"); len(text) > longest || !utf8.ValidString(text) {
+		t.Errorf("%d bytes, valid %v", len(text), utf8.ValidString(text))
 	}
 }
