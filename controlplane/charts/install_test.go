@@ -25,6 +25,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/controlplane/harness"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/local/kubelet"
 	"github.com/kerf-sh/kerf/internal/manifests"
 )
 
@@ -163,10 +164,11 @@ func envOf(d *appsv1.Deployment, name string) string {
 // it, with the rights that Helm gave it and no others.
 func TestInstallUpgradeRollBackUninstall(t *testing.T) {
 	s := newSite(t)
-	ports, err := freePorts(2)
+	ports, free, err := kubelet.ClaimPorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(free)
 	s.install("kerf-crd", crdChart, nil)
 	s.takes(render(t, load(t, kerfChart), map[string]any{"settings": map[string]any{"clusterName": "demo"}, "networkPolicy": map[string]any{"enabled": true}}))
 	s.install(release, kerfChart, map[string]any{
@@ -308,10 +310,11 @@ func TestAReleaseOfTheKarpenterChartIsUpgraded(t *testing.T) {
 	if envOf(is, "INTERRUPTION_QUEUE") != "demo" {
 		t.Error("a value of the release is lost")
 	}
-	ports, err := freePorts(2)
+	ports, free, err := kubelet.ClaimPorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(free)
 	s.upgrade(map[string]any{"controller": map[string]any{"metrics": map[string]any{"port": ports[0]}, "healthProbe": map[string]any{"port": ports[1]}}})
 	s.run()
 	if err := s.cluster.Apply(t.Context(), local.DefaultManifests("demo")); err != nil {

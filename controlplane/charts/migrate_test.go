@@ -20,9 +20,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	plain "sigs.k8s.io/yaml"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/local/kubelet"
 	"github.com/kerf-sh/kerf/internal/migrate"
 )
 
@@ -97,10 +99,11 @@ func TestMigrate(t *testing.T) {
 	if before.Values, err = parseValues(text); err != nil {
 		t.Fatal(err)
 	}
-	ports, err := freePorts(2)
+	ports, free, err := kubelet.ClaimPorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(free)
 	a := action.NewInstall(s.helm)
 	a.ReleaseName, a.Namespace, a.WaitStrategy, a.ServerSideApply, a.Timeout = release, namespace, helmkube.HookOnlyStrategy, true, time.Minute
 	if _, err := a.Run(before, map[string]any{"settings": map[string]any{"clusterName": "demo", "interruptionQueue": "demo"}, "controller": map[string]any{"metrics": map[string]any{"port": ports[0]}, "healthProbe": map[string]any{"port": ports[1]}}}); err != nil {
@@ -319,4 +322,9 @@ func (s *site) helmCommand(words []string) {
 	default:
 		s.Fatalf("no way to carry out helm %v", words)
 	}
+}
+
+func parseValues(text []byte) (map[string]any, error) {
+	out := map[string]any{}
+	return out, plain.Unmarshal(text, &out)
 }

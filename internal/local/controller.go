@@ -40,7 +40,7 @@ func (c *Controller) Stop() error {
 
 // startController starts the controller as the installation's Deployment says.
 func (c *Cluster) startController(ctx context.Context) error {
-	metrics, health, err := freePorts()
+	metrics, health, err := c.claimPorts()
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *Cluster) Run(ctx context.Context, d *appsv1.Deployment) error {
 // own. It waits until the process is ready.
 func (c *Cluster) AddReplica(ctx context.Context) (*Controller, error) {
 	name := "controller-" + strconv.Itoa(len(c.Replicas)+2)
-	metrics, health, err := freePorts()
+	metrics, health, err := c.claimPorts()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -117,7 +117,7 @@ func (c *Cluster) AddReplica(ctx context.Context) (*Controller, error) {
 //
 // Errors: those of Run, with the old one running on; that the old one can't be ended.
 func (c *Cluster) RollOut(ctx context.Context, d *appsv1.Deployment) error {
-	metrics, health, err := freePorts()
+	metrics, health, err := c.claimPorts()
 	if err != nil {
 		return fmt.Errorf("roll the controller out: %w", err)
 	}
@@ -249,18 +249,12 @@ func repository(image string) string {
 	return image
 }
 
-// freePorts returns two different ports that are free on 127.0.0.1.
-func freePorts() (a, b int, err error) {
-	first, err := net.Listen("tcp4", "127.0.0.1:0")
+// claimPorts returns two ports for a controller, which are the cluster's until it is closed.
+func (c *Cluster) claimPorts() (metrics, health int, err error) {
+	ports, release, err := kubelet.ClaimPorts(2)
 	if err != nil {
-		return 0, 0, fmt.Errorf("find a port: %w", err)
+		return 0, 0, err
 	}
-	defer first.Close()
-	second, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, 0, fmt.Errorf("find a port: %w", err)
-	}
-	defer second.Close()
-	port := func(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
-	return port(first), port(second), nil
+	c.releases = append(c.releases, release)
+	return ports[0], ports[1], nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/local/kube"
+	"github.com/kerf-sh/kerf/internal/local/kubelet"
 )
 
 func TestExportsAreReadBackByAShell(t *testing.T) {
@@ -28,10 +29,12 @@ func TestAClusterHasItsPortsAgainWhereTheyAreFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	freed, _, err := freePorts()
+	free, release, err := kubelet.ClaimPorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	release()
+	freed := free[0]
 	dir := t.TempDir()
 	if p := readPorts(dir); p != (ports{}) {
 		t.Errorf("the first cluster has ports %+v", p)

@@ -126,6 +126,7 @@ type Cluster struct {
 	deployment *appsv1.Deployment // that runs
 	volumes    []*kubelet.Volume  // of AsController
 	ports      ports              // of the last cluster in the folder, where they are free
+	releases   []func()           // of the ports that controllers listen on
 	key        world.AccessKey    // the controller's
 	lock       io.Closer
 	ended      chan error
@@ -239,6 +240,9 @@ func (c *Cluster) end() error {
 	}
 	if c.Kube != nil {
 		_ = c.Kube.Close() // its error is that it ended before, which Ended reports
+	}
+	for _, release := range c.releases {
+		release()
 	}
 	removeState(c.StateDir)
 	c.lock.Close()

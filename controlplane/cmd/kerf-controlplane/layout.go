@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -23,6 +24,7 @@ type layout struct {
 	etcdLock *os.File
 
 	apiserverPort, controllerManagerPort, schedulerPort, kwokPort int
+	portClaims                                                    []io.Closer // held as long as the ports are in use
 
 	serviceCIDR  *net.IPNet
 	kubernetesIP net.IP // cluster IP of the apiserver, the first of the range
@@ -64,7 +66,7 @@ func newLayout(o options) (layout, error) {
 		}
 	}
 	l.apiserverPort = o.port
-	if err := choosePorts(&l.apiserverPort, &l.controllerManagerPort, &l.schedulerPort, &l.kwokPort); err != nil {
+	if l.portClaims, err = choosePorts(&l.apiserverPort, &l.controllerManagerPort, &l.schedulerPort, &l.kwokPort); err != nil {
 		return layout{}, err
 	}
 	if l.etcdDir, l.etcdLock, err = makeEtcdDir(); err != nil {
@@ -89,34 +91,60 @@ const (
 // choosePorts fills in every port that is zero and checks the others. A port
 // in use is refused: a second control plane behind the port of a first would
 // seem healthy because the first one answers for it.
-func choosePorts(ports ...*int) error {
+//
+// A component listens on its port seconds after the choice. Until then another
+// control plane that starts must not choose the same, so each chosen port is
+// claimed by a UDP socket of that number, which nothing else uses. The claims
+// are to be closed at the end.
+func choosePorts(ports ...*int) (claims []io.Closer, err error) {
 	var held []net.Listener
 	defer func() {
 		for _, l := range held {
 			l.Close()
 		}
+		if err != nil {
+			closeAll(claims)
+			claims = nil
+		}
 	}()
 	for _, port := range ports {
-		for attempt := 0; ; attempt++ {
-			candidate := *port
-			if candidate == 0 {
-				candidate = firstPort + rand.IntN(lastPort-firstPort+1)
+		if *port != 0 {
+			l, err := net.Listen("tcp4", loopback(*port))
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return claims, fmt.Errorf("port %d is in use; stop what listens there or choose another --port", *port)
 			}
-			l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(candidate)))
+			if err != nil {
+				return claims, fmt.Errorf("take port %d: %w", *port, err)
+			}
+			held = append(held, l)
+			continue
+		}
+		for attempt := 0; *port == 0; attempt++ {
+			candidate := firstPort + rand.IntN(lastPort-firstPort+1)
+			claim, err := net.ListenPacket("udp4", loopback(candidate))
 			if err == nil {
-				held = append(held, l)
-				*port = candidate
-				break
+				var l net.Listener
+				if l, err = net.Listen("tcp4", loopback(candidate)); err == nil {
+					held, claims = append(held, l), append(claims, claim)
+					*port = candidate
+					break
+				}
+				claim.Close()
 			}
-			if *port != 0 && errors.Is(err, syscall.EADDRINUSE) {
-				return fmt.Errorf("port %d is in use; stop what listens there or choose another --port", *port)
-			}
-			if *port != 0 || attempt == 100 {
-				return fmt.Errorf("find a port: %w", err)
+			if attempt == 100 {
+				return claims, fmt.Errorf("find a port: %w", err)
 			}
 		}
 	}
-	return nil
+	return claims, nil
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+func closeAll(claims []io.Closer) {
+	for _, c := range claims {
+		c.Close()
+	}
 }
 
 // Memory that must be free in the RAM-backed folder before etcd uses it: two

@@ -114,6 +114,7 @@ func up(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	defer closeAll(l.portClaims)
 	defer l.removeEtcdDir()
 	if err := errors.Join(writePKI(l), writeConfigs(l, o)); err != nil {
 		return fmt.Errorf("prepare %s: %w", l.stateDir, err)
