@@ -37,7 +37,7 @@ STORIES_PATTERN := $(subst $(empty) $(empty),|,$(foreach s,$(STORIES),^$(subst /
 UNITS   := GOGC=400 go test -p 4 ./...
 E2E     := go test -C controlplane ./e2e
 # Packages whose dearest tests are played with -args -all only.
-DEAR    := ./internal/house ./internal/e2e/permissions
+DEAR    := ./internal/sim/simcluster ./internal/sim/coverage/permissions
 
 .PHONY: test
 test: build ## before each push, some minutes: unit and property tests, 20 fault schedules, a dozen end-to-end stories
@@ -50,7 +50,7 @@ test: build ## before each push, some minutes: unit and property tests, 20 fault
 .PHONY: test-all
 test-all: test ## what make test plays, and what it leaves out; all but make release-check
 	{ nice -n 5 go test $(DEAR) -args -all && \
-	  ENDURANCE_N=180 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 nice -n 5 go test -timeout 60m ./internal/endurance/virtual; } & virtual=$$!; \
+	  ENDURANCE_N=180 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 nice -n 5 go test -timeout 60m ./internal/sim/endurance/virtual; } & virtual=$$!; \
 	go test -C controlplane -timeout 40m -parallel 3 ./... -skip '$(STORIES_PATTERN)' || { kill $$virtual; exit 1; }; \
 	wait $$virtual
 	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./...
@@ -93,7 +93,7 @@ lint: ## golangci-lint at the pinned version
 
 .PHONY: bench
 bench: ## benchmarks of the engine
-	go test -run '^$$' -bench . -benchmem ./internal/pack/...
+	go test -run '^$$' -bench . -benchmem ./internal/engine/pack/...
 
 .PHONY: bench-peer
 bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for all inputs, ARGS for settings
@@ -110,12 +110,12 @@ rehearse-migration: build-controlplane ## a local cluster of 30 nodes moves from
 .PHONY: replay-arm64
 replay-arm64: ## decisions that were written down on amd64, made again by arm64 code under qemu
 	@command -v qemu-aarch64-static >/dev/null || { echo "qemu-aarch64-static is not here: apt-get install qemu-user-static"; exit 1; }
-	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -timeout 60m ./internal/scenario
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -timeout 60m ./internal/sim/scenario
 
 .PHONY: bench-rest
 bench-rest: ## what the controller takes at rest, and while 1 % of the pods are replaced a minute: SIZES='5000/100000/10' (nodes/pods/pools) CHURN=0
 	for churn in $(or $(CHURN),0 1); do for size in $(or $(SIZES),100/1500/2 1000/15000/5 2500/50000/10 5000/100000/10); do IFS=/ read -r nodes pods pools <<< "$$size"; \
-	go test ./internal/house -run '^TestRest$$' -count=1 -timeout 0 -v -rest-nodes "$$nodes" -rest-pods "$$pods" -rest-pools "$$pools" -rest-churn "$$churn"; done; done
+	go test ./internal/sim/simcluster -run '^TestRest$$' -count=1 -timeout 0 -v -rest-nodes "$$nodes" -rest-pods "$$pods" -rest-pools "$$pools" -rest-churn "$$churn"; done; done
 
 .PHONY: bench-e2e
 bench-e2e: build ## how soon a lone pod is served, and a thousand pods, on a real control plane
@@ -133,7 +133,7 @@ corpus: ## some 3,200 decisions made again and compared with the recorded digest
 endurance: ## faults, crashes and churn in virtual time, judged all along: N=40 SEED=1 POINTS=40 (or all) SHRINK=20, REPLAY=file
 	ENDURANCE_N=$(or $(N),40) ENDURANCE_SEED=$(or $(SEED),1) ENDURANCE_SHRINK=$(or $(SHRINK),20) ENDURANCE_REPLAY='$(if $(REPLAY),$(abspath $(REPLAY)))' \
 	ENDURANCE_POINTS=$(if $(filter all,$(POINTS)),1000000,$(or $(POINTS),40)) ENDURANCE_DIR='$(CURDIR)/generated/endurance' \
-	go test ./internal/endurance/virtual -count=1 -timeout 12h -v -run '$(if $(REPLAY),TestReplay,TestStory|TestCrashPoints|TestSchedules)'
+	go test ./internal/sim/endurance/virtual -count=1 -timeout 12h -v -run '$(if $(REPLAY),TestReplay,TestStory|TestCrashPoints|TestSchedules)'
 
 .PHONY: endurance-real
 endurance-real: build-controlplane ## crash points of the same story on a real control plane, three minutes each: POINTS=3

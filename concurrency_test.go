@@ -12,7 +12,7 @@ import (
 // unguarded are the packages that may start goroutines by themselves: the one that guards them, and what no controller
 // process is made of: simulated parts, tests' worlds, and commands that a person runs and whose crash that person sees.
 var unguarded = []string{
-	"internal/guard", "internal/awssim", "internal/kubesim", "internal/house", "internal/endurance", "internal/memnet", "internal/local", "internal/demo", "internal/e2e",
+	"internal/guard", "internal/sim/awssim", "internal/sim/kubesim", "internal/sim/simcluster", "internal/sim/endurance", "internal/sim/memnet", "internal/local", "internal/demo", "internal/sim/coverage",
 }
 
 // TestWhatRunsBesideItsCallerIsGuarded: a panic in a goroutine that nobody guards ends the process, and all that it manages

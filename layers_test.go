@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,43 +15,51 @@ import (
 
 const module = "github.com/kerf-sh/kerf/"
 
-// layers lists every package by layer. A package may import packages of lower layers, and of its own layer those that
-// neighbours names. A pattern that ends in /* stands for all packages below.
-var layers = [][]string{
-	{"internal/res", "internal/requirement", "internal/partition", "internal/guard"},
-	{"internal/ec2facts", "internal/ec2facts/gen", "internal/catalog", "internal/cluster", "internal/plan"},
-	{"internal/pack", "internal/disrupt", "internal/disrupt/ripening", "internal/bound", "internal/verify", "internal/scenario"},
-	{"internal/cloud", "internal/cloud/*", "internal/cache", "internal/cache/*", "internal/intake", "internal/record", "internal/version", "internal/settings",
-		"internal/iampolicy", "internal/pricefile", "internal/awssetup", "internal/cfn", "internal/eventpattern", "internal/readonly", "internal/memnet"},
-	{"internal/apply", "internal/aws", "internal/aws/*", "internal/awssim", "internal/awssim/*", "internal/kubesim", "internal/kubesim/*", "internal/obs", "internal/obs/*"},
-	{"internal/controller", "internal/controller/*", "internal/stack", "internal/stack/*", "internal/doctor", "internal/convert",
-		"internal/explain", "internal/foresee", "internal/migrate", "internal/shadow", "internal/web", "internal/local", "internal/local/*", "internal/demo", "internal/demo/*", "internal/rbac", "internal/rbac/*", "charts", "internal/manifests"},
-	{"internal/app", "internal/app/*", "internal/house", "internal/house/*", "internal/cli", "internal/cli/*", "cmd/*", "internal/e2e", "internal/e2e/*", "internal/endurance", "internal/endurance/*", "internal/docgen"},
+// wings are the parts of the tree, the lowest first. A package may import what lies in lower wings, and in its own wing what
+// the compiler lets it; in the engine, only what order and neighbours let it. docs/architecture.md says what each wing is for.
+var wings = []struct {
+	name     string
+	packages []string // each stands for those below it too
+}{
+	{"base", []string{"internal/guard", "internal/version", "internal/settings"}},
+	{"engine", []string{"internal/engine"}},
+	{"awsmodel", []string{"internal/awsmodel"}},
+	{"state", []string{"internal/state"}},
+	{"aws", []string{"internal/aws"}},
+	{"controller", []string{"internal/controller"}},
+	{"setup", []string{"internal/setup", "charts"}},
+	{"app", []string{"internal/app"}},
+	{"sim", []string{"internal/sim"}},
+	{"commands", []string{"internal/local", "internal/demo", "internal/cli", "internal/docgen", "cmd"}},
 }
 
-// neighbours are the imports within a layer that are meant.
+// order is the order of the engine's packages: each may import those of the lines above, and of its own line those that
+// neighbours names.
+var order = [][]string{
+	{"res", "requirement"},
+	{"catalog", "cluster", "plan"},
+	{"pack", "disrupt", "disrupt/ripening", "bound", "verify"},
+	{"record"},
+	{"explain"},
+}
+
+// neighbours are the imports within a line that are meant.
 var neighbours = map[string][]string{
-	"internal/catalog":          {},
-	"internal/ec2facts/gen":     {"internal/ec2facts"},
-	"internal/cluster":          {"internal/catalog"},
-	"internal/plan":             {"internal/catalog", "internal/cluster"},
-	"internal/verify":           {"internal/pack", "internal/disrupt"},
-	"internal/disrupt":          {"internal/pack"},
-	"internal/disrupt/ripening": {"internal/disrupt"},
-	"internal/bound":            {"internal/pack"},
-	"internal/stack/check":      {"internal/stack"},
-	"internal/manifests":        {"internal/rbac", "charts"},
-	"internal/local":            {"internal/local/kube", "internal/local/kubelet", "internal/manifests"},
-	"internal/scenario":         {"internal/pack", "internal/verify", "internal/disrupt", "internal/bound"},
+	"cluster":          {"catalog"},
+	"plan":             {"catalog", "cluster"},
+	"verify":           {"pack", "disrupt"},
+	"disrupt":          {"pack"},
+	"disrupt/ripening": {"disrupt"},
+	"bound":            {"pack"},
 }
 
-// Packages of layers below pure import of the standard library only what can't reach the world outside.
-const pure = 3
+const engine = "internal/engine/"
 
+// pureStandard is what the engine may import of the standard library: only what can't reach the world outside.
 var pureStandard = []string{
 	"bytes", "cmp", "compress/gzip", "container/heap", "crypto/sha256", "embed", "encoding/base64", "encoding/binary", "encoding/csv",
 	"context", "encoding/hex", "encoding/json", "errors", "fmt", "hash/fnv", "io", "iter", "maps", "math", "math/big", "math/bits",
-	"math/rand/v2", "runtime/debug", "slices", "sort", "strconv", "strings", "sync", "text/tabwriter", "time", "unicode", "unicode/utf8", "bufio",
+	"math/rand/v2", "reflect", "regexp", "runtime/debug", "slices", "sort", "strconv", "strings", "sync", "text/tabwriter", "time", "unicode", "unicode/utf8", "bufio",
 }
 
 var pureOthers = []string{"github.com/bits-and-blooms/bitset"}
@@ -108,16 +115,27 @@ func skipDir(p string) bool {
 	return p != "." && err == nil
 }
 
-// layerOf is the layer of a package folder; api packages are layer -1, importable by layers that are not pure.
-func layerOf(dir string) (int, bool) {
-	if strings.HasPrefix(dir, "api/") {
+// wingOf is the wing of a package folder; api packages are wing -1, importable by all but the engine.
+func wingOf(dir string) (int, bool) {
+	if within(dir, "api") {
 		return -1, true
 	}
-	for i, patterns := range layers {
-		for _, p := range patterns {
-			if p == dir || (strings.HasSuffix(p, "/*") && strings.HasPrefix(dir, strings.TrimSuffix(p, "*"))) {
-				return i, true
-			}
+	for i, w := range wings {
+		if slices.ContainsFunc(w.packages, func(p string) bool { return within(dir, p) }) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// within reports whether a folder is another or lies below it.
+func within(dir, root string) bool { return dir == root || strings.HasPrefix(dir, root+"/") }
+
+// line is the line of a package of the engine in order.
+func line(dir string) (int, bool) {
+	for i, names := range order {
+		if slices.Contains(names, strings.TrimPrefix(dir, engine)) {
+			return i, true
 		}
 	}
 	return 0, false
@@ -137,70 +155,87 @@ func TestImportsPointDown(t *testing.T) {
 		if s.dir == "." {
 			continue
 		}
-		layer, ok := layerOf(s.dir)
+		wing, ok := wingOf(s.dir)
 		if !ok {
-			t.Errorf("%s is in no layer; list its package in layers_test.go", s.path)
+			t.Errorf("%s is in no wing; internal/ has wings, and layers_test.go lists them", s.path)
 			continue
 		}
 		for _, p := range imports(s.file) {
 			own, inModule := strings.CutPrefix(p, module)
 			if inModule {
-				checkOwnImport(t, s, layer, own)
+				checkOwnImport(t, s, wing, own)
 			} else {
-				checkForeignImport(t, s, layer, p)
+				checkForeignImport(t, s, wing, p)
 			}
 		}
 	}
 }
 
-func checkOwnImport(t *testing.T, s source, layer int, own string) {
+func checkOwnImport(t *testing.T, s source, wing int, own string) {
 	t.Helper()
-	target, ok := layerOf(own)
+	target, ok := wingOf(own)
+	inEngine := strings.HasPrefix(s.dir, engine)
 	switch {
 	case !ok:
-		t.Errorf("%s imports %s, which is in no layer", s.path, own)
-	case layer < 0 && target >= 0:
+		t.Errorf("%s imports %s, which is in no wing", s.path, own)
+	case wing < 0 && target >= 0:
 		t.Errorf("%s: API packages import no other package of the module, found %s", s.path, own)
-	case target < 0 && layer >= 0 && layer < pure:
-		t.Errorf("%s: the core knows nothing of the API, found %s", s.path, own)
-	case target > layer:
-		t.Errorf("%s is in layer %d and imports %s of layer %d", s.path, layer, own, target)
-	case target == layer && layer >= 0 && layer < pure && own != s.dir && !slices.Contains(neighbours[s.dir], own):
-		t.Errorf("%s imports its neighbour %s, which layers_test.go does not list", s.path, own)
-	case between(s.dir, own, "internal/aws", "internal/awssim"):
+	case inEngine && target < 0:
+		t.Errorf("%s: the engine knows nothing of the API, found %s", s.path, own)
+	case target > wing:
+		t.Errorf("%s is in the wing %s and imports %s of %s, which lies above", s.path, wings[wing].name, own, wings[target].name)
+	case inEngine && own != "internal/guard" && !strings.HasPrefix(own, engine):
+		t.Errorf("%s: the engine imports nothing from outside, found %s", s.path, own)
+	case inEngine && strings.HasPrefix(own, engine):
+		checkOrder(t, s, own)
+	case between(s.dir, own, "internal/aws", "internal/sim/awssim"):
 		t.Errorf("%s imports %s: the adapter and the simulator meet on the wire only", s.path, own)
 	}
 }
 
-func between(a, b, x, y string) bool {
-	in := func(dir, root string) bool { return dir == root || strings.HasPrefix(dir, root+"/") }
-	return in(a, x) && in(b, y) || in(a, y) && in(b, x)
+func checkOrder(t *testing.T, s source, own string) {
+	t.Helper()
+	from, ok := line(s.dir)
+	if !ok {
+		t.Errorf("%s is not in the order of the engine; list its package in layers_test.go", s.path)
+		return
+	}
+	to, _ := line(own)
+	switch name := strings.TrimPrefix(s.dir, engine); {
+	case to > from:
+		t.Errorf("%s imports %s, which lies above", s.path, own)
+	case to == from && own != s.dir && !slices.Contains(neighbours[name], strings.TrimPrefix(own, engine)):
+		t.Errorf("%s imports its neighbour %s, which layers_test.go does not list", s.path, own)
+	}
 }
 
-func checkForeignImport(t *testing.T, s source, layer int, p string) {
+func between(a, b, x, y string) bool {
+	return within(a, x) && within(b, y) || within(a, y) && within(b, x)
+}
+
+func checkForeignImport(t *testing.T, s source, wing int, p string) {
 	t.Helper()
 	standard := !strings.Contains(strings.SplitN(p, "/", 2)[0], ".")
-	generator := path.Base(s.dir) == "gen"
+	inEngine := strings.HasPrefix(s.dir, engine)
 	switch {
-	case layer >= 0 && layer < pure && !generator && standard && !slices.Contains(pureStandard, p):
-		t.Errorf("%s: the core must not import %s", s.path, p)
-	case layer >= 0 && layer < pure && !generator && !standard && !slices.Contains(pureOthers, p):
-		t.Errorf("%s: the core must not import %s", s.path, p)
-	case strings.HasPrefix(p, "github.com/aws/") && !strings.HasPrefix(s.dir, "internal/aws/") && s.dir != "internal/aws":
+	case inEngine && standard && !slices.Contains(pureStandard, p):
+		t.Errorf("%s: the engine must not import %s", s.path, p)
+	case inEngine && !standard && !slices.Contains(pureOthers, p):
+		t.Errorf("%s: the engine must not import %s", s.path, p)
+	case strings.HasPrefix(p, "github.com/aws/") && !within(s.dir, "internal/aws"):
 		t.Errorf("%s: the AWS SDK belongs to internal/aws, found %s", s.path, p)
 	case strings.HasPrefix(p, "sigs.k8s.io/karpenter"):
 		t.Errorf("%s imports the upstream project", s.path)
-	case strings.HasPrefix(s.dir, "api/crds"):
+	case within(s.dir, "api/crds"):
 		// The CRD files are read, written and checked there.
-	case layer < 0 && !standard && !strings.HasPrefix(p, "k8s.io/apimachinery") && p != "k8s.io/api/core/v1":
+	case wing < 0 && !standard && !strings.HasPrefix(p, "k8s.io/apimachinery") && p != "k8s.io/api/core/v1":
 		t.Errorf("%s: API packages import apimachinery only, found %s", s.path, p)
 	}
 }
 
-func TestTheCoreReadsNoClock(t *testing.T) {
+func TestTheEngineReadsNoClock(t *testing.T) {
 	for _, s := range readSources(t) {
-		layer, ok := layerOf(s.dir)
-		if !ok || layer < 0 || layer >= pure || path.Base(s.dir) == "gen" {
+		if !strings.HasPrefix(s.dir, engine) {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -214,7 +249,7 @@ func TestTheCoreReadsNoClock(t *testing.T) {
 			return true
 		})
 		ast.Inspect(s.file, func(n ast.Node) bool {
-			if g, ok := n.(*ast.GoStmt); ok && g != nil && s.dir != "internal/guard" {
+			if g, ok := n.(*ast.GoStmt); ok && g != nil {
 				t.Errorf("%s starts a goroutine", s.path)
 			}
 			return true

@@ -18,8 +18,8 @@ trap 'rm -rf "$raw"' EXIT
 $generator object paths=./api/status/... paths=./api/karpenter/... paths=./api/autoscaling/... paths=./api/aws/...
 $generator crd paths=./api/karpenter/... paths=./api/autoscaling/... paths=./api/aws/... output:crd:dir="$raw"
 go run ./api/crds/gen -in "$raw" -out api/crds
-$generator rbac:roleName=kerf paths=./internal/rbac output:rbac:dir=internal/rbac
+$generator rbac:roleName=kerf paths=./internal/setup/rbac output:rbac:dir=internal/setup/rbac
 for feature in overlays buffers spreads; do
-	$generator rbac:roleName=kerf-$feature paths=./internal/rbac/$feature output:rbac:dir=internal/rbac/$feature
+	$generator rbac:roleName=kerf-$feature paths=./internal/setup/rbac/$feature output:rbac:dir=internal/setup/rbac/$feature
 done
-$generator rbac:roleName=kerf-reader paths=./internal/rbac/reader output:rbac:dir=internal/rbac/reader
+$generator rbac:roleName=kerf-reader paths=./internal/setup/rbac/reader output:rbac:dir=internal/setup/rbac/reader

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/bench"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/scenario"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
 // The figures mean something only when both engines answer the same question, and both answers stand before the judge.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/bench/peer"
-	"github.com/kerf-sh/kerf/internal/bound"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/verify"
+	"github.com/kerf-sh/kerf/internal/engine/bound"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/verify"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 )
 

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/bench/peer"
-	"github.com/kerf-sh/kerf/internal/bound"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/disrupt"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/scenario"
-	"github.com/kerf-sh/kerf/internal/verify"
+	"github.com/kerf-sh/kerf/internal/engine/bound"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/verify"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
 // Thinning is one engine's consolidation of a cluster.

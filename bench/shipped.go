@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/app"
-	"github.com/kerf-sh/kerf/internal/disrupt"
-	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
 )
 

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/scenario"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
 // SteadyInput is a cluster that runs, of which a little changes from one decision to the next. Upstream begins anew each
@@ -25,7 +25,7 @@ const (
 	steadyPools   = 50
 )
 
-// SteadyInputs are those of BenchmarkResolve in internal/pack, and smaller ones.
+// SteadyInputs are those of BenchmarkResolve in internal/engine/pack, and smaller ones.
 func SteadyInputs() []SteadyInput {
 	var out []SteadyInput
 	for _, nodes := range []int{500, 5000} {

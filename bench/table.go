@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/bench/peer"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Table is rows of cells under a head.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
 
 // shares of pack.DefaultWork that Worked tries; 0 is the first plan.

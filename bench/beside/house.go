@@ -18,9 +18,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	controlclient "github.com/kerf-sh/kerf/internal/awssim/control/client"
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/local/kube"
+	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
 )
 
 // house is a local cluster with one of the controllers.

@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kerf-sh/kerf/internal/e2e/oddclass"
 	"github.com/kerf-sh/kerf/internal/local/kube"
+	"github.com/kerf-sh/kerf/internal/sim/coverage/oddclass"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/cluster"
-	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"sigs.k8s.io/karpenter/pkg/controllers/disruption"
 )
 

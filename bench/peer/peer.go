@@ -12,7 +12,7 @@ import (
 
 	"github.com/awslabs/operatorpkg/status"
 	"github.com/go-logr/logr"
-	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"

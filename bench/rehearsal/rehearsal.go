@@ -17,9 +17,9 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/bench/beside"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/local/kube"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 const (

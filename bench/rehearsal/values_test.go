@@ -9,7 +9,7 @@ import (
 	chartutil "helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/engine"
 
-	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 // Who has a file with all values of upstream's chart, from "helm show values", upgrades with it as it is.

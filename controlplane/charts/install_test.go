@@ -26,7 +26,7 @@ import (
 	"github.com/kerf-sh/kerf/controlplane/harness"
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/local/kubelet"
-	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 const release, namespace = manifests.DefaultName, manifests.DefaultNamespace

@@ -25,7 +25,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/local/kubelet"
-	"github.com/kerf-sh/kerf/internal/migrate"
+	"github.com/kerf-sh/kerf/internal/setup/migrate"
 )
 
 // kerf runs a command of Kerf as the administrator of cluster and account.

@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	plain "sigs.k8s.io/yaml"
 
-	"github.com/kerf-sh/kerf/internal/manifests"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 const (

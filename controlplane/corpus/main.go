@@ -20,7 +20,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
 func main() {
@@ -135,7 +136,7 @@ func replay(folder string) (n int, differ []string, err error) {
 		return 0, nil, errors.Join(fmt.Errorf("no *.kerf in %s", folder), err)
 	}
 	for _, file := range files {
-		d, err := record.ReadFile(file)
+		d, err := decisions.ReadFile(file)
 		if err != nil {
 			return 0, nil, err
 		}

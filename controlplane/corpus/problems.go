@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/controlplane/fidelity"
-	"github.com/kerf-sh/kerf/internal/disrupt"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/record"
-	"github.com/kerf-sh/kerf/internal/scenario"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
 // problem is one member of the corpus.

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/awssim/control"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/control"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 const aliasTerm = "amiSelectorTerms: [{alias: al2023@latest}]"

@@ -23,9 +23,9 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/controlplane/harness"
-	"github.com/kerf-sh/kerf/internal/awssim/control"
-	controlclient "github.com/kerf-sh/kerf/internal/awssim/control/client"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/control"
+	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
 )
 
 // kerf builds the controller's binary from this tree, once.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kerf-sh/kerf/internal/awssim/authz"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/authz"
 )
 
 // refusals are what a cluster's stories let AWS refuse to the controller. The simulated AWS judges every call by the

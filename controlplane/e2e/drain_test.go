@@ -36,7 +36,7 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
 	if err := s.client.Patch(s.Context(), budget, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"maxUnavailable":1}}`))); err != nil {
 		t.Fatal(err)
 	}
-	// That it is evicted at once and not at the next of the regular tries, a test in virtual time sees (internal/house).
+	// That it is evicted at once and not at the next of the regular tries, a test in virtual time sees (internal/sim/simcluster).
 	s.eventually(20*time.Second, "the pod is evicted", func() (bool, string) {
 		err := s.client.Get(s.Context(), client.ObjectKeyFromObject(&pod), now)
 		return err != nil || !now.DeletionTimestamp.IsZero(), fmt.Sprint(now.Status.Phase)

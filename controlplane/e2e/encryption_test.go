@@ -16,7 +16,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/awscli"
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
 )
 
 // foundWrong is the exit code of commands that look for faults and find some.

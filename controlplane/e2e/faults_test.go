@@ -15,8 +15,8 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // TestFaults lets AWS and the controller fail in turn on one cluster. One machine is there all along and must be there at

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/awssim/control"
-	"github.com/kerf-sh/kerf/internal/awssim/event"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/control"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/event"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // maintenanceLead is how long before scheduled work machines are drained here.

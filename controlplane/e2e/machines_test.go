@@ -15,8 +15,8 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // TestStories tells many stories on one cluster at the same time, each with a pool and a namespace of its own.

@@ -13,7 +13,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/api/status"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // TestOutages lets services that classes are resolved with fall silent on a running cluster, one after the other. Each is

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // TestPlacementGroups buys machines in placement groups.

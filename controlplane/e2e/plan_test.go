@@ -21,11 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/foresee"
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/rbac/reader"
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/changeplan"
+	"github.com/kerf-sh/kerf/internal/setup/rbac/reader"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 const planPools = `
@@ -119,11 +119,11 @@ func TestPlan(t *testing.T) {
 	}
 	// A budget is policy, an age is part of what nodes are made from.
 	report, code = e.plan(nil, "-f", e.file("pool.yaml", fmt.Sprintf(planPools, "stays", "720h", "50%")))
-	if code != 0 || report.Rolling() != 0 || len(report.Changes) != 1 || report.Changes[0].Fields[0].Effect != foresee.NoDrift {
+	if code != 0 || report.Rolling() != 0 || len(report.Changes) != 1 || report.Changes[0].Fields[0].Effect != changeplan.NoDrift {
 		t.Errorf("a budget: exit code %d, %+v", code, report)
 	}
 	report, code = e.plan(nil, "-f", e.file("pool.yaml", fmt.Sprintf(planPools, "stays", "336h", "0")))
-	if code != 3 || report.Rolling() != 1 || report.Changes[0].Fields[1].Effect != foresee.RollsAll && report.Changes[0].Fields[0].Effect != foresee.RollsAll || report.Pools[1].Name != "stays" || report.Pools[1].Never != 1 {
+	if code != 3 || report.Rolling() != 1 || report.Changes[0].Fields[1].Effect != changeplan.RollsAll && report.Changes[0].Fields[0].Effect != changeplan.RollsAll || report.Pools[1].Name != "stays" || report.Pools[1].Never != 1 {
 		t.Errorf("an age under a budget of nothing: exit code %d, %+v", code, report)
 	}
 	e.refused(path)
@@ -197,11 +197,11 @@ func (e *env) refused(class string) {
 type credentials []string
 
 // plan runs kerf plan and reads its report; nil credentials are the administrator's.
-func (e *env) plan(who credentials, args ...string) (*foresee.Report, int) {
+func (e *env) plan(who credentials, args ...string) (*changeplan.Report, int) {
 	e.Helper()
 	args = slices.DeleteFunc(args, func(a string) bool { return a == "" })
 	out, errs, code := e.command(who, append([]string{"plan", "--cluster-name", e.cluster.Name, "--output", "json"}, args...)...)
-	report := &foresee.Report{}
+	report := &changeplan.Report{}
 	if err := json.Unmarshal([]byte(out), report); err != nil {
 		e.Fatalf("kerf plan %v: exit code %d, %v\n%s\n%s", args, code, err, out, errs)
 	}

@@ -12,10 +12,10 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
-	"github.com/kerf-sh/kerf/internal/awssim/control"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/control"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // TestWhatUsersKnowBetter has prices and resources that no API of AWS tells, and a zone that traffic is shifted away from.

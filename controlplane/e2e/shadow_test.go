@@ -17,7 +17,7 @@ import (
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/shadow"
+	"github.com/kerf-sh/kerf/internal/controller/shadow"
 )
 
 const shadowPool = `

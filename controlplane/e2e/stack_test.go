@@ -11,8 +11,8 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/awssim/control"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/control"
 )
 
 // TestGuidesStacks does the main job under the permissions of the stacks that users of the getting-started guides have
@@ -25,7 +25,7 @@ func TestGuidesStacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := up(t, func(o *local.Options) {
-				o.Stack = filepath.Join("..", "..", "internal", "awssim", "cloudformation", "testdata", template)
+				o.Stack = filepath.Join("..", "..", "internal", "sim", "awssim", "cloudformation", "testdata", template)
 			})
 			e.mayBeDenied("ec2:CreateTags", "*:spot-instances-request/*")
 			e.mayBeDenied("ec2:DescribeInstanceStatus", "*")

@@ -15,8 +15,8 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/awssim/control"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/control"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // stage is what one story of several on a cluster has to itself: a namespace and a NodePool of the same name, which its

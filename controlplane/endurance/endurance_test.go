@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/controlplane/harness"
-	"github.com/kerf-sh/kerf/internal/endurance/gate"
-	"github.com/kerf-sh/kerf/internal/endurance/trial"
+	"github.com/kerf-sh/kerf/internal/sim/endurance/gate"
+	"github.com/kerf-sh/kerf/internal/sim/endurance/trial"
 )
 
 // ground starts one for a test, with a controller built from this tree.

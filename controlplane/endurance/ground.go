@@ -29,9 +29,9 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/endurance/gate"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/endurance/gate"
 )
 
 // Ground is a local cluster whose controller reaches both APIs through doors.

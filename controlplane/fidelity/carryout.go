@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kerf-sh/kerf/internal/intake"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/verify"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/verify"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // Run is a case that was carried out.

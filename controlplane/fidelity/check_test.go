@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/controlplane/fidelity"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/verify"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
 
 // TestPlansPassTheirOwnCheck needs no control plane and so looks at many more cases.

@@ -15,7 +15,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Case is a cluster that wants machines, as Kubernetes objects.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
 // Save writes what there is to know of a run into the folder: its objects, problem, plan and bindings as JSON, and the

@@ -18,13 +18,13 @@ import (
 
 	"github.com/kerf-sh/kerf/api/crds"
 	"github.com/kerf-sh/kerf/controlplane/harness"
-	"github.com/kerf-sh/kerf/internal/kubesim/conformance"
+	"github.com/kerf-sh/kerf/internal/sim/kubesim/conformance"
 )
 
 var write = flag.Bool("write", false, "write down what the real server answers, instead of comparing")
 
 // answers is what the simulation is compared with.
-const answers = "../../internal/kubesim/testdata/answers.txt"
+const answers = "../../internal/sim/kubesim/testdata/answers.txt"
 
 func TestTheAnswersAreThoseOfARealServer(t *testing.T) {
 	cp := harness.Start(t)

@@ -38,20 +38,21 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
-	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/cache"
-	"github.com/kerf-sh/kerf/internal/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/daemon"
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/guard"
-	"github.com/kerf-sh/kerf/internal/intake"
-	"github.com/kerf-sh/kerf/internal/obs"
-	"github.com/kerf-sh/kerf/internal/record"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -120,12 +121,12 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	if s.Shadow {
 		return shadowIn(ctx, s, around, config, log, metrics)
 	}
-	decisions := record.NewRing(s.Decisions, s.DecisionsMemory, log)
-	mgr, err := newManager(ctx, config, s, decisions)
+	ring := decisions.NewRing(s.Decisions, s.DecisionsMemory, log)
+	mgr, err := newManager(ctx, config, s, ring)
 	if err != nil {
 		return err
 	}
-	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, decisions: decisions, services: dependency.New(time.Now)}
+	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now)}
 	if err := p.wire(ctx); err != nil {
 		return err
 	}
@@ -144,8 +145,8 @@ type process struct {
 	log     *slog.Logger
 	metrics *obs.Metrics
 	config  *rest.Config
-	// decisions keeps the last ones; nil keeps none.
-	decisions *record.Ring
+	// ring keeps the last decisions; nil keeps none.
+	ring *decisions.Ring
 	events    *obs.Recorder // see recorder
 	cache     *cache.Cache
 	synced    func() bool
@@ -200,7 +201,7 @@ func scheme() (*kruntime.Scheme, error) {
 	return out, nil
 }
 
-func newManager(ctx context.Context, config *rest.Config, s settings.Settings, decisions *record.Ring) (ctrl.Manager, error) {
+func newManager(ctx context.Context, config *rest.Config, s settings.Settings, ring *decisions.Ring) (ctrl.Manager, error) {
 	sch, err := scheme()
 	if err != nil {
 		return nil, err
@@ -212,7 +213,7 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, d
 		return ":" + strconv.Itoa(port)
 	}
 	metrics := metricsserver.Options{BindAddress: address(s.MetricsPort)}
-	metrics.ExtraHandlers = debugHandlers(s, decisions)
+	metrics.ExtraHandlers = debugHandlers(s, ring)
 	o := ctrl.Options{
 		Scheme:                        sch,
 		Metrics:                       metrics,
@@ -252,10 +253,10 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, d
 }
 
 // debugHandlers are what the metrics port serves beside metrics.
-func debugHandlers(s settings.Settings, decisions *record.Ring) map[string]http.Handler {
+func debugHandlers(s settings.Settings, ring *decisions.Ring) map[string]http.Handler {
 	out := map[string]http.Handler{}
-	if decisions != nil {
-		out[record.Path], out[record.Path+"/"] = record.Handler(decisions), record.Handler(decisions)
+	if ring != nil {
+		out[decisions.Path], out[decisions.Path+"/"] = decisions.Handler(ring), decisions.Handler(ring)
 	}
 	if s.EnableProfiling {
 		maps.Copy(out, map[string]http.Handler{
@@ -295,8 +296,8 @@ func (p *process) state(ctx context.Context) error {
 		return fmt.Errorf("watching the cluster: %w", err)
 	}
 	p.synced = synced
-	p.decisions.SetNodes(p.nodeNow)
-	p.decisions.SetPods(p.podNow)
+	p.ring.SetNodes(p.nodeNow)
+	p.ring.SetPods(p.podNow)
 	return nil
 }
 

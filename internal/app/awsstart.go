@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // askAgain is the pause after an attempt to reach AWS at the start.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 func TestTheStartWaitsForAWSAndSaysSo(t *testing.T) {

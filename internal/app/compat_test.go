@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 // reaches is what each difference is in what the loops are wired with.
 var reaches = map[string]func(settings.Settings) any{
-	"kerf-decisions":          func(s settings.Settings) any { return record.NewRing(s.Decisions, s.DecisionsMemory, nil) != nil },
+	"kerf-decisions":          func(s settings.Settings) any { return decisions.NewRing(s.Decisions, s.DecisionsMemory, nil) != nil },
 	"kerf-early-batches":      func(s settings.Settings) any { return s.EarlyBatches },
 	"kerf-expire-ahead":       func(s settings.Settings) any { return s.ExpireAhead },
 	"kerf-launch-price-bound": func(s settings.Settings) any { return s.LaunchPriceBound },

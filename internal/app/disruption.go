@@ -6,12 +6,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kerf-sh/kerf/internal/apply"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
-	engine "github.com/kerf-sh/kerf/internal/disrupt"
-	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	engine "github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/version"
 )
@@ -57,7 +57,7 @@ func (p *process) disruption(c *gate) error {
 	p.consolidation = &disrupt.Loop{
 		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
 		Options:  ConsolidationOptions(p.Settings),
-		Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(), Record: p.recordedDisruption, Decided: p.decisions.SetDisruption,
+		Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(), Record: p.recordedDisruption, Decided: p.ring.SetDisruption,
 	}
 	drift := &disrupt.Drift{
 		Queue: queue, State: p.cache, Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
@@ -76,7 +76,7 @@ func (p *process) disruption(c *gate) error {
 
 // recordedDisruption keeps a decision on which nodes go.
 func (p *process) recordedDisruption(problem *engine.Problem, cause engine.Cause, due []string, d *engine.Decision, begun []engine.Move) {
-	p.decisions.Add(record.OnDisruption(version.Version, problem, cause, due, d, begun))
+	p.ring.Add(record.OnDisruption(version.Version, problem, cause, due, d, begun))
 }
 
 // recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was
@@ -97,5 +97,5 @@ func (p *process) recorded(d *record.Decision) {
 		}
 		p.consolidation.Bought(bought)
 	}
-	p.decisions.Add(d)
+	p.ring.Add(d)
 }

@@ -3,12 +3,12 @@ package app
 import (
 	"errors"
 
-	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/consistency"
 	"github.com/kerf-sh/kerf/internal/controller/expire"
 	"github.com/kerf-sh/kerf/internal/controller/repair"
 	"github.com/kerf-sh/kerf/internal/controller/static"
-	"github.com/kerf-sh/kerf/internal/pack"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
 )
 

@@ -1,9 +1,9 @@
 package app
 
 import (
-	"github.com/kerf-sh/kerf/internal/cloud"
-	"github.com/kerf-sh/kerf/internal/cloud/overlay"
 	overlays "github.com/kerf-sh/kerf/internal/controller/overlay"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
 )
 
 // overlayStore is where NodeOverlays in use are kept, nil without the feature gate.

@@ -10,26 +10,26 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kerf-sh/kerf/internal/apply"
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
 	awsreadonly "github.com/kerf-sh/kerf/internal/aws/readonly"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/cache"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/foresee"
-	"github.com/kerf-sh/kerf/internal/intake"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/readonly"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/changeplan"
+	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/readonly"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
 // Foresee tells what a change would do to the nodes of a cluster. Nothing is changed: a guard below both APIs sees to that.
 // to says which account and region it is.
 //
-// Errors: those of foresee.Look; what could not be reached, by name.
-func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, to session.Options, o foresee.Options) (*foresee.Report, error) {
+// Errors: those of changeplan.Look; what could not be reached, by name.
+func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, to session.Options, o changeplan.Options) (*changeplan.Report, error) {
 	log := slog.New(slog.DiscardHandler)
 	guard := &readonly.Guard{DryRuns: true}
 	config = clientConfig(config, s)
@@ -63,7 +63,7 @@ func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, to s
 	o.Cache = cache.Options{DefaultSpreads: spreads}
 	o.Pack = PackOptions(s)
 	o.Gaps = leftOut(s.FeatureGates)
-	return foresee.Look(ctx, o)
+	return changeplan.Look(ctx, o)
 }
 
 // leftOut is what the controller heeds and a plan does not.

@@ -22,24 +22,24 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/cache"
-	"github.com/kerf-sh/kerf/internal/cloud"
 	"github.com/kerf-sh/kerf/internal/controller/buffer"
 	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/drift"
-	"github.com/kerf-sh/kerf/internal/controller/garbage"
-	"github.com/kerf-sh/kerf/internal/controller/interrupt"
+	"github.com/kerf-sh/kerf/internal/controller/garbagecollection"
+	"github.com/kerf-sh/kerf/internal/controller/interruption"
 	"github.com/kerf-sh/kerf/internal/controller/lifecycle"
 	"github.com/kerf-sh/kerf/internal/controller/nodeclass"
 	"github.com/kerf-sh/kerf/internal/controller/nodepool"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/controller/reserved"
 	"github.com/kerf-sh/kerf/internal/controller/tagging"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/controller/transitions"
 	"github.com/kerf-sh/kerf/internal/controller/zoneshift"
-	"github.com/kerf-sh/kerf/internal/obs"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -295,7 +295,7 @@ func (p *process) loops(ctx context.Context, c *gate) error {
 		}))
 	}
 	changes := &transitions.Publisher{Recorder: p.recorder(), ReservedCapacity: p.FeatureGates.ReservedCapacity, Elected: p.Elected(), Clock: p.clock()}
-	leaks := &garbage.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.garbagecollection"), Clock: p.clock()}
+	leaks := &garbagecollection.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.garbagecollection"), Clock: p.clock()}
 	return errors.Join(
 		buffers, shifts,
 		// Machines that run out of reservations are followed whether or not more may be bought.
@@ -308,12 +308,12 @@ func (p *process) loops(ctx context.Context, c *gate) error {
 
 // interruption reads the queue, if there is one, and the status of instances.
 func (p *process) interruption(ctx context.Context, c cloud.Provider, provider *aws.Provider) error {
-	machines := &interrupt.Machines{}
+	machines := &interruption.Machines{}
 	if err := machines.Watch(ctx, p.GetCache(), time.Now); err != nil {
 		return fmt.Errorf("watching the machines of this cluster: %w", err)
 	}
-	loop := &interrupt.Controller{
-		Options: interrupt.Options{
+	loop := &interruption.Controller{
+		Options: interruption.Options{
 			Receivers: p.QueueReceivers, ReplaceOnRebalance: p.Rebalance == settings.Replace, MaintenanceLead: p.MaintenanceLead,
 			Silence: p.QueueSilence, ReservedCapacity: p.FeatureGates.ReservedCapacity,
 		},

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
 )
 
 // Two classes on the same subnets that differ in family and CPU options: each sees what is right for it whoever asked

@@ -10,8 +10,8 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // story is a life of claims over several processes. The map stands for the claims' statuses in the API server: what is

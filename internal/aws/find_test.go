@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/aws"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // What a process has bought, the next one finds though nothing of it was written down, and buys nothing for looking.

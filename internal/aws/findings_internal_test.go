@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // A check of a class that panics makes its own condition Unknown; the others stand.

@@ -8,7 +8,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
-	"github.com/kerf-sh/kerf/internal/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
 )
 
 // What another controller of the same API left behind is found, kept as long as something uses it, and given back with

@@ -5,9 +5,9 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
 )
 
 func typesOf(t *testing.T, p *aws.Provider, class *awsv1.EC2NodeClass) map[string]*catalog.Type {

@@ -16,8 +16,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // house is ten classes, all types that the facts have and the six zones of us-east-1, as Types keeps them.

@@ -15,7 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/owntemplate"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // reasonTemplateNotReady is why it is not known what a class selects whose launch template can't be used.

@@ -11,10 +11,10 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 const joins = "#!/bin/bash\n/etc/eks/bootstrap.sh 'kerf' \\\n --kubelet-extra-args '--max-pods=40 --node-labels=team=blue,karpenter.sh/capacity-type=spot --register-with-taints=dedicated=a:NoSchedule --system-reserved=cpu=100m' \\\n --use-max-pods false\n"

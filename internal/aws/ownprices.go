@@ -5,9 +5,9 @@ import (
 	"os"
 	"sync"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/cloud/overlay"
-	"github.com/kerf-sh/kerf/internal/pricefile"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/state/pricefile"
 )
 
 // ownPrices keeps the rules of the user's price file.

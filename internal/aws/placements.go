@@ -10,9 +10,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/aws/placement"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/cloud"
-	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // countedAge is how old the list may be in which the machines of partitions are counted. Those that are bought meanwhile

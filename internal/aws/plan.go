@@ -17,10 +17,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
 	"github.com/kerf-sh/kerf/internal/aws/userdata"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/cloud"
-	"github.com/kerf-sh/kerf/internal/requirement"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // launchPlan is what to ask EC2 for, for claims that look alike. It is immutable.

@@ -32,9 +32,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/reservation"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/aws/zonalshift"
-	"github.com/kerf-sh/kerf/internal/cloud"
-	"github.com/kerf-sh/kerf/internal/cloud/overlay"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
 )
 
 // Options are the settings of the controller that the provider needs. Only ClusterName is required.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/aws"
-	"github.com/kerf-sh/kerf/internal/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
 )
 
 func TestAProviderThatReadsOnlyResolvesAClassAndMakesNothing(t *testing.T) {

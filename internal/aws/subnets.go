@@ -2,7 +2,7 @@ package aws
 
 import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 // Subnets are those in which machines of a class are launched, sorted by ID, with the addresses that are left once all that

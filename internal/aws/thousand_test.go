@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // A burst of equal claims, with the request rates that an account has by default in force: few calls, a machine each, and

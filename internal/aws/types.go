@@ -14,10 +14,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/cloud"
-	"github.com/kerf-sh/kerf/internal/cloud/overlay"
-	"github.com/kerf-sh/kerf/internal/pricefile"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/state/pricefile"
 )
 
 // catalogs keeps, per node class, the types as they were last put together and what from. There is no other cache on the

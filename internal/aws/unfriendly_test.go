@@ -11,10 +11,10 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // hostile is a provider in a world with an unfriendly behaviour switched on.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/factsync"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 )
 
 func newCatalogCommand() *cobra.Command {
@@ -117,7 +117,7 @@ func newCatalogUpdateCommand() *cobra.Command {
 		Long: `Asks EC2 and the Price List API of the account of --profile and the region of --region (or of the SDK's own settings:
 AWS_PROFILE, AWS_REGION, AWS_ENDPOINT_URL, credentials chain) for instance types, zones, offerings and prices, and writes a
 new facts file: the known facts with those of the region replaced. Run it once per region, giving the last file as --facts,
-to refresh several. To build with it, put the file in place of internal/ec2facts/facts.tsv.gz.
+to refresh several. To build with it, put the file in place of internal/awsmodel/ec2facts/facts.tsv.gz.
 
 Needs ec2:DescribeInstanceTypes, ec2:DescribeInstanceTypeOfferings, ec2:DescribeAvailabilityZones,
 ec2:DescribeSpotPriceHistory and pricing:GetProducts; changes nothing in the account.`,

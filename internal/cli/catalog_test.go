@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 func runCatalog(args ...string) (code int, stdout, stderr string) {

@@ -18,8 +18,8 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/cloud"
-	"github.com/kerf-sh/kerf/internal/convert"
+	"github.com/kerf-sh/kerf/internal/setup/convert"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // convertCommand holds the flags of the command.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/doctor"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
 )
 
 // doctorFlags are those of kerf doctor.

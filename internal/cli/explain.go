@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kerf-sh/kerf/internal/explain"
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/explain"
 )
 
 type explainFlags struct {
@@ -75,9 +76,9 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			var src explain.Source = explain.Server{URL: f.server}
+			var src explain.Source = decisions.Server{URL: f.server}
 			if f.file != "" {
-				src = explain.File(f.file)
+				src = decisions.File(f.file)
 			}
 			a, err := ask(c.Context(), src, args[0])
 			if err != nil && f.file != "" {

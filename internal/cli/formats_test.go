@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kerf-sh/kerf/internal/doctor"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
 )
 
 // everyLevel are findings of each level.

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/app"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/doctor"
-	"github.com/kerf-sh/kerf/internal/foresee"
-	"github.com/kerf-sh/kerf/internal/migrate"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/changeplan"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
+	"github.com/kerf-sh/kerf/internal/setup/migrate"
 )
 
 func newMigrateCommand() *cobra.Command {
@@ -180,7 +180,7 @@ func (m *migrateCheck) lookAtAWS(ctx context.Context, seen *migrate.Seen, config
 	seen.Account = doctor.Examine(input)
 	s, err := seen.Settings()
 	if err == nil {
-		seen.Drift, err = app.Foresee(ctx, config, s, m.account.options(), foresee.Options{})
+		seen.Drift, err = app.Foresee(ctx, config, s, m.account.options(), changeplan.Options{})
 	}
 	if err != nil {
 		seen.NoDrift = err.Error()

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/app"
-	"github.com/kerf-sh/kerf/internal/doctor"
-	"github.com/kerf-sh/kerf/internal/foresee"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/changeplan"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
 )
 
 type planFlags struct {
@@ -63,7 +63,7 @@ The controller's settings are those of its Deployment if there is one; environme
 	f.cluster.register(c)
 	f.account.register(c)
 	clusterNameFlag(c, &f.clusterName, "(default: what the controller in the cluster is told)")
-	f.output.register(c, foresee.Report{})
+	f.output.register(c, changeplan.Report{})
 	f.output.paint = planPaint
 	p.BoolVarP(&f.all, "verbose", "v", false, "list the nodes that stay one by one, too")
 	return c
@@ -86,8 +86,8 @@ func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writ
 	if err != nil {
 		return err
 	}
-	report, err := app.Foresee(ctx, config, s, f.account.options(), foresee.Options{Documents: documents, Images: f.images, Classes: f.classes})
-	if errors.Is(err, foresee.ErrRefused) {
+	report, err := app.Foresee(ctx, config, s, f.account.options(), changeplan.Options{Documents: documents, Images: f.images, Classes: f.classes})
+	if errors.Is(err, changeplan.ErrRefused) {
 		return &exitError{code: foundWrong, said: err.Error()}
 	}
 	if err != nil {
@@ -102,15 +102,15 @@ func (f *planFlags) run(ctx context.Context, in io.Reader, out, progress io.Writ
 }
 
 // read parses the files. What is not planned for is told and left out.
-func (f *planFlags) read(in io.Reader, progress io.Writer) ([]*foresee.Document, error) {
+func (f *planFlags) read(in io.Reader, progress io.Writer) ([]*changeplan.Document, error) {
 	files, err := readInputs(f.files, in)
 	if err != nil {
 		return nil, err
 	}
-	var documents []*foresee.Document
+	var documents []*changeplan.Document
 	for _, file := range files {
-		found, skipped, err := foresee.Parse(foresee.File{Name: file.Name, Data: file.Data})
-		if errors.Is(err, foresee.ErrSyntax) {
+		found, skipped, err := changeplan.Parse(changeplan.File{Name: file.Name, Data: file.Data})
+		if errors.Is(err, changeplan.ErrSyntax) {
 			return nil, &usageError{err}
 		}
 		if err != nil {
@@ -124,7 +124,7 @@ func (f *planFlags) read(in io.Reader, progress io.Writer) ([]*foresee.Document,
 	if len(f.files) > 0 && len(documents) == 0 {
 		return nil, &usageError{errors.New("there is no NodePool and no EC2NodeClass in the files")}
 	}
-	seen := map[string]*foresee.Document{}
+	seen := map[string]*changeplan.Document{}
 	for _, d := range documents {
 		if other := seen[d.Kind+d.Name]; other != nil {
 			return nil, &usageError{fmt.Errorf("%s %s is given twice: %s:%d and %s:%d", d.Kind, d.Name, other.File, other.Line(), d.File, d.Line())}

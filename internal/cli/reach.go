@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/doctor"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kerf-sh/kerf/internal/bound"
-	"github.com/kerf-sh/kerf/internal/disrupt"
-	"github.com/kerf-sh/kerf/internal/explain"
-	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/bound"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -93,17 +93,17 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 // readDecision reads a file, or fetches from a controller.
 func readDecision(ctx context.Context, from string) (*record.Decision, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
-		d, err := record.ReadFile(from)
+		d, err := decisions.ReadFile(from)
 		if err != nil {
 			return nil, &usageError{err}
 		}
 		return d, nil
 	}
-	id := record.Latest
-	if _, last, ok := strings.Cut(from, record.Path+"/"); ok && last != "" {
+	id := decisions.Latest
+	if _, last, ok := strings.Cut(from, decisions.Path+"/"); ok && last != "" {
 		id = last
 	}
-	return explain.Server{URL: from}.Decision(ctx, id)
+	return decisions.Server{URL: from}.Decision(ctx, id)
 }
 
 func saveDecision(name string, d *record.Decision, hashNames bool) error {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/record"
-	"github.com/kerf-sh/kerf/internal/scenario"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
 // recorded writes a decision and returns the name of its file.

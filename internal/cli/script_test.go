@@ -14,9 +14,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/record"
-	"github.com/kerf-sh/kerf/internal/scenario"
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ func TestScripts(t *testing.T) {
 
 // bringTemplates puts what other packages have as test data into the script's directory.
 func bringTemplates(e *testscript.Env) error {
-	for _, pattern := range []string{"../awssim/cloudformation/testdata/getting-started-*.yaml", "../stack/check/testdata/*-plan.json"} {
+	for _, pattern := range []string{"../sim/awssim/cloudformation/testdata/getting-started-*.yaml", "../setup/stack/check/testdata/*-plan.json"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			return errors.Join(err, errors.New("no test data "+pattern))
@@ -107,9 +108,9 @@ func decide(ts *testscript.TestScript, neg bool, args []string) {
 	var b bytes.Buffer
 	ts.Check(record.Write(&b, d))
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o644))
-	ring := record.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
+	ring := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
 	ring.Add(d)
-	server := httptest.NewServer(record.Handler(ring))
+	server := httptest.NewServer(decisions.Handler(ring))
 	ts.Defer(server.Close)
 	ts.Setenv("KERF_SERVER", server.URL)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
 )
 
 func newStackAWSAuthCommand() *cobra.Command {

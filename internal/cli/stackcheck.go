@@ -16,9 +16,9 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/account"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/awssetup"
-	"github.com/kerf-sh/kerf/internal/stack"
-	"github.com/kerf-sh/kerf/internal/stack/check"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kerf-sh/kerf/internal/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 )
 
 // checkPaint colours a report for people.

@@ -14,8 +14,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/awscli"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // liveAccount is a simulated account with permissions enforced, which the commands see as theirs.
@@ -192,7 +192,7 @@ func unwrapped(s string) string { return strings.Join(strings.Fields(s), " ") }
 // attached to it must stay the one that it is.
 func TestTheStackOfTheGuideIsMendedInPlace(t *testing.T) {
 	a := newLiveAccount(t)
-	file := "../awssim/cloudformation/testdata/getting-started-v1.yaml"
+	file := "../sim/awssim/cloudformation/testdata/getting-started-v1.yaml"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/account"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 

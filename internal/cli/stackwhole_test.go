@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
 )
 
 // TestTheDefaultTemplateIsTheOneThatRunsOnALaptop: kerf local and the tests against a real control plane deploy it, and nodes

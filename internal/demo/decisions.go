@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/cluster"
-	"github.com/kerf-sh/kerf/internal/disrupt"
-	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
 // keepDecisions takes along the decisions by which machines came or went, before newer ones push them out, and tells of

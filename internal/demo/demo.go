@@ -25,10 +25,10 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	controlclient "github.com/kerf-sh/kerf/internal/awssim/control/client"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/record"
+	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
 )
 
 //go:embed pool.yaml

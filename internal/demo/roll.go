@@ -15,8 +15,8 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/foresee"
-	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/setup/changeplan"
 )
 
 //go:embed shop.yaml
@@ -102,7 +102,7 @@ func (r *run) foresee(ctx context.Context, image string) error {
 	cmd := exec.CommandContext(ctx, binary, append(args, "--cluster-name", r.cluster.Name, "--output", "json")...)
 	cmd.Env = append(append(os.Environ(), "KUBECONFIG="+r.cluster.Kubeconfig), r.administrator()...)
 	out, err := cmd.Output() // its exit code says that nodes would roll
-	var report foresee.Report
+	var report changeplan.Report
 	if bad := json.Unmarshal(out, &report); bad != nil {
 		return fmt.Errorf("kerf plan: %w", errors.Join(err, bad))
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/awssim/control"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/control"
 )
 
 func (r *run) summary(ctx context.Context) error {

@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kerf-sh/kerf/internal/bound"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/explain"
-	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/record"
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/bound"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/explain"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
 //go:embed hopeless.yaml
@@ -61,8 +62,8 @@ func (r *run) why(ctx context.Context) error {
 	return r.await(ctx, "the pod that fits nowhere is gone", func(c counts) bool { return c.pods == c.running && c.terminating == 0 })
 }
 
-func (r *run) decisionsOf() explain.Server {
-	return explain.Server{URL: r.cluster.Controller.MetricsURL}
+func (r *run) decisionsOf() decisions.Server {
+	return decisions.Server{URL: r.cluster.Controller.MetricsURL}
 }
 
 // judge replays every decision that bought machines, and compares its price with the least that any plan could cost.

@@ -17,8 +17,8 @@ import (
 	plain "sigs.k8s.io/yaml"
 
 	"github.com/kerf-sh/kerf/api/crds"
-	"github.com/kerf-sh/kerf/internal/manifests"
-	"github.com/kerf-sh/kerf/internal/rbac"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/rbac"
 )
 
 // writtenInCharts begins the files of the charts that are made here.
@@ -212,7 +212,7 @@ func schemaOf(t reflect.Type, path string, says map[string]string) map[string]an
 	switch t.Kind() {
 	case reflect.Struct:
 		kind("object")
-		if !strings.HasSuffix(t.PkgPath(), "internal/manifests") {
+		if !strings.HasSuffix(t.PkgPath(), "internal/setup/manifests") {
 			return out
 		}
 		properties := map[string]any{}

@@ -131,7 +131,7 @@ var eventReason = regexp.MustCompile(`(?:EventTypeNormal|EventTypeWarning|\bwarn
 
 // eventReasons are the reasons in the code, sorted.
 func eventReasons(root string) (found []string, err error) {
-	for _, dir := range []string{"app", "apply", "controller"} {
+	for _, dir := range []string{"app", "controller"} {
 		err := filepath.WalkDir(filepath.Join(root, "internal", dir), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

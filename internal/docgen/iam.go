@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
 )
 
 // iamPage is the table of statements and of the calls that need them.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
 )
 
 // registry gives every vector one sample on its way in, because a vector without samples is not gathered.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // remedies says what helps against every reason; a reason that is missing here fails the generation.
@@ -47,7 +47,7 @@ name, and one for the nodes that exist: the first constraint that left nothing, 
 worked. The metric ` + "`kerf_unplaced_pods`" + ` counts pods by reason.
 
 `)
-	codes, err := reasonCodes(filepath.Join(root, "internal", "plan", "reason.go"))
+	codes, err := reasonCodes(filepath.Join(root, "internal", "engine", "plan", "reason.go"))
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func constraintsSection(b *bytes.Buffer, root string) error {
 changes that would do. See [../why.md](../why.md).
 
 `)
-	kinds, err := constants(filepath.Join(root, "internal", "plan", "explanation.go"), "Kind")
+	kinds, err := constants(filepath.Join(root, "internal", "engine", "plan", "explanation.go"), "Kind")
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/kerf-sh/kerf/internal/local/kubelet"
-	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 // A Controller is one replica of the controller: the first container of a pod of its Deployment, run as a process of this

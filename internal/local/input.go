@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/kerf-sh/kerf/internal/cfn"
+	"github.com/kerf-sh/kerf/internal/awsmodel/cfn"
 )
 
 // InputError is an option, or a file that an option names, that can't be used. Nothing has been started.

@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local/kube"
 	"github.com/kerf-sh/kerf/internal/local/kubelet"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // Options say what to start. The zero value is a good default.

@@ -28,8 +28,8 @@ import (
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kerf-sh/kerf/internal/manifests"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 //go:embed examples/default.yaml

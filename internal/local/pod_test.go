@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/local/kubelet"
-	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 // The shipped Deployment needs nothing that a process of this machine can't be given.

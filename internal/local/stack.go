@@ -8,10 +8,10 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/cfn"
-	"github.com/kerf-sh/kerf/internal/manifests"
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/awsmodel/cfn"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // Where the controller's Deployment is, and whom it runs as.

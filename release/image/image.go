@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 // User is whom the image runs as, and the group.

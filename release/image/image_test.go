@@ -26,7 +26,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/local/kube"
 	"github.com/kerf-sh/kerf/internal/local/kubelet"
-	"github.com/kerf-sh/kerf/internal/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 	"github.com/kerf-sh/kerf/release/compile"
 	"github.com/kerf-sh/kerf/release/image"
 )

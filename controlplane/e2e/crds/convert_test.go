@@ -17,7 +17,7 @@ import (
 // TestAPIServerTakesWhatIsConverted shows everything that the tests of kerf convert expect as output to a real API server,
 // but for what the report of the conversion says v1 does not take.
 func TestAPIServerTakesWhatIsConverted(t *testing.T) {
-	names, err := filepath.Glob("../../../internal/convert/testdata/*.txtar")
+	names, err := filepath.Glob("../../../internal/setup/convert/testdata/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatal("no test data", err)
 	}

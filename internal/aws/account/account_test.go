@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 )
 
 func TestQueuesAreNamedInThreeWays(t *testing.T) {

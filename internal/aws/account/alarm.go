@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
-	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 )
 
 // AlarmAPI is what is asked of CloudWatch.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 )
 
 // EKSAPI is what is asked of EKS.

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 
-	"github.com/kerf-sh/kerf/internal/awssetup"
-	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
 // KeyAPI is what is asked of KMS.

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 )
 
 // MetricsAPI is what is asked of CloudWatch for figures.

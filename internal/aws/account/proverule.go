@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 )
 
 // leftoverAge is how old a rule of another proof is before it is taken for forgotten; no proof lasts that long.

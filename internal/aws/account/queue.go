@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/kerf-sh/kerf/internal/awssetup"
-	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
 // QueueAPI is what is asked of SQS.

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
-	"github.com/kerf-sh/kerf/internal/awssetup"
-	"github.com/kerf-sh/kerf/internal/iampolicy"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
 // IAMAPI is what is asked of IAM.

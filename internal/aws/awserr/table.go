@@ -1,6 +1,6 @@
 package awserr
 
-import "github.com/kerf-sh/kerf/internal/cloud"
+import "github.com/kerf-sh/kerf/internal/state/cloud"
 
 // Reasons that a NodeClaim's Launched condition, a launch failure metric or an EC2NodeClass's validation may carry.
 const (

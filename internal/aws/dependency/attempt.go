@@ -12,7 +12,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // readTimeout bounds one attempt of a call that only reads, or that may be made twice: a network that swallows packets is

@@ -13,8 +13,8 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // Every way in which a service can fail on the wire, beside one that answers all the while.

@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 )
 
 // EC2 is what Fetch needs of EC2.

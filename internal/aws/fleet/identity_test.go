@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 func newOrders(n int) []*order {

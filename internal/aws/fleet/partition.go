@@ -3,7 +3,7 @@ package fleet
 import (
 	"slices"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Partitions are the partitions of a placement group, sorted, in which what is wanted can be had at the lowest price; none

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
 func TestPartitionsThatAreCheapest(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // quotaHint says which quotas were in the way, under the names by which they are raised. Empty when none was.

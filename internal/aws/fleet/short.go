@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // errShort is what claims are told when all pools that they could be launched from were found short while they waited.

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
 func sorted(r []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kerf-sh/kerf/internal/aws/queue"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // ec2API answers as EC2 does: it refuses more than 100 ids, ids together with a page size, and a call with an unknown id.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 func TestStatusIsReadOverTheWire(t *testing.T) {

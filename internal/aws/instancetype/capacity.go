@@ -4,8 +4,8 @@ import (
 	"math"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
 // capacity is what the node of a type reports as capacity. Extended resources are listed with zero where the type has none.

@@ -11,7 +11,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/guestmemory"
 	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
 // DefaultMemoryOverhead is the share of a machine's memory that is taken off where nothing better is known.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
 // published is what the formulae that AWS and the peer publish give for one type, worked out here in whole numbers and

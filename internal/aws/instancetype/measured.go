@@ -3,7 +3,7 @@ package instancetype
 import (
 	"sync"
 
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 )
 
 // alike is what decides how much of its memory a machine keeps, as far as is known.

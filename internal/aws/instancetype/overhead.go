@@ -1,8 +1,8 @@
 package instancetype
 
 import (
-	"github.com/kerf-sh/kerf/internal/ec2facts"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 )

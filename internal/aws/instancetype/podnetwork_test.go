@@ -5,7 +5,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/podnetwork"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
 func TestPodsAsTheNetworkPluginGivesAddresses(t *testing.T) {

@@ -1,6 +1,6 @@
 package instancetype
 
-import "github.com/kerf-sh/kerf/internal/ec2facts"
+import "github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 
 // Runs reports whether the class can run a type, whatever zones and prices say.
 func (c *Config) Runs(t *ec2facts.Type) bool {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
 )
 
 // start makes a simulated account that ends with the test, and clients that call it and do not try again.

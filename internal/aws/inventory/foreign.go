@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // ownership tells this cluster's machines from those of another cluster that goes by the same name in the same account.

@@ -14,8 +14,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/aws/session/sessiontest"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 func start(t *testing.T) (*awssim.Server, *ec2.Client, *sessiontest.Calls) {

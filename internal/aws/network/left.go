@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 // Left is how many addresses some subnets have left once all machines that were launched have theirs, and the pods theirs

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 func TestWhatWasLaunchedIsTakenOffAndWhatIsInFlightIsNot(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // API is what Resolver needs of EC2.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // TemplateGroups are the security groups of machines that are launched from a user's template: those that it names or, if

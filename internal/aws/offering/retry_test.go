@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // While pods wait, what was asked for last opens early, and only that; it closes for no longer than before when that was in vain,

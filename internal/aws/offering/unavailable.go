@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/aws/network"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Back-off of a pool. The first failure closes it for firstWait; each failure soon after it was opened again doubles that

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/network"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Update is Assemble where only what is said of the named types has changed since old was assembled, and neither the

@@ -11,7 +11,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/network"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Whatever happens, in whatever order, updating step by step ends where assembling from nothing does.

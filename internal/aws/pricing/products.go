@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // ProductsAPI is what Book needs of the Price List API. The client must be made for the region whose endpoint serves

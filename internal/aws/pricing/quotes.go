@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // quotes are what a spot pool has cost, oldest first: what was in force SpotMemory ago, and all after it.

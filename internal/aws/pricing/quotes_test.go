@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/aws/pricing"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // lately is what the book says of m5.large in us-east-1a.

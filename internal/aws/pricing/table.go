@@ -6,8 +6,8 @@
 package pricing
 
 import (
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Table is the prices of one region at one moment. All prices are per hour in millionths of Currency.

@@ -3,8 +3,8 @@ package pricing
 import (
 	"testing"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/ec2facts"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 func TestPriceListItems(t *testing.T) {

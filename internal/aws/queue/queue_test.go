@@ -12,9 +12,9 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/awssim"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 func start(t *testing.T) (*awssim.Server, *sqs.Client) {

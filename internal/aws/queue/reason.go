@@ -9,7 +9,7 @@ import (
 	smithy "github.com/aws/smithy-go"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // Reasons why a queue can't be read; they are the reasons of the condition InterruptionQueueReady.

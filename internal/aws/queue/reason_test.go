@@ -12,7 +12,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/kerf-sh/kerf/internal/aws/queue"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // refusing answers every call with one error.

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/kerf-sh/kerf/internal/readonly"
+	"github.com/kerf-sh/kerf/internal/state/readonly"
 )
 
 // credentials are calls by which a credential is got; they change nothing, and without them nothing could be read.

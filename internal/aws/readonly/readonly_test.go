@@ -15,7 +15,7 @@ import (
 
 	awsreadonly "github.com/kerf-sh/kerf/internal/aws/readonly"
 	"github.com/kerf-sh/kerf/internal/aws/session"
-	"github.com/kerf-sh/kerf/internal/readonly"
+	"github.com/kerf-sh/kerf/internal/state/readonly"
 )
 
 func TestACallThatChangesSomethingNeverArrives(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/userdata"
-	"github.com/kerf-sh/kerf/internal/awssim/boot"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/boot"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // families of images, and the images that stand for them.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 func input(family awsv1.AMIFamily, text string) Input {

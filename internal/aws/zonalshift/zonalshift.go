@@ -25,8 +25,8 @@ import (
 	smithy "github.com/aws/smithy-go"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
-	"github.com/kerf-sh/kerf/internal/cloud"
-	"github.com/kerf-sh/kerf/internal/partition"
+	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
-	"github.com/kerf-sh/kerf/internal/cache"
-	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 type state []cache.BufferState

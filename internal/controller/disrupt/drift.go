@@ -13,14 +13,14 @@ import (
 	"k8s.io/utils/clock"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/apply"
-	"github.com/kerf-sh/kerf/internal/cluster"
-	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/verify"
 	"github.com/kerf-sh/kerf/internal/guard"
-	"github.com/kerf-sh/kerf/internal/obs"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/plan"
-	"github.com/kerf-sh/kerf/internal/verify"
 )
 
 const (

@@ -1,6 +1,6 @@
 package disrupt
 
-import "github.com/kerf-sh/kerf/internal/cluster"
+import "github.com/kerf-sh/kerf/internal/engine/cluster"
 
 // empty reports whether no pod would need another place if the node went. Pods that are promised to the node count, and
 // so do virtual ones that have their room there.

@@ -3,7 +3,7 @@ package disrupt
 import (
 	"slices"
 
-	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 )
 
 // eventual are the reasons against a disruption that has to come about in the end, as for drift. On a claim with a

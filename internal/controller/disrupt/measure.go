@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 )
 
 // measure shows a decision as metrics.

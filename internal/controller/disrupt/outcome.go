@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 const (

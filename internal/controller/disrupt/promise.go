@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/cluster"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
 // promised is how long the room of a replacement that was taken over is kept for the pods that leave.

@@ -1,6 +1,6 @@
 package disrupt
 
-import "github.com/kerf-sh/kerf/internal/disrupt"
+import "github.com/kerf-sh/kerf/internal/engine/disrupt"
 
 // Recorded is told what was asked, what was decided and which of its moves are begun. Cause and due are those of
 // disrupt.Roll; the cause is empty where disrupt.Decide was asked. Nothing of it changes any more.

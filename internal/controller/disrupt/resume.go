@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/apply"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/index"
-	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // stale is the age at which a former leader's decision on where pods fit is not believed any more.

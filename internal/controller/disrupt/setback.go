@@ -5,7 +5,7 @@ import (
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 )
 
 // leastPause is how long a node is left alone after a consolidation of it was taken back; twice as long each time that it

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 // reasons are those that budgets know.

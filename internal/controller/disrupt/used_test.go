@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 func TestWhatIsNotThereCountsAgainstEveryBudget(t *testing.T) {

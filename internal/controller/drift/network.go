@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // SecurityGroups compares the groups that a machine is in with those of its class. Nothing is said while either is not

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // giveBack ends the machine that was bought for a claim whose object never came to say so: it was deleted during the

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/cache"
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
 // Nominees knows which pods the scheduler should try first on the node of a claim.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cloud"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 func TestTheGroupOfAClassIsForgottenOnlyWhenItIsGone(t *testing.T) {

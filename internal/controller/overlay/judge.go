@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/intake"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // evaluated is a NodePool with what its machines could be.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/cluster"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // TestPodsThatCanNotBeDecidedOnAreSetAside: one class of pods that makes the solver panic waits and says so; all others are

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/cache"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
 // batch decides how long to wait for more pods before a decision. The wait ends when no pod has come for idle, and after

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
-	"github.com/kerf-sh/kerf/internal/apply"
-	"github.com/kerf-sh/kerf/internal/cache"
-	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
 func (h *house) decide() {

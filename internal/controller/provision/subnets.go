@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 // boundBySubnets tells pools the addresses of their subnets in zones where they may run short: where no subnet has enough

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 func TestPoolsAreBoundBySubnetsThatMayRunShort(t *testing.T) {

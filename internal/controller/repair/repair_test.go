@@ -26,8 +26,8 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/repair"
-	"github.com/kerf-sh/kerf/internal/obs"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/obs"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
 )
 
 // Ignored tells of static NodePools while the feature gate is off: whoever set spec.replicas waits for nodes.

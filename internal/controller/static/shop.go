@@ -9,12 +9,12 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/apply"
-	"github.com/kerf-sh/kerf/internal/catalog"
-	"github.com/kerf-sh/kerf/internal/cluster"
-	"github.com/kerf-sh/kerf/internal/intake"
-	"github.com/kerf-sh/kerf/internal/pack"
-	"github.com/kerf-sh/kerf/internal/plan"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // Types gives the instance types of a node class.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/guard"
-	"github.com/kerf-sh/kerf/internal/intake"
-	"github.com/kerf-sh/kerf/internal/res"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 const (

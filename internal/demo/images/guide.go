@@ -13,9 +13,9 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/aws/stackdeploy"
-	"github.com/kerf-sh/kerf/internal/awssim/world"
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // guide is the CloudFormation template of the guide on custom images of 2021, letter for letter.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // al2Image finds the image of AL2 by ID: there is no alias of it for releases of Kubernetes from 1.33 on.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // Machines in capacity that the account holds: a plain reservation, and a block of machines with GPUs for a day.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kerf-sh/kerf/internal/memnet"
+	"github.com/kerf-sh/kerf/internal/sim/memnet"
 )
 
 // tokens is an API server that gives out tokens, named for the second in which they were asked for.

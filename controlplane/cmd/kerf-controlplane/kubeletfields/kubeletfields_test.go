@@ -14,7 +14,7 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
 
-const list = "../../../../internal/cloud/kubeletfields/fields.txt"
+const list = "../../../../internal/state/cloud/kubeletfields/fields.txt"
 
 func TestTheListIsThatOfTheKubelet(t *testing.T) {
 	var want []string

@@ -1,0 +1,263 @@
+// Package apply carries plans out. It is the only writer for plans: it checks every action against the newest state,
+// refuses what that no longer allows, and says so.
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+)
+
+// State is what the applier checks actions against and tells what it did.
+type State interface {
+	Snapshot() *cluster.Snapshot
+	Pools() []*karpv1.NodePool
+	Pod(cluster.PodRef) *corev1.Pod
+	Assume(claim *karpv1.NodeClaim, expected intake.Expected, pods []cluster.PodRef, until time.Time)
+	Nominate(node *cluster.Node, pods []cluster.PodRef, until time.Time)
+}
+
+// Options of an Applier. Client, State and Recorder are required.
+type Options struct {
+	Client client.Client
+	// Reader reads past the cache; nil is Client.
+	Reader   client.Reader
+	State    State
+	Recorder record.EventRecorder
+	Log      *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Parallel bounds the objects that are being created at a time; 0 is 32.
+	Parallel int
+	// ClaimTTL is how long a created NodeClaim holds its pods' promise; 0 is 20 minutes.
+	ClaimTTL time.Duration
+	// NominationTTL is how long a pod may stay unbound on an existing node; 0 is 20 seconds.
+	NominationTTL time.Duration
+}
+
+// Applier carries plans out.
+//
+// Concurrency: safe; one plan is carried out at a time.
+type Applier struct {
+	o      Options
+	events *announcer
+	// turn is held while purchases are checked and made, so that each counts what the other bought.
+	turn chan struct{}
+}
+
+// New returns an Applier.
+func New(o Options) *Applier {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Reader == nil {
+		o.Reader = o.Client
+	}
+	o.Parallel = cmp.Or(o.Parallel, 32)
+	o.ClaimTTL = cmp.Or(o.ClaimTTL, 20*time.Minute)
+	o.NominationTTL = cmp.Or(o.NominationTTL, 20*time.Second)
+	return &Applier{o: o, events: newAnnouncer(o.Recorder, o.Now), turn: make(chan struct{}, 1)}
+}
+
+// Created is a NodeClaim that now exists.
+type Created struct {
+	Claim   string
+	Pool    string
+	Pods    int
+	Relaxed bool
+	// Unsure: the API has not answered, and the claim may come to exist. Only Replace tells of such.
+	Unsure bool
+	// Planned is the plan's node that it was made for.
+	Planned *plan.NewNode
+}
+
+// RefusalCode is why an action was not carried out; the set is closed.
+type RefusalCode string
+
+// Codes of refusals.
+const (
+	PoolGone     RefusalCode = "pool_gone"
+	PoolNotReady RefusalCode = "pool_not_ready"
+	PodsGone     RefusalCode = "pods_gone"
+	LimitReached RefusalCode = "limit_reached"
+	NodeGone     RefusalCode = "node_gone"
+	WriteFailed  RefusalCode = "write_failed"
+)
+
+// Refusal is an action that was not carried out.
+type Refusal struct {
+	Action string // "buy a node for pool x", "place pods on node y"
+	Code   RefusalCode
+	Err    error // of WriteFailed
+	Detail string
+}
+
+// Outcome of an Apply.
+type Outcome struct {
+	Created []Created
+	Refused []Refusal
+}
+
+// Apply buys the plan's nodes, notes its placements, and tells pods where they go or why they go nowhere. Pools are
+// those of the problem that the plan answers.
+func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool) Outcome {
+	var out Outcome
+	if !a.take(ctx) {
+		return out
+	}
+	defer a.give()
+	check := newChecker(a.o.State, pools)
+	var admitted []*purchase
+	for i := range p.NewNodes {
+		buy, refusal := check.purchase(&p.NewNodes[i])
+		if refusal != nil {
+			out.Refused = append(out.Refused, *refusal)
+			continue
+		}
+		admitted = append(admitted, buy)
+	}
+	a.create(ctx, admitted)
+	for _, buy := range admitted {
+		if buy.err != nil {
+			out.Refused = append(out.Refused, Refusal{Action: buy.action(), Code: WriteFailed, Err: buy.err, Detail: buy.err.Error()})
+			continue
+		}
+		out.Created = append(out.Created, Created{
+			Claim: buy.claim.Name, Pool: buy.pool.Name, Pods: len(buy.pods), Planned: buy.node,
+			Relaxed: buy.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
+		})
+		a.said(buy, "provisioner", len(buy.pods))
+		a.events.nominated(a.o.State, buy.pods, "NodeClaim "+buy.claim.Name)
+	}
+	out.Refused = append(out.Refused, a.place(check, p.Placements)...)
+	for _, r := range out.Refused {
+		a.o.Log.Info("refused a planned action", "controller", "provisioner", "action", r.Action, "code", r.Code, "detail", r.Detail)
+	}
+	a.events.unplaced(a.o.State, p.Unplaced)
+	return out
+}
+
+// take waits for the turn; false when ctx ends before.
+func (a *Applier) take(ctx context.Context) bool {
+	select {
+	case a.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (a *Applier) give() { <-a.turn }
+
+// place notes the plan's placements. Kerf binds nothing: the scheduler does, and the room is kept until it has.
+func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
+	var out []Refusal
+	until := a.o.Now().Add(a.o.NominationTTL)
+	for _, p := range placements {
+		node := check.nodes[p.Node]
+		if node == nil || node.Deleting {
+			out = append(out, Refusal{Action: "place pods on node " + p.Node, Code: NodeGone, Detail: "the node is gone or going"})
+			continue
+		}
+		pods := check.stillPending(p.Pods)
+		if len(pods) == 0 {
+			continue
+		}
+		u := until
+		if !node.Initialized && node.Claim != "" {
+			u = a.o.Now().Add(a.o.ClaimTTL)
+		}
+		a.o.State.Nominate(node, pods, u)
+		a.events.nominated(a.o.State, pods, "node "+p.Node)
+	}
+	return out
+}
+
+// create writes the claims, so many at a time, and tells the state of each at once.
+func (a *Applier) create(ctx context.Context, buys []*purchase) {
+	g := guard.Group{Limit: a.o.Parallel}
+	for _, buy := range buys {
+		buy.unsure = true // until it is known; so it stays if something panics
+		g.Go("apply.create", func() error {
+			buy.err = guard.Run("apply.create", func() error {
+				var err error
+				if buy.unsure, err = a.createOne(ctx, buy.claim); err == nil {
+					a.o.State.Assume(buy.claim, expected(buy.node, buy.offered), buy.pods, a.o.Now().Add(a.o.ClaimTTL))
+				}
+				return err
+			})
+			return nil
+		})
+	}
+	_ = g.Wait() // each has its own
+}
+
+// createOne creates the claim under a name that is chosen here, so that a call whose reply was lost can be made again
+// without a second machine. With an error, unsure says that it may come to exist all the same.
+func (a *Applier) createOne(ctx context.Context, claim *karpv1.NodeClaim) (unsure bool, err error) {
+	claim.Name = claim.GenerateName + rand.String(5)
+	for attempt := 0; ; attempt++ {
+		want := claim.DeepCopy()
+		err := a.o.Client.Create(ctx, claim)
+		switch {
+		case err == nil:
+			return false, nil
+		case apierrors.IsAlreadyExists(err) && unsure:
+			if err := a.o.Reader.Get(ctx, client.ObjectKeyFromObject(claim), claim); err == nil {
+				return false, nil
+			}
+		case apierrors.IsAlreadyExists(err):
+			want.Name = want.GenerateName + rand.String(5)
+		case !retriable(err) || attempt >= 3 || ctx.Err() != nil:
+			return unsure || retriable(err), fmt.Errorf("creating nodeclaim %s: %w", claim.Name, err)
+		default:
+			unsure = true
+		}
+		if attempt >= 5 {
+			return unsure, fmt.Errorf("creating nodeclaim %s: %w", claim.Name, err)
+		}
+		*claim = *want
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryPause << attempt):
+		}
+	}
+}
+
+// retryPause is the pause after the first try to create an object; each further one is twice as long.
+const retryPause = 50 * time.Millisecond
+
+// retriable reports whether the same call may be made again: the server did not judge the object.
+func retriable(err error) bool {
+	var status apierrors.APIStatus
+	if !asStatus(err, &status) {
+		return true // no answer at all
+	}
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err)
+}
+
+// PoolEvent tells on a NodePool that no instance type meets its requirements.
+func (a *Applier) PoolEvent(pool string, detail string) {
+	i := slices.IndexFunc(a.o.State.Pools(), func(p *karpv1.NodePool) bool { return p.Name == pool })
+	if i >= 0 {
+		a.events.noTypes(a.o.State.Pools()[i], detail)
+	}
+}

@@ -1,0 +1,336 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+)
+
+func testPool(edit ...func(*karpv1.NodePool)) *karpv1.NodePool {
+	p := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool-uid", ResourceVersion: "1"}}
+	p.Spec.Template.Labels = map[string]string{"team": "x"}
+	p.Spec.Template.Annotations = map[string]string{"note": "y"}
+	p.Spec.Template.Spec = karpv1.NodeClaimTemplateSpec{
+		NodeClassRef:           &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"},
+		Taints:                 []corev1.Taint{{Key: "t", Effect: corev1.TaintEffectNoSchedule}},
+		StartupTaints:          []corev1.Taint{{Key: "s", Effect: corev1.TaintEffectNoExecute}},
+		ExpireAfter:            karpv1.MustParseNillableDuration("60m"),
+		TerminationGracePeriod: new(karpv1.NewDuration(time.Hour)),
+	}
+	for _, e := range edit {
+		e(p)
+	}
+	p.StatusConditions().SetTrue(karpv1.ConditionTypeValidationSucceeded)
+	p.StatusConditions().SetTrue(karpv1.ConditionTypeNodeClassReady)
+	return p
+}
+
+func testTypes() []*catalog.Type {
+	offer := func(price int64) []catalog.Offering {
+		return []catalog.Offering{
+			{Zone: "a", CapacityType: "on-demand", Price: catalog.MicroUSD(price), Available: true},
+			{Zone: "b", CapacityType: "spot", Price: catalog.MicroUSD(price / 2), Available: true},
+			{Zone: "c", CapacityType: "spot", Price: catalog.MicroUSD(price / 2), Unavailable: "insufficient capacity"},
+		}
+	}
+	return []*catalog.Type{
+		{Name: "big", Capacity: res.List{"cpu": 8000, "pods": 58}, Overhead: res.List{"cpu": 100}, Offerings: offer(400)},
+		{Name: "small", Capacity: res.List{"cpu": 4000, "pods": 29}, Overhead: res.List{"cpu": 100}, Offerings: offer(200)},
+	}
+}
+
+func testNode(pods ...cluster.PodRef) plan.NewNode {
+	return plan.NewNode{
+		Pool:     "default",
+		Types:    []plan.TypeChoice{{Name: "small", Price: 100, Zone: "b", CapacityType: "spot"}, {Name: "big", Price: 200, Zone: "b", CapacityType: "spot"}},
+		Requests: res.List{"cpu": 1500, "memory": 1 << 30, "pods": 2},
+		Pods:     pods, Price: 100,
+		Requirements: []requirement.Term{
+			{Key: "example.com/rack", Operator: requirement.Gte, Values: []string{"7"}},
+			{Key: "example.com/tier", Operator: requirement.In, Values: []string{"gold", "iron"}},
+			{Key: "karpenter.sh/nodepool", Operator: requirement.In, Values: []string{"default"}},
+			{Key: "kubernetes.io/hostname", Operator: requirement.In, Values: []string{"placeholder"}},
+			{Key: "topology.kubernetes.io/zone", Operator: requirement.NotIn, Values: []string{"z"}},
+		},
+	}
+}
+
+func TestNodeClaim(t *testing.T) {
+	pool := testPool()
+	node := testNode()
+	claim := NodeClaim(&node, pool, intake.Pool(pool, &awsv1.EC2NodeClass{}, testTypes()))
+	var reqs []string
+	for _, r := range claim.Spec.Requirements {
+		reqs = append(reqs, fmt.Sprint(r.Key, " ", r.Operator, " ", r.Values))
+	}
+	wantReqs := []string{
+		"example.com/rack Gte [7]", "example.com/tier In [gold iron]", "karpenter.sh/capacity-type In [on-demand spot]", "karpenter.sh/nodepool In [default]",
+		"node.kubernetes.io/instance-type In [small big]", "topology.kubernetes.io/zone In [a b]",
+	}
+	if diff := cmp.Diff(wantReqs, reqs); diff != "" {
+		t.Errorf("requirements: types keep their order, zones are those that can be bought, no host name\n%s", diff)
+	}
+	wantLabels := map[string]string{"team": "x", "karpenter.sh/nodepool": "default", "karpenter.k8s.aws/ec2nodeclass": "default", "example.com/rack": "7", "example.com/tier": "gold"}
+	if diff := cmp.Diff(wantLabels, claim.Labels); diff != "" {
+		t.Errorf("labels\n%s", diff)
+	}
+	wantAnnotations := map[string]string{"note": "y", "kerf.sh/planned-price": "0.0001", "karpenter.sh/nodepool-hash": pool.Hash(), "karpenter.sh/nodepool-hash-version": "v3", "karpenter.sh/nodeclaim-min-values-relaxed": "false"}
+	if diff := cmp.Diff(wantAnnotations, claim.Annotations); diff != "" {
+		t.Errorf("annotations\n%s", diff)
+	}
+	owner := metav1.OwnerReference{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: "default", UID: "pool-uid", BlockOwnerDeletion: new(true)}
+	if diff := cmp.Diff([]metav1.OwnerReference{owner}, claim.OwnerReferences); diff != "" {
+		t.Errorf("owner\n%s", diff)
+	}
+	if claim.GenerateName != "default-" || len(claim.Finalizers) != 1 || claim.Finalizers[0] != "karpenter.sh/termination" {
+		t.Errorf("generateName %q, finalizers %v", claim.GenerateName, claim.Finalizers)
+	}
+	if claim.Spec.ExpireAfter.String() != "60m" || claim.Spec.TerminationGracePeriod.Duration != time.Hour || len(claim.Spec.Taints) != 1 || len(claim.Spec.StartupTaints) != 1 {
+		t.Errorf("spec %+v", claim.Spec)
+	}
+	if q := claim.Spec.Resources.Requests; q.Cpu().String() != "1500m" || q.Memory().String() != "1Gi" || q.Pods().Value() != 2 {
+		t.Errorf("requests %v", q)
+	}
+}
+
+func TestConcreteLabels(t *testing.T) {
+	in := func(v ...string) requirement.Term { return requirement.Term{Operator: requirement.In, Values: v} }
+	op := func(o requirement.Operator, v ...string) requirement.Term {
+		return requirement.Term{Operator: o, Values: v}
+	}
+	for name, tt := range map[string]struct {
+		terms []requirement.Term
+		want  string
+	}{
+		"the first of several values":            {[]requirement.Term{in("b", "a")}, "a"},
+		"a value that is not excluded":           {[]requirement.Term{in("b", "a"), op(requirement.NotIn, "a")}, "b"},
+		"any number for Exists":                  {[]requirement.Term{op(requirement.Exists)}, "0"},
+		"the least number within bounds":         {[]requirement.Term{op(requirement.Gt, "4"), op(requirement.Lt, "9")}, "5"},
+		"a number that is not excluded":          {[]requirement.Term{op(requirement.Gte, "4"), op(requirement.NotIn, "4", "5")}, "6"},
+		"nothing when there must be no label":    {[]requirement.Term{op(requirement.DoesNotExist)}, ""},
+		"nothing when the bounds leave nothing":  {[]requirement.Term{op(requirement.Gt, "4"), op(requirement.Lt, "5")}, ""},
+		"nothing when every value is ruled out":  {[]requirement.Term{in("a"), op(requirement.NotIn, "a")}, ""},
+		"a number of its own for an open NotIn":  {[]requirement.Term{op(requirement.NotIn, "0", "1")}, "2"},
+		"a value, whatever the bound's operator": {[]requirement.Term{op(requirement.Lte, "3")}, "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := concrete(tt.terms); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestLongPoolNamesLeaveRoomForTheSuffix(t *testing.T) {
+	if got := generateName(strings.Repeat("x", 63)); len(got)+5 > 63 {
+		t.Errorf("%q and five more characters are no label value", got)
+	}
+}
+
+// bench is an applier over the real cache, a fake API server and a clock that stands still.
+type bench struct {
+	*Applier
+	cache  *cache.Cache
+	client client.Client
+	events *record.FakeRecorder
+	pods   []cluster.PodRef
+	offers []*cluster.Pool
+	clock  time.Time
+}
+
+func newBench(t *testing.T, funcs interceptor.Funcs, pods int, edit ...func(*karpv1.NodePool)) *bench {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(karpv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{clock: time.Unix(1000, 0), events: record.NewFakeRecorder(1000)}
+	now := func() time.Time { return b.clock }
+	b.cache = cache.New(cache.Options{Now: now})
+	b.client = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(funcs).Build()
+	pool := testPool(edit...)
+	b.cache.SetPool(pool)
+	b.offers = []*cluster.Pool{intake.Pool(pool, &awsv1.EC2NodeClass{}, testTypes())}
+	for i := range pods {
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("p%03d", i), UID: types.UID(fmt.Sprint("u", i)), ResourceVersion: fmt.Sprint(i + 1)},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}}},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}},
+		}
+		b.cache.SetPod(p)
+		b.pods = append(b.pods, intake.PodRef(p))
+	}
+	b.Applier = New(Options{Client: b.client, State: b.cache, Recorder: b.events, Now: now})
+	return b
+}
+
+func (b *bench) claims(t *testing.T) []karpv1.NodeClaim {
+	t.Helper()
+	var list karpv1.NodeClaimList
+	if err := b.client.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+func TestApplyBuysAndPromises(t *testing.T) {
+	b := newBench(t, interceptor.Funcs{}, 3)
+	out := b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods[:2]...), testNode(b.pods[2])}}, b.offers)
+	if len(out.Created) != 2 || len(out.Refused) != 0 {
+		t.Fatalf("outcome %+v", out)
+	}
+	if n := len(b.claims(t)); n != 2 {
+		t.Errorf("%d claims in the API", n)
+	}
+	s := b.cache.Snapshot()
+	if len(s.Pending) != 0 || len(s.Nodes) != 2 || len(s.Nodes[0].Pods)+len(s.Nodes[1].Pods) != 3 {
+		t.Errorf("the state does not know: %d pending, nodes %v", len(s.Pending), s.Nodes)
+	}
+	if got := s.Nodes[0].Allocatable["cpu"]; got != 3900 {
+		t.Errorf("in flight allocatable cpu %d, want that of the least type", got)
+	}
+	// The same plan once more finds nobody waiting.
+	again := b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods[:2]...)}}, b.offers)
+	if len(again.Created) != 0 || len(again.Refused) != 1 || again.Refused[0].Code != PodsGone {
+		t.Errorf("outcome %+v", again)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit   func(*karpv1.NodePool)
+		before func(*bench)
+		nodes  int
+		want   RefusalCode
+	}{
+		"the pool is being deleted":    {edit: func(p *karpv1.NodePool) { p.DeletionTimestamp = new(metav1.Now()) }, nodes: 1, want: PoolGone},
+		"the pool is gone":             {before: func(b *bench) { b.cache.RemovePool(testPool()) }, nodes: 1, want: PoolGone},
+		"the limit on nodes":           {edit: func(p *karpv1.NodePool) { p.Spec.Limits = karpv1.Limits{"nodes": resource.MustParse("1")} }, nodes: 2, want: LimitReached},
+		"the limit on processors":      {edit: func(p *karpv1.NodePool) { p.Spec.Limits = karpv1.Limits{"cpu": resource.MustParse("7")} }, nodes: 2, want: LimitReached},
+		"a pool that is not ready now": {before: func(b *bench) { b.unready() }, nodes: 1, want: PoolNotReady},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var edits []func(*karpv1.NodePool)
+			if tt.edit != nil {
+				edits = append(edits, tt.edit)
+			}
+			b := newBench(t, interceptor.Funcs{}, tt.nodes, edits...)
+			if tt.before != nil {
+				tt.before(b)
+			}
+			p := &plan.Plan{}
+			for _, ref := range b.pods {
+				p.NewNodes = append(p.NewNodes, testNode(ref))
+			}
+			out := b.Apply(t.Context(), p, b.offers)
+			if len(out.Refused) != 1 || out.Refused[0].Code != tt.want || len(out.Created) != tt.nodes-1 {
+				t.Errorf("outcome %+v", out)
+			}
+		})
+	}
+}
+
+func (b *bench) unready() {
+	p := testPool()
+	p.ResourceVersion = "9"
+	p.StatusConditions().SetFalse(karpv1.ConditionTypeNodeClassReady, "X", "")
+	b.cache.SetPool(p)
+}
+
+func TestALostReplyBuysOnce(t *testing.T) {
+	calls := 0
+	b := newBench(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		calls++
+		if err := c.Create(ctx, obj, opts...); err != nil {
+			return err
+		}
+		if calls == 1 {
+			return errors.New("connection reset")
+		}
+		return nil
+	}}, 1)
+	out := b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods...)}}, b.offers)
+	if len(out.Created) != 1 || len(b.claims(t)) != 1 {
+		t.Errorf("outcome %+v, %d claims after %d calls", out, len(b.claims(t)), calls)
+	}
+	if s := b.cache.Snapshot(); len(s.Pending) != 0 || len(s.Nodes) != 1 {
+		t.Errorf("%d pending, %d nodes", len(s.Pending), len(s.Nodes))
+	}
+}
+
+func TestAWriteThatIsRefusedLeavesTheOthers(t *testing.T) {
+	calls := 0
+	b := newBench(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		if calls++; calls == 1 {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "karpenter.sh", Resource: "nodeclaims"}, "x", errors.New("no right"))
+		}
+		return c.Create(ctx, obj, opts...)
+	}}, 2)
+	b.o.Parallel = 1
+	out := b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods[0]), testNode(b.pods[1])}}, b.offers)
+	if len(out.Created) != 1 || len(out.Refused) != 1 || out.Refused[0].Code != WriteFailed || !strings.Contains(out.Refused[0].Detail, "no right") {
+		t.Errorf("outcome %+v", out)
+	}
+	if n := len(b.cache.Snapshot().Pending); n != 1 {
+		t.Errorf("%d pods pending, want the one without a claim", n)
+	}
+}
+
+func TestEventsStayWithinTheirBudget(t *testing.T) {
+	b := newBench(t, interceptor.Funcs{}, 500)
+	b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods...)}}, b.offers)
+	if n := len(b.events.Events); n != 10 {
+		t.Errorf("%d events for 500 pods, want a burst of 10", n)
+	}
+	if e := <-b.events.Events; !strings.HasPrefix(e, "Normal Nominated Pod should schedule on: NodeClaim default-") {
+		t.Errorf("event %q", e)
+	}
+}
+
+func TestUnplacedPodsAreToldOnce(t *testing.T) {
+	b := newBench(t, interceptor.Funcs{}, 20)
+	p := &plan.Plan{Unplaced: []plan.Unplaced{{ClassID: "c", Pods: b.pods, Reasons: []plan.Reason{{Code: plan.PoolNotReady, Pool: "default", Detail: "why"}}}}}
+	b.Apply(t.Context(), p, b.offers)
+	if n := len(b.events.Events); n != perClass {
+		t.Fatalf("%d events, want %d of a class", n, perClass)
+	}
+	if e := <-b.events.Events; !strings.HasPrefix(e, "Warning FailedScheduling pool default: is not ready: why") {
+		t.Errorf("event %q", e)
+	}
+	b.clock = b.clock.Add(time.Minute)
+	b.Apply(t.Context(), p, b.offers)
+	if n := len(b.events.Events); n != perClass-1 {
+		t.Errorf("the same was said again within five minutes: %d events", n)
+	}
+	b.clock = b.clock.Add(failedEvery)
+	b.Apply(t.Context(), p, b.offers)
+	if n := len(b.events.Events); n != 2*perClass-1 {
+		t.Errorf("nothing was said again after five minutes: %d events", n)
+	}
+}

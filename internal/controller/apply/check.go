@@ -1,0 +1,124 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// purchase is a planned node that was admitted.
+type purchase struct {
+	node    *plan.NewNode
+	pool    *karpv1.NodePool
+	offered *cluster.Pool
+	pods    []cluster.PodRef
+	claim   *karpv1.NodeClaim
+	err     error
+	unsure  bool // with err: the claim may come to exist all the same
+}
+
+func (p *purchase) action() string { return buyAction(p.node) }
+
+func buyAction(node *plan.NewNode) string {
+	return fmt.Sprintf("buy a node of pool %s for %d pods", node.Pool, len(node.Pods))
+}
+
+// checker judges actions against the newest state, and counts what it has admitted itself.
+type checker struct {
+	pools   map[string]*karpv1.NodePool
+	offered map[string]*cluster.Pool
+	nodes   map[string]*cluster.Node
+	pending map[cluster.PodRef]bool
+	used    map[string]res.List
+}
+
+func newChecker(state State, pools []*cluster.Pool) *checker {
+	snapshot := state.Snapshot()
+	c := &checker{
+		pools: map[string]*karpv1.NodePool{}, offered: map[string]*cluster.Pool{}, nodes: map[string]*cluster.Node{},
+		pending: map[cluster.PodRef]bool{}, used: Usage(snapshot),
+	}
+	for _, p := range state.Pools() {
+		c.pools[p.Name] = p
+	}
+	for _, p := range pools {
+		c.offered[p.Name] = p
+	}
+	for _, n := range snapshot.Nodes {
+		c.nodes[n.Name] = n
+	}
+	for _, p := range snapshot.Pending {
+		c.pending[p.PodRef] = true
+	}
+	return c
+}
+
+// Usage sums up the capacity of each pool's machines, in flight or not, res.Nodes included; those that are going away
+// do not count.
+func Usage(snapshot *cluster.Snapshot) map[string]res.List {
+	out := map[string]res.List{}
+	for _, n := range snapshot.Nodes {
+		if n.Pool == "" || n.Deleting {
+			continue
+		}
+		sum := out[n.Pool]
+		if sum == nil {
+			sum = res.List{}
+			out[n.Pool] = sum
+		}
+		sum.Add(n.Capacity)
+		sum[res.Nodes]++
+	}
+	return out
+}
+
+func (c *checker) stillPending(pods []cluster.PodRef) []cluster.PodRef {
+	return slices.DeleteFunc(slices.Clone(pods), func(p cluster.PodRef) bool { return !c.pending[p] })
+}
+
+// purchase judges a planned node for pending pods.
+func (c *checker) purchase(node *plan.NewNode) (*purchase, *Refusal) {
+	pods := c.stillPending(node.Pods)
+	if len(pods) == 0 {
+		return nil, &Refusal{Action: buyAction(node), Code: PodsGone, Detail: "none of the pods waits any more"}
+	}
+	return c.admit(node, pods)
+}
+
+// admit judges a planned node by its pool, and counts it as bought if that allows it.
+func (c *checker) admit(node *plan.NewNode, pods []cluster.PodRef) (*purchase, *Refusal) {
+	refuse := func(code RefusalCode, format string, args ...any) (*purchase, *Refusal) {
+		return nil, &Refusal{Action: buyAction(node), Code: code, Detail: fmt.Sprintf(format, args...)}
+	}
+	pool, offered := c.pools[node.Pool], c.offered[node.Pool]
+	switch {
+	case pool == nil || offered == nil || pool.DeletionTimestamp != nil:
+		return refuse(PoolGone, "NodePool %s is gone or being deleted", node.Pool)
+	case !pool.StatusConditions().IsTrue():
+		return refuse(PoolNotReady, "NodePool %s is not ready any more", node.Pool)
+	case len(node.Types) == 0:
+		return refuse(PoolNotReady, "the plan names no instance type")
+	}
+	adds := leastCapacity(node, offered)
+	used := c.used[node.Pool]
+	for k, limit := range offered.Limits {
+		if used[k]+adds[k] > limit {
+			return refuse(LimitReached, "%s of NodePool %s: %d in use, at least %d more, limit %d", k, node.Pool, used[k], adds[k], limit)
+		}
+	}
+	if used == nil {
+		used = res.List{}
+		c.used[node.Pool] = used
+	}
+	used.Add(adds)
+	return &purchase{node: node, pool: pool, offered: offered, pods: pods, claim: NodeClaim(node, pool, offered)}, nil
+}
+
+func asStatus(err error, status *apierrors.APIStatus) bool { return errors.As(err, status) }

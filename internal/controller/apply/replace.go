@@ -1,0 +1,99 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// CommandAnnotation is on NodeClaims that were bought so that other nodes can go; its value is the ID of the command
+// that those nodes bear too.
+const CommandAnnotation = "kerf.sh/disruption-command"
+
+// EarningAnnotation is on NodeClaims that were bought to save money; its value (RFC 3339) is until when consolidation lets
+// the machine stay so that it does.
+const EarningAnnotation = "kerf.sh/earning-until"
+
+// Order is what has to be there before nodes go: machines to buy, and room on machines that stay. Its pods still run.
+type Order struct {
+	// Command is the ID that is written to the claims.
+	Command string
+	// Earning is until when the machines are to stay so that buying them pays back; zero: nothing is said of that.
+	Earning    time.Time
+	NewNodes   []plan.NewNode
+	Placements []plan.Placement
+	// Pools are those of the problem that the decision answers, with their types.
+	Pools []*cluster.Pool
+}
+
+// Replace buys what an order asks for and keeps the room for its pods. All purchases are admitted, or nothing is bought.
+//
+// Errors: a *RefusedError when the newest state does not allow the order any more; otherwise those of the API, with the
+// claims that were created all the same, and those of which that is not known.
+//
+// Concurrency: safe.
+func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
+	buys, err := a.buy(ctx, o)
+	var out []Created
+	for _, b := range buys {
+		if b.err != nil {
+			err = errors.Join(err, b.err)
+			if b.unsure {
+				out = append(out, Created{Claim: b.claim.Name, Pool: b.pool.Name, Planned: b.node, Unsure: true})
+			}
+			continue
+		}
+		out = append(out, Created{
+			Claim: b.claim.Name, Pool: b.pool.Name, Pods: len(b.pods), Planned: b.node,
+			Relaxed: b.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
+		})
+		a.said(b, "disruption", len(b.pods), "command-id", o.Command)
+	}
+	return out, err
+}
+
+func (a *Applier) buy(ctx context.Context, o Order) ([]*purchase, error) {
+	if !a.take(ctx) {
+		return nil, fmt.Errorf("waiting for another purchase: %w", ctx.Err())
+	}
+	defer a.give()
+	check := newChecker(a.o.State, o.Pools)
+	var buys []*purchase
+	for i := range o.NewNodes {
+		b, refusal := check.admit(&o.NewNodes[i], o.NewNodes[i].Pods)
+		if refusal != nil {
+			return nil, &RefusedError{*refusal}
+		}
+		b.claim.Annotations[CommandAnnotation] = o.Command
+		if !o.Earning.IsZero() {
+			b.claim.Annotations[EarningAnnotation] = o.Earning.UTC().Format(time.RFC3339)
+		}
+		buys = append(buys, b)
+	}
+	for _, p := range o.Placements {
+		if n := check.nodes[p.Node]; n == nil || n.Deleting || n.Leaving {
+			return nil, &RefusedError{Refusal{Action: "place pods on node " + p.Node, Code: NodeGone, Detail: "the node is gone or going"}}
+		}
+	}
+	a.create(ctx, buys)
+	if slices.ContainsFunc(buys, func(b *purchase) bool { return b.err != nil }) {
+		return buys, nil
+	}
+	until := a.o.Now().Add(a.o.ClaimTTL)
+	for _, p := range o.Placements {
+		a.o.State.Nominate(check.nodes[p.Node], p.Pods, until)
+	}
+	return buys, nil
+}
+
+// RefusedError says why an order was not carried out.
+type RefusedError struct{ Refusal }
+
+// Error is what was refused and why.
+func (e *RefusedError) Error() string { return fmt.Sprintf("%s: %s", e.Action, e.Detail) }

@@ -1,0 +1,42 @@
+package apply
+
+import (
+	"context"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// Stock buys machines that no pod has asked for. Each is admitted by itself.
+//
+// Concurrency: safe.
+func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) Outcome {
+	var out Outcome
+	if !a.take(ctx) {
+		return out
+	}
+	defer a.give()
+	check := newChecker(a.o.State, pools)
+	var buys []*purchase
+	for i := range nodes {
+		buy, refusal := check.admit(&nodes[i], nil)
+		if refusal != nil {
+			out.Refused = append(out.Refused, *refusal)
+			continue
+		}
+		buys = append(buys, buy)
+	}
+	a.create(ctx, buys)
+	for _, b := range buys {
+		if b.err != nil {
+			out.Refused = append(out.Refused, Refusal{Action: b.action(), Code: WriteFailed, Err: b.err, Detail: b.err.Error()})
+			continue
+		}
+		out.Created = append(out.Created, Created{
+			Claim: b.claim.Name, Pool: b.pool.Name, Planned: b.node, Relaxed: b.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
+		})
+		a.said(b, "static.provisioning", 0)
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package decisions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+)
+
+// Server asks a controller's metrics port.
+type Server struct {
+	// URL such as http://127.0.0.1:8080, with or without a path; the path is not used.
+	URL string
+}
+
+// answerTimeout bounds one answer of a controller.
+const answerTimeout = time.Minute
+
+// Decisions asks for the list, and then for one after the other.
+func (s Server) Decisions(ctx context.Context, see func(string, *record.Decision) bool) error {
+	list, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, summary := range list {
+		d, err := s.Decision(ctx, summary.ID)
+		if errors.Is(err, errGone) {
+			continue // it was pushed out meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if !see(summary.ID, d) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// List asks for the list of decisions, the newest first.
+func (s Server) List(ctx context.Context) (list []Summary, err error) {
+	err = s.get(ctx, Path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&list) })
+	return list, err
+}
+
+// Kept fetches the controller's last decision on which nodes go; nil when it has made none, or serves none.
+func (s Server) Kept(ctx context.Context) (*disrupt.Decision, error) {
+	d := &disrupt.Decision{}
+	err := s.get(ctx, KeptPath, func(r io.Reader) error { return json.NewDecoder(r).Decode(d) })
+	if errors.Is(err, errGone) {
+		return nil, nil
+	}
+	return d, err
+}
+
+// Now fetches a node or NodeClaim as it is now. It is not known where the controller does not serve it.
+func (s Server) Now(ctx context.Context, name string) (now record.Now, known bool, err error) {
+	err = s.get(ctx, NowPath+url.PathEscape(name), func(r io.Reader) error { return json.NewDecoder(r).Decode(&now) })
+	switch {
+	case errors.Is(err, errGone):
+		return record.Now{}, true, nil
+	case errors.Is(err, errNotYet):
+		return record.Now{}, false, nil
+	}
+	return now, err == nil, err
+}
+
+// Waits asks why a pod waits that no decision is about. An older controller does not know.
+func (s Server) Waits(ctx context.Context, namespace, name string) (string, error) {
+	var out Waiting
+	path := PodPath + url.PathEscape(name)
+	if namespace != "" {
+		path += "?namespace=" + url.QueryEscape(namespace)
+	}
+	err := s.get(ctx, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&out) })
+	if errors.Is(err, errGone) || errors.Is(err, errNotYet) {
+		return "", nil
+	}
+	return out.Why, err
+}
+
+// Decision fetches one decision; the ID may be Latest.
+func (s Server) Decision(ctx context.Context, id string) (d *record.Decision, err error) {
+	err = s.get(ctx, Path+"/"+url.PathEscape(id), func(r io.Reader) error {
+		d, err = record.Read(r)
+		return err
+	})
+	return d, err
+}
+
+var (
+	errGone   = errors.New("not found")
+	errNotYet = errors.New("not known yet")
+)
+
+func (s Server) get(ctx context.Context, path string, read func(io.Reader) error) error {
+	base, err := url.Parse(s.URL)
+	if err != nil || base.Host == "" {
+		return fmt.Errorf("--server=%q is no URL; want one such as http://127.0.0.1:8080", s.URL)
+	}
+	at := base.Scheme + "://" + base.Host + path
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return fmt.Errorf("asking %s: %w", at, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("asking the controller: %w\n%s", err, forwardHint)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return refusal(at, path, resp)
+	}
+	if err := read(resp.Body); err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", at, err)
+	}
+	return nil
+}
+
+func refusal(at, path string, resp *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+	said := strings.TrimSpace(string(text))
+	switch {
+	case resp.StatusCode == http.StatusNotFound && path == Path:
+		return fmt.Errorf("%s: the controller keeps no decisions: KERF_DECISIONS is 0, or it is no Kerf", at)
+	case resp.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("%s: %w: %s", at, errGone, said)
+	case resp.StatusCode == http.StatusServiceUnavailable:
+		return fmt.Errorf("%s: %w: %s", at, errNotYet, said)
+	}
+	return fmt.Errorf("%s: %s: %s", at, resp.Status, said)
+}
+
+// forwardHint says how to reach a controller in a cluster.
+const forwardHint = `To reach a controller in a cluster, forward its metrics port and ask again:
+  kubectl -n kube-system port-forward deploy/karpenter 8080
+Of several replicas only the leader decides; the Lease karpenter-leader-election names it. That of a local cluster is found
+after:
+  eval "$(kerf local env)"
+--server names another address. A decision that was saved is asked with kerf explain -f FILE or kerf replay FILE.`

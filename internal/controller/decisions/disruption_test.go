@@ -1,0 +1,55 @@
+package decisions_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
+)
+
+func half(t *testing.T) *disrupt.Problem {
+	t.Helper()
+	c, err := scenario.Fragmented(scenario.Fragmentation{Nodes: 12, Pods: 10, Percent: 30, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &disrupt.Problem{Cluster: c, Options: disrupt.Options{SpotToSpot: true, PodPrice: 10}, DeletionCosts: map[string]int32{"a/b": 3}}
+	for _, n := range c.Nodes {
+		p.Nodes = append(p.Nodes, disrupt.Node{Name: n.Name})
+	}
+	p.Nodes[0].Blocks = []disrupt.Reason{{Code: disrupt.DoNotDisrupt, Pod: "a/b"}}
+	for _, pool := range c.Pools {
+		p.Pools = append(p.Pools, disrupt.Pool{Name: pool.Name, Policy: disrupt.WhenEmptyOrUnderutilized, Allowed: map[disrupt.Cause]int{disrupt.Drifted: 2}})
+	}
+	return p
+}
+
+func TestTheRingKeepsEachDecisionThatMovesNodes(t *testing.T) {
+	p := half(t)
+	d := disrupt.Decide(p)
+	r := decisions.NewRing(10, 1<<24, slog.New(slog.DiscardHandler))
+	for range 3 {
+		r.Add(record.OnDisruption("v1", p, "", nil, d, d.Moves))
+		r.List()
+	}
+	list := r.List()
+	if len(list) != 3 || list[0].Moves != len(d.Moves) {
+		t.Fatalf("%+v", list)
+	}
+	answer := httptest.NewRecorder()
+	req := httptest.NewRequest(http.MethodGet, decisions.Path+"/2?names=hashed", nil)
+	req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost:8080"
+	req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
+	decisions.Handler(r).ServeHTTP(answer, req)
+	if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), "decision 2 is on which nodes go") {
+		t.Errorf("with names hashed: %d %s", answer.Code, answer.Body)
+	}
+}

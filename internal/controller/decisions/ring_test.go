@@ -1,0 +1,197 @@
+package decisions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
+)
+
+func decision(generation uint64, types []*catalog.Type, pods int) *record.Decision {
+	p := &pack.Problem{Now: scenario.Start, Generation: generation, Pending: scenario.GeneratePods(pods, 1), Options: pack.Options{WellKnown: scenario.WellKnown()},
+		Pools: []*cluster.Pool{{Name: "default", Types: types}}}
+	return &record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p), Claims: []record.Claim{{NewNode: 0, Name: fmt.Sprintf("default-%d", generation)}}}
+}
+
+func TestTheRingKeepsTheLastAndSharesTypes(t *testing.T) {
+	types := scenario.GenerateTypes(50, 1)
+	r := decisions.NewRing(3, 1<<20, slog.New(slog.DiscardHandler))
+	for g := range uint64(5) {
+		r.Add(decision(g+1, types, 10))
+		r.List() // each is written before the next comes
+	}
+	list := r.List()
+	if len(list) != 3 || list[0].Generation != 5 || list[2].Generation != 3 || list[0].ID != "5" {
+		t.Fatalf("kept %+v", list)
+	}
+	if got := list[0]; got.Pods != 10 || got.NewNodes == 0 || got.NodeClaims[0] != "default-5" || got.Price == 0 || got.Bytes == 0 {
+		t.Errorf("summed up as %+v", got)
+	}
+	d, err := r.Decision(decisions.Latest)
+	if err != nil || d.Problem.Generation != 5 || len(d.Problem.Pools[0].Types) != 50 {
+		t.Errorf("latest: %v", err)
+	}
+	if _, err := r.Decision("1"); err == nil {
+		t.Error("the first should be gone")
+	}
+}
+
+func TestTheRingIsBoundedByBytes(t *testing.T) {
+	types := scenario.GenerateTypes(10, 1)
+	one := decisions.NewRing(1, 1<<30, slog.New(slog.DiscardHandler))
+	one.Add(decision(1, types, 500))
+	size := one.List()[0].Bytes
+	r := decisions.NewRing(100, 3*size, slog.New(slog.DiscardHandler))
+	for g := range uint64(10) {
+		r.Add(decision(g+1, types, 500))
+		r.List()
+	}
+	if n := len(r.List()); n < 2 || n > 4 {
+		t.Errorf("keeps %d decisions of %d bytes in %d", n, size, 3*size)
+	}
+	tiny := decisions.NewRing(100, 10, slog.New(slog.DiscardHandler))
+	tiny.Add(decision(1, types, 5))
+	if n := len(tiny.List()); n != 0 {
+		t.Errorf("keeps %d decisions in 10 bytes", n)
+	}
+}
+
+func TestWhatIsSaidAgainTakesThePlaceOfWhatWasSaid(t *testing.T) {
+	r := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
+	r.Add(decision(1, scenario.GenerateTypes(5, 1), 3))
+	for g := uint64(2); g < 8; g++ {
+		d := decision(g, nil, 3)
+		d.Claims = nil
+		r.Add(d)
+		r.List()
+	}
+	list := r.List()
+	if len(list) != 2 || list[0].Generation != 7 || list[0].Repeated != 5 || list[0].Unplaced != 3 || list[1].NewNodes == 0 {
+		t.Errorf("kept %+v", list)
+	}
+}
+
+func TestARingOfNothingKeepsNothing(t *testing.T) {
+	r := decisions.NewRing(0, 1<<20, nil)
+	r.Add(decision(1, nil, 1))
+	if n := len(r.List()); n != 0 {
+		t.Errorf("keeps %d", n)
+	}
+	if _, ok := r.File(decisions.Latest); ok {
+		t.Error("has a file")
+	}
+}
+
+func TestDecisionsAreServedToThisHostOnly(t *testing.T) {
+	r := decisions.NewRing(3, 1<<20, slog.New(slog.DiscardHandler))
+	d := decision(1, scenario.GenerateTypes(5, 1), 3)
+	d.Problem.Pending[0].Name = "secret-name"
+	d.Plan = pack.Solve(d.Problem)
+	r.Add(d)
+	h := decisions.Handler(r)
+	get := func(path, from string) *httptest.ResponseRecorder {
+		req := httptest.NewRequest(http.MethodGet, path, nil)
+		req.RemoteAddr, req.Host = from, "localhost:8080"
+		req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		return w
+	}
+	for name, tc := range map[string]struct {
+		path, from string
+		code       int
+		want       string
+	}{
+		"the list":                    {"/debug/decisions", "127.0.0.1:4000", 200, `"id": "1"`},
+		"the list, with a slash":      {"/debug/decisions/", "[::1]:4000", 200, `"id": "1"`},
+		"a file":                      {"/debug/decisions/1", "127.0.0.1:4000", 200, "kerf-decision 1 test\n"},
+		"a file by its name":          {"/debug/decisions/1.kerf", "127.0.0.1:4000", 200, "kerf-decision 1 test\n"},
+		"the latest":                  {"/debug/decisions/latest", "127.0.0.1:4000", 200, "kerf-decision 1 test\n"},
+		"hashed":                      {"/debug/decisions/latest?names=hashed", "127.0.0.1:4000", 200, "kerf-decision 1 test\n"},
+		"hashed in another way":       {"/debug/decisions/latest?names=md5", "127.0.0.1:4000", 400, "want hashed"},
+		"one that is not there":       {"/debug/decisions/7", "127.0.0.1:4000", 404, "/debug/decisions lists"},
+		"from another host":           {"/debug/decisions", "10.0.0.7:4000", 403, "kubectl port-forward"},
+		"a file, from another host":   {"/debug/decisions/latest", "[2001:db8::1]:4000", 403, "kubectl port-forward"},
+		"from an address of nonsense": {"/debug/decisions", "here", 403, "kubectl port-forward"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := get(tc.path, tc.from)
+			if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.want) {
+				t.Errorf("%d %.200q, want %d with %q", w.Code, w.Body.String(), tc.code, tc.want)
+			}
+		})
+	}
+	plain, err := record.Read(get("/debug/decisions/1", "127.0.0.1:1").Body)
+	if err != nil || plain.Problem.Pending[0].Name != "secret-name" {
+		t.Errorf("read back: %v", err)
+	}
+	hashed, err := record.Read(get("/debug/decisions/1?names=hashed", "127.0.0.1:1").Body)
+	if err != nil || strings.Contains(asJSON(t, hashed.Problem), "secret-name") || strings.Contains(asJSON(t, hashed.Plan), "secret-name") {
+		t.Errorf("the name is still there: %v", err)
+	}
+}
+
+// TestTheRingKeepsWhatIsAskedAbout: pods that come and find room, a second apart, push no launch out.
+func TestTheRingKeepsWhatIsAskedAbout(t *testing.T) {
+	types := scenario.GenerateTypes(10, 1)
+	r := decisions.NewRing(4, 1<<30, slog.New(slog.DiscardHandler))
+	launch := func(generation uint64) { r.Add(decision(generation, types, 5)); r.List() }
+	waits := func(generation uint64, pod string) {
+		d := decision(generation, types, 5)
+		d.Plan = &plan.Plan{Unplaced: []plan.Unplaced{{Pods: []cluster.PodRef{{Namespace: "default", Name: pod}}}}}
+		d.Claims = nil
+		r.Add(d)
+		r.List()
+	}
+	room := func(generation uint64, pod string) {
+		d := decision(generation, types, 5)
+		d.Plan = &plan.Plan{Placements: []plan.Placement{{Node: "n", Pods: []cluster.PodRef{{Namespace: "default", Name: pod}}}}}
+		d.Claims = nil
+		r.Add(d)
+		r.List()
+	}
+	generations := func() (out []uint64) {
+		for _, s := range r.List() {
+			out = append(out, s.Generation)
+		}
+		return out
+	}
+	launch(1)
+	waits(2, "a")
+	for g := range uint64(20) {
+		room(3+g, fmt.Sprint("room-", g))
+	}
+	if got, want := generations(), []uint64{22, 21, 2, 1}; !slices.Equal(got, want) {
+		t.Errorf("kept %v, want %v", got, want)
+	}
+	for g := range uint64(3) {
+		launch(30 + g)
+	}
+	room(40, "last")
+	if got, want := generations(), []uint64{40, 32, 31, 30}; !slices.Equal(got, want) {
+		t.Errorf("kept %v, want %v: the newest always, then launches", got, want)
+	}
+}
+
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,131 @@
+package decisions
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/engine/record"
+)
+
+// Path is where a controller serves its decisions.
+const Path = "/debug/decisions"
+
+var errNone = errors.New("no decision of that ID is kept (any more)")
+
+// Handler serves the ring under Path: the list as JSON, a file under its ID or "latest" (with ?names=hashed the names of
+// pods, namespaces and nodes replaced), nodes as they are now under NowPath, and why
+// pods wait that no decision is about under PodPath.
+//
+// Problems hold the names and labels of all pods. They are therefore served only to callers on the same host, which is
+// what a port-forward is, so that whoever reads them is one whom the cluster lets forward ports to the controller.
+func Handler(r *Ring) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
+	mux.HandleFunc("GET "+Path+"/{$}", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
+	mux.HandleFunc("GET "+KeptPath, func(w http.ResponseWriter, _ *http.Request) { serveKept(w, r) })
+	mux.HandleFunc("GET "+NowPath+"{name}", func(w http.ResponseWriter, req *http.Request) { serveNow(w, req, r) })
+	mux.HandleFunc("GET "+PodPath+"{name}", func(w http.ResponseWriter, req *http.Request) { serveWaiting(w, req, r) })
+	mux.HandleFunc("GET "+Path+"/{id}", func(w http.ResponseWriter, req *http.Request) { serveFile(w, req, r) })
+	return SameHost(mux, "decisions hold the names and labels of all pods and are served to this host only; "+
+		"use kubectl port-forward to the controller's pod and ask there")
+}
+
+// SameHost lets those ask next who ask from the same host, which is what a port-forward is, and says why to all others.
+//
+// The address that was called counts as much as the caller's: the sidecar of a service mesh passes on what other pods ask
+// from an address of this host, but to the pod's own address. What a proxy or a browser's page has passed on is refused too.
+func SameHost(next http.Handler, why string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		called, _ := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if called == nil || !loopback(called.String()) || !loopback(req.RemoteAddr) || !local(req.Host) || passedOn(req.Header) {
+			http.Error(w, why, http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && ip != nil && ip.IsLoopback()
+}
+
+// local reports whether a caller knows the server by a name of its own host. A page in a browser can have its own name lead
+// to this host, but not call it by another.
+func local(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// passedOn reports whether a request bears what proxies add: Envoy and those that are built on it, Linkerd, and others.
+func passedOn(h http.Header) bool {
+	for name := range h {
+		if name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "L5d-") {
+			return true
+		}
+	}
+	return false
+}
+
+func serveFile(w http.ResponseWriter, req *http.Request, r *Ring) {
+	id := strings.TrimSuffix(req.PathValue("id"), record.Extension)
+	file, ok := r.File(id)
+	if !ok {
+		http.Error(w, errNone.Error()+"; "+Path+" lists those that are", http.StatusNotFound)
+		return
+	}
+	switch names := req.URL.Query().Get("names"); names {
+	case "":
+	case "hashed":
+		d, err := r.Decision(id)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		if d.Asked != nil {
+			http.Error(w, "decision "+safe(id)+" is on which nodes go; names=hashed can't be had of those", http.StatusBadRequest)
+			return
+		}
+		if file, err = record.Encode(record.HashNames(d), nil); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	default:
+		http.Error(w, "names="+names+": want hashed, or leave it out", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="decision-`+safe(id)+record.Extension+`"`)
+	_, _ = file.WriteTo(w)
+}
+
+// safe keeps letters and digits.
+func safe(id string) string {
+	return strings.Map(func(r rune) rune {
+		if (r >= '0' && r <= '9') || (r >= 'a' && r <= 'z') {
+			return r
+		}
+		return -1
+	}, id)
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b.Bytes())
+}

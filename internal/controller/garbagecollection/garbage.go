@@ -1,0 +1,236 @@
+// Package garbagecollection makes machines and NodeClaims agree: a machine without a claim is terminated, a claim whose machine is
+// gone is deleted. Both are judged with patience, because either side may only be late.
+package garbagecollection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
+)
+
+const (
+	// grace is how long a machine must be seen without a claim before it is terminated.
+	grace = 30 * time.Second
+	// visible is how long after its launch a machine may be missing from the cloud's list.
+	visible = time.Minute
+	// eager and lazy are the periods of the loop in its first rounds and later.
+	eager, lazy = 10 * time.Second, 2 * time.Minute
+	// eagerRounds is how many rounds are eager: what a crash left behind is found soon after the start.
+	eagerRounds = 20
+)
+
+// Collector is the loop.
+type Collector struct {
+	Client    client.Client
+	APIReader client.Reader
+	Cloud     cloud.Provider
+	Recorder  record.EventRecorder
+	Metrics   *obs.Metrics
+	Log       *slog.Logger
+	Clock     clock.Clock
+
+	// unclaimed notes since when a machine has been seen without a claim, by provider ID.
+	unclaimed map[string]time.Time
+	// forced tells of a claim that is gone though Kerf has not ended its machine; nil without Watch.
+	forced chan struct{}
+}
+
+// NeedLeaderElection makes the manager start the loop on the leader only.
+func (c *Collector) NeedLeaderElection() bool { return true }
+
+// Start runs the loop until ctx ends.
+func (c *Collector) Start(ctx context.Context) error {
+	for round, failures := 0, 0; ; {
+		err := c.Metrics.Recover(c.Log, "garbage", func() error { return c.Round(ctx) })
+		if err != nil && ctx.Err() == nil {
+			c.Log.Error("comparing machines with nodeclaims", "error", err)
+			failures++
+		} else {
+			round, failures = round+1, 0
+		}
+		period := lazy
+		switch {
+		case failures > 0: // what nobody has looked for may be there
+			period = min(eager<<min(failures-1, 5), lazy)
+		case round < eagerRounds || len(c.unclaimed) > 0:
+			period = eager
+		}
+		due := c.Clock.After(period)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-due:
+		case <-c.forced:
+			// No sooner than eager rounds come: many claims may go at once.
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-due:
+			case <-c.Clock.After(eager):
+			}
+		}
+	}
+}
+
+// Round compares once, with the claims that the informer holds. The API is asked for them only in a round that is about to
+// terminate an instance: the informer may lag behind it.
+func (c *Collector) Round(ctx context.Context) error {
+	// The machines are read before the claims: a machine that comes after the list is not judged by it.
+	machines, err := c.Cloud.List(ctx, time.Second)
+	if err != nil {
+		return fmt.Errorf("listing machines: %w", err)
+	}
+	var claims karpv1.NodeClaimList
+	// They are only read here; deletions and events work on copies.
+	if err := c.Client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	return errors.Join(c.machines(ctx, machines, claims.Items), c.claims(ctx, machines, claims.Items))
+}
+
+// without are the running machines that no claim stands for.
+func without(machines []*cloud.Machine, claims []karpv1.NodeClaim) []*cloud.Machine {
+	known := make(map[string]bool, len(claims))
+	for i := range claims {
+		known[claims[i].Status.ProviderID] = true
+	}
+	var out []*cloud.Machine
+	for _, m := range machines {
+		if !known[m.ProviderID] && m.State != "shutting-down" && m.State != "terminated" && !mayBelong(m, claims) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// machines terminates what no claim stands for.
+func (c *Collector) machines(ctx context.Context, machines []*cloud.Machine, claims []karpv1.NodeClaim) error {
+	now := c.Clock.Now()
+	still := map[string]time.Time{}
+	var due []*cloud.Machine
+	for _, m := range without(machines, claims) {
+		since, ok := c.unclaimed[m.ProviderID]
+		if !ok {
+			since = now
+		}
+		still[m.ProviderID] = since
+		if now.Sub(since) >= grace {
+			due = append(due, m)
+		}
+	}
+	c.unclaimed = still
+	if len(due) == 0 {
+		return nil
+	}
+	var live karpv1.NodeClaimList
+	if err := c.APIReader.List(ctx, &live); err != nil {
+		return fmt.Errorf("listing nodeclaims before machines without one are terminated: %w", err)
+	}
+	var errs []error
+	for _, m := range without(due, live.Items) {
+		c.Log.Info("terminating a machine without a nodeclaim", "provider_id", m.ProviderID, "instance_type", m.InstanceType, "claim_tag", m.Claim, "launched_at", m.LaunchedAt)
+		if err := c.Cloud.Terminate(ctx, m.ProviderID); err != nil && !cloud.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("terminating machine %s without a nodeclaim: %w", m.ProviderID, err))
+			continue
+		}
+		delete(still, m.ProviderID)
+		errs = append(errs, c.deleteNode(ctx, m.ProviderID))
+	}
+	return errors.Join(errs...)
+}
+
+// mayBelong reports whether a claim that does not know its machine yet may be the one that bought m: it was there when m
+// was launched, and is of m's pool, or m's tag names it.
+func mayBelong(m *cloud.Machine, claims []karpv1.NodeClaim) bool {
+	return slices.ContainsFunc(claims, func(claim karpv1.NodeClaim) bool {
+		if claim.Status.ProviderID != "" || !claim.DeletionTimestamp.IsZero() {
+			return false
+		}
+		if m.Claim != "" {
+			return m.Claim == claim.Name
+		}
+		// Clocks of the two APIs may differ by a few seconds.
+		return claim.Labels[karpv1.NodePoolLabelKey] == m.Pool && !claim.CreationTimestamp.After(m.LaunchedAt.Add(10*time.Second))
+	})
+}
+
+func (c *Collector) deleteNode(ctx context.Context, providerID string) error {
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes, client.MatchingFields{index.NodeProviderID: providerID}); err != nil {
+		return fmt.Errorf("listing nodes of machine %s: %w", providerID, err)
+	}
+	var errs []error
+	for i := range nodes.Items {
+		if err := c.Client.Delete(ctx, &nodes.Items[i]); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("deleting node %q of a terminated machine: %w", nodes.Items[i].Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// claims deletes claims whose machine is gone for good.
+func (c *Collector) claims(ctx context.Context, machines []*cloud.Machine, claims []karpv1.NodeClaim) error {
+	alive := map[string]bool{}
+	for _, m := range machines {
+		alive[m.ProviderID] = m.State != "terminated" && m.State != "shutting-down"
+	}
+	var errs []error
+	for i := range claims {
+		claim := &claims[i]
+		launched := claim.StatusConditions().Get(karpv1.ConditionTypeLaunched)
+		if !claim.DeletionTimestamp.IsZero() || !index.Managed(claim) || claim.Status.ProviderID == "" || alive[claim.Status.ProviderID] ||
+			!launched.IsTrue() || c.Clock.Since(launched.LastTransitionTime.Time) < visible {
+			continue
+		}
+		errs = append(errs, c.claim(ctx, claim))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
+	// The list may have been partial; only a direct question decides.
+	why, malformed := "", false
+	if m, err := c.Cloud.Get(ctx, claim.Status.ProviderID); err == nil && m.State != "shutting-down" {
+		return nil
+	} else if err != nil && !cloud.IsNotFound(err) {
+		return fmt.Errorf("reading machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
+	} else if err != nil {
+		why, malformed = ": "+err.Error(), errors.Is(err, cloud.ErrProviderID)
+	}
+	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if slices.ContainsFunc(n.Status.Conditions, func(cond corev1.NodeCondition) bool {
+			return cond.Type == corev1.NodeReady && cond.Status == corev1.ConditionTrue
+		}) {
+			return nil
+		}
+	}
+	claim = claim.DeepCopy()
+	if malformed {
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "ProviderIDInvalid", "status.providerID is %q, which names no instance (it is written aws:///zone/i-…): the NodeClaim is deleted", claim.Status.ProviderID)
+	} else {
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+	}
+	if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting nodeclaim %q of a machine that is gone: %w", claim.Name, err)
+	}
+	c.Metrics.NodeClaimsDisrupted.WithLabelValues("garbage_collected", claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "graceful").Inc()
+	c.Log.Info("deleted a nodeclaim whose machine is gone", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID)
+	return nil
+}

@@ -1,0 +1,145 @@
+package shadow
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/state/readonly"
+)
+
+// Every is how often a decision is made while something changes, Rest while nothing does: prices and budgets move by
+// themselves.
+const (
+	Every = 2 * time.Second
+	Rest  = 10 * time.Second
+)
+
+// Loop decides and keeps book. All fields but Recover and Synced are required.
+type Loop struct {
+	Book  *Book
+	State interface{ Snapshot() *cluster.Snapshot }
+	// Problem makes the input of a decision on pods, Solve makes the decision, Disrupt the one on nodes.
+	Problem func(context.Context, *cluster.Snapshot) *pack.Problem
+	Solve   func(*pack.Problem) *plan.Plan
+	Disrupt func(context.Context, *cluster.Snapshot) *disrupt.Decision
+	Guard   *readonly.Guard
+	Synced  func() bool
+	Metrics *obs.Metrics
+	Recover func(name string, fn func() error) error
+	Log     *slog.Logger
+	Now     func() time.Time
+	// Lasting is for how long a small saving counts only if every decision has found it (ripening.Lasting).
+	Lasting time.Duration
+
+	ripening ripening.Memory
+	findings ripening.Findings
+}
+
+// NeedLeaderElection is false: a shadow leads nothing.
+func (l *Loop) NeedLeaderElection() bool { return false }
+
+// Start runs the loop until ctx ends, and then logs the summary.
+func (l *Loop) Start(ctx context.Context) error {
+	tick := time.NewTicker(Every)
+	defer tick.Stop()
+	var last *cluster.Snapshot
+	var at time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			s := l.Summary()
+			l.Log.Info("the shadow run ends", "rounds", s.Rounds, "running_micro_usd_per_hour", int64(s.Total.Running), "kerf_micro_usd_per_hour", int64(s.Total.Kerf),
+				"missed_micro_usd", int64(s.Missed), "refused_calls", l.Guard.Total())
+			return nil
+		case <-tick.C:
+		}
+		if l.Synced != nil && !l.Synced() {
+			continue
+		}
+		snapshot := l.State.Snapshot()
+		if snapshot == last && l.Now().Sub(at) < Rest || snapshot.Unsettled > 0 {
+			continue
+		}
+		last, at = snapshot, l.Now()
+		round := func() error { l.round(ctx, snapshot); return nil }
+		if l.Recover == nil {
+			_ = round()
+		} else if err := l.Recover("shadow", round); err != nil {
+			l.Log.Error("deciding in the shadow", "error", err)
+		}
+	}
+}
+
+// round decides once.
+func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
+	r := &Round{At: l.Now(), Cluster: l.Problem(ctx, snapshot)}
+	if len(snapshot.Pending) > 0 {
+		r.Plan = l.Solve(r.Cluster)
+	}
+	if d := l.Disrupt(ctx, snapshot); d != nil {
+		r.Disruption = l.ripe(d)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	fresh := l.Book.Enter(r)
+	for i := range fresh {
+		w := &fresh[i]
+		l.Log.Info("would have done", "what", w.What, "reason", w.Reason, "nodepools", w.Pools, "nodes", w.Nodes, "new", w.New, "pods", w.Pods,
+			"saving_micro_usd_per_hour", int64(w.Saving), "why", w.Why)
+		for _, pool := range w.Pools {
+			l.Metrics.Shadow.Decisions.WithLabelValues(w.What, w.Reason, pool).Inc()
+		}
+	}
+	s := l.Book.Summary()
+	l.Metrics.Replace(l.Metrics.Shadow.Bill, func(set func(float64, ...string)) {
+		for _, p := range s.Pools {
+			set(dollars(p.Running), p.Name, "running")
+			set(dollars(p.Kerf), p.Name, "kerf")
+		}
+	})
+	l.Metrics.Shadow.Missed.Set(dollars(s.Missed))
+}
+
+// ripe is a decision with those of its moves that have stood for as long as they have to. Where it is another node each time,
+// a controller would decide again on those nodes alone that have stood for long enough; here the whole move counts then.
+func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
+	now := l.Now()
+	out := *d
+	out.Moves, _, _ = l.ripening.Take(d.Moves, now)
+	l.findings.Note(d.ByMovingPods(), now, l.Lasting)
+	ripe := l.ripening.Ripe()
+	counted := map[string]bool{}
+	for i := range out.Moves {
+		counted[out.Moves[i].Nodes[0]] = true
+	}
+	for i := range d.Moves {
+		m := &d.Moves[i]
+		if counted[m.Nodes[0]] {
+			continue
+		}
+		had := m.Wait == 0 && m.Onto == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ripe[n] })
+		if had || m.Wait > 0 && l.findings.Lasted(m.Saving, now) >= l.Lasting && l.ripening.Settled(m.Nodes) {
+			out.Moves = append(out.Moves, *m)
+		}
+	}
+	return &out
+}
+
+func dollars(m catalog.MicroUSD) float64 { return float64(m) / 1e6 }
+
+// Summary is the book's, with the calls that were refused.
+func (l *Loop) Summary() Summary {
+	s := l.Book.Summary()
+	s.Refused = l.Guard.Refused()
+	return s
+}

@@ -1,0 +1,115 @@
+// Package bound finds how cheap a plan could be at best, and proves it.
+//
+// Lower takes the pods that a plan places and gives an amount that every way of serving them must pay for new machines.
+// The amount comes with a Certificate; Check reads the problem by itself, verifies the certificate in whole numbers, and
+// shares no code with the search that found it.
+//
+// # What is bounded
+//
+// The pods of the plan must be served by the existing nodes, each once and free of charge, and by machines bought from
+// the pools. Kept are: requests against allocatable less the daemons that are certain to run there; node selectors,
+// required affinity, volume zones and taints, per machine and class; what the pool can buy where and at what price; how
+// many instances a reservation still holds; and limits per host: host ports, anti-affinity by host of classes that
+// repel themselves, spread by host, which the engine measures from an empty host.
+//
+// Given up are: topology wider than a host, whether the requirements of two classes can hold on one machine, limits of
+// pools, addresses of subnets, minValues, preferences, PreferNoSchedule, and the strict order of pool weights; and that
+// machines are bought whole. Where a problem has very many kinds of pods, limits per host that need far fewer hosts than
+// another limit are given up as well. Giving something up can only make the bound smaller, so it stays a bound: a plan
+// that keeps the order of weights may cost more than it must without.
+//
+// # Why it is a proof
+//
+// A certificate gives each class a value v per pod, such that no machine can carry pods worth more than its price. Then
+// whoever serves n pods of each class pays at least the sum of n*v. A machine that is free but there only m times
+// (existing nodes, reservations) takes m times the worth that it can carry off that sum.
+//
+// That no machine carries more than its price is shown by weights w, an amount of money per unit of each resource. If
+//
+//	w*capacity + sum over classes of most*max(0, v - w*request)  <=  price
+//
+// where most is how many pods of the class a machine can have at all, then any pods that fit are worth at most the left
+// side: each is worth no more than the room that it takes, priced by w, and what it is worth beyond that. Few weights
+// are enough, because machines of a family resemble each other; the checker tries them all. Where no weights do, because
+// pods leave room that is of no use to any other, the checker goes through the ways to fill the machine, class by class,
+// and keeps the worthiest of those that leave the same room, as long as the weights don't rule them out. Existing nodes
+// and reservations are judged by weights alone.
+//
+// # How it is found
+//
+// The best values are the duals of a linear program: buy ways to fill machines so that every class is covered, at the
+// least cost. Ways are added as they are needed (column generation): the one that is worth most for a machine at the
+// present values is found by a small linear program of its own, whose duals are the weights, or by a search where pods
+// must stay whole. On machines for dozens of pods and on those with too many fillings pods may be cut; little is lost by
+// that. Any values, divided by how much the most overrated machine is worth more than its price, are a proof; so the
+// search can end at any time.
+package bound
+
+import (
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// Budget limits the search.
+type Budget struct {
+	// Work in elementary steps, about a nanosecond each; 0 means DefaultWork.
+	Work int64
+}
+
+// DefaultWork is the budget where none is given.
+const DefaultWork = 2_000_000_000
+
+// Result is a bound with its proof.
+type Result struct {
+	// Bound is the least that the new machines can cost, per hour. The certificate proves it.
+	Bound catalog.MicroUSD `json:"bound"`
+	// Price of the plan, for comparison.
+	Price catalog.MicroUSD `json:"price"`
+	// Gap is Price/Bound - 1, 0 when both are 0. It is -1 when there is a price but no bound.
+	Gap         float64      `json:"gap"`
+	Certificate *Certificate `json:"certificate"`
+	// Converged tells that the search ended by itself: no better values exist for the relaxation, but for a ten
+	// thousandth, with pods cut where machines have too many fillings. Otherwise Stopped says what ended it. The bound is
+	// proven either way.
+	Converged bool   `json:"converged"`
+	Stopped   string `json:"stopped,omitempty"`
+	// Open is how much more, as a part of the bound, the relaxation could prove at most; -1 when that is not known.
+	Open float64 `json:"open"`
+	Work Work    `json:"work"`
+}
+
+// Work counts what the search did.
+type Work struct {
+	Pods     int   `json:"pods"`
+	Classes  int   `json:"classes"`
+	Rows     int   `json:"rows"`     // classes that the search need not tell apart count once
+	Machines int   `json:"machines"` // kinds of machine that are not plainly worse than another
+	Rounds   int   `json:"rounds"`
+	Columns  int   `json:"columns"`
+	Pivots   int   `json:"pivots"`
+	Steps    int64 `json:"steps"`
+	// Rounded tells that requests were rounded down to keep the number of rows small.
+	Rounded bool `json:"rounded,omitempty"`
+}
+
+// Lower finds a lower bound on what new machines must cost, for the pods that the plan places on existing and new nodes.
+// Pods that the plan leaves count for nothing.
+//
+// It is a pure function of the problem, the plan's placed pods, and the budget, whatever their order.
+func Lower(p *pack.Problem, pl *plan.Plan, b Budget) *Result {
+	if b.Work <= 0 {
+		b.Work = DefaultWork
+	}
+	s := newSearch(p, placedClasses(p, pl), b.Work)
+	s.run()
+	r := s.result(p)
+	r.Price = pl.Price
+	switch {
+	case r.Bound > 0:
+		r.Gap = float64(r.Price)/float64(r.Bound) - 1
+	case r.Price > 0:
+		r.Gap = -1
+	}
+	return r
+}

@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"maps"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// Pricer fills in what nodes cost per hour, from the offerings of their pools, and how many volumes they attach, from
+// their types, until they say so themselves. It remembers its answers, so that a node keeps its pointer as long as
+// nothing of that changed.
+//
+// Concurrency: not safe.
+type Pricer struct {
+	// Least prices nodes at the least that their offerings have cost lately, so that giving one up is not held to save what
+	// it costs at this moment alone.
+	Least bool
+
+	known map[*Node]*Node
+}
+
+// Apply returns the nodes with what it knows of them. Nodes of no pool are returned as they are. An offering that can't be bought any more still tells what it costs.
+//
+// Cost: one look-up per node.
+func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
+	types := map[string]map[string]*catalog.Type{}
+	for _, p := range pools {
+		byName := make(map[string]*catalog.Type, len(p.Types))
+		for _, t := range p.Types {
+			byName[t.Name] = t
+		}
+		types[p.Name] = byName
+	}
+	known := make(map[*Node]*Node, len(nodes))
+	out := make([]*Node, len(nodes))
+	for i, n := range nodes {
+		if of := types[n.Pool]; n.InstanceType == "" && len(n.Requirements) > 0 {
+			out[i] = x.with(n, n.Price, leastAttached(n, of))
+		} else {
+			out[i] = x.priced(n, of[n.InstanceType])
+		}
+		if out[i] != n {
+			known[n] = out[i]
+		}
+	}
+	x.known = known
+	return out
+}
+
+func (x *Pricer) priced(n *Node, t *catalog.Type) *Node {
+	if t == nil {
+		return n
+	}
+	price, limits := n.Price, n.AttachLimits
+	if known, ok := priceOf(n, t, x.Least); ok {
+		price = known
+	}
+	if limits == nil {
+		limits = t.AttachLimits
+	}
+	return x.with(n, price, limits)
+}
+
+// with is the node with the price and the limits; the same pointer as the last time if they are the same.
+func (x *Pricer) with(n *Node, price catalog.MicroUSD, limits res.List) *Node {
+	if price == n.Price && maps.Equal(limits, n.AttachLimits) {
+		return n
+	}
+	if last := x.known[n]; last != nil && last.Price == price && maps.Equal(last.AttachLimits, limits) {
+		return last
+	}
+	with := *n
+	with.Price, with.AttachLimits = price, limits
+	return &with
+}
+
+// leastAttached is what every type attaches that a machine may become which is not bought yet.
+func leastAttached(n *Node, types map[string]*catalog.Type) res.List {
+	var out res.List
+	for _, r := range n.Requirements {
+		if r.Key != requirement.InstanceType || r.Operator != requirement.In {
+			continue
+		}
+		for _, name := range r.Values {
+			t := types[name]
+			if t == nil {
+				continue
+			}
+			for driver, most := range t.AttachLimits {
+				if least, known := out[driver]; !known || most < least {
+					if out == nil {
+						out = res.List{}
+					}
+					out[driver] = most
+				}
+			}
+		}
+	}
+	return out
+}
+
+// priceOf is the price of the offering that the node came of: the cheapest of those that its zone, capacity type and
+// reservation leave, which is one as a rule.
+func priceOf(n *Node, t *catalog.Type, least bool) (catalog.MicroUSD, bool) {
+	best, found := catalog.MicroUSD(0), false
+	for _, o := range t.Offerings {
+		unknown := o.Price == 0 && o.CapacityType != catalog.Reserved
+		if unknown || o.Zone != n.Zone || o.CapacityType != n.CapacityType {
+			continue
+		}
+		if id := n.Labels[requirement.ReservationID]; id != "" && o.ReservationID != id {
+			continue
+		}
+		price := o.Price
+		if least {
+			price = o.Least()
+		}
+		if !found || price < best {
+			best, found = price, true
+		}
+	}
+	return best, found
+}

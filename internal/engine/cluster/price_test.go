@@ -1,0 +1,86 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
+	pools := []*cluster.Pool{{Name: "default", Types: []*catalog.Type{{Name: "m.large", Offerings: []catalog.Offering{
+		{Zone: "a", CapacityType: catalog.OnDemand, Price: 100, Available: true},
+		{Zone: "a", CapacityType: catalog.Spot, Price: 30, Unavailable: "insufficient capacity"},
+		{Zone: "b", CapacityType: catalog.OnDemand, Price: 110, Available: true},
+		{Zone: "c", CapacityType: catalog.OnDemand, Unavailable: "no price"},
+		{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "cr-1", Price: 1},
+		{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "cr-2", Price: 2},
+	}}}}}
+	node := func(pool, zone, capacityType string) *cluster.Node {
+		return &cluster.Node{Name: "n", Pool: pool, InstanceType: "m.large", Zone: zone, CapacityType: capacityType}
+	}
+	for name, tc := range map[string]struct {
+		node *cluster.Node
+		want catalog.MicroUSD
+	}{
+		"on demand":                          {node("default", "a", catalog.OnDemand), 100},
+		"in a dearer zone":                   {node("default", "b", catalog.OnDemand), 110},
+		"spot that can't be bought any more": {node("default", "a", catalog.Spot), 30},
+		"without a price":                    {node("default", "c", catalog.OnDemand), 0},
+		"of a pool that is not known":        {node("other", "a", catalog.OnDemand), 0},
+		"out of the cheapest reservation, when it does not say which": {node("default", "a", catalog.Reserved), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var x cluster.Pricer
+			got := x.Apply([]*cluster.Node{tc.node}, pools)[0]
+			if got.Price != tc.want {
+				t.Errorf("costs %d, want %d", got.Price, tc.want)
+			}
+			if again := x.Apply([]*cluster.Node{tc.node}, pools)[0]; again != got {
+				t.Error("a node that did not change has another pointer the second time")
+			}
+			if tc.node.Price != 0 {
+				t.Error("the node of the snapshot was written to")
+			}
+		})
+	}
+	var filled cluster.Pricer
+	pools[0].Types[0].AttachLimits = res.List{"ebs.csi.aws.com": 25}
+	silent, told := node("default", "a", catalog.OnDemand), node("default", "a", catalog.OnDemand)
+	told.AttachLimits = res.List{"ebs.csi.aws.com": 3}
+	for i, n := range filled.Apply([]*cluster.Node{silent, told}, pools) {
+		if want := []int64{25, 3}[i]; n.AttachLimits["ebs.csi.aws.com"] != want {
+			t.Errorf("attaches %d volumes, want %d", n.AttachLimits["ebs.csi.aws.com"], want)
+		}
+	}
+	pools[0].Types = append(pools[0].Types, &catalog.Type{Name: "m.small", AttachLimits: res.List{"ebs.csi.aws.com": 7}})
+	asked := &cluster.Node{Name: "n", Pool: "default", Requirements: []requirement.Term{{Key: requirement.InstanceType, Operator: requirement.In, Values: []string{"m.large", "m.small"}}}}
+	if n := filled.Apply([]*cluster.Node{asked}, pools)[0]; n.AttachLimits["ebs.csi.aws.com"] != 7 {
+		t.Errorf("a machine that may become m.small attaches %d volumes, want 7", n.AttachLimits["ebs.csi.aws.com"])
+	}
+	var x cluster.Pricer
+	n := node("default", "a", catalog.Reserved)
+	n.Labels = map[string]string{requirement.ReservationID: "cr-2"}
+	if got := x.Apply([]*cluster.Node{n}, pools)[0]; got.Price != 2 {
+		t.Errorf("out of cr-2 it costs %d, want 2", got.Price)
+	}
+}
+
+func TestTheLeastThatANodeHasCost(t *testing.T) {
+	moved := &catalog.Type{Name: "m.large", Offerings: []catalog.Offering{
+		{Zone: "a", CapacityType: catalog.Spot, Price: 40, Lately: &catalog.Range{Low: 30, High: 55}},
+	}}
+	pools := []*cluster.Pool{{Name: "default", Types: []*catalog.Type{moved}}}
+	n := &cluster.Node{Name: "n", Pool: "default", Zone: "a", CapacityType: catalog.Spot, InstanceType: "m.large"}
+	for _, c := range []struct {
+		least bool
+		want  catalog.MicroUSD
+	}{{false, 40}, {true, 30}} {
+		x := cluster.Pricer{Least: c.least}
+		if got := x.Apply([]*cluster.Node{n}, pools)[0].Price; got != c.want {
+			t.Errorf("least %v: costs %d, want %d", c.least, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+)
+
+const (
+	// wellUsed is the share of its price above which a node stays as it is when a cluster is planned anew.
+	wellUsed = 0.9
+	// mostTogether is how many nodes go by one move. The more there are, the less room is left over on the machines that
+	// come for them, and the more has to be up before the first can go.
+	mostTogether, leastTogether = 400, 25
+	// workPerSet, and workPerNode for each node, is what packing the machines of a set well may cost if all that it costs could be saved.
+	workPerSet = 6_000_000
+)
+
+// startAnew replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
+// machines that suit them best, and what room there is on nodes that stay. No pod is moved a second time by that, whereas
+// filling nodes first and replacing them later moves many twice.
+func (s *search) startAnew() {
+	var nodes []*nodeState
+	for _, n := range s.managed() {
+		if _, buyable := s.w.Floor(n.id); buyable && s.replaceable(n) && !n.empty && n.usage() < wellUsed {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *nodeState) int {
+		return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), cmp.Compare(a.usage(), b.usage()), byName(a, b))
+	})
+	for len(nodes) > 0 {
+		own := len(nodes)
+		if at := slices.IndexFunc(nodes, func(n *nodeState) bool { return n.pool != nodes[0].pool }); at > 0 {
+			own = at
+		}
+		s.replaceWithinBudget(nodes[:own])
+		nodes = nodes[own:]
+	}
+}
+
+// goOnAnew adds to what another search found what comes of planning the rest anew.
+func (s *search) goOnAnew() {
+	s.chooseTargets(anew)
+	s.polish = s.workFor(polishPerNode)
+	s.startAnew()
+}
+
+// replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most. Where
+// nothing comes of them others have their turn that are not of the same kinds.
+func (s *search) replaceWithinBudget(nodes []*nodeState) {
+	left, limited := nodes[0].pool.Allowed[Underutilized]
+	if !limited || left >= len(nodes) {
+		s.replaceTogether(nodes)
+		return
+	}
+	s.number()
+	rest := slices.Clone(nodes)
+	slices.SortFunc(rest, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.savable(), a.savable()), byUsage(a, b)) })
+	for turns := patience; turns > 0 && len(rest) > 0 && left > 0; turns-- {
+		set := slices.Clone(rest[:min(left, len(rest))])
+		slices.SortFunc(set, byUsage)
+		s.replaceTogether(set)
+		kinds := map[int]bool{}
+		for _, n := range set {
+			kinds[n.kind] = kinds[n.kind] || !n.gone
+		}
+		found := nodes[0].pool.Allowed[Underutilized] < left
+		rest = slices.DeleteFunc(rest, func(n *nodeState) bool { return n.gone || !found && kinds[n.kind] || slices.Contains(set, n) })
+		left = nodes[0].pool.Allowed[Underutilized]
+	}
+}
+
+// replaceTogether makes moves of equal parts of the nodes, and of smaller ones where that fails. The nodes are dealt out to
+// the parts in turn, so that each part has pods of all kinds: what needs memory fills up what needs cores, and the least
+// that the parts can come to is hardly more than what the whole can.
+func (s *search) replaceTogether(nodes []*nodeState) {
+	parts := make([][]*nodeState, (len(nodes)+mostTogether-1)/mostTogether)
+	for i, n := range nodes {
+		parts[i%len(parts)] = append(parts[i%len(parts)], n)
+	}
+	for _, set := range parts {
+		s.replaceSet(set)
+	}
+}
+
+func (s *search) replaceSet(set []*nodeState) {
+	slack := 1 - s.worth(set)
+	if s.ended() || slack < promising {
+		return
+	}
+	work := int64(slack * float64(workPerSet+workPerNode*len(set)))
+	t := s.try(set, work)
+	if t.fine && t.buys == 0 {
+		return // they can go one by one
+	}
+	if t.fine {
+		s.keep(set, Move{Cause: Underutilized})
+		return
+	}
+	if len(set) < 2*leastTogether || t.buys > 0 && t.ratio > hopeful {
+		return
+	}
+	s.replaceSet(set[:len(set)/2])
+	s.replaceSet(set[len(set)/2:])
+}
+
+// worth is the least that the pods of the nodes cost, as a part of what the nodes do.
+func (s *search) worth(nodes []*nodeState) float64 {
+	floor, price := catalog.MicroUSD(0), catalog.MicroUSD(0)
+	for _, n := range nodes {
+		floor += n.floor
+		price += n.price
+	}
+	return float64(floor) / float64(max(1, price))
+}
+
+// slack is the part of what all candidates cost that could be saved at most, as far as prices of resources tell.
+func (s *search) slack() float64 {
+	var nodes []*nodeState
+	for _, n := range s.managed() {
+		if n.candidate() && n.price > 0 {
+			nodes = append(nodes, n)
+		}
+	}
+	return max(0, 1-s.worth(nodes))
+}
+
+// slackAfter is the part of the bill that could be saved at most once all moves are carried out.
+func (s *search) slackAfter() float64 {
+	floor := catalog.MicroUSD(0)
+	for _, n := range s.managed() {
+		floor += min(n.floor, n.price)
+	}
+	return 1 - float64(floor)/float64(max(1, s.after()))
+}

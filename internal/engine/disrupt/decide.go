@@ -1,0 +1,201 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/guard"
+)
+
+// Decide looks at every node that is allowed to go and chooses moves that save money.
+//
+// Up to three searches are made, each by itself; see searchAll for which. One lets the emptiest nodes go first and does not
+// fill up nodes that would be cheaper to replace; the next starts with what costs most for each pod it disturbs and fills
+// any node; the last packs the pods of all badly used nodes on new machines. The one that leaves the lowest bill wins, unless
+// another leaves almost the same and disturbs less.
+//
+// Cost: grows with the pods of the candidates; see Options.Work.
+// Concurrency: safe; p is only read.
+//
+// Where the question about some nodes panics, they are kept for that reason, and all others are decided on as if they were
+// blocked; it panics itself where it can't tell which nodes these are.
+func Decide(p *Problem) *Decision {
+	if p == nil || p.Cluster == nil {
+		return &Decision{}
+	}
+	d, _ := decide(p)
+	return d
+}
+
+// decide is Decide, and the search that the moves are from.
+func decide(p *Problem) (*Decision, *search) {
+	found := searchAround(p)
+	best := choose(found)
+	d := best.decision()
+	for _, s := range found {
+		if s != best {
+			d.Stats.Questions += s.stats.Questions
+			d.Stats.Work += s.work()
+		}
+		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && len(d.Moves) == 0 {
+			d.Next = s.next
+		}
+	}
+	return d, best
+}
+
+// searchAll makes the searches, in their order. As long as nothing was found they go on with the same snapshot. Where much
+// could be saved the last is made first, and is enough when it leaves little to be saved. Where there is little to be saved
+// from the start the first one that finds something is enough: the others find the like of it, and the next round sees all.
+func searchAll(p *Problem) []*search {
+	w := pack.NewWhatIf(p.Cluster)
+	s := newSearch(p, w)
+	if s.slack() > muchSlack {
+		if s.run(anew, false); s.slackAfter() < littleSlack {
+			return []*search{s}
+		}
+		return append(searchBeside(p, emptiestFirst, dearestFirst), s)
+	}
+	little := s.slack() < littleSlack
+	s.run(emptiestFirst, false)
+	found := []*search{s}
+	if len(s.moves) > 0 && little {
+		s.goOnAnew()
+		return found
+	}
+	if len(s.moves) > 0 {
+		return append(found, searchBeside(p, dearestFirst, anew)...)
+	}
+	next := newSearch(p, w)
+	next.chooseTargets(dearestFirst)
+	if !slices.Equal(next.targets, s.targets) { // otherwise it asks the same in another order
+		next.run(dearestFirst, true)
+		found = append(found, next)
+	}
+	if len(next.moves) > 0 {
+		return append(found, searchBeside(p, anew)...)
+	}
+	last := newSearch(p, w)
+	last.run(anew, true)
+	return append(found, last)
+}
+
+// muchSlack is the part of the bill above which it is likely that hardly any node is worth keeping, littleSlack the one
+// below which no other search is made.
+const muchSlack, littleSlack = 0.4, 0.1
+
+// searchBeside makes searches side by side.
+func searchBeside(p *Problem, orders ...order) []*search {
+	found := make([]*search, len(orders))
+	errs := make([]error, len(orders))
+	var g guard.Group
+	for i, o := range orders {
+		g.Go("disruption.search", func() error {
+			errs[i] = guard.Catch("disruption.search", func() error {
+				found[i] = newSearch(p, pack.NewWhatIf(p.Cluster))
+				found[i].run(o, false)
+				return nil
+			})
+			return nil
+		})
+	}
+	_ = g.Wait() // each has its own
+	for _, err := range errs {
+		if err != nil {
+			panic(err) // for searchAround, in the order of the searches
+		}
+	}
+	return found
+}
+
+// choose takes the search that leaves the lowest bill; of those that leave hardly more the one that disturbs least, if
+// only it found anything.
+func choose(found []*search) *search {
+	least := found[0].after()
+	for _, s := range found[1:] {
+		least = min(least, s.after())
+	}
+	best := -1
+	for i, s := range found {
+		if s.after() > least+least*togetherPercent/100 || len(s.moves) == 0 && s.after() > least {
+			continue
+		}
+		if best < 0 || s.disturbed() < found[best].disturbed() || s.disturbed() == found[best].disturbed() && s.after() < found[best].after() {
+			best = i
+		}
+	}
+	return found[best]
+}
+
+// after is what the managed nodes cost when all moves are carried out.
+func (s *search) after() catalog.MicroUSD { return s.before() - s.saving() }
+
+func (s *search) saving() catalog.MicroUSD {
+	sum := catalog.MicroUSD(0)
+	for i := range s.moves {
+		sum += s.moves[i].Saving
+	}
+	return sum
+}
+
+// before is what all managed nodes cost.
+func (s *search) before() catalog.MicroUSD {
+	sum := catalog.MicroUSD(0)
+	for _, n := range s.nodes {
+		if n != nil {
+			sum += n.price
+		}
+	}
+	return sum
+}
+
+func (s *search) disturbed() int64 {
+	sum := int64(0)
+	for i := range s.moves {
+		sum += s.moves[i].Disruption
+	}
+	return sum
+}
+
+func (s *search) decision() *Decision { return s.decisionAbout(s.managed()) }
+
+// decisionAbout is the moves, and for each of the nodes that stays why.
+func (s *search) decisionAbout(nodes []*nodeState) *Decision {
+	d := &Decision{Generation: s.p.Cluster.Generation, Moves: s.moves, Stats: s.stats}
+	d.Stats.Work, d.Before = s.work(), s.before()
+	for _, n := range nodes {
+		if n.gone {
+			continue
+		}
+		if !n.empty && n.reason.Code == BudgetUsed {
+			d.OverBudget += n.saves
+		}
+		k := n.kept()
+		if len(k.Reasons) == 0 {
+			k.Reasons = []Reason{{Code: NotLookedAt}}
+			d.Stats.NotLookedAt++
+		}
+		d.Kept = append(d.Kept, k)
+	}
+	slices.SortFunc(d.Kept, func(a, b Kept) int { return cmp.Compare(a.Node, b.Node) })
+	d.After = d.Before - s.saving()
+	d.Spare = s.spare()
+	d.setWaits(&s.p.Options)
+	d.setOnto(s.p.Nodes, s.littleUsed(d))
+	return d
+}
+
+// kept is the node with what was found about it; without reasons if nothing was.
+func (n *nodeState) kept() Kept {
+	k := Kept{Node: n.src.Name, Reasons: n.blocks, Saves: n.saves}
+	switch {
+	case n.target:
+		k.Reasons = append(slices.Clone(k.Reasons), Reason{Code: TakesPods})
+		k.Saves = 0
+	case n.reason.Code != "":
+		k.Reasons = append(slices.Clone(k.Reasons), n.reason)
+	}
+	return k
+}

@@ -1,0 +1,87 @@
+package disrupt
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+)
+
+// Engine decides about one problem after the other and gives its last decision again while nothing has changed that
+// could make it another one: most looks at a cluster find it as it was. Its decisions are those of Decide, byte for byte.
+//
+// Nodes, pods, classes and types are taken to be the same when their pointers are; nobody may change what they point to,
+// nor the lists of a problem.
+//
+// Concurrency: safe; problems are decided one at a time.
+type Engine struct {
+	mu   sync.Mutex
+	last *decided
+}
+
+// decided is a problem with the answer to it.
+type decided struct {
+	problem  Problem
+	cluster  pack.Problem
+	decision *Decision
+	// littleUsed are the nodes whose Soon counts for moves (Move.Onto).
+	littleUsed map[string]bool
+}
+
+// NewEngine returns an engine that knows nothing yet.
+func NewEngine() *Engine { return &Engine{} }
+
+// Decide is the function Decide. Nobody may change what it returns.
+//
+// Cost: a comparison for each node while nothing changes, see pack.SameQuestions; otherwise that of Decide.
+func (e *Engine) Decide(p *Problem) *Decision {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p == nil || p.Cluster == nil {
+		return Decide(p)
+	}
+	if d := e.last.again(p); d != nil {
+		return d
+	}
+	e.last = nil // lost if this panics
+	d, s := decide(p)
+	e.last = &decided{*p, *p.Cluster, d, s.littleUsed(d)}
+	e.last.problem.Nodes = slices.Clone(p.Nodes)
+	return d
+}
+
+// again is the decision in the words of p, if p differs from the problem in nothing that counts; otherwise it is nil.
+func (x *decided) again(p *Problem) *Decision {
+	if x == nil || !slices.EqualFunc(x.problem.Nodes, p.Nodes, x.sameNode) || !slices.EqualFunc(x.problem.Pools, p.Pools, samePool) ||
+		!maps.Equal(x.problem.DeletionCosts, p.DeletionCosts) || !x.problem.Options.Same(&p.Options) || !pack.SameQuestions(&x.cluster, p.Cluster) {
+		return nil
+	}
+	d := *x.decision
+	d.Generation = p.Cluster.Generation
+	blocks := make(map[string][]Reason, len(p.Nodes))
+	for i := range p.Nodes {
+		blocks[p.Nodes[i].Name] = p.Nodes[i].Blocks
+	}
+	d.Kept = slices.Clone(d.Kept)
+	for i := range d.Kept {
+		k := &d.Kept[i]
+		if now := blocks[k.Node]; len(now) > 0 {
+			k.Reasons = slices.Concat(now, k.Reasons[len(now):])
+		}
+	}
+	d.Moves = slices.Clone(d.Moves)
+	d.setOnto(p.Nodes, x.littleUsed)
+	return &d
+}
+
+// sameNode reports whether nothing that counts has changed of what is known of a node beyond the cluster. What blocks it
+// may be worded otherwise, as when there is less time left, and that time is looked up anew.
+func (x *decided) sameNode(a, b Node) bool {
+	return a.Name == b.Name && x.problem.Options.lifetime(a) == x.problem.Options.lifetime(b) &&
+		slices.EqualFunc(a.Blocks, b.Blocks, func(c, d Reason) bool { return c.Code == d.Code })
+}
+
+func samePool(a, b Pool) bool {
+	return a.Name == b.Name && a.Policy == b.Policy && a.Static == b.Static && maps.Equal(a.Allowed, b.Allowed)
+}

@@ -1,0 +1,115 @@
+package disrupt
+
+import (
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+)
+
+const (
+	// littlePercent of the bill is what all moves of pods together save at most for the decision to be one about little.
+	littlePercent = 15
+	// LongestWait is the most that a move has to stand where nothing else is said.
+	LongestWait = 30 * time.Minute
+)
+
+// LongestWait is the most that a move has to stand, 0 where none waits.
+func (o *Options) LongestWait() time.Duration {
+	if o.SmallSavingsWait == 0 {
+		return LongestWait
+	}
+	return max(0, o.SmallSavingsWait)
+}
+
+// Little reports whether all moves of pods together save little, those included that only wait for budgets: the cluster is
+// about as it should be. Then there is time, and more to lose than to gain by haste.
+func (d *Decision) Little() bool { return (d.ByMovingPods()+d.OverBudget)*100 < d.Before*littlePercent }
+
+// ByMovingPods is what the moves save that move pods.
+func (d *Decision) ByMovingPods() catalog.MicroUSD {
+	saving := catalog.MicroUSD(0)
+	for i := range d.Moves {
+		if d.Moves[i].Cause == Underutilized {
+			saving += d.Moves[i].Saving
+		}
+	}
+	return saving
+}
+
+// setWaits says of each move how long it has to stand.
+//
+// Where little is to be saved that is as long as it takes to pay back: who does not know for how long something is worth
+// its price loses least by paying it when waiting has cost as much (the ski-rental problem). Much is saved at once.
+func (d *Decision) setWaits(o *Options) {
+	little := d.Little()
+	for i := range d.Moves {
+		if m := &d.Moves[i]; little && m.Cause == Underutilized {
+			m.Wait = min(o.LongestWait(), o.Payback(m).Round(time.Second))
+		}
+	}
+}
+
+// stays is the usage from which a node that takes pods is held to stay in any case.
+const stays = 0.5
+
+// littleUsed are the nodes that take pods of moves and are used so little that they may soon be the ones to go.
+func (s *search) littleUsed(d *Decision) map[string]bool {
+	var out map[string]bool
+	for i := range d.Moves {
+		for _, pl := range d.Moves[i].Placements {
+			if n := s.named[pl.Node]; n != nil && n.usage() < stays {
+				if out == nil {
+					out = map[string]bool{}
+				}
+				out[pl.Node] = true
+			}
+		}
+	}
+	return out
+}
+
+// setOnto says of each move that takes pods to nodes that may soon be the ones to go when that is. Where much of the load
+// has gone, nodes that have lost no pod may go before those that have just lost all of theirs, and would fill those.
+func (d *Decision) setOnto(nodes []Node, littleUsed map[string]bool) {
+	if len(littleUsed) == 0 {
+		return
+	}
+	soon := map[string]time.Duration{}
+	for i := range nodes {
+		if n := &nodes[i]; littleUsed[n.Name] {
+			soon[n.Name] = n.Soon
+		}
+	}
+	for i := range d.Moves {
+		m := &d.Moves[i]
+		m.Onto = 0
+		for _, pl := range m.Placements {
+			m.Onto = max(m.Onto, soon[pl.Node])
+		}
+	}
+}
+
+// Spent is what a move is held to cost.
+func (o *Options) Spent(m *Move) catalog.MicroUSD {
+	spent := catalog.MicroUSD(float64(o.PodPrice) * float64(m.Disruption) / unit)
+	for i := range m.NewNodes {
+		spent += o.starting(1, m.NewNodes[i].Price)
+	}
+	return spent
+}
+
+// starting is the least that it is held to cost to start so many machines of a price per hour together.
+func (o *Options) starting(machines int, price catalog.MicroUSD) catalog.MicroUSD {
+	return max(o.NodePrice*catalog.MicroUSD(machines), price*catalog.MicroUSD(o.Overlap/time.Second)/3600)
+}
+
+// Payback is how long a move's saving has to last to bring what the move is held to cost; a year at most.
+func (o *Options) Payback(m *Move) time.Duration {
+	return lasts(o.Spent(m), m.Saving)
+}
+
+// lasts is how long it takes to save so much at so much per hour; a year at most.
+func lasts(spent, saving catalog.MicroUSD) time.Duration {
+	const year = 365 * 24
+	return time.Duration(min(year, float64(spent)/float64(max(1, saving))) * float64(time.Hour))
+}

@@ -1,0 +1,165 @@
+// Package disrupt decides which nodes could go, because they are empty, because their pods fit elsewhere, or because
+// cheaper machines would carry them.
+//
+// Decide is a pure function: the same Problem gives the same Decision, byte for byte, whatever the order of its parts and
+// however many cores work on it. It carries nothing out, knows no clock, and leaves to its caller what only the caller
+// can know: which nodes must not be touched now and how many of a pool may go.
+package disrupt
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+)
+
+// Problem is the whole input of a decision. It is immutable: Decide only reads it.
+type Problem struct {
+	// Cluster holds the nodes with their pods, the pending pods, the pools and their catalogs.
+	Cluster *pack.Problem `json:"cluster"`
+	// Nodes that Kerf manages. Nodes of the cluster that are not listed stay, and may take pods.
+	Nodes []Node `json:"nodes"`
+	Pools []Pool `json:"pools"`
+	// DeletionCosts are the pods' annotations of that name, by namespace/name; pods without one are left out.
+	DeletionCosts map[string]int32 `json:"deletionCosts,omitempty"`
+	Options       Options          `json:"options"`
+
+	// asked, set by tests, is called before each question.
+	asked func([]*nodeState)
+}
+
+// Node is what the caller knows about a node beyond the cluster.
+type Node struct {
+	// Name of the node in the cluster.
+	Name string `json:"name"`
+	// Blocks are the reasons why the node must not go now; none makes it a candidate.
+	Blocks []Reason `json:"blocks,omitempty"`
+	// Soon is how long it is until none of them is left, where nothing but the pool's consolidateAfter blocks it; else 0.
+	Soon time.Duration `json:"soon,omitempty"`
+	// LifetimeLeft until the node goes anyway, because it expires; 0 when no end is known.
+	LifetimeLeft time.Duration `json:"lifetimeLeft,omitempty"`
+}
+
+// Policy is a pool's consolidation policy, by its name in the API.
+type Policy string
+
+// The policies.
+const (
+	// WhenEmpty lets only nodes go that no pod needs.
+	WhenEmpty Policy = "WhenEmpty"
+	// WhenEmptyOrUnderutilized lets nodes go whenever that saves money.
+	WhenEmptyOrUnderutilized Policy = "WhenEmptyOrUnderutilized"
+	// Balanced demands that a move's share of the pool's bill is at least half of its share of the pool's disruption.
+	Balanced Policy = "Balanced"
+)
+
+// Cause is why a node goes, by its name in the API's budgets.
+type Cause string
+
+// The causes that this package decides about.
+const (
+	Empty         Cause = "Empty"
+	Underutilized Cause = "Underutilized"
+	// Drifted nodes differ from what is asked for now, and are replaced whatever that costs.
+	Drifted Cause = "Drifted"
+)
+
+// Pool is what the caller knows about a pool beyond the cluster.
+type Pool struct {
+	Name   string `json:"name"`
+	Policy Policy `json:"policy"`
+	// Static pools keep their number of nodes; none of theirs goes.
+	Static bool `json:"static,omitempty"`
+	// Allowed is how many nodes of the pool may go now for each cause; a cause that is not there is not limited. A node
+	// that goes counts against all causes.
+	Allowed map[Cause]int `json:"allowed,omitempty"`
+}
+
+// Options are the settings that change a decision. The zero value is the usual behaviour.
+type Options struct {
+	// SpotToSpot lets spot nodes be replaced by cheaper spot nodes; a single one only when at least MinSpotTypes types are
+	// cheaper (0: 15).
+	SpotToSpot   bool `json:"spotToSpot,omitempty"`
+	MinSpotTypes int  `json:"minSpotTypes,omitempty"`
+	// MinSaving per hour, and MinSavingPercent of what the nodes cost that go, below which nodes are not replaced.
+	MinSaving        catalog.MicroUSD `json:"minSaving,omitempty"`
+	MinSavingPercent int              `json:"minSavingPercent,omitempty"`
+	// CertainPercent of the saving at best must be certain whatever the launch chooses (0: 50). The rest is given away for
+	// a longer list of types.
+	CertainPercent int `json:"certainPercent,omitempty"`
+	// PodPrice is what moving a usual pod is held to cost, and NodePrice what starting a machine is held to cost, once, at
+	// least: what it costs itself in the time of Overlap, in which it is paid beside what it replaces, where that is more. A
+	// move must earn that back within Horizon (0: a day), or before the first of its nodes would expire.
+	PodPrice  catalog.MicroUSD `json:"podPrice,omitempty"`
+	NodePrice catalog.MicroUSD `json:"nodePrice,omitempty"`
+	Overlap   time.Duration    `json:"overlap,omitempty"`
+	Horizon   time.Duration    `json:"horizon,omitempty"`
+	// SmallSavingsWait is the most that a move has to stand where little is to be saved (0: LongestWait; below: none waits).
+	SmallSavingsWait time.Duration `json:"smallSavingsWait,omitempty"`
+	// Returns is how much of a saving the load is likely to ask back after a time, by what it did before: later ones are no
+	// less. It takes that from what the nodes cost beyond what their pods are worth, as far as that is more than Tight per
+	// hour, which is usual here; only then from a move, and so it does with what leaves less than is usual.
+	Returns []Return         `json:"returns,omitempty"`
+	Tight   catalog.MicroUSD `json:"tight,omitempty"`
+	// AstrayPercent is how much of what the nodes of moves cost had to be bought again, because pods did not come to lie where
+	// they were planned to. So much is reckoned with for each move.
+	AstrayPercent int `json:"astrayPercent,omitempty"`
+	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
+	// ended is said.
+	Work int64 `json:"work,omitempty"`
+	// Start is how many nodes are passed over as the first of a set, in every order in which sets are grown: Decision.Next
+	// of the last decision if that found nothing, and 0 as soon as something has been found. Every set comes to its turn so.
+	Start int `json:"start,omitempty"`
+}
+
+// DefaultWork is enough for every node of some ten thousand.
+const DefaultWork = 2_000_000_000
+
+func (o Options) minSpotTypes() int {
+	if o.MinSpotTypes == 0 {
+		return 15
+	}
+	return o.MinSpotTypes
+}
+
+func (o Options) certain() int {
+	if o.CertainPercent == 0 {
+		return 50
+	}
+	return min(max(o.CertainPercent, 0), 100)
+}
+
+func (o Options) horizon() time.Duration {
+	if o.Horizon == 0 {
+		return 24 * time.Hour
+	}
+	return o.Horizon
+}
+
+// lifetime is the node's LifetimeLeft as far as it counts: no end within the horizon is as good as none, and how soon
+// within it matters only where disruption has a price.
+func (o Options) lifetime(n Node) time.Duration {
+	switch {
+	case n.LifetimeLeft <= 0 || n.LifetimeLeft >= o.horizon():
+		return 0
+	case o.PodPrice == 0 && o.NodePrice == 0:
+		return 1
+	}
+	return n.LifetimeLeft
+}
+
+// Same reports whether all settings are the same. It is not called Equal, as tests that compare field by field would then use it.
+func (o *Options) Same(p *Options) bool {
+	return o.SpotToSpot == p.SpotToSpot && o.MinSpotTypes == p.MinSpotTypes && o.MinSaving == p.MinSaving &&
+		o.MinSavingPercent == p.MinSavingPercent && o.CertainPercent == p.CertainPercent && o.PodPrice == p.PodPrice &&
+		o.NodePrice == p.NodePrice && o.Overlap == p.Overlap && o.Horizon == p.Horizon && o.SmallSavingsWait == p.SmallSavingsWait &&
+		slices.Equal(o.Returns, p.Returns) && o.Tight == p.Tight && o.AstrayPercent == p.AstrayPercent && o.Work == p.Work && o.Start == p.Start
+}
+
+func (o Options) work() int64 {
+	if o.Work <= 0 {
+		return DefaultWork
+	}
+	return o.Work
+}

@@ -1,0 +1,157 @@
+package disrupt
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// Code is the kind of a Reason; the set is closed, and every Code is worded once, in Reason.Text.
+type Code string
+
+// The reasons that the caller finds.
+const (
+	NotInitialized   Code = "NotInitialized"
+	Deleting         Code = "Deleting"
+	InProgress       Code = "InProgress"   // part of a move that is under way
+	Nominated        Code = "Nominated"    // pods are expected on the node
+	DoNotDisrupt     Code = "DoNotDisrupt" // the node's annotation, or the pod's when Pod is set
+	DisruptionBudget Code = "PodDisruptionBudget"
+	// ConsolidateAfter has not passed yet (Detail: how much is left), or is Never.
+	ConsolidateAfter Code = "ConsolidateAfter"
+	NoConsolidation  Code = "NoConsolidation"
+	NoPool           Code = "NoPool"
+	NotReady         Code = "NotReady"
+	Resting          Code = "Resting"   // a move has brought Pod to it; Want: for how long pods rest then
+	TakenBack        Code = "TakenBack" // its last move was (Detail: why); Want: after how long it is tried again
+	Earning          Code = "Earning"   // a move has bought it, which has not paid back; Want: until when it stays for that
+	Other            Code = "Other"     // Detail says it
+)
+
+// The reasons that Decide finds.
+const (
+	StaticPool     Code = "StaticPool"
+	PolicyForbids  Code = "PolicyForbids" // WhenEmpty, and the node is not empty
+	BudgetUsed     Code = "BudgetUsed"
+	PendingPods    Code = "PendingPods"
+	TakesPods      Code = "TakesPods"      // pods of another move come to the node
+	PodHasNoPlace  Code = "PodHasNoPlace"  // Pod fits on no other node, and no machine can be bought for it
+	NotCheaper     Code = "NotCheaper"     // Have: what the cheapest way to carry its pods would cost
+	SavesTooLittle Code = "SavesTooLittle" // below the thresholds
+	NotPaidBack    Code = "NotPaidBack"    // moving would cost more than it saves in the time left
+	NotBalanced    Code = "NotBalanced"    // the policy Balanced, Have: percent of the share that is demanded
+	SpotToSpotOff  Code = "SpotToSpotOff"  // Have: what new spot instances would save; Want: the number of nodes that would go with it
+	FewSpotTypes   Code = "FewSpotTypes"   // Want, Have: numbers of cheaper types
+	FewValues      Code = "FewValues"      // minValues would not be met
+	PoolLimit      Code = "PoolLimit"
+	NoAddresses    Code = "NoAddresses" // Have: the zone
+	OthersFollow   Code = "OthersFollow"
+	PriceUnknown   Code = "PriceUnknown"
+	NotLookedAt    Code = "NotLookedAt" // the work budget ended
+)
+
+// Reason says why a node stays.
+type Reason struct {
+	Code   Code   `json:"code"`
+	Pod    string `json:"pod,omitempty"` // namespace/name, or the class when it stands for all of its pods
+	Want   string `json:"want,omitempty"`
+	Have   string `json:"have,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Text is the reason as one clause, without a full stop.
+func (r Reason) Text() string {
+	text := r.clause()
+	if r.Detail != "" && r.Code != ConsolidateAfter && r.Code != Other {
+		text += " (" + r.Detail + ")"
+	}
+	return text
+}
+
+func (r Reason) clause() string {
+	switch r.Code {
+	case NotInitialized:
+		return "it is not initialized"
+	case Deleting:
+		return "it is being deleted"
+	case InProgress:
+		return "it is part of a move that is under way"
+	case Nominated:
+		return "pods are expected on it"
+	case DoNotDisrupt:
+		if r.Pod != "" {
+			return fmt.Sprintf("pod %s asks not to be disrupted", r.Pod)
+		}
+		return "its annotation asks not to disrupt it"
+	case DisruptionBudget:
+		return fmt.Sprintf("a disruption budget keeps pod %s from being evicted", r.Pod)
+	case ConsolidateAfter:
+		if r.Detail == "" {
+			return "its pool's consolidateAfter has not passed"
+		}
+		return fmt.Sprintf("its pool's consolidateAfter has not passed: %s left", r.Detail)
+	case NoConsolidation:
+		return "its pool's consolidateAfter is Never"
+	case NoPool:
+		return "its pool is not known"
+	case NotReady:
+		return "it is not ready"
+	case Resting:
+		return fmt.Sprintf("pod %s was moved to it a short time ago, and rests for %s", r.Pod, r.Want)
+	case TakenBack:
+		return fmt.Sprintf("its last consolidation was taken back, and is tried again after %s", r.Want)
+	case Earning:
+		return fmt.Sprintf("a consolidation bought it that has not paid back yet; it stays until %s for that", r.Want)
+	case StaticPool:
+		return "its pool keeps a fixed number of nodes"
+	case PolicyForbids:
+		return "its pool consolidates empty nodes only, and it is not empty"
+	case BudgetUsed:
+		return "its pool's disruption budget is used up"
+	case PendingPods:
+		return "pending pods are to be placed on it"
+	case TakesPods:
+		return "pods of other nodes are moved to it"
+	}
+	return r.found()
+}
+
+func (r Reason) found() string {
+	switch r.Code {
+	case PodHasNoPlace:
+		return fmt.Sprintf("pod %s fits on no other node, and no machine can be bought for it", r.Pod)
+	case NotCheaper:
+		return fmt.Sprintf("carrying its pods would cost %s/h otherwise, and it costs %s/h", r.Have, r.Want)
+	case SavesTooLittle:
+		return fmt.Sprintf("replacing it would save %s/h, less than the %s/h that is asked", r.Have, r.Want)
+	case NotPaidBack:
+		return fmt.Sprintf("moving its pods is held to cost %s, and would save %s in the time left", r.Want, r.Have)
+	case NotBalanced:
+		return fmt.Sprintf("its saving is %s%% of what the policy Balanced asks for its disruption", r.Have)
+	case SpotToSpotOff:
+		const off = "and the feature gate SpotToSpotConsolidation is off"
+		if r.Want == "0" {
+			return fmt.Sprintf("a cheaper spot instance in its place would save %s/h, %s", r.Have, off)
+		}
+		others, _ := strconv.Atoi(r.Want)
+		return fmt.Sprintf("it and %s would save %s/h together on new spot instances, %s", plan.Count(others, "other spot node"), r.Have, off)
+	case FewSpotTypes:
+		return fmt.Sprintf("%s types would be cheaper on spot, and %s are asked", r.Have, r.Want)
+	case FewValues:
+		return "the cheaper types do not meet the pool's minValues"
+	case PoolLimit:
+		return "its pool's limit leaves no room for a replacement beside it"
+	case NoAddresses:
+		return fmt.Sprintf("its pool's subnets in %s have too few free addresses for a replacement beside it", r.Have)
+	case OthersFollow:
+		return "other pods are moved to where they may be only while its pods stay"
+	case PriceUnknown:
+		return "its price is not known"
+	case NotLookedAt:
+		return "the budget of work ended before it was looked at"
+	case Other:
+		return r.Detail
+	}
+	return string(r.Code)
+}

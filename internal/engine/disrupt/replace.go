@@ -1,0 +1,222 @@
+package disrupt
+
+import (
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// replace lets nodes go whose pods are carried for less by new machines, together with what room is left on others.
+//
+// Each node is tried by itself. Then sets are grown from the node with the most to gain, each taking in the next ones of
+// its pool, and the size that saves the largest part of what the set costs is chosen.
+func (s *search) replace() {
+	for _, n := range s.managed() {
+		if s.ended() {
+			return
+		}
+		if n.candidate() && !n.tried {
+			s.tryAlone(n)
+		}
+	}
+	s.growAll()
+	s.settle()
+}
+
+// tryAlone finds what replacing the node by itself would save, and why it can't be if it can't.
+func (s *search) tryAlone(n *nodeState) {
+	n.tried, n.movable = true, false
+	one := []*nodeState{n}
+	if n.price == 0 {
+		n.reason = Reason{Code: PriceUnknown}
+		if n.src.CapacityType == catalog.Reserved {
+			n.reason = Reason{Code: NotCheaper, Want: plan.Dollars(0), Have: plan.Dollars(0)} // it is paid for anyway
+		}
+		return
+	}
+	a := s.ask(one, true)
+	n.reason, n.saves = s.reasonOf(one, a), 0
+	n.movable = a.Refusal != pack.NoPlace && a.Refusal != pack.OthersFollow
+	switch a.Refusal {
+	case pack.SpotToSpot, pack.FewTypes:
+		n.saves = n.price - a.Price // were it not for the rules about spot
+		return
+	case pack.Fine:
+	default:
+		return
+	}
+	n.saves = n.price - a.Price
+	n.reason = s.forbids(one, a.Price, a.NewNodes)
+}
+
+// promising is the share of its price that a node must be able to save at most for sets to be grown from it.
+const promising = 0.02
+
+// setSizes are the sizes of sets that are compared.
+var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
+
+// patience is how many starts in a row may lead nowhere before the rest, which promises less, is left for a time when
+// something has changed; perSlack more of them are tried where everything could be saved.
+const patience, perSlack = 6, 400
+
+// workPerNode is what packing the new machines of a set well may cost, for each of its nodes; polishPerNode what all that
+// may come to in a search, for each node of the cluster, and settlePerNode the same where there is time for it.
+const (
+	workPerNode   = 20_000
+	polishPerNode = 40_000
+	settlePerNode = 60_000
+)
+
+// patience is how many starts in vain are borne now.
+func (s *search) patience() int { return patience + int(perSlack*s.slack()) }
+
+// workFor is the work that may be spent on packing, given what it may be for each node of a cluster of which everything
+// could be saved.
+func (s *search) workFor(perNode int64) int64 {
+	return int64(float64(perNode*int64(len(s.nodes))) * s.slack())
+}
+
+// bestSet tries sets of the first nodes and makes the best of them a move; it reports whether one saves anything.
+func (s *search) bestSet(line []*nodeState, many bool) bool {
+	var best, nearest trial
+	ratio, rising, worse := 0.0, 0, 0
+	for _, size := range setSizes {
+		if size > len(line) || s.ended() || (worse == 2 && best.size > 0) || !s.allowed(line[:size], Underutilized) {
+			break
+		}
+		t := s.try(line[:size], 0)
+		if rising++; t.ratio <= ratio {
+			rising = 0
+		}
+		if ratio = t.ratio; rising == 3 && best.size == 0 && many {
+			break // the larger the set, the worse
+		}
+		worse++
+		if t.fine && (best.size == 0 || t.ratio < best.ratio*0.98) {
+			best, worse = t, 0
+		}
+		if t.buys > 1 && (nearest.size == 0 || t.ratio < nearest.ratio) {
+			nearest = t
+		}
+	}
+	if nearest.size > 0 && nearest.ratio < hopeful && (best.size == 0 || nearest.ratio < best.ratio*1.02) {
+		if s.packWell(line, nearest.size, best) {
+			return true
+		}
+	}
+	if best.size == 0 || !s.try(line[:best.size], 0).fine {
+		return false
+	}
+	s.keep(line[:best.size], Move{Cause: Underutilized})
+	return true
+}
+
+// packWell tries a set once more, with work spent on packing its machines, and makes it a move if that beats the best.
+func (s *search) packWell(line []*nodeState, size int, best trial) bool {
+	if s.polish <= 0 {
+		return false
+	}
+	t := s.try(line[:size], int64(size)*workPerNode)
+	if !t.fine || best.size > 0 && t.ratio >= best.ratio {
+		return false
+	}
+	s.keep(line[:size], Move{Cause: Underutilized})
+	return true
+}
+
+// settle is for a cluster in which little is left to be saved: it packs the machines of large sets well that packing
+// quickly made nothing of.
+func (s *search) settle() {
+	if s.saving()*100 > s.before() {
+		return
+	}
+	s.polish = s.workFor(settlePerNode)
+	nodes := s.inOrder(emptiestFirst)
+	for i := range nodes {
+		if !nodes[i].candidate() || !nodes[i].movable || nodes[i].usage() > 1-promising {
+			continue
+		}
+		for _, size := range []int{4, 10, 20} {
+			line := s.line(nodes[i:], size)
+			if s.polish <= 0 || s.ended() || len(line) < size || !s.allowed(line, Underutilized) {
+				break
+			}
+			if s.packWell(line, size, trial{}) {
+				break
+			}
+		}
+	}
+}
+
+// line is the first candidates of the nodes, at most n.
+func (s *search) line(nodes []*nodeState, n int) []*nodeState {
+	var line []*nodeState
+	for _, x := range nodes {
+		if len(line) == n {
+			break
+		}
+		if x.candidate() && x.movable {
+			line = append(line, x)
+		}
+	}
+	return line
+}
+
+// hopeful is how much of the old price new machines may cost for packing them better to be tried.
+const hopeful = 1.06
+
+// trial is what letting a set go came to.
+type trial struct {
+	size, buys int
+	fine       bool
+	ratio      float64 // what the new machines cost, as a part of what the nodes do
+}
+
+// try asks for the set, spending work on packing, and judges the answer.
+func (s *search) try(set []*nodeState, work int64) trial {
+	if work > 0 {
+		s.polish -= work
+	}
+	for _, n := range set {
+		n.together = n.together || len(set) > 1
+	}
+	a := s.askWell(set, true, work)
+	old, _ := total(set)
+	return trial{size: len(set), buys: a.NewNodes, ratio: float64(a.Price) / float64(max(1, old)),
+		fine: a.Refusal == pack.Fine && s.forbids(set, a.Price, a.NewNodes).Code == ""}
+}
+
+// lookAtRest finds for nodes that stay because something outside forbids it what letting them go would save.
+func (s *search) lookAtRest() {
+	for _, n := range s.managed() {
+		if s.ended() {
+			return
+		}
+		switch {
+		case n.gone, n.target:
+		case len(n.blocks) > 0:
+			s.lookAtBlocked(n)
+		case n.saves > 0 && n.reason.Code == "" && !s.allowed([]*nodeState{n}, Underutilized):
+			n.reason = Reason{Code: BudgetUsed}
+		case n.saves > 0 && n.reason.Code == "":
+			s.tryAlone(n) // what it would have saved may be taken by others now
+			if n.reason.Code == "" {
+				s.ask([]*nodeState{n}, true)
+				s.keep([]*nodeState{n}, Move{Cause: Underutilized})
+			}
+		}
+	}
+}
+
+func (s *search) lookAtBlocked(n *nodeState) {
+	if n.empty {
+		n.saves = n.price
+		return
+	}
+	if n.price == 0 {
+		return
+	}
+	if a := s.ask([]*nodeState{n}, true); a.Refusal == pack.Fine {
+		n.saves = max(0, n.price-a.Price)
+	}
+}

@@ -1,0 +1,131 @@
+package ripening_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+)
+
+func TestMovesRipen(t *testing.T) {
+	now := time.Unix(1000, 0)
+	move := func(cause disrupt.Cause, nodes ...string) disrupt.Move {
+		return disrupt.Move{Cause: cause, Nodes: nodes}
+	}
+	var r ripening.Memory
+	ripe, wait, _ := r.Take([]disrupt.Move{move(disrupt.Underutilized, "a"), move(disrupt.Empty, "e")}, now)
+	if len(ripe) != 1 || ripe[0].Nodes[0] != "e" || wait != ripening.Moment {
+		t.Errorf("at first: %v, wait %v; only what is empty goes at once", ripe, wait)
+	}
+	now = now.Add(ripening.Moment)
+	ripe, wait, dropped := r.Take([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now)
+	if len(ripe) != 0 || wait != ripening.Moment || len(dropped) != 1 || dropped[0] != "e" {
+		t.Errorf("a set is as ripe as the last of it: %v, wait %v, dropped %v", ripe, wait, dropped)
+	}
+	if !r.Ripe()["a"] || r.Ripe()["b"] {
+		t.Error("a has waited long enough, b has not")
+	}
+	if ripe, _, _ = r.Take([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now.Add(ripening.Moment)); len(ripe) != 1 {
+		t.Error("the set is not ripe after all have waited")
+	}
+}
+
+// Which of several nodes could go changes with every pod: one that mostly could ripens all the same, and one that could no
+// longer is forgotten.
+func TestWhatMostlyCouldGoRipens(t *testing.T) {
+	const wait = 10 * time.Minute
+	for name, tt := range map[string]struct {
+		in, out time.Duration // in turn
+		ripe    bool          // within the hour
+	}{
+		"always":            {time.Hour, 0, true},
+		"half of the time":  {time.Minute, time.Minute, true},
+		"now and then":      {time.Minute, 3 * time.Minute, false},
+		"never long enough": {9 * time.Minute, 20 * time.Minute, false},
+	} {
+		var r ripening.Memory
+		ripened := time.Duration(0)
+		for at := time.Duration(0); at < time.Hour; at += 10 * time.Second {
+			var moves []disrupt.Move
+			if at%(tt.in+tt.out) < tt.in {
+				moves = []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: wait}}
+			}
+			ripe, _, dropped := r.Take(moves, time.Unix(1000, 0).Add(at))
+			if len(dropped) > 0 {
+				t.Errorf("%s: told at %s that it is not to go any more; that was not to be in a moment", name, at)
+			}
+			if len(ripe) > 0 && ripened == 0 {
+				ripened = at
+			}
+		}
+		if (ripened > 0) != tt.ripe || tt.ripe && ripened < wait {
+			t.Errorf("%s: ripe after %s", name, ripened)
+		}
+		r.Take(nil, time.Unix(1000, 0).Add(3*time.Hour))
+		r.Take(nil, time.Unix(1000, 0).Add(6*time.Hour))
+		if n := r.Len(); n > 0 {
+			t.Errorf("%s: %d nodes are still remembered", name, n)
+		}
+	}
+}
+
+// One decision that asks for less takes nothing of what a node that asks for much has waited.
+func TestALongWaitIsNotForgottenInAMoment(t *testing.T) {
+	now := time.Unix(1000, 0)
+	move := func(wait time.Duration) []disrupt.Move {
+		return []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: wait}}
+	}
+	var r ripening.Memory
+	r.Take(move(3*time.Hour), now)
+	r.Take(move(time.Minute), now.Add(170*time.Minute))
+	r.Take(move(3*time.Hour), now.Add(171*time.Minute))
+	if ripe, wait, _ := r.Take(move(3*time.Hour), now.Add(179*time.Minute)); len(ripe) > 0 || wait != time.Minute {
+		t.Errorf("%d ripe, %s left", len(ripe), wait)
+	}
+	if ripe, _, _ := r.Take(move(3*time.Hour), now.Add(180*time.Minute)); len(ripe) == 0 {
+		t.Error("not ripe after three hours")
+	}
+}
+
+// A rollout lets much look superfluous for a moment, also in a cluster in which little has been for long.
+func TestWhatIsMuchAllOfASuddenHasToStand(t *testing.T) {
+	now := time.Unix(1000, 0)
+	move := func(wait time.Duration) []disrupt.Move {
+		return []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: wait}}
+	}
+	var r ripening.Memory
+	r.Take(move(10*time.Minute), now)
+	r.Take(move(10*time.Minute), now.Add(9*time.Minute))
+	if ripe, wait, _ := r.Take(move(0), now.Add(9*time.Minute+time.Second)); len(ripe) > 0 || wait != ripening.Moment {
+		t.Errorf("it goes at once: %v, wait %s", ripe, wait)
+	}
+	if ripe, _, _ := r.Take(move(10*time.Minute), now.Add(10*time.Minute)); len(ripe) == 0 {
+		t.Error("the moment has cost it its turn")
+	}
+	r.Take(move(0), now.Add(11*time.Minute))
+	if ripe, _, _ := r.Take(move(0), now.Add(11*time.Minute+ripening.Moment)); len(ripe) == 0 {
+		t.Error("it does not go though much has been to be saved for long enough")
+	}
+}
+
+// A node that may go itself in nine seconds takes pods: the decision after that comes first. Where pods come to that node all
+// the time, it never may go, and the move is made all the same.
+func TestAMoveOntoANodeThatMayGoWaitsForThatDecision(t *testing.T) {
+	const soon = 9 * time.Second
+	for name, left := range map[string]func(passed time.Duration) time.Duration{
+		"its time passes":     func(passed time.Duration) time.Duration { return max(0, soon-passed) },
+		"its time never ends": func(time.Duration) time.Duration { return soon },
+	} {
+		var r ripening.Memory
+		ripened := time.Duration(-1)
+		for at := time.Duration(0); at < time.Minute && ripened < 0; at += time.Second {
+			if ripe, _, _ := r.Take([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Onto: left(at)}}, time.Unix(1000, 0).Add(at)); len(ripe) > 0 {
+				ripened = at
+			}
+		}
+		if ripened < soon || ripened > soon+2*ripening.Moment {
+			t.Errorf("%s: made after %s", name, ripened)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+)
+
+// Roll finds for nodes that have to go where their pods go: to nodes that stay, or to new ones at whatever they cost. due
+// names the nodes in the order of their urgency; names that are not nodes of the problem are passed over. What forbids it
+// is in the problem: the blocks of the nodes, and how many of a pool may go for the cause.
+//
+// Nodes that hold nothing go first. The rest has its turn pool by pool, so that one pool with much to do does not take all
+// room, and each node by itself; nodes of a pool go together only where that makes new machines cheaper. A node whose pods
+// have no place stays with its reason, and holds up no other. Pods are not moved to nodes that are due themselves, unless
+// there is no other way.
+//
+// Decision.Kept speaks of nodes that are due, and of no others. Virtual pods do not hold their nodes: the room for them is
+// bought anew once their node goes.
+//
+// Cost: the compilation of the cluster, and three questions for each node that is due.
+// Concurrency: safe; p is only read.
+func Roll(p *Problem, cause Cause, due []string) *Decision {
+	if p == nil || p.Cluster == nil {
+		return &Decision{}
+	}
+	q := withoutVirtual(p)
+	s := newSearch(q, pack.NewWhatIf(q.Cluster))
+	s.stats.Search, s.stats.Candidates = "roll", 0
+	r := &roll{search: s, cause: cause}
+	r.enlist(due)
+	r.setTargets(false)
+	r.letEmptyGo()
+	r.takeTurns()
+	r.crowd()
+	return s.decisionAbout(r.due)
+}
+
+// roll is the search for places of the pods of nodes that have to go.
+type roll struct {
+	*search
+	cause Cause
+	due   []*nodeState // in order
+	isDue map[*nodeState]bool
+}
+
+const (
+	// rollTogether is how many nodes may go by one move: the first of them waits until the machines for the last are up.
+	rollTogether = 8
+	// rollGain is how much cheaper new machines for several nodes together must be for that, in percent.
+	rollGain = 2
+)
+
+// withoutVirtual is the problem without virtual pods.
+func withoutVirtual(p *Problem) *Problem {
+	if !slices.ContainsFunc(p.Cluster.Pending, isVirtual) {
+		return p
+	}
+	q, c := *p, *p.Cluster
+	c.Pending = slices.DeleteFunc(slices.Clone(c.Pending), isVirtual)
+	q.Cluster = &c
+	return &q
+}
+
+func isVirtual(pod *cluster.Pod) bool { return pod.Class != nil && pod.Class.Virtual }
+
+// enlist finds the nodes that are due. What a pool's policy says of consolidation does not hold for them.
+func (r *roll) enlist(due []string) {
+	r.isDue = map[*nodeState]bool{}
+	for _, name := range due {
+		n := r.named[name]
+		if n == nil || r.isDue[n] {
+			continue
+		}
+		r.isDue[n] = true
+		r.due = append(r.due, n)
+		n.blocks = slices.DeleteFunc(n.blocks, func(b Reason) bool { return b.Code == PolicyForbids })
+		if len(n.blocks) == 0 {
+			r.stats.Candidates++
+		}
+	}
+}
+
+// setTargets orders the nodes that may take pods: the best used first, those that go soon anyway last. Nodes that are due
+// and may go are none of them, unless it is for want of others.
+func (r *roll) setTargets(all bool) {
+	type target struct {
+		id, late int
+		usage    float64
+	}
+	var targets []target
+	for id, n := range r.nodes {
+		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
+		if n != nil {
+			if r.isDue[n] {
+				if !all && len(n.blocks) == 0 {
+					continue
+				}
+				t.late = 2
+			} else if left := n.in.LifetimeLeft; left > 0 && left < r.p.Options.horizon() {
+				t.late = 1
+			}
+			t.usage = n.usage()
+		}
+		targets = append(targets, t)
+	}
+	slices.SortFunc(targets, func(a, b target) int {
+		return cmp.Or(cmp.Compare(a.late, b.late), cmp.Compare(b.usage, a.usage), cmp.Compare(a.id, b.id))
+	})
+	ids := make([]int, len(targets))
+	for i, t := range targets {
+		ids[i] = t.id
+	}
+	r.targets = ids
+	r.w.SetTargets(ids)
+}
+
+// find asks where the pods of the nodes would go.
+func (r *roll) find(nodes ...*nodeState) pack.Answer {
+	r.stats.Questions++
+	ids := make([]int, len(nodes))
+	for i, n := range nodes {
+		ids[i] = n.id
+	}
+	rules := pack.Rules{Buy: true, Anyhow: true}
+	if len(nodes) > 1 {
+		rules.Work = int64(len(nodes)) * workPerNode
+	}
+	return r.w.Try(ids, rules)
+}
+
+// leave lets the node go by the answer given last.
+func (r *roll) leave(n *nodeState) {
+	n.tried = true
+	r.keep([]*nodeState{n}, Move{Cause: r.cause})
+}
+
+// mayGo reports whether the node may go now; if its pool's budget is what forbids it, that is noted.
+func (r *roll) mayGo(n *nodeState) bool {
+	if !n.candidate() || r.ended() {
+		return false
+	}
+	if !r.allowed([]*nodeState{n}, r.cause) {
+		n.reason = Reason{Code: BudgetUsed}
+		return false
+	}
+	return true
+}
+
+// letEmptyGo lets nodes go that hold nothing that needs another place.
+func (r *roll) letEmptyGo() {
+	for _, n := range r.due {
+		if slices.ContainsFunc(n.src.Pods, pack.Movable) || !r.mayGo(n) {
+			continue
+		}
+		if a := r.find(n); a.Refusal == pack.Fine {
+			n.tried = true
+			r.keep([]*nodeState{n}, Move{Cause: r.cause, Why: "no pods need it"})
+		} else {
+			n.tried, n.reason = true, r.reasonOf([]*nodeState{n}, a)
+		}
+	}
+}
+
+// takeTurns goes through the pools in turn, as many nodes of each at a time as may go together.
+func (r *roll) takeTurns() {
+	var pools []*poolState
+	lines := map[*poolState][]*nodeState{}
+	for _, n := range r.due {
+		if n.gone || n.tried || len(n.blocks) > 0 {
+			continue
+		}
+		if len(lines[n.pool]) == 0 {
+			pools = append(pools, n.pool)
+		}
+		lines[n.pool] = append(lines[n.pool], n)
+	}
+	for len(pools) > 0 {
+		pools = slices.DeleteFunc(pools, func(p *poolState) bool {
+			lines[p] = r.turn(lines[p])
+			return len(lines[p]) == 0
+		})
+	}
+}
+
+// turn lets the first of the line go and returns the rest of it.
+func (r *roll) turn(line []*nodeState) (rest []*nodeState) {
+	most := rollTogether
+	if left, limited := line[0].pool.Allowed[r.cause]; limited {
+		most = min(most, max(1, left))
+	}
+	set := line[:min(most, len(line))]
+	var buying []*nodeState
+	alone, machines := catalog.MicroUSD(0), 0
+	for _, n := range set {
+		if !r.mayGo(n) {
+			continue
+		}
+		n.tried = true
+		switch a := r.find(n); {
+		case a.Refusal != pack.Fine:
+			n.reason = r.reasonOf([]*nodeState{n}, a)
+		case a.NewNodes == 0:
+			r.leave(n)
+		default:
+			buying, alone, machines = append(buying, n), alone+a.Price, machines+a.NewNodes
+		}
+	}
+	if machines > 1 && len(buying) > 1 && r.allowed(buying, r.cause) {
+		if a := r.find(buying...); a.Refusal == pack.Fine && a.Price*100 < alone*(100-rollGain) {
+			r.keep(buying, Move{Cause: r.cause})
+			return line[len(set):]
+		}
+	}
+	for _, n := range buying {
+		r.letGoAlone(n)
+	}
+	return line[len(set):]
+}
+
+// letGoAlone lets the node go if its pods have a place.
+func (r *roll) letGoAlone(n *nodeState) {
+	if !r.mayGo(n) {
+		return
+	}
+	if a := r.find(n); a.Refusal == pack.Fine {
+		n.reason = Reason{}
+		r.leave(n)
+	} else {
+		n.reason = r.reasonOf([]*nodeState{n}, a)
+	}
+}
+
+// crowd tries the nodes again whose pods have no place, with those that are due themselves taking pods: moving twice is
+// better than never.
+func (r *roll) crowd() {
+	stuck := slices.DeleteFunc(slices.Clone(r.due), func(n *nodeState) bool {
+		return !n.candidate() || n.reason.Code != PodHasNoPlace && n.reason.Code != NoAddresses
+	})
+	if len(stuck) == 0 {
+		return
+	}
+	r.setTargets(true)
+	for _, n := range stuck {
+		r.letGoAlone(n)
+	}
+}

@@ -1,0 +1,373 @@
+package disrupt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// order is how a search goes through the nodes.
+type order int
+
+const (
+	// emptiestFirst goes by how little of a node's price its pods are worth.
+	emptiestFirst order = iota
+	// dearestFirst goes by price for each unit of disruption.
+	dearestFirst
+	// anew plans for what is badly used as if nothing ran yet, and goes on by how little the others are used.
+	anew
+)
+
+func (o order) String() string { return []string{"emptiest first", "dearest first", "anew"}[o] }
+
+// run makes the search. Nothing says that the searches before it found nothing: then it ends once what is its own finds
+// nothing either.
+func (s *search) run(o order, nothing bool) {
+	s.stats.Search = o.String()
+	s.chooseTargets(o)
+	s.polish = s.workFor(polishPerNode)
+	s.letEmptyGo()
+	if o == anew {
+		s.startAnew()
+		if nothing && len(s.moves) == 0 {
+			return
+		}
+	}
+	s.letGo(o)
+	if nothing && len(s.moves) == 0 {
+		return
+	}
+	s.replace()
+	s.lookAtRest()
+	s.priceTheGate()
+	s.sayWhatWasLeft()
+}
+
+// usage is the share of the node's price that its pods are worth; above one when they could not be carried for less.
+func (n *nodeState) usage() float64 { return float64(n.floor) / float64(max(1, n.price)) }
+
+// efficiency is what the node is worth when full, per what it costs.
+func (n *nodeState) efficiency() float64 { return float64(n.potential) / float64(max(1, n.price)) }
+
+// savable is the most that can be saved on the node.
+func (n *nodeState) savable() catalog.MicroUSD { return n.price - min(n.price, n.floor) }
+
+// ratio is what the node costs per unit of disruption.
+func (n *nodeState) ratio() float64 { return float64(n.price) / float64(n.cost) }
+
+// tooDear is the efficiency below which a node is better replaced than filled.
+const tooDear = 0.8
+
+// chooseTargets orders the nodes that may take pods: the best used first, those that expire soonest last.
+func (s *search) chooseTargets(o order) {
+	type target struct {
+		id, late int
+		usage    float64
+	}
+	var targets []target
+	for id, n := range s.nodes {
+		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
+		if n != nil {
+			if n.empty && n.candidate() {
+				continue // it goes
+			}
+			if s.replaceable(n) && (o == emptiestFirst && n.efficiency() < tooDear || o == anew && n.usage() < wellUsed) {
+				continue
+			}
+			t.usage = n.usage()
+			if len(n.blocks) > 0 {
+				t.usage++ // it stays, so that filling it is free
+			}
+			if left := n.in.LifetimeLeft; left > 0 && left < s.p.Options.horizon() {
+				t.late = 1
+			}
+		}
+		targets = append(targets, t)
+	}
+	slices.SortFunc(targets, func(a, b target) int {
+		return cmp.Or(cmp.Compare(a.late, b.late), cmp.Compare(b.usage, a.usage), cmp.Compare(a.id, b.id))
+	})
+	ids := make([]int, len(targets))
+	for i, t := range targets {
+		ids[i] = t.id
+	}
+	s.targets = ids
+	s.w.SetTargets(ids)
+}
+
+// replaceable reports whether another machine might be bought in the node's place.
+func (s *search) replaceable(n *nodeState) bool {
+	return n.candidate() && n.price > 0 && (!n.spot() || s.p.Options.SpotToSpot)
+}
+
+// ask tries to let the nodes go.
+func (s *search) ask(nodes []*nodeState, buy bool) pack.Answer { return s.askWell(nodes, buy, 0) }
+
+// askWell is ask with work spent on packing new machines well.
+func (s *search) askWell(nodes []*nodeState, buy bool, work int64) pack.Answer {
+	s.stats.Questions++
+	ids := make([]int, len(nodes))
+	rules := pack.Rules{Buy: buy, Work: work, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
+		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
+	for i, n := range nodes {
+		ids[i] = n.id
+		rules.Old += n.price
+		rules.AllSpot = rules.AllSpot && n.spot()
+		rules.Buy = rules.Buy && n.price > 0
+		if known, ok := rules.Keepable[n.src.InstanceType]; !ok || n.price < known {
+			rules.Keepable[n.src.InstanceType] = n.price
+		}
+	}
+	rules.Saving = s.leastSaving(rules.Old)
+	if len(nodes) > 1 {
+		rules.Saving = max(rules.Saving, rules.Old*catalog.MicroUSD(togetherPercent)/100)
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			b := &brokenQuestion{cause: cause}
+			for _, n := range nodes {
+				b.nodes = append(b.nodes, n.src.Name)
+			}
+			panic(b)
+		}
+	}()
+	if s.p.asked != nil {
+		s.p.asked(nodes)
+	}
+	return s.w.Try(ids, rules)
+}
+
+// togetherPercent is how much of what they cost several nodes must save that are replaced together. While the new machines
+// start and the old ones are emptied both are paid for: a quarter of an hour or so, the hundredth part of a day.
+const togetherPercent = 1
+
+func (s *search) leastSaving(old catalog.MicroUSD) catalog.MicroUSD {
+	o := &s.p.Options
+	return max(1, o.MinSaving, old*catalog.MicroUSD(o.MinSavingPercent)/100)
+}
+
+// letEmptyGo deletes the nodes that no pod needs, dearest first.
+func (s *search) letEmptyGo() {
+	var empty []*nodeState
+	for _, n := range s.managed() {
+		if n.candidate() && n.empty {
+			empty = append(empty, n)
+		}
+	}
+	slices.SortFunc(empty, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.price, a.price), byName(a, b)) })
+	for _, n := range empty {
+		one := []*nodeState{n}
+		n.saves = n.price
+		if !s.allowed(one, Empty) {
+			n.tried, n.reason = true, Reason{Code: BudgetUsed}
+			continue
+		}
+		move := Move{Cause: Empty, Why: "no pods need it"}
+		if a := s.ask(one, false); a.Refusal == pack.Fine {
+			s.keep(one, move)
+			continue
+		}
+		for _, pod := range n.src.Pods {
+			if pack.Movable(pod) {
+				move.Left = append(move.Left, pod.PodRef)
+			}
+		}
+		slices.SortFunc(move.Left, func(a, b cluster.PodRef) int { return cmp.Compare(a.String(), b.String()) })
+		move.Why = "its pods count as absent by their deletion cost"
+		if !s.w.Abandon([]int{n.id}) {
+			n.tried, n.reason = true, Reason{Code: OthersFollow}
+			continue
+		}
+		s.record(one, move, 0, 0)
+	}
+}
+
+// letGo deletes nodes whose pods fit on others, each by itself.
+func (s *search) letGo(o order) {
+	for _, n := range s.inOrder(o) {
+		if !n.candidate() || n.tried {
+			continue
+		}
+		if s.ended() {
+			return
+		}
+		one := []*nodeState{n}
+		if a := s.ask(one, false); a.Refusal != pack.Fine {
+			continue // replacing it is looked at later
+		}
+		n.saves = n.price
+		if why := s.forbids(one, 0, 0); why.Code != "" {
+			n.reason, n.tried = why, true
+			continue
+		}
+		s.keep(one, Move{Cause: Underutilized})
+	}
+}
+
+func (s *search) inOrder(o order) []*nodeState {
+	nodes := s.managed()
+	slices.SortFunc(nodes, func(a, b *nodeState) int {
+		if o != dearestFirst {
+			return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.ratio(), a.ratio()), byName(a, b))
+		}
+		return cmp.Or(cmp.Compare(b.ratio(), a.ratio()), cmp.Compare(a.usage(), b.usage()), byName(a, b))
+	})
+	return nodes
+}
+
+// forbids says which rule beyond the scheduling of pods forbids the move, given the price of the new machines.
+func (s *search) forbids(nodes []*nodeState, price catalog.MicroUSD, bought int) Reason {
+	if !s.allowed(nodes, Underutilized) {
+		return Reason{Code: BudgetUsed}
+	}
+	old, cost := total(nodes)
+	if r := s.unbalanced(nodes, old, old-price); r.Code != "" {
+		return r
+	}
+	if r := s.preferred(old - price); r.Code != "" {
+		return r
+	}
+	return s.notPaidBack(nodes, old-price, cost, bought)
+}
+
+func total(nodes []*nodeState) (price catalog.MicroUSD, cost int64) {
+	for _, n := range nodes {
+		price += n.price
+		cost += n.cost
+	}
+	return price, cost
+}
+
+// balance is the k of the policy Balanced: the share of the bill that is saved must be at least a k-th of the share of
+// the disruption that is caused.
+const balance = 2
+
+// unbalanced judges the move for each Balanced pool that loses nodes, its saving split by what the nodes cost.
+func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Reason {
+	for i, n := range nodes {
+		p := n.pool
+		if p.Policy != Balanced || slices.ContainsFunc(nodes[:i], func(o *nodeState) bool { return o.pool == p }) {
+			continue
+		}
+		price, cost := catalog.MicroUSD(0), int64(0)
+		for _, other := range nodes {
+			if other.pool == p {
+				price += other.price
+				cost += other.cost
+			}
+		}
+		share := float64(saving) * float64(price) / float64(max(1, old)) / float64(max(1, p.price))
+		asked := float64(cost) / float64(max(1, p.cost)) / balance
+		if share < asked {
+			return Reason{Code: NotBalanced, Have: strconv.Itoa(int(100 * share / asked))}
+		}
+	}
+	return Reason{}
+}
+
+// preferred compares what the answer given last would save with what the preferences may cost that pods would lose by it:
+// staying where they are is what honours them.
+func (s *search) preferred(saving catalog.MicroUSD) Reason {
+	wishes, worth, forbidden := s.w.Declined()
+	if len(wishes) == 0 || !forbidden && saving > worth {
+		return Reason{}
+	}
+	return Reason{Code: SavesTooLittle, Want: plan.Dollars(worth), Have: plan.Dollars(saving), Detail: "its pods would lose what they prefer"}
+}
+
+// keep makes the answer that was given last a move.
+func (s *search) keep(nodes []*nodeState, move Move) {
+	declined, _, _ := s.w.Declined()
+	moved := s.w.Keep()
+	move.NewNodes, move.Placements = moved.NewNodes, moved.Placements
+	best := catalog.MicroUSD(0)
+	for i := range moved.NewNodes {
+		best += moved.NewNodes[i].Price + s.p.Cluster.Options.Upkeep
+	}
+	for _, pl := range moved.Placements {
+		if n := s.named[pl.Node]; n != nil {
+			n.target = true
+		}
+	}
+	old, _ := total(nodes)
+	for i := range declined {
+		declined[i].Cost = max(0, old-best)
+	}
+	move.Declined = declined
+	s.record(nodes, move, best, moved.Worst)
+}
+
+func (s *search) record(nodes []*nodeState, move Move, best, worst catalog.MicroUSD) {
+	old, cost := total(nodes)
+	move.Old, move.Disruption, move.Saving, move.Certain = old, cost, old-best, old-worst
+	for _, n := range nodes {
+		move.Nodes = append(move.Nodes, n.src.Name)
+	}
+	slices.Sort(move.Nodes)
+	if move.Why == "" {
+		move.Why = why(&move)
+	}
+	s.spend(nodes)
+	s.moves = append(s.moves, move)
+}
+
+func why(m *Move) string {
+	kept, bought := 0, 0
+	for _, pl := range m.Placements {
+		kept += len(pl.Pods)
+	}
+	for i := range m.NewNodes {
+		bought += len(m.NewNodes[i].Pods)
+	}
+	others := fmt.Sprintf("%s is on %s", plan.Count(kept, "pod"), plan.Count(len(m.Placements), "other node"))
+	if len(m.NewNodes) == 0 {
+		return "room for its " + others
+	}
+	var types []string
+	for i := range m.NewNodes {
+		types = append(types, m.NewNodes[i].Types[0].Name)
+	}
+	text := fmt.Sprintf("%s can be carried by %s", plan.Count(bought, "pod"), strings.Join(types, " and "))
+	if m.Cause == Underutilized {
+		text += " for less"
+	}
+	if kept > 0 {
+		text += ", and room for " + others
+	}
+	return text
+}
+
+// reasonOf words a refusal for the nodes that were tried together.
+func (s *search) reasonOf(nodes []*nodeState, a pack.Answer) Reason {
+	old, _ := total(nodes)
+	switch a.Refusal {
+	case pack.NoPlace:
+		return Reason{Code: PodHasNoPlace, Pod: podName(nodes, a.Class)}
+	case pack.NotCheaper:
+		if least := s.leastSaving(old); a.Price < old && old-a.Price < least {
+			return Reason{Code: SavesTooLittle, Want: plan.Dollars(least), Have: plan.Dollars(old - a.Price), Detail: s.lately(nodes)}
+		}
+		return Reason{Code: NotCheaper, Want: plan.Dollars(old), Have: plan.Dollars(a.Price), Detail: s.lately(nodes)}
+	case pack.SpotToSpot:
+		return Reason{Code: SpotToSpotOff, Want: strconv.Itoa(len(nodes) - 1), Have: plan.Dollars(old - a.Price)}
+	case pack.FewTypes:
+		return Reason{Code: FewSpotTypes, Want: strconv.Itoa(s.p.Options.minSpotTypes()), Have: strconv.Itoa(a.Have),
+			Detail: fmt.Sprintf("replacing it would save %s/h", plan.Dollars(old-a.Price))}
+	case pack.FewValues:
+		return Reason{Code: FewValues}
+	case pack.LimitReached:
+		return Reason{Code: PoolLimit}
+	case pack.NoAddresses:
+		return Reason{Code: NoAddresses, Have: a.Zone}
+	case pack.OthersFollow:
+		return Reason{Code: OthersFollow}
+	}
+	return Reason{}
+}

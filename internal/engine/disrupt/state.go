@@ -1,0 +1,279 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+)
+
+// unit is the disruption of a usual pod, or of a node by itself.
+const unit = 1_000_000
+
+// search is one way through the nodes. Searches share nothing that they change, so that they can run side by side.
+type search struct {
+	p     *Problem
+	w     *pack.WhatIf
+	nodes []*nodeState // by number in w; nil for nodes that are not managed
+	named map[string]*nodeState
+	pools map[string]*poolState
+	moves []Move
+	// targets are the nodes that may take pods, in the order in which they are filled.
+	targets []int
+	stats   Stats
+	limit   int64
+	// worked is what was worked before the search began.
+	worked int64
+	// polish is the work that may still be spent on packing new machines well.
+	polish int64
+	// loose is what the nodes cost beyond what their pods are worth, before any move; looseKnown says that it is reckoned.
+	loose      catalog.MicroUSD
+	looseKnown bool
+	// moved says whether spot prices have moved lately; nil until somebody asks.
+	moved *bool
+	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
+	// things are now; next is the first start in any order that was not tried, 0 if all were.
+	numbered bool
+	vain     map[string]bool
+	next     int
+}
+
+// nodeState is a managed node in the course of a search.
+type nodeState struct {
+	id    int
+	src   *cluster.Node
+	in    *Node
+	pool  *poolState
+	price catalog.MicroUSD // 0: not known
+	// cost is the disruption of letting the node go; empty says that no pod counts.
+	cost  int64
+	empty bool
+	// floor is the least that machines for its pods cost; potential the least for all its room.
+	floor, potential catalog.MicroUSD
+
+	gone   bool
+	target bool // pods were moved to it
+	// blocks are why it is no candidate, reason and saves what was found when it was tried.
+	blocks  []Reason
+	reason  Reason
+	saves   catalog.MicroUSD
+	tried   bool
+	movable bool
+	// together says that sets with the node were tried, or with others of its kind.
+	together bool
+	// kind and kin are numbers of what is alike; see number.
+	kind, kin int
+}
+
+type poolState struct {
+	Pool
+	price catalog.MicroUSD
+	cost  int64
+}
+
+func newSearch(p *Problem, w *pack.WhatIf) *search {
+	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work()}
+	for _, pool := range p.Pools {
+		own := &poolState{Pool: pool}
+		own.Allowed = map[Cause]int{}
+		for cause, n := range pool.Allowed {
+			own.Allowed[cause] = n
+		}
+		s.pools[pool.Name] = own
+	}
+	given := map[string]*Node{}
+	for i := range p.Nodes {
+		given[p.Nodes[i].Name] = &p.Nodes[i]
+	}
+	s.nodes = make([]*nodeState, s.w.Len())
+	for id := range s.nodes {
+		src := s.w.Node(id)
+		in := given[src.Name]
+		if in == nil {
+			continue
+		}
+		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: nodePrice(src, p.Cluster)}
+		n.cost, n.empty = s.disruption(src)
+		n.floor, _ = s.w.Floor(id)
+		n.potential = s.w.Potential(id)
+		if n.pool != nil {
+			n.pool.price += n.price
+			n.pool.cost += n.cost
+		}
+		s.nodes[id], s.named[src.Name] = n, n
+		s.stats.Nodes++
+	}
+	for _, n := range s.managed() {
+		n.blocks = s.blocksOf(n)
+		if len(n.blocks) == 0 {
+			s.stats.Candidates++
+		}
+	}
+	return s
+}
+
+// managed are the managed nodes in the order of their numbers.
+func (s *search) managed() []*nodeState {
+	return slices.DeleteFunc(slices.Clone(s.nodes), func(n *nodeState) bool { return n == nil })
+}
+
+// disruption is the cost of letting the node go: one for itself, and for each movable pod one, more or less by its
+// deletion cost and its priority, but never less than nothing.
+//
+// Source: the Karpenter v1 API's documentation of disruption costs: deletion cost over 2^27 and priority over 2^25 are
+// added to one, within -10 and 10.
+func (s *search) disruption(n *cluster.Node) (cost int64, empty bool) {
+	cost = unit
+	for _, pod := range n.Pods {
+		if pack.Movable(pod) {
+			cost += s.podCost(pod)
+		}
+	}
+	return cost, cost <= unit
+}
+
+func (s *search) podCost(pod *cluster.Pod) int64 {
+	cost := int64(unit)
+	if len(s.p.DeletionCosts) > 0 {
+		cost += int64(s.p.DeletionCosts[pod.PodRef.String()]) * unit >> 27
+	}
+	if pod.Class != nil {
+		cost += int64(pod.Class.Priority) * unit >> 25
+	}
+	return min(max(cost, 0), 10*unit)
+}
+
+// blocksOf are the reasons for which the node is no candidate at all.
+func (s *search) blocksOf(n *nodeState) []Reason {
+	out := slices.Clone(n.in.Blocks)
+	add := func(r Reason) {
+		if !slices.ContainsFunc(out, func(o Reason) bool { return o.Code == r.Code }) {
+			out = append(out, r)
+		}
+	}
+	if !n.src.Initialized {
+		add(Reason{Code: NotInitialized})
+	}
+	if n.src.DoNotDisrupt {
+		add(Reason{Code: DoNotDisrupt})
+	}
+	switch {
+	case n.pool == nil:
+		add(Reason{Code: NoPool, Detail: n.src.Pool})
+	case n.pool != nil && n.pool.Static:
+		add(Reason{Code: StaticPool})
+	case n.pool != nil && n.pool.Policy == WhenEmpty && !n.empty:
+		add(Reason{Code: PolicyForbids})
+	}
+	if s.w.Claimed(n.id) {
+		add(Reason{Code: PendingPods})
+	}
+	return out
+}
+
+// candidate reports whether the node may still go.
+func (n *nodeState) candidate() bool { return !n.gone && !n.target && len(n.blocks) == 0 }
+
+// spot reports whether the node is spot capacity.
+func (n *nodeState) spot() bool { return n.src.CapacityType == catalog.Spot }
+
+// ended reports whether the work budget is used up.
+func (s *search) ended() bool { return s.work() > s.limit }
+
+func (s *search) work() int64 { return s.w.Work() - s.worked }
+
+// allowed reports whether the budgets allow all the nodes to go for the cause.
+func (s *search) allowed(nodes []*nodeState, cause Cause) bool {
+	for i, n := range nodes {
+		left, limited := n.pool.Allowed[cause]
+		if !limited {
+			continue
+		}
+		want := 1
+		for _, other := range nodes[:i] {
+			if other.pool == n.pool {
+				want++
+			}
+		}
+		if want > left {
+			return false
+		}
+	}
+	return true
+}
+
+// spend counts the nodes against all causes of their pools.
+func (s *search) spend(nodes []*nodeState) {
+	for _, n := range nodes {
+		for cause := range n.pool.Allowed {
+			n.pool.Allowed[cause]--
+		}
+		n.gone = true
+	}
+}
+
+// nodePrice is what the node costs, its upkeep included; 0 when that is not known.
+func nodePrice(n *cluster.Node, p *pack.Problem) catalog.MicroUSD {
+	if price := priceOf(n, p.Pools); price > 0 {
+		return price + p.Options.Upkeep
+	}
+	return 0
+}
+
+// priceOf is the node's own price, or else the least that its type costs in its zone and capacity type by the catalog of
+// its pool, whether it can be bought now or not; by that of another where its own is not among the pools that are bought
+// from, as a static one. It is 0 when that is not known.
+func priceOf(n *cluster.Node, pools []*cluster.Pool) catalog.MicroUSD {
+	if n.Price > 0 {
+		return n.Price
+	}
+	own := slices.IndexFunc(pools, func(p *cluster.Pool) bool { return p.Name == n.Pool })
+	if own >= 0 {
+		if price := listed(n, pools[own]); price > 0 {
+			return price
+		}
+	}
+	least := catalog.MicroUSD(0)
+	for _, p := range pools {
+		if price := listed(n, p); price > 0 && (least == 0 || price < least) {
+			least = price
+		}
+	}
+	return least
+}
+
+// listed is the least that the node's type costs in its zone and capacity type by the pool's catalog; 0 if it is not there.
+func listed(n *cluster.Node, pool *cluster.Pool) catalog.MicroUSD {
+	at := slices.IndexFunc(pool.Types, func(t *catalog.Type) bool { return t.Name == n.InstanceType })
+	if at < 0 {
+		return 0
+	}
+	least := catalog.MicroUSD(0)
+	for _, o := range pool.Types[at].Offerings {
+		if o.Zone == n.Zone && o.CapacityType == n.CapacityType && (least == 0 || o.Least() < least) {
+			least = o.Least()
+		}
+	}
+	return least
+}
+
+// podName is how a reason names a pod of a class: by the first of the node's pods that is of it.
+func podName(nodes []*nodeState, class *cluster.Class) string {
+	var names []string
+	for _, n := range nodes {
+		for _, pod := range n.src.Pods {
+			if pod.Class == class || pod.Class != nil && class != nil && pod.Class.ID == class.ID {
+				names = append(names, pod.PodRef.String())
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.MinFunc(names, strings.Compare)
+}
+
+func byName(a, b *nodeState) int { return cmp.Compare(a.src.Name, b.src.Name) }

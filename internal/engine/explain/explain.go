@@ -1,0 +1,263 @@
+// Package explain answers why: why a pod has no place, why an instance was launched, why a node is kept. The answers come from
+// the decisions that a controller recorded, or from a file, and are data as well as sentences.
+package explain
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+)
+
+// Answer says why.
+type Answer struct {
+	// Kind is Pod, Node or NodeClaim.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Found is false when no recorded decision knows the object.
+	Found bool `json:"found"`
+	// Decision that the answer comes from.
+	Decision string    `json:"decision,omitempty"`
+	At       time.Time `json:"at,omitzero"`
+	// Said are sentences on where it stands.
+	Said []string `json:"said"`
+	// Unplaced explains a pod without a place.
+	Unplaced *plan.Explanation `json:"unplaced,omitempty"`
+	// Bought explains a launch.
+	Bought *plan.Why `json:"bought,omitempty"`
+	// Why is what was written on the NodeClaim at its launch, where the decision is not kept any more.
+	Why string `json:"why,omitempty"`
+	// Launched is what EC2 chose of the types that the plan allowed, and its price beside the planned one.
+	Launched string `json:"launched,omitempty"`
+	// Declined are preferences of a pod that were not honoured, because they cost more than they may.
+	Declined []plan.Wish `json:"declined,omitempty"`
+	// Kept says what keeps a node, Move what is to become of it; Computed tells that no such decision was recorded, and that
+	// it was made now, of what the record holds.
+	Kept     *disrupt.Kept `json:"kept,omitempty"`
+	Move     *disrupt.Move `json:"move,omitempty"`
+	Computed bool          `json:"computed,omitempty"`
+}
+
+// runnersUp is how many runner-up shapes are looked for.
+const runnersUp = 3
+
+func (a *Answer) say(format string, args ...any) {
+	a.Said = append(a.Said, fmt.Sprintf(format, args...))
+}
+
+func (a *Answer) from(id string, d *record.Decision) {
+	a.Found, a.Decision, a.At = true, id, d.Problem.Now
+}
+
+// nothing says what was looked at in vain.
+type nothing struct {
+	seen   int
+	oldest time.Time
+}
+
+func (n *nothing) saw(d *record.Decision) {
+	n.seen++
+	n.oldest = d.Problem.Now
+}
+
+func (n *nothing) text() string {
+	if n.seen == 0 {
+		return "no decision is recorded yet; decisions are made when pods wait, by the leader"
+	}
+	return fmt.Sprintf("the %s back to %s know nothing of it", plan.Count(n.seen, "recorded decision"), n.oldest.UTC().Format(time.RFC3339))
+}
+
+// Pod says why a pod has no place, or which it was given. A reference without a namespace is looked for in any.
+//
+// Errors: those of the source.
+func Pod(ctx context.Context, src Source, namespace, name string) (*Answer, error) {
+	a := &Answer{Kind: "Pod", Name: name}
+	if namespace != "" {
+		a.Name = namespace + "/" + name
+	}
+	var none nothing
+	is := func(ref cluster.PodRef) bool {
+		return ref.Name == name && (namespace == "" || ref.Namespace == namespace)
+	}
+	err := src.Decisions(ctx, func(id string, d *record.Decision) bool {
+		none.saw(d)
+		return !a.pod(id, d, is)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.Found {
+		return a, nil
+	}
+	if w, ok := src.(Waiter); ok {
+		why, err := w.Waits(ctx, namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			a.Found = true
+			a.say("%s", why)
+			return a, nil
+		}
+	}
+	a.say("%s; pods that the scheduler binds at once are never decided on", none.text())
+	return a, nil
+}
+
+func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool) bool {
+	if d.Plan == nil {
+		return false
+	}
+	for i := range d.Plan.Unplaced {
+		u := &d.Plan.Unplaced[i]
+		if at := slices.IndexFunc(u.Pods, is); at >= 0 {
+			a.from(id, d)
+			a.Name = u.Pods[at].String()
+			a.say("it has no place%s", others(", like %s of its class", len(u.Pods)-1))
+			a.Unplaced = pack.Explain(d.Problem, d.Plan, u.ClassID)
+			return true
+		}
+	}
+	for i := range d.Plan.NewNodes {
+		n := &d.Plan.NewNodes[i]
+		if at := slices.IndexFunc(n.Pods, is); at >= 0 {
+			a.from(id, d)
+			a.Name = n.Pods[at].String()
+			a.say("it goes to a new node of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
+			a.Bought = pack.ExplainNewNode(d.Problem, d.Plan, i, runnersUp)
+			a.declined(d, is)
+			return true
+		}
+	}
+	for _, x := range d.Plan.Placements {
+		if at := slices.IndexFunc(x.Pods, is); at >= 0 {
+			a.from(id, d)
+			a.Name = x.Pods[at].String()
+			a.say("it goes to %s, which has room for it", x.Node)
+			a.declined(d, is)
+			return true
+		}
+	}
+	for _, n := range d.Problem.Nodes {
+		for _, pod := range n.Pods {
+			if is(pod.PodRef) {
+				a.from(id, d)
+				a.Name = pod.String()
+				a.say("it runs on node %s", n.Name)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// declined collects the preferences of the pod's class that were not honoured.
+func (a *Answer) declined(d *record.Decision, is func(cluster.PodRef) bool) {
+	at := slices.IndexFunc(d.Problem.Pending, func(pod *cluster.Pod) bool { return is(pod.PodRef) })
+	if at < 0 {
+		return
+	}
+	for _, w := range d.Plan.Declined {
+		if w.ClassID == d.Problem.Pending[at].Class.ID {
+			a.Declined = append(a.Declined, w)
+		}
+	}
+}
+
+// others tells of more pods than the one asked about, if there are any.
+func others(format string, n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, plan.Count(n, "other pod"))
+}
+
+func claimText(d *record.Decision, newNode int) string {
+	if name := d.ClaimFor(newNode); name != "" {
+		return "NodeClaim " + name
+	}
+	return "no NodeClaim was made for it, because the cluster had changed by then or the check refused it"
+}
+
+// String is the answer for people.
+func (a *Answer) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", a.Kind, a.Name)
+	if a.Decision != "" {
+		fmt.Fprintf(&b, " (decision %s of %s)", a.Decision, a.At.UTC().Format(time.RFC3339))
+	}
+	b.WriteString("\n")
+	a.writeVerdict(&b)
+	for _, s := range a.Said {
+		fmt.Fprintf(&b, "%s\n", s)
+	}
+	if a.Unplaced != nil {
+		b.WriteString("\n" + a.Unplaced.String())
+	}
+	if a.Launched != "" {
+		fmt.Fprintf(&b, "launched: %s\n", a.Launched)
+	}
+	if a.Bought != nil {
+		a.writeBought(&b)
+	}
+	for _, w := range a.Declined {
+		fmt.Fprintf(&b, "a preference was not honoured: %s\n", w.Text())
+	}
+	if a.Why != "" {
+		fmt.Fprintf(&b, "\nwhy it was launched, as its NodeClaim says: %s\n", a.Why)
+	}
+	if a.Computed {
+		fmt.Fprintf(&b, "\n%s\n", computedNow)
+	}
+	return b.String()
+}
+
+// WriteVerdict writes what the answer comes to, and nothing else: what keeps a node or when it is removed, or where a pod stands.
+func (a *Answer) WriteVerdict(w io.Writer) error {
+	var b strings.Builder
+	a.writeVerdict(&b)
+	if b.Len() == 0 {
+		for _, s := range a.Said {
+			b.WriteString(s + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (a *Answer) writeBought(b *strings.Builder) {
+	n := &a.Bought.Node
+	if len(n.Types) == 0 {
+		return
+	}
+	first := n.Types[0]
+	fmt.Fprintf(b, "\nplanned as %s %s %s at %s/h for %s\n", first.Name, first.Zone, first.CapacityType, plan.Dollars(n.Price), plan.Count(len(n.Pods), "pod"))
+	if n.Why != "" {
+		fmt.Fprintf(b, "why: %s\n", n.Why)
+	}
+	if len(n.Types) > 1 {
+		var others []string
+		for _, t := range n.Types[1:min(4, len(n.Types))] {
+			others = append(others, fmt.Sprintf("%s %s %s/h", t.Name, t.CapacityType, plan.Dollars(t.Price)))
+		}
+		fmt.Fprintf(b, "its pods fit as well on: %s", strings.Join(others, ", "))
+		if more := len(n.Types) - 4; more > 0 {
+			fmt.Fprintf(b, " and %d more", more)
+		}
+		b.WriteString("\n")
+	}
+	for i, r := range a.Bought.RunnersUp {
+		if i == 0 {
+			b.WriteString("for the same pods it would have been:\n")
+		}
+		fmt.Fprintf(b, "  without %s: %s\n", strings.Join(r.Without, ", "), r.Text())
+	}
+}

@@ -1,0 +1,30 @@
+package explain
+
+import (
+	"context"
+
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+)
+
+// Source is where recorded decisions come from.
+type Source interface {
+	// Decisions calls see for each decision, the newest first, until it returns false.
+	Decisions(ctx context.Context, see func(id string, d *record.Decision) bool) error
+}
+
+// Keeper is a source that knows the last decision on which nodes go, recorded or not; nil when there is none.
+type Keeper interface {
+	Kept(ctx context.Context) (*disrupt.Decision, error)
+}
+
+// Witness is a source that knows nodes as they are now. known is false where it can't tell; a Now without a node says that
+// there is none.
+type Witness interface {
+	Now(ctx context.Context, name string) (now record.Now, known bool, err error)
+}
+
+// Waiter is a source that knows why pods wait that no decision is about; empty where it does not.
+type Waiter interface {
+	Waits(ctx context.Context, namespace, name string) (string, error)
+}

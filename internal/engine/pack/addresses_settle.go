@@ -1,0 +1,193 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+)
+
+// lodging is where a machine that is not bound to a zone by its pool takes addresses.
+type lodging struct {
+	m *machine
+	// zones in which it may be launched; those of which the subnets are known come first, in the order of their names.
+	zones []wanting
+	free  int // how many further zones there are
+}
+
+// wanting is what a machine takes in a zone.
+type wanting struct {
+	zone  string
+	room  room
+	takes int64
+	held  *subnet // nil: none
+}
+
+// settleAddresses counts what the bought machines take of subnets, and has machines leave zones that are full. It returns
+// the zones that are short even so, sorted.
+//
+// Cost: one look at each machine and the ways in which it may be bought.
+func (s *solver) settleAddresses() []string {
+	if s.subnets == nil {
+		return nil
+	}
+	var short []string
+	rooms := map[*pool]map[string]room{}
+	var lodgings []*lodging
+	for _, m := range s.bought {
+		if m.pool.room != nil {
+			if m.subnet.left < 0 {
+				short = append(short, s.settled(m.shape, s.vocab.Key(requirement.Zone)))
+			}
+			continue
+		}
+		if rooms[m.pool] == nil {
+			rooms[m.pool] = s.roomsOf(m.pool.src)
+		}
+		if l := m.lodging(rooms[m.pool]); len(l.zones) > 0 {
+			lodgings = append(lodgings, l)
+		}
+	}
+	slices.SortStableFunc(lodgings, func(a, b *lodging) int { return cmp.Compare(a.choices(), b.choices()) })
+	for i, l := range lodgings {
+		if !s.lodge(l) && !s.makeRoom(lodgings[:i], l) {
+			for _, w := range l.zones {
+				short = append(short, w.zone)
+			}
+		}
+	}
+	slices.Sort(short)
+	return slices.Compact(short)
+}
+
+func (l *lodging) choices() int { return len(l.zones) + l.free }
+
+// lodging finds where the machine may be launched.
+func (m *machine) lodging(rooms map[string]room) *lodging {
+	l := &lodging{m: m}
+	seen := map[string]bool{}
+	for _, at := range m.shape.cells {
+		cell := &m.pool.cat.Cells[at] // sorted by zone
+		if !overlap(m.types, cell.Available) {
+			continue
+		}
+		room := rooms[cell.Zone]
+		if room == nil {
+			if !seen[cell.Zone] {
+				seen[cell.Zone] = true
+				l.free++
+			}
+			continue
+		}
+		if n := len(l.zones); n == 0 || l.zones[n-1].zone != cell.Zone {
+			l.zones = append(l.zones, wanting{zone: cell.Zone, room: room, takes: 1})
+		}
+		w := &l.zones[len(l.zones)-1]
+		for t := range m.types.Each {
+			if cell.Available.Has(t) {
+				w.takes = max(w.takes, takes(m.pool.cat.Types[t]))
+			}
+		}
+	}
+	return l
+}
+
+func overlap(a, b catalog.TypeSet) bool {
+	for i := range a {
+		if a[i]&b[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lodge has the machine take its addresses in all zones that have them, and leave the others. False, and nothing is taken,
+// if that is none.
+func (s *solver) lodge(l *lodging) bool {
+	var full []string
+	for i := range l.zones {
+		w := &l.zones[i]
+		if x := w.room.roomiest(); x.left >= w.takes {
+			x.left -= w.takes
+			w.held = x
+		} else {
+			full = append(full, w.zone)
+		}
+	}
+	if len(full) == 0 || len(full) < l.choices() && s.leave(l.m, full) {
+		l.zones = slices.DeleteFunc(l.zones, func(w wanting) bool { return w.held == nil })
+		return true
+	}
+	for i := range l.zones {
+		if w := &l.zones[i]; w.held != nil {
+			w.held.left += w.takes
+			w.held = nil
+		}
+	}
+	return false
+}
+
+// makeRoom has machines that have another choice leave a zone, until there are the addresses that l takes there.
+func (s *solver) makeRoom(others []*lodging, l *lodging) bool {
+	for i := range l.zones {
+		w := &l.zones[i]
+		for _, o := range others {
+			if w.room.roomiest().left >= w.takes {
+				break
+			}
+			s.vacate(o, w)
+		}
+		x := w.room.roomiest()
+		if x.left < w.takes {
+			continue
+		}
+		var rest []string
+		for _, other := range l.zones {
+			if other.zone != w.zone {
+				rest = append(rest, other.zone)
+			}
+		}
+		if len(rest) > 0 && !s.leave(l.m, rest) {
+			continue
+		}
+		x.left -= w.takes
+		w.held = x
+		l.zones = []wanting{*w}
+		return true
+	}
+	return false
+}
+
+// vacate has the machine leave the zone, if it holds addresses there that are wanted and has another choice.
+func (s *solver) vacate(o *lodging, want *wanting) {
+	if o.choices() < 2 {
+		return
+	}
+	at := slices.IndexFunc(o.zones, func(w wanting) bool { return w.zone == want.zone && slices.Contains(want.room, w.held) })
+	if at < 0 || !s.leave(o.m, []string{want.zone}) {
+		return
+	}
+	o.zones[at].held.left += o.zones[at].takes
+	o.zones = slices.Delete(o.zones, at, at+1)
+}
+
+// leave binds the machine to zones other than these. False, and nothing is changed, if that would leave it too few choices
+// or change what spreads count.
+func (s *solver) leave(m *machine, zones []string) bool {
+	sh := s.and(m.shape, s.reqID(s.vocab.Without(requirement.Zone, zones...)))
+	if sh == nil || !s.countsTheSame(m, sh) || s.leavesTooFew(m, sh) {
+		return false
+	}
+	types := m.types.Clone()
+	types.And(sh.types)
+	m.pool.refund(m)
+	types.And(m.pool.affordable)
+	if types.Any() {
+		m.shape, m.types = sh, types
+		m.best = sh.cheapest(types)
+		m.price = sh.price[m.best]
+	}
+	m.pool.charge(m)
+	return types.Any()
+}

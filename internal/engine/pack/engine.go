@@ -1,0 +1,291 @@
+package pack
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// Engine solves one problem after the other and keeps what it worked out about instance types, pools and nodes that the
+// next problem holds too, so that solving again costs what has changed. Its plans are those of Solve, byte for byte.
+//
+// Types, pools, nodes, pods and daemon classes are taken to be the same when their pointers are; nobody may change what
+// they point to, nor the slices of a problem that was solved.
+//
+// Concurrency: safe; problems are solved one at a time.
+type Engine struct {
+	mu   sync.Mutex
+	kept *kept
+}
+
+// NewEngine returns an engine that knows nothing yet.
+func NewEngine() *Engine { return &Engine{} }
+
+// Solve is the function Solve.
+func (e *Engine) Solve(p *Problem) *plan.Plan {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	k := e.kept
+	if k == nil || k.full() {
+		k = newKept()
+	}
+	e.kept = nil // lost if this panics
+	k.worked = Worked{}
+	if out := k.last.again(p); out != nil {
+		e.kept = k
+		return out
+	}
+	out := guardPrices(p, k.solveWithin(p))
+	k.endRound()
+	k.last = &solved{problem: *p, plan: out}
+	e.kept = k
+	return out
+}
+
+// Worked is what the last problem took.
+func (e *Engine) Worked() Worked {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.kept == nil {
+		return Worked{}
+	}
+	return e.kept.worked
+}
+
+// kept is what outlives a solution. It never decides anything: without it the same is worked out again.
+type kept struct {
+	vocab    *requirement.Vocabulary
+	reqs     *reqTable
+	settings []*setting // most recently used last
+	lent     []loan
+	fields   []*field // nodes that solvers change
+	serial   uint64   // of the last solver
+	last     *solved
+	worked   Worked
+	// zones in which addresses ran short in an earlier solution of this problem, and those that did in the last.
+	zones map[string]zoneCare
+	short []string
+	// tight pools are those whose limits a solution of this problem would have broken, had they been waived.
+	tight map[string]bool
+	// lean is where the next solver leads pods that may go to any domain.
+	lean lean
+	// rounds counts the problems up to settleRounds; needed is how many bytes were in use after them.
+	rounds, needed int
+}
+
+// Worked counts what had to be worked out for a problem because it was not known from the ones before.
+type Worked struct {
+	// Nodes were compiled; Kinds is how many nodes were sorted by their labels anew.
+	Nodes, Kinds int
+	// Catalogs are lists of instance types, Pools what can be bought of them.
+	Catalogs, Pools int
+}
+
+// mostSettings is how many combinations of resources, daemons and well-known labels are remembered.
+const mostSettings = 4
+
+// What only grows (names, and requirements made of them) is dropped all at once, and the next problem is solved from
+// nothing, when it is twice what the first settleRounds problems needed and unneededBytes besides: memory follows what a
+// cluster holds now, not what it ever held, and solving from nothing happens once for each time that many names are new.
+const settleRounds, unneededBytes = 16, 4 << 20
+
+func newKept() *kept {
+	return &kept{vocab: requirement.NewVocabulary(), reqs: &reqTable{ids: map[string]int{}, ands: map[[2]int]int{}}}
+}
+
+func (k *kept) full() bool { return k.bytes() > 2*k.needed+unneededBytes }
+
+// bytes is about what is held of all that only grows.
+func (k *kept) bytes() int { return k.vocab.Bytes() + k.reqs.bytes + andBytes*len(k.reqs.ands) }
+
+// reqTable numbers requirements; equal ones of one vocabulary have the same number.
+type reqTable struct {
+	ids map[string]int
+	all []requirement.Requirements
+	// ands remembers intersections; -1: they exclude each other.
+	ands map[[2]int]int
+	// bytes is about what ids and all hold.
+	bytes int
+}
+
+// andBytes and reqBytes are about what an entry of ands takes, and one of ids and all besides the text and the requirements.
+const andBytes, reqBytes = 50, 100
+
+// and numbers the intersection of two; -1 if nothing can meet both.
+func (t *reqTable) and(a, b int) int {
+	at := [2]int{a, b}
+	if id, ok := t.ands[at]; ok {
+		return id
+	}
+	id := -1
+	r := t.all[a].And(t.all[b])
+	if _, empty := r.FirstEmpty(); !empty {
+		id = t.id(r)
+	}
+	t.ands[at] = id
+	return id
+}
+
+func (t *reqTable) id(r requirement.Requirements) int {
+	k := r.CacheKey()
+	if id, ok := t.ids[k]; ok {
+		return id
+	}
+	id := len(t.all)
+	t.ids[k] = id
+	t.all = append(t.all, r)
+	t.bytes += reqBytes + len(k) + r.Bytes()
+	return id
+}
+
+// setting is what compiled pools and nodes depend on besides themselves, and those that were compiled under it.
+type setting struct {
+	schema    *res.Schema
+	names     []string
+	wellKnown []string
+	daemons   []cluster.Daemon
+	catalogs  []*keptCatalog
+	pools     map[string]*keptPool
+	ground    ground
+	round     int
+}
+
+type keptCatalog struct {
+	types []*catalog.Type
+	cat   *catalog.Catalog
+	err   error
+	// reserved are the offerings of reservations.
+	reserved []catalog.Offering
+	round    int
+}
+
+type keptPool struct {
+	pool  *pool
+	src   *cluster.Pool
+	types *catalog.Catalog
+	round int // of the setting, in which it was last used
+}
+
+// loan is a compiled pool that a solver uses and changes; it comes back when the round ends.
+type loan struct {
+	to *setting
+	p  *pool
+}
+
+func (l loan) giveBack() {
+	l.p.wellKnown = nil
+	l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat, round: l.to.round}
+}
+
+// use finds the setting of the solver, or begins one.
+func (k *kept) use(s *solver) *setting {
+	names := make([]string, s.schema.Len())
+	for i := range names {
+		names[i] = s.schema.Name(i)
+	}
+	wellKnown := slices.Sorted(slices.Values(s.p.Options.WellKnown))
+	daemons := make([]cluster.Daemon, len(s.daemons))
+	for i, d := range s.daemons {
+		daemons[i] = d.src
+	}
+	for i, t := range k.settings {
+		if slices.Equal(t.names, names) && slices.Equal(t.wellKnown, wellKnown) && slices.EqualFunc(t.daemons, daemons, sameDaemon) {
+			k.settings = append(slices.Delete(k.settings, i, i+1), t)
+			return t
+		}
+	}
+	if len(k.settings) == mostSettings {
+		k.settings = slices.Delete(k.settings, 0, 1)
+	}
+	t := &setting{schema: s.schema, names: names, wellKnown: wellKnown, daemons: daemons,
+		pools: map[string]*keptPool{}, ground: newGround(&k.worked)}
+	k.settings = append(k.settings, t)
+	return t
+}
+
+func sameDaemon(a, b cluster.Daemon) bool {
+	return a.Name == b.Name && (a.Class == b.Class || a.Class.ID != "" && a.Class.ID == b.Class.ID)
+}
+
+// endRound takes loans back and forgets what the setting in use did not need.
+func (k *kept) endRound() {
+	for _, l := range k.lent {
+		l.giveBack()
+	}
+	k.lent = k.lent[:0]
+	for _, f := range k.fields {
+		f.to.spare = append(f.to.spare, f)
+	}
+	k.fields = k.fields[:0]
+	if k.rounds < settleRounds {
+		k.rounds, k.needed = k.rounds+1, k.bytes()
+	}
+	if len(k.settings) == 0 {
+		return
+	}
+	t := k.settings[len(k.settings)-1]
+	t.catalogs = slices.DeleteFunc(t.catalogs, func(c *keptCatalog) bool { return c.round != t.round })
+	maps.DeleteFunc(t.pools, func(_ string, p *keptPool) bool { return p.round != t.round })
+	t.round++
+}
+
+// catalog is the compiled form of the types.
+func (t *setting) catalog(types []*catalog.Type, vocab *requirement.Vocabulary) (*catalog.Catalog, error) {
+	c := t.catalogOf(types, vocab)
+	return c.cat, c.err
+}
+
+// reserved are the offerings of reservations among those of the types.
+func (t *setting) reserved(types []*catalog.Type, vocab *requirement.Vocabulary) []catalog.Offering {
+	return t.catalogOf(types, vocab).reserved
+}
+
+func (t *setting) catalogOf(types []*catalog.Type, vocab *requirement.Vocabulary) *keptCatalog {
+	for _, c := range t.catalogs {
+		if same(c.types, types) {
+			c.round = t.round
+			return c
+		}
+	}
+	t.ground.worked.Catalogs++
+	c := &keptCatalog{types: types, round: t.round}
+	if c.cat, c.err = catalog.Compile(types, vocab, t.schema); c.err != nil {
+		c.cat, _ = catalog.Compile(nil, vocab, t.schema)
+	}
+	for _, x := range types {
+		for _, o := range x.Offerings {
+			if o.CapacityType == catalog.Reserved && o.ReservationID != "" {
+				c.reserved = append(c.reserved, o)
+			}
+		}
+	}
+	t.catalogs = append(t.catalogs, c)
+	return c
+}
+
+func same(a, b []*catalog.Type) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
+}
+
+// borrow is a compiled pool that differs from src in nothing but what is set anew for each solution; nil if there is
+// none, or another solver has it.
+func (t *setting) borrow(src *cluster.Pool, cat *catalog.Catalog, upkeep catalog.MicroUSD) *pool {
+	k := t.pools[src.Name]
+	if k == nil {
+		return nil
+	}
+	delete(t.pools, src.Name)
+	if k.types != cat || k.pool.upkeep != upkeep || !k.src.SameTerms(src) || len(k.pool.shapes) > 2000 {
+		return nil
+	}
+	return k.pool
+}

@@ -1,0 +1,389 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// lot is some pods of free items that are alike to a packer: they ask for the same, may go to the same places, and stand
+// the same to constraints by host.
+type lot struct {
+	item    *item // the first of its members
+	members []part
+	total   int
+	left    int
+	row     int
+	value   float64 // what one pod may cost, in micro-USD per hour
+}
+
+// lotsOf gathers what is on the machines, in the order of items.
+func (s *solver) lotsOf(p *pool, machines []*machine) []*lot {
+	on := map[*item]int{}
+	for _, m := range machines {
+		for _, q := range m.parts {
+			on[q.item] += q.n
+		}
+	}
+	var lots []*lot
+	byKey := map[string]*lot{}
+	for _, it := range s.items {
+		n := on[it]
+		if n == 0 {
+			continue
+		}
+		key := it.likeness()
+		l := byKey[key]
+		if l == nil {
+			l = &lot{item: it, value: float64(it.on[p.rank].worth) / 1000}
+			byKey[key] = l
+			lots = append(lots, l)
+		}
+		l.members = append(l.members, part{it, n})
+		l.total += n
+	}
+	return lots
+}
+
+// likeness is equal for items that a packer can't tell apart.
+func (it *item) likeness() string {
+	b := make([]byte, 0, 96)
+	num := func(x int64) { b = append(strconv.AppendInt(b, x, 36), ' ') }
+	for _, x := range it.class.req {
+		num(x)
+	}
+	b = append(b, '|')
+	for _, alt := range it.alts {
+		num(int64(alt))
+	}
+	b = append(b, '|')
+	for i := range it.class.topo.host {
+		d := &it.class.topo.host[i]
+		num(int64(d.group.id))
+		num(int64(d.maxSkew))
+		if d.self {
+			b = append(b, 's')
+		}
+	}
+	b = append(b, '|')
+	for _, g := range it.class.topo.hostIn {
+		num(int64(g.id))
+	}
+	for _, p := range it.class.src.HostPorts {
+		b = append(append(b, '|'), p.String()...)
+	}
+	return string(b)
+}
+
+// row is a line of the linear program: pods of lots that are alike, or nearly so.
+type row struct {
+	req    []float64 // of one pod, on average
+	demand float64
+	lots   []*lot
+	access int
+	size   int // the same for rows of one size and group
+	group  int // of pods that share a cap by host; -1: none
+}
+
+// kind is a way to buy: a type where it costs the least for those who may use it.
+type kind struct {
+	t     int
+	price float64
+	net   []float64
+	// access holds the bits of the access classes that may be on the machine together.
+	access uint64
+}
+
+// model is a pool's free pods and what could carry them, as the linear program sees them.
+type model struct {
+	pool  *pool
+	rows  []*row
+	kinds []kind
+	// caps is how many pods of a group a machine takes.
+	caps []int
+	// sizes is how many different sizes rows have.
+	sizes int
+	// places holds, by access class, the shapes of machines that its pods may be on.
+	places [][]*shape
+	// prior is what pods are worth at a glance, where rows are capped; slim tells which kinds promise most by it.
+	prior *prior
+	slim  []bool
+}
+
+// The linear program is kept small: beyond maxRows, rows that look much the same become one.
+const maxRows, maxAccess = 192, 64
+
+// newModel makes the finest model that is small enough; nil if there is none.
+func (s *solver) newModel(p *pool, lots []*lot, machines int) *model {
+	for level := range steps {
+		m := &model{pool: p}
+		if s.makeRows(m, lots, level, machines) {
+			s.makeKinds(m)
+			return m
+		}
+	}
+	return nil
+}
+
+// steps is in how many steps amounts double within which they count as one, by level; 0: only equal ones do.
+var steps = [...]int{0, 0, 8, 4, 2, 1}
+
+func (s *solver) makeRows(m *model, lots []*lot, level, machines int) bool {
+	accessOf, groupOf, rowOf, sizeOf := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	groups := bindingGroups(lots, machines)
+	for _, l := range lots {
+		shapes := s.placesOf(m.pool, l.item, level > 0)
+		name := placesKey(shapes)
+		access, ok := accessOf[name]
+		if !ok {
+			access = len(m.places)
+			if access == maxAccess {
+				return false
+			}
+			accessOf[name] = access
+			m.places = append(m.places, shapes)
+		}
+		group := -1
+		if g, capped := groups[l]; capped {
+			if group, ok = groupOf[g.name]; !ok {
+				group = len(m.caps)
+				groupOf[g.name] = group
+				m.caps = append(m.caps, g.most)
+			}
+		}
+		size := strconv.Itoa(group) + "," + sizeKey(l.item.class.req, steps[level])
+		key := strconv.Itoa(access) + "," + size
+		at, ok := rowOf[key]
+		if !ok {
+			at = len(m.rows)
+			if at == maxRows {
+				return false
+			}
+			rowOf[key] = at
+			if _, known := sizeOf[size]; !known {
+				sizeOf[size] = len(sizeOf)
+			}
+			m.rows = append(m.rows, &row{req: make([]float64, len(l.item.class.req)), access: access, group: group, size: sizeOf[size]})
+		}
+		l.row = at
+		m.rows[at].add(l)
+	}
+	m.sizes = len(sizeOf)
+	return true
+}
+
+func (r *row) add(l *lot) {
+	n := float64(l.total)
+	for i, x := range l.item.class.req {
+		r.req[i] = (float64(r.req[i]*r.demand) + float64(float64(x)*n)) / (r.demand + n)
+	}
+	r.demand += n
+	r.lots = append(r.lots, l)
+}
+
+// placesOf are the shapes of machines for the item, one for each alternative; without its pin if loose.
+func (s *solver) placesOf(p *pool, it *item, loose bool) []*shape {
+	alts := it.alts
+	if loose && it.pin != "" {
+		alts = nil
+		for _, r := range it.class.alts {
+			alts = append(alts, s.reqID(r))
+		}
+	}
+	var out []*shape
+	for _, alt := range alts {
+		if sh := s.and(p.base, alt); sh != nil {
+			out = append(out, sh)
+		}
+	}
+	return out
+}
+
+func placesKey(shapes []*shape) string {
+	b := make([]byte, 0, 16)
+	for _, sh := range shapes {
+		b = append(strconv.AppendInt(b, int64(sh.id), 36), ' ')
+	}
+	return string(b)
+}
+
+// sizeKey is equal for requests that no resource sets more than a step apart; 0 steps means equal ones.
+func sizeKey(req res.Vector, steps int) string {
+	b := make([]byte, 0, 32)
+	for _, x := range req {
+		if steps > 0 && x > 0 {
+			part, power := math.Frexp(float64(x)) // from a half to one, exactly
+			x = int64(power*steps) + int64((2*part-1)*float64(steps))
+		}
+		b = append(strconv.AppendInt(b, x, 36), ' ')
+	}
+	return string(b)
+}
+
+// hostGroup is pods of which a machine takes only so many.
+type hostGroup struct {
+	name   string
+	most   int
+	pods   int
+	forced int
+}
+
+// bindingGroups finds, by lot, the constraint by host that forces the most machines, as far as it is many compared with
+// how many there are anyway.
+func bindingGroups(lots []*lot, machines int) map[*lot]*hostGroup {
+	all := map[string]*hostGroup{}
+	each := func(l *lot, visit func(name string, most int)) {
+		c := l.item.class
+		for i := range c.topo.host {
+			switch d := &c.topo.host[i]; {
+			case d.group.kind == repelling && d.self:
+				visit("g"+strconv.Itoa(d.group.id), 1)
+			case d.group.kind == spreading && d.self:
+				visit("g"+strconv.Itoa(d.group.id), d.maxSkew)
+			}
+		}
+		for _, port := range c.src.HostPorts {
+			visit("p"+strconv.Itoa(int(port.Port)), 1)
+		}
+	}
+	for _, l := range lots {
+		each(l, func(name string, most int) {
+			g := all[name]
+			if g == nil {
+				g = &hostGroup{name: name, most: most}
+				all[name] = g
+			}
+			g.most = min(g.most, most)
+			g.pods += l.total
+			g.forced = g.pods / g.most
+		})
+	}
+	out := map[*lot]*hostGroup{}
+	for _, l := range lots {
+		each(l, func(name string, _ int) {
+			g := all[name]
+			if 4*g.forced < machines {
+				return
+			}
+			if was := out[l]; was == nil || cmp.Or(cmp.Compare(g.forced, was.forced), cmp.Compare(was.name, g.name)) > 0 {
+				out[l] = g
+			}
+		})
+	}
+	return out
+}
+
+// makeKinds lists the ways to buy that nothing beats: no other costs as little, has as much of everything and may be
+// used by as many.
+func (s *solver) makeKinds(m *model) {
+	var all []kind
+	sides := s.sidesOf(m)
+	for _, t := range m.pool.base.order {
+		if !m.pool.affordable.Has(t) {
+			continue
+		}
+		net := make([]float64, len(m.pool.net[t]))
+		for r, x := range m.pool.net[t] {
+			net[r] = float64(x)
+		}
+		for _, side := range sides {
+			first := len(all)
+			for _, at := range m.pool.base.cells {
+				price := m.pool.nodePrice(&m.pool.cat.Cells[at], t)
+				if price == catalog.NoPrice {
+					continue
+				}
+				access := m.accessTo(t, at) & side
+				if access == 0 {
+					continue
+				}
+				k := kind{t: t, price: max(1, float64(price)), net: net, access: access}
+				if i := slices.IndexFunc(all[first:], func(o kind) bool { return o.access == access }); i >= 0 {
+					all[first+i].price = min(all[first+i].price, k.price)
+				} else {
+					all = append(all, k)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b kind) int { return cmp.Compare(a.price, b.price) })
+	for _, k := range all {
+		if !slices.ContainsFunc(m.kinds, func(o kind) bool { return o.beats(&k) }) {
+			m.kinds = append(m.kinds, k)
+		}
+	}
+}
+
+// beats reports whether k, which costs no more, has at least as much of everything and lets at least the same use it.
+func (k *kind) beats(o *kind) bool {
+	if o.access&^k.access != 0 {
+		return false
+	}
+	for r, x := range o.net {
+		if x > k.net[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// accessTo holds the access classes whose pods may be on type t bought in the cell.
+func (m *model) accessTo(t, cell int) uint64 {
+	out := uint64(0)
+	for i, shapes := range m.places {
+		for _, sh := range shapes {
+			if sh.types.Has(t) && slices.Contains(sh.cells, cell) {
+				out |= 1 << i
+				break
+			}
+		}
+	}
+	return out
+}
+
+// sidesOf are sets of access classes whose demands on labels that only the pool defines do not contradict each other.
+func (s *solver) sidesOf(m *model) []uint64 {
+	anyone, bySide := uint64(0), map[string]uint64{}
+	var names []string
+	for i, shapes := range m.places {
+		var terms []string
+		for _, sh := range shapes {
+			terms = append(terms, s.ownTerms(m.pool, sh))
+		}
+		name := strings.Join(terms, " or ")
+		if name == "" || name == s.ownTerms(m.pool, m.pool.base) {
+			anyone |= 1 << i
+			continue
+		}
+		if bySide[name] == 0 {
+			names = append(names, name)
+		}
+		bySide[name] |= 1 << i
+	}
+	if len(names) == 0 {
+		return []uint64{anyone}
+	}
+	var out []uint64
+	for _, name := range names {
+		out = append(out, anyone|bySide[name])
+	}
+	return out
+}
+
+// ownTerms are the demands of the shape on labels that neither the type nor the way of buying decides.
+func (s *solver) ownTerms(p *pool, sh *shape) string {
+	var b strings.Builder
+	for _, t := range sh.reqs.Terms() {
+		k := s.vocab.Key(t.Key)
+		if !p.cat.Decides(k) {
+			b.WriteString(t.String())
+			b.WriteString(", ")
+		}
+	}
+	return b.String()
+}

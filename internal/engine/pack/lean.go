@@ -1,0 +1,176 @@
+package pack
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+)
+
+// Pods that stay together in one domain, and those of a spread that are over when all domains have the same, may go where
+// they like. By themselves they go where they are cheapest; but where pods are few, it pays more if those of several
+// classes end up in one domain and share machines there. So small problems are solved a few times over, with the pods led
+// elsewhere each time, and the cheapest plan stays. That ends with the budget of work of the improvement.
+
+// lean says to which domain the pods of a group are led, by the group's name; "" stands for all groups that are not named.
+type lean map[string]string
+
+// leaning is a group whose pods had a choice of domains.
+type leaning struct {
+	group   *group
+	domains []string
+}
+
+// mostLed is up to how many pending pods a problem is solved several times. In large ones domains fill whole machines, and
+// little is lost.
+const mostLed = 128
+
+// leads reports whether pods of the group are led to the domain.
+func (s *solver) leads(g *group, domain string) bool {
+	to, ok := s.lean[g.name]
+	if !ok {
+		to = s.lean[""]
+	}
+	return to == domain && to != ""
+}
+
+// noteChoice remembers that pods of the group could go to any of the domains.
+func (s *solver) noteChoice(g *group, domains []string) {
+	if len(domains) < 2 || len(s.led) == 64 || slices.ContainsFunc(s.led, func(l leaning) bool { return l.group.name == g.name }) {
+		return
+	}
+	s.led = append(s.led, leaning{g, slices.Clone(domains)})
+}
+
+// explore solves the problem again with pods led elsewhere, as long as there is work left, and returns the cheapest
+// solution, improved. What the others took counts as its work.
+func (s *solver) explore(budget int64) *solver {
+	if budget <= 0 || s.stats.Pods > mostLed || len(s.led) == 0 {
+		return s
+	}
+	best, left := s, budget-s.stats.Work
+	seen := map[string]bool{}
+	try := func(to lean) {
+		left -= s.trialWork()
+		if left <= 0 {
+			return
+		}
+		t := s.kept.solveLed(s.p, s.choice, to)
+		if t.hopeful(best) && t.sameElsewhere(best) {
+			before := t.frozenDomains()
+			t.improve(left)
+			left -= t.stats.Work
+			if !t.overdrawn() && !t.opens(before) && t.cheaperThan(best) {
+				best, t = t, best
+			}
+		}
+		s.kept.release(t)
+	}
+	for _, l := range s.led {
+		for _, d := range l.domains {
+			if !seen[d] {
+				seen[d] = true
+				try(lean{"": d})
+			}
+		}
+	}
+	for _, l := range s.led {
+		for _, d := range l.domains {
+			if best.leads(l.group, d) {
+				continue
+			}
+			to := lean{}
+			for name, domain := range best.lean {
+				to[name] = domain
+			}
+			to[l.group.name] = d
+			try(to)
+		}
+	}
+	best.stats.Work = budget - max(0, left)
+	s.kept.lean = best.lean
+	return best
+}
+
+// trialWork is about what solving the problem once more takes, in the units of the improvement.
+func (s *solver) trialWork() int64 {
+	n := int64(40_000 + 1000*s.stats.Pods + 20*len(s.nodes))
+	for _, p := range s.pools {
+		n += int64(150 * p.cat.Len())
+	}
+	return n
+}
+
+// hopeful reports whether the first plan costs so little that improving it may give a better one than the other.
+func (s *solver) hopeful(o *solver) bool {
+	return float64(s.price()) < 1.3*float64(o.price())
+}
+
+// sameElsewhere reports whether the solutions differ in nothing but the machines to buy: on nodes that exist is as much of
+// each class, and the same pods have no place for the same reasons.
+func (s *solver) sameElsewhere(o *solver) bool {
+	for i, n := range s.nodes {
+		if !maps.Equal(byClass(n.placed), byClass(o.nodes[i].placed)) {
+			return false
+		}
+	}
+	for i, c := range s.classes {
+		if n := c.unplaced(); n != o.classes[i].unplaced() || n > 0 && !slices.Equal(s.reasons(c), o.reasons(o.classes[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+func byClass(parts []part) map[string]int {
+	if len(parts) == 0 {
+		return nil
+	}
+	out := map[string]int{}
+	for _, q := range parts {
+		out[q.item.class.src.ID] += q.n
+	}
+	return out
+}
+
+// solveLed is solveHard with pods led to certain domains.
+func (k *kept) solveLed(p *Problem, wishes choice, to lean) *solver {
+	was := k.lean
+	k.lean = to
+	s := k.solveHard(p, wishes)
+	k.lean = was
+	return s
+}
+
+// release gives back what a solver that is not needed any more has borrowed.
+func (k *kept) release(s *solver) {
+	k.lent = slices.DeleteFunc(k.lent, func(l loan) bool {
+		mine := slices.Contains(s.pools, l.p)
+		if mine {
+			l.giveBack()
+		}
+		return mine
+	})
+	k.fields = slices.DeleteFunc(k.fields, func(f *field) bool {
+		if f == s.field {
+			f.to.spare = append(f.to.spare, f)
+		}
+		return f == s.field
+	})
+}
+
+func (s *solver) price() catalog.MicroUSD {
+	sum := catalog.MicroUSD(0)
+	for _, m := range s.bought {
+		sum += m.price
+	}
+	return sum
+}
+
+// cheaperThan compares by price, then by number of machines.
+func (s *solver) cheaperThan(o *solver) bool {
+	if a, b := s.price(), o.price(); a != b {
+		return a < b
+	}
+	return len(s.bought) < len(o.bought)
+}

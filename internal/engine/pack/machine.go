@@ -1,0 +1,355 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// machine is a node to buy.
+type machine struct {
+	pool  *pool
+	shape *shape
+	parts []part
+	used  res.Vector // by pods, daemons not counted
+	ports []cluster.HostPort
+	host  hostState
+	types catalog.TypeSet // that carry the pods, within the limits
+	best  int             // the cheapest of them
+	price catalog.MicroUSD
+	// worth of the pods, and how many other types were weighed against the chosen one.
+	worth    int64
+	weighed  int
+	carriers int // how many types carry the pods, those too that are too dear to be listed
+	runnerUp string
+	careful  bool
+	ranked   bool         // filled with pods of one rank only
+	reserved *reservation // that it is opened out of
+	gone     bool         // merged into another
+	at       int          // in the solver's list of spare room
+	charged  []int64      // against the pool's limits
+	// What it takes of a subnet, in a part of a pool that counts addresses.
+	subnet    *subnet
+	addresses int64
+}
+
+// fits holds the types of m's shape that carry what is on m.
+func (m *machine) fits() catalog.TypeSet {
+	return m.pool.carrying(m.shape, m.used, m.ports)
+}
+
+// carrying holds the affordable types of sh that carry used and its daemons and whose daemons leave the ports free.
+func (p *pool) carrying(sh *shape, used res.Vector, ports []cluster.HostPort) catalog.TypeSet {
+	out := catalog.NewTypeSet(p.cat.Len())
+	want := make(res.Vector, len(used))
+	for i := range p.burdens {
+		b := &p.burdens[i]
+		if len(ports) > 0 && portsConflict(ports, b.ports) {
+			continue
+		}
+		some := b.types.Clone()
+		some.And(sh.types)
+		some.And(p.affordable)
+		if !some.Any() {
+			continue
+		}
+		copy(want, used)
+		want.Add(b.req, 1)
+		p.cat.KeepFitting(some, want)
+		out.Or(some)
+	}
+	return out
+}
+
+// cheapest is the first type of sh by price, then name, that is in types; -1 if there is none.
+func (sh *shape) cheapest(types catalog.TypeSet) int {
+	for _, t := range sh.order {
+		if types.Has(t) {
+			return t
+		}
+	}
+	return -1
+}
+
+// openMachine buys a machine for the item from the pool, filled with whatever else pays. It reports how many pods of the
+// item it took.
+func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
+	if got := s.openReserved(it, p, want, fill); got > 0 {
+		return got
+	}
+	v := s.view(it, p)
+	if v.shape == nil {
+		return 0
+	}
+	var best *machine
+	targets := s.targets(it, v, p, want)
+	for _, t := range targets {
+		m := s.tryType(it, v, p, t, want, fill)
+		if m == nil {
+			continue
+		}
+		if best == nil || m.betterThan(best) {
+			if best != nil {
+				m.runnerUp = best.name()
+				s.attempt = best
+			}
+			best = m
+			continue
+		}
+		if best.runnerUp == "" && m.name() != best.name() {
+			best.runnerUp = m.name()
+		}
+		s.attempt = m
+	}
+	if best == nil {
+		return 0
+	}
+	best.weighed, best.careful = len(targets), !fill
+	best.settleAll()
+	return s.commit(best, it)
+}
+
+func (m *machine) name() string { return m.pool.cat.Types[m.best].Name }
+
+// betterThan compares by worth of pods per price, then by fewer machines, then by name.
+func (m *machine) betterThan(o *machine) bool {
+	a, b := float64(m.worth)/float64(max(m.price, 1)), float64(o.worth)/float64(max(o.price, 1))
+	if a != b {
+		return a > b
+	}
+	return cmp.Or(cmp.Compare(o.worth, m.worth), cmp.Compare(m.name(), o.name())) < 0
+}
+
+// tryType fills a machine of type t and then takes the cheapest type that still carries what is on it.
+func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill bool) *machine {
+	s.stats.TypesEvaluated++
+	m := s.attempt
+	s.attempt = nil
+	if m == nil {
+		m = &machine{used: make(res.Vector, s.schema.Len())}
+	}
+	clear(m.used)
+	*m = machine{pool: p, shape: v.shape, parts: m.parts[:0], used: m.used, ports: m.ports[:0], host: hostState{m.host.at[:0]},
+		ranked: p.hasLimits() || len(p.slots) > 0}
+	room := append(s.room[:0], p.net[t]...)
+	s.room = room
+	if s.take(m, it, t, room, want) != taken {
+		s.attempt = m
+		return nil
+	}
+	if fill {
+		s.fill(m, it, t, room, it.thrift(m.shape, t)*suits)
+	}
+	best := m.settle(room)
+	if best >= 0 && fill {
+		s.fill(m, it, best, room, 0)
+		best = m.settle(room)
+	}
+	if best < 0 {
+		s.attempt = m
+		return nil
+	}
+	return m
+}
+
+// count is how many pods of the item are on m.
+func (m *machine) count(it *item) int {
+	n := 0
+	for _, q := range m.parts {
+		if q.item == it {
+			n += q.n
+		}
+	}
+	return n
+}
+
+// settle finds the cheapest type that carries what is on m; -1 if there is none.
+func (m *machine) settle(scratch res.Vector) int {
+	p := m.pool
+	for _, t := range m.shape.order {
+		if !m.used.Fits(p.net[t]) || !p.affordable.Has(t) {
+			continue
+		}
+		if len(m.ports) > 0 && portsConflict(m.ports, p.burdens[p.burdenOf[t]].ports) {
+			continue
+		}
+		m.price, m.best = m.shape.price[t], t
+		copy(scratch, p.net[t])
+		scratch.Sub(m.used, 1)
+		return t
+	}
+	return -1
+}
+
+// settleAll finds the types that m is to be launched as, and the cheapest of them.
+func (m *machine) settleAll() {
+	m.types = m.fits()
+	m.best = m.shape.cheapest(m.types)
+	m.price = m.shape.price[m.best]
+	m.carriers = m.types.Count()
+	if !m.pool.hasMinValues {
+		m.shape.dropDear(m.types, m.price, enoughTypes+m.soldOut())
+	}
+}
+
+// soldOut is how many types would carry what is on m if they could be bought now.
+func (m *machine) soldOut() int {
+	n := 0
+	for t := range m.shape.out.Each {
+		if m.used.Fits(m.pool.net[t]) {
+			n++
+		}
+	}
+	return n
+}
+
+// A launch may choose among many types: one that is short of capacity, or likely to be interrupted, can be passed over.
+// But what it chooses has to be paid. So all types within closeBy of the cheapest price are listed, and as long as they
+// are fewer than enoughTypes, others that cost up to farOff of it. Whoever wants more variety says so by minValues, which
+// keeps all types in.
+//
+// Each type that would do but is sold out makes room for one more: where some were refused just now, others are likely to
+// be, and a list that ends soon is asked for again and again.
+//
+// Fifteen is the number from which Amazon's spot fleets, and the rule for moving from spot to spot, take a choice for wide.
+const (
+	closeBy     = 1.25
+	farOff      = 2.0
+	enoughTypes = 15
+)
+
+// dropDear takes the types out of the set whose price is not worth the flexibility, as the constants above say.
+func (sh *shape) dropDear(types catalog.TypeSet, cheapest catalog.MicroUSD, enough int) {
+	kept := 0
+	for _, t := range sh.order {
+		if !types.Has(t) {
+			continue
+		}
+		price := float64(sh.price[t])
+		if price <= closeBy*float64(cheapest) || kept < enough && price <= farOff*float64(cheapest) {
+			kept++
+			continue
+		}
+		types.Remove(t)
+	}
+}
+
+// thrift is what a pod of the item is worth, per what its share of type t costs: 1 on the type that suits it best.
+func (it *item) thrift(sh *shape, t int) float64 {
+	share := 0.0
+	per := sh.pool.perNet[t]
+	for r, x := range it.class.req {
+		share = max(share, float64(x)*per[r])
+	}
+	return float64(it.on[sh.pool.rank].worth) / (share * float64(max(1, sh.price[t])) * 1000)
+}
+
+// commit makes a tried machine real, and more of the same as long as there are pods for them.
+func (s *solver) commit(m *machine, it *item) int {
+	got := 0
+	for {
+		mine := 0
+		for _, part := range m.parts {
+			part.item.left -= part.n
+			if part.item == it {
+				mine += part.n
+			}
+			s.dropDemand(part.item, part.n)
+			s.countOnMachine(part.item.class, m, part.n)
+		}
+		got += mine
+		s.buy(m)
+		m.pool.charge(m)
+		if m.pool.hasLimits() || m.careful || slices.ContainsFunc(m.parts, func(q part) bool { return q.item.left < m.count(q.item) }) {
+			return got
+		}
+		again := *m
+		again.parts = slices.Clone(m.parts)
+		again.used = m.used.Clone()
+		again.types = m.types.Clone()
+		again.host = m.host.clone()
+		again.ports = slices.Clone(m.ports)
+		m = &again
+	}
+}
+
+// targets are the types worth trying for the item: those that promise most worth per price if they were filled with an
+// even mixture of what is left, those on which the item itself is cheapest, and the cheapest that carries one pod.
+func (s *solver) targets(it *item, v *itemOnPool, p *pool, want int) []int {
+	const mixed, own = 8, 4
+	type bid struct {
+		t     int
+		score float64
+	}
+	keep := func(top []bid, b bid, n int) []bid {
+		at, _ := slices.BinarySearchFunc(top, b, func(x, y bid) int { return cmp.Compare(y.score, x.score) })
+		for at < len(top) && top[at].score == b.score {
+			at++
+		}
+		if at < n {
+			top = slices.Insert(top, at, b)
+			if len(top) > n {
+				top = top[:n]
+			}
+		}
+		return top
+	}
+	var byMix, byOwn []bid
+	cheapest := -1
+	demand, worth := p.demand, float64(p.worth)
+	forced := s.forcedMachines(it)
+	ceiling := catalog.NoPrice
+	for _, t := range v.shape.order {
+		net := p.net[t]
+		if !p.affordable.Has(t) || !it.class.req.Fits(net) {
+			continue
+		}
+		if cheapest < 0 {
+			cheapest = t
+		}
+		price := v.shape.price[t]
+		if price > ceiling {
+			break
+		}
+		share := 1.0
+		for r, d := range demand {
+			if d > 0 {
+				share = min(share, float64(net[r])/(float64(d)/float64(forced)))
+			}
+		}
+		if forced > 1 && share >= 1 && ceiling == catalog.NoPrice {
+			ceiling = price
+		}
+		f := float64(max(price, 1))
+		byMix = keep(byMix, bid{t, share * worth / f}, mixed)
+		n := min(it.class.req.Times(net, want), s.hostCap(it.class, nil, want))
+		byOwn = keep(byOwn, bid{t, float64(int64(n)*v.worth) / f}, own)
+	}
+	var out []int
+	for _, b := range append(byMix, byOwn...) {
+		if !slices.Contains(out, b.t) {
+			out = append(out, b.t)
+		}
+	}
+	if cheapest >= 0 && !slices.Contains(out, cheapest) {
+		out = append(out, cheapest)
+	}
+	return out
+}
+
+// keepsMinValues reports whether enough different types stay possible when n pods of the item come along.
+func (s *solver) keepsMinValues(m *machine, next *shape, it *item, n int) bool {
+	p := m.pool
+	if !p.hasMinValues || s.p.Options.MinValuesBestEffort {
+		return true
+	}
+	used := m.used.Clone()
+	used.Add(it.class.req, n)
+	used.Add(it.class.firstOf(m.parts), 1)
+	types := p.carrying(next, used, append(slices.Clone(m.ports), it.class.src.HostPorts...))
+	_, _, _, short := s.minValuesShort(next, types)
+	return !short
+}

@@ -1,0 +1,141 @@
+package pack
+
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+)
+
+// pin is a choice of domains, a key at a time; the item for it is made once.
+type pin struct {
+	reqs requirement.Requirements
+	name string
+	// within are the nodes of the smallest of its domains; nil where it has none.
+	within []*node
+	item   *item
+	next   map[pinStep]*pin
+}
+
+// pinStep settles one key: on a domain, on having no such label, or on nothing.
+type pinStep struct {
+	key, name string
+	lacking   bool
+}
+
+// pins are the choices of domains that the constraints allow the class now, best first.
+//
+// Cost: for each pod that is placed alone, the product of the domains that each key still allows. Nodes are not looked at
+// again, and nothing is allocated for a choice that was there before.
+func (s *solver) pins(c *class) []*item { return s.pinsOver(c, s.wideKeys(c), true) }
+
+// pinsOver are the choices of domains of these keys. With anywhere, a key may also be left open where the class is not bound
+// to a domain of it, and the label may be missing where that is allowed.
+func (s *solver) pinsOver(c *class, keys []string, anywhere bool) []*item {
+	if c.root == nil {
+		c.root = &pin{}
+	}
+	pins := []*pin{c.root}
+	for _, k := range keys {
+		allowed := s.allowedDomains(c, k, s.domainsFor(c, k))
+		var next []*pin
+		for _, base := range pins {
+			for _, d := range allowed {
+				next = append(next, base.step(pinStep{key: k, name: d}, func() pin {
+					return pin{reqs: base.reqs.And(s.vocab.Only(k, d)), name: base.name + "/" + d, within: fewer(base.within, s.nodesIn(k)[d])}
+				}))
+			}
+			if !anywhere {
+				continue
+			}
+			if !c.bound(k) {
+				// Where no domain can be settled, anywhere will do.
+				next = append(next, base.step(pinStep{key: k}, func() pin { return pin{reqs: base.reqs, name: base.name + "/*", within: base.within} }))
+			} else if lacking, ok := s.lacking(c, k); ok {
+				next = append(next, base.step(pinStep{key: k, lacking: true}, func() pin { return pin{reqs: base.reqs.And(lacking), name: base.name + "/!", within: base.within} }))
+			}
+		}
+		pins = next
+	}
+	out := make([]*item, len(pins))
+	for i, p := range pins {
+		if p.item == nil {
+			p.item = s.pinned(c, s.reqID(p.reqs), p.name)
+			p.item.within = p.within
+		}
+		out[i] = p.item
+	}
+	return out
+}
+
+// fewer is the shorter list; one that is nil is of all nodes.
+func fewer(a, b []*node) []*node {
+	if a != nil && len(a) <= len(b) {
+		return a
+	}
+	if b == nil {
+		return []*node{} // no node is there
+	}
+	return b
+}
+
+// step is the choice with one more key settled; made is called if there is none yet.
+func (p *pin) step(to pinStep, made func() pin) *pin {
+	next, ok := p.next[to]
+	if !ok {
+		if p.next == nil {
+			p.next = map[pinStep]*pin{}
+		}
+		it := made()
+		next = &it
+		p.next[to] = next
+	}
+	return next
+}
+
+// bound reports whether the class may not go to just any domain of the key.
+func (c *class) bound(key string) bool {
+	return slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.group.key == key }) ||
+		slices.ContainsFunc(c.topo.repels, func(g *group) bool { return g.key == key })
+}
+
+// lacking demands that there be no such label, where the class may go to nodes without it: nothing is too close to a pod
+// whose node is in no domain. Spreads and pod affinity want a domain.
+//
+// Source: kube-scheduler's inter-pod affinity plug-in, v1.36.
+func (s *solver) lacking(c *class, key string) (requirement.Requirements, bool) {
+	if slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.group.key == key && d.group.kind != repelling }) {
+		return requirement.Requirements{}, false
+	}
+	reqs, err := s.vocab.Parse([]requirement.Term{{Key: key, Operator: requirement.DoesNotExist}})
+	return reqs, err == nil
+}
+
+// pinned is the class's item for a choice of domains; made once.
+func (s *solver) pinned(c *class, req int, name string) *item {
+	for _, it := range c.items {
+		if it.pin == name {
+			return it
+		}
+	}
+	it := s.newItem(c, 0, name, req)
+	c.items = append(c.items, it)
+	return it
+}
+
+// wideKeys are the keys whose domain must be settled for the class, sorted.
+func (s *solver) wideKeys(c *class) []string {
+	var keys []string
+	for _, d := range c.topo.wide {
+		keys = append(keys, d.group.key)
+	}
+	for _, g := range c.topo.repels {
+		if !g.byHost && g.pending > 0 {
+			keys = append(keys, g.key)
+		}
+	}
+	for _, g := range c.topo.foreign {
+		keys = append(keys, g.key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

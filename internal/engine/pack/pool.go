@@ -1,0 +1,393 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// pool is a NodePool with what can be bought for it.
+type pool struct {
+	src    *cluster.Pool
+	rank   int
+	broken string // why nothing can be bought
+	fault  string // the same, as far as it does not depend on the moment
+	cat    *catalog.Catalog
+	upkeep catalog.MicroUSD // Options.Upkeep
+	reqs   requirement.Requirements
+	base   *shape
+	slots  []slot // of reservations, by ID
+	// net is the allocatable of each type less the daemons that will run on it; burdens holds the types by which daemons
+	// those are.
+	net      []res.Vector
+	perNet   [][]float64 // 1/net, 0 where net is not above zero
+	burdens  []burden
+	burdenOf []int
+
+	limited   []limit
+	nodesLeft int64 // -1: no limit
+	// waived and nodesWaived are limits that are not heeded, because they leave plenty.
+	waived      []limit
+	nodesWaived int64 // -1: none
+	// affordable holds the types whose capacity is within what is left of the limits.
+	affordable catalog.TypeSet
+
+	shapes       map[int]*shape
+	wellKnown    func(requirement.Key) bool
+	hasMinValues bool
+	// Of a pool that is split because addresses are short: what the part is bound to, its subnets if it is bound to one
+	// zone, the other parts, which share its limits, and, for reasons, the pool as a whole.
+	only     requirement.Requirements
+	room     room
+	siblings []*pool
+	whole    *pool
+	// demand and worth sum up what is still to be placed on machines of this pool.
+	demand res.Vector
+	worth  int64
+	crowd  crowd
+}
+
+// burden is a set of daemons and the types on which just those run.
+type burden struct {
+	daemons []int
+	req     res.Vector
+	ports   []cluster.HostPort
+	types   catalog.TypeSet
+}
+
+type limit struct {
+	resource string
+	index    int
+	left     int64
+}
+
+func (s *solver) compilePools() {
+	sorted := slices.Clone(s.p.Pools)
+	slices.SortFunc(sorted, func(a, b *cluster.Pool) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(b.Name, a.Name))
+	})
+	for _, src := range sorted {
+		cat, err := s.setting.catalog(src.Types, s.vocab)
+		if s.splitPool(src, cat, err) {
+			continue
+		}
+		p := s.setting.borrow(src, cat, s.p.Options.Upkeep)
+		if p == nil {
+			p = &pool{src: src, cat: cat, upkeep: s.p.Options.Upkeep, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
+			p.fault = s.compilePool(p)
+			s.kept.worked.Pools++
+			if err != nil {
+				p.fault = err.Error()
+			}
+		}
+		s.begin(p, src, len(s.pools))
+		s.pools = append(s.pools, p)
+		s.kept.lent = append(s.kept.lent, loan{s.setting, p})
+	}
+}
+
+// begin sets what is not the same for each solution.
+func (s *solver) begin(p *pool, src *cluster.Pool, rank int) {
+	p.src, p.rank, p.broken, p.wellKnown = src, rank, src.NotReady, s.isWellKnown
+	if p.broken == "" {
+		p.broken = p.fault
+	}
+	p.limited, p.slots, p.worth, p.crowd = nil, nil, 0, crowd{}
+	p.setLimits(s.schema)
+	s.waive(p)
+	p.demand = make(res.Vector, s.schema.Len())
+	s.setBase(p)
+}
+
+// compilePool finds what nodes of the pool carry whatever the problem; it tells what is wrong with the pool.
+func (s *solver) compilePool(p *pool) string {
+	reqs, err := s.vocab.Parse(p.src.Requirements)
+	if err != nil {
+		reqs = requirement.Requirements{}
+	}
+	reqs = reqs.And(s.vocab.Labels(p.src.Labels)).And(s.vocab.Only(requirement.NodePool, p.src.Name)).And(p.only)
+	p.reqs = reqs
+	for _, set := range reqs.All {
+		p.hasMinValues = p.hasMinValues || set.MinValues() > 0
+	}
+	s.burdenTypes(p)
+	if key, empty := reqs.FirstEmpty(); empty && err == nil {
+		return fmt.Sprintf("its requirements on %s exclude each other", s.vocab.Name(key))
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// defines reports whether nodes of the pool carry the label, or can be given it, whatever the type.
+func (p *pool) defines(k requirement.Key) bool {
+	set, ok := p.reqs.Get(k)
+	return ok && (!set.AllowsAbsent() || !p.wellKnown(k))
+}
+
+// burdenTypes finds for each type which daemons will run on it. Start-up taints do not count, because daemons are
+// scheduled once they are gone.
+func (s *solver) burdenTypes(p *pool) {
+	n := p.cat.Len()
+	runs := make([]catalog.TypeSet, len(s.daemons))
+	for i, d := range s.daemons {
+		if judgeTaints(p.src.Taints, d.src.Class.Tolerations) == barred {
+			continue
+		}
+		set := catalog.NewTypeSet(n)
+		for _, alt := range d.alts {
+			if !p.reqs.Compatible(alt, s.isWellKnown) {
+				continue
+			}
+			both := p.reqs.And(alt)
+			some := p.cat.All().Clone()
+			p.cat.KeepMatching(some, both, p.defines)
+			keep := catalog.NewTypeSet(n)
+			for _, cell := range p.cat.CellsMatching(both) {
+				keep.Or(p.cat.Cells[cell].Exists)
+			}
+			some.And(keep)
+			set.Or(some)
+		}
+		runs[i] = set
+	}
+	p.burdenOf = make([]int, n)
+	p.net = make([]res.Vector, n)
+	p.perNet = make([][]float64, n)
+	width := s.schema.Len()
+	per := make([]float64, n*width)
+	found := map[string]int{}
+	for t := range n {
+		key := make([]byte, len(runs))
+		for i, set := range runs {
+			if set != nil && set.Has(t) {
+				key[i] = 1
+			}
+		}
+		at, ok := found[string(key)]
+		if !ok {
+			at = len(p.burdens)
+			found[string(key)] = at
+			p.burdens = append(p.burdens, s.newBurden(key, n))
+		}
+		b := &p.burdens[at]
+		b.types.Add(t)
+		p.burdenOf[t] = at
+		p.net[t] = p.cat.Allocatable[t]
+		if !b.req.IsZero() {
+			p.net[t] = p.net[t].Clone()
+			p.net[t].Sub(b.req, 1)
+		}
+		p.perNet[t] = per[t*width : (t+1)*width : (t+1)*width]
+		for r, x := range p.net[t] {
+			if x > 0 {
+				p.perNet[t][r] = 1 / float64(x)
+			}
+		}
+	}
+}
+
+func (s *solver) newBurden(member []byte, types int) burden {
+	b := burden{req: make(res.Vector, s.schema.Len()), types: catalog.NewTypeSet(types)}
+	for i, on := range member {
+		if on == 1 {
+			b.daemons = append(b.daemons, i)
+			b.req.Add(s.daemons[i].req, 1)
+			b.ports = append(b.ports, s.daemons[i].src.Class.HostPorts...)
+		}
+	}
+	return b
+}
+
+func (s *solver) isWellKnown(k requirement.Key) bool { return s.wellKnown[k] }
+
+func (p *pool) setLimits(schema *res.Schema) {
+	p.nodesLeft = -1
+	for name, most := range p.src.Limits {
+		left := most - p.src.Used[name]
+		if name == res.Nodes {
+			p.nodesLeft = max(0, left)
+			continue
+		}
+		if i, ok := schema.Index(name); ok {
+			p.limited = append(p.limited, limit{name, i, left})
+		}
+	}
+	slices.SortFunc(p.limited, func(a, b limit) int { return cmp.Compare(a.resource, b.resource) })
+	p.refreshAffordable()
+}
+
+func (p *pool) refreshAffordable() {
+	p.affordable = p.cat.All().Clone()
+	if p.nodesLeft == 0 {
+		clear(p.affordable)
+	}
+	if p.room != nil {
+		p.dropThirsty()
+	}
+	for t := range p.cat.All().Each {
+		for _, l := range p.limited {
+			if p.cat.Capacity[t][l.index] > l.left {
+				p.affordable[t>>6] &^= 1 << (t & 63)
+			}
+		}
+	}
+}
+
+func (p *pool) hasLimits() bool { return p.nodesLeft >= 0 || len(p.limited) > 0 || p.room != nil }
+
+// charge counts a machine against the limits with the least of each resource that it may turn out to have.
+func (p *pool) charge(m *machine) {
+	if !p.hasLimits() {
+		return
+	}
+	if p.nodesLeft >= 0 {
+		p.nodesLeft--
+	}
+	m.charged = make([]int64, len(p.limited))
+	for i := range p.limited {
+		l := &p.limited[i]
+		m.charged[i] = p.least(m.types, l.index)
+		l.left -= m.charged[i]
+	}
+	p.chargeAddresses(m)
+	p.refreshAffordable()
+	p.share()
+}
+
+// refund takes back what charge counted.
+func (p *pool) refund(m *machine) {
+	if !p.hasLimits() {
+		return
+	}
+	if p.nodesLeft >= 0 {
+		p.nodesLeft++
+	}
+	for i, x := range m.charged {
+		p.limited[i].left += x
+	}
+	p.refundAddresses(m)
+	p.refreshAffordable()
+	p.share()
+}
+
+// shape is what a machine of a pool may be under certain requirements. Shapes are made once and shared.
+type shape struct {
+	pool *pool
+	reqs requirement.Requirements
+	// cells are the ways to buy that are allowed, types the types that match and can be bought in one of them.
+	cells []int
+	types catalog.TypeSet
+	// out holds the types that match and would be sold in one of the cells, but are not to be had in any of them now.
+	out catalog.TypeSet
+	// price of each type in the cheapest cell; order holds the types by price, then name.
+	price []catalog.MicroUSD
+	order []int
+	next  map[int]*shape
+	id    int // in the order of making, within the pool
+	// domains in which machines of the shape can be bought, by key that was asked for, sorted.
+	domains map[requirement.Key][]string
+	req     int // the number of reqs
+	// reach holds, for cpu and memory, the most that any type has among those up to a place in order; made when needed.
+	reach [2][]int64
+	// ladders are those of cpu and memory, made when needed.
+	ladders [2]ladder
+}
+
+// nodePrice is what a node of type t costs in the cell, its upkeep included.
+func (p *pool) nodePrice(cell *catalog.Cell, t int) catalog.MicroUSD {
+	if cell.Price[t] == catalog.NoPrice {
+		return catalog.NoPrice
+	}
+	return cell.Price[t] + p.upkeep
+}
+
+func (s *solver) shapeOf(p *pool, reqs requirement.Requirements) *shape {
+	id := s.reqID(reqs)
+	if sh, ok := p.shapes[id]; ok {
+		return sh
+	}
+	sh := &shape{pool: p, reqs: reqs, next: map[int]*shape{}, id: len(p.shapes), req: id}
+	p.shapes[id] = sh
+	sh.types = p.cat.All().Clone()
+	p.cat.KeepMatching(sh.types, reqs, p.defines)
+	sh.cells = p.cat.CellsMatching(reqs)
+	buyable := catalog.NewTypeSet(p.cat.Len())
+	sh.price = make([]catalog.MicroUSD, p.cat.Len())
+	for t := range sh.price {
+		sh.price[t] = catalog.NoPrice
+	}
+	for _, at := range sh.cells {
+		cell := &p.cat.Cells[at]
+		buyable.Or(cell.Available)
+		for t := range cell.Price {
+			sh.price[t] = min(sh.price[t], p.nodePrice(cell, t))
+		}
+	}
+	sh.out = sh.types.Clone()
+	for t := range sh.types.Each {
+		if buyable.Has(t) || !slices.ContainsFunc(sh.cells, func(at int) bool { return p.cat.Cells[at].Exists.Has(t) }) {
+			sh.out.Remove(t)
+		}
+	}
+	sh.types.And(buyable)
+	for t := range sh.types.Each {
+		sh.order = append(sh.order, t)
+	}
+	slices.SortStableFunc(sh.order, func(a, b int) int { return cmp.Compare(sh.price[a], sh.price[b]) })
+	return sh
+}
+
+// and is the shape with further requirements; nil if the two exclude each other or no type is left.
+func (s *solver) and(sh *shape, req int) *shape {
+	if req == 0 {
+		return sh
+	}
+	if next, ok := sh.next[req]; ok {
+		return next
+	}
+	var next *shape
+	extra := s.reqs.all[req]
+	if sh.reqs.Compatible(extra, s.isWellKnown) {
+		both := s.shapeOf(sh.pool, sh.reqs.And(extra))
+		if both.types.Any() {
+			next = both
+		}
+	}
+	sh.next[req] = next
+	return next
+}
+
+// join is the shape that is left when the item comes along, and the alternative that was taken. Of several alternatives
+// it is the one with the best price for type t, or for the cheapest type when t is negative.
+func (s *solver) join(sh *shape, it *item, t int) *shape {
+	if len(it.alts) == 1 {
+		next := s.and(sh, it.alts[0])
+		if next == nil || (t >= 0 && !next.types.Has(t)) {
+			return nil
+		}
+		return next
+	}
+	var best *shape
+	var bestPrice catalog.MicroUSD
+	for _, alt := range it.alts {
+		next := s.and(sh, alt)
+		if next == nil || (t >= 0 && !next.types.Has(t)) {
+			continue
+		}
+		price := next.price[next.order[0]]
+		if t >= 0 {
+			price = next.price[t]
+		}
+		if best == nil || price < bestPrice {
+			best, bestPrice = next, price
+		}
+	}
+	return best
+}

@@ -1,0 +1,560 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// reasons says of an unplaced class why the existing nodes and each pool can't take it.
+func (s *solver) reasons(c *class) []plan.Reason {
+	if c.broken != "" {
+		return []plan.Reason{{Code: plan.Unplaceable, Detail: c.broken}}
+	}
+	if r, ok := s.contradiction(c); ok {
+		return []plan.Reason{r}
+	}
+	var out []plan.Reason
+	for _, p := range s.pools {
+		if p.room != nil {
+			continue
+		}
+		if p.whole != nil {
+			p = p.whole
+		}
+		r := s.poolReason(c, p)
+		r.Pool = p.src.Name
+		out = append(out, r)
+	}
+	if len(s.pools) == 0 {
+		out = append(out, plan.Reason{Code: plan.NoPools})
+	}
+	if len(s.nodes) > 0 {
+		out = append(out, s.nodesReason(c))
+	}
+	return out
+}
+
+// contradiction finds a key on which the class asks for two things that exclude each other in all its alternatives.
+func (s *solver) contradiction(c *class) (plan.Reason, bool) {
+	var first requirement.Key
+	for i, alt := range c.alts {
+		k, empty := alt.FirstEmpty()
+		if !empty {
+			return plan.Reason{}, false
+		}
+		if i == 0 {
+			first = k
+		}
+	}
+	if len(c.alts) == 0 {
+		return plan.Reason{}, false
+	}
+	return plan.Reason{Code: plan.Contradiction, Key: s.vocab.Name(first), Detail: s.termsText(c, s.vocab.Name(first))}, true
+}
+
+// termsText lists all that the class asks of a key.
+func (s *solver) termsText(c *class, key string) string {
+	text := ""
+	add := func(terms []requirement.Term) {
+		for _, t := range terms {
+			if requirement.Normalize(t.Key) == key {
+				if text != "" {
+					text += " and "
+				}
+				text += t.String()
+			}
+		}
+	}
+	add(c.src.Selector)
+	for _, lists := range [][][]requirement.Term{c.src.Affinity, c.src.Volumes} {
+		if len(lists) > 0 {
+			add(lists[0])
+		}
+	}
+	return text
+}
+
+// poolReason is the first constraint that leaves nothing of the pool for the class.
+func (s *solver) poolReason(c *class, p *pool) plan.Reason {
+	if taint, bad := cluster.Untolerated(p.src.Taints, c.src.Tolerations, cluster.NoSchedule, cluster.NoExecute); bad {
+		rest := ":" + string(taint.Effect)
+		if taint.Value != "" {
+			rest = taint.Value + rest
+		}
+		return plan.Reason{Code: plan.TaintNotTolerated, Key: taint.Key, Value: rest}
+	}
+	if p.broken != "" {
+		// Of a pool that the pod does not select it is no news that it is not ready.
+		if r, bad := s.unselected(c, p); bad {
+			return r
+		}
+		return plan.Reason{Code: plan.PoolNotReady, Detail: p.broken}
+	}
+	// Of several alternatives the one that got furthest is the most telling.
+	var best plan.Reason
+	bestStage := -1
+	for _, alt := range c.alts {
+		if _, empty := alt.FirstEmpty(); empty {
+			continue
+		}
+		if r, stage := s.altReason(c, p, alt); stage > bestStage {
+			best, bestStage = r, stage
+		}
+	}
+	if c.boundByVolumes(best.Key) && best.Want != "" {
+		// Another value would not do, however near it is in spelling.
+		best.Want, best.Nearest = best.Want+", which a volume of the pod or its storage class asks for", ""
+	}
+	return best
+}
+
+// boundByVolumes reports whether the class's volumes alone ask for something of the key.
+func (c *class) boundByVolumes(key string) bool {
+	asks := func(terms []requirement.Term) bool {
+		return slices.ContainsFunc(terms, func(t requirement.Term) bool { return requirement.Normalize(t.Key) == key })
+	}
+	return slices.ContainsFunc(c.src.Volumes, asks) && !asks(c.src.Selector) && !slices.ContainsFunc(c.src.Affinity, asks)
+}
+
+// unselected says what the class asks of nodes that those of the pool never have.
+func (s *solver) unselected(c *class, p *pool) (r plan.Reason, bad bool) {
+	if p.fault != "" {
+		return plan.Reason{}, false // its requirements are not known
+	}
+	for _, alt := range c.alts {
+		if _, empty := alt.FirstEmpty(); empty {
+			continue
+		}
+		k, conflict := p.reqs.Conflict(alt, s.isWellKnown)
+		if !conflict {
+			return plan.Reason{}, false
+		}
+		if !bad {
+			r, bad = s.labelReason(p, alt, k), true
+		}
+	}
+	return r, bad
+}
+
+// altReason walks through the constraints in their order and stops at the first that leaves nothing; the stage tells how
+// far it came.
+func (s *solver) altReason(c *class, p *pool, alt requirement.Requirements) (plan.Reason, int) {
+	if k, bad := p.reqs.Conflict(alt, s.isWellKnown); bad {
+		return s.labelReason(p, alt, k), 0
+	}
+	both := p.reqs.And(alt)
+	types := p.cat.All().Clone()
+	if r, bad := s.typesReason(p, both, types); bad {
+		return r, 1
+	}
+	matching := types.Count()
+	exist, buyable, endless := catalog.NewTypeSet(p.cat.Len()), catalog.NewTypeSet(p.cat.Len()), catalog.NewTypeSet(p.cat.Len())
+	for _, at := range p.cat.CellsMatching(both) {
+		exist.Or(p.cat.Cells[at].Exists)
+		buyable.Or(p.cat.Cells[at].Available)
+		if p.cat.Cells[at].CapacityType != catalog.Reserved {
+			endless.Or(p.cat.Cells[at].Available)
+		}
+	}
+	offered := types.Clone()
+	offered.And(exist)
+	if !offered.Any() {
+		return s.cellReason(p, both, types), 2
+	}
+	fitting := offered.Clone()
+	if r, bad := s.sizeReason(c, p, fitting); bad {
+		return r, 3
+	}
+	fitting.And(buyable)
+	if !fitting.Any() {
+		offered.AndNot(buyable)
+		return plan.Reason{Code: plan.NoOffering, Types: offered.Count(), Detail: s.whyUnavailable(p, both, offered)}, 4
+	}
+	reserved := fitting.Count()
+	fitting.And(endless)
+	if !fitting.Any() {
+		return plan.Reason{Code: plan.NoOffering, Types: reserved, Detail: "all that is reserved is in use"}, 4
+	}
+	if r, bad := s.addressReason(p, both, fitting); bad {
+		return r, 5
+	}
+	if r, bad := s.limitReason(p, fitting); bad {
+		return r, 5
+	}
+	if r, bad := s.minValuesReason(c, p, both); bad {
+		r.Types = matching
+		return r, 6
+	}
+	return s.topologyReason(c), 7
+}
+
+// minValuesReason says for which key too few values would be left to choose from, with a domain settled that the class
+// may go to.
+func (s *solver) minValuesReason(c *class, p *pool, both requirement.Requirements) (plan.Reason, bool) {
+	if !p.hasMinValues {
+		return plan.Reason{}, false
+	}
+	options := []requirement.Requirements{both}
+	if c.careful {
+		for _, it := range s.pins(c) {
+			for _, alt := range it.alts {
+				options = append(options, p.reqs.And(s.reqs.all[alt]))
+			}
+		}
+	}
+	need := c.req.Clone()
+	need.Add(c.shared, 1)
+	for i, reqs := range options {
+		sh := s.shapeOf(p, reqs)
+		if i > 0 && !sh.types.Any() {
+			continue // none of the pool's machines is in that domain
+		}
+		if k, want, have, short := s.minValuesShort(sh, p.carrying(sh, need, c.src.HostPorts)); short {
+			return plan.Reason{Code: plan.MinValuesUnmet, Key: s.vocab.Name(k), Want: strconv.Itoa(want), Have: strconv.Itoa(have)}, true
+		}
+	}
+	return plan.Reason{}, false
+}
+
+func (s *solver) labelReason(p *pool, alt requirement.Requirements, k requirement.Key) plan.Reason {
+	want, _ := alt.Get(k)
+	name := s.vocab.Name(k)
+	r := plan.Reason{Code: plan.LabelMismatch, Key: name, Want: setText(want)}
+	if have, ok := p.reqs.Get(k); ok {
+		r.Have = setText(have)
+		return r
+	}
+	r.Code = plan.LabelUnknown
+	known := p.cat.Keys()
+	for key := range p.reqs.All {
+		known = append(known, s.vocab.Name(key))
+	}
+	known = append(known, s.p.Options.WellKnown...)
+	r.Nearest = requirement.Nearest(name, known)
+	return r
+}
+
+func setText(set requirement.Set) string {
+	text := ""
+	for i, t := range set.Terms() {
+		if i > 0 {
+			text += " and "
+		}
+		text += t.String()
+	}
+	return text
+}
+
+// typesReason narrows types key by key, in name order, and stops at the key that empties it. When that key alone would
+// leave types, the reason names the other demand that it conflicts with.
+func (s *solver) typesReason(p *pool, reqs requirement.Requirements, types catalog.TypeSet) (plan.Reason, bool) {
+	all := types.Clone()
+	for _, name := range s.keysOf(reqs) {
+		k := s.vocab.Key(name)
+		set, _ := reqs.Get(k)
+		before := types.Clone()
+		p.cat.KeepMatchingKey(types, k, set, p.defines)
+		if types.Any() {
+			continue
+		}
+		r := plan.Reason{Code: plan.NoTypeMatches, Key: name, Want: setText(set), Types: before.Count()}
+		alone := all.Clone()
+		p.cat.KeepMatchingKey(alone, k, set, p.defines)
+		if alone.Any() {
+			r.Detail, r.Types = s.conflict(p, reqs, all, k)
+			return r, true
+		}
+		if values := set.Values(); !set.Complement() && len(values) == 1 {
+			r.Nearest = requirement.Nearest(values[0], p.cat.Values(before, k))
+		}
+		return r, true
+	}
+	if !types.Any() {
+		return plan.Reason{Code: plan.NoTypeMatches, Key: requirement.InstanceType, Want: "any instance type"}, true
+	}
+	return plan.Reason{}, false
+}
+
+// conflict finds one demand that, with the one on key k, leaves no type, and counts the types that it leaves by itself.
+func (s *solver) conflict(p *pool, reqs requirement.Requirements, all catalog.TypeSet, k requirement.Key) (demand string, types int) {
+	mine, _ := reqs.Get(k)
+	for _, name := range s.keysOf(reqs) {
+		other := s.vocab.Key(name)
+		if other == k {
+			continue
+		}
+		set, _ := reqs.Get(other)
+		left := all.Clone()
+		p.cat.KeepMatchingKey(left, other, set, p.defines)
+		n := left.Count()
+		p.cat.KeepMatchingKey(left, k, mine, p.defines)
+		if !left.Any() {
+			return setText(set), n
+		}
+	}
+	return "all its other demands", all.Count()
+}
+
+func (s *solver) keysOf(reqs requirement.Requirements) []string {
+	var names []string
+	for k := range reqs.All {
+		names = append(names, s.vocab.Name(k))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cellReason names the requirement on where and how to buy that no type meets.
+func (s *solver) cellReason(p *pool, reqs requirement.Requirements, types catalog.TypeSet) plan.Reason {
+	for _, name := range catalog.CellKeys() {
+		k, ok := s.vocab.Lookup(name)
+		set, asked := reqs.Get(k)
+		if !ok || !asked {
+			continue
+		}
+		var known []string
+		met := false
+		for i := range p.cat.Cells {
+			if v, ok := p.cat.Cells[i].Label(k); ok {
+				known = append(known, v)
+				met = met || set.Has(v)
+			}
+		}
+		if met {
+			continue
+		}
+		r := plan.Reason{Code: plan.NoTypeMatches, Key: name, Want: setText(set), Types: types.Count()}
+		if values := set.Values(); !set.Complement() && len(values) == 1 {
+			r.Nearest = requirement.Nearest(values[0], known)
+		}
+		return r
+	}
+	return plan.Reason{Code: plan.NoOffering, Types: types.Count(), Detail: "not sold in this zone and capacity type"}
+}
+
+// sizeReason drops the types that are too small, resource by resource; the one that leaves none is the reason.
+func (s *solver) sizeReason(c *class, p *pool, types catalog.TypeSet) (plan.Reason, bool) {
+	if len(c.src.HostPorts) > 0 {
+		before := types.Clone()
+		for i := range p.burdens {
+			if portsConflict(c.src.HostPorts, p.burdens[i].ports) {
+				types.AndNot(p.burdens[i].types)
+			}
+		}
+		if !types.Any() {
+			return plan.Reason{Code: plan.HostPortTaken, Key: c.src.HostPorts[0].String(), Types: before.Count(), Detail: s.choosyDaemon(c, p)}, true
+		}
+	}
+	for r, x := range c.req {
+		if x <= 0 {
+			continue
+		}
+		before := types.Clone()
+		for t := range before.Each {
+			if p.net[t][r] < x {
+				types[t>>6] &^= 1 << (t & 63)
+			}
+		}
+		if types.Any() {
+			continue
+		}
+		return s.tooLarge(p, before, r, x), true
+	}
+	return plan.Reason{}, false
+}
+
+// tooLarge reports the type that comes closest, with its daemons counted on the asking side.
+func (s *solver) tooLarge(p *pool, types catalog.TypeSet, r int, x int64) plan.Reason {
+	name := s.schema.Name(r)
+	best := -1
+	for t := range types.Each {
+		if best < 0 || p.net[t][r] > p.net[best][r] {
+			best = t
+		}
+	}
+	reason := plan.Reason{Code: plan.TooLarge, Resource: name, Types: types.Count(), Want: res.Format(name, x)}
+	if best < 0 || p.cat.Allocatable[best][r] <= 0 {
+		reason.Have = "0"
+		return reason
+	}
+	reason.Want = res.Format(name, x+p.burdens[p.burdenOf[best]].req[r])
+	reason.Have = res.Format(name, p.cat.Allocatable[best][r])
+	reason.Nearest = p.cat.Types[best].Name
+	return reason
+}
+
+// whyUnavailable collects the words that the offerings give.
+func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types catalog.TypeSet) string {
+	type way struct {
+		zone, capacityType, reservation string
+		partition                       int32
+	}
+	allowed := map[way]bool{}
+	for _, at := range p.cat.CellsMatching(reqs) {
+		cell := &p.cat.Cells[at]
+		allowed[way{cell.Zone, cell.CapacityType, cell.ReservationID, cell.Partition}] = true
+	}
+	words, short := map[string]bool{}, []sold{}
+	for t := range types.Each {
+		for _, o := range p.cat.Types[t].Offerings {
+			if !allowed[way{o.Zone, o.CapacityType, o.ReservationID, o.Partition}] || o.Available {
+				continue
+			}
+			if isShort(o) {
+				short = append(short, sold{p.cat.Types[t].Name, o})
+			} else if o.Unavailable != "" {
+				words[o.Unavailable] = true
+			}
+		}
+	}
+	text := shortText(short)
+	for _, w := range sortedKeys(words) {
+		if text != "" {
+			text += ", "
+		}
+		text += w
+	}
+	return text
+}
+
+// sold is an offering with the name of its type.
+type sold struct {
+	name string
+	catalog.Offering
+}
+
+// shortText says what EC2 is short of, the cheapest first, and when it is asked for again; empty for nothing.
+func shortText(short []sold) string {
+	if len(short) == 0 {
+		return ""
+	}
+	slices.SortFunc(short, func(a, b sold) int {
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.name, b.name), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType))
+	})
+	first := short[0].Opens
+	for _, o := range short {
+		if o.Opens.Before(first) {
+			first = o.Opens
+		}
+	}
+	text := fmt.Sprintf("EC2 is short of %s %s in %s", short[0].CapacityType, short[0].name, short[0].Zone)
+	if more := len(short) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + ", next try at " + clock(first)
+}
+
+func (s *solver) limitReason(p *pool, types catalog.TypeSet) (plan.Reason, bool) {
+	if p.nodesLeft == 0 {
+		return plan.Reason{Code: plan.LimitReached, Resource: res.Nodes, Want: "1", Have: "0"}, true
+	}
+	for _, l := range p.limited {
+		least := int64(-1)
+		for t := range types.Each {
+			if x := p.cat.Capacity[t][l.index]; least < 0 || x < least {
+				least = x
+			}
+		}
+		if least > l.left {
+			return plan.Reason{Code: plan.LimitReached, Resource: l.resource,
+				Want: res.Format(l.resource, least), Have: res.Format(l.resource, max(0, l.left))}, true
+		}
+	}
+	some := types.Clone()
+	some.And(p.affordable)
+	if !some.Any() {
+		l := p.limited[0]
+		return plan.Reason{Code: plan.LimitReached, Resource: l.resource, Want: "more than that together with its other limits",
+			Have: res.Format(l.resource, max(0, l.left))}, true
+	}
+	return plan.Reason{}, false
+}
+
+// topologyReason blames the constraint that is left when a node could be bought but must not be used.
+func (s *solver) topologyReason(c *class) plan.Reason {
+	for _, d := range slices.Concat(c.topo.wide, c.topo.host) {
+		switch d.group.kind {
+		case attracting:
+			return plan.Reason{Code: plan.AffinityUnmet, Key: d.group.key, Detail: selectorText(d.group)}
+		case repelling:
+			return plan.Reason{Code: plan.AntiAffinityUnmet, Key: d.group.key, Detail: selectorText(d.group)}
+		case spreading:
+			detail := "maxSkew " + strconv.Itoa(d.maxSkew)
+			if d.minDomains > 0 {
+				detail += ", minDomains " + strconv.Itoa(d.minDomains)
+			}
+			return plan.Reason{Code: plan.TopologyUnmet, Key: d.group.key, Detail: detail}
+		}
+	}
+	for _, g := range c.topo.repels {
+		return plan.Reason{Code: plan.AntiAffinityUnmet, Key: g.key, Detail: selectorText(g)}
+	}
+	return plan.Reason{Code: plan.NoOffering, Detail: "all that could be bought is used up"}
+}
+
+func selectorText(g *group) string { return selectorWords(g.selector) }
+
+func selectorWords(selector *cluster.Selector) string {
+	if selector == nil {
+		return "selects no pod"
+	}
+	text := "pods with "
+	for i, t := range selector.Terms {
+		if i > 0 {
+			text += ", "
+		}
+		text += t.String()
+	}
+	if len(selector.Terms) == 0 {
+		text = "all pods"
+	}
+	return text
+}
+
+// nodesReason is about the existing node that comes closest.
+func (s *solver) nodesReason(c *class) plan.Reason {
+	it := s.newItem(c, 0, "", 0)
+	var roomiest *node
+	for _, n := range s.nodes {
+		if s.fitsKind(it, n) == barred {
+			continue
+		}
+		if roomiest == nil || s.short(c, n) < s.short(c, roomiest) {
+			roomiest = n
+		}
+	}
+	r := plan.Reason{Code: plan.NodesFull}
+	if roomiest == nil {
+		r.Detail = "labels or taints of all rule the pod out"
+		return r
+	}
+	for i, x := range c.req {
+		if x > roomiest.room[i] && x > 0 {
+			name := s.schema.Name(i)
+			r.Resource, r.Nearest = name, roomiest.src.Name
+			r.Want, r.Have = res.Format(name, x), res.Format(name, max(0, roomiest.room[i]))
+			return r
+		}
+	}
+	r.Detail = "topology or host ports rule out those with room"
+	return r
+}
+
+// short is by how much of the request, in millionths, the node's room falls short.
+func (s *solver) short(c *class, n *node) int64 {
+	worst := int64(0)
+	for i, x := range c.req {
+		if miss := x - n.room[i]; miss > 0 && x > 0 {
+			worst = max(worst, int64(mulDiv(uint64(miss), 1_000_000, uint64(x))))
+		}
+	}
+	return worst
+}

@@ -1,0 +1,43 @@
+package pack_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
+)
+
+// A pod whose volume is in a zone that the pool does not have is told of the volume, not of a zone with a similar name.
+func TestAZoneThatAVolumeAsksForIsSaidToBeTheVolumes(t *testing.T) {
+	for name, test := range map[string]struct {
+		byVolume bool
+		want     string
+		not      string
+	}{
+		"by a volume":   {true, "which a volume of the pod or its storage class asks for", "did you mean"},
+		"by a selector": {false, "did you mean", "volume"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := must(t)(scenario.Large(1, 1, 0, 1, 1))
+			c := *p.Pending[0].Class
+			zone := []requirement.Term{in(requirement.Zone, "us-east-1z")}
+			if c.Selector = nil; test.byVolume {
+				c.Volumes = [][]requirement.Term{zone}
+			} else {
+				c.Selector = zone
+			}
+			c.ID = c.Hash()
+			p.Pending[0].Class = &c
+			out := pack.Solve(p)
+			if len(out.Unplaced) != 1 {
+				t.Fatalf("%d classes are unplaced", len(out.Unplaced))
+			}
+			text := out.Unplaced[0].Reasons[0].Text()
+			if !strings.Contains(text, test.want) || strings.Contains(text, test.not) {
+				t.Errorf("%q: want %q, and not %q", text, test.want, test.not)
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// Reserved capacity is paid for whether it is used or not, so that a machine out of a reservation costs next to nothing.
+// But a reservation holds a number of machines and no more. They are therefore kept apart from what can be bought without
+// end: machines are opened out of a reservation one by one, bound to it by their requirements, while it lasts; all other
+// machines exclude reserved capacity. So no plan promises more than there is.
+
+// reservation is what is left of one reservation. Pools share it.
+type reservation struct {
+	id   string
+	left int
+}
+
+// slot is a reservation as a pool can use it.
+type slot struct {
+	reservation *reservation
+	shape       *shape
+}
+
+// compileReservations finds what is left of each reservation: the least that anyone says of it, less what is on its way
+// already.
+func (s *solver) compileReservations() {
+	s.reservations = map[string]*reservation{}
+	for _, p := range s.p.Pools {
+		for _, o := range s.setting.reserved(p.Types, s.vocab) {
+			if r := s.reservations[o.ReservationID]; r == nil {
+				s.reservations[o.ReservationID] = &reservation{o.ReservationID, o.Reservable}
+			} else {
+				r.left = min(r.left, o.Reservable)
+			}
+		}
+	}
+	if len(s.reservations) == 0 {
+		return
+	}
+	for _, n := range s.p.Nodes {
+		if n.Launched || n.Deleting {
+			continue
+		}
+		for _, t := range n.Requirements {
+			if t.Key == requirement.ReservationID && t.Operator == requirement.In && len(t.Values) == 1 && s.reservations[t.Values[0]] != nil {
+				s.reservations[t.Values[0]].left--
+			}
+		}
+	}
+}
+
+// setBase makes the shape of all that can be bought without end, and the slots.
+func (s *solver) setBase(p *pool) {
+	reserved := slices.ContainsFunc(p.cat.Cells, func(c catalog.Cell) bool { return c.CapacityType == catalog.Reserved })
+	if !reserved {
+		p.base = s.shapeOf(p, p.reqs)
+		return
+	}
+	p.base = s.shapeOf(p, p.reqs.And(s.vocab.Without(requirement.CapacityType, catalog.Reserved)))
+	for i := range p.cat.Cells {
+		cell := &p.cat.Cells[i]
+		r := s.reservations[cell.ReservationID]
+		if r == nil || cell.CapacityType != catalog.Reserved || slices.ContainsFunc(p.slots, func(x slot) bool { return x.reservation == r }) {
+			continue
+		}
+		reqs := p.reqs.And(s.vocab.Only(requirement.CapacityType, catalog.Reserved)).And(s.vocab.Only(requirement.ReservationID, r.id))
+		if sh := s.shapeOf(p, reqs); sh.types.Any() {
+			p.slots = append(p.slots, slot{r, sh})
+		}
+	}
+	slices.SortFunc(p.slots, func(a, b slot) int { return cmp.Compare(a.reservation.id, b.reservation.id) })
+}
+
+// reservable reports whether a machine for so many pods of the item could be opened out of a reservation.
+func (s *solver) reservable(it *item, p *pool, pods int) bool {
+	return slices.ContainsFunc(p.slots, func(x slot) bool { return s.slotType(it, p, x, pods) >= 0 })
+}
+
+// slotType is the type of the slot that carries so many pods of the item; -1 if none does, or none is left.
+func (s *solver) slotType(it *item, p *pool, x slot, pods int) int {
+	if x.reservation.left <= 0 || p.broken != "" {
+		return -1
+	}
+	for _, t := range x.shape.order {
+		if p.affordable.Has(t) && it.class.times(p.net[t], it.class.shared, pods) >= pods && s.join(x.shape, it, t) != nil {
+			return t
+		}
+	}
+	return -1
+}
+
+// openReserved opens a machine for the item out of the reservation that can be filled best. It reports how many pods of
+// the item it took.
+func (s *solver) openReserved(it *item, p *pool, want int, fill bool) int {
+	var best *machine
+	least := 1
+	if !fill {
+		least = want // these go together, or not at all
+	}
+	for _, x := range p.slots {
+		t := s.slotType(it, p, x, least)
+		if t < 0 {
+			continue
+		}
+		s.stats.TypesEvaluated++
+		m := &machine{pool: p, shape: x.shape, used: make(res.Vector, s.schema.Len()), reserved: x.reservation, careful: true}
+		room := p.net[t].Clone()
+		if s.take(m, it, t, room, want) != taken || m.parts[0].n < least {
+			continue
+		}
+		if fill {
+			s.fill(m, it, t, room, 0)
+		}
+		if m.settle(room) >= 0 && (best == nil || m.worth > best.worth) {
+			best = m
+		}
+	}
+	if best == nil {
+		return 0
+	}
+	best.reserved.left--
+	best.settleAll()
+	return s.commit(best, it)
+}
+
+// reservedDomains adds the domains of a key in which reserved machines for the alternatives could be opened.
+func (s *solver) reservedDomains(p *pool, alts []requirement.Requirements, k requirement.Key, found map[string]bool) {
+	for _, x := range p.slots {
+		if x.reservation.left <= 0 {
+			continue
+		}
+		for _, alt := range alts {
+			if sh := s.and(x.shape, s.reqID(alt)); sh != nil {
+				s.domainsOf(sh, k, found)
+			}
+		}
+	}
+}

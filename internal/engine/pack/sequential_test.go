@@ -1,0 +1,81 @@
+package pack_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
+)
+
+// sequential is pods of one class that have to be placed one after the other.
+func sequential(tb testing.TB, nodes, pods int, shape string) *pack.Problem {
+	p := must(tb)(scenario.Large(100, 1, nodes, 1, 1))
+	sel := &cluster.Selector{Terms: []requirement.Term{in("app", "s")}}
+	c := &cluster.Class{Namespace: "default", Labels: map[string]string{"app": "s"}, Requests: res.List{"cpu": 100, "memory": 100 << 20, "pods": 1}}
+	spread := func(key string, skew int) {
+		c.Spreads = append(c.Spreads, cluster.Spread{Key: key, MaxSkew: skew, Selector: sel})
+	}
+	switch shape {
+	case "two":
+		spread(requirement.Zone, 1)
+		spread(requirement.CapacityType, 1)
+	case "three":
+		spread(requirement.Zone, 1)
+		spread(requirement.CapacityType, 1)
+		spread(requirement.Hostname, 1)
+	case "racks":
+		for i, n := range p.Nodes {
+			n.Labels["rack"] = fmt.Sprintf("rack-%03d", i%200)
+		}
+		spread(requirement.Zone, 1)
+		spread("rack", 1)
+	case "apart":
+		c.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Hostname, Namespaces: []string{"default"}, Selector: sel}}
+		spread(requirement.Zone, 1)
+		spread(requirement.CapacityType, 1)
+	}
+	c.ID = c.Hash()
+	first := p.Pending[0]
+	p.Pending = nil
+	for i := range pods {
+		pod := *first
+		pod.Class, pod.Name = c, fmt.Sprintf("s-%05d", i)
+		pod.UID = pod.Name
+		p.Pending = append(p.Pending, &pod)
+	}
+	return p
+}
+
+var sequentialShapes = []string{"two", "three", "racks", "apart"}
+
+// What a pod costs that is placed by itself must not grow with the cluster: which domains there are, and which nodes are in
+// them, is worked out once. Looking at all nodes for each pod and key would be two million here and more.
+func TestPodsThatArePlacedOneByOneDoNotLookAtAllNodes(t *testing.T) {
+	const nodes, pods = 1000, 1000
+	for _, shape := range sequentialShapes {
+		if got, most := pack.Visited(sequential(t, nodes, pods, shape)), 8*nodes+50*pods; got > most {
+			t.Errorf("%s: %d looks at a node for %d pods and %d nodes; at most %d", shape, got, pods, nodes, most)
+		}
+	}
+}
+
+func BenchmarkSequential(b *testing.B) {
+	for _, shape := range sequentialShapes {
+		for _, n := range []int{1000, 2000} {
+			for _, pods := range []int{500, 1000} {
+				b.Run(fmt.Sprintf("%s/nodes=%d/pods=%d", shape, n, pods), func(b *testing.B) {
+					p := sequential(b, n, pods, shape)
+					p.Options.Work = -1
+					b.ReportAllocs()
+					for b.Loop() {
+						pack.Solve(p)
+					}
+				})
+			}
+		}
+	}
+}

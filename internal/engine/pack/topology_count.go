@@ -1,0 +1,90 @@
+package pack
+
+import "github.com/kerf-sh/kerf/internal/engine/requirement"
+
+// countOnNode records k pods of the class on an existing node for the groups that are not by host.
+func (s *solver) countOnNode(c *class, n *node, k int) {
+	for _, g := range c.topo.hostIn {
+		g.total += k
+	}
+	for _, g := range c.topo.wideIn {
+		if g == c.topo.share {
+			continue
+		}
+		if d, ok := n.domain(g.keyID); ok && g.counting(s, n) {
+			g.counts[d] += k
+			g.total += k
+		}
+	}
+	for _, d := range c.topo.wide {
+		if v, ok := n.domain(d.group.keyID); ok && d.group.kind == repelling {
+			d.group.owners[v] += k
+		}
+	}
+}
+
+// countOnMachine is countOnNode for a machine that is bought. A machine whose domain matters is pinned to the one where it
+// is cheapest.
+func (s *solver) countOnMachine(c *class, m *machine, k int) {
+	for _, g := range c.topo.hostIn {
+		g.total += k
+	}
+	for _, g := range c.topo.wideIn {
+		if g == c.topo.share {
+			continue
+		}
+		if d, ok := s.pinMachine(m, g.keyID); ok && g.countingMachine(s, m) {
+			g.counts[d] += k
+			g.total += k
+		}
+	}
+	for _, d := range c.topo.wide {
+		if v, ok := s.pinMachine(m, d.group.keyID); ok && d.group.kind == repelling {
+			d.group.owners[v] += k
+		}
+	}
+}
+
+// pinMachine settles the machine on one value of the key, the one of its cheapest offering, and returns it.
+func (s *solver) pinMachine(m *machine, k requirement.Key) (string, bool) {
+	if set, ok := m.shape.reqs.Get(k); ok {
+		if v, single := set.Single(); single {
+			return v, true
+		}
+	}
+	value, ok := s.cheapestValue(m, m.best, k)
+	if !ok {
+		return "", false
+	}
+	next := s.and(m.shape, s.reqID(s.vocab.Only(s.vocab.Name(k), value)))
+	if next == nil || s.leavesTooFew(m, next) {
+		return "", false
+	}
+	m.shape = next
+	m.types.And(next.types)
+	return value, true
+}
+
+// cheapestValue is the value of the key that type t has where it is cheapest.
+func (s *solver) cheapestValue(m *machine, t int, k requirement.Key) (string, bool) {
+	value, found, price := "", false, m.shape.price[t]
+	for _, at := range m.shape.cells {
+		cell := &m.pool.cat.Cells[at]
+		if v, ok := cell.Label(k); ok && !found && m.pool.nodePrice(cell, t) == price {
+			value, found = v, true
+		}
+	}
+	if found {
+		return value, true
+	}
+	one := m.types.Clone()
+	clear(one)
+	one.Add(t)
+	if values := m.pool.cat.Values(one, k); len(values) > 0 {
+		return values[0], true
+	}
+	if set, ok := m.shape.reqs.Get(k); ok && !set.Complement() && set.Len() > 0 {
+		return set.Values()[0], true
+	}
+	return "", false
+}

@@ -1,0 +1,342 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// blockSize is how many target nodes share an upper bound of their room.
+const blockSize = 32
+
+// targetIndex holds the nodes that may be filled, in order, in blocks that can be skipped as a whole.
+type targetIndex struct {
+	blocks  []block
+	blockOf []int // by node; -1: no target
+}
+
+type block struct {
+	nodes []*node
+	most  res.Vector // of any node's room
+}
+
+func (x *targetIndex) set(w *WhatIf, order []int) {
+	x.blocks = x.blocks[:0]
+	x.blockOf = make([]int, len(w.s.nodes))
+	for i := range x.blockOf {
+		x.blockOf[i] = -1
+	}
+	for chunk := range slices.Chunk(order, blockSize) {
+		b := block{}
+		for _, id := range chunk {
+			if !w.gone[id] {
+				b.nodes = append(b.nodes, w.s.nodes[id])
+				x.blockOf[id] = len(x.blocks)
+			}
+		}
+		b.measure()
+		x.blocks = append(x.blocks, b)
+	}
+}
+
+func (b *block) measure() {
+	b.most = nil
+	for _, n := range b.nodes {
+		if b.most == nil {
+			b.most = n.room.Clone()
+			continue
+		}
+		b.most.Max(n.room)
+	}
+}
+
+// refresh takes out the nodes that went and measures anew where room was used.
+func (x *targetIndex) refresh(w *WhatIf, f *fork) {
+	dirty := map[int]bool{}
+	for _, t := range f.touched {
+		dirty[x.blockOf[t.node.id]] = true
+	}
+	for _, id := range f.away {
+		dirty[x.blockOf[id]] = true
+	}
+	delete(dirty, -1)
+	for at := range dirty {
+		b := &x.blocks[at]
+		b.nodes = slices.DeleteFunc(b.nodes, func(n *node) bool { return w.gone[n.id] })
+		b.measure()
+	}
+}
+
+// placeOnNodes puts the fork's pods on nodes that stay, as far as there is room: first on nodes without taints that ask
+// to be avoided.
+func (w *WhatIf) placeOnNodes(f *fork) {
+	for _, worst := range []taintVerdict{bears, avoids} {
+		w.placeCareful(f, worst, false)
+		for _, m := range f.movers {
+			if !m.careful && m.left > 0 && m.item != nil {
+				w.placePlain(f, m, worst)
+			}
+		}
+		w.placeCareful(f, worst, false)
+	}
+}
+
+// window is how many nodes with room, in the order of targets, are compared for a pod.
+const window = 16
+
+// placePlain puts pods that no constraint beyond their host binds where they leave the room best balanced, of the first
+// targets that have room for them.
+func (w *WhatIf) placePlain(f *fork, m *mover, worst taintVerdict) {
+	if m.full {
+		return
+	}
+	found, roomy := w.roomyTargets(f, m, worst)
+	m.full = !roomy && len(f.touched) == 0
+	for m.left > 0 && len(found) > 0 {
+		at := w.mostBalanced(m, found)
+		got := w.put(f, m, m.item, found[at], m.left, worst)
+		if got == 0 || !m.class.req.Fits(found[at].room) {
+			found = slices.Delete(found, at, at+1)
+		}
+		if m.left > 0 && len(found) == 0 {
+			found, _ = w.roomyTargets(f, m, worst)
+			if got == 0 && len(found) > 0 {
+				return // constraints by host, not room, are in the way
+			}
+		}
+	}
+}
+
+// roomyTargets are the first targets with room for a pod of the class; roomy says whether there is any, whether it may be
+// used now or not.
+func (w *WhatIf) roomyTargets(f *fork, m *mover, worst taintVerdict) (found []*node, roomy bool) {
+	req := m.class.req
+	w.nodes = w.nodes[:0]
+	for i := range w.targets.blocks {
+		b := &w.targets.blocks[i]
+		w.scanned++
+		if len(b.nodes) == 0 || !req.Fits(b.most) {
+			continue
+		}
+		for _, n := range b.nodes {
+			if !req.Fits(n.room) {
+				continue
+			}
+			roomy = true
+			if f.isAway[n.id] || w.s.fitsKind(m.item, n) > worst || w.s.hostCap(m.class, &n.host, 1) == 0 ||
+				portsConflict(m.class.src.HostPorts, n.ports) {
+				continue
+			}
+			if w.nodes = append(w.nodes, n); len(w.nodes) == window {
+				return w.nodes, true
+			}
+		}
+		w.scanned += int64(len(b.nodes) / 4)
+	}
+	return w.nodes, roomy
+}
+
+// mostBalanced is the position of the node whose room is left most even by one pod of the class; of equals the first.
+func (w *WhatIf) mostBalanced(m *mover, nodes []*node) int {
+	best, least := 0, 0.0
+	for at, n := range nodes {
+		if x := w.imbalance(n, m.class.req) - w.imbalance(n, nil); at == 0 || x < least-1e-9 {
+			best, least = at, x
+		}
+	}
+	return best
+}
+
+// imbalance is how far apart the shares of room are that a node has left of what matters most, once a pod has come.
+func (w *WhatIf) imbalance(n *node, pod res.Vector) float64 {
+	low, high := 1.0, 0.0
+	for _, r := range w.scarce {
+		all := float64(w.total[n.id][r])
+		if all <= 0 {
+			continue
+		}
+		left := n.room[r]
+		if pod != nil {
+			left -= pod[r]
+		}
+		share := max(0, float64(left)/all)
+		low, high = min(low, share), max(high, share)
+	}
+	return high - low
+}
+
+// put places up to want pods of the mover on the node, as the item says.
+func (w *WhatIf) put(f *fork, m *mover, it *item, n *node, want int, worst taintVerdict) int {
+	s := w.s
+	if s.fitsKind(it, n) > worst || (!n.settled() && !f.anyNode) || s.hostCap(m.class, &n.host, want) == 0 {
+		return 0
+	}
+	f.touch(n)
+	before := it.left
+	it.left = want
+	got := s.placeOnNode(it, n, want, worst)
+	it.left = before
+	if got > 0 {
+		f.counted = append(f.counted, counted{m.class, n, got})
+		m.left -= got
+	}
+	return got
+}
+
+// placeCareful places the pods whose places depend on each other, going round until nothing moves any more.
+func (w *WhatIf) placeCareful(f *fork, worst taintVerdict, buy bool) {
+	for moved := true; moved; {
+		moved = false
+		for _, m := range f.movers {
+			for m.careful && m.item != nil && m.left > 0 && w.placeNext(f, m, worst, buy) {
+				moved = true
+			}
+		}
+	}
+}
+
+// placeNext places the next pod of a careful class, or all that have to share one host.
+func (w *WhatIf) placeNext(f *fork, m *mover, worst taintVerdict, buy bool) bool {
+	want := 1
+	if slices.ContainsFunc(m.class.topo.host, func(d demand) bool { return d.group.kind == attracting }) {
+		want = m.left
+	}
+	if len(m.class.src.HostPorts) > 0 {
+		want = 1
+	}
+	pins := w.pins(m)
+	for ; want > 0; want /= 2 {
+		for _, it := range pins {
+			if w.nodeForAll(f, m, it, want, worst) > 0 {
+				return true
+			}
+		}
+		if !buy {
+			continue
+		}
+		for _, it := range pins {
+			if w.lend(m, it, want, func() int { return w.s.roomForAll(it, want, worst) }) {
+				return true
+			}
+		}
+		for _, it := range pins {
+			if w.lend(m, it, want, func() int { return w.s.growOrBuy(it, want, worst) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lend gives the item want pods for one attempt at buying.
+func (w *WhatIf) lend(m *mover, it *item, want int, attempt func() int) bool {
+	before := it.left
+	it.left, it.pool = want, nil
+	got := attempt()
+	it.left = before
+	m.left -= got
+	return got > 0
+}
+
+func (w *WhatIf) nodeForAll(f *fork, m *mover, it *item, want int, worst taintVerdict) int {
+	req := m.class.req
+	for i := range w.targets.blocks {
+		b := &w.targets.blocks[i]
+		w.scanned++
+		if len(b.nodes) == 0 || !req.Fits(b.most) {
+			continue
+		}
+		for _, n := range b.nodes {
+			if f.isAway[n.id] || !req.Fits(n.room) || req.Times(n.room, want) < want {
+				continue
+			}
+			if w.s.hostCap(m.class, &n.host, want) < want {
+				continue
+			}
+			if got := w.put(f, m, it, n, want, worst); got > 0 {
+				return got
+			}
+		}
+		w.scanned += int64(len(b.nodes) / 4)
+	}
+	return 0
+}
+
+// buy opens machines for what found no place on nodes. It is false if pods came to stand unevenly by it.
+func (w *WhatIf) buy(f *fork, work int64) bool {
+	s := w.s
+	var spread []dealt
+	for _, worst := range []taintVerdict{bears, avoids} {
+		more := w.deal(f, worst)
+		spread = append(spread, more...)
+		w.placeCareful(f, worst, true)
+		s.items = s.items[:0]
+		for _, m := range f.movers {
+			if m.careful || m.item == nil || m.left == 0 {
+				continue
+			}
+			m.item.left, m.item.total, m.item.pool = m.left, m.left, nil
+			s.items = append(s.items, m.item)
+		}
+		for _, d := range more {
+			s.items = append(s.items, d.item)
+		}
+		w.sortItems()
+		uncount(more)
+		s.buyAll(worst)
+		for _, m := range f.movers {
+			if !m.careful && m.item != nil && m.left > 0 {
+				m.left = m.item.left
+			}
+		}
+		takeBack(more)
+		w.placeCareful(f, worst, true)
+	}
+	if len(s.bought) > 1 {
+		s.merge()
+		w.improve(spread, work)
+	}
+	slices.SortStableFunc(s.bought, func(a, b *machine) int {
+		return cmp.Or(cmp.Compare(b.price, a.price), cmp.Compare(a.pool.rank, b.pool.rank), cmp.Compare(a.name(), b.name()))
+	})
+	return !w.uneven(spread)
+}
+
+// sortItems puts the items in the order of their movers, which is hardest first.
+func (w *WhatIf) sortItems() {
+	slices.SortStableFunc(w.s.items, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(w.orderOf[a.class], w.orderOf[b.class]), cmp.Compare(a.pin, b.pin))
+	})
+}
+
+// improve packs the bought machines anew as far as topology leaves them free. Pods that were dealt out to domains stay in
+// theirs, because their items demand them.
+func (w *WhatIf) improve(spread []dealt, work int64) {
+	s := w.s
+	if work <= 0 {
+		return
+	}
+	s.items = s.items[:0]
+	for _, m := range s.bought {
+		for _, q := range m.parts {
+			if !slices.Contains(s.items, q.item) {
+				s.items = append(s.items, q.item)
+			}
+		}
+	}
+	for _, d := range spread {
+		d.mover.class.topo.share, d.mover.class.careful = d.group, false
+	}
+	w.sortItems()
+	for _, p := range s.pools {
+		if free := s.freeMachines(p); len(free) > 1 {
+			left := work
+			s.improvePool(p, free, &left)
+			w.scanned += work - left
+		}
+	}
+	for _, d := range spread {
+		d.mover.class.topo.share, d.mover.class.careful = nil, d.mover.strict
+	}
+}

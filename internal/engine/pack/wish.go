@@ -1,0 +1,188 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+)
+
+// wish is one preference of a class: something that is asked for, but never a reason to leave a pod without a node. A
+// wish that is honoured is treated like a demand.
+type wish struct {
+	kind plan.WishKind
+	at   int // in the class's list of that kind
+	host bool
+}
+
+// maxWishes is how many preferences of one class are looked at; more than a handful is a mistake.
+const maxWishes = 64
+
+// honoured is a set of wishes by their position.
+type honoured uint64
+
+func (h honoured) has(i int) bool          { return h&(1<<i) != 0 }
+func (h honoured) without(i int) honoured  { return h &^ (1 << i) }
+func everyWish(wishes []wish) (h honoured) { return 1<<len(wishes) - 1 }
+
+// wishesOf lists the preferences of a class in the order in which they are given up: pod affinity, pod anti-affinity and
+// node affinity, each heaviest first, then spreads. A wish to stay off nodes that ask to be avoided comes last.
+//
+// Source: the order in which the Karpenter v1 API relaxes preferences.
+func wishesOf(c *cluster.Class) []wish {
+	var out []wish
+	add := func(kind plan.WishKind, weights []int, hosts []bool) {
+		order := make([]int, len(weights))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+		for _, i := range order {
+			if weights[i] > 0 && len(out) < maxWishes-1 {
+				out = append(out, wish{kind, i, hosts != nil && hosts[i]})
+			}
+		}
+	}
+	for _, k := range []plan.WishKind{plan.WishTogether, plan.WishApart} {
+		terms := c.PodAffinity
+		if k == plan.WishApart {
+			terms = c.AntiAffinity
+		}
+		weights, hosts := make([]int, len(terms)), make([]bool, len(terms))
+		for i, t := range terms {
+			weights[i], hosts[i] = t.Weight, requirement.Normalize(t.Key) == requirement.Hostname
+		}
+		add(k, weights, hosts)
+	}
+	weights := make([]int, len(c.Preferred))
+	for i, w := range c.Preferred {
+		weights[i] = w.Weight
+	}
+	add(plan.WishNode, weights, nil)
+	weights = make([]int, len(c.Spreads))
+	hosts := make([]bool, len(c.Spreads))
+	for i, sp := range c.Spreads {
+		if sp.Soft && sp.MaxSkew > 0 {
+			weights[i], hosts[i] = 1, requirement.Normalize(sp.Key) == requirement.Hostname
+		}
+	}
+	add(plan.WishSpread, weights, hosts)
+	return append(out, wish{kind: plan.WishTaint})
+}
+
+// honours reports whether the class treats the wish of that kind and place in its list as a demand.
+func (c *class) honours(kind plan.WishKind, at int) bool {
+	for i, w := range c.wishes {
+		if w.kind == kind && w.at == at {
+			return c.honoured.has(i)
+		}
+	}
+	return false
+}
+
+func (c *class) honoursSpread(at int) bool { return c.honours(plan.WishSpread, at) }
+
+// honourNode narrows the alternatives of the class by the preferred node affinity that it honours. They stay out of
+// strict: a preference does not change which domains count.
+func (s *solver) honourNode(c *class) {
+	for i, w := range c.wishes {
+		if w.kind != plan.WishNode || !c.honoured.has(i) {
+			continue
+		}
+		r, err := s.vocab.Parse(c.src.Preferred[w.at].Terms)
+		if err != nil {
+			continue // a wish that can't be read
+		}
+		alts := make([]requirement.Requirements, len(c.alts))
+		for j := range c.alts {
+			alts[j] = c.alts[j].And(r)
+		}
+		c.alts, c.altIDs = alts, nil
+	}
+}
+
+// judge says how taints stand to the class: one that does not wish to stay off nodes that ask to be avoided bears them.
+func (c *class) judge(taints []cluster.Taint) taintVerdict {
+	v := judgeTaints(taints, c.src.Tolerations)
+	if v == avoids && c.bearsAvoided {
+		return bears
+	}
+	return v
+}
+
+// tier is a part of a class's pods with the wishes that are honoured for it.
+type tier struct {
+	pods     int // of the class, in their order; the last tier has the rest
+	honoured honoured
+	// remaining holds the wishes that were not given up; only some of them may count at a time.
+	remaining honoured
+}
+
+// tiers splits classes in the parts that the choice names, so that each is a class of its own.
+func (s *solver) tiers(classes []*class) []*class {
+	var out []*class
+	for _, c := range classes {
+		wanted := s.choice[c.src.ID]
+		if wanted == nil {
+			out = append(out, c)
+			continue
+		}
+		from := 0
+		for i, t := range wanted.tiers {
+			to := from + t.pods
+			if i == len(wanted.tiers)-1 {
+				to = len(c.pods)
+			}
+			if to > from {
+				part := *c
+				part.tier, part.pods = i, c.pods[from:to]
+				part.wishes, part.honoured, part.bearsAvoided = wanted.wishes, t.honoured, wanted.bearsAvoided(t)
+				out = append(out, &part)
+			}
+			from = to
+		}
+	}
+	return out
+}
+
+func (w *wanted) bearsAvoided(t tier) bool {
+	return w.taints && !t.honoured.has(len(w.wishes)-1)
+}
+
+// wishText says in short what a wish asks for.
+func wishText(c *cluster.Class, w wish) (key, want string) {
+	switch w.kind {
+	case plan.WishTogether:
+		t := c.PodAffinity[w.at]
+		return t.Key, "pods that match " + selectionText(t.Selector)
+	case plan.WishApart:
+		t := c.AntiAffinity[w.at]
+		return t.Key, "pods that match " + selectionText(t.Selector)
+	case plan.WishNode:
+		terms := c.Preferred[w.at].Terms
+		parts := make([]string, len(terms))
+		for i, t := range terms {
+			parts[i] = t.String()
+		}
+		return terms[0].Key, strings.Join(parts, " and ")
+	case plan.WishSpread:
+		sp := c.Spreads[w.at]
+		return sp.Key, fmt.Sprintf("maxSkew %d", sp.MaxSkew)
+	}
+	return "", ""
+}
+
+func selectionText(s *cluster.Selector) string {
+	if s == nil {
+		return "nothing"
+	}
+	parts := make([]string, len(s.Terms))
+	for i, t := range s.Terms {
+		parts[i] = t.String()
+	}
+	return strings.Join(parts, " and ")
+}

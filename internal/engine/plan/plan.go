@@ -1,0 +1,79 @@
+// Package plan holds the outcome of a decision as a value: which pods go where, which machines to buy, and for every
+// pod that found no place, why. A plan prints, compares and serialises; the same plan gives the same bytes.
+package plan
+
+import (
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// Plan is what pack.Solve returns.
+type Plan struct {
+	// Generation of the snapshot that the problem was made from.
+	Generation uint64 `json:"generation"`
+	// NewNodes to buy, in the order in which they were opened.
+	NewNodes []NewNode `json:"newNodes,omitempty"`
+	// Placements of pods on nodes that exist or are in flight, sorted by node.
+	Placements []Placement `json:"placements,omitempty"`
+	// Unplaced classes, sorted by class ID.
+	Unplaced []Unplaced `json:"unplaced,omitempty"`
+	// Declined are preferences of placed pods that cost more than they may, sorted by class and kind.
+	Declined []Wish `json:"declined,omitempty"`
+	// Price is the sum of the new nodes' prices, per hour.
+	Price catalog.MicroUSD `json:"price"`
+	Stats Stats            `json:"stats"`
+}
+
+// NewNode is a machine to buy, with the choice that is left to the launch.
+type NewNode struct {
+	Pool string `json:"pool"`
+	// Types that can carry the pods, cheapest first: at the price of its cheapest available offering that the
+	// requirements allow.
+	Types []TypeChoice `json:"types"`
+	// Requirements of the node: the pool's and its pods' together, narrowed to the domains that topology chose. They do
+	// not list instance types; Types does.
+	Requirements []requirement.Term `json:"requirements,omitempty"`
+	// Requests is the sum of the pods' requests and of the least daemon overhead among Types.
+	Requests res.List         `json:"requests"`
+	Pods     []cluster.PodRef `json:"pods"`
+	// Price per hour of the first of Types.
+	Price catalog.MicroUSD `json:"price"`
+	// Why is one sentence on what decided the shape.
+	Why string `json:"why,omitempty"`
+}
+
+// TypeChoice is an instance type with the cheapest price at which the launch could get it.
+type TypeChoice struct {
+	Name         string           `json:"name"`
+	Price        catalog.MicroUSD `json:"price"`
+	Zone         string           `json:"zone"`
+	CapacityType string           `json:"capacityType"`
+}
+
+// Placement puts pods on a node that exists or is in flight.
+type Placement struct {
+	Node string           `json:"node"`
+	Pods []cluster.PodRef `json:"pods"`
+}
+
+// Unplaced tells why the pods of a class found no place.
+type Unplaced struct {
+	ClassID string           `json:"classID"`
+	Pods    []cluster.PodRef `json:"pods"`
+	// Reasons, one per pool in weight order, and at most one for the existing nodes (Pool empty).
+	Reasons []Reason `json:"reasons"`
+}
+
+// Stats are counts of work, the same in every run of the same problem.
+type Stats struct {
+	Classes        int `json:"classes"`
+	Pods           int `json:"pods"`
+	NodesTried     int `json:"nodesTried"`
+	TypesEvaluated int `json:"typesEvaluated"`
+	// Work is what improving the first plan took, in comparisons of a pod with a machine. Unimproved is how many machines
+	// belong to pools for which the work was used up before improving came to its end.
+	Work       int64 `json:"work,omitempty"`
+	Unimproved int   `json:"unimproved,omitempty"`
+}

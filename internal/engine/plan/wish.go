@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+)
+
+// WishKind is the kind of a preference; the set is closed.
+type WishKind string
+
+// The preferences that a pod may have.
+const (
+	WishNode     WishKind = "NodeAffinity"    // preferred node affinity
+	WishTogether WishKind = "PodAffinity"     // preferred pod affinity
+	WishApart    WishKind = "PodAntiAffinity" // preferred pod anti-affinity
+	WishSpread   WishKind = "Spread"          // a topology spread constraint with ScheduleAnyway
+	WishTaint    WishKind = "PreferNoSchedule"
+)
+
+// Wish is a preference that a plan does not honour, with what it would cost to do so.
+type Wish struct {
+	ClassID string   `json:"classID"`
+	Kind    WishKind `json:"kind"`
+	// Key is the label that it is about, Want what it asks for; both empty for PreferNoSchedule.
+	Key  string `json:"key,omitempty"`
+	Want string `json:"want,omitempty"`
+	// Pods of the class, and one of them by name.
+	Pods int            `json:"pods"`
+	Such cluster.PodRef `json:"such"`
+	// Cost of honouring it, in addition, per hour. AtLeast: no plan that honours it was made, it can't cost less.
+	Cost    catalog.MicroUSD `json:"cost"`
+	AtLeast bool             `json:"atLeast,omitempty"`
+	// Blocked: honouring it would leave pods without a node.
+	Blocked bool `json:"blocked,omitempty"`
+}
+
+// Text words the wish for people.
+func (w Wish) Text() string {
+	who := w.Such.String()
+	if w.Pods > 1 {
+		who = fmt.Sprintf("%d pods such as %s", w.Pods, who)
+	}
+	cost := "would cost " + Dollars(w.Cost) + "/h more"
+	switch {
+	case w.Blocked:
+		cost = "would leave pods without a node"
+	case w.AtLeast:
+		cost = "would cost at least " + Dollars(w.Cost) + "/h more"
+	}
+	return fmt.Sprintf("%s: %s; honouring it %s", who, w.what(), cost)
+}
+
+func (w Wish) what() string {
+	switch w.Kind {
+	case WishNode:
+		return "preferred node affinity " + w.Want
+	case WishTogether:
+		return fmt.Sprintf("preferred to be in one %s with %s", w.Key, w.Want)
+	case WishApart:
+		return fmt.Sprintf("preferred to be in another %s than %s", w.Key, w.Want)
+	case WishSpread:
+		return fmt.Sprintf("even spread over %s (%s) if possible", w.Key, w.Want)
+	case WishTaint:
+		return "off nodes with a taint of effect PreferNoSchedule"
+	}
+	return string(w.Kind)
+}

@@ -1,0 +1,147 @@
+package manifests_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
+)
+
+// with are the objects of the defaults with values over them, in YAML.
+func with(t *testing.T, over string) ([]client.Object, error) {
+	t.Helper()
+	tree := map[string]any{}
+	if err := yaml.Unmarshal([]byte(over), &tree); err != nil {
+		t.Fatal(err)
+	}
+	v, err := manifests.Defaults().With(tree)
+	if err != nil {
+		return nil, err
+	}
+	return manifests.Objects(manifests.Release{Version: "v1"}, v)
+}
+
+const demo = "settings: {clusterName: demo}\n"
+
+func find[T client.Object](t *testing.T, objects []client.Object, name string) T {
+	t.Helper()
+	for _, o := range objects {
+		if x, ok := o.(T); ok && o.GetName() == name {
+			return x
+		}
+	}
+	t.Fatalf("there is no %T %s", *new(T), name)
+	panic("unreachable")
+}
+
+// Each setting of Kerf's own is reached by one name under settings.kerf.
+func TestEverySettingOfKerfHasANameInTheChart(t *testing.T) {
+	names := manifests.OwnSettings()
+	if len(names) < 10 || len(names) != len(settings.Own()) {
+		t.Fatalf("%d names of %d settings", len(names), len(settings.Own()))
+	}
+	for name := range names {
+		over := "settings: {clusterName: demo, kerf: {" + name + ": x}}"
+		if _, err := with(t, over); err != nil && strings.Contains(err.Error(), "no such setting") {
+			t.Error(err)
+		}
+	}
+}
+
+// What the Deployment sets is what the controller reads.
+func TestEveryVariableIsASettingOfTheController(t *testing.T) {
+	objects, err := with(t, `settings: {clusterName: demo, clusterEndpoint: "https://a", clusterCABundle: QQ==, interruptionQueue: q, kerf: {nodeUpkeep: 0.01, decisionsMib: 8},
+  schedulerConfig: '{"defaultConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"}],"defaultingType":"List"}'}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := find[*appsv1.Deployment](t, objects, "karpenter").Spec.Template.Spec.Containers[0].Env
+	if len(env) < 25 {
+		t.Errorf("only %d variables", len(env))
+	}
+	for _, e := range env {
+		if !settings.Known(e.Name) {
+			t.Errorf("the controller does not read %s", e.Name)
+		}
+	}
+}
+
+// Rights of features that are off are not given.
+func TestRightsFollowTheFeatures(t *testing.T) {
+	may := func(over, resource string) bool {
+		objects, err := with(t, over)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(find[*rbacv1.ClusterRole](t, objects, "karpenter").Rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, "list")
+		})
+	}
+	for resource, over := range map[string]string{
+		"nodeoverlays": "settings: {clusterName: demo, featureGates: {nodeOverlay: true}}", "capacitybuffers": "settings: {clusterName: demo, featureGates: {capacityBuffer: true}}",
+		"services": `settings: {clusterName: demo, schedulerConfig: "{}"}`,
+	} {
+		if may(demo, resource) {
+			t.Errorf("%s may be listed by default", resource)
+		}
+		if !may(over, resource) {
+			t.Errorf("%s may not be listed with %s", resource, over)
+		}
+	}
+	if !may(demo, "pods") {
+		t.Error("pods may not be listed")
+	}
+}
+
+func TestImages(t *testing.T) {
+	for over, want := range map[string]string{
+		`{}`: manifests.Image + ":v1",
+		`{repository: public.ecr.aws/karpenter/controller, tag: 1.14.1, digest: "sha256:1"}`: manifests.Image + ":v1",
+		`{repository: "mirror.example.com:5000/kerf"}`:                                       "mirror.example.com:5000/kerf:v1",
+		`{tag: v2, digest: "sha256:2"}`:                                                      manifests.Image + ":v2@sha256:2",
+	} {
+		objects, err := with(t, demo+"controller: {image: "+over+"}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := find[*appsv1.Deployment](t, objects, "karpenter").Spec.Template.Spec.Containers[0].Image; got != want {
+			t.Errorf("%s: %s, want %s", over, got, want)
+		}
+	}
+}
+
+func TestWrongValuesAreNamed(t *testing.T) {
+	for over, words := range map[string][]string{
+		"{}":                          {"settings.clusterName"},
+		demo + "replica: 3":           {`"replica"`},
+		demo + "fullnameOverride: A_": {`"A_"`},
+		"settings: {clusterName: demo, kerf: {upkeep: 3}}":            {"settings.kerf.upkeep", "KERF_UPKEEP"},
+		"settings: {clusterName: demo, batchIdleDuration: soon}":      {"BATCH_IDLE_DURATION", "10s"},
+		"settings: {clusterName: demo, kerf: {launchPriceBound: -1}}": {"KERF_LAUNCH_PRICE_BOUND"},
+		demo + "controller: {env: [{name: LOG_LEVEL, value: loud}]}":  {"LOG_LEVEL", "debug, info or error"},
+	} {
+		_, err := with(t, over)
+		for _, w := range words {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: got %v, want %s", over, err, w)
+			}
+		}
+	}
+}
+
+// The Karpenter chart has an empty object where there is no list.
+func TestAnEmptyObjectSaysNothing(t *testing.T) {
+	if _, err := with(t, demo+"initContainers: {}\ntolerations: {}\nnodeSelector: {}\n"); err != nil {
+		t.Error(err)
+	}
+	if _, err := with(t, demo+"initContainer: {}\n"); err == nil || !strings.Contains(err.Error(), "initContainer") {
+		t.Errorf("a name that no value has: got %v, want an error that names it", err)
+	}
+}

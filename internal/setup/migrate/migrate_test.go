@@ -1,0 +1,181 @@
+package migrate
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kerf-sh/kerf/api/crds"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
+)
+
+// healthy is a cluster that Karpenter 1.14 runs, by a Helm release, with nothing in the way.
+func healthy(t *testing.T) *Seen {
+	t.Helper()
+	labels := map[string]string{nameLabel: "karpenter", instanceLabel: "karpenter"}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter", Annotations: map[string]string{helmRelease: "karpenter", helmNamespace: "kube-system"}}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Spec.ServiceAccountName = "karpenter"
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "controller", Image: "public.ecr.aws/karpenter/controller:1.14.1@sha256:1", Env: []corev1.EnvVar{
+		{Name: "CLUSTER_NAME", Value: "demo"}, {Name: "INTERRUPTION_QUEUE", Value: "demo"}, {Name: "FEATURE_GATES", Value: "ReservedCapacity=true"},
+	}}}
+	s := &Seen{ClusterName: "demo", Kubernetes: "v1.33.2-eks-1", Deployment: d, Owner: ownerOf(d), ServiceAccount: &corev1.ServiceAccount{}, Objects: map[string][]unstructured.Unstructured{}}
+	all, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range all {
+		crd.Status.StoredVersions = []string{crd.Spec.Versions[len(crd.Spec.Versions)-1].Name}
+		s.Definitions = append(s.Definitions, *crd)
+	}
+	objects, err := s.installation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Granted, s.GrantedInNamespace = needed(objects)
+	return s
+}
+
+func (s *Seen) add(t *testing.T, text string) {
+	t.Helper()
+	o := unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	s.Objects[o.GetKind()] = append(s.Objects[o.GetKind()], o)
+}
+
+func (s *Seen) container() *corev1.Container { return &s.Deployment.Spec.Template.Spec.Containers[0] }
+
+func TestAHealthyClusterIsReady(t *testing.T) {
+	r := Examine(healthy(t))
+	if !r.Ready || r.Count(Blocks) > 0 || r.Karpenter != "1.14.1" || r.Release != "karpenter" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhatIsWrongIsFound(t *testing.T) {
+	pool := `{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: web}, spec: {%s template: {spec: {nodeClassRef: {group: %s, kind: EC2NodeClass, name: web}, requirements: []}}}}`
+	for name, test := range map[string]struct {
+		spoil        func(*testing.T, *Seen)
+		severity     Severity
+		object, text string
+	}{
+		"old Kubernetes":   {func(_ *testing.T, s *Seen) { s.Kubernetes = "v1.27.3" }, Blocks, "the API server", "too old"},
+		"new Kubernetes":   {func(_ *testing.T, s *Seen) { s.Kubernetes = "v1.40.0" }, Differs, "the API server", "newer"},
+		"old Karpenter":    {func(_ *testing.T, s *Seen) { s.container().Image = "public.ecr.aws/karpenter/controller:0.37.0" }, Blocks, "karpenter", "0.37.0"},
+		"no controller":    {func(_ *testing.T, s *Seen) { s.Deployment = nil }, Unknown, "the cluster", "no Deployment"},
+		"a stored version": {func(_ *testing.T, s *Seen) { s.Definitions[3].Status.StoredVersions = []string{"v1beta1", "v1"} }, Blocks, "Definition", "v1beta1"},
+		"a webhook":        {func(_ *testing.T, s *Seen) { s.Webhooks = []Webhook{{"ValidatingWebhookConfiguration", "v", "a/b"}} }, Blocks, "Validating", "a/b"},
+		"an unknown field": {func(t *testing.T, s *Seen) { s.add(t, fmt.Sprintf(pool, "novel: 1,", "karpenter.k8s.aws")) }, Blocks, "NodePool web", "novel"},
+		"a wrong schedule": {func(t *testing.T, s *Seen) {
+			s.add(t, fmt.Sprintf(pool, `disruption: {budgets: [{nodes: "1", schedule: "99 * * * *", duration: 1h}]},`, "karpenter.k8s.aws"))
+		}, Blocks, "NodePool web", "budgets[0]"},
+		"another class": {func(t *testing.T, s *Seen) { s.add(t, fmt.Sprintf(pool, "", "eks.amazonaws.com")) }, Differs, "NodePools web", "eks.amazonaws.com"},
+		"an unknown setting": {func(_ *testing.T, s *Seen) {
+			s.container().Env = append(s.container().Env, corev1.EnvVar{Name: "NOVEL"})
+		}, Differs, "Deployment", "NOVEL"},
+		"an unknown flag": {func(_ *testing.T, s *Seen) { s.container().Args = []string{"--novel=1"} }, Blocks, "Deployment", "--novel"},
+		"a malformed flag": {func(_ *testing.T, s *Seen) {
+			s.container().Env = append(s.container().Env, corev1.EnvVar{Name: "BATCH_MAX_DURATION", Value: "soon"})
+		}, Differs, "Deployment", "BATCH_MAX_DURATION"},
+		"no cluster name": {func(_ *testing.T, s *Seen) { s.ClusterName, s.container().Env = "", nil }, Blocks, "Deployment", "CLUSTER_NAME"},
+		"a gate":          {func(_ *testing.T, s *Seen) { s.container().Env[2].Value = "Novel=true" }, Differs, "Deployment", "Novel"},
+		"own roles":       {func(_ *testing.T, s *Seen) { s.Granted = s.Granted[1:] }, Differs, "ServiceAccount", "lack"},
+		"no rights":       {func(_ *testing.T, s *Seen) { s.Refused = []Access{{"create", "apps", "deployments", "a", "b"}} }, Blocks, "you", "may not"},
+		"a selector":      {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
+		"another name":    {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
+		"a mirror":        {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},
+		"a pinned image": {func(t *testing.T, s *Seen) {
+			s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Values: map[string]any{"controller": map[string]any{"image": map[string]any{"tag": "1.14.1"}}}}}
+			if tag, ok := (&writer{Facts: s.Facts(WithHelm)}).set()["controller.image.tag"]; !ok || tag != "" {
+				t.Errorf("the swap keeps the tag: %q, %v", tag, ok)
+			}
+		}, Differs, "Deployment", "no repository"},
+		"two controllers": {func(_ *testing.T, s *Seen) { s.Controllers = []doctor.Controller{{Namespace: "a", Name: "b"}} }, Blocks, "a/b", "besides"},
+		"an autoscaler": {func(_ *testing.T, s *Seen) {
+			s.Workloads = []Workload{{"Deployment", "a", "b", []string{"x/cluster-autoscaler:v1"}, 1}}
+		}, Differs, "a/b", "Cluster Autoscaler"},
+		"Auto Mode": {func(_ *testing.T, s *Seen) {
+			s.Definitions = append(s.Definitions, apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: autoModeClass}})
+		}, Differs, autoModeClass, "Auto Mode"},
+		"no AWS": {func(_ *testing.T, s *Seen) { s.NoAWS = "no credentials" }, Unknown, "AWS", "no credentials"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := healthy(t)
+			test.spoil(t, s)
+			r := Examine(s)
+			if !slices.ContainsFunc(r.Findings, func(f Finding) bool {
+				return f.Severity == test.severity && strings.Contains(f.Object, test.object) && strings.Contains(f.Text, test.text)
+			}) {
+				var b bytes.Buffer
+				_ = r.Write(&b, true)
+				t.Errorf("not found:\n%s", b.String())
+			}
+			if r.Ready != (r.Count(Blocks) == 0) || test.severity == Blocks && r.Ready {
+				t.Errorf("ready: %v", r.Ready)
+			}
+		})
+	}
+}
+
+func TestVersionsAreThoseOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/releases.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{oldestKubernetes + " to " + newestKubernetes, oldestKarpenter + " to " + newestKarpenter} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("docs/releases.md does not say %q", want)
+		}
+	}
+}
+
+func TestOwners(t *testing.T) {
+	for want, o := range map[Manager]metav1.ObjectMeta{
+		Helm:              {Annotations: map[string]string{helmRelease: "a"}},
+		FluxHelmRelease:   {Annotations: map[string]string{helmRelease: "a"}, Labels: map[string]string{fluxHelm + "name": "a"}},
+		FluxKustomization: {Labels: map[string]string{fluxKustomize + "name": "a"}},
+		ArgoCD:            {Annotations: map[string]string{argoTracking: "a:apps/Deployment:kube-system/karpenter"}},
+		Unmanaged:         {},
+	} {
+		if got := ownerOf(&appsv1.Deployment{ObjectMeta: o}); got.Manager != want || want != Unmanaged && want != Helm && got.Name != "a" {
+			t.Errorf("%q: %+v", want, got)
+		}
+	}
+}
+
+func TestTheWayBackGoesToTheLastRevisionOfKarpenter(t *testing.T) {
+	var revisions []Revision
+	for i, chart := range []string{"karpenter", "karpenter", "kerf"} {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		fmt.Fprintf(w, `{"chart":{"metadata":{"name":%q,"version":"1"}}}`, chart)
+		w.Close()
+		r, err := revisionOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"version": fmt.Sprint(i + 1), "status": "superseded"}},
+			Data: map[string][]byte{"release": []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		revisions = append(revisions, r)
+	}
+	s := healthy(t)
+	s.Owner.Revisions = revisions
+	s.add(t, `{kind: EC2NodeClass, metadata: {name: web}, spec: {launchTemplate: {name: a}}}`)
+	var b bytes.Buffer
+	if err := ToKarpenter(s.Facts("")).Write(&b); err != nil || !strings.Contains(b.String(), "helm rollback karpenter 2 --namespace kube-system") || !strings.Contains(b.String(), "EC2NodeClass web: spec.launchTemplate") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

@@ -1,0 +1,227 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
+	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+)
+
+const maxRoleName = 64
+
+// managed are the policies of AWS that nodes need, by the end of their ARNs. Any of a line will do.
+var managed = []struct {
+	anyOf  []string
+	breaks string
+	advice bool
+}{
+	{[]string{"AmazonEKSWorkerNodePolicy"}, "the kubelet cannot describe the cluster, and nodes do not join", false},
+	{[]string{"AmazonEC2ContainerRegistryPullOnly", "AmazonEC2ContainerRegistryReadOnly", "AmazonEC2ContainerRegistryPowerUser", "AmazonEC2ContainerRegistryFullAccess"},
+		"images of ECR are not pulled, among them those of the network plug-in and kube-proxy, and nodes do not get ready", false},
+	{[]string{"AmazonEKS_CNI_Policy"}, "pods get no addresses, unless the network plug-in has a role of its own", true},
+	{[]string{"AmazonSSMManagedInstanceCore"}, "nodes cannot be reached by Session Manager", true},
+}
+
+func (c *checker) nodeRole() {
+	r := c.found.nodeRole
+	if r == nil {
+		if g, ok := c.found.unread("role"); ok {
+			c.report.Notes = append(c.report.Notes, "the node role was not judged: "+g.Why)
+			return
+		}
+		if c.hints.NodeRole != "" { // it was said to be elsewhere
+			return
+		}
+		c.add(Finding{
+			Severity: Advice, Area: AreaNodeRole, Thing: c.wanted.nodeRole.Name, What: "there is no node role here",
+			Why: "nodes need one; it may be made elsewhere, and EC2NodeClasses name it",
+			Fix: "if it is, name it with --node-role",
+		})
+		return
+	}
+	base := Finding{Area: AreaNodeRole, Thing: r.Name}
+	c.nodeTrust(base)
+	_, unread := c.found.unread("attached policies", r.Name)
+	for _, m := range managed {
+		if unread || slices.ContainsFunc(r.ManagedPolicyARNs, func(arn string) bool {
+			return slices.Contains(m.anyOf, arn[strings.LastIndex(arn, "/")+1:])
+		}) {
+			continue
+		}
+		f := base
+		f.Severity, f.Why = Missing, m.breaks
+		if m.advice {
+			f.Severity = Advice
+		}
+		f.Policy = m.anyOf[0]
+		f.What = "it does not have " + m.anyOf[0]
+		f.Fix = fmt.Sprintf("attach arn:%s:iam::aws:policy/%s", c.found.Partition, m.anyOf[0])
+		c.add(f)
+	}
+	for _, arn := range r.ManagedPolicyARNs {
+		if name := powerful(arn); name != "" {
+			f := base
+			f.Severity, f.Policy, f.What = TooWide, name, "it has "+name
+			f.Why, f.Fix = ownedByPods, "detach it"
+			c.add(f)
+		}
+	}
+	for _, n := range r.Inline {
+		c.nodeGrants(base, n)
+	}
+	for _, p := range c.found.Policies {
+		if slices.Contains(r.ManagedPolicyARNs, p.ARN) || slices.Contains(p.AttachedTo, r.Name) {
+			c.nodeGrants(base, iampolicy.Named{Name: p.Name, Document: p.Document})
+		}
+	}
+}
+
+const ownedByPods = "every pod that reaches the instance metadata has it too, and with it the account"
+
+// powerful is the name of a policy of AWS's that nothing which runs pods may have; empty for others.
+func powerful(arn string) string {
+	for _, name := range []string{administratorPolicy, "IAMFullAccess", "PowerUserAccess"} {
+		if strings.HasSuffix(arn, ":iam::aws:policy/"+name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// nodeGrants looks whether a policy of the nodes lets them make themselves into something else.
+func (c *checker) nodeGrants(base Finding, n iampolicy.Named) {
+	if n.Document == nil {
+		return
+	}
+	where := c.where()
+	for _, call := range []iampolicy.Call{
+		{Action: "iam:CreateUser", Resource: where.global("iam", "user/another")},
+		{Action: "iam:AttachRolePolicy", Resource: where.global("iam", "role/another")},
+		{Action: "iam:PassRole", Resource: where.global("iam", "role/another"), Context: iampolicy.Context{"iam:passedtoservice": {"ec2.amazonaws.com"}}},
+		{Action: "sts:AssumeRole", Resource: where.global("iam", "role/another")},
+		{Action: "ec2:TerminateInstances", Resource: where.arn("ec2", "instance/i-0another")},
+		{Action: "kms:Decrypt", Resource: where.arn("kms", "key/another")},
+	} {
+		call.Caller = iampolicy.Caller{ARN: c.found.nodeRole.ARN, Account: c.found.AccountID}
+		d := iampolicy.Evaluate(call, iampolicy.Policies{Identity: []iampolicy.Named{n}})
+		if !d.OK() {
+			continue
+		}
+		f := base
+		f.Severity, f.Policy, f.Sid, f.Action, f.Resource = TooWide, n.Name, d.Sid, call.Action, call.Resource
+		f.What = "its policy " + n.Name + " lets nodes call " + call.Action + " on anything of the account, such as " + call.Resource
+		f.Why, f.Fix = ownedByPods, "take the statement out, or limit it to what the nodes themselves need"
+		c.add(f)
+		return
+	}
+}
+
+// nodeTrust judges who may take the node role.
+func (c *checker) nodeTrust(base Finding) {
+	r := c.found.nodeRole
+	if r.Trust == nil {
+		return // it could not be read, or is made elsewhere
+	}
+	service := c.wanted.nodeRole.Trust.Statements[0].Principal.Service[0]
+	ask := func(caller iampolicy.Caller) bool {
+		return iampolicy.Evaluate(iampolicy.Call{Caller: caller, Action: "sts:AssumeRole", Resource: r.ARN, Context: iampolicy.Context{}},
+			iampolicy.Policies{Resource: r.Trust, ResourceOnly: true, ResourceOwner: c.found.AccountID}).OK()
+	}
+	ok := ask(iampolicy.Caller{Service: service, Account: c.found.AccountID}) || ask(iampolicy.Caller{Service: "ec2.amazonaws.com", Account: c.found.AccountID})
+	if !ok {
+		f := base
+		f.Severity, f.What = Missing, "its trust policy does not let "+service+" take it"
+		f.Action = "sts:AssumeRole"
+		f.Why, f.Fix = "machines start without credentials, and nodes do not join", "allow sts:AssumeRole for the service "+service
+		c.add(f)
+	}
+	call := iampolicy.Call{Action: "sts:AssumeRole", Resource: r.ARN, Context: iampolicy.Context{}}
+	if _, open := openTo(r.Trust, call, c.found.AccountID); open {
+		f := base
+		f.Severity, f.What = TooWide, "its trust policy lets other accounts take it"
+		f.Action = "sts:AssumeRole"
+		f.Why, f.Fix = "anybody can act as a node", "allow sts:AssumeRole for the service "+service+" alone"
+		c.add(f)
+	}
+	base.Action = "sts:AssumeRole"
+	c.reportOutsiders(base, outsiders(r.Trust, c.found.AccountID, service, "ec2.amazonaws.com"), "take it",
+		"they act as a node", "allow sts:AssumeRole for the service "+service+" alone")
+}
+
+// controllerRole judges the role of the controller's pods, if it is here.
+func (c *checker) controllerRole() {
+	r := c.found.controller
+	if r == nil || r.Trust == nil {
+		return
+	}
+	base := Finding{Area: AreaController, Thing: r.Name, Policy: "trust policy"}
+	c.reportOutsiders(base, outsiders(r.Trust, c.found.AccountID, "pods.eks.amazonaws.com"), "take it",
+		"they can end machines and pass roles as the controller does", "let only the controller's service account in: by EKS Pod Identity, or with StringEquals on the provider's sub and aud")
+	base.Policy = ""
+	if !trusts(r.Trust, "pods.eks.") {
+		return
+	}
+	for _, action := range []string{"sts:AssumeRole", "sts:TagSession"} {
+		call := iampolicy.Call{
+			Caller: iampolicy.Caller{Service: "pods.eks.amazonaws.com", Account: c.found.AccountID}, Action: action, Resource: r.ARN,
+			Context: iampolicy.Context{"aws:sourceaccount": {c.found.AccountID}},
+		}
+		d := iampolicy.Evaluate(call, iampolicy.Policies{Resource: r.Trust, ResourceOnly: true, ResourceOwner: c.found.AccountID})
+		if d.OK() || len(d.Near()) > 0 {
+			continue // conditions on the cluster or the service account are its owner's
+		}
+		f := base
+		f.Severity, f.Action, f.What = Missing, action, "its trust policy does not let pods.eks.amazonaws.com call "+action
+		f.Why, f.Fix = "EKS Pod Identity gives the controller no credentials", "allow sts:AssumeRole and sts:TagSession for pods.eks.amazonaws.com"
+		c.add(f)
+	}
+}
+
+// associated tells whether the controller's service account has its role.
+func (c *checker) associated() bool {
+	o, role := c.stack.Options, c.found.controller
+	return slices.ContainsFunc(c.found.PodIdentities, func(a awssetup.PodIdentity) bool {
+		return a.Namespace == o.Namespace && a.ServiceAccount == o.ServiceAccount && (role == nil || a.RoleARN == role.ARN)
+	})
+}
+
+// mapping judges what maps roles to the cluster.
+func (c *checker) mapping() {
+	if c.stack.PodIdentity && !c.associated() {
+		c.add(Finding{
+			Severity: Missing, Area: AreaController, Thing: c.report.Cluster, What: "no pod identity association gives the controller its role",
+			Why: "the controller has no credentials, or those of its node", Fix: "add an association for service account " + c.stack.Options.Namespace + "/" + c.stack.Options.ServiceAccount,
+		})
+	}
+	r := c.found.nodeRole
+	if r == nil {
+		return
+	}
+	for _, e := range c.found.AccessEntries {
+		if e.PrincipalARN != r.ARN {
+			continue
+		}
+		if e.Cluster != "" && e.Cluster != c.report.Cluster {
+			c.add(Finding{
+				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of cluster %s, and not of %s", e.Cluster, c.report.Cluster),
+				Why: "nodes are not let into this cluster", Fix: "add an access entry of type EC2_LINUX to cluster " + c.report.Cluster,
+			})
+			continue
+		}
+		if e.Type != "EC2_LINUX" && e.Type != "EC2_WINDOWS" {
+			c.add(Finding{
+				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of type %s", e.Type),
+				Why: "nodes are not let into the cluster", Fix: "make it of type EC2_LINUX (EC2_WINDOWS for Windows nodes)",
+			})
+		}
+		return
+	}
+	if c.stack.AccessEntryType != "" {
+		c.add(Finding{
+			Severity: Missing, Area: AreaNodeRole, Thing: r.Name, What: "no access entry maps it to the cluster",
+			Why: "nodes start and are not let into the cluster, unless aws-auth maps the role", Fix: "add an access entry of type " + c.stack.AccessEntryType,
+		})
+	}
+}

@@ -1,0 +1,430 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+)
+
+// permissions judges the controller's policies: what it calls must be allowed, and what it must not be able to call must
+// be refused.
+func (c *checker) permissions() {
+	if len(c.found.policies) == 0 && len(c.found.foreign) == 0 {
+		if g, ok := c.found.unreadPermissions(); ok {
+			c.report.Notes = append(c.report.Notes, "permissions were not judged: "+g.Why)
+			return
+		}
+		c.add(Finding{
+			Severity: Missing, Area: AreaPermissions, Thing: "policies of the controller", What: "there are none",
+			Why: "the controller can neither read nor make anything in AWS", Fix: "# add the policies that this writes:\nkerf stack iam --cluster-name " + quoted(c.report.Cluster) + " --region " + quoted(c.found.Region) + " --account-id " + quoted(c.found.AccountID) + " > policies.json",
+		})
+		return
+	}
+	if c.administrator() {
+		return
+	}
+	if c.found.boundaryUnread {
+		c.report.Unread = append(c.report.Unread, Unread{
+			What: "permissions boundary " + c.found.controller.Boundary,
+			Why:  "it is set on the controller's role and its text is not here: what it keeps the controller from is not judged; check the live account with --live",
+		})
+	}
+	c.missing()
+	w := &widths{c: c}
+	w.probe()
+	w.named()
+	w.mustNot()
+	w.report()
+	c.excess()
+	c.unaskedStatements()
+	c.lost()
+	c.wording()
+}
+
+// administrator reports a controller that may do anything; nothing else about its permissions matters then.
+func (c *checker) administrator() bool {
+	for _, arn := range c.found.foreign {
+		if strings.HasSuffix(arn, ":policy/AdministratorAccess") {
+			c.add(Finding{
+				Severity: TooWide, Area: AreaPermissions, Thing: arn, Policy: "AdministratorAccess",
+				What: "the controller's role has AdministratorAccess",
+				Why:  "whoever gets into the controller's pod owns the account",
+				Fix:  "detach it, and attach the policies of kerf stack",
+			})
+			return true
+		}
+		c.report.Unread = append(c.report.Unread, Unread{What: "policy " + arn, Why: "it is attached to the controller's role and its text is not here"})
+	}
+	call := iampolicy.Call{Action: "iam:CreateUser", Resource: "arn:" + c.found.Partition + ":iam::" + c.found.AccountID + ":user/x", Context: iampolicy.Context{}}
+	other := iampolicy.Call{Action: "s3:GetObject", Resource: "arn:" + c.found.Partition + ":s3:::x/y", Context: iampolicy.Context{}}
+	d := c.decide(c.found, call)
+	if !d.OK() || !c.decide(c.found, other).OK() {
+		return false
+	}
+	c.add(Finding{
+		Severity: TooWide, Area: AreaPermissions, Thing: statementOf(d), Policy: d.Policy, Sid: d.Sid, What: "it allows everything, such as iam:CreateUser",
+		Why: "whoever gets into the controller's pod owns the account", Fix: "replace it by the policies of kerf stack",
+	})
+	return true
+}
+
+// statementOf names the statement that decided.
+func statementOf(d iampolicy.Decision) string {
+	if d.Sid == "" {
+		return d.Policy
+	}
+	return d.Policy + " / " + d.Sid
+}
+
+// missing reports what the controller calls and may not. What one statement of the wanted stack would allow, and nothing
+// comes near to, is one finding.
+func (c *checker) missing() {
+	gap, partly := c.found.unreadPermissions()
+	var unsure []string
+	groups := map[string]*lack{}
+	var order []string
+	for _, n := range c.needs() {
+		refused, why := c.refused(n)
+		near := why.Near()
+		switch {
+		case len(refused) == 0:
+		case partly && why.Outcome == iampolicy.ImplicitDeny && len(near) == 0:
+			unsure = appendNew(unsure, n.action) // what could not be read may allow it
+		default:
+			key := n.sid
+			if why.Outcome == iampolicy.ExplicitDeny || len(near) > 0 {
+				key = fmt.Sprint(n.sid, why.Outcome, why.Policy, why.Sid, near)
+			}
+			if groups[key] == nil {
+				groups[key] = &lack{sid: n.sid, why: why, first: refused[0]}
+				order = append(order, key)
+			}
+			groups[key].add(n, refused)
+		}
+	}
+	for _, key := range order {
+		c.add(c.missingFinding(groups[key]))
+	}
+	if len(unsure) > 0 {
+		c.report.Unread = append(c.report.Unread, Unread{
+			What: "whether the controller may call " + list(unsure), Why: "no policy that could be read allows it; " + gap.What + " could not be read",
+		})
+	}
+}
+
+// refused are the calls of a need that are not allowed, and what the most telling decision says.
+func (c *checker) refused(n need) (refused []iampolicy.Call, why iampolicy.Decision) {
+	for _, call := range n.calls {
+		d := c.decide(c.found, call)
+		if d.OK() {
+			continue
+		}
+		if len(refused) == 0 || len(d.Near()) > 0 && len(why.Near()) == 0 {
+			why = d
+		}
+		refused = append(refused, call)
+	}
+	return refused, why
+}
+
+// lack is what is not allowed for one reason.
+type lack struct {
+	sid                string
+	why                iampolicy.Decision
+	first              iampolicy.Call
+	actions, resources []string
+	uses, breaks       []string
+}
+
+func (l *lack) add(n need, refused []iampolicy.Call) {
+	l.actions = appendNew(l.actions, n.action)
+	for _, call := range refused {
+		l.resources = appendNew(l.resources, generic(call.Resource))
+	}
+	l.uses = appendNew(l.uses, n.why)
+	l.breaks = appendNew(l.breaks, n.breaks)
+}
+
+// consequence says what the calls are for and what is seen without them.
+func (l *lack) consequence() string {
+	const enough = 3 // of each
+	some := func(all []string) string {
+		text := strings.Join(all[:min(len(all), enough)], "; ")
+		if len(all) > enough {
+			text += fmt.Sprintf("; and %d more", len(all)-enough)
+		}
+		return text
+	}
+	return "it is for this: " + some(l.uses) + ". Without it: " + some(l.breaks)
+}
+
+func (c *checker) missingFinding(l *lack) Finding {
+	st, policy := c.granting(l.first)
+	f := Finding{
+		Severity: Missing, Area: AreaPermissions, Thing: l.actions[0], Action: l.actions[0], Sid: l.sid, Resource: l.resources[0],
+		What: enumerate(l.actions), Why: l.consequence(),
+	}
+	if l.resources[0] != "*" {
+		f.What += " on " + enumerate(l.resources)
+	}
+	is := " is"
+	if len(l.actions) > 1 {
+		is = " are"
+	}
+	if l.why.Outcome == iampolicy.ExplicitDeny {
+		f.What += is + " denied by " + statementOf(l.why)
+		f.Policy = l.why.Policy
+		f.Fix = "take the denial away, or except this call from it"
+		return f
+	}
+	f.What += is + " not allowed"
+	if near := l.why.Near(); len(near) > 0 {
+		f.What += ": " + strings.Join(near, "; ")
+		f.Key = keyIn(near[0])
+	}
+	if st != nil {
+		f.Sid = st.Sid
+		f.Fix = fmt.Sprintf("allow it as statement %s of %s does: %s", st.Sid, policy, statementText(*st))
+	}
+	return f
+}
+
+// enumerate joins all of things for a message.
+func enumerate(things []string) string {
+	if len(things) < 2 {
+		return strings.Join(things, "")
+	}
+	return strings.Join(things[:len(things)-1], ", ") + " and " + things[len(things)-1]
+}
+
+// keyIn finds which condition key a near miss speaks of.
+func keyIn(near string) string {
+	_, rest, ok := strings.Cut(near, " wants ")
+	if !ok {
+		return ""
+	}
+	key, _, _ := strings.Cut(rest, " ")
+	return key
+}
+
+// granting is the statement of the wanted stack that allows a call, and the policy that it is in.
+func (c *checker) granting(call iampolicy.Call) (*iampolicy.Statement, string) {
+	for _, p := range c.wanted.policies {
+		for i := range p.Document.Statements {
+			one := []iampolicy.Named{{Name: p.Name, Document: &iampolicy.Document{Version: p.Document.Version, Statements: p.Document.Statements[i : i+1]}}}
+			if iampolicy.Evaluate(call, iampolicy.Policies{Identity: one, ResourceOwner: c.found.AccountID}).OK() {
+				return &p.Document.Statements[i], p.Name
+			}
+		}
+	}
+	return nil, ""
+}
+
+func statementText(s iampolicy.Statement) string {
+	d := iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{s}}
+	var v struct{ Statement json.RawMessage }
+	if err := json.Unmarshal(d.JSON(), &v); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(string(v.Statement), "["), "]")
+}
+
+// generic turns the made-up identifiers of a probe into a pattern that people know: instance/i-0123… to instance/*.
+func generic(resource string) string {
+	parts := strings.SplitN(resource, ":", 6)
+	if len(parts) != 6 {
+		return resource
+	}
+	if parts[2] != "ec2" && !strings.HasPrefix(parts[5], "instance-profile/") {
+		return resource
+	}
+	kind, _, ok := strings.Cut(parts[5], "/")
+	if !ok {
+		return resource
+	}
+	return kind + "/*"
+}
+
+// excess reports actions that are granted and that nothing calls.
+func (c *checker) excess() {
+	known := c.knownActions()
+	for _, p := range c.found.policies {
+		for _, st := range p.Document.Statements {
+			if st.Effect != iampolicy.Allow {
+				continue
+			}
+			thing := statementName(p.Name, st)
+			if len(st.NotActions) > 0 {
+				c.add(Finding{
+					Severity: TooWide, Area: AreaPermissions, Thing: thing, Policy: p.Name, Sid: st.Sid,
+					What: "it allows all actions but " + list(st.NotActions),
+					Why:  "every action that AWS adds is allowed as well", Fix: "name the actions that are needed",
+				})
+				continue
+			}
+			c.excessOf(p.Name, st, known)
+		}
+	}
+}
+
+func statementName(policy string, st iampolicy.Statement) string {
+	if st.Sid != "" {
+		return policy + " / " + st.Sid
+	}
+	if len(st.Actions) > 0 {
+		return fmt.Sprintf("%s / the statement on %s", policy, st.Actions[0])
+	}
+	return policy
+}
+
+func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions) {
+	var unused, reads, elsewhere, wild, flags []string
+	for _, a := range st.Actions {
+		switch {
+		case strings.ContainsAny(a, "*?"):
+			if !known.coveredBy(a) {
+				wild = append(wild, a)
+			}
+		case known.wanted[strings.ToLower(a)]:
+		case known.other[strings.ToLower(a)].what != "":
+			u := known.other[strings.ToLower(a)]
+			elsewhere = append(elsewhere, fmt.Sprintf("%s (%s)", a, u.what))
+			if u.flag != "" && !slices.Contains(flags, u.flag) {
+				flags = append(flags, u.flag)
+			}
+		case c.reportsOf(policy, a):
+		case readsOnly(a):
+			reads = append(reads, a)
+		default:
+			unused = append(unused, a)
+		}
+	}
+	base := Finding{Area: AreaPermissions, Thing: statementName(policy, st), Policy: policy, Sid: st.Sid}
+	report := func(s Severity, actions []string, what, why, fix string) {
+		if len(actions) == 0 {
+			return
+		}
+		f := base
+		f.Severity, f.Why, f.Fix, f.Action = s, why, fix, actions[0]
+		f.What = fmt.Sprintf(what, list(actions))
+		c.add(f)
+	}
+	report(TooWide, wild, "it allows %s by wildcard, most of which nothing here calls", "the controller's pod may do far more than the controller does", "name the actions that are needed")
+	report(TooWide, unused, "it allows %s, which the controller never calls", "what is never used can only be misused", "take it out")
+	report(Advice, reads, "it allows %s, which the controller never calls; it only reads", "", "take it out")
+	fix := "take it out, or leave it for when it is needed"
+	if len(flags) > 0 {
+		fix = "take it out; if you use it, give the check " + list(flags) + ", too, as kerf stack was given when it wrote it"
+	}
+	report(Advice, elsewhere, "it allows %s, which is not needed as things are", "", fix)
+}
+
+// reportsOf tells whether an action of a policy is reported as too wide already.
+func (c *checker) reportsOf(policy, action string) bool {
+	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool {
+		return f.Severity == TooWide && f.Policy == policy && f.Action == action
+	})
+}
+
+// readsOnly tells actions that show how things are set up, not what is in them.
+func readsOnly(action string) bool {
+	_, verb, _ := strings.Cut(action, ":")
+	return strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "List") ||
+		strings.HasPrefix(verb, "Get") && (strings.HasSuffix(verb, "Attributes") || strings.HasSuffix(verb, "Url") || strings.HasSuffix(verb, "Role"))
+}
+
+// wording advises on statements that say something else than those of the same name in the wanted stack, though they
+// come to the same for every call that was tried.
+func (c *checker) wording() {
+	if _, partly := c.found.unreadPermissions(); partly {
+		return // the statement may be in what could not be read
+	}
+	wanted := statementsBySid(c.wanted.policies)
+	found := statementsBySid(c.found.policies)
+	shared := 0
+	for sid := range wanted {
+		if _, ok := found[sid]; ok {
+			shared++
+		}
+	}
+	if shared*2 < len(wanted) {
+		return // of another hand; its words are its own
+	}
+	reported := map[string]bool{}
+	for _, f := range c.report.Findings {
+		reported[f.Sid] = true
+	}
+	for _, p := range c.wanted.policies {
+		for _, w := range p.Document.Statements {
+			if reported[w.Sid] || w.Sid == "" {
+				continue
+			}
+			f, ok := found[w.Sid]
+			if !ok {
+				c.add(Finding{
+					Severity: Advice, Area: AreaPermissions, Thing: p.Name + " / " + w.Sid, Policy: p.Name, Sid: w.Sid,
+					What: fmt.Sprintf("there is no statement of this name (%s); what the controller calls is allowed without it", list(w.Actions)),
+					Fix:  "add it, to be in line with the edition " + c.report.Edition,
+				})
+				continue
+			}
+			if d := wordDifference(w, f.Statement); d != "" {
+				c.add(Finding{
+					Severity: Advice, Area: AreaPermissions, Thing: f.policy + " / " + w.Sid, Policy: f.policy, Sid: w.Sid,
+					What: "it reads otherwise than in the edition " + c.report.Edition + ", though it comes to the same for all that was tried: " + d,
+					Fix:  "bring it in line, so that the next difference is easy to see",
+				})
+			}
+		}
+	}
+}
+
+type sidStatement struct {
+	iampolicy.Statement
+	policy string
+}
+
+func statementsBySid(policies []iampolicy.Named) map[string]sidStatement {
+	out := map[string]sidStatement{}
+	for _, p := range policies {
+		for _, s := range p.Document.Statements {
+			if s.Sid != "" {
+				out[s.Sid] = sidStatement{s, p.Name}
+			}
+		}
+	}
+	return out
+}
+
+// wordDifference says what one statement has that another has not.
+func wordDifference(wanted, found iampolicy.Statement) string {
+	var out []string
+	differ := func(what string, w, f []string) {
+		for _, x := range w {
+			if !slices.Contains(f, x) {
+				out = append(out, what+" "+x+" is not there")
+			}
+		}
+		for _, x := range f {
+			if !slices.Contains(w, x) {
+				out = append(out, what+" "+x+" is there besides")
+			}
+		}
+	}
+	differ("action", wanted.Actions, found.Actions)
+	differ("resource", wanted.Resources, found.Resources)
+	differ("condition", conditionTexts(wanted), conditionTexts(found))
+	return list(out)
+}
+
+func conditionTexts(s iampolicy.Statement) []string {
+	var out []string
+	for _, c := range s.Conditions {
+		values := slices.Sorted(slices.Values(c.Values))
+		out = append(out, fmt.Sprintf("%s %s %s", c.Key, c.Operator, strings.Join(values, ",")))
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package check_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+)
+
+func planReport(t *testing.T, name string) *check.Report {
+	t.Helper()
+	return checked(t, name, readFile(t, name), stack.Defaults(stack.Latest), check.ReadOptions{})
+}
+
+// The article that the plan follows sets up the queue and two rules only, keeps messages for 14 days, and grants more than
+// is called.
+func TestPlanOfTheSpotInterruptionArticle(t *testing.T) {
+	for _, name := range []string{"seed-003-plan.json", "seed-003-new-plan.json"} {
+		t.Run(name, func(t *testing.T) {
+			r := planReport(t, name)
+			if r.Cluster != "prod" || r.Region != "eu-west-1" || r.Account != "123456789012" {
+				t.Errorf("want cluster prod in eu-west-1 of 123456789012, got %s in %s of %s", r.Cluster, r.Region, r.Account)
+			}
+			for _, want := range [][]string{
+				{"missing", "instance state change"},
+				{"missing", "scheduled change (health event)"},
+				{"missing", "capacity reservation interruption"},
+				{"different", "14 days", "prod-sqs-karpenter-spot-events"},
+				{"too wide", "sqs:SendMessage", "prod-KarpenterSQSAccess"},
+				{"sqs:ListQueues", "never calls"},
+				{"sqs:GetQueueAttributes", "not needed as things are"},
+				{"missing", "ec2:CreateFleet"},
+				{"advice", "hidden for 5m"},
+				{"advice", "dead-letter queue"},
+			} {
+				if !names(r, want) {
+					t.Errorf("no finding has %q", want)
+				}
+			}
+			for _, no := range [][]string{{"missing", "spot interruption warning"}, {"missing", "sqs:ReceiveMessage"}, {"does not let EventBridge send"}} {
+				if names(r, no) {
+					t.Errorf("a finding has %q, which is in order", no)
+				}
+			}
+			if t.Failed() {
+				t.Log("\n" + text(t, r))
+			}
+		})
+	}
+}
+
+func TestWhatAPlanCannotTellIsNotJudged(t *testing.T) {
+	r := planReport(t, "seed-003-new-plan.json")
+	if len(r.Unread) != 1 || !strings.Contains(r.Unread[0].What, "queue policy") || !strings.Contains(r.Unread[0].Why, "aws_sqs_queue_policy.karpenter_interruption_policy") {
+		t.Errorf("want the queue policy alone to be unread, got %+v", r.Unread)
+	}
+	if r := planReport(t, "seed-003-plan.json"); len(r.Unread) > 0 {
+		t.Errorf("of a plan with nothing unknown all is read, got %+v", r.Unread)
+	}
+}
+
+// The key of the article on encryption has no policy, so that EventBridge cannot use it.
+func TestPlanOfTheEncryptionArticle(t *testing.T) {
+	r := planReport(t, "seed-002-plan.json")
+	for _, action := range []string{"kms:GenerateDataKey", "kms:Decrypt"} {
+		i := slices.IndexFunc(r.Findings, func(f check.Finding) bool { return f.Area == check.AreaEncryption && f.Action == action })
+		if i < 0 {
+			t.Fatalf("nothing says that EventBridge lacks %s:\n%s", action, text(t, r))
+		}
+		if f := r.Findings[i]; f.Severity != check.Missing || f.Thing != "aws_kms_key.karpenter_sqs" || !strings.Contains(f.What, "events.amazonaws.com") {
+			t.Errorf("want the key to be named, got %+v", f)
+		}
+	}
+}
+
+func TestFilesOfOtherKindsAreRefusedWithTheWayOut(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":              {"", "empty"},
+		"Terraform source":     {`resource "aws_sqs_queue" "q" {}`, "terraform show -json"},
+		"a binary plan":        {"PK\x03\x04x", "terraform show -json"},
+		"JSON without a sign":  {`{"a":1}`, "planned_values"},
+		"prose":                {"hello", "CloudFormation"},
+		"broken JSON":          {`{"planned_values":`, "not JSON"},
+		"a policy of nonsense": {`{"Statement":[{"Effect":"Perhaps","Action":"*","Resource":"*"}]}`, "Effect"},
+		"an unknown format":    {`{"format_version":"9.0","planned_values":{}}`, "9.0"},
+		"a plan of nothing":    {`{"format_version":"1.2","resource_changes":[]}`, "terraform show -json"},
+		"a bad template":       {"Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Nobody\n", "Nobody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := check.Read([]byte(c.text), check.ReadOptions{Source: "file"})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "file") {
+				t.Errorf("want an error that names file and %q, got %v", c.want, err)
+			}
+		})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"seed-002-plan.json", "seed-003-new-plan.json", "getting-started-v0.32.yaml"} {
+		f.Add(readSeed(f, name))
+	}
+	f.Add([]byte(`{"Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"*"}]}`))
+	f.Add([]byte(`{"Policies":{"a":{"Version":"2012-10-17","Statement":[]}},"Roles":{"r":{}}}`))
+	f.Add([]byte(`{"planned_values":{"root_module":{"resources":[{"type":"aws_sqs_queue","mode":"managed","values":{"name":1}}]}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		setup, kind, err := check.Read(data, check.ReadOptions{Source: "fuzz"})
+		if err != nil {
+			return
+		}
+		if _, err := check.Compare(setup, kind, check.Options{Stack: stack.Defaults(stack.Latest)}); err != nil && setup.ClusterName == "" {
+			t.Logf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package ec2
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/sim/awssim/wire"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+)
+
+type describeInstanceTypeOfferingsInput struct {
+	paging
+	Filters      []filter `query:"Filter"`
+	LocationType string   `query:"LocationType"`
+}
+
+type describeInstanceTypeOfferingsOutput struct {
+	Offerings []offering `xml:"instanceTypeOfferingSet>item"`
+	NextToken string     `xml:"nextToken,omitempty"`
+}
+
+type offering struct {
+	InstanceType string `xml:"instanceType"`
+	LocationType string `xml:"locationType"`
+	Location     string `xml:"location"`
+}
+
+var offeringFilters = filterable[offering]{attributes: map[string]func(*offering) []string{
+	"instance-type": one(func(o *offering) string { return o.InstanceType }),
+	"location":      one(func(o *offering) string { return o.Location }),
+}}
+
+func (s *service) describeInstanceTypeOfferings(_ *wire.Request, in *describeInstanceTypeOfferingsInput) (any, error) {
+	kind := in.LocationType
+	if kind == "" {
+		kind = "region"
+	}
+	var all []offering
+	zones := s.world.Zones()
+	for _, t := range s.world.Types() {
+		switch kind {
+		case "region":
+			all = append(all, offering{t.Name, kind, s.world.Region()})
+		case "availability-zone", "availability-zone-id":
+			for _, z := range zones {
+				if !s.world.Offered(t.Name, z.Name) {
+					continue
+				}
+				location := z.Name
+				if kind == "availability-zone-id" {
+					location = z.ID
+				}
+				all = append(all, offering{t.Name, kind, location})
+			}
+		default:
+			return nil, wire.Errorf("InvalidParameterValue", "Value (%s) for parameter LocationType is invalid.", kind)
+		}
+	}
+	all, err := offeringFilters.choose(all, in.Filters)
+	if err != nil {
+		return nil, err
+	}
+	all, token, err := page(all, func(o *offering) string { return o.InstanceType + "/" + o.Location }, in.paging, limits{5, 1000, 1000})
+	if err != nil {
+		return nil, err
+	}
+	return describeInstanceTypeOfferingsOutput{all, token}, nil
+}
+
+type describeSpotPriceHistoryInput struct {
+	paging
+	Filters          []filter `query:"Filter"`
+	InstanceTypes    []string `query:"InstanceType"`
+	AvailabilityZone string   `query:"AvailabilityZone"`
+	Products         []string `query:"ProductDescription"`
+	StartTime        string   `query:"StartTime"`
+	EndTime          string   `query:"EndTime"`
+}
+
+type describeSpotPriceHistoryOutput struct {
+	Prices    []spotPrice `xml:"spotPriceHistorySet>item"`
+	NextToken string      `xml:"nextToken"` // present and empty at the end, as EC2 has it
+}
+
+type spotPrice struct {
+	InstanceType     string `xml:"instanceType"`
+	Product          string `xml:"productDescription"`
+	Price            string `xml:"spotPrice"`
+	Timestamp        string `xml:"timestamp"`
+	AvailabilityZone string `xml:"availabilityZone"`
+	ZoneID           string `xml:"availabilityZoneId"`
+
+	key string
+}
+
+// linux is the product that prices are for. EC2 answers the VPC spelling with the same.
+const linux = "Linux/UNIX"
+
+// otherProducts are asked for in vain: the facts have no prices for them.
+var otherProducts = []string{"SUSE Linux", "Red Hat Enterprise Linux", "Windows"}
+
+var spotPriceFilters = filterable[spotPrice]{attributes: map[string]func(*spotPrice) []string{
+	"availability-zone":   one(func(p *spotPrice) string { return p.AvailabilityZone }),
+	"instance-type":       one(func(p *spotPrice) string { return p.InstanceType }),
+	"product-description": func(*spotPrice) []string { return []string{linux, linux + " (Amazon VPC)"} },
+	"spot-price":          one(func(p *spotPrice) string { return p.Price }),
+	"timestamp":           one(func(p *spotPrice) string { return p.Timestamp }),
+}}
+
+func (s *service) describeSpotPriceHistory(_ *wire.Request, in *describeSpotPriceHistoryInput) (any, error) {
+	now := s.world.Now()
+	start, err := parseTime("StartTime", in.StartTime, now.AddDate(0, -3, 0))
+	if err != nil {
+		return nil, err
+	}
+	end, err := parseTime("EndTime", in.EndTime, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range in.Products {
+		if !strings.HasPrefix(p, linux) && !slices.Contains(otherProducts, strings.TrimSuffix(p, " (Amazon VPC)")) {
+			return nil, wire.Errorf("InvalidParameterValue", "Value (%s) for parameter ProductDescription is invalid.", p)
+		}
+	}
+	var prices []world.SpotPrice
+	if len(in.Products) == 0 || slices.ContainsFunc(in.Products, func(p string) bool { return strings.HasPrefix(p, linux) }) {
+		var zones []string
+		if in.AvailabilityZone != "" {
+			zones = []string{in.AvailabilityZone}
+		}
+		prices = s.world.SpotPrices(in.InstanceTypes, zones, start, end)
+	}
+	all := make([]spotPrice, len(prices))
+	ids := map[string]string{}
+	for _, z := range s.world.Zones() {
+		ids[z.Name] = z.ID
+	}
+	for i, p := range prices {
+		all[i] = spotPrice{
+			InstanceType: p.Type, Product: linux, Price: fmt.Sprintf("%d.%06d", p.MicroUSD/1e6, p.MicroUSD%1e6), Timestamp: stamp(p.At),
+			AvailabilityZone: p.Zone, ZoneID: ids[p.Zone], key: fmt.Sprintf("%s/%s/%012d", p.Type, p.Zone, 1<<36-p.At.Unix()),
+		}
+	}
+	all, err = spotPriceFilters.choose(all, in.Filters)
+	if err != nil {
+		return nil, err
+	}
+	all, token, err := page(all, func(p *spotPrice) string { return p.key }, in.paging, limits{1, 100_000, 1000})
+	if err != nil {
+		return nil, err
+	}
+	return describeSpotPriceHistoryOutput{all, token}, nil
+}
+
+func parseTime(name, s string, otherwise time.Time) (time.Time, error) {
+	if s == "" {
+		return otherwise, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}, wire.Errorf("InvalidParameterValue", "Value (%s) for parameter %s is invalid. It must be a time.", s, name)
+	}
+	return t, nil
+}

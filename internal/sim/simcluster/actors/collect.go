@@ -1,0 +1,132 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// orphanTime is how long a node must be gone before its pods are taken for lost.
+const orphanTime = 40 * time.Second
+
+// ownerEvery is how often it is looked whether the NodeClaims of nodes are there.
+const ownerEvery = 30 * time.Second
+
+// collect deletes pods and replica sets whose owner is gone, nodes whose NodeClaim is, and pods whose node is. What others
+// own is left to them.
+func (c *Crew) collect(ctx context.Context) (time.Duration, error) {
+	sets, err := c.replicaSets.List(labels.Everything())
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, rs := range sets {
+		if o := metav1.GetControllerOf(rs); o != nil && rs.DeletionTimestamp == nil && c.missing(rs.Namespace, o) {
+			errs = append(errs, passed(c.o.Client.AppsV1().ReplicaSets(rs.Namespace).Delete(ctx, rs.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &rs.UID}})))
+		}
+	}
+	pods, err := c.allPods()
+	if err != nil {
+		return 0, err
+	}
+	var next soonest
+	if time.Since(c.ownersSeen) >= ownerEvery {
+		c.ownersSeen = time.Now()
+		errs = append(errs, c.collectNodes(ctx))
+	}
+	next.in(ownerEvery - time.Since(c.ownersSeen))
+	for _, p := range pods {
+		if o := metav1.GetControllerOf(p); o != nil && p.DeletionTimestamp == nil && c.missing(p.Namespace, o) {
+			errs = append(errs, passed(c.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})))
+		}
+		if lost, wait := c.lost(p); lost && wait <= 0 {
+			errs = append(errs, passed(c.erase(ctx, p)))
+		} else if lost {
+			next.in(wait)
+		}
+	}
+	return time.Duration(next), errors.Join(errs...)
+}
+
+// missing tells of an owner that it knows and that is not there.
+func (c *Crew) missing(namespace string, o *metav1.OwnerReference) bool {
+	var found metav1.Object
+	var err error
+	switch o.Kind {
+	case "ReplicaSet":
+		found, err = c.replicaSets.ReplicaSets(namespace).Get(o.Name)
+	case "Deployment":
+		found, err = c.deployments.Deployments(namespace).Get(o.Name)
+	case "DaemonSet":
+		found, err = c.daemonSets.DaemonSets(namespace).Get(o.Name)
+	default:
+		return false
+	}
+	return err != nil || found.GetUID() != o.UID
+}
+
+// lost tells whether a pod's node is gone, and how long that has yet to last.
+func (c *Crew) lost(p *corev1.Pod) (bool, time.Duration) {
+	if p.Spec.NodeName == "" {
+		return false, 0
+	}
+	if _, err := c.nodes.Get(p.Spec.NodeName); err == nil {
+		delete(c.orphans, p.UID)
+		return false, 0
+	}
+	since, ok := c.orphans[p.UID]
+	if !ok {
+		since = time.Now()
+		c.orphans[p.UID] = since
+	}
+	return true, orphanTime - time.Since(since)
+}
+
+// collectNodes deletes the nodes whose NodeClaim is gone.
+func (c *Crew) collectNodes(ctx context.Context) error {
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	owned := slices.DeleteFunc(nodes, func(n *corev1.Node) bool { return n.DeletionTimestamp != nil || claimOf(n) == nil })
+	if len(owned) == 0 {
+		return nil
+	}
+	// The crew's client knows the built-in kinds; of these others it needs no more than their metadata.
+	text, err := c.o.Client.CoreV1().RESTClient().Get().AbsPath("/apis/karpenter.sh/v1/nodeclaims").DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("list nodeclaims: %w", err)
+	}
+	var claims metav1.PartialObjectMetadataList
+	if err := json.Unmarshal(text, &claims); err != nil {
+		return fmt.Errorf("list nodeclaims: %w", err)
+	}
+	there := map[types.UID]bool{}
+	for i := range claims.Items {
+		there[claims.Items[i].UID] = true
+	}
+	var errs []error
+	for _, n := range owned {
+		if there[claimOf(n).UID] {
+			continue
+		}
+		errs = append(errs, passed(c.o.Client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &n.UID}})))
+	}
+	return errors.Join(errs...)
+}
+
+// claimOf is the only owner of a node, if that is a NodeClaim.
+func claimOf(n *corev1.Node) *metav1.OwnerReference {
+	if len(n.OwnerReferences) != 1 || n.OwnerReferences[0].Kind != "NodeClaim" {
+		return nil
+	}
+	return &n.OwnerReferences[0]
+}

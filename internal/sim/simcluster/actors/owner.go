@@ -1,0 +1,251 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+const templateHash = "pod-template-hash"
+
+// keepOwners lets deployments have one replica set each, of their present template, and replica sets as many pods as they
+// want. A changed template replaces all pods at once.
+func (c *Crew) keepOwners(ctx context.Context) (time.Duration, error) {
+	var errs []error
+	deployments, err := c.deployments.List(labels.Everything())
+	if err != nil {
+		return 0, err
+	}
+	sets, err := c.replicaSets.List(labels.Everything())
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range deployments {
+		errs = append(errs, passed(c.keepDeployment(ctx, d, sets)))
+	}
+	pods, err := c.allPods()
+	if err != nil {
+		return 0, err
+	}
+	owned := map[string][]*corev1.Pod{}
+	for _, p := range pods {
+		if o := metav1.GetControllerOf(p); o != nil {
+			owned[string(o.UID)] = append(owned[string(o.UID)], p)
+		}
+	}
+	slices.SortFunc(sets, func(a, b *appsv1.ReplicaSet) int {
+		return cmp.Or(c.bereft.compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, rs := range sets {
+		c.bereft.drop(rs.UID)
+		errs = append(errs, passed(c.keepReplicas(ctx, rs, owned[string(rs.UID)])))
+	}
+	return 0, errors.Join(errs...)
+}
+
+func (c *Crew) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
+	if d.DeletionTimestamp != nil {
+		return nil
+	}
+	text, err := json.Marshal(d.Spec.Template)
+	if err != nil {
+		return err
+	}
+	h := fnv.New32a()
+	h.Write(text)
+	name, hash := fmt.Sprintf("%s-%08x", d.Name, h.Sum32()), fmt.Sprintf("%08x", h.Sum32())
+	api := c.o.Client.AppsV1().ReplicaSets(d.Namespace)
+	found := false
+	for _, rs := range sets {
+		if !metav1.IsControlledBy(rs, d) {
+			continue
+		}
+		want := int32(0)
+		if rs.Name == name {
+			found, want = true, *d.Spec.Replicas
+		}
+		if *rs.Spec.Replicas != want {
+			rs = rs.DeepCopy()
+			rs.Spec.Replicas = &want
+			if _, err := api.Update(ctx, rs, metav1.UpdateOptions{}); err != nil {
+				return err
+			}
+		}
+	}
+	if found {
+		return nil
+	}
+	rs := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: d.Namespace, Labels: maps.Clone(d.Spec.Template.Labels), OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector.DeepCopy(), Template: *d.Spec.Template.DeepCopy()},
+	}
+	rs.Spec.Selector = metav1.AddLabelToSelector(rs.Spec.Selector, templateHash, hash)
+	if rs.Spec.Template.Labels == nil {
+		rs.Spec.Template.Labels = map[string]string{}
+	}
+	rs.Spec.Template.Labels[templateHash] = hash
+	_, err = api.Create(ctx, rs, metav1.CreateOptions{})
+	return err
+}
+
+func (c *Crew) keepReplicas(ctx context.Context, rs *appsv1.ReplicaSet, pods []*corev1.Pod) error {
+	if rs.DeletionTimestamp != nil {
+		return nil
+	}
+	live := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil || ended(p) })
+	api := c.o.Client.CoreV1().Pods(rs.Namespace)
+	for range int(*rs.Spec.Replicas) - len(live) {
+		p := fromTemplate(rs.Name, rs.Namespace, &rs.Spec.Template, metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")))
+		if _, err := api.Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		if err := c.between(ctx); err != nil {
+			return err
+		}
+	}
+	if more := len(live) - int(*rs.Spec.Replicas); more > 0 {
+		// Those go first that do the least.
+		slices.SortFunc(live, func(a, b *corev1.Pod) int {
+			return cmp.Or(-bools(a.Spec.NodeName == "", b.Spec.NodeName == ""), bools(isReady(a), isReady(b)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		})
+		for _, p := range live[:more] {
+			if err := passed(api.Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})); err != nil {
+				return err
+			}
+		}
+	}
+	status := appsv1.ReplicaSetStatus{Replicas: int32(len(live)), ObservedGeneration: rs.Generation}
+	for _, p := range live {
+		if isReady(p) {
+			status.ReadyReplicas++
+			status.AvailableReplicas++
+		}
+	}
+	if equality.Semantic.DeepEqual(status, rs.Status) {
+		return nil
+	}
+	rs = rs.DeepCopy()
+	rs.Status = status
+	_, err := c.o.Client.AppsV1().ReplicaSets(rs.Namespace).UpdateStatus(ctx, rs, metav1.UpdateOptions{})
+	return err
+}
+
+// between passes the time until the next pod is created.
+func (c *Crew) between(ctx context.Context) error {
+	if c.o.Between == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(c.o.Between()):
+		return nil
+	}
+}
+
+func bools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func fromTemplate(owner, namespace string, t *corev1.PodTemplateSpec, ref *metav1.OwnerReference) *corev1.Pod {
+	t = t.DeepCopy()
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: owner + "-", Namespace: namespace, Labels: t.Labels, Annotations: t.Annotations, Finalizers: t.Finalizers, OwnerReferences: []metav1.OwnerReference{*ref}},
+		Spec:       t.Spec,
+	}
+}
+
+// keepDaemons gives each node the pods of the daemon sets that fit it.
+func (c *Crew) keepDaemons(ctx context.Context) (time.Duration, error) {
+	sets, err := c.daemonSets.List(labels.Everything())
+	if err != nil || len(sets) == 0 {
+		return 0, err
+	}
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return 0, err
+	}
+	pods, err := c.allPods()
+	if err != nil {
+		return 0, err
+	}
+	have := map[string]bool{}
+	for _, p := range pods {
+		if o := metav1.GetControllerOf(p); o != nil && o.Kind == "DaemonSet" && !ended(p) {
+			have[string(o.UID)+"/"+daemonNode(p)] = true
+		}
+	}
+	var errs []error
+	for _, d := range sets {
+		for _, n := range nodes {
+			p := daemonPod(d, n.Name)
+			if d.DeletionTimestamp != nil || have[string(d.UID)+"/"+n.Name] || !mayRun(p, n) {
+				continue
+			}
+			_, err := c.o.Client.CoreV1().Pods(d.Namespace).Create(ctx, p, metav1.CreateOptions{})
+			errs = append(errs, passed(err))
+		}
+	}
+	return 0, errors.Join(errs...)
+}
+
+// daemonPod is bound to its node by an affinity, as the real controller has it.
+func daemonPod(d *appsv1.DaemonSet, node string) *corev1.Pod {
+	p := fromTemplate(d.Name, d.Namespace, &d.Spec.Template, metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("DaemonSet")))
+	only := corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
+	if p.Spec.Affinity == nil {
+		p.Spec.Affinity = &corev1.Affinity{}
+	}
+	if p.Spec.Affinity.NodeAffinity == nil {
+		p.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	required := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil || len(required.NodeSelectorTerms) == 0 {
+		required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
+	}
+	for i := range required.NodeSelectorTerms {
+		required.NodeSelectorTerms[i].MatchFields = []corev1.NodeSelectorRequirement{only}
+	}
+	p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = required
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
+	}
+	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
+		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+	}
+	return p
+}
+
+func daemonNode(p *corev1.Pod) string {
+	if p.Spec.NodeName != "" {
+		return p.Spec.NodeName
+	}
+	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, f := range t.MatchFields {
+				if f.Key == metav1.ObjectNameField && len(f.Values) == 1 {
+					return f.Values[0]
+				}
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,322 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// schedule binds the pods that can be bound, by priority and age, and says of the others that they can't. A pod takes of
+// the nodes that suit it the one with the most room left, as the default scheduler's strongest score has it; but first
+// the one it is nominated to. Preferences are not heard, and nobody is preempted.
+func (c *Crew) schedule(ctx context.Context) (time.Duration, error) {
+	pods, err := c.allPods()
+	if err != nil {
+		return 0, err
+	}
+	var waiting []*corev1.Pod
+	for _, p := range pods {
+		if p.Spec.NodeName == "" && p.DeletionTimestamp == nil && !ended(p) && p.Spec.SchedulerName == corev1.DefaultSchedulerName && len(p.Spec.SchedulingGates) == 0 {
+			waiting = append(waiting, p)
+		}
+	}
+	if len(waiting) == 0 {
+		return 0, nil
+	}
+	slices.SortFunc(waiting, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(priority(b), priority(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), c.queued.compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	nodes, err := c.nodes.List(labels.Everything())
+	if err != nil {
+		return 0, err
+	}
+	b := newBoard(nodes, pods)
+	state := b.state()
+	tried := map[types.UID]string{}
+	var errs []error
+	for _, p := range waiting {
+		s := b.best(c, p)
+		if s == nil {
+			tried[p.UID] = state
+			errs = append(errs, passed(c.unschedulable(ctx, p, b.why(), c.tried[p.UID] != state)))
+			continue
+		}
+		err := c.o.Client.CoreV1().Pods(p.Namespace).Bind(ctx, &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: s.node.Name},
+		}, metav1.CreateOptions{})
+		if err == nil {
+			b.leave(p)
+			s.take(p)
+		}
+		errs = append(errs, passed(err))
+	}
+	c.tried = tried
+	return 0, errors.Join(errs...)
+}
+
+func priority(p *corev1.Pod) int32 {
+	if p.Spec.Priority == nil {
+		return 0
+	}
+	return *p.Spec.Priority
+}
+
+// unschedulable says of a pod that no node suits it. When it was tried because a node has changed it is not nominated any
+// more: the default scheduler takes that away when preemption finds nothing, and does not try a pod again for its own status.
+func (c *Crew) unschedulable(ctx context.Context, p *corev1.Pod, why string, again bool) error {
+	lose := again && p.Status.NominatedNodeName != ""
+	if old := condition(p, corev1.PodScheduled); old != nil && old.Reason == corev1.PodReasonUnschedulable && !lose {
+		return nil
+	}
+	p = p.DeepCopy()
+	if lose {
+		p.Status.NominatedNodeName = ""
+	}
+	set(p, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: why, LastTransitionTime: metav1.Now()})
+	_, err := c.o.Client.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
+	return err
+}
+
+// board is the cluster as the scheduler sees it at one look.
+type board struct {
+	seats    []*seat               // by name
+	expected map[*corev1.Pod]*seat // pods that are nominated and have no node
+	// guarded tells that some pod keeps others away from it.
+	guarded bool
+}
+
+// seat is a node with the pods on it.
+type seat struct {
+	node *corev1.Node
+	pods []*corev1.Pod
+	due  []*corev1.Pod                 // nominated to it
+	free map[corev1.ResourceName]int64 // thousandths
+	most map[corev1.ResourceName]int64
+}
+
+func newBoard(nodes []*corev1.Node, pods []*corev1.Pod) *board {
+	b := &board{expected: map[*corev1.Pod]*seat{}}
+	byName := map[string]*seat{}
+	for _, n := range nodes {
+		s := &seat{node: n, free: map[corev1.ResourceName]int64{}, most: map[corev1.ResourceName]int64{}}
+		for name, q := range n.Status.Allocatable {
+			s.free[name], s.most[name] = q.MilliValue(), q.MilliValue()
+		}
+		byName[n.Name] = s
+		b.seats = append(b.seats, s)
+	}
+	slices.SortFunc(b.seats, func(x, y *seat) int { return cmp.Compare(x.node.Name, y.node.Name) })
+	for _, p := range pods {
+		b.guarded = b.guarded || p.Spec.Affinity != nil && p.Spec.Affinity.PodAntiAffinity != nil
+		if s := byName[p.Spec.NodeName]; s != nil && !ended(p) {
+			s.take(p)
+		}
+		if s := byName[p.Status.NominatedNodeName]; s != nil && p.Spec.NodeName == "" && !ended(p) && p.DeletionTimestamp == nil {
+			s.due = append(s.due, p)
+			b.expected[p] = s
+		}
+	}
+	return b
+}
+
+// state is what the default scheduler tries refused pods again for, as far as the crew changes it: nodes that take pods.
+func (b *board) state() string {
+	var out strings.Builder
+	for _, s := range b.seats {
+		if admits(s.node, &corev1.Pod{}) {
+			fmt.Fprintf(&out, "%s %v %d;", s.node.UID, s.most, len(s.pods))
+		}
+	}
+	return out.String()
+}
+
+// leave ends the nomination of a pod that has a node.
+func (b *board) leave(p *corev1.Pod) {
+	if s := b.expected[p]; s != nil {
+		s.due = slices.DeleteFunc(s.due, func(o *corev1.Pod) bool { return o == p })
+		delete(b.expected, p)
+	}
+}
+
+// take counts a pod on a node.
+func (s *seat) take(p *corev1.Pod) {
+	s.pods = append(s.pods, p)
+	for name, n := range needs(p) {
+		s.free[name] -= n
+	}
+}
+
+// needs is what a pod takes of a node, in thousandths.
+func needs(p *corev1.Pod) map[corev1.ResourceName]int64 {
+	out := map[corev1.ResourceName]int64{corev1.ResourcePods: 1000}
+	for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
+		out[name] = q.MilliValue()
+	}
+	return out
+}
+
+func (b *board) why() string {
+	return fmt.Sprintf("0/%d nodes are available", len(b.seats))
+}
+
+// best is the node that a pod goes to; nil if none suits it.
+func (b *board) best(c *Crew, p *corev1.Pod) *seat {
+	want, affinity := needs(p), nodeaffinity.GetRequiredNodeAffinity(p)
+	var fit []*seat
+	for _, s := range b.seats {
+		if !s.holds(s.beside(p, want)) || !admits(s.node, p) || s.portTaken(p) {
+			continue
+		}
+		if ok, err := affinity.Match(s.node); err != nil || !ok || !c.volumesReach(p, s.node) {
+			continue
+		}
+		fit = append(fit, s)
+	}
+	fit = b.together(p, fit)
+	fit = b.spread(p, fit)
+	if s := b.expected[p]; s != nil && slices.Contains(fit, s) {
+		return s
+	}
+	var best *seat
+	for _, s := range fit {
+		if best == nil || s.room() > best.room() {
+			best = s
+		}
+	}
+	return best
+}
+
+// beside adds what is nominated to the seat, by priority no less than the pod.
+func (s *seat) beside(p *corev1.Pod, want map[corev1.ResourceName]int64) map[corev1.ResourceName]int64 {
+	if len(s.due) == 0 {
+		return want
+	}
+	want = maps.Clone(want)
+	for _, o := range s.due {
+		if o != p && priority(o) >= priority(p) {
+			for name, n := range needs(o) {
+				want[name] += n
+			}
+		}
+	}
+	return want
+}
+
+func (s *seat) holds(want map[corev1.ResourceName]int64) bool {
+	for name, n := range want {
+		if n > s.free[name] && n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// room is the share of processor and memory that is free.
+func (s *seat) room() float64 {
+	sum := 0.0
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if s.most[name] > 0 {
+			sum += float64(s.free[name]) / float64(s.most[name])
+		}
+	}
+	return sum
+}
+
+// admits tells whether a node's taints let a pod in.
+func admits(n *corev1.Node, p *corev1.Pod) bool {
+	taints := n.Spec.Taints
+	if n.Spec.Unschedulable {
+		taints = append(slices.Clone(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	for i := range taints {
+		t := &taints[i]
+		if t.Effect == corev1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		if !slices.ContainsFunc(p.Spec.Tolerations, func(tol corev1.Toleration) bool { return tolerates(&tol, t) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayRun tells whether a daemon's pod belongs on a node, full or not.
+func mayRun(p *corev1.Pod, n *corev1.Node) bool {
+	for i := range n.Spec.Taints {
+		t := &n.Spec.Taints[i]
+		if t.Key == corev1.TaintNodeNotReady && t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectPreferNoSchedule {
+			continue
+		}
+		if !slices.ContainsFunc(p.Spec.Tolerations, func(tol corev1.Toleration) bool { return tolerates(&tol, t) }) {
+			return false
+		}
+	}
+	return selects(p, n)
+}
+
+func (s *seat) portTaken(p *corev1.Pod) bool {
+	mine := ports(p)
+	if len(mine) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(s.pods, func(other *corev1.Pod) bool {
+		return slices.ContainsFunc(ports(other), func(port string) bool { return slices.Contains(mine, port) })
+	})
+}
+
+func ports(p *corev1.Pod) []string {
+	var out []string
+	for _, k := range p.Spec.Containers {
+		for _, port := range k.Ports {
+			if port.HostPort > 0 {
+				out = append(out, fmt.Sprintf("%s/%d", cmp.Or(port.Protocol, corev1.ProtocolTCP), port.HostPort))
+			}
+		}
+	}
+	return out
+}
+
+// volumesReach tells whether the volumes of a pod that are there can be attached to a node.
+func (c *Crew) volumesReach(p *corev1.Pod, n *corev1.Node) bool {
+	for _, v := range p.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim, err := c.claims.PersistentVolumeClaims(p.Namespace).Get(v.PersistentVolumeClaim.ClaimName)
+		if err != nil {
+			return false
+		}
+		if claim.Spec.VolumeName == "" {
+			continue
+		}
+		volume, err := c.volumes.Get(claim.Spec.VolumeName)
+		if err != nil {
+			return false
+		}
+		if a := volume.Spec.NodeAffinity; a != nil && a.Required != nil {
+			sel, err := nodeaffinity.NewNodeSelector(a.Required)
+			if err != nil || !sel.Match(n) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// selects tells whether a pod's node selector and affinity allow a node.
+func selects(p *corev1.Pod, n *corev1.Node) bool {
+	ok, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(n)
+	return err == nil && ok
+}

@@ -1,0 +1,388 @@
+package simcluster_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/simcluster"
+)
+
+// What moving a pod and starting a machine are held to cost, in micro-USD, as in internal/app.
+const (
+	evictionCosts = 1_000
+	startCosts    = 10_000
+)
+
+// commandOf names the command that a node goes by, or that a claim was made for.
+const commandOf = "kerf.sh/disruption-command"
+
+// window is how long a pod that was moved has to be left in peace.
+const window = 10 * time.Minute
+
+// entry is the account of one command. Amounts are in micro-USD.
+type entry struct {
+	id, what  string
+	at        time.Time
+	reason    string
+	pods      int
+	owners    map[types.UID]bool
+	old       []string        // instances
+	new       map[string]bool // claims
+	evictions float64         // what they are held to cost
+	beside    float64         // what the new machines cost before the old ones had gone
+	restarts  float64         // what starting machines is held to cost that were bought for pods that the old ones had held
+	gained    float64         // what the old machines would have cost since, less what the new ones do
+	most      float64         // that it had gained at any time
+	eaten     float64         // of the saving per hour, by machines that had to be bought since
+	by        []string        // these machines: after how long, what, and how much of it
+	taken     room            // by pods that those were bought for
+	undone    bool
+	done      bool // the account is closed
+}
+
+// spent is what the command is held to have cost: its evictions, its new machines (each $0.01, or what they really cost
+// beside the old ones if that is more), and what had to be started again because of it.
+func (e *entry) spent() float64 {
+	return e.evictions + max(startCosts*float64(len(e.new)), e.beside) + e.restarts
+}
+
+// ledger follows every command of consolidation from the moment that it is begun: what it costs, and what it brings until
+// its new machines go.
+//
+// The measure is the cluster in which the command had not been. There its old machines would have gone on, at the price of
+// the day, and the new ones would not have been bought. When a machine is bought later for pods that wait, those pods would
+// have found room there, as much as the old machines had more than the new ones: for that part of its pods the machine
+// would not have been bought, so that part of its price is taken off the command's saving for good, and that part of its
+// start is the command's cost. Room is given to the latest command first, and only once; a machine is charged for once. In
+// all other ways a purchase says nothing about a command: it is for a load that has grown.
+//
+// A command has paid back when it had once brought what it costs in all, later starts included: what prices do after that
+// is another decision's. Sums of what commands brought are as of the end.
+type ledger struct {
+	h     *simcluster.House
+	begun chan begun
+	// created: there are claims that were not measured. Some are gone when accounts are next brought up to now.
+	created atomic.Bool
+	said    slog.Handler // hears all of it, too; nil: nobody does
+	mu      sync.Mutex
+	undone  map[string]bool
+
+	entries []*entry
+	ofClaim map[string]bool // claims that are replacements
+	known   map[string]bool // instances that were looked at
+	holds   map[string]room // what a machine holds, by its instance
+	asked   map[string]room // what its pods ask for that it was bought for, by claim
+	twice   int             // pods moved again within the window
+	moved   int
+	bought  int
+	bill    float64 // micro-USD until now
+	seen    time.Time
+	judged  time.Time // since when commands are judged
+}
+
+// room is millicores, MiB and pods.
+type room [3]float64
+
+func roomOf(l corev1.ResourceList) room {
+	return room{float64(l.Cpu().MilliValue()), float64(l.Memory().Value()) / (1 << 20), float64(l.Pods().Value())}
+}
+
+func (r room) plus(o room, times float64) room {
+	for i := range r {
+		r[i] += times * o[i]
+	}
+	return r
+}
+
+// part of what is asked for that there is room for.
+func (r room) part(asked room) float64 {
+	part := 1.0
+	for i := range r {
+		if asked[i] > 0 {
+			part = min(part, max(0, r[i]/asked[i]))
+		}
+	}
+	return part
+}
+
+type begun struct{ id, reason, what string }
+
+func newLedger() *ledger {
+	return &ledger{begun: make(chan begun, 1000), undone: map[string]bool{}, ofClaim: map[string]bool{}, known: map[string]bool{},
+		holds: map[string]room{}, asked: map[string]room{}}
+}
+
+// The ledger is where the controller's log goes: that is how it hears of commands.
+func (l *ledger) Enabled(context.Context, slog.Level) bool { return true }
+func (l *ledger) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *ledger) WithGroup(string) slog.Handler            { return l }
+
+func (l *ledger) Handle(ctx context.Context, r slog.Record) error {
+	if l.said != nil {
+		if err := l.said.Handle(ctx, r); err != nil {
+			return err
+		}
+	}
+	var b begun
+	r.Attrs(func(a slog.Attr) bool {
+		switch a.Key {
+		case "command-id":
+			b.id = a.Value.String()
+		case "reason":
+			b.reason = a.Value.String()
+		case "what":
+			b.what = a.Value.String()
+		}
+		return true
+	})
+	switch r.Message {
+	case "disrupting node(s)":
+		l.begun <- b
+	case "created nodeclaim":
+		l.created.Store(true)
+	case "took a disruption back":
+		l.mu.Lock()
+		l.undone[b.id] = true
+		l.mu.Unlock()
+	}
+	return nil
+}
+
+// open begins accounts for the commands that were begun. Nothing is evicted in a command's first five seconds.
+func (l *ledger) open() {
+	if l.created.Swap(false) {
+		l.measure()
+	}
+	for {
+		select {
+		case b := <-l.begun:
+			l.enter(b)
+		default:
+			return
+		}
+	}
+}
+
+func (l *ledger) enter(b begun) {
+	e := &entry{id: b.id, what: b.what, reason: b.reason, at: time.Now(), owners: map[types.UID]bool{}, new: map[string]bool{}}
+	on := map[string]bool{}
+	for _, n := range l.h.Nodes() {
+		if n.Annotations[commandOf] == b.id {
+			on[n.Name] = true
+			e.old = append(e.old, n.Spec.ProviderID[len(n.Spec.ProviderID)-19:])
+		}
+	}
+	for _, c := range l.h.Claims() {
+		if c.Annotations[commandOf] == b.id {
+			e.new[c.Name], l.ofClaim[c.Name] = true, true
+		}
+	}
+	for _, p := range l.h.Pods() {
+		if on[p.Spec.NodeName] && p.Status.Phase != corev1.PodSucceeded && p.DeletionTimestamp == nil {
+			e.pods++
+			l.again(&p)
+			if o := metav1.GetControllerOf(&p); o != nil {
+				e.owners[o.UID] = true
+			}
+		}
+	}
+	e.evictions = float64(evictionCosts * e.pods)
+	l.moved += e.pods
+	l.entries = append(l.entries, e)
+}
+
+// again counts a pod that is younger than a move of its owner's pods, and no older than the window.
+func (l *ledger) again(p *corev1.Pod) {
+	o, born := metav1.GetControllerOf(p), p.CreationTimestamp.Time
+	if o == nil || time.Since(born) >= window {
+		return
+	}
+	for _, e := range l.entries {
+		if e.owners[o.UID] && !born.Before(e.at) && born.Sub(e.at) < window {
+			l.twice++
+			return
+		}
+	}
+}
+
+// look brings all accounts up to now.
+func (l *ledger) look() {
+	instances := l.h.AWS.World.AllInstances() // before the claims: a machine that has none may be a replacement
+	l.open()
+	l.measure()
+	now := time.Now()
+	hours := now.Sub(l.seen).Hours()
+	if l.seen.IsZero() {
+		hours = 0
+	}
+	l.seen = now
+	running, machines := map[string]bool{}, map[string]world.Instance{} // by instance; by instance and by claim
+	for _, i := range instances {
+		claim := i.Tags["karpenter.sh/nodeclaim"]
+		machines[i.ID], machines[claim] = i, i
+		if i.State == world.StatePending || i.State == world.StateRunning {
+			running[i.ID], running[claim] = true, true
+			l.bill += l.price(i) * hours
+		}
+	}
+	for id, i := range machines {
+		if claim := i.Tags["karpenter.sh/nodeclaim"]; id == i.ID && !l.known[id] {
+			l.known[id] = true
+			if !l.ofClaim[claim] {
+				l.bought++
+				asked, ok := l.asked[claim]
+				if !ok {
+					l.h.T.Errorf("what machine %s was bought for is not known", i.ID)
+				}
+				l.eat(i, asked, machines)
+			}
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.entries {
+		e.undone = e.undone || l.undone[e.id]
+		if !e.done {
+			l.account(e, now, hours, running, machines)
+		}
+	}
+}
+
+// measure notes what machines hold and what is asked of them.
+func (l *ledger) measure() {
+	for _, c := range l.h.Claims() {
+		if c.Annotations[commandOf] != "" {
+			l.ofClaim[c.Name] = true // it may have been launched before its command says that it has begun
+		}
+		l.asked[c.Name] = roomOf(c.Spec.Resources.Requests)
+		if id := c.Status.ProviderID; len(id) > 19 && len(c.Status.Allocatable) > 0 {
+			l.holds[id[len(id)-19:]] = roomOf(c.Status.Allocatable)
+		}
+	}
+}
+
+// account adds to the command's account what it brought in the hours until now.
+func (l *ledger) account(e *entry, now time.Time, hours float64, running map[string]bool, machines map[string]world.Instance) {
+	old, gone, waiting := 0.0, 0.0, false
+	for _, id := range e.old {
+		p := l.price(machines[id])
+		old += p
+		if running[id] {
+			waiting = true
+		} else {
+			gone += p
+		}
+	}
+	bought, left := 0.0, 0.0
+	for c := range e.new {
+		p := l.price(machines[c])
+		bought += p
+		if running[c] {
+			left += p
+		}
+	}
+	gain := gone - bought
+	switch {
+	case waiting && gain < 0:
+		e.beside -= gain * hours
+		gain = 0
+	case !waiting:
+		gain -= min(e.eaten, max(gain, 0))
+		if bought > 0 {
+			gain *= left / bought // what comes after a new machine has gone is another command's
+		}
+	}
+	e.gained += gain * hours
+	e.most = max(e.most, e.gained)
+	e.done = e.undone || !waiting && (gain <= 0 && e.eaten > 0 || bought > 0 && left == 0)
+}
+
+// eat charges the latest commands before a machine was bought for pods that wait, as far as the pods would have had room.
+func (l *ledger) eat(machine world.Instance, asked room, machines map[string]world.Instance) {
+	rest := 1.0
+	for i := len(l.entries) - 1; i >= 0 && rest > 0; i-- {
+		e := l.entries[i]
+		if e.undone || machine.LaunchTime.Before(e.at) {
+			continue
+		}
+		free := room{}.plus(e.taken, -1)
+		for _, id := range e.old {
+			free = free.plus(l.holds[id], 1)
+		}
+		for c := range e.new {
+			free = free.plus(l.holds[machines[c].ID], -1)
+		}
+		part := min(rest, free.part(asked))
+		if part <= 0 {
+			continue
+		}
+		e.taken = e.taken.plus(asked, part)
+		e.eaten += part * l.price(machine)
+		e.by = append(e.by, fmt.Sprintf("%s %s %.2f", machine.LaunchTime.Sub(e.at).Round(time.Second), machine.Type, part))
+		e.restarts += part * startCosts
+		rest -= part
+	}
+}
+
+// price of a machine per hour: spot by the market of this moment.
+func (l *ledger) price(i world.Instance) float64 {
+	if i.CapacityType == world.Spot {
+		if p := l.h.AWS.World.SpotPrices([]string{i.Type}, []string{i.Zone}, time.Now(), time.Now()); len(p) > 0 {
+			return float64(p[0].MicroUSD)
+		}
+	}
+	return float64(i.PriceMicroUSD)
+}
+
+// verdict is what became of the commands.
+type verdict struct {
+	commands, empties, undone, unpaid, open int
+	before                                  int     // commands before any was judged
+	early                                   int     // empty nodes that went and were needed before that paid for the start of another
+	spent, gained, lost                     float64 // dollars; lost is what those cost more than they brought that did not pay back
+}
+
+// judge counts the commands that cost more than they brought. Those that go on saving and have not earned their price yet
+// are open.
+func (l *ledger) judge() (v verdict, unpaid []string) {
+	for _, e := range l.entries {
+		if e.at.Before(l.judged) {
+			v.before++
+			continue
+		}
+		v.commands++
+		v.spent += e.spent() / 1e6
+		v.gained += e.gained / 1e6
+		empty := e.pods == 0 && len(e.new) == 0
+		if empty {
+			v.empties++
+		}
+		switch {
+		case e.most >= e.spent():
+		case e.undone:
+			v.undone++
+		case !e.done:
+			v.open++
+		default:
+			if empty {
+				v.early++
+			} else {
+				v.unpaid++
+			}
+			v.lost += (e.spent() - e.most) / 1e6
+			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f (%.4f at most); bought again: %s",
+				e.at.Format(time.TimeOnly), e.what, e.pods, e.spent()/1e6, e.gained/1e6, e.most/1e6, strings.Join(e.by, ", ")))
+		}
+	}
+	return v, unpaid
+}

@@ -1,0 +1,341 @@
+// Package cache turns watch events into snapshots of the cluster.
+//
+// The state is a function of the newest version of every object and of the assumptions that are alive, never of the
+// order of events. A snapshot is made of what changed since the last one; nodes that did not change keep their pointer.
+// There is no moment at which the whole state is held back because one object is not settled: a claim without an answer
+// from the cloud is a node whose shape is not certain yet, and nothing more.
+package cache
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+)
+
+// DefaultBindGrace is how long a pod that was promised a node may stay unbound once the node is initialized, before it
+// counts as pending again.
+const DefaultBindGrace = 20 * time.Second
+
+// Options of a Cache.
+type Options struct {
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// BindGrace is DefaultBindGrace when zero.
+	BindGrace time.Duration
+	// DefaultSpreads are the spread constraints of pods that have none of their own; when there are any, Services,
+	// ReplicationControllers, ReplicaSets and StatefulSets are watched for their selectors.
+	DefaultSpreads []corev1.TopologySpreadConstraint
+	// CapacityBuffers is the feature gate: with it CapacityBuffers are watched, and what gives their pods a shape.
+	CapacityBuffers bool
+	// Failed is told of an object on which reading panicked, once for each try; nil tells nobody.
+	Failed func(obj client.Object, err error)
+}
+
+// Cache is the mutable state behind the snapshots.
+//
+// Concurrency: all methods are safe for use by many goroutines.
+type Cache struct {
+	now       func() time.Time
+	bindGrace time.Duration
+
+	mu        sync.Mutex
+	listeners []func(Change)
+	changes   []Change // to be told once the lock is free
+
+	pods       store[*corev1.Pod]
+	nodes      store[*corev1.Node]
+	claims     store[*karpv1.NodeClaim]
+	pools      store[*karpv1.NodePool]
+	classes    store[*awsv1.EC2NodeClass]
+	daemonSets store[*appsv1.DaemonSet]
+	namespaces store[*corev1.Namespace]
+	pvcs       store[*corev1.PersistentVolumeClaim]
+	pvs        store[*corev1.PersistentVolume]
+	scs        store[*storagev1.StorageClass]
+	csiNodes   store[*storagev1.CSINode]
+
+	belong  belongings
+	buffers buffers
+	holds   holds
+	usage   usage
+
+	compiler *intake.Compiler
+	keys     int // label keys that were in use when they were last looked for
+
+	entries     map[types.NamespacedName]*entry
+	podsByNode  map[string]map[types.NamespacedName]*entry
+	podEvents   map[string]time.Time            // by node; see notePodEvent
+	stood       map[string]*stood               // by node; see Standing
+	budgetsRead int                             // the changes of budgets that stood knows of
+	podsAsked   int                             // by Standing; tests count them
+	waiting     map[types.NamespacedName]*entry // provisionable pods
+	settled     map[types.UID]int               // by owner; see Settled
+	claimUsers  index[types.NamespacedName, types.NamespacedName]
+	volumeUsers index[string, types.NamespacedName] // volume to the claims that name it
+	nsDependent map[types.NamespacedName]struct{}
+	daemonPods  index[types.NamespacedName, types.NamespacedName]
+
+	claimsByID index[string, string] // provider ID to claims
+	nodesByID  index[string, string] // provider ID to nodes
+
+	promises  map[types.UID]*promise
+	byTarget  index[string, types.UID]
+	nominated map[types.UID]*nomination           // by Kerf
+	nominees  index[string, types.NamespacedName] // by anybody, without a node; by the node that they are nominated to
+	expected  map[string]expectation
+	units     map[string]*cluster.Node
+	deleting  map[string]struct{} // units that are going away
+	crowded   []string            // units that were found to be promised more than they have
+	daemons   map[types.NamespacedName]cluster.Daemon
+	dirty     map[string]struct{}
+	dirtySets map[types.NamespacedName]struct{}
+	dirtyWait bool
+	dirtyNS   bool
+
+	aside    map[asideKey]aside
+	failures []failure // to be told when the lock is free
+	failed   func(client.Object, error)
+	// classOf and unitOf read a pod and a node; tests put others in their place.
+	classOf func(*corev1.Pod, intake.Lookup) *cluster.Class
+	unitOf  func(unit string) *cluster.Node
+
+	last *cluster.Snapshot
+}
+
+// New returns an empty cache.
+func New(o Options) *Cache {
+	c := &Cache{
+		now: o.Now, bindGrace: cmp.Or(o.BindGrace, DefaultBindGrace),
+		pods: newStore[*corev1.Pod](), nodes: newStore[*corev1.Node](), claims: newStore[*karpv1.NodeClaim](),
+		pools: newStore[*karpv1.NodePool](), classes: newStore[*awsv1.EC2NodeClass](),
+		daemonSets: newStore[*appsv1.DaemonSet](), namespaces: newStore[*corev1.Namespace](),
+		pvcs: newStore[*corev1.PersistentVolumeClaim](), pvs: newStore[*corev1.PersistentVolume](), scs: newStore[*storagev1.StorageClass](),
+		csiNodes:   newStore[*storagev1.CSINode](),
+		compiler:   intake.NewCompiler(),
+		entries:    map[types.NamespacedName]*entry{},
+		podsByNode: map[string]map[types.NamespacedName]*entry{}, podEvents: map[string]time.Time{}, stood: map[string]*stood{},
+		waiting: map[types.NamespacedName]*entry{}, settled: map[types.UID]int{},
+		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
+		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
+		claimsByID: index[string, string]{}, nodesByID: index[string, string]{},
+		promises: map[types.UID]*promise{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, nominees: index[string, types.NamespacedName]{}, expected: map[string]expectation{},
+		units: map[string]*cluster.Node{}, deleting: map[string]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
+		dirty: map[string]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},
+		last: &cluster.Snapshot{},
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	c.compiler.DefaultSpreads = o.DefaultSpreads
+	c.aside, c.failed, c.classOf, c.unitOf = map[asideKey]aside{}, o.Failed, c.compiler.Class, c.buildUnit
+	c.belong, c.buffers, c.usage = newBelongings(), newBuffers(o.CapacityBuffers), newUsage()
+	c.holds.budgets = newStore[*policyv1.PodDisruptionBudget]()
+	return c
+}
+
+// index maps a key to a set.
+type index[K, V comparable] map[K]map[V]struct{}
+
+func (x index[K, V]) add(k K, v V) {
+	set := x[k]
+	if set == nil {
+		set = map[V]struct{}{}
+		x[k] = set
+	}
+	set[v] = struct{}{}
+}
+
+func (x index[K, V]) remove(k K, v V) {
+	set := x[k]
+	delete(set, v)
+	if len(set) == 0 {
+		delete(x, k)
+	}
+}
+
+// Snapshot is the cluster as of now. It is immutable, and the same pointer as the last one when nothing changed.
+//
+// Cost: proportional to what changed, plus a copy of the slice of nodes when any of them did.
+func (c *Cache) Snapshot() *cluster.Snapshot {
+	c.mu.Lock()
+	defer c.unlock()
+	return c.snapshot()
+}
+
+func (c *Cache) snapshot() *cluster.Snapshot {
+	c.expire()
+	c.retryAside()
+	c.refreshBelongings()
+	next := *c.last
+	forgotten := c.forgetKeys()
+	changed := c.rebuildDaemons(&next)
+	c.rebuildBuffers()
+	for fresh := c.compiler.Fresh(); len(fresh) > 0; fresh = c.compiler.Fresh() {
+		c.refreshClasses(fresh)
+		changed = c.rebuildDaemons(&next) || changed
+		c.rebuildBuffers()
+	}
+	if forgotten {
+		c.keys = c.compiler.Keys() // those that only templates ask for are in sight again
+	}
+	changed = c.rebuildNodes(&next) || changed
+	for c.breakUnkeepable() {
+		changed = c.rebuildNodes(&next) || changed
+	}
+	changed = c.rebuildPending(&next) || changed
+	changed = c.rebuildNamespaces(&next) || changed
+	changed = c.countUnsettled(&next) || changed
+	if changed {
+		next.Generation++
+		c.last = &next
+	}
+	return c.last
+}
+
+// spareKeys is how many label keys that nobody asks for any more are borne with before they are looked for, beside as many
+// as are in use. It keeps the search, which looks at every pod, to once in so many new keys.
+const spareKeys = 256
+
+// forgetKeys drops label keys that no selector asks for any more. A Job whose pods ask for a label key of their own would
+// otherwise leave one behind each time. It reports whether it had to look for them.
+func (c *Cache) forgetKeys() bool {
+	if c.compiler.Keys() <= 2*c.keys+spareKeys {
+		return false
+	}
+	c.compiler.Forget(func(yield func(*corev1.Pod) bool) {
+		for name, e := range c.entries {
+			if _, unread := c.aside[asideKey{pod: name}]; !unread && !yield(e.obj) {
+				return
+			}
+		}
+	}, lookup{c})
+	c.refreshTemplates() // these see theirs again
+	return true
+}
+
+// refreshClasses makes the classes of pods that have one of these labels again: it came into sight after they were made.
+func (c *Cache) refreshClasses(fresh []string) {
+	for _, e := range c.entries {
+		if slices.ContainsFunc(fresh, func(k string) bool { _, has := e.obj.Labels[k]; return has }) {
+			c.recompile(e)
+		}
+	}
+	c.refreshTemplates()
+}
+
+// refreshTemplates has the classes of pods that are not there yet made again.
+func (c *Cache) refreshTemplates() {
+	for key := range c.daemonSets.objects {
+		c.dirtySets[key] = struct{}{}
+	}
+	c.buffers.dirty = true
+}
+
+// rebuildNodes makes the machines again that something touched, and merges them into the sorted slice of the others.
+func (c *Cache) rebuildNodes(next *cluster.Snapshot) bool {
+	replaced := map[*cluster.Node]bool{}
+	var added []*cluster.Node
+	for key := range c.dirty {
+		old := c.units[key]
+		if !c.rebuildUnit(key) {
+			continue
+		}
+		if old != nil {
+			replaced[old] = true
+		}
+		if unit := c.units[key]; unit != nil {
+			added = append(added, unit)
+		}
+	}
+	clear(c.dirty)
+	if len(replaced) == 0 && len(added) == 0 {
+		return false
+	}
+	slices.SortFunc(added, compareNodes)
+	out := make([]*cluster.Node, 0, len(c.units))
+	for _, n := range next.Nodes {
+		if replaced[n] {
+			continue
+		}
+		for len(added) > 0 && compareNodes(added[0], n) < 0 {
+			out, added = append(out, added[0]), added[1:]
+		}
+		out = append(out, n)
+	}
+	next.Nodes = append(out, added...)
+	if len(next.Nodes) == 0 {
+		next.Nodes = nil // no machine is written in one way only
+	}
+	return true
+}
+
+func compareNodes(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) }
+
+// rebuildPending lists the pods that need a place: those that the scheduler could not place and that nothing was
+// promised to, and those on nodes that are going away.
+func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
+	if !c.dirtyWait {
+		return false
+	}
+	c.dirtyWait, c.holds.end = false, time.Time{}
+	var out []*cluster.Pod
+	for _, e := range c.waiting {
+		if c.promises[e.obj.UID] == nil {
+			out = append(out, e.pod)
+		}
+	}
+	for key := range c.deleting {
+		for _, p := range c.units[key].Pods {
+			if p.Node == "" || c.promises[types.UID(p.UID)] != nil {
+				continue
+			}
+			e := c.entries[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
+			if intake.Reschedulable(e.obj) && !c.held(e.obj) {
+				out = append(out, p)
+			}
+		}
+	}
+	for _, b := range c.buffers.made {
+		out = append(out, b.pods...)
+	}
+	slices.SortFunc(out, comparePods)
+	if slices.Equal(out, next.Pending) {
+		return false
+	}
+	next.Pending = out
+	return true
+}
+
+func comparePods(a, b *cluster.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}
+
+// unlock frees the state and then tells the listeners what happened.
+func (c *Cache) unlock() {
+	changes, listeners, failures := c.changes, c.listeners, c.failures
+	c.changes, c.failures = nil, nil
+	c.mu.Unlock()
+	for _, f := range failures {
+		if c.failed != nil {
+			c.failed(f.obj, f.err)
+		}
+	}
+	for _, change := range changes {
+		for _, f := range listeners {
+			f(change)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+)
+
+func TestCompareFindsWhatDiffers(t *testing.T) {
+	scheme := kruntime.NewScheme()
+	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node, claim := newNode("n0", "un", "id-1"), newClaim("c0", "uc")
+	claim.Status.ProviderID = "id-1"
+	pod := unschedulable("p0", "up")
+	pod.Spec.NodeName = "n0"
+	over := unschedulable("over", "uo")
+	over.Spec.NodeName, over.Status.Phase = "n0", corev1.PodSucceeded
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(node, claim, pod, over).Build()
+	r := newRig()
+	refresh := func(o client.Object) {
+		t.Helper()
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refresh(node)
+	refresh(claim)
+	refresh(pod)
+	r.SetNode(node)
+	r.SetClaim(claim)
+	r.SetPod(pod)
+	r.Snapshot()
+	check := func(want ...string) []Difference {
+		t.Helper()
+		got, err := r.Compare(t.Context(), api)
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got %q, %v; want %q", got, err, want)
+		}
+		return got
+	}
+	lasting := func(before []Difference, want int) {
+		t.Helper()
+		got, err := r.Lasting(t.Context(), api, before)
+		if err != nil || len(got) != want {
+			t.Errorf("lasting: %q, %v; want %d", got, err, want)
+		}
+	}
+	check()
+	// A machine in flight is not in the API yet; that is meant, not a difference.
+	r.Assume(newClaim("c1", "uc1"), intake.Expected{}, nil, r.clock.Add(time.Minute))
+	check()
+	other := unschedulable("p1", "up1")
+	other.Spec.NodeName = "n0"
+	if err := api.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	found := check("pod ns/p1 is in the API but not in the cache")
+	lasting(found, 1)
+	// The cache was only behind.
+	r.SetPod(other.DeepCopy())
+	r.Snapshot()
+	lasting(found, 0)
+	check()
+	// An object that changes all the time is found all the same when the cache misses all of it.
+	for range 2 {
+		other.Labels = map[string]string{"a": other.ResourceVersion}
+		if err := api.Update(t.Context(), other.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := r.Compare(t.Context(), api); err != nil || len(found) != 1 {
+			t.Fatalf("%q, %v", found, err)
+		} else {
+			refresh(other)
+			lasting(found, 1)
+		}
+	}
+	r.SetPod(other.DeepCopy())
+	gone := unschedulable("gone", "ug")
+	gone.ResourceVersion = "1"
+	r.SetPod(gone)
+	lasting(check("pod ns/gone is in the cache but not in the API"), 1)
+	r.RemovePod(gone)
+	// A defect of ours: the inputs agree, the value does not.
+	r.Snapshot()
+	broken := *r.units["n/n0"]
+	broken.Pods = broken.Pods[:1]
+	broken.Taints = nil
+	r.last = new(*r.last)
+	r.last.Nodes = append(r.last.Nodes[:0:0], r.last.Nodes...)
+	for i, n := range r.last.Nodes {
+		if n.Name == "n0" {
+			r.last.Nodes[i] = &broken
+		}
+	}
+	r.units["n/n0"] = &broken
+	got, err := r.Compare(t.Context(), api)
+	if err != nil || len(got) != 1 || got[0].kind != unitKind {
+		t.Errorf("got %q, %v; want the node", got, err)
+	}
+	lasting(got, 1)
+}
+
+// pages is an API of many pods, which makes each page when it is asked for it.
+type pages struct {
+	client.Reader
+	t          *testing.T
+	cache      *Cache
+	nodes, per int
+	lists      int
+	largest    int
+	heap       uint64 // the most that was in use
+}
+
+func (p *pages) pod(i int) *corev1.Pod {
+	name := fmt.Sprintf("pod-%06d", i)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: strconv.Itoa(1000 + i),
+			Labels: map[string]string{"app": "a" + strconv.Itoa(i%100)}, Annotations: map[string]string{"note": string(make([]byte, 500))},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: fmt.Sprintf("node-%04d", i/p.per),
+			Containers: []corev1.Container{{Name: "a", Image: "registry.example.com/some/image:1", Env: make([]corev1.EnvVar, 20),
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("128Mi")}}}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: make([]corev1.PodCondition, 5)},
+	}
+}
+
+func (p *pages) node(i int) *corev1.Node {
+	name := fmt.Sprintf("node-%04d", i)
+	n := newNode(name, "uid-"+name, "id-"+name)
+	n.ResourceVersion = strconv.Itoa(i + 1)
+	return n
+}
+
+func (p *pages) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if !p.cache.mu.TryLock() {
+		p.t.Error("the cache is locked while the API is read: decisions wait")
+	} else {
+		p.cache.mu.Unlock()
+	}
+	p.lists++
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	from := 0
+	if o.Continue != "" {
+		from, _ = strconv.Atoi(o.Continue)
+	}
+	total := 0
+	switch list.(type) {
+	case *corev1.PodList:
+		total = p.nodes * p.per
+	case *corev1.NodeList:
+		total = p.nodes
+	}
+	to := total
+	if o.Limit > 0 {
+		to = min(from+int(o.Limit), total)
+	}
+	p.largest = max(p.largest, to-from)
+	for i := from; i < to; i++ {
+		switch list := list.(type) {
+		case *corev1.PodList:
+			list.Items = append(list.Items, *p.pod(i))
+		case *corev1.NodeList:
+			list.Items = append(list.Items, *p.node(i))
+		}
+	}
+	if to < total {
+		list.SetContinue(strconv.Itoa(to))
+	}
+	if p.lists%10 == 0 {
+		p.heap = max(p.heap, heap())
+	}
+	return nil
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// A comparison needs a page and some bytes for each object, and never holds the cache while it
+// reads. At 5,000 nodes with 100,000 pods it is 6 MiB beside 401.
+func TestAComparisonTakesATenthOfTheCachesMemoryAtMost(t *testing.T) {
+	p := &pages{t: t, nodes: 1000, per: 20}
+	empty := heap()
+	strip := Strip()
+	c := New(Options{})
+	p.cache = c
+	for i := range p.nodes {
+		c.SetNode(p.node(i))
+	}
+	for i := range p.nodes * p.per {
+		o, err := strip(p.pod(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetPod(o.(*corev1.Pod))
+	}
+	c.Snapshot()
+	before := heap()
+	found, err := c.Compare(t.Context(), p)
+	if err != nil || len(found) > 0 {
+		t.Fatalf("%d differences, %v; the first: %v", len(found), err, found[:min(len(found), 1)])
+	}
+	if p.largest > comparePage {
+		t.Errorf("%d objects were read at once, want %d at most", p.largest, comparePage)
+	}
+	t.Logf("the cache takes %d MiB, a comparison %d MiB more, in %d lists", (before-empty)>>20, (int64(p.heap)-int64(before))>>20, p.lists)
+	if limit := (before - empty) / 10; p.heap > before+limit {
+		t.Errorf("a comparison takes %d MiB beside the %d MiB of the cache, want a tenth at most", (p.heap-before)>>20, (before-empty)>>20)
+	}
+	runtime.KeepAlive(c)
+}

@@ -1,0 +1,286 @@
+package cache
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+)
+
+// A unit is one machine: a Node with its NodeClaim, if it has one, or a NodeClaim whose Node has not joined.
+func nodeUnit(name string) string  { return "n/" + name }
+func claimUnit(name string) string { return "c/" + name }
+
+// SetNode takes in a version of a Node.
+func (c *Cache) SetNode(node *corev1.Node) {
+	c.mu.Lock()
+	defer c.unlock()
+	old := c.nodes.get("", node.Name)
+	if !c.nodes.set(node) {
+		return
+	}
+	if old != nil {
+		c.unlinkNode(old)
+	}
+	c.linkNode(node)
+	c.recountID(node.Spec.ProviderID)
+	if old != nil && old.Spec.ProviderID != node.Spec.ProviderID {
+		c.recountID(old.Spec.ProviderID)
+	}
+	if intake.Leaving(old) && !intake.Leaving(node) && node.DeletionTimestamp == nil {
+		c.stays(node.Name)
+	}
+	c.followNode(node.Name)
+	if node.DeletionTimestamp != nil && (old == nil || old.DeletionTimestamp == nil) {
+		c.tell(NodeGoing, node.Name)
+	}
+}
+
+// RemoveNode takes in a Node's deletion.
+func (c *Cache) RemoveNode(node *corev1.Node) {
+	c.mu.Lock()
+	defer c.unlock()
+	old := c.nodes.get("", node.Name)
+	if c.nodes.remove(node) {
+		c.unlinkNode(old)
+		c.recountID(old.Spec.ProviderID)
+		delete(c.podEvents, node.Name)
+		c.breakPromises(nodeUnit(node.Name))
+		c.followNode(node.Name)
+		c.tell(NodeGone, node.Name)
+	}
+}
+
+func (c *Cache) linkNode(node *corev1.Node) {
+	c.touch(nodeUnit(node.Name))
+	c.touch(claimUnit(node.Name)) // a claim of the same name must show itself under another
+	if id := node.Spec.ProviderID; id != "" {
+		c.nodesByID.add(id, node.Name)
+		c.touchID(id)
+	}
+}
+
+func (c *Cache) unlinkNode(node *corev1.Node) {
+	c.touch(nodeUnit(node.Name))
+	c.touch(claimUnit(node.Name)) // a claim of the same name must show itself under another
+	if id := node.Spec.ProviderID; id != "" {
+		c.touchID(id)
+		c.nodesByID.remove(id, node.Name)
+	}
+}
+
+// SetClaim takes in a version of a NodeClaim.
+func (c *Cache) SetClaim(claim *karpv1.NodeClaim) {
+	c.mu.Lock()
+	defer c.unlock()
+	c.confirm(claim.Name, claim.UID)
+	c.setClaim(claim)
+}
+
+func (c *Cache) setClaim(claim *karpv1.NodeClaim) {
+	if !intake.IsManaged(claim.Spec.NodeClassRef) {
+		return
+	}
+	old := c.claims.get("", claim.Name)
+	if !c.claims.set(claim) {
+		return
+	}
+	if old != nil {
+		c.unlinkClaim(old)
+		if old.UID != claim.UID {
+			c.breakPromises(claimUnit(claim.Name))
+		}
+	}
+	c.linkClaim(claim)
+	c.recount(claim.Name)
+	if claim.DeletionTimestamp != nil {
+		c.breakPromises(claimUnit(claim.Name))
+		if old == nil || old.DeletionTimestamp == nil {
+			c.tell(NodeGoing, claim.Name)
+		}
+	}
+}
+
+// RemoveClaim takes in a NodeClaim's deletion.
+func (c *Cache) RemoveClaim(claim *karpv1.NodeClaim) {
+	c.mu.Lock()
+	defer c.unlock()
+	old := c.claims.get("", claim.Name)
+	if c.claims.remove(claim) {
+		c.forgetClaim(old)
+	}
+}
+
+func (c *Cache) forgetClaim(claim *karpv1.NodeClaim) {
+	c.unlinkClaim(claim)
+	c.recount(claim.Name)
+	c.breakPromises(claimUnit(claim.Name))
+	delete(c.expected, claim.Name)
+	c.tell(NodeGone, claim.Name)
+}
+
+func (c *Cache) linkClaim(claim *karpv1.NodeClaim) {
+	c.touch(claimUnit(claim.Name))
+	if id := claim.Status.ProviderID; id != "" {
+		c.claimsByID.add(id, claim.Name)
+		c.touchID(id)
+	}
+}
+
+func (c *Cache) unlinkClaim(claim *karpv1.NodeClaim) {
+	c.touch(claimUnit(claim.Name))
+	if id := claim.Status.ProviderID; id != "" {
+		c.touchID(id)
+		c.claimsByID.remove(id, claim.Name)
+	}
+}
+
+func (c *Cache) touch(unit string) { c.dirty[unit] = struct{}{} }
+
+// touchID marks everything that a provider ID joins.
+func (c *Cache) touchID(id string) {
+	for name := range c.nodesByID[id] {
+		c.touch(nodeUnit(name))
+	}
+	for name := range c.claimsByID[id] {
+		c.touch(claimUnit(name))
+	}
+}
+
+// rebuildUnit makes a unit's value again and reports whether it differs from what was there.
+func (c *Cache) rebuildUnit(unit string) bool {
+	old := c.units[unit]
+	next, ok := c.readUnit(unit)
+	if !ok {
+		return false
+	}
+	if next != nil && old != nil && sameNode(next, old) {
+		return false
+	}
+	if next == nil && old == nil {
+		return false
+	}
+	if next == nil {
+		delete(c.units, unit)
+	} else {
+		c.units[unit] = next
+	}
+	was := old != nil && old.Deleting
+	is := next != nil && next.Deleting
+	if was || is {
+		c.dirtyWait = true
+	}
+	delete(c.deleting, unit)
+	if is {
+		c.deleting[unit] = struct{}{}
+	}
+	if next != nil && next.Initialized && next.Ready && (old == nil || !old.Initialized || !old.Ready) {
+		c.hurryPromises(unit, next.Claim)
+		c.tell(NodeReady, next.Name)
+	}
+	if next != nil && next.Initialized && crowded(next) {
+		c.crowded = append(c.crowded, unit)
+	}
+	return true
+}
+
+// buildUnit returns nil when there is no such machine (any more), or when it is part of another unit.
+func (c *Cache) buildUnit(unit string) *cluster.Node {
+	kind, name := unit[0], unit[2:]
+	if kind == 'c' {
+		claim := c.claims.get("", name)
+		if claim == nil || len(c.nodesByID[claim.Status.ProviderID]) > 0 {
+			return nil
+		}
+		out := intake.Node(nil, claim, c.expected[name].Expected)
+		if c.nodes.get("", out.Name) != nil {
+			out.Name = "nodeclaim/" + out.Name // some other machine has the name already
+		}
+		c.fillPods(out, nil, unit)
+		out.Virtual = c.virtualOn(unit)
+		return out
+	}
+	node := c.nodes.get("", name)
+	if node == nil {
+		return nil
+	}
+	claim := c.claimOf(node)
+	targets := []string{unit}
+	expected := intake.Expected{}
+	if claim != nil {
+		targets = append(targets, claimUnit(claim.Name))
+		expected = c.expected[claim.Name].Expected
+	}
+	out := intake.Node(node, claim, expected)
+	out.AttachLimits = intake.AttachLimits(c.csiNodes.get("", name))
+	c.fillPods(out, c.podsByNode[name], targets...)
+	out.Virtual = c.virtualOn(targets...)
+	return out
+}
+
+// claimOf is the NodeClaim that a Node belongs to: that with its provider ID, the first by name if there are several.
+func (c *Cache) claimOf(node *corev1.Node) *karpv1.NodeClaim {
+	if node.Spec.ProviderID == "" {
+		return nil
+	}
+	first := ""
+	for name := range c.claimsByID[node.Spec.ProviderID] {
+		if first == "" || name < first {
+			first = name
+		}
+	}
+	if first == "" {
+		return nil
+	}
+	return c.claims.get("", first)
+}
+
+// fillPods adds the pods that run on the machine and those that were promised to it.
+func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, targets ...string) {
+	for _, e := range bound {
+		node.Pods = append(node.Pods, e.pod)
+		if e.pod.Daemon {
+			if node.DaemonUsed == nil {
+				node.DaemonUsed = res.List{}
+			}
+			node.DaemonUsed.Add(e.pod.Class.Requests)
+		}
+	}
+	for _, target := range targets {
+		for uid := range c.byTarget[target] {
+			p := c.promises[uid]
+			if e := c.entries[p.key]; e != nil && e.obj.UID == uid && e.pod.Node != node.Name {
+				node.Pods = append(node.Pods, e.pod)
+			}
+		}
+	}
+	if len(node.Pods) == 0 {
+		return
+	}
+	slices.SortFunc(node.Pods, comparePods)
+	node.Used = res.List{}
+	for _, p := range node.Pods {
+		node.Used.Add(p.Class.Requests)
+	}
+}
+
+// sameNode compares two values of a machine; pods are the same when they are the same pointers.
+func sameNode(a, b *cluster.Node) bool {
+	if !slices.Equal(a.Pods, b.Pods) {
+		return false
+	}
+	if !slices.EqualFunc(a.Requirements, b.Requirements, func(x, y requirement.Term) bool {
+		return x.Key == y.Key && x.Operator == y.Operator && slices.Equal(x.Values, y.Values) && x.MinValues == y.MinValues
+	}) {
+		return false
+	}
+	x, y := *a, *b
+	x.Pods, y.Pods, x.Requirements, y.Requirements = nil, nil, nil, nil
+	return reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,155 @@
+package cache
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+)
+
+func nominatedTo(node string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
+}
+
+// twoMachines is a rig in which p0 and p1 are promised to the claim c0, and p2, which is larger, to c1.
+func twoMachines() *rig {
+	return rigOfTwo(func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}
+	})
+}
+
+func rigOfTwo(p2 ...func(*corev1.Pod)) *rig {
+	r, _, _ := assumed()
+	r.Assume(r.claim("c1"), intake.Expected{Allocatable: res.List{"cpu": 3500, "pods": 9}, Capacity: res.List{"cpu": 8000, "pods": 9}}, []cluster.PodRef{r.pod("p2", p2...)}, r.clock.Add(time.Minute))
+	return r
+}
+
+func (r *rig) nominees(claim string) []string {
+	var out []string
+	for _, p := range r.Nominees(claim, "node-of-"+claim) {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestPodsOfOneMachineNeedNoNomination(t *testing.T) {
+	r, _, _ := assumed()
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated, though no other machine could be taken for theirs", got)
+	}
+}
+
+func TestPodsThatAreAllAlikeNeedNoNomination(t *testing.T) {
+	r := rigOfTwo()
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated, though whichever of the three goes where makes no difference", got)
+	}
+}
+
+func TestPodsAreNominatedToTheirMachineOnce(t *testing.T) {
+	r := twoMachines()
+	if got := r.nominees("c0"); !slices.Equal(got, []string{"p0", "p1"}) {
+		t.Fatalf("%v are nominated, want p0 and p1", got)
+	}
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated again, before anything was seen of it", got)
+	}
+	r.pod("p0", nominatedTo("node-of-c0"))
+	if r.pending() != 0 || r.told[NominationLost] != 0 {
+		t.Errorf("%d pods pending, told %v", r.pending(), r.told)
+	}
+}
+
+func TestANominationThatIsTakenAwayIsWrittenAgainSomeTimes(t *testing.T) {
+	r := twoMachines()
+	r.nominees("c0")
+	for n := 1; n < mostNominations; n++ {
+		r.pod("p0", nominatedTo("node-of-c0"))
+		r.pod("p0")
+		if r.told[NominationLost] != n {
+			t.Fatalf("told %d times, want %d", r.told[NominationLost], n)
+		}
+		if got := r.nominees("c0"); !slices.Equal(got, []string{"p0"}) {
+			t.Fatalf("%v are nominated after %d losses, want p0", got, n)
+		}
+	}
+	r.pod("p0", nominatedTo("node-of-c0"))
+	r.pod("p0")
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated for the %dth time", got, mostNominations+1)
+	}
+}
+
+func TestANominationThatCouldNotBeWrittenIsTriedAgain(t *testing.T) {
+	r := twoMachines()
+	for _, p := range r.Nominees("c0", "node-of-c0") {
+		r.NotNominated(p)
+	}
+	if got := r.nominees("c0"); !slices.Equal(got, []string{"p0", "p1"}) {
+		t.Errorf("%v are nominated, want p0 and p1", got)
+	}
+}
+
+// Nobody would take their nominations away.
+func TestPodsThatNeverPreemptAndThoseOfOtherSchedulersAreNotNominated(t *testing.T) {
+	r := twoMachines()
+	r.pod("p0", func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
+	r.pod("p1", func(p *corev1.Pod) { p.Spec.SchedulerName = "mine" })
+	if got := r.nominees("c0"); len(got) > 0 {
+		t.Errorf("%v are nominated", got)
+	}
+}
+
+// A pod that Kerf has nominated waits like any other: when nothing comes of it, it is pending again.
+func TestANominatedPodIsStillServed(t *testing.T) {
+	r := twoMachines()
+	r.nominees("c0")
+	r.pod("p0", nominatedTo("node-of-c0"))
+	r.clock = r.clock.Add(2 * time.Minute)
+	if n := r.pending(); n != 3 {
+		t.Errorf("%d pods pending once the promises have ended, want all three", n)
+	}
+	r.pod("p0", bound("node-of-c0"))
+	if len(r.nominated) != 1 || len(r.Cache.nominees) != 0 {
+		t.Errorf("%d nominations are remembered, want that of p1", len(r.nominated))
+	}
+}
+
+// What a former leader has nominated looks like what the scheduler has; but that nominates only to nodes that take pods, and
+// only pods that may preempt.
+func TestWhoseNominationItIs(t *testing.T) {
+	r := newRig()
+	node := newNode("n", "uid-n", "id-n")
+	node.Labels = map[string]string{karpv1.NodePoolLabelKey: "pool"}
+	set := func(initialized string) {
+		node = node.DeepCopy()
+		node.Labels[karpv1.NodeInitializedLabelKey] = initialized
+		r.version(node)
+		r.SetNode(node)
+	}
+	want := func(when string, n int) {
+		t.Helper()
+		if got := r.pending(); got != n {
+			t.Errorf("%s: %d pods pending, want %d", when, got, n)
+		}
+	}
+	r.pod("p", nominatedTo("n"))
+	want("the node is not there", 1)
+	set("")
+	want("it has joined", 1)
+	set("true")
+	want("it takes pods", 0)
+	r.pod("q", nominatedTo("n"), func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
+	want("a pod that never preempts has come", 1)
+	r.version(node)
+	r.RemoveNode(node)
+	want("the node is gone", 2)
+}

@@ -1,0 +1,44 @@
+package cache
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+)
+
+// AwaitingReplacement reports what the pods of a node that goes away still wait for: homeless, that one of them was
+// promised no place yet; coming, that one of them was promised a machine which is not initialized. Pods for which there is
+// no place anywhere stay homeless, so the patience of a drain that waits for them has to end by itself.
+func (c *Cache) AwaitingReplacement(node string) (homeless, coming bool) {
+	c.mu.Lock()
+	defer c.unlock()
+	c.snapshot()
+	for _, e := range c.podsByNode[node] {
+		if e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || c.held(e.obj) {
+			continue
+		}
+		if p := c.promises[types.UID(e.pod.UID)]; p == nil {
+			homeless = true
+		} else if n := c.machineOf(p.target); n == nil || !n.Initialized {
+			coming = true
+		}
+	}
+	return homeless, coming
+}
+
+// machineOf is the machine that a promise's target is part of by now; nil when there is none.
+func (c *Cache) machineOf(target string) *cluster.Node {
+	if n := c.units[target]; n != nil || target[0] == 'n' {
+		return n
+	}
+	claim := c.claims.get("", target[2:])
+	if claim == nil || claim.Status.ProviderID == "" {
+		return nil
+	}
+	for name := range c.nodesByID[claim.Status.ProviderID] {
+		if n := c.units[nodeUnit(name)]; n != nil && n.Claim == claim.Name {
+			return n
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package intake
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+)
+
+// Daemon is the pod that a DaemonSet will put on a new node. The newest of its pods, when there is one, shows what
+// admission makes of the template; its node affinity is the template's, since the DaemonSet controller ties each pod to
+// its node. ok is false for a DaemonSet that puts nothing on any node Kerf makes.
+func Daemon(ds *appsv1.DaemonSet, newest *corev1.Pod, compiler *Compiler, look Lookup) (daemon cluster.Daemon, ok bool) {
+	if ds.DeletionTimestamp != nil {
+		return cluster.Daemon{}, false
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ds.Namespace, Labels: ds.Spec.Template.Labels},
+		Spec:       ds.Spec.Template.Spec,
+	}
+	if newest != nil {
+		pod.Spec = newest.Spec
+	} else {
+		pod.Spec.Containers = limitsAsRequests(pod.Spec.Containers)
+		pod.Spec.InitContainers = limitsAsRequests(pod.Spec.InitContainers)
+		pod.Spec.Tolerations = append(daemonTolerations(pod.Spec.HostNetwork), pod.Spec.Tolerations...)
+	}
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return cluster.Daemon{}, false
+	}
+	pod.Spec.Affinity = templateAffinity(pod.Spec.Affinity, ds.Spec.Template.Spec.Affinity)
+	pod.Spec.NodeSelector = onceRegistered(ds.Spec.Template.Spec.NodeSelector)
+	pod.Spec.NodeName = ""
+	pod.Spec.Volumes = nil // a daemon's volumes don't choose its node
+	return cluster.Daemon{Name: ds.Namespace + "/" + ds.Name, Class: compiler.Class(pod, look)}, true
+}
+
+// templateAffinity is live with the template's required node affinity.
+func templateAffinity(live, template *corev1.Affinity) *corev1.Affinity {
+	if template == nil || template.NodeAffinity == nil {
+		if live == nil || live.NodeAffinity == nil {
+			return live
+		}
+		out := *live
+		out.NodeAffinity = nil
+		return &out
+	}
+	out := corev1.Affinity{}
+	if live != nil {
+		out = *live
+	}
+	out.NodeAffinity = template.NodeAffinity
+	return &out
+}
+
+// onceRegistered leaves out the labels that every node of Kerf's gets when it has joined: the daemon will come then.
+func onceRegistered(selector map[string]string) map[string]string {
+	out := maps.Clone(selector)
+	for _, k := range []string{karpv1.NodeRegisteredLabelKey, karpv1.NodeInitializedLabelKey} {
+		if out[k] == "true" {
+			delete(out, k)
+		}
+	}
+	return out
+}
+
+// limitsAsRequests does what admission does: a limit without a request is the request.
+func limitsAsRequests(in []corev1.Container) []corev1.Container {
+	out := make([]corev1.Container, len(in))
+	for i := range in {
+		out[i] = in[i]
+		requests := maps.Clone(in[i].Resources.Requests)
+		for name, q := range in[i].Resources.Limits {
+			if _, ok := requests[name]; !ok {
+				if requests == nil {
+					requests = corev1.ResourceList{}
+				}
+				requests[name] = q
+			}
+		}
+		out[i].Resources.Requests = requests
+	}
+	return out
+}
+
+// daemonTolerations are what the DaemonSet controller adds to every pod.
+//
+// Source: Kubernetes documentation, DaemonSet, "Taints and tolerations".
+func daemonTolerations(hostNetwork bool) []corev1.Toleration {
+	exists := func(key string, effect corev1.TaintEffect) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
+	}
+	out := []corev1.Toleration{
+		exists(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
+		exists(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute),
+		exists(corev1.TaintNodeDiskPressure, corev1.TaintEffectNoSchedule),
+		exists(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule),
+		exists(corev1.TaintNodePIDPressure, corev1.TaintEffectNoSchedule),
+		exists(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
+	}
+	if hostNetwork {
+		out = append(out, exists(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
+	}
+	return out
+}
