@@ -7,7 +7,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
@@ -20,7 +19,7 @@ import (
 // for each zone that is short, with a limit of its own, and one for all other zones. Machines of the former are bound to
 // the zone by their requirements, those of the latter keep out of it.
 
-// How addresses in a zone are taken care of.
+// zoneCare says how addresses in a zone are taken care of.
 type zoneCare int
 
 const (
@@ -28,26 +27,15 @@ const (
 	closed                      // nothing is bought there
 )
 
-// solveWithin solves the problem within the addresses of its subnets.
-//
-// Cost: that of one solution, unless a zone runs short; then that of at most two more for each zone.
-func (k *kept) solveWithin(p *Problem) *plan.Plan {
-	k.zones, k.short, k.tight, k.lean = nil, nil, nil, nil
-	if !slices.ContainsFunc(p.Pools, func(pool *cluster.Pool) bool { return len(pool.Subnets) > 0 }) {
-		return k.solve(p)
+// zonesAreShort notes the zones in which a solution found too few addresses. It is false when there are none.
+func (l *learned) zonesAreShort(zones []string) bool {
+	for _, zone := range zones {
+		if l.zones == nil {
+			l.zones = map[string]zoneCare{}
+		}
+		l.zones[zone] = min(l.zones[zone]+1, closed)
 	}
-	for {
-		out := k.solve(p)
-		if len(k.short) == 0 {
-			return out
-		}
-		if k.zones == nil {
-			k.zones = map[string]zoneCare{}
-		}
-		for _, zone := range k.short {
-			k.zones[zone] = min(k.zones[zone]+1, closed)
-		}
-	}
+	return len(zones) > 0
 }
 
 // subnet is what is left of a subnet. Pools share it.
@@ -125,14 +113,14 @@ func (r room) roomiest() *subnet {
 // other zones, which comes first because it has no end. False if the pool has none.
 func (s *solver) splitPool(src *cluster.Pool, cat *catalog.Catalog, err error) bool {
 	rooms := s.roomsOf(src)
-	zones := slices.DeleteFunc(sortedKeys(rooms), func(zone string) bool { return s.kept.zones[zone] == 0 })
+	zones := slices.DeleteFunc(sortedKeys(rooms), func(zone string) bool { return s.memory.learned.zones[zone] == 0 })
 	if len(zones) == 0 {
 		return false
 	}
 	add := func(only requirement.Requirements) *pool {
 		p := &pool{src: src, cat: cat, upkeep: s.p.Options.Upkeep, shapes: map[int]*shape{}, wellKnown: s.isWellKnown, only: only}
 		p.fault = s.compilePool(p)
-		s.kept.worked.Pools++
+		s.memory.worked.Pools++
 		if err != nil {
 			p.fault = err.Error()
 		}
@@ -145,7 +133,7 @@ func (s *solver) splitPool(src *cluster.Pool, cat *catalog.Catalog, err error) b
 	parts := []*pool{rest}
 	s.pools = append(s.pools, rest)
 	for _, zone := range zones {
-		if s.kept.zones[zone] == closed {
+		if s.memory.learned.zones[zone] == closed {
 			continue
 		}
 		p := add(s.vocab.Only(requirement.Zone, zone))

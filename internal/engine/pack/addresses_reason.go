@@ -13,7 +13,7 @@ import (
 // addressReason says which zones have too few addresses, when none that the types can be bought in under the requirements
 // has enough.
 func (s *solver) addressReason(p *pool, reqs requirement.Requirements, types catalog.TypeSet) (plan.Reason, bool) {
-	if len(s.kept.zones) == 0 {
+	if len(s.memory.learned.zones) == 0 {
 		return plan.Reason{}, false
 	}
 	rooms, least, told := s.roomsOf(p.src), int64(-1), []string{}
@@ -24,7 +24,7 @@ func (s *solver) addressReason(p *pool, reqs requirement.Requirements, types cat
 			continue
 		}
 		room := rooms[cell.Zone]
-		if room == nil || s.kept.zones[cell.Zone] == 0 {
+		if room == nil || s.memory.learned.zones[cell.Zone] == 0 {
 			return plan.Reason{}, false
 		}
 		left := room.roomiest().left
@@ -36,7 +36,7 @@ func (s *solver) addressReason(p *pool, reqs requirement.Requirements, types cat
 			if least < 0 || need < least {
 				least = need
 			}
-			if need <= left && s.kept.zones[cell.Zone] != closed {
+			if need <= left && s.memory.learned.zones[cell.Zone] != closed {
 				return plan.Reason{}, false
 			}
 		}

@@ -17,7 +17,7 @@ const plenty = 3
 // waive takes the limits off the pool for now, if they leave plenty.
 func (s *solver) waive(p *pool) {
 	p.waived, p.nodesWaived = nil, -1
-	if s.moving != nil || !p.hasLimits() || s.kept.tight[p.src.Name] {
+	if s.moving != nil || !p.hasLimits() || s.memory.learned.tight[p.src.Name] {
 		return
 	}
 	if p.nodesLeft >= 0 && p.nodesLeft < int64(s.stats.Pods) {
@@ -51,16 +51,16 @@ func (p *pool) largest(r int) int64 {
 	return most
 }
 
-// overdrawn reports whether the machines take so much of a waived limit that heeding it might have ruled out any type for
+// exceedsLimits reports whether the machines take so much of a waived limit that heeding it might have ruled out any type for
 // one of them. Such limits are not waived again.
-func (s *solver) overdrawn() bool {
+func (s *solver) exceedsLimits() bool {
 	any := false
 	for _, p := range s.pools {
 		if (len(p.waived) > 0 || p.nodesWaived >= 0) && s.overdraws(p) {
-			if s.kept.tight == nil {
-				s.kept.tight = map[string]bool{}
+			if s.memory.learned.tight == nil {
+				s.memory.learned.tight = map[string]bool{}
 			}
-			s.kept.tight[p.src.Name] = true
+			s.memory.learned.tight[p.src.Name] = true
 			any = true
 		}
 	}

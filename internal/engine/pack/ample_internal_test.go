@@ -16,7 +16,7 @@ func TestThePartsOfAPoolTakeOfTheSameLimit(t *testing.T) {
 		each int
 		want bool
 	}{"three each": {3, true}, "two each": {2, false}} {
-		s := newSolver(p, newKept())
+		s := newSolver(p, newMemory())
 		s.compile()
 		one := s.pools[0]
 		if len(one.waived) != 1 {
@@ -27,7 +27,7 @@ func TestThePartsOfAPoolTakeOfTheSameLimit(t *testing.T) {
 		for range c.each {
 			s.bought = append(s.bought, &machine{pool: one, types: one.cat.All()}, &machine{pool: &other, types: one.cat.All()})
 		}
-		if got := s.overdrawn(); got != c.want {
+		if got := s.exceedsLimits(); got != c.want {
 			t.Errorf("%s: overdrawn %v, want %v", name, got, c.want)
 		}
 	}

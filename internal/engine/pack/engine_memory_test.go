@@ -57,7 +57,7 @@ func (x *passing) step(nodes int) *plan.Plan {
 
 // entries counts what the engine holds, by kind.
 func (e *Engine) entries() map[string]int {
-	k := e.kept
+	k := e.memory
 	out := map[string]int{"requirements": len(k.reqs.all), "intersections": len(k.reqs.ands), "settings": len(k.settings)}
 	for _, t := range k.settings {
 		g := &t.ground
@@ -83,7 +83,7 @@ func TestMemoryIsThatOfTheNodesThatAreThere(t *testing.T) {
 	x := newPassing(alive)
 	most, later := map[string]int{}, map[string]int{}
 	note := func(of map[string]int) {
-		of["bytes"] = max(of["bytes"], x.engine.kept.bytes())
+		of["bytes"] = max(of["bytes"], x.engine.memory.bytes())
 		for name, n := range x.engine.entries() {
 			of[name] = max(of[name], n)
 		}
@@ -98,7 +98,7 @@ func TestMemoryIsThatOfTheNodesThatAreThere(t *testing.T) {
 		x.step(alive)
 		note(later)
 	}
-	if limit := 3*unneededBytes/2 + 2*x.engine.kept.needed; later["bytes"] > limit {
+	if limit := 3*unneededBytes/2 + 2*x.engine.memory.needed; later["bytes"] > limit {
 		t.Errorf("%d bytes are kept after %d names, which is more than %d", later["bytes"], x.seen, limit)
 	}
 	for name, n := range later {

@@ -18,7 +18,7 @@ func (e *explainer) withoutFullZones(pool *cluster.Pool) {
 	if len(pool.Subnets) == 0 {
 		return
 	}
-	s := newSolver(e.p, newKept())
+	s := newSolver(e.p, newMemory())
 	s.compileSubnets()
 	for i := range e.out.NewNodes {
 		s.takePlanned(&e.out.NewNodes[i])

@@ -12,7 +12,7 @@ const MachineToll = machineToll
 // FillBothWays fills machines of several types for the items of the problem, once as the solver does and once by looking
 // at every item in order, and tells what came along.
 func FillBothWays(p *Problem) (got, want []string) {
-	s := newSolver(p, newKept())
+	s := newSolver(p, newMemory())
 	s.compile()
 	s.sumDemand(bears, nil)
 	s.assemble(0, nil)
@@ -58,4 +58,4 @@ func (m *machine) passengers() string {
 }
 
 // Visited is how many nodes the first plan looks at for pods that are placed one by one.
-func Visited(p *Problem) int { return newKept().solveHard(p, choice{}).visited }
+func Visited(p *Problem) int { return newMemory().place(p, choice{}, nil).visited }

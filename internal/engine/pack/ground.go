@@ -56,7 +56,7 @@ func (s *solver) compileNodes() {
 	g := s.ground()
 	g.update(s)
 	f := g.lend()
-	s.kept.fields = append(s.kept.fields, f)
+	s.memory.fields = append(s.memory.fields, f)
 	s.field = f
 	s.nodes, s.most = f.refs, g.most
 	if s.moving != nil {

@@ -138,7 +138,7 @@ func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
 }
 
 // better rounds the program's solution, and gives it back if it is cheaper than the drafts, with the types it uses.
-func (k *packer) better(m *model, r *relaxed, lots []*lot, drafts []*draft, work *int64) ([]*draft, []int) {
+func (k *packer) better(m *cuttingStock, r *relaxed, lots []*lot, drafts []*draft, work *int64) ([]*draft, []int) {
 	value := make([]float64, len(lots))
 	for i, l := range lots {
 		value[i] = l.value

@@ -8,7 +8,7 @@ import (
 // bag fills machines of a kind with what is worth most. It is a heuristic: the exact answer is hard to find and would
 // hardly be better.
 type bag struct {
-	m     *model
+	m     *cuttingStock
 	rows  []int // that may be on the kind and are worth something
 	n     []float64
 	room  []float64
@@ -27,7 +27,7 @@ type bag struct {
 	work   int64
 }
 
-func newBag(m *model) *bag {
+func newBag(m *cuttingStock) *bag {
 	width, rows := len(m.kinds[0].net), len(m.rows)
 	b := &bag{m: m, rows: make([]int, 0, rows), live: make([]int, 0, rows), n: make([]float64, rows), found: make([]float64, rows),
 		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes),

@@ -29,7 +29,7 @@ type relaxed struct {
 // more than it is worth there, which keeps the worth of pods near the truth from the beginning. Where machines take only
 // so many of some rows, what pods are worth in the known plan says little; then a prior takes its place, and the price of
 // leaving out is raised where it turns out to be too low.
-func (m *model) generate(found *stock, work *int64) *relaxed {
+func (m *cuttingStock) generate(found *stock, work *int64) *relaxed {
 	const raise, slow = 1.3, 0.997
 	if m.prior == nil && len(m.caps) > 0 {
 		m.prior = newPrior(m)
@@ -76,7 +76,7 @@ func (m *model) generate(found *stock, work *int64) *relaxed {
 
 // promising finds fillings that are worth more than they cost, of the kinds that promise most at a glance: of all kinds
 // if wide, otherwise of those that did the last time.
-func (m *model) promising(b *bag, worth, promise []float64, wide bool) []column {
+func (m *cuttingStock) promising(b *bag, worth, promise []float64, wide bool) []column {
 	most := 24
 	if m.prior != nil {
 		most = 8 // few rounds are left to those for capped rows otherwise
@@ -112,7 +112,7 @@ func (m *model) promising(b *bag, worth, promise []float64, wide bool) []column 
 }
 
 // leaveOut is what leaving out a pod of the row costs at first.
-func (m *model) leaveOut(row int) float64 {
+func (m *cuttingStock) leaveOut(row int) float64 {
 	if m.prior == nil {
 		return 1.25 * m.rows[row].value()
 	}
@@ -121,7 +121,7 @@ func (m *model) leaveOut(row int) float64 {
 
 // withCapped adds, for each row of which a machine takes only so many, fillings with a pod of it. There are many such
 // rows, and the most valuable filling of a kind has a pod of only one of them.
-func (m *model) withCapped(b *bag, worth []float64, found []column) []column {
+func (m *cuttingStock) withCapped(b *bag, worth []float64, found []column) []column {
 	const kinds = 2
 	value, order := make([]float64, len(m.kinds)), make([]int, 0, len(m.kinds))
 	for _, row := range m.prior.capped {
@@ -159,7 +159,7 @@ func (r *row) value() float64 {
 }
 
 // columnsOf are the different fillings of drafts, as columns.
-func (m *model) columnsOf(drafts []*draft) *stock {
+func (m *cuttingStock) columnsOf(drafts []*draft) *stock {
 	out := &stock{}
 	n := make([]float64, len(m.rows))
 	seen := map[string]bool{}

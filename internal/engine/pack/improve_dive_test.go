@@ -61,7 +61,7 @@ func TestAFillingWithAPodHasThatPod(t *testing.T) {
 }
 
 // checkFilling fails unless the column fits the kind, keeps to caps and demands, and is worth what is said.
-func checkFilling(t *rapid.T, m *model, k int, col column, worth []float64, said float64) {
+func checkFilling(t *rapid.T, m *cuttingStock, k int, col column, worth []float64, said float64) {
 	used, inGroup, sum := make([]float64, len(m.kinds[k].net)), 0.0, 0.0
 	for i, r := range col.rows {
 		for j, x := range m.rows[r].req {
@@ -89,7 +89,7 @@ func checkFilling(t *rapid.T, m *model, k int, col column, worth []float64, said
 }
 
 // worthiest tries all fillings.
-func worthiest(m *model, k int, worth []float64) float64 {
+func worthiest(m *cuttingStock, k int, worth []float64) float64 {
 	room, capped, best := append([]float64{}, m.kinds[k].net...), 0, 0.0
 	var from func(i int, value float64)
 	from = func(i int, value float64) {

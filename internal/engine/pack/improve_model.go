@@ -100,7 +100,7 @@ type kind struct {
 }
 
 // model is a pool's free pods and what could carry them, as the linear program sees them.
-type model struct {
+type cuttingStock struct {
 	pool  *pool
 	rows  []*row
 	kinds []kind
@@ -119,9 +119,9 @@ type model struct {
 const maxRows, maxAccess = 192, 64
 
 // newModel makes the finest model that is small enough; nil if there is none.
-func (s *solver) newModel(p *pool, lots []*lot, machines int) *model {
+func (s *solver) newModel(p *pool, lots []*lot, machines int) *cuttingStock {
 	for level := range steps {
-		m := &model{pool: p}
+		m := &cuttingStock{pool: p}
 		if s.makeRows(m, lots, level, machines) {
 			s.makeKinds(m)
 			return m
@@ -133,7 +133,7 @@ func (s *solver) newModel(p *pool, lots []*lot, machines int) *model {
 // steps is in how many steps amounts double within which they count as one, by level; 0: only equal ones do.
 var steps = [...]int{0, 0, 8, 4, 2, 1}
 
-func (s *solver) makeRows(m *model, lots []*lot, level, machines int) bool {
+func (s *solver) makeRows(m *cuttingStock, lots []*lot, level, machines int) bool {
 	accessOf, groupOf, rowOf, sizeOf := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	groups := bindingGroups(lots, machines)
 	for _, l := range lots {
@@ -280,7 +280,7 @@ func bindingGroups(lots []*lot, machines int) map[*lot]*hostGroup {
 
 // makeKinds lists the ways to buy that nothing beats: no other costs as little, has as much of everything and may be
 // used by as many.
-func (s *solver) makeKinds(m *model) {
+func (s *solver) makeKinds(m *cuttingStock) {
 	var all []kind
 	sides := s.sidesOf(m)
 	for _, t := range m.pool.base.order {
@@ -333,7 +333,7 @@ func (k *kind) beats(o *kind) bool {
 }
 
 // accessTo holds the access classes whose pods may be on type t bought in the cell.
-func (m *model) accessTo(t, cell int) uint64 {
+func (m *cuttingStock) accessTo(t, cell int) uint64 {
 	out := uint64(0)
 	for i, shapes := range m.places {
 		for _, sh := range shapes {
@@ -347,7 +347,7 @@ func (m *model) accessTo(t, cell int) uint64 {
 }
 
 // sidesOf are sets of access classes whose demands on labels that only the pool defines do not contradict each other.
-func (s *solver) sidesOf(m *model) []uint64 {
+func (s *solver) sidesOf(m *cuttingStock) []uint64 {
 	anyone, bySide := uint64(0), map[string]uint64{}
 	var names []string
 	for i, shapes := range m.places {

@@ -5,7 +5,7 @@ package pack
 // line for each resource and access class and one for each row that is capped, and it is near what pods turn out to be
 // worth on real fillings. The large program starts from there.
 type prior struct {
-	m *model
+	m *cuttingStock
 	// line is, by row, the line of a capped row; -1 for others. water is, by access class and resource, the line that
 	// counts the resource.
 	line   []int
@@ -18,7 +18,7 @@ type prior struct {
 	work int64
 }
 
-func newPrior(m *model) *prior {
+func newPrior(m *cuttingStock) *prior {
 	width := len(m.rows[0].req)
 	p := &prior{m: m, line: make([]int, len(m.rows)), worth: make([]float64, len(m.rows)), unit: make([]float64, width)}
 	for range m.places {

@@ -8,8 +8,8 @@ import (
 )
 
 // modelOf is a model of rows that anyone may buy any kind for; of a group a machine takes caps pods.
-func modelOf(rows []row, kinds []kind, caps ...int) *model {
-	m := &model{caps: caps, sizes: len(rows), places: [][]*shape{nil}}
+func modelOf(rows []row, kinds []kind, caps ...int) *cuttingStock {
+	m := &cuttingStock{caps: caps, sizes: len(rows), places: [][]*shape{nil}}
 	for i := range rows {
 		r := &rows[i]
 		r.size, r.lots = i, []*lot{{value: 100, total: int(r.demand)}}
@@ -86,7 +86,7 @@ func TestSlimKeepsTheKindsThatCarryMostForTheirPrice(t *testing.T) {
 }
 
 // drawModel draws a model in which each row fits on the largest kind; a host takes one pod of all rows that are capped.
-func drawModel(t *rapid.T, mostRows, mostKinds int) *model {
+func drawModel(t *rapid.T, mostRows, mostKinds int) *cuttingStock {
 	number := func(name string, from, to int) float64 { return float64(rapid.IntRange(from, to).Draw(t, name)) }
 	var rows []row
 	for range rapid.IntRange(1, mostRows).Draw(t, "rows") {

@@ -8,7 +8,7 @@ import (
 // round makes drafts of the program's solution: as many machines of each filling as it wants whole, then those that are
 // mostly needed. What is left is a smaller program, which is solved anew, until it wants nothing more than half; the rest
 // is packed by itself. False if something found no place.
-func (k *packer) round(m *model, r *relaxed, lots []*lot, work *int64) ([]*draft, bool) {
+func (k *packer) round(m *cuttingStock, r *relaxed, lots []*lot, work *int64) ([]*draft, bool) {
 	const mostRounds = 8
 	k.live, k.next = byWorth(lots), 0
 	k.refresh()
@@ -37,7 +37,7 @@ func (k *packer) round(m *model, r *relaxed, lots []*lot, work *int64) ([]*draft
 	return append(out, rest...), ok
 }
 
-func (k *packer) buyWhole(m *model, r *relaxed) []*draft {
+func (k *packer) buyWhole(m *cuttingStock, r *relaxed) []*draft {
 	var out []*draft
 	for i, x := range r.amount {
 		for ; x >= 1-1e-6; x-- {
@@ -51,7 +51,7 @@ func (k *packer) buyWhole(m *model, r *relaxed) []*draft {
 	return out
 }
 
-func (k *packer) buyParts(m *model, r *relaxed) []*draft {
+func (k *packer) buyParts(m *cuttingStock, r *relaxed) []*draft {
 	var out []*draft
 	order := make([]int, len(r.amount))
 	for i := range order {
@@ -71,7 +71,7 @@ func (k *packer) buyParts(m *model, r *relaxed) []*draft {
 }
 
 // buy takes pods for a draft of the column's filling; nil if they are worth less than that part of its price.
-func (k *packer) buy(m *model, col *column, least float64) *draft {
+func (k *packer) buy(m *cuttingStock, col *column, least float64) *draft {
 	d := k.follow(m, col)
 	if d == nil || d.worth < least*float64(d.price) {
 		return nil
@@ -101,7 +101,7 @@ func (k *packer) packRest(lots []*lot, kinds []int) ([]*draft, bool) {
 }
 
 // reduce makes what is left of the lots the demand; false if nothing is.
-func (m *model) reduce() bool {
+func (m *cuttingStock) reduce() bool {
 	any := false
 	for _, r := range m.rows {
 		r.demand = 0
@@ -114,7 +114,7 @@ func (m *model) reduce() bool {
 }
 
 // appraise gives lots the worth that the program found.
-func (m *model) appraise(r *relaxed, lots []*lot) {
+func (m *cuttingStock) appraise(r *relaxed, lots []*lot) {
 	for _, l := range lots {
 		if worth := r.worth[l.row]; worth > 0 {
 			l.value = worth * l.sizeIn(m.rows[l.row])
@@ -123,7 +123,7 @@ func (m *model) appraise(r *relaxed, lots []*lot) {
 }
 
 // typesOf are the types that the solution uses.
-func (m *model) typesOf(r *relaxed) []int {
+func (m *cuttingStock) typesOf(r *relaxed) []int {
 	var out []int
 	for i := range r.columns {
 		if t := m.kinds[r.columns[i].kind].t; !slices.Contains(out, t) {
@@ -134,7 +134,7 @@ func (m *model) typesOf(r *relaxed) []int {
 }
 
 // follow fills a draft as a column says, with pods of its rows' lots; then with whatever else has a place.
-func (k *packer) follow(m *model, col *column) *draft {
+func (k *packer) follow(m *cuttingStock, col *column) *draft {
 	t := m.kinds[col.kind].t
 	d := k.start(t)
 	missing := 0

@@ -205,3 +205,9 @@ func (s *solver) affords(it *item, sh *shape) bool {
 	}
 	return false
 }
+
+// part is some pods of an item on one machine.
+type part struct {
+	item *item
+	n    int
+}

@@ -55,16 +55,16 @@ func (s *solver) explore(budget int64) *solver {
 		if left <= 0 {
 			return
 		}
-		t := s.kept.solveLed(s.p, s.choice, to)
+		t := s.memory.place(s.p, s.choice, to)
 		if t.hopeful(best) && t.sameElsewhere(best) {
 			before := t.frozenDomains()
 			t.improve(left)
 			left -= t.stats.Work
-			if !t.overdrawn() && !t.opens(before) && t.cheaperThan(best) {
+			if !t.exceedsLimits() && !t.opens(before) && t.cheaperThan(best) {
 				best, t = t, best
 			}
 		}
-		s.kept.release(t)
+		s.memory.release(t)
 	}
 	for _, l := range s.led {
 		for _, d := range l.domains {
@@ -88,7 +88,6 @@ func (s *solver) explore(budget int64) *solver {
 		}
 	}
 	best.stats.Work = budget - max(0, left)
-	s.kept.lean = best.lean
 	return best
 }
 
@@ -133,17 +132,8 @@ func byClass(parts []part) map[string]int {
 	return out
 }
 
-// solveLed is solveHard with pods led to certain domains.
-func (k *kept) solveLed(p *Problem, wishes choice, to lean) *solver {
-	was := k.lean
-	k.lean = to
-	s := k.solveHard(p, wishes)
-	k.lean = was
-	return s
-}
-
 // release gives back what a solver that is not needed any more has borrowed.
-func (k *kept) release(s *solver) {
+func (k *memory) release(s *solver) {
 	k.lent = slices.DeleteFunc(k.lent, func(l loan) bool {
 		mine := slices.Contains(s.pools, l.p)
 		if mine {

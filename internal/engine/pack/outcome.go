@@ -45,6 +45,7 @@ func (s *solver) plan() *plan.Plan {
 		sortRefs(u.Pods)
 		out.Unplaced = append(out.Unplaced, u)
 	}
+	out.Declined = s.choice.declined()
 	out.Stats = s.stats
 	return out
 }

@@ -80,14 +80,14 @@ func (s *solver) compilePools() {
 		if p == nil {
 			p = &pool{src: src, cat: cat, upkeep: s.p.Options.Upkeep, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
 			p.fault = s.compilePool(p)
-			s.kept.worked.Pools++
+			s.memory.worked.Pools++
 			if err != nil {
 				p.fault = err.Error()
 			}
 		}
 		s.begin(p, src, len(s.pools))
 		s.pools = append(s.pools, p)
-		s.kept.lent = append(s.kept.lent, loan{s.setting, p})
+		s.memory.lent = append(s.memory.lent, loan{s.setting, p})
 	}
 }
 

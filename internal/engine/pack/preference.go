@@ -2,583 +2,187 @@ package pack
 
 import (
 	"cmp"
-	"math"
+	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// DefaultPreferenceShare is what the preferences of a class may cost, as a share of what its pods cost on the machines
-// that suit them best.
-const DefaultPreferenceShare = 0.02
+// wish is one preference of a class: something that is asked for, but never a reason to leave a pod without a node. A
+// wish that is honoured is treated like a demand.
+type wish struct {
+	kind plan.WishKind
+	at   int // in the class's list of that kind
+	host bool
+}
 
-// machineToll is what a machine costs besides its price, when it is weighed whether a preference is worth more machines:
-// its disk above all. It is not part of any price that a plan states.
+// maxWishes is how many preferences of one class are looked at; more than a handful is a mistake.
+const maxWishes = 64
+
+// honoured is a set of wishes by their position.
+type honoured uint64
+
+func (h honoured) has(i int) bool          { return h&(1<<i) != 0 }
+func (h honoured) without(i int) honoured  { return h &^ (1 << i) }
+func everyWish(wishes []wish) (h honoured) { return 1<<len(wishes) - 1 }
+
+// wishesOf lists the preferences of a class in the order in which they are given up: pod affinity, pod anti-affinity and
+// node affinity, each heaviest first, then spreads. A wish to stay off nodes that ask to be avoided comes last.
 //
-// Source: 20 GiB of gp3 at $0.08 per GiB and month, us-east-1, 2026.
-const machineToll catalog.MicroUSD = 2_200
-
-// toll is what of machineToll the upkeep in the prices does not count already.
-func (o *Options) toll() catalog.MicroUSD { return max(0, machineToll-o.Upkeep) }
-
-// fewMachines is how many machines more a class may have for its wishes, whatever their price, besides a share of all.
-const fewMachines = 3
-
-// mostTrials bounds how often a problem is solved to find out what preferences cost.
-const mostTrials = 8
-
-// wanted is a class with wishes, and what was decided of them.
-type wanted struct {
-	src    *cluster.Class
-	id     string
-	pods   int
-	such   cluster.PodRef
-	wishes []wish
-	// taints: the last wish is to stay off nodes that ask to be avoided. Otherwise that is not for this choice to decide.
-	taints   bool
-	tiers    []tier
-	declined map[int]plan.Wish
-}
-
-// choice is what was decided of wishes, by class ID. Classes without wishes are not in it.
-type choice map[string]*wanted
-
-// solve solves the problem under its policy for preferences.
-//
-//	ignore           they are dropped
-//	share below 0    they are demands, given up one by one for the pods that find no place: the literal Respect
-//	any other share  they are honoured as long as that costs no more than the share; what costs more is declined and told
-func (k *kept) solve(p *Problem) *plan.Plan {
-	if p.Options.IgnorePreferences {
-		return k.solveHard(p, nil).finish()
-	}
-	priced := p.Options.PreferenceShare >= 0
-	w := findWishes(p, priced)
-	switch {
-	case len(w) == 0:
-		return k.solveHard(p, nil).finish()
-	case priced:
-		return k.weigh(p, w)
-	}
-	return k.relax(p, w)
-}
-
-// finish improves the solution within the budget of work and writes it down. Trials are compared without that. Machines
-// that were packed anew, or had to leave a zone without addresses, may be larger than those for which limits were waived:
-// then the problem is solved again with the limits heeded.
-func (s *solver) finish() *plan.Plan {
-	for {
-		s = s.improveAll(s.budget())
-		s.kept.short = s.settleAddresses()
-		if !s.overdrawn() {
-			return s.plan()
+// Source: the order in which the Karpenter v1 API relaxes preferences.
+func wishesOf(c *cluster.Class) []wish {
+	var out []wish
+	add := func(kind plan.WishKind, weights []int, hosts []bool) {
+		order := make([]int, len(weights))
+		for i := range order {
+			order[i] = i
 		}
-		s = s.kept.solveHard(s.p, s.choice)
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+		for _, i := range order {
+			if weights[i] > 0 && len(out) < maxWishes-1 {
+				out = append(out, wish{kind, i, hosts != nil && hosts[i]})
+			}
+		}
 	}
+	for _, k := range []plan.WishKind{plan.WishTogether, plan.WishApart} {
+		terms := c.PodAffinity
+		if k == plan.WishApart {
+			terms = c.AntiAffinity
+		}
+		weights, hosts := make([]int, len(terms)), make([]bool, len(terms))
+		for i, t := range terms {
+			weights[i], hosts[i] = t.Weight, requirement.Normalize(t.Key) == requirement.Hostname
+		}
+		add(k, weights, hosts)
+	}
+	weights := make([]int, len(c.Preferred))
+	for i, w := range c.Preferred {
+		weights[i] = w.Weight
+	}
+	add(plan.WishNode, weights, nil)
+	weights = make([]int, len(c.Spreads))
+	hosts := make([]bool, len(c.Spreads))
+	for i, sp := range c.Spreads {
+		if sp.Soft && sp.MaxSkew > 0 {
+			weights[i], hosts[i] = 1, requirement.Normalize(sp.Key) == requirement.Hostname
+		}
+	}
+	add(plan.WishSpread, weights, hosts)
+	return append(out, wish{kind: plan.WishTaint})
 }
 
-// improveAll is the solution, or another of the same problem, improved.
-func (s *solver) improveAll(budget int64) *solver {
-	before := s.frozenDomains()
-	s.improve(budget)
-	if s.opens(before) {
-		s = s.kept.solveHard(s.p, s.choice) // cheaper, but pods rely on a domain being closed; this one it stays
+// honours reports whether the class treats the wish of that kind and place in its list as a demand.
+func (c *class) honours(kind plan.WishKind, at int) bool {
+	for i, w := range c.wishes {
+		if w.kind == kind && w.at == at {
+			return c.honoured.has(i)
+		}
 	}
-	return s.explore(budget)
+	return false
 }
 
-// findWishes lists the classes that have wishes, by ID. Taints count only where wishes have a price; otherwise they are
-// avoided until nothing else is left.
-func findWishes(p *Problem, taints bool) []*wanted {
-	byID := map[string]*wanted{}
-	known := map[*cluster.Class]*wanted{}
-	var avoided [][]cluster.Taint
-	if taints {
-		avoided = avoidedTaints(p)
-	}
-	for _, pod := range p.Pending {
-		if pod.Class == nil || pod.Class.Unplaceable != "" {
+func (c *class) honoursSpread(at int) bool { return c.honours(plan.WishSpread, at) }
+
+// honourNode narrows the alternatives of the class by the preferred node affinity that it honours. They stay out of
+// strict: a preference does not change which domains count.
+func (s *solver) honourNode(c *class) {
+	for i, w := range c.wishes {
+		if w.kind != plan.WishNode || !c.honoured.has(i) {
 			continue
 		}
-		w, seen := known[pod.Class]
-		if !seen {
-			w = wantedBy(pod.Class, avoided)
-			if w != nil && byID[w.id] != nil {
-				w = byID[w.id]
-			}
-			if w != nil {
-				byID[w.id] = w
-			}
-			known[pod.Class] = w
+		r, err := s.vocab.Parse(c.src.Preferred[w.at].Terms)
+		if err != nil {
+			continue // a wish that can't be read
 		}
-		if w == nil {
+		alts := make([]requirement.Requirements, len(c.alts))
+		for j := range c.alts {
+			alts[j] = c.alts[j].And(r)
+		}
+		c.alts, c.altIDs = alts, nil
+	}
+}
+
+// judge says how taints stand to the class: one that does not wish to stay off nodes that ask to be avoided bears them.
+func (c *class) judge(taints []cluster.Taint) taintVerdict {
+	v := judgeTaints(taints, c.src.Tolerations)
+	if v == avoids && c.bearsAvoided {
+		return bears
+	}
+	return v
+}
+
+// tier is a part of a class's pods with the wishes that are honoured for it.
+type tier struct {
+	pods     int // of the class, in their order; the last tier has the rest
+	honoured honoured
+	// remaining holds the wishes that were not given up; only some of them may count at a time.
+	remaining honoured
+}
+
+// tiers splits classes in the parts that the choice names, so that each is a class of its own.
+func (s *solver) tiers(classes []*class) []*class {
+	var out []*class
+	for _, c := range classes {
+		wanted := s.choice[c.src.ID]
+		if wanted == nil {
+			out = append(out, c)
 			continue
 		}
-		w.pods++
-		if w.pods == 1 || cmp.Or(cmp.Compare(pod.Namespace, w.such.Namespace), cmp.Compare(pod.Name, w.such.Name), cmp.Compare(pod.UID, w.such.UID)) < 0 {
-			w.such = pod.PodRef
-		}
-	}
-	out := make([]*wanted, 0, len(byID))
-	for _, id := range sortedKeys(byID) {
-		out = append(out, byID[id])
-	}
-	return out
-}
-
-// wantedBy is nil for a class without wishes.
-func wantedBy(c *cluster.Class, avoided [][]cluster.Taint) *wanted {
-	w := &wanted{src: c, wishes: wishesOf(c), declined: map[int]plan.Wish{}}
-	w.taints = slices.ContainsFunc(avoided, func(x []cluster.Taint) bool { return judgeTaints(x, c.Tolerations) == avoids })
-	if !w.taints {
-		w.wishes = w.wishes[:len(w.wishes)-1]
-	}
-	if len(w.wishes) == 0 {
-		return nil
-	}
-	if w.id = c.ID; w.id == "" {
-		w.id = c.Hash()
-	}
-	return w
-}
-
-// avoidedTaints are the lists of taints, of pools and nodes, that ask to be avoided.
-func avoidedTaints(p *Problem) [][]cluster.Taint {
-	var out [][]cluster.Taint
-	add := func(taints []cluster.Taint) {
-		asks := slices.ContainsFunc(taints, func(x cluster.Taint) bool { return x.Effect == cluster.PreferNoSchedule })
-		if asks && !slices.ContainsFunc(out, func(x []cluster.Taint) bool { return slices.Equal(x, taints) }) {
-			out = append(out, taints)
-		}
-	}
-	for _, x := range p.Pools {
-		add(x.Taints)
-	}
-	for _, x := range p.Nodes {
-		add(x.Taints)
-	}
-	return out
-}
-
-func choiceOf(all []*wanted) choice {
-	out := choice{}
-	for _, w := range all {
-		out[w.id] = w
-	}
-	return out
-}
-
-// relax treats every wish as a demand and gives them up one by one for pods that find no place.
-func (k *kept) relax(p *Problem, all []*wanted) *plan.Plan {
-	c := choiceOf(all)
-	for _, w := range all {
-		w.tiers = []tier{w.level(everyWish(w.wishes))}
-	}
-	for {
-		s := k.solveHard(p, c)
-		if !s.giveUp() {
-			return s.finish()
-		}
-	}
-}
-
-// level is a tier for which the remaining wishes have not been given up. Of preferred node affinity only the heaviest
-// term counts.
-func (w *wanted) level(remaining honoured) tier {
-	t := tier{remaining: remaining, honoured: remaining}
-	first := true
-	for i, x := range w.wishes {
-		if x.kind == plan.WishNode && remaining.has(i) {
-			if !first {
-				t.honoured = t.honoured.without(i)
+		from := 0
+		for i, t := range wanted.tiers {
+			to := from + t.pods
+			if i == len(wanted.tiers)-1 {
+				to = len(c.pods)
 			}
-			first = false
-		}
-	}
-	return t
-}
-
-// giveUp splits off the pods that found no place, with one wish less. It is false when there are none that have wishes
-// left. It can't go on for ever: each time some pods have fewer wishes.
-func (s *solver) giveUp() bool {
-	left := map[string][]int{} // by class: how many pods each tier has left
-	for _, c := range s.classes {
-		if w := s.choice[c.src.ID]; w != nil {
-			if left[w.id] == nil {
-				left[w.id] = make([]int, len(w.tiers))
+			if to > from {
+				part := *c
+				part.tier, part.pods = i, c.pods[from:to]
+				part.wishes, part.honoured, part.bearsAvoided = wanted.wishes, t.honoured, wanted.bearsAvoided(t)
+				out = append(out, &part)
 			}
-			left[w.id][c.tier] = c.unplaced()
-		}
-	}
-	changed := false
-	for _, id := range sortedKeys(left) {
-		w := s.choice[id]
-		var tiers []tier
-		rest := w.pods
-		for i, t := range w.tiers {
-			if i == len(w.tiers)-1 {
-				t.pods = rest
-			}
-			rest -= t.pods
-			n := left[id][i]
-			if n == 0 || t.remaining == 0 {
-				tiers = append(tiers, t)
-				continue
-			}
-			changed = true
-			next := w.level(t.remaining & (t.remaining - 1)) // without the first of them
-			next.pods, t.pods = n, t.pods-n
-			tiers = append(tiers, t, next)
-		}
-		w.tiers = joinTiers(tiers)
-	}
-	return changed
-}
-
-// joinTiers drops tiers without pods and joins neighbours with the same wishes.
-func joinTiers(tiers []tier) []tier {
-	var out []tier
-	for _, t := range tiers {
-		if last := len(out) - 1; last >= 0 && out[last].remaining == t.remaining {
-			out[last].pods += t.pods
-		} else if t.pods > 0 {
-			out = append(out, t)
+			from = to
 		}
 	}
 	return out
 }
 
-// unplaced is how many pods of the class have no place yet.
-func (c *class) unplaced() int {
-	n := len(c.pods)
-	for _, it := range c.items {
-		n -= it.total - it.left
-	}
-	return n
+func (w *wanted) bearsAvoided(t tier) bool {
+	return w.taints && !t.honoured.has(len(w.wishes)-1)
 }
 
-// weigh solves without any wishes, then with them, and declines those that cost more than they may until the rest pays.
-func (k *kept) weigh(p *Problem, all []*wanted) *plan.Plan {
-	c := choiceOf(all)
-	for _, w := range all {
-		w.tiers = []tier{{}}
-	}
-	base := k.solveHard(p, c)
-	ledger := newLedger(p, base)
-	for _, w := range all {
-		w.tiers = []tier{{honoured: ledger.promising(base, w)}}
-	}
-	best := base
-	for i := range mostTrials {
-		if !slices.ContainsFunc(all, func(w *wanted) bool { return w.tiers[0].honoured != 0 }) {
-			break
+// wishText says in short what a wish asks for.
+func wishText(c *cluster.Class, w wish) (key, want string) {
+	switch w.kind {
+	case plan.WishTogether:
+		t := c.PodAffinity[w.at]
+		return t.Key, "pods that match " + selectionText(t.Selector)
+	case plan.WishApart:
+		t := c.AntiAffinity[w.at]
+		return t.Key, "pods that match " + selectionText(t.Selector)
+	case plan.WishNode:
+		terms := c.Preferred[w.at].Terms
+		parts := make([]string, len(terms))
+		for i, t := range terms {
+			parts[i] = t.String()
 		}
-		trial := k.solveHard(p, c)
-		if !ledger.declineCostly(trial, all, i >= mostTrials/2) {
-			best = trial
-			break
-		}
+		return terms[0].Key, strings.Join(parts, " and ")
+	case plan.WishSpread:
+		sp := c.Spreads[w.at]
+		return sp.Key, fmt.Sprintf("maxSkew %d", sp.MaxSkew)
 	}
-	if best == base {
-		ledger.declineRest(all)
-	}
-	out := best.finish()
-	out.Declined = declinedOf(all)
-	return out
+	return "", ""
 }
 
-// ledger compares what classes cost with and without their wishes.
-type ledger struct {
-	base     *solver
-	share    float64
-	cost     map[string]float64 // by class ID, nano-USD per hour, with tolls
-	price    map[string]float64 // the same without
-	machines map[string]float64
-	most     float64 // machines that a class may have more because of its wishes
-	unplaced map[string]int
-	allowed  map[string]float64
-}
-
-func newLedger(p *Problem, base *solver) *ledger {
-	l := &ledger{base: base, share: p.Options.PreferenceShare, cost: base.costs(p.Options.toll()), price: base.costs(0), machines: base.machines(), unplaced: base.missing(), allowed: map[string]float64{}}
-	if l.share == 0 {
-		l.share = DefaultPreferenceShare
+func selectionText(s *cluster.Selector) string {
+	if s == nil {
+		return "nothing"
 	}
-	l.most = fewMachines + float64(l.share*float64(len(base.bought)))
-	for _, c := range base.classes {
-		if len(c.wishes) > 0 && c.broken == "" {
-			l.allowed[c.src.ID] = l.share * float64(base.fair(c)) * float64(len(c.pods)-c.unplaced())
-		}
+	parts := make([]string, len(s.Terms))
+	for i, t := range s.Terms {
+		parts[i] = t.String()
 	}
-	return l
-}
-
-// fair is what one pod of the class costs on the machine that suits it best, in nano-USD per hour; 0 when none can be
-// bought.
-func (s *solver) fair(c *class) int64 {
-	it := s.newItem(c, 0, "", 0)
-	for _, p := range s.pools {
-		if v := s.view(it, p); v.shape != nil {
-			return v.worth
-		}
-	}
-	return 0
-}
-
-// costs divides the price of every machine, and the toll, among its pods by what they are worth.
-func (s *solver) costs(toll catalog.MicroUSD) map[string]float64 {
-	out := map[string]float64{}
-	s.divide(func(class string, m *machine, share float64) {
-		out[class] += float64(share * float64(m.price+toll) * 1000)
-	})
-	return out
-}
-
-// divide tells for each machine what share of it each class has.
-func (s *solver) divide(each func(class string, m *machine, share float64)) {
-	for _, m := range s.bought {
-		sum := 0.0
-		for _, q := range m.parts {
-			sum += float64(float64(q.item.on[m.pool.rank].worth) * float64(q.n))
-		}
-		for _, q := range m.parts {
-			share := 1 / float64(len(m.parts))
-			if sum > 0 {
-				share = float64(q.item.on[m.pool.rank].worth) * float64(q.n) / sum
-			}
-			each(q.item.class.src.ID, m, share)
-		}
-	}
-}
-
-// machines divides the machines among their pods by what they are worth.
-func (s *solver) machines() map[string]float64 {
-	out := map[string]float64{}
-	s.divide(func(class string, _ *machine, share float64) { out[class] += share })
-	return out
-}
-
-func (s *solver) missing() map[string]int {
-	out := map[string]int{}
-	for _, c := range s.classes {
-		if n := c.unplaced(); n > 0 {
-			out[c.src.ID] += n
-		}
-	}
-	return out
-}
-
-// bill is what the machines cost, tolls included.
-func (s *solver) bill(toll catalog.MicroUSD) catalog.MicroUSD {
-	sum := catalog.MicroUSD(0)
-	for _, m := range s.bought {
-		sum += m.price + toll
-	}
-	return sum
-}
-
-// promising are the wishes that are worth a trial: those that are certain to cost more than allowed are declined here.
-func (l *ledger) promising(base *solver, w *wanted) honoured {
-	i := slices.IndexFunc(base.classes, func(c *class) bool { return c.src.ID == w.id })
-	if i < 0 || base.classes[i].broken != "" || base.classes[i].unplaced() == len(base.classes[i].pods) {
-		return 0
-	}
-	c := base.classes[i]
-	h := everyWish(w.wishes)
-	for at, x := range w.wishes {
-		if !x.host {
-			continue
-		}
-		if least, price, machines := base.leastExtra(c, x); float64(least) > l.allowed[w.id] || float64(machines) > l.most {
-			h = h.without(at)
-			l.decline(w, at, catalog.MicroUSD(max(0, price)/1000), true, false)
-		}
-	}
-	if w.taints && !base.canAvoid(c) {
-		w.taints, w.wishes = false, w.wishes[:len(w.wishes)-1]
-		h &= everyWish(w.wishes)
-	}
-	return base.compatible(c, w, h)
-}
-
-// leastExtra bounds from below, in nano-USD per hour, what it adds to the bill that no node takes more pods of the class
-// than the wish allows: with tolls, and the price alone; and how many machines.
-func (s *solver) leastExtra(c *class, w wish) (extra, price int64, machines int) {
-	per := 0
-	switch {
-	case w.kind == plan.WishApart && affinityGroup(repelling, c.src, c.src.AntiAffinity[w.at]).selects(c.src):
-		per = 1
-	case w.kind == plan.WishSpread && c.src.Spreads[w.at].Selector.Matches(c.src.Labels):
-		per = c.src.Spreads[w.at].MaxSkew
-	}
-	if per == 0 {
-		return 0, 0, 0
-	}
-	it := s.newItem(c, 0, "", 0)
-	hosts := (len(c.pods) - c.unplaced() + per - 1) / per
-	for _, n := range s.nodes {
-		if hosts == 0 {
-			return 0, 0, 0
-		}
-		if s.fitsKind(it, n) != barred && c.req.Fits(s.schema.Vector(n.src.Allocatable)) {
-			hosts--
-		}
-	}
-	cheapest := int64(math.MaxInt64)
-	for _, p := range s.pools {
-		v := s.view(it, p)
-		if v.shape == nil {
-			continue
-		}
-		for _, t := range v.shape.order {
-			if c.req.Fits(p.net[t]) {
-				cheapest = min(cheapest, int64(v.shape.price[t])*1000)
-				break
-			}
-		}
-	}
-	if cheapest == math.MaxInt64 || cheapest > 0 && int64(hosts) > math.MaxInt64/cheapest {
-		return 0, 0, 0
-	}
-	price = int64(hosts)*cheapest - int64(s.bill(0))*1000
-	machines = hosts - len(s.bought)
-	return price + int64(s.p.Options.toll())*1000*int64(machines), price, machines
-}
-
-// canAvoid reports whether anything takes the class that does not ask to be avoided.
-func (s *solver) canAvoid(c *class) bool {
-	it := s.newItem(c, 0, "", 0)
-	return slices.ContainsFunc(s.pools, func(p *pool) bool {
-		return judgeTaints(p.src.Taints, c.src.Tolerations) == bears && s.view(it, p).shape != nil
-	}) || slices.ContainsFunc(s.nodes, func(n *node) bool {
-		return judgeTaints(n.src.Taints, c.src.Tolerations) == bears && s.fitsKind(it, n) != barred
-	})
-}
-
-// compatible leaves out preferred node affinity that can't be had together with heavier terms, or at all.
-func (s *solver) compatible(c *class, w *wanted, h honoured) honoured {
-	probe := *c
-	probe.wishes, probe.honoured = w.wishes, 0
-	for at, x := range w.wishes {
-		if x.kind != plan.WishNode || !h.has(at) {
-			continue
-		}
-		next := probe
-		next.honoured = 1 << at
-		s.honourNode(&next)
-		it := s.newItem(&next, 0, "", 0)
-		reachable := slices.ContainsFunc(s.pools, func(p *pool) bool { return s.view(it, p).shape != nil }) ||
-			slices.ContainsFunc(s.nodes, func(n *node) bool { return s.fitsKind(it, n) != barred })
-		if !reachable {
-			h = h.without(at)
-			continue
-		}
-		probe = next
-	}
-	return h
-}
-
-func (l *ledger) decline(w *wanted, at int, cost catalog.MicroUSD, atLeast, blocked bool) {
-	key, want := wishText(w.src, w.wishes[at])
-	w.declined[at] = plan.Wish{ClassID: w.id, Kind: w.wishes[at].kind, Key: key, Want: want, Pods: w.pods, Such: w.such,
-		Cost: cost, AtLeast: atLeast, Blocked: blocked}
-	for i := range w.tiers {
-		w.tiers[i].honoured = w.tiers[i].honoured.without(at)
-	}
-}
-
-// declineCostly takes wishes off the classes that the trial leaves unplaced or that cost more than they may. It is false
-// when there is nothing to take: the trial is good. Classes share machines, so that one with a costly wish makes others
-// dear as well; unless all is asked for, only the worst are taken now and the others tried again.
-func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bool {
-	costs, prices, machines, missing := trial.costs(trial.p.Options.toll()), trial.costs(0), trial.machines(), trial.missing()
-	ratio := make([]float64, len(all)) // of what honouring costs to what it may; above 1 is too much
-	allowed, worst, dearest := 0.0, 0.0, -1
-	for i, w := range all {
-		if w.tiers[0].honoured == 0 {
-			continue
-		}
-		allowed += l.allowed[w.id]
-		ratio[i] = max((costs[w.id]-l.cost[w.id])/(l.allowed[w.id]+slack), (machines[w.id]-l.machines[w.id])/l.most)
-		if missing[w.id] > l.unplaced[w.id] {
-			ratio[i] = math.Inf(1)
-		}
-		if dearest < 0 || ratio[i] > worst {
-			worst, dearest = ratio[i], i
-		}
-	}
-	if dearest < 0 {
-		return false
-	}
-	if worst > 1 {
-		for i, w := range all {
-			if ratio[i] > 1 && (everything || ratio[i] >= worst/2) {
-				extra := max(0, prices[w.id]-l.price[w.id])
-				l.decline(w, w.costliest(w.tiers[0].honoured), catalog.MicroUSD(extra/1000), false, math.IsInf(ratio[i], 1))
-			}
-		}
-		return true
-	}
-	// Each class is within its share, but others may have had to give way.
-	more := float64(trial.bill(trial.p.Options.toll())-l.base.bill(trial.p.Options.toll())) * 1000
-	blocked := total(missing) > total(l.unplaced)
-	if !blocked && more <= allowed+slack {
-		return false
-	}
-	w := all[dearest]
-	l.decline(w, w.costliest(w.tiers[0].honoured), max(0, trial.bill(0)-l.base.bill(0)), false, blocked)
-	return true
-}
-
-// slack is the rounding that is left out of account, in nano-USD per hour.
-const slack = 1000
-
-func total(m map[string]int) int {
-	sum := 0
-	for _, n := range m {
-		sum += n
-	}
-	return sum
-}
-
-// costliest is the wish that is likeliest to cost: one by host, or else the one that is given up first.
-func (w *wanted) costliest(h honoured) int {
-	first := -1
-	for i, x := range w.wishes {
-		if !h.has(i) {
-			continue
-		}
-		if x.host {
-			return i
-		}
-		if first < 0 {
-			first = i
-		}
-	}
-	return first
-}
-
-// declineRest is for wishes that were still in trial when the trials came to an end.
-func (l *ledger) declineRest(all []*wanted) {
-	for _, w := range all {
-		for at := range w.wishes {
-			if w.tiers[0].honoured.has(at) {
-				l.decline(w, at, 0, true, false)
-			}
-		}
-	}
-}
-
-func declinedOf(all []*wanted) []plan.Wish {
-	var out []plan.Wish
-	for _, w := range all {
-		for at := range w.wishes {
-			if d, ok := w.declined[at]; ok {
-				out = append(out, d)
-			}
-		}
-	}
-	return out
+	return strings.Join(parts, " and ")
 }

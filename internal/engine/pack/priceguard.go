@@ -66,7 +66,7 @@ func guardPrices(p *Problem, out *plan.Plan) *plan.Plan {
 type priceGuard struct {
 	p      *Problem
 	pools  []*cluster.Pool // as they are when EC2 is short of nothing
-	engine *kept
+	engine *memory
 	pods   map[cluster.PodRef]*cluster.Pod
 	usual  map[string]*plan.Plan // by the classes of a node's pods
 }
@@ -168,11 +168,11 @@ func (g *priceGuard) usually(pending []*cluster.Pod, key string) *plan.Plan {
 		return known
 	}
 	if g.engine == nil {
-		g.engine = newKept()
+		g.engine = newMemory()
 	}
 	problem := &Problem{Now: g.p.Now, Generation: g.p.Generation, Pending: pending, Pools: g.pools, Daemons: g.p.Daemons, Options: g.p.Options}
 	problem.Options.PriceGuard, problem.Options.Work = 0, -1
-	out := g.engine.solveWithin(problem)
+	out := g.engine.solve(problem)
 	if len(out.Unplaced) > 0 || len(out.NewNodes) == 0 || len(out.NewNodes[0].Types) == 0 {
 		out = nil
 	}

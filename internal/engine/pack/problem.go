@@ -1,6 +1,3 @@
-// Package pack decides which pods go to which nodes and which nodes to buy for the rest.
-//
-// Solve is a pure function: the same Problem gives the same Plan, byte for byte, whatever the order of its parts.
 package pack
 
 import (

@@ -8,7 +8,7 @@ import (
 )
 
 func TestTheCatalogSaysWhichLabelsTheWayOfBuyingDecides(t *testing.T) {
-	s := newSolver(&Problem{}, newKept())
+	s := newSolver(&Problem{}, newMemory())
 	for _, name := range catalog.CellKeys() {
 		if !s.isCellKey(s.vocab.Key(name)) {
 			t.Errorf("%s is held to be no label that the way of buying decides", name)

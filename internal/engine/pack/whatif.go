@@ -90,7 +90,7 @@ type loneDomains struct {
 //
 // Cost: as the compilation of Solve over all pods of the cluster.
 func NewWhatIf(p *Problem) *WhatIf {
-	s := newSolver(p, newKept())
+	s := newSolver(p, newMemory())
 	s.moving = movablePods(p)
 	s.compile()
 	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{},

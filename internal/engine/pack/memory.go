@@ -3,63 +3,15 @@ package pack
 import (
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// Engine solves one problem after the other and keeps what it worked out about instance types, pools and nodes that the
-// next problem holds too, so that solving again costs what has changed. Its plans are those of Solve, byte for byte.
-//
-// Types, pools, nodes, pods and daemon classes are taken to be the same when their pointers are; nobody may change what
-// they point to, nor the slices of a problem that was solved.
-//
-// Concurrency: safe; problems are solved one at a time.
-type Engine struct {
-	mu   sync.Mutex
-	kept *kept
-}
-
-// NewEngine returns an engine that knows nothing yet.
-func NewEngine() *Engine { return &Engine{} }
-
-// Solve is the function Solve.
-func (e *Engine) Solve(p *Problem) *plan.Plan {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	k := e.kept
-	if k == nil || k.full() {
-		k = newKept()
-	}
-	e.kept = nil // lost if this panics
-	k.worked = Worked{}
-	if out := k.last.again(p); out != nil {
-		e.kept = k
-		return out
-	}
-	out := guardPrices(p, k.solveWithin(p))
-	k.endRound()
-	k.last = &solved{problem: *p, plan: out}
-	e.kept = k
-	return out
-}
-
-// Worked is what the last problem took.
-func (e *Engine) Worked() Worked {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.kept == nil {
-		return Worked{}
-	}
-	return e.kept.worked
-}
-
 // kept is what outlives a solution. It never decides anything: without it the same is worked out again.
-type kept struct {
+type memory struct {
 	vocab    *requirement.Vocabulary
 	reqs     *reqTable
 	settings []*setting // most recently used last
@@ -68,23 +20,9 @@ type kept struct {
 	serial   uint64   // of the last solver
 	last     *solved
 	worked   Worked
-	// zones in which addresses ran short in an earlier solution of this problem, and those that did in the last.
-	zones map[string]zoneCare
-	short []string
-	// tight pools are those whose limits a solution of this problem would have broken, had they been waived.
-	tight map[string]bool
-	// lean is where the next solver leads pods that may go to any domain.
-	lean lean
+	learned  learned // of the problem at hand
 	// rounds counts the problems up to settleRounds; needed is how many bytes were in use after them.
 	rounds, needed int
-}
-
-// Worked counts what had to be worked out for a problem because it was not known from the ones before.
-type Worked struct {
-	// Nodes were compiled; Kinds is how many nodes were sorted by their labels anew.
-	Nodes, Kinds int
-	// Catalogs are lists of instance types, Pools what can be bought of them.
-	Catalogs, Pools int
 }
 
 // mostSettings is how many combinations of resources, daemons and well-known labels are remembered.
@@ -95,14 +33,14 @@ const mostSettings = 4
 // cluster holds now, not what it ever held, and solving from nothing happens once for each time that many names are new.
 const settleRounds, unneededBytes = 16, 4 << 20
 
-func newKept() *kept {
-	return &kept{vocab: requirement.NewVocabulary(), reqs: &reqTable{ids: map[string]int{}, ands: map[[2]int]int{}}}
+func newMemory() *memory {
+	return &memory{vocab: requirement.NewVocabulary(), reqs: &reqTable{ids: map[string]int{}, ands: map[[2]int]int{}}}
 }
 
-func (k *kept) full() bool { return k.bytes() > 2*k.needed+unneededBytes }
+func (k *memory) full() bool { return k.bytes() > 2*k.needed+unneededBytes }
 
 // bytes is about what is held of all that only grows.
-func (k *kept) bytes() int { return k.vocab.Bytes() + k.reqs.bytes + andBytes*len(k.reqs.ands) }
+func (k *memory) bytes() int { return k.vocab.Bytes() + k.reqs.bytes + andBytes*len(k.reqs.ands) }
 
 // reqTable numbers requirements; equal ones of one vocabulary have the same number.
 type reqTable struct {
@@ -184,7 +122,7 @@ func (l loan) giveBack() {
 }
 
 // use finds the setting of the solver, or begins one.
-func (k *kept) use(s *solver) *setting {
+func (k *memory) use(s *solver) *setting {
 	names := make([]string, s.schema.Len())
 	for i := range names {
 		names[i] = s.schema.Name(i)
@@ -214,7 +152,7 @@ func sameDaemon(a, b cluster.Daemon) bool {
 }
 
 // endRound takes loans back and forgets what the setting in use did not need.
-func (k *kept) endRound() {
+func (k *memory) endRound() {
 	for _, l := range k.lent {
 		l.giveBack()
 	}
