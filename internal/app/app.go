@@ -146,13 +146,13 @@ type process struct {
 	metrics *obs.Metrics
 	config  *rest.Config
 	// ring keeps the last decisions; nil keeps none.
-	ring *decisions.Ring
-	events    *obs.Recorder // see recorder
-	cache     *cache.Cache
-	synced    func() bool
-	services  *dependency.Health // of AWS
-	overlays  *overlay.Store     // nil without the feature gate
-	applier   *apply.Applier     // see buyer
+	ring     *decisions.Ring
+	events   *obs.Recorder // see recorder
+	cache    *cache.Cache
+	synced   func() bool
+	services *dependency.Health // of AWS
+	overlays *overlay.Store     // nil without the feature gate
+	applier  *apply.Applier     // see buyer
 	// consolidation decides which nodes go; nil until it is wired.
 	consolidation *disrupt.Loop
 }

@@ -125,7 +125,7 @@ func (r *roll) find(nodes ...*nodeState) pack.Answer {
 	for i, n := range nodes {
 		ids[i] = n.id
 	}
-	rules := pack.Rules{Buy: true, Anyhow: true}
+	rules := pack.Rules{Launch: true, Anyhow: true}
 	if len(nodes) > 1 {
 		rules.Work = int64(len(nodes)) * workPerNode
 	}

@@ -84,7 +84,7 @@ func TestANodeThatIsStuckHoldsUpNoOther(t *testing.T) {
 					at = i
 				}
 			}
-			if a := w.Try([]int{at}, pack.Rules{Buy: true, Anyhow: true}); a.Refusal == pack.Fine {
+			if a := w.Try([]int{at}, pack.Rules{Launch: true, Anyhow: true}); a.Refusal == pack.Fine {
 				t.Fatalf("%s stays, and could go\n%s", k.Node, d)
 			}
 		}

@@ -114,13 +114,13 @@ func (s *search) ask(nodes []*nodeState, buy bool) pack.Answer { return s.askWel
 func (s *search) askWell(nodes []*nodeState, buy bool, work int64) pack.Answer {
 	s.stats.Questions++
 	ids := make([]int, len(nodes))
-	rules := pack.Rules{Buy: buy, Work: work, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
+	rules := pack.Rules{Launch: buy, Work: work, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
 	for i, n := range nodes {
 		ids[i] = n.id
 		rules.Old += n.price
 		rules.AllSpot = rules.AllSpot && n.spot()
-		rules.Buy = rules.Buy && n.price > 0
+		rules.Launch = rules.Launch && n.price > 0
 		if known, ok := rules.Keepable[n.src.InstanceType]; !ok || n.price < known {
 			rules.Keepable[n.src.InstanceType] = n.price
 		}

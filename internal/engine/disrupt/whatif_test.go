@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-var anyPrice = pack.Rules{Buy: true, Old: 1 << 50, Certain: 50}
+var anyPrice = pack.Rules{Launch: true, Old: 1 << 50, Certain: 50}
 
 func TestQuestionsLeaveNoTrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,13 +10,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// A subnet has so many addresses, and each machine takes some of them. As a rule there are far more than a plan needs. So
-// a problem is solved without a look at them, and only then it is counted what the machines take: one that may be launched
-// in several zones in each of them, so that the plan holds whichever it will be. Machines that may go elsewhere leave the
+// A subnet has so many addresses, and each new node takes some of them. As a rule there are far more than a plan needs. So
+// a problem is solved without a look at them, and only then it is counted what the new nodes take: one that may be launched
+// in several zones in each of them, so that the plan holds whichever it will be. New nodes that may go elsewhere leave the
 // zones that are full.
 //
 // Where that is not enough, the problem is solved again, and addresses are counted as it is solved: a pool becomes a part
-// for each zone that is short, with a limit of its own, and one for all other zones. Machines of the former are bound to
+// for each zone that is short, with a limit of its own, and one for all other zones. New nodes of the former are bound to
 // the zone by their requirements, those of the latter keep out of it.
 
 // zoneCare says how addresses in a zone are taken care of.
@@ -24,7 +24,7 @@ type zoneCare int
 
 const (
 	tallied zoneCare = iota + 1 // as the problem is solved
-	closed                      // nothing is bought there
+	closed                      // nothing is launched there
 )
 
 // zonesAreShort notes the zones in which a solution found too few addresses. It is false when there are none.
@@ -42,10 +42,10 @@ func (l *learned) zonesAreShort(zones []string) bool {
 type subnet struct {
 	id    string
 	left  int64
-	parts []*pool // whose machines go there and nowhere else
+	parts []*pool // whose new nodes go there and nowhere else
 }
 
-// takes is how many addresses a machine of the type takes.
+// takes is how many addresses a new node of the type takes.
 func takes(t *catalog.Type) int64 { return max(1, t.Addresses) }
 
 // compileSubnets finds what is left of each subnet: the least that anyone says of it, less what is on its way already. A
@@ -151,8 +151,8 @@ func (s *solver) splitPool(src *cluster.Pool, cat *catalog.Catalog, err error) b
 	return true
 }
 
-// chargeAddresses takes what the machine may take of a subnet, the one that it had before if that still has room.
-func (p *pool) chargeAddresses(m *machine) {
+// chargeAddresses takes what the new node may take of a subnet, the one that it had before if that still has room.
+func (p *pool) chargeAddresses(m *newNode) {
 	if p.room == nil {
 		return
 	}
@@ -167,7 +167,7 @@ func (p *pool) chargeAddresses(m *machine) {
 	m.subnet.refresh(p)
 }
 
-func (p *pool) refundAddresses(m *machine) {
+func (p *pool) refundAddresses(m *newNode) {
 	if p.room == nil {
 		return
 	}
@@ -198,7 +198,7 @@ func (p *pool) dropThirstier(types, counted catalog.TypeSet) {
 	}
 }
 
-// refresh tells all others that buy in the subnet what they can have there.
+// refresh tells all others that launch in the subnet what they can have there.
 func (x *subnet) refresh(but *pool) {
 	for _, p := range x.parts {
 		if p != but {

@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// addressReason says which zones have too few addresses, when none that the types can be bought in under the requirements
+// addressReason says which zones have too few addresses, when none that the types can be launched in under the requirements
 // has enough.
 func (s *solver) addressReason(p *pool, reqs requirement.Requirements, types catalog.TypeSet) (plan.Reason, bool) {
 	if len(s.memory.learned.zones) == 0 {

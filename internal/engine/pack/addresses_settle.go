@@ -8,34 +8,34 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// lodging is where a machine that is not bound to a zone by its pool takes addresses.
-type lodging struct {
-	m *machine
+// addressUse is where a new node that is not bound to a zone by its pool takes addresses.
+type addressUse struct {
+	m *newNode
 	// zones in which it may be launched; those of which the subnets are known come first, in the order of their names.
-	zones []wanting
+	zones []zoneNeed
 	free  int // how many further zones there are
 }
 
-// wanting is what a machine takes in a zone.
-type wanting struct {
+// zoneNeed is what a new node takes in a zone.
+type zoneNeed struct {
 	zone  string
 	room  room
 	takes int64
 	held  *subnet // nil: none
 }
 
-// settleAddresses counts what the bought machines take of subnets, and has machines leave zones that are full. It returns
+// settleAddresses counts what the launched new nodes take of subnets, and has new nodes leave zones that are full. It returns
 // the zones that are short even so, sorted.
 //
-// Cost: one look at each machine and the ways in which it may be bought.
+// Cost: one look at each new node and the ways in which it may be launched.
 func (s *solver) settleAddresses() []string {
 	if s.subnets == nil {
 		return nil
 	}
 	var short []string
 	rooms := map[*pool]map[string]room{}
-	var lodgings []*lodging
-	for _, m := range s.bought {
+	var lodgings []*addressUse
+	for _, m := range s.newNodes {
 		if m.pool.room != nil {
 			if m.subnet.left < 0 {
 				short = append(short, s.settled(m.shape, s.vocab.Key(requirement.Zone)))
@@ -45,13 +45,13 @@ func (s *solver) settleAddresses() []string {
 		if rooms[m.pool] == nil {
 			rooms[m.pool] = s.roomsOf(m.pool.src)
 		}
-		if l := m.lodging(rooms[m.pool]); len(l.zones) > 0 {
+		if l := m.addressUse(rooms[m.pool]); len(l.zones) > 0 {
 			lodgings = append(lodgings, l)
 		}
 	}
-	slices.SortStableFunc(lodgings, func(a, b *lodging) int { return cmp.Compare(a.choices(), b.choices()) })
+	slices.SortStableFunc(lodgings, func(a, b *addressUse) int { return cmp.Compare(a.choices(), b.choices()) })
 	for i, l := range lodgings {
-		if !s.lodge(l) && !s.makeRoom(lodgings[:i], l) {
+		if !s.takeAddresses(l) && !s.makeRoom(lodgings[:i], l) {
 			for _, w := range l.zones {
 				short = append(short, w.zone)
 			}
@@ -61,11 +61,11 @@ func (s *solver) settleAddresses() []string {
 	return slices.Compact(short)
 }
 
-func (l *lodging) choices() int { return len(l.zones) + l.free }
+func (l *addressUse) choices() int { return len(l.zones) + l.free }
 
-// lodging finds where the machine may be launched.
-func (m *machine) lodging(rooms map[string]room) *lodging {
-	l := &lodging{m: m}
+// addressUse finds where the new node may be launched.
+func (m *newNode) addressUse(rooms map[string]room) *addressUse {
+	l := &addressUse{m: m}
 	seen := map[string]bool{}
 	for _, at := range m.shape.cells {
 		cell := &m.pool.cat.Cells[at] // sorted by zone
@@ -81,7 +81,7 @@ func (m *machine) lodging(rooms map[string]room) *lodging {
 			continue
 		}
 		if n := len(l.zones); n == 0 || l.zones[n-1].zone != cell.Zone {
-			l.zones = append(l.zones, wanting{zone: cell.Zone, room: room, takes: 1})
+			l.zones = append(l.zones, zoneNeed{zone: cell.Zone, room: room, takes: 1})
 		}
 		w := &l.zones[len(l.zones)-1]
 		for t := range m.types.Each {
@@ -102,9 +102,9 @@ func overlap(a, b catalog.TypeSet) bool {
 	return false
 }
 
-// lodge has the machine take its addresses in all zones that have them, and leave the others. False, and nothing is taken,
+// takeAddresses has the new node take its addresses in all zones that have them, and leave the others. False, and nothing is taken,
 // if that is none.
-func (s *solver) lodge(l *lodging) bool {
+func (s *solver) takeAddresses(l *addressUse) bool {
 	var full []string
 	for i := range l.zones {
 		w := &l.zones[i]
@@ -116,7 +116,7 @@ func (s *solver) lodge(l *lodging) bool {
 		}
 	}
 	if len(full) == 0 || len(full) < l.choices() && s.leave(l.m, full) {
-		l.zones = slices.DeleteFunc(l.zones, func(w wanting) bool { return w.held == nil })
+		l.zones = slices.DeleteFunc(l.zones, func(w zoneNeed) bool { return w.held == nil })
 		return true
 	}
 	for i := range l.zones {
@@ -128,8 +128,8 @@ func (s *solver) lodge(l *lodging) bool {
 	return false
 }
 
-// makeRoom has machines that have another choice leave a zone, until there are the addresses that l takes there.
-func (s *solver) makeRoom(others []*lodging, l *lodging) bool {
+// makeRoom has new nodes that have another choice leave a zone, until there are the addresses that l takes there.
+func (s *solver) makeRoom(others []*addressUse, l *addressUse) bool {
 	for i := range l.zones {
 		w := &l.zones[i]
 		for _, o := range others {
@@ -153,18 +153,18 @@ func (s *solver) makeRoom(others []*lodging, l *lodging) bool {
 		}
 		x.left -= w.takes
 		w.held = x
-		l.zones = []wanting{*w}
+		l.zones = []zoneNeed{*w}
 		return true
 	}
 	return false
 }
 
-// vacate has the machine leave the zone, if it holds addresses there that are wanted and has another choice.
-func (s *solver) vacate(o *lodging, want *wanting) {
+// vacate has the new node leave the zone, if it holds addresses there that are wanted and has another choice.
+func (s *solver) vacate(o *addressUse, want *zoneNeed) {
 	if o.choices() < 2 {
 		return
 	}
-	at := slices.IndexFunc(o.zones, func(w wanting) bool { return w.zone == want.zone && slices.Contains(want.room, w.held) })
+	at := slices.IndexFunc(o.zones, func(w zoneNeed) bool { return w.zone == want.zone && slices.Contains(want.room, w.held) })
 	if at < 0 || !s.leave(o.m, []string{want.zone}) {
 		return
 	}
@@ -172,9 +172,9 @@ func (s *solver) vacate(o *lodging, want *wanting) {
 	o.zones = slices.Delete(o.zones, at, at+1)
 }
 
-// leave binds the machine to zones other than these. False, and nothing is changed, if that would leave it too few choices
+// leave binds the new node to zones other than these. False, and nothing is changed, if that would leave it too few choices
 // or change what spreads count.
-func (s *solver) leave(m *machine, zones []string) bool {
+func (s *solver) leave(m *newNode, zones []string) bool {
 	sh := s.and(m.shape, s.reqID(s.vocab.Without(requirement.Zone, zones...)))
 	if sh == nil || !s.countsTheSame(m, sh) || s.leavesTooFew(m, sh) {
 		return false

@@ -15,7 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-// drawSubnets gives pools subnets with few addresses, some of them shared, types that take several, and machines on their
+// drawSubnets gives pools subnets with few addresses, some of them shared, types that take several, and new nodes on their
 // way.
 func drawSubnets(t *rapid.T, p *pack.Problem) {
 	var all []cluster.Subnet
@@ -43,7 +43,7 @@ func drawSubnets(t *rapid.T, p *pack.Problem) {
 	}
 }
 
-// asked is what a machine takes of one of some subnets.
+// asked is what a new node takes of one of some subnets.
 type asked struct {
 	subnets []string
 	takes   int64
@@ -67,7 +67,7 @@ func lodged(left map[string]int64, all []asked) bool {
 	return false
 }
 
-// taken is what machines to buy may take in a zone, each wherever it may be launched there, by the words of the plan.
+// taken is what new nodes to launch may take in a zone, each wherever it may be launched there, by the words of the plan.
 func taken(p *pack.Problem, out *plan.Plan, zone string) []asked {
 	var all []asked
 	for _, nn := range out.NewNodes {
@@ -159,7 +159,7 @@ func TestAmpleAddressesChangeNothing(t *testing.T) {
 	}
 }
 
-// Three hundred machines that may go anywhere fill three zones of a hundred addresses each, to the last.
+// Three hundred new nodes that may go anywhere fill three zones of a hundred addresses each, to the last.
 func TestMachinesWithAChoiceMakeRoomForOthers(t *testing.T) {
 	p := scenario.Generate(1, 100, 1)
 	class := &cluster.Class{Namespace: "ns", Labels: map[string]string{"app": "x"}, Requests: p.Pending[0].Class.Requests,

@@ -9,20 +9,20 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// bareProtocol is of no real port: it takes each placeholder a machine of its own and collides with nothing else.
+// bareProtocol is of no real port: it takes each placeholder a new node of its own and collides with nothing else.
 const bareProtocol = "bare"
 
-// Bare chooses n machines of a pool that no pod has asked for: what the pool's template allows, cheapest first, with room
-// for the daemons of such a node. They are chosen as machines for pods are, so that limits, reservations, addresses and
+// Bare chooses n new nodes of a pool that no pod has asked for: what the pool's template allows, cheapest first, with room
+// for the daemons of such a node. They are chosen as new nodes for pods are, so that limits, reservations, addresses and
 // minValues count alike. Where there are fewer than n, reasons say why.
 //
-// The pool's Limits and Used bound the number. The machines' Pods are empty.
+// The pool's Limits and Used bound the number. The new nodes' Pods are empty.
 func Bare(pool *cluster.Pool, daemons []cluster.Daemon, now time.Time, o Options, n int) (nodes []plan.NewNode, reasons []plan.Reason) {
 	class := &cluster.Class{
 		ID: "bare", Requests: res.List{}, Tolerations: []cluster.Toleration{{Exists: true}},
 		HostPorts: []cluster.HostPort{{Port: 1, Protocol: bareProtocol}},
 	}
-	o.Work = -1 // no two of them fit on one machine
+	o.Work = -1 // no two of them fit on one new node
 	p := &Problem{Now: now, Pools: []*cluster.Pool{pool}, Daemons: daemons, Options: o}
 	for i := range n {
 		name := fmt.Sprintf("bare-%06d", i)

@@ -13,8 +13,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
 
-// placeable reports whether some machine of some pool, or a node as it is, carries the pod by itself, found by trying
-// every pool, type and way to buy it with the independent check as the judge.
+// placeable reports whether some new node of some pool, or a node as it is, carries the pod by itself, found by trying
+// every pool, type and way to launch it with the independent check as the judge.
 func placeable(p *pack.Problem, pod *cluster.Pod) bool {
 	alone := *p
 	alone.Pending = []*cluster.Pod{pod}
@@ -48,7 +48,7 @@ func buyOne(pool *cluster.Pool, t *catalog.Type, o catalog.Offering, team string
 		Types: []plan.TypeChoice{{Name: t.Name, Price: price, Zone: o.Zone, CapacityType: o.CapacityType}}}}}
 }
 
-// Pods without topology don't hinder each other as long as machines may be bought: none may be left that exhaustive
+// Pods without topology don't hinder each other as long as new nodes may be launched: none may be left that exhaustive
 // search can place, and none placed that it can't.
 func TestNoPodIsLeftThatExhaustiveSearchPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -27,20 +27,20 @@ type class struct {
 	placed int // of pods, from the front
 	topo   classTopology
 	// careful classes are placed pod by pod, because what one does decides what the next may do.
-	careful bool
+	sequential bool
 	// late classes must be with pods that are placed no matter where they are; those go first.
 	late  bool
 	rank  rank
-	items []*item
+	items []*podGroup
 	// domains by key, and the choices among them, as far as anybody asked.
 	domains map[string][]domainTerms
 	root    *pin
 	// size numbers classes that ask for the same, and hosting those that stand the same to constraints by host; from 1.
 	size, hosting int
-	// tier numbers the part of the class that this is, when its pods differ in which wishes count for them as demands.
-	tier     int
-	wishes   []wish
-	honoured honoured
+	// tier numbers the part of the class that this is, when its pods differ in which preferences count for them as demands.
+	tier        int
+	preferences []preference
+	honoured    honoured
 	// bearsAvoided: nodes that ask to be avoided are as good as any.
 	bearsAvoided bool
 }

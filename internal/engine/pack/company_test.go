@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-// Pods that narrow a machine must not make others pay for it: together they cost no more than apart.
+// Pods that narrow a new node must not make others pay for it: together they cost no more than apart.
 func TestCompanyCostsNothing(t *testing.T) {
 	types, err := scenario.RegionTypes("us-east-1", 3)
 	if err != nil {

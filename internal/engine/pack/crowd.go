@@ -9,17 +9,17 @@ import (
 )
 
 // crowd is the items of one pool that still have pods to place, hardest first. Most of them can be passed over in groups
-// when a machine is filled: those of one size do not fit any more, those of one kind may not go there.
+// when a new node is filled: those of one size do not fit any more, those of one kind may not go there.
 type crowd struct {
-	items          []*item
+	items          []*podGroup
 	sizes          []crowdSize
 	kinds          []span // items that go to the same places and stand the same to constraints by host
 	sizeOf, kindOf []int32
 	// left is the scratch that a filling crosses items off from.
 	left []uint64
-	// thrift holds how well each size uses a type at a price, once that was asked for.
-	thrift map[offer][]float64
-	lead   [2]int
+	// cost efficiency holds how well each size uses a type at a price, once that was asked for.
+	efficiency map[offer][]float64
+	lead       [2]int
 	// numbers of sizes and kinds by what they are, for as long as the crowd is being assembled.
 	sizeNo map[askKey]int32
 	kindNo map[kindKey]int32
@@ -29,8 +29,8 @@ type crowd struct {
 type crowdSize struct {
 	cpu, memory int64
 	req         res.Vector
-	such        *item // any of them
-	n           int   // how many of them have pods left
+	such        *podGroup // any of them
+	n           int       // how many of them have pods left
 	span
 }
 
@@ -80,7 +80,7 @@ func (s *solver) assemble(from int, only *rank) int {
 		p.crowd.clear()
 	}
 	n := 0
-	for _, it := range s.items[from:] {
+	for _, it := range s.podGroups[from:] {
 		if it.left == 0 || it.pool == nil || only != nil && it.class.rank != *only {
 			continue
 		}
@@ -98,14 +98,14 @@ func (c *crowd) clear() {
 	c.items, c.sizeOf, c.kindOf = c.items[:0], c.sizeOf[:0], c.kindOf[:0]
 	c.sizes, c.kinds = c.sizes[:0], c.kinds[:0]
 	if c.sizeNo == nil {
-		c.sizeNo, c.kindNo, c.thrift = map[askKey]int32{}, map[kindKey]int32{}, map[offer][]float64{}
+		c.sizeNo, c.kindNo, c.efficiency = map[askKey]int32{}, map[kindKey]int32{}, map[offer][]float64{}
 	}
-	clear(c.thrift)
+	clear(c.efficiency)
 	clear(c.sizeNo)
 	clear(c.kindNo)
 }
 
-func (c *crowd) add(lead [2]int, it *item, size askKey, kind kindKey) {
+func (c *crowd) add(lead [2]int, it *podGroup, size askKey, kind kindKey) {
 	i := len(c.items)
 	c.items = append(c.items, it)
 	at, ok := c.sizeNo[size]
@@ -168,7 +168,7 @@ func (s *solver) sizeOf(c *class) int {
 }
 
 // choiceOf numbers items that may go to the same places.
-func (s *solver) choiceOf(it *item) int {
+func (s *solver) choiceOf(it *podGroup) int {
 	if len(it.alts) == 1 {
 		return it.alts[0]
 	}
@@ -204,12 +204,12 @@ func (x *crowdSize) fits(cpu, memory int64, room res.Vector) bool {
 }
 
 // find sets left to the items that fit and are thrifty; false if there are none.
-func (c *crowd) find(m *machine, t int, room res.Vector, thrift float64) bool {
+func (c *crowd) find(m *newNode, t int, room res.Vector, thrift float64) bool {
 	clear(c.left)
 	found := false
 	var of []float64
 	if thrift > 0 {
-		of = c.thriftOn(m.shape, t)
+		of = c.efficiencyOn(m.shape, t)
 	}
 	cpu, memory := room[c.lead[0]], room[c.lead[1]]
 	for k := range c.sizes {
@@ -226,16 +226,16 @@ func (c *crowd) find(m *machine, t int, room res.Vector, thrift float64) bool {
 	return found
 }
 
-// thriftOn is how well the sizes use type t in the shape.
-func (c *crowd) thriftOn(sh *shape, t int) []float64 {
+// efficiencyOn is how well the sizes use type t in the shape.
+func (c *crowd) efficiencyOn(sh *shape, t int) []float64 {
 	at := offer{t, sh.price[t]}
-	of, known := c.thrift[at]
+	of, known := c.efficiency[at]
 	if !known {
 		of = make([]float64, len(c.sizes))
 		for k := range c.sizes {
-			of[k] = c.sizes[k].such.thrift(sh, t)
+			of[k] = c.sizes[k].such.costEfficiency(sh, t)
 		}
-		c.thrift[at] = of
+		c.efficiency[at] = of
 	}
 	return of
 }

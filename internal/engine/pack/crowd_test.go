@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-// Filling by sizes and kinds at once puts the same pods on a machine as looking at one item after the other.
+// Filling by sizes and kinds at once puts the same pods on a new node as looking at one item after the other.
 func TestFillIsThatOfOneItemAfterTheOther(t *testing.T) {
 	tried, filled := 0, 0
 	for seed := range uint64(6) {

@@ -27,7 +27,7 @@ func (s *solver) domainsFor(c *class, key string) []domainTerms {
 	}
 	out := []domainTerms{}
 	for _, name := range sortedKeys(found) {
-		on, _ := s.surelyBuyable(s.newItem(c, 0, name, s.reqID(s.vocab.Only(key, name))), key, share(len(c.pods), len(found)))
+		on, _ := s.surelyLaunchable(s.newItem(c, 0, name, s.reqID(s.vocab.Only(key, name))), key, share(len(c.pods), len(found)))
 		out = append(out, domainTerms{name, on})
 	}
 	if c.domains == nil {
@@ -126,7 +126,7 @@ func (s *solver) allows(d *demand) func(domain string) bool {
 	return func(domain string) bool { return g.counts[domain] == 0 && !(d.self && g.owners[domain] > 0) }
 }
 
-// domainsNow are the domains that a spread is measured over. As a rule those that could be bought count too, because
+// domainsNow are the domains that a spread is measured over. As a rule those that could be launched count too, because
 // someone may; once everything else is placed, only those that have a node or will have one.
 func (s *solver) domainsNow(g *group) []string {
 	if !s.lastResort {
@@ -136,19 +136,19 @@ func (s *solver) domainsNow(g *group) []string {
 	for d := range g.present {
 		found[d] = true
 	}
-	for _, m := range s.bought {
+	for _, m := range s.newNodes {
 		if counts, sure := g.looksAt(s, m.pool, m.shape, m.types); sure && !counts {
 			continue
 		} else if !sure && m.pool.hasLimits() {
 			return g.domains() // settling it now could take more of the limit than was counted
 		}
-		if !g.countingMachine(s, m) {
+		if !g.countingNewNode(s, m) {
 			continue
 		}
 		if m.pool.hasLimits() && s.settled(m.shape, g.keyID) == "" {
 			return g.domains() // settling it now could take more of the limit than was counted
 		}
-		if d, ok := s.pinMachine(m, g.keyID); ok {
+		if d, ok := s.pinNewNode(m, g.keyID); ok {
 			found[d] = true
 		}
 	}

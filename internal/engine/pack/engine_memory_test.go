@@ -58,9 +58,9 @@ func (x *passing) step(nodes int) *plan.Plan {
 // entries counts what the engine holds, by kind.
 func (e *Engine) entries() map[string]int {
 	k := e.memory
-	out := map[string]int{"requirements": len(k.reqs.all), "intersections": len(k.reqs.ands), "settings": len(k.settings)}
-	for _, t := range k.settings {
-		g := &t.ground
+	out := map[string]int{"requirements": len(k.reqs.all), "intersections": len(k.reqs.ands), "settings": len(k.compileKeys)}
+	for _, t := range k.compileKeys {
+		g := &t.base
 		out["pools"] += len(t.pools)
 		out["catalogs"] += len(t.catalogs)
 		out["nodes"] += len(g.bySrc) + len(g.at) + len(g.order) + len(g.given)

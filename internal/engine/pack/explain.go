@@ -87,7 +87,7 @@ type explainer struct {
 	used     map[string]res.List
 	left     int // small solves
 	trials   []trial
-	// open tells, by list of types, whether a pool of these types could buy for a pod that demands nothing.
+	// open tells, by list of types, whether a pool of these types could launch for a pod that demands nothing.
 	open map[typesKey]bool
 	// onSale are lists of types with all that has a price available.
 	onSale map[typesKey][]*catalog.Type
@@ -111,7 +111,7 @@ func newExplainer(p *Problem, out *plan.Plan, u *plan.Unplaced) *explainer {
 		open: map[typesKey]bool{}, onSale: map[typesKey][]*catalog.Type{}}
 }
 
-// surroundings are the nodes, as far as they can matter to one pod that is to get a machine of its own, and what pools
+// surroundings are the nodes, as far as they can matter to one pod that is to get a new node of its own, and what pools
 // have in use.
 func (e *explainer) surroundings() {
 	e.nodes, e.used = carriedOut(e.p, e.out)
@@ -166,7 +166,7 @@ func (e *explainer) conflict(pool *cluster.Pool, hint *plan.Reason) (plan.Confli
 	e.withoutFullZones(after)
 	c := plan.Conflict{Pool: pool.Name}
 	s := &search{e: e, pool: after, all: e.knobs(after)}
-	if !e.couldBuy(s) {
+	if !e.couldLaunch(s) {
 		return c, nil
 	}
 	members := s.hinted(hint)
@@ -191,8 +191,8 @@ func (e *explainer) conflict(pool *cluster.Pool, hint *plan.Reason) (plan.Confli
 	return c, trials
 }
 
-// couldBuy reports whether the pool could buy for anyone; pools of the same types are alike in this.
-func (e *explainer) couldBuy(s *search) bool {
+// couldLaunch reports whether the pool could launch for anyone; pools of the same types are alike in this.
+func (e *explainer) couldLaunch(s *search) bool {
 	key := keyOfTypes(s.pool.Types)
 	known, ok := e.open[key]
 	if !ok {
@@ -230,7 +230,7 @@ type search struct {
 	all  []knob
 }
 
-// feasible reports whether a machine can be had when only the listed constraints hold.
+// feasible reports whether a new node can be had when only the listed constraints hold.
 func (s *search) feasible(active []int) bool {
 	var edits []edit
 	for i := range s.all {
@@ -257,7 +257,7 @@ func (s *search) reduce(kept, from []int, fresh bool) []int {
 	return slices.Concat(first, second)
 }
 
-// changeOf is the change of one constraint with which, all others as they are, one pod finds a machine.
+// changeOf is the change of one constraint with which, all others as they are, one pod finds a new node.
 func (e *explainer) changeOf(pool *cluster.Pool, k knob) (trial, bool) {
 	first := k.relax
 	if k.is.Kind == plan.PoolTaint {
@@ -339,7 +339,7 @@ func (e *explainer) attachFewer(k knob, put func(string, edit) bool) {
 	}
 }
 
-// daemonsTake is the most that daemons take of a resource on any machine.
+// daemonsTake is the most that daemons take of a resource on any new node.
 func (e *explainer) daemonsTake(r string) int64 {
 	sum := int64(0)
 	for _, d := range e.p.Daemons {
@@ -351,7 +351,7 @@ func (e *explainer) daemonsTake(r string) int64 {
 func request(r string, amount int64) edit { return func(v *variant) { v.class.Requests[r] = amount } }
 
 // revalue finds the value to ask for instead: the known one that looks most like what is asked for, in case of a slip of
-// the pen, or that of the machine that would be bought.
+// the pen, or that of the new node that would be launched.
 func (e *explainer) revalue(pool *cluster.Pool, k knob, node *plan.NewNode, put func(string, edit) bool) {
 	if k.set == nil {
 		return
@@ -411,7 +411,7 @@ func knownValues(pool *cluster.Pool, key string) []string {
 	return sortedKeys(seen)
 }
 
-// raise finds the limit with which the machine could be bought.
+// raise finds the limit with which the new node could be launched.
 func raise(pool *cluster.Pool, k knob, node *plan.NewNode, put func(string, edit) bool) {
 	r := k.is.Key
 	limitTo := func(x int64) edit { return func(v *variant) { v.pool.Limits[r] = x } }
@@ -463,7 +463,7 @@ func (e *explainer) prove(x *plan.Explanation) {
 	}
 }
 
-// better compares proven changes: less effort, then the lower price of a machine for one pod.
+// better compares proven changes: less effort, then the lower price of a new node for one pod.
 func better(a, b plan.Change) bool { return byPrice(a, b) < 0 }
 
 // onTheWhole solves the whole problem with the change.

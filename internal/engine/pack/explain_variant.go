@@ -89,7 +89,7 @@ func (v *variant) tidy() {
 }
 
 // carriedOut is the cluster as it is once the plan is carried out, with no room for more: its pods still count for
-// topology, its machines for limits.
+// topology, its new nodes for limits.
 func carriedOut(p *Problem, out *plan.Plan) (nodes []*cluster.Node, used map[string]res.List) {
 	pods := map[cluster.PodRef]*cluster.Pod{}
 	for _, pod := range p.Pending {
@@ -139,7 +139,7 @@ func withPods(have []*cluster.Pod, more []cluster.PodRef, pods map[cluster.PodRe
 	return out
 }
 
-// nodeOf is what becomes of a planned node when its first type is bought, with no room left.
+// nodeOf is what becomes of a planned node when its first type is launched, with no room left.
 func nodeOf(nn *plan.NewNode, pool *cluster.Pool, number int) *cluster.Node {
 	name := fmt.Sprintf("new-%06d", number)
 	n := &cluster.Node{Name: name, Claim: name, Pool: nn.Pool, Allocatable: res.List{}, Taints: pool.Taints, Launched: true, Labels: map[string]string{

@@ -8,7 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// ExplainNewNode says what else would have been bought for the pods of a new node: the problem of just these pods and
+// ExplainNewNode says what else would have been launched for the pods of a new node: the problem of just these pods and
 // this pool, in the domains that the plan settled on, is solved again without the node's cheapest type, then without the
 // types of that answer, and so on, up to most times.
 //
@@ -56,7 +56,7 @@ func ExplainNewNode(p *Problem, out *plan.Plan, newNode, most int) *plan.Why {
 	return why
 }
 
-// settled are the requirements of the node on where it is bought.
+// settled are the requirements of the node on where it is launched.
 func settled(nn *plan.NewNode) []requirement.Term {
 	var out []requirement.Term
 	for _, t := range nn.Requirements {

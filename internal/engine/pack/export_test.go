@@ -6,32 +6,32 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// MachineToll is what a machine costs besides its price.
-const MachineToll = machineToll
+// MachineToll is what a new node costs besides its price.
+const MachineToll = nodeToll
 
-// FillBothWays fills machines of several types for the items of the problem, once as the solver does and once by looking
+// FillBothWays fills new nodes of several types for the items of the problem, once as the solver does and once by looking
 // at every item in order, and tells what came along.
 func FillBothWays(p *Problem) (got, want []string) {
 	s := newSolver(p, newMemory())
 	s.compile()
 	s.sumDemand(bears, nil)
 	s.assemble(0, nil)
-	for i := 0; i < len(s.items); i += 7 {
-		it := s.items[i]
+	for i := 0; i < len(s.podGroups); i += 7 {
+		it := s.podGroups[i]
 		v := s.view(it, it.pool)
 		for _, t := range s.targets(it, v, it.pool, it.left) {
 			for _, thrift := range []float64{0, 0.95} {
-				start := func() (*machine, res.Vector) {
-					m := &machine{pool: it.pool, shape: v.shape, used: make(res.Vector, s.schema.Len())}
+				start := func() (*newNode, res.Vector) {
+					m := &newNode{pool: it.pool, shape: v.shape, used: make(res.Vector, s.schema.Len())}
 					room := it.pool.net[t].Clone()
 					s.take(m, it, t, room, it.left)
 					return m, room
 				}
 				m, room := start()
-				s.fill(m, it, t, room, thrift*it.thrift(m.shape, t))
+				s.fill(m, it, t, room, thrift*it.costEfficiency(m.shape, t))
 				got = append(got, m.passengers())
 				m, room = start()
-				s.fillInOrder(m, it, t, room, thrift*it.thrift(m.shape, t))
+				s.fillInOrder(m, it, t, room, thrift*it.costEfficiency(m.shape, t))
 				want = append(want, m.passengers())
 			}
 		}
@@ -39,17 +39,17 @@ func FillBothWays(p *Problem) (got, want []string) {
 	return got, want
 }
 
-func (s *solver) fillInOrder(m *machine, it *item, t int, room res.Vector, thrift float64) {
-	for _, other := range s.items {
+func (s *solver) fillInOrder(m *newNode, it *podGroup, t int, room res.Vector, thrift float64) {
+	for _, other := range s.podGroups {
 		left := other.left - m.count(other)
-		if left > 0 && other != it && other.pool == m.pool && other.thrift(m.shape, t) >= thrift {
+		if left > 0 && other != it && other.pool == m.pool && other.costEfficiency(m.shape, t) >= thrift {
 			s.take(m, other, t, room, left)
 		}
 	}
 }
 
-// passengers are the pods beyond those that the machine was opened for.
-func (m *machine) passengers() string {
+// passengers are the pods beyond those that the new node was opened for.
+func (m *newNode) passengers() string {
 	text := ""
 	for _, q := range m.parts[min(1, len(m.parts)):] {
 		text += fmt.Sprintf("%d×%s%s ", q.n, q.item.class.src.ID, q.item.pin)

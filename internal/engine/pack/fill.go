@@ -6,12 +6,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// suits is how well, next to the item that a machine is opened for, others must use the machine for it to be made larger
+// suits is how well, next to the item that a new node is opened for, others must use the new node for it to be made larger
 // for them. Those that would be much cheaper elsewhere only get room that is left over.
 const suits = 0.95
 
-// fill takes along pods of other items of the same pool, in order, if they use the machine with at least that thrift.
-func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float64) {
+// fill takes along pods of other items of the same pool, in order, if they use the new node with at least that cost efficiency.
+func (s *solver) fill(m *newNode, it *podGroup, t int, room res.Vector, thrift float64) {
 	c := &m.pool.crowd
 	if !c.find(m, t, room, thrift) {
 		return
@@ -21,9 +21,9 @@ func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float
 		for c.left[w] != 0 {
 			i := w<<6 + bits.TrailingZeros64(c.left[w])
 			c.left[w] &= c.left[w] - 1
-			// Room only gets less, and a machine that is narrowed only dearer: what does not go now does not go later.
+			// Room only gets less, and a new node that is narrowed only dearer: what does not go now does not go later.
 			x := &c.sizes[c.sizeOf[i]]
-			if !x.fits(room[cpu], room[memory], room) || thrift > 0 && m.shape != shape && x.such.thrift(m.shape, t) < thrift {
+			if !x.fits(room[cpu], room[memory], room) || thrift > 0 && m.shape != shape && x.such.costEfficiency(m.shape, t) < thrift {
 				x.crossOff(c.left)
 				continue
 			}
@@ -46,7 +46,7 @@ func (s *solver) fill(m *machine, it *item, t int, room res.Vector, thrift float
 	}
 }
 
-// taking is what comes of the attempt to put pods on a machine.
+// taking is what comes of the attempt to put pods on a new node.
 type taking int
 
 const (
@@ -55,9 +55,9 @@ const (
 	refused        // it does not pay, or there is no room
 )
 
-// take puts up to want pods of the item on a machine that is to be of type t with the given room. Pods that make the
-// machine dearer than they are worth are not taken along.
-func (s *solver) take(m *machine, it *item, t int, room res.Vector, want int) taking {
+// take puts up to want pods of the item on a new node that is to be of type t with the given room. Pods that make the
+// new node dearer than they are worth are not taken along.
+func (s *solver) take(m *newNode, it *podGroup, t int, room res.Vector, want int) taking {
 	c := it.class
 	first := c.firstOf(m.parts)
 	n := c.times(room, first, want)

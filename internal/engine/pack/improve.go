@@ -8,19 +8,19 @@ import (
 )
 
 // improve packs what topology leaves free anew, pool by pool, and keeps what is cheaper. A linear program over fillings
-// of machines tells what a pod of each kind is worth and which fillings to buy; its rounded solution, or the machines
-// as they were if those cost less, is then searched for a few machines whose pods fit on cheaper ones.
+// of new nodes tells what a pod of each kind is worth and which fillings to launch; its rounded solution, or the new nodes
+// as they were if those cost less, is then searched for a few new nodes whose pods fit on cheaper ones.
 //
-// It ends when its work is used up, counted in comparisons of a pod with a machine, so that the same problem gives the
+// It ends when its work is used up, counted in comparisons of a pod with a new node, so that the same problem gives the
 // same plan however fast the computer is. What was not looked at any more is said in the plan's Stats.
 func (s *solver) improve(budget int64) {
 	if budget <= 0 {
 		return
 	}
 	total := catalog.MicroUSD(0)
-	free := make([][]*machine, len(s.pools))
+	free := make([][]*newNode, len(s.pools))
 	for i, p := range s.pools {
-		free[i] = s.freeMachines(p)
+		free[i] = s.freeNodes(p)
 		for _, m := range free[i] {
 			total += m.price
 		}
@@ -60,12 +60,12 @@ func DefaultWork(pods int) int64 {
 	return min(500_000+20_000*n, 8_000_000+300*n, 25_000_000)
 }
 
-// freeMachines are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a
-// domain that another machine need not be in.
-func (s *solver) freeMachines(p *pool) []*machine {
-	var out []*machine
-	for _, m := range s.bought {
-		if m.pool != p || m.careful || m.gone {
+// freeNodes are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a
+// domain that another new node need not be in.
+func (s *solver) freeNodes(p *pool) []*newNode {
+	var out []*newNode
+	for _, m := range s.newNodes {
+		if m.pool != p || m.sequential || m.gone {
 			continue
 		}
 		if !slices.ContainsFunc(m.parts, func(q part) bool { return !q.item.free() }) {
@@ -75,11 +75,11 @@ func (s *solver) freeMachines(p *pool) []*machine {
 	return out
 }
 
-// free reports whether pods of the item may go to any machine that satisfies its requirements: domains that matter are
-// among those, whoever counts the pods does so on any machine, and each pod takes what it takes by itself.
-func (it *item) free() bool {
+// free reports whether pods of the item may go to any new node that satisfies its requirements: domains that matter are
+// among those, whoever counts the pods does so on any new node, and each pod takes what it takes by itself.
+func (it *podGroup) free() bool {
 	c := it.class
-	if c.careful || c.shared != nil {
+	if c.sequential || c.shared != nil {
 		return false
 	}
 	for _, g := range c.topo.wideIn {
@@ -103,7 +103,7 @@ func (g *group) looksEverywhere() bool {
 	return !g.honorTaints && slices.ContainsFunc(g.filter, func(r requirement.Requirements) bool { return r.Len() == 0 })
 }
 
-func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
+func (s *solver) improvePool(p *pool, old []*newNode, work *int64) {
 	lots := s.lotsOf(p, old)
 	for _, m := range old {
 		p.refund(m)
@@ -112,13 +112,13 @@ func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
 	drafts := k.draftsOf(old, lots)
 	revalue(lots, drafts)
 	var kinds []int
-	if m := s.newModel(p, lots, len(old)); m != nil && len(m.kinds) > 0 {
+	if m := s.newModel(p, lots, len(old)); m != nil && len(m.bins) > 0 {
 		share := *work / 2
 		if len(m.caps) > 0 {
-			share = *work * 9 / 10 // what goes together matters more than how well the last machines are filled
+			share = *work * 9 / 10 // what goes together matters more than how well the last new nodes are filled
 		}
 		spent := share
-		if r := m.generate(m.columnsOf(drafts), &share); r != nil {
+		if r := m.generate(m.patternsOf(drafts), &share); r != nil {
 			drafts, kinds = k.better(m, r, lots, drafts, &share)
 		}
 		*work -= spent - share
@@ -138,7 +138,7 @@ func (s *solver) improvePool(p *pool, old []*machine, work *int64) {
 }
 
 // better rounds the program's solution, and gives it back if it is cheaper than the drafts, with the types it uses.
-func (k *packer) better(m *cuttingStock, r *relaxed, lots []*lot, drafts []*draft, work *int64) ([]*draft, []int) {
+func (k *packer) better(m *cuttingStock, r *relaxed, lots []*itemType, drafts []*draft, work *int64) ([]*draft, []int) {
 	value := make([]float64, len(lots))
 	for i, l := range lots {
 		value[i] = l.value
@@ -169,10 +169,10 @@ func (k *packer) better(m *cuttingStock, r *relaxed, lots []*lot, drafts []*draf
 	return best, kinds
 }
 
-// revalue sets the worth of pods to what the machines that they are on cost, shared out by what they were worth before.
-// Pods that always end up on machines that are dear for what they carry become worth more.
-func revalue(lots []*lot, drafts []*draft) {
-	at := make(map[*lot]int, len(lots))
+// revalue sets the worth of pods to what the new nodes that they are on cost, shared out by what they were worth before.
+// Pods that always end up on new nodes that are dear for what they carry become worth more.
+func revalue(lots []*itemType, drafts []*draft) {
+	at := make(map[*itemType]int, len(lots))
 	for i, l := range lots {
 		at[l] = i
 	}
@@ -196,7 +196,7 @@ func revalue(lots []*lot, drafts []*draft) {
 }
 
 // sizeIn is how large the lot's pods are compared with the average of the row: 1 in a row of equals.
-func (l *lot) sizeIn(r *row) float64 {
+func (l *itemType) sizeIn(r *demandRow) float64 {
 	sum, n := 0.0, 0.0
 	for i, x := range l.item.class.req {
 		if r.req[i] > 0 {
@@ -210,9 +210,9 @@ func (l *lot) sizeIn(r *row) float64 {
 	return sum / n
 }
 
-// draftsOf are the machines as they are, as drafts.
-func (k *packer) draftsOf(machines []*machine, lots []*lot) []*draft {
-	lotOf := map[*item]*lot{}
+// draftsOf are the new nodes as they are, as drafts.
+func (k *packer) draftsOf(machines []*newNode, lots []*itemType) []*draft {
+	lotOf := map[*podGroup]*itemType{}
 	for _, l := range lots {
 		for _, q := range l.members {
 			lotOf[q.item] = l
@@ -230,14 +230,14 @@ func (k *packer) draftsOf(machines []*machine, lots []*lot) []*draft {
 	return out
 }
 
-// replace buys the drafts instead of the machines, whose charges are taken back already. False, and nothing is changed,
+// replace launches the drafts instead of the new nodes, whose charges are taken back already. False, and nothing is changed,
 // if limits or the demand for many values forbid it.
-func (s *solver) replace(p *pool, old []*machine, drafts []*draft) bool {
-	used := map[*lot][2]int{} // member, and how many of it are gone
-	var fresh []*machine
+func (s *solver) replace(p *pool, old []*newNode, drafts []*draft) bool {
+	used := map[*itemType][2]int{} // member, and how many of it are gone
+	var fresh []*newNode
 	price := catalog.MicroUSD(0)
 	for _, d := range drafts {
-		m := d.machine(p, used)
+		m := d.newNode(p, used)
 		m.types = m.fits()
 		if (p.nodesLeft == 0) || !m.types.Any() || !s.enoughValues(m) {
 			for _, x := range fresh {
@@ -263,11 +263,11 @@ func (s *solver) replace(p *pool, old []*machine, drafts []*draft) bool {
 	for _, m := range old {
 		m.gone = true
 	}
-	s.bought = append(slices.DeleteFunc(s.bought, func(m *machine) bool { return m.gone }), fresh...)
+	s.newNodes = append(slices.DeleteFunc(s.newNodes, func(m *newNode) bool { return m.gone }), fresh...)
 	return true
 }
 
-func (s *solver) enoughValues(m *machine) bool {
+func (s *solver) enoughValues(m *newNode) bool {
 	if !m.pool.hasMinValues || s.p.Options.MinValuesBestEffort {
 		return true
 	}
@@ -275,9 +275,9 @@ func (s *solver) enoughValues(m *machine) bool {
 	return !short
 }
 
-// machine makes the draft real, with pods of the lots' members in order.
-func (d *draft) machine(p *pool, used map[*lot][2]int) *machine {
-	m := &machine{pool: p, shape: d.shape, used: d.used, ports: d.ports, host: d.host}
+// newNode makes the draft real, with pods of the item types' members in order.
+func (d *draft) newNode(p *pool, used map[*itemType][2]int) *newNode {
+	m := &newNode{pool: p, shape: d.shape, used: d.used, ports: d.ports, host: d.host}
 	for _, q := range d.loads {
 		at := used[q.lot]
 		for n := q.n; n > 0; {

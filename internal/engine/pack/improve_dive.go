@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// dive searches for the most valuable filling by branch and bound: rows in the order of worth per size, as many as fit
+// branchAndBound searches for the most valuable filling by branch and bound: rows in the order of worth per size, as many as fit
 // first, and back from there as long as a fraction of the next row in all that is left would be worth enough. Where it is
 // not finished after so many steps, the best filling so far is kept.
-type dive struct {
-	bag   *bag
+type branchAndBound struct {
+	bag   *knapsack
 	worth []float64
 	rate  []float64 // what makes amounts of resources comparable
 	rows  []int
@@ -18,19 +18,19 @@ type dive struct {
 	steps int
 }
 
-// mostSteps of a dive. More find little more: machines with few pods are searched to the end, those with many are well
+// mostSteps of a dive. More find little more: new nodes with few pods are searched to the end, those with many are well
 // filled by the simple rule.
 const mostSteps = 300
 
 // deepen looks for a filling of the kind that is worth more than best, on top of what is on the bag.
-func (b *bag) deepen(at int, worth []float64, value, best float64) float64 {
-	d := &b.diver
+func (b *knapsack) deepen(at int, worth []float64, value, best float64) float64 {
+	d := &b.search
 	d.bag, d.worth, d.best, d.steps = b, worth, best, mostSteps
-	d.rate = append(d.rate[:0], b.m.prior.rate[at]...)
+	d.rate = append(d.rate[:0], b.m.fluid.rate[at]...)
 	for j, x := range d.rate {
 		// Any rates bound what fits, as long as none is zero.
 		if x == 0 {
-			d.rate[j] = b.m.kinds[at].price / (1e6 * max(1, b.m.kinds[at].net[j]))
+			d.rate[j] = b.m.bins[at].price / (1e6 * max(1, b.m.bins[at].net[j]))
 		}
 	}
 	d.rows = append(d.rows[:0], b.rows...)
@@ -47,7 +47,7 @@ func (b *bag) deepen(at int, worth []float64, value, best float64) float64 {
 	return d.best
 }
 
-func (d *dive) down(from int, value float64) {
+func (d *branchAndBound) down(from int, value float64) {
 	b := d.bag
 	if value > d.best*(1+1e-9) {
 		d.best = value
@@ -73,7 +73,7 @@ func (d *dive) down(from int, value float64) {
 }
 
 // takes reports whether one more pod of the row has a place.
-func (b *bag) takes(i int) bool {
+func (b *knapsack) takes(i int) bool {
 	r := b.m.rows[i]
 	if b.n[i]+1 > r.demand || r.group >= 0 && b.caps[r.group] == 0 {
 		return false

@@ -6,24 +6,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The search is cut off after so many steps, but machines for a handful of pods are searched to the end.
+// The search is cut off after so many steps, but new nodes for a handful of pods are searched to the end.
 func TestDiveFindsTheWorthiestFillingOfSmallMachines(t *testing.T) {
 	searched := 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t, 5, 3)
-		m.prior = newPrior(m)
-		b := newBag(m)
+		m.fluid = newFluidDuals(m)
+		b := newKnapsack(m)
 		worth := make([]float64, len(m.rows))
 		for i := range worth {
 			worth[i] = float64(rapid.IntRange(1, 400).Draw(t, "worth"))
 		}
-		for k := range m.kinds {
-			b.choose(&m.kinds[k], worth)
-			b.empty(&m.kinds[k])
+		for k := range m.bins {
+			b.choose(&m.bins[k], worth)
+			b.empty(&m.bins[k])
 			clear(b.found)
 			got := b.deepen(k, worth, 0, 0)
-			checkFilling(t, m, k, b.column(k), worth, got)
-			if b.diver.steps < 0 {
+			checkFilling(t, m, k, b.pattern(k), worth, got)
+			if b.search.steps < 0 {
 				continue // cut off
 			}
 			searched++
@@ -40,13 +40,13 @@ func TestDiveFindsTheWorthiestFillingOfSmallMachines(t *testing.T) {
 func TestAFillingWithAPodHasThatPod(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t, 5, 1)
-		m.prior = newPrior(m)
-		b := newBag(m)
+		m.fluid = newFluidDuals(m)
+		b := newKnapsack(m)
 		worth := make([]float64, len(m.rows))
 		for i := range worth {
 			worth[i] = float64(rapid.IntRange(1, 400).Draw(t, "worth"))
 		}
-		for _, row := range m.prior.capped {
+		for _, row := range m.fluid.capped {
 			col, v := b.with(0, row, worth)
 			checkFilling(t, m, 0, col, worth, v)
 			has := false
@@ -61,8 +61,8 @@ func TestAFillingWithAPodHasThatPod(t *testing.T) {
 }
 
 // checkFilling fails unless the column fits the kind, keeps to caps and demands, and is worth what is said.
-func checkFilling(t *rapid.T, m *cuttingStock, k int, col column, worth []float64, said float64) {
-	used, inGroup, sum := make([]float64, len(m.kinds[k].net)), 0.0, 0.0
+func checkFilling(t *rapid.T, m *cuttingStock, k int, col pattern, worth []float64, said float64) {
+	used, inGroup, sum := make([]float64, len(m.bins[k].net)), 0.0, 0.0
 	for i, r := range col.rows {
 		for j, x := range m.rows[r].req {
 			used[j] += x * col.n[i]
@@ -76,8 +76,8 @@ func checkFilling(t *rapid.T, m *cuttingStock, k int, col column, worth []float6
 		sum += worth[r] * col.n[i]
 	}
 	for j, x := range used {
-		if x > m.kinds[k].net[j] {
-			t.Fatalf("%g of resource %d used of %g", x, j, m.kinds[k].net[j])
+		if x > m.bins[k].net[j] {
+			t.Fatalf("%g of resource %d used of %g", x, j, m.bins[k].net[j])
 		}
 	}
 	if inGroup > 1 {
@@ -90,7 +90,7 @@ func checkFilling(t *rapid.T, m *cuttingStock, k int, col column, worth []float6
 
 // worthiest tries all fillings.
 func worthiest(m *cuttingStock, k int, worth []float64) float64 {
-	room, capped, best := append([]float64{}, m.kinds[k].net...), 0, 0.0
+	room, capped, best := append([]float64{}, m.bins[k].net...), 0, 0.0
 	var from func(i int, value float64)
 	from = func(i int, value float64) {
 		if best = max(best, value); i == len(m.rows) {

@@ -9,7 +9,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// draft is a machine as the improvement would buy it.
+// draft is a new node as the improvement would launch it.
 type draft struct {
 	shape *shape
 	loads []load
@@ -31,7 +31,7 @@ func (d *draft) appraise() {
 
 // load is some pods of a lot.
 type load struct {
-	lot *lot
+	lot *itemType
 	n   int
 }
 
@@ -43,11 +43,11 @@ type packer struct {
 	work int64
 	// spare is filled next, held is the best so far; both are used again and again.
 	spare, held *draft
-	// live are lots to fill up with; next is where to go on, least what any of them asks for.
-	live  []*lot
+	// live are item types to fill up with; next is where to go on, least what any of them asks for.
+	live  []*itemType
 	next  int
 	least res.Vector
-	tried []*lot // of a row
+	tried []*itemType // of a row
 	// left and per are scratch space of balance.
 	left []int
 	per  []float64
@@ -77,7 +77,7 @@ func (k *packer) hold() *draft {
 
 // put adds up to want pods of the lot to a draft that is to be of type t, with what room is left on it, unless they
 // would make it dearer than they are worth. It reports how many it added; they still count as left.
-func (k *packer) put(d *draft, l *lot, t, want int) int {
+func (k *packer) put(d *draft, l *itemType, t, want int) int {
 	c := l.item.class
 	k.work++
 	n := c.req.Times(k.room, want)
@@ -107,7 +107,7 @@ func (k *packer) put(d *draft, l *lot, t, want int) int {
 	return n
 }
 
-func (d *draft) add(s *solver, l *lot, n int) {
+func (d *draft) add(s *solver, l *itemType, n int) {
 	c := l.item.class
 	if i := slices.IndexFunc(d.loads, func(q load) bool { return q.lot == l }); i >= 0 {
 		d.loads[i].n += n
@@ -161,21 +161,21 @@ func (d *draft) again() bool {
 	return true
 }
 
-// clone is a draft with the same pods of the same lots.
+// clone is a draft with the same pods of the same item types.
 func (d *draft) clone() *draft {
 	out := *d
 	out.loads, out.used, out.host, out.ports = slices.Clone(d.loads), d.used.Clone(), d.host.clone(), slices.Clone(d.ports)
 	return &out
 }
 
-// packAll fills drafts with all that is left of the lots: always the draft that carries the most worth per price. False if
-// something found no place. The order of lots matters only where they are filled in turn.
-func (k *packer) packAll(lots []*lot, kinds []int, inTurn bool) ([]*draft, bool) {
+// packAll fills drafts with all that is left of the item types: always the draft that carries the most worth per price. False if
+// something found no place. The order of item types matters only where they are filled in turn.
+func (k *packer) packAll(lots []*itemType, kinds []int, inTurn bool) ([]*draft, bool) {
 	var out []*draft
 	lots = slices.Clone(lots)
 	trials := newTrials(kinds)
 	for {
-		lots = slices.DeleteFunc(lots, func(l *lot) bool { return l.left == 0 })
+		lots = slices.DeleteFunc(lots, func(l *itemType) bool { return l.left == 0 })
 		if len(lots) == 0 {
 			return out, true
 		}
@@ -211,8 +211,8 @@ func (k *packer) packAll(lots []*lot, kinds []int, inTurn bool) ([]*draft, bool)
 	}
 }
 
-// someOf are some of the lots, when there are many: the first, and others evenly from among the rest.
-func someOf(lots []*lot) []*lot {
+// someOf are some of the item types, when there are many: the first, and others evenly from among the rest.
+func someOf(lots []*itemType) []*itemType {
 	const half = 64
 	if len(lots) <= 2*half {
 		return lots
@@ -266,9 +266,9 @@ func (t *trials) note(i int, d *draft) {
 	}
 }
 
-// fill takes lots along as long as there is room: in turn, or always what is worth most for what it takes of the room
+// fill takes item types along as long as there is room: in turn, or always what is worth most for what it takes of the room
 // that is left.
-func (k *packer) fill(lots []*lot, t int, inTurn bool) *draft {
+func (k *packer) fill(lots []*itemType, t int, inTurn bool) *draft {
 	d := k.start(t)
 	if inTurn {
 		for _, l := range lots {
@@ -286,7 +286,7 @@ func (k *packer) fill(lots []*lot, t int, inTurn bool) *draft {
 }
 
 // balance fills the draft so that no resource runs out long before the others.
-func (k *packer) balance(d *draft, lots []*lot, t int) {
+func (k *packer) balance(d *draft, lots []*itemType, t int) {
 	k.left = k.left[:0]
 	for _, l := range lots {
 		k.left = append(k.left, l.left)
@@ -337,7 +337,7 @@ func (d *draft) betterThan(o *draft) bool {
 }
 
 // cheapestFor is the cheapest type that carries a pod of the lot; -1 if there is none.
-func (k *packer) cheapestFor(l *lot) int {
+func (k *packer) cheapestFor(l *itemType) int {
 	v := k.s.view(l.item, k.pool)
 	if v.shape == nil {
 		return -1

@@ -5,12 +5,12 @@ import "math"
 // A covering program: choose columns, each with a price and so many pods of some rows, so that every row's demand is met
 // at the least price. Solved by the simplex method with the inverse of the basis kept as a dense matrix, which is small.
 //
-// Products are converted to float64 before they are added, so that no machine fuses the two steps: the same input gives
+// Products are converted to float64 before they are added, so that no new node fuses the two steps: the same input gives
 // the same figures on every architecture.
 
-// column is a filled machine as the program sees it.
-type column struct {
-	kind  int // position in the model's kinds; -1 for what is more than the demand
+// pattern is a filled new node as the program sees it.
+type pattern struct {
+	bin   int // position in the model's kinds; -1 for what is more than the demand
 	price float64
 	rows  []int
 	n     []float64
@@ -22,7 +22,7 @@ const batch = 4
 
 type covering struct {
 	m     int
-	basis []column
+	basis []pattern
 	inv   []float64 // m*m, less the pivots that are due
 	x     []float64 // amounts of the basic columns
 	dual  []float64 // worth of one pod of each row
@@ -36,7 +36,7 @@ type covering struct {
 }
 
 // newCovering starts from columns that serve one row each, in the order of rows.
-func newCovering(demand []float64, start []column) *covering {
+func newCovering(demand []float64, start []pattern) *covering {
 	m := len(demand)
 	c := &covering{m: m, basis: start, inv: make([]float64, m*m)}
 	vectors := make([]float64, (4+2*batch)*m)
@@ -59,7 +59,7 @@ func newCovering(demand []float64, start []column) *covering {
 }
 
 // saving is what the column costs less than its pods are worth.
-func (c *covering) saving(col *column) float64 {
+func (c *covering) saving(col *pattern) float64 {
 	worth := 0.0
 	for k, r := range col.rows {
 		worth += float64(c.dual[r] * col.n[k])
@@ -68,7 +68,7 @@ func (c *covering) saving(col *column) float64 {
 }
 
 // enter brings the column into the basis if that lowers the price; false if it does not.
-func (c *covering) enter(col column) bool {
+func (c *covering) enter(col pattern) bool {
 	saving := c.saving(&col)
 	if saving <= 1e-7*max(1, col.price) {
 		return false
@@ -76,7 +76,7 @@ func (c *covering) enter(col column) bool {
 	clear(c.step)
 	for k, r := range col.rows {
 		n := col.n[k]
-		for i, x := range c.columnAt(r) {
+		for i, x := range c.patternAt(r) {
 			c.step[i] += float64(x * n)
 		}
 	}
@@ -98,8 +98,8 @@ func (c *covering) enter(col column) bool {
 	return true
 }
 
-// columnAt is the column of the inverse for the row, all due pivots taken off; until the next call.
-func (c *covering) columnAt(row int) []float64 {
+// patternAt is the column of the inverse for the row, all due pivots taken off; until the next call.
+func (c *covering) patternAt(row int) []float64 {
 	at := c.at
 	for i := range at {
 		at[i] = c.inv[i*c.m+row]
@@ -116,7 +116,7 @@ func (c *covering) columnAt(row int) []float64 {
 	return at
 }
 
-func (c *covering) pivot(out int, amount, saving float64, col column) {
+func (c *covering) pivot(out int, amount, saving float64, col pattern) {
 	m := c.m
 	for i, a := range c.step {
 		c.x[i] -= float64(a * amount)
@@ -180,7 +180,7 @@ func (c *covering) settle(stock *stock, work *int64) bool {
 	pivot, moved := int64(c.m*c.m)/16+1, false
 	for *work > 0 {
 		col := stock.cheapest(c.dual)
-		*work -= int64(len(stock.columns)) / 2
+		*work -= int64(len(stock.patterns)) / 2
 		if col == nil || !c.enter(*col) {
 			break
 		}
@@ -197,7 +197,7 @@ func (c *covering) settle(stock *stock, work *int64) bool {
 func (c *covering) raise(demand []float64, by float64) bool {
 	any := false
 	for i := range c.basis {
-		if b := &c.basis[i]; b.kind < 0 && b.n[0] > 0 && c.x[i] > 1e-3*demand[b.rows[0]] {
+		if b := &c.basis[i]; b.bin < 0 && b.n[0] > 0 && c.x[i] > 1e-3*demand[b.rows[0]] {
 			b.price *= by
 			any = true
 		}
@@ -225,7 +225,7 @@ func (c *covering) relax() bool {
 	any := false
 	for r := range c.m {
 		if c.dual[r] < -1e-7 {
-			any = c.enter(column{kind: -1, rows: []int{r}, n: []float64{-1}}) || any
+			any = c.enter(pattern{bin: -1, rows: []int{r}, n: []float64{-1}}) || any
 		}
 	}
 	return any

@@ -11,10 +11,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// lot is some pods of free items that are alike to a packer: they ask for the same, may go to the same places, and stand
+// itemType is some pods of free items that are alike to a packer: they ask for the same, may go to the same places, and stand
 // the same to constraints by host.
-type lot struct {
-	item    *item // the first of its members
+type itemType struct {
+	item    *podGroup // the first of its members
 	members []part
 	total   int
 	left    int
@@ -22,17 +22,17 @@ type lot struct {
 	value   float64 // what one pod may cost, in micro-USD per hour
 }
 
-// lotsOf gathers what is on the machines, in the order of items.
-func (s *solver) lotsOf(p *pool, machines []*machine) []*lot {
-	on := map[*item]int{}
+// lotsOf gathers what is on the new nodes, in the order of items.
+func (s *solver) lotsOf(p *pool, machines []*newNode) []*itemType {
+	on := map[*podGroup]int{}
 	for _, m := range machines {
 		for _, q := range m.parts {
 			on[q.item] += q.n
 		}
 	}
-	var lots []*lot
-	byKey := map[string]*lot{}
-	for _, it := range s.items {
+	var lots []*itemType
+	byKey := map[string]*itemType{}
+	for _, it := range s.podGroups {
 		n := on[it]
 		if n == 0 {
 			continue
@@ -40,7 +40,7 @@ func (s *solver) lotsOf(p *pool, machines []*machine) []*lot {
 		key := it.likeness()
 		l := byKey[key]
 		if l == nil {
-			l = &lot{item: it, value: float64(it.on[p.rank].worth) / 1000}
+			l = &itemType{item: it, value: float64(it.on[p.rank].worth) / 1000}
 			byKey[key] = l
 			lots = append(lots, l)
 		}
@@ -51,7 +51,7 @@ func (s *solver) lotsOf(p *pool, machines []*machine) []*lot {
 }
 
 // likeness is equal for items that a packer can't tell apart.
-func (it *item) likeness() string {
+func (it *podGroup) likeness() string {
 	b := make([]byte, 0, 96)
 	num := func(x int64) { b = append(strconv.AppendInt(b, x, 36), ' ') }
 	for _, x := range it.class.req {
@@ -80,38 +80,38 @@ func (it *item) likeness() string {
 	return string(b)
 }
 
-// row is a line of the linear program: pods of lots that are alike, or nearly so.
-type row struct {
+// demandRow is a line of the linear program: pods of item types that are alike, or nearly so.
+type demandRow struct {
 	req    []float64 // of one pod, on average
 	demand float64
-	lots   []*lot
+	lots   []*itemType
 	access int
 	size   int // the same for rows of one size and group
 	group  int // of pods that share a cap by host; -1: none
 }
 
-// kind is a way to buy: a type where it costs the least for those who may use it.
-type kind struct {
+// bin is a way to launch: a type where it costs the least for those who may use it.
+type bin struct {
 	t     int
 	price float64
 	net   []float64
-	// access holds the bits of the access classes that may be on the machine together.
+	// access holds the bits of the access classes that may be on the new node together.
 	access uint64
 }
 
 // model is a pool's free pods and what could carry them, as the linear program sees them.
 type cuttingStock struct {
-	pool  *pool
-	rows  []*row
-	kinds []kind
-	// caps is how many pods of a group a machine takes.
+	pool *pool
+	rows []*demandRow
+	bins []bin
+	// caps is how many pods of a group a new node takes.
 	caps []int
 	// sizes is how many different sizes rows have.
 	sizes int
-	// places holds, by access class, the shapes of machines that its pods may be on.
+	// places holds, by access class, the shapes of new nodes that its pods may be on.
 	places [][]*shape
 	// prior is what pods are worth at a glance, where rows are capped; slim tells which kinds promise most by it.
-	prior *prior
+	fluid *fluidDuals
 	slim  []bool
 }
 
@@ -119,7 +119,7 @@ type cuttingStock struct {
 const maxRows, maxAccess = 192, 64
 
 // newModel makes the finest model that is small enough; nil if there is none.
-func (s *solver) newModel(p *pool, lots []*lot, machines int) *cuttingStock {
+func (s *solver) newModel(p *pool, lots []*itemType, machines int) *cuttingStock {
 	for level := range steps {
 		m := &cuttingStock{pool: p}
 		if s.makeRows(m, lots, level, machines) {
@@ -133,7 +133,7 @@ func (s *solver) newModel(p *pool, lots []*lot, machines int) *cuttingStock {
 // steps is in how many steps amounts double within which they count as one, by level; 0: only equal ones do.
 var steps = [...]int{0, 0, 8, 4, 2, 1}
 
-func (s *solver) makeRows(m *cuttingStock, lots []*lot, level, machines int) bool {
+func (s *solver) makeRows(m *cuttingStock, lots []*itemType, level, machines int) bool {
 	accessOf, groupOf, rowOf, sizeOf := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	groups := bindingGroups(lots, machines)
 	for _, l := range lots {
@@ -168,7 +168,7 @@ func (s *solver) makeRows(m *cuttingStock, lots []*lot, level, machines int) boo
 			if _, known := sizeOf[size]; !known {
 				sizeOf[size] = len(sizeOf)
 			}
-			m.rows = append(m.rows, &row{req: make([]float64, len(l.item.class.req)), access: access, group: group, size: sizeOf[size]})
+			m.rows = append(m.rows, &demandRow{req: make([]float64, len(l.item.class.req)), access: access, group: group, size: sizeOf[size]})
 		}
 		l.row = at
 		m.rows[at].add(l)
@@ -177,7 +177,7 @@ func (s *solver) makeRows(m *cuttingStock, lots []*lot, level, machines int) boo
 	return true
 }
 
-func (r *row) add(l *lot) {
+func (r *demandRow) add(l *itemType) {
 	n := float64(l.total)
 	for i, x := range l.item.class.req {
 		r.req[i] = (float64(r.req[i]*r.demand) + float64(float64(x)*n)) / (r.demand + n)
@@ -186,8 +186,8 @@ func (r *row) add(l *lot) {
 	r.lots = append(r.lots, l)
 }
 
-// placesOf are the shapes of machines for the item, one for each alternative; without its pin if loose.
-func (s *solver) placesOf(p *pool, it *item, loose bool) []*shape {
+// placesOf are the shapes of new nodes for the item, one for each alternative; without its pin if loose.
+func (s *solver) placesOf(p *pool, it *podGroup, loose bool) []*shape {
 	alts := it.alts
 	if loose && it.pin != "" {
 		alts = nil
@@ -225,7 +225,7 @@ func sizeKey(req res.Vector, steps int) string {
 	return string(b)
 }
 
-// hostGroup is pods of which a machine takes only so many.
+// hostGroup is pods of which a new node takes only so many.
 type hostGroup struct {
 	name   string
 	most   int
@@ -233,11 +233,11 @@ type hostGroup struct {
 	forced int
 }
 
-// bindingGroups finds, by lot, the constraint by host that forces the most machines, as far as it is many compared with
+// bindingGroups finds, by lot, the constraint by host that forces the most new nodes, as far as it is many compared with
 // how many there are anyway.
-func bindingGroups(lots []*lot, machines int) map[*lot]*hostGroup {
+func bindingGroups(lots []*itemType, machines int) map[*itemType]*hostGroup {
 	all := map[string]*hostGroup{}
-	each := func(l *lot, visit func(name string, most int)) {
+	each := func(l *itemType, visit func(name string, most int)) {
 		c := l.item.class
 		for i := range c.topo.host {
 			switch d := &c.topo.host[i]; {
@@ -263,7 +263,7 @@ func bindingGroups(lots []*lot, machines int) map[*lot]*hostGroup {
 			g.forced = g.pods / g.most
 		})
 	}
-	out := map[*lot]*hostGroup{}
+	out := map[*itemType]*hostGroup{}
 	for _, l := range lots {
 		each(l, func(name string, _ int) {
 			g := all[name]
@@ -278,10 +278,10 @@ func bindingGroups(lots []*lot, machines int) map[*lot]*hostGroup {
 	return out
 }
 
-// makeKinds lists the ways to buy that nothing beats: no other costs as little, has as much of everything and may be
+// makeKinds lists the ways to launch that nothing beats: no other costs as little, has as much of everything and may be
 // used by as many.
 func (s *solver) makeKinds(m *cuttingStock) {
-	var all []kind
+	var all []bin
 	sides := s.sidesOf(m)
 	for _, t := range m.pool.base.order {
 		if !m.pool.affordable.Has(t) {
@@ -302,8 +302,8 @@ func (s *solver) makeKinds(m *cuttingStock) {
 				if access == 0 {
 					continue
 				}
-				k := kind{t: t, price: max(1, float64(price)), net: net, access: access}
-				if i := slices.IndexFunc(all[first:], func(o kind) bool { return o.access == access }); i >= 0 {
+				k := bin{t: t, price: max(1, float64(price)), net: net, access: access}
+				if i := slices.IndexFunc(all[first:], func(o bin) bool { return o.access == access }); i >= 0 {
 					all[first+i].price = min(all[first+i].price, k.price)
 				} else {
 					all = append(all, k)
@@ -311,16 +311,16 @@ func (s *solver) makeKinds(m *cuttingStock) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b kind) int { return cmp.Compare(a.price, b.price) })
+	slices.SortStableFunc(all, func(a, b bin) int { return cmp.Compare(a.price, b.price) })
 	for _, k := range all {
-		if !slices.ContainsFunc(m.kinds, func(o kind) bool { return o.beats(&k) }) {
-			m.kinds = append(m.kinds, k)
+		if !slices.ContainsFunc(m.bins, func(o bin) bool { return o.beats(&k) }) {
+			m.bins = append(m.bins, k)
 		}
 	}
 }
 
 // beats reports whether k, which costs no more, has at least as much of everything and lets at least the same use it.
-func (k *kind) beats(o *kind) bool {
+func (k *bin) beats(o *bin) bool {
 	if o.access&^k.access != 0 {
 		return false
 	}
@@ -332,7 +332,7 @@ func (k *kind) beats(o *kind) bool {
 	return true
 }
 
-// accessTo holds the access classes whose pods may be on type t bought in the cell.
+// accessTo holds the access classes whose pods may be on type t launched in the cell.
 func (m *cuttingStock) accessTo(t, cell int) uint64 {
 	out := uint64(0)
 	for i, shapes := range m.places {
@@ -375,7 +375,7 @@ func (s *solver) sidesOf(m *cuttingStock) []uint64 {
 	return out
 }
 
-// ownTerms are the demands of the shape on labels that neither the type nor the way of buying decides.
+// ownTerms are the demands of the shape on labels that neither the type nor the way of launching decides.
 func (s *solver) ownTerms(p *pool, sh *shape) string {
 	var b strings.Builder
 	for _, t := range sh.reqs.Terms() {

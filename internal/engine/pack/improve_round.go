@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// round makes drafts of the program's solution: as many machines of each filling as it wants whole, then those that are
+// round makes drafts of the program's solution: as many new nodes of each filling as it wants whole, then those that are
 // mostly needed. What is left is a smaller program, which is solved anew, until it wants nothing more than half; the rest
 // is packed by itself. False if something found no place.
-func (k *packer) round(m *cuttingStock, r *relaxed, lots []*lot, work *int64) ([]*draft, bool) {
+func (k *packer) round(m *cuttingStock, r *relaxed, lots []*itemType, work *int64) ([]*draft, bool) {
 	const mostRounds = 8
 	k.live, k.next = byWorth(lots), 0
 	k.refresh()
 	var out []*draft
 	for range mostRounds {
-		bought := k.buyWhole(m, r)
+		bought := k.openWhole(m, r)
 		if len(bought) == 0 {
-			bought = k.buyParts(m, r)
+			bought = k.openParts(m, r)
 		}
 		out = append(out, bought...)
 		if !m.reduce() {
@@ -32,16 +32,16 @@ func (k *packer) round(m *cuttingStock, r *relaxed, lots []*lot, work *int64) ([
 		r = next
 		m.appraise(r, lots)
 	}
-	out = append(out, k.buyParts(m, r)...)
+	out = append(out, k.openParts(m, r)...)
 	rest, ok := k.packRest(lots, m.typesOf(r))
 	return append(out, rest...), ok
 }
 
-func (k *packer) buyWhole(m *cuttingStock, r *relaxed) []*draft {
+func (k *packer) openWhole(m *cuttingStock, r *relaxed) []*draft {
 	var out []*draft
 	for i, x := range r.amount {
 		for ; x >= 1-1e-6; x-- {
-			d := k.buy(m, &r.columns[i], 0.9)
+			d := k.open(m, &r.patterns[i], 0.9)
 			if d == nil {
 				break
 			}
@@ -51,7 +51,7 @@ func (k *packer) buyWhole(m *cuttingStock, r *relaxed) []*draft {
 	return out
 }
 
-func (k *packer) buyParts(m *cuttingStock, r *relaxed) []*draft {
+func (k *packer) openParts(m *cuttingStock, r *relaxed) []*draft {
 	var out []*draft
 	order := make([]int, len(r.amount))
 	for i := range order {
@@ -60,7 +60,7 @@ func (k *packer) buyParts(m *cuttingStock, r *relaxed) []*draft {
 	sortDescending(order, r.amount)
 	for _, i := range order {
 		for {
-			d := k.buy(m, &r.columns[i], 0.985)
+			d := k.open(m, &r.patterns[i], 0.985)
 			if d == nil {
 				break
 			}
@@ -70,8 +70,8 @@ func (k *packer) buyParts(m *cuttingStock, r *relaxed) []*draft {
 	return out
 }
 
-// buy takes pods for a draft of the column's filling; nil if they are worth less than that part of its price.
-func (k *packer) buy(m *cuttingStock, col *column, least float64) *draft {
+// open takes pods for a draft of the column's filling; nil if they are worth less than that part of its price.
+func (k *packer) open(m *cuttingStock, col *pattern, least float64) *draft {
 	d := k.follow(m, col)
 	if d == nil || d.worth < least*float64(d.price) {
 		return nil
@@ -81,8 +81,8 @@ func (k *packer) buy(m *cuttingStock, col *column, least float64) *draft {
 	return d
 }
 
-// packRest packs what is left of the lots in both ways and keeps the cheaper.
-func (k *packer) packRest(lots []*lot, kinds []int) ([]*draft, bool) {
+// packRest packs what is left of the item types in both ways and keeps the cheaper.
+func (k *packer) packRest(lots []*itemType, kinds []int) ([]*draft, bool) {
 	ordered := byWorth(lots)
 	some, ok := k.packAll(ordered, kinds, true)
 	if !ok {
@@ -100,7 +100,7 @@ func (k *packer) packRest(lots []*lot, kinds []int) ([]*draft, bool) {
 	return some, true
 }
 
-// reduce makes what is left of the lots the demand; false if nothing is.
+// reduce makes what is left of the item types the demand; false if nothing is.
 func (m *cuttingStock) reduce() bool {
 	any := false
 	for _, r := range m.rows {
@@ -113,8 +113,8 @@ func (m *cuttingStock) reduce() bool {
 	return any
 }
 
-// appraise gives lots the worth that the program found.
-func (m *cuttingStock) appraise(r *relaxed, lots []*lot) {
+// appraise gives item types the worth that the program found.
+func (m *cuttingStock) appraise(r *relaxed, lots []*itemType) {
 	for _, l := range lots {
 		if worth := r.worth[l.row]; worth > 0 {
 			l.value = worth * l.sizeIn(m.rows[l.row])
@@ -125,17 +125,17 @@ func (m *cuttingStock) appraise(r *relaxed, lots []*lot) {
 // typesOf are the types that the solution uses.
 func (m *cuttingStock) typesOf(r *relaxed) []int {
 	var out []int
-	for i := range r.columns {
-		if t := m.kinds[r.columns[i].kind].t; !slices.Contains(out, t) {
+	for i := range r.patterns {
+		if t := m.bins[r.patterns[i].bin].t; !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// follow fills a draft as a column says, with pods of its rows' lots; then with whatever else has a place.
-func (k *packer) follow(m *cuttingStock, col *column) *draft {
-	t := m.kinds[col.kind].t
+// follow fills a draft as a column says, with pods of its rows' item types; then with whatever else has a place.
+func (k *packer) follow(m *cuttingStock, col *pattern) *draft {
+	t := m.bins[col.bin].t
 	d := k.start(t)
 	missing := 0
 	for i, r := range col.rows {
@@ -150,12 +150,12 @@ func (k *packer) follow(m *cuttingStock, col *column) *draft {
 	return d
 }
 
-// putRow adds pods of the row's lots, those first of which most are left, so that all lots last until the end and
+// putRow adds pods of the row's item types, those first of which most are left, so that all item types last until the end and
 // constraints among them leave a choice. It reports how many pods found no place.
-func (k *packer) putRow(d *draft, r *row, t, want int) int {
+func (k *packer) putRow(d *draft, r *demandRow, t, want int) int {
 	k.tried = k.tried[:0]
 	for want > 0 {
-		var next *lot
+		var next *itemType
 		for _, l := range r.lots {
 			if l.left > 0 && (next == nil || l.left > next.left) && !slices.Contains(k.tried, l) {
 				next = l
@@ -171,7 +171,7 @@ func (k *packer) putRow(d *draft, r *row, t, want int) int {
 	return want
 }
 
-// topUp fills what is left of d with lots of other rows, looking at so many of them at most and going on from there the
+// topUp fills what is left of d with item types of other rows, looking at so many of them at most and going on from there the
 // next time.
 func (k *packer) topUp(d *draft, t int) {
 	const most = 48
@@ -192,13 +192,13 @@ func (k *packer) topUp(d *draft, t int) {
 	}
 }
 
-func (d *draft) holds(l *lot) bool {
+func (d *draft) holds(l *itemType) bool {
 	return slices.ContainsFunc(d.loads, func(q load) bool { return q.lot == l })
 }
 
-// refresh forgets lots of which nothing is left, and finds the least that any of the others asks for.
+// refresh forgets item types of which nothing is left, and finds the least that any of the others asks for.
 func (k *packer) refresh() {
-	k.live = slices.DeleteFunc(k.live, func(l *lot) bool { return l.left == 0 })
+	k.live = slices.DeleteFunc(k.live, func(l *itemType) bool { return l.left == 0 })
 	for i, l := range k.live {
 		for r, x := range l.item.class.req {
 			if i == 0 || x < k.least[r] {
@@ -208,9 +208,9 @@ func (k *packer) refresh() {
 	}
 }
 
-// byWorth orders lots by the worth of one pod, largest first: small ones fill what large ones leave.
-func byWorth(lots []*lot) []*lot {
+// byWorth orders item types by the worth of one pod, largest first: small ones fill what large ones leave.
+func byWorth(lots []*itemType) []*itemType {
 	out := slices.Clone(lots)
-	slices.SortStableFunc(out, func(a, b *lot) int { return cmp.Compare(b.value, a.value) })
+	slices.SortStableFunc(out, func(a, b *itemType) int { return cmp.Compare(b.value, a.value) })
 	return out
 }

@@ -77,7 +77,7 @@ func (k *packer) pick(drafts []*draft, order []int, seed int, rng *rand.Rand) []
 // repack packs what is on the picked drafts anew. False, with all as it was, if that is no better.
 func (k *packer) repack(drafts []*draft, picked, kinds []int, rng *rand.Rand) ([]*draft, bool) {
 	old := make([]*draft, len(picked))
-	var lots []*lot
+	var lots []*itemType
 	for i, at := range picked {
 		old[i] = drafts[at]
 		drafts[at].giveBack()
@@ -101,13 +101,13 @@ func (k *packer) repack(drafts []*draft, picked, kinds []int, rng *rand.Rand) ([
 	return fresh, true
 }
 
-// shuffle orders lots by worth, each worth bent a little by chance.
-func shuffle(lots []*lot, rng *rand.Rand) {
-	bent := make(map[*lot]float64, len(lots))
+// shuffle orders item types by worth, each worth bent a little by chance.
+func shuffle(lots []*itemType, rng *rand.Rand) {
+	bent := make(map[*itemType]float64, len(lots))
 	for _, l := range lots {
 		bent[l] = float64(l.value * (0.5 + float64(rng.Float64())))
 	}
-	slices.SortStableFunc(lots, func(a, b *lot) int { return cmp.Compare(bent[b], bent[a]) })
+	slices.SortStableFunc(lots, func(a, b *itemType) int { return cmp.Compare(bent[b], bent[a]) })
 }
 
 // someTypes are the types of the drafts and a few of the others.

@@ -51,7 +51,7 @@ func (t *kindTable) lookOf(n *node) int {
 
 // classify sees to it that nodes of one kind agree in all of the keys. It reports whether the kinds are others than
 // before. Keys that were asked for earlier are kept as long as there are few kinds, so that it is not done over and over.
-func (g *ground) classify(keys []requirement.Key) bool {
+func (g *nodeBase) classify(keys []requirement.Key) bool {
 	t := &g.kinds
 	stale := !t.ready || len(t.sample) > manyKinds+2*len(g.order) || slices.ContainsFunc(keys, func(k requirement.Key) bool {
 		_, known := slices.BinarySearch(t.asked, k)
@@ -74,7 +74,7 @@ func (g *ground) classify(keys []requirement.Key) bool {
 	return true
 }
 
-func (g *ground) renumber() {
+func (g *nodeBase) renumber() {
 	t := &g.kinds
 	t.ready, t.steps, t.of, t.values, t.sample = true, map[kindStep]int{}, map[int]int{}, map[string]int{}, nil
 	g.runs.forgetKinds()
@@ -141,7 +141,7 @@ func (s *solver) numberKinds() {
 		for _, alt := range c.alts {
 			ask(alt)
 		}
-		for _, w := range c.wishes {
+		for _, w := range c.preferences {
 			if w.kind == plan.WishNode {
 				for _, t := range c.src.Preferred[w.at].Terms {
 					asked[s.vocab.Key(t.Key)] = true

@@ -37,7 +37,7 @@ func (s *solver) opens(before [][]string) bool {
 
 // tipped reports whether pods that a spread counts without bearing it, and that were placed without regard to it, have made
 // it uneven where the item was dealt to.
-func (s *solver) tipped(it *item) bool {
+func (s *solver) tipped(it *podGroup) bool {
 	g := it.class.topo.share
 	if g.kind != spreading || it.pin == "" || !s.followedByOthers(g) {
 		return false
@@ -52,8 +52,8 @@ func (s *solver) tipped(it *item) bool {
 	return false
 }
 
-// keepsDomains reports whether a machine for the item opens no domain that the frozen spreads would count.
-func (s *solver) keepsDomains(it *item, p *pool) bool {
+// keepsDomains reports whether a new node for the item opens no domain that the frozen spreads would count.
+func (s *solver) keepsDomains(it *podGroup, p *pool) bool {
 	var shapes []*shape
 	if v := s.view(it, p); v.shape != nil {
 		shapes = append(shapes, v.shape)
@@ -86,8 +86,8 @@ func (s *solver) keepsDomains(it *item, p *pool) bool {
 func (s *solver) squeeze() {
 	s.squeezing = true
 	defer func() { s.squeezing = false }()
-	s.placeCareful(avoids, nil)
-	for _, it := range s.items {
+	s.placeSequentially(avoids, nil)
+	for _, it := range s.podGroups {
 		if it.left > 0 && slices.ContainsFunc(it.class.topo.hostIn, func(g *group) bool { return g.kind == spreading && !g.soft && !it.class.owns(g) }) {
 			s.placeOnNodes(it, it.left, avoids)
 		}

@@ -12,21 +12,21 @@ import (
 
 // kept is what outlives a solution. It never decides anything: without it the same is worked out again.
 type memory struct {
-	vocab    *requirement.Vocabulary
-	reqs     *reqTable
-	settings []*setting // most recently used last
-	lent     []loan
-	fields   []*field // nodes that solvers change
-	serial   uint64   // of the last solver
-	last     *solved
-	worked   Worked
-	learned  learned // of the problem at hand
+	vocab       *requirement.Vocabulary
+	reqs        *reqTable
+	compileKeys []*compileKey // most recently used last
+	borrowed    []borrowedPool
+	overlays    []*nodeOverlay // nodes that solvers change
+	serial      uint64         // of the last solver
+	last        *solved
+	worked      Worked
+	learned     learned // of the problem at hand
 	// rounds counts the problems up to settleRounds; needed is how many bytes were in use after them.
 	rounds, needed int
 }
 
 // mostSettings is how many combinations of resources, daemons and well-known labels are remembered.
-const mostSettings = 4
+const mostCompileKeys = 4
 
 // What only grows (names, and requirements made of them) is dropped all at once, and the next problem is solved from
 // nothing, when it is twice what the first settleRounds problems needed and unneededBytes besides: memory follows what a
@@ -82,15 +82,15 @@ func (t *reqTable) id(r requirement.Requirements) int {
 	return id
 }
 
-// setting is what compiled pools and nodes depend on besides themselves, and those that were compiled under it.
-type setting struct {
+// compileKey is what compiled pools and nodes depend on besides themselves, and those that were compiled under it.
+type compileKey struct {
 	schema    *res.Schema
 	names     []string
 	wellKnown []string
 	daemons   []cluster.Daemon
 	catalogs  []*keptCatalog
 	pools     map[string]*keptPool
-	ground    ground
+	base      nodeBase
 	round     int
 }
 
@@ -110,19 +110,19 @@ type keptPool struct {
 	round int // of the setting, in which it was last used
 }
 
-// loan is a compiled pool that a solver uses and changes; it comes back when the round ends.
-type loan struct {
-	to *setting
+// borrowedPool is a compiled pool that a solver uses and changes; it comes back when the round ends.
+type borrowedPool struct {
+	to *compileKey
 	p  *pool
 }
 
-func (l loan) giveBack() {
+func (l borrowedPool) giveBack() {
 	l.p.wellKnown = nil
 	l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat, round: l.to.round}
 }
 
 // use finds the setting of the solver, or begins one.
-func (k *memory) use(s *solver) *setting {
+func (k *memory) use(s *solver) *compileKey {
 	names := make([]string, s.schema.Len())
 	for i := range names {
 		names[i] = s.schema.Name(i)
@@ -132,18 +132,18 @@ func (k *memory) use(s *solver) *setting {
 	for i, d := range s.daemons {
 		daemons[i] = d.src
 	}
-	for i, t := range k.settings {
+	for i, t := range k.compileKeys {
 		if slices.Equal(t.names, names) && slices.Equal(t.wellKnown, wellKnown) && slices.EqualFunc(t.daemons, daemons, sameDaemon) {
-			k.settings = append(slices.Delete(k.settings, i, i+1), t)
+			k.compileKeys = append(slices.Delete(k.compileKeys, i, i+1), t)
 			return t
 		}
 	}
-	if len(k.settings) == mostSettings {
-		k.settings = slices.Delete(k.settings, 0, 1)
+	if len(k.compileKeys) == mostCompileKeys {
+		k.compileKeys = slices.Delete(k.compileKeys, 0, 1)
 	}
-	t := &setting{schema: s.schema, names: names, wellKnown: wellKnown, daemons: daemons,
-		pools: map[string]*keptPool{}, ground: newGround(&k.worked)}
-	k.settings = append(k.settings, t)
+	t := &compileKey{schema: s.schema, names: names, wellKnown: wellKnown, daemons: daemons,
+		pools: map[string]*keptPool{}, base: newNodeBase(&k.worked)}
+	k.compileKeys = append(k.compileKeys, t)
 	return t
 }
 
@@ -153,45 +153,45 @@ func sameDaemon(a, b cluster.Daemon) bool {
 
 // endRound takes loans back and forgets what the setting in use did not need.
 func (k *memory) endRound() {
-	for _, l := range k.lent {
+	for _, l := range k.borrowed {
 		l.giveBack()
 	}
-	k.lent = k.lent[:0]
-	for _, f := range k.fields {
+	k.borrowed = k.borrowed[:0]
+	for _, f := range k.overlays {
 		f.to.spare = append(f.to.spare, f)
 	}
-	k.fields = k.fields[:0]
+	k.overlays = k.overlays[:0]
 	if k.rounds < settleRounds {
 		k.rounds, k.needed = k.rounds+1, k.bytes()
 	}
-	if len(k.settings) == 0 {
+	if len(k.compileKeys) == 0 {
 		return
 	}
-	t := k.settings[len(k.settings)-1]
+	t := k.compileKeys[len(k.compileKeys)-1]
 	t.catalogs = slices.DeleteFunc(t.catalogs, func(c *keptCatalog) bool { return c.round != t.round })
 	maps.DeleteFunc(t.pools, func(_ string, p *keptPool) bool { return p.round != t.round })
 	t.round++
 }
 
 // catalog is the compiled form of the types.
-func (t *setting) catalog(types []*catalog.Type, vocab *requirement.Vocabulary) (*catalog.Catalog, error) {
+func (t *compileKey) catalog(types []*catalog.Type, vocab *requirement.Vocabulary) (*catalog.Catalog, error) {
 	c := t.catalogOf(types, vocab)
 	return c.cat, c.err
 }
 
 // reserved are the offerings of reservations among those of the types.
-func (t *setting) reserved(types []*catalog.Type, vocab *requirement.Vocabulary) []catalog.Offering {
+func (t *compileKey) reserved(types []*catalog.Type, vocab *requirement.Vocabulary) []catalog.Offering {
 	return t.catalogOf(types, vocab).reserved
 }
 
-func (t *setting) catalogOf(types []*catalog.Type, vocab *requirement.Vocabulary) *keptCatalog {
+func (t *compileKey) catalogOf(types []*catalog.Type, vocab *requirement.Vocabulary) *keptCatalog {
 	for _, c := range t.catalogs {
 		if same(c.types, types) {
 			c.round = t.round
 			return c
 		}
 	}
-	t.ground.worked.Catalogs++
+	t.base.worked.Catalogs++
 	c := &keptCatalog{types: types, round: t.round}
 	if c.cat, c.err = catalog.Compile(types, vocab, t.schema); c.err != nil {
 		c.cat, _ = catalog.Compile(nil, vocab, t.schema)
@@ -216,7 +216,7 @@ func same(a, b []*catalog.Type) bool {
 
 // borrow is a compiled pool that differs from src in nothing but what is set anew for each solution; nil if there is
 // none, or another solver has it.
-func (t *setting) borrow(src *cluster.Pool, cat *catalog.Catalog, upkeep catalog.MicroUSD) *pool {
+func (t *compileKey) borrow(src *cluster.Pool, cat *catalog.Catalog, upkeep catalog.MicroUSD) *pool {
 	k := t.pools[src.Name]
 	if k == nil {
 		return nil

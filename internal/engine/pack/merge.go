@@ -9,37 +9,37 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// mergeWidth is how many of a pool's least used machines are compared with each other.
+// mergeWidth is how many of a pool's least used new nodes are compared with each other.
 const mergeWidth = 48
 
-// merge joins machines in pairs where one machine for both costs no more than the two did: filling machines one after
-// the other leaves remainders, and equal prices go to fewer machines.
+// merge joins new nodes in pairs where one new node for both costs no more than the two did: filling new nodes one after
+// the other leaves remainders, and equal prices go to fewer new nodes.
 func (s *solver) merge() {
 	for _, p := range s.pools {
 		x := s.mergingOf(p)
 		for x.once(s) {
 		}
 	}
-	s.bought = slices.DeleteFunc(s.bought, func(m *machine) bool { return m.gone })
+	s.newNodes = slices.DeleteFunc(s.newNodes, func(m *newNode) bool { return m.gone })
 }
 
-// standing is a machine in the order in which machines are merged: the least worth of pods per price first.
-type standing struct {
+// mergeCandidate is a new node in the order in which new nodes are merged: the least worth of pods per price first.
+type mergeCandidate struct {
 	usage float64
-	at    int // where it is among those bought
-	m     *machine
+	at    int // where it is among those launched
+	m     *newNode
 	slot  int // in the table of merging; -1: none
 }
 
-func (a standing) compare(b standing) int {
+func (a mergeCandidate) compare(b mergeCandidate) int {
 	return cmp.Or(cmp.Compare(a.usage, b.usage), cmp.Compare(a.at, b.at))
 }
 
-// merging is the state of the merging of one pool's machines.
+// merging is the state of the merging of one pool's new nodes.
 type merging struct {
 	pool *pool
-	line []standing
-	// saves is what a merger of the machines in two slots saves, the first of them earlier in line; never, or unknown.
+	line []mergeCandidate
+	// saves is what a merger of the new nodes in two slots saves, the first of them earlier in line; never, or unknown.
 	saves [mergeWidth][mergeWidth]catalog.MicroUSD
 	taken [mergeWidth]bool
 	used  res.Vector
@@ -50,18 +50,18 @@ const never, unknown = catalog.MicroUSD(-1), catalog.MicroUSD(-2)
 
 func (s *solver) mergingOf(p *pool) *merging {
 	x := &merging{pool: p, used: make(res.Vector, s.schema.Len())}
-	for i, m := range s.bought {
+	for i, m := range s.newNodes {
 		if m.pool == p && !m.gone {
-			x.line = append(x.line, standing{m.usage(), i, m, -1})
+			x.line = append(x.line, mergeCandidate{m.usage(), i, m, -1})
 		}
 	}
-	slices.SortFunc(x.line, standing.compare)
+	slices.SortFunc(x.line, mergeCandidate.compare)
 	return x
 }
 
-func (m *machine) usage() float64 { return float64(m.worth) / float64(max(1, m.price)) }
+func (m *newNode) usage() float64 { return float64(m.worth) / float64(max(1, m.price)) }
 
-// once makes the best merger of two of the first machines in line: the one that saves most, then the first. What came of
+// once makes the best merger of two of the first new nodes in line: the one that saves most, then the first. What came of
 // pairs that did not change since is known.
 func (x *merging) once(s *solver) bool {
 	first := x.line[:min(len(x.line), mergeWidth)]
@@ -88,7 +88,7 @@ func (x *merging) once(s *solver) bool {
 	x.line = slices.Delete(x.line, with, with+1)
 	x.line = slices.Delete(x.line, at, at+1)
 	a.usage, a.slot = a.m.usage(), -1
-	to, _ := slices.BinarySearchFunc(x.line, a, standing.compare)
+	to, _ := slices.BinarySearchFunc(x.line, a, mergeCandidate.compare)
 	x.line = slices.Insert(x.line, to, a)
 	if to < mergeWidth && len(x.line) > mergeWidth && x.line[mergeWidth].slot >= 0 {
 		x.taken[x.line[mergeWidth].slot], x.line[mergeWidth].slot = false, -1
@@ -101,8 +101,8 @@ func (x *merging) once(s *solver) bool {
 	return true
 }
 
-// seat gives the machines that have none a slot.
-func (x *merging) seat(first []standing) {
+// seat gives the new nodes that have none a slot.
+func (x *merging) seat(first []mergeCandidate) {
 	free := 0
 	for i := range first {
 		if first[i].slot >= 0 {
@@ -122,8 +122,8 @@ func (x *merging) forget(slot int) {
 	}
 }
 
-// try is what a machine for the pods of a and b saves; never if there can't be one, or it costs more.
-func (x *merging) try(s *solver, a, b *machine) catalog.MicroUSD {
+// try is what a new node for the pods of a and b saves; never if there can't be one, or it costs more.
+func (x *merging) try(s *solver, a, b *newNode) catalog.MicroUSD {
 	if portsConflict(a.ports, b.ports) {
 		return never
 	}
@@ -143,7 +143,7 @@ func (x *merging) try(s *solver, a, b *machine) catalog.MicroUSD {
 		return never
 	}
 	if p.hasLimits() || p.hasMinValues {
-		if !s.mergerAllowed(a, b, &machine{pool: p, shape: sh, used: x.used, ports: ports}) {
+		if !s.mergerAllowed(a, b, &newNode{pool: p, shape: sh, used: x.used, ports: ports}) {
 			return never
 		}
 	}
@@ -159,7 +159,7 @@ func (s *solver) both(a, b *shape) *shape {
 }
 
 // hostsMerge adds b's pods to the pods on a's host, in host. It is false if the constraints by host forbid it.
-func (s *solver) hostsMerge(host *hostState, a, b *machine) bool {
+func (s *solver) hostsMerge(host *hostState, a, b *newNode) bool {
 	host.at = append(host.at[:0], a.host.at...)
 	for _, q := range b.parts {
 		if s.hostCap(q.item.class, host, q.n) < q.n {
@@ -171,7 +171,7 @@ func (s *solver) hostsMerge(host *hostState, a, b *machine) bool {
 }
 
 // countsTheSame reports whether spreads count the pods of m in the merged shape just as they did before.
-func (s *solver) countsTheSame(m *machine, sh *shape) bool {
+func (s *solver) countsTheSame(m *newNode, sh *shape) bool {
 	for _, q := range m.parts {
 		for _, g := range q.item.class.topo.wideIn {
 			before, _ := g.looksAt(s, m.pool, m.shape, m.types)
@@ -193,8 +193,8 @@ func (s *solver) settled(sh *shape, k requirement.Key) string {
 	return v
 }
 
-// mergerAllowed checks limits and minValues with both machines taken back.
-func (s *solver) mergerAllowed(a, b, m *machine) bool {
+// mergerAllowed checks limits and minValues with both new nodes taken back.
+func (s *solver) mergerAllowed(a, b, m *newNode) bool {
 	p := m.pool
 	p.refund(a)
 	p.refund(b)
@@ -211,7 +211,7 @@ func (s *solver) mergerAllowed(a, b, m *machine) bool {
 }
 
 // absorb puts b's pods on a.
-func (s *solver) absorb(a, b *machine) {
+func (s *solver) absorb(a, b *newNode) {
 	a.pool.refund(a)
 	a.pool.refund(b)
 	var host hostState

@@ -19,9 +19,9 @@ func (s *solver) minValuesShort(sh *shape, types catalog.TypeSet) (key requireme
 	return key, want, have, short
 }
 
-// leavesTooFew reports whether the pool demands more choice of the machine than next would leave, though not more than
+// leavesTooFew reports whether the pool demands more choice of the new node than next would leave, though not more than
 // there is now.
-func (s *solver) leavesTooFew(m *machine, next *shape) bool {
+func (s *solver) leavesTooFew(m *newNode, next *shape) bool {
 	if !m.pool.hasMinValues || s.p.Options.MinValuesBestEffort {
 		return false
 	}
@@ -35,7 +35,7 @@ func (s *solver) leavesTooFew(m *machine, next *shape) bool {
 	return !already
 }
 
-// countValues counts the values that stay possible for a key; zone and capacity type count where they can be bought.
+// countValues counts the values that stay possible for a key; zone and capacity type count where they can be launched.
 func (s *solver) countValues(sh *shape, types catalog.TypeSet, k requirement.Key, set requirement.Set) int {
 	seen := map[string]bool{}
 	isCell := false
@@ -62,8 +62,8 @@ func (s *solver) countValues(sh *shape, types catalog.TypeSet, k requirement.Key
 	return 0
 }
 
-// leavesChoice reports whether a machine of the shape for one pod of the item leaves as many values as the pool demands.
-func (s *solver) leavesChoice(it *item, sh *shape) bool {
+// leavesChoice reports whether a new node of the shape for one pod of the item leaves as many values as the pool demands.
+func (s *solver) leavesChoice(it *podGroup, sh *shape) bool {
 	if !sh.pool.hasMinValues || s.p.Options.MinValuesBestEffort {
 		return true
 	}

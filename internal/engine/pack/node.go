@@ -67,7 +67,7 @@ func (s *solver) newNode(src *cluster.Node, labels *requirement.Requirements) *n
 	return n
 }
 
-// joined reports whether the node's name is known, which it is not of a machine that has yet to join.
+// joined reports whether the node's name is known, which it is not of a new node that has yet to join.
 func joined(src *cluster.Node) bool { return src.Claim == "" || src.Registered }
 
 // labelsOf is what is certain of the node's labels, and what it leaves open.
@@ -138,7 +138,7 @@ func (n *node) satisfies(s *solver, reqs requirement.Requirements) bool {
 }
 
 // fitsKind says how the class stands to nodes of n's kind.
-func (s *solver) fitsKind(it *item, n *node) taintVerdict {
+func (s *solver) fitsKind(it *podGroup, n *node) taintVerdict {
 	if it.kinds == nil {
 		it.kinds = make([]int8, s.kinds)
 	}
@@ -157,7 +157,7 @@ func (s *solver) fitsKind(it *item, n *node) taintVerdict {
 }
 
 // placeOnNodes puts as many of the item's pods as possible on existing nodes whose taints are no worse than worst.
-func (s *solver) placeOnNodes(it *item, want int, worst taintVerdict) int {
+func (s *solver) placeOnNodes(it *podGroup, want int, worst taintVerdict) int {
 	got := 0
 	for b, most := range s.most {
 		if got == want {
@@ -176,7 +176,7 @@ func (s *solver) placeOnNodes(it *item, want int, worst taintVerdict) int {
 	return got
 }
 
-func (s *solver) placeOnNode(it *item, n *node, want int, worst taintVerdict) int {
+func (s *solver) placeOnNode(it *podGroup, n *node, want int, worst taintVerdict) int {
 	if !it.class.req.Fits(n.room) || s.fitsKind(it, n) > worst {
 		return 0
 	}

@@ -57,7 +57,7 @@ func TestOddInputIsNoPanic(t *testing.T) {
 	}
 }
 
-// The engine keeps what it knows of a node's labels, and the name is one that a machine has from the day it joins.
+// The engine keeps what it knows of a node's labels, and the name is one that a new node has from the day it joins.
 func TestANodeThatJoinsHasItsName(t *testing.T) {
 	c := &cluster.Class{Namespace: "ns", Requests: res.List{res.CPU: 100, res.Pods: 1}, Affinity: [][]requirement.Term{{in(requirement.NodeName, "n1")}}}
 	c.ID = c.Hash()

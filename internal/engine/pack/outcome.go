@@ -28,7 +28,7 @@ func (s *solver) plan() *plan.Plan {
 		}
 	}
 	slices.SortFunc(out.Placements, func(a, b plan.Placement) int { return cmp.Compare(a.Node, b.Node) })
-	for _, m := range s.bought {
+	for _, m := range s.newNodes {
 		nn := s.newNodeOf(m)
 		out.NewNodes = append(out.NewNodes, nn)
 		out.Price += nn.Price
@@ -74,10 +74,10 @@ func sortRefs(refs []cluster.PodRef) {
 	})
 }
 
-func (s *solver) newNodeOf(m *machine) plan.NewNode { return s.newNodeWith(m, takePods(m.parts)) }
+func (s *solver) newNodeOf(m *newNode) plan.NewNode { return s.newNodeWith(m, takePods(m.parts)) }
 
-// newNodeWith is the machine as a node to buy, for the given pods.
-func (s *solver) newNodeWith(m *machine, pods []cluster.PodRef) plan.NewNode {
+// newNodeWith is the new node as a node to launch, for the given pods.
+func (s *solver) newNodeWith(m *newNode, pods []cluster.PodRef) plan.NewNode {
 	p := m.pool
 	nn := plan.NewNode{Pool: p.src.Name, Pods: pods}
 	nn.Types = s.listing(m)
@@ -93,8 +93,8 @@ type listingKey struct {
 	types string
 }
 
-// listing is the machine's list of types; machines of the same shape and types share it.
-func (s *solver) listing(m *machine) []plan.TypeChoice {
+// listing is the new node's list of types; new nodes of the same shape and types share it.
+func (s *solver) listing(m *newNode) []plan.TypeChoice {
 	key := make([]byte, 0, 8*len(m.types))
 	for _, w := range m.types {
 		key = binary.LittleEndian.AppendUint64(key, w)
@@ -113,7 +113,7 @@ func (s *solver) listing(m *machine) []plan.TypeChoice {
 
 // listTypes orders the types by price, then name, and cuts the list. Where the cut would break minValues, types that add
 // a value take the place of the last that add none.
-func (s *solver) listTypes(m *machine) []int {
+func (s *solver) listTypes(m *newNode) []int {
 	limit := s.p.Options.MaxTypes
 	if limit <= 0 {
 		limit = defaultMaxTypes
@@ -134,7 +134,7 @@ func (s *solver) listTypes(m *machine) []int {
 }
 
 // cutKeeping cuts the list at limit and then takes in dearer types, one by one, that bring a demanded value nearer.
-func (s *solver) cutKeeping(m *machine, all []int, limit int) []int {
+func (s *solver) cutKeeping(m *newNode, all []int, limit int) []int {
 	in := catalog.NewTypeSet(m.pool.cat.Len())
 	for _, t := range all[:limit] {
 		in.Add(t)
@@ -177,7 +177,7 @@ func single(words, t int) catalog.TypeSet {
 }
 
 // choice is the type in its cheapest cell.
-func (m *machine) choice(t int) plan.TypeChoice {
+func (m *newNode) choice(t int) plan.TypeChoice {
 	out := plan.TypeChoice{Name: m.pool.cat.Types[t].Name, Price: catalog.NoPrice}
 	if cell := m.cell(t); cell != nil {
 		out.Price, out.Zone, out.CapacityType = cell.Price[t], cell.Zone, cell.CapacityType
@@ -185,9 +185,9 @@ func (m *machine) choice(t int) plan.TypeChoice {
 	return out
 }
 
-// cell is the cheapest in which the type can be bought; ties go to the first zone, on-demand before spot. Nil if there is
+// cell is the cheapest in which the type can be launched; ties go to the first zone, on-demand before spot. Nil if there is
 // none.
-func (m *machine) cell(t int) *catalog.Cell {
+func (m *newNode) cell(t int) *catalog.Cell {
 	var best *catalog.Cell
 	for _, at := range m.shape.cells {
 		if cell := &m.pool.cat.Cells[at]; cell.Price[t] < catalog.NoPrice && (best == nil || cell.Price[t] < best.Price[t]) {
@@ -197,10 +197,10 @@ func (m *machine) cell(t int) *catalog.Cell {
 	return best
 }
 
-// nodeRequirements are the machine's requirements without those on instance types, which the list of types
-// replaces, on the name, which only nodes that exist have, and on labels that the pool's machines do not get: a demand
+// nodeRequirements are the new node's requirements without those on instance types, which the list of types
+// replaces, on the name, which only nodes that exist have, and on labels that the pool's new nodes do not get: a demand
 // for another value than some would have one made up.
-func (s *solver) nodeRequirements(m *machine) []requirement.Term {
+func (s *solver) nodeRequirements(m *newNode) []requirement.Term {
 	if known, ok := s.terms[m.shape]; ok && !m.pool.hasMinValues {
 		return known
 	}
@@ -215,7 +215,7 @@ func (s *solver) nodeRequirements(m *machine) []requirement.Term {
 	return terms
 }
 
-// hasLabel reports whether machines of the pool have the label, whatever its value.
+// hasLabel reports whether new nodes of the pool have the label, whatever its value.
 func (s *solver) hasLabel(p *pool, key string) bool {
 	k := s.vocab.Key(key)
 	_, ok := p.reqs.Get(k)
@@ -223,7 +223,7 @@ func (s *solver) hasLabel(p *pool, key string) bool {
 }
 
 // relaxMinValues lowers demands on the number of values to what the listed types leave.
-func (s *solver) relaxMinValues(m *machine, terms []requirement.Term) {
+func (s *solver) relaxMinValues(m *newNode, terms []requirement.Term) {
 	for i := range terms {
 		if terms[i].MinValues == 0 {
 			continue
@@ -235,7 +235,7 @@ func (s *solver) relaxMinValues(m *machine, terms []requirement.Term) {
 }
 
 // requestsOf is what the pods and the least burdened of the types' daemons ask for.
-func (s *solver) requestsOf(m *machine) res.List {
+func (s *solver) requestsOf(m *newNode) res.List {
 	var least res.Vector
 	for i := range m.pool.burdens {
 		b := &m.pool.burdens[i]
@@ -263,7 +263,7 @@ func (s *solver) requestsOf(m *machine) res.List {
 }
 
 // why says in one sentence what decided the shape.
-func (s *solver) why(m *machine, nn plan.NewNode) string {
+func (s *solver) why(m *newNode, nn plan.NewNode) string {
 	carriers := max(m.carriers, len(nn.Types))
 	text := nn.Types[0].Name + " is the cheapest of " + strconv.Itoa(carriers) + " types that carry its "
 	if carriers == 1 {

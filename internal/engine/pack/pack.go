@@ -79,14 +79,14 @@ func (e *Engine) Worked() Worked {
 type Worked struct {
 	// Nodes were compiled; Kinds is how many nodes were sorted by their labels anew.
 	Nodes, Kinds int
-	// Catalogs are lists of instance types, Pools what can be bought of them.
+	// Catalogs are lists of instance types, Pools what can be launched of them.
 	Catalogs, Pools int
 }
 
 // solve takes a problem through all stages. Most go through them once. A stage may find that the problem has to be solved
 // again, with something heeded that the solution did not heed: it is learned, and what is learned only grows, so this ends.
 //
-// Cost: that of one solution; each waived limit that is exceeded costs another, and each zone that runs short up to two more.
+// Cost: that of one solution; each deferred limit that is exceeded costs another, and each zone that runs short up to two more.
 func (k *memory) solve(p *Problem) *plan.Plan {
 	k.learned = learned{}
 	for {
@@ -102,19 +102,19 @@ func (k *memory) solve(p *Problem) *plan.Plan {
 
 // learned is what solutions of one problem found out and the next ones heed.
 type learned struct {
-	// tight are pools whose limits must not be waived, for a solution exceeded them.
+	// tight are pools whose limits must not be deferred, for a solution exceeded them.
 	tight map[string]bool
 	// zones whose subnets ran short of addresses.
 	zones map[string]zoneCare
 }
 
 // place solves the problem with the preferences of the choice as demands, and without any others. It solves it again where
-// pods are not where they were counted ahead, or limits that were waived are exceeded.
-func (k *memory) place(p *Problem, preferences choice, hint lean) *solver {
+// pods are not where they were counted ahead, or limits that were deferred are exceeded.
+func (k *memory) place(p *Problem, preferences choice, hint domainHint) *solver {
 	unsure := map[string]bool{}
 	for {
 		s := newSolver(p, k)
-		s.unsure, s.choice, s.lean = unsure, preferences, hint
+		s.unsure, s.choice, s.hint = unsure, preferences, hint
 		s.compile()
 		s.placeAll()
 		if !s.exceedsLimits() && !s.missedShares() {
@@ -131,7 +131,7 @@ func (s *solver) improved() *solver {
 	if s.opens(before) {
 		s = s.memory.place(s.p, s.choice, nil) // cheaper, but pods rely on a domain being closed; this one it stays
 	}
-	return s.explore(budget)
+	return s.tryDomainHints(budget)
 }
 
 // missedShares finds classes that were dealt out over domains but did not find their places there. What was counted on
@@ -139,7 +139,7 @@ func (s *solver) improved() *solver {
 // there is a new one, so it can't go on for ever.
 func (s *solver) missedShares() bool {
 	missed := false
-	for _, it := range s.items {
+	for _, it := range s.podGroups {
 		if it.class.topo.share != nil && (it.left > 0 || s.tipped(it)) && !s.unsure[it.class.src.ID] {
 			s.unsure[it.class.src.ID] = true
 			missed = true

@@ -12,7 +12,7 @@ type pin struct {
 	name string
 	// within are the nodes of the smallest of its domains; nil where it has none.
 	within []*node
-	item   *item
+	item   *podGroup
 	next   map[pinStep]*pin
 }
 
@@ -26,11 +26,11 @@ type pinStep struct {
 //
 // Cost: for each pod that is placed alone, the product of the domains that each key still allows. Nodes are not looked at
 // again, and nothing is allocated for a choice that was there before.
-func (s *solver) pins(c *class) []*item { return s.pinsOver(c, s.wideKeys(c), true) }
+func (s *solver) pins(c *class) []*podGroup { return s.pinsOver(c, s.wideKeys(c), true) }
 
 // pinsOver are the choices of domains of these keys. With anywhere, a key may also be left open where the class is not bound
 // to a domain of it, and the label may be missing where that is allowed.
-func (s *solver) pinsOver(c *class, keys []string, anywhere bool) []*item {
+func (s *solver) pinsOver(c *class, keys []string, anywhere bool) []*podGroup {
 	if c.root == nil {
 		c.root = &pin{}
 	}
@@ -56,7 +56,7 @@ func (s *solver) pinsOver(c *class, keys []string, anywhere bool) []*item {
 		}
 		pins = next
 	}
-	out := make([]*item, len(pins))
+	out := make([]*podGroup, len(pins))
 	for i, p := range pins {
 		if p.item == nil {
 			p.item = s.pinned(c, s.reqID(p.reqs), p.name)
@@ -111,7 +111,7 @@ func (s *solver) lacking(c *class, key string) (requirement.Requirements, bool) 
 }
 
 // pinned is the class's item for a choice of domains; made once.
-func (s *solver) pinned(c *class, req int, name string) *item {
+func (s *solver) pinned(c *class, req int, name string) *podGroup {
 	for _, it := range c.items {
 		if it.pin == name {
 			return it

@@ -1,46 +1,46 @@
 package pack
 
 // placeAll runs the passes: first without the nodes and pools that a PreferNoSchedule taint asks to avoid, then with
-// them for what is left. Within a pass higher ranks go first. Where nothing can run short, machines are bought for all
+// them for what is left. Within a pass higher ranks go first. Where nothing can run short, new nodes are launched for all
 // ranks together, because that packs better.
 func (s *solver) placeAll() {
 	ranks, scarce := s.ranks(), s.scarce()
 	for _, worst := range []taintVerdict{bears, avoids} {
 		for i := range ranks {
-			s.placeCareful(worst, &ranks[i])
-			for _, it := range s.items {
+			s.placeSequentially(worst, &ranks[i])
+			for _, it := range s.podGroups {
 				if it.left > 0 && it.class.rank == ranks[i] {
 					s.placeOnNodes(it, it.left, worst)
 				}
 			}
 			if scarce {
-				s.buyRank(worst, &ranks[i])
+				s.launchRank(worst, &ranks[i])
 			}
 		}
 		if !scarce {
-			s.buyAll(worst)
+			s.launchAll(worst)
 		}
-		s.placeCareful(worst, nil)
+		s.placeSequentially(worst, nil)
 	}
 	s.merge()
 	if scarce { // a merger may have left some of a limit
 		for i := range ranks {
-			s.buyRank(avoids, &ranks[i])
+			s.launchRank(avoids, &ranks[i])
 		}
 	}
 	s.lastResort = true
-	s.placeCareful(avoids, nil)
+	s.placeSequentially(avoids, nil)
 	s.squeeze()
 }
 
-// buyAll opens machines until every item is placed or can't be.
-func (s *solver) buyAll(worst taintVerdict) { s.buyRank(worst, nil) }
+// launchAll opens new nodes until every item is placed or can't be.
+func (s *solver) launchAll(worst taintVerdict) { s.launchRank(worst, nil) }
 
-// buyRank is buyAll for the items of one rank; nil for all.
-func (s *solver) buyRank(worst taintVerdict, only *rank) {
+// launchRank is buyAll for the items of one rank; nil for all.
+func (s *solver) launchRank(worst taintVerdict, only *rank) {
 	s.sumDemand(worst, only)
 	stale := 0
-	for i, it := range s.items {
+	for i, it := range s.podGroups {
 		if only != nil && it.class.rank != *only {
 			continue
 		}
@@ -48,7 +48,7 @@ func (s *solver) buyRank(worst taintVerdict, only *rank) {
 			stale = s.assemble(i, only) / 2
 		}
 		for it.left > 0 {
-			s.joinBought(it, it.left, worst)
+			s.joinNewNodes(it, it.left, worst)
 			if it.left == 0 {
 				break
 			}
@@ -56,7 +56,7 @@ func (s *solver) buyRank(worst taintVerdict, only *rank) {
 			if p != it.pool {
 				s.moveDemand(it, p)
 			}
-			if p == nil || s.openMachine(it, p, it.left, true) == 0 {
+			if p == nil || s.openNode(it, p, it.left, true) == 0 {
 				if p == nil || !s.nextPool(it, p, worst) {
 					break
 				}
@@ -67,29 +67,29 @@ func (s *solver) buyRank(worst taintVerdict, only *rank) {
 }
 
 // nextPool tries the pools after p, which could carry the item by itself but not now.
-func (s *solver) nextPool(it *item, p *pool, worst taintVerdict) bool {
+func (s *solver) nextPool(it *podGroup, p *pool, worst taintVerdict) bool {
 	for next := s.poolAfter(it, p, worst); next != nil; next = s.poolAfter(it, next, worst) {
 		s.moveDemand(it, next)
-		if s.openMachine(it, next, it.left, true) > 0 {
+		if s.openNode(it, next, it.left, true) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// joinBought uses room on machines that are bought already and that would not get dearer by it.
-func (s *solver) joinBought(it *item, want int, worst taintVerdict) int {
+// joinNewNodes uses room on new nodes that are launched already and that would not get dearer by it.
+func (s *solver) joinNewNodes(it *podGroup, want int, worst taintVerdict) int {
 	got := 0
 	s.listSpare()
 	cpu, memory := it.class.req[s.lead[0]], it.class.req[s.lead[1]]
-	for i, m := range s.bought {
+	for i, m := range s.newNodes {
 		if got == want {
 			break
 		}
 		if spare := &s.spare[i]; cpu > spare[0] && cpu > 0 || memory > spare[1] && memory > 0 {
 			continue
 		}
-		if m.pool == it.pool && !m.careful && !m.ranked {
+		if m.pool == it.pool && !m.sequential && !m.ranked {
 			continue // it was filled with all that its pool's items could use
 		}
 		v := s.view(it, m.pool)
@@ -101,8 +101,8 @@ func (s *solver) joinBought(it *item, want int, worst taintVerdict) int {
 	return got
 }
 
-// joinFree puts pods on a machine as far as its cheapest type has room.
-func (s *solver) joinFree(it *item, m *machine, want int) int {
+// joinFree puts pods on a new node as far as its cheapest type has room.
+func (s *solver) joinFree(it *podGroup, m *newNode, want int) int {
 	t := m.best
 	room := m.pool.net[t].Clone()
 	room.Sub(m.used, 1)
@@ -125,17 +125,17 @@ func (s *solver) joinFree(it *item, m *machine, want int) int {
 	s.noteSpare(m)
 	it.left -= n
 	s.dropDemand(it, n)
-	s.countOnMachine(it.class, m, n)
+	s.countOnNewNode(it.class, m, n)
 	return n
 }
 
-// sumDemand assigns every item to the pool it would be bought for and adds up what each pool has to carry.
+// sumDemand assigns every item to the pool it would be launched for and adds up what each pool has to carry.
 func (s *solver) sumDemand(worst taintVerdict, only *rank) {
 	for _, p := range s.pools {
 		clear(p.demand)
 		p.worth = 0
 	}
-	for _, it := range s.items {
+	for _, it := range s.podGroups {
 		it.pool = nil
 		if it.left > 0 && (only == nil || it.class.rank == *only) {
 			s.moveDemand(it, s.choosePool(it, worst))
@@ -143,7 +143,7 @@ func (s *solver) sumDemand(worst taintVerdict, only *rank) {
 	}
 }
 
-func (s *solver) moveDemand(it *item, p *pool) {
+func (s *solver) moveDemand(it *podGroup, p *pool) {
 	if it.pool != nil {
 		s.dropDemand(it, it.left)
 	}
@@ -154,7 +154,7 @@ func (s *solver) moveDemand(it *item, p *pool) {
 	}
 }
 
-func (s *solver) dropDemand(it *item, n int) {
+func (s *solver) dropDemand(it *podGroup, n int) {
 	if it.pool == nil {
 		return
 	}

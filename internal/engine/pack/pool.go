@@ -11,11 +11,11 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// pool is a NodePool with what can be bought for it.
+// pool is a NodePool with what can be launched for it.
 type pool struct {
 	src    *cluster.Pool
 	rank   int
-	broken string // why nothing can be bought
+	broken string // why nothing can be launched
 	fault  string // the same, as far as it does not depend on the moment
 	cat    *catalog.Catalog
 	upkeep catalog.MicroUSD // Options.Upkeep
@@ -31,9 +31,9 @@ type pool struct {
 
 	limited   []limit
 	nodesLeft int64 // -1: no limit
-	// waived and nodesWaived are limits that are not heeded, because they leave plenty.
-	waived      []limit
-	nodesWaived int64 // -1: none
+	// deferred and nodesWaived are limits that are not heeded, because they leave plenty.
+	deferred      []limit
+	nodesDeferred int64 // -1: none
 	// affordable holds the types whose capacity is within what is left of the limits.
 	affordable catalog.TypeSet
 
@@ -46,7 +46,7 @@ type pool struct {
 	room     room
 	siblings []*pool
 	whole    *pool
-	// demand and worth sum up what is still to be placed on machines of this pool.
+	// demand and worth sum up what is still to be placed on new nodes of this pool.
 	demand res.Vector
 	worth  int64
 	crowd  crowd
@@ -72,11 +72,11 @@ func (s *solver) compilePools() {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(b.Name, a.Name))
 	})
 	for _, src := range sorted {
-		cat, err := s.setting.catalog(src.Types, s.vocab)
+		cat, err := s.compileKey.catalog(src.Types, s.vocab)
 		if s.splitPool(src, cat, err) {
 			continue
 		}
-		p := s.setting.borrow(src, cat, s.p.Options.Upkeep)
+		p := s.compileKey.borrow(src, cat, s.p.Options.Upkeep)
 		if p == nil {
 			p = &pool{src: src, cat: cat, upkeep: s.p.Options.Upkeep, shapes: map[int]*shape{}, wellKnown: s.isWellKnown}
 			p.fault = s.compilePool(p)
@@ -87,7 +87,7 @@ func (s *solver) compilePools() {
 		}
 		s.begin(p, src, len(s.pools))
 		s.pools = append(s.pools, p)
-		s.memory.lent = append(s.memory.lent, loan{s.setting, p})
+		s.memory.borrowed = append(s.memory.borrowed, borrowedPool{s.compileKey, p})
 	}
 }
 
@@ -99,7 +99,7 @@ func (s *solver) begin(p *pool, src *cluster.Pool, rank int) {
 	}
 	p.limited, p.slots, p.worth, p.crowd = nil, nil, 0, crowd{}
 	p.setLimits(s.schema)
-	s.waive(p)
+	s.deferLimits(p)
 	p.demand = make(res.Vector, s.schema.Len())
 	s.setBase(p)
 }
@@ -242,8 +242,8 @@ func (p *pool) refreshAffordable() {
 
 func (p *pool) hasLimits() bool { return p.nodesLeft >= 0 || len(p.limited) > 0 || p.room != nil }
 
-// charge counts a machine against the limits with the least of each resource that it may turn out to have.
-func (p *pool) charge(m *machine) {
+// charge counts a new node against the limits with the least of each resource that it may turn out to have.
+func (p *pool) charge(m *newNode) {
 	if !p.hasLimits() {
 		return
 	}
@@ -262,7 +262,7 @@ func (p *pool) charge(m *machine) {
 }
 
 // refund takes back what charge counted.
-func (p *pool) refund(m *machine) {
+func (p *pool) refund(m *newNode) {
 	if !p.hasLimits() {
 		return
 	}
@@ -277,11 +277,11 @@ func (p *pool) refund(m *machine) {
 	p.share()
 }
 
-// shape is what a machine of a pool may be under certain requirements. Shapes are made once and shared.
+// shape is what a new node of a pool may be under certain requirements. Shapes are made once and shared.
 type shape struct {
 	pool *pool
 	reqs requirement.Requirements
-	// cells are the ways to buy that are allowed, types the types that match and can be bought in one of them.
+	// cells are the ways to launch that are allowed, types the types that match and can be launched in one of them.
 	cells []int
 	types catalog.TypeSet
 	// out holds the types that match and would be sold in one of the cells, but are not to be had in any of them now.
@@ -291,7 +291,7 @@ type shape struct {
 	order []int
 	next  map[int]*shape
 	id    int // in the order of making, within the pool
-	// domains in which machines of the shape can be bought, by key that was asked for, sorted.
+	// domains in which new nodes of the shape can be launched, by key that was asked for, sorted.
 	domains map[requirement.Key][]string
 	req     int // the number of reqs
 	// reach holds, for cpu and memory, the most that any type has among those up to a place in order; made when needed.
@@ -366,7 +366,7 @@ func (s *solver) and(sh *shape, req int) *shape {
 
 // join is the shape that is left when the item comes along, and the alternative that was taken. Of several alternatives
 // it is the one with the best price for type t, or for the cheapest type when t is negative.
-func (s *solver) join(sh *shape, it *item, t int) *shape {
+func (s *solver) join(sh *shape, it *podGroup, t int) *shape {
 	if len(it.alts) == 1 {
 		next := s.and(sh, it.alts[0])
 		if next == nil || (t >= 0 && !next.types.Has(t)) {

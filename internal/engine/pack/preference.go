@@ -11,30 +11,30 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// wish is one preference of a class: something that is asked for, but never a reason to leave a pod without a node. A
-// wish that is honoured is treated like a demand.
-type wish struct {
+// preference is one preference of a class: something that is asked for, but never a reason to leave a pod without a node. A
+// preference that is honoured is treated like a demand.
+type preference struct {
 	kind plan.WishKind
 	at   int // in the class's list of that kind
 	host bool
 }
 
 // maxWishes is how many preferences of one class are looked at; more than a handful is a mistake.
-const maxWishes = 64
+const maxPreferences = 64
 
-// honoured is a set of wishes by their position.
+// honoured is a set of preferences by their position.
 type honoured uint64
 
-func (h honoured) has(i int) bool          { return h&(1<<i) != 0 }
-func (h honoured) without(i int) honoured  { return h &^ (1 << i) }
-func everyWish(wishes []wish) (h honoured) { return 1<<len(wishes) - 1 }
+func (h honoured) has(i int) bool                      { return h&(1<<i) != 0 }
+func (h honoured) without(i int) honoured              { return h &^ (1 << i) }
+func everyPreference(wishes []preference) (h honoured) { return 1<<len(wishes) - 1 }
 
-// wishesOf lists the preferences of a class in the order in which they are given up: pod affinity, pod anti-affinity and
-// node affinity, each heaviest first, then spreads. A wish to stay off nodes that ask to be avoided comes last.
+// preferencesOf lists the preferences of a class in the order in which they are given up: pod affinity, pod anti-affinity and
+// node affinity, each heaviest first, then spreads. A preference to stay off nodes that ask to be avoided comes last.
 //
 // Source: the order in which the Karpenter v1 API relaxes preferences.
-func wishesOf(c *cluster.Class) []wish {
-	var out []wish
+func preferencesOf(c *cluster.Class) []preference {
+	var out []preference
 	add := func(kind plan.WishKind, weights []int, hosts []bool) {
 		order := make([]int, len(weights))
 		for i := range order {
@@ -42,8 +42,8 @@ func wishesOf(c *cluster.Class) []wish {
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
 		for _, i := range order {
-			if weights[i] > 0 && len(out) < maxWishes-1 {
-				out = append(out, wish{kind, i, hosts != nil && hosts[i]})
+			if weights[i] > 0 && len(out) < maxPreferences-1 {
+				out = append(out, preference{kind, i, hosts != nil && hosts[i]})
 			}
 		}
 	}
@@ -71,12 +71,12 @@ func wishesOf(c *cluster.Class) []wish {
 		}
 	}
 	add(plan.WishSpread, weights, hosts)
-	return append(out, wish{kind: plan.WishTaint})
+	return append(out, preference{kind: plan.WishTaint})
 }
 
-// honours reports whether the class treats the wish of that kind and place in its list as a demand.
+// honours reports whether the class treats the preference of that kind and place in its list as a demand.
 func (c *class) honours(kind plan.WishKind, at int) bool {
-	for i, w := range c.wishes {
+	for i, w := range c.preferences {
 		if w.kind == kind && w.at == at {
 			return c.honoured.has(i)
 		}
@@ -89,13 +89,13 @@ func (c *class) honoursSpread(at int) bool { return c.honours(plan.WishSpread, a
 // honourNode narrows the alternatives of the class by the preferred node affinity that it honours. They stay out of
 // strict: a preference does not change which domains count.
 func (s *solver) honourNode(c *class) {
-	for i, w := range c.wishes {
+	for i, w := range c.preferences {
 		if w.kind != plan.WishNode || !c.honoured.has(i) {
 			continue
 		}
 		r, err := s.vocab.Parse(c.src.Preferred[w.at].Terms)
 		if err != nil {
-			continue // a wish that can't be read
+			continue // a preference that can't be read
 		}
 		alts := make([]requirement.Requirements, len(c.alts))
 		for j := range c.alts {
@@ -105,7 +105,7 @@ func (s *solver) honourNode(c *class) {
 	}
 }
 
-// judge says how taints stand to the class: one that does not wish to stay off nodes that ask to be avoided bears them.
+// judge says how taints stand to the class: one that does not preference to stay off nodes that ask to be avoided bears them.
 func (c *class) judge(taints []cluster.Taint) taintVerdict {
 	v := judgeTaints(taints, c.src.Tolerations)
 	if v == avoids && c.bearsAvoided {
@@ -114,11 +114,11 @@ func (c *class) judge(taints []cluster.Taint) taintVerdict {
 	return v
 }
 
-// tier is a part of a class's pods with the wishes that are honoured for it.
+// tier is a part of a class's pods with the preferences that are honoured for it.
 type tier struct {
 	pods     int // of the class, in their order; the last tier has the rest
 	honoured honoured
-	// remaining holds the wishes that were not given up; only some of them may count at a time.
+	// remaining holds the preferences that were not given up; only some of them may count at a time.
 	remaining honoured
 }
 
@@ -140,7 +140,7 @@ func (s *solver) tiers(classes []*class) []*class {
 			if to > from {
 				part := *c
 				part.tier, part.pods = i, c.pods[from:to]
-				part.wishes, part.honoured, part.bearsAvoided = wanted.wishes, t.honoured, wanted.bearsAvoided(t)
+				part.preferences, part.honoured, part.bearsAvoided = wanted.preferences, t.honoured, wanted.bearsAvoided(t)
 				out = append(out, &part)
 			}
 			from = to
@@ -149,12 +149,12 @@ func (s *solver) tiers(classes []*class) []*class {
 	return out
 }
 
-func (w *wanted) bearsAvoided(t tier) bool {
-	return w.taints && !t.honoured.has(len(w.wishes)-1)
+func (w *preferring) bearsAvoided(t tier) bool {
+	return w.taints && !t.honoured.has(len(w.preferences)-1)
 }
 
-// wishText says in short what a wish asks for.
-func wishText(c *cluster.Class, w wish) (key, want string) {
+// preferenceText says in short what a preference asks for.
+func preferenceText(c *cluster.Class, w preference) (key, want string) {
 	switch w.kind {
 	case plan.WishTogether:
 		t := c.PodAffinity[w.at]

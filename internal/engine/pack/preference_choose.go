@@ -19,33 +19,33 @@ func (k *memory) choosePreferences(p *Problem) *solver {
 		return k.place(p, nil, nil)
 	}
 	priced := p.Options.PreferenceShare >= 0
-	w := findWishes(p, priced)
+	w := findPreferences(p, priced)
 	switch {
 	case len(w) == 0:
 		return k.place(p, nil, nil)
 	case priced:
-		return k.weigh(p, w)
+		return k.pricePreferences(p, w)
 	}
-	return k.relax(p, w)
+	return k.relaxPreferences(p, w)
 }
 
-// wanted is a class with wishes, and what was decided of them.
-type wanted struct {
-	src    *cluster.Class
-	id     string
-	pods   int
-	such   cluster.PodRef
-	wishes []wish
-	// taints: the last wish is to stay off nodes that ask to be avoided. Otherwise that is not for this choice to decide.
+// preferring is a class with preferences, and what was decided of them.
+type preferring struct {
+	src         *cluster.Class
+	id          string
+	pods        int
+	such        cluster.PodRef
+	preferences []preference
+	// taints: the last preference is to stay off nodes that ask to be avoided. Otherwise that is not for this choice to decide.
 	taints   bool
 	tiers    []tier
 	declined map[int]plan.Wish
 }
 
-// choice is what was decided of wishes, by class ID. Classes without wishes are not in it.
-type choice map[string]*wanted
+// choice is what was decided of preferences, by class ID. Classes without preferences are not in it.
+type choice map[string]*preferring
 
-func choiceOf(all []*wanted) choice {
+func choiceOf(all []*preferring) choice {
 	out := choice{}
 	for _, w := range all {
 		out[w.id] = w
@@ -53,11 +53,11 @@ func choiceOf(all []*wanted) choice {
 	return out
 }
 
-// findWishes lists the classes that have wishes, by ID. Taints count only where wishes have a price; otherwise they are
+// findPreferences lists the classes that have preferences, by ID. Taints count only where preferences have a price; otherwise they are
 // avoided until nothing else is left.
-func findWishes(p *Problem, taints bool) []*wanted {
-	byID := map[string]*wanted{}
-	known := map[*cluster.Class]*wanted{}
+func findPreferences(p *Problem, taints bool) []*preferring {
+	byID := map[string]*preferring{}
+	known := map[*cluster.Class]*preferring{}
 	var avoided [][]cluster.Taint
 	if taints {
 		avoided = avoidedTaints(p)
@@ -68,7 +68,7 @@ func findWishes(p *Problem, taints bool) []*wanted {
 		}
 		w, seen := known[pod.Class]
 		if !seen {
-			w = wantedBy(pod.Class, avoided)
+			w = preferringClassOf(pod.Class, avoided)
 			if w != nil && byID[w.id] != nil {
 				w = byID[w.id]
 			}
@@ -85,21 +85,21 @@ func findWishes(p *Problem, taints bool) []*wanted {
 			w.such = pod.PodRef
 		}
 	}
-	out := make([]*wanted, 0, len(byID))
+	out := make([]*preferring, 0, len(byID))
 	for _, id := range sortedKeys(byID) {
 		out = append(out, byID[id])
 	}
 	return out
 }
 
-// wantedBy is nil for a class without wishes.
-func wantedBy(c *cluster.Class, avoided [][]cluster.Taint) *wanted {
-	w := &wanted{src: c, wishes: wishesOf(c), declined: map[int]plan.Wish{}}
+// preferringClassOf is nil for a class without preferences.
+func preferringClassOf(c *cluster.Class, avoided [][]cluster.Taint) *preferring {
+	w := &preferring{src: c, preferences: preferencesOf(c), declined: map[int]plan.Wish{}}
 	w.taints = slices.ContainsFunc(avoided, func(x []cluster.Taint) bool { return judgeTaints(x, c.Tolerations) == avoids })
 	if !w.taints {
-		w.wishes = w.wishes[:len(w.wishes)-1]
+		w.preferences = w.preferences[:len(w.preferences)-1]
 	}
-	if len(w.wishes) == 0 {
+	if len(w.preferences) == 0 {
 		return nil
 	}
 	if w.id = c.ID; w.id == "" {

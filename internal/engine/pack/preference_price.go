@@ -8,27 +8,27 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// DefaultPreferenceShare is what the preferences of a class may cost, as a share of what its pods cost on the machines
+// DefaultPreferenceShare is what the preferences of a class may cost, as a share of what its pods cost on the new nodes
 // that suit them best.
 const DefaultPreferenceShare = 0.02
 
-// machineToll is what a machine costs besides its price, when it is weighed whether a preference is worth more machines:
+// machineToll is what a new node costs besides its price, when it is weighed whether a preference is worth more new nodes:
 // its disk above all. It is not part of any price that a plan states.
 //
 // Source: 20 GiB of gp3 at $0.08 per GiB and month, us-east-1, 2026.
-const machineToll catalog.MicroUSD = 2_200
+const nodeToll catalog.MicroUSD = 2_200
 
 // toll is what of machineToll the upkeep in the prices does not count already.
-func (o *Options) toll() catalog.MicroUSD { return max(0, machineToll-o.Upkeep) }
+func (o *Options) toll() catalog.MicroUSD { return max(0, nodeToll-o.Upkeep) }
 
-// fewMachines is how many machines more a class may have for its wishes, whatever their price, besides a share of all.
-const fewMachines = 3
+// fewMachines is how many new nodes more a class may have for its preferences, whatever their price, besides a share of all.
+const fewNodes = 3
 
 // mostTrials bounds how often a problem is solved to find out what preferences cost.
 const mostTrials = 8
 
-// weigh solves without any wishes, then with them, and declines those that cost more than they may until the rest pays.
-func (k *memory) weigh(p *Problem, all []*wanted) *solver {
+// pricePreferences solves without any preferences, then with them, and declines those that cost more than they may until the rest pays.
+func (k *memory) pricePreferences(p *Problem, all []*preferring) *solver {
 	c := choiceOf(all)
 	for _, w := range all {
 		w.tiers = []tier{{}}
@@ -40,7 +40,7 @@ func (k *memory) weigh(p *Problem, all []*wanted) *solver {
 	}
 	best := base
 	for i := range mostTrials {
-		if !slices.ContainsFunc(all, func(w *wanted) bool { return w.tiers[0].honoured != 0 }) {
+		if !slices.ContainsFunc(all, func(w *preferring) bool { return w.tiers[0].honoured != 0 }) {
 			break
 		}
 		trial := k.place(p, c, nil)
@@ -55,34 +55,34 @@ func (k *memory) weigh(p *Problem, all []*wanted) *solver {
 	return best
 }
 
-// ledger compares what classes cost with and without their wishes.
+// ledger compares what classes cost with and without their preferences.
 type ledger struct {
 	base     *solver
 	share    float64
 	cost     map[string]float64 // by class ID, nano-USD per hour, with tolls
 	price    map[string]float64 // the same without
-	machines map[string]float64
-	most     float64 // machines that a class may have more because of its wishes
+	nodes    map[string]float64
+	most     float64 // new nodes that a class may have more because of its preferences
 	unplaced map[string]int
 	allowed  map[string]float64
 }
 
 func newLedger(p *Problem, base *solver) *ledger {
-	l := &ledger{base: base, share: p.Options.PreferenceShare, cost: base.costs(p.Options.toll()), price: base.costs(0), machines: base.machines(), unplaced: base.missing(), allowed: map[string]float64{}}
+	l := &ledger{base: base, share: p.Options.PreferenceShare, cost: base.costs(p.Options.toll()), price: base.costs(0), nodes: base.nodesByClass(), unplaced: base.missing(), allowed: map[string]float64{}}
 	if l.share == 0 {
 		l.share = DefaultPreferenceShare
 	}
-	l.most = fewMachines + float64(l.share*float64(len(base.bought)))
+	l.most = fewNodes + float64(l.share*float64(len(base.newNodes)))
 	for _, c := range base.classes {
-		if len(c.wishes) > 0 && c.broken == "" {
+		if len(c.preferences) > 0 && c.broken == "" {
 			l.allowed[c.src.ID] = l.share * float64(base.fair(c)) * float64(len(c.pods)-c.unplaced())
 		}
 	}
 	return l
 }
 
-// fair is what one pod of the class costs on the machine that suits it best, in nano-USD per hour; 0 when none can be
-// bought.
+// fair is what one pod of the class costs on the new node that suits it best, in nano-USD per hour; 0 when none can be
+// launched.
 func (s *solver) fair(c *class) int64 {
 	it := s.newItem(c, 0, "", 0)
 	for _, p := range s.pools {
@@ -93,18 +93,18 @@ func (s *solver) fair(c *class) int64 {
 	return 0
 }
 
-// costs divides the price of every machine, and the toll, among its pods by what they are worth.
+// costs divides the price of every new node, and the toll, among its pods by what they are worth.
 func (s *solver) costs(toll catalog.MicroUSD) map[string]float64 {
 	out := map[string]float64{}
-	s.divide(func(class string, m *machine, share float64) {
+	s.divide(func(class string, m *newNode, share float64) {
 		out[class] += float64(share * float64(m.price+toll) * 1000)
 	})
 	return out
 }
 
-// divide tells for each machine what share of it each class has.
-func (s *solver) divide(each func(class string, m *machine, share float64)) {
-	for _, m := range s.bought {
+// divide tells for each new node what share of it each class has.
+func (s *solver) divide(each func(class string, m *newNode, share float64)) {
+	for _, m := range s.newNodes {
 		sum := 0.0
 		for _, q := range m.parts {
 			sum += float64(float64(q.item.on[m.pool.rank].worth) * float64(q.n))
@@ -119,10 +119,10 @@ func (s *solver) divide(each func(class string, m *machine, share float64)) {
 	}
 }
 
-// machines divides the machines among their pods by what they are worth.
-func (s *solver) machines() map[string]float64 {
+// new nodes divides the new nodes among their pods by what they are worth.
+func (s *solver) nodesByClass() map[string]float64 {
 	out := map[string]float64{}
-	s.divide(func(class string, _ *machine, share float64) { out[class] += share })
+	s.divide(func(class string, _ *newNode, share float64) { out[class] += share })
 	return out
 }
 
@@ -136,24 +136,24 @@ func (s *solver) missing() map[string]int {
 	return out
 }
 
-// bill is what the machines cost, tolls included.
+// bill is what the new nodes cost, tolls included.
 func (s *solver) bill(toll catalog.MicroUSD) catalog.MicroUSD {
 	sum := catalog.MicroUSD(0)
-	for _, m := range s.bought {
+	for _, m := range s.newNodes {
 		sum += m.price + toll
 	}
 	return sum
 }
 
-// promising are the wishes that are worth a trial: those that are certain to cost more than allowed are declined here.
-func (l *ledger) promising(base *solver, w *wanted) honoured {
+// promising are the preferences that are worth a trial: those that are certain to cost more than allowed are declined here.
+func (l *ledger) promising(base *solver, w *preferring) honoured {
 	i := slices.IndexFunc(base.classes, func(c *class) bool { return c.src.ID == w.id })
 	if i < 0 || base.classes[i].broken != "" || base.classes[i].unplaced() == len(base.classes[i].pods) {
 		return 0
 	}
 	c := base.classes[i]
-	h := everyWish(w.wishes)
-	for at, x := range w.wishes {
+	h := everyPreference(w.preferences)
+	for at, x := range w.preferences {
 		if !x.host {
 			continue
 		}
@@ -163,15 +163,15 @@ func (l *ledger) promising(base *solver, w *wanted) honoured {
 		}
 	}
 	if w.taints && !base.canAvoid(c) {
-		w.taints, w.wishes = false, w.wishes[:len(w.wishes)-1]
-		h &= everyWish(w.wishes)
+		w.taints, w.preferences = false, w.preferences[:len(w.preferences)-1]
+		h &= everyPreference(w.preferences)
 	}
 	return base.compatible(c, w, h)
 }
 
 // leastExtra bounds from below, in nano-USD per hour, what it adds to the bill that no node takes more pods of the class
-// than the wish allows: with tolls, and the price alone; and how many machines.
-func (s *solver) leastExtra(c *class, w wish) (extra, price int64, machines int) {
+// than the preference allows: with tolls, and the price alone; and how many new nodes.
+func (s *solver) leastExtra(c *class, w preference) (extra, price int64, machines int) {
 	per := 0
 	switch {
 	case w.kind == plan.WishApart && affinityGroup(repelling, c.src, c.src.AntiAffinity[w.at]).selects(c.src):
@@ -209,7 +209,7 @@ func (s *solver) leastExtra(c *class, w wish) (extra, price int64, machines int)
 		return 0, 0, 0
 	}
 	price = int64(hosts)*cheapest - int64(s.bill(0))*1000
-	machines = hosts - len(s.bought)
+	machines = hosts - len(s.newNodes)
 	return price + int64(s.p.Options.toll())*1000*int64(machines), price, machines
 }
 
@@ -224,10 +224,10 @@ func (s *solver) canAvoid(c *class) bool {
 }
 
 // compatible leaves out preferred node affinity that can't be had together with heavier terms, or at all.
-func (s *solver) compatible(c *class, w *wanted, h honoured) honoured {
+func (s *solver) compatible(c *class, w *preferring, h honoured) honoured {
 	probe := *c
-	probe.wishes, probe.honoured = w.wishes, 0
-	for at, x := range w.wishes {
+	probe.preferences, probe.honoured = w.preferences, 0
+	for at, x := range w.preferences {
 		if x.kind != plan.WishNode || !h.has(at) {
 			continue
 		}
@@ -246,20 +246,20 @@ func (s *solver) compatible(c *class, w *wanted, h honoured) honoured {
 	return h
 }
 
-func (l *ledger) decline(w *wanted, at int, cost catalog.MicroUSD, atLeast, blocked bool) {
-	key, want := wishText(w.src, w.wishes[at])
-	w.declined[at] = plan.Wish{ClassID: w.id, Kind: w.wishes[at].kind, Key: key, Want: want, Pods: w.pods, Such: w.such,
+func (l *ledger) decline(w *preferring, at int, cost catalog.MicroUSD, atLeast, blocked bool) {
+	key, want := preferenceText(w.src, w.preferences[at])
+	w.declined[at] = plan.Wish{ClassID: w.id, Kind: w.preferences[at].kind, Key: key, Want: want, Pods: w.pods, Such: w.such,
 		Cost: cost, AtLeast: atLeast, Blocked: blocked}
 	for i := range w.tiers {
 		w.tiers[i].honoured = w.tiers[i].honoured.without(at)
 	}
 }
 
-// declineCostly takes wishes off the classes that the trial leaves unplaced or that cost more than they may. It is false
-// when there is nothing to take: the trial is good. Classes share machines, so that one with a costly wish makes others
+// declineCostly takes preferences off the classes that the trial leaves unplaced or that cost more than they may. It is false
+// when there is nothing to take: the trial is good. Classes share new nodes, so that one with a costly preference makes others
 // dear as well; unless all is asked for, only the worst are taken now and the others tried again.
-func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bool {
-	costs, prices, machines, missing := trial.costs(trial.p.Options.toll()), trial.costs(0), trial.machines(), trial.missing()
+func (l *ledger) declineCostly(trial *solver, all []*preferring, everything bool) bool {
+	costs, prices, machines, missing := trial.costs(trial.p.Options.toll()), trial.costs(0), trial.nodesByClass(), trial.missing()
 	ratio := make([]float64, len(all)) // of what honouring costs to what it may; above 1 is too much
 	allowed, worst, dearest := 0.0, 0.0, -1
 	for i, w := range all {
@@ -267,7 +267,7 @@ func (l *ledger) declineCostly(trial *solver, all []*wanted, everything bool) bo
 			continue
 		}
 		allowed += l.allowed[w.id]
-		ratio[i] = max((costs[w.id]-l.cost[w.id])/(l.allowed[w.id]+slack), (machines[w.id]-l.machines[w.id])/l.most)
+		ratio[i] = max((costs[w.id]-l.cost[w.id])/(l.allowed[w.id]+slack), (machines[w.id]-l.nodes[w.id])/l.most)
 		if missing[w.id] > l.unplaced[w.id] {
 			ratio[i] = math.Inf(1)
 		}
@@ -309,10 +309,10 @@ func total(m map[string]int) int {
 	return sum
 }
 
-// costliest is the wish that is likeliest to cost: one by host, or else the one that is given up first.
-func (w *wanted) costliest(h honoured) int {
+// costliest is the preference that is likeliest to cost: one by host, or else the one that is given up first.
+func (w *preferring) costliest(h honoured) int {
 	first := -1
-	for i, x := range w.wishes {
+	for i, x := range w.preferences {
 		if !h.has(i) {
 			continue
 		}
@@ -326,10 +326,10 @@ func (w *wanted) costliest(h honoured) int {
 	return first
 }
 
-// declineRest is for wishes that were still in trial when the trials came to an end.
-func (l *ledger) declineRest(all []*wanted) {
+// declineRest is for preferences that were still in trial when the trials came to an end.
+func (l *ledger) declineRest(all []*preferring) {
 	for _, w := range all {
-		for at := range w.wishes {
+		for at := range w.preferences {
 			if w.tiers[0].honoured.has(at) {
 				l.decline(w, at, 0, true, false)
 			}
@@ -342,7 +342,7 @@ func (c choice) declined() []plan.Wish {
 	var out []plan.Wish
 	for _, id := range sortedKeys(c) {
 		w := c[id]
-		for at := range w.wishes {
+		for at := range w.preferences {
 			if d, ok := w.declined[at]; ok {
 				out = append(out, d)
 			}

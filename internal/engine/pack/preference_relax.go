@@ -2,11 +2,11 @@ package pack
 
 import "github.com/kerf-sh/kerf/internal/engine/plan"
 
-// relax treats every wish as a demand and gives them up one by one for pods that find no place.
-func (k *memory) relax(p *Problem, all []*wanted) *solver {
+// relaxPreferences treats every preference as a demand and gives them up one by one for pods that find no place.
+func (k *memory) relaxPreferences(p *Problem, all []*preferring) *solver {
 	c := choiceOf(all)
 	for _, w := range all {
-		w.tiers = []tier{w.level(everyWish(w.wishes))}
+		w.tiers = []tier{w.level(everyPreference(w.preferences))}
 	}
 	for {
 		s := k.place(p, c, nil)
@@ -16,12 +16,12 @@ func (k *memory) relax(p *Problem, all []*wanted) *solver {
 	}
 }
 
-// level is a tier for which the remaining wishes have not been given up. Of preferred node affinity only the heaviest
+// level is a tier for which the remaining preferences have not been given up. Of preferred node affinity only the heaviest
 // term counts.
-func (w *wanted) level(remaining honoured) tier {
+func (w *preferring) level(remaining honoured) tier {
 	t := tier{remaining: remaining, honoured: remaining}
 	first := true
-	for i, x := range w.wishes {
+	for i, x := range w.preferences {
 		if x.kind == plan.WishNode && remaining.has(i) {
 			if !first {
 				t.honoured = t.honoured.without(i)
@@ -32,8 +32,8 @@ func (w *wanted) level(remaining honoured) tier {
 	return t
 }
 
-// giveUp splits off the pods that found no place, with one wish less. It is false when there are none that have wishes
-// left. It can't go on for ever: each time some pods have fewer wishes.
+// giveUp splits off the pods that found no place, with one preference less. It is false when there are none that have preferences
+// left. It can't go on for ever: each time some pods have fewer preferences.
 func (s *solver) giveUp() bool {
 	left := map[string][]int{} // by class: how many pods each tier has left
 	for _, c := range s.classes {
@@ -69,7 +69,7 @@ func (s *solver) giveUp() bool {
 	return changed
 }
 
-// joinTiers drops tiers without pods and joins neighbours with the same wishes.
+// joinTiers drops tiers without pods and joins neighbours with the same preferences.
 func joinTiers(tiers []tier) []tier {
 	var out []tier
 	for _, t := range tiers {

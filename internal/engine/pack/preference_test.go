@@ -27,7 +27,7 @@ func placedPods(p *plan.Plan) map[cluster.PodRef]bool {
 	return out
 }
 
-// Whatever the policy, wishes are no reason to leave a pod without a node that could be bought for it.
+// Whatever the policy, preferences are no reason to leave a pod without a node that could be launched for it.
 func TestWishesLeaveNoPodBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, false)
@@ -49,7 +49,7 @@ func TestWishesLeaveNoPodBehind(t *testing.T) {
 	})
 }
 
-// Wishes that have a price stay within their share.
+// Preferences that have a price stay within their share.
 func TestWishesStayWithinTheirShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, false)
@@ -67,7 +67,7 @@ func TestWishesStayWithinTheirShare(t *testing.T) {
 		if a, b := len(placedPods(without)), len(placedPods(with)); b < a {
 			t.Fatalf("%d pods are placed, %d without wishes\n%s\nwithout:\n%s", b, a, with, without)
 		}
-		// A machine less is worth its toll, which no price shows.
+		// A new node less is worth its toll, which no price shows.
 		fewer := max(0, len(without.NewNodes)-len(with.NewNodes))
 		if most := float64(without.Price)*(1+share) + 10 + float64(pack.MachineToll)*float64(fewer); float64(with.Price) > most {
 			t.Fatalf("costs %s, %s without wishes\n%s\nwithout:\n%s", plan.Dollars(with.Price), plan.Dollars(without.Price), with, without)

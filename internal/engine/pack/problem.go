@@ -25,13 +25,13 @@ type Options struct {
 	WellKnown []string `json:"wellKnown,omitempty"`
 	// IgnorePreferences is PREFERENCE_POLICY=Ignore.
 	IgnorePreferences bool `json:"ignorePreferences,omitempty"`
-	// PreferenceShare is how much the preferences of a class may cost, as a share of what its pods cost on the machines
+	// PreferenceShare is how much the preferences of a class may cost, as a share of what its pods cost on the new nodes
 	// that suit them best; 0 means DefaultPreferenceShare, and below 0 they count as demands, whatever they cost, until a
 	// pod finds no place.
 	PreferenceShare float64 `json:"preferenceShare,omitempty"`
 	// MinValuesBestEffort is MIN_VALUES_POLICY=BestEffort.
 	MinValuesBestEffort bool `json:"minValuesBestEffort,omitempty"`
-	// Work is what the improvement of a first plan may cost, in comparisons of a pod with a machine; 0 means DefaultWork, less
+	// Work is what the improvement of a first plan may cost, in comparisons of a pod with a new node; 0 means DefaultWork, less
 	// than 0 that nothing is improved.
 	Work int64 `json:"work,omitempty"`
 	// PriceGuard is how many times as much as usual a new node may cost while EC2 is short of what its pods usually get: above

@@ -15,7 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-// A pool has room for one machine at a time. Pods that are young and harder to place keep coming; the machine is free again
+// A pool has room for one new node at a time. Pods that are young and harder to place keep coming; the new node is free again
 // after each round. Whoever can be placed at all is placed within a bounded number of rounds.
 func TestNoClassStarvesAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -203,7 +203,7 @@ func (s *solver) minValuesReason(c *class, p *pool, both requirement.Requirement
 		return plan.Reason{}, false
 	}
 	options := []requirement.Requirements{both}
-	if c.careful {
+	if c.sequential {
 		for _, it := range s.pins(c) {
 			for _, alt := range it.alts {
 				options = append(options, p.reqs.And(s.reqs.all[alt]))
@@ -215,7 +215,7 @@ func (s *solver) minValuesReason(c *class, p *pool, both requirement.Requirement
 	for i, reqs := range options {
 		sh := s.shapeOf(p, reqs)
 		if i > 0 && !sh.types.Any() {
-			continue // none of the pool's machines is in that domain
+			continue // none of the pool's new nodes is in that domain
 		}
 		if k, want, have, short := s.minValuesShort(sh, p.carrying(sh, need, c.src.HostPorts)); short {
 			return plan.Reason{Code: plan.MinValuesUnmet, Key: s.vocab.Name(k), Want: strconv.Itoa(want), Have: strconv.Itoa(have)}, true
@@ -312,7 +312,7 @@ func (s *solver) keysOf(reqs requirement.Requirements) []string {
 	return names
 }
 
-// cellReason names the requirement on where and how to buy that no type meets.
+// cellReason names the requirement on where and how to launch that no type meets.
 func (s *solver) cellReason(p *pool, reqs requirement.Requirements, types catalog.TypeSet) plan.Reason {
 	for _, name := range catalog.CellKeys() {
 		k, ok := s.vocab.Lookup(name)
@@ -478,7 +478,7 @@ func (s *solver) limitReason(p *pool, types catalog.TypeSet) (plan.Reason, bool)
 	return plan.Reason{}, false
 }
 
-// topologyReason blames the constraint that is left when a node could be bought but must not be used.
+// topologyReason blames the constraint that is left when a node could be launched but must not be used.
 func (s *solver) topologyReason(c *class) plan.Reason {
 	for _, d := range slices.Concat(c.topo.wide, c.topo.host) {
 		switch d.group.kind {

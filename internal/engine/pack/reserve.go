@@ -9,10 +9,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// Reserved capacity is paid for whether it is used or not, so that a machine out of a reservation costs next to nothing.
-// But a reservation holds a number of machines and no more. They are therefore kept apart from what can be bought without
-// end: machines are opened out of a reservation one by one, bound to it by their requirements, while it lasts; all other
-// machines exclude reserved capacity. So no plan promises more than there is.
+// Reserved capacity is paid for whether it is used or not, so that a new node out of a reservation costs next to nothing.
+// But a reservation holds a number of new nodes and no more. They are therefore kept apart from what can be launched without
+// end: new nodes are opened out of a reservation one by one, bound to it by their requirements, while it lasts; all other
+// new nodes exclude reserved capacity. So no plan promises more than there is.
 
 // reservation is what is left of one reservation. Pools share it.
 type reservation struct {
@@ -31,7 +31,7 @@ type slot struct {
 func (s *solver) compileReservations() {
 	s.reservations = map[string]*reservation{}
 	for _, p := range s.p.Pools {
-		for _, o := range s.setting.reserved(p.Types, s.vocab) {
+		for _, o := range s.compileKey.reserved(p.Types, s.vocab) {
 			if r := s.reservations[o.ReservationID]; r == nil {
 				s.reservations[o.ReservationID] = &reservation{o.ReservationID, o.Reservable}
 			} else {
@@ -54,7 +54,7 @@ func (s *solver) compileReservations() {
 	}
 }
 
-// setBase makes the shape of all that can be bought without end, and the slots.
+// setBase makes the shape of all that can be launched without end, and the slots.
 func (s *solver) setBase(p *pool) {
 	reserved := slices.ContainsFunc(p.cat.Cells, func(c catalog.Cell) bool { return c.CapacityType == catalog.Reserved })
 	if !reserved {
@@ -76,13 +76,13 @@ func (s *solver) setBase(p *pool) {
 	slices.SortFunc(p.slots, func(a, b slot) int { return cmp.Compare(a.reservation.id, b.reservation.id) })
 }
 
-// reservable reports whether a machine for so many pods of the item could be opened out of a reservation.
-func (s *solver) reservable(it *item, p *pool, pods int) bool {
+// reservable reports whether a new node for so many pods of the item could be opened out of a reservation.
+func (s *solver) reservable(it *podGroup, p *pool, pods int) bool {
 	return slices.ContainsFunc(p.slots, func(x slot) bool { return s.slotType(it, p, x, pods) >= 0 })
 }
 
 // slotType is the type of the slot that carries so many pods of the item; -1 if none does, or none is left.
-func (s *solver) slotType(it *item, p *pool, x slot, pods int) int {
+func (s *solver) slotType(it *podGroup, p *pool, x slot, pods int) int {
 	if x.reservation.left <= 0 || p.broken != "" {
 		return -1
 	}
@@ -94,10 +94,10 @@ func (s *solver) slotType(it *item, p *pool, x slot, pods int) int {
 	return -1
 }
 
-// openReserved opens a machine for the item out of the reservation that can be filled best. It reports how many pods of
+// openReserved opens a new node for the item out of the reservation that can be filled best. It reports how many pods of
 // the item it took.
-func (s *solver) openReserved(it *item, p *pool, want int, fill bool) int {
-	var best *machine
+func (s *solver) openReserved(it *podGroup, p *pool, want int, fill bool) int {
+	var best *newNode
 	least := 1
 	if !fill {
 		least = want // these go together, or not at all
@@ -108,7 +108,7 @@ func (s *solver) openReserved(it *item, p *pool, want int, fill bool) int {
 			continue
 		}
 		s.stats.TypesEvaluated++
-		m := &machine{pool: p, shape: x.shape, used: make(res.Vector, s.schema.Len()), reserved: x.reservation, careful: true}
+		m := &newNode{pool: p, shape: x.shape, used: make(res.Vector, s.schema.Len()), reserved: x.reservation, sequential: true}
 		room := p.net[t].Clone()
 		if s.take(m, it, t, room, want) != taken || m.parts[0].n < least {
 			continue
@@ -128,7 +128,7 @@ func (s *solver) openReserved(it *item, p *pool, want int, fill bool) int {
 	return s.commit(best, it)
 }
 
-// reservedDomains adds the domains of a key in which reserved machines for the alternatives could be opened.
+// reservedDomains adds the domains of a key in which reserved new nodes for the alternatives could be opened.
 func (s *solver) reservedDomains(p *pool, alts []requirement.Requirements, k requirement.Key, found map[string]bool) {
 	for _, x := range p.slots {
 		if x.reservation.left <= 0 {

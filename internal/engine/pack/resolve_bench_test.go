@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkResolve is what comes after a change: 5,000 nodes with 15 pods each, of which a share has changed, and pending
-// pods, of which the same share has. In "backlog" 10,000 pods of 500 classes wait for machines all the time; in "quiet"
+// pods, of which the same share has. In "backlog" 10,000 pods of 500 classes wait for new nodes all the time; in "quiet"
 // only those wait that are new.
 func BenchmarkResolve(b *testing.B) {
 	for _, percent := range []int{0, 1, 10, 100} {

@@ -30,36 +30,36 @@ type solver struct {
 // assumed is what the solution takes for granted.
 type assumed struct {
 	choice choice          // preferences that count as demands
-	lean   lean            // where pods that may go to any domain are led
+	hint   domainHint      // where pods that may go to any domain are led
 	unsure map[string]bool // classes, by ID, that must not be dealt out ahead
 }
 
 // model is the problem as the stages read it, with how far its pods are placed on nodes that are there.
 type model struct {
-	vocab     *requirement.Vocabulary
-	schema    *res.Schema
-	reqs      *reqTable
-	lead      [2]int // where cpu and memory stand in vectors
-	wellKnown map[requirement.Key]bool
-	setting   *setting
+	vocab      *requirement.Vocabulary
+	schema     *res.Schema
+	reqs       *reqTable
+	lead       [2]int // where cpu and memory stand in vectors
+	wellKnown  map[requirement.Key]bool
+	compileKey *compileKey
 
-	classes []*class
-	byLabel labelIndex   // of classes
-	pools   []*pool      // by weight, then name descending
-	nodes   []*node      // existing ones: initialized first, then by name
-	field   *field       // of the nodes
-	most    []res.Vector // by strip of nodes: none has more room
-	kinds   int          // of nodes
-	daemons []daemon
-	items   []*item  // hardest first
-	careful []*class // whose pods are placed one by one
-	running running
+	classes    []*class
+	byLabel    labelIndex   // of classes
+	pools      []*pool      // by weight, then name descending
+	nodes      []*node      // existing ones: initialized first, then by name
+	overlay    *nodeOverlay // of the nodes
+	most       []res.Vector // by strip of nodes: none has more room
+	kinds      int          // of nodes
+	daemons    []daemon
+	podGroups  []*podGroup // hardest first
+	sequential []*class    // whose pods are placed one by one
+	running    running
 
 	groups   []*group
 	inDomain map[string]map[string][]*node // by key and domain
 	bearers  [][]*class                    // by group: pending classes that bear the constraint
 	frozen   []*group                      // spreads that rely on their domains as they are
-	led      []leaning                     // groups whose pods may go to any domain
+	hinted   []hintedGroup                 // groups whose pods may go to any domain
 
 	reservations map[string]*reservation
 	subnets      map[string]*subnet // nil where nothing is said of any
@@ -67,10 +67,10 @@ type model struct {
 
 // launched are the nodes to launch, and how far the pods are tried.
 type launched struct {
-	bought  []*machine
-	spare   [][2]int64 // cpu and memory that are left on the bought
-	attempt *machine   // one that was not bought, to be used again
-	room    res.Vector // scratch
+	newNodes []*newNode
+	spare    [][2]int64 // cpu and memory that are left on the launched
+	draft    *newNode   // one that was not launched, to be used again
+	room     res.Vector // scratch
 	// lastResort is set once everything else is placed.
 	lastResort bool
 	// squeezing lets pods that have no other place take that of the bearers of a spread over hosts.
@@ -106,7 +106,7 @@ func (s *solver) compile() {
 	s.makeSchema()
 	s.compileClasses()
 	s.compileDaemons()
-	s.setting = s.memory.use(s)
+	s.compileKey = s.memory.use(s)
 	s.compileReservations()
 	s.compileSubnets()
 	s.compilePools()

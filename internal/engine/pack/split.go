@@ -21,7 +21,7 @@ func (s *solver) restrictClasses() {
 				continue
 			}
 			if g.pending > 0 {
-				c.careful = true
+				c.sequential = true
 			}
 			if len(g.owners) > 0 && s.moving == nil {
 				without := s.vocab.Without(g.key, sortedKeys(g.owners)...)
@@ -33,16 +33,16 @@ func (s *solver) restrictClasses() {
 		}
 		switch {
 		case c.shared != nil:
-			c.careful = true // what a pod adds depends on where its like are
+			c.sequential = true // what a pod adds depends on where its like are
 		case len(c.topo.wide) > 1, len(c.topo.wide) == 1 && !c.topo.wide[0].self:
-			c.careful = true
+			c.sequential = true
 		case len(c.topo.wide) == 1 && c.topo.wide[0].group.kind == repelling:
-			c.careful = true
+			c.sequential = true
 		}
 		for i := range c.topo.host {
 			d := &c.topo.host[i]
 			if d.group.kind == attracting || s.findFloor(d) {
-				c.careful = true
+				c.sequential = true
 			}
 		}
 		for _, d := range slices.Concat(c.topo.host, c.topo.wide) {
@@ -55,7 +55,7 @@ func (s *solver) restrictClasses() {
 func (s *solver) splitClass(c *class) {
 	if len(c.topo.foreign) > 0 {
 		if !s.followOthers(c) {
-			c.careful = true
+			c.sequential = true
 		}
 		return
 	}
@@ -70,7 +70,7 @@ func (s *solver) splitClass(c *class) {
 			ok = s.gather(c, d)
 		}
 		if !ok {
-			c.careful = true
+			c.sequential = true
 		}
 		return
 	}
@@ -87,29 +87,29 @@ func (s *solver) followOthers(c *class) bool {
 	return s.surelyCounted(c, g) && s.dealOut(c, &demand{group: g, self: true, maxSkew: 1})
 }
 
-func (s *solver) addItem(c *class, n int, pin string, req int) *item {
+func (s *solver) addItem(c *class, n int, pin string, req int) *podGroup {
 	it := s.newItem(c, n, pin, req)
 	c.items = append(c.items, it)
-	s.items = append(s.items, it)
+	s.podGroups = append(s.podGroups, it)
 	return it
 }
 
 // dealOut spreads the class over the domains, as far as the skew allows where pools of more weight are first, then where it
 // is cheapest, evenly where it costs the same.
-// It declines when a machine can't be bought for the class in each of them whatever else happens; then the pods must be
+// It declines when a new node can't be launched for the class in each of them whatever else happens; then the pods must be
 // placed one by one.
 func (s *solver) dealOut(c *class, d *demand) bool {
 	g := d.group
 	domains := g.domains()
 	on := make([]terms, len(domains))
-	pins := make([]*item, len(domains))
+	pins := make([]*podGroup, len(domains))
 	for i, name := range domains {
 		pins[i] = s.newItem(c, 0, name, s.reqID(s.vocab.Only(g.key, name)))
-		x, ok := s.surelyBuyable(pins[i], g.key, share(len(c.pods), len(domains)))
+		x, ok := s.surelyLaunchable(pins[i], g.key, share(len(c.pods), len(domains)))
 		if !ok {
 			return false
 		}
-		if s.leads(g, name) {
+		if s.isHinted(g, name) {
 			x.worth = -1
 		}
 		on[i] = x
@@ -151,14 +151,14 @@ func (s *solver) dealOut(c *class, d *demand) bool {
 	for _, it := range pins {
 		if it.left > 0 {
 			c.items = append(c.items, it)
-			s.items = append(s.items, it)
+			s.podGroups = append(s.podGroups, it)
 		}
 	}
 	c.topo.share = g
 	return true
 }
 
-// terms are those on which a machine can be bought in a domain: from a pool of the weight, and at what a pod is worth there.
+// terms are those on which a new node can be launched in a domain: from a pool of the weight, and at what a pod is worth there.
 type terms struct {
 	weight int
 	worth  int64
@@ -169,7 +169,7 @@ func (x terms) compare(y terms) int {
 	return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(x.worth, y.worth))
 }
 
-// preferred are the domains in which machines come from a pool of the most weight.
+// preferred are the domains in which new nodes come from a pool of the most weight.
 func preferred(domains []string, on []terms) []string {
 	most := slices.MinFunc(on, terms.compare).weight
 	var out []string
@@ -181,10 +181,10 @@ func preferred(domains []string, on []terms) []string {
 	return out
 }
 
-// surelyBuyable reports whether an instance for the item, which is bound to a domain of the key, can be launched from a pool
+// surelyLaunchable reports whether an instance for the item, which is bound to a domain of the key, can be launched from a pool
 // whose limits can't run out, and on what terms if so many of its pods come there. Where none can be launched at all, no
 // weight is greater: what is there already is all that there will be.
-func (s *solver) surelyBuyable(it *item, key string, pods int) (terms, bool) {
+func (s *solver) surelyLaunchable(it *podGroup, key string, pods int) (terms, bool) {
 	for _, p := range s.pools {
 		v := s.view(it, p)
 		if v.shape != nil && v.verdict == bears {
@@ -197,7 +197,7 @@ func (s *solver) surelyBuyable(it *item, key string, pods int) (terms, bool) {
 // worthIn is what a pod costs in the domain of a key, in nano-USD per hour. A zone has instances of all sizes, and others share them: a pod costs its
 // part of the one that is filled best. A domain that an instance type decides, such as the type itself, may have large ones
 // only, which a few pods do not fill: they cost what the cheapest that holds them costs.
-func (s *solver) worthIn(it *item, p *pool, v *itemOnPool, key string, pods int) int64 {
+func (s *solver) worthIn(it *podGroup, p *pool, v *podGroupOnPool, key string, pods int) int64 {
 	if catalog.IsCellKey(key) {
 		return v.worth
 	}
@@ -213,7 +213,7 @@ func (s *solver) worthIn(it *item, p *pool, v *itemOnPool, key string, pods int)
 func share(n, domains int) int { return (n + domains - 1) / max(domains, 1) }
 
 // gather puts a class that wants to be with its like into one domain: where its like are, or the best in which all classes
-// of the group can be bought.
+// of the group can be launched.
 func (s *solver) gather(c *class, d *demand) bool {
 	g := d.group
 	if g.home == "" {
@@ -230,11 +230,11 @@ func (s *solver) gather(c *class, d *demand) bool {
 		g.home = home
 	}
 	it := s.newItem(c, len(c.pods), g.home, s.reqID(s.vocab.Only(g.key, g.home)))
-	if _, ok := s.surelyBuyable(it, g.key, len(c.pods)); !ok {
+	if _, ok := s.surelyLaunchable(it, g.key, len(c.pods)); !ok {
 		return false
 	}
 	c.items = append(c.items, it)
-	s.items = append(s.items, it)
+	s.podGroups = append(s.podGroups, it)
 	c.topo.share = g
 	g.counts[g.home] += len(c.pods)
 	g.total += len(c.pods)
@@ -245,7 +245,7 @@ func (s *solver) gather(c *class, d *demand) bool {
 // the rest must follow.
 func (s *solver) followedByOthers(g *group) bool { return g.followed }
 
-// findHome chooses the domain in which a group gathers; false if its classes can't all be bought in any.
+// findHome chooses the domain in which a group gathers; false if its classes can't all be launched in any.
 func (s *solver) findHome(g *group) (string, bool) {
 	var names []string
 	var on []terms
@@ -253,7 +253,7 @@ func (s *solver) findHome(g *group) (string, bool) {
 		pin := s.reqID(s.vocab.Only(g.key, name))
 		sum, ok := terms{weight: math.MaxInt}, true
 		for _, c := range s.bearers[g.id] {
-			x, buyable := s.surelyBuyable(s.newItem(c, 0, name, pin), g.key, len(c.pods))
+			x, buyable := s.surelyLaunchable(s.newItem(c, 0, name, pin), g.key, len(c.pods))
 			if !buyable || len(c.topo.wide) != 1 || !c.topo.wide[0].self {
 				ok = false
 				break
@@ -261,7 +261,7 @@ func (s *solver) findHome(g *group) (string, bool) {
 			sum.weight = min(sum.weight, x.weight)
 			sum.worth += x.worth * int64(len(c.pods))
 		}
-		if s.leads(g, name) {
+		if s.isHinted(g, name) {
 			sum.worth = -1
 		}
 		if ok {
@@ -281,7 +281,7 @@ func (s *solver) findHome(g *group) (string, bool) {
 	return names[best], true
 }
 
-// reachableBy lists the domains of a key in which machines for the class can be bought.
+// reachableBy lists the domains of a key in which new nodes for the class can be launched.
 func (s *solver) reachableBy(c *class, k requirement.Key) []string {
 	found := map[string]bool{}
 	for _, p := range s.pools {

@@ -29,7 +29,7 @@ type group struct {
 	key    string
 	keyID  requirement.Key
 	byHost bool
-	// soft groups come of wishes: their bearers heed them, and nobody else does.
+	// soft groups come of preferences: their bearers heed them, and nobody else does.
 	soft       bool
 	namespaces []string
 	selector   *cluster.Selector
@@ -48,7 +48,7 @@ type group struct {
 	present map[string]bool
 	// passes tells of each kind of nodes whether it does, and has a domain.
 	passes []bool
-	// reachable holds the domains in which a node that passes the filter could be bought.
+	// reachable holds the domains in which a node that passes the filter could be launched.
 	reachable []string
 	// listed is present and reachable together, sorted, once it was asked for; nil after a change of either.
 	listed  []string
@@ -291,7 +291,7 @@ func (n *node) domain(k requirement.Key) (string, bool) {
 	return set.Single()
 }
 
-// findReachable finds the domains in which nodes that the spread looks at could be bought.
+// findReachable finds the domains in which nodes that the spread looks at could be launched.
 func (s *solver) findReachable(g *group) {
 	found := map[string]bool{}
 	for _, p := range s.pools {
@@ -308,7 +308,7 @@ func (s *solver) findReachable(g *group) {
 	g.reachable, g.listed = sortedKeys(found), nil
 }
 
-// domainsOf adds the domains of a key in which machines of the shape can be bought.
+// domainsOf adds the domains of a key in which new nodes of the shape can be launched.
 func (s *solver) domainsOf(sh *shape, k requirement.Key, found map[string]bool) {
 	domains, known := sh.domains[k]
 	if !known {
@@ -365,7 +365,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return out
 }
 
-// domains are those over which a spread is even: where nodes are that it looks at, and where they could be bought.
+// domains are those over which a spread is even: where nodes are that it looks at, and where they could be launched.
 func (g *group) domains() []string {
 	if g.listed == nil {
 		out := slices.Clone(g.reachable)

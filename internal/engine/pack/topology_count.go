@@ -23,9 +23,9 @@ func (s *solver) countOnNode(c *class, n *node, k int) {
 	}
 }
 
-// countOnMachine is countOnNode for a machine that is bought. A machine whose domain matters is pinned to the one where it
+// countOnNewNode is countOnNode for a new node that is launched. A new node whose domain matters is pinned to the one where it
 // is cheapest.
-func (s *solver) countOnMachine(c *class, m *machine, k int) {
+func (s *solver) countOnNewNode(c *class, m *newNode, k int) {
 	for _, g := range c.topo.hostIn {
 		g.total += k
 	}
@@ -33,20 +33,20 @@ func (s *solver) countOnMachine(c *class, m *machine, k int) {
 		if g == c.topo.share {
 			continue
 		}
-		if d, ok := s.pinMachine(m, g.keyID); ok && g.countingMachine(s, m) {
+		if d, ok := s.pinNewNode(m, g.keyID); ok && g.countingNewNode(s, m) {
 			g.counts[d] += k
 			g.total += k
 		}
 	}
 	for _, d := range c.topo.wide {
-		if v, ok := s.pinMachine(m, d.group.keyID); ok && d.group.kind == repelling {
+		if v, ok := s.pinNewNode(m, d.group.keyID); ok && d.group.kind == repelling {
 			d.group.owners[v] += k
 		}
 	}
 }
 
-// pinMachine settles the machine on one value of the key, the one of its cheapest offering, and returns it.
-func (s *solver) pinMachine(m *machine, k requirement.Key) (string, bool) {
+// pinNewNode settles the new node on one value of the key, the one of its cheapest offering, and returns it.
+func (s *solver) pinNewNode(m *newNode, k requirement.Key) (string, bool) {
 	if set, ok := m.shape.reqs.Get(k); ok {
 		if v, single := set.Single(); single {
 			return v, true
@@ -66,7 +66,7 @@ func (s *solver) pinMachine(m *machine, k requirement.Key) (string, bool) {
 }
 
 // cheapestValue is the value of the key that type t has where it is cheapest.
-func (s *solver) cheapestValue(m *machine, t int, k requirement.Key) (string, bool) {
+func (s *solver) cheapestValue(m *newNode, t int, k requirement.Key) (string, bool) {
 	value, found, price := "", false, m.shape.price[t]
 	for _, at := range m.shape.cells {
 		cell := &m.pool.cat.Cells[at]

@@ -41,9 +41,9 @@ func (s *solver) filterOf(c *class, sp cluster.Spread) []requirement.Requirement
 	return out
 }
 
-// countingMachine reports whether the spread looks at the machine; other kinds look at all. Where the choice that is
+// countingNewNode reports whether the spread looks at the new node; other kinds look at all. Where the choice that is
 // left to the launch would decide it, the choice is narrowed so that the answer is certain.
-func (g *group) countingMachine(s *solver, m *machine) bool {
+func (g *group) countingNewNode(s *solver, m *newNode) bool {
 	counts, sure := g.looksAt(s, m.pool, m.shape, m.types)
 	if sure {
 		return counts
@@ -76,8 +76,8 @@ func (g *group) countingMachine(s *solver, m *machine) bool {
 	return counts
 }
 
-// narrow leaves fewer ways to buy the machine; the type that it is planned as is among them.
-func (s *solver) narrow(m *machine, next *shape) {
+// narrow leaves fewer ways to launch the new node; the type that it is planned as is among them.
+func (s *solver) narrow(m *newNode, next *shape) {
 	if s.leavesTooFew(m, next) {
 		return
 	}
@@ -93,7 +93,7 @@ func (p *pool) names(types catalog.TypeSet) []string {
 	return out
 }
 
-// looksAt reports whether the spread counts a machine of the shape that may become any of the types, and whether that is
+// looksAt reports whether the spread counts a new node of the shape that may become any of the types, and whether that is
 // certain whichever it becomes.
 func (g *group) looksAt(s *solver, p *pool, sh *shape, types catalog.TypeSet) (counts, sure bool) {
 	if g.kind != spreading {
@@ -120,7 +120,7 @@ func (g *group) looksAt(s *solver, p *pool, sh *shape, types catalog.TypeSet) (c
 	return counts, !counts
 }
 
-// surelyCounted reports whether the spread counts every node and machine that a pod of the class may go to.
+// surelyCounted reports whether the spread counts every node and new node that a pod of the class may go to.
 func (s *solver) surelyCounted(c *class, g *group) bool {
 	it := s.newItem(c, 0, "", 0)
 	for _, p := range s.pools {
@@ -133,7 +133,7 @@ func (s *solver) surelyCounted(c *class, g *group) bool {
 	return !slices.ContainsFunc(s.nodes, func(n *node) bool { return s.fitsKind(it, n) != barred && !g.counting(s, n) })
 }
 
-// impliedByShape reports whether labels that neither the type nor the way of buying decides are sure to meet r.
+// impliedByShape reports whether labels that neither the type nor the way of launching decides are sure to meet r.
 func (s *solver) impliedByShape(sh *shape, r requirement.Requirements, types catalog.TypeSet) bool {
 	for k, want := range r.All {
 		have, ok := sh.reqs.Get(k)

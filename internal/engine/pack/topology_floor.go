@@ -1,9 +1,9 @@
 package pack
 
 // A spread over hosts is measured from the emptiest host that it looks at. That is an empty one as a rule, because such a
-// machine may be bought any time. Where no machine that could be bought is looked at, the nodes that are there decide.
+// new node may be launched any time. Where no new node that could be launched is looked at, the nodes that are there decide.
 
-// findFloor finds the nodes that a spread over hosts is measured over, if no machine could join them. It reports whether
+// findFloor finds the nodes that a spread over hosts is measured over, if no new node could join them. It reports whether
 // there are any.
 //
 // Source: kube-scheduler's pod topology spread plug-in, v1.36.

@@ -137,8 +137,8 @@ func (s *solver) perHost(c *class) int {
 	return least
 }
 
-// forcedMachines is how many machines the pods that are left need at least because of the item's constraints by host.
-func (s *solver) forcedMachines(it *item) int {
+// forcedNodes is how many new nodes the pods that are left need at least because of the item's constraints by host.
+func (s *solver) forcedNodes(it *podGroup) int {
 	per := s.perHost(it.class)
 	if per == 0 {
 		return 1

@@ -51,7 +51,7 @@ func TestPodsThatMayChooseTheirZoneGoWhereTheHeavierPoolIs(t *testing.T) {
 				Labels:      map[string]string{requirement.Zone: "a", requirement.Hostname: "old", requirement.NodePool: "heavy", requirement.InstanceType: "heavy", requirement.CapacityType: catalog.OnDemand},
 				Capacity:    res.List{res.CPU: 4000, res.Memory: 16 << 30, res.Pods: 20},
 				Allocatable: res.List{res.CPU: 4000, res.Memory: 16 << 30, res.Pods: 20}, Launched: true, Registered: true, Initialized: true, Pods: p.Pending}}
-			if a := pack.NewWhatIf(&moving).Try([]int{0}, pack.Rules{Buy: true, Old: 200_000, Saving: 1}); a.Refusal != pack.NotCheaper {
+			if a := pack.NewWhatIf(&moving).Try([]int{0}, pack.Rules{Launch: true, Old: 200_000, Saving: 1}); a.Refusal != pack.NotCheaper {
 				t.Errorf("%s: the node of the heavier pool may go: %v, %d", name, a.Refusal, a.Price)
 			}
 			if out := pack.Solve(p); len(out.NewNodes) != 1 || out.NewNodes[0].Pool != "heavy" {

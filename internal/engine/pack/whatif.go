@@ -11,23 +11,23 @@ import (
 )
 
 // WhatIf answers, over one compiled snapshot, where the pods of some nodes would go if those nodes went away, and what
-// the machines would cost that had to be bought for them. Every question is asked of a fork that is dropped, unless it is
+// the new nodes would cost that had to be launched for them. Every question is asked of a fork that is dropped, unless it is
 // kept; kept answers are the ground of the next questions, so that all that were kept are feasible together.
 //
-// Pending pods of the problem come first: they keep the room that they find on nodes. New machines of one answer are not
+// Pending pods of the problem come first: they keep the room that they find on nodes. New new nodes of one answer are not
 // filled up by the next.
 //
 // Cost: a question costs in proportion to the pods that it moves, not to the cluster.
 // Concurrency: not safe; a WhatIf is made for each goroutine.
 type WhatIf struct {
-	s       *solver
-	movers  []*mover // in the order in which they are placed: hardest first
-	holds   [][]holding
-	orderOf map[*class]int
+	s         *solver
+	displaced []*displacedClass // in the order in which they are placed: hardest first
+	holds     [][]holding
+	orderOf   map[*class]int
 	// foreign is what groups count of pods of a node which do not move with it, by node.
-	foreign [][]foreign
-	lone    []loneDomains
-	floor   floorPrices
+	foreign   [][]foreign
+	ephemeral []ephemeralDomains
+	floor     floorPrices
 
 	gone    []bool
 	claimed []bool
@@ -49,17 +49,17 @@ type WhatIf struct {
 	nodes  []*node // scratch
 }
 
-// mover is a class of pods that may have to move.
-type mover struct {
-	class   *class
-	item    *item
-	order   int // among movers
-	careful bool
-	strict  bool // as the class itself was compiled
-	// floor is the least that a pod can cost on a new machine, in micro-USD per hour; buyable is false if there is none.
-	floor   float64
-	buyable bool
-	// cheapest is the price of the cheapest machine that takes one pod.
+// displacedClass is a class of pods that may have to move.
+type displacedClass struct {
+	class      *class
+	item       *podGroup
+	order      int // among displaced classes
+	sequential bool
+	strict     bool // as the class itself was compiled
+	// floor is the least that a pod can cost on a new node, in micro-USD per hour; buyable is false if there is none.
+	floor      float64
+	launchable bool
+	// cheapest is the price of the cheapest new node that takes one pod.
 	cheapest catalog.MicroUSD
 	// full is set once no node has room for even one pod. Room only shrinks, so that it stays true.
 	full bool
@@ -70,7 +70,7 @@ type mover struct {
 
 // holding is the pods of one class that a node holds.
 type holding struct {
-	mover *mover
+	mover *displacedClass
 	pods  []*cluster.Pod
 }
 
@@ -79,8 +79,8 @@ type followedDomain struct {
 	domain string
 }
 
-// loneDomains counts the nodes of domains that a spread is measured over only while there are nodes in them.
-type loneDomains struct {
+// ephemeralDomains counts the nodes of domains that a spread is measured over only while there are nodes in them.
+type ephemeralDomains struct {
 	group *group
 	nodes map[string]int
 	of    map[int]string // by node
@@ -105,11 +105,11 @@ func NewWhatIf(p *Problem) *WhatIf {
 	}
 	w.savedIn = make([]int, len(s.groups))
 	w.followSpreads()
-	w.makeMovers()
+	w.compileDisplaced()
 	w.floor.learn(w)
 	w.findHoldings()
 	w.findForeign()
-	w.findLoneDomains()
+	w.findEphemeralDomains()
 	everything := make([]int, len(s.nodes))
 	for i := range everything {
 		everything[i] = i
@@ -169,12 +169,12 @@ func (w *WhatIf) followSpreads() {
 	}
 }
 
-func (w *WhatIf) makeMovers() {
+func (w *WhatIf) compileDisplaced() {
 	s := w.s
 	for _, c := range s.classes {
-		careful := c.careful || len(c.topo.wide) > 0 || slices.ContainsFunc(c.topo.repels, func(g *group) bool { return !g.byHost })
-		m := &mover{class: c, strict: c.careful, careful: careful}
-		w.movers = append(w.movers, m)
+		careful := c.sequential || len(c.topo.wide) > 0 || slices.ContainsFunc(c.topo.repels, func(g *group) bool { return !g.byHost })
+		m := &displacedClass{class: c, strict: c.sequential, sequential: careful}
+		w.displaced = append(w.displaced, m)
 		if c.broken != "" {
 			continue
 		}
@@ -182,7 +182,7 @@ func (w *WhatIf) makeMovers() {
 		c.items = append(c.items, m.item)
 		m.item.hard = s.rate(m.item)
 	}
-	slices.SortStableFunc(w.movers, func(a, b *mover) int {
+	slices.SortStableFunc(w.displaced, func(a, b *displacedClass) int {
 		if a.item == nil || b.item == nil {
 			return cmp.Or(cmp.Compare(boolRank(a.item == nil), boolRank(b.item == nil)), cmp.Compare(a.class.src.ID, b.class.src.ID))
 		}
@@ -190,14 +190,14 @@ func (w *WhatIf) makeMovers() {
 		return cmp.Or(cmp.Compare(y.priority, x.priority), cmp.Compare(x.bound, y.bound), cmp.Compare(x.choices, y.choices),
 			cmp.Compare(y.worth, x.worth), cmp.Compare(a.class.src.ID, b.class.src.ID))
 	})
-	for i, m := range w.movers {
+	for i, m := range w.displaced {
 		m.order, w.orderOf[m.class] = i, i
 	}
 }
 
 func (w *WhatIf) findHoldings() {
-	byPod := make(map[*cluster.Pod]*mover, len(w.s.moving))
-	for _, m := range w.movers {
+	byPod := make(map[*cluster.Pod]*displacedClass, len(w.s.moving))
+	for _, m := range w.displaced {
 		for _, pod := range m.class.pods {
 			byPod[pod] = m
 		}
@@ -288,12 +288,12 @@ func (w *WhatIf) countedFor(c *cluster.Class) []foreign {
 	return out
 }
 
-func (w *WhatIf) findLoneDomains() {
+func (w *WhatIf) findEphemeralDomains() {
 	for _, g := range w.s.groups {
 		if g.kind != spreading || g.byHost {
 			continue
 		}
-		l := loneDomains{group: g, nodes: map[string]int{}, of: map[int]string{}}
+		l := ephemeralDomains{group: g, nodes: map[string]int{}, of: map[int]string{}}
 		for d := range g.present {
 			if !slices.Contains(g.reachable, d) {
 				l.nodes[d] = 0
@@ -309,7 +309,7 @@ func (w *WhatIf) findLoneDomains() {
 				l.of[id] = d
 			}
 		}
-		w.lone = append(w.lone, l)
+		w.ephemeral = append(w.ephemeral, l)
 	}
 }
 
@@ -324,7 +324,7 @@ func (w *WhatIf) placePending() {
 	}
 	f := w.begin(nil)
 	f.anyNode = true
-	for _, m := range w.movers {
+	for _, m := range w.displaced {
 		waiting := 0
 		for _, pod := range m.class.pods {
 			if pending[pod] {
@@ -368,18 +368,18 @@ func (w *WhatIf) Node(i int) *cluster.Node { return w.s.nodes[i].src }
 // Claimed reports whether pending pods count on the node.
 func (w *WhatIf) Claimed(i int) bool { return w.claimed[i] }
 
-// Floor is the least, per hour, that machines for the movable pods of the node can cost, wherever they are packed,
-// reserved capacity aside; false if one of the pods can't be bought for at all.
+// Floor is the least, per hour, that new nodes for the movable pods of the node can cost, wherever they are packed,
+// reserved capacity aside; false if one of the pods can't be launched for at all.
 func (w *WhatIf) Floor(i int) (catalog.MicroUSD, bool) {
 	sum, ok := 0.0, true
 	for _, h := range w.holds[i] {
 		sum += float64(h.mover.floor * float64(len(h.pods)))
-		ok = ok && h.mover.buyable
+		ok = ok && h.mover.launchable
 	}
 	return catalog.MicroUSD(sum), ok
 }
 
-// Potential is the least that machines with all the room of the node would cost, per hour.
+// Potential is the least that new nodes with all the room of the node would cost, per hour.
 func (w *WhatIf) Potential(i int) catalog.MicroUSD {
 	return catalog.MicroUSD(w.floor.scale * w.floor.weigh(w.total[i]))
 }
@@ -388,12 +388,12 @@ func (w *WhatIf) Potential(i int) catalog.MicroUSD {
 // initialized never are targets.
 func (w *WhatIf) SetTargets(order []int) {
 	w.targets.set(w, slices.DeleteFunc(slices.Clone(order), func(i int) bool { return !w.s.nodes[i].settled() }))
-	for _, m := range w.movers {
+	for _, m := range w.displaced {
 		m.full = false
 	}
 }
 
-// Work is how much was tried so far, in units of one node or one eighth of a machine.
+// Work is how much was tried so far, in units of one node or one eighth of a new node.
 func (w *WhatIf) Work() int64 {
 	return w.scanned + int64(w.s.stats.NodesTried) + 8*int64(w.s.stats.TypesEvaluated)
 }

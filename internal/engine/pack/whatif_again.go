@@ -27,7 +27,7 @@ func SameQuestions(a, b *Problem) bool {
 	return true
 }
 
-// mayRunOut reports whether there is an end to what can be bought of the pool, so that the age of pods counts.
+// mayRunOut reports whether there is an end to what can be launched of the pool, so that the age of pods counts.
 func mayRunOut(p *cluster.Pool) bool {
 	return len(p.Limits) > 0 || slices.ContainsFunc(p.Types, func(t *catalog.Type) bool {
 		return slices.ContainsFunc(t.Offerings, func(o catalog.Offering) bool { return o.CapacityType == catalog.Reserved })

@@ -4,17 +4,17 @@ import "slices"
 
 // dealt is some pods of a class that were dealt out to one domain.
 type dealt struct {
-	mover  *mover
+	mover  *displacedClass
 	group  *group
 	domain string
-	item   *item
+	item   *podGroup
 }
 
-// deal assigns pods that only have to be spread over the domains of one key to domains, as far as machines can be bought
-// there, so that machines are filled with them like with any other pods.
+// deal assigns pods that only have to be spread over the domains of one key to domains, as far as new nodes can be launched
+// there, so that new nodes are filled with them like with any other pods.
 func (w *WhatIf) deal(f *fork, worst taintVerdict) []dealt {
 	var out []dealt
-	for _, m := range f.movers {
+	for _, m := range f.displaced {
 		if m.left == 0 || m.item == nil || !m.spreadsOnly() {
 			continue
 		}
@@ -39,10 +39,10 @@ func (w *WhatIf) deal(f *fork, worst taintVerdict) []dealt {
 	return out
 }
 
-// cheapestPin is the item of the allowed domain in which a pod is bought for from the pool of most weight and is cheapest, of
-// equals the emptiest; nil if machines can be bought in none.
-func (w *WhatIf) cheapestPin(m *mover, worst taintVerdict) *item {
-	var best *item
+// cheapestPin is the item of the allowed domain in which a pod is launched for from the pool of most weight and is cheapest, of
+// equals the emptiest; nil if new nodes can be launched in none.
+func (w *WhatIf) cheapestPin(m *displacedClass, worst taintVerdict) *podGroup {
+	var best *podGroup
 	least := terms{}
 	for _, it := range w.pins(m) {
 		p := w.s.choosePool(it, worst)
@@ -57,9 +57,9 @@ func (w *WhatIf) cheapestPin(m *mover, worst taintVerdict) *item {
 }
 
 // spreadsOnly reports whether one spread over domains is all that makes the class careful.
-func (m *mover) spreadsOnly() bool {
+func (m *displacedClass) spreadsOnly() bool {
 	t := &m.class.topo
-	if !m.careful || len(t.wide) != 1 || t.wide[0].group.kind != spreading || !t.wide[0].self {
+	if !m.sequential || len(t.wide) != 1 || t.wide[0].group.kind != spreading || !t.wide[0].self {
 		return false
 	}
 	if slices.ContainsFunc(t.wideIn, func(g *group) bool { return g != t.wide[0].group }) {
@@ -69,7 +69,7 @@ func (m *mover) spreadsOnly() bool {
 		!slices.ContainsFunc(t.host, func(d demand) bool { return d.group.kind == attracting })
 }
 
-// uncount takes back what dealing out counted: whatever is bought is counted then.
+// uncount takes back what dealing out counted: whatever is launched is counted then.
 func uncount(all []dealt) {
 	for _, d := range all {
 		d.group.counts[d.domain] -= d.item.left
@@ -85,7 +85,7 @@ func (w *WhatIf) uneven(all []dealt) bool {
 	})
 }
 
-// takeBack returns what could not be bought to the movers.
+// takeBack returns what could not be launched to the displaced classes.
 func takeBack(all []dealt) {
 	for _, d := range all {
 		d.mover.left += d.item.left

@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// floorPrices are prices per unit of resource at which no machine gives more than it costs: whatever the machines are,
+// floorPrices are prices per unit of resource at which no new node gives more than it costs: whatever the new nodes are,
 // they cost at least what the pods on them are worth at these prices.
 type floorPrices struct {
 	weights []float64
@@ -16,11 +16,11 @@ type floorPrices struct {
 }
 
 // learn chooses the mixture of cpu, memory and pod prices under which the running pods are worth most, and values each class
-// at the machines that it may use.
+// at the new nodes that it may use.
 func (f *floorPrices) learn(w *WhatIf) {
 	s := w.s
 	demand := make(res.Vector, s.schema.Len())
-	for _, m := range w.movers {
+	for _, m := range w.displaced {
 		demand.Add(m.class.req, len(m.class.pods))
 	}
 	f.shapes = map[*shape]float64{}
@@ -52,8 +52,8 @@ func (f *floorPrices) learn(w *WhatIf) {
 	f.weights = best
 	f.scale = f.overPools(s)
 	clear(f.shapes)
-	for _, m := range w.movers {
-		m.floor, m.buyable = f.ofClass(s, m)
+	for _, m := range w.displaced {
+		m.floor, m.launchable = f.ofClass(s, m)
 		m.cheapest = s.cheapestFor(m)
 	}
 }
@@ -96,7 +96,7 @@ func (f *floorPrices) ofShape(sh *shape) (float64, bool) {
 	return least, least >= 0
 }
 
-func (f *floorPrices) ofClass(s *solver, m *mover) (float64, bool) {
+func (f *floorPrices) ofClass(s *solver, m *displacedClass) (float64, bool) {
 	least, found := 0.0, false
 	for _, sh := range s.shapesFor(m) {
 		if x, ok := f.ofShape(sh); ok && (!found || x < least) {
@@ -106,9 +106,9 @@ func (f *floorPrices) ofClass(s *solver, m *mover) (float64, bool) {
 	return least * f.weigh(m.class.req) * (1 - 1e-9), found
 }
 
-// cheapestFor is what the cheapest machine costs that takes one pod of the class, reserved capacity aside; 0 if there is
+// cheapestFor is what the cheapest new node costs that takes one pod of the class, reserved capacity aside; 0 if there is
 // none.
-func (s *solver) cheapestFor(m *mover) catalog.MicroUSD {
+func (s *solver) cheapestFor(m *displacedClass) catalog.MicroUSD {
 	least := catalog.MicroUSD(0)
 	for _, sh := range s.shapesFor(m) {
 		for _, t := range sh.order {
@@ -124,8 +124,8 @@ func (s *solver) cheapestFor(m *mover) catalog.MicroUSD {
 	return least
 }
 
-// shapesFor are the machines that the class may be on, wherever they can be bought.
-func (s *solver) shapesFor(m *mover) []*shape {
+// shapesFor are the new nodes that the class may be on, wherever they can be launched.
+func (s *solver) shapesFor(m *displacedClass) []*shape {
 	if m.item == nil {
 		return nil
 	}

@@ -11,17 +11,17 @@ import (
 
 // fork is one question under way: what was changed for it, so that it can be dropped.
 type fork struct {
-	away    []int // nodes that go
-	isAway  map[int]bool
-	movers  []*mover
-	touched []touch
-	byNode  map[int]bool
-	counted []counted
-	groups  []savedGroup
-	limits  []savedLimits
-	slots   []savedSlot
-	subnets []savedSubnet
-	lone    []lonely
+	away      []int // nodes that go
+	isAway    map[int]bool
+	displaced []*displacedClass
+	touched   []touch
+	byNode    map[int]bool
+	counted   []counted
+	groups    []savedGroup
+	limits    []savedLimits
+	slots     []savedSlot
+	subnets   []savedSubnet
+	ephemeral []ephemeralSlot
 	// anyNode lets nodes that are not initialized be used; only pending pods may.
 	anyNode bool
 	worst   catalog.MicroUSD
@@ -66,8 +66,8 @@ type savedLimits struct {
 	affordable catalog.TypeSet
 }
 
-// lonely is a node that left a domain which is there only while it has nodes.
-type lonely struct {
+// ephemeralSlot is a node that left a domain which is there only while it has nodes.
+type ephemeralSlot struct {
 	at     int
 	domain string
 }
@@ -80,7 +80,7 @@ func (w *WhatIf) begin(away []int) *fork {
 	f := &fork{away: away, isAway: make(map[int]bool, len(away)), byNode: map[int]bool{}}
 	w.fork = f
 	w.forks++
-	w.s.bought = nil
+	w.s.newNodes = nil
 	for _, p := range w.s.pools {
 		for _, x := range p.slots {
 			f.slots = append(f.slots, savedSlot{x.reservation, x.reservation.left})
@@ -96,7 +96,7 @@ func (w *WhatIf) begin(away []int) *fork {
 		f.isAway[id] = true
 		w.takeAway(f, id)
 	}
-	slices.SortStableFunc(f.movers, func(a, b *mover) int { return a.order - b.order })
+	slices.SortStableFunc(f.displaced, func(a, b *displacedClass) int { return a.order - b.order })
 	return f
 }
 
@@ -116,13 +116,13 @@ func (w *WhatIf) takeAway(f *fork, id int) {
 			x.group.owners[d] -= x.owners
 		}
 	}
-	for at := range w.lone {
-		l := &w.lone[at]
+	for at := range w.ephemeral {
+		l := &w.ephemeral[at]
 		d, ok := l.of[id]
 		if !ok {
 			continue
 		}
-		f.lone = append(f.lone, lonely{at, d})
+		f.ephemeral = append(f.ephemeral, ephemeralSlot{at, d})
 		if l.nodes[d]--; l.nodes[d] == 0 {
 			delete(l.group.present, d)
 			l.group.listed = nil
@@ -131,7 +131,7 @@ func (w *WhatIf) takeAway(f *fork, id int) {
 }
 
 // saveGroups saves what the groups count that moving pods of the class may change.
-func (w *WhatIf) saveGroups(f *fork, m *mover) {
+func (w *WhatIf) saveGroups(f *fork, m *displacedClass) {
 	for _, g := range m.class.topo.matched {
 		w.saveGroup(f, g)
 	}
@@ -148,10 +148,10 @@ func (w *WhatIf) saveGroup(f *fork, g *group) {
 	f.groups = append(f.groups, savedGroup{g, maps.Clone(g.counts), maps.Clone(g.owners), g.total})
 }
 
-// add says that n more pods of the mover have to be placed.
-func (f *fork) add(m *mover, n int) {
-	if m.left == 0 && len(m.pods) == 0 && !slices.Contains(f.movers, m) {
-		f.movers = append(f.movers, m)
+// add says that n more pods of the displaced class have to be placed.
+func (f *fork) add(m *displacedClass, n int) {
+	if m.left == 0 && len(m.pods) == 0 && !slices.Contains(f.displaced, m) {
+		f.displaced = append(f.displaced, m)
 	}
 	m.left += n
 }
@@ -179,8 +179,8 @@ func (w *WhatIf) drop() {
 	for _, x := range f.subnets {
 		x.subnet.left = x.left
 	}
-	for _, l := range f.lone {
-		at := &w.lone[l.at]
+	for _, l := range f.ephemeral {
+		at := &w.ephemeral[l.at]
 		at.nodes[l.domain]++
 		at.group.present[l.domain], at.group.listed = true, nil
 	}
@@ -190,7 +190,7 @@ func (w *WhatIf) drop() {
 // settleFork ends the fork and leaves everything as it is now.
 func (w *WhatIf) settleFork() {
 	f := w.fork
-	for _, m := range f.movers {
+	for _, m := range f.displaced {
 		m.left, m.pods = 0, m.pods[:0]
 		if m.item != nil {
 			m.item.left, m.item.total, m.item.pool = 0, 0, nil
@@ -199,7 +199,7 @@ func (w *WhatIf) settleFork() {
 	for i := range f.touched {
 		f.touched[i].node.placed = nil
 	}
-	w.s.bought, w.s.items, w.fork = nil, nil, nil
+	w.s.newNodes, w.s.podGroups, w.fork = nil, nil, nil
 }
 
 // touch saves the node before the fork changes it for the first time.
@@ -239,9 +239,9 @@ func (w *WhatIf) Abandon(away []int) bool {
 func (w *WhatIf) Keep() *Moved {
 	f := w.fork
 	out := &Moved{Worst: f.worst}
-	next := map[*mover]int{}
-	owner := make(map[*class]*mover, len(f.movers))
-	for _, m := range f.movers {
+	next := map[*displacedClass]int{}
+	owner := make(map[*class]*displacedClass, len(f.displaced))
+	for _, m := range f.displaced {
 		owner[m.class] = m
 	}
 	take := func(parts []part) []cluster.PodRef {
@@ -263,7 +263,7 @@ func (w *WhatIf) Keep() *Moved {
 			w.noteFollowed(t.node.placed, func(g *group) (string, bool) { return t.node.domain(g.keyID) })
 		}
 	}
-	for _, m := range w.s.bought {
+	for _, m := range w.s.newNodes {
 		out.NewNodes = append(out.NewNodes, w.s.newNodeWith(m, take(m.parts)))
 		w.noteFollowed(m.parts, func(g *group) (string, bool) { d := w.s.settled(m.shape, g.keyID); return d, d != "" })
 	}
@@ -302,7 +302,7 @@ func (w *WhatIf) abandons(f *fork) bool {
 	if len(w.followed) == 0 {
 		return false
 	}
-	for _, m := range f.movers {
+	for _, m := range f.displaced {
 		for _, g := range m.class.topo.wideIn {
 			if g.kind != attracting {
 				continue
@@ -327,7 +327,7 @@ func (w *WhatIf) arriving(f *fork, at followedDomain) int {
 			n += c.n
 		}
 	}
-	for _, m := range w.s.bought {
+	for _, m := range w.s.newNodes {
 		for _, q := range m.parts {
 			if w.s.settled(m.shape, at.group.keyID) == at.domain && slices.Contains(q.item.class.topo.wideIn, at.group) {
 				n += q.n
@@ -339,7 +339,7 @@ func (w *WhatIf) arriving(f *fork, at followedDomain) int {
 
 // unsettles reports whether pods that vanish would make a spread uneven that pods were moved by.
 func (w *WhatIf) unsettles(f *fork) bool {
-	return slices.ContainsFunc(f.movers, func(m *mover) bool {
+	return slices.ContainsFunc(f.displaced, func(m *displacedClass) bool {
 		return slices.ContainsFunc(m.class.topo.wideIn, func(g *group) bool { return w.arranged[g] })
 	})
 }

@@ -27,7 +27,7 @@ func (w *WhatIf) tilts(f *fork) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(f.lone, func(l lonely) bool { return w.tilted(w.lone[l.at].group) })
+	return slices.ContainsFunc(f.ephemeral, func(l ephemeralSlot) bool { return w.tilted(w.ephemeral[l.at].group) })
 }
 
 func (w *WhatIf) tilted(g *group) bool {

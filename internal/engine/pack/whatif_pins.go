@@ -3,17 +3,17 @@ package pack
 import "slices"
 
 // pins are the choices of domains that the constraints allow one more pod of the class now, best first.
-func (w *WhatIf) pins(m *mover) []*item {
+func (w *WhatIf) pins(m *displacedClass) []*podGroup {
 	keys := w.keysOf(m)
 	if len(keys) == 0 {
-		return []*item{m.item}
+		return []*podGroup{m.item}
 	}
 	return w.s.pinsOver(m.class, keys, false)
 }
 
 // keysOf are the keys whose domains decide where the class may go, those of the anti-affinity of pods that don't move
 // included.
-func (w *WhatIf) keysOf(m *mover) []string {
+func (w *WhatIf) keysOf(m *displacedClass) []string {
 	keys := w.s.wideKeys(m.class)
 	for _, g := range m.class.topo.repels {
 		if !g.byHost && !slices.Contains(keys, g.key) {

@@ -72,13 +72,13 @@ func (x *targetIndex) refresh(w *WhatIf, f *fork) {
 // to be avoided.
 func (w *WhatIf) placeOnNodes(f *fork) {
 	for _, worst := range []taintVerdict{bears, avoids} {
-		w.placeCareful(f, worst, false)
-		for _, m := range f.movers {
-			if !m.careful && m.left > 0 && m.item != nil {
+		w.placeSequentially(f, worst, false)
+		for _, m := range f.displaced {
+			if !m.sequential && m.left > 0 && m.item != nil {
 				w.placePlain(f, m, worst)
 			}
 		}
-		w.placeCareful(f, worst, false)
+		w.placeSequentially(f, worst, false)
 	}
 }
 
@@ -87,7 +87,7 @@ const window = 16
 
 // placePlain puts pods that no constraint beyond their host binds where they leave the room best balanced, of the first
 // targets that have room for them.
-func (w *WhatIf) placePlain(f *fork, m *mover, worst taintVerdict) {
+func (w *WhatIf) placePlain(f *fork, m *displacedClass, worst taintVerdict) {
 	if m.full {
 		return
 	}
@@ -110,7 +110,7 @@ func (w *WhatIf) placePlain(f *fork, m *mover, worst taintVerdict) {
 
 // roomyTargets are the first targets with room for a pod of the class; roomy says whether there is any, whether it may be
 // used now or not.
-func (w *WhatIf) roomyTargets(f *fork, m *mover, worst taintVerdict) (found []*node, roomy bool) {
+func (w *WhatIf) roomyTargets(f *fork, m *displacedClass, worst taintVerdict) (found []*node, roomy bool) {
 	req := m.class.req
 	w.nodes = w.nodes[:0]
 	for i := range w.targets.blocks {
@@ -138,7 +138,7 @@ func (w *WhatIf) roomyTargets(f *fork, m *mover, worst taintVerdict) (found []*n
 }
 
 // mostBalanced is the position of the node whose room is left most even by one pod of the class; of equals the first.
-func (w *WhatIf) mostBalanced(m *mover, nodes []*node) int {
+func (w *WhatIf) mostBalanced(m *displacedClass, nodes []*node) int {
 	best, least := 0, 0.0
 	for at, n := range nodes {
 		if x := w.imbalance(n, m.class.req) - w.imbalance(n, nil); at == 0 || x < least-1e-9 {
@@ -166,8 +166,8 @@ func (w *WhatIf) imbalance(n *node, pod res.Vector) float64 {
 	return high - low
 }
 
-// put places up to want pods of the mover on the node, as the item says.
-func (w *WhatIf) put(f *fork, m *mover, it *item, n *node, want int, worst taintVerdict) int {
+// put places up to want pods of the displaced class on the node, as the item says.
+func (w *WhatIf) put(f *fork, m *displacedClass, it *podGroup, n *node, want int, worst taintVerdict) int {
 	s := w.s
 	if s.fitsKind(it, n) > worst || (!n.settled() && !f.anyNode) || s.hostCap(m.class, &n.host, want) == 0 {
 		return 0
@@ -184,12 +184,12 @@ func (w *WhatIf) put(f *fork, m *mover, it *item, n *node, want int, worst taint
 	return got
 }
 
-// placeCareful places the pods whose places depend on each other, going round until nothing moves any more.
-func (w *WhatIf) placeCareful(f *fork, worst taintVerdict, buy bool) {
+// placeSequentially places the pods whose places depend on each other, going round until nothing moves any more.
+func (w *WhatIf) placeSequentially(f *fork, worst taintVerdict, buy bool) {
 	for moved := true; moved; {
 		moved = false
-		for _, m := range f.movers {
-			for m.careful && m.item != nil && m.left > 0 && w.placeNext(f, m, worst, buy) {
+		for _, m := range f.displaced {
+			for m.sequential && m.item != nil && m.left > 0 && w.placeNext(f, m, worst, buy) {
 				moved = true
 			}
 		}
@@ -197,7 +197,7 @@ func (w *WhatIf) placeCareful(f *fork, worst taintVerdict, buy bool) {
 }
 
 // placeNext places the next pod of a careful class, or all that have to share one host.
-func (w *WhatIf) placeNext(f *fork, m *mover, worst taintVerdict, buy bool) bool {
+func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, buy bool) bool {
 	want := 1
 	if slices.ContainsFunc(m.class.topo.host, func(d demand) bool { return d.group.kind == attracting }) {
 		want = m.left
@@ -221,7 +221,7 @@ func (w *WhatIf) placeNext(f *fork, m *mover, worst taintVerdict, buy bool) bool
 			}
 		}
 		for _, it := range pins {
-			if w.lend(m, it, want, func() int { return w.s.growOrBuy(it, want, worst) }) {
+			if w.lend(m, it, want, func() int { return w.s.growOrLaunch(it, want, worst) }) {
 				return true
 			}
 		}
@@ -229,8 +229,8 @@ func (w *WhatIf) placeNext(f *fork, m *mover, worst taintVerdict, buy bool) bool
 	return false
 }
 
-// lend gives the item want pods for one attempt at buying.
-func (w *WhatIf) lend(m *mover, it *item, want int, attempt func() int) bool {
+// lend gives the item want pods for one attempt at launching.
+func (w *WhatIf) lend(m *displacedClass, it *podGroup, want int, attempt func() int) bool {
 	before := it.left
 	it.left, it.pool = want, nil
 	got := attempt()
@@ -239,7 +239,7 @@ func (w *WhatIf) lend(m *mover, it *item, want int, attempt func() int) bool {
 	return got > 0
 }
 
-func (w *WhatIf) nodeForAll(f *fork, m *mover, it *item, want int, worst taintVerdict) int {
+func (w *WhatIf) nodeForAll(f *fork, m *displacedClass, it *podGroup, want int, worst taintVerdict) int {
 	req := m.class.req
 	for i := range w.targets.blocks {
 		b := &w.targets.blocks[i]
@@ -263,80 +263,80 @@ func (w *WhatIf) nodeForAll(f *fork, m *mover, it *item, want int, worst taintVe
 	return 0
 }
 
-// buy opens machines for what found no place on nodes. It is false if pods came to stand unevenly by it.
-func (w *WhatIf) buy(f *fork, work int64) bool {
+// launch opens new nodes for what found no place on nodes. It is false if pods came to stand unevenly by it.
+func (w *WhatIf) launch(f *fork, work int64) bool {
 	s := w.s
 	var spread []dealt
 	for _, worst := range []taintVerdict{bears, avoids} {
 		more := w.deal(f, worst)
 		spread = append(spread, more...)
-		w.placeCareful(f, worst, true)
-		s.items = s.items[:0]
-		for _, m := range f.movers {
-			if m.careful || m.item == nil || m.left == 0 {
+		w.placeSequentially(f, worst, true)
+		s.podGroups = s.podGroups[:0]
+		for _, m := range f.displaced {
+			if m.sequential || m.item == nil || m.left == 0 {
 				continue
 			}
 			m.item.left, m.item.total, m.item.pool = m.left, m.left, nil
-			s.items = append(s.items, m.item)
+			s.podGroups = append(s.podGroups, m.item)
 		}
 		for _, d := range more {
-			s.items = append(s.items, d.item)
+			s.podGroups = append(s.podGroups, d.item)
 		}
 		w.sortItems()
 		uncount(more)
-		s.buyAll(worst)
-		for _, m := range f.movers {
-			if !m.careful && m.item != nil && m.left > 0 {
+		s.launchAll(worst)
+		for _, m := range f.displaced {
+			if !m.sequential && m.item != nil && m.left > 0 {
 				m.left = m.item.left
 			}
 		}
 		takeBack(more)
-		w.placeCareful(f, worst, true)
+		w.placeSequentially(f, worst, true)
 	}
-	if len(s.bought) > 1 {
+	if len(s.newNodes) > 1 {
 		s.merge()
 		w.improve(spread, work)
 	}
-	slices.SortStableFunc(s.bought, func(a, b *machine) int {
+	slices.SortStableFunc(s.newNodes, func(a, b *newNode) int {
 		return cmp.Or(cmp.Compare(b.price, a.price), cmp.Compare(a.pool.rank, b.pool.rank), cmp.Compare(a.name(), b.name()))
 	})
 	return !w.uneven(spread)
 }
 
-// sortItems puts the items in the order of their movers, which is hardest first.
+// sortItems puts the items in the order of their displaced classes, which is hardest first.
 func (w *WhatIf) sortItems() {
-	slices.SortStableFunc(w.s.items, func(a, b *item) int {
+	slices.SortStableFunc(w.s.podGroups, func(a, b *podGroup) int {
 		return cmp.Or(cmp.Compare(w.orderOf[a.class], w.orderOf[b.class]), cmp.Compare(a.pin, b.pin))
 	})
 }
 
-// improve packs the bought machines anew as far as topology leaves them free. Pods that were dealt out to domains stay in
+// improve packs the launched new nodes anew as far as topology leaves them free. Pods that were dealt out to domains stay in
 // theirs, because their items demand them.
 func (w *WhatIf) improve(spread []dealt, work int64) {
 	s := w.s
 	if work <= 0 {
 		return
 	}
-	s.items = s.items[:0]
-	for _, m := range s.bought {
+	s.podGroups = s.podGroups[:0]
+	for _, m := range s.newNodes {
 		for _, q := range m.parts {
-			if !slices.Contains(s.items, q.item) {
-				s.items = append(s.items, q.item)
+			if !slices.Contains(s.podGroups, q.item) {
+				s.podGroups = append(s.podGroups, q.item)
 			}
 		}
 	}
 	for _, d := range spread {
-		d.mover.class.topo.share, d.mover.class.careful = d.group, false
+		d.mover.class.topo.share, d.mover.class.sequential = d.group, false
 	}
 	w.sortItems()
 	for _, p := range s.pools {
-		if free := s.freeMachines(p); len(free) > 1 {
+		if free := s.freeNodes(p); len(free) > 1 {
 			left := work
 			s.improvePool(p, free, &left)
 			w.scanned += work - left
 		}
 	}
 	for _, d := range spread {
-		d.mover.class.topo.share, d.mover.class.careful = nil, d.mover.strict
+		d.mover.class.topo.share, d.mover.class.sequential = nil, d.mover.strict
 	}
 }

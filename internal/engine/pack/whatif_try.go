@@ -10,24 +10,24 @@ import (
 
 // Rules say which answers to a question will do.
 type Rules struct {
-	// Buy allows new machines.
-	Buy bool
-	// Old is what the nodes that go cost, per hour. New machines must cost less by at least Saving, whatever the launch
+	// Buy allows new nodes.
+	Launch bool
+	// Old is what the nodes that go cost, per hour. New new nodes must cost less by at least Saving, whatever the launch
 	// makes of them. Of what they save beyond that at best, Certain percent must be certain too.
 	Old     catalog.MicroUSD
 	Saving  catalog.MicroUSD
 	Certain int
-	// AllSpot says that all nodes that go are spot. Then new spot machines are bought only if SpotToSpot is set, and for a
+	// AllSpot says that all nodes that go are spot. Then new spot new nodes are launched only if SpotToSpot is set, and for a
 	// single node only with at least MinTypes cheaper types, of which just that many are listed.
 	AllSpot    bool
 	SpotToSpot bool
 	MinTypes   int
-	// Anyhow takes whatever machines are cheapest, at any price: the nodes have to go. None of the rules about money or spot
+	// Anyhow takes whatever new nodes are cheapest, at any price: the nodes have to go. None of the rules about money or spot
 	// counts then, and the launch keeps all its choice.
 	Anyhow bool
-	// Work, if any, is spent on packing new machines better, in comparisons of a pod with a machine.
+	// Work, if any, is spent on packing new nodes better, in comparisons of a pod with a new node.
 	Work int64
-	// Keepable are the prices of the instance types that go. A single new machine of such a type must be cheaper than the
+	// Keepable are the prices of the instance types that go. A single new node of such a type must be cheaper than the
 	// one there is: otherwise that could be kept.
 	Keepable map[string]catalog.MicroUSD
 }
@@ -38,14 +38,14 @@ type Refusal int
 // The refusals.
 const (
 	Fine         Refusal = iota
-	NoPlace              // Class has no place: not on nodes and, if that was allowed, on no machine that can be bought
-	NotCheaper           // Price is the least that new machines would cost, or a floor of it
-	SpotToSpot           // the new machines would be spot, as the old ones are
+	NoPlace              // Class has no place: not on nodes and, if that was allowed, on no new node that can be launched
+	NotCheaper           // Price is the least that new nodes would cost, or a floor of it
+	SpotToSpot           // the new nodes would be spot, as the old ones are
 	FewTypes             // only Have types would be cheaper
 	FewValues            // minValues would not be met by the cheaper types
-	LimitReached         // a pool's limit does not leave room for new machines beside the old ones
+	LimitReached         // a pool's limit does not leave room for new nodes beside the old ones
 	OthersFollow         // pods were moved to be with those that would go, or spread by them
-	NoAddresses          // the subnets of Zone have too few addresses left for new machines beside the old ones
+	NoAddresses          // the subnets of Zone have too few addresses left for new nodes beside the old ones
 )
 
 // Answer is what would happen.
@@ -53,7 +53,7 @@ type Answer struct {
 	Refusal Refusal
 	// Class of which a pod has no place.
 	Class *cluster.Class
-	// Price is that of the new machines at best, NewNodes their number, Have the count of a refusal.
+	// Price is that of the new nodes at best, NewNodes their number, Have the count of a refusal.
 	Price    catalog.MicroUSD
 	NewNodes int
 	Have     int
@@ -63,16 +63,16 @@ type Answer struct {
 // Try asks what would happen if the nodes went away. The answer stays open for Keep until the next question.
 func (w *WhatIf) Try(away []int, rules Rules) Answer {
 	f := w.begin(away)
-	for _, m := range f.movers {
-		if m.item == nil || (m.full && !m.careful && (!rules.Buy || !m.buyable && !w.reservable(m))) {
+	for _, m := range f.displaced {
+		if m.item == nil || (m.full && !m.sequential && (!rules.Launch || !m.launchable && !w.reservable(m))) {
 			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
 		}
 	}
 	w.placeOnNodes(f)
 	floor, single, free := 0.0, catalog.MicroUSD(0), false
-	for _, m := range f.movers {
-		reserved := m.left > 0 && rules.Buy && w.reservable(m)
-		if m.left > 0 && (!rules.Buy || !m.buyable && !reserved) {
+	for _, m := range f.displaced {
+		reserved := m.left > 0 && rules.Launch && w.reservable(m)
+		if m.left > 0 && (!rules.Launch || !m.launchable && !reserved) {
 			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
 		}
 		free = free || reserved
@@ -82,15 +82,15 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 		}
 	}
 	if free {
-		single = 0 // a reserved machine may take others along
+		single = 0 // a reserved new node may take others along
 	}
 	if least := max(catalog.MicroUSD(floor), single); least > 0 && !rules.Anyhow && least > rules.Old-max(1, rules.Saving) {
 		return w.refuse(Answer{Refusal: NotCheaper, Price: least})
 	}
-	if at := slices.IndexFunc(f.movers, func(m *mover) bool { return m.left > 0 }); at >= 0 && !w.buy(f, rules.Work) {
-		return w.refuse(Answer{Refusal: NoPlace, Class: f.movers[at].class.src})
+	if at := slices.IndexFunc(f.displaced, func(m *displacedClass) bool { return m.left > 0 }); at >= 0 && !w.launch(f, rules.Work) {
+		return w.refuse(Answer{Refusal: NoPlace, Class: f.displaced[at].class.src})
 	}
-	for _, m := range f.movers {
+	for _, m := range f.displaced {
 		if m.left > 0 {
 			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
 		}
@@ -105,8 +105,8 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 	return a
 }
 
-// reservable reports whether a machine for the class could be opened out of a reservation.
-func (w *WhatIf) reservable(m *mover) bool {
+// reservable reports whether a new node for the class could be opened out of a reservation.
+func (w *WhatIf) reservable(m *displacedClass) bool {
 	return slices.ContainsFunc(w.s.pools, func(p *pool) bool { return w.s.reservable(m.item, p, 1) })
 }
 
@@ -115,22 +115,22 @@ func (w *WhatIf) refuse(a Answer) Answer {
 	return a
 }
 
-// makeCertain narrows the new machines until their price is sure to stay below that of the nodes that go.
+// makeCertain narrows the new nodes until their price is sure to stay below that of the nodes that go.
 func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
 	s := w.s
-	a := Answer{NewNodes: len(s.bought)}
-	if len(s.bought) == 0 {
+	a := Answer{NewNodes: len(s.newNodes)}
+	if len(s.newNodes) == 0 {
 		return a
 	}
 	if short := s.settleAddresses(); len(short) > 0 {
 		a.Refusal, a.Zone = NoAddresses, short[0]
 		return a
 	}
-	for _, m := range s.bought {
+	for _, m := range s.newNodes {
 		a.Price += m.price
 	}
 	if rules.Anyhow {
-		for _, m := range s.bought {
+		for _, m := range s.newNodes {
 			f.worst += s.worstOf(m)
 		}
 		return a
@@ -143,13 +143,13 @@ func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
 	give := slack - max(1, rules.Saving, slack*catalog.MicroUSD(rules.Certain)/100)
 	best := a.Price
 	a.Price = 0
-	for _, m := range s.bought {
+	for _, m := range s.newNodes {
 		ceiling := m.price
 		if best > 0 {
 			ceiling += catalog.MicroUSD(float64(give) * float64(m.price) / float64(best))
 		}
 		if r := w.narrow(m, ceiling, rules, len(f.away)); r.Refusal != Fine {
-			r.NewNodes, r.Price = len(s.bought), best
+			r.NewNodes, r.Price = len(s.newNodes), best
 			return r
 		}
 		f.worst += s.worstOf(m)
@@ -161,10 +161,10 @@ func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
 	return a
 }
 
-// narrow cuts the machine's choice down to what costs at most the ceiling wherever it is launched: to the capacity type
+// narrow cuts the new node's choice down to what costs at most the ceiling wherever it is launched: to the capacity type
 // of its cheapest offering, to the types that stay below the ceiling in all zones, and, where the cheapest does not, to
 // the zone in which it does; where none does in all offerings of that zone, to the offering.
-func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away int) Answer {
+func (w *WhatIf) narrow(m *newNode, ceiling catalog.MicroUSD, rules Rules, away int) Answer {
 	s := w.s
 	way := m.choice(m.best)
 	spot := rules.AllSpot && way.CapacityType == catalog.Spot
@@ -172,10 +172,10 @@ func (w *WhatIf) narrow(m *machine, ceiling catalog.MicroUSD, rules Rules, away 
 		return Answer{Refusal: SpotToSpot}
 	}
 	flexible := spot && away == 1
-	if flexible && len(s.bought) == 1 {
+	if flexible && len(s.newNodes) == 1 {
 		ceiling = max(ceiling, rules.Old-max(1, rules.Saving))
 	}
-	if len(w.s.bought) == 1 {
+	if len(w.s.newNodes) == 1 {
 		for t := range m.types.Each {
 			if price, ok := rules.Keepable[m.pool.cat.Types[t].Name]; ok && away > 1 {
 				ceiling = min(ceiling, price-1)
@@ -258,8 +258,8 @@ func (sh *shape) worstPrice(t int) catalog.MicroUSD {
 	return worst
 }
 
-// worstOf is the price of the dearest choice that the machine leaves to the launch.
-func (s *solver) worstOf(m *machine) catalog.MicroUSD {
+// worstOf is the price of the dearest choice that the new node leaves to the launch.
+func (s *solver) worstOf(m *newNode) catalog.MicroUSD {
 	worst := catalog.MicroUSD(0)
 	for t := range m.types.Each {
 		worst = max(worst, m.shape.worstPrice(t))
@@ -267,7 +267,7 @@ func (s *solver) worstOf(m *machine) catalog.MicroUSD {
 	return worst
 }
 
-// below holds those of the types that can be bought in the shape and cost at most the ceiling in all its offerings.
+// below holds those of the types that can be launched in the shape and cost at most the ceiling in all its offerings.
 func (s *solver) below(sh *shape, types catalog.TypeSet, ceiling catalog.MicroUSD) catalog.TypeSet {
 	out := types.Clone()
 	out.And(sh.types)

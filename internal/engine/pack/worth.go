@@ -8,7 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// worthKey is a machine's choices and what a pod asks for; that decides what the pod is worth there.
+// worthKey is a new node's choices and what a pod asks for; that decides what the pod is worth there.
 type worthKey struct {
 	shape *shape
 	size  int
@@ -19,8 +19,8 @@ type worthOf struct {
 	found bool
 }
 
-// fairWorth is what one pod costs on the machine on which it is cheapest, were the machine filled with its like.
-func (s *solver) fairWorth(sh *shape, it *item) (int64, bool) {
+// fairWorth is what one pod costs on the new node on which it is cheapest, were the new node filled with its like.
+func (s *solver) fairWorth(sh *shape, it *podGroup) (int64, bool) {
 	if len(it.class.src.HostPorts) > 0 {
 		return sh.fairWorth(s.lead, it)
 	}
@@ -33,7 +33,7 @@ func (s *solver) fairWorth(sh *shape, it *item) (int64, bool) {
 	return w.nano, w.found
 }
 
-func (sh *shape) fairWorth(lead [2]int, it *item) (int64, bool) {
+func (sh *shape) fairWorth(lead [2]int, it *podGroup) (int64, bool) {
 	best, found := int64(math.MaxInt64), false
 	req := it.class.req
 	amount, by := sh.scarcer(lead, req)

@@ -17,7 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-// generalPool may buy machines of the compute, general and memory families from the fifth generation on, with 4 to 32
+// generalPool may launch new nodes of the compute, general and memory families from the fifth generation on, with 4 to 32
 // cores, like that of the demo.
 func generalPool(tb testing.TB) *cluster.Pool {
 	tb.Helper()
@@ -63,7 +63,7 @@ func shop(tb testing.TB, limits res.List) *pack.Problem {
 }
 
 func TestLimitsThatLeavePlentyMakeNoPlanDearer(t *testing.T) {
-	const most = 80_000 // what three machines for these pods cost at most
+	const most = 80_000 // what three new nodes for these pods cost at most
 	free := pack.Solve(shop(t, nil))
 	if free.Price > most {
 		t.Errorf("without limits: %d, want at most %d\n%s", free.Price, most, free)
@@ -80,7 +80,7 @@ func TestLimitsThatLeavePlentyMakeNoPlanDearer(t *testing.T) {
 	}
 }
 
-// Each pod asks for little, but takes a machine for itself: what pods ask for says nothing about when the limit is reached.
+// Each pod asks for little, but takes a new node for itself: what pods ask for says nothing about when the limit is reached.
 func TestALimitHoldsWhereMachinesAreMuchLargerThanTheirPods(t *testing.T) {
 	for name, limits := range map[string]res.List{
 		"cores":  {res.CPU: 40_000},
@@ -111,7 +111,7 @@ func TestALimitHoldsWhereMachinesAreMuchLargerThanTheirPods(t *testing.T) {
 	}
 }
 
-// Small machines are to be had in zone a only, where subnets have two addresses: the others go to zone b, where machines are
+// Small new nodes are to be had in zone a only, where subnets have two addresses: the others go to zone b, where new nodes are
 // larger. The limit leaves plenty for the former, and not for the latter.
 func TestALimitHoldsWhenMachinesHaveToLeaveAZone(t *testing.T) {
 	p := shop(t, res.List{res.CPU: 100_000})

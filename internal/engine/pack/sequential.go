@@ -6,12 +6,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// placeCareful places the classes whose pods depend on where the ones before them went. It goes round until nothing
+// placeSequentially places the classes whose pods depend on where the ones before them went. It goes round until nothing
 // moves any more, because one class may wait for another.
-func (s *solver) placeCareful(worst taintVerdict, only *rank) {
+func (s *solver) placeSequentially(worst taintVerdict, only *rank) {
 	for moved := true; moved; {
 		moved = false
-		for _, c := range s.carefulOrder() {
+		for _, c := range s.sequentialOrder() {
 			if only != nil && (c.rank != *only || c.late) {
 				continue
 			}
@@ -31,7 +31,7 @@ func (s *solver) leftOf(c *class) int {
 }
 
 // placeNext places the next pod of a careful class, or all that have to share one host: on a node, in free room of a
-// machine, or at the least additional price by enlarging a machine or buying one.
+// new node, or at the least additional price by enlarging a new node or launching one.
 func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 	s.raiseFloors(c)
 	want := 1
@@ -56,7 +56,7 @@ func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 			}
 		}
 		for _, it := range pins {
-			if s.try(it, want, func() int { return s.growOrBuy(it, want, worst) }) {
+			if s.try(it, want, func() int { return s.growOrLaunch(it, want, worst) }) {
 				return true
 			}
 		}
@@ -66,7 +66,7 @@ func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 }
 
 // try lends the item want pods for one attempt and keeps what was placed.
-func (s *solver) try(it *item, want int, attempt func() int) bool {
+func (s *solver) try(it *podGroup, want int, attempt func() int) bool {
 	it.left = want
 	got := attempt()
 	it.left = 0
@@ -77,7 +77,7 @@ func (s *solver) try(it *item, want int, attempt func() int) bool {
 	return got > 0
 }
 
-func (s *solver) nodeForAll(it *item, want int, worst taintVerdict) int {
+func (s *solver) nodeForAll(it *podGroup, want int, worst taintVerdict) int {
 	if it.nodes == nil {
 		it.nodes = s.nodesFor(it)
 	}
@@ -101,7 +101,7 @@ func (s *solver) nodeForAll(it *item, want int, worst taintVerdict) int {
 }
 
 // nodesFor are the nodes that have room for a pod of the item and that it may go to, in their order. Not nil.
-func (s *solver) nodesFor(it *item) []*node {
+func (s *solver) nodesFor(it *podGroup) []*node {
 	among := s.nodes
 	if it.within != nil {
 		among = it.within
@@ -116,8 +116,8 @@ func (s *solver) nodesFor(it *item) []*node {
 	return out
 }
 
-func (s *solver) roomForAll(it *item, want int, worst taintVerdict) int {
-	for _, m := range s.bought {
+func (s *solver) roomForAll(it *podGroup, want int, worst taintVerdict) int {
+	for _, m := range s.newNodes {
 		v := s.view(it, m.pool)
 		if v.shape == nil && m.reserved == nil || v.verdict > worst {
 			continue
@@ -137,11 +137,11 @@ func (s *solver) roomForAll(it *item, want int, worst taintVerdict) int {
 	return 0
 }
 
-// growOrBuy compares the machine that gets dearer by the least with a new one.
-func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
-	var best *machine
+// growOrLaunch compares the new node that gets dearer by the least with a new one.
+func (s *solver) growOrLaunch(it *podGroup, want int, worst taintVerdict) int {
+	var best *newNode
 	var bestMore catalog.MicroUSD
-	for _, m := range s.bought {
+	for _, m := range s.newNodes {
 		v := s.view(it, m.pool)
 		if v.shape == nil && m.reserved == nil || v.verdict > worst {
 			continue
@@ -158,7 +158,7 @@ func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
 		}
 		if alone < catalog.NoPrice && (best == nil || alone < bestMore) {
 			it.pool = nil
-			if got := s.openMachine(it, p, want, false); got > 0 {
+			if got := s.openNode(it, p, want, false); got > 0 {
 				return got
 			}
 		}
@@ -173,8 +173,8 @@ func (s *solver) growOrBuy(it *item, want int, worst taintVerdict) int {
 	return s.grow(it, best, want)
 }
 
-// alone is the price of the cheapest machine for want pods of the item by themselves.
-func (s *solver) alone(it *item, p *pool, want int) catalog.MicroUSD {
+// alone is the price of the cheapest new node for want pods of the item by themselves.
+func (s *solver) alone(it *podGroup, p *pool, want int) catalog.MicroUSD {
 	if s.reservable(it, p, want) {
 		return 0
 	}
@@ -192,8 +192,8 @@ func (s *solver) alone(it *item, p *pool, want int) catalog.MicroUSD {
 	return v.shape.price[t]
 }
 
-// grown is what the machine would cost with want pods of the item on it.
-func (s *solver) grown(it *item, m *machine, want int) (catalog.MicroUSD, bool) {
+// grown is what the new node would cost with want pods of the item on it.
+func (s *solver) grown(it *podGroup, m *newNode, want int) (catalog.MicroUSD, bool) {
 	if s.hostCap(it.class, &m.host, want) < want || portsConflict(it.class.src.HostPorts, m.ports) {
 		return 0, false
 	}
@@ -211,7 +211,7 @@ func (s *solver) grown(it *item, m *machine, want int) (catalog.MicroUSD, bool) 
 	return next.price[t], true
 }
 
-func (s *solver) grow(it *item, m *machine, want int) int {
+func (s *solver) grow(it *podGroup, m *newNode, want int) int {
 	c := it.class
 	m.pool.refund(m)
 	m.shape = s.join(m.shape, it, -1)
@@ -224,7 +224,7 @@ func (s *solver) grow(it *item, m *machine, want int) int {
 	m.settleAll()
 	s.noteSpare(m)
 	it.left -= want
-	s.countOnMachine(c, m, want)
+	s.countOnNewNode(c, m, want)
 	m.pool.charge(m)
 	return want
 }

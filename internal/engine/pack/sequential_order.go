@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// carefulOrder is by priority, then those that others count and that have no such demand themselves before those who count
+// sequentialOrder is by priority, then those that others count and that have no such demand themselves before those who count
 // them, then those who go where others are after these, then those that repel before those that are repelled, then the
 // oldest.
-func (s *solver) carefulOrder() []*class {
-	if s.careful == nil {
+func (s *solver) sequentialOrder() []*class {
+	if s.sequential == nil {
 		for _, c := range s.classes {
-			if c.careful && c.broken == "" {
-				s.careful = append(s.careful, c)
+			if c.sequential && c.broken == "" {
+				s.sequential = append(s.sequential, c)
 			}
 		}
 		step := s.steps()
-		slices.SortStableFunc(s.careful, func(a, b *class) int {
+		slices.SortStableFunc(s.sequential, func(a, b *class) int {
 			return cmp.Or(a.rank.compare(b.rank), cmp.Compare(a.unevenness(), b.unevenness()), cmp.Compare(step[a], step[b]),
 				cmp.Compare(len(a.topo.repels), len(b.topo.repels)), a.pods[0].CreatedAt.Compare(b.pods[0].CreatedAt), cmp.Compare(a.src.ID, b.src.ID))
 		})
 	}
-	return s.careful
+	return s.sequential
 }
 
 // unevenness is how many hard spreads the class bears, or -1 when it bears none but is counted by those of others. When
@@ -45,7 +45,7 @@ func (c *class) unevenness() int {
 // Classes that follow each other in a circle are on one step, for any of them may be the first.
 func (s *solver) steps() map[*class]int {
 	ways := map[*class][]*class{} // to those who follow
-	for _, c := range s.careful {
+	for _, c := range s.sequential {
 		for _, g := range c.topo.matched {
 			if g.kind == attracting && !g.soft && !c.owns(g) {
 				ways[c] = append(ways[c], s.bearers[g.id]...)
@@ -56,7 +56,7 @@ func (s *solver) steps() map[*class]int {
 	if len(ways) == 0 {
 		return step
 	}
-	all := circles(s.careful, ways)
+	all := circles(s.sequential, ways)
 	circleOf := map[*class]int{}
 	for i, circle := range all {
 		for _, c := range circle {

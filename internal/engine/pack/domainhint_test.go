@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-// Pods that want cores are cheapest in one zone, those that want memory in another; one machine has room for both.
+// Pods that want cores are cheapest in one zone, those that want memory in another; one new node has room for both.
 func TestPodsOfTwoClassesMeetInTheZoneWhereTheyShareAMachine(t *testing.T) {
 	together := func(name string, c *cluster.Class) *cluster.Class {
 		c.PodAffinity = []cluster.PodAffinity{{Key: requirement.Zone, Namespaces: []string{"default"}, Selector: named(name)}}

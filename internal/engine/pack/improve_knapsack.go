@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// bag fills machines of a kind with what is worth most. It is a heuristic: the exact answer is hard to find and would
+// knapsack fills new nodes of a kind with what is worth most. It is a heuristic: the exact answer is hard to find and would
 // hardly be better.
-type bag struct {
+type knapsack struct {
 	m     *cuttingStock
 	rows  []int // that may be on the kind and are worth something
 	n     []float64
@@ -23,15 +23,15 @@ type bag struct {
 	groups []int
 	// bySize holds, by size of row, the position in rows plus one.
 	bySize []int
-	diver  dive
+	search branchAndBound
 	work   int64
 }
 
-func newBag(m *cuttingStock) *bag {
-	width, rows := len(m.kinds[0].net), len(m.rows)
-	b := &bag{m: m, rows: make([]int, 0, rows), live: make([]int, 0, rows), n: make([]float64, rows), found: make([]float64, rows),
+func newKnapsack(m *cuttingStock) *knapsack {
+	width, rows := len(m.bins[0].net), len(m.rows)
+	b := &knapsack{m: m, rows: make([]int, 0, rows), live: make([]int, 0, rows), n: make([]float64, rows), found: make([]float64, rows),
 		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes),
-		diver: dive{dense: make([]float64, rows)}}
+		search: branchAndBound{dense: make([]float64, rows)}}
 	for _, r := range m.rows {
 		b.req = append(b.req, r.req...)
 		b.demand = append(b.demand, math.Floor(r.demand))
@@ -41,16 +41,16 @@ func newBag(m *cuttingStock) *bag {
 }
 
 // glance is about what the kind can carry, by worth of rows.
-func (b *bag) glance(at int, worth []float64) float64 {
-	k := &b.m.kinds[at]
+func (b *knapsack) glance(at int, worth []float64) float64 {
+	k := &b.m.bins[at]
 	b.choose(k, worth)
 	b.empty(k)
 	return b.fill(worth, 1, -1)
 }
 
 // best is the most valuable filling of the kind that is found, by worth of rows.
-func (b *bag) best(at int, worth []float64) (column, float64) {
-	k := &b.m.kinds[at]
+func (b *knapsack) best(at int, worth []float64) (pattern, float64) {
+	k := &b.m.bins[at]
 	b.choose(k, worth)
 	best := 0.0
 	for _, coarse := range []float64{1, 2, 6} {
@@ -61,21 +61,21 @@ func (b *bag) best(at int, worth []float64) (column, float64) {
 		}
 	}
 	switch {
-	case b.m.prior == nil && best > 0.97*k.price && b.pods() < 40:
+	case b.m.fluid == nil && best > 0.97*k.price && b.pods() < 40:
 		best = b.exchange(k, worth, best)
-	case b.m.prior != nil && best > 0.9*k.price && b.pods() < mostDeep:
+	case b.m.fluid != nil && best > 0.9*k.price && b.pods() < mostDeep:
 		b.empty(k)
 		best = b.deepen(at, worth, 0, best)
 	}
-	return b.column(at), best
+	return b.pattern(at), best
 }
 
 // mostDeep is the number of pods from which a filling is good enough without a search.
 const mostDeep = 60
 
 // with is the most valuable filling of the kind that is found with a pod of the row on it.
-func (b *bag) with(at, row int, worth []float64) (column, float64) {
-	k := &b.m.kinds[at]
+func (b *knapsack) with(at, row int, worth []float64) (pattern, float64) {
+	k := &b.m.bins[at]
 	b.choose(k, worth)
 	if !slices.Contains(b.rows, row) {
 		b.rows = append(b.rows, row)
@@ -94,11 +94,11 @@ func (b *bag) with(at, row int, worth []float64) (column, float64) {
 		v := b.add(row, 1, worth)
 		best = b.deepen(at, worth, v, best)
 	}
-	return b.column(at), best
+	return b.pattern(at), best
 }
 
 // choose lists the rows that may be on the kind: of those of one size the one that is worth most.
-func (b *bag) choose(k *kind, worth []float64) {
+func (b *knapsack) choose(k *bin, worth []float64) {
 	b.rows = b.rows[:0]
 	clear(b.bySize)
 	for i, r := range b.m.rows {
@@ -116,7 +116,7 @@ func (b *bag) choose(k *kind, worth []float64) {
 }
 
 // pods is how many the best filling holds.
-func (b *bag) pods() float64 {
+func (b *knapsack) pods() float64 {
 	sum := 0.0
 	for _, i := range b.rows {
 		sum += b.found[i]
@@ -124,7 +124,7 @@ func (b *bag) pods() float64 {
 	return sum
 }
 
-func (b *bag) empty(k *kind) {
+func (b *knapsack) empty(k *bin) {
 	copy(b.room, k.net)
 	copy(b.caps, b.m.caps)
 	for i := range b.n {
@@ -135,7 +135,7 @@ func (b *bag) empty(k *kind) {
 // fill adds, again and again, what is worth most for the share that it takes of what is left of each resource, so that
 // no resource runs out long before the others. It takes a part of what fits at a time, the smaller the coarse. The row
 // without is left out.
-func (b *bag) fill(worth []float64, coarse float64, without int) float64 {
+func (b *knapsack) fill(worth []float64, coarse float64, without int) float64 {
 	total := 0.0
 	live := b.live[:0]
 	for _, i := range b.rows {
@@ -178,7 +178,7 @@ func (b *bag) fill(worth []float64, coarse float64, without int) float64 {
 
 // shareOf is how large a pod of the row is for the room that is left: the squares of its shares of each resource, summed,
 // and the largest share.
-func (b *bag) shareOf(row int) (size, most float64) {
+func (b *knapsack) shareOf(row int) (size, most float64) {
 	per := b.per
 	req := b.req[row*len(per):][:len(per)]
 	for j, x := range req {
@@ -191,7 +191,7 @@ func (b *bag) shareOf(row int) (size, most float64) {
 	return size, most
 }
 
-func (b *bag) add(i int, n float64, worth []float64) float64 {
+func (b *knapsack) add(i int, n float64, worth []float64) float64 {
 	r := b.m.rows[i]
 	for j, x := range r.req {
 		b.room[j] -= float64(x * n)
@@ -204,7 +204,7 @@ func (b *bag) add(i int, n float64, worth []float64) float64 {
 }
 
 // exchange takes pods of one row off the best filling and fills up with others, as long as that helps.
-func (b *bag) exchange(k *kind, worth []float64, best float64) float64 {
+func (b *knapsack) exchange(k *bin, worth []float64, best float64) float64 {
 	for range 2 {
 		better := false
 		for _, out := range b.rows {
@@ -234,9 +234,9 @@ func (b *bag) exchange(k *kind, worth []float64, best float64) float64 {
 	return best
 }
 
-// column is the best filling found.
-func (b *bag) column(at int) column {
-	c := column{kind: at, price: b.m.kinds[at].price}
+// pattern is the best filling found.
+func (b *knapsack) pattern(at int) pattern {
+	c := pattern{bin: at, price: b.m.bins[at].price}
 	for _, i := range b.rows {
 		if n := b.found[i]; n > 0 {
 			c.rows = append(c.rows, i)

@@ -1,10 +1,10 @@
 package pack
 
-// A prior is what pods are worth if machines could be filled to the last with what is not capped by host, as if it were
+// A prior is what pods are worth if new nodes could be filled to the last with what is not capped by host, as if it were
 // water: a core costs the same on every pod, and so does a gigabyte. It is found in a moment, because the program has one
 // line for each resource and access class and one for each row that is capped, and it is near what pods turn out to be
 // worth on real fillings. The large program starts from there.
-type prior struct {
+type fluidDuals struct {
 	m *cuttingStock
 	// line is, by row, the line of a capped row; -1 for others. water is, by access class and resource, the line that
 	// counts the resource.
@@ -18,9 +18,9 @@ type prior struct {
 	work int64
 }
 
-func newPrior(m *cuttingStock) *prior {
+func newFluidDuals(m *cuttingStock) *fluidDuals {
 	width := len(m.rows[0].req)
-	p := &prior{m: m, line: make([]int, len(m.rows)), worth: make([]float64, len(m.rows)), unit: make([]float64, width)}
+	p := &fluidDuals{m: m, line: make([]int, len(m.rows)), worth: make([]float64, len(m.rows)), unit: make([]float64, width)}
 	for range m.places {
 		line := make([]int, width)
 		for j := range line {
@@ -28,7 +28,7 @@ func newPrior(m *cuttingStock) *prior {
 		}
 		p.water = append(p.water, line)
 	}
-	for range m.kinds {
+	for range m.bins {
 		p.rate = append(p.rate, make([]float64, width))
 	}
 	for _, r := range m.rows {
@@ -57,7 +57,7 @@ func newPrior(m *cuttingStock) *prior {
 }
 
 // solve finds the worth of all lines. It begins with what pods cost in the known plan.
-func (p *prior) solve(lines int) {
+func (p *fluidDuals) solve(lines int) {
 	demand, paid := make([]float64, lines), make([]float64, lines)
 	for i, r := range p.m.rows {
 		p.each(i, func(line int, x float64) {
@@ -65,9 +65,9 @@ func (p *prior) solve(lines int) {
 			paid[line] += float64(r.value() * r.demand)
 		})
 	}
-	start := make([]column, lines)
+	start := make([]pattern, lines)
 	for i := range start {
-		start[i] = column{kind: -1, price: max(1, 3*paid[i]/demand[i]), rows: []int{i}, n: []float64{1}}
+		start[i] = pattern{bin: -1, price: max(1, 3*paid[i]/demand[i]), rows: []int{i}, n: []float64{1}}
 	}
 	lp := newCovering(demand, start)
 	const rounds, enough = 40, int64(1) << 40
@@ -76,7 +76,7 @@ func (p *prior) solve(lines int) {
 		p.appraise(lp.dual)
 		found.clear()
 		for _, row := range append([]int{-1}, p.capped...) {
-			if k := p.bestKind(row); k >= 0 {
+			if k := p.bestBin(row); k >= 0 {
 				found.add(p.filled(k, row, lp.dual))
 			}
 		}
@@ -84,7 +84,7 @@ func (p *prior) solve(lines int) {
 		left := enough
 		lp.settle(&found, &left)
 		p.work += enough - left
-		if len(found.columns) == 0 || lp.price() > before*(1-1e-6) {
+		if len(found.patterns) == 0 || lp.price() > before*(1-1e-6) {
 			break
 		}
 	}
@@ -92,7 +92,7 @@ func (p *prior) solve(lines int) {
 }
 
 // each visits the lines that a pod of the row counts for, with how much.
-func (p *prior) each(row int, visit func(line int, x float64)) {
+func (p *fluidDuals) each(row int, visit func(line int, x float64)) {
 	if p.line[row] >= 0 {
 		visit(p.line[row], 1)
 		return
@@ -105,15 +105,15 @@ func (p *prior) each(row int, visit func(line int, x float64)) {
 	}
 }
 
-func (p *prior) appraise(dual []float64) {
+func (p *fluidDuals) appraise(dual []float64) {
 	for i := range p.worth {
 		p.worth[i] = 0
 		p.each(i, func(line int, x float64) { p.worth[i] += float64(dual[line] * x) })
 	}
-	for k := range p.m.kinds {
+	for k := range p.m.bins {
 		clear(p.rate[k])
 		for a, lines := range p.water {
-			if p.m.kinds[k].access&(1<<a) == 0 {
+			if p.m.bins[k].access&(1<<a) == 0 {
 				continue
 			}
 			for j, line := range lines {
@@ -123,13 +123,13 @@ func (p *prior) appraise(dual []float64) {
 			}
 		}
 	}
-	p.work += int64(len(p.m.kinds) * len(p.water) / 4)
+	p.work += int64(len(p.m.bins) * len(p.water) / 4)
 }
 
 // carries is the most that the kind could carry next to a pod of the row, or by itself for row -1, were the rest water; 0
 // if the pod does not fit.
-func (p *prior) carries(k, row int, worth []float64) float64 {
-	kind := &p.m.kinds[k]
+func (p *fluidDuals) carries(k, row int, worth []float64) float64 {
+	kind := &p.m.bins[k]
 	value := 0.0
 	if row >= 0 {
 		r := p.m.rows[row]
@@ -150,22 +150,22 @@ func (p *prior) carries(k, row int, worth []float64) float64 {
 	return value
 }
 
-// bestKind is the kind that carries most for its price with a pod of the row; -1 if none carries more than it costs.
-func (p *prior) bestKind(row int) int {
+// bestBin is the kind that carries most for its price with a pod of the row; -1 if none carries more than it costs.
+func (p *fluidDuals) bestBin(row int) int {
 	best, most := -1, 1+1e-4
-	for k := range p.m.kinds {
-		if x := p.carries(k, row, p.worth) / p.m.kinds[k].price; x > most {
+	for k := range p.m.bins {
+		if x := p.carries(k, row, p.worth) / p.m.bins[k].price; x > most {
 			best, most = k, x
 		}
 	}
-	p.work += int64(len(p.m.kinds))
+	p.work += int64(len(p.m.bins))
 	return best
 }
 
 // filled is the kind with a pod of the row, if any, and the water that is worth most.
-func (p *prior) filled(k, row int, dual []float64) column {
-	kind := &p.m.kinds[k]
-	c := column{kind: k, price: kind.price}
+func (p *fluidDuals) filled(k, row int, dual []float64) pattern {
+	kind := &p.m.bins[k]
+	c := pattern{bin: k, price: kind.price}
 	for j, x := range kind.net {
 		if row >= 0 {
 			x -= p.m.rows[row].req[j]
@@ -187,12 +187,12 @@ func (p *prior) filled(k, row int, dual []float64) column {
 }
 
 // slim tells which kinds are among the most that carry the most for their price.
-func (p *prior) slim(most int) []bool {
-	value, order := make([]float64, len(p.m.kinds)), make([]int, len(p.m.kinds))
+func (p *fluidDuals) slim(most int) []bool {
+	value, order := make([]float64, len(p.m.bins)), make([]int, len(p.m.bins))
 	for k := range value {
 		order[k] = k
 		for _, row := range append([]int{-1}, p.capped...) {
-			value[k] = max(value[k], p.carries(k, row, p.worth)/p.m.kinds[k].price)
+			value[k] = max(value[k], p.carries(k, row, p.worth)/p.m.bins[k].price)
 		}
 	}
 	p.work += int64(len(value) * (1 + len(p.capped)))

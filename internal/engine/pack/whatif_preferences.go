@@ -23,7 +23,7 @@ func (w *WhatIf) Declined() (wishes []plan.Wish, worth catalog.MicroUSD, forbidd
 		share = DefaultPreferenceShare
 	}
 	sum := 0.0
-	for _, m := range f.movers {
+	for _, m := range f.displaced {
 		for at, term := range m.class.src.Preferred {
 			r, err := w.s.vocab.Parse(term.Terms)
 			if err != nil || term.Weight <= 0 || len(term.Terms) == 0 {
@@ -33,7 +33,7 @@ func (w *WhatIf) Declined() (wishes []plan.Wish, worth catalog.MicroUSD, forbidd
 			if lost <= 0 {
 				continue
 			}
-			key, want := wishText(m.class.src, wish{kind: plan.WishNode, at: at})
+			key, want := preferenceText(m.class.src, preference{kind: plan.WishNode, at: at})
 			wishes = append(wishes, plan.Wish{ClassID: m.class.src.ID, Kind: plan.WishNode, Key: key, Want: want, Pods: lost, Such: firstOf(m.pods)})
 			sum += float64(max(0, share) * m.floor * float64(lost))
 		}
@@ -49,7 +49,7 @@ func firstOf(pods []*cluster.Pod) cluster.PodRef {
 }
 
 // honouredBefore counts the pods of the class that leave a node that satisfies what they prefer.
-func (w *WhatIf) honouredBefore(f *fork, m *mover, r requirement.Requirements) int {
+func (w *WhatIf) honouredBefore(f *fork, m *displacedClass, r requirement.Requirements) int {
 	sum := 0
 	for _, id := range f.away {
 		for _, h := range w.holds[id] {
@@ -62,7 +62,7 @@ func (w *WhatIf) honouredBefore(f *fork, m *mover, r requirement.Requirements) i
 }
 
 // honouredAfter counts the pods of the class that would come to where that is satisfied for certain.
-func (w *WhatIf) honouredAfter(f *fork, m *mover, r requirement.Requirements) int {
+func (w *WhatIf) honouredAfter(f *fork, m *displacedClass, r requirement.Requirements) int {
 	sum := 0
 	count := func(parts []part) {
 		for _, q := range parts {
@@ -76,7 +76,7 @@ func (w *WhatIf) honouredAfter(f *fork, m *mover, r requirement.Requirements) in
 			count(t.node.placed)
 		}
 	}
-	for _, b := range w.s.bought {
+	for _, b := range w.s.newNodes {
 		if w.s.surely(b, r) {
 			count(b.parts)
 		}
@@ -84,8 +84,8 @@ func (w *WhatIf) honouredAfter(f *fork, m *mover, r requirement.Requirements) in
 	return sum
 }
 
-// surely reports whether the machine satisfies r whatever the launch makes of it.
-func (s *solver) surely(m *machine, r requirement.Requirements) bool {
+// surely reports whether the new node satisfies r whatever the launch makes of it.
+func (s *solver) surely(m *newNode, r requirement.Requirements) bool {
 	sh := s.and(m.shape, s.reqID(r))
 	if sh == nil || len(sh.cells) != len(m.shape.cells) {
 		return false

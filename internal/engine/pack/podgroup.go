@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// item is some pods of a class that have to go to the same kind of place: a class as a whole, or its share for one
+// podGroup is some pods of a class that have to go to the same kind of place: a class as a whole, or its share for one
 // topology domain.
-type item struct {
+type podGroup struct {
 	class *class
 	total int
 	left  int
@@ -17,8 +17,8 @@ type item struct {
 	alts []int
 	pin  string
 	// on holds, by pool, what is known of the item there.
-	on []itemOnPool
-	// pool is the one that the item would be bought for now; nil when there is none.
+	on []podGroupOnPool
+	// pool is the one that the item would be launched for now; nil when there is none.
 	pool *pool
 	// pools in the order in which the item would go to them, as far as anybody asked: whole tiers of equal weight.
 	pools []*pool
@@ -30,13 +30,13 @@ type item struct {
 	hard  hardness
 }
 
-// itemOnPool is the view of an item on a pool.
-type itemOnPool struct {
+// podGroupOnPool is the view of an item on a pool.
+type podGroupOnPool struct {
 	known   bool
 	verdict taintVerdict
-	// shape of a machine for this item alone; nil when there is none.
+	// shape of a new node for this item alone; nil when there is none.
 	shape *shape
-	// worth of one pod in nano-USD per hour: the share of the cheapest machine that it takes.
+	// worth of one pod in nano-USD per hour: the share of the cheapest new node that it takes.
 	worth int64
 }
 
@@ -48,7 +48,7 @@ type hardness struct {
 	worth    int64
 }
 
-func (s *solver) view(it *item, p *pool) *itemOnPool {
+func (s *solver) view(it *podGroup, p *pool) *podGroupOnPool {
 	v := &it.on[p.rank]
 	if v.known {
 		return v
@@ -90,15 +90,15 @@ func (s *solver) compileItems() {
 		if c.broken != "" {
 			continue
 		}
-		if !c.careful {
+		if !c.sequential {
 			s.splitClass(c)
 		}
 	}
 	s.sortItems()
 }
 
-func (s *solver) newItem(c *class, n int, pin string, pinned int) *item {
-	it := &item{class: c, total: n, left: n, pin: pin, on: make([]itemOnPool, len(s.pools))}
+func (s *solver) newItem(c *class, n int, pin string, pinned int) *podGroup {
+	it := &podGroup{class: c, total: n, left: n, pin: pin, on: make([]podGroupOnPool, len(s.pools))}
 	for _, alt := range s.altsOf(c) {
 		if both := s.reqs.and(alt, pinned); both >= 0 {
 			it.alts = append(it.alts, both)
@@ -108,10 +108,10 @@ func (s *solver) newItem(c *class, n int, pin string, pinned int) *item {
 }
 
 func (s *solver) sortItems() {
-	for _, it := range s.items {
+	for _, it := range s.podGroups {
 		it.hard = s.rate(it)
 	}
-	slices.SortFunc(s.items, func(a, b *item) int {
+	slices.SortFunc(s.podGroups, func(a, b *podGroup) int {
 		return cmp.Or(
 			a.class.rank.compare(b.class.rank),
 			cmp.Compare(a.hard.bound, b.hard.bound),
@@ -125,7 +125,7 @@ func (s *solver) sortItems() {
 	})
 }
 
-func (s *solver) rate(it *item) hardness {
+func (s *solver) rate(it *podGroup) hardness {
 	h := hardness{priority: it.class.src.Priority, bound: 1}
 	if s.perHost(it.class) > 0 {
 		h.bound = 0
@@ -140,20 +140,20 @@ func (s *solver) rate(it *item) hardness {
 	return h
 }
 
-// choosePool finds the first pool, by weight and then by price, on which the item can be bought now.
-func (s *solver) choosePool(it *item, worst taintVerdict) *pool { return s.poolFrom(it, 0, worst) }
+// choosePool finds the first pool, by weight and then by price, on which the item can be launched now.
+func (s *solver) choosePool(it *podGroup, worst taintVerdict) *pool { return s.poolFrom(it, 0, worst) }
 
-// poolAfter is the next pool after p on which the item can be bought now.
-func (s *solver) poolAfter(it *item, p *pool, worst taintVerdict) *pool {
+// poolAfter is the next pool after p on which the item can be launched now.
+func (s *solver) poolAfter(it *podGroup, p *pool, worst taintVerdict) *pool {
 	return s.poolFrom(it, slices.Index(it.pools, p)+1, worst)
 }
 
-func (s *solver) poolFrom(it *item, at int, worst taintVerdict) *pool {
+func (s *solver) poolFrom(it *podGroup, at int, worst taintVerdict) *pool {
 	for ; at < len(s.pools); at++ {
 		if at == len(it.pools) {
 			s.lineUp(it)
 		}
-		if p := it.pools[at]; s.canBuy(it, p, worst) {
+		if p := it.pools[at]; s.canLaunch(it, p, worst) {
 			return p
 		}
 	}
@@ -162,7 +162,7 @@ func (s *solver) poolFrom(it *item, at int, worst taintVerdict) *pool {
 
 // lineUp adds the pools of the next lower weight to those that the item goes to, the cheapest for it first. Weight is an
 // order that users set; between pools that they hold for equal nothing but the price is left to decide.
-func (s *solver) lineUp(it *item) {
+func (s *solver) lineUp(it *podGroup) {
 	from := len(it.pools)
 	for _, p := range s.pools[from:] {
 		if p.src.Weight != s.pools[from].src.Weight {
@@ -186,8 +186,8 @@ func (s *solver) lineUp(it *item) {
 	slices.SortStableFunc(it.pools[from:], func(a, b *pool) int { return cmp.Compare(cost[a.rank], cost[b.rank]) })
 }
 
-// canBuy reports whether a machine for the item can be had from the pool now.
-func (s *solver) canBuy(it *item, p *pool, worst taintVerdict) bool {
+// canLaunch reports whether a new node for the item can be had from the pool now.
+func (s *solver) canLaunch(it *podGroup, p *pool, worst taintVerdict) bool {
 	v := s.view(it, p)
 	if v.verdict > worst {
 		return false
@@ -196,7 +196,7 @@ func (s *solver) canBuy(it *item, p *pool, worst taintVerdict) bool {
 }
 
 // affords reports whether a type that the limits still allow can carry one pod of the item.
-func (s *solver) affords(it *item, sh *shape) bool {
+func (s *solver) affords(it *podGroup, sh *shape) bool {
 	p := sh.pool
 	for t := range sh.types.Each {
 		if p.affordable.Has(t) && it.class.req.Fits(p.net[t]) {
@@ -206,8 +206,8 @@ func (s *solver) affords(it *item, sh *shape) bool {
 	return false
 }
 
-// part is some pods of an item on one machine.
+// part is some pods of an item on one new node.
 type part struct {
-	item *item
+	item *podGroup
 	n    int
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// machine is a node to buy.
-type machine struct {
+// newNode is a node to launch.
+type newNode struct {
 	pool  *pool
 	shape *shape
 	parts []part
@@ -21,23 +21,23 @@ type machine struct {
 	best  int             // the cheapest of them
 	price catalog.MicroUSD
 	// worth of the pods, and how many other types were weighed against the chosen one.
-	worth    int64
-	weighed  int
-	carriers int // how many types carry the pods, those too that are too dear to be listed
-	runnerUp string
-	careful  bool
-	ranked   bool         // filled with pods of one rank only
-	reserved *reservation // that it is opened out of
-	gone     bool         // merged into another
-	at       int          // in the solver's list of spare room
-	charged  []int64      // against the pool's limits
+	worth      int64
+	weighed    int
+	carriers   int // how many types carry the pods, those too that are too dear to be listed
+	runnerUp   string
+	sequential bool
+	ranked     bool         // filled with pods of one rank only
+	reserved   *reservation // that it is opened out of
+	gone       bool         // merged into another
+	at         int          // in the solver's list of spare room
+	charged    []int64      // against the pool's limits
 	// What it takes of a subnet, in a part of a pool that counts addresses.
 	subnet    *subnet
 	addresses int64
 }
 
 // fits holds the types of m's shape that carry what is on m.
-func (m *machine) fits() catalog.TypeSet {
+func (m *newNode) fits() catalog.TypeSet {
 	return m.pool.carrying(m.shape, m.used, m.ports)
 }
 
@@ -74,9 +74,9 @@ func (sh *shape) cheapest(types catalog.TypeSet) int {
 	return -1
 }
 
-// openMachine buys a machine for the item from the pool, filled with whatever else pays. It reports how many pods of the
+// openNode launches a new node for the item from the pool, filled with whatever else pays. It reports how many pods of the
 // item it took.
-func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
+func (s *solver) openNode(it *podGroup, p *pool, want int, fill bool) int {
 	if got := s.openReserved(it, p, want, fill); got > 0 {
 		return got
 	}
@@ -84,7 +84,7 @@ func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
 	if v.shape == nil {
 		return 0
 	}
-	var best *machine
+	var best *newNode
 	targets := s.targets(it, v, p, want)
 	for _, t := range targets {
 		m := s.tryType(it, v, p, t, want, fill)
@@ -94,7 +94,7 @@ func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
 		if best == nil || m.betterThan(best) {
 			if best != nil {
 				m.runnerUp = best.name()
-				s.attempt = best
+				s.draft = best
 			}
 			best = m
 			continue
@@ -102,20 +102,20 @@ func (s *solver) openMachine(it *item, p *pool, want int, fill bool) int {
 		if best.runnerUp == "" && m.name() != best.name() {
 			best.runnerUp = m.name()
 		}
-		s.attempt = m
+		s.draft = m
 	}
 	if best == nil {
 		return 0
 	}
-	best.weighed, best.careful = len(targets), !fill
+	best.weighed, best.sequential = len(targets), !fill
 	best.settleAll()
 	return s.commit(best, it)
 }
 
-func (m *machine) name() string { return m.pool.cat.Types[m.best].Name }
+func (m *newNode) name() string { return m.pool.cat.Types[m.best].Name }
 
-// betterThan compares by worth of pods per price, then by fewer machines, then by name.
-func (m *machine) betterThan(o *machine) bool {
+// betterThan compares by worth of pods per price, then by fewer new nodes, then by name.
+func (m *newNode) betterThan(o *newNode) bool {
 	a, b := float64(m.worth)/float64(max(m.price, 1)), float64(o.worth)/float64(max(o.price, 1))
 	if a != b {
 		return a > b
@@ -123,25 +123,25 @@ func (m *machine) betterThan(o *machine) bool {
 	return cmp.Or(cmp.Compare(o.worth, m.worth), cmp.Compare(m.name(), o.name())) < 0
 }
 
-// tryType fills a machine of type t and then takes the cheapest type that still carries what is on it.
-func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill bool) *machine {
+// tryType fills a new node of type t and then takes the cheapest type that still carries what is on it.
+func (s *solver) tryType(it *podGroup, v *podGroupOnPool, p *pool, t, want int, fill bool) *newNode {
 	s.stats.TypesEvaluated++
-	m := s.attempt
-	s.attempt = nil
+	m := s.draft
+	s.draft = nil
 	if m == nil {
-		m = &machine{used: make(res.Vector, s.schema.Len())}
+		m = &newNode{used: make(res.Vector, s.schema.Len())}
 	}
 	clear(m.used)
-	*m = machine{pool: p, shape: v.shape, parts: m.parts[:0], used: m.used, ports: m.ports[:0], host: hostState{m.host.at[:0]},
+	*m = newNode{pool: p, shape: v.shape, parts: m.parts[:0], used: m.used, ports: m.ports[:0], host: hostState{m.host.at[:0]},
 		ranked: p.hasLimits() || len(p.slots) > 0}
 	room := append(s.room[:0], p.net[t]...)
 	s.room = room
 	if s.take(m, it, t, room, want) != taken {
-		s.attempt = m
+		s.draft = m
 		return nil
 	}
 	if fill {
-		s.fill(m, it, t, room, it.thrift(m.shape, t)*suits)
+		s.fill(m, it, t, room, it.costEfficiency(m.shape, t)*suits)
 	}
 	best := m.settle(room)
 	if best >= 0 && fill {
@@ -149,14 +149,14 @@ func (s *solver) tryType(it *item, v *itemOnPool, p *pool, t, want int, fill boo
 		best = m.settle(room)
 	}
 	if best < 0 {
-		s.attempt = m
+		s.draft = m
 		return nil
 	}
 	return m
 }
 
 // count is how many pods of the item are on m.
-func (m *machine) count(it *item) int {
+func (m *newNode) count(it *podGroup) int {
 	n := 0
 	for _, q := range m.parts {
 		if q.item == it {
@@ -167,7 +167,7 @@ func (m *machine) count(it *item) int {
 }
 
 // settle finds the cheapest type that carries what is on m; -1 if there is none.
-func (m *machine) settle(scratch res.Vector) int {
+func (m *newNode) settle(scratch res.Vector) int {
 	p := m.pool
 	for _, t := range m.shape.order {
 		if !m.used.Fits(p.net[t]) || !p.affordable.Has(t) {
@@ -185,7 +185,7 @@ func (m *machine) settle(scratch res.Vector) int {
 }
 
 // settleAll finds the types that m is to be launched as, and the cheapest of them.
-func (m *machine) settleAll() {
+func (m *newNode) settleAll() {
 	m.types = m.fits()
 	m.best = m.shape.cheapest(m.types)
 	m.price = m.shape.price[m.best]
@@ -195,8 +195,8 @@ func (m *machine) settleAll() {
 	}
 }
 
-// soldOut is how many types would carry what is on m if they could be bought now.
-func (m *machine) soldOut() int {
+// soldOut is how many types would carry what is on m if they could be launched now.
+func (m *newNode) soldOut() int {
 	n := 0
 	for t := range m.shape.out.Each {
 		if m.used.Fits(m.pool.net[t]) {
@@ -237,8 +237,8 @@ func (sh *shape) dropDear(types catalog.TypeSet, cheapest catalog.MicroUSD, enou
 	}
 }
 
-// thrift is what a pod of the item is worth, per what its share of type t costs: 1 on the type that suits it best.
-func (it *item) thrift(sh *shape, t int) float64 {
+// cost efficiency is what a pod of the item is worth, per what its share of type t costs: 1 on the type that suits it best.
+func (it *podGroup) costEfficiency(sh *shape, t int) float64 {
 	share := 0.0
 	per := sh.pool.perNet[t]
 	for r, x := range it.class.req {
@@ -247,8 +247,8 @@ func (it *item) thrift(sh *shape, t int) float64 {
 	return float64(it.on[sh.pool.rank].worth) / (share * float64(max(1, sh.price[t])) * 1000)
 }
 
-// commit makes a tried machine real, and more of the same as long as there are pods for them.
-func (s *solver) commit(m *machine, it *item) int {
+// commit makes a tried new node real, and more of the same as long as there are pods for them.
+func (s *solver) commit(m *newNode, it *podGroup) int {
 	got := 0
 	for {
 		mine := 0
@@ -258,12 +258,12 @@ func (s *solver) commit(m *machine, it *item) int {
 				mine += part.n
 			}
 			s.dropDemand(part.item, part.n)
-			s.countOnMachine(part.item.class, m, part.n)
+			s.countOnNewNode(part.item.class, m, part.n)
 		}
 		got += mine
-		s.buy(m)
+		s.addNewNode(m)
 		m.pool.charge(m)
-		if m.pool.hasLimits() || m.careful || slices.ContainsFunc(m.parts, func(q part) bool { return q.item.left < m.count(q.item) }) {
+		if m.pool.hasLimits() || m.sequential || slices.ContainsFunc(m.parts, func(q part) bool { return q.item.left < m.count(q.item) }) {
 			return got
 		}
 		again := *m
@@ -278,7 +278,7 @@ func (s *solver) commit(m *machine, it *item) int {
 
 // targets are the types worth trying for the item: those that promise most worth per price if they were filled with an
 // even mixture of what is left, those on which the item itself is cheapest, and the cheapest that carries one pod.
-func (s *solver) targets(it *item, v *itemOnPool, p *pool, want int) []int {
+func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []int {
 	const mixed, own = 8, 4
 	type bid struct {
 		t     int
@@ -300,7 +300,7 @@ func (s *solver) targets(it *item, v *itemOnPool, p *pool, want int) []int {
 	var byMix, byOwn []bid
 	cheapest := -1
 	demand, worth := p.demand, float64(p.worth)
-	forced := s.forcedMachines(it)
+	forced := s.forcedNodes(it)
 	ceiling := catalog.NoPrice
 	for _, t := range v.shape.order {
 		net := p.net[t]
@@ -341,7 +341,7 @@ func (s *solver) targets(it *item, v *itemOnPool, p *pool, want int) []int {
 }
 
 // keepsMinValues reports whether enough different types stay possible when n pods of the item come along.
-func (s *solver) keepsMinValues(m *machine, next *shape, it *item, n int) bool {
+func (s *solver) keepsMinValues(m *newNode, next *shape, it *podGroup, n int) bool {
 	p := m.pool
 	if !p.hasMinValues || s.p.Options.MinValuesBestEffort {
 		return true

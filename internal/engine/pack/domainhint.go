@@ -9,48 +9,48 @@ import (
 
 // Pods that stay together in one domain, and those of a spread that are over when all domains have the same, may go where
 // they like. By themselves they go where they are cheapest; but where pods are few, it pays more if those of several
-// classes end up in one domain and share machines there. So small problems are solved a few times over, with the pods led
+// classes end up in one domain and share new nodes there. So small problems are solved a few times over, with the pods led
 // elsewhere each time, and the cheapest plan stays. That ends with the budget of work of the improvement.
 
 // lean says to which domain the pods of a group are led, by the group's name; "" stands for all groups that are not named.
-type lean map[string]string
+type domainHint map[string]string
 
-// leaning is a group whose pods had a choice of domains.
-type leaning struct {
+// hintedGroup is a group whose pods had a choice of domains.
+type hintedGroup struct {
 	group   *group
 	domains []string
 }
 
-// mostLed is up to how many pending pods a problem is solved several times. In large ones domains fill whole machines, and
+// mostLed is up to how many pending pods a problem is solved several times. In large ones domains fill whole new nodes, and
 // little is lost.
-const mostLed = 128
+const mostHinted = 128
 
-// leads reports whether pods of the group are led to the domain.
-func (s *solver) leads(g *group, domain string) bool {
-	to, ok := s.lean[g.name]
+// isHinted reports whether pods of the group are led to the domain.
+func (s *solver) isHinted(g *group, domain string) bool {
+	to, ok := s.hint[g.name]
 	if !ok {
-		to = s.lean[""]
+		to = s.hint[""]
 	}
 	return to == domain && to != ""
 }
 
 // noteChoice remembers that pods of the group could go to any of the domains.
 func (s *solver) noteChoice(g *group, domains []string) {
-	if len(domains) < 2 || len(s.led) == 64 || slices.ContainsFunc(s.led, func(l leaning) bool { return l.group.name == g.name }) {
+	if len(domains) < 2 || len(s.hinted) == 64 || slices.ContainsFunc(s.hinted, func(l hintedGroup) bool { return l.group.name == g.name }) {
 		return
 	}
-	s.led = append(s.led, leaning{g, slices.Clone(domains)})
+	s.hinted = append(s.hinted, hintedGroup{g, slices.Clone(domains)})
 }
 
-// explore solves the problem again with pods led elsewhere, as long as there is work left, and returns the cheapest
+// tryDomainHints solves the problem again with pods led elsewhere, as long as there is work left, and returns the cheapest
 // solution, improved. What the others took counts as its work.
-func (s *solver) explore(budget int64) *solver {
-	if budget <= 0 || s.stats.Pods > mostLed || len(s.led) == 0 {
+func (s *solver) tryDomainHints(budget int64) *solver {
+	if budget <= 0 || s.stats.Pods > mostHinted || len(s.hinted) == 0 {
 		return s
 	}
 	best, left := s, budget-s.stats.Work
 	seen := map[string]bool{}
-	try := func(to lean) {
+	try := func(to domainHint) {
 		left -= s.trialWork()
 		if left <= 0 {
 			return
@@ -66,21 +66,21 @@ func (s *solver) explore(budget int64) *solver {
 		}
 		s.memory.release(t)
 	}
-	for _, l := range s.led {
+	for _, l := range s.hinted {
 		for _, d := range l.domains {
 			if !seen[d] {
 				seen[d] = true
-				try(lean{"": d})
+				try(domainHint{"": d})
 			}
 		}
 	}
-	for _, l := range s.led {
+	for _, l := range s.hinted {
 		for _, d := range l.domains {
-			if best.leads(l.group, d) {
+			if best.isHinted(l.group, d) {
 				continue
 			}
-			to := lean{}
-			for name, domain := range best.lean {
+			to := domainHint{}
+			for name, domain := range best.hint {
 				to[name] = domain
 			}
 			to[l.group.name] = d
@@ -105,7 +105,7 @@ func (s *solver) hopeful(o *solver) bool {
 	return float64(s.price()) < 1.3*float64(o.price())
 }
 
-// sameElsewhere reports whether the solutions differ in nothing but the machines to buy: on nodes that exist is as much of
+// sameElsewhere reports whether the solutions differ in nothing but the new nodes to launch: on nodes that exist is as much of
 // each class, and the same pods have no place for the same reasons.
 func (s *solver) sameElsewhere(o *solver) bool {
 	for i, n := range s.nodes {
@@ -134,33 +134,33 @@ func byClass(parts []part) map[string]int {
 
 // release gives back what a solver that is not needed any more has borrowed.
 func (k *memory) release(s *solver) {
-	k.lent = slices.DeleteFunc(k.lent, func(l loan) bool {
+	k.borrowed = slices.DeleteFunc(k.borrowed, func(l borrowedPool) bool {
 		mine := slices.Contains(s.pools, l.p)
 		if mine {
 			l.giveBack()
 		}
 		return mine
 	})
-	k.fields = slices.DeleteFunc(k.fields, func(f *field) bool {
-		if f == s.field {
+	k.overlays = slices.DeleteFunc(k.overlays, func(f *nodeOverlay) bool {
+		if f == s.overlay {
 			f.to.spare = append(f.to.spare, f)
 		}
-		return f == s.field
+		return f == s.overlay
 	})
 }
 
 func (s *solver) price() catalog.MicroUSD {
 	sum := catalog.MicroUSD(0)
-	for _, m := range s.bought {
+	for _, m := range s.newNodes {
 		sum += m.price
 	}
 	return sum
 }
 
-// cheaperThan compares by price, then by number of machines.
+// cheaperThan compares by price, then by number of new nodes.
 func (s *solver) cheaperThan(o *solver) bool {
 	if a, b := s.price(), o.price(); a != b {
 		return a < b
 	}
-	return len(s.bought) < len(o.bought)
+	return len(s.newNodes) < len(o.newNodes)
 }

@@ -13,7 +13,7 @@ import (
 // ground is the existing nodes before anything is placed on them, kept from one problem to the next. A node that keeps
 // its pointer is neither compiled nor counted again; what is left to do for it each time is to compare the pointer and
 // to look over one entry of a table, without allocation.
-type ground struct {
+type nodeBase struct {
 	given []*cluster.Node // as in the last problem
 	at    []*keptNode     // of given; nil for nodes that are being deleted
 	bySrc map[*cluster.Node]*keptNode
@@ -25,7 +25,7 @@ type ground struct {
 
 	runs   runTable
 	kinds  kindTable
-	spare  []*field
+	spare  []*nodeOverlay
 	worked *Worked
 }
 
@@ -38,8 +38,8 @@ type keptNode struct {
 }
 
 // field is the nodes as one solver changes them.
-type field struct {
-	to    *ground
+type nodeOverlay struct {
+	to    *nodeBase
 	nodes []node
 	refs  []*node
 }
@@ -47,8 +47,8 @@ type field struct {
 // stripSize is how many nodes, in their order, are passed over at once when none of them has room enough.
 const stripSize = 32
 
-func newGround(w *Worked) ground {
-	return ground{bySrc: map[*cluster.Node]*keptNode{}, runs: newRunTable(), kinds: newKindTable(), worked: w}
+func newNodeBase(w *Worked) nodeBase {
+	return nodeBase{bySrc: map[*cluster.Node]*keptNode{}, runs: newRunTable(), kinds: newKindTable(), worked: w}
 }
 
 // compileNodes makes the nodes of the problem, each as it is before anything is placed on it.
@@ -56,8 +56,8 @@ func (s *solver) compileNodes() {
 	g := s.ground()
 	g.update(s)
 	f := g.lend()
-	s.memory.fields = append(s.memory.fields, f)
-	s.field = f
+	s.memory.overlays = append(s.memory.overlays, f)
+	s.overlay = f
 	s.nodes, s.most = f.refs, g.most
 	if s.moving != nil {
 		for _, n := range s.nodes {
@@ -67,7 +67,7 @@ func (s *solver) compileNodes() {
 }
 
 // update takes in the nodes that came, and forgets those that went.
-func (g *ground) update(s *solver) {
+func (g *nodeBase) update(s *solver) {
 	if slices.Equal(g.given, s.p.Nodes) {
 		return
 	}
@@ -108,7 +108,7 @@ func (g *ground) update(s *solver) {
 }
 
 // compile makes a node, of which an earlier state may be known.
-func (g *ground) compile(s *solver, src *cluster.Node, before *keptNode) *keptNode {
+func (g *nodeBase) compile(s *solver, src *cluster.Node, before *keptNode) *keptNode {
 	var labels *requirement.Requirements
 	if before != nil && !before.node.open && len(src.Requirements) == 0 && before.node.src.Hostname == src.Hostname &&
 		joined(before.node.src) == joined(src) && maps.Equal(before.node.src.Labels, src.Labels) {
@@ -125,7 +125,7 @@ func (g *ground) compile(s *solver, src *cluster.Node, before *keptNode) *keptNo
 	return k
 }
 
-func (g *ground) forget(k *keptNode) {
+func (g *nodeBase) forget(k *keptNode) {
 	g.runs.remove(k)
 	if g.bySrc[k.node.src] == k {
 		delete(g.bySrc, k.node.src)
@@ -133,7 +133,7 @@ func (g *ground) forget(k *keptNode) {
 }
 
 // sort merges the new nodes into the order of those that stay.
-func (g *ground) sort() {
+func (g *nodeBase) sort() {
 	before := func(a, b *keptNode) int {
 		return cmp.Or(boolRank(b.node.settled())-boolRank(a.node.settled()), cmp.Compare(a.node.src.Name, b.node.src.Name))
 	}
@@ -156,7 +156,7 @@ func (g *ground) sort() {
 }
 
 // measure finds the most room of any node, by strip.
-func (g *ground) measure() {
+func (g *nodeBase) measure() {
 	blocks := (len(g.order) + stripSize - 1) / stripSize
 	for len(g.most) < blocks {
 		g.most = append(g.most, nil)
@@ -177,8 +177,8 @@ func (g *ground) measure() {
 
 // lend is a copy of the nodes that a solver may change. Copies that come back are used again, in which only what differs
 // is set anew.
-func (g *ground) lend() *field {
-	f := &field{to: g}
+func (g *nodeBase) lend() *nodeOverlay {
+	f := &nodeOverlay{to: g}
 	if n := len(g.spare); n > 0 {
 		f, g.spare = g.spare[n-1], g.spare[:n-1]
 	}
@@ -210,7 +210,7 @@ func (n *node) own() {
 	}
 }
 
-func (s *solver) ground() *ground { return &s.setting.ground }
+func (s *solver) ground() *nodeBase { return &s.compileKey.base }
 
 // strip is the nodes of one strip.
 func (s *solver) strip(b int) []*node {

@@ -8,15 +8,15 @@ import (
 
 // Nearly every NodePool has limits, and nearly none comes near them in one plan. Where a limit may run out, pods are placed
 // by rank, and those that are dealt out over domains one by one, which costs a lot more than packing them together. So a
-// limit that leaves much more than the pods ask for is waived, and the plan is held against it when it stands. If it does
+// limit that leaves much more than the pods ask for is deferred, and the plan is held against it when it stands. If it does
 // not keep within it, the problem is solved again with the pool's limits heeded from the start.
 
-// plenty is how many times over a limit must leave what the pending pods ask for to be waived at first.
+// plenty is how many times over a limit must leave what the pending pods ask for to be deferred at first.
 const plenty = 3
 
-// waive takes the limits off the pool for now, if they leave plenty.
-func (s *solver) waive(p *pool) {
-	p.waived, p.nodesWaived = nil, -1
+// deferLimits takes the limits off the pool for now, if they leave plenty.
+func (s *solver) deferLimits(p *pool) {
+	p.deferred, p.nodesDeferred = nil, -1
 	if s.moving != nil || !p.hasLimits() || s.memory.learned.tight[p.src.Name] {
 		return
 	}
@@ -28,7 +28,7 @@ func (s *solver) waive(p *pool) {
 			return
 		}
 	}
-	p.waived, p.nodesWaived = p.limited, p.nodesLeft
+	p.deferred, p.nodesDeferred = p.limited, p.nodesLeft
 	p.limited, p.nodesLeft = nil, -1
 	p.refreshAffordable()
 }
@@ -51,12 +51,12 @@ func (p *pool) largest(r int) int64 {
 	return most
 }
 
-// exceedsLimits reports whether the machines take so much of a waived limit that heeding it might have ruled out any type for
-// one of them. Such limits are not waived again.
+// exceedsLimits reports whether the new nodes take so much of a deferred limit that heeding it might have ruled out any type for
+// one of them. Such limits are not deferred again.
 func (s *solver) exceedsLimits() bool {
 	any := false
 	for _, p := range s.pools {
-		if (len(p.waived) > 0 || p.nodesWaived >= 0) && s.overdraws(p) {
+		if (len(p.deferred) > 0 || p.nodesDeferred >= 0) && s.overdraws(p) {
 			if s.memory.learned.tight == nil {
 				s.memory.learned.tight = map[string]bool{}
 			}
@@ -69,8 +69,8 @@ func (s *solver) exceedsLimits() bool {
 
 // overdraws judges the limits of one pool. Those of its parts, where addresses in a zone are short, are one and the same.
 func (s *solver) overdraws(p *pool) bool {
-	left, nodes := slices.Clone(p.waived), p.nodesWaived
-	for _, m := range s.bought {
+	left, nodes := slices.Clone(p.deferred), p.nodesDeferred
+	for _, m := range s.newNodes {
 		if m.pool.src != p.src || m.gone {
 			continue
 		}
@@ -79,7 +79,7 @@ func (s *solver) overdraws(p *pool) bool {
 			left[i].left -= p.least(m.types, left[i].index)
 		}
 	}
-	if p.nodesWaived >= 0 && nodes < 0 {
+	if p.nodesDeferred >= 0 && nodes < 0 {
 		return true
 	}
 	return slices.ContainsFunc(left, func(l limit) bool { return l.left < p.largest(l.index) })

@@ -2,9 +2,9 @@ package pack
 
 // stock is columns to choose from. What a look at the price of all of them reads lies side by side.
 type stock struct {
-	columns []column
-	heads   []head
-	parts   []portion // of all columns in turn
+	patterns []pattern
+	heads    []head
+	parts    []entry // of all columns in turn
 }
 
 // head is a column's price, and where its portions end.
@@ -13,29 +13,29 @@ type head struct {
 	end   int
 }
 
-// portion is so many pods of a row.
-type portion struct {
+// entry is so many pods of a row.
+type entry struct {
 	row int
 	n   float64
 }
 
 func (s *stock) clear() {
-	s.columns, s.heads, s.parts = s.columns[:0], s.heads[:0], s.parts[:0]
+	s.patterns, s.heads, s.parts = s.patterns[:0], s.heads[:0], s.parts[:0]
 }
 
-func (s *stock) add(columns ...column) {
-	s.columns = append(s.columns, columns...)
+func (s *stock) add(columns ...pattern) {
+	s.patterns = append(s.patterns, columns...)
 	for i := range columns {
 		c := &columns[i]
 		for k, r := range c.rows {
-			s.parts = append(s.parts, portion{r, c.n[k]})
+			s.parts = append(s.parts, entry{r, c.n[k]})
 		}
 		s.heads = append(s.heads, head{c.price, len(s.parts)})
 	}
 }
 
 // cheapest is the column that saves most for its price, where pods are worth so much; nil if none saves anything.
-func (s *stock) cheapest(dual []float64) *column {
+func (s *stock) cheapest(dual []float64) *pattern {
 	// A division is only made where it may tell a new best one.
 	const nearly = 1 - 1e-12
 	best, most := -1, 1e-6
@@ -57,5 +57,5 @@ func (s *stock) cheapest(dual []float64) *column {
 	if best < 0 {
 		return nil
 	}
-	return &s.columns[best]
+	return &s.patterns[best]
 }

@@ -11,11 +11,11 @@ func sortDescending(order []int, by []float64) {
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
 }
 
-// relaxed is the solution of the linear program: how many machines of which filling, and what a pod of each row is worth.
+// relaxed is the solution of the linear program: how many new nodes of which filling, and what a pod of each row is worth.
 type relaxed struct {
-	columns []column
-	amount  []float64
-	worth   []float64
+	patterns []pattern
+	amount   []float64
+	worth    []float64
 	// price of the solution; converged when no filling was found any more that would lower it.
 	price     float64
 	converged bool
@@ -25,26 +25,26 @@ type relaxed struct {
 // generate solves the model by column generation: the worth of pods finds fillings that cost less than what they carry,
 // and these change the worth. It ends when there are none, or when the work is used up.
 //
-// It starts from the fillings of known machines, and adds those that it finds. A pod can always be left out at somewhat
-// more than it is worth there, which keeps the worth of pods near the truth from the beginning. Where machines take only
+// It starts from the fillings of known new nodes, and adds those that it finds. A pod can always be left out at somewhat
+// more than it is worth there, which keeps the worth of pods near the truth from the beginning. Where new nodes take only
 // so many of some rows, what pods are worth in the known plan says little; then a prior takes its place, and the price of
 // leaving out is raised where it turns out to be too low.
 func (m *cuttingStock) generate(found *stock, work *int64) *relaxed {
 	const raise, slow = 1.3, 0.997
-	if m.prior == nil && len(m.caps) > 0 {
-		m.prior = newPrior(m)
-		m.slim = m.prior.slim(32)
-		*work -= m.prior.work
+	if m.fluid == nil && len(m.caps) > 0 {
+		m.fluid = newFluidDuals(m)
+		m.slim = m.fluid.slim(32)
+		*work -= m.fluid.work
 	}
-	bag := newBag(m)
-	start, demand := make([]column, len(m.rows)), make([]float64, len(m.rows))
+	bag := newKnapsack(m)
+	start, demand := make([]pattern, len(m.rows)), make([]float64, len(m.rows))
 	for i, r := range m.rows {
-		start[i] = column{kind: -1, price: m.leaveOut(i), rows: []int{i}, n: []float64{1}}
+		start[i] = pattern{bin: -1, price: m.leaveOut(i), rows: []int{i}, n: []float64{1}}
 		demand[i] = r.demand
 	}
 	lp := newCovering(demand, start)
 	out := &relaxed{}
-	promise := make([]float64, len(m.kinds))
+	promise := make([]float64, len(m.bins))
 	last := math.Inf(1)
 	for round := 0; *work > 0; round++ {
 		wide := round%8 == 0
@@ -52,7 +52,7 @@ func (m *cuttingStock) generate(found *stock, work *int64) *relaxed {
 		*work -= bag.work
 		bag.work = 0
 		moved := lp.settle(found, work)
-		if now := lp.price(); m.prior != nil && (!moved && wide || now > slow*last) {
+		if now := lp.price(); m.fluid != nil && (!moved && wide || now > slow*last) {
 			moved = lp.raise(demand, raise) || moved
 		}
 		last = lp.price()
@@ -65,8 +65,8 @@ func (m *cuttingStock) generate(found *stock, work *int64) *relaxed {
 		}
 	}
 	for i, col := range lp.basis {
-		if col.kind >= 0 && lp.x[i] > 1e-6 {
-			out.columns = append(out.columns, col)
+		if col.bin >= 0 && lp.x[i] > 1e-6 {
+			out.patterns = append(out.patterns, col)
 			out.amount = append(out.amount, lp.x[i])
 		}
 	}
@@ -76,36 +76,36 @@ func (m *cuttingStock) generate(found *stock, work *int64) *relaxed {
 
 // promising finds fillings that are worth more than they cost, of the kinds that promise most at a glance: of all kinds
 // if wide, otherwise of those that did the last time.
-func (m *cuttingStock) promising(b *bag, worth, promise []float64, wide bool) []column {
+func (m *cuttingStock) promising(b *knapsack, worth, promise []float64, wide bool) []pattern {
 	most := 24
-	if m.prior != nil {
+	if m.fluid != nil {
 		most = 8 // few rounds are left to those for capped rows otherwise
 	}
-	order := make([]int, 0, len(m.kinds))
-	for k := range m.kinds {
+	order := make([]int, 0, len(m.bins))
+	for k := range m.bins {
 		if m.slim != nil && !m.slim[k] {
 			continue
 		}
 		if wide || promise[k] > 0.9 {
-			promise[k] = b.glance(k, worth) / m.kinds[k].price
+			promise[k] = b.glance(k, worth) / m.bins[k].price
 		}
 		if promise[k] > 0.85 {
 			order = append(order, k)
 		}
 	}
 	sortDescending(order, promise)
-	var found []column
+	var found []pattern
 	for _, k := range order {
 		if len(found) == most {
 			break
 		}
 		col, v := b.best(k, worth)
-		promise[k] = v / m.kinds[k].price
+		promise[k] = v / m.bins[k].price
 		if promise[k] > 1+1e-6 {
 			found = append(found, col)
 		}
 	}
-	if m.prior == nil {
+	if m.fluid == nil {
 		return found
 	}
 	return m.withCapped(b, worth, found)
@@ -113,31 +113,31 @@ func (m *cuttingStock) promising(b *bag, worth, promise []float64, wide bool) []
 
 // leaveOut is what leaving out a pod of the row costs at first.
 func (m *cuttingStock) leaveOut(row int) float64 {
-	if m.prior == nil {
+	if m.fluid == nil {
 		return 1.25 * m.rows[row].value()
 	}
-	return max(1, 1.3*m.prior.worth[row])
+	return max(1, 1.3*m.fluid.worth[row])
 }
 
-// withCapped adds, for each row of which a machine takes only so many, fillings with a pod of it. There are many such
+// withCapped adds, for each row of which a new node takes only so many, fillings with a pod of it. There are many such
 // rows, and the most valuable filling of a kind has a pod of only one of them.
-func (m *cuttingStock) withCapped(b *bag, worth []float64, found []column) []column {
+func (m *cuttingStock) withCapped(b *knapsack, worth []float64, found []pattern) []pattern {
 	const kinds = 2
-	value, order := make([]float64, len(m.kinds)), make([]int, 0, len(m.kinds))
-	for _, row := range m.prior.capped {
+	value, order := make([]float64, len(m.bins)), make([]int, 0, len(m.bins))
+	for _, row := range m.fluid.capped {
 		if m.rows[row].demand < 1 {
 			continue
 		}
 		order = order[:0]
-		for k := range m.kinds {
+		for k := range m.bins {
 			if !m.slim[k] {
 				continue
 			}
-			if value[k] = m.prior.carries(k, row, worth) / m.kinds[k].price; value[k] > 0 {
+			if value[k] = m.fluid.carries(k, row, worth) / m.bins[k].price; value[k] > 0 {
 				order = append(order, k)
 			}
 		}
-		b.work += int64(len(m.kinds)) / 4
+		b.work += int64(len(m.bins)) / 4
 		sortDescending(order, value)
 		for _, k := range order[:min(kinds, len(order))] {
 			if col, v := b.with(k, row, worth); v > col.price*(1+1e-6) {
@@ -149,7 +149,7 @@ func (m *cuttingStock) withCapped(b *bag, worth []float64, found []column) []col
 }
 
 // value of a pod of the row, on average.
-func (r *row) value() float64 {
+func (r *demandRow) value() float64 {
 	sum, n := 0.0, 0.0
 	for _, l := range r.lots {
 		sum += float64(l.value * float64(l.total))
@@ -158,14 +158,14 @@ func (r *row) value() float64 {
 	return sum / n
 }
 
-// columnsOf are the different fillings of drafts, as columns.
-func (m *cuttingStock) columnsOf(drafts []*draft) *stock {
+// patternsOf are the different fillings of drafts, as columns.
+func (m *cuttingStock) patternsOf(drafts []*draft) *stock {
 	out := &stock{}
 	n := make([]float64, len(m.rows))
 	seen := map[string]bool{}
 	kindOf := map[int]int{}
-	for i := len(m.kinds) - 1; i >= 0; i-- {
-		kindOf[m.kinds[i].t] = i
+	for i := len(m.bins) - 1; i >= 0; i-- {
+		kindOf[m.bins[i].t] = i
 	}
 	for _, d := range drafts {
 		clear(n)
@@ -176,7 +176,7 @@ func (m *cuttingStock) columnsOf(drafts []*draft) *stock {
 		if !ok {
 			continue // another type is better at the same price
 		}
-		c := column{kind: kind, price: float64(d.price)}
+		c := pattern{bin: kind, price: float64(d.price)}
 		key := strconv.AppendInt(nil, int64(kind), 36)
 		for i, x := range n {
 			if x > 0 {
