@@ -43,11 +43,7 @@ type packer struct {
 	work int64
 	// spare is filled next, held is the best so far; both are used again and again.
 	spare, held *draft
-	// live are item types to fill up with; next is where to go on, least what any of them asks for.
-	live  []*itemType
-	next  int
-	least res.Vector
-	tried []*itemType // of a row
+	tried       []*itemType // of a row
 	// left and per are scratch space of balance.
 	left []int
 	per  []float64
@@ -55,8 +51,7 @@ type packer struct {
 
 func newPacker(s *solver, p *pool) *packer {
 	n := s.schema.Len()
-	return &packer{s: s, pool: p, room: make(res.Vector, n), spare: &draft{used: make(res.Vector, n)}, held: &draft{used: make(res.Vector, n)},
-		least: make(res.Vector, n), per: make([]float64, n)}
+	return &packer{s: s, pool: p, room: make(res.Vector, n), spare: &draft{used: make(res.Vector, n)}, held: &draft{used: make(res.Vector, n)}, per: make([]float64, n)}
 }
 
 // start makes the spare draft empty.
@@ -173,19 +168,15 @@ func (d *draft) clone() *draft {
 func (k *packer) packAll(lots []*itemType, kinds []int, inTurn bool) ([]*draft, bool) {
 	var out []*draft
 	lots = slices.Clone(lots)
-	trials := newTrials(kinds)
 	for {
 		lots = slices.DeleteFunc(lots, func(l *itemType) bool { return l.left == 0 })
 		if len(lots) == 0 {
 			return out, true
 		}
 		k.work += int64(1 + len(lots)/8)
-		some := someOf(lots)
 		var best *draft
-		for _, i := range trials.next() {
-			t := kinds[i]
-			d := k.fill(some, t, inTurn)
-			trials.note(i, d)
+		for _, t := range kinds {
+			d := k.fill(lots, t, inTurn)
 			if d != nil && (best == nil || d.betterThan(best)) {
 				best = k.hold()
 			}
@@ -208,61 +199,6 @@ func (k *packer) packAll(lots []*itemType, kinds []int, inTurn bool) ([]*draft, 
 				break
 			}
 		}
-	}
-}
-
-// someOf are some of the item types, when there are many: the first, and others evenly from among the rest.
-func someOf(lots []*itemType) []*itemType {
-	const half = 64
-	if len(lots) <= 2*half {
-		return lots
-	}
-	out := slices.Clone(lots[:half])
-	step := (len(lots) - half) / half
-	for i := half; i < len(lots) && len(out) < 2*half; i += step {
-		out = append(out, lots[i])
-	}
-	return out
-}
-
-// trials chooses which kinds to try for the next draft, when there are many: those that did best the last time, and
-// another two in turn.
-type trials struct {
-	order []int
-	score []float64
-	turn  int
-}
-
-const mostTrialKinds = 8
-
-func newTrials(kinds []int) *trials {
-	t := &trials{score: make([]float64, len(kinds))}
-	for i := range kinds {
-		t.order = append(t.order, i)
-		t.score[i] = 1e18 // not tried yet
-	}
-	return t
-}
-
-func (t *trials) next() []int {
-	if len(t.order) <= mostTrialKinds {
-		return t.order
-	}
-	sortDescending(t.order, t.score)
-	out := slices.Clone(t.order[:mostTrialKinds-2])
-	for range 2 {
-		t.turn++
-		if i := t.turn % len(t.order); !slices.Contains(out, i) {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-func (t *trials) note(i int, d *draft) {
-	t.score[i] = 0
-	if d != nil {
-		t.score[i] = d.worth / float64(max(1, d.price))
 	}
 }
 

@@ -185,21 +185,3 @@ func (p *fluidDuals) filled(k, row int, dual []float64) pattern {
 	}
 	return c
 }
-
-// slim tells which kinds are among the most that carry the most for their price.
-func (p *fluidDuals) slim(most int) []bool {
-	value, order := make([]float64, len(p.m.bins)), make([]int, len(p.m.bins))
-	for k := range value {
-		order[k] = k
-		for _, row := range append([]int{-1}, p.capped...) {
-			value[k] = max(value[k], p.carries(k, row, p.worth)/p.m.bins[k].price)
-		}
-	}
-	p.work += int64(len(value) * (1 + len(p.capped)))
-	sortDescending(order, value)
-	out := make([]bool, len(value))
-	for _, k := range order[:min(most, len(order))] {
-		out[k] = true
-	}
-	return out
-}

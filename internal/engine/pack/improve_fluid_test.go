@@ -76,15 +76,6 @@ func TestNoKindCarriesMoreThanItCostsByThePrior(t *testing.T) {
 	})
 }
 
-func TestSlimKeepsTheKindsThatCarryMostForTheirPrice(t *testing.T) {
-	m := modelOf([]demandRow{{req: []float64{1, 2}, demand: 60, group: -1}, {req: []float64{1, 1}, demand: 3, group: 0}},
-		[]bin{{price: 300, net: []float64{10, 20}}, {price: 100, net: []float64{10, 20}}, {price: 200, net: []float64{10, 20}}}, 1)
-	got := newFluidDuals(m).slim(1)
-	if got[0] || !got[1] || got[2] {
-		t.Errorf("kept %v, want the second alone", got)
-	}
-}
-
 // drawModel draws a model in which each row fits on the largest kind; a host takes one pod of all rows that are capped.
 func drawModel(t *rapid.T, mostRows, mostKinds int) *cuttingStock {
 	number := func(name string, from, to int) float64 { return float64(rapid.IntRange(from, to).Draw(t, name)) }

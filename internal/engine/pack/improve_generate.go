@@ -33,7 +33,6 @@ func (m *cuttingStock) generate(found *stock, work *int64) *relaxed {
 	const raise, slow = 1.3, 0.997
 	if m.fluid == nil && len(m.caps) > 0 {
 		m.fluid = newFluidDuals(m)
-		m.slim = m.fluid.slim(32)
 		*work -= m.fluid.work
 	}
 	bag := newKnapsack(m)
@@ -83,9 +82,6 @@ func (m *cuttingStock) promising(b *knapsack, worth, promise []float64, wide boo
 	}
 	order := make([]int, 0, len(m.bins))
 	for k := range m.bins {
-		if m.slim != nil && !m.slim[k] {
-			continue
-		}
 		if wide || promise[k] > 0.9 {
 			promise[k] = b.glance(k, worth) / m.bins[k].price
 		}
@@ -130,9 +126,6 @@ func (m *cuttingStock) withCapped(b *knapsack, worth []float64, found []pattern)
 		}
 		order = order[:0]
 		for k := range m.bins {
-			if !m.slim[k] {
-				continue
-			}
 			if value[k] = m.fluid.carries(k, row, worth) / m.bins[k].price; value[k] > 0 {
 				order = append(order, k)
 			}

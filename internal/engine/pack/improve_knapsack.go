@@ -23,15 +23,13 @@ type knapsack struct {
 	groups []int
 	// bySize holds, by size of row, the position in rows plus one.
 	bySize []int
-	search branchAndBound
 	work   int64
 }
 
 func newKnapsack(m *cuttingStock) *knapsack {
 	width, rows := len(m.bins[0].net), len(m.rows)
 	b := &knapsack{m: m, rows: make([]int, 0, rows), live: make([]int, 0, rows), n: make([]float64, rows), found: make([]float64, rows),
-		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes),
-		search: branchAndBound{dense: make([]float64, rows)}}
+		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes)}
 	for _, r := range m.rows {
 		b.req = append(b.req, r.req...)
 		b.demand = append(b.demand, math.Floor(r.demand))
@@ -60,18 +58,8 @@ func (b *knapsack) best(at int, worth []float64) (pattern, float64) {
 			copy(b.found, b.n)
 		}
 	}
-	switch {
-	case b.m.fluid == nil && best > 0.97*k.price && b.pods() < 40:
-		best = b.exchange(k, worth, best)
-	case b.m.fluid != nil && best > 0.9*k.price && b.pods() < mostDeep:
-		b.empty(k)
-		best = b.deepen(at, worth, 0, best)
-	}
 	return b.pattern(at), best
 }
-
-// mostDeep is the number of pods from which a filling is good enough without a search.
-const mostDeep = 60
 
 // with is the most valuable filling of the kind that is found with a pod of the row on it.
 func (b *knapsack) with(at, row int, worth []float64) (pattern, float64) {
@@ -88,11 +76,6 @@ func (b *knapsack) with(at, row int, worth []float64) (pattern, float64) {
 			best = v
 			copy(b.found, b.n)
 		}
-	}
-	if best > 0.9*k.price && b.pods() < mostDeep {
-		b.empty(k)
-		v := b.add(row, 1, worth)
-		best = b.deepen(at, worth, v, best)
 	}
 	return b.pattern(at), best
 }
@@ -113,15 +96,6 @@ func (b *knapsack) choose(k *bin, worth []float64) {
 		}
 	}
 	b.work += int64(len(b.m.rows) / 4)
-}
-
-// pods is how many the best filling holds.
-func (b *knapsack) pods() float64 {
-	sum := 0.0
-	for _, i := range b.rows {
-		sum += b.found[i]
-	}
-	return sum
 }
 
 func (b *knapsack) empty(k *bin) {
@@ -201,37 +175,6 @@ func (b *knapsack) add(i int, n float64, worth []float64) float64 {
 	}
 	b.n[i] += n
 	return float64(worth[i] * n)
-}
-
-// exchange takes pods of one row off the best filling and fills up with others, as long as that helps.
-func (b *knapsack) exchange(k *bin, worth []float64, best float64) float64 {
-	for range 2 {
-		better := false
-		for _, out := range b.rows {
-			if b.found[out] == 0 {
-				continue
-			}
-			b.empty(k)
-			value := 0.0
-			for _, i := range b.rows {
-				n := b.found[i]
-				if i == out {
-					n--
-				}
-				if n > 0 {
-					value += b.add(i, n, worth)
-				}
-			}
-			if value += b.fill(worth, 6, out); value > best*(1+1e-9) {
-				best, better = value, true
-				copy(b.found, b.n)
-			}
-		}
-		if !better {
-			break
-		}
-	}
-	return best
 }
 
 // pattern is the best filling found.

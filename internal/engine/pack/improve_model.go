@@ -110,9 +110,8 @@ type cuttingStock struct {
 	sizes int
 	// places holds, by access class, the shapes of new nodes that its pods may be on.
 	places [][]*shape
-	// prior is what pods are worth at a glance, where rows are capped; slim tells which kinds promise most by it.
+	// fluid is what pods are worth at a glance, where rows are capped.
 	fluid *fluidDuals
-	slim  []bool
 }
 
 // The linear program is kept small: beyond maxRows, rows that look much the same become one.

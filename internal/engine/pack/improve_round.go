@@ -10,8 +10,6 @@ import (
 // is packed by itself. False if something found no place.
 func (k *packer) round(m *cuttingStock, r *relaxed, lots []*itemType, work *int64) ([]*draft, bool) {
 	const mostRounds = 8
-	k.live, k.next = byWorth(lots), 0
-	k.refresh()
 	var out []*draft
 	for range mostRounds {
 		bought := k.openWhole(m, r)
@@ -81,23 +79,9 @@ func (k *packer) open(m *cuttingStock, col *pattern, least float64) *draft {
 	return d
 }
 
-// packRest packs what is left of the item types in both ways and keeps the cheaper.
+// packRest packs what is left of the item types, the worthiest first.
 func (k *packer) packRest(lots []*itemType, kinds []int) ([]*draft, bool) {
-	ordered := byWorth(lots)
-	some, ok := k.packAll(ordered, kinds, true)
-	if !ok {
-		return some, false
-	}
-	for _, d := range some {
-		d.giveBack()
-	}
-	if others, ok := k.packAll(ordered, kinds, false); ok && priceOf(others) < priceOf(some) {
-		return others, true
-	}
-	for _, l := range lots {
-		l.left = 0
-	}
-	return some, true
+	return k.packAll(byWorth(lots), kinds, true)
 }
 
 // reduce makes what is left of the item types the demand; false if nothing is.
@@ -133,16 +117,12 @@ func (m *cuttingStock) typesOf(r *relaxed) []int {
 	return out
 }
 
-// follow fills a draft as a column says, with pods of its rows' item types; then with whatever else has a place.
+// follow fills a draft as a pattern says, with pods of its rows' item types.
 func (k *packer) follow(m *cuttingStock, col *pattern) *draft {
 	t := m.bins[col.bin].t
 	d := k.start(t)
-	missing := 0
 	for i, r := range col.rows {
-		missing += k.putRow(d, m.rows[r], t, int(col.n[i]+0.5))
-	}
-	if missing > 0 {
-		k.topUp(d, t)
+		k.putRow(d, m.rows[r], t, int(col.n[i]+0.5))
 	}
 	if !k.settle(d, t) {
 		return nil
@@ -151,8 +131,8 @@ func (k *packer) follow(m *cuttingStock, col *pattern) *draft {
 }
 
 // putRow adds pods of the row's item types, those first of which most are left, so that all item types last until the end and
-// constraints among them leave a choice. It reports how many pods found no place.
-func (k *packer) putRow(d *draft, r *demandRow, t, want int) int {
+// constraints among them leave a choice.
+func (k *packer) putRow(d *draft, r *demandRow, t, want int) {
 	k.tried = k.tried[:0]
 	for want > 0 {
 		var next *itemType
@@ -167,44 +147,6 @@ func (k *packer) putRow(d *draft, r *demandRow, t, want int) int {
 		}
 		k.tried = append(k.tried, next)
 		want -= k.put(d, next, t, min(want, next.left))
-	}
-	return want
-}
-
-// topUp fills what is left of d with item types of other rows, looking at so many of them at most and going on from there the
-// next time.
-func (k *packer) topUp(d *draft, t int) {
-	const most = 48
-	for range min(most, len(k.live)) {
-		if !k.least.Fits(k.room) {
-			return
-		}
-		if k.next++; k.next >= len(k.live) {
-			k.next = 0
-			k.refresh()
-			if len(k.live) == 0 {
-				return
-			}
-		}
-		if l := k.live[k.next]; l.left > 0 && !d.holds(l) {
-			k.put(d, l, t, l.left)
-		}
-	}
-}
-
-func (d *draft) holds(l *itemType) bool {
-	return slices.ContainsFunc(d.loads, func(q load) bool { return q.lot == l })
-}
-
-// refresh forgets item types of which nothing is left, and finds the least that any of the others asks for.
-func (k *packer) refresh() {
-	k.live = slices.DeleteFunc(k.live, func(l *itemType) bool { return l.left == 0 })
-	for i, l := range k.live {
-		for r, x := range l.item.class.req {
-			if i == 0 || x < k.least[r] {
-				k.least[r] = x
-			}
-		}
 	}
 }
 
