@@ -38,19 +38,19 @@ var wings = []struct {
 var order = [][]string{
 	{"res", "requirement"},
 	{"catalog", "cluster", "plan"},
-	{"pack", "disrupt", "disrupt/ripening", "bound", "verify"},
+	{"pack", "disrupt", "disrupt/confirmation", "bound", "verify"},
 	{"record"},
 	{"explain"},
 }
 
 // neighbours are the imports within a line that are meant.
 var neighbours = map[string][]string{
-	"cluster":          {"catalog"},
-	"plan":             {"catalog", "cluster"},
-	"verify":           {"pack", "disrupt"},
-	"disrupt":          {"pack"},
-	"disrupt/ripening": {"disrupt"},
-	"bound":            {"pack"},
+	"cluster":              {"catalog"},
+	"plan":                 {"catalog", "cluster"},
+	"verify":               {"pack", "disrupt"},
+	"disrupt":              {"pack"},
+	"disrupt/confirmation": {"disrupt"},
+	"bound":                {"pack"},
 }
 
 const engine = "internal/engine/"

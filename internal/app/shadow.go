@@ -20,7 +20,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/shadow"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	engine "github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/state/readonly"
@@ -75,7 +75,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	options := ConsolidationOptions(p.Settings)
 	loop := &shadow.Loop{
 		Book: shadow.NewBook(time.Now()), State: p.cache, Guard: guard, Synced: p.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
-		Lasting: ripening.Lasting(&options),
+		Lasting: confirmation.Lasting(&options),
 		Problem: p.withFixed(problems, provider), Solve: pack.NewEngine().Solve, Disrupt: p.foretell(problems),
 	}
 	if err := errors.Join(

@@ -5,7 +5,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 )
 
 // lasting is for how long every decision must have found a saving for it to be had though the nodes change.
-func (l *Loop) lasting() time.Duration { return ripening.Lasting(&l.Options) }
+func (l *Loop) lasting() time.Duration { return confirmation.Lasting(&l.Options) }
 
 // onTheWay is how many nodes hold pods still whose moves began a short time ago. The queue knows of those that it carries
 // out, and the claims tell of all others, also a new leader.
@@ -56,7 +56,7 @@ func (l *Loop) careful(v *view, all, ripe []disrupt.Move, now time.Time) []disru
 	}
 	for i := range all {
 		m := &all[i]
-		if len(pods) == 0 && m.Cause != disrupt.Empty && l.findings.Lasted(m.Saving, now) >= l.lasting() && l.ripening.Settled(m.Nodes) {
+		if len(pods) == 0 && m.Cause != disrupt.Empty && l.findings.Lasted(m.Saving, now) >= l.lasting() && l.confirmation.Settled(m.Nodes) {
 			pods = append(pods, m)
 		}
 	}

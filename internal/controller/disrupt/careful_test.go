@@ -99,7 +99,7 @@ func TestWhatCouldBeSavedAllTheTimeIsHadThoughTheNodesChange(t *testing.T) {
 			}
 			saving := (&disrupt.Decision{Moves: moves}).ByMovingPods()
 			l.findings.Note(saving, now, l.lasting())
-			ripe, _, _ := l.ripening.Take(slices.Clone(moves), now)
+			ripe, _, _ := l.confirmation.Observe(slices.Clone(moves), now)
 			if len(ripe) > 0 {
 				t.Fatalf("%s: ripe after %s: this shows nothing", name, at)
 			}

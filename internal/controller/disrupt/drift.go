@@ -279,7 +279,7 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 	for i, c := range v.due {
 		due[i] = c.Node
 	}
-	decision := disrupt.Roll(v.problem, disrupt.Drifted, due)
+	decision := disrupt.Replace(v.problem, disrupt.Drifted, due)
 	var commands []Command
 	sound := d.sound(v.problem, due, decision)
 	if len(sound) > 0 {
@@ -348,7 +348,7 @@ func (d *Drift) sound(p *disrupt.Problem, due []string, decision *disrupt.Decisi
 	if len(decision.Moves) == 0 {
 		return nil
 	}
-	wrong := verify.Roll(p, disrupt.Drifted, due, decision)
+	wrong := verify.Replace(p, disrupt.Drifted, due, decision)
 	if len(wrong) == 0 {
 		return decision.Moves
 	}

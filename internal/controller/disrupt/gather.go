@@ -65,8 +65,8 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n, standing.Nodes[n.Name], now))
 	}
 	l.tenure.see(problem.Nodes, l.spare(), now)
-	v.problem.Options.Horizon, v.problem.Options.Returns, v.problem.Options.Tight = l.tenure.horizon, l.tenure.returns, l.tenure.tight
-	v.problem.Options.AstrayPercent = l.Governor.Astray(l.tenure.bill(), now)
+	v.problem.Options.SavingsHorizon, v.problem.Options.Regrowth, v.problem.Options.NormalSlack = l.tenure.horizon, l.tenure.returns, l.tenure.tight
+	v.problem.Options.MisplacedPercent = l.Governor.Astray(l.tenure.bill(), now)
 	v.shield(problem)
 	return v
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 	"github.com/kerf-sh/kerf/internal/guard"
@@ -59,17 +59,17 @@ type Loop struct {
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
 
-	setbacks Setbacks
-	tenure   tenure
-	engine   *disrupt.Engine
-	ripening ripening.Memory
-	findings ripening.Findings
-	talk     *talk
-	seen     *cluster.Snapshot // that was decided on
-	owed     bool              // nodes with pods let empty ones go first the last time; see mixed
-	turned   bool              // every start had its turn, and nothing was found
-	due      time.Time         // when to decide though nothing has changed
-	rest     time.Time         // until when not to
+	setbacks     Setbacks
+	tenure       tenure
+	engine       *disrupt.Engine
+	confirmation confirmation.Tracker
+	findings     confirmation.Findings
+	talk         *talk
+	seen         *cluster.Snapshot // that was decided on
+	owed         bool              // nodes with pods let empty ones go first the last time; see mixed
+	turned       bool              // every start had its turn, and nothing was found
+	due          time.Time         // when to decide though nothing has changed
+	rest         time.Time         // until when not to
 
 	mu   sync.Mutex
 	last *disrupt.Decision
@@ -116,7 +116,7 @@ func (l *Loop) Bought(bought []Purchase) {
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	l.engine, l.ripening = disrupt.NewEngine(), ripening.Memory{}
+	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
 	l.talk = newTalk(l)
 	t := l.Clock.NewTicker(tick)
 	defer t.Stop()
@@ -175,7 +175,7 @@ func (l *Loop) round(ctx context.Context) error {
 func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
 	moves := l.allowed(d.Moves, now)
-	ripe, wait, dropped := l.ripening.Take(moves, now)
+	ripe, wait, dropped := l.confirmation.Observe(moves, now)
 	if l.Decided != nil {
 		l.Decided(l.stood(d))
 	}
@@ -186,7 +186,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	}
 	p := v.problem
 	l.findings.Note(d.ByMovingPods(), now, l.lasting())
-	if d.Little() && l.Options.LongestWait() > 0 {
+	if d.SavesLittle() && l.Options.LongestWait() > 0 {
 		ripe = l.careful(v, moves, ripe, now)
 	} else if l.mixed(moves, ripe) {
 		narrowed, decided := l.narrow(v)
@@ -209,7 +209,7 @@ func (l *Loop) stood(d *disrupt.Decision) *disrupt.Decision {
 	out := *d
 	out.Moves = slices.Clone(d.Moves)
 	for i := range out.Moves {
-		out.Moves[i].Stood = l.ripening.Stood(out.Moves[i].Nodes)
+		out.Moves[i].Stood = l.confirmation.Stood(out.Moves[i].Nodes)
 	}
 	return &out
 }
@@ -223,7 +223,7 @@ func (l *Loop) mixed(moves, ripe []disrupt.Move) bool {
 		return false
 	}
 	waits := false
-	of := l.ripening.Ripe()
+	of := l.confirmation.Confirmed()
 	for i := range moves {
 		if moves[i].Cause != disrupt.Empty && slices.ContainsFunc(moves[i].Nodes, func(n string) bool { return of[n] }) {
 			waits = true
@@ -259,7 +259,7 @@ func (l *Loop) allowed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 // narrow asks again with the ripe nodes alone when every move has a node in it that is not ripe: a cluster in which there
 // is always one more must not wait for ever. It returns what was asked and decided, nil when nothing is ripe.
 func (l *Loop) narrow(v *view) (*disrupt.Problem, *disrupt.Decision) {
-	ripe := l.ripening.Ripe()
+	ripe := l.confirmation.Confirmed()
 	if len(ripe) == 0 {
 		return nil, nil
 	}
@@ -276,7 +276,7 @@ func (l *Loop) narrow(v *view) (*disrupt.Problem, *disrupt.Decision) {
 
 // known leaves out the moves to nodes that may soon go themselves and have not waited until that is known.
 func (l *Loop) known(moves []disrupt.Move) []disrupt.Move {
-	return slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return m.Onto > 0 && !l.ripening.Known(m.Nodes) })
+	return slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return m.Onto > 0 && !l.confirmation.Known(m.Nodes) })
 }
 
 // checked drops the moves that the independent check refuses.
@@ -306,7 +306,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 		if len(c.NewNodes) > 0 && moves[i].Cause == disrupt.Underutilized {
 			c.Earning = min(2*l.Options.Payback(&moves[i]), longestEarning)
 		}
-		l.ripening.Forget(moves[i].Nodes)
+		l.confirmation.Forget(moves[i].Nodes)
 		g.Go("disruption", func() error {
 			begun[i], errs[i] = l.begin(ctx, v, c)
 			if begun[i] != "" && moves[i].Cause == disrupt.Underutilized {

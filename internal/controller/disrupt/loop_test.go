@@ -19,7 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/engine/res"
@@ -126,7 +126,7 @@ func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
 		}
 		h.bind("d", g2.Node)
 		h.run()
-		h.pass(youth + ripening.Moment + Settle + 5*time.Second)
+		h.pass(youth + confirmation.Moment + Settle + 5*time.Second)
 		if h.deleting("c1") || !h.deleting("c2") || len(h.replacements()) > 0 {
 			t.Errorf("want c2 to go and nothing bought; c1 goes: %v, c2 goes: %v, bought: %d", h.deleting("c1"), h.deleting("c2"), len(h.replacements()))
 		}
@@ -140,7 +140,7 @@ func TestANodeIsReplacedByACheaperOne(t *testing.T) {
 		g := h.machine("c1")
 		h.bind("a", g.Node)
 		h.run()
-		h.pass(youth + ripening.Moment + 5*time.Second)
+		h.pass(youth + confirmation.Moment + 5*time.Second)
 		bought := h.replacements()
 		if len(bought) != 1 || h.deleting("c1") || !h.marked(g) {
 			t.Fatalf("%d replacements, old node going: %v", len(bought), h.deleting("c1"))

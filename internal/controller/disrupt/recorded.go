@@ -3,7 +3,7 @@ package disrupt
 import "github.com/kerf-sh/kerf/internal/engine/disrupt"
 
 // Recorded is told what was asked, what was decided and which of its moves are begun. Cause and due are those of
-// disrupt.Roll; the cause is empty where disrupt.Decide was asked. Nothing of it changes any more.
+// disrupt.Replace; the cause is empty where disrupt.Decide was asked. Nothing of it changes any more.
 type Recorded func(p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision, begun []disrupt.Move)
 
 func (r Recorded) of(p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision, begun []disrupt.Move) {

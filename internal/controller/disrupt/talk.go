@@ -14,7 +14,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -121,7 +121,7 @@ func (t *talk) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {
 			for _, name := range m.Nodes {
-				t.say(v, name, "ConsolidationCandidate", "ConsolidationCandidate", fmt.Sprintf("it goes when that has been so for %s: %s", ripening.Asked(m), m.Why))
+				t.say(v, name, "ConsolidationCandidate", "ConsolidationCandidate", fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why))
 			}
 		}
 	}

@@ -48,7 +48,7 @@ type tenure struct {
 	prices  map[string]catalog.MicroUSD
 	calm    time.Time // since when no pod has come that runs, and no machine
 	horizon time.Duration
-	returns []disrupt.Return
+	returns []disrupt.Regrown
 	tight   catalog.MicroUSD
 	// young are the UIDs of the pods on nodes that were made a short time ago; nil before the first look.
 	young map[string]bool
@@ -135,7 +135,7 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 	for k := range ages {
 		if r := likely(again[k]); r > last {
 			last = r
-			t.returns = append(t.returns, disrupt.Return{After: ages[k], Price: r})
+			t.returns = append(t.returns, disrupt.Regrown{After: ages[k], Price: r})
 		}
 	}
 	t.tight = 0

@@ -12,7 +12,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 )
 
 func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
@@ -31,7 +31,7 @@ func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
 				g := h.machine("c1")
 				h.bind("a", g.Node)
 				h.run()
-				h.pass(youth + ripening.Moment + 5*time.Second)
+				h.pass(youth + confirmation.Moment + 5*time.Second)
 				if len(h.replacements()) != 1 {
 					t.Fatal("the node is not replaced")
 				}
@@ -84,9 +84,9 @@ func TestAPodThatHoldsItsNodeForATimeIsToldUntilWhen(t *testing.T) {
 func TestWhoAsksIsToldForHowLongAMoveHasStood(t *testing.T) {
 	now := time.Unix(1000, 0)
 	l, d := &Loop{}, &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a", "b"}, Wait: 10 * time.Minute}}}
-	l.ripening.Take([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: 10 * time.Minute}}, now)
-	l.ripening.Take(d.Moves, now.Add(time.Minute))
-	l.ripening.Take(d.Moves, now.Add(3*time.Minute))
+	l.confirmation.Observe([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: 10 * time.Minute}}, now)
+	l.confirmation.Observe(d.Moves, now.Add(time.Minute))
+	l.confirmation.Observe(d.Moves, now.Add(3*time.Minute))
 	if told := l.stood(d); told.Moves[0].Stood != 2*time.Minute || d.Moves[0].Stood != 0 {
 		t.Errorf("told %s, want that of the node that came last; in the decision itself: %s", told.Moves[0].Stood, d.Moves[0].Stood)
 	}

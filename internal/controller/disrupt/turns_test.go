@@ -22,7 +22,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
@@ -139,7 +139,7 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 	for i := range 12 {
 		// With the node that has long been to go there is always one that has not, and always an empty one.
 		moves := []disrupt.Move{move(disrupt.Underutilized, "old", fmt.Sprint("new", i)), move(disrupt.Empty, fmt.Sprint("empty", i))}
-		ripe, _, _ := l.ripening.Take(moves, now)
+		ripe, _, _ := l.confirmation.Observe(moves, now)
 		narrowed = append(narrowed, l.mixed(moves, ripe))
 		if narrowed[i] {
 			l.owed = false
@@ -159,8 +159,8 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 		t.Errorf("the old node had %d turns: %v", turns, narrowed)
 	}
 	moves := []disrupt.Move{move(disrupt.Underutilized, "a", "b")}
-	l.ripening.Take(moves, now)
-	if ripe, _, _ := l.ripening.Take(moves, now.Add(ripening.Moment)); l.mixed(moves, ripe) {
+	l.confirmation.Observe(moves, now)
+	if ripe, _, _ := l.confirmation.Observe(moves, now.Add(confirmation.Moment)); l.mixed(moves, ripe) {
 		t.Error("asked again though all is ripe")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/state/readonly"
@@ -37,11 +37,11 @@ type Loop struct {
 	Recover func(name string, fn func() error) error
 	Log     *slog.Logger
 	Now     func() time.Time
-	// Lasting is for how long a small saving counts only if every decision has found it (ripening.Lasting).
+	// Lasting is for how long a small saving counts only if every decision has found it (confirmation.Lasting).
 	Lasting time.Duration
 
-	ripening ripening.Memory
-	findings ripening.Findings
+	confirmation confirmation.Tracker
+	findings     confirmation.Findings
 }
 
 // NeedLeaderElection is false: a shadow leads nothing.
@@ -115,9 +115,9 @@ func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
 func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
 	now := l.Now()
 	out := *d
-	out.Moves, _, _ = l.ripening.Take(d.Moves, now)
+	out.Moves, _, _ = l.confirmation.Observe(d.Moves, now)
 	l.findings.Note(d.ByMovingPods(), now, l.Lasting)
-	ripe := l.ripening.Ripe()
+	ripe := l.confirmation.Confirmed()
 	counted := map[string]bool{}
 	for i := range out.Moves {
 		counted[out.Moves[i].Nodes[0]] = true
@@ -128,7 +128,7 @@ func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
 			continue
 		}
 		had := m.Wait == 0 && m.Onto == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ripe[n] })
-		if had || m.Wait > 0 && l.findings.Lasted(m.Saving, now) >= l.Lasting && l.ripening.Settled(m.Nodes) {
+		if had || m.Wait > 0 && l.findings.Lasted(m.Saving, now) >= l.Lasting && l.confirmation.Settled(m.Nodes) {
 			out.Moves = append(out.Moves, *m)
 		}
 	}

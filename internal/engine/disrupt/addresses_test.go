@@ -48,7 +48,7 @@ func TestMovesStayWithinTheAddressesOfSubnets(t *testing.T) {
 		for kind, decide := range map[string]func(*disrupt.Problem) *disrupt.Decision{
 			"consolidation": disrupt.Decide,
 			"drift": func(p *disrupt.Problem) *disrupt.Decision {
-				return disrupt.Roll(p, disrupt.Drifted, []string{"old-0", "old-1", "old-2", "old-3"})
+				return disrupt.Replace(p, disrupt.Drifted, []string{"old-0", "old-1", "old-2", "old-3"})
 			},
 		} {
 			t.Run(kind+"/"+name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func anyway(c *pack.Problem) *disrupt.Problem {
 	return p
 }
 
-// least is a proven floor of what machines for the cluster's pods cost, wherever they are packed.
+// least is a proven floor of what new nodes for the cluster's pods cost, wherever they are packed.
 func least(c *pack.Problem) catalog.MicroUSD {
 	q := *c
 	q.Nodes = nil

@@ -13,7 +13,7 @@ import (
 //
 // Up to three searches are made, each by itself; see searchAll for which. One lets the emptiest nodes go first and does not
 // fill up nodes that would be cheaper to replace; the next starts with what costs most for each pod it disturbs and fills
-// any node; the last packs the pods of all badly used nodes on new machines. The one that leaves the lowest bill wins, unless
+// any node; the last packs the pods of all badly used nodes on new nodes. The one that leaves the lowest bill wins, unless
 // another leaves almost the same and disturbs less.
 //
 // Cost: grows with the pods of the candidates; see Options.Work.
@@ -53,7 +53,7 @@ func searchAll(p *Problem) []*search {
 	w := pack.NewWhatIf(p.Cluster)
 	s := newSearch(p, w)
 	if s.slack() > muchSlack {
-		if s.run(anew, false); s.slackAfter() < littleSlack {
+		if s.run(repacking, false); s.slackAfter() < littleSlack {
 			return []*search{s}
 		}
 		return append(searchBeside(p, emptiestFirst, dearestFirst), s)
@@ -62,11 +62,11 @@ func searchAll(p *Problem) []*search {
 	s.run(emptiestFirst, false)
 	found := []*search{s}
 	if len(s.moves) > 0 && little {
-		s.goOnAnew()
+		s.continueRepacking()
 		return found
 	}
 	if len(s.moves) > 0 {
-		return append(found, searchBeside(p, dearestFirst, anew)...)
+		return append(found, searchBeside(p, dearestFirst, repacking)...)
 	}
 	next := newSearch(p, w)
 	next.chooseTargets(dearestFirst)
@@ -75,10 +75,10 @@ func searchAll(p *Problem) []*search {
 		found = append(found, next)
 	}
 	if len(next.moves) > 0 {
-		return append(found, searchBeside(p, anew)...)
+		return append(found, searchBeside(p, repacking)...)
 	}
 	last := newSearch(p, w)
-	last.run(anew, true)
+	last.run(repacking, true)
 	return append(found, last)
 }
 
@@ -183,7 +183,7 @@ func (s *search) decisionAbout(nodes []*nodeState) *Decision {
 	d.After = d.Before - s.saving()
 	d.Spare = s.spare()
 	d.setWaits(&s.p.Options)
-	d.setOnto(s.p.Nodes, s.littleUsed(d))
+	d.setOnto(s.p.Nodes, s.underutilizedTargets(d))
 	return d
 }
 

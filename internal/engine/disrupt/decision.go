@@ -20,7 +20,7 @@ type Decision struct {
 	// Before is what the managed nodes cost per hour, After what they will once all moves are carried out at best.
 	Before catalog.MicroUSD `json:"before"`
 	After  catalog.MicroUSD `json:"after"`
-	// Spare is how much of After is beyond what the pods are worth: what machines cost that are filled to the last.
+	// Spare is how much of After is beyond what the pods are worth: what new nodes cost that are filled to the last.
 	Spare catalog.MicroUSD `json:"spare,omitempty"`
 	// OverBudget is what moving the pods of nodes would save that stay only because the budgets are used up, each by itself.
 	OverBudget catalog.MicroUSD `json:"overBudget,omitempty"`

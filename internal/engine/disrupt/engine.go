@@ -26,7 +26,7 @@ type decided struct {
 	cluster  pack.Problem
 	decision *Decision
 	// littleUsed are the nodes whose Soon counts for moves (Move.Onto).
-	littleUsed map[string]bool
+	underutilizedTargets map[string]bool
 }
 
 // NewEngine returns an engine that knows nothing yet.
@@ -46,7 +46,7 @@ func (e *Engine) Decide(p *Problem) *Decision {
 	}
 	e.last = nil // lost if this panics
 	d, s := decide(p)
-	e.last = &decided{*p, *p.Cluster, d, s.littleUsed(d)}
+	e.last = &decided{*p, *p.Cluster, d, s.underutilizedTargets(d)}
 	e.last.problem.Nodes = slices.Clone(p.Nodes)
 	return d
 }
@@ -71,7 +71,7 @@ func (x *decided) again(p *Problem) *Decision {
 		}
 	}
 	d.Moves = slices.Clone(d.Moves)
-	d.setOnto(p.Nodes, x.littleUsed)
+	d.setOnto(p.Nodes, x.underutilizedTargets)
 	return &d
 }
 

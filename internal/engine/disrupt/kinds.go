@@ -13,8 +13,8 @@ import (
 // number gives the nodes their kinds and kins, once in a search. Both are numbered by the first node's name, so that they
 // are the same whatever the order of the input.
 //
-// Nodes are of one kind when letting one go comes to the same as letting another go: same machine, same pods, as far as a
-// scheduler can tell. Labels of machines beyond zone and capacity type are left out. They are kin when their pods are bound
+// Nodes are of one kind when letting one go comes to the same as letting another go: same new node, same pods, as far as a
+// scheduler can tell. Labels of new nodes beyond zone and capacity type are left out. They are kin when their pods are bound
 // to the same places by the same kinds of rules, so that what room they need is likely to be had together.
 func (s *search) number() {
 	if s.numbered {

@@ -8,22 +8,22 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// Return is how much of a saving the load is likely to ask back.
-type Return struct {
+// Regrown is how much of a saving the load is likely to ask back.
+type Regrown struct {
 	// After is how long the saving has lasted then.
 	After time.Duration `json:"after"`
-	// Price per hour of the machines that are likely to have been bought again by then.
+	// Price per hour of the new nodes that are likely to have been launched again by then.
 	Price catalog.MicroUSD `json:"price"`
 }
 
-// earning is what a move is held to cost and to bring.
-type earning struct {
+// estimate is what a move is held to cost and to bring.
+type estimate struct {
 	spent, earned catalog.MicroUSD
 	// margin is how many times what it costs a move has to earn: twice where a part of its saving is likely to be lost, because
 	// what was lost before is only about what will be.
 	margin catalog.MicroUSD
-	// astray is what is likely to be bought again at once.
-	astray catalog.MicroUSD
+	// astray is what is likely to be launched again at once.
+	misplaced catalog.MicroUSD
 	// payback is how long the saving would have to last whole, asked when half of it is likely to be needed again; 0: never.
 	payback, asked time.Duration
 	// end is for how long the saving is counted on: until a node expires, or not.
@@ -33,7 +33,7 @@ type earning struct {
 
 // notPaidBack compares what moving is held to cost with what it saves in the time that is left.
 func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, bought int) Reason {
-	e := s.earns(nodes, saving, catalog.MicroUSD(float64(s.p.Options.PodPrice)*float64(cost)/unit), bought)
+	e := s.estimate(nodes, saving, catalog.MicroUSD(float64(s.p.Options.PodPrice)*float64(cost)/unit), bought)
 	if e.earned >= e.spent*e.margin {
 		return Reason{}
 	}
@@ -41,57 +41,57 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 	switch {
 	case e.asked > 0:
 		r.Detail = fmt.Sprintf("it would pay back in %s; about as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
-	case e.astray == 0 && e.payback > e.end && e.expires:
+	case e.misplaced == 0 && e.payback > e.end && e.expires:
 		r.Detail = fmt.Sprintf("it would pay back in %s; the first of the nodes expires in %s", e.payback.Round(time.Second), e.end.Round(time.Second))
-	case e.astray == 0 && e.payback > e.end:
+	case e.misplaced == 0 && e.payback > e.end:
 		r.Detail = fmt.Sprintf("it would pay back in %s; a saving is counted on for %s here", e.payback.Round(time.Second), e.end)
-	case e.astray > 0:
-		r.Detail = fmt.Sprintf("after such moves %d%% of what their nodes had cost was bought again here, for pods that did not come to lie as planned", s.p.Options.AstrayPercent)
+	case e.misplaced > 0:
+		r.Detail = fmt.Sprintf("after such moves %d%% of what their nodes had cost was bought again here, for pods that did not come to lie as planned", s.p.Options.MisplacedPercent)
 	}
 	return r
 }
 
-// earns adds up what a move costs, evictions being known, and what it brings until the horizon or until the first of its
+// estimate adds up what a move costs, evictions being known, and what it brings until the horizon or until the first of its
 // nodes would expire.
 //
-// As much goes astray as did before (Options.AstrayPercent): the scheduler puts pods where it likes, and machines have to be
-// bought for those that find no room then. Some of that is in Options.Returns too, and counts twice: not all of it is seen,
+// As much goes astray as did before (Options.AstrayPercent): the scheduler puts pods where it likes, and new nodes have to be
+// launched for those that find no room then. Some of that is in Options.Returns too, and counts twice: not all of it is seen,
 // and with less caution the same is tried over and over (TestMovesPayBack, for a day).
 //
 // The load takes back what Options.Returns says: first from what could still be saved in the cluster beyond what is
-// usual there, then from this move; so it does with what makes the cluster tighter than is usual. A machine that is likely
+// usual there, then from this move; so it does with what makes the cluster tighter than is usual. A new node that is likely
 // to be needed again has to be started again.
-func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int) earning {
+func (s *search) estimate(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int) estimate {
 	o := &s.p.Options
 	price, _ := total(nodes)
-	e := earning{spent: evictions, margin: 1}
+	e := estimate{spent: evictions, margin: 1}
 	if bought > 0 {
 		e.spent += o.starting(bought, price-saving)
 	}
 	if saving <= 0 {
 		return e
 	}
-	e.astray = min(saving, price*catalog.MicroUSD(o.AstrayPercent)/100)
-	end := o.horizon()
+	e.misplaced = min(saving, price*catalog.MicroUSD(o.MisplacedPercent)/100)
+	end := o.savingsHorizon()
 	for _, n := range nodes {
 		if left := n.in.LifetimeLeft; left > 0 && left < end {
 			end, e.expires = left, true
 		}
 	}
 	e.end = end
-	spare := s.spare() - saving - o.Tight
+	spare := s.spare() - saving - o.NormalSlack
 	if spare > 0 {
 		spare /= 2 // room is not all where, and of the kind that, the next pods need it
 	}
 	// Each product is rounded by itself: some processors add without that, and their decision would be another one.
-	lost, at, sum := e.astray, time.Duration(0), 0.0
-	for _, r := range o.Returns {
+	lost, at, sum := e.misplaced, time.Duration(0), 0.0
+	for _, r := range o.Regrowth {
 		if r.After >= end {
 			break
 		}
 		sum += float64(float64(saving-lost) * (r.After - at).Hours())
-		at, lost = r.After, min(saving, max(lost, e.astray+r.Price-spare))
-		if e.asked == 0 && lost > e.astray && 2*lost >= saving {
+		at, lost = r.After, min(saving, max(lost, e.misplaced+r.Price-spare))
+		if e.asked == 0 && lost > e.misplaced && 2*lost >= saving {
 			e.asked = at
 		}
 	}
@@ -107,7 +107,7 @@ func (s *search) earns(nodes []*nodeState, saving, evictions catalog.MicroUSD, b
 }
 
 // spare is what the nodes cost beyond what their pods are worth, once the moves that were found are carried out: what
-// machines for those pods would cost that are filled to the last.
+// new nodes for those pods would cost that are filled to the last.
 func (s *search) spare() catalog.MicroUSD {
 	if !s.looseKnown {
 		s.looseKnown = true

@@ -17,7 +17,7 @@ func TestMovesCountThePreferencesTheyDecline(t *testing.T) {
 	type outcome struct{ moves, declined int }
 	for name, tc := range map[string]struct {
 		zone  string           // that the pod prefers; it is in a
-		price catalog.MicroUSD // of the only machine, in b
+		price catalog.MicroUSD // of the only new node, in b
 		share float64
 		none  bool
 		want  outcome

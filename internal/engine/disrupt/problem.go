@@ -1,5 +1,5 @@
 // Package disrupt decides which nodes could go, because they are empty, because their pods fit elsewhere, or because
-// cheaper machines would carry them.
+// cheaper new nodes would carry them.
 //
 // Decide is a pure function: the same Problem gives the same Decision, byte for byte, whatever the order of its parts and
 // however many cores work on it. It carries nothing out, knows no clock, and leaves to its caller what only the caller
@@ -88,23 +88,23 @@ type Options struct {
 	// CertainPercent of the saving at best must be certain whatever the launch chooses (0: 50). The rest is given away for
 	// a longer list of types.
 	CertainPercent int `json:"certainPercent,omitempty"`
-	// PodPrice is what moving a usual pod is held to cost, and NodePrice what starting a machine is held to cost, once, at
+	// PodPrice is what moving a usual pod is held to cost, and NodePrice what starting a new node is held to cost, once, at
 	// least: what it costs itself in the time of Overlap, in which it is paid beside what it replaces, where that is more. A
 	// move must earn that back within Horizon (0: a day), or before the first of its nodes would expire.
-	PodPrice  catalog.MicroUSD `json:"podPrice,omitempty"`
-	NodePrice catalog.MicroUSD `json:"nodePrice,omitempty"`
-	Overlap   time.Duration    `json:"overlap,omitempty"`
-	Horizon   time.Duration    `json:"horizon,omitempty"`
+	PodPrice       catalog.MicroUSD `json:"podPrice,omitempty"`
+	NodePrice      catalog.MicroUSD `json:"nodePrice,omitempty"`
+	Overlap        time.Duration    `json:"overlap,omitempty"`
+	SavingsHorizon time.Duration    `json:"horizon,omitempty"`
 	// SmallSavingsWait is the most that a move has to stand where little is to be saved (0: LongestWait; below: none waits).
 	SmallSavingsWait time.Duration `json:"smallSavingsWait,omitempty"`
 	// Returns is how much of a saving the load is likely to ask back after a time, by what it did before: later ones are no
 	// less. It takes that from what the nodes cost beyond what their pods are worth, as far as that is more than Tight per
 	// hour, which is usual here; only then from a move, and so it does with what leaves less than is usual.
-	Returns []Return         `json:"returns,omitempty"`
-	Tight   catalog.MicroUSD `json:"tight,omitempty"`
-	// AstrayPercent is how much of what the nodes of moves cost had to be bought again, because pods did not come to lie where
+	Regrowth    []Regrown        `json:"returns,omitempty"`
+	NormalSlack catalog.MicroUSD `json:"tight,omitempty"`
+	// AstrayPercent is how much of what the nodes of moves cost had to be launched again, because pods did not come to lie where
 	// they were planned to. So much is reckoned with for each move.
-	AstrayPercent int `json:"astrayPercent,omitempty"`
+	MisplacedPercent int `json:"astrayPercent,omitempty"`
 	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
 	// ended is said.
 	Work int64 `json:"work,omitempty"`
@@ -130,18 +130,18 @@ func (o Options) certain() int {
 	return min(max(o.CertainPercent, 0), 100)
 }
 
-func (o Options) horizon() time.Duration {
-	if o.Horizon == 0 {
+func (o Options) savingsHorizon() time.Duration {
+	if o.SavingsHorizon == 0 {
 		return 24 * time.Hour
 	}
-	return o.Horizon
+	return o.SavingsHorizon
 }
 
 // lifetime is the node's LifetimeLeft as far as it counts: no end within the horizon is as good as none, and how soon
 // within it matters only where disruption has a price.
 func (o Options) lifetime(n Node) time.Duration {
 	switch {
-	case n.LifetimeLeft <= 0 || n.LifetimeLeft >= o.horizon():
+	case n.LifetimeLeft <= 0 || n.LifetimeLeft >= o.savingsHorizon():
 		return 0
 	case o.PodPrice == 0 && o.NodePrice == 0:
 		return 1
@@ -153,8 +153,8 @@ func (o Options) lifetime(n Node) time.Duration {
 func (o *Options) Same(p *Options) bool {
 	return o.SpotToSpot == p.SpotToSpot && o.MinSpotTypes == p.MinSpotTypes && o.MinSaving == p.MinSaving &&
 		o.MinSavingPercent == p.MinSavingPercent && o.CertainPercent == p.CertainPercent && o.PodPrice == p.PodPrice &&
-		o.NodePrice == p.NodePrice && o.Overlap == p.Overlap && o.Horizon == p.Horizon && o.SmallSavingsWait == p.SmallSavingsWait &&
-		slices.Equal(o.Returns, p.Returns) && o.Tight == p.Tight && o.AstrayPercent == p.AstrayPercent && o.Work == p.Work && o.Start == p.Start
+		o.NodePrice == p.NodePrice && o.Overlap == p.Overlap && o.SavingsHorizon == p.SavingsHorizon && o.SmallSavingsWait == p.SmallSavingsWait &&
+		slices.Equal(o.Regrowth, p.Regrowth) && o.NormalSlack == p.NormalSlack && o.MisplacedPercent == p.MisplacedPercent && o.Work == p.Work && o.Start == p.Start
 }
 
 func (o Options) work() int64 {

@@ -25,7 +25,7 @@ const (
 	NotReady         Code = "NotReady"
 	Resting          Code = "Resting"   // a move has brought Pod to it; Want: for how long pods rest then
 	TakenBack        Code = "TakenBack" // its last move was (Detail: why); Want: after how long it is tried again
-	Earning          Code = "Earning"   // a move has bought it, which has not paid back; Want: until when it stays for that
+	Earning          Code = "Earning"   // a move has launched it, which has not paid back; Want: until when it stays for that
 	Other            Code = "Other"     // Detail says it
 )
 
@@ -36,7 +36,7 @@ const (
 	BudgetUsed     Code = "BudgetUsed"
 	PendingPods    Code = "PendingPods"
 	TakesPods      Code = "TakesPods"      // pods of another move come to the node
-	PodHasNoPlace  Code = "PodHasNoPlace"  // Pod fits on no other node, and no machine can be bought for it
+	PodHasNoPlace  Code = "PodHasNoPlace"  // Pod fits on no other node, and no new node can be launched for it
 	NotCheaper     Code = "NotCheaper"     // Have: what the cheapest way to carry its pods would cost
 	SavesTooLittle Code = "SavesTooLittle" // below the thresholds
 	NotPaidBack    Code = "NotPaidBack"    // moving would cost more than it saves in the time left

@@ -10,17 +10,17 @@ import (
 const (
 	// wellUsed is the share of its price above which a node stays as it is when a cluster is planned anew.
 	wellUsed = 0.9
-	// mostTogether is how many nodes go by one move. The more there are, the less room is left over on the machines that
+	// mostTogether is how many nodes go by one move. The more there are, the less room is left over on the new nodes that
 	// come for them, and the more has to be up before the first can go.
 	mostTogether, leastTogether = 400, 25
-	// workPerSet, and workPerNode for each node, is what packing the machines of a set well may cost if all that it costs could be saved.
+	// workPerSet, and workPerNode for each node, is what packing the new nodes of a set well may cost if all that it costs could be saved.
 	workPerSet = 6_000_000
 )
 
-// startAnew replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
-// machines that suit them best, and what room there is on nodes that stay. No pod is moved a second time by that, whereas
+// startRepacking replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
+// new nodes that suit them best, and what room there is on nodes that stay. No pod is moved a second time by that, whereas
 // filling nodes first and replacing them later moves many twice.
-func (s *search) startAnew() {
+func (s *search) startRepacking() {
 	var nodes []*nodeState
 	for _, n := range s.managed() {
 		if _, buyable := s.w.Floor(n.id); buyable && s.replaceable(n) && !n.empty && n.usage() < wellUsed {
@@ -40,11 +40,11 @@ func (s *search) startAnew() {
 	}
 }
 
-// goOnAnew adds to what another search found what comes of planning the rest anew.
-func (s *search) goOnAnew() {
-	s.chooseTargets(anew)
+// continueRepacking adds to what another search found what comes of planning the rest anew.
+func (s *search) continueRepacking() {
+	s.chooseTargets(repacking)
 	s.polish = s.workFor(polishPerNode)
-	s.startAnew()
+	s.startRepacking()
 }
 
 // replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most. Where
@@ -86,28 +86,28 @@ func (s *search) replaceTogether(nodes []*nodeState) {
 }
 
 func (s *search) replaceSet(set []*nodeState) {
-	slack := 1 - s.worth(set)
+	slack := 1 - s.nodeWorth(set)
 	if s.ended() || slack < promising {
 		return
 	}
 	work := int64(slack * float64(workPerSet+workPerNode*len(set)))
 	t := s.try(set, work)
-	if t.fine && t.buys == 0 {
+	if t.fine && t.newNodes == 0 {
 		return // they can go one by one
 	}
 	if t.fine {
 		s.keep(set, Move{Cause: Underutilized})
 		return
 	}
-	if len(set) < 2*leastTogether || t.buys > 0 && t.ratio > hopeful {
+	if len(set) < 2*leastTogether || t.newNodes > 0 && t.ratio > hopeful {
 		return
 	}
 	s.replaceSet(set[:len(set)/2])
 	s.replaceSet(set[len(set)/2:])
 }
 
-// worth is the least that the pods of the nodes cost, as a part of what the nodes do.
-func (s *search) worth(nodes []*nodeState) float64 {
+// nodeWorth is the least that the pods of the nodes cost, as a part of what the nodes do.
+func (s *search) nodeWorth(nodes []*nodeState) float64 {
 	floor, price := catalog.MicroUSD(0), catalog.MicroUSD(0)
 	for _, n := range nodes {
 		floor += n.floor
@@ -124,7 +124,7 @@ func (s *search) slack() float64 {
 			nodes = append(nodes, n)
 		}
 	}
-	return max(0, 1-s.worth(nodes))
+	return max(0, 1-s.nodeWorth(nodes))
 }
 
 // slackAfter is the part of the bill that could be saved at most once all moves are carried out.

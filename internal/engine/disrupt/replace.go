@@ -6,7 +6,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// replace lets nodes go whose pods are carried for less by new machines, together with what room is left on others.
+// replace lets nodes go whose pods are carried for less by new nodes, together with what room is left on others.
 //
 // Each node is tried by itself. Then sets are grown from the node with the most to gain, each taking in the next ones of
 // its pool, and the size that saves the largest part of what the set costs is chosen.
@@ -59,7 +59,7 @@ var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 // something has changed; perSlack more of them are tried where everything could be saved.
 const patience, perSlack = 6, 400
 
-// workPerNode is what packing the new machines of a set well may cost, for each of its nodes; polishPerNode what all that
+// workPerNode is what packing the new nodes of a set well may cost, for each of its nodes; polishPerNode what all that
 // may come to in a search, for each node of the cluster, and settlePerNode the same where there is time for it.
 const (
 	workPerNode   = 20_000
@@ -95,7 +95,7 @@ func (s *search) bestSet(line []*nodeState, many bool) bool {
 		if t.fine && (best.size == 0 || t.ratio < best.ratio*0.98) {
 			best, worse = t, 0
 		}
-		if t.buys > 1 && (nearest.size == 0 || t.ratio < nearest.ratio) {
+		if t.newNodes > 1 && (nearest.size == 0 || t.ratio < nearest.ratio) {
 			nearest = t
 		}
 	}
@@ -111,7 +111,7 @@ func (s *search) bestSet(line []*nodeState, many bool) bool {
 	return true
 }
 
-// packWell tries a set once more, with work spent on packing its machines, and makes it a move if that beats the best.
+// packWell tries a set once more, with work spent on packing its new nodes, and makes it a move if that beats the best.
 func (s *search) packWell(line []*nodeState, size int, best trial) bool {
 	if s.polish <= 0 {
 		return false
@@ -124,7 +124,7 @@ func (s *search) packWell(line []*nodeState, size int, best trial) bool {
 	return true
 }
 
-// settle is for a cluster in which little is left to be saved: it packs the machines of large sets well that packing
+// settle is for a cluster in which little is left to be saved: it packs the new nodes of large sets well that packing
 // quickly made nothing of.
 func (s *search) settle() {
 	if s.saving()*100 > s.before() {
@@ -162,14 +162,14 @@ func (s *search) line(nodes []*nodeState, n int) []*nodeState {
 	return line
 }
 
-// hopeful is how much of the old price new machines may cost for packing them better to be tried.
+// hopeful is how much of the old price new nodes may cost for packing them better to be tried.
 const hopeful = 1.06
 
 // trial is what letting a set go came to.
 type trial struct {
-	size, buys int
-	fine       bool
-	ratio      float64 // what the new machines cost, as a part of what the nodes do
+	size, newNodes int
+	fine           bool
+	ratio          float64 // what the new nodes cost, as a part of what the nodes do
 }
 
 // try asks for the set, spending work on packing, and judges the answer.
@@ -182,12 +182,12 @@ func (s *search) try(set []*nodeState, work int64) trial {
 	}
 	a := s.askWell(set, true, work)
 	old, _ := total(set)
-	return trial{size: len(set), buys: a.NewNodes, ratio: float64(a.Price) / float64(max(1, old)),
+	return trial{size: len(set), newNodes: a.NewNodes, ratio: float64(a.Price) / float64(max(1, old)),
 		fine: a.Refusal == pack.Fine && s.forbids(set, a.Price, a.NewNodes).Code == ""}
 }
 
-// lookAtRest finds for nodes that stay because something outside forbids it what letting them go would save.
-func (s *search) lookAtRest() {
+// evaluateRest finds for nodes that stay because something outside forbids it what letting them go would save.
+func (s *search) evaluateRest() {
 	for _, n := range s.managed() {
 		if s.ended() {
 			return
@@ -195,7 +195,7 @@ func (s *search) lookAtRest() {
 		switch {
 		case n.gone, n.target:
 		case len(n.blocks) > 0:
-			s.lookAtBlocked(n)
+			s.evaluateBlocked(n)
 		case n.saves > 0 && n.reason.Code == "" && !s.allowed([]*nodeState{n}, Underutilized):
 			n.reason = Reason{Code: BudgetUsed}
 		case n.saves > 0 && n.reason.Code == "":
@@ -208,7 +208,7 @@ func (s *search) lookAtRest() {
 	}
 }
 
-func (s *search) lookAtBlocked(n *nodeState) {
+func (s *search) evaluateBlocked(n *nodeState) {
 	if n.empty {
 		n.saves = n.price
 		return

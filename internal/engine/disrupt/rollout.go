@@ -9,38 +9,38 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
 
-// Roll finds for nodes that have to go where their pods go: to nodes that stay, or to new ones at whatever they cost. due
+// Replace finds for nodes that have to go where their pods go: to nodes that stay, or to new ones at whatever they cost. due
 // names the nodes in the order of their urgency; names that are not nodes of the problem are passed over. What forbids it
 // is in the problem: the blocks of the nodes, and how many of a pool may go for the cause.
 //
 // Nodes that hold nothing go first. The rest has its turn pool by pool, so that one pool with much to do does not take all
-// room, and each node by itself; nodes of a pool go together only where that makes new machines cheaper. A node whose pods
+// room, and each node by itself; nodes of a pool go together only where that makes new nodes cheaper. A node whose pods
 // have no place stays with its reason, and holds up no other. Pods are not moved to nodes that are due themselves, unless
 // there is no other way.
 //
 // Decision.Kept speaks of nodes that are due, and of no others. Virtual pods do not hold their nodes: the room for them is
-// bought anew once their node goes.
+// launched anew once their node goes.
 //
 // Cost: the compilation of the cluster, and three questions for each node that is due.
 // Concurrency: safe; p is only read.
-func Roll(p *Problem, cause Cause, due []string) *Decision {
+func Replace(p *Problem, cause Cause, due []string) *Decision {
 	if p == nil || p.Cluster == nil {
 		return &Decision{}
 	}
 	q := withoutVirtual(p)
 	s := newSearch(q, pack.NewWhatIf(q.Cluster))
 	s.stats.Search, s.stats.Candidates = "roll", 0
-	r := &roll{search: s, cause: cause}
-	r.enlist(due)
+	r := &rollout{search: s, cause: cause}
+	r.queue(due)
 	r.setTargets(false)
-	r.letEmptyGo()
+	r.removeEmpty()
 	r.takeTurns()
-	r.crowd()
+	r.together()
 	return s.decisionAbout(r.due)
 }
 
-// roll is the search for places of the pods of nodes that have to go.
-type roll struct {
+// rollout is the search for places of the pods of nodes that have to go.
+type rollout struct {
 	*search
 	cause Cause
 	due   []*nodeState // in order
@@ -48,9 +48,9 @@ type roll struct {
 }
 
 const (
-	// rollTogether is how many nodes may go by one move: the first of them waits until the machines for the last are up.
+	// rollTogether is how many nodes may go by one move: the first of them waits until the new nodes for the last are up.
 	rollTogether = 8
-	// rollGain is how much cheaper new machines for several nodes together must be for that, in percent.
+	// rollGain is how much cheaper new nodes for several nodes together must be for that, in percent.
 	rollGain = 2
 )
 
@@ -67,8 +67,8 @@ func withoutVirtual(p *Problem) *Problem {
 
 func isVirtual(pod *cluster.Pod) bool { return pod.Class != nil && pod.Class.Virtual }
 
-// enlist finds the nodes that are due. What a pool's policy says of consolidation does not hold for them.
-func (r *roll) enlist(due []string) {
+// queue finds the nodes that are due. What a pool's policy says of consolidation does not hold for them.
+func (r *rollout) queue(due []string) {
 	r.isDue = map[*nodeState]bool{}
 	for _, name := range due {
 		n := r.named[name]
@@ -86,7 +86,7 @@ func (r *roll) enlist(due []string) {
 
 // setTargets orders the nodes that may take pods: the best used first, those that go soon anyway last. Nodes that are due
 // and may go are none of them, unless it is for want of others.
-func (r *roll) setTargets(all bool) {
+func (r *rollout) setTargets(all bool) {
 	type target struct {
 		id, late int
 		usage    float64
@@ -100,7 +100,7 @@ func (r *roll) setTargets(all bool) {
 					continue
 				}
 				t.late = 2
-			} else if left := n.in.LifetimeLeft; left > 0 && left < r.p.Options.horizon() {
+			} else if left := n.in.LifetimeLeft; left > 0 && left < r.p.Options.savingsHorizon() {
 				t.late = 1
 			}
 			t.usage = n.usage()
@@ -119,7 +119,7 @@ func (r *roll) setTargets(all bool) {
 }
 
 // find asks where the pods of the nodes would go.
-func (r *roll) find(nodes ...*nodeState) pack.Answer {
+func (r *rollout) find(nodes ...*nodeState) pack.Answer {
 	r.stats.Questions++
 	ids := make([]int, len(nodes))
 	for i, n := range nodes {
@@ -132,14 +132,14 @@ func (r *roll) find(nodes ...*nodeState) pack.Answer {
 	return r.w.Try(ids, rules)
 }
 
-// leave lets the node go by the answer given last.
-func (r *roll) leave(n *nodeState) {
+// giveUp lets the node go by the answer given last.
+func (r *rollout) giveUp(n *nodeState) {
 	n.tried = true
 	r.keep([]*nodeState{n}, Move{Cause: r.cause})
 }
 
-// mayGo reports whether the node may go now; if its pool's budget is what forbids it, that is noted.
-func (r *roll) mayGo(n *nodeState) bool {
+// mayBeReplaced reports whether the node may go now; if its pool's budget is what forbids it, that is noted.
+func (r *rollout) mayBeReplaced(n *nodeState) bool {
 	if !n.candidate() || r.ended() {
 		return false
 	}
@@ -150,10 +150,10 @@ func (r *roll) mayGo(n *nodeState) bool {
 	return true
 }
 
-// letEmptyGo lets nodes go that hold nothing that needs another place.
-func (r *roll) letEmptyGo() {
+// removeEmpty lets nodes go that hold nothing that needs another place.
+func (r *rollout) removeEmpty() {
 	for _, n := range r.due {
-		if slices.ContainsFunc(n.src.Pods, pack.Movable) || !r.mayGo(n) {
+		if slices.ContainsFunc(n.src.Pods, pack.Movable) || !r.mayBeReplaced(n) {
 			continue
 		}
 		if a := r.find(n); a.Refusal == pack.Fine {
@@ -166,7 +166,7 @@ func (r *roll) letEmptyGo() {
 }
 
 // takeTurns goes through the pools in turn, as many nodes of each at a time as may go together.
-func (r *roll) takeTurns() {
+func (r *rollout) takeTurns() {
 	var pools []*poolState
 	lines := map[*poolState][]*nodeState{}
 	for _, n := range r.due {
@@ -187,7 +187,7 @@ func (r *roll) takeTurns() {
 }
 
 // turn lets the first of the line go and returns the rest of it.
-func (r *roll) turn(line []*nodeState) (rest []*nodeState) {
+func (r *rollout) turn(line []*nodeState) (rest []*nodeState) {
 	most := rollTogether
 	if left, limited := line[0].pool.Allowed[r.cause]; limited {
 		most = min(most, max(1, left))
@@ -196,7 +196,7 @@ func (r *roll) turn(line []*nodeState) (rest []*nodeState) {
 	var buying []*nodeState
 	alone, machines := catalog.MicroUSD(0), 0
 	for _, n := range set {
-		if !r.mayGo(n) {
+		if !r.mayBeReplaced(n) {
 			continue
 		}
 		n.tried = true
@@ -204,7 +204,7 @@ func (r *roll) turn(line []*nodeState) (rest []*nodeState) {
 		case a.Refusal != pack.Fine:
 			n.reason = r.reasonOf([]*nodeState{n}, a)
 		case a.NewNodes == 0:
-			r.leave(n)
+			r.giveUp(n)
 		default:
 			buying, alone, machines = append(buying, n), alone+a.Price, machines+a.NewNodes
 		}
@@ -216,27 +216,27 @@ func (r *roll) turn(line []*nodeState) (rest []*nodeState) {
 		}
 	}
 	for _, n := range buying {
-		r.letGoAlone(n)
+		r.removeAlone(n)
 	}
 	return line[len(set):]
 }
 
-// letGoAlone lets the node go if its pods have a place.
-func (r *roll) letGoAlone(n *nodeState) {
-	if !r.mayGo(n) {
+// removeAlone lets the node go if its pods have a place.
+func (r *rollout) removeAlone(n *nodeState) {
+	if !r.mayBeReplaced(n) {
 		return
 	}
 	if a := r.find(n); a.Refusal == pack.Fine {
 		n.reason = Reason{}
-		r.leave(n)
+		r.giveUp(n)
 	} else {
 		n.reason = r.reasonOf([]*nodeState{n}, a)
 	}
 }
 
-// crowd tries the nodes again whose pods have no place, with those that are due themselves taking pods: moving twice is
+// together tries the nodes again whose pods have no place, with those that are due themselves taking pods: moving twice is
 // better than never.
-func (r *roll) crowd() {
+func (r *rollout) together() {
 	stuck := slices.DeleteFunc(slices.Clone(r.due), func(n *nodeState) bool {
 		return !n.candidate() || n.reason.Code != PodHasNoPlace && n.reason.Code != NoAddresses
 	})
@@ -245,6 +245,6 @@ func (r *roll) crowd() {
 	}
 	r.setTargets(true)
 	for _, n := range stuck {
-		r.letGoAlone(n)
+		r.removeAlone(n)
 	}
 }

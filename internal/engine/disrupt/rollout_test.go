@@ -33,8 +33,8 @@ func TestRollsSurviveTheSecondOpinion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, due := drawRoll(t)
 		before := bytesOf(t, p)
-		d := disrupt.Roll(p, disrupt.Drifted, due)
-		for _, v := range verify.Roll(p, disrupt.Drifted, due, d) {
+		d := disrupt.Replace(p, disrupt.Drifted, due)
+		for _, v := range verify.Replace(p, disrupt.Drifted, due, d) {
 			t.Fatalf("%s\n%s", v, d)
 		}
 		if bytesOf(t, p) != before {
@@ -43,7 +43,7 @@ func TestRollsSurviveTheSecondOpinion(t *testing.T) {
 		for n := range d.Moves {
 			part := *d
 			part.Moves = d.Moves[:n]
-			for _, v := range verify.Roll(p, disrupt.Drifted, due, &part) {
+			for _, v := range verify.Replace(p, disrupt.Drifted, due, &part) {
 				if v.Rule != "node" && v.Where != "decision" {
 					t.Fatalf("the first %d moves: %s\n%s", n, v, d)
 				}
@@ -55,8 +55,8 @@ func TestRollsSurviveTheSecondOpinion(t *testing.T) {
 func TestSameRollWhateverTheOrderOfTheCluster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, due := drawRoll(t)
-		want := bytesOf(t, disrupt.Roll(p, disrupt.Drifted, due))
-		if got := bytesOf(t, disrupt.Roll(shuffled(p, rapid.Uint64().Draw(t, "seed")), disrupt.Drifted, due)); got != want {
+		want := bytesOf(t, disrupt.Replace(p, disrupt.Drifted, due))
+		if got := bytesOf(t, disrupt.Replace(shuffled(p, rapid.Uint64().Draw(t, "seed")), disrupt.Drifted, due)); got != want {
 			t.Fatal("shuffled input gives another decision:\n" + cmp.Diff(want, got))
 		}
 	})
@@ -72,7 +72,7 @@ func TestANodeThatIsStuckHoldsUpNoOther(t *testing.T) {
 		for _, pool := range p.Cluster.Pools {
 			pool.Limits = nil
 		}
-		d := disrupt.Roll(p, disrupt.Drifted, due)
+		d := disrupt.Replace(p, disrupt.Drifted, due)
 		w := pack.NewWhatIf(p.Cluster)
 		for _, k := range d.Kept {
 			if k.Reasons[0].Code != disrupt.PodHasNoPlace || len(d.Moves) > 0 {
@@ -97,7 +97,7 @@ func TestRollsEnd(t *testing.T) {
 		p, due := drawRoll(t)
 		most := len(due)
 		for round := 0; ; round++ {
-			d := disrupt.Roll(p, disrupt.Drifted, due)
+			d := disrupt.Replace(p, disrupt.Drifted, due)
 			if len(d.Moves) == 0 {
 				return
 			}
@@ -131,7 +131,7 @@ func BenchmarkRoll(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			p.Pools[0].Allowed = map[disrupt.Cause]int{disrupt.Drifted: tc.most}
 			for b.Loop() {
-				d := disrupt.Roll(p, disrupt.Drifted, due)
+				d := disrupt.Replace(p, disrupt.Drifted, due)
 				b.ReportMetric(float64(len(d.Moves)), "moves")
 				b.ReportMetric(float64(d.Stats.Work), "work")
 			}

@@ -22,7 +22,7 @@ const (
 	// dearestFirst goes by price for each unit of disruption.
 	dearestFirst
 	// anew plans for what is badly used as if nothing ran yet, and goes on by how little the others are used.
-	anew
+	repacking
 )
 
 func (o order) String() string { return []string{"emptiest first", "dearest first", "anew"}[o] }
@@ -33,21 +33,21 @@ func (s *search) run(o order, nothing bool) {
 	s.stats.Search = o.String()
 	s.chooseTargets(o)
 	s.polish = s.workFor(polishPerNode)
-	s.letEmptyGo()
-	if o == anew {
-		s.startAnew()
+	s.removeEmpty()
+	if o == repacking {
+		s.startRepacking()
 		if nothing && len(s.moves) == 0 {
 			return
 		}
 	}
-	s.letGo(o)
+	s.remove(o)
 	if nothing && len(s.moves) == 0 {
 		return
 	}
 	s.replace()
-	s.lookAtRest()
+	s.evaluateRest()
 	s.priceTheGate()
-	s.sayWhatWasLeft()
+	s.noteUnevaluated()
 }
 
 // usage is the share of the node's price that its pods are worth; above one when they could not be carried for less.
@@ -78,14 +78,14 @@ func (s *search) chooseTargets(o order) {
 			if n.empty && n.candidate() {
 				continue // it goes
 			}
-			if s.replaceable(n) && (o == emptiestFirst && n.efficiency() < tooDear || o == anew && n.usage() < wellUsed) {
+			if s.replaceable(n) && (o == emptiestFirst && n.efficiency() < tooDear || o == repacking && n.usage() < wellUsed) {
 				continue
 			}
 			t.usage = n.usage()
 			if len(n.blocks) > 0 {
 				t.usage++ // it stays, so that filling it is free
 			}
-			if left := n.in.LifetimeLeft; left > 0 && left < s.p.Options.horizon() {
+			if left := n.in.LifetimeLeft; left > 0 && left < s.p.Options.savingsHorizon() {
 				t.late = 1
 			}
 		}
@@ -102,7 +102,7 @@ func (s *search) chooseTargets(o order) {
 	s.w.SetTargets(ids)
 }
 
-// replaceable reports whether another machine might be bought in the node's place.
+// replaceable reports whether another new node might be launched in the node's place.
 func (s *search) replaceable(n *nodeState) bool {
 	return n.candidate() && n.price > 0 && (!n.spot() || s.p.Options.SpotToSpot)
 }
@@ -110,7 +110,7 @@ func (s *search) replaceable(n *nodeState) bool {
 // ask tries to let the nodes go.
 func (s *search) ask(nodes []*nodeState, buy bool) pack.Answer { return s.askWell(nodes, buy, 0) }
 
-// askWell is ask with work spent on packing new machines well.
+// askWell is ask with work spent on packing new nodes well.
 func (s *search) askWell(nodes []*nodeState, buy bool, work int64) pack.Answer {
 	s.stats.Questions++
 	ids := make([]int, len(nodes))
@@ -144,7 +144,7 @@ func (s *search) askWell(nodes []*nodeState, buy bool, work int64) pack.Answer {
 	return s.w.Try(ids, rules)
 }
 
-// togetherPercent is how much of what they cost several nodes must save that are replaced together. While the new machines
+// togetherPercent is how much of what they cost several nodes must save that are replaced together. While the new nodes
 // start and the old ones are emptied both are paid for: a quarter of an hour or so, the hundredth part of a day.
 const togetherPercent = 1
 
@@ -153,8 +153,8 @@ func (s *search) leastSaving(old catalog.MicroUSD) catalog.MicroUSD {
 	return max(1, o.MinSaving, old*catalog.MicroUSD(o.MinSavingPercent)/100)
 }
 
-// letEmptyGo deletes the nodes that no pod needs, dearest first.
-func (s *search) letEmptyGo() {
+// removeEmpty deletes the nodes that no pod needs, dearest first.
+func (s *search) removeEmpty() {
 	var empty []*nodeState
 	for _, n := range s.managed() {
 		if n.candidate() && n.empty {
@@ -189,8 +189,8 @@ func (s *search) letEmptyGo() {
 	}
 }
 
-// letGo deletes nodes whose pods fit on others, each by itself.
-func (s *search) letGo(o order) {
+// remove deletes nodes whose pods fit on others, each by itself.
+func (s *search) remove(o order) {
 	for _, n := range s.inOrder(o) {
 		if !n.candidate() || n.tried {
 			continue
@@ -222,7 +222,7 @@ func (s *search) inOrder(o order) []*nodeState {
 	return nodes
 }
 
-// forbids says which rule beyond the scheduling of pods forbids the move, given the price of the new machines.
+// forbids says which rule beyond the scheduling of pods forbids the move, given the price of the new nodes.
 func (s *search) forbids(nodes []*nodeState, price catalog.MicroUSD, bought int) Reason {
 	if !s.allowed(nodes, Underutilized) {
 		return Reason{Code: BudgetUsed}

@@ -9,7 +9,7 @@ import (
 // are bound to the same places: what is to be had there is lost among many others that have nothing to gain.
 func (s *search) growAll() {
 	s.number()
-	s.vain = map[string]bool{}
+	s.deadEnds = map[string]bool{}
 	s.polish = s.workFor(polishPerNode)
 	s.growSets(s.starts(byPool), s.patience)
 	if len(s.pools) > 1 {
@@ -69,17 +69,17 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 		line := s.line(nodes[i:], setSizes[len(setSizes)-1])
 		kinds := kindsOf(line)
 		switch {
-		case s.vain[kinds]:
+		case s.deadEnds[kinds]:
 			n.together = true
 			i++
 		case left == 0:
-			s.breakOff(i)
+			s.abandon(i)
 			return
 		case s.bestSet(line, len(nodes) > 250):
 			left = patience()
-			clear(s.vain)
+			clear(s.deadEnds)
 		default:
-			s.vain[kinds] = true
+			s.deadEnds[kinds] = true
 			n.together = n.together || len(line) == 1 // there is nothing that it could go with
 			i++
 			left--
@@ -87,15 +87,15 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 	}
 }
 
-// breakOff notes that starts from the number on were not tried.
-func (s *search) breakOff(at int) {
+// abandon notes that starts from the number on were not tried.
+func (s *search) abandon(at int) {
 	if s.next == 0 || at < s.next {
 		s.next = at
 	}
 }
 
-// sayWhatWasLeft adds to the reasons of nodes that were tried by themselves only, although more of them might go together.
-func (s *search) sayWhatWasLeft() {
+// noteUnevaluated adds to the reasons of nodes that were tried by themselves only, although more of them might go together.
+func (s *search) noteUnevaluated() {
 	for _, n := range s.managed() {
 		if !n.candidate() || !n.movable || n.together || n.usage() > 1-promising || n.reason.Detail != "" && n.reason.Code != NotPaidBack && n.reason.Code != FewSpotTypes {
 			continue

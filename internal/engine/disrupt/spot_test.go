@@ -44,7 +44,7 @@ func TestFifteenTypesAreCountedByWhatTheNodeCosts(t *testing.T) {
 	}
 }
 
-// A machine does not count against the limit that it is bought within.
+// A new node does not count against the limit that it is launched within.
 func TestFifteenTypesAreCountedWithinLimits(t *testing.T) {
 	for name, limits := range map[string]res.List{"nodes": {res.Nodes: 2}, "processors": {res.CPU: 6000}} {
 		p := cheaper(15)

@@ -3,7 +3,7 @@ package disrupt
 import "slices"
 
 // bySpotLately says how the caller has priced a cluster whose spot prices have moved: what runs at the least, and what could
-// be bought at the most that it has cost (catalog.Offering.Lately).
+// be launched at the most that it has cost (catalog.Offering.Lately).
 const bySpotLately = "spot prices are compared at their worst of the last hours"
 
 // lately is what a comparison of prices has to be read with: for spot nodes where some spot price has moved.

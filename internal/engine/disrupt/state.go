@@ -27,7 +27,7 @@ type search struct {
 	limit   int64
 	// worked is what was worked before the search began.
 	worked int64
-	// polish is the work that may still be spent on packing new machines well.
+	// polish is the work that may still be spent on packing new nodes well.
 	polish int64
 	// loose is what the nodes cost beyond what their pods are worth, before any move; looseKnown says that it is reckoned.
 	loose      catalog.MicroUSD
@@ -37,7 +37,7 @@ type search struct {
 	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
 	// things are now; next is the first start in any order that was not tried, 0 if all were.
 	numbered bool
-	vain     map[string]bool
+	deadEnds map[string]bool
 	next     int
 }
 
@@ -51,7 +51,7 @@ type nodeState struct {
 	// cost is the disruption of letting the node go; empty says that no pod counts.
 	cost  int64
 	empty bool
-	// floor is the least that machines for its pods cost; potential the least for all its room.
+	// floor is the least that new nodes for its pods cost; potential the least for all its room.
 	floor, potential catalog.MicroUSD
 
 	gone   bool
@@ -224,7 +224,7 @@ func nodePrice(n *cluster.Node, p *pack.Problem) catalog.MicroUSD {
 }
 
 // priceOf is the node's own price, or else the least that its type costs in its zone and capacity type by the catalog of
-// its pool, whether it can be bought now or not; by that of another where its own is not among the pools that are bought
+// its pool, whether it can be launched now or not; by that of another where its own is not among the pools that are launched
 // from, as a static one. It is 0 when that is not known.
 func priceOf(n *cluster.Node, pools []*cluster.Pool) catalog.MicroUSD {
 	if n.Price > 0 {

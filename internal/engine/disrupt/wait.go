@@ -21,9 +21,11 @@ func (o *Options) LongestWait() time.Duration {
 	return max(0, o.SmallSavingsWait)
 }
 
-// Little reports whether all moves of pods together save little, those included that only wait for budgets: the cluster is
+// SavesLittle reports whether all moves of pods together save little, those included that only wait for budgets: the cluster is
 // about as it should be. Then there is time, and more to lose than to gain by haste.
-func (d *Decision) Little() bool { return (d.ByMovingPods()+d.OverBudget)*100 < d.Before*littlePercent }
+func (d *Decision) SavesLittle() bool {
+	return (d.ByMovingPods()+d.OverBudget)*100 < d.Before*littlePercent
+}
 
 // ByMovingPods is what the moves save that move pods.
 func (d *Decision) ByMovingPods() catalog.MicroUSD {
@@ -41,7 +43,7 @@ func (d *Decision) ByMovingPods() catalog.MicroUSD {
 // Where little is to be saved that is as long as it takes to pay back: who does not know for how long something is worth
 // its price loses least by paying it when waiting has cost as much (the ski-rental problem). Much is saved at once.
 func (d *Decision) setWaits(o *Options) {
-	little := d.Little()
+	little := d.SavesLittle()
 	for i := range d.Moves {
 		if m := &d.Moves[i]; little && m.Cause == Underutilized {
 			m.Wait = min(o.LongestWait(), o.Payback(m).Round(time.Second))
@@ -50,14 +52,14 @@ func (d *Decision) setWaits(o *Options) {
 }
 
 // stays is the usage from which a node that takes pods is held to stay in any case.
-const stays = 0.5
+const keptUsage = 0.5
 
-// littleUsed are the nodes that take pods of moves and are used so little that they may soon be the ones to go.
-func (s *search) littleUsed(d *Decision) map[string]bool {
+// underutilizedTargets are the nodes that take pods of moves and are used so little that they may soon be the ones to go.
+func (s *search) underutilizedTargets(d *Decision) map[string]bool {
 	var out map[string]bool
 	for i := range d.Moves {
 		for _, pl := range d.Moves[i].Placements {
-			if n := s.named[pl.Node]; n != nil && n.usage() < stays {
+			if n := s.named[pl.Node]; n != nil && n.usage() < keptUsage {
 				if out == nil {
 					out = map[string]bool{}
 				}
@@ -98,7 +100,7 @@ func (o *Options) Spent(m *Move) catalog.MicroUSD {
 	return spent
 }
 
-// starting is the least that it is held to cost to start so many machines of a price per hour together.
+// starting is the least that it is held to cost to start so many new nodes of a price per hour together.
 func (o *Options) starting(machines int, price catalog.MicroUSD) catalog.MicroUSD {
 	return max(o.NodePrice*catalog.MicroUSD(machines), price*catalog.MicroUSD(o.Overlap/time.Second)/3600)
 }

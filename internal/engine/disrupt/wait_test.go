@@ -47,7 +47,7 @@ func TestAMoveThatSavesLittleHasToStandForAsLongAsItTakesToPayBack(t *testing.T)
 			nodes = append(nodes, []int64{8, 5})
 		}
 		p := crowded(190_000, nodes...)
-		p.Options.PodPrice, p.Options.Horizon = tt.pod, 24*time.Hour
+		p.Options.PodPrice, p.Options.SavingsHorizon = tt.pod, 24*time.Hour
 		d := disrupt.Decide(p)
 		if len(d.Moves) != 1 || d.Moves[0].Nodes[0] != "n0" {
 			t.Fatalf("%s: %s", name, d)
@@ -74,7 +74,7 @@ func TestForHowLongSmallSavingsWaitIsASetting(t *testing.T) {
 			nodes = append(nodes, []int64{8, 5})
 		}
 		p := crowded(190_000, nodes...)
-		p.Options.PodPrice, p.Options.Horizon, p.Options.SmallSavingsWait = 700_000, 24*time.Hour, setting
+		p.Options.PodPrice, p.Options.SavingsHorizon, p.Options.SmallSavingsWait = 700_000, 24*time.Hour, setting
 		d := disrupt.Decide(p)
 		if len(d.Moves) != 1 || p.Options.Payback(&d.Moves[0]) < 3*time.Hour {
 			t.Fatalf("this shows nothing: %s", d)

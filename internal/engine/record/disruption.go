@@ -16,7 +16,7 @@ type Asked struct {
 	Pools         []disrupt.Pool   `json:"pools"`
 	DeletionCosts map[string]int32 `json:"deletionCosts,omitempty"`
 	Options       disrupt.Options  `json:"options"`
-	// Cause and Due are those of disrupt.Roll; Cause is empty where disrupt.Decide was asked which nodes may go.
+	// Cause and Due are those of disrupt.Replace; Cause is empty where disrupt.Decide was asked which nodes may go.
 	Cause disrupt.Cause `json:"cause,omitempty"`
 	Due   []string      `json:"due,omitempty"`
 	// Begun are the moves that were begun, as indices into those of the decision; the others waited.
@@ -55,7 +55,7 @@ func ReplayDisruption(d *Decision) (out *disrupt.Decision, err error) {
 	a := d.Asked
 	p := &disrupt.Problem{Cluster: d.Problem, Nodes: a.Nodes, Pools: a.Pools, DeletionCosts: a.DeletionCosts, Options: a.Options}
 	if a.Cause != "" {
-		return disrupt.Roll(p, a.Cause, a.Due), nil
+		return disrupt.Replace(p, a.Cause, a.Due), nil
 	}
 	return disrupt.Decide(p), nil
 }

@@ -33,7 +33,7 @@ func half(t *testing.T) *disrupt.Problem {
 func TestADecisionOnDisruptionIsMadeAgainToTheSameBytes(t *testing.T) {
 	p := half(t)
 	due := []string{p.Nodes[3].Name, p.Nodes[0].Name, p.Nodes[1].Name, p.Nodes[2].Name}
-	decided, rolled := disrupt.Decide(p), disrupt.Roll(p, disrupt.Drifted, due)
+	decided, rolled := disrupt.Decide(p), disrupt.Replace(p, disrupt.Drifted, due)
 	for name, d := range map[string]*record.Decision{
 		"which nodes may go":     record.OnDisruption("v1", p, "", nil, decided, decided.Moves[:1]),
 		"where pods of nodes go": record.OnDisruption("v1", p, disrupt.Drifted, due, rolled, rolled.Moves),

@@ -8,10 +8,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 )
 
-// Roll lists what is wrong with the decision as an answer to disrupt.Roll for the cause and the nodes that are due; none
+// Replace lists what is wrong with the decision as an answer to disrupt.Replace for the cause and the nodes that are due; none
 // means that its moves are allowed, that all pods have a place once they are carried out together, and that every node
 // that is due goes or has a reason to stay. What it costs does not matter.
-func Roll(p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision) []Violation {
+func Replace(p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision) []Violation {
 	c := newMoveChecker(p, d)
 	c.mayGo()
 	c.budgets()

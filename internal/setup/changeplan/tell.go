@@ -123,7 +123,7 @@ func (l *look) roll(ctx context.Context) (moves []disrupt.Move, kept map[string]
 			due = append(due, n.Name)
 		}
 	}
-	d := disrupt.Roll(p, disrupt.Drifted, l.urgency(due))
+	d := disrupt.Replace(p, disrupt.Drifted, l.urgency(due))
 	kept = map[string]disrupt.Reason{}
 	for _, k := range d.Kept {
 		if len(k.Reasons) > 0 {

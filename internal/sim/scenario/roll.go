@@ -14,9 +14,9 @@ import (
 func (e *Env) roll(a *args, _ []string) (string, error) {
 	due := strings.Split(a.word(), ",")
 	p := e.disruption(disrupt.Options{Work: int64(a.number("work", 0))})
-	d := disrupt.Roll(p, disrupt.Drifted, due)
+	d := disrupt.Replace(p, disrupt.Drifted, due)
 	text := d.String()
-	for _, v := range verify.Roll(p, disrupt.Drifted, due, d) {
+	for _, v := range verify.Replace(p, disrupt.Drifted, due, d) {
 		text += "VIOLATION " + v.String() + "\n"
 	}
 	if a.flag("apply") {

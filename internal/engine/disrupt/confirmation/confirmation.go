@@ -1,6 +1,6 @@
-// Package ripening remembers for how long the nodes have been to go that decisions let go, because a cluster changes all
+// Package confirmation remembers for how long the nodes have been to go that decisions let go, because a cluster changes all
 // the time and one decision is soon had.
-package ripening
+package confirmation
 
 import (
 	"time"
@@ -13,13 +13,13 @@ const (
 	// the decision says so (disrupt.Move.Wait). A cluster in the middle of a rollout looks as if much could be saved.
 	Moment = 5 * time.Second
 	// fade is how many times as long as it takes a node to ripen it takes that to be forgotten.
-	fade = 2
+	decay = 2
 )
 
-// Memory is how far each node is, decision after decision. The zero value knows of none.
+// Tracker is how far each node is, decision after decision. The zero value knows of none.
 //
 // Concurrency: not safe.
-type Memory struct {
+type Tracker struct {
 	nodes map[string]node
 	at    time.Time // of the last decision
 }
@@ -51,9 +51,9 @@ func (n node) left(now time.Time) time.Duration {
 	return left
 }
 
-// Take notes a decision. It returns the moves whose nodes are all ripe, how long until the next are, 0 if there are none,
+// Observe notes a decision. It returns the moves whose nodes are all ripe, how long until the next are, 0 if there are none,
 // and the nodes that were to go in a moment and are not any more.
-func (r *Memory) Take(moves []disrupt.Move, now time.Time) (done []disrupt.Move, wait time.Duration, dropped []string) {
+func (r *Tracker) Observe(moves []disrupt.Move, now time.Time) (done []disrupt.Move, wait time.Duration, dropped []string) {
 	before, passed := r.nodes, now.Sub(r.at)
 	r.nodes, r.at = map[string]node{}, now
 	for i := range moves {
@@ -92,7 +92,7 @@ func (r *Memory) Take(moves []disrupt.Move, now time.Time) (done []disrupt.Move,
 		}
 		switch {
 		case !n.in:
-			n.been -= passed / fade
+			n.been -= passed / decay
 		case n.long <= Moment:
 			dropped = append(dropped, name)
 		}
@@ -103,8 +103,8 @@ func (r *Memory) Take(moves []disrupt.Move, now time.Time) (done []disrupt.Move,
 	return done, wait, dropped
 }
 
-// Ripe are the nodes that have been to go for long enough.
-func (r *Memory) Ripe() map[string]bool {
+// Confirmed are the nodes that have been to go for long enough.
+func (r *Tracker) Confirmed() map[string]bool {
 	out := map[string]bool{}
 	for name, n := range r.nodes {
 		if n.in && n.left(r.at) <= 0 {
@@ -115,7 +115,7 @@ func (r *Memory) Ripe() map[string]bool {
 }
 
 // Stood is for how long the nodes have been among those that should go, the last of them.
-func (r *Memory) Stood(nodes []string) time.Duration {
+func (r *Tracker) Stood(nodes []string) time.Duration {
 	least := time.Duration(-1)
 	for _, name := range nodes {
 		if been := r.nodes[name].been; least < 0 || been < least {
@@ -126,10 +126,10 @@ func (r *Memory) Stood(nodes []string) time.Duration {
 }
 
 // Settled reports whether all nodes have been to go for more than a moment.
-func (r *Memory) Settled(nodes []string) bool { return r.Stood(nodes) >= Moment }
+func (r *Tracker) Settled(nodes []string) bool { return r.Stood(nodes) >= Moment }
 
 // Known reports whether the nodes have waited until it was known whether those go that are to take their pods.
-func (r *Memory) Known(nodes []string) bool {
+func (r *Tracker) Known(nodes []string) bool {
 	for _, name := range nodes {
 		if n := r.nodes[name]; n.settled.IsZero() || n.settled.After(r.at) {
 			return false
@@ -139,14 +139,14 @@ func (r *Memory) Known(nodes []string) bool {
 }
 
 // Forget takes nodes out whose command has begun.
-func (r *Memory) Forget(nodes []string) {
+func (r *Tracker) Forget(nodes []string) {
 	for _, name := range nodes {
 		delete(r.nodes, name)
 	}
 }
 
 // Len is how many nodes are remembered.
-func (r *Memory) Len() int { return len(r.nodes) }
+func (r *Tracker) Len() int { return len(r.nodes) }
 
 // Asked is how long a move has to stand: where it takes pods to a node that may soon go itself, for a moment longer than
 // until then, so that the decision that knows it comes first. Where that node never may, because its pods come and go, it

@@ -1,11 +1,11 @@
-package ripening_test
+package confirmation_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/ripening"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 )
 
 func TestMovesRipen(t *testing.T) {
@@ -13,20 +13,20 @@ func TestMovesRipen(t *testing.T) {
 	move := func(cause disrupt.Cause, nodes ...string) disrupt.Move {
 		return disrupt.Move{Cause: cause, Nodes: nodes}
 	}
-	var r ripening.Memory
-	ripe, wait, _ := r.Take([]disrupt.Move{move(disrupt.Underutilized, "a"), move(disrupt.Empty, "e")}, now)
-	if len(ripe) != 1 || ripe[0].Nodes[0] != "e" || wait != ripening.Moment {
+	var r confirmation.Tracker
+	ripe, wait, _ := r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a"), move(disrupt.Empty, "e")}, now)
+	if len(ripe) != 1 || ripe[0].Nodes[0] != "e" || wait != confirmation.Moment {
 		t.Errorf("at first: %v, wait %v; only what is empty goes at once", ripe, wait)
 	}
-	now = now.Add(ripening.Moment)
-	ripe, wait, dropped := r.Take([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now)
-	if len(ripe) != 0 || wait != ripening.Moment || len(dropped) != 1 || dropped[0] != "e" {
+	now = now.Add(confirmation.Moment)
+	ripe, wait, dropped := r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now)
+	if len(ripe) != 0 || wait != confirmation.Moment || len(dropped) != 1 || dropped[0] != "e" {
 		t.Errorf("a set is as ripe as the last of it: %v, wait %v, dropped %v", ripe, wait, dropped)
 	}
-	if !r.Ripe()["a"] || r.Ripe()["b"] {
+	if !r.Confirmed()["a"] || r.Confirmed()["b"] {
 		t.Error("a has waited long enough, b has not")
 	}
-	if ripe, _, _ = r.Take([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now.Add(ripening.Moment)); len(ripe) != 1 {
+	if ripe, _, _ = r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now.Add(confirmation.Moment)); len(ripe) != 1 {
 		t.Error("the set is not ripe after all have waited")
 	}
 }
@@ -44,14 +44,14 @@ func TestWhatMostlyCouldGoRipens(t *testing.T) {
 		"now and then":      {time.Minute, 3 * time.Minute, false},
 		"never long enough": {9 * time.Minute, 20 * time.Minute, false},
 	} {
-		var r ripening.Memory
+		var r confirmation.Tracker
 		ripened := time.Duration(0)
 		for at := time.Duration(0); at < time.Hour; at += 10 * time.Second {
 			var moves []disrupt.Move
 			if at%(tt.in+tt.out) < tt.in {
 				moves = []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: wait}}
 			}
-			ripe, _, dropped := r.Take(moves, time.Unix(1000, 0).Add(at))
+			ripe, _, dropped := r.Observe(moves, time.Unix(1000, 0).Add(at))
 			if len(dropped) > 0 {
 				t.Errorf("%s: told at %s that it is not to go any more; that was not to be in a moment", name, at)
 			}
@@ -62,8 +62,8 @@ func TestWhatMostlyCouldGoRipens(t *testing.T) {
 		if (ripened > 0) != tt.ripe || tt.ripe && ripened < wait {
 			t.Errorf("%s: ripe after %s", name, ripened)
 		}
-		r.Take(nil, time.Unix(1000, 0).Add(3*time.Hour))
-		r.Take(nil, time.Unix(1000, 0).Add(6*time.Hour))
+		r.Observe(nil, time.Unix(1000, 0).Add(3*time.Hour))
+		r.Observe(nil, time.Unix(1000, 0).Add(6*time.Hour))
 		if n := r.Len(); n > 0 {
 			t.Errorf("%s: %d nodes are still remembered", name, n)
 		}
@@ -76,14 +76,14 @@ func TestALongWaitIsNotForgottenInAMoment(t *testing.T) {
 	move := func(wait time.Duration) []disrupt.Move {
 		return []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: wait}}
 	}
-	var r ripening.Memory
-	r.Take(move(3*time.Hour), now)
-	r.Take(move(time.Minute), now.Add(170*time.Minute))
-	r.Take(move(3*time.Hour), now.Add(171*time.Minute))
-	if ripe, wait, _ := r.Take(move(3*time.Hour), now.Add(179*time.Minute)); len(ripe) > 0 || wait != time.Minute {
+	var r confirmation.Tracker
+	r.Observe(move(3*time.Hour), now)
+	r.Observe(move(time.Minute), now.Add(170*time.Minute))
+	r.Observe(move(3*time.Hour), now.Add(171*time.Minute))
+	if ripe, wait, _ := r.Observe(move(3*time.Hour), now.Add(179*time.Minute)); len(ripe) > 0 || wait != time.Minute {
 		t.Errorf("%d ripe, %s left", len(ripe), wait)
 	}
-	if ripe, _, _ := r.Take(move(3*time.Hour), now.Add(180*time.Minute)); len(ripe) == 0 {
+	if ripe, _, _ := r.Observe(move(3*time.Hour), now.Add(180*time.Minute)); len(ripe) == 0 {
 		t.Error("not ripe after three hours")
 	}
 }
@@ -94,17 +94,17 @@ func TestWhatIsMuchAllOfASuddenHasToStand(t *testing.T) {
 	move := func(wait time.Duration) []disrupt.Move {
 		return []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: wait}}
 	}
-	var r ripening.Memory
-	r.Take(move(10*time.Minute), now)
-	r.Take(move(10*time.Minute), now.Add(9*time.Minute))
-	if ripe, wait, _ := r.Take(move(0), now.Add(9*time.Minute+time.Second)); len(ripe) > 0 || wait != ripening.Moment {
+	var r confirmation.Tracker
+	r.Observe(move(10*time.Minute), now)
+	r.Observe(move(10*time.Minute), now.Add(9*time.Minute))
+	if ripe, wait, _ := r.Observe(move(0), now.Add(9*time.Minute+time.Second)); len(ripe) > 0 || wait != confirmation.Moment {
 		t.Errorf("it goes at once: %v, wait %s", ripe, wait)
 	}
-	if ripe, _, _ := r.Take(move(10*time.Minute), now.Add(10*time.Minute)); len(ripe) == 0 {
+	if ripe, _, _ := r.Observe(move(10*time.Minute), now.Add(10*time.Minute)); len(ripe) == 0 {
 		t.Error("the moment has cost it its turn")
 	}
-	r.Take(move(0), now.Add(11*time.Minute))
-	if ripe, _, _ := r.Take(move(0), now.Add(11*time.Minute+ripening.Moment)); len(ripe) == 0 {
+	r.Observe(move(0), now.Add(11*time.Minute))
+	if ripe, _, _ := r.Observe(move(0), now.Add(11*time.Minute+confirmation.Moment)); len(ripe) == 0 {
 		t.Error("it does not go though much has been to be saved for long enough")
 	}
 }
@@ -117,14 +117,14 @@ func TestAMoveOntoANodeThatMayGoWaitsForThatDecision(t *testing.T) {
 		"its time passes":     func(passed time.Duration) time.Duration { return max(0, soon-passed) },
 		"its time never ends": func(time.Duration) time.Duration { return soon },
 	} {
-		var r ripening.Memory
+		var r confirmation.Tracker
 		ripened := time.Duration(-1)
 		for at := time.Duration(0); at < time.Minute && ripened < 0; at += time.Second {
-			if ripe, _, _ := r.Take([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Onto: left(at)}}, time.Unix(1000, 0).Add(at)); len(ripe) > 0 {
+			if ripe, _, _ := r.Observe([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Onto: left(at)}}, time.Unix(1000, 0).Add(at)); len(ripe) > 0 {
 				ripened = at
 			}
 		}
-		if ripened < soon || ripened > soon+2*ripening.Moment {
+		if ripened < soon || ripened > soon+2*confirmation.Moment {
 			t.Errorf("%s: made after %s", name, ripened)
 		}
 	}
