@@ -23,7 +23,7 @@ func TestABubbleThatStandsStillIsSeenFromOutside(t *testing.T) {
 		p.beat(t)
 		waitForNothing(&lock)
 	})
-	if stacks := <-seen; !strings.Contains(stacks, "house.waitForNothing") || strings.Contains(stacks, ".(*pulse).watch") {
+	if stacks := <-seen; !strings.Contains(stacks, "simcluster.waitForNothing") || strings.Contains(stacks, ".(*pulse).watch") {
 		t.Errorf("the stacks are not those of the bubble alone:\n%s", stacks)
 	}
 }

@@ -84,7 +84,7 @@ func TestEveryRuleHasItsTests(t *testing.T) {
 // declares reports whether a test file of a folder declares a test.
 func declares(t *testing.T, folder, name string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(folder), "*_test.go"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", filepath.FromSlash(folder), "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
