@@ -44,7 +44,7 @@ func TestMachinesThatDie(t *testing.T) {
 	}
 	class := &awsv1.EC2NodeClass{}
 	class.Name = "dying"
-	if err := s.client.Patch(t.Context(), class, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"tags":{"mended":"yes"}}}`))); err != nil {
+	if err := s.client.Patch(t.Context(), class, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"tags":{"fixed":"yes"}}}`))); err != nil {
 		t.Fatal(err)
 	}
 	s.run(90*time.Second, 3)

@@ -23,7 +23,7 @@ import (
 const foundWrong = 3
 
 // TestWrongEncryption encrypts the queue in each of the ways in which people lose its messages without noticing. Each time
-// a warning of AWS is lost, the doctor names the cause, what "kerf stack check --live --fix" prints mends it, and the next
+// a warning of AWS is lost, the doctor names the cause, what "kerf stack check --live --fix" prints fixes it, and the next
 // warning is heeded.
 func TestWrongEncryption(t *testing.T) {
 	t.Parallel()
@@ -158,16 +158,16 @@ func (s *stage) undelivered(m *onMachine) {
 	}
 }
 
-// mended applies what mends the set-up and shows that the next warning is heeded.
-func (s *stage) mended(has ...string) {
+// fixed applies what fixes the set-up and shows that the next warning is heeded.
+func (s *stage) fixed(has ...string) {
 	s.Helper()
 	code, script, errs := s.stackCheck("--fix")
 	if code != 0 {
-		s.Errorf("the check of the stack mends not everything (%d): %s", code, errs)
+		s.Errorf("the check of the stack fixes not everything (%d): %s", code, errs)
 	}
 	for _, w := range has {
 		if !strings.Contains(script, w) {
-			s.Errorf("what mends the stack has no %q:\n%s%s", w, script, errs)
+			s.Errorf("what fixes the stack has no %q:\n%s%s", w, script, errs)
 		}
 	}
 	s.carryOut(script)
@@ -188,7 +188,7 @@ func (s *stage) mended(has ...string) {
 	s.heeds(&m)
 }
 
-// carryOut runs the commands that mend the account, as its administrator.
+// carryOut runs the commands that fix the account, as its administrator.
 func (s *stage) carryOut(script string) {
 	s.Helper()
 	aws, err := s.cluster.AWSSession(s.Context(), s.cluster.Administrator())
@@ -196,7 +196,7 @@ func (s *stage) carryOut(script string) {
 		s.Fatal(err)
 	}
 	if done, err := awscli.Run(s.Context(), aws, script, false); err != nil || len(done) == 0 {
-		s.Errorf("running what mends the stack (%d commands): %v\n%s", len(done), err, script)
+		s.Errorf("running what fixes the stack (%d commands): %v\n%s", len(done), err, script)
 	}
 }
 
@@ -220,7 +220,7 @@ func keyWithoutStatement(s *stage) {
 	}
 	s.undelivered(m)
 	s.sick("queue-key-policy", "EventBridge may not use the queue's key", "kms:GenerateDataKey", "failed-deliveries")
-	s.mended("aws kms put-key-policy", "events.amazonaws.com", "kms:GenerateDataKey")
+	s.fixed("aws kms put-key-policy", "events.amazonaws.com", "kms:GenerateDataKey")
 }
 
 // controllerWithoutDecrypt takes the statement from the controller's policies without which it can't read what it receives.
@@ -254,7 +254,7 @@ func controllerWithoutDecrypt(s *stage) {
 		s.Errorf("%v deliveries failed", after-before)
 	}
 	s.sick("controller-decrypt", "lacks kms:Decrypt")
-	s.mended("aws iam create-policy-version", "kms:Decrypt")
+	s.fixed("aws iam create-policy-version", "kms:Decrypt")
 }
 
 // withoutDecrypt is a policy without its statements on kms:Decrypt; not ok if it has none.
@@ -299,5 +299,5 @@ func managedKey(s *stage) {
 	}
 	s.undelivered(m)
 	s.sick("queue-managed-key", "alias/aws/sqs", "failed-deliveries")
-	s.mended("aws sqs set-queue-attributes", `"SqsManagedSseEnabled":"true"`)
+	s.fixed("aws sqs set-queue-attributes", `"SqsManagedSseEnabled":"true"`)
 }

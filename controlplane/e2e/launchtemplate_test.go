@@ -110,8 +110,8 @@ spec:
 }
 
 // deployGuide deploys the guide's stack. Only what it says is to be replaced is: the image, the security group and the
-// parameters of the bootstrap script; mended also has the script keep its lines.
-func (e *env) deployGuide(mended bool) {
+// parameters of the bootstrap script; fixed also has the script keep its lines.
+func (e *env) deployGuide(fixed bool) {
 	e.Helper()
 	w := e.cluster.Simulator.World
 	cluster, _ := w.Cluster(e.cluster.Name)
@@ -121,7 +121,7 @@ func (e *env) deployGuide(mended bool) {
 			group = g.ID
 		}
 	}
-	text := images.Guide(cluster, e.image("x86_64", world.FamilyAL2).ID, group, mended)
+	text := images.Guide(cluster, e.image("x86_64", world.FamilyAL2).ID, group, fixed)
 	e.deployStack("KarpenterLaunchTemplateStack", text, map[string]string{"karpenter.sh/discovery": e.cluster.Name})
 }
 

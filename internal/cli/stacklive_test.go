@@ -97,7 +97,7 @@ func (a *liveAccount) receives(t *testing.T) error {
 	return err
 }
 
-// apply runs the commands that mend the account, twice: what is done already may be done again.
+// apply runs the commands that fix the account, twice: what is done already may be done again.
 func (a *liveAccount) apply(t *testing.T, script string) {
 	t.Helper()
 	for _, again := range []bool{false, true} {
@@ -133,7 +133,7 @@ var wrongEncryptions = map[string]struct {
 	},
 }
 
-// TestWrongEncryptionIsFoundAndMendedLive deploys each, sees it fail as in the field, and mends it in both ways: with what
+// TestWrongEncryptionIsFoundAndMendedLive deploys each, sees it fail as in the field, and fixes it in both ways: with what
 // --fix makes of the template, deployed, and with the commands that it makes of the account.
 func TestWrongEncryptionIsFoundAndMendedLive(t *testing.T) {
 	for name, c := range wrongEncryptions {
@@ -160,10 +160,10 @@ func TestWrongEncryptionIsFoundAndMendedLive(t *testing.T) {
 					t.Errorf("want %q in\n%s", c.says, out)
 				}
 				if got := a.delivers(t); got != c.delivers {
-					t.Errorf("before it is mended, delivery is %v", got)
+					t.Errorf("before it is fixed, delivery is %v", got)
 				}
 				if err := a.receives(t); c.denied != "" && (err == nil || !strings.Contains(err.Error(), c.denied)) {
-					t.Errorf("before it is mended, receiving gives %v", err)
+					t.Errorf("before it is fixed, receiving gives %v", err)
 				}
 				if way == "the template" {
 					a.deploy(t, run(0, "check", file, "--fix", "--whole"))
@@ -174,10 +174,10 @@ func TestWrongEncryptionIsFoundAndMendedLive(t *testing.T) {
 					t.Errorf("%s: want nothing wrong, got\n%s", way, out)
 				}
 				if !a.delivers(t) {
-					t.Errorf("%s: it is mended and does not deliver", way)
+					t.Errorf("%s: it is fixed and does not deliver", way)
 				}
 				if err := a.receives(t); err != nil {
-					t.Errorf("%s: it is mended and the controller gets %v", way, err)
+					t.Errorf("%s: it is fixed and the controller gets %v", way, err)
 				}
 				a.deploy(t, right)
 			}
@@ -217,11 +217,11 @@ func TestTheStackOfTheGuideIsMendedInPlace(t *testing.T) {
 	if code, out, errs := runStack(live...); code != foundWrong {
 		t.Errorf("before: exit code %d\n%s%s", code, out, errs)
 	}
-	code, mended, errs := runStack("check", file, "--cluster-name", "demo", "--fix", "--whole")
+	code, fixed, errs := runStack("check", file, "--cluster-name", "demo", "--fix", "--whole")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	deploy(mended)
+	deploy(fixed)
 	if code, out, errs := runStack(live...); code != 0 || !strings.Contains(out, "nothing is wrong") {
 		t.Errorf("after: exit code %d\n%s%s", code, out, errs)
 	}
@@ -313,10 +313,10 @@ func TestWhatIsBrokenInAnAccountIsMendedInPlace(t *testing.T) {
 				t.Errorf("want nothing wrong, got\n%s", out)
 			}
 			if !a.delivers(t) {
-				t.Error("it is mended and does not deliver")
+				t.Error("it is fixed and does not deliver")
 			}
 			if err := a.receives(t); err != nil {
-				t.Errorf("it is mended and the controller gets %v", err)
+				t.Errorf("it is fixed and the controller gets %v", err)
 			}
 			a.deploy(t, strings.Replace(template, "MessageRetentionPeriod: 300", "MessageRetentionPeriod: 240", 1))
 		})

@@ -30,13 +30,13 @@ const (
 )
 
 // Guide is the guide's template for a cluster. Only what the guide says is to be replaced is: image, security group and
-// the parameters of the bootstrap script. mended has the script keep its lines, too, without which nothing of it runs.
-func Guide(cluster world.Cluster, image, group string, mended bool) string {
+// the parameters of the bootstrap script. fixed has the script keep its lines, too, without which nothing of it runs.
+func Guide(cluster world.Cluster, image, group string, fixed bool) string {
 	replace := []string{
 		"ami-074cce78125f09d61", image, "sg-a69adfdb", group, "MyClusterName", cluster.Name, "LS0t....0tCg==", cluster.CA,
 		"https://B0385BE29EA792E811CB5866D23C856E.gr7.us-east-2.eks.amazonaws.com", cluster.Endpoint,
 	}
-	if mended {
+	if fixed {
 		replace = append(replace, "!Base64 >", "!Base64 |")
 	}
 	return strings.NewReplacer(replace...).Replace(guide)
@@ -54,7 +54,7 @@ func bootstrapStack(cluster string) ([]byte, error) {
 	return s.CloudFormation()
 }
 
-// guideTemplate deploys the guide's stack as given, shows that it is refused, and deploys it mended.
+// guideTemplate deploys the guide's stack as given, shows that it is refused, and deploys it fixed.
 func guideTemplate(ctx context.Context, r *run) ([]string, error) {
 	admin, err := r.cluster.AWSSession(ctx, r.cluster.Administrator())
 	if err != nil {
@@ -87,7 +87,7 @@ spec:
 	return nil, r.deployGuide(ctx, admin, true)
 }
 
-func (r *run) deployGuide(ctx context.Context, admin *session.Session, mended bool) error {
+func (r *run) deployGuide(ctx context.Context, admin *session.Session, fixed bool) error {
 	image, err := r.image(world.FamilyAL2)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (r *run) deployGuide(ctx context.Context, admin *session.Session, mended bo
 		}
 	}
 	tags := map[string]string{"karpenter.sh/discovery": r.cluster.Name}
-	if _, err := stackdeploy.Deploy(ctx, admin, "KarpenterLaunchTemplateStack", Guide(cluster, image.ID, group, mended), nil, tags); err != nil {
+	if _, err := stackdeploy.Deploy(ctx, admin, "KarpenterLaunchTemplateStack", Guide(cluster, image.ID, group, fixed), nil, tags); err != nil {
 		return fmt.Errorf("deploy the guide's stack: %w", err)
 	}
 	return nil

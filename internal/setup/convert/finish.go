@@ -24,7 +24,7 @@ func (c *converter) finish(object any, f *fields) []byte {
 		what = "NodePool " + o.Name + " "
 	}
 	for _, e := range errs {
-		f.decide(what+e.Field, "", "v1 does not take it: "+short(e.ErrorBody()), "mend it in the output")
+		f.decide(what+e.Field, "", "v1 does not take it: "+short(e.ErrorBody()), "fix it in the output")
 	}
 	if class, ok := object.(*awsv1.EC2NodeClass); ok {
 		for _, x := range refusedOf(class) {

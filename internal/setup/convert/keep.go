@@ -138,7 +138,7 @@ func (c *converter) judgeTemplate(t *Template, class *classDraft) *fields {
 	f.judgeVolumeKeys(t)
 	f.judgeUserData(found)
 	if cluster := c.clusterName(""); cluster != "" && found.ClusterName != "" && found.ClusterName != cluster && !strings.Contains(found.ClusterName, "${") {
-		f.lost("UserData: cluster name", "it joins machines to cluster "+found.ClusterName+", and this is "+cluster+", so that the class is refused", "mend it"+inNewVersion)
+		f.lost("UserData: cluster name", "it joins machines to cluster "+found.ClusterName+", and this is "+cluster+", so that the class is refused", "fix it"+inNewVersion)
 	}
 	f.judgeTaint(t, found)
 	class.stays = &stays{fields: f, labels: found.Labels}

@@ -240,7 +240,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 7, Invocations: 7, Failed: 7}
 			in.Recent = in.Metrics
 		}, Failed, "7 of 7"},
-		"deliveries that failed until a cause was mended": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
+		"deliveries that failed until a cause was fixed": {"failed-deliveries", nil, func(_ *testing.T, in *Input) {
 			in.Metrics.Rules[in.AWS.Rules[0].Name] = account.RuleMetrics{Matched: 20, Invocations: 20, Failed: 1}
 		}, Warning, "nothing failed in the last 15 min"},
 		"deliveries that failed, and a cause that is still there": {"failed-deliveries", nil, func(t *testing.T, in *Input) {
@@ -280,7 +280,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 			}
 			in.Metrics.Queues, in.Recent = nil, in.Metrics
 		}, Failed, "every delivery"},
-		"every delivery failed until a cause was mended": {"delivery", nil, func(_ *testing.T, in *Input) {
+		"every delivery failed until a cause was fixed": {"delivery", nil, func(_ *testing.T, in *Input) {
 			for n := range in.Metrics.Rules {
 				in.Metrics.Rules[n] = account.RuleMetrics{Matched: 3, Invocations: 3, Failed: 3}
 			}
@@ -483,7 +483,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 				t.Errorf("%s is %s, want %s with %q:\n%s", test.check, got.Status, test.want, test.says, all)
 			}
 			if (got.Status == Failed || got.Status == Warning) && got.Remedy == "" {
-				t.Errorf("nothing is said of how to mend it")
+				t.Errorf("nothing is said of how to fix it")
 			}
 		})
 	}

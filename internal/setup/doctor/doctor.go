@@ -1,5 +1,5 @@
 // Package doctor looks at what is set up around a controller, in AWS and in the cluster, for the mistakes that people make
-// there, and says of each whether it was made, how that shows, and what mends it.
+// there, and says of each whether it was made, how that shows, and what fixes it.
 //
 // Looking (Look) and judging (Examine) are apart: all that is judged is in an Input, so that a judgement needs no network
 // and can be tried on any set-up. Nothing is changed by either.

@@ -164,7 +164,7 @@ func TestWrongEncryptionIsNamedAndDisproven(t *testing.T) {
 			t.Errorf("afterwards failed deliveries are %+v", got)
 		}
 	})
-	t.Run("a key without the statement, mended", func(t *testing.T) {
+	t.Run("a key without the statement, fixed", func(t *testing.T) {
 		d := deploy(t, nil)
 		key, err := d.session.KMS().CreateKey(t.Context(), &kms.CreateKeyInput{})
 		if err != nil {
@@ -182,7 +182,7 @@ func TestWrongEncryptionIsNamedAndDisproven(t *testing.T) {
 		d.setQueue(t, map[string]string{"KmsMasterKeyId": "", "SqsManagedSseEnabled": "true"})
 		_, r = d.look(t, prove)
 		r.expect(t, "delivery", OK, "proven")
-		// What failed before it was mended is no fault any more.
+		// What failed before it was fixed is no fault any more.
 		r.expect(t, "failed-deliveries", Warning, "the probe did just now")
 	})
 }

@@ -12,7 +12,7 @@ var order = []Status{Failed, Warning, Unknown, Skipped, OK}
 // marks stand before each line, so that a status is seen without colour.
 var marks = map[Status]string{Failed: "FAILED ", Warning: "WARNING", Unknown: "UNKNOWN", Skipped: "SKIPPED", OK: "OK     "}
 
-// Write writes the report for a terminal: failures first, each with what shows it and what mends it. What is well, what
+// Write writes the report for a terminal: failures first, each with what shows it and what fixes it. What is well, what
 // does not concern this set-up and all evidence for it is left out unless verbose.
 func (r *Report) Write(w io.Writer, verbose bool) error {
 	b := &strings.Builder{}

@@ -1,6 +1,6 @@
 // Package check finds what is wrong with the AWS side of a cluster: it reads a CloudFormation template, a Terraform plan,
 // plain IAM policies or a live account into one form, compares that with the stack that Kerf would set up, and says in
-// words what is missing, too wide or different, what fails because of it, and how to mend it.
+// words what is missing, too wide or different, what fails because of it, and how to fix it.
 //
 // Permissions are judged by what they do and not by how they are written: every call that the controller makes is
 // evaluated against the policies found, and so is every call that it must not be able to make.
@@ -46,7 +46,7 @@ type Finding struct {
 	Thing    string   `json:"thing"`            // what it is about, as its owner calls it
 	What     string   `json:"what"`             // what is wrong
 	Why      string   `json:"why,omitempty"`    // what fails because of it
-	Fix      string   `json:"remedy,omitempty"` // what mends it
+	Fix      string   `json:"remedy,omitempty"` // what fixes it
 
 	// Where it is, as far as it has a place.
 	Policy   string `json:"policy,omitempty"`

@@ -18,7 +18,7 @@ type Options struct {
 	// Stack are the options of the stack that is wanted. Names, account and region that it leaves out are those found.
 	Stack stack.Options
 	Hints Hints
-	// Whole makes Fix write all of a template, with what it mends in its place.
+	// Whole makes Fix write all of a template, with what it fixes in its place.
 	Whole bool
 }
 

@@ -8,24 +8,24 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 )
 
-// Mended is what mends a set-up.
-type Mended struct {
+// Fixed is what fixes a set-up.
+type Fixed struct {
 	Text    []byte    // a template, blocks of Terraform, policies or commands; if nothing changes empty, or with Options.Whole what was read
-	Changed bool      // there is something to mend
-	Left    []Finding // what it does not mend, for people to decide on; advice is not in it
+	Changed bool      // there is something to fix
+	Left    []Finding // what it does not fix, for people to decide on; advice is not in it
 }
 
-// Fix makes what mends what Compare finds: the resources that have to change or to be added, under the names that they
+// Fix makes what fixes what Compare finds: the resources that have to change or to be added, under the names that they
 // have, or with Options.Whole a template with them in their places. For a template it is a template, for a plan blocks of
 // Terraform, for policies the policies, for a live account a shell script of aws commands. data is the file that was read.
 //
 // Errors: as of Compare; Options.Whole for what is no template; a cluster or an account that would have to be made up; a
 // change that would leave more missing than there was, which nobody should carry out.
-func Fix(found *awssetup.Setup, kind Kind, data []byte, o Options) (*Mended, error) {
+func Fix(found *awssetup.Setup, kind Kind, data []byte, o Options) (*Fixed, error) {
 	if o.Whole && kind != KindCloudFormation {
 		return nil, fmt.Errorf("only a CloudFormation template can be written whole (--whole), and this was read as: %s", kind)
 	}
-	m, err := mend(found, kind, o)
+	m, err := newFix(found, kind, o)
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +35,9 @@ func Fix(found *awssetup.Setup, kind Kind, data []byte, o Options) (*Mended, err
 	}
 	if left.Count(Missing) > m.missing {
 		worse := left.Findings[slices.IndexFunc(left.Findings, func(f Finding) bool { return f.Severity == Missing })]
-		return nil, fmt.Errorf("%s cannot be mended this way, something would be missing afterwards (%s: %s); mend it by hand", found.Source, worse.Thing, worse.What)
+		return nil, fmt.Errorf("%s cannot be fixed this way, something would be missing afterwards (%s: %s); fix it by hand", found.Source, worse.Thing, worse.What)
 	}
-	out := &Mended{Left: slices.DeleteFunc(left.Findings, func(f Finding) bool { return f.Severity == Advice })}
+	out := &Fixed{Left: slices.DeleteFunc(left.Findings, func(f Finding) bool { return f.Severity == Advice })}
 	if len(m.changes) == 0 {
 		if o.Whole && kind == KindCloudFormation {
 			out.Text = data
@@ -70,10 +70,10 @@ func assumptions(found *awssetup.Setup, kind Kind, o Options, text []byte) error
 		return nil
 	}
 	if found.ClusterName == "" && o.Stack.ClusterName == "" {
-		return fmt.Errorf("what mends %s names the cluster, which cannot be told from it: give --cluster-name", found.Source)
+		return fmt.Errorf("what fixes %s names the cluster, which cannot be told from it: give --cluster-name", found.Source)
 	}
 	if found.Assumed && o.Stack.AccountID == "" && bytes.Contains(text, []byte(assumedAccount)) {
-		return fmt.Errorf("what mends %s names the account, which cannot be told from it: give --account-id", found.Source)
+		return fmt.Errorf("what fixes %s names the account, which cannot be told from it: give --account-id", found.Source)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ const (
 	podIdentityPart
 )
 
-// change is one resource that is to be changed or added, by its place in the lists of the mended set-up.
+// change is one resource that is to be changed or added, by its place in the lists of the fixed set-up.
 type change struct {
 	part  part
 	index int
@@ -102,7 +102,7 @@ type change struct {
 }
 
 // mender makes a set-up that is in order out of one that is not, and keeps account of what it changes.
-type mender struct {
+type fixer struct {
 	c       *checker
 	kind    Kind
 	before  *awssetup.Setup // as it was found
@@ -114,12 +114,12 @@ type mender struct {
 	whole   bool                // all of a template is to be written
 }
 
-func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {
+func newFix(found *awssetup.Setup, kind Kind, o Options) (*fixer, error) {
 	s := *found
 	s.Roles, s.Policies, s.Queues, s.Keys = slices.Clone(s.Roles), slices.Clone(s.Policies), slices.Clone(s.Queues), slices.Clone(s.Keys)
 	s.Rules, s.Alarms = slices.Clone(s.Rules), slices.Clone(s.Alarms)
 	s.AccessEntries, s.PodIdentities = slices.Clone(s.AccessEntries), slices.Clone(s.PodIdentities)
-	m := &mender{kind: kind, before: found, s: &s, dropped: map[string][]string{}}
+	m := &fixer{kind: kind, before: found, s: &s, dropped: map[string][]string{}}
 	// Later steps build on earlier ones: who may decrypt hangs on the key, who may send on the rules.
 	steps := []func(){m.roles, m.queue, m.encryption, m.rules, m.sending, m.policies, m.mapping, m.alarms}
 	switch {
@@ -146,7 +146,7 @@ func mend(found *awssetup.Setup, kind Kind, o Options) (*mender, error) {
 }
 
 // touch notes that a resource changes.
-func (m *mender) touch(p part, index int, attrs ...string) {
+func (m *fixer) touch(p part, index int, attrs ...string) {
 	m.stale = true
 	for i := range m.changes {
 		if c := &m.changes[i]; c.part == p && c.index == index {
@@ -159,17 +159,17 @@ func (m *mender) touch(p part, index int, attrs ...string) {
 	m.changes = append(m.changes, change{part: p, index: index, attrs: attrs})
 }
 
-func (m *mender) added(p part, index int) {
+func (m *fixer) added(p part, index int) {
 	m.stale = true
 	m.changes = append(m.changes, change{part: p, index: index, added: true})
 }
 
 // reported tells whether there is a finding of an area that a test takes.
-func (m *mender) reported(a Area, is func(f Finding) bool) bool {
+func (m *fixer) reported(a Area, is func(f Finding) bool) bool {
 	return slices.ContainsFunc(m.c.report.Findings, func(f Finding) bool { return f.Area == a && is(f) })
 }
 
-func (m *mender) roleIndex(r *awssetup.Role) int {
+func (m *fixer) roleIndex(r *awssetup.Role) int {
 	if r == nil {
 		return -1
 	}
@@ -177,14 +177,14 @@ func (m *mender) roleIndex(r *awssetup.Role) int {
 }
 
 // queueARN is the ARN of the interruption queue; empty if there is none.
-func (m *mender) queueARN() string {
+func (m *fixer) queueARN() string {
 	if m.c.found.queue == nil {
 		return ""
 	}
 	return m.c.found.queue.ARN
 }
 
-func (m *mender) queueIndex() int {
+func (m *fixer) queueIndex() int {
 	if m.c.found.queue == nil {
 		return -1
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 )
 
-// fixed makes what mends a file.
-func fixed(t *testing.T, name string, data []byte, want stack.Options, o check.ReadOptions) *check.Mended {
+// fixed makes what fixes a file.
+func fixed(t *testing.T, name string, data []byte, want stack.Options, o check.ReadOptions) *check.Fixed {
 	t.Helper()
 	o.Source = name
 	setup, kind, err := check.Read(data, o)

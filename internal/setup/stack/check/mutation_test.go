@@ -115,7 +115,7 @@ func TestEverySingleDefectIsFoundAndNamed(t *testing.T) {
 	}
 }
 
-// byHand are defects that only people can mend: what cannot be changed in place, and what may be meant. The policy over
+// byHand are defects that only people can fix: what cannot be changed in place, and what may be meant. The policy over
 // the limit has its size from elsewhere here; one whose own text is too long is cut.
 var byHand = []string{
 	"FIFO", "of another cluster", "a denial", "a boundary that allows too little", "a role with a long name", "a role with many policies", "a policy over the limit", "key of AWS",

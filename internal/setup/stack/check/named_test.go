@@ -64,7 +64,7 @@ func TestRolesAndParametersThatNobodyAskedForAreNamed(t *testing.T) {
 	}
 }
 
-// What mends a set-up without an option that it was written with takes out all that the option gave.
+// What fixes a set-up without an option that it was written with takes out all that the option gave.
 func TestAFixTakesAllOfAFeatureOut(t *testing.T) {
 	o := stack.Defaults(stack.Latest)
 	o.ClusterName = "demo"

@@ -150,7 +150,7 @@ func (c *checker) wideRule(r awssetup.Rule) {
 		if _, ok := c.found.unread("pattern", r.Name); !ok {
 			c.add(Finding{
 				Severity: Different, Area: AreaRules, Thing: nameOf(r), Rule: nameOf(r), What: err.Error(),
-				Why: "EventBridge refuses the rule", Fix: "mend the pattern",
+				Why: "EventBridge refuses the rule", Fix: "fix the pattern",
 			})
 		}
 		return

@@ -10,7 +10,7 @@ import (
 const lineWidth = 118
 
 // WriteText writes the report for people: by area, the worst first, each with what is wrong, why it matters and what
-// mends it.
+// fixes it.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s), cluster %s in %s, compared with the edition %s\n", r.Source, r.Kind, r.Cluster, r.Region, r.Edition)

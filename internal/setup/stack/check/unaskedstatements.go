@@ -8,7 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 )
 
-// unaskedStatements advises on statements that are there for a feature which was not asked for, so that a mended set-up has
+// unaskedStatements advises on statements that are there for a feature which was not asked for, so that a fixed set-up has
 // all of a feature or nothing.
 func (c *checker) unaskedStatements() {
 	wanted := statementsBySid(c.wanted.policies)

@@ -11,7 +11,7 @@ import (
 
 // Paths that fail together.
 var (
-	classes    = []string{resolving, byParameter, resolvedOnce, mending, reserving, placing}
+	classes    = []string{resolving, byParameter, resolvedOnce, fixing, reserving, placing}
 	launches   = []string{launching, launchingSpot, encrypting}
 	buying     = slices.Concat(classes, launches)
 	userMade   = []string{ofTheUser}
@@ -38,14 +38,14 @@ var fails = map[string][]string{
 	"AllowRegionalReadActions ec2:DescribeSubnets":        ownClasses,
 	"AllowRegionalReadActions ec2:DescribeSecurityGroups": ownClasses,
 	"AllowRegionalReadActions ec2:DescribeImages":         ownClasses,
-	"AllowSSMReadActions ssm:GetParameter":                {resolving, resolvedOnce, mending, reserving, placing},
+	"AllowSSMReadActions ssm:GetParameter":                {resolving, resolvedOnce, fixing, reserving, placing},
 	"AllowUserSSMParameterReads ssm:GetParameter":         {byParameter},
 
 	"AllowInstanceProfileReadActions iam:GetInstanceProfile":              classes,
 	"AllowScopedInstanceProfileCreationActions iam:CreateInstanceProfile": {resolving},
 	"AllowScopedInstanceProfileTagActions iam:TagInstanceProfile":         {resolving},
-	"AllowScopedInstanceProfileActions iam:AddRoleToInstanceProfile":      {resolving, mending},
-	"AllowScopedInstanceProfileActions iam:RemoveRoleFromInstanceProfile": {mending, unusedRoles, releasing},
+	"AllowScopedInstanceProfileActions iam:AddRoleToInstanceProfile":      {resolving, fixing},
+	"AllowScopedInstanceProfileActions iam:RemoveRoleFromInstanceProfile": {fixing, unusedRoles, releasing},
 	"AllowScopedInstanceProfileActions iam:DeleteInstanceProfile":         deletions,
 	"AllowUnscopedInstanceProfileListAction iam:ListInstanceProfiles":     deletions,
 	"AllowPassingInstanceRole iam:PassRole":                               buying,

@@ -36,7 +36,7 @@ const (
 	resolving       = "resolving a class"
 	byParameter     = "resolving a class by a parameter of the user's"
 	resolvedOnce    = "resolving a class that has its profile"
-	mending         = "putting an instance profile right"
+	fixing          = "putting an instance profile right"
 	launching       = "launching a machine"
 	launchingSpot   = "launching a spot machine"
 	reserving       = "launching a machine out of a capacity reservation"
@@ -86,8 +86,8 @@ var paths = []path{
 		p := c.checked()
 		return func() { c.resolve(p, "again") }
 	}},
-	{mending, func(c *cluster) func() {
-		class := c.ready(c.checked(), "mend")
+	{fixing, func(c *cluster) func() {
+		class := c.ready(c.checked(), "fix")
 		w, name := c.sim.World, class.Status.InstanceProfile
 		if err := w.RemoveRoleFromInstanceProfile(name, class.Spec.Role); err != nil {
 			c.t.Fatal(err)
@@ -97,7 +97,7 @@ var paths = []path{
 		}
 		p := c.checked()
 		return func() {
-			c.resolve(p, "mend")
+			c.resolve(p, "fix")
 			if i, err := w.InstanceProfile(name); err != nil || i.Role != class.Spec.Role {
 				c.amiss("the profile has role %q", i.Role)
 			}

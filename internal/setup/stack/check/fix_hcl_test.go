@@ -145,7 +145,7 @@ func TestFixesOfPlansMendThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := readFile(t, name)
 			want := stack.Defaults(stack.Latest)
-			if name == "seed-002-plan.json" { // it tells neither, and what mends it names them
+			if name == "seed-002-plan.json" { // it tells neither, and what fixes it names them
 				want.ClusterName, want.AccountID = "demo", account
 			}
 			m := fixed(t, name, data, want, check.ReadOptions{})

@@ -8,7 +8,7 @@ import (
 )
 
 // generaliser puts references in the place of what a template gives to its resources, or what differs from place to
-// place, so that what mends a template fits wherever that template does.
+// place, so that what fixes a template fits wherever that template does.
 type generaliser struct {
 	inside []replacement // within texts
 	whole  []replacement // only where they are all of a text
@@ -67,9 +67,9 @@ func isNameByte(c byte) bool {
 	return c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// generaliser knows the resources of the mended set-up; clusterParameter is the parameter that holds the cluster's name,
+// generaliser knows the resources of the fixed set-up; clusterParameter is the parameter that holds the cluster's name,
 // empty if there is none.
-func (m *mender) generaliser(clusterParameter string) *generaliser {
+func (m *fixer) generaliser(clusterParameter string) *generaliser {
 	g := &generaliser{}
 	add := func(id, text, reference string) {
 		if id != "" && text != "" {

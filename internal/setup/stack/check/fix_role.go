@@ -8,8 +8,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
-// roles mends trust and attached policies.
-func (m *mender) roles() {
+// roles fixes trust and attached policies.
+func (m *fixer) roles() {
 	if i := m.roleIndex(m.c.found.nodeRole); i >= 0 {
 		r := &m.s.Roles[i]
 		for _, f := range m.c.report.Findings {
@@ -43,7 +43,7 @@ func (m *mender) roles() {
 }
 
 // trusted takes outsiders out of the trust policy of a role, unless nobody would be left.
-func (m *mender) trusted(i int) {
+func (m *fixer) trusted(i int) {
 	r := &m.s.Roles[i]
 	found := outsiders(r.Trust, m.s.AccountID, "pods.eks.amazonaws.com")
 	if len(found) == 0 || len(found) == len(r.Trust.Statements) {
@@ -59,7 +59,7 @@ func (m *mender) trusted(i int) {
 
 const administratorPolicy = "AdministratorAccess"
 
-func (m *mender) detach(role int, policy string) {
+func (m *fixer) detach(role int, policy string) {
 	r := &m.s.Roles[role]
 	r.ManagedPolicyARNs = slices.DeleteFunc(slices.Clone(r.ManagedPolicyARNs), func(arn string) bool { return strings.HasSuffix(arn, ":policy/"+policy) })
 	m.touch(rolePart, role, "managed")
@@ -80,8 +80,8 @@ func withPodActions(d *iampolicy.Document) *iampolicy.Document {
 
 const podIdentityID = "KarpenterPodIdentityAssociation"
 
-// mapping mends what ties the roles to the cluster.
-func (m *mender) mapping() {
+// mapping fixes what ties the roles to the cluster.
+func (m *fixer) mapping() {
 	if r := m.c.found.nodeRole; r != nil && m.reported(AreaNodeRole, func(f Finding) bool { return strings.Contains(f.What, "access entry") }) {
 		kind := m.c.stack.AccessEntryType
 		if kind == "" {

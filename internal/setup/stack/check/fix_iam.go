@@ -9,7 +9,7 @@ import (
 
 // documents writes the changed policies as JSON, in the form of "kerf stack iam". If one policy was read by itself and
 // nothing but it changes, it is written by itself, as the aws command takes it.
-func (m *mender) documents(data []byte) ([]byte, error) {
+func (m *fixer) documents(data []byte) ([]byte, error) {
 	var one struct{ Statement json.RawMessage }
 	if json.Unmarshal(data, &one) == nil && one.Statement != nil && len(m.changes) == 1 && m.changes[0].part == policyPart && !m.changes[0].added {
 		if m.changes[0].has("drop") {

@@ -9,8 +9,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
-// queue mends the attributes of the interruption queue, or adds one.
-func (m *mender) queue() {
+// queue fixes the attributes of the interruption queue, or adds one.
+func (m *fixer) queue() {
 	if m.c.found.queue == nil {
 		if m.reported(AreaQueue, func(f Finding) bool { return f.Severity == Missing }) {
 			q := *m.c.wanted.queue
@@ -56,8 +56,8 @@ func (m *mender) queue() {
 	}
 }
 
-// deadLetterOf mends where what cannot be handled goes.
-func (m *mender) deadLetterOf(i int) {
+// deadLetterOf fixes where what cannot be handled goes.
+func (m *fixer) deadLetterOf(i int) {
 	want := m.c.wanted.queue
 	if want.DeadLetter == "" {
 		return
@@ -94,8 +94,8 @@ func (m *mender) deadLetterOf(i int) {
 	}
 }
 
-// encryption mends the encryption of the queues and the policy of their key.
-func (m *mender) encryption() {
+// encryption fixes the encryption of the queues and the policy of their key.
+func (m *fixer) encryption() {
 	for i := range m.s.Queues {
 		q := &m.s.Queues[i]
 		k := m.c.found.key(q.KMSKey)
@@ -124,7 +124,7 @@ func (m *mender) encryption() {
 
 // askedKey is the key that the queue should have because the options ask for one, if it is there: the one that they name,
 // or the only one of the account's own.
-func (m *mender) askedKey() *awssetup.Key {
+func (m *fixer) askedKey() *awssetup.Key {
 	if name := m.c.asked.KMSKey; name != "" {
 		return m.c.found.key(name)
 	}
@@ -144,7 +144,7 @@ func (m *mender) askedKey() *awssetup.Key {
 }
 
 // key lets EventBridge and the account use a key, and nobody else that it let before.
-func (m *mender) key(i int) {
+func (m *fixer) key(i int) {
 	k := &m.s.Keys[i]
 	if !k.Enabled {
 		k.Enabled = true
@@ -187,13 +187,13 @@ func (m *mender) key(i int) {
 
 // keepsControllerOut tells whether the controller may not decrypt with a key. Its own policy counts only if the key's policy
 // leaves such things to the account's policies.
-func (m *mender) keepsControllerOut(k *awssetup.Key) bool {
+func (m *fixer) keepsControllerOut(k *awssetup.Key) bool {
 	return m.reported(AreaPermissions, func(f Finding) bool { return f.Action == "kms:Decrypt" && f.Resource == k.ARN })
 }
 
-// sending mends the policies of the queues: statements that let in whom they should not, or keep the rules out, go, and
+// sending fixes the policies of the queues: statements that let in whom they should not, or keep the rules out, go, and
 // what is missing is added from the wanted policy.
-func (m *mender) sending() {
+func (m *fixer) sending() {
 	for i := range m.s.Queues {
 		q := &m.s.Queues[i]
 		want := m.wantedPolicyFor(q)
@@ -213,7 +213,7 @@ func (m *mender) sending() {
 	}
 }
 
-func (m *mender) isDeadLetter(arn string) bool {
+func (m *fixer) isDeadLetter(arn string) bool {
 	for _, r := range m.s.Rules {
 		for _, t := range r.Targets {
 			if t.DeadLetter == arn {
@@ -225,7 +225,7 @@ func (m *mender) isDeadLetter(arn string) bool {
 }
 
 // wantedPolicyFor is the policy that the wanted stack would give a queue, with the rules that are there.
-func (m *mender) wantedPolicyFor(q *awssetup.Queue) *iampolicy.Document {
+func (m *fixer) wantedPolicyFor(q *awssetup.Queue) *iampolicy.Document {
 	if m.c.found.queue == nil {
 		return nil
 	}
@@ -267,7 +267,7 @@ func (m *mender) wantedPolicyFor(q *awssetup.Queue) *iampolicy.Document {
 }
 
 // sendingPolicy keeps the statements of a queue's policy that do no harm, and adds what is missing.
-func (m *mender) sendingPolicy(q *awssetup.Queue, want *iampolicy.Document) *iampolicy.Document {
+func (m *fixer) sendingPolicy(q *awssetup.Queue, want *iampolicy.Document) *iampolicy.Document {
 	out := &iampolicy.Document{Version: "2012-10-17", ID: want.ID}
 	if q.Policy != nil {
 		out.ID = q.Policy.ID
@@ -288,7 +288,7 @@ func (m *mender) sendingPolicy(q *awssetup.Queue, want *iampolicy.Document) *iam
 
 // harmful tells whether a statement of a queue's policy is one that the fix takes away: one on sending by services, which
 // the wanted policy has better, one that lets strangers in, or one that keeps the rules out.
-func (m *mender) harmful(q *awssetup.Queue, st iampolicy.Statement, want *iampolicy.Document) bool {
+func (m *fixer) harmful(q *awssetup.Queue, st iampolicy.Statement, want *iampolicy.Document) bool {
 	if st.Effect == iampolicy.Allow && outside(st, m.s.AccountID, sendingServices) != "" {
 		return true
 	}
@@ -315,7 +315,7 @@ func (m *mender) harmful(q *awssetup.Queue, st iampolicy.Statement, want *iampol
 }
 
 // hasEffect tells whether a policy does already what a wanted Deny does.
-func (m *mender) hasEffect(q *awssetup.Queue, d *iampolicy.Document, w iampolicy.Statement) bool {
+func (m *fixer) hasEffect(q *awssetup.Queue, d *iampolicy.Document, w iampolicy.Statement) bool {
 	if w.Effect != iampolicy.Deny {
 		return false
 	}

@@ -18,20 +18,20 @@ import (
 // hclWriter writes the changes as blocks of Terraform: of resources that are there, the arguments that change, and whole
 // blocks of those that are added.
 type hclWriter struct {
-	m    *mender
+	m    *fixer
 	r    *resolver // of the plan that was read
 	b    strings.Builder
 	refs []replacement
 }
 
-func (m *mender) hcl(data []byte) ([]byte, error) {
+func (m *fixer) hcl(data []byte) ([]byte, error) {
 	p, err := parsePlan(data)
 	if err != nil {
 		return nil, err
 	}
 	w := &hclWriter{m: m, r: &resolver{p: p, where: m.c.where()}}
 	w.references()
-	fmt.Fprintf(&w.b, "# What mends %s. Of blocks that are there only the arguments that change are shown: put them into your own.\n", m.s.Source)
+	fmt.Fprintf(&w.b, "# What fixes %s. Of blocks that are there only the arguments that change are shown: put them into your own.\n", m.s.Source)
 	w.b.WriteString((&templateWriter{m: m}).attach("# "))
 	for _, c := range m.changes {
 		w.change(c)

@@ -17,12 +17,12 @@ import (
 // template could not: CloudFormation takes no resource that is there already, unless it is imported, and what it is made to
 // own it deletes when a deployment fails.
 type commandWriter struct {
-	m *mender
+	m *fixer
 	b strings.Builder
 	n int // steps so far
 }
 
-func (m *mender) commands([]byte) ([]byte, error) {
+func (m *fixer) commands([]byte) ([]byte, error) {
 	w := &commandWriter{m: m}
 	// Each step builds on those before: a queue is made before its policy, and may be sent to before rules send.
 	order := []struct {
@@ -45,7 +45,7 @@ func (m *mender) commands([]byte) ([]byte, error) {
 func (w *commandWriter) head() string {
 	c := w.m.c
 	return fmt.Sprintf(`#!/bin/sh
-# What mends cluster %s in account %s, region %s: %d changes to what is there, in place.
+# What fixes cluster %s in account %s, region %s: %d changes to what is there, in place.
 # Read it, then run it with the aws command: sh FILE. It can be run again; what is done already stays as it is.
 # What CloudFormation or Terraform owns needs the same change in its source (kerf stack check FILE --fix), or their next
 # run takes it back.

@@ -19,14 +19,14 @@ import (
 // templateWriter writes the changes as a template. Resources that are in the template that was read keep all that does
 // not change, functions and comments included.
 type templateWriter struct {
-	m    *mender
+	m    *fixer
 	g    *generaliser
 	root *yaml.Node // of the template that was read
 	out  *yaml.Node // Resources of the new one
 	gone []string   // logical IDs of resources to take out
 }
 
-func (m *mender) template(data []byte) ([]byte, error) {
+func (m *fixer) template(data []byte) ([]byte, error) {
 	w := &templateWriter{m: m, g: &generaliser{}, out: mapping()}
 	top := mapping("AWSTemplateFormatVersion", quotedText("2010-09-09"))
 	if m.kind == KindCloudFormation {
@@ -86,7 +86,7 @@ func (w *templateWriter) json(top *yaml.Node) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// merged is the template that was read with what is mended in its place.
+// merged is the template that was read with what is fixed in its place.
 func (w *templateWriter) merged() *yaml.Node {
 	top := clone(w.root)
 	resources := member(top, "Resources")
@@ -104,7 +104,7 @@ func (w *templateWriter) head() string {
 	if w.m.whole {
 		return w.attach("# ")
 	}
-	return "# What mends " + w.m.s.Source + ": put these resources in the place of those with the same logical IDs, or beside the others.\n" +
+	return "# What fixes " + w.m.s.Source + ": put these resources in the place of those with the same logical IDs, or beside the others.\n" +
 		"# Do not deploy this alone: the stack would lose all that is not in it. With --whole the template is written with them in their places.\n" +
 		w.attach("# ") + w.takeOut("# ")
 }

@@ -17,7 +17,7 @@ type holder struct {
 	changed              bool
 }
 
-func (m *mender) holders() []*holder {
+func (m *fixer) holders() []*holder {
 	var out []*holder
 	has := func(name string, d *iampolicy.Document) bool {
 		return slices.ContainsFunc(m.c.found.policies, func(n iampolicy.Named) bool { return n.Name == name && n.Document == d })
@@ -37,9 +37,9 @@ func (m *mender) holders() []*holder {
 	return out
 }
 
-// policies mends the controller's permissions: statements that are reported are replaced by those of the same name that
+// policies fixes the controller's permissions: statements that are reported are replaced by those of the same name that
 // are wanted, or dropped where nothing has their name, and what is then still refused is added. The rest stays as it is.
-func (m *mender) policies() {
+func (m *fixer) policies() {
 	all := m.holders()
 	wanted := statementsBySid(m.c.wanted.policies)
 	placed := map[string]bool{}
@@ -66,7 +66,7 @@ func (m *mender) policies() {
 }
 
 // drop takes away a policy of which nothing is left: IAM refuses documents without statements.
-func (m *mender) drop(h *holder) {
+func (m *fixer) drop(h *holder) {
 	if h.policy < 0 {
 		r := &m.s.Roles[h.role]
 		r.Inline = slices.Delete(slices.Clone(r.Inline), h.inline, h.inline+1)
@@ -88,7 +88,7 @@ func (m *mender) drop(h *holder) {
 }
 
 // needless are the policies that were taken away, for what can only be written without them.
-func (m *mender) needless() []Finding {
+func (m *fixer) needless() []Finding {
 	var out []Finding
 	add := func(name string) {
 		out = append(out, Finding{
@@ -108,7 +108,7 @@ func (m *mender) needless() []Finding {
 	return out
 }
 
-func (m *mender) replaceReported(h *holder, wanted map[string]sidStatement, placed map[string]bool) {
+func (m *fixer) replaceReported(h *holder, wanted map[string]sidStatement, placed map[string]bool) {
 	var out []iampolicy.Statement
 	for _, st := range h.doc.Statements {
 		w, known := wanted[st.Sid]
@@ -127,7 +127,7 @@ func (m *mender) replaceReported(h *holder, wanted map[string]sidStatement, plac
 }
 
 // faulty tells whether a statement is reported.
-func (m *mender) faulty(policy string, st iampolicy.Statement) bool {
+func (m *fixer) faulty(policy string, st iampolicy.Statement) bool {
 	return slices.ContainsFunc(m.c.report.Findings, func(f Finding) bool {
 		switch {
 		case f.Area != AreaPermissions:
@@ -144,7 +144,7 @@ func (m *mender) faulty(policy string, st iampolicy.Statement) bool {
 }
 
 // lacking tells whether something that the wanted statement grants is refused, or that it is not there is reported.
-func (m *mender) lacking(sid string, all []*holder) bool {
+func (m *fixer) lacking(sid string, all []*holder) bool {
 	for _, f := range m.c.report.Findings {
 		if f.Area == AreaPermissions && f.Severity == Advice && f.Sid == sid {
 			return true
@@ -170,7 +170,7 @@ func (m *mender) lacking(sid string, all []*holder) bool {
 
 // place adds a statement: to the policy that it belongs to if that is there, else to the one that holds most of the
 // others as long as it fits, else to a new one.
-func (m *mender) place(all *[]*holder, name string, st iampolicy.Statement) {
+func (m *fixer) place(all *[]*holder, name string, st iampolicy.Statement) {
 	fits := func(h *holder) bool {
 		d := iampolicy.Document{Version: "2012-10-17", Statements: append(slices.Clone(h.doc.Statements), st)}
 		return iampolicy.Size(d.JSON()) <= iampolicy.ManagedPolicyLimit
@@ -197,11 +197,11 @@ func (m *mender) place(all *[]*holder, name string, st iampolicy.Statement) {
 }
 
 // belongsElsewhere tells policies of the wanted stack's own names from policies of others, which take any statement.
-func (m *mender) belongsElsewhere(h *holder) bool {
+func (m *fixer) belongsElsewhere(h *holder) bool {
 	return slices.ContainsFunc(m.c.wanted.policies, func(n iampolicy.Named) bool { return n.Name == h.name })
 }
 
-func (m *mender) newPolicy(name string) *holder {
+func (m *fixer) newPolicy(name string) *holder {
 	taken := func(name string) bool {
 		return slices.ContainsFunc(m.s.Policies, func(p awssetup.Policy) bool { return p.Name == name })
 	}
@@ -219,7 +219,7 @@ func (m *mender) newPolicy(name string) *holder {
 }
 
 // policyID is the logical ID that the wanted stack has for a policy.
-func (m *mender) policyID(name string) string {
+func (m *fixer) policyID(name string) string {
 	for _, p := range m.c.wanted.Policies {
 		if p.Name == name {
 			return p.LogicalID
@@ -229,7 +229,7 @@ func (m *mender) policyID(name string) string {
 }
 
 // shrink moves statements off policies that IAM does not take for their size.
-func (m *mender) shrink(all *[]*holder) {
+func (m *fixer) shrink(all *[]*holder) {
 	for _, h := range slices.Clone(*all) {
 		if h.policy < 0 {
 			continue
@@ -244,7 +244,7 @@ func (m *mender) shrink(all *[]*holder) {
 }
 
 // home is the policy of the wanted stack that a statement belongs to.
-func (m *mender) home(sid, otherwise string) string {
+func (m *fixer) home(sid, otherwise string) string {
 	for _, p := range m.c.wanted.policies {
 		for _, st := range p.Document.Statements {
 			if st.Sid == sid && p.Name != otherwise {
@@ -256,7 +256,7 @@ func (m *mender) home(sid, otherwise string) string {
 }
 
 // store writes a changed document back.
-func (m *mender) store(h *holder) {
+func (m *fixer) store(h *holder) {
 	if h.policy >= 0 {
 		p := &m.s.Policies[h.policy]
 		p.Document, p.Characters = h.doc, iampolicy.Size(h.doc.JSON())
@@ -270,7 +270,7 @@ func (m *mender) store(h *holder) {
 }
 
 // logicalID is an ID that no other resource has.
-func (m *mender) logicalID(wanted string) string {
+func (m *fixer) logicalID(wanted string) string {
 	taken := map[string]bool{}
 	for _, id := range m.ids() {
 		taken[id] = true
@@ -282,7 +282,7 @@ func (m *mender) logicalID(wanted string) string {
 	return id
 }
 
-func (m *mender) ids() []string {
+func (m *fixer) ids() []string {
 	var out []string
 	for _, x := range m.s.Roles {
 		out = append(out, x.LogicalID)

@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 )
 
-// script is what mends a live account.
+// script is what fixes a live account.
 func script(t *testing.T, s *awssetup.Setup, o stack.Options) (text string, left []check.Finding) {
 	t.Helper()
 	m, err := check.Fix(s, check.KindLive, nil, check.Options{Stack: o})

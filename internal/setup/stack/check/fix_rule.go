@@ -8,8 +8,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 )
 
-// rules mends the rules that were meant for a kind of event, and adds those that nothing stands for.
-func (m *mender) rules() {
+// rules fixes the rules that were meant for a kind of event, and adds those that nothing stands for.
+func (m *fixer) rules() {
 	q := m.c.found.queue
 	if q == nil || q.FIFO {
 		return
@@ -41,7 +41,7 @@ func (m *mender) rules() {
 	}
 }
 
-func (m *mender) rule(k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue, dead string) {
+func (m *fixer) rule(k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue, dead string) {
 	samples := m.c.samplesOf(k)
 	best := -1
 	for i, r := range m.s.Rules {
@@ -78,7 +78,7 @@ func (m *mender) rule(k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue,
 }
 
 // aim has a rule send its events to the queue as they are.
-func (m *mender) aim(i int, target awssetup.Target) {
+func (m *fixer) aim(i int, target awssetup.Target) {
 	r := &m.s.Rules[i]
 	r.Targets = slices.Clone(r.Targets)
 	m.touch(rulePart, i, "targets")
@@ -95,9 +95,9 @@ func (m *mender) aim(i int, target awssetup.Target) {
 	r.Targets = append(r.Targets, target)
 }
 
-// mayChange tells whether a rule is one to mend for a kind of event. One of somebody else, or that serves others as well,
+// mayChange tells whether a rule is one to fix for a kind of event. One of somebody else, or that serves others as well,
 // stays as it is, and the kind gets a rule of its own.
-func (m *mender) mayChange(r awssetup.Rule, k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue) bool {
+func (m *fixer) mayChange(r awssetup.Rule, k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue) bool {
 	toOthers := slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != q.ARN })
 	ours := len(r.Targets) == 0 || m.c.toQueue(r) || r.LogicalID != "" && r.LogicalID == want.LogicalID || r.Name == want.Name ||
 		slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == q.ARN })
@@ -111,7 +111,7 @@ func (m *mender) mayChange(r awssetup.Rule, k *awssetup.Event, want *awssetup.Ru
 }
 
 // catchesOther tells whether a rule catches another kind of event as well.
-func (m *mender) catchesOther(r awssetup.Rule, k *awssetup.Event) bool {
+func (m *fixer) catchesOther(r awssetup.Rule, k *awssetup.Event) bool {
 	for i := range awssetup.Events {
 		if o := &awssetup.Events[i]; o != k && slices.Contains(caught(r.Pattern, m.c.samplesOf(o)), true) {
 			return true
@@ -121,7 +121,7 @@ func (m *mender) catchesOther(r awssetup.Rule, k *awssetup.Event) bool {
 }
 
 // ruleName is the name that a new rule gets: CloudFormation makes one up.
-func (m *mender) ruleName(id string) string {
+func (m *fixer) ruleName(id string) string {
 	if m.kind == KindCloudFormation {
 		return "stack-" + id + "-random"
 	}
@@ -139,7 +139,7 @@ func (m *mender) ruleName(id string) string {
 }
 
 // narrow makes a rule catch what it is for and no more.
-func (m *mender) narrow(i int) {
+func (m *fixer) narrow(i int) {
 	r := &m.s.Rules[i]
 	if slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != m.c.found.queue.ARN }) {
 		return // others get what it catches
@@ -166,7 +166,7 @@ func (m *mender) narrow(i int) {
 }
 
 // alarms adds those that nothing stands for.
-func (m *mender) alarms() {
+func (m *fixer) alarms() {
 	if !m.reported(AreaAlarms, func(Finding) bool { return true }) {
 		return
 	}
