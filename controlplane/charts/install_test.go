@@ -42,6 +42,12 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	return newSiteWithNodes(t, 0)
+}
+
+// newSiteWithNodes is a site with nodes that run what Helm installs.
+func newSiteWithNodes(t *testing.T, nodes int) *site {
+	t.Helper()
 	controlPlane, err := harness.Binary(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +59,7 @@ func newSite(t *testing.T) *site {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cluster, err := local.Up(t.Context(), local.Options{
-		ClusterName: "demo", StateDir: t.TempDir(), ControlPlane: controlPlane, Binary: binary, Bare: true, Report: func(line string) { t.Log(line) },
+		ClusterName: "demo", StateDir: t.TempDir(), ControlPlane: controlPlane, Binary: binary, Bare: true, SystemNodes: nodes, Report: func(line string) { t.Log(line) },
 	})
 	if err != nil {
 		t.Fatal(err)

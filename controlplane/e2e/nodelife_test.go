@@ -118,8 +118,8 @@ func expiredNodesAreReplacedFirst(s *stage) {
 	s.remove(&karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
 }
 
-// fixed makes the stage's pool a static one; more is put into the template's spec.
-func (s *stage) fixed(replicas, limit int, more string) {
+// static makes the stage's pool a static one; more is put into the template's spec.
+func (s *stage) static(replicas, limit int, more string) {
 	s.Helper()
 	s.apply(fmt.Sprintf(`
 apiVersion: karpenter.sh/v1
@@ -141,7 +141,7 @@ spec:
 
 // staticNodeComesOfAge: its pool orders another first, and the pod leaves only once that is ready.
 func staticNodeComesOfAge(s *stage) {
-	s.fixed(1, 2, "expireAfter: 60s")
+	s.static(1, 2, "expireAfter: 60s")
 	s.deploy("web", 1, "1", "")
 	s.run(50*time.Second, 1)
 	first, pod := s.mine()[0], s.pods(s.name)[0]
@@ -166,7 +166,7 @@ func staticNodeComesOfAge(s *stage) {
 
 // staticPoolScales: kubectl scale is obeyed up and down, within limits.nodes, and the node that is used stays.
 func staticPoolScales(s *stage) {
-	s.fixed(2, 4, "")
+	s.static(2, 4, "")
 	has := func(n int) {
 		s.Helper()
 		s.eventually(60*time.Second, fmt.Sprintf("%d nodes are ready", n), func() (bool, string) {

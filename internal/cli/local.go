@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,7 +38,8 @@ listens on 127.0.0.1 only and ends when "kerf local up" ends.`,
 func newLocalUpCommand() *cobra.Command {
 	var o local.Options
 	var timeout time.Duration
-	var noExamples bool
+	var noExamples, noInstall bool
+	var programs []string
 	var latency float64
 	var faults []string
 	c := &cobra.Command{
@@ -46,10 +48,18 @@ func newLocalUpCommand() *cobra.Command {
 		Example: `  kerf local up
   kerf local up --boot-time 30s --region eu-west-1 --set LOG_LEVEL=debug
   kerf local up --filename deployment.yaml
-  kerf local up --stack cloudformation.yaml`,
+  kerf local up --stack cloudformation.yaml
+  kerf local up --no-install     # then: helm upgrade --install karpenter charts/kerf …`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			o.Examples = !noExamples
+			o.Examples = !noExamples && !noInstall
+			if noInstall {
+				o.Bare, o.SystemNodes = true, systemNodes
+			}
+			var err error
+			if o.Programs, err = parsePrograms(programs, noInstall); err != nil {
+				return &usageError{err}
+			}
 			if o.Replicas < 1 {
 				return &usageError{fmt.Errorf("--replicas=%d: want 1 or more; --no-controller starts none", o.Replicas)}
 			}
@@ -92,14 +102,47 @@ func newLocalUpCommand() *cobra.Command {
 	f.IntVar(&o.Port, "port", 0, "port of the Kubernetes API (default: a free one)")
 	f.IntVar(&o.AWSPort, "aws-port", 0, "port of the simulated AWS (default: a free one)")
 	f.IntVar(&o.Replicas, "replicas", 1, "how many replicas of the controller run; one leads, as in a cluster")
-	f.BoolVar(&o.NoController, "no-controller", false, "start everything but the controller")
+	f.BoolVar(&o.NoController, "no-controller", false, "install CRDs and rights and start everything but the controller, for one that you start yourself")
+	f.BoolVar(&noInstall, "no-install", false, "install nothing of Kerf; two nodes run the pods of what you install with Helm or kubectl")
+	f.StringArrayVar(&programs, "program", nil, "with --no-install: IMAGE=PATH program that runs in place of an image (without tag); IMAGE alone: Kerf under another name; may be repeated")
 	f.StringArrayVar(&o.ControllerEnv, "set", nil, "KEY=VALUE setting of the controller; may be repeated")
 	f.BoolVar(&noExamples, "no-examples", false, "do not apply the NodePool and EC2NodeClass named default")
 	f.StringArrayVarP(&o.Manifests, "filename", "f", nil, "file of manifests to apply; may be repeated")
 	f.StringVar(&o.AuditLog, "audit-log", "", "file that gets one line of JSON for each write to the Kubernetes API")
 	f.StringVar(&o.ControlPlane, "controlplane", "", "kerf-controlplane binary (default: beside this one, or $KERF_CONTROLPLANE)")
 	f.DurationVar(&timeout, "timeout", 5*time.Minute, "how long the start may take")
+	for _, other := range []string{"no-controller", "replicas", "set", "no-examples"} { // they are about an installation of ours
+		c.MarkFlagsMutuallyExclusive("no-install", other)
+	}
 	return c
+}
+
+// systemNodes is how many nodes there are for an installation: as many as the chart has replicas, of which no two run on one node.
+const systemNodes = 2
+
+// parsePrograms reads the pairs of --program.
+func parsePrograms(pairs []string, noInstall bool) (map[string]string, error) {
+	if len(pairs) > 0 && !noInstall {
+		return nil, errors.New("--program is about pods of an installation of yours: it goes with --no-install")
+	}
+	out := map[string]string{}
+	for _, pair := range pairs {
+		image, path, found := strings.Cut(pair, "=")
+		if image == "" || found && path == "" {
+			return nil, fmt.Errorf("--program %s: want IMAGE=PATH, or IMAGE alone for Kerf", pair)
+		}
+		if repository := local.Repository(image); repository != image {
+			return nil, fmt.Errorf("--program %s: name the image without its tag and digest: %s", pair, repository)
+		}
+		if path != "" {
+			var err error
+			if path, err = filepath.Abs(path); err != nil {
+				return nil, fmt.Errorf("--program %s: %w", pair, err)
+			}
+		}
+		out[image] = path
+	}
+	return out, nil
 }
 
 func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, timeout time.Duration) error {
@@ -120,13 +163,23 @@ func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, 
 	if o.StateDir != "" {
 		in = " --state-dir " + o.StateDir
 	}
-	fmt.Fprintf(stderr, `try, in another terminal:
+	try := `try, in another terminal:
   eval "$(kerf local env%s)"
   kubectl apply -f examples/deployment.yaml
   kubectl get nodeclaims,nodes -L node.kubernetes.io/instance-type,karpenter.sh/capacity-type
   kerf explain nodeclaim $(kubectl get nodeclaims -o name | head -1 | cut -d/ -f2)
 more manifests are in examples/; what the simulated AWS can be made to do is at $KERF_SIMULATOR/
-`, in)
+`
+	if o.SystemNodes > 0 {
+		try = `nothing of Kerf is installed; in another terminal, in a clone of the repository:
+  eval "$(kerf local env%s)"
+  helm upgrade --install kerf-crd charts/kerf-crd --namespace kube-system
+  helm upgrade --install karpenter charts/kerf --namespace kube-system --skip-crds \
+    --set settings.clusterName="$CLUSTER_NAME",settings.interruptionQueue="$CLUSTER_NAME" --wait
+  sed "s/\${CLUSTER_NAME}/$CLUSTER_NAME/g" examples/nodepool.yaml | kubectl apply -f -
+`
+	}
+	fmt.Fprintf(stderr, try, in)
 	fmt.Fprintf(stderr, "logs are in %[1]s; Ctrl-C, or \"kerf local down --state-dir %[1]s\" elsewhere, ends the cluster\n", cluster.StateDir)
 	select {
 	case <-ctx.Done():
@@ -172,7 +225,7 @@ func newLocalEnvCommand() *cobra.Command {
 		Use:   "env",
 		Short: "Print the environment by which tools find a local cluster, for a shell to evaluate",
 		Long: `Prints KUBECONFIG, the AWS_… variables of the simulated account's administrator, CLUSTER_NAME, KERF_SERVER (the
-controller, for kerf explain and kerf replay) and KERF_SIMULATOR (the controls of the simulated AWS). AWS_PROFILE is unset,
+controller, for kerf explain and kerf replay; with --no-install an address that leads to the leader of what is installed) and KERF_SIMULATOR (the controls of the simulated AWS). AWS_PROFILE is unset,
 for a profile of yours would lead elsewhere.`,
 		Example: `  eval "$(kerf local env)"
   kerf local env -o json | jq -r .KUBECONFIG`,

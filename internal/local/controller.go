@@ -14,9 +14,11 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kerf-sh/kerf/internal/local/kubelet"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // A Controller is one replica of the controller: the first container of a pod of its Deployment, run as a process of this
@@ -144,7 +146,11 @@ func (c *Cluster) RollOut(ctx context.Context, d *appsv1.Deployment) error {
 // withPorts is a Deployment whose first container listens on other ports, where it has them by the chart's names.
 func withPorts(d *appsv1.Deployment, metrics, health int) *appsv1.Deployment {
 	d = d.DeepCopy()
-	container := &d.Spec.Template.Spec.Containers[0]
+	setPorts(&d.Spec.Template.Spec.Containers[0], metrics, health)
+	return d
+}
+
+func setPorts(container *corev1.Container, metrics, health int) {
 	port := map[string]int{manifests.MetricsPort: metrics, manifests.HealthPort: health}
 	for i := range container.Ports {
 		if n, ok := port[container.Ports[i].Name]; ok {
@@ -159,7 +165,6 @@ func withPorts(d *appsv1.Deployment, metrics, health int) *appsv1.Deployment {
 			e.Value = strconv.Itoa(health)
 		}
 	}
-	return d
 }
 
 func (c *Cluster) stopControllers() error {
@@ -182,54 +187,68 @@ func (c *Cluster) replica(ctx context.Context, d *appsv1.Deployment, name string
 	if err != nil {
 		return fail(err)
 	}
-	probes, err := kubelet.ProbesOf(&pod.Container, pod.Address)
-	if err != nil {
-		return fail(err)
-	}
-	env, err := pod.Environment()
-	if err != nil {
-		return fail(err)
-	}
-	command, err := c.command(pod, env)
-	if err != nil {
-		return fail(err)
-	}
 	volume, err := c.Mount(ctx, pod)
 	if err != nil {
 		return fail(err)
 	}
-	kubeconfig, err := volume.Kubeconfig(c.Kube.Server)
+	container, err := c.process(pod, volume, c.key)
 	if err != nil {
 		volume.Close()
 		return fail(err)
 	}
-	r := &Controller{
-		Pod: pod.Name, Volume: volume,
-		Container: &kubelet.Container{
-			Name: "the " + name, Command: command, Dir: "/", Log: filepath.Join(c.StateDir, name+".log"), Probes: probes, Report: c.options.Report,
-			// The namespace of the Lease is what a program in a pod reads from a file that is mounted there.
-			// What leads to this machine's API server and to the simulated AWS stands where a pod has its volume and EKS Pod Identity.
-			Env: slices.Concat(manifests.ImageEnv(), []string{"KUBECONFIG=" + kubeconfig, "LEADER_ELECTION_NAMESPACE=" + pod.Namespace}, c.Simulator.EnvFor(c.key), env),
-		},
+	container.Name, container.Log = "the "+name, filepath.Join(c.StateDir, name+".log")
+	r := &Controller{Pod: pod.Name, Volume: volume, Container: container}
+	r.HealthURL, r.MetricsURL = urls(pod)
+	return r, nil
+}
+
+// process is the first container of a pod as a process of this machine, without a name and a log.
+func (c *Cluster) process(pod *kubelet.Pod, volume *kubelet.Volume, key world.AccessKey) (*kubelet.Container, error) {
+	probes, err := kubelet.ProbesOf(&pod.Container, pod.Address)
+	if err != nil {
+		return nil, err
+	}
+	env, err := pod.Environment()
+	if err != nil {
+		return nil, err
+	}
+	command, err := c.command(pod, env)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := volume.Kubeconfig(c.Kube.Server)
+	if err != nil {
+		return nil, err
+	}
+	out := &kubelet.Container{
+		Command: command, Dir: "/", Probes: probes, Report: c.options.Report,
+		// The namespace of the Lease is what a program in a pod reads from a file that is mounted there.
+		// What leads to this machine's API server and to the simulated AWS stands where a pod has its volume and EKS Pod Identity.
+		Env: slices.Concat(manifests.ImageEnv(), []string{"KUBECONFIG=" + kubeconfig, "LEADER_ELECTION_NAMESPACE=" + pod.Namespace}, c.Simulator.EnvFor(key), env),
 	}
 	if pod.Grace != nil {
-		r.Grace = time.Duration(*pod.Grace) * time.Second
+		out.Grace = time.Duration(*pod.Grace) * time.Second
 	}
+	return out, nil
+}
+
+// urls are where a pod answers by the chart's names of ports; empty where it has no such port.
+func urls(pod *kubelet.Pod) (health, metrics string) {
 	for _, p := range pod.Container.Ports {
 		url := "http://" + net.JoinHostPort(pod.Address, strconv.Itoa(int(p.ContainerPort)))
 		switch p.Name {
 		case manifests.HealthPort:
-			r.HealthURL = url
+			health = url
 		case manifests.MetricsPort:
-			r.MetricsURL = url + "/metrics"
+			metrics = url + "/metrics"
 		}
 	}
-	return r, nil
+	return health, metrics
 }
 
 // command is the command line of a container: of the program that Options has for its image, or else of Kerf's own image.
 func (c *Cluster) command(pod *kubelet.Pod, env []string) ([]string, error) {
-	if program := c.options.Programs[repository(pod.Container.Image)]; program != "" {
+	if program := c.options.Programs[Repository(pod.Container.Image)]; program != "" {
 		return pod.Command([]string{program}, env), nil
 	}
 	command := pod.Command(manifests.EntryPoint(), env)
@@ -240,8 +259,8 @@ func (c *Cluster) command(pod *kubelet.Pod, env []string) ([]string, error) {
 	return command, nil
 }
 
-// repository is an image without its tag and digest.
-func repository(image string) string {
+// Repository is an image without its tag and digest.
+func Repository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
 		image = image[:i]

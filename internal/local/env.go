@@ -15,8 +15,11 @@ import (
 func (c *Cluster) Env() []string {
 	env := append([]string{"KUBECONFIG=" + c.Kubeconfig}, c.Simulator.EnvFor(c.Administrator())...)
 	env = append(env, "AWS_DEFAULT_REGION="+c.Region, "CLUSTER_NAME="+c.Name, "KERF_SIMULATOR="+c.AWS+"/_kerf")
-	if c.Controller != nil {
+	switch {
+	case c.Controller != nil:
 		env = append(env, "KERF_SERVER="+strings.TrimSuffix(c.Controller.MetricsURL, "/metrics"))
+	case c.installed.server != "":
+		env = append(env, "KERF_SERVER="+c.installed.server)
 	}
 	return env
 }

@@ -52,12 +52,17 @@ type Options struct {
 	Port    int // of the Kubernetes API on 127.0.0.1; 0: a free one
 	AWSPort int // of the simulated AWS on 127.0.0.1; 0: a free one
 
-	Bare          bool     // install nothing of the controller, neither CRDs nor rights, and start none
+	Bare bool // install nothing of the controller, neither CRDs nor rights, and start none
+	// SystemNodes is how many nodes of a managed node group there are. They run the pods of an installation that somebody else
+	// makes: those whose image is Kerf's or in Programs. It goes with Bare. 0: none.
+	SystemNodes int
+
 	NoController  bool     // start everything but the controller
 	Replicas      int      // of the controller; 0: one
 	ControllerEnv []string // KEY=VALUE, on top of what every controller gets
 	Binary        string   // that has the controller subcommand; the running one
-	// Programs are what runs in place of images of others, by their repository; every other image is taken for Kerf's.
+	// Programs are what runs in place of images of others, by their repository; an empty one is Kerf. Every other image is taken
+	// for Kerf's, but by SystemNodes.
 	Programs     map[string]string
 	ControlPlane string // kerf-controlplane binary; found beside Binary or by $KERF_CONTROLPLANE
 
@@ -82,6 +87,9 @@ func (o *Options) setDefaults() error {
 		return fmt.Errorf("%d replicas of the controller: want one or more", o.Replicas)
 	}
 	if err := o.checkInput(); err != nil {
+		return err
+	}
+	if err := o.checkNodes(); err != nil {
 		return err
 	}
 	if o.StateDir == "" {
@@ -125,6 +133,8 @@ type Cluster struct {
 	options    Options
 	deployment *appsv1.Deployment // that runs
 	volumes    []*kubelet.Volume  // of AsController
+	nodes      []*kubelet.Node    // Options.SystemNodes
+	installed  installed          // what they run
 	ports      ports              // of the last cluster in the folder, where they are free
 	releases   []func()           // of the ports that controllers listen on
 	key        world.AccessKey    // the controller's
@@ -142,7 +152,7 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("start the local cluster: %w", err)
 	}
-	lock, err := lockState(o.StateDir)
+	lock, err := claimState(o.StateDir)
 	if err != nil {
 		return nil, err
 	}
@@ -180,6 +190,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if !o.Bare {
 		if err := c.install(ctx); err != nil {
+			return err
+		}
+	}
+	if o.SystemNodes > 0 {
+		if err := c.startNodes(ctx); err != nil {
 			return err
 		}
 	}
@@ -231,7 +246,7 @@ func (c *Cluster) Close() error {
 
 func (c *Cluster) end() error {
 	var errs []error
-	errs = append(errs, c.stopControllers())
+	errs = append(errs, c.stopControllers(), c.stopNodes())
 	for _, v := range c.volumes {
 		v.Close()
 	}
@@ -245,6 +260,7 @@ func (c *Cluster) end() error {
 		release()
 	}
 	removeState(c.StateDir)
+	_ = os.Truncate(filepath.Join(c.StateDir, lockName), 0) // nobody is starting here; the next one writes its own number
 	c.lock.Close()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("end the local cluster: %w", err)

@@ -1,11 +1,16 @@
 package local
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -45,6 +50,55 @@ func TestState(t *testing.T) {
 	}
 }
 
+// A cluster that is starting has a lock and no state file. It is named, and Down ends it.
+func TestDownEndsAClusterThatIsStarting(t *testing.T) {
+	dir := t.TempDir()
+	holder := exec.Command(os.Args[0], "-test.run=TestHoldsALock")
+	holder.Env = append(os.Environ(), "KERF_TEST_LOCK="+dir)
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = holder.Process.Kill() }) // an error means that it has ended
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatalf("the other process says %q, %v", line, err)
+	}
+	if _, err := ReadState(dir); !errors.Is(err, ErrStarting) || !strings.Contains(err.Error(), fmt.Sprint("process ", holder.Process.Pid)) {
+		t.Errorf("got %v, want ErrStarting with process %d", err, holder.Process.Pid)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	reaped := make(chan error, 1)
+	go func() { reaped <- holder.Wait() }()
+	if err := Down(ctx, dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-reaped; err == nil || !strings.Contains(err.Error(), "terminated") {
+		t.Errorf("the process that was starting ended with %v, want the signal", err)
+	}
+	if _, err := ReadState(dir); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("afterwards: got %v, want ErrNotRunning", err)
+	}
+}
+
+// TestHoldsALock is the process of the test before.
+func TestHoldsALock(t *testing.T) {
+	dir := os.Getenv("KERF_TEST_LOCK")
+	if dir == "" {
+		return
+	}
+	lock, err := claimState(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	fmt.Println("locked")
+	<-time.After(time.Minute) // a signal ends it
+}
+
 func TestOptionsAreCheckedBeforeAnythingStarts(t *testing.T) {
 	t.Setenv("KERF_CONTROLPLANE", "")
 	for name, tc := range map[string]struct {
@@ -54,6 +108,8 @@ func TestOptionsAreCheckedBeforeAnythingStarts(t *testing.T) {
 		"no control plane binary names the way to make one": {Options{}, `run "make build"`},
 		"a setting without a value":                         {Options{ControllerEnv: []string{"LOG_LEVEL"}}, `"LOG_LEVEL": want KEY=VALUE`},
 		"fewer than no replicas":                            {Options{Replicas: -1}, "-1 replicas"},
+		"nodes beside an installation of our own":           {Options{SystemNodes: 2}, "nodes for an installation of somebody else's"},
+		"a program that is not there":                       {Options{Bare: true, Programs: map[string]string{"other": "/nowhere/other"}}, "program /nowhere/other of image other: no executable file"},
 		"a manifest that is not there":                      {Options{Manifests: []string{"/nowhere/pod.yaml"}}, "/nowhere/pod.yaml"},
 		"a manifest that is no YAML":                        {Options{Manifests: []string{"testdata/broken.yaml"}}, "testdata/broken.yaml: document 2: "},
 		"a template that is none":                           {Options{Stack: "testdata/broken.yaml"}, "stack template testdata/broken.yaml: "},

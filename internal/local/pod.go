@@ -36,18 +36,23 @@ func (c *Cluster) Pod(ctx context.Context, d *appsv1.Deployment) (*kubelet.Pod, 
 		name += string(nameLetters[rand.IntN(len(nameLetters))]) //nolint:gosec // a name, no secret
 	}
 	pod := kubelet.PodOf(d, name)
-	pod.Address = loopback
 	if pod.Node, err = os.Hostname(); err != nil {
 		return nil, err
 	}
+	return pod, c.complete(ctx, client, pod)
+}
+
+// complete adds what a pod finds around it: its address, its node's resources, the services and data of its namespace.
+func (c *Cluster) complete(ctx context.Context, client kubernetes.Interface, pod *kubelet.Pod) (err error) {
+	pod.Address = loopback
 	pod.Allocatable = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI)}
 	if pod.Services, err = c.services(ctx, client, pod.Namespace); err != nil {
-		return nil, err
+		return err
 	}
 	pod.Data = func(kind, name string) (map[string]string, error) {
 		return data(ctx, client, pod.Namespace, kind, name)
 	}
-	return pod, nil
+	return nil
 }
 
 // services are those whose addresses a container finds in its environment. That of the Kubernetes API is where it answers:
@@ -97,6 +102,10 @@ func (c *Cluster) Mount(ctx context.Context, pod *kubelet.Pod) (*kubelet.Volume,
 
 // MountAt is Mount with a folder of the caller's.
 func (c *Cluster) MountAt(ctx context.Context, pod *kubelet.Pod, dir string) (*kubelet.Volume, error) {
+	return c.mount(ctx, dir, kubelet.Account{Namespace: pod.Namespace, Name: pod.ServiceAccount, Bound: pod.Name + "-token"})
+}
+
+func (c *Cluster) mount(ctx context.Context, dir string, account kubelet.Account) (*kubelet.Volume, error) {
 	client, err := c.kubernetes()
 	if err != nil {
 		return nil, err
@@ -105,7 +114,6 @@ func (c *Cluster) MountAt(ctx context.Context, pod *kubelet.Pod, dir string) (*k
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate of the API server: %w", err)
 	}
-	account := kubelet.Account{Namespace: pod.Namespace, Name: pod.ServiceAccount, Bound: pod.Name + "-token"}
 	return kubelet.Mount(ctx, client, dir, account, ca, c.options.Report)
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 var (
 	ErrRunning    = errors.New("a local cluster is already running")
 	ErrNotRunning = errors.New("no local cluster is running")
+	ErrStarting   = errors.New("a local cluster is starting")
 )
 
 // State is what a running local cluster tells other processes, through a file in its state folder.
@@ -34,6 +36,7 @@ type State struct {
 	HealthURL  string    `json:"healthURL,omitempty"`
 	Replicas   []string  `json:"replicas,omitempty"` // health URLs of the replicas after the first
 	MetricsURL string    `json:"metricsURL,omitempty"`
+	NodeGroup  string    `json:"nodeGroup,omitempty"` // whose nodes run the installation that somebody makes
 	StateDir   string    `json:"stateDir"`
 	Queue      string    `json:"interruptionQueue"`
 	Env        []string  `json:"env"` // KEY=value, by which tools find the cluster and the simulated AWS
@@ -79,6 +82,46 @@ func lockState(dir string) (io.Closer, error) {
 	return f, nil
 }
 
+// claimState is lockState for the process that holds the cluster. It writes its number into the lock, so that a cluster that
+// has no state file yet can be ended.
+func claimState(dir string) (io.Closer, error) {
+	lock, err := lockState(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, lockName), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("lock the state folder %s: %w", dir, err)
+	}
+	return lock, nil
+}
+
+// askedTwice is how long after another the lock is asked for. Whoever reads the state holds it for a moment.
+const askedTwice = 100 * time.Millisecond
+
+// starting returns the process that is starting a cluster in the folder, 0 if there is none.
+func starting(dir string) int {
+	if _, err := os.Stat(dir); err != nil {
+		return 0
+	}
+	for range 2 {
+		lock, err := lockState(dir)
+		if err == nil {
+			lock.Close()
+		}
+		if !errors.Is(err, ErrRunning) {
+			return 0
+		}
+		time.Sleep(askedTwice)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, lockName))
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(string(text)) // 0 if there is none
+	return pid
+}
+
 func writeState(c *Cluster) error {
 	s := State{
 		PID: os.Getpid(), Cluster: c.Name, Region: c.Region, Started: time.Now().UTC().Truncate(time.Second),
@@ -91,6 +134,10 @@ func writeState(c *Cluster) error {
 	}
 	for _, r := range c.Replicas {
 		s.Logs, s.Replicas = append(s.Logs, r.Log), append(s.Replicas, r.HealthURL)
+	}
+	if len(c.nodes) > 0 {
+		s.NodeGroup, s.MetricsURL = nodeGroup, c.installed.server+"/metrics"
+		s.Logs = append(s.Logs, c.podsDir())
 	}
 	s.Env = c.Env()
 	text, err := json.MarshalIndent(s, "", "  ")
@@ -113,11 +160,14 @@ func removeState(dir string) { _ = os.Remove(filepath.Join(dir, stateName)) }
 
 // ReadState returns the state of the cluster that runs in the folder.
 //
-// Errors: ErrNotRunning, also when the folder has the state file of a cluster that was killed.
+// Errors: ErrNotRunning, also when the folder has the state file of a cluster that was killed; ErrStarting.
 func ReadState(dir string) (State, error) {
 	notRunning := fmt.Errorf("%w in %s", ErrNotRunning, dir)
 	text, err := os.ReadFile(filepath.Join(dir, stateName))
 	if errors.Is(err, fs.ErrNotExist) {
+		if pid := starting(dir); pid != 0 {
+			return State{}, fmt.Errorf("%w in %s, process %d: wait until it says \"ready\", or end it with \"kerf local down\"", ErrStarting, dir, pid)
+		}
 		return State{}, notRunning
 	}
 	if err != nil {
@@ -135,11 +185,17 @@ func ReadState(dir string) (State, error) {
 	return s, nil
 }
 
-// Down ends the cluster that runs in the folder, whichever process holds it, and returns when it is gone.
+// Down ends the cluster that runs or is starting in the folder, whichever process holds it, and returns when it is gone.
 //
 // Errors: ErrNotRunning; the context's when the cluster does not end in time.
 func Down(ctx context.Context, dir string) error {
 	s, err := ReadState(dir)
+	if errors.Is(err, ErrStarting) {
+		s.PID, err = starting(dir), nil
+		if s.PID == 0 { // it is ready, or has ended, by now
+			s, err = ReadState(dir)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -23,7 +24,7 @@ type Status struct {
 	NodesReady  int    `json:"nodesReady"`
 	Pods        int    `json:"pods"` // that have not ended
 	PodsRunning int    `json:"podsRunning"`
-	Controller  string `json:"controller"` // ready, not ready, none; how many of several replicas are ready
+	Controller  string `json:"controller"` // ready, not ready, none; how many of several replicas, or of an installation's pods, are ready
 }
 
 // statusTimeout bounds each of the looks that ReadStatus takes.
@@ -57,6 +58,9 @@ func ReadStatus(ctx context.Context, dir string) (Status, error) {
 		return Status{}, fmt.Errorf("list the pods of the local cluster: %w", err)
 	}
 	s.count(nodes.Items, pods.Items)
+	if state.NodeGroup != "" {
+		s.Controller = installedStatus(state.NodeGroup, nodes.Items, pods.Items)
+	}
 	return s, nil
 }
 
@@ -78,6 +82,31 @@ func controllerStatus(s State) string {
 		return "not ready"
 	}
 	return "ready"
+}
+
+// installedStatus tells what runs of an installation on the nodes of a node group.
+func installedStatus(group string, nodes []corev1.Node, pods []corev1.Pod) string {
+	of := map[string]bool{}
+	for _, n := range nodes {
+		of[n.Name] = n.Labels[nodeGroupLabel] == group
+	}
+	var names []string
+	ready, all := 0, 0
+	for _, p := range pods {
+		if !of[p.Spec.NodeName] {
+			continue
+		}
+		all++
+		if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
+			ready++
+		}
+		names = append(names, p.Namespace+"/"+p.Name)
+	}
+	if all == 0 {
+		return "none; \"helm install\" or \"kubectl apply\" of Kerf starts it on the nodes of " + group
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%d of %d pods ready on the nodes of %s: %s", ready, all, group, strings.Join(names, ", "))
 }
 
 func probe(client *http.Client, url string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -113,9 +114,9 @@ func (s *supervisor) pids() map[string]int {
 	return out
 }
 
-// await asks ready until it says yes, a component ends or the deadline comes.
-// It returns the last answer that was not yes in the error.
-func (s *supervisor) await(what string, deadline time.Time, ready func() error) error {
+// await asks ready until it says yes, a component ends, the deadline comes or
+// ctx ends. It returns the last answer that was not yes in the error.
+func (s *supervisor) await(ctx context.Context, what string, deadline time.Time, ready func() error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -131,6 +132,8 @@ func (s *supervisor) await(what string, deadline time.Time, ready func() error) 
 			return err
 		case <-orphaned:
 			return errOrphaned
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
 		case <-tick.C:
 		}
 	}

@@ -188,13 +188,7 @@ func startAll(ctx context.Context, s *supervisor, o options, deadline time.Time)
 		return err
 	}
 	awaitReady := func(what string, ready func() error) error {
-		return s.await(what, deadline, func() error {
-			if ctx.Err() != nil {
-				deadline = time.Time{} // told to stop: no further attempt
-				return ctx.Err()
-			}
-			return ready()
-		})
+		return s.await(ctx, what, deadline, ready)
 	}
 	if err := awaitReady("etcd", func() error {
 		conn, err := net.Dial("unix", filepath.Join(l.etcdDir, etcdSocket))

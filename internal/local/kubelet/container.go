@@ -27,9 +27,12 @@ type Container struct {
 	Probes  Probes
 	Grace   time.Duration // from SIGTERM to SIGKILL; 0: 30 s, as in a pod
 	Report  func(string)  // is told of restarts and of probes that fail
+	Changed func()        // is called after each change of what State returns; nil: nobody is told
 
 	mu       sync.Mutex
 	current  *run // nil while no process runs
+	last     *Exit
+	next     time.Time // when the next run starts, while none runs
 	cancel   func()
 	backOff  backOff
 	restarts int
@@ -38,10 +41,12 @@ type Container struct {
 
 // A run is one life of the process.
 type run struct {
-	cmd   *exec.Cmd
-	done  chan struct{} // closed when the process has ended
-	ended time.Time     // to be read after done
-	ready bool          // guarded by Container.mu
+	cmd     *exec.Cmd
+	begun   time.Time
+	done    chan struct{} // closed when the process has ended
+	ended   time.Time     // to be read after done
+	ready   bool          // guarded by Container.mu
+	started bool          // its startup probe has succeeded; guarded by Container.mu
 }
 
 // defaultGrace is terminationGracePeriodSeconds where a pod sets none.
@@ -68,6 +73,21 @@ func (c *Container) Start(ctx context.Context) error {
 	return nil
 }
 
+// Begin starts the process unless it runs and does not wait until it is ready.
+func (c *Container) Begin() error {
+	c.mu.Lock()
+	r, err := c.startLocked()
+	if err != nil {
+		c.mu.Unlock()
+		return fmt.Errorf("start %s: %w", c.Name, err)
+	}
+	life, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	c.mu.Unlock()
+	go c.keep(life, r)
+	return nil
+}
+
 func (c *Container) startLocked() (*run, error) {
 	switch {
 	case c.stopped:
@@ -86,7 +106,10 @@ func (c *Container) startLocked() (*run, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	r := &run{cmd: cmd, done: make(chan struct{}), ready: c.Probes.Readiness == nil && c.Probes.Startup == nil}
+	r := &run{
+		cmd: cmd, begun: time.Now(), done: make(chan struct{}),
+		ready: c.Probes.Readiness == nil && c.Probes.Startup == nil, started: c.Probes.Startup == nil,
+	}
 	c.current = r
 	probing, stop := context.WithCancel(context.Background())
 	go func() {
@@ -115,13 +138,23 @@ func (c *Container) probe(ctx context.Context, r *run) {
 	})
 }
 
-// setReady tells whether something changed.
+// setReady tells whether something changed. Whoever knows that has seen the startup probe succeed.
 func (c *Container) setReady(r *run, ready bool) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	changed := r.ready != ready
-	r.ready = ready
+	tell := changed || !r.started
+	r.ready, r.started = ready, true
+	c.mu.Unlock()
+	if tell {
+		c.changed()
+	}
 	return changed
+}
+
+func (c *Container) changed() {
+	if c.Changed != nil {
+		c.Changed()
+	}
 }
 
 // Ready tells whether the process runs and its readiness probe says so.
@@ -163,10 +196,12 @@ func (c *Container) keep(ctx context.Context, r *run) {
 			c.mu.Unlock()
 			return
 		}
-		c.current = nil
+		c.current, c.last = nil, exitOf(r)
 		c.restarts++
 		delay := c.backOff.after(r.ended)
+		c.next = r.ended.Add(delay)
 		c.mu.Unlock()
+		c.changed()
 		when := "now"
 		if delay > 0 {
 			when = "in " + delay.String()
@@ -180,6 +215,7 @@ func (c *Container) keep(ctx context.Context, r *run) {
 		if r = c.restart(ctx); r == nil {
 			return
 		}
+		c.changed()
 	}
 }
 
@@ -203,7 +239,7 @@ func (c *Container) forget(r *run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current == r {
-		c.current = nil
+		c.current, c.last = nil, exitOf(r)
 	}
 }
 
@@ -229,6 +265,9 @@ func (c *Container) Kill() error {
 // Terminate asks the process to end, as a rollout does, and returns when it is gone. It is killed when its grace is over.
 // It is not started again until Start is called.
 func (c *Container) Terminate() error { return c.endWithin(c.grace()) }
+
+// TerminateWithin is Terminate with another grace period than the container's.
+func (c *Container) TerminateWithin(grace time.Duration) error { return c.endWithin(grace) }
 
 // stopGrace bounds how long the end of a whole cluster waits for one process.
 const stopGrace = 10 * time.Second

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,6 +41,14 @@ func PodOf(d *appsv1.Deployment, name string) *Pod {
 	return &Pod{
 		Namespace: d.Namespace, Name: name, ServiceAccount: account, Labels: d.Spec.Template.Labels, Annotations: d.Spec.Template.Annotations,
 		Container: spec.Containers[0], Grace: spec.TerminationGracePeriodSeconds,
+	}
+}
+
+// PodFrom is a pod as the API has it.
+func PodFrom(p *corev1.Pod) *Pod {
+	return &Pod{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ServiceAccount: cmp.Or(p.Spec.ServiceAccountName, "default"), Node: p.Spec.NodeName,
+		Labels: p.Labels, Annotations: p.Annotations, Container: *p.Spec.Containers[0].DeepCopy(), Grace: p.Spec.TerminationGracePeriodSeconds,
 	}
 }
 

@@ -35,6 +35,8 @@ type Account struct {
 	// Bound is the name of a Secret that the volume makes and removes. A token is worth nothing once it is gone, as a pod's
 	// token once the pod is gone.
 	Bound string
+	// Pod is the pod of the API that the token is bound to, in place of a Secret.
+	Pod *corev1.Pod
 }
 
 // A Volume is a folder with a token that is replaced before it expires, the certificate authority of the API server, and
@@ -82,7 +84,10 @@ func Mount(ctx context.Context, client kubernetes.Interface, dir string, a Accou
 func (v *Volume) Rotate(ctx context.Context) error {
 	what := fmt.Sprintf("token of service account %s/%s", v.account.Namespace, v.account.Name)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: v.account.Audiences, ExpirationSeconds: new(int64(v.expiry() / time.Second))}}
-	if v.account.Bound != "" {
+	switch {
+	case v.account.Pod != nil:
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: v.account.Pod.Name, UID: v.account.Pod.UID}
+	case v.account.Bound != "":
 		ref, err := v.bind(ctx)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
