@@ -113,7 +113,7 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	log, metrics, config := around.Log, obs.NewMetrics(around.Metrics), clientConfig(around.Kubernetes, s)
 	metrics.BuildInfo.WithLabelValues(version.Version, runtime.Version(), runtime.GOARCH, version.Commit).Set(1)
 	defer metrics.Panicked(log)()
-	log.Info("starting", "version", version.Version, "commit", version.Commit, "cluster", s.ClusterName)
+	log.Info("starting", "version", version.Version, "cluster", s.ClusterName)
 
 	if err := awaitKinds(ctx, config, s, log); err != nil || ctx.Err() != nil {
 		return err
@@ -240,6 +240,7 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, r
 			return nil, fmt.Errorf("setting up: %w", err)
 		}
 		o.LeaderElectionResourceLockInterface, elections = lease, events
+		o.LeaderElectionID = s.LeaderElectionName // the name in the metric of the election
 	}
 	mgr, err := ctrl.NewManager(config, o)
 	if err != nil {

@@ -50,7 +50,7 @@ func claim(port int) (io.Closer, error) {
 	}
 	l, err := net.Listen("tcp4", address)
 	if err != nil {
-		claim.Close()
+		_ = claim.Close()
 		return nil, err
 	}
 	l.Close()
