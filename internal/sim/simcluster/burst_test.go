@@ -30,15 +30,15 @@ func slowly(r *rand.Rand) time.Duration {
 func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 	for name, burst := range map[string]struct {
 		pods  int
-		start func(h *simcluster.House, between func() time.Duration)
+		start func(h *simcluster.Cluster, between func() time.Duration)
 		// price and machines are by how many percent more they may be.
 		price    int64
 		machines int
 		long     bool
 	}{
-		"one Deployment": {500, func(h *simcluster.House, _ func() time.Duration) { h.Deploy("web", 500, "500m", "512Mi") }, 5, 15, false},
+		"one Deployment": {500, func(h *simcluster.Cluster, _ func() time.Duration) { h.Deploy("web", 500, "500m", "512Mi") }, 5, 15, false},
 		// The first of them are decided before the last are created: that is two instances more than the ten of all at once.
-		"five Deployments": {1500, func(h *simcluster.House, between func() time.Duration) {
+		"five Deployments": {1500, func(h *simcluster.Cluster, between func() time.Duration) {
 			for i := range 5 {
 				h.Deploy(fmt.Sprint("web-", i), 300, "500m", "512Mi")
 				if between != nil {
@@ -46,10 +46,10 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 				}
 			}
 		}, 5, 20, true},
-		"a Job":                      {200, func(h *simcluster.House, between func() time.Duration) { work(h, 200, between) }, 5, 15, true},
-		"one a second, of one owner": {60, func(h *simcluster.House, between func() time.Duration) { work(h, 60, each(time.Second, between)) }, 5, 15, true},
+		"a Job":                      {200, func(h *simcluster.Cluster, between func() time.Duration) { work(h, 200, between) }, 5, 15, true},
+		"one a second, of one owner": {60, func(h *simcluster.Cluster, between func() time.Duration) { work(h, 60, each(time.Second, between)) }, 5, 15, true},
 		// Nobody can know that there are sixty. One by one they would get an instance each, at 82 % more.
-		"one a second, of none": {60, func(h *simcluster.House, between func() time.Duration) {
+		"one a second, of none": {60, func(h *simcluster.Cluster, between func() time.Duration) {
 			for i := range 60 {
 				pod(h, fmt.Sprint("alone-", i), nil)
 				if between != nil {
@@ -74,10 +74,10 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 }
 
 // launched is what a burst costs per hour, and how many machines it gets.
-func launched(t *testing.T, name string, pods int, between func() time.Duration, start func(*simcluster.House, func() time.Duration)) (sum int64, machines int) {
+func launched(t *testing.T, name string, pods int, between func() time.Duration, start func(*simcluster.Cluster, func() time.Duration)) (sum int64, machines int) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
-		simcluster.Run(t, simcluster.Options{Crew: actors.Options{Between: between}}, func(h *simcluster.House) {
+		simcluster.Run(t, simcluster.Options{Crew: actors.Options{Between: between}}, func(h *simcluster.Cluster) {
 			h.Apply(strings.NewReplacer("[amd64]", "[amd64, arm64]", "consolidateAfter: 30s", "consolidateAfter: Never").Replace(simcluster.Defaults))
 			h.Pass(time.Minute)
 			start(h, between)
@@ -98,7 +98,7 @@ func each(d time.Duration, between func() time.Duration) func() time.Duration {
 }
 
 // work makes a Job that wants n pods at a time, and creates them.
-func work(h *simcluster.House, n int, between func() time.Duration) {
+func work(h *simcluster.Cluster, n int, between func() time.Duration) {
 	h.T.Helper()
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default"}}
 	job.Spec.Parallelism, job.Spec.Completions = new(int32(n)), new(int32(n))
@@ -117,7 +117,7 @@ func work(h *simcluster.House, n int, between func() time.Duration) {
 }
 
 // pod creates a pod, of an owner or of none.
-func pod(h *simcluster.House, name string, owner *metav1.OwnerReference) {
+func pod(h *simcluster.Cluster, name string, owner *metav1.OwnerReference) {
 	h.T.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	if owner != nil {

@@ -44,7 +44,7 @@ func many(o *world.Options) {
 // churn is a load that is steady on the whole and never rests: applications that grow and shrink by a tenth and are rolled
 // out anew, jobs that come and go, and prices that walk. Once it falls for good, so that there is something to be saved.
 type churn struct {
-	h       *simcluster.House
+	h       *simcluster.Cluster
 	rng     *rand.Rand
 	size    []int // pods of each application on average
 	prices  map[[2]string]float64
@@ -54,7 +54,7 @@ type churn struct {
 
 var shapes = [][2]string{{"500m", "1Gi"}, {"1", "2Gi"}, {"2", "4Gi"}, {"250m", "2Gi"}, {"1500m", "12Gi"}, {"3", "6Gi"}}
 
-func newChurn(h *simcluster.House) *churn {
+func newChurn(h *simcluster.Cluster) *churn {
 	c := &churn{h: h, rng: rand.New(rand.NewPCG(*churnSeed, 7)), prices: map[[2]string]float64{}}
 	for i := range 18 {
 		n := *churnSize/2 + c.rng.IntN(*churnSize+1)
@@ -134,7 +134,7 @@ const learning = 15 * time.Minute
 
 // play lets a cluster churn and follows every move. Each is told to the ledger; between passes of a minute may be done what
 // the caller wants.
-func play(t *testing.T, hours int, between func(h *simcluster.House, minute int)) *ledger {
+func play(t *testing.T, hours int, between func(h *simcluster.Cluster, minute int)) *ledger {
 	l := newLedger()
 	if *churnLog != "" {
 		f, err := os.Create(*churnLog)
@@ -144,7 +144,7 @@ func play(t *testing.T, hours int, between func(h *simcluster.House, minute int)
 		defer f.Close()
 		l.said = slog.NewTextHandler(f, nil)
 	}
-	simcluster.Run(t, simcluster.Options{World: many, Seed: *churnSeed, Log: l, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: many, Seed: *churnSeed, Log: l, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *simcluster.Cluster) {
 		l.h = h
 		h.Apply(simcluster.Defaults)
 		c := newChurn(h)
@@ -181,7 +181,7 @@ func play(t *testing.T, hours int, between func(h *simcluster.House, minute int)
 //	go test ./internal/sim/simcluster -run MovesPayBack -churn-hours 24 -churn-seed 1 -timeout 0 -v
 func TestMovesPayBack(t *testing.T) {
 	cpu := used(t)
-	l := play(t, *churnHours, func(*simcluster.House, int) {})
+	l := play(t, *churnHours, func(*simcluster.Cluster, int) {})
 	v, unpaid := l.judge()
 	t.Logf("%d hours: %d commands, of which %d in the first %s of the churn, %d of empty nodes (%d too early), %d taken back, %d that go on and have not earned their price yet; %d pods moved, %d of them twice within %s; %d machines bought for pods that waited; bill $%.3f, moves held to cost $%.3f brought $%.3f; %d did not pay back, short by $%.3f; %s of the processor",
 		*churnHours, v.commands+v.before, v.before, learning, v.empties, v.early, v.undone, v.open, l.moved, l.twice, window, l.bought, l.bill/1e6, v.spent, v.gained, v.unpaid, v.lost, (used(t) - cpu).Round(time.Second))
@@ -203,7 +203,7 @@ func TestMovesPayBack(t *testing.T) {
 // just bought. If the ledger did not see that some of its moves do not pay back, it would see nothing.
 func TestMovesOfAControllerThatForgetsDoNotPayBack(t *testing.T) {
 	long(t)
-	l := play(t, 1, func(h *simcluster.House, minute int) {
+	l := play(t, 1, func(h *simcluster.Cluster, minute int) {
 		if minute%10 == 9 && minute < 50 {
 			h.StopController()
 			h.StartController()

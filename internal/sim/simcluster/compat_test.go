@@ -13,7 +13,7 @@ import (
 func TestTheDefaultsOfKarpenterWriteNothingToPods(t *testing.T) {
 	for compat, writes := range map[string]bool{"kerf": true, "karpenter": false} {
 		t.Run(compat, func(t *testing.T) {
-			simcluster.Run(t, simcluster.Options{World: many, Env: map[string]string{"KERF_COMPAT": compat}}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{World: many, Env: map[string]string{"KERF_COMPAT": compat}}, func(h *simcluster.Cluster) {
 				h.Apply(strings.Replace(simcluster.Defaults, "consolidateAfter: 30s", "consolidateAfter: Never", 1))
 				h.Deploy("large", 5, "3", "12Gi")
 				h.Deploy("small", 5, "500m", "1Gi")

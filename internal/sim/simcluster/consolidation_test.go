@@ -20,7 +20,7 @@ import (
 var onDemand = strings.Replace(simcluster.Defaults, "[spot, on-demand]", "[on-demand]", 1)
 
 // cpus is how much the cluster's nodes have, in thousandths.
-func cpus(h *simcluster.House) int64 {
+func cpus(h *simcluster.Cluster) int64 {
 	sum := int64(0)
 	for _, n := range h.Nodes() {
 		sum += n.Status.Capacity.Cpu().MilliValue()
@@ -29,7 +29,7 @@ func cpus(h *simcluster.House) int64 {
 }
 
 // marks are what nodes and claims bear of disruptions.
-func marks(h *simcluster.House) []string {
+func marks(h *simcluster.Cluster) []string {
 	var out []string
 	for _, n := range h.Nodes() {
 		for _, t := range n.Spec.Taints {
@@ -52,7 +52,7 @@ func marks(h *simcluster.House) []string {
 }
 
 // quietly waits until nothing is under way and as much as most is left.
-func quietly(h *simcluster.House, within time.Duration, most int64) {
+func quietly(h *simcluster.Cluster, within time.Duration, most int64) {
 	h.T.Helper()
 	h.Eventually(within, fmt.Sprintf("at most %dm of processors, and nothing under way", most), func() (bool, string) {
 		now, m := cpus(h), marks(h)
@@ -61,7 +61,7 @@ func quietly(h *simcluster.House, within time.Duration, most int64) {
 }
 
 func TestMostOfTheMachinesGoWithMostOfTheLoad(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(onDemand)
 		h.Deploy("web", 100, "1", "1Gi")
 		h.Running(2*time.Minute, "web", 100)
@@ -82,7 +82,7 @@ func TestMostOfTheMachinesGoWithMostOfTheLoad(t *testing.T) {
 }
 
 func TestAMachineThatIsTooLargeIsReplacedAndAGuardedOneStays(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(onDemand)
 		guard := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 		guard.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
@@ -129,7 +129,7 @@ func TestAMachineThatIsTooLargeIsReplacedAndAGuardedOneStays(t *testing.T) {
 func TestASpotPriceOfAMomentMovesNoPods(t *testing.T) {
 	long(t)
 	spot := strings.Replace(simcluster.Defaults, "[spot, on-demand]", "[spot]", 1)
-	simcluster.Run(t, simcluster.Options{World: many, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: many, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *simcluster.Cluster) {
 		h.Apply(spot)
 		h.Deploy("web", 2, "500m", "1Gi")
 		h.Running(2*time.Minute, "web", 2)

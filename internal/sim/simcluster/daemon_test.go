@@ -11,7 +11,7 @@ import (
 
 // A DaemonSet that is added to full nodes waits there, and its pods say why and what will become of them.
 func TestADaemonSetThatFindsItsNodeFullIsTold(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(strings.Replace(onDemand, "consolidateAfter: 30s", "consolidateAfter: Never", 1))
 		h.Deploy("web", 7, "1", "1Gi")
 		h.Running(2*time.Minute, "web", 7)

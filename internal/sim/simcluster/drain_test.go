@@ -20,7 +20,7 @@ import (
 const evictions = "create pods/eviction"
 
 // budget makes a disruption budget for the pods of web.
-func budget(h *simcluster.House, minAvailable int) {
+func budget(h *simcluster.Cluster, minAvailable int) {
 	h.T.Helper()
 	h.Apply(fmt.Sprintf(`
 apiVersion: policy/v1
@@ -32,14 +32,14 @@ spec: {minAvailable: %d, selector: {matchLabels: {app: web}}}
 
 func pool() client.Object { return &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}} }
 
-func change(h *simcluster.House, o client.Object, patch string) {
+func change(h *simcluster.Cluster, o client.Object, patch string) {
 	h.T.Helper()
 	if err := h.Client.Patch(h.T.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		h.T.Fatal(err)
 	}
 }
 
-func remove(h *simcluster.House, o client.Object) {
+func remove(h *simcluster.Cluster, o client.Object) {
 	h.T.Helper()
 	if err := h.Client.Delete(h.T.Context(), o); err != nil {
 		h.T.Fatal(err)
@@ -47,7 +47,7 @@ func remove(h *simcluster.House, o client.Object) {
 }
 
 // on lists the pods of a node.
-func on(h *simcluster.House, node string) []corev1.Pod {
+func on(h *simcluster.Cluster, node string) []corev1.Pod {
 	h.T.Helper()
 	var out []corev1.Pod
 	for _, p := range h.Pods() {
@@ -59,14 +59,14 @@ func on(h *simcluster.House, node string) []corev1.Pod {
 }
 
 // busiest is the node with the most pods: machines that were bought may be more than the scheduler then uses.
-func busiest(h *simcluster.House) corev1.Node {
+func busiest(h *simcluster.Cluster) corev1.Node {
 	h.T.Helper()
 	nodes := h.Nodes()
 	return slices.MaxFunc(nodes, func(a, b corev1.Node) int { return cmp.Compare(len(on(h, a.Name)), len(on(h, b.Name))) })
 }
 
 // gone waits until a node and its machine are gone, and says after what time.
-func gone(h *simcluster.House, timeout time.Duration, node corev1.Node) time.Duration {
+func gone(h *simcluster.Cluster, timeout time.Duration, node corev1.Node) time.Duration {
 	h.T.Helper()
 	began := time.Now()
 	h.Eventually(timeout, "the node is gone", func() (bool, string) {
@@ -81,7 +81,7 @@ func gone(h *simcluster.House, timeout time.Duration, node corev1.Node) time.Dur
 }
 
 func TestABudgetThatFreesUpLetsTheDrainGoOn(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 3, "1", "1Gi")
 		h.Running(time.Minute, "web", 3)
@@ -118,7 +118,7 @@ func TestABudgetThatFreesUpLetsTheDrainGoOn(t *testing.T) {
 
 func TestManyPodsUnderATightBudgetCostOneCallEach(t *testing.T) {
 	const pods = 300
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		change(h, pool(), `{"spec":{"disruption":{"consolidateAfter":"Never"}}}`)
 		h.Deploy("web", pods, "500m", "1Gi")
@@ -143,7 +143,7 @@ func TestManyPodsUnderATightBudgetCostOneCallEach(t *testing.T) {
 
 func TestTheGracePeriodEndsADrainThatIsForbidden(t *testing.T) {
 	const grace = 5 * time.Minute
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		change(h, pool(), `{"spec":{"template":{"spec":{"terminationGracePeriod":"5m"}}}}`)
 		h.Deploy("web", 2, "1", "1Gi")
@@ -179,7 +179,7 @@ func TestTheGracePeriodEndsADrainThatIsForbidden(t *testing.T) {
 }
 
 func TestAVolumeIsDetachedBeforeItsMachineEnds(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 2, "1", "1Gi")
 		h.Running(time.Minute, "web", 2)

@@ -14,7 +14,7 @@ import (
 
 // A class that only a newer controller understands is not ready and says why; the others go on.
 func TestAClassWithExpressionsKeepsNoOtherFromItsNodes(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(onDemand)
 		class := &awsv1.EC2NodeClass{}
 		if err := h.Client.Get(h.T.Context(), client.ObjectKey{Name: "default"}, class); err != nil {

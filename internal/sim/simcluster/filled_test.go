@@ -12,7 +12,7 @@ import (
 // Small machines have lost no pod and may go at once; the large one has just lost all of its own, and may not for a quarter of
 // a minute. To fill it would move every pod that is left and keep the dearest machine.
 func TestAMachineThatHasJustLostItsPodsIsNotFilled(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(strings.Replace(onDemand, "consolidateAfter: 30s", "consolidateAfter: 15s", 1))
 		h.Deploy("large", 1, "7", "1Gi")
 		h.Running(2*time.Minute, "large", 1)

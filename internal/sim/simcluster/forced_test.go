@@ -16,7 +16,7 @@ import (
 // Nothing but the comparison of machines and NodeClaims ends a machine whose claim and node were forced away, and by then it
 // comes every two minutes only.
 func TestAMachineWhoseClaimIsForcedAwayEndsWithinAMinute(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(onDemand)
 		h.Deploy("web", 2, "1", "1Gi")
 		h.Running(2*time.Minute, "web", 2)

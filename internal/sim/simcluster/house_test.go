@@ -27,7 +27,7 @@ func few(o *world.Options) {
 }
 
 func TestPodsGetMachinesAndMachinesGoWithThem(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		began := time.Now()
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 20, "1", "1Gi")
@@ -48,7 +48,7 @@ func TestPodsGetMachinesAndMachinesGoWithThem(t *testing.T) {
 }
 
 func TestASpotMachineIsEmptyBeforeItIsTakenBack(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 4, "1", "1Gi")
 		h.Running(time.Minute, "web", 4)
@@ -68,7 +68,7 @@ func TestASpotMachineIsEmptyBeforeItIsTakenBack(t *testing.T) {
 }
 
 func TestTheNextLeaderGoesOnWhereOneWasKilled(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 20, "1", "1Gi")
 		h.Eventually(time.Minute, "a machine is launched", func() (bool, string) { return len(h.Machines()) > 0, "" })
@@ -87,7 +87,7 @@ func TestTheNextLeaderGoesOnWhereOneWasKilled(t *testing.T) {
 }
 
 func TestWhatIsDeadWritesNothing(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Pass(time.Minute)
 		h.Controller().Kill()
@@ -107,7 +107,7 @@ func TestWhatIsDeadWritesNothing(t *testing.T) {
 }
 
 func TestANodeWhoseClaimIsGoneGoes(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 1, "1", "1Gi")
 		h.Running(time.Minute, "web", 1)
@@ -133,12 +133,12 @@ func TestANodeWhoseClaimIsGoneGoes(t *testing.T) {
 }
 
 // awsCalls counts all calls but the long polls, one of which was on its way when the process died.
-func awsCalls(h *simcluster.House) int {
+func awsCalls(h *simcluster.Cluster) int {
 	return len(h.AWS.World.Calls("")) - len(h.AWS.World.Calls("ReceiveMessage"))
 }
 
 // writes counts what only the controller writes.
-func writes(h *simcluster.House) int {
+func writes(h *simcluster.Cluster) int {
 	n := 0
 	for what, count := range h.API.Requests() {
 		switch what {

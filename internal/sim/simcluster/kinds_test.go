@@ -13,7 +13,7 @@ import (
 // The controller starts before its custom resources are installed, says which are missing, and goes on when they are there.
 func TestAControllerWaitsForItsCustomResources(t *testing.T) {
 	log := listen()
-	simcluster.Run(t, simcluster.Options{World: few, Log: log, NoController: true, KubernetesAddress: "door:80"}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few, Log: log, NoController: true, KubernetesAddress: "door:80"}, func(h *simcluster.Cluster) {
 		var installed atomic.Bool
 		l, err := h.Network.Listen("door:80")
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 // large is a cluster of a given size that is full, so that nothing is to be done: nodes that a controller has launched, and
 // pods on them that look like those of real clusters, of Deployments and of two DaemonSets.
 type large struct {
-	h                  *simcluster.House
+	h                  *simcluster.Cluster
 	nodes, pods, pools int
 	perPool            int // Deployments
 	names              []string
@@ -49,7 +49,7 @@ func sold(o *world.Options) {
 	o.SpotDepth, o.OnDemandDepth = 100_000, 100_000
 }
 
-func newLarge(h *simcluster.House, nodes, pods, pools int) *large {
+func newLarge(h *simcluster.Cluster, nodes, pods, pools int) *large {
 	return &large{h: h, nodes: nodes, pods: pods, pools: pools, perPool: 50, pool: map[string]string{}, heartbeat: map[string][]corev1.NodeCondition{},
 		templates: map[string]map[string]any{}, uids: map[string]string{}}
 }

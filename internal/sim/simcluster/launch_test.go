@@ -14,7 +14,7 @@ import (
 )
 
 // deployApart deploys pods that need a node each.
-func deployApart(h *simcluster.House, app string, replicas int) {
+func deployApart(h *simcluster.Cluster, app string, replicas int) {
 	h.T.Helper()
 	h.Apply(fmt.Sprintf(`
 apiVersion: apps/v1
@@ -38,7 +38,7 @@ spec:
 // TestAThousandClaimsAreFewFleets: however few workers there are, launches that are under way at once meet in one request.
 func TestAThousandClaimsAreFewFleets(t *testing.T) {
 	const claims = 1000
-	simcluster.Run(t, simcluster.Options{}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{}, func(h *simcluster.Cluster) {
 		h.Apply(strings.Replace(simcluster.Defaults, "consolidateAfter: 30s", "consolidateAfter: Never", 1))
 		h.Deploy("first", 1, "1", "1Gi")
 		h.Running(2*time.Minute, "first", 1)
@@ -62,7 +62,7 @@ func TestAThousandClaimsAreFewFleets(t *testing.T) {
 func TestLaunchesThatHangHoldUpNoOther(t *testing.T) {
 	took := map[bool]time.Duration{}
 	for _, hang := range []bool{false, true} {
-		simcluster.Run(t, simcluster.Options{Env: map[string]string{"LAUNCH_TIMEOUT": "1m"}}, func(h *simcluster.House) {
+		simcluster.Run(t, simcluster.Options{Env: map[string]string{"LAUNCH_TIMEOUT": "1m"}}, func(h *simcluster.Cluster) {
 			h.Apply(simcluster.Defaults)
 			h.Deploy("first", 1, "1", "1Gi")
 			h.Running(2*time.Minute, "first", 1)

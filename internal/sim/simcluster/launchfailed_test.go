@@ -25,7 +25,7 @@ func TestPodsAreToldWhyTheirNodeIsNotLaunched(t *testing.T) {
 			"BASE64"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.Cluster) {
 				h.Apply(simcluster.Defaults)
 				h.Pass(time.Minute)
 				h.AWS.World.AddFault(tt.fault)

@@ -69,7 +69,7 @@ func (e *entry) spent() float64 {
 // A command has paid back when it had once brought what it costs in all, later starts included: what prices do after that
 // is another decision's. Sums of what commands brought are as of the end.
 type ledger struct {
-	h     *simcluster.House
+	h     *simcluster.Cluster
 	begun chan begun
 	// created: there are claims that were not measured. Some are gone when accounts are next brought up to now.
 	created atomic.Bool

@@ -18,7 +18,7 @@ import (
 func keyOf(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
 
 // Deploy makes a Deployment in the namespace default, or changes it to so many replicas.
-func (h *House) Deploy(app string, replicas int, cpu, memory string) {
+func (h *Cluster) Deploy(app string, replicas int, cpu, memory string) {
 	h.T.Helper()
 	h.Apply(fmt.Sprintf(`
 apiVersion: apps/v1
@@ -36,7 +36,7 @@ spec:
 }
 
 // Scale changes how many pods a deployment wants.
-func (h *House) Scale(app string, replicas int) {
+func (h *Cluster) Scale(app string, replicas int) {
 	h.T.Helper()
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 	if err := h.Client.Patch(h.T.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: app, Namespace: "default"}}, patch); err != nil {
@@ -45,7 +45,7 @@ func (h *House) Scale(app string, replicas int) {
 }
 
 // Pods are all pods, Nodes all nodes, Claims all NodeClaims.
-func (h *House) Pods() []corev1.Pod {
+func (h *Cluster) Pods() []corev1.Pod {
 	h.T.Helper()
 	var l corev1.PodList
 	h.list(&l)
@@ -53,7 +53,7 @@ func (h *House) Pods() []corev1.Pod {
 }
 
 // Nodes are all nodes.
-func (h *House) Nodes() []corev1.Node {
+func (h *Cluster) Nodes() []corev1.Node {
 	h.T.Helper()
 	var l corev1.NodeList
 	h.list(&l)
@@ -61,14 +61,14 @@ func (h *House) Nodes() []corev1.Node {
 }
 
 // Claims are all NodeClaims.
-func (h *House) Claims() []karpv1.NodeClaim {
+func (h *Cluster) Claims() []karpv1.NodeClaim {
 	h.T.Helper()
 	var l karpv1.NodeClaimList
 	h.list(&l)
 	return l.Items
 }
 
-func (h *House) list(l client.ObjectList) {
+func (h *Cluster) list(l client.ObjectList) {
 	h.T.Helper()
 	if err := h.Client.List(h.T.Context(), l); err != nil {
 		h.T.Fatal(err)
@@ -76,7 +76,7 @@ func (h *House) list(l client.ObjectList) {
 }
 
 // Machines are the instances that run or begin to.
-func (h *House) Machines() []world.Instance {
+func (h *Cluster) Machines() []world.Instance {
 	var out []world.Instance
 	for _, i := range h.AWS.World.Instances() {
 		if i.State == world.StateRunning || i.State == world.StatePending {
@@ -87,7 +87,7 @@ func (h *House) Machines() []world.Instance {
 }
 
 // Running waits until exactly n pods of an app run and none of it waits or goes. An empty app means all pods.
-func (h *House) Running(timeout time.Duration, app string, n int) {
+func (h *Cluster) Running(timeout time.Duration, app string, n int) {
 	h.T.Helper()
 	h.Eventually(timeout, fmt.Sprintf("%d pods of %q run", n, app), func() (bool, string) {
 		running, others := 0, []string{}

@@ -18,7 +18,7 @@ import (
 var Defaults string
 
 // Apply creates the objects of a manifest, or puts them in the place of those that are there.
-func (h *House) Apply(manifest string) {
+func (h *Cluster) Apply(manifest string) {
 	h.T.Helper()
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(manifest)), 4096)
 	for {
@@ -36,7 +36,7 @@ func (h *House) Apply(manifest string) {
 	}
 }
 
-func (h *House) applyOne(o *unstructured.Unstructured) error {
+func (h *Cluster) applyOne(o *unstructured.Unstructured) error {
 	namespaced, err := h.Client.IsObjectNamespaced(o)
 	if err != nil {
 		return err

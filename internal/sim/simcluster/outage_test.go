@@ -19,7 +19,7 @@ func TestAControllerStartsDuringAnOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := listen()
-			simcluster.Run(t, simcluster.Options{World: few, Log: log}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{World: few, Log: log}, func(h *simcluster.Cluster) {
 				h.Apply(onDemand)
 				deployApart(h, "web", 2)
 				h.Running(2*time.Minute, "web", 2)

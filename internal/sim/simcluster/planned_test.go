@@ -20,7 +20,7 @@ func TestABurstCostsWhatWasPlanned(t *testing.T) {
 			o.Types = append(o.Types, family+".large", family+".xlarge", family+".2xlarge")
 		}
 	}
-	simcluster.Run(t, simcluster.Options{World: types}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: types}, func(h *simcluster.Cluster) {
 		h.Apply(strings.Replace(onDemand, "consolidateAfter: 30s", "consolidateAfter: Never", 1))
 		for i, size := range sizes {
 			h.Deploy(fmt.Sprintf("size-%d", i), 30, size[0], size[1])
@@ -37,7 +37,7 @@ func TestABurstCostsWhatWasPlanned(t *testing.T) {
 }
 
 // price of all machines, in micro-USD per hour.
-func price(h *simcluster.House) (sum int64) {
+func price(h *simcluster.Cluster) (sum int64) {
 	for _, m := range h.Machines() {
 		sum += m.PriceMicroUSD
 	}

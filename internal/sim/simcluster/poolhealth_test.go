@@ -16,7 +16,7 @@ import (
 // Whether nodes register is not known of a pool that was changed, until the next one does. A pool for which EC2 has no
 // capacity is ready all the same; one that asks for what EC2 does not sell is not.
 func TestPoolsSayHowTheyAre(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.Cluster) {
 		condition := func(kind string, want metav1.ConditionStatus, says string) {
 			h.T.Helper()
 			pool := &karpv1.NodePool{}

@@ -29,7 +29,7 @@ func TestWhatIsLaunchedCostsWhatWasPlanned(t *testing.T) {
 			for seed := range *launchSeeds {
 				t.Run(fmt.Sprint(bound, " ", capacityType, " ", seed), func(t *testing.T) {
 					t.Parallel()
-					simcluster.Run(t, simcluster.Options{Env: map[string]string{"KERF_LAUNCH_PRICE_BOUND": bound}}, func(h *simcluster.House) {
+					simcluster.Run(t, simcluster.Options{Env: map[string]string{"KERF_LAUNCH_PRICE_BOUND": bound}}, func(h *simcluster.Cluster) {
 						launchManyShapes(h, capacityType, seed)
 						judgeLaunches(h, bound)
 					})
@@ -40,7 +40,7 @@ func TestWhatIsLaunchedCostsWhatWasPlanned(t *testing.T) {
 }
 
 // launchManyShapes runs pods of a seed: 0 are many alike, for which bare metal is the cheapest.
-func launchManyShapes(h *simcluster.House, capacityType string, seed uint64) {
+func launchManyShapes(h *simcluster.Cluster, capacityType string, seed uint64) {
 	h.T.Helper()
 	h.Apply(strings.NewReplacer("[amd64]", "[amd64, arm64]", "[spot, on-demand]", "["+capacityType+"]", "consolidateAfter: 30s", "consolidateAfter: Never").Replace(simcluster.Defaults))
 	pods := 0
@@ -60,7 +60,7 @@ func launchManyShapes(h *simcluster.House, capacityType string, seed uint64) {
 }
 
 // judgeLaunches compares what runs with what the claims, the metric and the plans say.
-func judgeLaunches(h *simcluster.House, bound string) {
+func judgeLaunches(h *simcluster.Cluster, bound string) {
 	h.T.Helper()
 	runs := map[string]float64{}
 	for _, m := range h.Machines() {
@@ -106,7 +106,7 @@ func judgeLaunches(h *simcluster.House, bound string) {
 }
 
 // ratios are the count and the sum of kerf_launch_price_over_plan_ratio.
-func ratios(h *simcluster.House) (n uint64, sum float64) {
+func ratios(h *simcluster.Cluster) (n uint64, sum float64) {
 	families, err := h.Controller().Metrics.Gather()
 	if err != nil {
 		h.T.Fatal(err)

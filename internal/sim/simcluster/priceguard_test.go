@@ -29,7 +29,7 @@ func TestAShortageIsNotPaidForAtAnyPrice(t *testing.T) {
 			{"spot", []world.Fault{{Kind: world.FaultNoCapacity, CapacityType: world.Spot}}, false},
 		} {
 			t.Run(guard+" "+story.name, func(t *testing.T) {
-				simcluster.Run(t, simcluster.Options{World: withMetal, Env: map[string]string{"KERF_PRICE_GUARD": guard}}, func(h *simcluster.House) {
+				simcluster.Run(t, simcluster.Options{World: withMetal, Env: map[string]string{"KERF_PRICE_GUARD": guard}}, func(h *simcluster.Cluster) {
 					h.Apply(strings.Replace(simcluster.Defaults, "consolidateAfter: 30s", "consolidateAfter: Never", 1))
 					h.Pass(time.Minute)
 					for _, f := range story.faults {
@@ -61,7 +61,7 @@ func withMetal(o *world.Options) {
 }
 
 // waitingSaid is what a pod was told that has some words in it.
-func waitingSaid(h *simcluster.House, words string) string {
+func waitingSaid(h *simcluster.Cluster, words string) string {
 	h.T.Helper()
 	var events corev1.EventList
 	if err := h.Client.List(h.T.Context(), &events); err != nil {

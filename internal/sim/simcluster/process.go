@@ -56,7 +56,7 @@ func (p *Process) Stop() {
 }
 
 // StartController starts a life of the controller. Another that runs goes on, and the two elect a leader.
-func (h *House) StartController() *Process {
+func (h *Cluster) StartController() *Process {
 	h.T.Helper()
 	s, _, err := settings.Load(pflag.NewFlagSet("house", pflag.ContinueOnError), func(name string) (string, bool) {
 		v, ok := h.env()[name]
@@ -94,14 +94,14 @@ func (h *House) StartController() *Process {
 }
 
 // Controller is the life that was started last; nil if none was.
-func (h *House) Controller() *Process {
+func (h *Cluster) Controller() *Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.process
 }
 
 // StopController stops the life that was started last.
-func (h *House) StopController() {
+func (h *Cluster) StopController() {
 	p := h.Controller()
 	if p == nil {
 		return
@@ -113,7 +113,7 @@ func (h *House) StopController() {
 }
 
 // env are the controller's settings.
-func (h *House) env() map[string]string {
+func (h *Cluster) env() map[string]string {
 	out := map[string]string{
 		"CLUSTER_NAME": ClusterName, "INTERRUPTION_QUEUE": ClusterName, "CLUSTER_CA_BUNDLE": authority,
 		"METRICS_PORT": "0", "HEALTH_PROBE_PORT": "0", "LEADER_ELECTION_NAMESPACE": "kube-system",

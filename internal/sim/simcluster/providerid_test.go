@@ -15,7 +15,7 @@ func TestAProviderIDThatNamesNoInstanceHoldsNoFinalizer(t *testing.T) {
 		for _, deleted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, deleted %t", strings.ReplaceAll(bad, "/", "-"), deleted), func(t *testing.T) {
 				log := listen()
-				simcluster.Run(t, simcluster.Options{World: few, Log: log}, func(h *simcluster.House) {
+				simcluster.Run(t, simcluster.Options{World: few, Log: log}, func(h *simcluster.Cluster) {
 					h.Apply(onDemand)
 					h.Deploy("web", 1, "1", "1Gi")
 					h.Running(2*time.Minute, "web", 1)

@@ -26,7 +26,7 @@ func TestHowFastTimePasses(t *testing.T) {
 			outside, processor := time.Now(), used(t)
 			var inside time.Duration
 			eights := func(o *world.Options) { o.Types = []string{"c6i.2xlarge", "m6i.2xlarge", "r6i.2xlarge"} }
-			simcluster.Run(t, simcluster.Options{World: eights}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{World: eights}, func(h *simcluster.Cluster) {
 				began := time.Now()
 				h.Apply(simcluster.Defaults)
 				h.Deploy("web", 10*nodes, "700m", "700Mi")
@@ -55,7 +55,7 @@ func used(t *testing.T) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-func calls(h *simcluster.House) int {
+func calls(h *simcluster.Cluster) int {
 	n := 0
 	for _, c := range h.API.Requests() {
 		n += c

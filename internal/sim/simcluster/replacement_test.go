@@ -17,17 +17,17 @@ import (
 // minutes in which it takes no pods.
 func TestAFailedReplacementIsTakenBackAfterTenMinutes(t *testing.T) {
 	const waits = 10 * time.Minute
-	for name, fail := range map[string]func(*simcluster.House){
-		"it never registers": func(h *simcluster.House) {
+	for name, fail := range map[string]func(*simcluster.Cluster){
+		"it never registers": func(h *simcluster.Cluster) {
 			h.AWS.World.AddFault(world.Fault{Kind: world.FaultWrongCluster})
 			change(h, pool(), `{"spec":{"template":{"metadata":{"labels":{"drift":"1"}}}}}`)
 		},
-		"it is never initialized": func(h *simcluster.House) {
+		"it is never initialized": func(h *simcluster.Cluster) {
 			change(h, pool(), `{"spec":{"template":{"spec":{"startupTaints":[{"key":"example.com/agent","effect":"NoSchedule"}]}}}}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 				h.Apply(onDemand)
 				h.Deploy("web", 1, "1", "1Gi")
 				h.Running(2*time.Minute, "web", 1)

@@ -63,7 +63,7 @@ func TestRest(t *testing.T) {
 }
 
 func testRest(t *testing.T, out outside) {
-	simcluster.Run(t, simcluster.Options{World: sold, NoController: true, History: 1000, KubernetesAddress: "compared:80", Log: restSaid(t)}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: sold, NoController: true, History: 1000, KubernetesAddress: "compared:80", Log: restSaid(t)}, func(h *simcluster.Cluster) {
 		between := &compared{next: h.API}
 		h.Serve("compared:80", between)
 		began := time.Now()
@@ -157,7 +157,7 @@ func restSaid(t *testing.T) slog.Handler {
 
 // While the cache is compared with an API that answers slowly, a pod that comes gets its node as soon as at any other time.
 func TestNoDecisionWaitsForTheComparison(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few, NoController: true, KubernetesAddress: "compared:80"}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few, NoController: true, KubernetesAddress: "compared:80"}, func(h *simcluster.Cluster) {
 		const slow = 30 * time.Second
 		var under atomic.Bool
 		between := &compared{next: h.API, page: func(int) {

@@ -51,7 +51,7 @@ lines:
 }
 
 // events lists the messages of the events of a reason on a kind of object.
-func events(h *simcluster.House, kind, reason string) (out []string) {
+func events(h *simcluster.Cluster, kind, reason string) (out []string) {
 	h.T.Helper()
 	var l corev1.EventList
 	if err := h.Client.List(h.T.Context(), &l); err != nil {

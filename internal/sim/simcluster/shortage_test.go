@@ -22,7 +22,7 @@ type asked struct {
 }
 
 // counter is the sum of a counter of the controller.
-func counter(h *simcluster.House, name string) int {
+func counter(h *simcluster.Cluster, name string) int {
 	h.T.Helper()
 	families, err := h.Controller().Metrics.Gather()
 	if err != nil {
@@ -40,7 +40,7 @@ func counter(h *simcluster.House, name string) int {
 }
 
 // since counts what was asked of EC2 from a moment on; times a pool was asked count of types like short only, which EC2 lacks.
-func since(h *simcluster.House, from time.Time, short string) asked {
+func since(h *simcluster.Cluster, from time.Time, short string) asked {
 	zones := map[string]string{}
 	for _, s := range h.AWS.World.Subnets() {
 		zones[s.ID] = s.Zone
@@ -79,7 +79,7 @@ func TestAPoolIsAskedOnceAClosure(t *testing.T) {
 		"everything": {world.Fault{Kind: world.FaultNoCapacity}, 60, 90},
 	} {
 		t.Run(name, func(t *testing.T) {
-			simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.Cluster) {
 				h.Apply(strings.Replace(simcluster.Defaults, "consolidateAfter: 30s", "consolidateAfter: Never", 1))
 				h.Pass(time.Minute)
 				h.AWS.World.AddFault(tt.fault)
@@ -106,7 +106,7 @@ func TestCapacityThatIsBackIsUsedWithinHalfAMinute(t *testing.T) {
 			if lasts > time.Hour {
 				long(t)
 			}
-			simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.Cluster) {
 				h.Apply(strings.NewReplacer("consolidateAfter: 30s", "consolidateAfter: Never", "[spot, on-demand]", "[spot]", "[c, m, r]", "[m]").Replace(simcluster.Defaults))
 				h.Pass(time.Minute)
 				h.AWS.World.AddFault(world.Fault{Kind: world.FaultNoCapacity})

@@ -18,7 +18,7 @@ func TestSpotFragmentsBecomeFewOrSayWhy(t *testing.T) {
 	spot := strings.Replace(simcluster.Defaults, "[spot, on-demand]", "[spot]", 1)
 	for gate, few := range map[string]int{"true": 4, "false": 12} {
 		t.Run("SpotToSpotConsolidation="+gate, func(t *testing.T) {
-			simcluster.Run(t, simcluster.Options{World: many, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=" + gate}}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{World: many, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=" + gate}}, func(h *simcluster.Cluster) {
 				h.Apply(strings.Replace(spot, "consolidateAfter: 30s", "consolidateAfter: 1h", 1))
 				for i := range 12 {
 					app := fmt.Sprint("app-", i)
@@ -64,7 +64,7 @@ func TestSpotFragmentsBecomeFewOrSayWhy(t *testing.T) {
 }
 
 // blocked is what would be saved per hour but for a reason, by the controller's metrics.
-func blocked(h *simcluster.House, reason string) float64 {
+func blocked(h *simcluster.Cluster, reason string) float64 {
 	h.T.Helper()
 	families, err := h.Controller().Metrics.Gather()
 	if err != nil {
@@ -86,7 +86,7 @@ func blocked(h *simcluster.House, reason string) float64 {
 // The pods of a node that somebody deletes come back one after the other, and are decided on together all the same.
 func TestADeletedNodeIsReplacedByOne(t *testing.T) {
 	slow := actors.Options{Between: func() time.Duration { return 200 * time.Millisecond }}
-	simcluster.Run(t, simcluster.Options{Crew: slow}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{Crew: slow}, func(h *simcluster.Cluster) {
 		h.Apply(strings.NewReplacer("[amd64]", "[amd64, arm64]", "consolidateAfter: 30s", "consolidateAfter: Never").Replace(simcluster.Defaults))
 		h.Pass(time.Minute)
 		h.Deploy("web", 3, "1", "1Gi")

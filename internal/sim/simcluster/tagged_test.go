@@ -10,7 +10,7 @@ import (
 )
 
 func TestANodeClaimSaysThatItsInstanceBearsItsTags(t *testing.T) {
-	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.House) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(onDemand)
 		h.Deploy("web", 1, "1", "1Gi")
 		h.Running(2*time.Minute, "web", 1)

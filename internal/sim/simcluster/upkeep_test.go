@@ -25,7 +25,7 @@ func TestPodsWithoutRequestsAreOnFewNodes(t *testing.T) {
 				long(t)
 			}
 			t.Parallel()
-			simcluster.Run(t, simcluster.Options{Env: map[string]string{"KERF_NODE_UPKEEP": tt.upkeep}}, func(h *simcluster.House) {
+			simcluster.Run(t, simcluster.Options{Env: map[string]string{"KERF_NODE_UPKEEP": tt.upkeep}}, func(h *simcluster.Cluster) {
 				h.Apply(strings.NewReplacer("[amd64]", "[amd64, arm64]", "[c, m, r]", "[c, m, r, t]").Replace(simcluster.Defaults))
 				h.Deploy("web", 50, "0", "0")
 				h.Running(5*time.Minute, "", 50)

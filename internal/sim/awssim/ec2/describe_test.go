@@ -458,3 +458,16 @@ func prune(v any) any {
 	}
 	return v
 }
+
+func TestTheSimulatedRegionIsTheOnlyOne(t *testing.T) {
+	s := start(t, nil)
+	out, err := s.DescribeRegions(t.Context(), &awsec2.DescribeRegionsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Regions) != 1 || *out.Regions[0].RegionName != s.world.Region() || *out.Regions[0].OptInStatus != "opt-in-not-required" {
+		t.Errorf("got %+v", out.Regions)
+	}
+	_, err = s.DescribeRegions(t.Context(), &awsec2.DescribeRegionsInput{RegionNames: []string{"mars-north-1"}})
+	wantCode(t, err, "InvalidParameterValue")
+}

@@ -29,6 +29,7 @@ func Register(s *wire.Server, w *world.World) {
 		"DescribeLaunchTemplates":        read(svc.describeLaunchTemplates),
 		"DescribeNetworkInterfaces":      read(svc.describeNetworkInterfaces),
 		"DescribePlacementGroups":        read(svc.describePlacementGroups),
+		"DescribeRegions":                read(svc.describeRegions),
 		"DescribeSecurityGroups":         read(svc.describeSecurityGroups),
 		"DescribeSpotInstanceRequests":   read(svc.describeSpotInstanceRequests),
 		"DescribeSpotPriceHistory":       read(svc.describeSpotPriceHistory),

@@ -296,3 +296,40 @@ func (s *service) describeAvailabilityZones(_ *wire.Request, in *describeAvailab
 	}
 	return out, nil
 }
+
+type describeRegionsInput struct {
+	Filters []filter `query:"Filter"`
+	Names   []string `query:"RegionName"`
+	All     bool     `query:"AllRegions"` // none needs an opt-in here
+}
+
+type describeRegionsOutput struct {
+	Regions []region `xml:"regionInfo>item"`
+}
+
+type region struct {
+	Name     string `xml:"regionName"`
+	Endpoint string `xml:"regionEndpoint"`
+	OptIn    string `xml:"optInStatus"`
+}
+
+var regionFilters = filterable[string]{attributes: map[string]func(*string) []string{
+	"endpoint":      one(func(name *string) string { return "ec2." + *name + ".amazonaws.com" }),
+	"opt-in-status": one(func(*string) string { return "opt-in-not-required" }),
+	"region-name":   one(func(name *string) string { return *name }),
+}}
+
+// describeRegions knows the one region that is simulated.
+func (s *service) describeRegions(_ *wire.Request, in *describeRegionsInput) (any, error) {
+	all, _, err := describe([]string{s.world.Region()}, in.Names, in.Filters, paging{}, describing[string]{
+		id: func(name *string) string { return *name }, filters: regionFilters, missing: "InvalidParameterValue", what: "region",
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := describeRegionsOutput{}
+	for _, name := range all {
+		out.Regions = append(out.Regions, region{name, "ec2." + name + ".amazonaws.com", "opt-in-not-required"})
+	}
+	return out, nil
+}

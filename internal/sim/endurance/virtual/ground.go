@@ -32,7 +32,7 @@ var Types = []string{
 
 // Ground is a house whose controller reaches both APIs through doors.
 type Ground struct {
-	house           *simcluster.House
+	house           *simcluster.Cluster
 	client          client.WithWatch
 	kubernetes, aws *gate.Door
 	clock           *trial.Clock
@@ -62,7 +62,7 @@ func Play(t *testing.T, s *trial.Schedule, options Options) (result *trial.Resul
 	if s.NoLease {
 		o.Env = map[string]string{"DISABLE_LEADER_ELECTION": "true"}
 	}
-	simcluster.Run(t, o, func(h *simcluster.House) {
+	simcluster.Run(t, o, func(h *simcluster.Cluster) {
 		g := &Ground{house: h, clock: clock, logf: options.Logf}
 		if err = g.furnish(); err != nil {
 			return

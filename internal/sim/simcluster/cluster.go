@@ -74,7 +74,7 @@ type Options struct {
 }
 
 // House is a running cluster.
-type House struct {
+type Cluster struct {
 	T       *testing.T
 	Network *memnet.Network
 	API     *kubesim.Server
@@ -92,7 +92,7 @@ type House struct {
 }
 
 // Run starts a house in a bubble of its own, lets story play in it, and ends it.
-func Run(t *testing.T, o Options, story func(h *House)) {
+func Run(t *testing.T, o Options, story func(h *Cluster)) {
 	t.Helper()
 	signs := &pulse{}
 	defer signs.watch(patience, giveUp(t.Name(), o))()
@@ -103,10 +103,10 @@ func Run(t *testing.T, o Options, story func(h *House)) {
 }
 
 // Start starts a house inside a bubble. It ends with the test.
-func Start(t *testing.T, o Options) *House {
+func Start(t *testing.T, o Options) *Cluster {
 	t.Helper()
 	quiet()
-	h := &House{T: t, Network: &memnet.Network{}, o: o}
+	h := &Cluster{T: t, Network: &memnet.Network{}, o: o}
 	// Whoever tries something again a few times after its process's end gives up in this time; a bubble has to be empty.
 	t.Cleanup(func() { time.Sleep(afterglow) })
 	definitions, err := definitions()
@@ -173,7 +173,7 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 })
 
 // Serve answers at an address until the house ends.
-func (h *House) Serve(address string, handler http.Handler) {
+func (h *Cluster) Serve(address string, handler http.Handler) {
 	l, err := h.Network.Listen(address)
 	if err != nil {
 		h.T.Fatal(err)
@@ -191,14 +191,14 @@ func (h *House) Serve(address string, handler http.Handler) {
 }
 
 // transport makes connections by dial; those that are idle are closed when the house ends.
-func (h *House) transport(dial dialer) *http.Transport {
+func (h *Cluster) transport(dial dialer) *http.Transport {
 	t := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 64}
 	h.T.Cleanup(t.CloseIdleConnections)
 	return t
 }
 
 // config leads a client to the Kubernetes API at an address.
-func (h *House) config(address string, transport http.RoundTripper) *rest.Config {
+func (h *Cluster) config(address string, transport http.RoundTripper) *rest.Config {
 	c := &rest.Config{Host: "http://" + address, QPS: -1, Transport: transport}
 	c.ContentType, c.AcceptContentTypes = kruntime.ContentTypeJSON, kruntime.ContentTypeJSON
 	return c
@@ -207,7 +207,7 @@ func (h *House) config(address string, transport http.RoundTripper) *rest.Config
 // authority is what machines trust the cluster by.
 var authority = base64.StdEncoding.EncodeToString([]byte("the certificate authority of the house"))
 
-func (h *House) startAWS() error {
+func (h *Cluster) startAWS() error {
 	l, err := h.Network.Listen(AWSAddress)
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func (h *House) startAWS() error {
 	return nil
 }
 
-func (h *House) startCrew() error {
+func (h *Cluster) startCrew() error {
 	o := h.o.Crew
 	o.Client = h.Kubernetes
 	c, err := actors.Start(h.T.Context(), o)
@@ -244,10 +244,10 @@ func (h *House) startCrew() error {
 }
 
 // Pass lets virtual time pass.
-func (h *House) Pass(d time.Duration) { time.Sleep(d) }
+func (h *Cluster) Pass(d time.Duration) { time.Sleep(d) }
 
 // Eventually waits, in virtual time, until ok returns true.
-func (h *House) Eventually(timeout time.Duration, what string, ok func() (bool, string)) {
+func (h *Cluster) Eventually(timeout time.Duration, what string, ok func() (bool, string)) {
 	h.T.Helper()
 	for began := time.Now(); ; time.Sleep(time.Second) {
 		done, seen := ok()
