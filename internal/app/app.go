@@ -292,6 +292,11 @@ func (p *process) state(ctx context.Context) error {
 		return fmt.Errorf("SCHEDULER_CONFIG: %w", err)
 	}
 	p.cache = cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: p.FeatureGates.CapacityBuffer, Failed: p.setAside()})
+	p.cache.Listen(func(c cache.Change) {
+		if c.Kind == cache.PodPlaced {
+			p.metrics.Placed.Note(c.Disruption, c.AsPlanned)
+		}
+	})
 	synced, err := p.cache.Watch(ctx, p.GetCache())
 	if err != nil {
 		return fmt.Errorf("watching the cluster: %w", err)

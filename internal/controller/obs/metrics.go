@@ -54,6 +54,7 @@ type Metrics struct {
 	LaunchPrice   *prometheus.HistogramVec
 	UnplacedPods  *prometheus.GaugeVec
 	PlanRefused   *prometheus.CounterVec
+	Placed        Placed
 	PlanViolation prometheus.Counter
 	Shadow        Shadow
 	Disruption    Disruption
@@ -137,6 +138,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		UnplacedPods:  t.gauge("kerf_unplaced_pods", "Pods for which the last decision found no place, by reason.", "reason"),
 		Disruption:    disruption(t),
 		Shadow:        shadow(t),
+		Placed:        placed(t),
 		PlanRefused:   t.counter("kerf_plan_actions_refused_total", "Planned actions that the newer state no longer allowed.", "reason"),
 		PlanViolation: add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_plan_violations_total", Help: "Plans that the independent check refused. Anything above zero is a defect."})),
 		Panics:        t.counter("kerf_panics_total", "Panics that were recovered, by what was being done. Anything above zero is a defect of Kerf.", "where"),

@@ -99,6 +99,9 @@ func (c *Cache) settlePromise(e *entry) {
 		return
 	}
 	if e.pod.Terminating || e.pod.Node != "" && !c.moving(e) {
+		if e.pod.Terminating && e.pod.Node != "" {
+			c.owe(e, p)
+		}
 		c.endPromise(e.obj.UID, p)
 	}
 }
@@ -209,6 +212,7 @@ func (c *Cache) expire() {
 	if end := c.holds.end; !end.IsZero() && !now.Before(end) {
 		c.dirtyWait = true
 	}
+	c.expireOwed(now)
 	for uid, p := range c.promises {
 		if !now.Before(p.until) {
 			c.breakPromise(uid)

@@ -92,6 +92,7 @@ type Cache struct {
 	nodesByID  index[string, string] // provider ID to nodes
 
 	promises  map[types.UID]*promise
+	owed      map[Owner][]owed // by the owner of pods that were evicted; see owe
 	byTarget  index[string, types.UID]
 	nominated map[types.UID]*nomination           // by Kerf
 	nominees  index[string, types.NamespacedName] // by anybody, without a node; by the node that they are nominated to
@@ -131,7 +132,7 @@ func New(o Options) *Cache {
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
 		claimsByID: index[string, string]{}, nodesByID: index[string, string]{},
-		promises: map[types.UID]*promise{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, nominees: index[string, types.NamespacedName]{}, expected: map[string]expectation{},
+		promises: map[types.UID]*promise{}, owed: map[Owner][]owed{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, nominees: index[string, types.NamespacedName]{}, expected: map[string]expectation{},
 		units: map[string]*cluster.Node{}, deleting: map[string]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
 		dirty: map[string]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},
 		last: &cluster.Snapshot{},

@@ -18,6 +18,7 @@ const (
 	BufferMoved  ChangeKind = "BufferMoved"  // a CapacityBuffer came, went or changed, or a pod was bound where it has room
 	// NominationLost: the scheduler took away the nomination of a pod that is promised to the claim of that name.
 	NominationLost ChangeKind = "NominationLost"
+	PodPlaced      ChangeKind = "PodPlaced"    // a pod was bound that a decision had given a place
 	RoomsSettled   ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before
 )
 
@@ -27,6 +28,9 @@ type Change struct {
 	Name string
 	// Owner is the controller that the pod of a PodPending belongs to.
 	Owner Owner
+	// AsPlanned: the pod of a PodPlaced was bound where the decision had it, or a pod just like it. Disruption: it came in the
+	// place of one that a disruption evicted.
+	AsPlanned, Disruption bool
 }
 
 // Listen calls f for every change from now on, outside the cache's lock. f must not block.

@@ -80,6 +80,7 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	if _, ok := c.deleting[nodeUnit(e.pod.Node)]; ok {
 		c.dirtyWait = true // whether it may be moved can change without the pod's value
 	}
+	c.bound(e, old)
 	c.settlePromise(e)
 	c.setWaiting(key, e, old)
 	if old != nil {

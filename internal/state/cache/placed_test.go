@@ -1,0 +1,123 @@
+package cache
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+)
+
+// landing is a rig of two nodes, n0 of the claim c0 and n1 of c1: p0 and p1 are planned on the first, p2 on the second.
+func landing(p2 ...func(*corev1.Pod)) (*rig, *[]Change) {
+	r, c0, _ := assumed()
+	c1 := r.claim("c1")
+	r.Assume(c1, intake.Expected{}, nil, r.clock.Add(time.Minute))
+	r.Nominate(r.machine("c1"), []cluster.PodRef{r.pod("p2", p2...)}, r.clock.Add(time.Minute))
+	for i, c := range []*karpv1.NodeClaim{c0, c1} {
+		launch(c)
+		c.Status.ProviderID = []string{"id-0", "id-1"}[i]
+		r.version(c)
+		r.SetClaim(c)
+		n := newNode([]string{"n0", "n1"}[i], "uid-n"+[]string{"0", "1"}[i], c.Status.ProviderID)
+		r.version(n)
+		r.SetNode(n)
+	}
+	placed := &[]Change{}
+	r.Listen(func(c Change) {
+		if c.Kind == PodPlaced {
+			*placed = append(*placed, c)
+		}
+	})
+	return r, placed
+}
+
+func larger(p *corev1.Pod) {
+	p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}
+}
+
+func TestPodsThatAreBoundAreHeldAgainstThePlan(t *testing.T) {
+	for name, tt := range map[string]struct {
+		p2      []func(*corev1.Pod)
+		binds   [][2]string // pod, node
+		planned []bool
+	}{
+		"all as planned":                           {nil, [][2]string{{"p0", "n0"}, {"p1", "n0"}, {"p2", "n1"}}, []bool{true, true, true}},
+		"equal pods stand for each other":          {nil, [][2]string{{"p0", "n1"}, {"p2", "n0"}, {"p1", "n0"}}, []bool{true, true, true}},
+		"two on the node of one":                   {nil, [][2]string{{"p0", "n1"}, {"p2", "n1"}}, []bool{true, false}},
+		"a pod that is not like those on the node": {[]func(*corev1.Pod){larger}, [][2]string{{"p2", "n0"}}, []bool{false}},
+		"a node that no decision knew of this pod": {nil, [][2]string{{"p0", "elsewhere"}}, []bool{false}},
+		"the same pod, told of twice, counts once": {nil, [][2]string{{"p0", "n0"}, {"p0", "n0"}}, []bool{true}},
+		"a pod of which no decision was made":      {nil, [][2]string{{"stranger", "n0"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, placed := landing(tt.p2...)
+			for _, b := range tt.binds {
+				if b[0] == "stranger" {
+					r.pod("stranger")
+				}
+				edit := append([]func(*corev1.Pod){bound(b[1])}, tt.p2...)
+				if b[0] != "p2" {
+					edit = edit[:1]
+				}
+				r.pod(b[0], edit...)
+			}
+			var got []bool
+			for _, c := range *placed {
+				got = append(got, c.AsPlanned)
+			}
+			if len(got) != len(tt.planned) {
+				t.Fatalf("told %v, want %v", got, tt.planned)
+			}
+			for i := range got {
+				if got[i] != tt.planned[i] {
+					t.Errorf("told %v, want %v", got, tt.planned)
+				}
+			}
+		})
+	}
+}
+
+// A pod that takes the room of an equal one leaves it its own.
+func TestRoomIsExchangedBetweenEqualPods(t *testing.T) {
+	r, _ := landing()
+	r.pod("p0", bound("n1"))
+	if n0, n1 := r.machine("n0"), r.machine("n1"); len(n0.Pods) != 2 || len(n1.Pods) != 1 {
+		t.Errorf("%d pods on or for n0 and %d for n1, want 2 and 1", len(n0.Pods), len(n1.Pods))
+	}
+}
+
+func TestSuccessorsOfEvictedPodsAreHeldAgainstThePlan(t *testing.T) {
+	controlled := func(p *corev1.Pod) {
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "uid-web", Controller: &yes}}
+	}
+	terminating := func(p *corev1.Pod) { now := metav1.Unix(1000, 0); p.DeletionTimestamp = &now }
+	for node, planned := range map[string]bool{"n1": true, "n0": false} {
+		r, placed := landing()
+		r.pod("old", controlled, bound("n0"))
+		r.Nominate(r.machine("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
+		if c := r.promises["uid-old"]; c == nil { // its node is not going away: nothing is kept for it
+			leaves := newNode("n0", "uid-n0", "id-0")
+			now := metav1.Unix(1000, 0)
+			leaves.DeletionTimestamp, leaves.Finalizers = &now, []string{"karpenter.sh/termination"}
+			r.version(leaves)
+			r.SetNode(leaves)
+			r.Nominate(r.machine("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
+		}
+		r.pod("old", controlled, bound("n0"), terminating)
+		r.pod("new", controlled)
+		r.pod("new", controlled, bound(node))
+		if len(*placed) != 1 || !(*placed)[0].Disruption || (*placed)[0].AsPlanned != planned {
+			t.Errorf("on %s: told %+v, want one of a disruption, as planned: %v", node, *placed, planned)
+		}
+		if len(r.owed) != 0 {
+			t.Errorf("%d places are still owed", len(r.owed))
+		}
+	}
+}
