@@ -1,7 +1,6 @@
 package kerf_test
 
 import (
-	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -117,4 +116,34 @@ func packagesOf(t *testing.T, patterns ...string) []string {
 		}
 	}
 	return out
+}
+
+var namedLink = regexp.MustCompile("\\[`([A-Za-z.]+)`\\]\\(([^()\\s]+\\.go)\\)")
+
+// TestFunctionsThatPagesName fails where a page links a name to a Go file that declares nothing of that name.
+func TestFunctionsThatPagesName(t *testing.T) {
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, m := range namedLink.FindAllStringSubmatch(string(text), -1) {
+		name := m[1][strings.LastIndexByte(m[1], '.')+1:]
+		if name == "go" {
+			continue // the name of the file
+		}
+		found++
+		file := path.Join("docs", m[2])
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Errorf("docs/architecture.md: %v", err)
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |package )` + name + `\b`).Match(source) {
+			t.Errorf("docs/architecture.md says that %s is in %s, where it is not", m[1], file)
+		}
+	}
+	if found < 20 {
+		t.Errorf("found %d names only", found)
+	}
 }

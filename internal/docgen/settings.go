@@ -94,7 +94,7 @@ func withoutSwitch() [][4]string {
 		{"which nodes are launched and removed", "pods are placed one by one; one move at a time, of at most 100 nodes", "all pods and nodes are decided on together", "it is what Kerf is; objects, budgets and annotations are honoured as there"},
 		{"confirmation of a move", "15 s after it was found, once", "5 s, decision after decision; empty nodes at once", "it only decides which moves are false alarms"},
 		{"`consolidateAfter`", "from 0 s", "at least 2 s, and 20 s on a node that no pod has reached yet", "a node whose pods are about to be bound would be removed under them"},
-		{"nodes that a move has launched or filled", "may be moved again at once", "are kept for a while ([consolidation](../consolidation.md#what-holds-a-node))", "it only keeps pods from being moved again and again"},
+		{"nodes that a move has launched or filled", "may be moved again at once", "are kept for a while ([consolidation](../consolidation.md#nodes-and-pods-that-have-just-been-moved))", "it only keeps pods from being moved again and again"},
 		{"moves that do not come true", "go on", "are held for ten minutes and more", "it only keeps pods from being moved in vain"},
 		{"spot prices of a move", "those of the moment", "what runs counts at the least, what would be launched at the most of six hours", "a price of a moment moves no pods"},
 		{"replacements of a move", "are waited for up to an hour, and kept when the move is given up", "are waited for ten minutes, and terminated if nothing runs on them", "idle instances cost money"},
