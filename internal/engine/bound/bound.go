@@ -103,7 +103,7 @@ func Lower(p *pack.Problem, pl *plan.Plan, b Budget) *Result {
 	}
 	s := newSearch(p, placedClasses(p, pl), b.Work)
 	s.run()
-	r := s.result(p)
+	r := s.result(p, pl.Price)
 	r.Price = pl.Price
 	switch {
 	case r.Bound > 0:

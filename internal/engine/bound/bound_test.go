@@ -69,6 +69,19 @@ func spread(skew int) func(*cluster.Class) {
 	}
 }
 
+// inZones sells the type in two more zones, at the same price.
+func inZones(t *catalog.Type) *catalog.Type {
+	other := *t
+	other.Offerings = []catalog.Offering{t.Offerings[0], t.Offerings[0], t.Offerings[0]}
+	other.Offerings[1].Zone, other.Offerings[2].Zone = "b", "c"
+	other.Requirements = append(slices.Clone(t.Requirements[:2:2]), in(requirement.Zone, "a", "b", "c"), t.Requirements[3])
+	return &other
+}
+
+func overZones(c *cluster.Class) {
+	c.Spreads = []cluster.Spread{{Key: requirement.Zone, MaxSkew: 1, Selector: &cluster.Selector{Terms: []requirement.Term{in("app", "web")}}}}
+}
+
 func node(name string, cores, gib int64, change ...func(*cluster.Node)) *cluster.Node {
 	n := &cluster.Node{Name: name, Initialized: true, Used: res.List{}, Allocatable: res.List{res.CPU: cores * 1000, res.Memory: gib << 30, res.Pods: 100},
 		Labels: map[string]string{requirement.Zone: "a", requirement.Hostname: name, requirement.Arch: "amd64"}}
@@ -82,30 +95,31 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 	large := typ("large", 4, 16, dollar)
 	cases := map[string]struct {
 		make func() *pack.Problem
-		want catalog.MicroUSD
+		// cut is what is proven with machines that can be bought in part, want the bound.
+		cut, want catalog.MicroUSD
 	}{
 		"ten cores on machines of four at a dollar cost two and a half": {
-			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(10, class(1000, 1))) }, 2_500_000},
+			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(10, class(1000, 1))) }, 2_500_000, 3 * dollar},
 		"a pod that leaves a quarter of the machine unused pays for it": {
-			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(10, class(3000, 1))) }, 10 * dollar},
+			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(10, class(3000, 1))) }, 10 * dollar, 10 * dollar},
 		"two large pods, or one and two small ones, fill a machine": {
 			// Cut at will they would need 26 cores, six and a half machines. Whole: five machines for one large and two small
 			// ones, and two and a half for the large ones that are left.
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(10, class(1500, 1)), pods(10, class(1100, 1)))
-			}, 7_500_000},
+			}, 7_500_000, 8 * dollar},
 		"pods of much memory and pods of many cores share machines": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(10, class(1000, 0)), pods(10, class(0, 4)))
-			}, 2_500_000},
+			}, 2_500_000, 3 * dollar},
 		"the machine that is cheaper per core is bought": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large, typ("huge", 8, 32, 1_600_000)}, pods(40, class(1000, 1)))
-			}, 8 * dollar},
+			}, 8 * dollar, 8 * dollar},
 		"a single pod can't pay for a part of a larger machine only": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large, typ("huge", 64, 256, 10*dollar)}, pods(1, class(1000, 1)))
-			}, dollar},
+			}, dollar, dollar},
 		"pods that must be on demand pay the price on demand": {
 			func() *pack.Problem {
 				ty := typ("large", 4, 16, dollar, catalog.Offering{Zone: "a", CapacityType: catalog.Spot, Price: dollar / 4, Available: true})
@@ -113,44 +127,44 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 					pods(4, class(1000, 1, func(c *cluster.Class) {
 						c.Selector = []requirement.Term{in(requirement.CapacityType, catalog.OnDemand)}
 					})))
-			}, 1_250_000},
+			}, 1_250_000, 1_250_000},
 		"a volume keeps pods in the zone that is dearer": {
 			func() *pack.Problem {
 				ty := typ("large", 4, 16, dollar, catalog.Offering{Zone: "b", CapacityType: catalog.OnDemand, Price: 2 * dollar, Available: true})
 				return problem([]*catalog.Type{ty}, pods(4, class(1000, 1, func(c *cluster.Class) {
 					c.Volumes = [][]requirement.Term{{in(requirement.Zone, "b")}}
 				})))
-			}, 2 * dollar},
+			}, 2 * dollar, 2 * dollar},
 		"an offering that can't be had is not counted on": {
 			func() *pack.Problem {
 				ty := typ("large", 4, 16, dollar, catalog.Offering{Zone: "b", CapacityType: catalog.OnDemand, Price: dollar / 2})
 				return problem([]*catalog.Type{ty}, pods(4, class(1000, 1)))
-			}, dollar},
+			}, dollar, dollar},
 		"pods that repel each other take a machine each": {
-			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(5, class(100, 1, apart))) }, 5 * dollar},
+			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(5, class(100, 1, apart))) }, 5 * dollar, 5 * dollar},
 		"classes that repel each other take a machine each": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(5, class(100, 1, apart)), pods(3, class(200, 1, apart)))
-			}, 8 * dollar},
+			}, 8 * dollar, 8 * dollar},
 		"pods spread over hosts by a skew of two go two to a machine": {
-			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(5, class(100, 1, spread(2)))) }, 2_500_000},
+			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(5, class(100, 1, spread(2)))) }, 2_500_000, 3 * dollar},
 		"pods with one host port take a machine each": {
 			func() *pack.Problem {
 				port := func(c *cluster.Class) { c.HostPorts = []cluster.HostPort{{Port: 80, Protocol: "TCP"}} }
 				return problem([]*catalog.Type{large}, pods(2, class(100, 1, port)), pods(2, class(200, 1, port)))
-			}, 4 * dollar},
+			}, 4 * dollar, 4 * dollar},
 		"existing nodes serve for free": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))
 				p.Nodes = []*cluster.Node{node("one", 4, 16), node("two", 2, 16)}
 				return p
-			}, dollar},
+			}, dollar, dollar},
 		"what runs on existing nodes takes room": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))
 				p.Nodes = []*cluster.Node{node("one", 4, 16, func(n *cluster.Node) { n.Used = res.List{res.CPU: 2500} })}
 				return p
-			}, 2_250_000},
+			}, 2_250_000, 2_250_000},
 		"a hundred nodes are taken together": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(150, class(1000, 1)))
@@ -158,13 +172,13 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 					p.Nodes = append(p.Nodes, node(fmt.Sprint("node-", i), 1, 4))
 				}
 				return p
-			}, 12_500_000},
+			}, 12_500_000, 12_500_000},
 		"nodes of one name count each": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))
 				p.Nodes = []*cluster.Node{node("one", 4, 16), node("one", 2, 16)}
 				return p
-			}, dollar},
+			}, dollar, dollar},
 		"a node in flight may still become what a pod wants": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(8, class(1000, 1, func(c *cluster.Class) {
@@ -175,19 +189,19 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 					n.Requirements = []requirement.Term{in(requirement.Zone, "a", "b")}
 				})}
 				return p
-			}, dollar},
+			}, dollar, dollar},
 		"nodes that are going away serve nobody": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))
 				p.Nodes = []*cluster.Node{node("one", 4, 16, func(n *cluster.Node) { n.Deleting = true })}
 				return p
-			}, 2_500_000},
+			}, 2_500_000, 3 * dollar},
 		"a tainted node serves nobody who does not bear it": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))
 				p.Nodes = []*cluster.Node{node("one", 4, 16, func(n *cluster.Node) { n.Taints = []cluster.Taint{{Key: "x", Effect: cluster.NoSchedule}} })}
 				return p
-			}, 2_500_000},
+			}, 2_500_000, 3 * dollar},
 		"pods don't join a node where their like runs, if they repel each other": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(5, class(100, 1, apart)))
@@ -196,13 +210,13 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 				}
 				p.Nodes = []*cluster.Node{node("busy", 4, 16, busy), node("idle", 4, 16)}
 				return p
-			}, 4 * dollar},
+			}, 4 * dollar, 4 * dollar},
 		"daemons take room on every machine": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(12, class(1000, 1)))
 				p.Daemons = []cluster.Daemon{{Name: "agent", Class: class(500, 0)}}
 				return p
-			}, 4 * dollar},
+			}, 4 * dollar, 4 * dollar},
 		"daemons of another architecture take none": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(12, class(1000, 1)))
@@ -210,41 +224,70 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 					c.Selector = []requirement.Term{in(requirement.Arch, "arm64")}
 				})}}
 				return p
-			}, 3 * dollar},
+			}, 3 * dollar, 3 * dollar},
 		"a reservation serves as many machines as it holds": {
 			func() *pack.Problem {
 				ty := typ("large", 4, 16, dollar, catalog.Offering{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "cr-1", Price: 0, Available: true, Reservable: 2})
 				return problem([]*catalog.Type{ty}, pods(20, class(1000, 1)))
-			}, 3 * dollar},
+			}, 3 * dollar, 3 * dollar},
 		"pools share a reservation": {
 			func() *pack.Problem {
 				ty := typ("large", 4, 16, dollar, catalog.Offering{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "cr-1", Price: 100_000, Available: true, Reservable: 2})
 				p := problem([]*catalog.Type{ty}, pods(20, class(1000, 1)))
 				p.Pools = append(p.Pools, &cluster.Pool{Name: "other", Types: []*catalog.Type{ty}})
 				return p
-			}, 3_200_000},
+			}, 3_200_000, 3_200_000},
 		"the order of weights is given up": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(8, class(1000, 1)))
 				p.Pools[0].Weight = 10
 				p.Pools = append(p.Pools, &cluster.Pool{Name: "cheap", Types: []*catalog.Type{typ("thrifty", 4, 16, dollar/2)}})
 				return p
-			}, dollar},
+			}, dollar, dollar},
 		"a pool that is not ready sells nothing": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(8, class(1000, 1)))
 				p.Pools = append(p.Pools, &cluster.Pool{Name: "cheap", NotReady: "no subnets", Types: []*catalog.Type{typ("thrifty", 4, 16, dollar/2)}})
 				return p
-			}, 2 * dollar},
+			}, 2 * dollar, 2 * dollar},
 		"pods that find no place count for nothing": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(8, class(1000, 1)), pods(8, class(5000, 1)))
-			}, 2 * dollar},
+			}, 2 * dollar, 2 * dollar},
+		"three pods that must be in three zones need three machines": {
+			func() *pack.Problem {
+				return problem([]*catalog.Type{inZones(large)}, pods(3, class(1000, 1, overZones)))
+			}, 3 * dollar, 3 * dollar},
+		"the dearest zone gets no more pods than it must": {
+			func() *pack.Problem {
+				ty := inZones(large)
+				ty.Offerings[2].Price = 5 * dollar
+				return problem([]*catalog.Type{ty}, pods(8, class(4000, 1, overZones)))
+			}, 16 * dollar, 16 * dollar},
+		"a pod goes to the zone that has the fewest of its like": {
+			func() *pack.Problem {
+				ty := inZones(large)
+				ty.Offerings[2].Price = 5 * dollar
+				p := problem([]*catalog.Type{ty}, pods(1, class(1000, 1, overZones)))
+				for _, z := range []string{"a", "b"} {
+					p.Nodes = append(p.Nodes, node("in-"+z, 1, 1, func(n *cluster.Node) {
+						n.Labels[requirement.Zone] = z
+						n.Used = res.List{res.CPU: 1000}
+						n.Pods = []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "ns", Name: z}, Class: class(1000, 1)}}
+					}))
+				}
+				return p
+			}, 5 * dollar, 5 * dollar},
+		"a spread that counts other pods is given up": {
+			func() *pack.Problem {
+				other := class(500, 1)
+				return problem([]*catalog.Type{inZones(large)}, pods(3, class(1000, 1, overZones)), pods(1, other))
+			}, dollar, dollar},
 		"machines that cost nothing leave nothing to bound": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large, typ("gift", 4, 16, 0)}, pods(8, class(1000, 1)))
-			}, 0},
-		"no pods cost nothing": {func() *pack.Problem { return problem([]*catalog.Type{large}) }, 0},
+			}, 0, 0},
+		"no pods cost nothing": {func() *pack.Problem { return problem([]*catalog.Type{large}) }, 0, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -254,6 +297,11 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 			// The certificate may fall short by a millionth, for rounding.
 			if r.Bound > tc.want || r.Bound < tc.want-tc.want/500_000 {
 				t.Errorf("bound %d, want %d\n%+v", r.Bound, tc.want, r)
+			}
+			cut := *r.Certificate
+			cut.Whole = 0
+			if got, err := bound.Check(p, &cut); err != nil || got > tc.cut || got < tc.cut-tc.cut/500_000 {
+				t.Errorf("with machines bought in part %d, %v, want %d", got, err, tc.cut)
 			}
 			// A plan may count on more instances of a reservation than it holds; the bound does not.
 			if r.Bound > out.Price && !strings.Contains(name, "reservation") {
@@ -298,7 +346,15 @@ func shuffled(p *pack.Problem, pl *plan.Plan, seed uint64) (*pack.Problem, *plan
 
 func TestSameProblemSameBoundWhateverTheOrder(t *testing.T) {
 	types := ec2Types(t)
-	for name, p := range map[string]*pack.Problem{"mix": mix(600, families, types, 3), "generic": scenario.Generate(300, 60, 2)} {
+	zoned := problem(types)
+	for i, n := range []int{5, 3, 7, 1, 4} {
+		c := class(int64(300+700*i), int64(1+i), overZones)
+		c.Labels["app"] = fmt.Sprint("app-", i)
+		c.Spreads[0].Selector.Terms[0].Values[0] = c.Labels["app"]
+		c.ID = c.Hash()
+		zoned.Pending = append(zoned.Pending, pods(n, c)...)
+	}
+	for name, p := range map[string]*pack.Problem{"mix": mix(600, families, types, 3), "generic": scenario.Generate(300, 60, 2), "zones": zoned} {
 		t.Run(name, func(t *testing.T) {
 			out := pack.Solve(p)
 			want := asJSON(t, bound.Lower(p, out, bound.Budget{Work: 200_000_000}))
@@ -357,10 +413,14 @@ func TestTamperedCertificatesAreRefused(t *testing.T) {
 	out := pack.Solve(p)
 	good := bound.Lower(p, out, bound.Budget{})
 	cases := map[string]func(*bound.Certificate){
-		"a value too high":      func(c *bound.Certificate) { c.Rows[0].Value += c.Rows[0].Value / 100 },
-		"a value below zero":    func(c *bound.Certificate) { c.Rows[0].Value = -1 },
-		"more pods than are":    func(c *bound.Certificate) { c.Rows[0].Count++ },
-		"no pods":               func(c *bound.Certificate) { c.Rows[0].Count = 0 },
+		"a value too high":          func(c *bound.Certificate) { c.Rows[0].Value += c.Rows[0].Value / 100 },
+		"a value below zero":        func(c *bound.Certificate) { c.Rows[0].Value = -1 },
+		"more pods than are":        func(c *bound.Certificate) { c.Rows[0].Count++ },
+		"no pods":                   func(c *bound.Certificate) { c.Rows[0].Count = 0 },
+		"whole machines below zero": func(c *bound.Certificate) { c.Whole = -1 },
+		"values by zone of pods without a spread": func(c *bound.Certificate) {
+			c.Rows[0].Value, c.Rows[0].Zones = 0, map[string]int64{"a": c.Rows[0].Value}
+		},
 		"a class twice":         func(c *bound.Certificate) { c.Rows = append(c.Rows, c.Rows[0]) },
 		"a class that is not":   func(c *bound.Certificate) { c.Rows[0].Class = "other" },
 		"weights below zero":    func(c *bound.Certificate) { c.Weights[0][res.CPU] = -1 },
@@ -383,6 +443,44 @@ func TestTamperedCertificatesAreRefused(t *testing.T) {
 	}
 	if _, err := bound.Check(p, nil); err == nil {
 		t.Error("no certificate is accepted")
+	}
+}
+
+func TestTamperedValuesByZoneAreRefused(t *testing.T) {
+	make := func() *pack.Problem {
+		return problem([]*catalog.Type{inZones(typ("large", 4, 16, dollar))}, pods(4, class(3000, 1, overZones)))
+	}
+	good := bound.Lower(make(), pack.Solve(make()), bound.Budget{})
+	if good.Bound != 4*dollar || len(good.Certificate.Rows) != 1 || len(good.Certificate.Rows[0].Zones) != 3 {
+		t.Fatalf("bound %d, rows %+v", good.Bound, good.Certificate.Rows)
+	}
+	for name, tamper := range map[string]func(*pack.Problem, *bound.Certificate){
+		"a value too high":        func(_ *pack.Problem, c *bound.Certificate) { c.Rows[0].Zones["b"] += dollar * 10 },
+		"a value below zero":      func(_ *pack.Problem, c *bound.Certificate) { c.Rows[0].Zones["b"] = -1 },
+		"a zone that is not":      func(_ *pack.Problem, c *bound.Certificate) { c.Rows[0].Zones["d"] = 1 },
+		"two kinds of values":     func(_ *pack.Problem, c *bound.Certificate) { c.Rows[0].Value = 1 },
+		"a soft spread":           func(p *pack.Problem, _ *bound.Certificate) { p.Pending[0].Class.Spreads[0].Soft = true },
+		"a spread over racks":     func(p *pack.Problem, _ *bound.Certificate) { p.Pending[0].Class.Spreads[0].Key = "rack" },
+		"a spread of others":      func(p *pack.Problem, _ *bound.Certificate) { p.Pending[0].Class.Labels["app"] = "db" },
+		"others that are counted": func(p *pack.Problem, _ *bound.Certificate) { p.Pending = append(p.Pending, pods(1, class(100, 1))...) },
+		"a node without a settled zone": func(p *pack.Problem, _ *bound.Certificate) {
+			p.Nodes = []*cluster.Node{node("one", 4, 16, func(n *cluster.Node) {
+				n.Labels = map[string]string{}
+				n.Requirements = []requirement.Term{in(requirement.Zone, "a", "b")}
+			})}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c bound.Certificate
+			if err := json.Unmarshal([]byte(asJSON(t, good.Certificate)), &c); err != nil {
+				t.Fatal(err)
+			}
+			p := make()
+			tamper(p, &c)
+			if got, err := bound.Check(p, &c); err == nil {
+				t.Errorf("accepted, as a proof of %d", got)
+			}
+		})
 	}
 }
 

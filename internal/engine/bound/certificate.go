@@ -8,6 +8,9 @@ type Certificate struct {
 	Rows []Row `json:"rows"`
 	// Weights of resources, each a proof for the machines that it fits.
 	Weights []Weights `json:"weights"`
+	// Whole is how much more than the pods are worth they cost at least because instances are launched whole, in nano-USD per
+	// hour. The checker goes through all ways to serve the pods to see that no way costs less, and takes less where one does.
+	Whole int64 `json:"whole,omitempty"`
 }
 
 // Row is the value of the pods of one class.
@@ -16,6 +19,9 @@ type Row struct {
 	Count int    `json:"count"`
 	// Value of a pod in nano-USD per hour.
 	Value int64 `json:"value"`
+	// Zones gives the value by zone in place of Value, for a class with a spread over zones: the certificate then counts on
+	// the spread.
+	Zones map[string]int64 `json:"zones,omitempty"`
 }
 
 // Weights give each resource a price in nano-USD per hour, for as much of it as Unit says.

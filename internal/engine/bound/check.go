@@ -25,7 +25,7 @@ func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
 		return 0, fmt.Errorf("check bound: no certificate")
 	}
 	k := &checker{p: p, vocab: requirement.NewVocabulary(), wellKnown: map[requirement.Key]bool{},
-		pending: map[cluster.PodRef]bool{}, charges: map[string]*charge{}, counting: map[*cluster.Class][]int{},
+		pending: map[cluster.PodRef]bool{}, charges: map[string]*charge{}, territories: map[string]*territory{}, counting: map[*cluster.Class][]int{},
 		catalogs: map[**catalog.Type]*catalog.Catalog{}, served: map[string]*served{}, searches: maxSearch}
 	for _, name := range p.Options.WellKnown {
 		k.wellKnown[k.vocab.Key(name)] = true
@@ -36,6 +36,10 @@ func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
 		}
 	}
 	k.readDaemons()
+	k.onNode = make([]bool, len(k.classes))
+	if c.Whole > 0 {
+		k.offers = map[string][]offer{}
+	}
 	for _, pool := range p.Pools {
 		if err := k.checkPool(pool); err != nil {
 			return 0, fmt.Errorf("check bound: pool %s: %w", pool.Name, err)
@@ -46,7 +50,7 @@ func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
 			return 0, fmt.Errorf("check bound: node %s: %w", n.Name, err)
 		}
 	}
-	return k.total()
+	return k.total(c.Whole)
 }
 
 type checker struct {
@@ -63,6 +67,15 @@ type checker struct {
 	weights []priced
 	charges map[string]*charge
 	served  map[string]*served
+	// spreadRows, territories and present serve the rows with values by zone.
+	spreadRows  []*spreadRow
+	territories map[string]*territory
+	present     map[string][]*presentClass
+	nodeLabels  map[*cluster.Node]nodeLabels
+	// offers are what is sold, by zone if there are values by zone; nil when they need not be known. On an existing node may
+	// be pods of the classes in onNode.
+	offers map[string][]offer
+	onNode []bool
 	// catalogs by the place of their first type in the list that they were compiled from.
 	catalogs map[**catalog.Type]*catalog.Catalog
 	// counting remembers which groups running pods of a class matter to.
@@ -81,6 +94,9 @@ type valued struct {
 	group  int // of checker.groups; -1: none
 	// kind numbers classes of the same choice, requests and value; together they fit no more often than one of them.
 	kind int
+	// zone is set for pods of a row with values by zone that are in that one; again, for all but the first of the row.
+	zone  string
+	again bool
 }
 
 // priced are weights with what they make of each class.
@@ -142,9 +158,17 @@ func (k *checker) readRows(c *Certificate) error {
 				names = append(names, name)
 			}
 		}
-		k.classes = append(k.classes, &valued{src: src, count: int64(row.Count), value: uint64(row.Value)})
 	}
 	k.schema = res.NewSchema(names...)
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		src := byID[row.Class]
+		if row.Zones == nil {
+			k.classes = append(k.classes, &valued{src: src, count: int64(row.Count), value: uint64(row.Value)})
+		} else if err := k.addSpreadRow(src, row); err != nil {
+			return err
+		}
+	}
 	k.readClasses()
 	return nil
 }
@@ -303,14 +327,30 @@ func (k *checker) sumOfAll(m *carrier) wide {
 	return sum.shift(fine)
 }
 
-// total is what the rows are worth less the charges, in micro-USD. Prices are whole micro-USD, so it is rounded up.
-func (k *checker) total() (catalog.MicroUSD, error) {
+// total is what the rows are worth less the charges, and more by what whole machines cost besides, in micro-USD. Prices are
+// whole micro-USD, so it is rounded up.
+func (k *checker) total(whole int64) (catalog.MicroUSD, error) {
 	var sum wide
 	for _, v := range k.classes {
-		sum = sum.add(product(v.value, uint64(v.count)))
+		if v.zone == "" {
+			sum = sum.add(product(v.value, uint64(v.count)))
+		}
+	}
+	for _, sr := range k.spreadRows {
+		sum = sum.add(k.worthAtLeast(sr))
 	}
 	for _, c := range k.charges {
 		sum = sum.minus(product(uint64(c.each), uint64(c.times)))
+	}
+	switch {
+	case whole < 0:
+		return 0, fmt.Errorf("check bound: what whole machines cost more is below zero: %d", whole)
+	case whole > 0:
+		more, err := k.wholeMachines(whole)
+		if err != nil {
+			return 0, fmt.Errorf("check bound: %w", err)
+		}
+		sum = sum.add(wide{lo: uint64(more)})
 	}
 	if sum.hi != 0 || sum.lo > math.MaxInt64-1000 {
 		return 0, fmt.Errorf("check bound: the values add up to more than can be written")

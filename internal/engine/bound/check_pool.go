@@ -26,25 +26,11 @@ type sale struct {
 
 // checkPool verifies that no machine of the pool carries more than its price.
 func (k *checker) checkPool(pool *cluster.Pool) error {
-	if pool.NotReady != "" {
+	s := k.openSale(pool)
+	if s == nil {
 		return nil
 	}
-	reqs, err := k.vocab.Parse(pool.Requirements)
-	if err != nil {
-		return nil //nolint:nilerr // a pool that can't be read buys nothing
-	}
-	if len(pool.Types) == 0 {
-		return nil
-	}
-	cat, known := k.catalogs[&pool.Types[0]]
-	if !known || len(cat.Types) != len(pool.Types) {
-		if cat, err = catalog.Compile(pool.Types, k.vocab, k.schema); err != nil {
-			return nil //nolint:nilerr // nor does one whose types can't be
-		}
-		k.catalogs[&pool.Types[0]] = cat // lists of types are shared between pools
-	}
-	s := &sale{pool: pool, cat: cat, always: make(res.Vector, k.schema.Len())}
-	s.reqs = reqs.And(k.vocab.Labels(pool.Labels)).And(k.vocab.Only(requirement.NodePool, pool.Name))
+	cat := s.cat
 	k.readSale(s)
 	order := make([]int, len(k.weights))
 	for i := range order {
@@ -58,6 +44,27 @@ func (k *checker) checkPool(pool *cluster.Pool) error {
 	return nil
 }
 
+// openSale is what the pool sells; nil if that is nothing, or can't be read.
+func (k *checker) openSale(pool *cluster.Pool) *sale {
+	if pool.NotReady != "" || len(pool.Types) == 0 {
+		return nil
+	}
+	reqs, err := k.vocab.Parse(pool.Requirements)
+	if err != nil {
+		return nil
+	}
+	cat, known := k.catalogs[&pool.Types[0]]
+	if !known || len(cat.Types) != len(pool.Types) {
+		if cat, err = catalog.Compile(pool.Types, k.vocab, k.schema); err != nil {
+			return nil
+		}
+		k.catalogs[&pool.Types[0]] = cat // lists of types are shared between pools
+	}
+	s := &sale{pool: pool, cat: cat, always: make(res.Vector, k.schema.Len())}
+	s.reqs = reqs.And(k.vocab.Labels(pool.Labels)).And(k.vocab.Only(requirement.NodePool, pool.Name))
+	return s
+}
+
 func (k *checker) readSale(s *sale) {
 	for _, d := range k.daemons {
 		switch {
@@ -68,33 +75,39 @@ func (k *checker) readSale(s *sale) {
 			s.maybe = append(s.maybe, d)
 		}
 	}
+	s.on = make([][]catalog.TypeSet, len(k.choices))
+	for i, ch := range k.choices {
+		s.on[i] = k.soldTo(s, ch)
+	}
+}
+
+// soldTo are the types, by cell, on which classes of the choice may run.
+func (k *checker) soldTo(s *sale, ch choice) []catalog.TypeSet {
 	defined := func(key requirement.Key) bool {
 		set, ok := s.reqs.Get(key)
 		return ok && (!set.AllowsAbsent() || !k.wellKnown[key])
 	}
-	s.on = make([][]catalog.TypeSet, len(k.choices))
-	for i, ch := range k.choices {
-		s.on[i] = make([]catalog.TypeSet, len(s.cat.Cells))
-		for at := range s.on[i] {
-			s.on[i][at] = catalog.NewTypeSet(s.cat.Len())
-		}
-		if !bearable(s.pool.Taints, ch.tolerations) {
+	on := make([]catalog.TypeSet, len(s.cat.Cells))
+	for at := range on {
+		on[at] = catalog.NewTypeSet(s.cat.Len())
+	}
+	if !bearable(s.pool.Taints, ch.tolerations) {
+		return on
+	}
+	for _, alt := range ch.alts {
+		if !s.reqs.Compatible(alt, k.isWellKnown) {
 			continue
 		}
-		for _, alt := range ch.alts {
-			if !s.reqs.Compatible(alt, k.isWellKnown) {
-				continue
-			}
-			both := s.reqs.And(alt)
-			types := s.cat.All().Clone()
-			s.cat.KeepMatching(types, both, defined)
-			for _, at := range s.cat.CellsMatching(both) {
-				here := types.Clone()
-				here.And(s.cat.Cells[at].Available)
-				s.on[i][at].Or(here)
-			}
+		both := s.reqs.And(alt)
+		types := s.cat.All().Clone()
+		s.cat.KeepMatching(types, both, defined)
+		for _, at := range s.cat.CellsMatching(both) {
+			here := types.Clone()
+			here.And(s.cat.Cells[at].Available)
+			on[at].Or(here)
 		}
 	}
+	return on
 }
 
 // served is the classes that a machine may serve, as far as requirements and taints go. Machines that serve the same
@@ -189,6 +202,13 @@ func (k *checker) checkMachine(s *sale, cell *catalog.Cell, t int, m *carrier, w
 	ty := s.cat.Types[t]
 	price := max(0, int64(cell.Price[t])) // micro-USD
 	limit := product(uint64(price), 1000).shift(fine)
+	if k.offers != nil && price < maxWholePrice { // what costs more is worth less than its price by more than any reach
+		place := ""
+		if len(k.spreadRows) > 0 {
+			place = cell.Zone
+		}
+		k.offers[place] = append(k.offers[place], offer{price, m})
+	}
 	if cell.CapacityType == catalog.Reserved {
 		return k.chargeReservation(s, cell, ty, m, price)
 	}

@@ -36,17 +36,25 @@ func (k *checker) readClasses() {
 	members := map[string]int{}
 	for i, v := range k.classes {
 		v.req = k.schema.Vector(v.src.Requests)
-		key := asText(v.src.Selector, v.src.Affinity, v.src.Volumes, v.src.Tolerations)
+		key := asText(v.src.Selector, v.src.Affinity, v.src.Volumes, v.src.Tolerations, v.zone)
 		at, ok := choices[key]
 		if !ok {
 			at = len(k.choices)
 			choices[key] = at
-			k.choices = append(k.choices, choice{v.src.Tolerations, k.alternatives(v.src.Selector, v.src.Affinity, v.src.Volumes)})
+			ch := choice{v.src.Tolerations, k.alternatives(v.src.Selector, v.src.Affinity, v.src.Volumes)}
+			for i := range ch.alts {
+				if v.zone != "" {
+					ch.alts[i] = ch.alts[i].And(k.vocab.Only(requirement.Zone, v.zone))
+				}
+			}
+			k.choices = append(k.choices, ch)
 		}
 		v.choice = at
 		rules[i] = hostRules(v.src)
 		for _, g := range rules[i] {
-			members[g.rule]++
+			if !v.again {
+				members[g.rule]++
+			}
 		}
 	}
 	index := map[string]int{}
@@ -64,7 +72,9 @@ func (k *checker) readClasses() {
 			index[g.rule] = at
 			k.groups = append(k.groups, g)
 		}
-		k.groups[at].members++
+		if !v.again {
+			k.groups[at].members++
+		}
 		v.group = at
 	}
 	kinds := map[string]int{}
@@ -194,6 +204,37 @@ func (k *checker) chargeNode(i int, n *cluster.Node) error {
 	if n.Deleting {
 		return nil
 	}
+	labels, open := k.labelsOn(n)
+	m := &carrier{allowed: make([]bool, len(k.classes)), most: k.groupsOn(n)}
+	verdicts := make([]bool, len(k.choices))
+	for i, ch := range k.choices {
+		verdicts[i] = k.runsOn(n, labels, open, ch)
+	}
+	for at, v := range k.classes {
+		m.allowed[at] = verdicts[v.choice]
+		k.onNode[at] = k.onNode[at] || verdicts[v.choice]
+	}
+	m.room = k.roomOn(n, labels, open)
+	each, ok := k.least(m)
+	if !ok {
+		return fmt.Errorf("what it carries is worth more than can be written")
+	}
+	if each > 0 {
+		k.charges[asText("node", i)] = &charge{times: 1, each: each}
+	}
+	return nil
+}
+
+// nodeLabels is what is known of a node's labels, and whether they are still open.
+type nodeLabels struct {
+	labels requirement.Requirements
+	open   bool
+}
+
+func (k *checker) labelsOn(n *cluster.Node) (requirement.Requirements, bool) {
+	if known, ok := k.nodeLabels[n]; ok {
+		return known.labels, known.open
+	}
 	labels := k.vocab.Labels(n.Labels)
 	if n.Labels[requirement.Hostname] == "" {
 		labels = labels.And(k.vocab.Only(requirement.Hostname, cmp.Or(n.Hostname, n.Name)))
@@ -205,28 +246,21 @@ func (k *checker) chargeNode(i int, n *cluster.Node) error {
 			labels = labels.And(more)
 		}
 	}
-	m := &carrier{allowed: make([]bool, len(k.classes)), most: k.groupsOn(n)}
-	verdicts := make([]bool, len(k.choices))
-	for i, ch := range k.choices {
-		verdicts[i] = bearable(n.Taints, ch.tolerations) && slices.ContainsFunc(ch.alts, func(alt requirement.Requirements) bool {
-			if open {
-				return labels.Compatible(alt, k.isWellKnown)
-			}
-			return labels.Compatible(alt, nil)
-		})
+	if k.nodeLabels == nil {
+		k.nodeLabels = map[*cluster.Node]nodeLabels{}
 	}
-	for at, v := range k.classes {
-		m.allowed[at] = verdicts[v.choice]
-	}
-	m.room = k.roomOn(n, labels, open)
-	each, ok := k.least(m)
-	if !ok {
-		return fmt.Errorf("what it carries is worth more than can be written")
-	}
-	if each > 0 {
-		k.charges[asText("node", i)] = &charge{times: 1, each: each}
-	}
-	return nil
+	k.nodeLabels[n] = nodeLabels{labels, open}
+	return labels, open
+}
+
+// runsOn reports whether classes of the choice may run on the node.
+func (k *checker) runsOn(n *cluster.Node, labels requirement.Requirements, open bool, ch choice) bool {
+	return bearable(n.Taints, ch.tolerations) && slices.ContainsFunc(ch.alts, func(alt requirement.Requirements) bool {
+		if open {
+			return labels.Compatible(alt, k.isWellKnown)
+		}
+		return labels.Compatible(alt, nil)
+	})
 }
 
 // roomOn is what a node has left for pods, less the daemons that are sure to come.

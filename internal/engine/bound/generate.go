@@ -179,11 +179,7 @@ func (s *search) priceAll(y []float64) []column {
 			over = max(over, worth[i]/m.price)
 		}
 	}
-	bound := 0.0
-	for i, v := range y {
-		bound += v * s.rows[i].count
-	}
-	bound /= over
+	bound := s.worthOfAll(y) / over
 	for i := range s.machines {
 		if m := &s.machines[i]; m.ledger >= 0 {
 			beyond[m.ledger] = max(beyond[m.ledger], worth[i]/over-m.price)
@@ -204,6 +200,20 @@ func (s *search) priceAll(y []float64) []column {
 		out = append(out, c.column)
 	}
 	return out
+}
+
+// worthOfAll is what all pods are worth at values y.
+func (s *search) worthOfAll(y []float64) float64 {
+	sum := 0.0
+	for i, v := range y {
+		if !s.rows[i].dealt {
+			sum += v * s.rows[i].count
+		}
+	}
+	for i := range s.deals {
+		sum += s.deals[i].worth(y)
+	}
+	return sum
 }
 
 // candidates adds the filling of a machine, and further ones without the rows of those before, as long as they improve

@@ -11,13 +11,13 @@ import (
 // certificate, per hour: where the gap between the plan's price and the bound comes from. The certificate is not checked.
 // Unless it is false, no loss is below zero by more than rounding, but for instances of a reservation.
 //
-// Without existing nodes and reservations the losses add up to the gap.
+// Without existing nodes, reservations, values by zone and whole instances the losses add up to the gap.
 func Losses(p *pack.Problem, pl *plan.Plan, c *Certificate) []catalog.MicroUSD {
-	value := make(map[string]int64, len(c.Rows))
-	for _, r := range c.Rows {
-		value[r.Class] = r.Value
+	rows := make(map[string]*Row, len(c.Rows))
+	for i := range c.Rows {
+		rows[c.Rows[i].Class] = &c.Rows[i]
 	}
-	worth := make(map[cluster.PodRef]int64, len(p.Pending))
+	rowOf := make(map[cluster.PodRef]*Row, len(p.Pending))
 	for _, pod := range p.Pending {
 		if pod.Class == nil {
 			continue
@@ -26,14 +26,20 @@ func Losses(p *pack.Problem, pl *plan.Plan, c *Certificate) []catalog.MicroUSD {
 		if id == "" {
 			id = pod.Class.Hash()
 		}
-		worth[pod.PodRef] = value[id]
+		rowOf[pod.PodRef] = rows[id]
 	}
 	out := make([]catalog.MicroUSD, len(pl.NewNodes))
 	for i := range pl.NewNodes {
 		nn := &pl.NewNodes[i]
 		sum := int64(0)
 		for _, ref := range nn.Pods {
-			sum += worth[ref]
+			switch r := rowOf[ref]; {
+			case r == nil:
+			case r.Zones != nil:
+				sum += r.Zones[zoneOf(nn)]
+			default:
+				sum += r.Value
+			}
 		}
 		out[i] = nn.Price - catalog.MicroUSD(sum/1000)
 	}

@@ -85,18 +85,9 @@ func (s *search) addPool(pool *cluster.Pool) {
 	if pool.NotReady != "" {
 		return
 	}
-	reqs, err := s.vocab.Parse(pool.Requirements)
-	if err != nil {
-		return
-	}
-	cat := s.catalogOf(pool)
+	reqs, cat := s.readPool(pool)
 	if cat == nil {
 		return
-	}
-	reqs = reqs.And(s.vocab.Labels(pool.Labels)).And(s.vocab.Only(requirement.NodePool, pool.Name))
-	defined := func(key requirement.Key) bool {
-		set, ok := reqs.Get(key)
-		return ok && (!set.AllowsAbsent() || !s.isWellKnown(key))
 	}
 	n := cat.Len()
 	words := (len(s.choices) + 63) / 64
@@ -104,25 +95,12 @@ func (s *search) addPool(pool *cluster.Pool) {
 	for i := range may {
 		may[i] = make([]uint64, n*words)
 	}
-	for ch, src := range s.choices {
-		if judge(pool.Taints, src.Tolerations) {
-			continue
-		}
-		for _, alt := range s.choiceAlts[ch] {
-			if !reqs.Compatible(alt, s.isWellKnown) {
-				continue
+	for ch := range s.choices {
+		s.eachSold(pool, reqs, cat, ch, func(cell int, types catalog.TypeSet) {
+			for t := range types.Each {
+				may[cell][t*words+ch>>6] |= 1 << (ch & 63)
 			}
-			both := reqs.And(alt)
-			types := cat.All().Clone()
-			cat.KeepMatching(types, both, defined)
-			for _, cell := range cat.CellsMatching(both) {
-				here := types.Clone()
-				here.And(cat.Cells[cell].Available)
-				for t := range here.Each {
-					may[cell][t*words+ch>>6] |= 1 << (ch & 63)
-				}
-			}
-		}
+		})
 	}
 	nets := s.netOf(pool, reqs, cat)
 	for at := range cat.Cells {
@@ -137,6 +115,41 @@ func (s *search) addPool(pool *cluster.Pool) {
 				m.ledger = s.reservation(pool, cell, cat.Types[t])
 			}
 			s.offer(m)
+		}
+	}
+}
+
+// readPool is what the pool demands of its nodes, and its types; nil when they can't be read.
+func (s *search) readPool(pool *cluster.Pool) (requirement.Requirements, *catalog.Catalog) {
+	reqs, err := s.vocab.Parse(pool.Requirements)
+	if err != nil {
+		return reqs, nil
+	}
+	return reqs.And(s.vocab.Labels(pool.Labels)).And(s.vocab.Only(requirement.NodePool, pool.Name)), s.catalogOf(pool)
+}
+
+// eachSold calls f with the types on which classes of the choice may run, for each cell in which there are some.
+func (s *search) eachSold(pool *cluster.Pool, reqs requirement.Requirements, cat *catalog.Catalog, choice int, f func(cell int, types catalog.TypeSet)) {
+	if judge(pool.Taints, s.choices[choice].Tolerations) {
+		return
+	}
+	defined := func(key requirement.Key) bool {
+		set, ok := reqs.Get(key)
+		return ok && (!set.AllowsAbsent() || !s.isWellKnown(key))
+	}
+	for _, alt := range s.choiceAlts[choice] {
+		if !reqs.Compatible(alt, s.isWellKnown) {
+			continue
+		}
+		both := reqs.And(alt)
+		types := cat.All().Clone()
+		cat.KeepMatching(types, both, defined)
+		for _, cell := range cat.CellsMatching(both) {
+			here := types.Clone()
+			here.And(cat.Cells[cell].Available)
+			if here.Any() {
+				f(cell, here)
+			}
 		}
 	}
 }

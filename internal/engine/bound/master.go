@@ -43,7 +43,7 @@ func newMaster(need []float64, rows int, first []column) *master {
 	m := &master{rows: rows, size: len(need), need: slices.Clone(need)}
 	for i := range m.rows {
 		// Equal needs make many bases equally good; a little noise tells them apart. Bounds don't use these numbers.
-		m.need[i] *= 1 + 1e-7*float64(i*7919%1009)/1009
+		m.need[i] = max(m.need[i], 1e-7) * (1 + 1e-7*float64(i*7919%1009)/1009)
 	}
 	m.inv = make([]float64, m.size*m.size)
 	m.restIn = make([]bool, m.size)

@@ -27,9 +27,8 @@ func (s *search) addNodes() {
 		}
 		minded[i] = byRule[l.rule]
 	}
-	nodes := slices.SortedFunc(slices.Values(s.p.Nodes), func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
 	var free []machine
-	for _, n := range nodes {
+	for _, n := range s.nodes() {
 		if n.Deleting {
 			continue
 		}
@@ -52,15 +51,8 @@ func (s *search) nodeAsMachine(n *cluster.Node, minded []map[*cluster.Class]bool
 	labels, open := s.labelsOf(n)
 	m := machine{room: s.scaled(s.roomOf(n, labels, open))}
 	choices := make([]uint64, (len(s.choices)+63)/64)
-	for ch, src := range s.choices {
-		if judge(n.Taints, src.Tolerations) {
-			continue
-		}
-		undefined := s.isWellKnown
-		if !open {
-			undefined = nil
-		}
-		if slices.ContainsFunc(s.choiceAlts[ch], func(alt requirement.Requirements) bool { return labels.Compatible(alt, undefined) }) {
+	for ch := range s.choices {
+		if s.allowedOn(n, ch, labels, open) {
 			choices[ch>>6] |= 1 << (ch & 63)
 		}
 	}
@@ -89,6 +81,26 @@ func (s *search) nodeAsMachine(n *cluster.Node, minded []map[*cluster.Class]bool
 	m.rows, m.fit, m.capped = m.rows[:kept], m.fit[:kept], m.capped[:kept]
 	m.most = m.fit
 	return m, kept > 0
+}
+
+// nodes are the existing nodes by name.
+func (s *search) nodes() []*cluster.Node {
+	if s.byName == nil {
+		s.byName = slices.SortedFunc(slices.Values(s.p.Nodes), func(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return s.byName
+}
+
+// allowedOn reports whether classes of the choice may run on the node.
+func (s *search) allowedOn(n *cluster.Node, choice int, labels requirement.Requirements, open bool) bool {
+	if judge(n.Taints, s.choices[choice].Tolerations) {
+		return false
+	}
+	undefined := s.isWellKnown
+	if !open {
+		undefined = nil
+	}
+	return slices.ContainsFunc(s.choiceAlts[choice], func(alt requirement.Requirements) bool { return labels.Compatible(alt, undefined) })
 }
 
 func (s *search) labelsOf(n *cluster.Node) (requirement.Requirements, bool) {

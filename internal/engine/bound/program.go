@@ -43,13 +43,67 @@ func (s *search) summarise() {
 	}
 }
 
-// spell makes the program's constraints the rows themselves.
+// spell makes the program's constraints the rows themselves, and for each deal one more: that the pods which may go
+// wherever they like go somewhere.
 func (s *search) spell() {
-	s.constraints, s.summing = len(s.rows), false
+	s.constraints, s.summing = len(s.rows)+len(s.deals), false
 	for i := range s.rows {
 		s.sums[i] = []share{{i, 1}}
 	}
 	s.ceilings = make([]float64, len(s.rows))
+}
+
+// needs are the least amounts of the program's constraints.
+func (s *search) needs() []float64 {
+	need := make([]float64, s.constraints)
+	wanted := make([]float64, len(s.rows))
+	for i := range s.rows {
+		wanted[i] = s.rows[i].count
+	}
+	for k := range s.deals {
+		d := &s.deals[k]
+		left, room := d.count, 0.0
+		for j := range d.rows {
+			left -= d.least[j]
+			room += d.most[j] - d.least[j]
+		}
+		for j, at := range d.rows {
+			if at < 0 {
+				continue
+			}
+			wanted[at] = d.least[j]
+			if s.summing && room > 0 {
+				wanted[at] += left * (d.most[j] - d.least[j]) / room // somewhere near: this is but a start
+			}
+		}
+		if !s.summing {
+			need[len(s.rows)+k] = left
+		}
+	}
+	for i, sums := range s.sums {
+		for _, x := range sums {
+			need[x.row] += x.amount * wanted[i]
+		}
+	}
+	return need
+}
+
+// dealColumns let a pod of a deal go to one of its zones, as often as there is room.
+func (s *search) dealColumns() (columns []column, times []float64) {
+	for k := range s.deals {
+		d := &s.deals[k]
+		for j, at := range d.rows {
+			if d.most[j] == d.least[j] {
+				continue
+			}
+			c := column{machine: -1, ledger: len(s.ledgers) + len(times), parts: []share{{len(s.rows) + k, 1}}}
+			if at >= 0 {
+				c.parts = append(c.parts, share{at, -1})
+			}
+			columns, times = append(columns, c), append(times, d.most[j]-d.least[j])
+		}
+	}
+	return columns, times
 }
 
 // summed writes a filling as what it adds to the constraints.
@@ -82,18 +136,24 @@ func (s *search) priceAlone() {
 
 // restart makes the linear program with no columns but the ceilings.
 func (s *search) restart() {
-	need := make([]float64, s.constraints)
-	for i, sums := range s.sums {
-		for _, x := range sums {
-			need[x.row] += x.amount * s.rows[i].count
-		}
-	}
+	need := s.needs()
 	first := make([]column, s.constraints)
 	for i := range first {
-		first[i] = column{price: s.ceilings[i], parts: []share{{i, 1}}, ledger: -1}
+		first[i] = column{parts: []share{{i, 1}}, ledger: -1}
+		if i < len(s.ceilings) {
+			first[i].price = s.ceilings[i]
+		} else {
+			first[i].price = 2 * s.dearest(&s.deals[i-len(s.rows)])
+		}
 	}
 	for _, l := range s.ledgers {
 		need = append(need, l.times)
+	}
+	var dealt []column
+	if !s.summing {
+		var times []float64
+		dealt, times = s.dealColumns()
+		need = append(need, times...)
 	}
 	if s.master != nil {
 		s.lpSteps += s.master.steps
@@ -102,7 +162,21 @@ func (s *search) restart() {
 	if !s.summing {
 		s.exchange()
 	}
+	for _, c := range dealt {
+		s.master.add(c)
+	}
 	s.master.duals()
+}
+
+// dearest is what a pod of the deal costs alone in its dearest zone.
+func (s *search) dearest(d *deal) float64 {
+	most := 0.0
+	for _, at := range d.rows {
+		if at >= 0 {
+			most = max(most, s.alone[at])
+		}
+	}
+	return most
 }
 
 // resume makes the linear program anew for narrower rules, with what the columns hold by those.
@@ -150,7 +224,7 @@ func (s *search) ceilingsInUse() []int {
 	var out []int
 	for i, v := range s.master.basis {
 		if v >= 0 && v < s.constraints && s.master.amount[i] > 1e-7*s.master.need[v] &&
-			(s.summing || s.ceilings[v] < s.alone[v]) {
+			(s.summing || v < len(s.rows) && s.ceilings[v] < s.alone[v]) {
 			out = append(out, v)
 		}
 	}

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
 
 // result rounds the best values to whole numbers, finds weights for them, and lets the checker say what that proves.
 // Where the checker can't follow, because it has to search too many ways to fill machines with whole pods, values that were
 // found earlier are taken, in the end those for pods cut at will.
-func (s *search) result(p *pack.Problem) *Result {
+func (s *search) result(p *pack.Problem, price catalog.MicroUSD) *Result {
 	r := &Result{Converged: s.converged, Stopped: s.stopped, Open: -1, Work: s.work}
 	if !math.IsInf(s.open, 1) && !s.work.Rounded {
 		r.Open = max(0, s.open)
@@ -24,6 +26,7 @@ func (s *search) result(p *pack.Problem) *Result {
 			bound, err := Check(p, c)
 			if err == nil {
 				r.Bound, r.Certificate = bound, c
+				s.raise(p, r, price)
 				return r
 			}
 			refused = err
@@ -31,6 +34,39 @@ func (s *search) result(p *pack.Problem) *Result {
 	}
 	r.Converged, r.Stopped, r.Certificate = false, refused.Error(), &Certificate{}
 	return r
+}
+
+// wholeMost is up to how many pods the checker is asked to go through all ways to serve them.
+const wholeMost = 100
+
+// raise has the checker go through the ways to serve the pods with whole machines, as far as needed to show that none is
+// cheaper than price, or, if there are too many, than something between price and what is proven already.
+func (s *search) raise(p *pack.Problem, r *Result, price catalog.MicroUSD) {
+	if s.work.Pods > wholeMost || len(r.Certificate.Rows) == 0 {
+		return
+	}
+	base, full := r.Bound, price-r.Bound
+	try := func(more catalog.MicroUSD) bool {
+		if more <= 0 {
+			return false
+		}
+		c := *r.Certificate
+		c.Whole = int64(more) * 1000
+		bound, err := Check(p, &c)
+		if err != nil {
+			return false
+		}
+		r.Bound, r.Certificate = bound, &c
+		return true
+	}
+	if try(full) {
+		return
+	}
+	for part := catalog.MicroUSD(8); part > 1; part /= 2 {
+		if !try(full/part) || r.Bound < base+full/part {
+			return
+		}
+	}
 }
 
 // certify writes values down, less a little slack for rounding, with weights that prove them.
@@ -59,13 +95,24 @@ func (s *search) certify(values []float64, slack float64) *Certificate {
 			used = append(used, w)
 		}
 	}
+	zones := map[int]map[string]int64{} // by class
 	for i := range s.rows {
 		for _, class := range s.rows[i].classes {
 			value := whole[i]
 			if s.work.Rounded {
 				value = max(value, s.lifted(i, class, proof))
 			}
-			c.Rows = append(c.Rows, Row{Class: s.placed[class].id, Count: s.placed[class].count, Value: value})
+			r := Row{Class: s.placed[class].id, Count: s.placed[class].count, Value: value}
+			if !s.rows[i].dealt {
+				c.Rows = append(c.Rows, r)
+				continue
+			}
+			if zones[class] == nil {
+				zones[class] = map[string]int64{}
+				r.Value, r.Zones = 0, zones[class]
+				c.Rows = append(c.Rows, r)
+			}
+			zones[class][s.zoneOfChoice[s.rows[i].choice]] = value
 		}
 	}
 	slices.SortFunc(c.Rows, func(a, b Row) int { return strings.Compare(a.Class, b.Class) })

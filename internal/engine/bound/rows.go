@@ -20,6 +20,8 @@ type placed struct {
 	id    string
 	src   *cluster.Class
 	count int
+	// zones counts them by zone, where that is settled.
+	zones map[string]int
 }
 
 // placedClasses counts the pods that the plan puts somewhere, by class, sorted by class.
@@ -32,7 +34,7 @@ func placedClasses(p *pack.Problem, pl *plan.Plan) []placed {
 	}
 	byID := map[string]*placed{}
 	seen := map[cluster.PodRef]bool{}
-	add := func(refs []cluster.PodRef) {
+	add := func(refs []cluster.PodRef, zone string) {
 		for _, ref := range refs {
 			src := classOf[ref]
 			if src == nil || seen[ref] {
@@ -44,16 +46,21 @@ func placedClasses(p *pack.Problem, pl *plan.Plan) []placed {
 				id = src.Hash()
 			}
 			if byID[id] == nil {
-				byID[id] = &placed{id: id, src: src}
+				byID[id] = &placed{id: id, src: src, zones: map[string]int{}}
 			}
 			byID[id].count++
+			byID[id].zones[zone]++
 		}
 	}
 	for i := range pl.NewNodes {
-		add(pl.NewNodes[i].Pods)
+		add(pl.NewNodes[i].Pods, zoneOf(&pl.NewNodes[i]))
+	}
+	zoneOfNode := map[string]string{}
+	for _, n := range p.Nodes {
+		zoneOfNode[n.Name] = n.Labels[requirement.Zone]
 	}
 	for _, x := range pl.Placements {
-		add(x.Pods)
+		add(x.Pods, zoneOfNode[x.Node])
 	}
 	out := make([]placed, 0, len(byID))
 	for _, c := range byID {
@@ -65,13 +72,14 @@ func placedClasses(p *pack.Problem, pl *plan.Plan) []placed {
 
 // row is one or several classes that the search need not tell apart.
 type row struct {
-	classes []int     // of search.placed
+	classes []int     // of search.placed; their pods in one zone, for those that are dealt out over zones
 	req     []float64 // in scaled units
 	exact   res.Vector
-	count   float64
+	count   float64 // at most
 	perHost float64 // how many pods one host takes, were there no other rows; infinite without a limit
 	shared  int     // a limit per host that other rows share, of search.shared; -1: none
 	choice  int
+	dealt   bool // part of a deal
 }
 
 // sharedLimit is a limit per host on the pods of several rows together.
@@ -101,7 +109,7 @@ func (s *search) makeRows() {
 
 // mergeRows makes the rows with requests rounded down to so many binary digits after the first.
 func (s *search) mergeRows(digits int) {
-	s.rows = s.rows[:0]
+	s.rows, s.rowsOf = s.rows[:0], make([][]int, len(s.placed))
 	index := map[string]int{}
 	for i, c := range s.placed {
 		exact := s.schema.Vector(c.src.Requests)
@@ -110,26 +118,38 @@ func (s *search) mergeRows(digits int) {
 				exact[r] = x &^ (1<<(l-digits-1) - 1)
 			}
 		}
-		lim := s.limits[i]
-		key := fmt.Sprint(s.choiceOf[i], exact, lim.most, lim.shared)
-		if lim.most > 0 && lim.shared < 0 && !s.work.Rounded {
-			key += fmt.Sprint(" ", c.count) // a limit of its own: alike only if there are as many
+		s.rowsOf[i] = nil
+		if s.zoned[i] == nil {
+			s.addToRow(index, i, s.choiceOf[i], c.count, exact)
 		}
-		at, ok := index[key]
-		if !ok {
-			at = len(s.rows)
-			index[key] = at
-			s.rows = append(s.rows, row{exact: exact, req: s.scaled(exact), shared: lim.shared, choice: s.choiceOf[i]})
+		for _, b := range s.zoned[i] {
+			s.addToRow(index, i, s.zoneChoice[fmt.Sprint(s.choiceOf[i], " ", b.zone)], b.most, exact)
 		}
-		r := &s.rows[at]
-		r.classes = append(r.classes, i)
-		r.count += float64(c.count)
-		switch {
-		case lim.most == 0 || lim.shared >= 0:
-			r.perHost = math.Inf(1)
-		default:
-			r.perHost += float64(lim.most)
-		}
+	}
+}
+
+// addToRow adds pods of a class to the row of its like.
+func (s *search) addToRow(index map[string]int, i, choice, count int, exact res.Vector) {
+	lim := s.limits[i]
+	key := fmt.Sprint(choice, exact, lim.most, lim.shared)
+	if lim.most > 0 && lim.shared < 0 && !s.work.Rounded {
+		key += fmt.Sprint(" ", s.placed[i].count, s.zoned[i]) // a limit of its own: alike only if there are as many
+	}
+	at, ok := index[key]
+	if !ok {
+		at = len(s.rows)
+		index[key] = at
+		s.rows = append(s.rows, row{exact: exact, req: s.scaled(exact), shared: lim.shared, choice: choice, dealt: s.zoned[i] != nil})
+	}
+	s.rowsOf[i] = append(s.rowsOf[i], at)
+	r := &s.rows[at]
+	r.classes = append(r.classes, i)
+	r.count += float64(count)
+	switch {
+	case lim.most == 0 || lim.shared >= 0:
+		r.perHost = math.Inf(1)
+	default:
+		r.perHost += float64(lim.most)
 	}
 }
 

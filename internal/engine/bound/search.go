@@ -28,6 +28,14 @@ type search struct {
 	limits     []classLimit
 	shared     []sharedLimit
 	rows       []row
+	byName     []*cluster.Node // see nodes
+	// zoned holds the boxes of the classes that are dealt out over zones, zoneChoice the choices of such a class in a zone,
+	// rowsOf the rows of each class, and deals what belongs together.
+	zoned        [][]box
+	zoneChoice   map[string]int
+	zoneOfChoice map[int]string
+	rowsOf       [][]int
+	deals        []deal
 
 	catalogs    map[listing]*catalog.Catalog
 	sets        [][]uint64
@@ -75,9 +83,11 @@ func newSearch(p *pack.Problem, classes []placed, budget int64) *search {
 	}
 	s.dropBadClasses()
 	s.readChoices()
+	s.dealOut()
 	s.makeRows()
+	s.makeDeals()
 	s.steps = stepsOf(s.schema, s.rows)
-	for _, pool := range slices.SortedFunc(slices.Values(p.Pools), func(a, b *cluster.Pool) int { return cmp.Compare(a.Name, b.Name) }) {
+	for _, pool := range s.pools() {
 		s.addPool(pool)
 	}
 	s.addNodes()
@@ -89,6 +99,11 @@ func newSearch(p *pack.Problem, classes []placed, budget int64) *search {
 	}
 	s.dropRows()
 	return s
+}
+
+// pools are those of the problem by name.
+func (s *search) pools() []*cluster.Pool {
+	return slices.SortedFunc(slices.Values(s.p.Pools), func(a, b *cluster.Pool) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (s *search) isWellKnown(key requirement.Key) bool { return s.wellKnown[key] }
@@ -156,12 +171,17 @@ func (s *search) dropRows() {
 	var rows []row
 	for i, r := range s.rows {
 		index[i] = -1
-		if buyable[i] && !free[i] {
+		if buyable[i] && !free[i] && r.count > 0 {
 			index[i] = len(rows)
 			rows = append(rows, r)
 		}
 	}
 	s.rows = rows
+	for i := range s.deals {
+		for j, at := range s.deals[i].rows {
+			s.deals[i].rows[j] = index[at]
+		}
+	}
 	kept := s.machines[:0]
 	for _, m := range s.machines {
 		n := 0
