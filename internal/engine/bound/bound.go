@@ -10,11 +10,14 @@
 // the pools. Kept are: requests against allocatable less the daemons that are certain to run there; node selectors,
 // required affinity, volume zones and taints, per machine and class; what the pool can buy where and at what price; how
 // many instances a reservation still holds; and limits per host: host ports, anti-affinity by host of classes that
-// repel themselves, spread by host, which the engine measures from an empty host.
+// repel themselves, spread by host, which the engine measures from an empty host. Kept are also spreads over zones, of
+// classes whose spread counts no other pending pods and which the plan keeps. They are measured as the engine and Karpenter
+// measure them: over every zone that has nodes which count or in which a pool launches instances. The Kubernetes scheduler
+// leaves out zones without a node, so it would also bind pods that are all in one zone.
 //
-// Given up are: topology wider than a host, whether the requirements of two classes can hold on one machine, limits of
-// pools, addresses of subnets, minValues, preferences, PreferNoSchedule, and the strict order of pool weights; and that
-// machines are bought whole. Where a problem has very many kinds of pods, limits per host that need far fewer hosts than
+// Given up are: all other topology wider than a host, whether the requirements of two classes can hold on one machine,
+// limits of pools, addresses of subnets, minValues, preferences, PreferNoSchedule, and the strict order of pool weights;
+// and, where pods are many, that machines are bought whole. Where a problem has very many kinds of pods, limits per host that need far fewer hosts than
 // another limit are given up as well. Giving something up can only make the bound smaller, so it stays a bound: a plan
 // that keeps the order of weights may cost more than it must without.
 //
@@ -35,12 +38,23 @@
 // and keeps the worthiest of those that leave the same room, as long as the weights don't rule them out. Existing nodes
 // and reservations are judged by weights alone.
 //
+// The pods of a class that is spread over zones have a value for each zone. The maximum skew and the pods that run leave
+// each zone a fewest and a most of them. They are worth what they are worth where that allows them to be worth least: each
+// zone gets its fewest, and the rest goes to the zones of the lowest value.
+//
+// Machines are bought whole, which all this leaves out. Where pods are few the checker goes through the ways to serve them
+// all, zone by zone. A way costs what the pods are worth, and what each machine costs more than its pods are worth, and
+// what pods are worth more where they are than at least. None of these is below zero. So to show that no way costs less
+// than some amount above the worth, only machines matter that cost less than that above the worth of theirs. The values
+// decide how many those are, and not whether the proof holds.
+//
 // # How it is found
 //
 // The best values are the duals of a linear program: buy ways to fill machines so that every class is covered, at the
 // least cost. Ways are added as they are needed (column generation): the one that is worth most for a machine at the
 // present values is found by a small linear program of its own, whose duals are the weights, or by a search where pods
-// must stay whole. On machines for dozens of pods and on those with too many fillings pods may be cut; little is lost by
+// must stay whole. Pods of a class in different zones are rows of their own, and one more row says that all of them are in
+// some zone. On machines for dozens of pods and on those with too many fillings pods may be cut; little is lost by
 // that. Any values, divided by how much the most overrated machine is worth more than its price, are a proof; so the
 // search can end at any time.
 package bound
