@@ -59,6 +59,20 @@ func mix(n int, of []family, types []*catalog.Type, seed uint64) *pack.Problem {
 	return p
 }
 
+// overAllZones spreads the pods of each class over zones.
+func overAllZones(p *pack.Problem) *pack.Problem {
+	done := map[*cluster.Class]bool{}
+	for _, pod := range p.Pending {
+		if c := pod.Class; !done[c] {
+			done[c] = true
+			c.Spreads = []cluster.Spread{{Key: requirement.Zone, MaxSkew: 1, Selector: &cluster.Selector{Terms: []requirement.Term{in("app", c.Labels["app"])}}}}
+			c.ID = ""
+			c.ID = c.Hash()
+		}
+	}
+	return p
+}
+
 func in(key string, values ...string) requirement.Term {
 	return requirement.Term{Key: key, Operator: requirement.In, Values: values}
 }
@@ -86,6 +100,9 @@ func BenchmarkBound(b *testing.B) {
 		}},
 		{"memory/pods=2000", func() *pack.Problem { return mix(10000, families[1:2], types, 1) }},
 		{"batch/pods=2000", func() *pack.Problem { return mix(10000, families[2:], types, 1) }},
+		{"zones/pods=1000", func() *pack.Problem { return overAllZones(mix(1000, families, types, 1)) }},
+		{"zones/pods=3000", func() *pack.Problem { return overAllZones(mix(3000, families, types, 1)) }},
+		{"zones/pods=10000", func() *pack.Problem { return overAllZones(mix(10000, families, types, 1)) }},
 		{"generic/pods=5000", func() *pack.Problem { return scenario.Generate(5000, 400, 1) }},
 	}
 	for _, c := range cases {
