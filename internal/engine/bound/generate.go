@@ -89,7 +89,11 @@ func (s *search) generate(budget int64, headroom float64) {
 			}
 			s.thorough = false
 		}
-		inUse, done := s.ceilingsInUse(), solved && (s.near() || len(found) == 0)
+		var dealt []column
+		if !s.summing {
+			dealt = s.dealtOut(false)
+		}
+		inUse, done := s.ceilingsInUse(), solved && (s.near() || len(found)+len(dealt) == 0)
 		if solved && len(inUse) == 0 && s.bestBound > 0 {
 			s.open = min(s.open, s.master.cost()/s.bestBound-1)
 		}
@@ -108,7 +112,7 @@ func (s *search) generate(budget int64, headroom float64) {
 				s.ceilings[i] *= 1.2
 			}
 		}
-		for _, c := range found {
+		for _, c := range append(found, dealt...) {
 			s.master.add(c)
 		}
 	}

@@ -5,9 +5,15 @@ import (
 	"slices"
 )
 
+// What is no machine: a row that stands for another, and a way to deal pods out over zones.
+const (
+	notBought = -1
+	ofDeal    = -2
+)
+
 // column is a way to fill a machine.
 type column struct {
-	machine int // of search.machines
+	machine int // of search.machines; or notBought or ofDeal
 	price   float64
 	parts   []share
 	ledger  int // -1: none

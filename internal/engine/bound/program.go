@@ -43,8 +43,7 @@ func (s *search) summarise() {
 	}
 }
 
-// spell makes the program's constraints the rows themselves, and for each deal one more: that the pods which may go
-// wherever they like go somewhere.
+// spell makes the program's constraints the rows themselves, and for each deal one more: that its pods are dealt out.
 func (s *search) spell() {
 	s.constraints, s.summing = len(s.rows)+len(s.deals), false
 	for i := range s.rows {
@@ -71,13 +70,16 @@ func (s *search) needs() []float64 {
 			if at < 0 {
 				continue
 			}
-			wanted[at] = d.least[j]
-			if s.summing && room > 0 {
-				wanted[at] += left * (d.most[j] - d.least[j]) / room // somewhere near: this is but a start
+			wanted[at] = 0
+			if s.summing {
+				wanted[at] = d.least[j]
+				if room > 0 {
+					wanted[at] += left * (d.most[j] - d.least[j]) / room // somewhere near: this is but a start
+				}
 			}
 		}
 		if !s.summing {
-			need[len(s.rows)+k] = left
+			need[len(s.rows)+k] = 1
 		}
 	}
 	for i, sums := range s.sums {
@@ -88,22 +90,48 @@ func (s *search) needs() []float64 {
 	return need
 }
 
-// dealColumns let a pod of a deal go to one of its zones, as often as there is room.
-func (s *search) dealColumns() (columns []column, times []float64) {
-	for k := range s.deals {
-		d := &s.deals[k]
-		for j, at := range d.rows {
-			if d.most[j] == d.least[j] {
-				continue
+// dealtOut are columns that deal the pods of a deal out over its zones: at first a few ways, afterwards for each deal the
+// way that costs least at the program's present values, if that improves the program.
+func (s *search) dealtOut(first bool) []column {
+	var out []column
+	add := func(k int, amounts []float64) {
+		c := column{machine: ofDeal, ledger: -1, parts: []share{{len(s.rows) + k, 1}}}
+		for j, at := range s.deals[k].rows {
+			if at >= 0 && amounts[j] > 0 {
+				c.parts = append(c.parts, share{at, -amounts[j]})
 			}
-			c := column{machine: -1, ledger: len(s.ledgers) + len(times), parts: []share{{len(s.rows) + k, 1}}}
-			if at >= 0 {
-				c.parts = append(c.parts, share{at, -1})
-			}
-			columns, times = append(columns, c), append(times, d.most[j]-d.least[j])
+		}
+		if first || s.master.reduced(&c) < -1e-9*s.ceilingOf(k) {
+			out = append(out, c)
 		}
 	}
-	return columns, times
+	for k := range s.deals {
+		d := &s.deals[k]
+		if !first {
+			add(k, d.amounts(func(j int) float64 {
+				if d.rows[j] < 0 {
+					return 0
+				}
+				return s.master.dual[d.rows[j]]
+			}))
+			continue
+		}
+		for turn := range d.rows {
+			add(k, d.amounts(func(j int) float64 { return float64((j + turn) % len(d.rows)) }))
+		}
+	}
+	return out
+}
+
+// ceilingOf is more than the pods of a deal cost.
+func (s *search) ceilingOf(k int) float64 {
+	most := 0.0
+	for _, at := range s.deals[k].rows {
+		if at >= 0 {
+			most = max(most, s.alone[at])
+		}
+	}
+	return 2 * most * s.deals[k].count
 }
 
 // summed writes a filling as what it adds to the constraints.
@@ -143,17 +171,11 @@ func (s *search) restart() {
 		if i < len(s.ceilings) {
 			first[i].price = s.ceilings[i]
 		} else {
-			first[i].price = 2 * s.dearest(&s.deals[i-len(s.rows)])
+			first[i].price = s.ceilingOf(i - len(s.rows))
 		}
 	}
 	for _, l := range s.ledgers {
 		need = append(need, l.times)
-	}
-	var dealt []column
-	if !s.summing {
-		var times []float64
-		dealt, times = s.dealColumns()
-		need = append(need, times...)
 	}
 	if s.master != nil {
 		s.lpSteps += s.master.steps
@@ -161,22 +183,11 @@ func (s *search) restart() {
 	s.master = newMaster(need, s.constraints, first)
 	if !s.summing {
 		s.exchange()
-	}
-	for _, c := range dealt {
-		s.master.add(c)
-	}
-	s.master.duals()
-}
-
-// dearest is what a pod of the deal costs alone in its dearest zone.
-func (s *search) dearest(d *deal) float64 {
-	most := 0.0
-	for _, at := range d.rows {
-		if at >= 0 {
-			most = max(most, s.alone[at])
+		for _, c := range s.dealtOut(true) {
+			s.master.add(c)
 		}
 	}
-	return most
+	s.master.duals()
 }
 
 // resume makes the linear program anew for narrower rules, with what the columns hold by those.
@@ -185,6 +196,9 @@ func (s *search) resume() {
 	clear(s.ceilings)
 	s.restart()
 	for _, c := range old {
+		if c.machine == ofDeal {
+			s.master.add(c)
+		}
 		if c.machine < 0 {
 			continue
 		}

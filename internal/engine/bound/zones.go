@@ -1,6 +1,7 @@
 package bound
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,34 +26,34 @@ type deal struct {
 	count       float64
 }
 
+// amounts are the pods in each zone where they are worth least together, at the values.
+func (d *deal) amounts(value func(i int) float64) []float64 {
+	out, left := slices.Clone(d.least), d.count
+	order := make([]int, len(d.rows))
+	for i := range d.rows {
+		order[i] = i
+		left -= d.least[i]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
+	for _, i := range order {
+		n := min(left, d.most[i]-d.least[i])
+		out[i] += n
+		left -= n
+	}
+	return out
+}
+
 // worth of all pods of the deal at values y, wherever they go.
 func (d *deal) worth(y []float64) float64 {
-	sum, left := 0.0, d.count
 	value := func(i int) float64 {
 		if d.rows[i] < 0 {
 			return 0
 		}
 		return y[d.rows[i]]
 	}
-	order := make([]int, len(d.rows))
-	for i := range d.rows {
-		order[i] = i
-		sum += d.least[i] * value(i)
-		left -= d.least[i]
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := value(a), value(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
-	for _, i := range order {
-		n := min(left, d.most[i]-d.least[i])
+	sum := 0.0
+	for i, n := range d.amounts(value) {
 		sum += n * value(i)
-		left -= n
 	}
 	return sum
 }
