@@ -52,12 +52,12 @@ func (s *solver) budget() int64 {
 }
 
 // DefaultWork is the budget of a plan for so many pods. It grows with them and stays in the order of the time that the first plan
-// takes: four times as much makes plans at most 0.7 % cheaper, half as much up to 3 % dearer.
+// takes: twice as much makes plans at most 1 % cheaper, half as much up to 3 % dearer.
 //
 // Source: make bench-peer ARGS=-work.
 func DefaultWork(pods int) int64 {
 	n := int64(pods)
-	return min(500_000+20_000*n, 8_000_000+300*n, 25_000_000)
+	return min(500_000+20_000*n, 12_000_000+300*n, 25_000_000)
 }
 
 // freeNodes are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a
