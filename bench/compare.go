@@ -53,7 +53,7 @@ type Row struct {
 	Kerf, First, Peer Side
 	// Bound for the pods that Kerf places, proven by Certificate of the kind in package bound.
 	Bound    catalog.MicroUSD
-	Declined int // wishes that Kerf did not honour, each with what it would cost
+	Declined int // preferences that Kerf did not honour, each with what it would cost
 }
 
 // Compare runs both engines on the input.

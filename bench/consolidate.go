@@ -47,7 +47,7 @@ type Thinned struct {
 	KerfAgain Cost
 	PeerLooks Cost
 	PeerSaves catalog.MicroUSD
-	// Bound of the price of the pods on new machines, all nodes being gone.
+	// Bound of the price of the pods on new instances, all nodes being gone.
 	Bound catalog.MicroUSD
 }
 

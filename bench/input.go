@@ -30,7 +30,7 @@ type Input struct {
 	Make        func() (*pack.Problem, error)
 }
 
-// ErrNoTrace tells that a recorded workload is not on this machine; they are not part of the project.
+// ErrNoTrace tells that a recorded workload is not on this instance; they are not part of the project.
 var ErrNoTrace = errors.New("the trace is not here; set KERF_WORKLOADS to its folder")
 
 const seed = 1
@@ -78,8 +78,8 @@ func preferring(pods int, ignore, slow bool) Input {
 	return in
 }
 
-// mix restricts the pool to the categories that upstream's guide begins with, unless it may buy any type: upstream fills
-// a machine for as long as there is a larger one, and the largest of other categories are priced for other work.
+// mix restricts the pool to the categories that upstream's guide begins with, unless it may launch any type: upstream fills
+// an instance for as long as there is a larger one, and the largest of other categories are priced for other work.
 func mix(pods int, anyType, slow bool) Input {
 	in := Input{Name: fmt.Sprintf("mix-%d", pods), Slow: slow,
 		What: "real types and prices of a region in three zones; web, memory-heavy and batch pods in some 60 sizes",

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Cost is what a computation took. CPU time, garbage collection included, is what counts on a machine with other work.
+// Cost is what a computation took. CPU time, garbage collection included, is what counts on an instance with other work.
 type Cost struct {
 	Wall, CPU     time.Duration
 	Bytes, Allocs uint64

@@ -37,7 +37,7 @@ func bursts() []burst {
 }
 
 // begin applies the parts of a burst and waits until all its pods run. The bill is what runs then. Busy keeps every core of
-// the machine at work meanwhile.
+// the instance at work meanwhile.
 func begin(b burst, busy bool) func(context.Context, *house) (*Figures, error) {
 	return func(ctx context.Context, h *house) (*Figures, error) {
 		if err := h.apply(ctx, class("default", "al2023@latest")+pool("default", "default", `

@@ -110,7 +110,7 @@ func (h *house) pods(ctx context.Context) (running, all int, err error) {
 	return running, len(pods.Items), nil
 }
 
-// bill counts the machines that cost money and what they cost per hour.
+// bill counts the instances that cost money and what they cost per hour.
 func (h *house) bill(ctx context.Context) (machines int, microUSD int64, err error) {
 	all, err := h.aws.Instances(ctx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// quiet brings up classes with a pool and a machine each, and then leaves them alone.
+// quiet brings up classes with a pool and an instance each, and then leaves them alone.
 func quiet(classes, machines int, d time.Duration) func(context.Context, *house) (*Figures, error) {
 	return func(ctx context.Context, h *house) (*Figures, error) {
 		var all strings.Builder
@@ -42,9 +42,9 @@ func rest(nodes, podsEach int, d time.Duration) func(context.Context, *house) (*
 - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, m6i.large, m7i.large, m6a.large]}
 - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
 - {key: kubernetes.io/arch, operator: In, values: [amd64]}`)
-		// What fills a machine of two vCPU and eight GiB: one pod on each node that takes the most of it, which spreads by
+		// What fills an instance of two vCPU and eight GiB: one pod on each node that takes the most of it, which spreads by
 		// host, and fourteen small ones. They come when all nodes are there: while both come at once the scheduler puts small
-		// pods where they were not planned, and the machines that are too many then go one after the other, which is no rest.
+		// pods where they were not planned, and the instances that are too many then go one after the other, which is no rest.
 		if err := h.apply(ctx, manifests+deployment("wide", nodes, "900m", "3Gi", `
 affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: wide}}}]}}`)); err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ const settleMost = 5 * time.Minute
 type shrinking struct {
 	name  string
 	pods  int    // before it
-	below int    // the machines have fewer vCPUs
+	below int    // the instances have fewer vCPUs
 	types string // capacity types of the pool, as a list in YAML
 }
 
@@ -30,7 +30,7 @@ func (s shrinking) what(still time.Duration) string {
 	return fmt.Sprintf("%d pods of several sizes on machines (%s) of less than %d vCPU, scaled down to 30 %% after a minute of rest, or five minutes without, until nothing has changed for %s", s.pods, s.types, s.below, still)
 }
 
-// shrinkings are those that are told. On spot machines upstream only gives nodes back, unless a feature gate is set; on
+// shrinkings are those that are told. On spot instances upstream only gives nodes back, unless a feature gate is set; on
 // others it replaces them, too.
 func shrinkings() []shrinking {
 	const spot, onDemand = "spot, on-demand", "on-demand"

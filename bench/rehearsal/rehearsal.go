@@ -76,7 +76,7 @@ func Build(ctx context.Context, folder string) (map[string]string, error) {
 	return out, nil
 }
 
-// Run rehearses a migration and returns what was found wrong, nothing if all went as promised.
+// Run rehearses a migration and returns what was found wrong, nothing if all went as reserved for.
 //
 // Errors: what does not start, or does not come to pass in time, so that the story can't go on.
 func Run(ctx context.Context, o Options) (findings []string, err error) {

@@ -13,7 +13,7 @@ var (
 	still = flag.Duration("rest", 3*time.Minute, "how long nothing may happen after each swap; make rehearse-migration takes 15 minutes")
 )
 
-// TestMigration moves a cluster to Kerf and back. With Kerf's own defaults the promise is the same, though Kerf may find
+// TestMigration moves a cluster to Kerf and back. With Kerf's own defaults the reservation is the same, though Kerf may find
 // savings that upstream does not: the fleet is packed so that there are none.
 func TestMigration(t *testing.T) {
 	if !*all {

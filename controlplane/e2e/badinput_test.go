@@ -27,7 +27,7 @@ func class(name, old, replacement string) string {
 	return strings.Replace(text, old, replacement, 1)
 }
 
-// pool is a NodePool of a class, with more requirements, whose machines only pods that ask for it by its name get.
+// pool is a NodePool of a class, with more requirements, whose instances only pods that ask for it by its name get.
 func pool(name, class, requirements string) string {
 	return fmt.Sprintf(`
 ---

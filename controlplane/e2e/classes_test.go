@@ -16,7 +16,7 @@ import (
 
 const aliasTerm = "amiSelectorTerms: [{alias: al2023@latest}]"
 
-// boots runs a pod on a machine of a class and returns the machine: its user data was read as its image would read it,
+// boots runs a pod on an instance of a class and returns the instance: its user data was read as its image would read it,
 // and a node came of it.
 func (s *stage) boots() control.Instance {
 	s.Helper()

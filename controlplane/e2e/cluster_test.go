@@ -105,7 +105,7 @@ func (e *env) apply(manifests string) {
 	}
 }
 
-// patience is how many times as long as on a machine that does nothing else it may take until something is seen: a limit is
+// patience is how many times as long as on an instance that does nothing else it may take until something is seen: a limit is
 // for what never comes. How soon something comes is tested in virtual time.
 const patience = 3
 

@@ -11,8 +11,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/local"
 )
 
-// TestTwoClustersOfOneName lets two clusters that share a name buy machines in one account. Neither may take the other's
-// machines for garbage, and both say that there is something wrong.
+// TestTwoClustersOfOneName lets two clusters that share a name launch instances in one account. Neither may take the other's
+// instances for garbage, and both say that there is something wrong.
 func TestTwoClustersOfOneName(t *testing.T) {
 	t.Parallel()
 	e := up(t)
@@ -23,7 +23,7 @@ func TestTwoClustersOfOneName(t *testing.T) {
 		cluster.apply(deployment("web", 2, "1", "1Gi", "      "+apart("web")+"\n"))
 	}
 	e.running(60*time.Second, "default", 2)
-	// The simulated machines can only join the first cluster; those of the second one are waited for until the end.
+	// The simulated instances can only join the first cluster; those of the second one are waited for until the end.
 	var theirs []karpv1.NodeClaim
 	other.eventually(60*time.Second, "the second cluster has two machines", func() (bool, string) {
 		theirs = other.claims()
@@ -42,7 +42,7 @@ func TestTwoClustersOfOneName(t *testing.T) {
 	if a, b := e.clusterUID(), other.clusterUID(); uids[a] != 2 || uids[b] != 2 || a == b {
 		t.Fatalf("machines by cluster: %v, want two each of %s and %s", uids, a, b)
 	}
-	// Each cluster gets an orphan that is certainly its own. When it is gone, machines without a claim have been looked at
+	// Each cluster gets an orphan that is certainly its own. When it is gone, instances without a claim have been looked at
 	// for longer than the grace period, those of the other cluster included.
 	orphans := map[string]string{}
 	for name, cluster := range map[string]*env{"first": e, "second": other} {

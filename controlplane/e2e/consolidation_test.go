@@ -14,7 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/local"
 )
 
-// consolidationPool buys on-demand machines of one family, of any size.
+// consolidationPool launches on-demand instances of one family, of any size.
 const consolidationPool = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -82,7 +82,7 @@ func (e *env) told(timeout time.Duration, reason, kind, words string) {
 	})
 }
 
-// TestConsolidation lets most of the load go and looks at what is left: machines that nothing needs go, one that a budget
+// TestConsolidation lets most of the load go and looks at what is left: instances that nothing needs go, one that a budget
 // guards stays and says so, one that is too large is replaced, and a controller that is killed in the middle is followed by
 // one that goes on.
 func TestConsolidation(t *testing.T) {
@@ -122,7 +122,7 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}
 	}
 	e.oneToOne()
 
-	// The guarded pod's machine is too large for it alone: once the budget is gone it is replaced, and the controller is
+	// The guarded pod's instance is too large for it alone: once the budget is gone it is replaced, and the controller is
 	// killed as soon as that has begun.
 	e.scale("web", 0)
 	e.eventually(90*time.Second, "only the guarded machine is left", func() (bool, string) {

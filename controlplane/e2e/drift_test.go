@@ -93,7 +93,7 @@ func (s *stage) rolled(timeout time.Duration, first []karpv1.NodeClaim) {
 	})
 }
 
-// newImageRolls: a class stands for another image; its three nodes are replaced one after the other, by machines that boot
+// newImageRolls: a class stands for another image; its three nodes are replaced one after the other, by instances that boot
 // it.
 func newImageRolls(s *stage) {
 	class := strings.Replace(classYAML, "metadata: {name: default}", "metadata: {name: "+s.name+"}", 1)
@@ -125,7 +125,7 @@ func newImageRolls(s *stage) {
 	s.remove(&karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
 }
 
-// stuckPoolHoldsUpNoOther: nothing can be bought for one pool; its node stays as it is, and another pool rolls.
+// stuckPoolHoldsUpNoOther: nothing can be launched for one pool; its node stays as it is, and another pool rolls.
 func stuckPoolHoldsUpNoOther(s *stage) {
 	s.families = []string{"c5"}
 	other := *s

@@ -12,8 +12,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// TestMachinesThatDie lets every machine of a class end as it starts, as where the key of its volumes may not be used: the
-// class says why, its machines are not bought in a loop, and a change of the class is tried at once.
+// TestMachinesThatDie lets every instance of a class end as it starts, as where the key of its volumes may not be used: the
+// class says why, its instances are not launched in a loop, and a change of the class is tried at once.
 func TestMachinesThatDie(t *testing.T) {
 	t.Parallel()
 	e := up(t)

@@ -122,7 +122,7 @@ func (e *env) sick(words ...string) {
 	}
 }
 
-// warnedInVain has AWS take a machine back with a warning that nobody hears.
+// warnedInVain has AWS take an instance back with a warning that nobody hears.
 func (s *stage) warnedInVain(m *onMachine) {
 	s.Helper()
 	if err := s.aws.Interrupt(s.Context(), m.ID, time.Second); err != nil {
@@ -180,7 +180,7 @@ func (s *stage) fixed(has ...string) {
 			return false, fmt.Sprintf("%d machines, %d nodeclaims, %d pods", len(machines), len(claims), len(pods))
 		}
 		m = onMachine{machines[0], claims[0]}
-		// A pod of the machine that AWS took says that it runs until its node is gone.
+		// A pod of the instance that AWS took says that it runs until its node is gone.
 		on := claims[0].Status.NodeName
 		return on != "" && claims[0].DeletionTimestamp.IsZero() && pods[0].Spec.NodeName == on && pods[0].Status.Phase == corev1.PodRunning,
 			fmt.Sprintf("the pod is %s on %q, the nodeclaim's node is %q", pods[0].Status.Phase, pods[0].Spec.NodeName, on)

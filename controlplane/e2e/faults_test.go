@@ -19,7 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// TestFaults lets AWS and the controller fail in turn on one cluster. One machine is there all along and must be there at
+// TestFaults lets AWS and the controller fail in turn on one cluster. One instance is there all along and must be there at
 // the end.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// noneLeaked waits until all machines have claims and all claims have machines.
+// noneLeaked waits until all instances have claims and all claims have instances.
 func (e *env) noneLeaked() {
 	e.Helper()
 	e.eventually(90*time.Second, "machines and nodeclaims are one to one", func() (bool, string) {
@@ -87,7 +87,7 @@ func (e *env) noneLeaked() {
 	})
 }
 
-// unreachable asks for machines while EC2 refuses everything.
+// unreachable asks for instances while EC2 refuses everything.
 func unreachable(t *testing.T, e *env, f world.Fault) {
 	s := e.stage(t)
 	s.pool("default", "", "")
@@ -260,7 +260,7 @@ func lostReplyAndKill(t *testing.T, e *env) {
 	s.noneTwice(3)
 }
 
-// lateVisibility lets EC2 show machines and their tags late, to the controller that launched them and to its successor.
+// lateVisibility lets EC2 show instances and their tags late, to the controller that launched them and to its successor.
 func lateVisibility(t *testing.T, e *env) {
 	s := e.stage(t)
 	s.pool("default", "", "")

@@ -18,11 +18,11 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// maintenanceLead is how long before scheduled work machines are drained here.
+// maintenanceLead is how long before scheduled work instances are drained here.
 const maintenanceLead = 60 * time.Second
 
-// TestInterruption lets AWS say all that it says of machines, of several machines at the same time. Each story has one pod
-// on one spot machine.
+// TestInterruption lets AWS say all that it says of instances, of several instances at the same time. Each story has one pod
+// on one spot instance.
 func TestInterruption(t *testing.T) {
 	t.Parallel()
 	e := up(t, func(o *local.Options) {
@@ -69,13 +69,13 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// onMachine is a stage's machine before AWS speaks of it.
+// onMachine is a stage's instance before AWS speaks of it.
 type onMachine struct {
 	control.Instance
 	claim karpv1.NodeClaim
 }
 
-// says puts an event about a machine on the bus.
+// says puts an event about an instance on the bus.
 func (s *stage) says(r event.Request) event.Envelope {
 	s.Helper()
 	sent, err := s.aws.SendEvent(s.Context(), r)
@@ -85,13 +85,13 @@ func (s *stage) says(r event.Request) event.Envelope {
 	return sent
 }
 
-// goes waits until a machine is given back, and the stage's pod runs on another.
+// goes waits until an instance is given back, and the stage's pod runs on another.
 func (s *stage) goes(m *onMachine) {
 	s.Helper()
 	s.moved(m.claim.Status.NodeName, m.ID)
 }
 
-// handled waits until nothing is on the queue any more that tells of a machine.
+// handled waits until nothing is on the queue any more that tells of an instance.
 func (s *stage) handled(m *onMachine) {
 	s.Helper()
 	s.eventually(30*time.Second, "the message has been handled", func() (bool, string) {
@@ -168,7 +168,7 @@ func retirementSoon(s *stage, m *onMachine) {
 	s.goes(m)
 }
 
-// healthIssue is an event about a machine that asks nobody to do anything.
+// healthIssue is an event about an instance that asks nobody to do anything.
 func healthIssue(s *stage, m *onMachine) {
 	s.says(event.Request{Kind: event.ScheduledChange, Instance: m.ID, Code: "AWS_EC2_OPERATIONAL_ISSUE"})
 	s.handled(m)
@@ -228,7 +228,7 @@ func reservationTakenBack(s *stage, m *onMachine) {
 	s.goes(m)
 }
 
-// warnedAgainAndAgain repeats a warning while its machine is being drained: one replacement is bought, and it is no reason
+// warnedAgainAndAgain repeats a warning while its instance is being drained: one replacement is launched, and it is no reason
 // to give back that one too.
 func warnedAgainAndAgain(s *stage, m *onMachine) {
 	if err := s.aws.Interrupt(s.Context(), m.ID, 2*time.Minute); err != nil {
@@ -246,12 +246,12 @@ func warnedAgainAndAgain(s *stage, m *onMachine) {
 	s.noneTwice(2)
 }
 
-// warningOfAnotherAccount names a machine that is nobody's here.
+// warningOfAnotherAccount names an instance that is nobody's here.
 func warningOfAnotherAccount(s *stage, m *onMachine) {
 	foreign := &onMachine{Instance: control.Instance{ID: "i-0f0f0f0f0f0f0f0f1"}}
 	before := s.metric("kerf_interruption_foreign_messages_total")
 	s.says(event.Request{Kind: event.SpotInterruption, Instance: foreign.ID, Account: "210987654321"})
-	// While machines are being launched, it might be one of these.
+	// While instances are being launched, it might be one of these.
 	s.eventually(60*time.Second, "the message is dropped", func() (bool, string) {
 		n := s.metric("kerf_interruption_foreign_messages_total")
 		return n > before, fmt.Sprint(n)
@@ -259,7 +259,7 @@ func warningOfAnotherAccount(s *stage, m *onMachine) {
 	s.stays(&m.claim)
 }
 
-// nothingAsksForNothing tells of a machine that it runs.
+// nothingAsksForNothing tells of an instance that it runs.
 func nothingAsksForNothing(s *stage, m *onMachine) {
 	s.says(event.Request{Kind: event.StateChange, Instance: m.ID, State: "running"})
 	s.handled(m)

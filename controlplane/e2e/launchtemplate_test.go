@@ -90,7 +90,7 @@ spec:
 		return c.IsTrue() && c.Reason == awsv1.ReasonLaunchTemplateDrift && strings.Contains(c.Message, lt.ID+":3"), fmt.Sprint(claims[0].Status.Conditions)
 	})
 
-	// A template that is gone is an error, and no reason to take machines away.
+	// A template that is gone is an error, and no reason to take instances away.
 	drift := s.reconciles("nodeclaim.drift")
 	if _, err := w.DeleteTemplate(template); err != nil {
 		t.Fatal(err)

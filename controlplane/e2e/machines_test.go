@@ -188,7 +188,7 @@ func nodeClaimDeleted(t *testing.T, e *env) {
 	s.moved(node.Name, machine.ID)
 }
 
-// moved waits until a node and its machine are gone and the stage's one pod runs elsewhere.
+// moved waits until a node and its instance are gone and the stage's one pod runs elsewhere.
 func (s *stage) moved(node, machine string) {
 	s.Helper()
 	s.gone(60*time.Second, &corev1.Node{ObjectMeta: objectMeta(node)})
@@ -250,7 +250,7 @@ func heldByAnnotation(t *testing.T, e *env) {
 	e.stage(t).held("karpenter.sh/do-not-disrupt: \"true\"")
 }
 
-// held deletes the node of a pod that must not be evicted: it stays until the grace period of the machine ends, and not
+// held deletes the node of a pod that must not be evicted: it stays until the grace period of the instance ends, and not
 // longer.
 func (s *stage) held(annotation string) {
 	const grace = 15 * time.Second
@@ -342,7 +342,7 @@ func (e *env) metric(name string) (sum float64) {
 	return sum
 }
 
-// clusterUID is what the cluster's machines are tagged with.
+// clusterUID is what the cluster's instances are tagged with.
 func (e *env) clusterUID() string {
 	e.Helper()
 	ns := &corev1.Namespace{}

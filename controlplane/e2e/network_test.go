@@ -29,7 +29,7 @@ spec:
         resources: {requests: {cpu: 25m}}
 `
 
-// TestNetwork tells how many pods nodes take under the network plug-in's settings, and of machines with EFA.
+// TestNetwork tells how many pods nodes take under the network plug-in's settings, and of instances with EFA.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	e := up(t)
@@ -40,8 +40,8 @@ func TestNetwork(t *testing.T) {
 	t.Run("efa", func(t *testing.T) { fabricAdapter(e.stage(t)) })
 }
 
-// prefixDelegation runs 60 pods on a machine whose interfaces alone would carry 29, and after prefixes are switched off
-// plans the next machine with those.
+// prefixDelegation runs 60 pods on an instance whose interfaces alone would carry 29, and after prefixes are switched off
+// plans the next instance with those.
 func prefixDelegation(s *stage) {
 	large := "- {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}"
 	s.pool("default", large, "")
@@ -72,7 +72,7 @@ func prefixDelegation(s *stage) {
 	}
 }
 
-// fabricAdapter runs a pod that asks for EFA on a machine that is launched with it.
+// fabricAdapter runs a pod that asks for EFA on an instance that is launched with it.
 func fabricAdapter(s *stage) {
 	s.families = []string{"c5n"}
 	s.pool("default", "- {key: karpenter.k8s.aws/instance-size, operator: In, values: [18xlarge]}\n- {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}", "")

@@ -40,7 +40,7 @@ func TestNodeLife(t *testing.T) {
 	e.oneToOne()
 }
 
-// expiredNodesAreReplacedFirst: three nodes are born together; each of their pods leaves only once another machine is
+// expiredNodesAreReplacedFirst: three nodes are born together; each of their pods leaves only once another instance is
 // ready, none of them begins late, and they do not begin at once.
 func expiredNodesAreReplacedFirst(s *stage) {
 	const life = 60 * time.Second
@@ -60,7 +60,7 @@ func expiredNodesAreReplacedFirst(s *stage) {
 	begun := map[string]time.Time{}
 	left := map[string]bool{}
 	s.eventually(2*life, "all pods have left the first nodes", func() (bool, string) {
-		// The pods are read first: a machine that is ready when they are seen to leave was so before.
+		// The pods are read first: an instance that is ready when they are seen to leave was so before.
 		var leaving []string
 		there := map[string]bool{}
 		for _, p := range s.pods(s.name) {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestOutages lets services that classes are resolved with fall silent on a running cluster, one after the other. Each is
-// named; machines are bought all the while; nothing that runs is touched; and all is well again soon after it comes back.
+// named; instances are launched all the while; nothing that runs is touched; and all is well again soon after it comes back.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	e := up(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// TestPlacementGroups buys machines in placement groups.
+// TestPlacementGroups launches instances in placement groups.
 func TestPlacementGroups(t *testing.T) {
 	t.Parallel()
 	e := up(t)
@@ -43,7 +43,7 @@ func (s *stage) group(strategy string, partitions int32) world.PlacementGroup {
 	return g
 }
 
-// grouped makes a class that selects the group of the stage's name, and a pool that buys on demand from it.
+// grouped makes a class that selects the group of the stage's name, and a pool that launches on demand from it.
 func (s *stage) grouped() {
 	s.Helper()
 	s.apply(fmt.Sprintf(`
@@ -72,7 +72,7 @@ spec:
 `, s.name))
 }
 
-// stand checks that the labels of the stage's nodes say where their machines stand, and counts these by what of calls them.
+// stand checks that the labels of the stage's nodes say where their instances stand, and counts these by what of calls them.
 func (s *stage) stand(g world.PlacementGroup, of func(world.Instance) string) map[string]int {
 	s.Helper()
 	out := map[string]int{}
@@ -112,7 +112,7 @@ topologySpreadConstraints:
 	}
 }
 
-// fullSpreadGroup asks for more machines than a spread group holds in a zone.
+// fullSpreadGroup asks for more instances than a spread group holds in a zone.
 func fullSpreadGroup(s *stage) {
 	g := s.group(world.GroupSpread, 0)
 	s.grouped()
@@ -127,7 +127,7 @@ func fullSpreadGroup(s *stage) {
 	}
 }
 
-// oneZone asks for machines of a cluster group.
+// oneZone asks for instances of a cluster group.
 func oneZone(s *stage) {
 	g := s.group(world.GroupCluster, 0)
 	s.grouped()

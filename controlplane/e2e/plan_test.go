@@ -319,7 +319,7 @@ func (e *env) hold(app string) string {
 	return pod.Spec.NodeName
 }
 
-// newImage is an image like the one that the machines of the cluster boot.
+// newImage is an image like the one that the instances of the cluster boot.
 func (e *env) newImage() world.Image {
 	e.Helper()
 	w := e.cluster.Simulator.World

@@ -45,7 +45,7 @@ func TestWhatUsersKnowBetter(t *testing.T) {
 	e.noneLeaked()
 }
 
-// only waits for one machine and returns it with its claim.
+// only waits for one instance and returns it with its claim.
 func (s *stage) only() (control.Instance, karpv1.NodeClaim) {
 	s.Helper()
 	s.run(60*time.Second, 1)
@@ -130,8 +130,8 @@ func (s *stage) heeded() {
 	})
 }
 
-// zonalShift has pods waiting when a new leader begins, while traffic is shifted away from a zone: not one machine is
-// bought there, and what is there stays.
+// zonalShift has pods waiting when a new leader begins, while traffic is shifted away from a zone: not one instance is
+// launched there, and what is there stays.
 func zonalShift(s *stage) {
 	s.allowOptions(func(o *stack.Options) { o.ZonalShift = true })
 	w := s.cluster.Simulator.World

@@ -14,7 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// poolYAML is a pool that takes empty machines away soon, and its class. What moves pods has stories of its own.
+// poolYAML is a pool that takes empty instances away soon, and its class. What moves pods has stories of its own.
 const poolYAML = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -121,13 +121,13 @@ func TestFiftyPodsOverZones(t *testing.T) {
 	e.nothingLeft(90 * time.Second)
 }
 
-// TestControllerKilledInABurst kills the controller while it buys, and starts it again.
+// TestControllerKilledInABurst kills the controller while it launches, and starts it again.
 func TestControllerKilledInABurst(t *testing.T) {
 	t.Parallel()
 	e := up(t)
 	e.apply(poolYAML)
 	e.ready("default")
-	// Two hundred cores on machines of at most sixteen: the kill finds launches in more than one stage.
+	// Two hundred cores on instances of at most sixteen: the kill finds launches in more than one stage.
 	e.apply(deployment("burst", 200, "1", "1Gi", ""))
 	e.eventually(30*time.Second, "some machines are bought and some are not", func() (bool, string) {
 		n := len(e.instances())
@@ -166,7 +166,7 @@ func TestControllerKilledInABurst(t *testing.T) {
 	}
 }
 
-// TestMachineThatNeverJoins boots machines whose user data names another cluster.
+// TestMachineThatNeverJoins boots instances whose user data names another cluster.
 func TestMachineThatNeverJoins(t *testing.T) {
 	t.Parallel()
 	e := up(t, func(o *local.Options) {
@@ -193,7 +193,7 @@ func TestMachineThatNeverJoins(t *testing.T) {
 	e.nothingLeft(90 * time.Second)
 }
 
-// TestSpotInterruption moves pods before AWS takes the machine.
+// TestSpotInterruption moves pods before AWS takes the instance.
 func TestSpotInterruption(t *testing.T) {
 	t.Parallel()
 	e := up(t)

@@ -13,11 +13,11 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/event"
 )
 
-// queueSilence is how long machines may come without a message before that is told here.
+// queueSilence is how long instances may come without a message before that is told here.
 const queueSilence = 5 * time.Second
 
-// TestQueue takes the interruption queue away in one way after the other. Each time the class says what is wrong, machines
-// are bought all the same, and when the queue is back a warning is heeded.
+// TestQueue takes the interruption queue away in one way after the other. Each time the class says what is wrong, instances
+// are launched all the same, and when the queue is back a warning is heeded.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	e := up(t, func(o *local.Options) {
@@ -63,7 +63,7 @@ func (e *env) queueReady(timeout time.Duration, reason string, words ...string) 
 	})
 }
 
-// serves shows that machines are bought, and returns the stage's.
+// serves shows that instances are launched, and returns the stage's.
 func (s *stage) serves() *onMachine {
 	s.Helper()
 	s.pool("default", "- {key: karpenter.sh/capacity-type, operator: In, values: [spot]}", "")

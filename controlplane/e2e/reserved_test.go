@@ -19,7 +19,7 @@ import (
 // reservationLabels are those that reserved nodes have and others must not.
 var reservationLabels = []string{awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible}
 
-// TestReservedCapacity buys out of reservations and follows their machines to the end of the reservations.
+// TestReservedCapacity launches out of reservations and follows their instances to the end of the reservations.
 func TestReservedCapacity(t *testing.T) {
 	t.Parallel()
 	e := up(t)
@@ -53,7 +53,7 @@ func (e *env) allowOptions(change func(*stack.Options)) {
 	e.deployStack("Karpenter-"+e.cluster.Name, string(text), nil)
 }
 
-// reserves makes a class that selects the stage's reservations, and a pool that buys reserved first and else on demand.
+// reserves makes a class that selects the stage's reservations, and a pool that launches reserved first and else on demand.
 func (s *stage) reserves(family string, r world.Reservation, capacityTypes string) world.Reservation {
 	s.Helper()
 	w := s.cluster.Simulator.World
@@ -108,7 +108,7 @@ func (s *stage) class() *awsv1.EC2NodeClass {
 	return c
 }
 
-// bought counts the stage's claims by capacity type, and checks that nodes and claims agree and that only reserved ones have
+// launched counts the stage's claims by capacity type, and checks that nodes and claims agree and that only reserved ones have
 // the labels of reservations.
 func (s *stage) bought() map[string]int {
 	s.Helper()
@@ -131,7 +131,7 @@ func (s *stage) bought() map[string]int {
 	return out
 }
 
-// reservationEnds uses a reservation up, buys the rest on demand, and sees the reservation end under its machine.
+// reservationEnds uses a reservation up, launches the rest on demand, and sees the reservation end under its instance.
 func reservationEnds(s *stage) {
 	r := s.reserves("m5", world.Reservation{Type: "m5.large", Total: 1, MatchCriteria: "targeted"}, "reserved, on-demand")
 	s.deploy("web", 2, "1", apart("web"))
@@ -167,7 +167,7 @@ func reservationEnds(s *stage) {
 // blockEnds runs a pod in a capacity block until 40 minutes before its end.
 func blockEnds(s *stage) {
 	w := s.cluster.Simulator.World
-	// The class's status holds whole seconds: with a fraction here the machine would seem to be given up early.
+	// The class's status holds whole seconds: with a fraction here the instance would seem to be given up early.
 	end := w.Now().Add(40*time.Minute + 50*time.Second).Truncate(time.Second)
 	r := s.reserves("p5", world.Reservation{Type: "p5.48xlarge", Total: 1, Kind: world.CapacityBlock, MatchCriteria: "targeted", End: end}, "reserved")
 	s.deploy("train", 1, "1", "")

@@ -50,8 +50,8 @@ func TestShadow(t *testing.T) {
 		t.Errorf("with three nodes in use: %+v", before)
 	}
 
-	// Pods that nothing can be bought for by the real controller, which is stopped: the shadow would buy, and does not pile
-	// up what it would have bought.
+	// Pods that nothing can be launched for by the real controller, which is stopped: the shadow would launch, and does not pile
+	// up what it would have launched.
 	if err := e.cluster.Controller.Terminate(); err != nil {
 		t.Fatal(err)
 	}

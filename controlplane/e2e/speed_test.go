@@ -24,7 +24,7 @@ func TestWritesPerNode(t *testing.T) {
 	e.apply(poolYAML)
 	e.ready("default")
 	before := len(e.writes())
-	// One pod a machine: what is shared by the pods of a machine would flatter the figure.
+	// One pod an instance: what is shared by the pods of an instance would flatter the figure.
 	e.apply(deployment("lonely", 20, "1", "1Gi", `
       affinity:
         podAntiAffinity:

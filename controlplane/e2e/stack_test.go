@@ -35,7 +35,7 @@ func TestGuidesStacks(t *testing.T) {
 	}
 }
 
-// mainJob is the main job on spot machines: pods wait, machines come, pods run; work goes, machines go; AWS takes a machine
+// mainJob is the main job on spot instances: pods wait, instances come, pods run; work goes, instances go; AWS takes an instance
 // back and its pods move first; all goes, and nothing is left.
 func mainJob(t *testing.T, e *env) {
 	e.apply(strings.ReplaceAll(poolYAML, "values: [spot, on-demand]", "values: [spot]"))
@@ -70,7 +70,7 @@ func mainJob(t *testing.T, e *env) {
 	}
 }
 
-// replaced waits until a machine is given back and n pods of the namespace default run elsewhere.
+// replaced waits until an instance is given back and n pods of the namespace default run elsewhere.
 func (e *env) replaced(timeout time.Duration, victim control.Instance, n int) {
 	e.Helper()
 	e.eventually(timeout, "machine "+victim.ID+" is given back", func() (bool, string) {

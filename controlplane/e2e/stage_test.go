@@ -29,7 +29,7 @@ type stage struct {
 	annotations string
 }
 
-// stage makes one. The pool buys machines of the given instance families only, so that faults can name them.
+// stage makes one. The pool launches instances of the given instance families only, so that faults can name them.
 func (e *env) stage(t testing.TB, families ...string) *stage {
 	t.Helper()
 	own := *e
@@ -76,7 +76,7 @@ func lines(text string, by int) string {
 	return indent + strings.ReplaceAll(strings.Trim(text, "\n"), "\n", "\n"+indent)
 }
 
-// deploy runs pods on the stage's machines; extra goes into the pod's spec. Pods of more than half a machine's size get
+// deploy runs pods on the stage's instances; extra goes into the pod's spec. Pods of more than half an instance's size get
 // one each.
 func (s *stage) deploy(app string, replicas int, cpu, extra string) {
 	s.Helper()
@@ -106,7 +106,7 @@ func (s *stage) nodesOf() []corev1.Node {
 	return slices.DeleteFunc(s.nodes(), func(n corev1.Node) bool { return n.Labels[karpv1.NodePoolLabelKey] != s.name })
 }
 
-// machines are the stage's instances, terminated ones too if asked for.
+// instances are the stage's instances, terminated ones too if asked for.
 func (s *stage) machines(terminated bool) []control.Instance {
 	s.Helper()
 	all, err := s.aws.Instances(s.Context())
@@ -118,7 +118,7 @@ func (s *stage) machines(terminated bool) []control.Instance {
 	})
 }
 
-// matched waits until every machine of the stage has its claim, every claim its machine, and checks that no claim ever
+// matched waits until every instance of the stage has its claim, every claim its instance, and checks that no claim ever
 // had two.
 func (s *stage) matched(timeout time.Duration) {
 	s.Helper()
@@ -136,7 +136,7 @@ func (s *stage) matched(timeout time.Duration) {
 	})
 }
 
-// noneTwice checks that no more machines were ever launched for the stage than the claims it has.
+// noneTwice checks that no more instances were ever launched for the stage than the claims it has.
 func (s *stage) noneTwice(claims int) {
 	s.Helper()
 	if n := len(s.machines(true)); n != claims {

@@ -98,7 +98,7 @@ func TestTrace(t *testing.T) {
 	e.oneToOne()
 }
 
-// workload runs n pods of a task. On a busy machine the controller of taints is behind, and evicts pods that were bound to a
+// workload runs n pods of a task. On a busy instance the controller of taints is behind, and evicts pods that were bound to a
 // node from which a taint has just been taken; a Job makes others for them, as long as it bears that many failures.
 func workload(i int, k task, n int) string {
 	gpu := ""

@@ -107,7 +107,7 @@ func TestWindowsNodes(t *testing.T) {
 		}
 	}
 
-	// A build that the class does not have is waited for; with the image of another year it comes, and the machines of the
+	// A build that the class does not have is waited for; with the image of another year it comes, and the instances of the
 	// year before are marked, not taken away.
 	e.apply(deployment("old", 1, "500m", "256Mi", "      nodeSelector: {node.kubernetes.io/windows-build: 10.0.17763}"+tolerates))
 	e.eventually(30*time.Second, "the pod for another build waits", func() (bool, string) {

@@ -87,7 +87,7 @@ func (c *Cluster) Carry(ctx context.Context, k *Case) (*Run, error) {
 		if done {
 			return r, nil
 		}
-		// Left to itself, the scheduler chooses other machines for some. What counts is whether it takes the plan's.
+		// Left to itself, the scheduler chooses other instances for some. What counts is whether it takes the plan's.
 		r.Outcome.Verdict = Repacked
 	}
 	ok, err := c.guided(ctx, r, pods, planned)
@@ -112,7 +112,7 @@ func (r *Run) disagree(format string, args ...any) {
 	r.Outcome.Diff = strings.TrimSpace(r.Outcome.Diff + " " + fmt.Sprintf(format, args...))
 }
 
-// begin makes what was there before: machines with their pods, and volumes.
+// begin makes what was there before: instances with their pods, and volumes.
 func (c *Cluster) begin(ctx context.Context, k *Case) error {
 	used := map[string]bool{}
 	for _, o := range k.Claims {
@@ -212,7 +212,7 @@ func (c *Cluster) renewVolumes(ctx context.Context, k *Case, pods []*corev1.Pod)
 	return c.beginVolumes(ctx, k)
 }
 
-// begun adds the machines of the plan with their daemons.
+// begun adds the instances of the plan with their daemons.
 func (c *Cluster) begun(ctx context.Context, k *Case, machines []bought) error {
 	var daemons []*corev1.Pod
 	for _, m := range machines {
@@ -235,9 +235,9 @@ func held(pods []*corev1.Pod) []*corev1.Pod {
 	return out
 }
 
-// split parts the pods into those that have a place in the plan, and those for which the plan says that no machine
+// split parts the pods into those that have a place in the plan, and those for which the plan says that no instance
 // whatever could take them. Pods that only money, limits or stock keep from a place are neither, nor are those that a
-// machine may take of which nobody knows yet what it will be.
+// instance may take of which nobody knows yet what it will be.
 func (r *Run) split(pods []*corev1.Pod) (planned, impossible []*corev1.Pod) {
 	bare := map[string]bool{}
 	refused := map[string]bool{}
@@ -262,7 +262,7 @@ func (r *Run) split(pods []*corev1.Pod) (planned, impossible []*corev1.Pod) {
 	return planned, impossible
 }
 
-// mayArriveFor reports whether the pod fits onto a machine that is asked for and not bought yet, as it will be.
+// mayArriveFor reports whether the pod fits onto an instance that is asked for and not launched yet, as it will be.
 func (c *Case) mayArriveFor(p *corev1.Pod) bool {
 	for i, claim := range c.InFlight {
 		if claim.Status.ProviderID == "" && couldTake(c.Arrived[i].Node, p) {

@@ -87,7 +87,7 @@ func (p prices) Spot(name, zone string) (catalog.MicroUSD, bool) {
 	return catalog.MicroUSD(price.MicroUSD), ok
 }
 
-// drawTypes is a copy of all types with some offerings closed, and at times with machines reserved or such as attach few
+// drawTypes is a copy of all types with some offerings closed, and at times with instances reserved or such as attach few
 // volumes.
 func drawTypes(rng *rand.Rand, reserved, attachFew bool) ([]*catalog.Type, error) {
 	all, err := allTypes()
@@ -115,7 +115,7 @@ func drawTypes(rng *rand.Rand, reserved, attachFew bool) ([]*catalog.Type, error
 	return out, nil
 }
 
-// reserve adds one or two machines that are paid for already.
+// reserve adds one or two instances that are paid for already.
 func reserve(t *catalog.Type, rng *rand.Rand) {
 	base := t.Offerings[rng.IntN(len(t.Offerings))]
 	if !slices.Contains(zones, base.Zone) {

@@ -49,7 +49,7 @@ type Cluster struct {
 // patience bounds how long anything is awaited; the scheduler needs a small part of it.
 const patience = 60 * time.Second
 
-// Patient is an option for the control plane of cases: their machines have no kubelet that would say that it is alive,
+// Patient is an option for the control plane of cases: their instances have no kubelet that would say that it is alive,
 // and must not be called dead for that.
 func Patient(o *kube.Options) { harness.WithNodeLease(24 * 3600)(o) }
 
@@ -260,7 +260,7 @@ func each[T any](items []T, f func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// createNodes makes machines and waits until nothing but their own taints is on them, and until the scheduler knows
+// createNodes makes instances and waits until nothing but their own taints is on them, and until the scheduler knows
 // them: it has bound a pod to the last.
 func (c *Cluster) createNodes(ctx context.Context, machines []bought) error {
 	if len(machines) == 0 {

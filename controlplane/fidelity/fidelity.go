@@ -1,10 +1,10 @@
 // Package fidelity holds the engine against the real kube-scheduler.
 //
-// A seed gives a Case: a small cluster with pools, machines, daemons, volumes and pods in which the features of
+// A seed gives a Case: a small cluster with pools, instances, daemons, volumes and pods in which the features of
 // scheduling meet. It is made of Kubernetes objects, which are read by the controller's own cache and intake into a
 // problem; the plan that answers it is then carried out on a real control plane that knows nothing of Kerf. The real
-// scheduler must find a place for every pod that was planned, with no further machine, and none for those pods that the
-// plan calls impossible, though it is offered one machine of everything that could be bought.
+// scheduler must find a place for every pod that was planned, with no further instance, and none for those pods that the
+// plan calls impossible, though it is offered one instance of everything that could be launched.
 package fidelity
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// Case is a cluster that wants machines, as Kubernetes objects.
+// Case is a cluster that wants instances, as Kubernetes objects.
 type Case struct {
 	Seed uint64 `json:"seed"`
 	// Features are those that the seed made frequent.
 	Features []string           `json:"features"`
 	Types    []*catalog.Type    `json:"types"`
 	Pools    []*karpv1.NodePool `json:"pools"`
-	// AnyOffering buys planned machines at any type and offering that the plan allows in place of the first.
+	// AnyOffering launches planned instances at any type and offering that the plan allows in place of the first.
 	AnyOffering bool `json:"anyOffering,omitempty"`
 	// BestEffort is MIN_VALUES_POLICY, IgnorePreferences PREFERENCE_POLICY=Ignore.
 	BestEffort        bool    `json:"bestEffort,omitempty"`
@@ -40,16 +40,16 @@ type Case struct {
 	Claims         []*corev1.PersistentVolumeClaim `json:"claims,omitempty"`
 	Running        []*corev1.Pod                   `json:"running,omitempty"`
 	Pending        []*corev1.Pod                   `json:"pending"`
-	// InFlight are machines that were asked for, and Arrived what they are by the time that the plan is carried out.
+	// InFlight are instances that were asked for, and Arrived what they are by the time that the plan is carried out.
 	InFlight []*karpv1.NodeClaim `json:"inFlight,omitempty"`
 	Arrived  []Arrival           `json:"arrived,omitempty"`
-	// Leaving are machines that are being deleted, LeavingPods those of Pending that still run there. On the control plane
+	// Leaving are instances that are being deleted, LeavingPods those of Pending that still run there. On the control plane
 	// they are gone already.
 	Leaving     []*corev1.Node    `json:"leaving,omitempty"`
 	LeavingPods map[string]string `json:"leavingPods,omitempty"`
 }
 
-// Arrival is a machine that has joined.
+// Arrival is an instance that has joined.
 type Arrival struct {
 	Node *corev1.Node       `json:"node"`
 	CSI  *storagev1.CSINode `json:"csi,omitempty"`
@@ -62,10 +62,10 @@ type Verdict string
 const (
 	// Agreed: the scheduler bound every planned pod where it liked, and left the impossible ones.
 	Agreed Verdict = "agreed"
-	// Repacked: the scheduler, left to itself, gave some machines to other pods than the plan did, and had no room for the
-	// last ones; but it accepts every pod at its machine in the plan, in whatever order they come.
+	// Repacked: the scheduler, left to itself, gave some instances to other pods than the plan did, and had no room for the
+	// last ones; but it accepts every pod at its instance in the plan, in whatever order they come.
 	Repacked Verdict = "repacked"
-	// Ordered: the scheduler accepts every pod at its machine in the plan, but not in every order: a pod that it counts for
+	// Ordered: the scheduler accepts every pod at its instance in the plan, but not in every order: a pod that it counts for
 	// others' sake, and that may go anywhere itself, must not come first.
 	Ordered Verdict = "ordered"
 	// Disagreed: the scheduler refuses a place of the plan, or has one for a pod that the plan calls impossible, or the
@@ -77,7 +77,7 @@ const (
 type Outcome struct {
 	Seed    uint64  `json:"seed"`
 	Verdict Verdict `json:"verdict"`
-	// Pods, Machines, Impossible count planned pods, machines bought, and pods that were tried in vain.
+	// Pods, Instances, Impossible count planned pods, instances launched, and pods that were tried in vain.
 	Pods       int `json:"pods"`
 	Machines   int `json:"machines"`
 	Impossible int `json:"impossible"`

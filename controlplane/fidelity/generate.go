@@ -20,7 +20,7 @@ const (
 
 	runtimeClass = "fidelity" // takes something of its own from the node
 
-	teamKey = "example.com/team" // a label that pools give their machines
+	teamKey = "example.com/team" // a label that pools give their instances
 	tierKey = "example.com/tier" // a label that pools leave open between values
 	rankKey = "example.com/rank" // a number that pools bound
 	anyKey  = "example.com/any"  // a label that a pool allows with any value

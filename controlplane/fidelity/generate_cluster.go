@@ -23,7 +23,7 @@ const (
 )
 
 // daemons draws daemon sets. They live in a namespace of their own, as they mostly do: no spread and no affinity of a case
-// selects their pods, which the engine does not count on machines that are yet to be bought.
+// selects their pods, which the engine does not count on instances that are yet to be launched.
 func (g *generator) daemons() {
 	if !g.maybe("daemons") && !g.one(6) {
 		return
@@ -97,7 +97,7 @@ func (g *generator) volumesOf(grp *group) {
 func (g *generator) bind(c *corev1.PersistentVolumeClaim) {
 	c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 	c.Status.Phase = corev1.ClaimBound
-	if g.maybe("hosts-by-name") { // a disk that is part of a machine
+	if g.maybe("hosts-by-name") { // a disk that is part of an instance
 		v := volumeFor(c, g.name(fmt.Sprintf("fidelity-%d", g.c.Seed)), corev1.LabelHostname, pick(g, "old-1", "old-2"))
 		c.Spec.VolumeName = v.Name
 		g.c.Volumes = append(g.c.Volumes, v)
@@ -109,7 +109,7 @@ func (g *generator) bind(c *corev1.PersistentVolumeClaim) {
 	g.c.Volumes = append(g.c.Volumes, v)
 }
 
-// volumeFor is a volume that serves the claim from machines in the zones.
+// volumeFor is a volume that serves the claim from instances in the zones.
 func volumeFor(c *corev1.PersistentVolumeClaim, name, key string, in ...string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{caseLabel: "volume"}},
 		Spec: corev1.PersistentVolumeSpec{
@@ -122,7 +122,7 @@ func volumeFor(c *corev1.PersistentVolumeClaim, name, key string, in ...string) 
 		}}
 }
 
-// nodes draws machines that are there already, with pods that look like some of those that wait.
+// nodes draws instances that are there already, with pods that look like some of those that wait.
 func (g *generator) nodes(groups []*group) {
 	if !g.maybe("existing") && !g.one(4) {
 		return
@@ -183,7 +183,7 @@ func (g *generator) node(groups []*group) {
 	}
 }
 
-// runOn puts a plain pod onto the machine; of the group it has the labels and, at times, what it holds against others.
+// runOn puts a plain pod onto the instance; of the group it has the labels and, at times, what it holds against others.
 func (g *generator) runOn(n *corev1.Node, like *group, free map[string]int64) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: like.namespace, Name: g.name("running"), Labels: maps.Clone(like.labels)}}
 	pod.Spec = corev1.PodSpec{NodeName: n.Name, TerminationGracePeriodSeconds: new(int64(0)), Containers: []corev1.Container{{Name: "main", Image: "none",
@@ -197,7 +197,7 @@ func (g *generator) runOn(n *corev1.Node, like *group, free map[string]int64) {
 	g.c.Running = append(g.c.Running, pod)
 }
 
-// leave makes the pod, at times, one that still runs on a machine that is being deleted.
+// leave makes the pod, at times, one that still runs on an instance that is being deleted.
 func (g *generator) leave(pod *corev1.Pod) {
 	if len(g.c.Leaving) == 0 || !g.one(3) {
 		return

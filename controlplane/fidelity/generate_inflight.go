@@ -15,8 +15,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// inFlight draws machines that were asked for and have not joined. The engine sees their NodeClaims, some launched and
-// some not; on the control plane they have arrived, as one of the machines that the claim allows.
+// inFlight draws instances that were asked for and have not joined. The engine sees their NodeClaims, some launched and
+// some not; on the control plane they have arrived, as one of the instances that the claim allows.
 func (g *generator) inFlight() {
 	if !g.maybe("in-flight") {
 		return
@@ -58,7 +58,7 @@ func (g *generator) claim(pool *karpv1.NodePool) {
 	g.arrive(nn, pool, read)
 }
 
-// roomy reports whether a machine of the type has what the claim asks for.
+// roomy reports whether an instance of the type has what the claim asks for.
 func roomy(t *catalog.Type, nn *plan.NewNode) bool {
 	have := t.Allocatable()
 	for k, v := range nn.Requests {
@@ -69,7 +69,7 @@ func roomy(t *catalog.Type, nn *plan.NewNode) bool {
 	return true
 }
 
-// arrive makes the claim of the planned machine, and the machine that it becomes.
+// arrive makes the claim of the planned instance, and the instance that it becomes.
 func (g *generator) arrive(nn *plan.NewNode, pool *karpv1.NodePool, read *cluster.Pool) {
 	t, o, err := g.c.choose(nn, read, g.rng)
 	if err != nil {

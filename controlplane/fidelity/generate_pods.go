@@ -107,7 +107,7 @@ func (g *generator) containers(s *corev1.PodSpec) {
 	}
 }
 
-// placement draws what the pod asks of a machine's labels and taints.
+// placement draws what the pod asks of an instance's labels and taints.
 func (g *generator) placement(s *corev1.PodSpec) {
 	if g.maybe("hosts-by-name") && g.one(2) {
 		s.NodeSelector = map[string]string{corev1.LabelHostname: pick(g, "old-1", "old-1", "old-2", "arriving-1")}
@@ -156,7 +156,7 @@ func (g *generator) placement(s *corev1.PodSpec) {
 	}
 }
 
-// label is a label that a machine may have, at times under an older name, seldom one that none has.
+// label is a label that an instance may have, at times under an older name, seldom one that none has.
 func (g *generator) label() (key, value string) {
 	switch g.rng.IntN(13) {
 	case 0:

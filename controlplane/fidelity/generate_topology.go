@@ -70,8 +70,8 @@ func (g *generator) spreads(grp *group) {
 	}
 }
 
-// choosy reports whether a pool demands several values of something. Which family a machine is of then stays open until it
-// is bought, and the engine does not count its pods for spreads over families.
+// choosy reports whether a pool demands several values of something. Which family an instance is of then stays open until it
+// is launched, and the engine does not count its pods for spreads over families.
 func (g *generator) choosy() bool {
 	for _, p := range g.c.Pools {
 		for _, r := range p.Spec.Template.Spec.Requirements {

@@ -30,7 +30,7 @@ import (
 // logger is where helpers of the scheduler may write what no one reads.
 var logger = klog.Background()
 
-// machine is the Node that a type makes when it is bought at an offering, as it looks once it is initialized.
+// instance is the Node that a type makes when it is launched at an offering, as it looks once it is initialized.
 func machine(name string, t *catalog.Type, o catalog.Offering, custom map[string]string, taints []corev1.Taint) *corev1.Node {
 	labels := typeLabels(t)
 	maps.Copy(labels, offeringLabels(o))
@@ -85,7 +85,7 @@ func csiNode(name string, limit int32) *storagev1.CSINode {
 			Allocatable: &storagev1.VolumeNodeResources{Count: new(limit)}}}}}
 }
 
-// csiNodeOf is what the storage driver reports of a machine of the type; nil when no limit is known.
+// csiNodeOf is what the storage driver reports of an instance of the type; nil when no limit is known.
 func csiNodeOf(name string, t *catalog.Type) *storagev1.CSINode {
 	limit, ok := t.AttachLimits[driver]
 	if !ok {
@@ -94,7 +94,7 @@ func csiNodeOf(name string, t *catalog.Type) *storagev1.CSINode {
 	return csiNode(name, int32(limit))
 }
 
-// daemonPods are the pods that the daemon sets put onto the machine, judged as the DaemonSet controller judges.
+// daemonPods are the pods that the daemon sets put onto the instance, judged as the DaemonSet controller judges.
 func daemonPods(sets []*appsv1.DaemonSet, n *corev1.Node) []*corev1.Pod {
 	free := intake.Resources(n.Status.Allocatable)
 	var out []*corev1.Pod
@@ -142,16 +142,16 @@ func take(pod *corev1.Pod, free res.List) {
 	}
 }
 
-// bought is a planned machine as it was bought.
+// launched is a planned instance as it was launched.
 type bought struct {
 	node *corev1.Node
 	csi  *storagev1.CSINode
 	typ  *catalog.Type
 }
 
-// buy makes the machines of the plan, each of the first type at the first offering, or of any that the plan allows.
+// launch makes the instances of the plan, each of the first type at the first offering, or of any that the plan allows.
 //
-// Errors: a planned node that can't be bought.
+// Errors: a planned node that can't be launched.
 func (c *Case) buy(p *plan.Plan, pools []*cluster.Pool) ([]bought, error) {
 	rng := rand.New(rand.NewPCG(c.Seed, 0xb0))
 	var out []bought
@@ -247,7 +247,7 @@ func meets(t requirement.Term, labels map[string]string) bool {
 	return false
 }
 
-// offers are all machines that the pools could buy, one of each type, offering and label that a pool leaves open.
+// offers are all instances that the pools could launch, one of each type, offering and label that a pool leaves open.
 func (c *Case) offers(pools []*cluster.Pool) []bought {
 	var out []bought
 	for i, pool := range c.Pools {
@@ -270,7 +270,7 @@ func (c *Case) offers(pools []*cluster.Pool) []bought {
 	return out
 }
 
-// openLabels are the ways in which a pool can label its machines: each value of those labels that it leaves open.
+// openLabels are the ways in which a pool can label its instances: each value of those labels that it leaves open.
 func openLabels(pool *karpv1.NodePool) []map[string]string {
 	base := maps.Clone(pool.Spec.Template.Labels)
 	if base == nil {
@@ -313,7 +313,7 @@ func times(in []map[string]string, key string, values []string) []map[string]str
 	return out
 }
 
-// couldTake reports whether nothing but neighbours and what runs on the machine speaks against the pod, in the
+// couldTake reports whether nothing but neighbours and what runs on the instance speaks against the pod, in the
 // scheduler's own reading.
 func couldTake(n *corev1.Node, pod *corev1.Pod) bool {
 	ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n)

@@ -14,14 +14,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// Most machines that are offered at once, and how many of them are such as can't take any of the pods whatever runs on
+// Most instances that are offered at once, and how many of them are such as can't take any of the pods whatever runs on
 // them.
 const (
 	mostOffers = 160
 	vainOffers = 12
 )
 
-// inVain offers one machine of everything to the impossible pods and reports whether all of them stay where they are.
+// inVain offers one instance of everything to the impossible pods and reports whether all of them stay where they are.
 func (c *Cluster) inVain(ctx context.Context, r *Run, impossible []*corev1.Pod) (bool, error) {
 	if err := c.holdAll(ctx, r.Case, impossible); err != nil {
 		return false, err
@@ -77,7 +77,7 @@ func (c *Cluster) withdraw(ctx context.Context) error {
 	})
 }
 
-// offered are the machines to offer: those that labels, taints and size let any of the pods have, and some of the others.
+// offered are the instances to offer: those that labels, taints and size let any of the pods have, and some of the others.
 func (r *Run) offered(impossible []*corev1.Pod) []bought {
 	var able, vain []bought
 	for _, m := range r.Case.distinct(r.Case.offers(r.Problem.Pools)) {
@@ -93,7 +93,7 @@ func (r *Run) offered(impossible []*corev1.Pod) []bought {
 	return append(able[:min(len(able), mostOffers)], vain[:min(len(vain), vainOffers)]...)
 }
 
-// distinct leaves out machines beside which there is one that is at least as large, and that no pod, daemon or volume of
+// distinct leaves out instances beside which there is one that is at least as large, and that no pod, daemon or volume of
 // the case can tell from them by a label or a taint: what finds no room on the larger finds none on the smaller.
 func (c *Case) distinct(all []bought) []bought {
 	keys := c.labelsThatMatter()
@@ -135,7 +135,7 @@ func (m bought) covers(o bought) bool {
 }
 
 // labelsThatMatter are the keys of node labels, but for the host's name, by which anything in the case can tell one
-// machine from another.
+// instance from another.
 func (c *Case) labelsThatMatter() []string {
 	// Volumes and storage classes speak of zones.
 	keys := map[string]bool{corev1.LabelTopologyZone: true, driverZone: true}

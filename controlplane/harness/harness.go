@@ -42,8 +42,8 @@ func WithAuditLog(path string) Option {
 	return func(o *kube.Options) { o.AuditLog = path }
 }
 
-// WithNodeLease sets how long leases of simulated machines last, in seconds;
-// a machine that stops renewing is NotReady after twice this time.
+// WithNodeLease sets how long leases of simulated instances last, in seconds;
+// an instance that stops renewing is NotReady after twice this time.
 func WithNodeLease(seconds int) Option {
 	return func(o *kube.Options) { o.NodeLeaseSeconds = seconds }
 }

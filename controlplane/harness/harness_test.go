@@ -25,7 +25,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/local/kube"
 )
 
-// patience is for a machine on which everything else runs as well.
+// patience is for an instance on which everything else runs as well.
 const patience = 2 * time.Minute
 
 func await(t *testing.T, what string, ready func(ctx context.Context) (bool, error)) {

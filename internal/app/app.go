@@ -88,7 +88,7 @@ func Run(ctx context.Context, s settings.Settings, warnings []string, where Surr
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, v any) {
 		guard.Tell(&guard.Panic{Where: "client-go", Value: v, Stack: debug.Stack()})
 	})
-	guard.Go("gctuning", func() { thrift(ctx) })
+	guard.Go("gctuning", func() { gcTuning(ctx) })
 	if err := goMetrics(ctrlmetrics.Registry); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, r
 		Controller: crconfig.Controller{
 			SkipNameValidation: new(true), // several controllers may run in one process
 			// The priority queue of v0.24 may hold its lock for ever once it is shut down while a worker
-			// waits (kubernetes-sigs/controller-runtime#3538, mended in v0.25): a leader that lost its
+			// waits (kubernetes-sigs/controller-runtime#3538, fixed in v0.25): a leader that lost its
 			// lease would then hang until the grace period ends.
 			UsePriorityQueue: new(false),
 			EnableWarmup:     new(!s.DisableControllerWarmup),

@@ -16,7 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
-// What moving is held to cost besides pods (--kerf-pod-disruption-cost): a machine that is paid for beside the one that it
+// What moving is held to cost besides pods (--kerf-pod-disruption-cost): an instance that is paid for beside the one that it
 // replaces until that is empty. A move must earn that back within a day, and before the nodes would have gone anyway.
 const (
 	nodePrice = 10_000 // micro-USD; at least
@@ -35,8 +35,8 @@ func ConsolidationOptions(s settings.Settings) engine.Options {
 	return o
 }
 
-// buyer is the one applier of the process: all that buy machines count what the others bought.
-func (p *process) buyer() *apply.Applier {
+// launcher is the one applier of the process: all that launch instances count what the others launched.
+func (p *process) launcher() *apply.Applier {
 	if p.applier == nil {
 		p.applier = apply.New(apply.Options{Client: p.GetClient(), Reader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Log: p.log})
 	}
@@ -46,7 +46,7 @@ func (p *process) buyer() *apply.Applier {
 // disruption adds what lets nodes go.
 func (p *process) disruption(c *gate) error {
 	queue := &disrupt.Queue{
-		Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Buyer: p.buyer(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(),
+		Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Launcher: p.launcher(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(),
 	}
 	problems := &provision.Problems{
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: c.Subnets, Pack: PackOptions(p.Settings), Now: time.Now, Late: func() {},
@@ -66,9 +66,9 @@ func (p *process) disruption(c *gate) error {
 	if shop := p.shop(c); shop != nil {
 		drift.Bare = shop.Bare
 	}
-	queue.Landed = func(c disrupt.Command, failed string) {
-		drift.Landed(c, failed)
-		p.consolidation.Landed(c, failed)
+	queue.Finished = func(c disrupt.Command, failed string) {
+		drift.Finished(c, failed)
+		p.consolidation.Finished(c, failed)
 	}
 	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.logger("nodeclaim.disruption"), Clock: p.clock()}
 	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(drift), p.Add(manager.RunnableFunc(writer.Run)))
@@ -80,14 +80,14 @@ func (p *process) recordedDisruption(problem *engine.Problem, cause engine.Cause
 }
 
 // recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was
-// bought for whom.
+// launched for whom.
 func (p *process) recorded(d *record.Decision) {
 	if p.consolidation != nil {
 		d.Disruption = p.consolidation.Last()
-		var bought []disrupt.Purchase
+		var bought []disrupt.Launch
 		for _, c := range d.Claims {
 			node := &d.Plan.NewNodes[c.NewNode]
-			b := disrupt.Purchase{Price: node.Price}
+			b := disrupt.Launch{Price: node.Price}
 			for _, ref := range node.Pods {
 				if pod := p.cache.Pod(ref); pod != nil {
 					b.Pods = append(b.Pods, pod)
@@ -95,7 +95,7 @@ func (p *process) recorded(d *record.Decision) {
 			}
 			bought = append(bought, b)
 		}
-		p.consolidation.Bought(bought)
+		p.consolidation.Launched(bought)
 	}
 	p.ring.Add(d)
 }

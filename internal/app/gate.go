@@ -89,7 +89,7 @@ func (g *gate) awaitShifts(ctx context.Context) {
 }
 
 // Find implements cloud.Provider.
-func (g *gate) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machine, error) {
+func (g *gate) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Instance, error) {
 	select {
 	case <-g.begun:
 		return g.Provider.Find(ctx, claim)
@@ -99,7 +99,7 @@ func (g *gate) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machin
 }
 
 // Launch implements cloud.Provider.
-func (g *gate) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*cloud.Machine, error) {
+func (g *gate) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*cloud.Instance, error) {
 	select {
 	case <-g.begun:
 		return g.Provider.Launch(ctx, claim, class)

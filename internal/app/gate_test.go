@@ -13,7 +13,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// A new leader must not buy in a zone that traffic is shifted away from only because it has not looked yet.
+// A new leader must not launch in a zone that traffic is shifted away from only because it has not looked yet.
 func TestLaunchesWaitForTheFirstLookAtZonalShiftsButNotForever(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := karpv1.AddToScheme(scheme); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/guestmemory"
 )
 
-// guestMemory learns from nodes how much memory machines have, and keeps it over restarts.
+// guestMemory learns from nodes how much memory instances have, and keeps it over restarts.
 func (p *process) guestMemory(book *learn.Book) error {
 	return errors.Join(
 		p.Add(&guestmemory.Keeper{Client: p.GetClient(), Reader: p.GetAPIReader(), Namespace: ownNamespace(p.LeaderElectionNamespace), Book: book, Log: p.log}),

@@ -26,7 +26,7 @@ func (p *process) nodeLife(c *gate) error {
 	if shop := p.shop(c); shop != nil {
 		replicas = func() error {
 			return p.Add(static.New(static.Options{
-				Client: p.GetClient(), State: p.cache, Shop: shop, Buyer: p.buyer(), Synced: p.synced, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("static.provisioning"), Clock: p.clock(),
+				Client: p.GetClient(), State: p.cache, Shop: shop, Launcher: p.launcher(), Synced: p.synced, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("static.provisioning"), Clock: p.clock(),
 			}))
 		}
 	}
@@ -41,7 +41,7 @@ func (p *process) nodeLife(c *gate) error {
 	)
 }
 
-// shop chooses machines for static NodePools; nil without the feature gate.
+// shop chooses instances for static NodePools; nil without the feature gate.
 func (p *process) shop(c *gate) *static.Shop {
 	if !p.FeatureGates.StaticCapacity {
 		return nil

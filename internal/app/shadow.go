@@ -76,7 +76,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	loop := &shadow.Loop{
 		Book: shadow.NewBook(time.Now()), State: p.cache, Guard: guard, Synced: p.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
 		Lasting: confirmation.Lasting(&options),
-		Problem: p.withFixed(problems, provider), Solve: pack.NewEngine().Solve, Disrupt: p.foretell(problems),
+		Problem: p.withFixed(problems, provider), Solve: pack.NewEngine().Solve, Disrupt: p.forecast(problems),
 	}
 	if err := errors.Join(
 		p.Add(everywhere(func(ctx context.Context) error { provider.Refresh(ctx); return nil })), p.Add(everywhere(p.watchServices)), p.Add(loop),
@@ -125,13 +125,13 @@ func (p *process) withFixed(problems *provision.Problems, types provision.TypeSo
 	}
 }
 
-// foretell decides which nodes could go, as the controller would, and does nothing about it.
-func (p *process) foretell(problems *provision.Problems) func(context.Context, *cluster.Snapshot) *engine.Decision {
+// forecast decides which nodes could go, as the controller would, and does nothing about it.
+func (p *process) forecast(problems *provision.Problems) func(context.Context, *cluster.Snapshot) *engine.Decision {
 	lasting := *problems
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
 		Queue: &disrupt.Queue{}, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
 		Options: ConsolidationOptions(p.Settings),
 	}
-	return loop.Foretell
+	return loop.Forecast
 }

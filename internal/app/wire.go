@@ -104,7 +104,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 		return nil, err
 	}
 	o := providerOptions(ctx, p.Settings, p.config, p.GetAPIReader(), ca, p.logger("providers"))
-	o.ForeignMachines, o.LaunchFailed, o.InterruptionQueue, o.DisableDryRun = p.foreign, p.launchFailed, p.InterruptionQueue, p.DisableDryRun
+	o.ForeignInstances, o.LaunchFailed, o.InterruptionQueue, o.DisableDryRun = p.foreign, p.launchFailed, p.InterruptionQueue, p.DisableDryRun
 	o.Overlays, o.PricesSeen = p.overlayStore(), p.pricesSeen
 	if p.PodDensity == settings.NetworkDensity {
 		network, err := watchPodNetwork(ctx, p.GetCache(), p.GetAPIReader(), p.log)
@@ -116,7 +116,7 @@ func (p *process) provider(ctx context.Context, ca string) (*aws.Provider, error
 	return aws.New(s, o)
 }
 
-// providerOptions are those of every provider, whether it buys or only reads.
+// providerOptions are those of every provider, whether it launches or only reads.
 func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) aws.Options {
 	o := aws.Options{
 		ClusterName: s.ClusterName, ClusterUID: clusterUID(ctx, reader, log), ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
@@ -152,7 +152,7 @@ func warmProvider(ctx context.Context, to *session.Session, o aws.Options) (*aws
 	return provider, nil
 }
 
-// caBundle is what machines trust the API server by: the setting, or what this process trusts it by.
+// caBundle is what instances trust the API server by: the setting, or what this process trusts it by.
 func caBundle(s settings.Settings, config *rest.Config) (string, error) {
 	if s.ClusterCABundle != "" {
 		return s.ClusterCABundle, nil
@@ -190,7 +190,7 @@ func clusterUID(ctx context.Context, reader client.Reader, log *slog.Logger) str
 	return string(ns.UID)
 }
 
-// foreign makes it known that another cluster buys machines under this one's name.
+// foreign makes it known that another cluster launches instances under this one's name.
 func (p *process) foreign(byUID map[string]int) {
 	p.metrics.Replace(p.metrics.Foreign, func(set func(float64, ...string)) {
 		for uid, n := range byUID {
@@ -219,7 +219,7 @@ func serverVersion(config *rest.Config) func(context.Context) (string, error) {
 }
 
 func (p *process) provisioner(c cloud.Provider, provider *aws.Provider) error {
-	applier := p.buyer()
+	applier := p.launcher()
 	owners := &provision.Owners{Reader: p.GetAPIReader(), Settled: p.cache.Settled, Now: time.Now}
 	loop := provision.New(provision.Options{
 		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: provider.Subnets, Applier: applier, Synced: p.synced, BatchIdle: p.BatchIdleDuration, BatchMax: p.BatchMaxDuration,
@@ -275,7 +275,7 @@ func (p *process) lifecycle(c *gate, ca string) error {
 		(&terminate.Nodes{Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("node.termination"), Clock: p.clock(), Replacements: p.cache}).Register(p.Manager, workers),
 		(&daemon.Controller{Client: p.GetClient(), State: p.cache, Recorder: obs.NewRecorder(p.recorder(), daemon.Repeat, time.Now), Metrics: p.metrics, Log: p.logger("pod.daemon")}).Register(p.Manager),
 		(&nodepool.Controller{Client: p.GetClient(), State: p.cache, Synced: p.synced, Metrics: p.metrics, Log: p.logger("nodepool"), Clock: p.clock(), Health: health, Types: c}).Register(p.Manager),
-		(&drift.Controller{Client: p.GetClient(), Machines: c, Types: c, Metrics: p.metrics, Log: p.logger("nodeclaim.disruption"), Clock: p.clock()}).Register(p.Manager),
+		(&drift.Controller{Client: p.GetClient(), Instances: c, Types: c, Metrics: p.metrics, Log: p.logger("nodeclaim.disruption"), Clock: p.clock()}).Register(p.Manager),
 		(&nodeclass.Controller{
 			Client: p.GetClient(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclass"), Clock: p.clock(), ReservedCapacity: p.FeatureGates.ReservedCapacity,
 			Hash: func(class *awsv1.EC2NodeClass) string { return class.Hash(ca) }, HashVersion: awsv1.EC2NodeClassHashVersion,
@@ -298,7 +298,7 @@ func (p *process) loops(ctx context.Context, c *gate) error {
 	leaks := &garbagecollection.Collector{Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("nodeclaim.garbagecollection"), Clock: p.clock()}
 	return errors.Join(
 		buffers, shifts,
-		// Machines that run out of reservations are followed whether or not more may be bought.
+		// Instances that run out of reservations are followed whether or not more may be launched.
 		p.Add(&reserved.Loop{Client: p.GetClient(), Cloud: c, Reservations: c, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("capacityreservation.expiration"), Clock: p.clock()}),
 		p.disruption(c),
 		changes.Watch(ctx, p.GetCache()),
@@ -308,7 +308,7 @@ func (p *process) loops(ctx context.Context, c *gate) error {
 
 // interruption reads the queue, if there is one, and the status of instances.
 func (p *process) interruption(ctx context.Context, c cloud.Provider, provider *aws.Provider) error {
-	machines := &interruption.Machines{}
+	machines := &interruption.Instances{}
 	if err := machines.Watch(ctx, p.GetCache(), time.Now); err != nil {
 		return fmt.Errorf("watching the machines of this cluster: %w", err)
 	}
@@ -317,7 +317,7 @@ func (p *process) interruption(ctx context.Context, c cloud.Provider, provider *
 			Receivers: p.QueueReceivers, ReplaceOnRebalance: p.Rebalance == settings.Replace, MaintenanceLead: p.MaintenanceLead,
 			Silence: p.QueueSilence, ReservedCapacity: p.FeatureGates.ReservedCapacity,
 		},
-		Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Statuses: provider.Statuses(), Machines: machines, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("interruption"), Clock: p.clock(),
+		Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Statuses: provider.Statuses(), Instances: machines, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("interruption"), Clock: p.clock(),
 	}
 	if q := provider.Queue(); q != nil {
 		loop.Queue = q

@@ -21,8 +21,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// Three hundred pods that want a machine each, with twenty addresses in one of the zones: all that is planned is launched,
-// and EC2 refuses no machine an address. Pods that must be in that zone come first, and those that are too many are told.
+// Three hundred pods that want an instance each, with twenty addresses in one of the zones: all that is planned is launched,
+// and EC2 refuses no instance an address. Pods that must be in that zone come first, and those that are too many are told.
 func TestAPlanIsLaunchedWithinTheAddressesOfItsSubnets(t *testing.T) {
 	for name, c := range map[string]struct{ anywhere, bound, wait, there int }{
 		"pods that may go anywhere":            {anywhere: 300, there: 20},

@@ -19,9 +19,9 @@ func (p *Provider) WatchClosures(ctx context.Context, f func(closed []offering.C
 }
 
 // launchFailed closes what EC2 could not give: a quota closes its families in the whole region, a lack of addresses the
-// subnet for machines that take as many, a capacity type that the account may not use all of it, a placement group that takes
-// no more machines in a zone that group there, anything else that is exhausted the one pool, in its placement group only if it
-// is in one. What must be mended, or may be otherwise in a moment, closes nothing.
+// subnet for instances that take as many, a capacity type that the account may not use all of it, a placement group that takes
+// no more instances in a zone that group there, anything else that is exhausted the one pool, in its placement group only if it
+// is in one. What must be fixed, or may be otherwise in a moment, closes nothing.
 func (p *Provider) launchFailed(f fleet.PoolError) {
 	p.opts.LaunchFailed(f)
 	if f.Reason == awserr.ReasonPlacementGroupFull || f.Reason == awserr.ReasonPlacementGroupElsewhere {
@@ -59,13 +59,13 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 	}
 }
 
-// sold tells that a pool had a machine.
-func (p *Provider) sold(b *fleet.Bought) {
+// sold tells that a pool had an instance.
+func (p *Provider) sold(b *fleet.Launched) {
 	if b.ReservationID != "" {
-		p.held.Bought(b.ReservationID, b.InstanceID)
+		p.held.Launched(b.ReservationID, b.InstanceID)
 		return
 	}
-	p.unavailable.Bought(offering.Pool{
+	p.unavailable.Launched(offering.Pool{
 		CapacityType: b.CapacityType, InstanceType: b.InstanceType, Zone: b.Zone, Group: b.Group, Partition: b.Partition,
 	}, p.vcpus(b.InstanceType))
 }

@@ -114,7 +114,7 @@ func (s *story) fault() {
 	}
 }
 
-// Whatever is lost and whenever the process dies: in the end every claim has one machine, and there is no other.
+// Whatever is lost and whenever the process dies: in the end every claim has one instance, and there is no other.
 func TestNoCrashAndNoFaultBuysAMachineTwice(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// demand is what a machine of a group takes of its subnet as it is launched. User's own templates say nothing of
+// demand is what an instance of a group takes of its subnet as it is launched. User's own templates say nothing of
 // interfaces.
 func demand(class *awsv1.EC2NodeClass, g *group, ipv6 bool) network.Demand {
 	if class.Spec.LaunchTemplate != nil {
@@ -16,7 +16,7 @@ func demand(class *awsv1.EC2NodeClass, g *group, ipv6 bool) network.Demand {
 	return launchtemplate.Demand(launchtemplate.Input{Class: class, IPv6: ipv6, EFAs: int(g.efas), PlainFirst: g.plainFirst})
 }
 
-// mostDemand is the most that machines of a class may take of their subnets, by type: what they take with all their EFA
+// mostDemand is the most that instances of a class may take of their subnets, by type: what they take with all their EFA
 // interfaces, which are there for those who ask for them.
 func (p *Provider) mostDemand(class *awsv1.EC2NodeClass) func(*catalog.Type) network.Demand {
 	ipv6 := p.ipv6()

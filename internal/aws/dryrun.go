@@ -21,7 +21,7 @@ const (
 	// one that did not.
 	trustDryRun = time.Hour
 	retryDryRun = time.Minute
-	// retrySoon is for what mends itself in seconds.
+	// retrySoon is for what fixes itself in seconds.
 	retrySoon = 2 * time.Second
 )
 
@@ -59,7 +59,7 @@ func (c *checks) forget(class *awsv1.EC2NodeClass) {
 	delete(c.known, classKey(class))
 }
 
-// dryRuns asks EC2 whether it would let us launch machines of the class: whether the permissions are there, and whether
+// dryRuns asks EC2 whether it would let us launch instances of the class: whether the permissions are there, and whether
 // what the class selects fits together.
 func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) cloud.Finding {
 	if f, ok := p.checks.get(class, t.Name, p.now()); ok {

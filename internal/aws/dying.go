@@ -13,8 +13,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// Died tells that the machine of a claim ended before it was a node: what is to blame for it is not asked for again for a
-// while, a longer one each time, so that the same machine is not bought in a loop.
+// Died tells that the instance of a claim ended before it was a node: what is to blame for it is not asked for again for a
+// while, a longer one each time, so that the same instance is not launched in a loop.
 func (p *Provider) Died(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {
 	switch why.Blame {
 	case cloud.BlameClass:
@@ -30,8 +30,8 @@ func (p *Provider) Died(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why 
 	}
 }
 
-// outdated reports whether a claim's machine was launched from the class as it was before a change: what was wrong with it
-// may have been mended.
+// outdated reports whether a claim's instance was launched from the class as it was before a change: what was wrong with it
+// may have been fixed.
 func outdated(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
 	if from := claim.Annotations[awsv1.AnnotationLaunchTemplate]; from != "" && from != class.Status.LaunchTemplate.Ref() {
 		return true
@@ -41,7 +41,7 @@ func outdated(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
 	return sameKind && was != "" && is != "" && was != is
 }
 
-// Lived tells that a machine of the class has become a node.
+// Lived tells that an instance of the class has become a node.
 func (p *Provider) Lived(class *awsv1.EC2NodeClass) { p.unavailable.ClassLived(classState(class)) }
 
 // classState stands for a class as it is now.
@@ -49,13 +49,13 @@ func classState(class *awsv1.EC2NodeClass) string {
 	return classKey(class) + "/" + strconv.FormatInt(class.Generation, 10) + "/" + class.Status.LaunchTemplate.Ref()
 }
 
-// heldBack keeps the list of types in which nothing can be bought, for a class that is closed.
+// heldBack keeps the list of types in which nothing can be launched, for a class that is closed.
 type heldBack struct {
 	from, types []*catalog.Type
 	reason      string
 }
 
-// back is the list itself, or if there is a reason one like it of which nothing can be bought for that reason.
+// back is the list itself, or if there is a reason one like it of which nothing can be launched for that reason.
 func (h *heldBack) back(types []*catalog.Type, reason string) []*catalog.Type {
 	if reason == "" || len(types) == 0 {
 		*h = heldBack{}

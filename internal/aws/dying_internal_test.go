@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// A class that was mended is not closed for the machines that were launched before.
+// A class that was fixed is not closed for the instances that were launched before.
 func TestMachinesFromBeforeAChangeDoNotCloseTheClass(t *testing.T) {
 	const hash, version, template = awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion, awsv1.AnnotationLaunchTemplate
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", Annotations: map[string]string{hash: "2", version: "v1"}}}
@@ -34,7 +34,7 @@ func TestMachinesFromBeforeAChangeDoNotCloseTheClass(t *testing.T) {
 	}
 }
 
-// A price that is set by hand must not open a class that is closed because its machines die.
+// A price that is set by hand must not open a class that is closed because its instances die.
 func TestAClosedClassStaysClosedForWhatGetsAPriceLater(t *testing.T) {
 	types := []*catalog.Type{{Name: "m5.large", Offerings: []catalog.Offering{
 		{Zone: "a", CapacityType: catalog.OnDemand, Price: 1, Available: true},

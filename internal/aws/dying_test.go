@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// A class whose volumes can't be decrypted would be bought from for ever: EC2 launches, and the machines end a second
+// A class whose volumes can't be decrypted would be launched from for ever: EC2 launches, and the instances end a second
 // later.
 func TestAClassWhoseMachinesDieIsLeftAloneForAWhile(t *testing.T) {
 	s := startSim(t, awssim.Options{})
@@ -67,7 +67,7 @@ func TestAClassWhoseMachinesDieIsLeftAloneForAWhile(t *testing.T) {
 	refused(7)
 
 	s.World.RemoveFault(dying)
-	class.Generation++ // somebody has mended it
+	class.Generation++ // somebody has fixed it
 	resolve(t, p, class)
 	if _, err := p.Launch(t.Context(), newClaim(8), class); err != nil {
 		t.Errorf("a class that was changed is not tried: %v", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/inventory"
 )
 
-// Examine says in a sentence how EC2 finds a machine: its state, and the status checks that fail.
+// Examine says in a sentence how EC2 finds an instance: its state, and the status checks that fail.
 func (p *Provider) Examine(ctx context.Context, providerID string) (string, error) {
 	id, err := inventory.InstanceID(providerID)
 	if err != nil {

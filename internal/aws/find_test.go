@@ -8,7 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// What a process has bought, the next one finds though nothing of it was written down, and buys nothing for looking.
+// What a process has launched, the next one finds though nothing of it was written down, and launches nothing for looking.
 func TestTheMachineOfAClaimIsFoundByTheNextProcess(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	class := newClass(s)

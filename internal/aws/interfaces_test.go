@@ -43,7 +43,7 @@ func text(i *world.Instance) []string {
 
 var networkTypes = []string{"m5.large", "m5.xlarge", "m4.large", "c5n.18xlarge", "p4d.24xlarge", "p5.48xlarge", "p6-b300.48xlarge", "m8i.large"}
 
-// What a class says of its machines' network and processor is what EC2 is asked for, and what the machine has.
+// What a class says of its instances' network and processor is what EC2 is asked for, and what the instance has.
 func TestNetworkFieldsReachTheMachine(t *testing.T) {
 	efa := func(c *karpv1.NodeClaim) { c.Spec.Resources.Requests[awsv1.ResourceEFA] = resource.MustParse("1") }
 	efas := func(from, to int, first ...string) []string {
@@ -58,9 +58,9 @@ func TestNetworkFieldsReachTheMachine(t *testing.T) {
 		claim        func(*karpv1.NodeClaim)
 		ipv6         bool
 		want         []string
-		check        func(*testing.T, *world.Instance, *cloud.Machine)
+		check        func(*testing.T, *world.Instance, *cloud.Instance)
 	}{
-		"nothing said": {"m5.large", nil, nil, false, []string{"0/0 interface"}, func(t *testing.T, i *world.Instance, m *cloud.Machine) {
+		"nothing said": {"m5.large", nil, nil, false, []string{"0/0 interface"}, func(t *testing.T, i *world.Instance, m *cloud.Instance) {
 			if *i.Launch.Monitoring.Enabled || i.Launch.CPUOptions != nil || i.PublicIP.IsValid() || m.Capacity[awsv1.ResourceEFA] != 0 {
 				t.Errorf("launched from %+v", i.Launch)
 			}
@@ -82,7 +82,7 @@ func TestNetworkFieldsReachTheMachine(t *testing.T) {
 		"IPv6 prefixes": {"m5.large", func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(2)) }, nil, true,
 			[]string{"0/0 interface v6:1+2 primary:true"}, nil},
 		"a public address": {"m5.large", func(s *awsv1.EC2NodeClassSpec) { s.AssociatePublicIPAddress = new(true) }, nil, false, []string{"0/0 interface"},
-			func(t *testing.T, i *world.Instance, _ *cloud.Machine) {
+			func(t *testing.T, i *world.Instance, _ *cloud.Instance) {
 				if !i.PublicIP.IsValid() {
 					t.Error("it has no public address")
 				}
@@ -93,7 +93,7 @@ func TestNetworkFieldsReachTheMachine(t *testing.T) {
 		"nested virtualization and monitoring": {"m8i.large", func(s *awsv1.EC2NodeClassSpec) {
 			s.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: new("enabled")}
 			s.DetailedMonitoring = new(true)
-		}, nil, false, []string{"0/0 interface"}, func(t *testing.T, i *world.Instance, _ *cloud.Machine) {
+		}, nil, false, []string{"0/0 interface"}, func(t *testing.T, i *world.Instance, _ *cloud.Instance) {
 			if i.Launch.CPUOptions.NestedVirtualization != "enabled" || !*i.Launch.Monitoring.Enabled {
 				t.Errorf("launched from %+v", i.Launch)
 			}
@@ -140,8 +140,8 @@ func TestNetworkFieldsReachTheMachine(t *testing.T) {
 	}
 }
 
-func wantEFA(n int64) func(*testing.T, *world.Instance, *cloud.Machine) {
-	return func(t *testing.T, _ *world.Instance, m *cloud.Machine) {
+func wantEFA(n int64) func(*testing.T, *world.Instance, *cloud.Instance) {
+	return func(t *testing.T, _ *world.Instance, m *cloud.Instance) {
 		t.Helper()
 		if m.Capacity[awsv1.ResourceEFA] != n {
 			t.Errorf("the machine is expected to have %d EFA devices, want %d", m.Capacity[awsv1.ResourceEFA], n)
@@ -149,7 +149,7 @@ func wantEFA(n int64) func(*testing.T, *world.Instance, *cloud.Machine) {
 	}
 }
 
-// EC2 refuses a public address for machines with several interfaces; it is said before the first launch.
+// EC2 refuses a public address for instances with several interfaces; it is said before the first launch.
 func TestAPublicAddressWithSeveralInterfacesIsToldByTheClass(t *testing.T) {
 	s := startSim(t, awssim.Options{World: world.Options{Types: networkTypes}})
 	p := newProvider(t, s, nil)

@@ -24,7 +24,7 @@ import (
 )
 
 // Launch implements cloud.Provider.
-func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*cloud.Machine, error) {
+func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*cloud.Instance, error) {
 	op := fmt.Sprintf("launching NodeClaim %q", claim.Name)
 	if err := p.usable(class); err != nil {
 		return nil, awserr.Wrap(op, err)
@@ -38,40 +38,40 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 		p.partitions.Refused(string(claim.UID))
 		return nil, awserr.Wrap(op, err)
 	}
-	bought, err := p.buy(ctx, claim, plan)
+	bought, err := p.launchOne(ctx, claim, plan)
 	p.settlePartition(claim, bought, err)
 	if err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
 	p.sold(bought)
-	m := newMachine(bought, claim, class, types, plan)
+	m := newInstance(bought, claim, class, types, plan)
 	sayOverlays(m, types, plan)
 	return m, nil
 }
 
-// Find implements cloud.Provider. Of the machine it tells what the launch request recorded.
-func (p *Provider) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machine, error) {
-	found, err := p.buyer.Found(ctx, fleet.Order{UID: string(claim.UID), Name: claim.Name, Created: claim.CreationTimestamp.Time})
+// Find implements cloud.Provider. Of the instance it tells what the launch request recorded.
+func (p *Provider) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Instance, error) {
+	found, err := p.launcher.Found(ctx, fleet.Order{UID: string(claim.UID), Name: claim.Name, Created: claim.CreationTimestamp.Time})
 	if err != nil {
 		return nil, err
 	}
 	if found == nil {
 		return nil, &cloud.Error{Op: fmt.Sprintf("looking for the machine of NodeClaim %q", claim.Name), Class: cloud.NotFound, Err: errors.New("none was bought for it")}
 	}
-	return &cloud.Machine{
+	return &cloud.Instance{
 		ProviderID: inventory.ProviderID(found.Zone, found.InstanceID), InstanceID: found.InstanceID, InstanceType: found.InstanceType, ImageID: found.ImageID,
 		Zone: found.Zone, SubnetID: found.SubnetID, CapacityType: found.CapacityType, LaunchedAt: found.LaunchedAt, Tags: found.Tags, Claim: claim.Name,
 	}, nil
 }
 
-// buy makes sure of the templates and buys. A template that somebody else deleted is made again, once.
-func (p *Provider) buy(ctx context.Context, claim *karpv1.NodeClaim, plan *launchPlan) (*fleet.Bought, error) {
+// launch makes sure of the templates and launches. A template that somebody else deleted is made again, once.
+func (p *Provider) launchOne(ctx context.Context, claim *karpv1.NodeClaim, plan *launchPlan) (*fleet.Launched, error) {
 	order := fleet.Order{UID: string(claim.UID), Name: claim.Name, Created: claim.CreationTimestamp.Time, Request: plan.request, Addresses: plan.addresses}
 	for again := false; ; again = true {
 		if err := p.ensure(ctx, plan.templates); err != nil {
 			return nil, err
 		}
-		bought, err := p.buyer.Buy(ctx, order)
+		bought, err := p.launcher.Launch(ctx, order)
 		if err == nil {
 			return bought, nil
 		}
@@ -140,7 +140,7 @@ func (p *Provider) usable(class *awsv1.EC2NodeClass) error {
 
 // place chooses subnets for a fleet, in the zones that it may go to.
 func (p *Provider) place(r *fleet.Request, n fleet.Need) fleet.Placement {
-	held := p.ledger.Reserve(reachable(r), network.Need{Nodes: n.Machines, Each: n.Each, Planned: n.Planned, Pods: n.Likely})
+	held := p.ledger.Reserve(reachable(r), network.Need{Nodes: n.Instances, Each: n.Each, Planned: n.Planned, Pods: n.Likely})
 	return fleet.Placement{Subnets: held.Subnets, Settle: held.Settle}
 }
 
@@ -155,9 +155,9 @@ func reachable(r *fleet.Request) []awsv1.Subnet {
 	return slices.DeleteFunc(slices.Clone(r.Subnets), func(s awsv1.Subnet) bool { return !zones[s.Zone] })
 }
 
-// newMachine is what the lifecycle controller writes into the claim.
-func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type, plan *launchPlan) *cloud.Machine {
-	m := &cloud.Machine{
+// newInstance is what the lifecycle controller writes into the claim.
+func newInstance(b *fleet.Launched, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, types []*catalog.Type, plan *launchPlan) *cloud.Instance {
+	m := &cloud.Instance{
 		ProviderID: inventory.ProviderID(b.Zone, b.InstanceID), InstanceID: b.InstanceID, InstanceType: b.InstanceType,
 		ImageID: cmp.Or(b.ImageID, plan.image), Zone: b.Zone, CapacityType: b.CapacityType, SubnetID: b.SubnetID, LaunchedAt: b.LaunchedAt,
 		State: "pending", Tags: b.Tags, Claim: claim.Name, Pool: claim.Labels[karpv1.NodePoolLabelKey],
@@ -193,8 +193,8 @@ func newMachine(b *fleet.Bought, claim *karpv1.NodeClaim, class *awsv1.EC2NodeCl
 	return m
 }
 
-// priceOf is what the offering bought costs, 0 when it is not known.
-func priceOf(t *catalog.Type, b *fleet.Bought) catalog.MicroUSD {
+// priceOf is what the offering launched costs, 0 when it is not known.
+func priceOf(t *catalog.Type, b *fleet.Launched) catalog.MicroUSD {
 	for i := range t.Offerings {
 		o := &t.Offerings[i]
 		if o.Zone == b.Zone && o.CapacityType == b.CapacityType && o.ReservationID == b.ReservationID && o.Price < catalog.NoPrice {
@@ -205,7 +205,7 @@ func priceOf(t *catalog.Type, b *fleet.Bought) catalog.MicroUSD {
 }
 
 // describe fills in what follows from the type.
-func describe(m *cloud.Machine, t *catalog.Type) {
+func describe(m *cloud.Instance, t *catalog.Type) {
 	for _, r := range t.Requirements {
 		if r.Operator == requirement.In && len(r.Values) == 1 {
 			m.Labels[r.Key] = r.Values[0]

@@ -66,10 +66,10 @@ func TestALoneClaimGetsTheCheapestMachineThatFits(t *testing.T) {
 }
 
 // launchAll launches claims at once and returns what each got.
-func launchAll(t *testing.T, p *aws.Provider, class *awsv1.EC2NodeClass, claims []*karpv1.NodeClaim) (map[string]*cloud.Machine, map[string]error) {
+func launchAll(t *testing.T, p *aws.Provider, class *awsv1.EC2NodeClass, claims []*karpv1.NodeClaim) (map[string]*cloud.Instance, map[string]error) {
 	t.Helper()
 	var mu sync.Mutex
-	machines, errs := map[string]*cloud.Machine{}, map[string]error{}
+	machines, errs := map[string]*cloud.Instance{}, map[string]error{}
 	var wg sync.WaitGroup
 	for _, c := range claims {
 		wg.Go(func() {
@@ -97,8 +97,8 @@ func newClaims(n int) []*karpv1.NodeClaim {
 	return out
 }
 
-// oneEach fails the test unless every claim has a machine of its own and the simulator has no other.
-func oneEach(t *testing.T, s *awssim.Server, machines map[string]*cloud.Machine, claims int) {
+// oneEach fails the test unless every claim has an instance of its own and the simulator has no other.
+func oneEach(t *testing.T, s *awssim.Server, machines map[string]*cloud.Instance, claims int) {
 	t.Helper()
 	seen := map[string]string{}
 	for name, m := range machines {
@@ -143,7 +143,7 @@ func TestANewProcessFindsWhatTheOldOneBought(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	// The old process dies before it has written anything down; what it bought can't be seen at once.
+	// The old process dies before it has written anything down; what it launched can't be seen at once.
 	s.World.AddFault(world.Fault{Kind: world.FaultLateInstances, Delay: settle / 2})
 	s.World.AddFault(world.Fault{Kind: world.FaultLateTags, Delay: settle / 2})
 	next := newProvider(t, s, nil)

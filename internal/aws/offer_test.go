@@ -194,7 +194,7 @@ func BenchmarkOneChange(b *testing.B) {
 	})
 }
 
-// reportCPU tells the CPU time that an iteration takes, of all threads: the wall time of a busy machine says little.
+// reportCPU tells the CPU time that an iteration takes, of all threads: the wall time of a busy instance says little.
 func reportCPU(b *testing.B) func() {
 	used := func() time.Duration {
 		var u syscall.Rusage

@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// Machines are bought from what is known while any other service than EC2 is silent; a call that waited for one would
+// Instances are launched from what is known while any other service than EC2 is silent; a call that waited for one would
 // take longer than the test may.
 func TestMachinesAreBoughtWhileAnotherServiceIsSilent(t *testing.T) {
 	s := startSim(t, awssim.Options{})
@@ -110,7 +110,7 @@ func TestAVersionThatCanNotBeAskedForIsLeftAloneForAWhile(t *testing.T) {
 	}
 }
 
-// One operation of EC2 at a time fails for as long as it likes: nothing that was resolved is lost, no machine is ended,
+// One operation of EC2 at a time fails for as long as it likes: nothing that was resolved is lost, no instance is ended,
 // and the next look after it finds everything.
 func TestAnyReadThatIsThrottledTakesNothingAway(t *testing.T) {
 	s := startSim(t, awssim.Options{})

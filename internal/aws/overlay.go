@@ -28,7 +28,7 @@ func (p *Provider) shown(ctx context.Context, claim *karpv1.NodeClaim, class *aw
 	return types, nil
 }
 
-// priceOverlaid reports whether an overlay or the price file set the price of anything that may be bought: EC2 knows nothing
+// priceOverlaid reports whether an overlay or the price file set the price of anything that may be launched: EC2 knows nothing
 // of such prices, and must be told the order.
 func priceOverlaid(choice *fleet.Choice) bool {
 	for i := range choice.Picks {
@@ -49,8 +49,8 @@ func priceOverlaid(choice *fleet.Choice) bool {
 	return false
 }
 
-// sayOverlays notes on a machine what overlays had a part in.
-func sayOverlays(m *cloud.Machine, types []*catalog.Type, plan *launchPlan) {
+// sayOverlays notes on an instance what overlays had a part in.
+func sayOverlays(m *cloud.Instance, types []*catalog.Type, plan *launchPlan) {
 	if plan.request.ByPriority {
 		m.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] = "true"
 	}

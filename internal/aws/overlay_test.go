@@ -12,8 +12,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
 )
 
-// A price that only we know makes EC2 follow our order: by its own prices it would take the smaller machine. What was
-// bought says so.
+// A price that only we know makes EC2 follow our order: by its own prices it would take the smaller instance. What was
+// launched says so.
 func TestAPriceOverlayDecidesWhatIsBought(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	store := overlay.New()

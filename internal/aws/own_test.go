@@ -19,7 +19,7 @@ import (
 
 const joins = "#!/bin/bash\n/etc/eks/bootstrap.sh 'kerf' \\\n --kubelet-extra-args '--max-pods=40 --node-labels=team=blue,karpenter.sh/capacity-type=spot --register-with-taints=dedicated=a:NoSchedule --system-reserved=cpu=100m' \\\n --use-max-pods false\n"
 
-// ownData is what a template holds that a machine can be launched from.
+// ownData is what a template holds that an instance can be launched from.
 func ownData(t *testing.T, s *awssim.Server, edit func(*world.LaunchData)) world.LaunchData {
 	t.Helper()
 	d := world.LaunchData{

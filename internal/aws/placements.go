@@ -15,7 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// countedAge is how old the list may be in which the machines of partitions are counted. Those that are bought meanwhile
+// countedAge is how old the list may be in which the instances of partitions are counted. Those that are launched meanwhile
 // count besides.
 const countedAge = time.Minute
 
@@ -35,7 +35,7 @@ func (p *Provider) inPartition(ctx context.Context, claim *karpv1.NodeClaim, cla
 	}
 }
 
-// placed are the cluster's machines in a group. While they can't be listed, those that were bought of late have to do.
+// placed are the cluster's instances in a group. While they can't be listed, those that were launched of late have to do.
 func (p *Provider) placed(ctx context.Context, group string) []placement.Placed {
 	machines, err := p.inventory.List(ctx, countedAge)
 	if err != nil {
@@ -52,22 +52,22 @@ func (p *Provider) placed(ctx context.Context, group string) []placement.Placed 
 }
 
 // settlePartition tells what came of a launch: the choice of its partition holds as long as it is not known.
-func (p *Provider) settlePartition(claim *karpv1.NodeClaim, bought *fleet.Bought, err error) {
+func (p *Provider) settlePartition(claim *karpv1.NodeClaim, bought *fleet.Launched, err error) {
 	switch {
 	case err == nil:
-		p.partitions.Bought(string(claim.UID), bought.InstanceID)
+		p.partitions.Launched(string(claim.UID), bought.InstanceID)
 	case cloud.ClassOf(err) != cloud.Unavailable:
 		p.partitions.Refused(string(claim.UID))
 	}
 }
 
-// placementLabels says on a machine in which group it stands. A partition that EC2 has not told yet is the one that was asked
+// placementLabels says on an instance in which group it stands. A partition that EC2 has not told yet is the one that was asked
 // for; registration makes sure of it.
-func placementLabels(m *cloud.Machine, b *fleet.Bought, plan *launchPlan) {
+func placementLabels(m *cloud.Instance, b *fleet.Launched, plan *launchPlan) {
 	if plan.own != nil {
 		return // where it stands is the template's affair
 	}
-	delete(m.Labels, awsv1.LabelPlacementGroupID) // the type says where a machine would stand that is bought now
+	delete(m.Labels, awsv1.LabelPlacementGroupID) // the type says where an instance would stand that is launched now
 	setIf(m.Labels, awsv1.LabelPlacementGroupID, b.Group)
 	partition := b.Partition
 	if partition == 0 && b.Group == plan.request.Group {

@@ -65,12 +65,12 @@ func (h *groupHouse) resolve() {
 	h.class.Status.PlacementGroup = r.PlacementGroup
 }
 
-func (h *groupHouse) launch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) (*cloud.Machine, error) {
+func (h *groupHouse) launch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) (*cloud.Instance, error) {
 	h.Helper()
 	return h.p.Launch(h.Context(), newClaim(n, requirements...), h.class)
 }
 
-func (h *groupHouse) mustLaunch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) *cloud.Machine {
+func (h *groupHouse) mustLaunch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) *cloud.Instance {
 	h.Helper()
 	m, err := h.launch(n, requirements...)
 	if err != nil {
@@ -211,7 +211,7 @@ func TestAPartitionWithoutCapacityIsLeftOutAndNoOther(t *testing.T) {
 func TestASpreadGroupThatIsFullClosesItsZoneAlone(t *testing.T) {
 	h := newGroupHouse(t, "spread", 0)
 	zones := h.zones()
-	var first *cloud.Machine
+	var first *cloud.Instance
 	for n := range 7 {
 		m := h.mustLaunch(n, large(zones[0])...)
 		if n == 0 {

@@ -31,7 +31,7 @@ type launchPlan struct {
 	own     *awsv1.LaunchTemplate
 	image   string
 	tenancy string
-	// addresses is how many addresses of its subnet the pods take that a machine is bought for, at least.
+	// addresses is how many addresses of its subnet the pods take that an instance is launched for, at least.
 	addresses int
 }
 
@@ -230,7 +230,7 @@ func (p *Provider) cards(instanceType string) int {
 	return 0
 }
 
-// addresses is how many addresses of a machine's subnet so many pods take; one each for a type that is not known.
+// addresses is how many addresses of an instance's subnet so many pods take; one each for a type that is not known.
 func (p *Provider) addresses(n podnetwork.Settings, instanceType string, pods int64) int {
 	if s := p.discovery.Snapshot(); s != nil {
 		if i, ok := s.Find(instanceType); ok {

@@ -1,5 +1,5 @@
 // Package aws is the cloud.Provider for EC2. It joins the packages below it, each of which knows one concern, and keeps
-// none of their knowledge itself: what to buy is decided in fleet, what it costs in pricing and offering, what a machine
+// none of their knowledge itself: what to launch is decided in fleet, what it costs in pricing and offering, what an instance
 // is in instancetype, what a class selects in network and image.
 package aws
 
@@ -40,8 +40,8 @@ import (
 // Options are the settings of the controller that the provider needs. Only ClusterName is required.
 type Options struct {
 	ClusterName string
-	// ClusterUID is the UID of the cluster's namespace kube-system. Machines that carry another one are left alone; empty
-	// takes every machine that bears the cluster's name for ours.
+	// ClusterUID is the UID of the cluster's namespace kube-system. Instances that carry another one are left alone; empty
+	// takes every instance that bears the cluster's name for ours.
 	ClusterUID string
 	// ClusterEndpoint is the URL of the API server as nodes reach it; empty asks EKS.
 	ClusterEndpoint string
@@ -68,7 +68,7 @@ type Options struct {
 	InterruptionQueue     string // name, ARN or URL; empty: none
 	DisableDryRun         bool
 	ReadOnly              bool // nothing is made and no trial is called: a class's instance profile is taken to be there
-	ReservedCapacity      bool // buys out of the reservations that classes select, and keeps other instances out of open ones
+	ReservedCapacity      bool // launches out of the reservations that classes select, and keeps other instances out of open ones
 	AMIRefreshInterval    time.Duration
 	SubnetRefreshInterval time.Duration
 
@@ -77,11 +77,11 @@ type Options struct {
 	BatchIdle, BatchMax, Settle time.Duration
 	// LaunchFailed is told of every pool that could not be launched from, for metrics. It must not block.
 	LaunchFailed func(fleet.PoolError)
-	// ForeignMachines is told how many machines bear the cluster's name and another cluster's UID, by that UID, when that
+	// ForeignMachines is told how many instances bear the cluster's name and another cluster's UID, by that UID, when that
 	// has changed. It must not block.
-	ForeignMachines func(byUID map[string]int)
-	Logger          *slog.Logger
-	Now             func() time.Time
+	ForeignInstances func(byUID map[string]int)
+	Logger           *slog.Logger
+	Now              func() time.Time
 }
 
 // Provider implements cloud.Provider.
@@ -101,7 +101,7 @@ type Provider struct {
 	own         *owntemplate.Reader
 	profiles    *profile.Manager
 	inventory   *inventory.Inventory
-	buyer       *fleet.Buyer
+	launcher    *fleet.Launcher
 	queue       *queue.Queue // nil without a queue
 	statuses    *instancestatus.Reader
 	memory      *guestmemory.Book
@@ -161,8 +161,8 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.templates = launchtemplate.NewStore(s.EC2, o.ClusterName, o.Now)
 	p.own = owntemplate.NewReader(s.EC2, o.ClusterName, o.Now)
 	p.profiles = profile.NewManager(s.IAM, s.Region, o.ClusterName, o.Now)
-	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now).For(o.ClusterUID, o.ForeignMachines)
-	p.buyer = fleet.NewBuyer(s.EC2, p.inventory, fleet.Options{
+	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now).For(o.ClusterUID, o.ForeignInstances)
+	p.launcher = fleet.NewLauncher(s.EC2, p.inventory, fleet.Options{
 		Idle: o.BatchIdle, Max: o.BatchMax, Settle: o.Settle, Now: o.Now, Place: p.place, Failed: p.launchFailed,
 		Refused: p.launchRefused, Closed: p.poolClosed, Careful: p.shortLately,
 	})
@@ -256,7 +256,7 @@ func (p *Provider) Terminate(ctx context.Context, providerID string) error {
 }
 
 // Get implements cloud.Provider.
-func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Machine, error) {
+func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance, error) {
 	id, err := inventory.InstanceID(providerID)
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Machine, 
 }
 
 // List implements cloud.Provider.
-func (p *Provider) List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error) {
+func (p *Provider) List(ctx context.Context, maxAge time.Duration) ([]*cloud.Instance, error) {
 	return p.inventory.List(ctx, maxAge)
 }
 

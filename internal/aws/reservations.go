@@ -19,7 +19,7 @@ func (p *Provider) resolveReservations(ctx context.Context, class *awsv1.EC2Node
 }
 
 // Reservations finds those of the given capacity reservations that are active, with reserved capacity switched off too:
-// machines may run out of them.
+// instances may run out of them.
 //
 // Errors: *cloud.Error.
 func (p *Provider) Reservations(ctx context.Context, ids []string) ([]awsv1.CapacityReservation, error) {
@@ -34,7 +34,7 @@ func (p *Provider) reservationsOf(class *awsv1.EC2NodeClass) []offering.Reservat
 	return offering.ReservationsOf(class, p.held.Left)
 }
 
-// reservationLabels are those of a machine that was bought out of a reservation; none for other machines.
+// reservationLabels are those of an instance that was launched out of a reservation; none for other instances.
 func reservationLabels(id string, class *awsv1.EC2NodeClass) map[string]string {
 	if id == "" {
 		return nil

@@ -88,7 +88,7 @@ func (h *reservedHouse) offered(instanceType string) []catalog.Offering {
 	return out
 }
 
-func (h *reservedHouse) launch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) (*cloud.Machine, error) {
+func (h *reservedHouse) launch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) (*cloud.Instance, error) {
 	h.Helper()
 	return h.p.Launch(h.Context(), newClaim(n, requirements...), h.class)
 }
@@ -103,7 +103,7 @@ func TestAReservationIsUsedFirstAndThenWhatIsSold(t *testing.T) {
 	if len(offers) != 1 || offers[0].Reservable != 2 || !offers[0].Available || offers[0].Price < 1 || offers[0].ReservationID != "cr-0a" {
 		t.Fatalf("offered: %+v", offers)
 	}
-	var first *cloud.Machine
+	var first *cloud.Instance
 	for n := range 2 {
 		m, err := h.launch(n, anyCapacity...)
 		if err != nil {
@@ -133,7 +133,7 @@ func TestAReservationIsUsedFirstAndThenWhatIsSold(t *testing.T) {
 	if err != nil || m.CapacityType == catalog.Reserved || m.Labels[awsv1.LabelCapacityReservationID] != "" {
 		t.Fatalf("after the reservation: %+v, %v", m, err)
 	}
-	// A machine that ends gives its place back, before EC2 is asked again.
+	// An instance that ends gives its place back, before EC2 is asked again.
 	for {
 		if err := h.p.Terminate(h.Context(), first.ProviderID); cloud.IsNotFound(err) {
 			break
@@ -152,7 +152,7 @@ func TestAReservationIsUsedFirstAndThenWhatIsSold(t *testing.T) {
 
 func TestAnEmptyReservationClosesItselfAndNotThePool(t *testing.T) {
 	h := newReservedHouse(t, world.Reservation{ID: "cr-0a", Total: 1, MatchCriteria: "targeted"})
-	// Somebody else takes the machine after EC2 was asked.
+	// Somebody else takes the instance after EC2 was asked.
 	if err := h.sim.World.CancelReservation("cr-0a"); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (p *Provider) resolveProfile(ctx context.Context, class *awsv1.EC2NodeClass
 	if ok && (e.Class == cloud.Invalid || e.Class == cloud.Denied) {
 		f.Reason = e.Reason
 		// Karpenter leaves the condition Unknown as long as a profile could not be had. One that was there and is lost is
-		// known to be: machines would start and never join.
+		// known to be: instances would start and never join.
 		if f.Unknown = e.Reason != awsv1.ReasonSpecInvalid && !p.profileJudged(class); f.Unknown {
 			return class.Status.InstanceProfile, f
 		}
@@ -173,7 +173,7 @@ func dependencies(findings []cloud.Finding) (cloud.Finding, bool) {
 	return f, true
 }
 
-// probeTemplate is a template like those that machines of the class are launched from, for checking.
+// probeTemplate is a template like those that instances of the class are launched from, for checking.
 func (p *Provider) probeTemplate(class *awsv1.EC2NodeClass, cluster userdata.Cluster) (*launchtemplate.Template, error) {
 	data, err := userdata.Build(userdataInput(class, cluster, nil, nil, 0))
 	if err != nil {

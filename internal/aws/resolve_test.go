@@ -164,7 +164,7 @@ func TestAMissingPermissionIsNamed(t *testing.T) {
 }
 
 // A quota that is used up, a full subnet or a type that one zone lacks is no fault of the class: what it can't have now
-// another zone or capacity type may give, and machines that go give back.
+// another zone or capacity type may give, and instances that go give back.
 func TestALackOfCapacityDoesNotMakeAClassUnready(t *testing.T) {
 	for _, code := range []string{"VcpuLimitExceeded", "InsufficientFreeAddressesInSubnet", "Unsupported", "InsufficientInstanceCapacity"} {
 		for _, operation := range []string{"CreateFleet", "RunInstances"} {

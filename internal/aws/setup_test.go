@@ -141,7 +141,7 @@ func resolve(t *testing.T, p *aws.Provider, class *awsv1.EC2NodeClass) {
 	}
 }
 
-// newClaim is a claim for a machine of some m type, on demand unless requirements say otherwise.
+// newClaim is a claim for an instance of some m type, on demand unless requirements say otherwise.
 func newClaim(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) *karpv1.NodeClaim {
 	base := []karpv1.NodeSelectorRequirementWithMinValues{
 		need(awsv1.LabelInstanceCategory, corev1.NodeSelectorOpIn, "m"),

@@ -18,10 +18,10 @@ type shifts struct {
 	ids    sync.Map // zone name → id, as subnets of classes have them
 }
 
-// ReasonZonalShift is why a machine is not touched: something is wrong in its zone, and calls about it may not end.
+// ReasonZonalShift is why an instance is not touched: something is wrong in its zone, and calls about it may not end.
 const ReasonZonalShift = "ZonalShift"
 
-// ZoneShifts asks which zones the cluster's traffic is moved away from, and closes all that could be bought there. When
+// ZoneShifts asks which zones the cluster's traffic is moved away from, and closes all that could be launched there. When
 // that can't be found out, what was known stays until it ends by itself.
 //
 // Errors: *cloud.Error; NotFound when the cluster is not registered for zonal shifts.
@@ -66,12 +66,12 @@ func (s *shifts) zone(id string) (name string) {
 	return name
 }
 
-// LeftAlone reports whether traffic is shifted away from the zone of a machine, so that the machine must stay.
+// LeftAlone reports whether traffic is shifted away from the zone of an instance, so that the instance must stay.
 func (p *Provider) LeftAlone(providerID string) bool {
 	return p.heldBack("touching", providerID) != nil
 }
 
-// heldBack is the error of all that is asked of a single machine while traffic is shifted away from its zone; nil at
+// heldBack is the error of all that is asked of a single instance while traffic is shifted away from its zone; nil at
 // other times.
 func (p *Provider) heldBack(op, providerID string) error {
 	zone, _, _ := strings.Cut(strings.TrimPrefix(providerID, "aws:///"), "/")

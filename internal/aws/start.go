@@ -163,9 +163,9 @@ func (p *Provider) readRegion(ctx context.Context) error {
 }
 
 // Begin is called when this process has become the one that acts, with the UIDs of the NodeClaims that exist and are not
-// launched: a predecessor may have launched them, so they are looked for before anything is bought.
+// launched: a predecessor may have launched them, so they are looked for before anything is launched.
 func (p *Provider) Begin(ctx context.Context, unlaunched []string) {
-	p.buyer.Begin(unlaunched)
+	p.launcher.Begin(unlaunched)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := p.templates.Hydrate(ctx); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // A zone whose subnet is full offers nothing before anything was tried there, and offers again when addresses come back; a
-// zone with addresses for the machine alone is not taken for one that is bought for pods.
+// zone with addresses for the instance alone is not taken for one that is launched for pods.
 func TestZonesAreOfferedAsTheirSubnetsHaveAddresses(t *testing.T) {
 	s := startSim(t, awssim.Options{World: world.Options{PrivateBits: 26}})
 	p := newProvider(t, s, nil)
@@ -47,7 +47,7 @@ func TestZonesAreOfferedAsTheirSubnetsHaveAddresses(t *testing.T) {
 	if no, yes := closed(nearly.Zone); no > 0 || yes == 0 {
 		t.Errorf("zone %s, which has a few addresses, has %d offerings closed and %d open", nearly.Zone, no, yes)
 	}
-	claims := newClaims(2) // the last zone has addresses for two such machines
+	claims := newClaims(2) // the last zone has addresses for two such instances
 	for _, c := range claims {
 		c.Spec.Resources.Requests[corev1.ResourcePods] = resource.MustParse("20")
 		m, err := p.Launch(t.Context(), c, class)
@@ -70,7 +70,7 @@ func TestZonesAreOfferedAsTheirSubnetsHaveAddresses(t *testing.T) {
 	}
 }
 
-// A class whose machines take more of a subnet than is free is no reason to leave the subnet alone for others.
+// A class whose instances take more of a subnet than is free is no reason to leave the subnet alone for others.
 func TestAClassThatTakesManyAddressesLeavesOthersTheirs(t *testing.T) {
 	for name, c := range map[string]struct {
 		prefixes int32

@@ -10,8 +10,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// A burst of equal claims, with the request rates that an account has by default in force: few calls, a machine each, and
-// nothing more once all is quiet. The tags of joined machines, a call each, are the tagging controller's.
+// A burst of equal claims, with the request rates that an account has by default in force: few calls, an instance each, and
+// nothing more once all is quiet. The tags of joined instances, a call each, are the tagging controller's.
 func TestAThousandEqualClaimsAreFewCalls(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	p, calls := newCountedProvider(t, s, nil)

@@ -44,13 +44,13 @@ func (h *hostile) on() {
 // over switches it off, and lets what was under way settle.
 func (h *hostile) over() { h.sim.World.ClearFaults(); time.Sleep(settle) }
 
-func (h *hostile) launch(claims []*karpv1.NodeClaim) (map[string]*cloud.Machine, map[string]error) {
+func (h *hostile) launch(claims []*karpv1.NodeClaim) (map[string]*cloud.Instance, map[string]error) {
 	h.t.Helper()
 	return launchAll(h.t, h.p, h.class, claims)
 }
 
-// launched fails the test unless all claims get a machine each, and there is no other.
-func (h *hostile) launched(claims []*karpv1.NodeClaim) map[string]*cloud.Machine {
+// launched fails the test unless all claims get an instance each, and there is no other.
+func (h *hostile) launched(claims []*karpv1.NodeClaim) map[string]*cloud.Instance {
 	h.t.Helper()
 	machines, errs := h.launch(claims)
 	for name, err := range errs {
@@ -60,7 +60,7 @@ func (h *hostile) launched(claims []*karpv1.NodeClaim) map[string]*cloud.Machine
 	return machines
 }
 
-// refused fails the test unless no claim gets a machine, for the given reason.
+// refused fails the test unless no claim gets an instance, for the given reason.
 func (h *hostile) refused(claims []*karpv1.NodeClaim, class cloud.ErrorClass, says string) {
 	h.t.Helper()
 	machines, errs := h.launch(claims)
@@ -102,7 +102,7 @@ func zoned(zone, capacityType string) []karpv1.NodeSelectorRequirementWithMinVal
 	}
 }
 
-// unfriendly is what each behaviour comes to. Messages that are untidy, and machines that have no role, are the matter of
+// unfriendly is what each behaviour comes to. Messages that are untidy, and instances that have no role, are the matter of
 // packages controller/interrupt and awssim/boot.
 var unfriendly = map[string]func(*hostile){
 	"partial-fleet": func(h *hostile) {
@@ -134,7 +134,7 @@ var unfriendly = map[string]func(*hostile){
 				h.t.Errorf("a machine that can't be seen yet gave %v", err)
 			}
 		}
-		var list []*cloud.Machine
+		var list []*cloud.Instance
 		for end := time.Now().Add(20 * time.Second); len(list) < 3 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 			list, _ = h.p.List(h.t.Context(), 0)
 		}
@@ -233,7 +233,7 @@ var unfriendly = map[string]func(*hostile){
 	},
 }
 
-// What AWS does on bad days: nothing is bought twice, leaked, ended or taken for drifted, and all is well once it is over.
+// What AWS does on bad days: nothing is launched twice, leaked, ended or taken for drifted, and all is well once it is over.
 func TestUnfriendlyBehavioursOfAWS(t *testing.T) {
 	for _, s := range world.Switches() {
 		tell := unfriendly[s.Name]

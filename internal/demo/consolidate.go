@@ -25,7 +25,7 @@ import (
 // consolidateAfter and the time for which a saving must last before it is taken.
 const atRest = 12 * time.Second
 
-// consolidate takes most of the work away and tells what becomes of the machines.
+// consolidate takes most of the work away and tells what becomes of the instances.
 func (r *run) consolidate(ctx context.Context) error {
 	r.title("5. Most of the work goes: pods move together, machines are given back or replaced by smaller ones")
 	before, paid, moved := r.state.count().claims, r.price(), len(r.moved)
@@ -58,7 +58,7 @@ func (r *run) consolidate(ctx context.Context) error {
 	return r.whyTheyStay(ctx)
 }
 
-// marked counts machines that are to go, or go, for a cause; "" is any.
+// marked counts instances that are to go, or go, for a cause; "" is any.
 func (r *run) marked(cause karpv1.DisruptionReason) int {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -76,7 +76,7 @@ func toGo(claim *karpv1.NodeClaim, cause karpv1.DisruptionReason) bool {
 	return c.IsTrue() && (cause == "" || c.Reason == string(cause))
 }
 
-// floor compares the bill with the least that any machines for these pods could cost.
+// floor compares the bill with the least that any instances for these pods could cost.
 func (r *run) floor(bill float64) error {
 	var last *record.Decision
 	for _, d := range r.moved {

@@ -13,8 +13,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
-// keepDecisions takes along the decisions by which machines came or went, before newer ones push them out, and tells of
-// those by which machines go.
+// keepDecisions takes along the decisions by which instances came or went, before newer ones push them out, and tells of
+// those by which instances go.
 func (r *run) keepDecisions(ctx context.Context) error {
 	r.looked = time.Now()
 	server := r.decisionsOf()
@@ -42,7 +42,7 @@ func (r *run) keepDecisions(ctx context.Context) error {
 	return nil
 }
 
-// together are the moves that were begun, those of empty machines as one.
+// together are the moves that were begun, those of empty instances as one.
 func together(d *record.Decision) []disrupt.Move {
 	var out []disrupt.Move
 	var empty *disrupt.Move
@@ -101,7 +101,7 @@ func moveText(d *record.Decision, m *disrupt.Move) string {
 	return b.String()
 }
 
-// replayMoves makes the decisions by which machines went again.
+// replayMoves makes the decisions by which instances went again.
 func (r *run) replayMoves() error {
 	moves, nodes := 0, 0
 	for id, d := range r.moved {

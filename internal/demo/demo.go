@@ -1,5 +1,5 @@
-// Package demo runs the main job on one machine and tells it as it happens: pods wait, machines come, pods run; work
-// goes, machines go; AWS takes a machine back, its pods move first; what is hardly used is consolidated, what drifted or is old is
+// Package demo runs the main job on one instance and tells it as it happens: pods wait, instances come, pods run; work
+// goes, instances go; AWS takes an instance back, its pods move first; what is hardly used is consolidated, what drifted or is old is
 // replaced. Every step has a time in which it must happen.
 package demo
 
@@ -58,9 +58,9 @@ type run struct {
 	facts   *ec2facts.Facts
 	listed  map[string]ec2facts.Price // on-demand prices of the region
 	told    map[string]string         // claim name to the last thing told of it
-	// bought holds the decisions that bought machines, by ID.
+	// launched holds the decisions that launched instances, by ID.
 	bought map[string]*record.Decision
-	// moved holds the decisions by which machines went, by ID, in the order in which they were seen.
+	// moved holds the decisions by which instances went, by ID, in the order in which they were seen.
 	moved    map[string]*record.Decision
 	replicas map[string]int32 // of Deployments
 	looked   time.Time        // when the controller was last asked for its decisions
@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	r.title("Kerf: the main job on this machine, with a real Kubernetes control plane and a simulated AWS")
-	// Machines on spot are replaced by cheaper ones on spot, too.
+	// Instances on spot are replaced by cheaper ones on spot, too.
 	o.Local.ControllerEnv = append(o.Local.ControllerEnv, "FEATURE_GATES=SpotToSpotConsolidation=true")
 	o.Local.Report = func(s string) { r.line("%s", s) }
 	if r.cluster, err = local.Up(ctx, o.Local); err != nil {
@@ -269,7 +269,7 @@ func (r *run) want() int {
 	return n
 }
 
-// empty counts machines that hold none of the demo's pods.
+// empty counts instances that hold none of the demo's pods.
 func (r *run) empty() int {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()

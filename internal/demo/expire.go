@@ -13,7 +13,7 @@ import (
 //go:embed notes.yaml
 var notes string
 
-// expire lets a machine come of age.
+// expire lets an instance come of age.
 func (r *run) expire(ctx context.Context) error {
 	r.title("7. Old age: a machine of NodePool notes may live for 20 seconds; another is ready before its pods move")
 	if err := r.cluster.Apply(ctx, []byte(notes)); err != nil {
@@ -49,7 +49,7 @@ func (r *run) gone(claim *karpv1.NodeClaim) bool {
 	return r.state.gone[claim.UID]
 }
 
-// firstReady is when the first machine of a pool but one was ready, by the clock of the cluster, in whole seconds.
+// firstReady is when the first instance of a pool but one was ready, by the clock of the cluster, in whole seconds.
 func (r *run) firstReady(pool, but string) (at time.Time, name string) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *run) firstReady(pool, but string) (at time.Time, name string) {
 	return at, name
 }
 
-// firstEviction is when the first pod of a machine was asked to end, by the clock of the cluster, in whole seconds.
+// firstEviction is when the first pod of an instance was asked to end, by the clock of the cluster, in whole seconds.
 func (r *run) firstEviction(claim *karpv1.NodeClaim) time.Time {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()

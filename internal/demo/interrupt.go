@@ -47,7 +47,7 @@ func (r *run) interrupt(ctx context.Context) error {
 	return r.await(ctx, "the interrupted machine is given back", func(counts) bool { return r.going() == 0 })
 }
 
-// askedOfEC2 is how long after a moment the first machine was asked for.
+// askedOfEC2 is how long after a moment the first instance was asked for.
 func (r *run) askedOfEC2(ctx context.Context, since time.Time) (time.Duration, bool) {
 	calls, err := r.aws.Calls(ctx, "CreateFleet")
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *run) askedOfEC2(ctx context.Context, since time.Time) (time.Duration, b
 	return 0, false
 }
 
-// spotMachine picks the spot machine with the most pods.
+// spotMachine picks the spot instance with the most pods.
 func (r *run) spotMachine() (*karpv1.NodeClaim, int) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()

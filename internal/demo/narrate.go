@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 )
 
-// narrate tells what is new of the machines.
+// narrate tells what is new of the instances.
 func (r *run) narrate() {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *run) stage(claim *karpv1.NodeClaim) (stage, text string) {
 	return "", ""
 }
 
-// priceOf is a machine's price per hour in dollars, from the same dated facts that the simulated AWS sells by.
+// priceOf is an instance's price per hour in dollars, from the same dated facts that the simulated AWS sells by.
 func (r *run) priceOf(claim *karpv1.NodeClaim) float64 {
 	name, zone := claim.Labels[corev1.LabelInstanceTypeStable], claim.Labels[corev1.LabelTopologyZone]
 	if claim.Labels[karpv1.CapacityTypeLabelKey] == karpv1.CapacityTypeSpot {

@@ -22,13 +22,13 @@ import (
 //go:embed shop.yaml
 var shop string
 
-// What shop.yaml says: so many pods, of which so many must be there, and so many machines may go at a time.
+// What shop.yaml says: so many pods, of which so many must be there, and so many instances may go at a time.
 const (
 	shopPods, shopLeast = 3, 2
 	shopBudget          = 1
 )
 
-// roll publishes an image and lets a pool roll to it under a budget of one machine.
+// roll publishes an image and lets a pool roll to it under a budget of one instance.
 func (r *run) roll(ctx context.Context) error {
 	r.title("6. A new image: the three machines of NodePool shop are replaced; its budget lets one go at a time")
 	if err := r.cluster.Apply(ctx, []byte(strings.ReplaceAll(shop, "${CLUSTER_NAME}", r.cluster.Name))); err != nil {
@@ -79,7 +79,7 @@ func (r *run) roll(ctx context.Context) error {
 	return nil
 }
 
-// publish adds an image like the one that shop's machines boot.
+// publish adds an image like the one that shop's instances boot.
 func (r *run) publish() (string, error) {
 	claims := r.claimsOf("shop")
 	w := r.cluster.Simulator.World
@@ -123,14 +123,14 @@ func (r *run) administrator() []string {
 	return r.cluster.Simulator.EnvFor(r.cluster.Administrator())
 }
 
-// claimsOf are the machines of a pool.
+// claimsOf are the instances of a pool.
 func (r *run) claimsOf(pool string) []*karpv1.NodeClaim {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	return r.state.claimsOf(pool)
 }
 
-// readyOf counts the machines of a pool that are ready.
+// readyOf counts the instances of a pool that are ready.
 func (r *run) readyOf(pool string) int {
 	n := 0
 	for _, claim := range r.claimsOf(pool) {

@@ -6,7 +6,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// rollWatch looks at a pool with every event while it rolls, and holds what it does against what was promised. The pool's
+// rollWatch looks at a pool with every event while it rolls, and holds what it does against what was reserved for. The pool's
 // name is also the value of the pods' label app.
 type rollWatch struct {
 	s    *state
@@ -18,7 +18,7 @@ type rollWatch struct {
 	broken               []string
 }
 
-// watchRoll begins to watch a pool of size machines, each with one pod.
+// watchRoll begins to watch a pool of size instances, each with one pod.
 func (s *state) watchRoll(pool string, size int) *rollWatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (w *rollWatch) end() []string {
 	return w.broken
 }
 
-// done reports whether all machines of the beginning are gone and as many others are ready.
+// done reports whether all instances of the beginning are gone and as many others are ready.
 func (w *rollWatch) done() bool {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *rollWatch) done() bool {
 	return left == 0 && ready == w.size
 }
 
-// count counts machines of the beginning, others that are ready, and those that are to go or go because they drifted.
+// count counts instances of the beginning, others that are ready, and those that are to go or go because they drifted.
 func (w *rollWatch) count() (left, ready, going int) {
 	for _, claim := range w.s.claimsOf(w.pool) {
 		switch {

@@ -24,13 +24,13 @@ type state struct {
 	pods   map[types.UID]*podLife
 	claims map[string]*karpv1.NodeClaim
 	nodes  map[string]*corev1.Node
-	// launched and gone count machines over the whole demo.
+	// launched and gone count instances over the whole demo.
 	launched, gone map[types.UID]bool
 	changed        chan struct{}
-	last           time.Time // when a pod or a machine last changed in a way that counts
+	last           time.Time // when a pod or an instance last changed in a way that counts
 	stages         map[string]string
 	look           func() // called with each event, if set
-	// ready holds for each machine that got ready its pool and when that was, by the clock of the cluster, in whole seconds.
+	// ready holds for each instance that got ready its pool and when that was, by the clock of the cluster, in whole seconds.
 	ready map[string]readiness
 }
 
@@ -107,7 +107,7 @@ func (s *state) setClaim(c *karpv1.NodeClaim) {
 	}
 }
 
-// stage notes where a pod or a machine stands, and when that changed.
+// stage notes where a pod or an instance stands, and when that changed.
 func (s *state) stage(key, now string) {
 	if s.stages[key] != now {
 		s.stages[key], s.last = now, time.Now()
@@ -121,7 +121,7 @@ func (s *state) quiet() time.Duration {
 	return time.Since(s.last)
 }
 
-// claimsOf are the machines of a pool, the oldest first; the state must be locked.
+// claimsOf are the instances of a pool, the oldest first; the state must be locked.
 func (s *state) claimsOf(pool string) []*karpv1.NodeClaim {
 	var out []*karpv1.NodeClaim
 	for _, claim := range s.claims {

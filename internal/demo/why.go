@@ -66,7 +66,7 @@ func (r *run) decisionsOf() decisions.Server {
 	return decisions.Server{URL: r.cluster.Controller.MetricsURL}
 }
 
-// judge replays every decision that bought machines, and compares its price with the least that any plan could cost.
+// judge replays every decision that launched instances, and compares its price with the least that any plan could cost.
 func (r *run) judge() error {
 	var price, floor catalog.MicroUSD
 	ids := slices.SortedFunc(maps.Keys(r.bought), func(a, b string) int { return r.bought[a].Problem.Now.Compare(r.bought[b].Problem.Now) })

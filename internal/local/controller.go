@@ -22,7 +22,7 @@ import (
 )
 
 // A Controller is one replica of the controller: the first container of a pod of its Deployment, run as a process of this
-// machine. It is started again when it ends by itself or its liveness probe fails; a caller who kills it decides when it
+// instance. It is started again when it ends by itself or its liveness probe fails; a caller who kills it decides when it
 // comes back.
 type Controller struct {
 	*kubelet.Container
@@ -202,7 +202,7 @@ func (c *Cluster) replica(ctx context.Context, d *appsv1.Deployment, name string
 	return r, nil
 }
 
-// process is the first container of a pod as a process of this machine, without a name and a log.
+// process is the first container of a pod as a process of this instance, without a name and a log.
 func (c *Cluster) process(pod *kubelet.Pod, volume *kubelet.Volume, key world.AccessKey) (*kubelet.Container, error) {
 	probes, err := kubelet.ProbesOf(&pod.Container, pod.Address)
 	if err != nil {
@@ -223,7 +223,7 @@ func (c *Cluster) process(pod *kubelet.Pod, volume *kubelet.Volume, key world.Ac
 	out := &kubelet.Container{
 		Command: command, Dir: "/", Probes: probes, Report: c.options.Report,
 		// The namespace of the Lease is what a program in a pod reads from a file that is mounted there.
-		// What leads to this machine's API server and to the simulated AWS stands where a pod has its volume and EKS Pod Identity.
+		// What leads to this instance's API server and to the simulated AWS stands where a pod has its volume and EKS Pod Identity.
 		Env: slices.Concat(manifests.ImageEnv(), []string{"KUBECONFIG=" + kubeconfig, "LEADER_ELECTION_NAMESPACE=" + pod.Namespace}, c.Simulator.EnvFor(key), env),
 	}
 	if pod.Grace != nil {

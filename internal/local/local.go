@@ -1,4 +1,4 @@
-// Package local runs the whole thing on one machine with no AWS account: a real Kubernetes control plane, a simulated
+// Package local runs the whole thing on one instance with no AWS account: a real Kubernetes control plane, a simulated
 // AWS, and the unmodified controller as a process of its own that knows nothing of either but what its Deployment, its
 // service account and the SDK's ordinary settings say.
 //
@@ -34,11 +34,11 @@ type Options struct {
 	Seed        uint64   // of everything that the simulated AWS draws
 	Types       []string // instance types that exist; all that the region offers
 
-	// BootTime is how long a simulated machine takes from running to a kubelet (the simulator's default; negative: none).
+	// BootTime is how long a simulated instance takes from running to a kubelet (the simulator's default; negative: none).
 	BootTime time.Duration
 	// AWSLatency makes each call of the simulated AWS take this many times as long as at AWS (1; negative: no time at all).
 	AWSLatency float64
-	// SpotNotice is how long a spot machine lives after its warning (the simulator's default).
+	// SpotNotice is how long a spot instance lives after its warning (the simulator's default).
 	SpotNotice time.Duration
 
 	// Stack is a file with the CloudFormation template to deploy in place of the rendered one, StackParameters are its

@@ -42,7 +42,7 @@ func DefaultManifests(cluster string) []byte {
 }
 
 // install adds what an installation of the controller adds to a cluster: the CRDs, and all of "kerf manifests" but the
-// Deployment, whose first container runs as a process of this machine.
+// Deployment, whose first container runs as a process of this instance.
 func (c *Cluster) install(ctx context.Context) error {
 	c.options.Report("installing the CRDs")
 	a, err := c.applier()

@@ -19,7 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/local/kubelet"
 )
 
-// loopback is the address of pods that are processes of this machine.
+// loopback is the address of pods that are processes of this instance.
 const loopback = "127.0.0.1"
 
 // nameLetters are those of the random ends of pods' names.

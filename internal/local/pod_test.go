@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
-// The shipped Deployment needs nothing that a process of this machine can't be given.
+// The shipped Deployment needs nothing that a process of this instance can't be given.
 func TestTheShippedDeploymentIsUnderstood(t *testing.T) {
 	c := &Cluster{Name: "demo", options: Options{ControllerEnv: []string{"LOG_LEVEL=debug"}}}
 	d, err := c.Deployment(9080, 9081)

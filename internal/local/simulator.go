@@ -23,7 +23,7 @@ type Simulator struct {
 	log *os.File
 }
 
-// startSimulator starts an account whose EKS cluster is the control plane that runs here: the machines it launches join
+// startSimulator starts an account whose EKS cluster is the control plane that runs here: the instances it launches join
 // that, if their user data leads them there.
 func (c *Cluster) startSimulator() (*Simulator, error) {
 	machines, err := c.ConfigFor(kube.Machines)

@@ -85,7 +85,7 @@ func (c *Cluster) deployStack(ctx context.Context) error {
 	if p := template.Parameter("ClusterName"); p != nil && params["ClusterName"] == "" {
 		params["ClusterName"] = c.Name
 	}
-	// An account that has ever bought a spot instance has this role.
+	// An account that has ever launched a spot instance has this role.
 	if _, err := c.Simulator.World.CreateServiceLinkedRole("spot.amazonaws.com", "", ""); err != nil {
 		return fmt.Errorf("make the service-linked role for spot instances: %w", err)
 	}
@@ -155,7 +155,7 @@ func (c *Cluster) controllerRole() (string, error) {
 	return want, nil
 }
 
-// mapNodeRoles lets the machines join whose roles nobody has mapped to the cluster.
+// mapNodeRoles lets the instances join whose roles nobody has mapped to the cluster.
 func (c *Cluster) mapNodeRoles() error {
 	w := c.Simulator.World
 	mapped := map[string]bool{}

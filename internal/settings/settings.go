@@ -86,7 +86,7 @@ type Settings struct {
 
 	// Rebalance is Observe or Replace. // --kerf-rebalance
 	Rebalance string
-	// MaintenanceLead is how long before AWS's scheduled work on a machine its drain begins. // --kerf-maintenance-lead
+	// MaintenanceLead is how long before AWS's scheduled work on an instance its drain begins. // --kerf-maintenance-lead
 	MaintenanceLead time.Duration
 	// QueueSilence is how long instances may change state without a message; 0: for ever. // --kerf-queue-silence
 	QueueSilence time.Duration

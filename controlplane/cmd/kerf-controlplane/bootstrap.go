@@ -41,7 +41,7 @@ func bootstrap(ctx context.Context, l layout) error {
 	return nil
 }
 
-// dnsService is where machines are told to look names up. Nothing answers
+// dnsService is where instances are told to look names up. Nothing answers
 // there; what counts is the address, which ends up in their user data.
 func dnsService(l layout) *corev1.Service {
 	return &corev1.Service{

@@ -59,7 +59,7 @@ func apiserverComponent(l layout, o options) component {
 
 // controllers are those of the controller-manager that matter to a node
 // autoscaler: what makes pods, evicts them, and deletes what is left over.
-// node-lifecycle is needed even for machines that do not exist, because only
+// node-lifecycle is needed even for instances that do not exist, because only
 // it lifts the not-ready taint that every new node gets.
 var controllers = []string{
 	"clusterrole-aggregation-controller",
@@ -98,7 +98,7 @@ func controllerManagerComponent(l layout, o options) component {
 		"--concurrent-replicaset-syncs=20",
 		"--concurrent-job-syncs=20",
 		"--concurrent-statefulset-syncs=10",
-		// Twice the lease: one renewal may be lost, or late on a busy machine,
+		// Twice the lease: one renewal may be lost, or late on a busy instance,
 		// without a node being called dead.
 		fmt.Sprintf("--node-monitor-grace-period=%ds", 2*o.nodeLeaseSeconds),
 		"--profiling=false",

@@ -1,6 +1,6 @@
 // Command kerf-controlplane is a complete Kubernetes control plane in one
 // static binary: etcd, kube-apiserver, kube-controller-manager, kube-scheduler
-// and kwok, which plays the kubelets of machines that do not exist.
+// and kwok, which plays the kubelets of instances that do not exist.
 //
 // Every component registers global flags, feature gates and metrics, so they
 // cannot share a process. The binary therefore starts itself once for each

@@ -32,7 +32,7 @@ func TestWhatIsRefusedForItsRateIsAskedForAgainByTheBuyersClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var pauses []time.Duration
 			api := &slowly{refusals: c.refusals}
-			b := NewBuyer(api, nil, Options{After: func(d time.Duration) <-chan time.Time {
+			b := NewLauncher(api, nil, Options{After: func(d time.Duration) <-chan time.Time {
 				pauses = append(pauses, d)
 				over := make(chan time.Time, 1)
 				over <- time.Time{}

@@ -34,11 +34,11 @@ type call struct {
 // retryEvery keeps the claims of a call in doubt from sending it again one after the other.
 const retryEvery = time.Second
 
-func (b *Buyer) newCall(orders []*order) *call {
+func (b *Launcher) newCall(orders []*order) *call {
 	c := &call{orders: orders, token: token(orders), sending: make(chan struct{}, 1)}
 	c.tags = instanceTags(orders, c.token)
 	r := &orders[0].Request
-	n := Need{Machines: len(orders), Each: r.demand(), Likely: r.minAddresses}
+	n := Need{Instances: len(orders), Each: r.demand(), Likely: r.minAddresses}
 	for _, o := range orders {
 		n.Planned += o.Addresses
 	}
@@ -69,7 +69,7 @@ func token(orders []*order) string {
 var patience = []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
 
 // ask sends a request, and again while it is refused for its rate only: the token makes it the same request each time.
-func (b *Buyer) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+func (b *Launcher) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 	for try := 0; ; try++ {
 		out, err := b.api.CreateFleet(ctx, in)
 		if err == nil || try == len(patience) || !awserr.Refused(err) || cloud.ClassOf(awserr.Wrap("", err)) != cloud.Throttled {
@@ -84,7 +84,7 @@ func (b *Buyer) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.CreateF
 }
 
 // send makes the first request of a call and gives every claim its outcome.
-func (b *Buyer) send(ctx context.Context, c *call) {
+func (b *Launcher) send(ctx context.Context, c *call) {
 	c.sending <- struct{}{} // nobody else has the call yet
 	defer func() { <-c.sending }()
 	var out *ec2.CreateFleetOutput
@@ -121,7 +121,7 @@ func (b *Buyer) send(ctx context.Context, c *call) {
 
 // settle sends a call again whose outcome is not known. It returns nil when it is known now, for the claim to see what
 // that means for it.
-func (b *Buyer) settle(ctx context.Context, c *call, uid string) error {
+func (b *Launcher) settle(ctx context.Context, c *call, uid string) error {
 	select {
 	case c.sending <- struct{}{}:
 		defer func() { <-c.sending }()
@@ -155,11 +155,11 @@ func (b *Buyer) settle(ctx context.Context, c *call, uid string) error {
 }
 
 // told is the error that a resolved call has for a claim that got nothing.
-func (b *Buyer) told(c *call, uid string) error {
+func (b *Launcher) told(c *call, uid string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, o := range c.orders {
-		if o.UID == uid && o.bought == nil && (b.claims[uid] == nil || b.claims[uid].lookFrom.IsZero()) {
+		if o.UID == uid && o.launched == nil && (b.claims[uid] == nil || b.claims[uid].lookFrom.IsZero()) {
 			return o.err
 		}
 	}
@@ -167,7 +167,7 @@ func (b *Buyer) told(c *call, uid string) error {
 }
 
 // refusedLocked notes that a call came to nothing. If look is set, that is not certain, and the instances have to tell.
-func (b *Buyer) refusedLocked(c *call, err error, look bool) {
+func (b *Launcher) refusedLocked(c *call, err error, look bool) {
 	c.resolved = true
 	c.settle(nil)
 	for _, o := range c.orders {
@@ -182,9 +182,9 @@ func (b *Buyer) refusedLocked(c *call, err error, look bool) {
 }
 
 // dealLocked gives out what a fleet brought.
-func (b *Buyer) dealLocked(c *call, out *ec2.CreateFleetOutput) {
+func (b *Launcher) dealLocked(c *call, out *ec2.CreateFleetOutput) {
 	c.resolved = true
-	got := machinesOf(out, c)
+	got := instancesOf(out, c)
 	failures := failuresOf(out.Errors, &c.orders[0].Request)
 	for _, f := range failures {
 		b.opts.Failed(f)
@@ -202,7 +202,7 @@ func (b *Buyer) dealLocked(c *call, out *ec2.CreateFleetOutput) {
 		st.doubt = nil
 		if i < len(got) {
 			got[i].LaunchedAt = b.opts.Now()
-			o.bought, o.err, st.bought = got[i], nil, got[i]
+			o.launched, o.err, st.launched = got[i], nil, got[i]
 			continue
 		}
 		st.attempt = o.attempt + 1
@@ -212,7 +212,7 @@ func (b *Buyer) dealLocked(c *call, out *ec2.CreateFleetOutput) {
 
 // stateLocked is the state of the claim of an order; it is there as long as the order runs, but may have been forgotten
 // while a call was in doubt.
-func (b *Buyer) stateLocked(o *order) *claim {
+func (b *Launcher) stateLocked(o *order) *claim {
 	st := b.claims[o.UID]
 	if st == nil {
 		st = &claim{touched: b.opts.Now()}

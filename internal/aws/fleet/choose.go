@@ -24,7 +24,7 @@ const (
 	maxOverrides = 300
 )
 
-// Want is what a claim demands of its machine.
+// Want is what a claim demands of its instance.
 type Want struct {
 	Requirements []requirement.Term
 	Requests     res.List
@@ -46,9 +46,9 @@ type Choice struct {
 	CapacityType string
 	// Tenancy is default or dedicated.
 	Tenancy string
-	// Reservation is the kind of reservation that all is bought out of; its zero value if CapacityType is not reserved.
+	// Reservation is the kind of reservation that all is launched out of; its zero value if CapacityType is not reserved.
 	Reservation ReservationKind
-	// Partition of the placement group that all is bought in; 0 for none. See Partitions.
+	// Partition of the placement group that all is launched in; 0 for none. See Partitions.
 	Partition int32
 	// Picks are sorted by price; all offerings are of CapacityType.
 	Picks []Pick
@@ -164,7 +164,7 @@ func withoutDear(picks []Pick, percent int64) []Pick {
 	return keep(picks, func(o *catalog.Offering) bool { return o.Price <= limit })
 }
 
-// withoutExotic leaves out bare metal and machines with accelerators, unless nothing else is there: a fleet must not
+// withoutExotic leaves out bare metal and instances with accelerators, unless nothing else is there: a fleet must not
 // hand a GPU to a pod that has no use for it because it was cheap this minute.
 func withoutExotic(picks []Pick) []Pick {
 	plain := slices.DeleteFunc(slices.Clone(picks), func(p Pick) bool { return exotic(p.Type) })
@@ -326,7 +326,7 @@ func coverMinValues(picks []Pick, terms []requirement.Term) (chosen []int, missi
 	return chosen, missing
 }
 
-// valuesOf are the values that a key could have if this pick were bought.
+// valuesOf are the values that a key could have if this pick were launched.
 func valuesOf(p *Pick, key string) []string {
 	var out []string
 	switch key {

@@ -1,12 +1,12 @@
 // Package fleet decides what to ask EC2 for when a NodeClaim is launched, asks for it, and makes sure that a claim never
 // gets two instances, whatever is lost on the way.
 //
-// # Why nothing is bought twice
+// # Why nothing is launched twice
 //
 // Claims with identical requests that come within a few milliseconds of each other are one CreateFleet of type instant
 // for N instances. Three rules make that safe:
 //
-//  1. The request itself records for whom it buys. It tags every instance, from its birth, with kerf.sh/launch (the
+//  1. The request itself records for whom it launches. It tags every instance, from its birth, with kerf.sh/launch (the
 //     client token) and kerf.sh/claims-0, -1, … (a short hash of the UID of each claim, sorted by UID); a request for one
 //     claim adds karpenter.sh/nodeclaim. There is no moment at which an instance exists and this is not known.
 //  2. Who gets which instance is a function of those tags: the i-th claim of the list gets the i-th instance of the
@@ -18,7 +18,7 @@
 //
 // What that gives, by where a process may die or a message be lost:
 //
-//	before the request arrives        nothing was bought; it is bought by the next try
+//	before the request arrives        nothing was launched; it is launched by the next try
 //	before the reply arrives          same process: rule 3. Next process: rules 1 and 2
 //	before the status is written      same process: the outcome is remembered. Next process: rules 1 and 2
 //	after the status is written       the claim has a provider ID; nobody launches it again
@@ -70,9 +70,9 @@ type API interface {
 	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
 }
 
-// Machines lists instances for recovery; see inventory.Inventory.Since.
-type Machines interface {
-	Since(ctx context.Context, begun time.Time) ([]*cloud.Machine, error)
+// Instances lists instances for recovery; see inventory.Inventory.Since.
+type Instances interface {
+	Since(ctx context.Context, begun time.Time) ([]*cloud.Instance, error)
 }
 
 // Options of a Buyer. Zero values give the defaults.
@@ -97,44 +97,44 @@ type Options struct {
 	After func(time.Duration) <-chan time.Time
 }
 
-// Need is what machines take of the subnet that they are launched in.
+// Need is what instances take of the subnet that they are launched in.
 type Need struct {
-	Machines int
-	// Each is what a machine demands by itself, at most.
+	Instances int
+	// Each is what an instance demands by itself, at most.
 	Each network.Demand
-	// Planned is how many addresses the pods take that the machines are bought for, those of all machines together.
+	// Planned is how many addresses the pods take that the instances are launched for, those of all instances together.
 	Planned int
-	// Likely is how many addresses the pods of one machine in a zone take in the end.
+	// Likely is how many addresses the pods of one instance in a zone take in the end.
 	Likely func(zone string) int
 }
 
 // Placement is the subnet chosen in each zone.
 type Placement struct {
 	Subnets map[string]string // zone to subnet
-	// Settle is told how many machines came to be in each subnet.
+	// Settle is told how many instances came to be in each subnet.
 	Settle func(launched map[string]int)
 }
 
-// Order is one claim that wants a machine.
+// Order is one claim that wants an instance.
 type Order struct {
 	UID, Name string
 	Created   time.Time
 	Request   Request
-	// Addresses is how many addresses of the machine's subnet the pods take that it is bought for.
+	// Addresses is how many addresses of the instance's subnet the pods take that it is launched for.
 	Addresses int
 }
 
-// Bought is the machine that a claim got.
-type Bought struct {
+// Launched is the instance that a claim got.
+type Launched struct {
 	InstanceID   string
 	InstanceType string
 	ImageID      string
 	Zone         string
 	SubnetID     string
 	CapacityType string
-	// ReservationID is what the machine was bought out of, empty where the capacity is not reserved.
+	// ReservationID is what the instance was launched out of, empty where the capacity is not reserved.
 	ReservationID string
-	// Group is the placement group that the machine stands in, empty for none, and Partition its partition, 0 in groups without
+	// Group is the placement group that the instance stands in, empty for none, and Partition its partition, 0 in groups without
 	// partitions and where it is not known.
 	Group      string
 	Partition  int32
@@ -143,14 +143,14 @@ type Bought struct {
 	Tags map[string]string
 }
 
-// Buyer buys machines for claims, one for each.
+// Launcher launches instances for claims, one for each.
 //
 // Concurrency: safe. Calls for one claim share one outcome.
-type Buyer struct {
-	api      API
-	machines Machines
-	opts     Options
-	batches  *batch.Batcher[string, *order, struct{}]
+type Launcher struct {
+	api       API
+	instances Instances
+	opts      Options
+	batches   *batch.Batcher[string, *order, struct{}]
 
 	mu     sync.Mutex
 	begun  time.Time
@@ -164,7 +164,7 @@ type Buyer struct {
 type claim struct {
 	touched  time.Time
 	attempt  int
-	bought   *Bought
+	launched *Launched
 	lookFrom time.Time // zero: no need to look among the instances
 	running  *order    // a try that is under way
 	doubt    *call     // a request whose outcome is not known
@@ -173,14 +173,14 @@ type claim struct {
 // order is one try for one claim.
 type order struct {
 	Order
-	attempt int
-	done    chan struct{}
-	bought  *Bought
-	err     error
+	attempt  int
+	done     chan struct{}
+	launched *Launched
+	err      error
 }
 
-// NewBuyer makes a Buyer.
-func NewBuyer(api API, machines Machines, opts Options) *Buyer {
+// NewLauncher makes a Buyer.
+func NewLauncher(api API, machines Instances, opts Options) *Launcher {
 	if opts.Idle == 0 {
 		opts.Idle = 35 * time.Millisecond
 	}
@@ -202,14 +202,14 @@ func NewBuyer(api API, machines Machines, opts Options) *Buyer {
 	if opts.Failed == nil {
 		opts.Failed = func(PoolError) {}
 	}
-	b := &Buyer{api: api, machines: machines, opts: opts, claims: map[string]*claim{}}
-	b.batches = batch.New(batch.Options{Idle: opts.Idle, Max: opts.Max, Items: maxBatch}, b.buyBatch)
+	b := &Launcher{api: api, instances: machines, opts: opts, claims: map[string]*claim{}}
+	b.batches = batch.New(batch.Options{Idle: opts.Idle, Max: opts.Max, Items: maxBatch}, b.launchBatch)
 	return b
 }
 
-// Begin says that this process buys from now on, and which claims (by UID) exist already and may have been launched by
+// Begin says that this process launches from now on, and which claims (by UID) exist already and may have been launched by
 // another process. Without it the first Buy begins, and creation times have to tell.
-func (b *Buyer) Begin(existing []string) {
+func (b *Launcher) Begin(existing []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begun = b.opts.Now()
@@ -219,18 +219,18 @@ func (b *Buyer) Begin(existing []string) {
 	}
 }
 
-// Buy gets the machine of a claim: the one that it has already, or a new one.
+// Launch gets the instance of a claim: the one that it has already, or a new one.
 //
 // Errors: *cloud.Error. Class Unavailable means that the outcome may be unknown; call again with the same claim.
-func (b *Buyer) Buy(ctx context.Context, o Order) (*Bought, error) {
+func (b *Launcher) Launch(ctx context.Context, o Order) (*Launched, error) {
 	op := fmt.Sprintf("launching a machine for NodeClaim %q", o.Name)
 	for {
 		b.mu.Lock()
 		c := b.claimLocked(o)
 		switch {
-		case c.bought != nil:
+		case c.launched != nil:
 			defer b.mu.Unlock()
-			return c.bought, nil
+			return c.launched, nil
 		case c.running != nil:
 			running := c.running
 			b.mu.Unlock()
@@ -259,17 +259,17 @@ func (b *Buyer) Buy(ctx context.Context, o Order) (*Bought, error) {
 	}
 }
 
-func (o *order) wait(ctx context.Context, op string) (*Bought, error) {
+func (o *order) wait(ctx context.Context, op string) (*Launched, error) {
 	select {
 	case <-o.done:
-		return o.bought, awserr.Wrap(op, o.err)
+		return o.launched, awserr.Wrap(op, o.err)
 	case <-ctx.Done():
 		return nil, awserr.Wrap(op, ctx.Err())
 	}
 }
 
 // Forget drops what is remembered of a claim, once it is gone.
-func (b *Buyer) Forget(uid string) {
+func (b *Launcher) Forget(uid string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c := b.claims[uid]; c != nil && c.running == nil {
@@ -277,7 +277,7 @@ func (b *Buyer) Forget(uid string) {
 	}
 }
 
-func (b *Buyer) claimLocked(o Order) *claim {
+func (b *Launcher) claimLocked(o Order) *claim {
 	now := b.opts.Now()
 	if b.begun.IsZero() {
 		b.begun = now
@@ -300,7 +300,7 @@ func (b *Buyer) claimLocked(o Order) *claim {
 }
 
 // sweepLocked forgets claims that nobody has asked for in a long time.
-func (b *Buyer) sweepLocked(now time.Time) {
+func (b *Launcher) sweepLocked(now time.Time) {
 	if now.Sub(b.swept) < remember/10 {
 		return
 	}
@@ -312,12 +312,12 @@ func (b *Buyer) sweepLocked(now time.Time) {
 	}
 }
 
-// look finds the machine that a claim may have been bought already, and if there is none clears the way for buying one.
-func (b *Buyer) look(ctx context.Context, o Order, from time.Time) error {
+// look finds the instance that a claim may have been launched already, and if there is none clears the way for launching one.
+func (b *Launcher) look(ctx context.Context, o Order, from time.Time) error {
 	if err := b.sleepUntil(ctx, from); err != nil {
 		return err
 	}
-	machines, err := b.machines.Since(ctx, from)
+	machines, err := b.instances.Since(ctx, from)
 	if err != nil {
 		return awserr.Wrap("looking for a machine that was bought before", err)
 	}
@@ -328,13 +328,13 @@ func (b *Buyer) look(ctx context.Context, o Order, from time.Time) error {
 	if !c.lookFrom.Equal(from) {
 		return nil // somebody else has looked
 	}
-	c.lookFrom, c.bought = time.Time{}, found
+	c.lookFrom, c.launched = time.Time{}, found
 	// Tokens of launches that came to nothing must not be used again.
 	c.attempt += spent
 	return nil
 }
 
-func (b *Buyer) sleepUntil(ctx context.Context, at time.Time) error {
+func (b *Launcher) sleepUntil(ctx context.Context, at time.Time) error {
 	d := at.Sub(b.opts.Now())
 	if d <= 0 {
 		return nil
@@ -347,8 +347,8 @@ func (b *Buyer) sleepUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
-// buyBatch turns the orders of a batch into one request, or into several when their hashes do not fit into one's tags.
-func (b *Buyer) buyBatch(ctx context.Context, _ string, orders []*order) []batch.Result[struct{}] {
+// launchBatch turns the orders of a batch into one request, or into several when their hashes do not fit into one's tags.
+func (b *Launcher) launchBatch(ctx context.Context, _ string, orders []*order) []batch.Result[struct{}] {
 	slices.SortFunc(orders, func(x, y *order) int { return strings.Compare(x.UID, y.UID) })
 	var g guard.Group
 	for part := range slices.Chunk(orders, room(orders[0].Request.Tags)) {

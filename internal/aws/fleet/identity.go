@@ -16,9 +16,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// Tags that tell for whom an instance was bought.
+// Tags that tell for whom an instance was launched.
 const (
-	// TagLaunch is the client token of the request that bought the instance.
+	// TagLaunch is the client token of the request that launched the instance.
 	TagLaunch = "kerf.sh/launch"
 	// TagClaims and a number hold the hashes of the claims of the request, in order.
 	TagClaims = "kerf.sh/claims-"
@@ -91,11 +91,11 @@ func place(tags map[string]string, hash string) (at int, listed bool) {
 	}
 }
 
-// find is the machine that was bought for an order before, nil if there is none. spent is how many launches for it came
+// find is the instance that was launched for an order before, nil if there is none. spent is how many launches for it came
 // to nothing.
-func find(machines []*cloud.Machine, o Order, now time.Time) (found *Bought, spent int) {
+func find(machines []*cloud.Instance, o Order, now time.Time) (found *Launched, spent int) {
 	hash := uidHash(o.UID)
-	launches := map[string][]*cloud.Machine{}
+	launches := map[string][]*cloud.Instance{}
 	for _, m := range machines {
 		at, listed := place(m.Tags, hash)
 		switch {
@@ -112,20 +112,20 @@ func find(machines []*cloud.Machine, o Order, now time.Time) (found *Bought, spe
 		case m == nil, !alive(m), m.Claim != "" && m.Claim != o.Name, m.Claim == "" && now.Sub(m.LaunchedAt) > maxAge:
 			spent++
 		case found == nil:
-			found = fromMachine(m)
+			found = fromInstance(m)
 		}
 	}
 	return found, spent
 }
 
-// dealt is the machine of a launch that a claim got, nil if it went away empty.
-func dealt(launch []*cloud.Machine, hash, name string) *cloud.Machine {
+// dealt is the instance of a launch that a claim got, nil if it went away empty.
+func dealt(launch []*cloud.Instance, hash, name string) *cloud.Instance {
 	for _, m := range launch {
 		if m.Claim == name {
 			return m // tagged since; no need to count
 		}
 	}
-	slices.SortFunc(launch, func(a, b *cloud.Machine) int { return strings.Compare(a.InstanceID, b.InstanceID) })
+	slices.SortFunc(launch, func(a, b *cloud.Instance) int { return strings.Compare(a.InstanceID, b.InstanceID) })
 	at, _ := place(launch[0].Tags, hash)
 	if at = max(at, 0); at < len(launch) {
 		return launch[at]
@@ -133,16 +133,16 @@ func dealt(launch []*cloud.Machine, hash, name string) *cloud.Machine {
 	return nil
 }
 
-func alive(m *cloud.Machine) bool {
+func alive(m *cloud.Instance) bool {
 	return m.State == string(types.InstanceStateNamePending) || m.State == string(types.InstanceStateNameRunning)
 }
 
-func fromMachine(m *cloud.Machine) *Bought {
-	return &Bought{
+func fromInstance(m *cloud.Instance) *Launched {
+	return &Launched{
 		InstanceID: m.InstanceID, InstanceType: m.InstanceType, ImageID: m.ImageID, Zone: m.Zone,
 		SubnetID: m.SubnetID, CapacityType: m.CapacityType, LaunchedAt: m.LaunchedAt, Tags: m.Tags,
 		ReservationID: m.ReservationID, Group: m.PlacementGroup, Partition: m.Partition,
 	}
 }
 
-func compareBought(a, b *Bought) int { return cmp.Compare(a.InstanceID, b.InstanceID) }
+func compareLaunched(a, b *Launched) int { return cmp.Compare(a.InstanceID, b.InstanceID) }

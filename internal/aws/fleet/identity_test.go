@@ -58,11 +58,11 @@ func TestTagsNeverExceedWhatAResourceHolds(t *testing.T) {
 	}
 }
 
-func machines(orders []*order, token string, n int) []*cloud.Machine {
-	var out []*cloud.Machine
+func machines(orders []*order, token string, n int) []*cloud.Instance {
+	var out []*cloud.Instance
 	for i := range n {
 		tags := instanceTags(orders, token)
-		out = append(out, &cloud.Machine{InstanceID: fmt.Sprintf("i-%s-%03d", token, i), State: "running", Tags: tags, Claim: tags["karpenter.sh/nodeclaim"], LaunchedAt: time.Unix(1001, 0)})
+		out = append(out, &cloud.Instance{InstanceID: fmt.Sprintf("i-%s-%03d", token, i), State: "running", Tags: tags, Claim: tags["karpenter.sh/nodeclaim"], LaunchedAt: time.Unix(1001, 0)})
 	}
 	return out
 }
@@ -101,18 +101,18 @@ func TestWhatEveryProcessWorksOutOfTheTagsIsTheSame(t *testing.T) {
 func TestFind(t *testing.T) {
 	orders := newOrders(3)
 	o := orders[1].Order
-	byName := &cloud.Machine{InstanceID: "i-1", Claim: o.Name, State: "running", LaunchedAt: o.Created.Add(time.Second)}
-	edit := func(m cloud.Machine, f func(*cloud.Machine)) *cloud.Machine { f(&m); return &m }
+	byName := &cloud.Instance{InstanceID: "i-1", Claim: o.Name, State: "running", LaunchedAt: o.Created.Add(time.Second)}
+	edit := func(m cloud.Instance, f func(*cloud.Instance)) *cloud.Instance { f(&m); return &m }
 	dead := machines(orders, "x", 3)
 	dead[1].State = "terminated"
 	old := machines(orders, "x", 3)
 	for _, m := range old {
 		m.LaunchedAt = time.Unix(1100, 0).Add(-time.Hour)
 	}
-	oldButNamed := []*cloud.Machine{edit(*old[0], func(m *cloud.Machine) {}), edit(*old[1], func(m *cloud.Machine) { m.Claim = o.Name })}
+	oldButNamed := []*cloud.Instance{edit(*old[0], func(m *cloud.Instance) {}), edit(*old[1], func(m *cloud.Instance) { m.Claim = o.Name })}
 	tests := []struct {
 		name     string
-		machines []*cloud.Machine
+		machines []*cloud.Instance
 		want     string
 		spent    int
 	}{
@@ -121,13 +121,13 @@ func TestFind(t *testing.T) {
 		{"a partial fleet that did not reach it", machines(orders, "x", 1), "", 1},
 		{"its share of a fleet", machines(orders, "x", 3), "i-x-001", 0},
 		{"a machine that is dead already", dead, "", 1},
-		{"a machine with its name and no list", []*cloud.Machine{byName}, "i-1", 0},
-		{"a machine of an earlier claim of that name", []*cloud.Machine{edit(*byName, func(m *cloud.Machine) { m.LaunchedAt = o.Created.Add(-time.Hour) })}, "", 0},
-		{"a machine of another claim of that name", []*cloud.Machine{edit(*byName, func(m *cloud.Machine) { m.Tags = map[string]string{TagLaunch: "x", TagClaims + "0": uidHash("other")} })}, "", 0},
-		{"a machine that was given to somebody else", []*cloud.Machine{edit(*machines(orders[1:2], "x", 1)[0], func(m *cloud.Machine) { m.Claim = "other" })}, "", 1},
+		{"a machine with its name and no list", []*cloud.Instance{byName}, "i-1", 0},
+		{"a machine of an earlier claim of that name", []*cloud.Instance{edit(*byName, func(m *cloud.Instance) { m.LaunchedAt = o.Created.Add(-time.Hour) })}, "", 0},
+		{"a machine of another claim of that name", []*cloud.Instance{edit(*byName, func(m *cloud.Instance) { m.Tags = map[string]string{TagLaunch: "x", TagClaims + "0": uidHash("other")} })}, "", 0},
+		{"a machine that was given to somebody else", []*cloud.Instance{edit(*machines(orders[1:2], "x", 1)[0], func(m *cloud.Instance) { m.Claim = "other" })}, "", 1},
 		{"its share of a fleet so old that places may have shifted", old, "", 1},
 		{"its share of an old fleet, tagged with its name since", oldButNamed, "i-x-001", 0},
-		{"a list cut short", []*cloud.Machine{{InstanceID: "i-1", State: "running", Tags: map[string]string{TagLaunch: "x", TagClaims + "0": "abc"}}}, "", 0},
+		{"a list cut short", []*cloud.Instance{{InstanceID: "i-1", State: "running", Tags: map[string]string{TagLaunch: "x", TagClaims + "0": "abc"}}}, "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,12 +21,12 @@ import (
 type PoolError struct {
 	// InstanceType, Zone, ZoneID and SubnetID are empty when the whole request was refused.
 	CapacityType, InstanceType, Zone, ZoneID, SubnetID string
-	// ReservationID is what was to be bought out of, empty where the capacity is not reserved.
+	// ReservationID is what was to be launched out of, empty where the capacity is not reserved.
 	ReservationID string
-	// Group and Partition are those of the request; empty and 0 for machines that stand in no placement group.
+	// Group and Partition are those of the request; empty and 0 for instances that stand in no placement group.
 	Group     string
 	Partition int32
-	// Demand is what the machine would have taken of its subnet by itself.
+	// Demand is what the instance would have taken of its subnet by itself.
 	Demand network.Demand
 
 	Class         cloud.ErrorClass
@@ -34,12 +34,12 @@ type PoolError struct {
 	Code, Message string
 }
 
-// machinesOf are the instances of a fleet, sorted by id.
-func machinesOf(out *ec2.CreateFleetOutput, c *call) []*Bought {
-	var all []*Bought
+// instancesOf are the instances of a fleet, sorted by id.
+func instancesOf(out *ec2.CreateFleetOutput, c *call) []*Launched {
+	var all []*Launched
 	for i := range out.Instances {
 		set := &out.Instances[i]
-		b := Bought{InstanceType: string(set.InstanceType), Zone: aws.ToString(set.AvailabilityZone), SubnetID: aws.ToString(set.SubnetId)}
+		b := Launched{InstanceType: string(set.InstanceType), Zone: aws.ToString(set.AvailabilityZone), SubnetID: aws.ToString(set.SubnetId)}
 		if t := set.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
 			o := t.Overrides
 			b.ImageID = aws.ToString(o.ImageId)
@@ -58,8 +58,8 @@ func machinesOf(out *ec2.CreateFleetOutput, c *call) []*Bought {
 			all = append(all, &one)
 		}
 	}
-	slices.SortFunc(all, compareBought)
-	return slices.CompactFunc(all, func(a, b *Bought) bool { return a.InstanceID == b.InstanceID })
+	slices.SortFunc(all, compareLaunched)
+	return slices.CompactFunc(all, func(a, b *Launched) bool { return a.InstanceID == b.InstanceID })
 }
 
 func lifecycle(l types.InstanceLifecycle, asked string) string {
@@ -111,7 +111,7 @@ func refusal(r *Request, err error) PoolError {
 	return f
 }
 
-// worst orders classes by how much they say about a launch that brought nothing: what must be mended before another try
+// worst orders classes by how much they say about a launch that brought nothing: what must be fixed before another try
 // can succeed comes before what may be otherwise in a moment, and both before a mere lack of capacity.
 var worst = []cloud.ErrorClass{cloud.Denied, cloud.Invalid, cloud.NotFound, cloud.Conflict, cloud.Throttled, cloud.Unavailable, cloud.Exhausted}
 

@@ -20,9 +20,9 @@ import (
 type Request struct {
 	// CapacityType is on-demand, spot or reserved.
 	CapacityType string
-	// Reservation is the kind of reservation that reserved capacity is bought out of.
+	// Reservation is the kind of reservation that reserved capacity is launched out of.
 	Reservation ReservationKind
-	// Group is the placement group that the templates put machines into, empty for none, and Partition its partition, 0 in
+	// Group is the placement group that the templates put instances into, empty for none, and Partition its partition, 0 in
 	// groups without partitions.
 	Group     string `json:",omitempty"`
 	Partition int32  `json:",omitempty"`
@@ -44,7 +44,7 @@ type Template struct {
 	// ID and Version name a version of a template that is not ours, in place of Name.
 	ID      string `json:",omitempty"`
 	Version int64  `json:",omitempty"`
-	// Demand is what a machine launched from it takes of its subnet by itself.
+	// Demand is what an instance launched from it takes of its subnet by itself.
 	Demand network.Demand `json:",omitzero"`
 	// Overrides are the pools.
 	Overrides []Override
@@ -55,11 +55,11 @@ type Override struct {
 	InstanceType string
 	Zone         string
 	ImageID      string
-	// Addresses is how many addresses of its subnet the pods of a machine of the type may take.
+	// Addresses is how many addresses of its subnet the pods of an instance of the type may take.
 	Addresses int
 	// Price per hour; decides between pools if ByPriority.
 	Price catalog.MicroUSD
-	// ReservationID is what the pool's machines are bought out of; empty where the capacity is not reserved.
+	// ReservationID is what the pool's instances are launched out of; empty where the capacity is not reserved.
 	ReservationID string `json:",omitempty"`
 }
 
@@ -73,7 +73,7 @@ func (r *Request) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// demand is the most that one machine may take of its subnet by itself.
+// demand is the most that one instance may take of its subnet by itself.
 func (r *Request) demand() network.Demand {
 	var out network.Demand
 	for i := range r.Templates {
@@ -83,7 +83,7 @@ func (r *Request) demand() network.Demand {
 	return out
 }
 
-// demandOf is what a machine of a pool takes of its subnet by itself.
+// demandOf is what an instance of a pool takes of its subnet by itself.
 func (r *Request) demandOf(instanceType, zone string) network.Demand {
 	for i := range r.Templates {
 		for _, o := range r.Templates[i].Overrides {
@@ -95,7 +95,7 @@ func (r *Request) demandOf(instanceType, zone string) network.Demand {
 	return network.Demand{}
 }
 
-// minAddresses is the least number of addresses that the pods of a machine in a zone may take.
+// minAddresses is the least number of addresses that the pods of an instance in a zone may take.
 func (r *Request) minAddresses(zone string) int {
 	least := -1
 	for _, t := range r.Templates {

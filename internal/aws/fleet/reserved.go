@@ -48,7 +48,7 @@ func kindOf(picks []Pick) ReservationKind {
 }
 
 // reservedIfEnough is reservedFirst, unless what is reserved has fewer values than minValues demand and there is something
-// else to buy: no reservation grows, so the claim would be refused for ever.
+// else to launch: no reservation grows, so the claim would be refused for ever.
 func reservedIfEnough(picks []Pick, want Want) []Pick {
 	narrowed := reservedFirst(picks)
 	if want.RelaxMinValues {
@@ -66,7 +66,7 @@ func reservedIfEnough(picks []Pick, want Want) []Pick {
 
 // reservedFirst narrows picks to what is reserved, if anything is: to one kind of reservation, the one with the cheapest
 // offering; of capacity blocks to one offering, as a fleet takes no more of them; of others to one for each zone, the one
-// that holds most machines. Without reserved capacity the picks are returned as they are.
+// that holds most instances. Without reserved capacity the picks are returned as they are.
 func reservedFirst(picks []Pick) []Pick {
 	type found struct {
 		pick     int
@@ -160,7 +160,7 @@ func (r *Request) reserve(in *ec2.CreateFleetInput) {
 	}
 }
 
-// reservationOf is what a pool's machines are bought out of; a request has a type in a zone once only.
+// reservationOf is what a pool's instances are launched out of; a request has a type in a zone once only.
 func (r *Request) reservationOf(instanceType, zone string) string {
 	if r.CapacityType != catalog.Reserved {
 		return ""

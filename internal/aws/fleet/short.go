@@ -16,7 +16,7 @@ var errShort = &cloud.Error{
 }
 
 // open is a request without the pools that were found short since it was made. What is reserved is not of any pool.
-func (b *Buyer) open(r *Request) *Request {
+func (b *Launcher) open(r *Request) *Request {
 	if b.opts.Closed == nil || r.Reservation != (ReservationKind{}) {
 		return r
 	}
@@ -28,7 +28,7 @@ func (b *Buyer) open(r *Request) *Request {
 	return &out
 }
 
-func (b *Buyer) anyOpen(r *Request) bool {
+func (b *Launcher) anyOpen(r *Request) bool {
 	return slices.ContainsFunc(b.open(r).Templates, func(t Template) bool { return len(t.Overrides) > 0 })
 }
 

@@ -2,7 +2,7 @@
 // it. What hypervisor and kernel keep for themselves is known for certain only once a node has joined; from then on the
 // next launch of that type and image is planned with the real amount.
 //
-// The least amount that was seen counts, at once: a promise that a node can't keep leaves its pods pending. Amounts that
+// The least amount that was seen counts, at once: a reservation that a node can't keep leaves its pods pending. Amounts that
 // no node has confirmed for Age are forgotten, and so is what is in excess of MaxEntries, the longest unconfirmed first.
 package guestmemory
 

@@ -1,4 +1,4 @@
-// Package image finds the machine images that a node class selects and says which instance types can boot them.
+// Package image finds the instance images that a node class selects and says which instance types can boot them.
 //
 // An alias stands for the variants of a family (architectures, with and without accelerators), each behind a public SSM
 // parameter; other terms name images, or filters on them, directly. What can't be read now is taken from what was read last,

@@ -9,7 +9,7 @@ import (
 // ebsDriver is the CSI driver of EBS volumes.
 const ebsDriver = "ebs.csi.aws.com"
 
-// attachLimits is how many EBS volumes pods may bring to a node: what the type attaches, less the machine's own volumes,
+// attachLimits is how many EBS volumes pods may bring to a node: what the type attaches, less the instance's own volumes,
 // and less one network interface beyond the first where interfaces and volumes count together. The node's driver reports
 // the true number once it runs; this is for the time before, and errs on the side of less. Types of which EC2 does not
 // say what they attach have no limit here.

@@ -19,7 +19,7 @@ func (c *Config) capacity(t *ec2facts.Type) res.List {
 		awsv1.ResourceAMDGPU:      0,
 		awsv1.ResourceHabanaGaudi: 0,
 		awsv1.ResourceAWSNeuron:   int64(t.Neuron.Devices),
-		// Devices of one machine are alike.
+		// Devices of one instance are alike.
 		awsv1.ResourceAWSNeuronCore: int64(t.Neuron.Devices) * int64(t.Neuron.CoresPerDevice),
 		awsv1.ResourceEFA:           c.efa(t),
 		awsv1.ResourceAWSPodENI:     0,
@@ -44,11 +44,11 @@ func (c *Config) capacity(t *ec2facts.Type) res.List {
 // memoryCapacity is the memory that the kubelet will report, in bytes.
 //
 // What a guest sees is less than what EC2 states: the hypervisor and the kernel keep a part that is a few percent on most
-// machines, a fifth on the smallest and one and a half on the largest. The flat share that the peer takes off (7.5 %)
-// wastes memory on large machines and promises too much on small ones. So where the guest's memory was measured, that
+// instances, a fifth on the smallest and one and a half on the largest. The flat share that the peer takes off (7.5 %)
+// wastes memory on large instances and reservations too much on small ones. So where the guest's memory was measured, that
 // value counts, less a margin, because kernels differ in what they keep at boot (crash kernel, image, huge tables): 64 MiB
 // and half a percent, which is more than the differences seen between images. Where it was not measured the flat share is
-// taken off, and where the smallest measured machine of that size got even less, its share.
+// taken off, and where the smallest measured instance of that size got even less, its share.
 //
 // A share that the user has set is the user's knowledge of their images; it is then applied alone, as it always was.
 // Windows keeps memory in other ways; the measurements, made in Linux guests, say nothing of it.
@@ -69,7 +69,7 @@ func (c *Config) memoryCapacity(t *ec2facts.Type) int64 {
 // lessMargin takes the safety margin off measured memory, in MiB.
 func lessMargin(measured int64) int64 { return max(0, measured-64-(measured+199)/200) }
 
-// flatMemory takes a share off the stated memory, rounded up to whole MiB; arm64 machines lose 64 MiB before.
+// flatMemory takes a share off the stated memory, rounded up to whole MiB; arm64 instances lose 64 MiB before.
 func flatMemory(t *ec2facts.Type, share float64) int64 {
 	stated := int64(t.MemoryMiB) * mib
 	if firstArch(t) == "arm64" {

@@ -14,7 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// DefaultMemoryOverhead is the share of a machine's memory that is taken off where nothing better is known.
+// DefaultMemoryOverhead is the share of an instance's memory that is taken off where nothing better is known.
 const DefaultMemoryOverhead = 0.075
 
 // Options are the settings of the controller that change what a node offers.
@@ -25,7 +25,7 @@ type Options struct {
 	MemoryOverhead float64
 	// ReservedENIs are interfaces that pods get no addresses from (RESERVED_ENIS).
 	ReservedENIs int
-	// SharedTenancy is set where machines can't be had with dedicated tenancy.
+	// SharedTenancy is set where instances can't be had with dedicated tenancy.
 	SharedTenancy bool
 	// PodNetwork is how the cluster's network plug-in gives pods addresses.
 	PodNetwork podnetwork.Settings

@@ -10,8 +10,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// A machine of the simulated account has the memory that was measured, or, where nobody did, what its nearest relative
-// leaves. No node may be promised more than it will have.
+// An instance of the simulated account has the memory that was measured, or, where nobody did, what its nearest relative
+// leaves. No node may be reserved for more than it will have.
 func TestNoNodeIsPromisedMoreThanItWillHave(t *testing.T) {
 	w, err := world.NewDefault(world.Options{})
 	if err != nil {

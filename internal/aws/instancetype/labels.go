@@ -81,7 +81,7 @@ func (t *terms) oneOf(key string, values ...string) {
 func (c *Config) labels(t *ec2facts.Type) []requirement.Term {
 	out := terms{list: make([]requirement.Term, 0, labelCount), values: make([]string, 0, labelCount)}
 	c.systemLabels(t, &out)
-	machineLabels(t, &out)
+	instanceLabels(t, &out)
 	gpuLabels(t, &out)
 	acceleratorLabels(t, &out)
 	for _, key := range []string{
@@ -111,7 +111,7 @@ func (c *Config) systemLabels(t *ec2facts.Type, out *terms) {
 	out.oneOf(awsv1.LabelInstanceTenancy, awsv1.TenancyDedicated, awsv1.TenancyDefault)
 }
 
-func machineLabels(t *ec2facts.Type, out *terms) {
+func instanceLabels(t *ec2facts.Type, out *terms) {
 	family, size := ec2facts.SplitName(t.Name)
 	category, generation := "", ""
 	if m := nameParts.FindStringSubmatch(family); m != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 )
 
-// alike is what decides how much of its memory a machine keeps, as far as is known.
+// alike is what decides how much of its memory an instance keeps, as far as is known.
 type alike struct {
 	stated int
 	arch   string
@@ -22,7 +22,7 @@ func firstArch(t *ec2facts.Type) string {
 	return t.Architectures[0]
 }
 
-// leastByKind has, for machines of equal size, the least memory that a guest of any of them saw, in MiB.
+// leastByKind has, for instances of equal size, the least memory that a guest of any of them saw, in MiB.
 var leastByKind = sync.OnceValue(func() map[alike]int64 {
 	out := map[alike]int64{}
 	facts, err := ec2facts.Load()

@@ -26,7 +26,7 @@ const (
 	RefusedPrefixes       = "too few places for IP prefixes"
 )
 
-// Shape is a type as nodes of one class would be, before it is known where and how it can be bought.
+// Shape is a type as nodes of one class would be, before it is known where and how it can be launched.
 type Shape struct {
 	// Type has no offerings and none of the requirements that offerings decide (zone, zone ID, capacity type).
 	Type catalog.Type
@@ -34,7 +34,7 @@ type Shape struct {
 	Zones        []string
 	UsageClasses []string
 	VCPUs        int
-	// Strategies are those of the placement groups that machines of the type may stand in.
+	// Strategies are those of the placement groups that instances of the type may stand in.
 	Strategies []string
 	// Refused says why the class can't run the type, empty when it can.
 	Refused string

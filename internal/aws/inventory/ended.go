@@ -38,7 +38,7 @@ var ends = []end{
 	{"", "MachineTerminated", cloud.BlameNobody, ""},
 }
 
-// keyHint is what is behind a machine that ends as it begins, as a rule: EC2 does not say so.
+// keyHint is what is behind an instance that ends as it begins, as a rule: EC2 does not say so.
 //
 // Source: EC2 User Guide, "Troubleshoot Amazon EC2 instance termination issues"; EBS User Guide, "Permissions for Amazon
 // EBS encryption".

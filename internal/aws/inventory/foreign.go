@@ -9,16 +9,16 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// ownership tells this cluster's machines from those of another cluster that goes by the same name in the same account.
+// ownership tells this cluster's instances from those of another cluster that goes by the same name in the same account.
 type ownership struct {
-	uid  string // empty: every machine that bears the name is ours
+	uid  string // empty: every instance that bears the name is ours
 	tell func(byUID map[string]int)
 
 	mu   sync.Mutex
 	told map[string]int
 }
 
-// For makes the inventory pass over machines that carry the UID of another cluster: they are neither listed nor found.
+// For makes the inventory pass over instances that carry the UID of another cluster: they are neither listed nor found.
 // tell is called with how many there are, by that UID, whenever a listing shows another number. It must not block.
 //
 // It is to be called before anything else.
@@ -27,17 +27,17 @@ func (v *Inventory) For(uid string, tell func(byUID map[string]int)) *Inventory 
 	return v
 }
 
-// foreign reports whether a machine says that it belongs to another cluster. One that says nothing was launched by a
+// foreign reports whether an instance says that it belongs to another cluster. One that says nothing was launched by a
 // release or a controller that does not set the tag, or was left no room for it.
-func (o *ownership) foreign(m *cloud.Machine) bool {
+func (o *ownership) foreign(m *cloud.Instance) bool {
 	uid := m.Tags[awsv1.TagClusterUID]
 	return o.uid != "" && uid != "" && uid != o.uid
 }
 
-// own drops the machines of other clusters and tells of them.
-func (o *ownership) own(machines []*cloud.Machine) []*cloud.Machine {
+// own drops the instances of other clusters and tells of them.
+func (o *ownership) own(machines []*cloud.Instance) []*cloud.Instance {
 	byUID := map[string]int{}
-	machines = slices.DeleteFunc(machines, func(m *cloud.Machine) bool {
+	machines = slices.DeleteFunc(machines, func(m *cloud.Instance) bool {
 		if !o.foreign(m) {
 			return false
 		}

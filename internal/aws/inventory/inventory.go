@@ -42,7 +42,7 @@ type Inventory struct {
 	api     API
 	cluster string
 	now     func() time.Time
-	reads   *batch.Batcher[struct{}, string, *cloud.Machine]
+	reads   *batch.Batcher[struct{}, string, *cloud.Instance]
 	ends    *batch.Batcher[struct{}, string, struct{}]
 
 	owner ownership
@@ -53,20 +53,20 @@ type Inventory struct {
 // New makes an Inventory. It calls nothing.
 func New(api API, cluster string, now func() time.Time) *Inventory {
 	v := &Inventory{api: api, cluster: cluster, now: now}
-	v.reads = batch.New(window, func(ctx context.Context, _ struct{}, ids []string) []batch.Result[*cloud.Machine] {
+	v.reads = batch.New(window, func(ctx context.Context, _ struct{}, ids []string) []batch.Result[*cloud.Instance] {
 		return v.readBatch(ctx, ids)
 	})
 	v.ends = batch.New(window, func(ctx context.Context, _ struct{}, ids []string) []batch.Result[struct{}] {
 		return v.endBatch(ctx, ids)
 	})
-	v.live.fetch = func(ctx context.Context) ([]*cloud.Machine, error) {
+	v.live.fetch = func(ctx context.Context) ([]*cloud.Instance, error) {
 		machines, err := v.describe(ctx, liveStates)
 		if err != nil {
 			return nil, err
 		}
 		return v.owner.own(machines), nil
 	}
-	v.all.fetch = func(ctx context.Context) ([]*cloud.Machine, error) {
+	v.all.fetch = func(ctx context.Context) ([]*cloud.Instance, error) {
 		machines, err := v.describe(ctx, nil)
 		return slices.DeleteFunc(machines, v.owner.foreign), err
 	}
@@ -80,19 +80,19 @@ var liveStates = []string{
 	string(types.InstanceStateNameStopped), string(types.InstanceStateNameShuttingDown),
 }
 
-// List returns the cluster's machines that are not terminated, as of at most maxAge ago. The slice and the machines are
+// List returns the cluster's instances that are not terminated, as of at most maxAge ago. The slice and the instances are
 // shared and must not be changed.
-func (v *Inventory) List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error) {
+func (v *Inventory) List(ctx context.Context, maxAge time.Duration) ([]*cloud.Instance, error) {
 	return v.live.get(ctx, v.now().Add(-maxAge))
 }
 
-// Since returns the cluster's machines, terminated ones included as long as EC2 shows them, from a listing that was
+// Since returns the cluster's instances, terminated ones included as long as EC2 shows them, from a listing that was
 // begun at the given time or later.
-func (v *Inventory) Since(ctx context.Context, begun time.Time) ([]*cloud.Machine, error) {
+func (v *Inventory) Since(ctx context.Context, begun time.Time) ([]*cloud.Instance, error) {
 	return v.all.get(ctx, begun)
 }
 
-func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Machine, error) {
+func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Instance, error) {
 	filters := []types.Filter{
 		{Name: new("tag-key"), Values: []string{awsv1.TagNodePool}},
 		{Name: new("tag-key"), Values: []string{awsv1.TagNodeClass}},
@@ -101,7 +101,7 @@ func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Mac
 	if states != nil {
 		filters = append(filters, types.Filter{Name: new("instance-state-name"), Values: states})
 	}
-	var out []*cloud.Machine
+	var out []*cloud.Instance
 	pages := ec2.NewDescribeInstancesPaginator(v.api, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: new(int32(pageSize))})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -110,7 +110,7 @@ func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Mac
 		}
 		for r := range page.Reservations {
 			for i := range page.Reservations[r].Instances {
-				if m, ok := ToMachine(&page.Reservations[r].Instances[i]); ok {
+				if m, ok := ToInstance(&page.Reservations[r].Instances[i]); ok {
 					out = append(out, m)
 				}
 			}
@@ -121,12 +121,12 @@ func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Mac
 
 // cached is the answer of one listing, shared by all who ask.
 type cached struct {
-	fetch func(context.Context) ([]*cloud.Machine, error)
+	fetch func(context.Context) ([]*cloud.Instance, error)
 	now   func() time.Time
 
 	mu      sync.Mutex
 	begun   time.Time
-	value   []*cloud.Machine
+	value   []*cloud.Instance
 	have    bool
 	running *listing
 }
@@ -134,12 +134,12 @@ type cached struct {
 type listing struct {
 	begun time.Time
 	done  chan struct{}
-	value []*cloud.Machine
+	value []*cloud.Instance
 	err   error
 }
 
 // get returns the value of a listing that began at notBefore or later: the last one, the one under way, or a new one.
-func (c *cached) get(ctx context.Context, notBefore time.Time) ([]*cloud.Machine, error) {
+func (c *cached) get(ctx context.Context, notBefore time.Time) ([]*cloud.Instance, error) {
 	for {
 		c.mu.Lock()
 		if c.have && !c.begun.Before(notBefore) {

@@ -243,17 +243,17 @@ func TestProviderIDs(t *testing.T) {
 }
 
 func TestAnInstanceWithHardlyAnythingIsRead(t *testing.T) {
-	if _, ok := inventory.ToMachine(&types.Instance{}); ok {
+	if _, ok := inventory.ToInstance(&types.Instance{}); ok {
 		t.Error("an instance without id can't be worked with")
 	}
-	m, ok := inventory.ToMachine(&types.Instance{InstanceId: aws.String("i-1"), Tags: []types.Tag{{}}})
+	m, ok := inventory.ToInstance(&types.Instance{InstanceId: aws.String("i-1"), Tags: []types.Tag{{}}})
 	if !ok || m.InstanceID != "i-1" || m.State != "" {
 		t.Errorf("got %+v", m)
 	}
-	spot, _ := inventory.ToMachine(&types.Instance{InstanceId: aws.String("i-1"), SpotInstanceRequestId: aws.String("sir-1")})
-	reserved, _ := inventory.ToMachine(&types.Instance{InstanceId: aws.String("i-1"), CapacityReservationId: aws.String("cr-1"),
+	spot, _ := inventory.ToInstance(&types.Instance{InstanceId: aws.String("i-1"), SpotInstanceRequestId: aws.String("sir-1")})
+	reserved, _ := inventory.ToInstance(&types.Instance{InstanceId: aws.String("i-1"), CapacityReservationId: aws.String("cr-1"),
 		CapacityReservationSpecification: &types.CapacityReservationSpecificationResponse{CapacityReservationPreference: types.CapacityReservationPreferenceCapacityReservationsOnly}})
-	open, _ := inventory.ToMachine(&types.Instance{InstanceId: aws.String("i-1"), CapacityReservationId: aws.String("cr-1")})
+	open, _ := inventory.ToInstance(&types.Instance{InstanceId: aws.String("i-1"), CapacityReservationId: aws.String("cr-1")})
 	if spot.CapacityType != "spot" || reserved.CapacityType != "reserved" || open.CapacityType != "on-demand" {
 		t.Errorf("got %s, %s, %s", spot.CapacityType, reserved.CapacityType, open.CapacityType)
 	}

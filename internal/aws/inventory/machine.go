@@ -31,12 +31,12 @@ func InstanceID(providerID string) (string, error) {
 	return id, nil
 }
 
-// ToMachine makes a Machine of what EC2 says. ok is false for an answer without id, which can't be worked with.
-func ToMachine(i *types.Instance) (m *cloud.Machine, ok bool) {
+// ToInstance makes a Instance of what EC2 says. ok is false for an answer without id, which can't be worked with.
+func ToInstance(i *types.Instance) (m *cloud.Instance, ok bool) {
 	if i.InstanceId == nil || *i.InstanceId == "" {
 		return nil, false
 	}
-	m = &cloud.Machine{
+	m = &cloud.Instance{
 		InstanceID:     *i.InstanceId,
 		InstanceType:   string(i.InstanceType),
 		ImageID:        aws.ToString(i.ImageId),

@@ -22,10 +22,10 @@ import (
 // alone is how many calls run at once when a batch has to be taken apart.
 const alone = 10
 
-// Get reads one machine, past all caches.
+// Get reads one instance, past all caches.
 //
 // Errors: *cloud.Error of class NotFound when it does not exist or is terminated.
-func (v *Inventory) Get(ctx context.Context, instanceID string) (*cloud.Machine, error) {
+func (v *Inventory) Get(ctx context.Context, instanceID string) (*cloud.Instance, error) {
 	m, err := v.reads.Do(ctx, struct{}{}, instanceID)
 	if err != nil {
 		return nil, awserr.Wrap("reading instance "+instanceID, err)
@@ -33,7 +33,7 @@ func (v *Inventory) Get(ctx context.Context, instanceID string) (*cloud.Machine,
 	return m, nil
 }
 
-// Terminate starts to end one machine.
+// Terminate starts to end one instance.
 //
 // Errors: *cloud.Error of class NotFound when EC2 does not know it.
 func (v *Inventory) Terminate(ctx context.Context, instanceID string) error {
@@ -45,18 +45,18 @@ func notFound(id string) error {
 	return &cloud.Error{Op: "looking for instance " + id, Class: cloud.NotFound, Err: errors.New("it does not exist or is terminated")}
 }
 
-func terminated(m *cloud.Machine) error {
+func terminated(m *cloud.Instance) error {
 	return &cloud.Error{Op: "looking for instance " + m.InstanceID, Class: cloud.NotFound, Err: fmt.Errorf("it is terminated: %w", m.Ended)}
 }
 
-func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[*cloud.Machine] {
-	out := make([]batch.Result[*cloud.Machine], len(ids))
+func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[*cloud.Instance] {
+	out := make([]batch.Result[*cloud.Instance], len(ids))
 	found, err := v.describeIDs(ctx, unique(ids))
 	split := byOne(err) && len(ids) > 1
 	each(len(ids), split, fails(out), func(i int) {
 		m, err := found[ids[i]], err
 		if split {
-			var one map[string]*cloud.Machine
+			var one map[string]*cloud.Instance
 			one, err = v.describeIDs(ctx, ids[i:i+1])
 			m = one[ids[i]]
 		}
@@ -77,15 +77,15 @@ func (v *Inventory) readBatch(ctx context.Context, ids []string) []batch.Result[
 	return out
 }
 
-func (v *Inventory) describeIDs(ctx context.Context, ids []string) (map[string]*cloud.Machine, error) {
+func (v *Inventory) describeIDs(ctx context.Context, ids []string) (map[string]*cloud.Instance, error) {
 	got, err := v.api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
 	if err != nil {
 		return nil, awserr.Wrap(fmt.Sprintf("describing %d instances", len(ids)), err)
 	}
-	out := make(map[string]*cloud.Machine, len(ids))
+	out := make(map[string]*cloud.Instance, len(ids))
 	for r := range got.Reservations {
 		for i := range got.Reservations[r].Instances {
-			if m, ok := ToMachine(&got.Reservations[r].Instances[i]); ok {
+			if m, ok := ToInstance(&got.Reservations[r].Instances[i]); ok {
 				out[m.InstanceID] = m
 			}
 		}

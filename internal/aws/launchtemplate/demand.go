@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/network"
 )
 
-// Demand is what a machine takes of its subnet as it is launched from the template of an input. Of the input only the
+// Demand is what an instance takes of its subnet as it is launched from the template of an input. Of the input only the
 // class, IPv6 and the EFA interfaces count.
 func Demand(in Input) network.Demand {
 	var d network.Demand

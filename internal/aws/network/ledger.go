@@ -33,11 +33,11 @@ type account struct {
 	holds   map[*Reservation]hold
 }
 
-// hold is what one launch takes of a subnet: addresses of its machines and of the pods that it is for, and, probably, of
+// hold is what one launch takes of a subnet: addresses of its instances and of the pods that it is for, and, probably, of
 // more pods.
 type hold struct {
 	nodes, planned, pods int
-	each                 int       // how many addresses a machine takes by itself
+	each                 int       // how many addresses an instance takes by itself
 	settled              time.Time // zero while the launch is in flight
 }
 
@@ -89,7 +89,7 @@ func (l *Ledger) Exhausted(id string, d Demand) {
 
 // left is how many addresses a subnet will have, by how much is counted as taken.
 type left struct {
-	// likely counts all pods that machines can run, planned those that they are bought for, machines none.
+	// likely counts all pods that instances can run, planned those that they are launched for, instances none.
 	likely, planned, machines int
 }
 
@@ -118,7 +118,7 @@ func (a *account) sure(d Demand) int {
 	return n
 }
 
-// predict is what is left for machines of some demand.
+// predict is what is left for instances of some demand.
 func (a *account) predict(d Demand) left {
 	if a.refuses(d) {
 		return left{}
@@ -133,7 +133,7 @@ func (a *account) predict(d Demand) left {
 	return l
 }
 
-// room says what a subnet has room for: 2 for machines and the pods that they are for, 1 for machines alone, 0 for less.
+// room says what a subnet has room for: 2 for instances and the pods that they are for, 1 for instances alone, 0 for less.
 // One that was never observed is taken to have room.
 func (a *account) room(n Need) int {
 	l, machines := a.predict(n.Each), n.Nodes*n.Each.Total()
@@ -146,7 +146,7 @@ func (a *account) room(n Need) int {
 	return 0
 }
 
-// Free predicts the free addresses of a subnet, machines and their pods counted; it may be negative. It is false for a
+// Free predicts the free addresses of a subnet, instances and their pods counted; it may be negative. It is false for a
 // subnet that was never observed.
 func (l *Ledger) Free(id string) (int, bool) {
 	l.mu.Lock()
@@ -158,7 +158,7 @@ func (l *Ledger) Free(id string) (int, bool) {
 	return a.predict(Demand{}).likely, true
 }
 
-// Full lists those of some subnets that can't meet a machine's demand once those have theirs that were launched, or are in
+// Full lists those of some subnets that can't meet an instance's demand once those have theirs that were launched, or are in
 // flight to that subnet and no other.
 func (l *Ledger) Full(subnets []awsv1.Subnet, d Demand) []string {
 	l.mu.Lock()
@@ -184,15 +184,15 @@ type Need struct {
 	Nodes int
 	// Each is what a node takes by itself.
 	Each Demand
-	// Planned is how many addresses the pods take that the nodes are bought for, all together.
+	// Planned is how many addresses the pods take that the nodes are launched for, all together.
 	Planned int
 	// Pods is how many addresses the pods of one node in a zone may take in the end.
 	Pods func(zone string) int
 }
 
 // Reserve chooses a subnet in each zone, the one that will have the most free addresses, and holds addresses there. Zones
-// whose subnets have no room for the machines with the pods that they are bought for are left out while another zone has;
-// if none has, those that have no room for the machines alone are. When all are full EC2 shall decide. A subnet that was
+// whose subnets have no room for the instances with the pods that they are launched for are left out while another zone has;
+// if none has, those that have no room for the instances alone are. When all are full EC2 shall decide. A subnet that was
 // never observed counts as empty but usable.
 func (l *Ledger) Reserve(subnets []awsv1.Subnet, n Need) *Reservation {
 	l.mu.Lock()
@@ -223,7 +223,7 @@ func (l *Ledger) Reserve(subnets []awsv1.Subnet, n Need) *Reservation {
 	return r
 }
 
-// Settle ends a reservation: launched has the number of machines that came to be in each subnet. The rest is given back.
+// Settle ends a reservation: launched has the number of instances that came to be in each subnet. The rest is given back.
 // What was launched keeps its addresses until a later count of EC2 holds it. Settling twice does nothing.
 func (r *Reservation) Settle(launched map[string]int) {
 	l := r.ledger

@@ -102,7 +102,7 @@ func TestFullSubnetsAreAvoidedWhileThereAreOthers(t *testing.T) {
 	}
 }
 
-// Pods may never come; only the machines themselves are certain, so a busy burst must not shut zones.
+// Pods may never come; only the instances themselves are certain, so a busy burst must not shut zones.
 func TestPodsAloneDoNotShutAZone(t *testing.T) {
 	l, _ := newLedger(map[string]int{"a1": 250, "b1": 250})
 	two := []awsv1.Subnet{{ID: "a1", Zone: "a"}, {ID: "b1", Zone: "b"}}

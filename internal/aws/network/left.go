@@ -8,8 +8,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
-// Left is how many addresses some subnets have left once all machines that were launched have theirs, and the pods theirs
-// that those machines were bought for; launches that are still in flight are left to whoever knows the claims. It is
+// Left is how many addresses some subnets have left once all instances that were launched have theirs, and the pods theirs
+// that those instances were launched for; launches that are still in flight are left to whoever knows the claims. It is
 // sorted by ID, and lacks the zones of which a subnet was never observed.
 func (l *Ledger) Left(subnets []awsv1.Subnet) []cluster.Subnet {
 	l.mu.Lock()
@@ -29,7 +29,7 @@ func (l *Ledger) Left(subnets []awsv1.Subnet) []cluster.Subnet {
 	return out
 }
 
-// launched is how many addresses are left once those are gone that machines have which came to be.
+// launched is how many addresses are left once those are gone that instances have which came to be.
 func (a *account) launched() int {
 	if a.refuses(Demand{}) {
 		return 0

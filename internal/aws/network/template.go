@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// TemplateGroups are the security groups of machines that are launched from a user's template: those that it names or, if
+// TemplateGroups are the security groups of instances that are launched from a user's template: those that it names or, if
 // it names none, the default group of the VPC of the class's subnets. They must be of that VPC. The finding is on
 // SecurityGroupsReady.
 func (r *Resolver) TemplateGroups(ctx context.Context, class *awsv1.EC2NodeClass, ids []string) ([]awsv1.SecurityGroup, cloud.Finding) {

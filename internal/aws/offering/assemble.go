@@ -24,9 +24,9 @@ type Prices interface {
 type Input struct {
 	// Subnets of the class.
 	Subnets []awsv1.Subnet
-	// Full are the IDs of those subnets that can't meet the least that the class's machines demand.
+	// Full are the IDs of those subnets that can't meet the least that the class's instances demand.
 	Full []string
-	// Demand is the most that a machine of a type may demand of its subnet; nil stands for one address.
+	// Demand is the most that an instance of a type may demand of its subnet; nil stands for one address.
 	Demand      func(*catalog.Type) network.Demand
 	Prices      Prices
 	Unavailable *Snapshot
@@ -43,7 +43,7 @@ type zoneState struct {
 }
 
 // Assemble gives every shape its offerings and the requirements that they decide. Types come out in the shapes' order;
-// those that can't be bought at all are among them, with the reasons. The shapes are not changed.
+// those that can't be launched at all are among them, with the reasons. The shapes are not changed.
 func Assemble(shapes []instancetype.Shape, in Input) []*catalog.Type {
 	zones := in.zones(network.Demand{})
 	// One array each for all types and all offerings: this is done anew whenever a pool closes or opens.

@@ -2,22 +2,22 @@ package offering
 
 import "time"
 
-// Dying is the reason why nothing of a class is asked for whose machines end as they begin.
+// Dying is the reason why nothing of a class is asked for whose instances end as they begin.
 const Dying = "machines of the node class end as they start"
 
-// bad is how many machines of a class have to end as they start for the class to be closed, when one of it has lived not
+// bad is how many instances of a class have to end as they start for the class to be closed, when one of it has lived not
 // long ago: whatever ended them does not end all.
 const bad = 3
 
-// life is what is known of a class that has had a machine which lived.
+// life is what is known of a class that has had an instance which lived.
 type life struct {
 	lived time.Time
 	died  int // since then
 }
 
-// MarkClass tells that a machine of a class ended as it started, through no fault of its pool. It closes the class, at
+// MarkClass tells that an instance of a class ended as it started, through no fault of its pool. It closes the class, at
 // once if none of it is known to have lived of late. The key stands for the class as it is now: another once it is
-// changed, so that what was mended is tried at once.
+// changed, so that what was fixed is tried at once.
 func (u *Unavailable) MarkClass(key string) {
 	if u.spared(key) {
 		return
@@ -37,7 +37,7 @@ func (u *Unavailable) spared(key string) bool {
 	return l.died < bad
 }
 
-// ClassLived tells that a machine of a class came to be a node: the class is open, and forgiven.
+// ClassLived tells that an instance of a class came to be a node: the class is open, and forgiven.
 func (u *Unavailable) ClassLived(key string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// Reasons why machines can't be had in a placement group.
+// Reasons why instances can't be had in a placement group.
 const (
 	GroupFull       = "the placement group holds no more machines in the zone"
 	GroupElsewhere  = "the placement group stands in another zone"
@@ -24,7 +24,7 @@ func (u *Unavailable) MarkGroup(group, zone, reason string) {
 	mark(u, u.groups, groupZone{group, zone}, closure{reason: reason})
 }
 
-// GroupFreed tells that a machine of a group has ended, so that another may have its place.
+// GroupFreed tells that an instance of a group has ended, so that another may have its place.
 func (u *Unavailable) GroupFreed(group, zone string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Snapshot) whyInGroup(p Pool) string {
 }
 
 // withGroup says in the labels of a type what follows from the class's placement group: its id, and that spread groups take no
-// dedicated machines. The partition is the offering's to say.
+// dedicated instances. The partition is the offering's to say.
 //
 // Source: EC2 User Guide, "Placement group rules and limitations".
 func (in *Input) withGroup(terms []requirement.Term) []requirement.Term {
@@ -94,5 +94,5 @@ func (in *Input) withGroup(terms []requirement.Term) []requirement.Term {
 	return slices.DeleteFunc(terms, func(t requirement.Term) bool { return t.Key == awsv1.LabelPlacementGroupPartition })
 }
 
-// spread is the strategy that puts every machine on hardware of its own.
+// spread is the strategy that puts every instance on hardware of its own.
 const spread = "spread"

@@ -77,19 +77,19 @@ func TestAPurchaseForgivesWhatIsOpenAndOpensNothing(t *testing.T) {
 	p := spot("m5.large", "us-east-1a")
 	u.MarkPool(p, NoCapacity)
 	u.MarkQuota(catalog.Spot, "m5.large", 2)
-	u.Bought(p, 2) // by the request that took the last one
+	u.Launched(p, 2) // by the request that took the last one
 	if got := why(u, p, 2); got != NoCapacity {
 		t.Errorf("a pool that sold its last machine is closed for %q, want %q", got, NoCapacity)
 	}
 	c.pass(3 * time.Minute)
-	u.Bought(p, 2)
+	u.Launched(p, 2)
 	u.MarkPool(p, NoCapacity)
 	u.MarkQuota(catalog.Spot, "m5.large", 2)
 	if got := u.Snapshot().Opens().Sub(c.t); got != 3*time.Minute {
 		t.Errorf("what sold since is closed for %v, want the first wait", got)
 	}
 	c.pass(3 * time.Minute)
-	u.Bought(p, 1) // smaller than what the quota had no room for
+	u.Launched(p, 1) // smaller than what the quota had no room for
 	u.MarkQuota(catalog.Spot, "m5.large", 2)
 	if got := u.Snapshot().Opens().Sub(c.t); got != 6*time.Minute {
 		t.Errorf("a quota with room for less is closed for %v, want the second wait", got)
@@ -169,7 +169,7 @@ func TestSnapshotsAreStableUntilSomethingChanges(t *testing.T) {
 	}
 }
 
-// What a subnet can't give to machines that take much of it is no lack for others.
+// What a subnet can't give to instances that take much of it is no lack for others.
 func TestASubnetClosesForThoseThatDemandAsMuch(t *testing.T) {
 	u := NewUnavailable(newClock().now)
 	u.MarkSubnet("subnet-a", network.Demand{Addresses: 1, Prefixes: 15})
@@ -217,7 +217,7 @@ func TestAMissingPriceHidesNoClosure(t *testing.T) {
 	}
 }
 
-// Machines out of a reservation that die as they start are no more bought in a loop than others.
+// Instances out of a reservation that die as they start are no more launched in a loop than others.
 func TestReservedPoolsCloseAsOthersDo(t *testing.T) {
 	for name, mark := range map[string]func(*Unavailable){
 		"a pool": func(u *Unavailable) {

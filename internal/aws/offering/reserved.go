@@ -17,9 +17,9 @@ const (
 	Expiring = "the capacity block is about to end"
 )
 
-// tokenShare is by how much what is reserved is cheaper than the same machine on demand. It is paid for whether it is used
+// tokenShare is by how much what is reserved is cheaper than the same instance on demand. It is paid for whether it is used
 // or not, so that it comes before all that costs money; but it has a price, so that of two reservations the one of the
-// smaller machine is used up first.
+// smaller instance is used up first.
 const tokenShare = 100_000
 
 // Reservation is a capacity reservation that a class selects.
@@ -29,12 +29,12 @@ type Reservation struct {
 	Kind          string
 	Interruptible bool
 	Expiring      bool
-	// Left is how many machines it still holds, none while Unseen: EC2 has not told yet.
+	// Left is how many instances it still holds, none while Unseen: EC2 has not told yet.
 	Left   int
 	Unseen bool
 }
 
-// ReservationsOf are the reservations of a class, sorted by ID; left says how many machines one still holds, if that is
+// ReservationsOf are the reservations of a class, sorted by ID; left says how many instances one still holds, if that is
 // known.
 func ReservationsOf(class *awsv1.EC2NodeClass, left func(id string) (n int, known bool)) []Reservation {
 	out := make([]Reservation, 0, len(class.Status.CapacityReservations))
@@ -108,7 +108,7 @@ func tokenPrice(prices Prices, instanceType string) catalog.MicroUSD {
 	return max(1, (full+tokenShare/2)/tokenShare)
 }
 
-// reservationLabels are those that only what is bought out of a reservation has.
+// reservationLabels are those that only what is launched out of a reservation has.
 var reservationLabels = []string{
 	awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationType, awsv1.LabelCapacityReservationInterruptible,
 }

@@ -43,7 +43,7 @@ func TestPoolsThatPodsWaitForAreAskedForAgainSoon(t *testing.T) {
 	}
 	u.Retry("default")
 	c.pass(retryAfter)
-	u.Bought(last, 4)
+	u.Launched(last, 4)
 	if s := u.Snapshot(); len(s.retried) != 0 || len(s.pools) != 0 {
 		t.Errorf("once one has sold: %+v", s)
 	}

@@ -54,7 +54,7 @@ func (s *Snapshot) ClosedPool(p Pool) bool {
 	return closed
 }
 
-// SubnetClosed reports whether a subnet has no addresses for a machine of some demand.
+// SubnetClosed reports whether a subnet has no addresses for an instance of some demand.
 func (s *Snapshot) SubnetClosed(id string, d network.Demand) bool {
 	for key := range s.subnets {
 		if key.id == id && d.AtLeast(key.demand) {

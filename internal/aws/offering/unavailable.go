@@ -1,4 +1,4 @@
-// Package offering keeps what can't be bought at the moment, and puts together what can: types × zones × capacity types,
+// Package offering keeps what can't be launched at the moment, and puts together what can: types × zones × capacity types,
 // with prices, and for each that must not be asked for the reason.
 package offering
 
@@ -35,7 +35,7 @@ type Pool struct {
 	CapacityType string
 	InstanceType string
 	Zone         string
-	// Group is the placement group that the machine is to stand in, empty for none, and Partition its partition: in a group
+	// Group is the placement group that the instance is to stand in, empty for none, and Partition its partition: in a group
 	// capacity may be lacking that there is outside of it.
 	Group     string
 	Partition int32
@@ -51,7 +51,7 @@ type subnetKey struct {
 }
 
 // closure says until when, why, and how often in a row something was closed. minVCPUs is of use for quotas only: smaller
-// machines may still fit.
+// instances may still fit.
 type closure struct {
 	until    time.Time
 	reason   string
@@ -108,7 +108,7 @@ func (u *Unavailable) MarkQuota(capacityType, instanceType string, vcpus int) {
 	mark(u, u.quotas, quotaKey{capacityType, QuotaGroup(instanceType)}, closure{reason: NoQuota, minVCPUs: vcpus})
 }
 
-// MarkSubnet closes a subnet that could not meet a machine's demand, for all machines that demand as much. A zone is closed
+// MarkSubnet closes a subnet that could not meet an instance's demand, for all instances that demand as much. A zone is closed
 // when all of a class's subnets in it are.
 func (u *Unavailable) MarkSubnet(id string, d network.Demand) {
 	mark(u, u.subnets, subnetKey{id, d}, closure{reason: NoAddresses})
@@ -120,10 +120,10 @@ func (u *Unavailable) MarkCapacityType(capacityType, reason string) {
 	mark(u, u.capacityTypes, capacityType, closure{reason: reason})
 }
 
-// Bought tells that a pool had capacity, and its quota room for so many vCPUs: if they are open, they are forgiven. What
-// is closed stays so: nobody asks for it, so the machine is of a request that was made before, and may have been the last
+// Launched tells that a pool had capacity, and its quota room for so many vCPUs: if they are open, they are forgiven. What
+// is closed stays so: nobody asks for it, so the instance is of a request that was made before, and may have been the last
 // that there was.
-func (u *Unavailable) Bought(p Pool, vcpus int) {
+func (u *Unavailable) Launched(p Pool, vcpus int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()

@@ -60,7 +60,7 @@ func placement(p *types.LaunchTemplatePlacement) (out []string) {
 	return out
 }
 
-// strays says why machines would not join this cluster.
+// strays says why instances would not join this cluster.
 func (t *Template) strays(cluster string) []string {
 	var out []string
 	if t.malformed != "" {

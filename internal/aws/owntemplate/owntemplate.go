@@ -1,4 +1,4 @@
-// Package owntemplate reads launch templates that users made, and says what machines that are launched from them will be:
+// Package owntemplate reads launch templates that users made, and says what instances that are launched from them will be:
 // which image they boot, how large their disks are, and what their user data tells the kubelet.
 //
 // A version of a launch template never changes. What was read once therefore holds for ever; only which version stands
@@ -53,7 +53,7 @@ func NewReader(api launchtemplate.VersionAPI, cluster string, now func() time.Ti
 }
 
 // Resolve finds the version that a class names and judges it. The finding is on LaunchTemplateReady; the template is nil
-// unless it is one that machines can be launched from. While EC2 can't be asked the version of the status stays, and so it
+// unless it is one that instances can be launched from. While EC2 can't be asked the version of the status stays, and so it
 // does when the template is gone: what runs was launched from it.
 func (r *Reader) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*Template, cloud.Finding) {
 	ref := class.Spec.LaunchTemplate

@@ -79,7 +79,7 @@ func (t *Template) Status() *awsv1.LaunchTemplate {
 	return s
 }
 
-// decidedElsewhere are labels that the machine or its NodeClaim decides, whatever the kubelet was told: they are written
+// decidedElsewhere are labels that the instance or its NodeClaim decides, whatever the kubelet was told: they are written
 // over when the node registers.
 func decidedElsewhere(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")

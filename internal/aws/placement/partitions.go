@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// onTheWay is how long a machine that was asked for counts where it was asked for, unless it is seen before.
+// onTheWay is how long an instance that was asked for counts where it was asked for, unless it is seen before.
 const onTheWay = 5 * time.Minute
 
-// Partitions chooses the partitions of machines so that those of a group are used evenly.
+// Partitions chooses the partitions of instances so that those of a group are used evenly.
 //
 // Concurrency: safe.
 type Partitions struct {
@@ -19,7 +19,7 @@ type Partitions struct {
 	chosen map[string]choice // by the claim's UID
 }
 
-// choice is where the machine of a claim is to stand. instance is empty while it is not bought.
+// choice is where the instance of a claim is to stand. instance is empty while it is not launched.
 type choice struct {
 	group     string
 	partition int32
@@ -27,7 +27,7 @@ type choice struct {
 	at        time.Time
 }
 
-// Placed is a machine in a group.
+// Placed is an instance in a group.
 type Placed struct {
 	Instance  string
 	Partition int32
@@ -38,7 +38,7 @@ func NewPartitions(now func() time.Time) *Partitions {
 	return &Partitions{now: now, chosen: map[string]choice{}}
 }
 
-// Choose gives a claim the allowed partition with the fewest machines: those that are seen in it, and those that are on their
+// Choose gives a claim the allowed partition with the fewest instances: those that are seen in it, and those that are on their
 // way by earlier choices. Of equal ones it is the first. The same claim gets the same one again, as long as that is allowed.
 // It is 0 when none is allowed. A choice for no claim is not remembered.
 func (p *Partitions) Choose(claim, group string, allowed []int32, seen []Placed) int32 {
@@ -74,8 +74,8 @@ func (p *Partitions) Choose(claim, group string, allowed []int32, seen []Placed)
 	return best
 }
 
-// Bought tells which machine a claim got.
-func (p *Partitions) Bought(claim, instance string) {
+// Launched tells which instance a claim got.
+func (p *Partitions) Launched(claim, instance string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c, ok := p.chosen[claim]; ok {
@@ -84,7 +84,7 @@ func (p *Partitions) Bought(claim, instance string) {
 	}
 }
 
-// Refused tells that a claim got no machine, so that its next try may choose again.
+// Refused tells that a claim got no instance, so that its next try may choose again.
 func (p *Partitions) Refused(claim string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

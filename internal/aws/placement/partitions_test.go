@@ -52,7 +52,7 @@ func TestAMachineCountsOnce(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := placement.NewPartitions(func() time.Time { return now })
 	p.Choose("a", "pg-1", three, nil) // 1
-	p.Bought("a", "i-a")
+	p.Launched("a", "i-a")
 	// It is seen: one in partition 1, and not two. The next goes to 2, and then both have one; so has 3 after that.
 	seen := []placement.Placed{{"i-a", 1}}
 	for n, want := range []int32{2, 3, 1} {

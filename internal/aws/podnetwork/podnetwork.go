@@ -1,4 +1,4 @@
-// Package podnetwork knows how many pods find an address on a machine, and how many addresses of a subnet they take, under
+// Package podnetwork knows how many pods find an address on an instance, and how many addresses of a subnet they take, under
 // the settings of the cluster's network plug-in (Amazon VPC CNI).
 package podnetwork
 
@@ -22,7 +22,7 @@ const (
 type Settings struct {
 	// PrefixDelegation gives interfaces ranges of 16 addresses in place of single ones (ENABLE_PREFIX_DELEGATION).
 	PrefixDelegation bool
-	// CustomNetworking takes pods' addresses from other subnets and interfaces than the machine's own
+	// CustomNetworking takes pods' addresses from other subnets and interfaces than the instance's own
 	// (AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG).
 	CustomNetworking bool
 	// PodENI keeps one interface for those of single pods (ENABLE_POD_ENI).
@@ -68,9 +68,9 @@ func Read(d *appsv1.DaemonSet) Settings {
 const (
 	// prefix is how many addresses a delegated range has (/28).
 	prefix = 16
-	// hostPods is how many pods of every node are taken to use the machine's own address.
+	// hostPods is how many pods of every node are taken to use the instance's own address.
 	hostPods = 2
-	// Where addresses do not bound pods, these do, by the machine's size.
+	// Where addresses do not bound pods, these do, by the instance's size.
 	fewPods, manyPods = 110, 250
 	manyPodsAbove     = 30 // vCPUs
 )
@@ -109,7 +109,7 @@ func (s Settings) Pods(t *ec2facts.Type, taken, reserved int) int64 {
 func (s Settings) kept(t *ec2facts.Type) int {
 	n := 0
 	if s.CustomNetworking && !s.IPv6 {
-		n++ // the first, which is in the machine's subnet
+		n++ // the first, which is in the instance's subnet
 	}
 	if s.PodENI && t.Trunking {
 		n++ // the trunk of pods' own interfaces
@@ -117,7 +117,7 @@ func (s Settings) kept(t *ec2facts.Type) int {
 	return n
 }
 
-// SubnetAddresses is how many addresses so many pods take of the machine's own subnet, beside the machine's own first one:
+// SubnetAddresses is how many addresses so many pods take of the instance's own subnet, beside the instance's own first one:
 // theirs, and one for each interface that has to be added for them. What the plug-in keeps warm is not counted.
 func (s Settings) SubnetAddresses(t *ec2facts.Type, pods int64) int64 {
 	n, perENI := pods-hostPods, int64(t.Network.IPv4PerENI-1)

@@ -21,7 +21,7 @@ type ProductsAPI interface {
 	GetProducts(context.Context, *pricing.GetProductsInput, ...func(*pricing.Options)) (*pricing.GetProductsOutput, error)
 }
 
-// fetchOnDemand asks for machines of shared tenancy and for bare metal, which the price list keeps apart. Both answers must
+// fetchOnDemand asks for instances of shared tenancy and for bare metal, which the price list keeps apart. Both answers must
 // hold something: half a price list would make the rest of the types unaffordable.
 func fetchOnDemand(ctx context.Context, api ProductsAPI, region string) (map[string]catalog.MicroUSD, error) {
 	out := map[string]catalog.MicroUSD{}

@@ -1,7 +1,7 @@
 // Package profile keeps the instance profiles through which nodes get the role of their node class.
 //
 // A profile's name is a function of the class's UID and the role, so that a restart finds what was made before and a
-// change of role gives another profile: machines of the old one keep it until they are gone, then it is collected.
+// change of role gives another profile: instances of the old one keep it until they are gone, then it is collected.
 package profile
 
 import (

@@ -127,7 +127,7 @@ func parseHealth(e *Event, detail []byte) error {
 		e.Maintenance.NotBefore = healthTime(start)
 	}
 	for _, entity := range d.AffectedEntities {
-		// An entity is an instance's id, or its ARN. Others, such as hosts, are not machines of ours.
+		// An entity is an instance's id, or its ARN. Others, such as hosts, are not instances of ours.
 		if id := entity.EntityValue[strings.LastIndexByte(entity.EntityValue, '/')+1:]; instancePattern.MatchString(id) {
 			e.InstanceIDs = append(e.InstanceIDs, id)
 		}

@@ -57,9 +57,9 @@ type Event struct {
 	Probe string
 }
 
-// Maintenance is work that AWS has scheduled on machines.
+// Maintenance is work that AWS has scheduled on instances.
 type Maintenance struct {
-	// ID tells this event from others about the same machine.
+	// ID tells this event from others about the same instance.
 	ID string
 	// Code is the sort of work, such as AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED or instance-retirement.
 	Code string

@@ -4,7 +4,7 @@ import "strings"
 
 // Foreign looks at a message without parsing it: ok means that it certainly names no instance that ours knows and that
 // its kind is certain too. State changes of every instance of the account land on the queue, so that most messages are
-// about machines of others.
+// about instances of others.
 //
 // It is only ever certain when Parse would come to the same result, if it succeeds at all: a message that is broken
 // inside counts as what it claims to be.

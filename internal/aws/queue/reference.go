@@ -87,7 +87,7 @@ func parseURL(s string) (Reference, error) {
 }
 
 // In checks that the queue can be one of a region: EventBridge delivers to queues of its own region only, and the rules
-// of another region know nothing of this cluster's machines.
+// of another region know nothing of this cluster's instances.
 func (r Reference) In(region string) error {
 	if r.Region == "" || r.Region == region {
 		return nil

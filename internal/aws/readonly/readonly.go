@@ -31,7 +31,7 @@ func Middleware(g *readonly.Guard) []func(*middleware.Stack) error {
 	return []func(*middleware.Stack) error{func(s *middleware.Stack) error { return s.Finalize.Add(guard, middleware.Before) }}
 }
 
-// ofMachine tells of requests to the metadata service of the machine, which tells the region and gives credentials and has
+// ofMachine tells of requests to the metadata service of the instance, which tells the region and gives credentials and has
 // nothing to change. Its client does not name the operation, as each client of a service does, so the request is looked at.
 func ofMachine(request any) bool {
 	r, ok := request.(*smithyhttp.Request)

@@ -9,27 +9,27 @@ const (
 	// emptyFor is how long a reservation counts as empty after EC2 has said so, or has begun to take it back, whatever EC2
 	// says of it meanwhile.
 	emptyFor = time.Minute
-	// forget is how long what became of a machine is remembered: longer than any description is believed.
+	// forget is how long what became of an instance is remembered: longer than any description is believed.
 	forget = 10 * time.Minute
 )
 
-// Ledger counts how many machines each reservation still holds: as many as EC2 said last, less those that were bought since,
+// Ledger counts how many instances each reservation still holds: as many as EC2 said last, less those that were launched since,
 // and those that have ended since on top.
 //
-// Machines that are asked for and not bought yet are not counted: the engine knows them by their NodeClaims.
+// Instances that are asked for and not launched yet are not counted: the engine knows them by their NodeClaims.
 type Ledger struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	counts map[string]*count
-	ending map[string]string // machine that is being ended → reservation
+	ending map[string]string // instance that is being ended → reservation
 }
 
 // count is what is known of one reservation.
 type count struct {
 	available  int
 	asOf       time.Time            // when EC2 was asked
-	bought     map[string]time.Time // machine → when
+	launched   map[string]time.Time // instance → when
 	ended      map[string]time.Time
 	emptyUntil time.Time
 }
@@ -42,7 +42,7 @@ func NewLedger(now func() time.Time) *Ledger {
 func (l *Ledger) ofLocked(id string) *count {
 	c := l.counts[id]
 	if c == nil {
-		c = &count{bought: map[string]time.Time{}, ended: map[string]time.Time{}}
+		c = &count{launched: map[string]time.Time{}, ended: map[string]time.Time{}}
 		l.counts[id] = c
 	}
 	return c
@@ -58,7 +58,7 @@ func (l *Ledger) Seen(id string, available int, at time.Time) {
 	}
 	c.available, c.asOf = available, at
 	old := at.Add(-forget)
-	for _, m := range []map[string]time.Time{c.bought, c.ended} {
+	for _, m := range []map[string]time.Time{c.launched, c.ended} {
 		for machine, when := range m {
 			if when.Before(old) {
 				delete(m, machine)
@@ -67,35 +67,35 @@ func (l *Ledger) Seen(id string, available int, at time.Time) {
 	}
 }
 
-// Bought tells that a machine was bought out of a reservation. It may be told so again. One that counts as empty stays so:
-// nobody asks for it, so the machine is of a request that was made before, and may have been the last that there was.
-func (l *Ledger) Bought(id, machine string) {
+// Launched tells that an instance was launched out of a reservation. It may be told so again. One that counts as empty stays so:
+// nobody asks for it, so the instance is of a request that was made before, and may have been the last that there was.
+func (l *Ledger) Launched(id, machine string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.ofLocked(id)
-	if _, known := c.bought[machine]; !known {
-		c.bought[machine] = l.now()
+	if _, known := c.launched[machine]; !known {
+		c.launched[machine] = l.now()
 	}
 }
 
-// Empty tells that a reservation had no machine left, or is being taken back.
+// Empty tells that a reservation had no instance left, or is being taken back.
 func (l *Ledger) Empty(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, now := l.ofLocked(id), l.now()
 	c.available, c.asOf, c.emptyUntil = 0, now, now.Add(emptyFor)
-	clear(c.bought)
+	clear(c.launched)
 	clear(c.ended)
 }
 
-// Ending tells that a machine out of a reservation is being ended.
+// Ending tells that an instance out of a reservation is being ended.
 func (l *Ledger) Ending(id, machine string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ending[machine] = id
 }
 
-// Ended tells that a machine is gone; those that are not out of a reservation are passed over.
+// Ended tells that an instance is gone; those that are not out of a reservation are passed over.
 func (l *Ledger) Ended(machine string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *Ledger) Ended(machine string) {
 	l.ofLocked(id).ended[machine] = l.now()
 }
 
-// Left is how many machines a reservation still holds. known is false for one that EC2 has said nothing of yet.
+// Left is how many instances a reservation still holds. known is false for one that EC2 has said nothing of yet.
 func (l *Ledger) Left(id string) (left int, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *Ledger) Left(id string) (left int, known bool) {
 		return 0, true
 	}
 	left = c.available
-	for _, when := range c.bought {
+	for _, when := range c.launched {
 		if !when.Before(c.asOf) {
 			left--
 		}

@@ -19,7 +19,7 @@ func TestWhatAReservationStillHolds(t *testing.T) {
 		return func(l *reservation.Ledger, now time.Time) { l.Seen("cr-1", n, now) }
 	}
 	bought := func(machine string) func(*reservation.Ledger, time.Time) {
-		return func(l *reservation.Ledger, _ time.Time) { l.Bought("cr-1", machine) }
+		return func(l *reservation.Ledger, _ time.Time) { l.Launched("cr-1", machine) }
 	}
 	for name, steps := range map[string][]step{
 		"nothing is known before EC2 was asked, and a machine that is found again does not tell": {
@@ -43,8 +43,8 @@ func TestWhatAReservationStillHolds(t *testing.T) {
 		},
 		"the machines of the request that found it empty do not show that it is not": {
 			{0, seen(1), 1, false},
-			{time.Second, func(l *reservation.Ledger, _ time.Time) { l.Empty("cr-1"); l.Bought("cr-1", "i-1") }, 0, false},
-			{time.Second, seen(1), 0, false}, // the description does not hold the machine yet
+			{time.Second, func(l *reservation.Ledger, _ time.Time) { l.Empty("cr-1"); l.Launched("cr-1", "i-1") }, 0, false},
+			{time.Second, seen(1), 0, false}, // the description does not hold the instance yet
 			{59 * time.Second, seen(0), 0, false},
 		},
 		"a machine that is gone gives its place back, once, and only when it was one of the reservation": {

@@ -27,10 +27,10 @@ const (
 	answerAge = 50 * time.Second
 	// pageSize is the most reservations that EC2 lists at once.
 	pageSize = 1000
-	// Lead is how long before the end of a capacity block its machines are given up: EC2 takes them 30 minutes before the
+	// Lead is how long before the end of a capacity block its instances are given up: EC2 takes them 30 minutes before the
 	// end, and their pods need time to move.
 	Lead = 40 * time.Minute
-	// Reclaim is how long before the end of a capacity block EC2 takes its machines.
+	// Reclaim is how long before the end of a capacity block EC2 takes its instances.
 	//
 	// Source: EC2 User Guide, "Capacity Blocks for ML".
 	Reclaim = 30 * time.Minute
@@ -60,14 +60,14 @@ type answer struct {
 	at    time.Time // when it was asked
 }
 
-// NewResolver returns a Resolver. What is seen of free machines goes into the ledger.
+// NewResolver returns a Resolver. What is seen of free instances goes into the ledger.
 func NewResolver(api API, ledger *Ledger, now func() time.Time) *Resolver {
 	return &Resolver{api: api, ledger: ledger, now: now, answers: map[string]answer{}}
 }
 
 // Resolve finds the active reservations that a class selects, sorted by ID. When EC2 does not answer, the list is what the
-// class had, and the finding unknown; when a permission is missing, which no waiting mends, it is not met. A class that
-// selects nothing that exists is well: machines are bought as if it selected none.
+// class had, and the finding unknown; when a permission is missing, which no waiting fixes, it is not met. A class that
+// selects nothing that exists is well: instances are launched as if it selected none.
 func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, cloud.Finding) {
 	f := cloud.Finding{Condition: awsv1.ConditionTypeCapacityReservationsReady}
 	queries, notes := queriesOf(class.Spec.CapacityReservationSelectorTerms)
@@ -180,7 +180,7 @@ func filter(name string, value string) types.Filter {
 	return types.Filter{Name: &name, Values: []string{value}}
 }
 
-// ask answers a question from memory or from EC2. What EC2 says of free machines goes into the ledger.
+// ask answers a question from memory or from EC2. What EC2 says of free instances goes into the ledger.
 func (r *Resolver) ask(ctx context.Context, q query) ([]types.CapacityReservation, error) {
 	now := r.now()
 	r.mu.Lock()
@@ -275,7 +275,7 @@ func (r *Resolver) convert(c *types.CapacityReservation) (out awsv1.CapacityRese
 	return out, true, ""
 }
 
-// Expiring reports whether a reservation is a capacity block so near its end that its machines have to be given up.
+// Expiring reports whether a reservation is a capacity block so near its end that its instances have to be given up.
 func Expiring(c *awsv1.CapacityReservation, now time.Time) bool {
 	return c.ReservationType == awsv1.CapacityReservationTypeCapacityBlock && c.EndTime != nil && !now.Before(c.EndTime.Add(-Lead))
 }

@@ -11,7 +11,7 @@ import (
 
 // wholeBody sends requests with their bodies as plain memory. The SDK wraps bodies in a type that net/http does not know,
 // so headers go out in a packet of their own, and the SDK closes that wrapper as soon as the answer begins. An endpoint
-// that answers before the writing goroutine has looked for the body's end, as a simulator on the same machine does, makes
+// that answers before the writing goroutine has looked for the body's end, as a simulator on the same instance does, makes
 // that goroutine see a closed body, take it for an error and close the connection under the answer.
 type wholeBody struct{ next aws.HTTPClient }
 

@@ -62,7 +62,7 @@ type Options struct {
 type Explicit struct {
 	Region, Endpoint                           string
 	AccessKeyID, SecretAccessKey, SessionToken string
-	// CA is the authority that the endpoint's certificate is from, in PEM; empty means the machine's own.
+	// CA is the authority that the endpoint's certificate is from, in PEM; empty means the instance's own.
 	CA []byte
 }
 
@@ -96,7 +96,7 @@ type Session struct {
 }
 
 // New reads the SDK's settings and makes the clients. It calls no service except, when no region is set, the metadata
-// service of the machine it runs on.
+// service of the instance it runs on.
 func New(ctx context.Context, o Options) (*Session, error) {
 	agent := o.Version
 	if agent == "" {
@@ -121,7 +121,7 @@ func New(ctx context.Context, o Options) (*Session, error) {
 		return nil, fmt.Errorf("reading the AWS settings (AWS_PROFILE, AWS_CONFIG_FILE, AWS_REGION and others): %w", err)
 	}
 	if cfg.Region == "" {
-		if cfg.Region, err = regionOfMachine(ctx, cfg); err != nil {
+		if cfg.Region, err = regionOfInstance(ctx, cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -172,7 +172,7 @@ func httpClient(o Options) *awshttp.BuildableClient {
 		})
 }
 
-func regionOfMachine(ctx context.Context, cfg aws.Config) (string, error) {
+func regionOfInstance(ctx context.Context, cfg aws.Config) (string, error) {
 	if strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
 		return "", fmt.Errorf("no AWS region: set AWS_REGION (the metadata service is not asked because AWS_EC2_METADATA_DISABLED is true)")
 	}

@@ -174,7 +174,7 @@ func comparable(k *boot.Kubelet) *boot.Kubelet {
 }
 
 // TestEveryFamilyTextAndOptionMeansWhatWasAskedAndBoots goes through the whole matrix: what was generated is read as the
-// image reads it and compared with what was asked for, and a machine is booted from it into a cluster.
+// image reads it and compared with what was asked for, and an instance is booted from it into a cluster.
 func TestEveryFamilyTextAndOptionMeansWhatWasAskedAndBoots(t *testing.T) {
 	l := newLab(t)
 	cells, booted := 0, 0
@@ -229,7 +229,7 @@ const (
 	ca       = "Q0VSVElGSUNBVEU="
 )
 
-// lab is an account with a cluster into which machines boot, and a clock that stands still.
+// lab is an account with a cluster into which instances boot, and a clock that stands still.
 type lab struct {
 	*testing.T
 	clock *world.ManualClock
@@ -293,7 +293,7 @@ func (l *lab) launch(cell string, image world.Image, data string, want *boot.Kub
 	l.cells[cell] = launched{got[0].ID, want}
 }
 
-// allJoined lets the machines boot and looks at the node of each.
+// allJoined lets the instances boot and looks at the node of each.
 func (l *lab) allJoined() {
 	l.Helper()
 	l.clock.Advance(10 * time.Second)

@@ -33,7 +33,7 @@ type Setting struct {
 
 // Found is what user data that somebody else wrote says, taken apart.
 type Found struct {
-	// Family boots a machine to the same effect from Rest and the fields below; Custom when only the whole text does.
+	// Family boots an instance to the same effect from Rest and the fields below; Custom when only the whole text does.
 	Family awsv1.AMIFamily
 	// Why tells why the family is Custom.
 	Why string
@@ -95,7 +95,7 @@ func (f *Found) label(key, value string) {
 	f.Labels[key] = value
 }
 
-// readMIME reads a document of several parts. One part joins the machine to its cluster; the others stay.
+// readMIME reads a document of several parts. One part joins the instance to its cluster; the others stay.
 func readMIME(text string) (found *Found, why string) {
 	parts, err := parseMIME(text)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 )
 
-// bootstrapScript joins a machine of the family AL2 to its cluster. Source: awslabs/amazon-eks-ami, bootstrap.sh.
+// bootstrapScript joins an instance of the family AL2 to its cluster. Source: awslabs/amazon-eks-ami, bootstrap.sh.
 const bootstrapScript = "bootstrap.sh"
 
 // readScript reads a shell script that calls the bootstrap script of AL2.

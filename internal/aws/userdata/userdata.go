@@ -1,4 +1,4 @@
-// Package userdata makes the user data that lets a machine join its cluster: for each image family the document that the
+// Package userdata makes the user data that lets an instance join its cluster: for each image family the document that the
 // image reads at boot, merged with what the user gave in spec.userData.
 //
 // Equal inputs give equal bytes, because launch templates are named by a hash of them.
@@ -22,7 +22,7 @@ import (
 // MaxBytes is the most that EC2 takes, before base64. Source: EC2 User Guide, instance user data.
 const MaxBytes = 16384
 
-// Cluster is what a machine must know to find its cluster.
+// Cluster is what an instance must know to find its cluster.
 type Cluster struct {
 	Name     string
 	Endpoint string // URL

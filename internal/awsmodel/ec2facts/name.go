@@ -11,7 +11,7 @@ func SplitName(name string) (family, size string) {
 	return family, size
 }
 
-// Compare orders types by family, then machine size (vCPUs, memory, metal last), then name: the order of Facts.Types.
+// Compare orders types by family, then instance size (vCPUs, memory, metal last), then name: the order of Facts.Types.
 func Compare(a, b *Type) int {
 	fa, _ := SplitName(a.Name)
 	fb, _ := SplitName(b.Name)

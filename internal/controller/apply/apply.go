@@ -44,7 +44,7 @@ type Options struct {
 	Now func() time.Time
 	// Parallel bounds the objects that are being created at a time; 0 is 32.
 	Parallel int
-	// ClaimTTL is how long a created NodeClaim holds its pods' promise; 0 is 20 minutes.
+	// ClaimTTL is how long a created NodeClaim holds its pods' reservation; 0 is 20 minutes.
 	ClaimTTL time.Duration
 	// NominationTTL is how long a pod may stay unbound on an existing node; 0 is 20 seconds.
 	NominationTTL time.Duration
@@ -56,7 +56,7 @@ type Options struct {
 type Applier struct {
 	o      Options
 	events *announcer
-	// turn is held while purchases are checked and made, so that each counts what the other bought.
+	// turn is held while purchases are checked and made, so that each counts what the other launched.
 	turn chan struct{}
 }
 
@@ -104,7 +104,7 @@ const (
 
 // Refusal is an action that was not carried out.
 type Refusal struct {
-	Action string // "buy a node for pool x", "place pods on node y"
+	Action string // "launch a node for pool x", "place pods on node y"
 	Code   RefusalCode
 	Err    error // of WriteFailed
 	Detail string
@@ -116,7 +116,7 @@ type Outcome struct {
 	Refused []Refusal
 }
 
-// Apply buys the plan's nodes, notes its placements, and tells pods where they go or why they go nowhere. Pools are
+// Apply launches the plan's nodes, notes its placements, and tells pods where they go or why they go nowhere. Pools are
 // those of the problem that the plan answers.
 func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool) Outcome {
 	var out Outcome
@@ -125,9 +125,9 @@ func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool
 	}
 	defer a.give()
 	check := newChecker(a.o.State, pools)
-	var admitted []*purchase
+	var admitted []*launching
 	for i := range p.NewNodes {
-		buy, refusal := check.purchase(&p.NewNodes[i])
+		buy, refusal := check.launching(&p.NewNodes[i])
 		if refusal != nil {
 			out.Refused = append(out.Refused, *refusal)
 			continue
@@ -192,7 +192,7 @@ func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
 }
 
 // create writes the claims, so many at a time, and tells the state of each at once.
-func (a *Applier) create(ctx context.Context, buys []*purchase) {
+func (a *Applier) create(ctx context.Context, buys []*launching) {
 	g := guard.Group{Limit: a.o.Parallel}
 	for _, buy := range buys {
 		buy.unsure = true // until it is known; so it stays if something panics
@@ -211,7 +211,7 @@ func (a *Applier) create(ctx context.Context, buys []*purchase) {
 }
 
 // createOne creates the claim under a name that is chosen here, so that a call whose reply was lost can be made again
-// without a second machine. With an error, unsure says that it may come to exist all the same.
+// without a second instance. With an error, unsure says that it may come to exist all the same.
 func (a *Applier) createOne(ctx context.Context, claim *karpv1.NodeClaim) (unsure bool, err error) {
 	claim.Name = claim.GenerateName + rand.String(5)
 	for attempt := 0; ; attempt++ {

@@ -14,7 +14,7 @@ import (
 )
 
 // purchase is a planned node that was admitted.
-type purchase struct {
+type launching struct {
 	node    *plan.NewNode
 	pool    *karpv1.NodePool
 	offered *cluster.Pool
@@ -24,9 +24,9 @@ type purchase struct {
 	unsure  bool // with err: the claim may come to exist all the same
 }
 
-func (p *purchase) action() string { return buyAction(p.node) }
+func (p *launching) action() string { return launchAction(p.node) }
 
-func buyAction(node *plan.NewNode) string {
+func launchAction(node *plan.NewNode) string {
 	return fmt.Sprintf("buy a node of pool %s for %d pods", node.Pool, len(node.Pods))
 }
 
@@ -60,7 +60,7 @@ func newChecker(state State, pools []*cluster.Pool) *checker {
 	return c
 }
 
-// Usage sums up the capacity of each pool's machines, in flight or not, res.Nodes included; those that are going away
+// Usage sums up the capacity of each pool's instances, in flight or not, res.Nodes included; those that are going away
 // do not count.
 func Usage(snapshot *cluster.Snapshot) map[string]res.List {
 	out := map[string]res.List{}
@@ -84,18 +84,18 @@ func (c *checker) stillPending(pods []cluster.PodRef) []cluster.PodRef {
 }
 
 // purchase judges a planned node for pending pods.
-func (c *checker) purchase(node *plan.NewNode) (*purchase, *Refusal) {
+func (c *checker) launching(node *plan.NewNode) (*launching, *Refusal) {
 	pods := c.stillPending(node.Pods)
 	if len(pods) == 0 {
-		return nil, &Refusal{Action: buyAction(node), Code: PodsGone, Detail: "none of the pods waits any more"}
+		return nil, &Refusal{Action: launchAction(node), Code: PodsGone, Detail: "none of the pods waits any more"}
 	}
 	return c.admit(node, pods)
 }
 
-// admit judges a planned node by its pool, and counts it as bought if that allows it.
-func (c *checker) admit(node *plan.NewNode, pods []cluster.PodRef) (*purchase, *Refusal) {
-	refuse := func(code RefusalCode, format string, args ...any) (*purchase, *Refusal) {
-		return nil, &Refusal{Action: buyAction(node), Code: code, Detail: fmt.Sprintf(format, args...)}
+// admit judges a planned node by its pool, and counts it as launched if that allows it.
+func (c *checker) admit(node *plan.NewNode, pods []cluster.PodRef) (*launching, *Refusal) {
+	refuse := func(code RefusalCode, format string, args ...any) (*launching, *Refusal) {
+		return nil, &Refusal{Action: launchAction(node), Code: code, Detail: fmt.Sprintf(format, args...)}
 	}
 	pool, offered := c.pools[node.Pool], c.offered[node.Pool]
 	switch {
@@ -118,7 +118,7 @@ func (c *checker) admit(node *plan.NewNode, pods []cluster.PodRef) (*purchase, *
 		c.used[node.Pool] = used
 	}
 	used.Add(adds)
-	return &purchase{node: node, pool: pool, offered: offered, pods: pods, claim: NodeClaim(node, pool, offered)}, nil
+	return &launching{node: node, pool: pool, offered: offered, pods: pods, claim: NodeClaim(node, pool, offered)}, nil
 }
 
 func asStatus(err error, status *apierrors.APIStatus) bool { return errors.As(err, status) }

@@ -98,7 +98,7 @@ func generateName(pool string) string {
 }
 
 // claimRequirements are the plan's, with the chosen types in their order and with the zones and capacity types in which
-// one of them can be bought.
+// one of them can be launched.
 func claimRequirements(node *plan.NewNode, pool *cluster.Pool) []requirement.Term {
 	var out []requirement.Term
 	types := requirement.Term{Key: requirement.InstanceType, Operator: requirement.In}
@@ -114,7 +114,7 @@ func claimRequirements(node *plan.NewNode, pool *cluster.Pool) []requirement.Ter
 		out = append(out, t)
 	}
 	types.MinValues = minValues[requirement.InstanceType]
-	zones, capacityTypes := buyable(node, pool)
+	zones, capacityTypes := launchable(node, pool)
 	out = narrow(out, requirement.Zone, zones, minValues[requirement.Zone])
 	out = narrow(out, requirement.CapacityType, capacityTypes, minValues[requirement.CapacityType])
 	out = append(out, types)
@@ -122,8 +122,8 @@ func claimRequirements(node *plan.NewNode, pool *cluster.Pool) []requirement.Ter
 	return out
 }
 
-// buyable lists the zones and capacity types of the chosen types' offerings that the plan allows and that can be had.
-func buyable(node *plan.NewNode, pool *cluster.Pool) (zones, capacityTypes []string) {
+// launchable lists the zones and capacity types of the chosen types' offerings that the plan allows and that can be had.
+func launchable(node *plan.NewNode, pool *cluster.Pool) (zones, capacityTypes []string) {
 	if pool == nil {
 		return nil, nil
 	}
@@ -209,7 +209,7 @@ func relaxed(node *plan.NewNode, pool *cluster.Pool) bool {
 	return false
 }
 
-// concreteLabels decides a value for every key that users made up and that the requirements leave open: the machine's
+// concreteLabels decides a value for every key that users made up and that the requirements leave open: the instance's
 // boot can only write labels that have one. The choice is the first of the values, or the least whole number, that the
 // requirements admit, so that the same plan gives the same labels.
 func concreteLabels(terms []requirement.Term, have map[string]string) map[string]string {
@@ -283,7 +283,7 @@ func WellKnownLabels() []string {
 	return slices.Concat(coreWellKnown, awsv1.WellKnownLabels())
 }
 
-// WellKnown reports whether the machine's type and offering decide the key's value.
+// WellKnown reports whether the instance's type and offering decide the key's value.
 func WellKnown(key string) bool {
 	return slices.Contains(coreWellKnown, key) || slices.Contains(awsv1.WellKnownLabels(), key)
 }
@@ -293,8 +293,8 @@ func restricted(key string) bool {
 	return key == corev1.LabelHostname || ok && (domain == karpv1.Group || strings.HasSuffix(domain, "."+karpv1.Group))
 }
 
-// expected is the least that the planned types have. The solver counts machines against limits in the same way, so that
-// a machine in flight weighs what it weighed in the plan.
+// expected is the least that the planned types have. The solver counts instances against limits in the same way, so that
+// an instance in flight weighs what it weighed in the plan.
 func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
 	var out intake.Expected
 	for t := range chosenTypes(node, pool) {

@@ -12,19 +12,19 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// CommandAnnotation is on NodeClaims that were bought so that other nodes can go; its value is the ID of the command
+// CommandAnnotation is on NodeClaims that were launched so that other nodes can go; its value is the ID of the command
 // that those nodes bear too.
 const CommandAnnotation = "kerf.sh/disruption-command"
 
-// EarningAnnotation is on NodeClaims that were bought to save money; its value (RFC 3339) is until when consolidation lets
-// the machine stay so that it does.
+// EarningAnnotation is on NodeClaims that were launched to save money; its value (RFC 3339) is until when consolidation lets
+// the instance stay so that it does.
 const EarningAnnotation = "kerf.sh/earning-until"
 
-// Order is what has to be there before nodes go: machines to buy, and room on machines that stay. Its pods still run.
+// Order is what has to be there before nodes go: instances to launch, and room on instances that stay. Its pods still run.
 type Order struct {
 	// Command is the ID that is written to the claims.
 	Command string
-	// Earning is until when the machines are to stay so that buying them pays back; zero: nothing is said of that.
+	// Earning is until when the instances are to stay so that launching them pays back; zero: nothing is said of that.
 	Earning    time.Time
 	NewNodes   []plan.NewNode
 	Placements []plan.Placement
@@ -32,14 +32,14 @@ type Order struct {
 	Pools []*cluster.Pool
 }
 
-// Replace buys what an order asks for and keeps the room for its pods. All purchases are admitted, or nothing is bought.
+// Replace launches what an order asks for and keeps the room for its pods. All purchases are admitted, or nothing is launched.
 //
 // Errors: a *RefusedError when the newest state does not allow the order any more; otherwise those of the API, with the
 // claims that were created all the same, and those of which that is not known.
 //
 // Concurrency: safe.
 func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
-	buys, err := a.buy(ctx, o)
+	buys, err := a.launch(ctx, o)
 	var out []Created
 	for _, b := range buys {
 		if b.err != nil {
@@ -58,13 +58,13 @@ func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
 	return out, err
 }
 
-func (a *Applier) buy(ctx context.Context, o Order) ([]*purchase, error) {
+func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 	if !a.take(ctx) {
 		return nil, fmt.Errorf("waiting for another purchase: %w", ctx.Err())
 	}
 	defer a.give()
 	check := newChecker(a.o.State, o.Pools)
-	var buys []*purchase
+	var buys []*launching
 	for i := range o.NewNodes {
 		b, refusal := check.admit(&o.NewNodes[i], o.NewNodes[i].Pods)
 		if refusal != nil {
@@ -82,7 +82,7 @@ func (a *Applier) buy(ctx context.Context, o Order) ([]*purchase, error) {
 		}
 	}
 	a.create(ctx, buys)
-	if slices.ContainsFunc(buys, func(b *purchase) bool { return b.err != nil }) {
+	if slices.ContainsFunc(buys, func(b *launching) bool { return b.err != nil }) {
 		return buys, nil
 	}
 	until := a.o.Now().Add(a.o.ClaimTTL)

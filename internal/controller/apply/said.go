@@ -11,7 +11,7 @@ import (
 const typesSaid = 5
 
 // said logs that a NodeClaim was created. Who asked for it is the controller under whose name the line stands.
-func (a *Applier) said(b *purchase, controller string, pods int, more ...any) {
+func (a *Applier) said(b *launching, controller string, pods int, more ...any) {
 	names := make([]string, 0, typesSaid)
 	for i := range b.node.Types {
 		if len(names) == typesSaid {

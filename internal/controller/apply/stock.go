@@ -8,7 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// Stock buys machines that no pod has asked for. Each is admitted by itself.
+// Stock launches instances that no pod has asked for. Each is admitted by itself.
 //
 // Concurrency: safe.
 func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) Outcome {
@@ -18,7 +18,7 @@ func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*clus
 	}
 	defer a.give()
 	check := newChecker(a.o.State, pools)
-	var buys []*purchase
+	var buys []*launching
 	for i := range nodes {
 		buy, refusal := check.admit(&nodes[i], nil)
 		if refusal != nil {

@@ -1,4 +1,4 @@
-// Package consistency compares nodes with what was bought: a node that has less than its machine promised says so, one
+// Package consistency compares nodes with what was launched: a node that has less than its instance reserved for says so, one
 // that joined long ago and still can't take pods says so and, where that is wished, is ended, and claims and nodes from
 // older releases get the label of their node class.
 package consistency
@@ -42,7 +42,7 @@ type Loop struct {
 	Clock    clock.Clock
 	// Timeout is how long after it has joined a node that can't take pods is ended; 0: never.
 	Timeout time.Duration
-	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
 
 	told map[types.UID]time.Time
@@ -157,7 +157,7 @@ func (l *Loop) hydrate(ctx context.Context, o client.Object, class string) error
 	return nil
 }
 
-// compare writes to the claim whether its node is what was bought.
+// compare writes to the claim whether its node is what was launched.
 func (l *Loop) compare(ctx context.Context, stored *karpv1.NodeClaim, node *corev1.Node) error {
 	what := missing(stored, node)
 	if was := stored.StatusConditions(); what == "" && was.IsTrue(karpv1.ConditionTypeConsistentStateFound) {

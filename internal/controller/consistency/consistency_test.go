@@ -87,7 +87,7 @@ func (h *house) told() []string {
 	return out
 }
 
-// machine is a claim whose node joined at the start; it is initialized or waits for a start-up taint.
+// instance is a claim whose node joined at the start; it is initialized or waits for a start-up taint.
 func machine(name string, initialized bool) (*karpv1.NodeClaim, *corev1.Node) {
 	c := &karpv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{karpv1.NodePoolLabelKey: "p", awsv1.LabelNodeClass: "default"}, Finalizers: []string{karpv1.TerminationFinalizer}},

@@ -12,11 +12,11 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// enough is the part, in percent, of the capacity that was expected of a machine that its node has to report
+// enough is the part, in percent, of the capacity that was expected of an instance that its node has to report
 // (Karpenter v1 API).
 const enough = 90
 
-// missing tells which of the resources that were asked of the node it has less of than its machine promised; empty when
+// missing tells which of the resources that were asked of the node it has less of than its instance reserved for; empty when
 // it has them.
 func missing(claim *karpv1.NodeClaim, node *corev1.Node) string {
 	var out []string

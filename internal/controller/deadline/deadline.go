@@ -1,5 +1,5 @@
-// Package deadline gives machines up by a time that somebody else has set: EC2 takes them, their node is dead. The drain of
-// such a NodeClaim ends then whatever budgets say, because the machine does.
+// Package deadline gives instances up by a time that somebody else has set: EC2 takes them, their node is dead. The drain of
+// such a NodeClaim ends then whatever budgets say, because the instance does.
 package deadline
 
 import (

@@ -116,7 +116,7 @@ func TestTheGracePeriodIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// What takes a machine back writes its end while the cache is behind.
+// What takes an instance back writes its end while the cache is behind.
 func TestTheGracePeriodDoesNotPutOffASoonerEnd(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := karpv1.AddToScheme(scheme); err != nil {

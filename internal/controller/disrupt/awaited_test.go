@@ -17,7 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// The first of two replacements is up when the leader ends. Its successor knows of no pods that were promised to it, and may
+// The first of two replacements is up when the leader ends. Its successor knows of no pods that were given room on it, and may
 // not have seen anything at first.
 func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
 	t.Run("which has seen all", func(t *testing.T) { keepsTheFirst(t, true) })
@@ -81,7 +81,7 @@ func keepsTheFirst(t *testing.T, seen bool) {
 		if kept != 1 {
 			t.Errorf("room for %d pods is kept when the node goes, want 1", kept)
 		}
-		// The drain of the old node takes its time, and its pod is to find the machine that was bought for it.
+		// The drain of the old node takes its time, and its pod is to find the instance that was launched for it.
 		h.pass(youth + Settle + 10*time.Second)
 		if h.deleting("first") {
 			t.Error("the replacement went for being empty while the pods were on their way")

@@ -48,7 +48,7 @@ func (s *subject) initialized() bool {
 	return s.claim != nil && s.claim.StatusConditions().Get(karpv1.ConditionTypeInitialized).IsTrue()
 }
 
-// nominated reports whether pods were promised room on the node that have not come yet.
+// nominated reports whether pods were reserved for room on the node that have not come yet.
 func nominated(n *cluster.Node) bool {
 	for _, p := range n.Pods {
 		if p.Node != n.Name {

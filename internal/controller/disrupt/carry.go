@@ -20,7 +20,7 @@ import (
 )
 
 // step brings a command as far as it can go now. It says after how long to look again, or that the command is over.
-func (q *Queue) step(ctx context.Context, f *flight) (after time.Duration, done bool, err error) {
+func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, done bool, err error) {
 	if f.failed != "" {
 		err := q.undo(ctx, f)
 		return look, err == nil, err
@@ -37,7 +37,7 @@ func (q *Queue) step(ctx context.Context, f *flight) (after time.Duration, done 
 	}
 	if f.takenOver {
 		f.takenOver = false
-		q.promise(f)
+		q.reserve(f)
 	}
 	for _, g := range slices.Clone(f.Nodes) {
 		why, err := q.lookAgain(ctx, f, g)
@@ -66,7 +66,7 @@ func (q *Queue) step(ctx context.Context, f *flight) (after time.Duration, done 
 }
 
 // replaced reports whether all replacements are ready. One that will never be makes the command fail.
-func (q *Queue) replaced(ctx context.Context, f *flight) (bool, error) {
+func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 	ready := true
 	for _, name := range f.claims {
 		claim, err := q.claim(ctx, name)
@@ -126,7 +126,7 @@ func because(claim *karpv1.NodeClaim) string {
 }
 
 // lookAgain says why a node must not go after all, by its annotation and by its pods as the API has them now.
-func (q *Queue) lookAgain(ctx context.Context, f *flight, g Going) (string, error) {
+func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, error) {
 	if slices.ContainsFunc(q.State.Snapshot().Nodes, func(n *cluster.Node) bool { return n.Name == g.Node && n.DoNotDisrupt }) {
 		return "its annotation asks that it is not disrupted", nil
 	}
@@ -174,7 +174,7 @@ func busy(p *corev1.Pod) bool {
 }
 
 // remove deletes the claim of a node.
-func (q *Queue) remove(ctx context.Context, f *flight, g Going) error {
+func (q *Queue) remove(ctx context.Context, f *execution, g Going) error {
 	claim, err := q.claim(ctx, g.Claim)
 	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() {
 		return err

@@ -1,4 +1,4 @@
-// Package disrupt takes nodes away, so that their pods go elsewhere: because they are empty, because other machines carry
+// Package disrupt takes nodes away, so that their pods go elsewhere: because they are empty, because other instances carry
 // the pods for less, or because they have drifted from what they should be.
 //
 // Each cause has a loop of its own, which decides on the newest snapshot. What goes is a Command. The Queue carries any
@@ -25,7 +25,7 @@ type Command struct {
 	Cause karpv1.DisruptionReason
 	// Nodes that go. Those of a command go together: when one of them has to stay, all do, unless they are Empty.
 	Nodes []Going
-	// NewNodes to buy before, and Placements of pods on nodes that stay; Pools are those of the problem that was decided.
+	// NewNodes to launch before, and Placements of pods on nodes that stay; Pools are those of the problem that was decided.
 	NewNodes   []plan.NewNode
 	Placements []plan.Placement
 	Pools      []*cluster.Pool

@@ -37,10 +37,10 @@ type Drift struct {
 	State LoopState
 	// Problem makes the cluster's part of a problem; it is called by one goroutine at a time, see Queue.Alone.
 	Problem func(context.Context, *cluster.Snapshot) *pack.Problem
-	// Bare makes n machines for no pods in particular of a static pool, and the pool as they are offered in it; nil where
+	// Bare makes n instances for no pods in particular of a static pool, and the pool as they are offered in it; nil where
 	// there are no static pools. What can't be had has its reasons.
 	Bare func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
-	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
@@ -86,8 +86,8 @@ func (d *Drift) Start(ctx context.Context) error {
 	}
 }
 
-// Landed notes how a command ended.
-func (d *Drift) Landed(c Command, failed string) {
+// Finished notes how a command ended.
+func (d *Drift) Finished(c Command, failed string) {
 	if c.Cause != karpv1.DisruptionReasonDrifted {
 		return
 	}

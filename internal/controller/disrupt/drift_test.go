@@ -27,7 +27,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// drift makes the loop of the house. What it buys can be seen as claims.
+// drift makes the loop of the house. What it launches can be seen as claims.
 func (h *house) drift() *Drift {
 	offer := func(pool *karpv1.NodePool) *cluster.Pool {
 		p := intake.Pool(pool, &awsv1.EC2NodeClass{}, offered())
@@ -51,7 +51,7 @@ func (h *house) drift() *Drift {
 			return bare, reasons, p, nil
 		},
 	}
-	h.Landed = d.Landed
+	h.Finished = d.Finished
 	return d
 }
 
@@ -77,7 +77,7 @@ func (h *house) mark(claim string, edit ...func(*karpv1.NodeClaim)) {
 	h.cache.SetClaim(c)
 }
 
-// follow lets the cache see what the API has, and machines come up that were bought.
+// follow lets the cache see what the API has, and instances come up that were launched.
 func (h *house) follow(up bool) {
 	h.t.Helper()
 	var claims karpv1.NodeClaimList
@@ -143,7 +143,7 @@ func TestDriftedNodesAreReplacedWithinTheBudget(t *testing.T) {
 			name := fmt.Sprint("c", i)
 			names = append(names, name)
 			h.machine(name)
-			for p := range 4 { // full, so that each needs a machine of its own
+			for p := range 4 { // full, so that each needs an instance of its own
 				h.bind(fmt.Sprint(name, "-", p), "node-"+name)
 			}
 			h.mark(name)

@@ -60,7 +60,7 @@ func TestAReplacementWhoseCreationHadNoAnswerIsGivenBack(t *testing.T) {
 				return errors.New("connection reset by peer")
 			},
 		})
-		h.Buyer = apply.New(apply.Options{Client: lost, State: h.cache, Recorder: h.events})
+		h.Launcher = apply.New(apply.Options{Client: lost, State: h.cache, Recorder: h.events})
 		if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err == nil {
 			t.Fatal("no error")
 		}
@@ -108,7 +108,7 @@ func TestANodeThatIsGoneIsNoSetback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		var landed []string
-		h.Landed = func(_ Command, failed string) { landed = append(landed, failed) }
+		h.Finished = func(_ Command, failed string) { landed = append(landed, failed) }
 		gone, there := h.machine("c1"), h.machine("c2")
 		if err := h.api.Delete(t.Context(), h.node(gone.Node)); err != nil {
 			t.Fatal(err)

@@ -19,11 +19,11 @@ import (
 const (
 	// restFor is how long pods stay where a move has brought them.
 	restFor = 10 * time.Minute
-	// judgeFor is how long after a command a machine that has to be bought for its pods tells that the plan was wrong.
+	// judgeFor is how long after a command an instance that has to be launched for its pods tells that the plan was wrong.
 	judgeFor = 5 * time.Minute
-	// lookBack is how long a command counts, by what it was to save, and a machine that was bought in spite of it.
+	// lookBack is how long a command counts, by what it was to save, and an instance that was launched in spite of it.
 	lookBack = 10 * time.Minute
-	// tripAt is how many machines must have been bought, and tripPercent what they cost of all that was to be saved, for the
+	// tripAt is how many instances must have been launched, and tripPercent what they cost of all that was to be saved, for the
 	// breaker to open. The scheduler places pods as it likes, so that one now and then does not fit is to be expected.
 	tripAt, tripPercent = 3, 30
 	// openFor is how long the breaker stays open the first time; each time that it opens again soon it is twice as long, up
@@ -31,8 +31,8 @@ const (
 	openFor, mostOpen = 10 * time.Minute, 2 * time.Hour
 )
 
-// Governor keeps consolidation from doing harm: it lets pods rest where a move has brought them, and stops when machines
-// have to be bought for pods that were said to fit elsewhere.
+// Governor keeps consolidation from doing harm: it lets pods rest where a move has brought them, and stops when instances
+// have to be launched for pods that were said to fit elsewhere.
 //
 // Its memory is this process's own: a new leader begins with an open mind.
 //
@@ -61,15 +61,15 @@ type move struct {
 	owners map[types.UID]int
 }
 
-// miss is a machine that had to be bought for pods that were said to fit elsewhere, at the part of its price that is theirs.
+// miss is an instance that had to be launched for pods that were said to fit elsewhere, at the part of its price that is theirs.
 type miss struct {
 	at    time.Time
 	price catalog.MicroUSD
 }
 
-// Purchase is a machine that was bought, with the pods that it was bought for and its price per hour: that of the moment,
+// Launch is an instance that was launched, with the pods that it was launched for and its price per hour: that of the moment,
 // while what a move was to save is reckoned by spot prices at their worst. So the breaker opens sooner rather than later.
-type Purchase struct {
+type Launch struct {
 	Pods  []*corev1.Pod
 	Price catalog.MicroUSD
 }
@@ -134,9 +134,9 @@ func (g *Governor) blocks(n *cluster.Node, pod func(cluster.PodRef) *corev1.Pod,
 	return r, until
 }
 
-// Bought notes machines that were bought. It returns what to say when that opens the breaker. An owner that has more pods
+// Launched notes instances that were launched. It returns what to say when that opens the breaker. An owner that has more pods
 // than when they were moved has grown, and says nothing about the plan.
-func (g *Governor) Bought(bought []Purchase, count func(types.UID) int, now time.Time) (opened string) {
+func (g *Governor) Launched(bought []Launch, count func(types.UID) int, now time.Time) (opened string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.moves = slices.DeleteFunc(g.moves, func(m move) bool { return now.Sub(m.at) >= lookBack })
@@ -200,7 +200,7 @@ func (g *Governor) movedLocked(pod *corev1.Pod, count func(types.UID) int, now t
 	return nil
 }
 
-// Astray is how much of what the nodes of moves cost had to be bought again, in percent, for pods that did not come to lie as
+// Astray is how much of what the nodes of moves cost had to be launched again, in percent, for pods that did not come to lie as
 // planned. Few moves say little in a cluster that costs much.
 func (g *Governor) Astray(bill catalog.MicroUSD, now time.Time) int {
 	g.mu.Lock()

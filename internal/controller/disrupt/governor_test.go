@@ -45,17 +45,17 @@ func TestPodsRestWhereAMoveHasBroughtThem(t *testing.T) {
 	}
 }
 
-// bought is machines at a price for a pod each of an owner, which is younger than every move here.
-func bought(n int, price catalog.MicroUSD, owner string) []Purchase {
+// launched is instances at a price for a pod each of an owner, which is younger than every move here.
+func bought(n int, price catalog.MicroUSD, owner string) []Launch {
 	return boughtFor(n, price, owner, time.Unix(1_000_000_000, 0))
 }
 
-// boughtFor is bought, for pods that were made at a time.
-func boughtFor(n int, price catalog.MicroUSD, owner string, made time.Time) (out []Purchase) {
+// boughtFor is launched, for pods that were made at a time.
+func boughtFor(n int, price catalog.MicroUSD, owner string, made time.Time) (out []Launch) {
 	for range n {
 		p := ownedBy(owner)
 		p.CreationTimestamp = metav1.NewTime(made)
-		out = append(out, Purchase{Pods: []*corev1.Pod{p}, Price: price})
+		out = append(out, Launch{Pods: []*corev1.Pod{p}, Price: price})
 	}
 	return out
 }
@@ -63,7 +63,7 @@ func boughtFor(n int, price catalog.MicroUSD, owner string, made time.Time) (out
 func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 	begun := time.Unix(100_000, 0)
 	for sentence, tt := range map[string]struct {
-		bought []Purchase
+		bought []Launch
 		count  int // pods of the owner, which had three
 		after  time.Duration
 		opens  bool
@@ -82,7 +82,7 @@ func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 			g := NewGovernor()
 			g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), begun)
 			now := begun.Add(tt.after)
-			why := g.Bought(tt.bought, always(tt.count), now)
+			why := g.Launched(tt.bought, always(tt.count), now)
 			until, said, open := g.Open(now)
 			if open != tt.opens || why != said || open && until.Sub(now) != openFor {
 				t.Errorf("open: %v until %v: %q", open, until, why)
@@ -94,8 +94,8 @@ func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 	}
 }
 
-// crowded is machines that were bought for ten pods each, of which one is of web.
-func crowded(n int, price catalog.MicroUSD) []Purchase {
+// crowded is instances that were launched for ten pods each, of which one is of web.
+func crowded(n int, price catalog.MicroUSD) []Launch {
 	out := bought(n, price, "web")
 	for i := range out {
 		for range 9 {
@@ -105,14 +105,14 @@ func crowded(n int, price catalog.MicroUSD) []Purchase {
 	return out
 }
 
-// Many moves of the same owners, as after a scale-down, and a single machine bought: one machine is one miss.
+// Many moves of the same owners, as after a scale-down, and a single instance launched: one instance is one miss.
 func TestOneMachineIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	g := NewGovernor()
 	for range 20 {
 		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 300, 60, always(9), now)
 	}
-	if why := g.Bought(bought(1, 60, "web"), always(9), now.Add(time.Second)); why != "" {
+	if why := g.Launched(bought(1, 60, "web"), always(9), now.Add(time.Second)); why != "" {
 		t.Error(why)
 	}
 }
@@ -122,7 +122,7 @@ func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
 	g := NewGovernor()
 	for _, want := range []time.Duration{openFor, 2 * openFor, 4 * openFor, 8 * openFor, mostOpen, mostOpen} {
 		g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), now)
-		g.Bought(bought(tripAt, 90, "web"), always(3), now)
+		g.Launched(bought(tripAt, 90, "web"), always(3), now)
 		until, why, open := g.Open(now)
 		if !open || until.Sub(now) != want {
 			t.Fatalf("it opens for %v, want %v: %s", until.Sub(now), want, why)

@@ -52,7 +52,7 @@ type Loop struct {
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Clock    clock.WithTicker
-	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
 	// Decided, if set, is told of each decision, with for how long its moves have stood.
 	Decided func(*disrupt.Decision)
@@ -64,7 +64,7 @@ type Loop struct {
 	engine       *disrupt.Engine
 	confirmation confirmation.Tracker
 	findings     confirmation.Findings
-	talk         *talk
+	reporter     *reporter
 	seen         *cluster.Snapshot // that was decided on
 	owed         bool              // nodes with pods let empty ones go first the last time; see mixed
 	turned       bool              // every start had its turn, and nothing was found
@@ -93,17 +93,17 @@ func (l *Loop) spare() catalog.MicroUSD {
 	return 0
 }
 
-// Landed is told how each command ended.
-func (l *Loop) Landed(c Command, failed string) {
-	l.setbacks.Landed(c, failed, l.Clock.Now())
+// Finished is told how each command ended.
+func (l *Loop) Finished(c Command, failed string) {
+	l.setbacks.Finished(c, failed, l.Clock.Now())
 }
 
-// Bought tells the governor what machines had to be bought, and for which pods.
-func (l *Loop) Bought(bought []Purchase) {
+// Launched tells the governor what instances had to be launched, and for which pods.
+func (l *Loop) Launched(bought []Launch) {
 	if len(bought) == 0 {
 		return
 	}
-	why := l.Governor.Bought(bought, l.countOwners(l.State.Snapshot()), l.Clock.Now())
+	why := l.Governor.Launched(bought, l.countOwners(l.State.Snapshot()), l.Clock.Now())
 	if why == "" {
 		return
 	}
@@ -117,7 +117,7 @@ func (l *Loop) Bought(bought []Purchase) {
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
 	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
-	l.talk = newTalk(l)
+	l.reporter = newReporter(l)
 	t := l.Clock.NewTicker(tick)
 	defer t.Stop()
 	for {
@@ -167,7 +167,7 @@ func (l *Loop) round(ctx context.Context) error {
 	l.last = d
 	l.mu.Unlock()
 	l.measure(v, d)
-	l.talk.about(v, d)
+	l.reporter.about(v, d)
 	return l.act(ctx, v, d)
 }
 
@@ -179,8 +179,8 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if l.Decided != nil {
 		l.Decided(l.stood(d))
 	}
-	l.talk.dropped(v, d, dropped)
-	l.talk.candidates(v, moves)
+	l.reporter.dropped(v, d, dropped)
+	l.reporter.candidates(v, moves)
 	if wait > 0 && now.Add(wait).Before(l.due) {
 		l.due = now.Add(wait)
 	}
@@ -321,7 +321,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	errs = append(errs, g.Wait())
 	for i := range moves {
 		if begun[i] != "" {
-			l.talk.approved(v, &moves[i])
+			l.reporter.approved(v, &moves[i])
 		}
 	}
 	return errors.Join(errs...)
@@ -336,7 +336,7 @@ func (l *Loop) begin(ctx context.Context, v *view, c Command) (id string, err er
 		return "", nil
 	case errors.As(err, &refused), moot(err):
 		l.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "because", err)
-		l.talk.refused(v, c, err)
+		l.reporter.refused(v, c, err)
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("starting %s: %w", c.String(), err)

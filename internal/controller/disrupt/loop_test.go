@@ -26,7 +26,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// run adds the loop to a house whose machines cost more than they need to: small has half of what large has, for half the
+// run adds the loop to a house whose instances cost more than they need to: small has half of what large has, for half the
 // price.
 func (h *house) run(edit ...func(*Loop)) *Loop {
 	h.t.Helper()

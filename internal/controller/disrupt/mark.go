@@ -48,7 +48,7 @@ var (
 // mark writes the taint and the order to the node, and the reason to its claim.
 //
 // Errors: errGone, errOtherMark, those of the API.
-func (q *Queue) mark(ctx context.Context, f *flight, g Going) error {
+func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 	node, err := q.editNode(ctx, q.Client, g.Node, func(node *corev1.Node) error {
 		switch id := node.Annotations[apply.CommandAnnotation]; {
 		case !node.DeletionTimestamp.IsZero():

@@ -68,7 +68,7 @@ func (v *view) eachBudget(see func(pool, reason string, s *Spending, left int, b
 }
 
 // begun counts a command.
-func (q *Queue) begun(f *flight) {
+func (q *Queue) begun(f *execution) {
 	m := &q.Metrics.Disruption
 	reason := strings.ToLower(string(f.Cause))
 	m.Decisions.WithLabelValues(f.decision(), reason, f.Kind).Inc()

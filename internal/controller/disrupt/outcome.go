@@ -10,12 +10,12 @@ import (
 const (
 	// learnFrom is how long it is remembered what came of a move, and mostOutcomes of how many.
 	learnFrom, mostOutcomes = 24 * time.Hour, 200
-	// untriedPercent of the bill is held to have been moved already, with nothing bought again: one machine that had to be
-	// bought after one small move is chance.
+	// untriedPercent of the bill is held to have been moved already, with nothing launched again: one instance that had to be
+	// launched after one small move is chance.
 	untriedPercent = 10
 )
 
-// outcome is what came of one move: what its nodes cost per hour, and how much of that had to be bought again.
+// outcome is what came of one move: what its nodes cost per hour, and how much of that had to be launched again.
 type outcome struct {
 	at         time.Time
 	old, again catalog.MicroUSD
@@ -35,7 +35,7 @@ func (o *outcomes) begin(old catalog.MicroUSD, now time.Time) *outcome {
 	return out
 }
 
-// percent of what nodes cost that had to be bought again. A move of which more may yet be seen counts only once it shows
+// percent of what nodes cost that had to be launched again. A move of which more may yet be seen counts only once it shows
 // something.
 func (o outcomes) percent(bill catalog.MicroUSD, now time.Time) int {
 	old, again := bill*untriedPercent/100, catalog.MicroUSD(0)

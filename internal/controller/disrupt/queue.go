@@ -48,15 +48,15 @@ type State interface {
 	Nominate(node *cluster.Node, pods []cluster.PodRef, until time.Time)
 }
 
-// Buyer buys what has to be there before nodes go; *apply.Applier is one.
-type Buyer interface {
+// Launcher launches what has to be there before nodes go; *apply.Applier is one.
+type Launcher interface {
 	Replace(ctx context.Context, o apply.Order) ([]apply.Created, error)
 }
 
 // Queue carries commands out, any number at a time, each at its own pace. What has been begun is written on the Nodes and
 // NodeClaims, so that the next leader goes on with it or takes it back:
 //
-//	mark nodes ─▶ buy replacements ─▶ wait until each is initialized ─▶ look at the pods once more ─▶ delete the claims
+//	mark nodes ─▶ launch replacements ─▶ wait until each is initialized ─▶ look at the pods once more ─▶ delete the claims
 //	     └──────────────┴───────────────────┴────────────────────────────────┴─▶ or take the mark back
 //
 // Concurrency: safe.
@@ -64,26 +64,26 @@ type Queue struct {
 	Client    client.Client
 	APIReader client.Reader
 	State     State
-	Buyer     Buyer
+	Launcher  Launcher
 	Recorder  record.EventRecorder
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Clock     clock.Clock
 	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
-	Landed func(c Command, failed string)
+	Finished func(c Command, failed string)
 
 	turn    chan struct{} // see Alone; made by the first who asks
 	hasTurn sync.Once
 
-	mu      sync.Mutex
-	ctx     context.Context    // of Run; nil while nothing may be started
-	flights map[string]*flight // by claim
-	awaited map[string]*flight // by claim of a replacement
-	wait    guard.Group
+	mu         sync.Mutex
+	ctx        context.Context       // of Run; nil while nothing may be started
+	executions map[string]*execution // by claim
+	awaited    map[string]*execution // by claim of a replacement
+	wait       guard.Group
 }
 
-// flight is a command that is under way.
-type flight struct {
+// execution is a command that is under way.
+type execution struct {
 	Command
 	id     string
 	order  order
@@ -91,7 +91,7 @@ type flight struct {
 	claims []string // of the replacements
 	// failed says why the command is being taken back.
 	failed string
-	// takenOver: it is a former leader's, and its pods have to be promised the room again before they leave.
+	// takenOver: it is a former leader's, and its pods have to be reserved for the room again before they leave.
 	takenOver bool
 	// moot: it was not begun because a node had gone already, which says nothing about the others.
 	moot  bool
@@ -103,7 +103,7 @@ type flight struct {
 	objects map[string]*corev1.Node // as they were last written, for events
 }
 
-func (f *flight) saw(node *corev1.Node) {
+func (f *execution) saw(node *corev1.Node) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.objects[node.Name] = node
@@ -163,14 +163,14 @@ func (q *Queue) Alone(ctx context.Context, decide func() error) error {
 func (q *Queue) Busy(claim string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.flights[claim] != nil
+	return q.executions[claim] != nil
 }
 
 // moving is when the command began that moves the pods of a claim's node to save money, if there is one.
 func (q *Queue) moving(claim string) (begun time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f := q.flights[claim]
+	f := q.executions[claim]
 	if f == nil || f.Cause != karpv1.DisruptionReasonUnderutilized {
 		return begun, false
 	}
@@ -178,7 +178,7 @@ func (q *Queue) moving(claim string) (begun time.Time, ok bool) {
 }
 
 // Awaited reports whether a claim is a replacement that a command which is under way waits for. It holds no pods yet and is
-// not to go for that: a new leader does not know who was promised its room.
+// not to go for that: a new leader does not know who was reserved for its room.
 func (q *Queue) Awaited(claim string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -186,18 +186,18 @@ func (q *Queue) Awaited(claim string) bool {
 }
 
 // await notes the replacements of a command.
-func (q *Queue) await(f *flight) {
+func (q *Queue) await(f *execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.awaited == nil {
-		q.awaited = map[string]*flight{}
+		q.awaited = map[string]*execution{}
 	}
 	for _, name := range f.claims {
 		q.awaited[name] = f
 	}
 }
 
-// Start begins a command: its nodes are marked and its replacements bought when it returns its name, which claims of
+// Start begins a command: its nodes are marked and its replacements launched when it returns its name, which claims of
 // replacements bear (apply.CommandAnnotation); the rest goes on by itself. When it returns an error, nothing was begun, or
 // what was is being taken back.
 //
@@ -206,7 +206,7 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	if len(c.Nodes) == 0 {
 		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
-	f := &flight{Command: c, begun: q.Clock.Now(), objects: map[string]*corev1.Node{}}
+	f := &execution{Command: c, begun: q.Clock.Now(), objects: map[string]*corev1.Node{}}
 	f.id = c.id(f.begun)
 	f.order = order{Begun: f.begun.UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	f.all = slices.Clone(c.Nodes)
@@ -222,7 +222,7 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	}
 	q.begun(f)
 	q.Log.Info("disrupting node(s)", f.said()...)
-	q.fly(f)
+	q.execute(f)
 	return f.id, nil
 }
 
@@ -232,24 +232,24 @@ func moot(err error) bool {
 }
 
 // admit enters a command unless one of its nodes is part of another.
-func (q *Queue) admit(f *flight) error {
+func (q *Queue) admit(f *execution) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ctx == nil {
 		return ErrNotRunning
 	}
 	for _, g := range f.Nodes {
-		if q.flights[g.Claim] != nil {
+		if q.executions[g.Claim] != nil {
 			return fmt.Errorf("%w: %s", ErrBusy, g.Node)
 		}
 	}
 	for _, g := range f.Nodes {
-		q.flights[g.Claim] = f
+		q.executions[g.Claim] = f
 	}
 	return nil
 }
 
-func (q *Queue) begin(ctx context.Context, f *flight) error {
+func (q *Queue) begin(ctx context.Context, f *execution) error {
 	errs := q.each(f.Nodes, func(g Going) error { return q.mark(ctx, f, g) })
 	var marked []Going
 	for i, err := range errs {
@@ -278,7 +278,7 @@ func (q *Queue) begin(ctx context.Context, f *flight) error {
 	if f.Earning > 0 {
 		o.Earning = f.begun.Add(f.Earning)
 	}
-	created, err := q.Buyer.Replace(ctx, o)
+	created, err := q.Launcher.Replace(ctx, o)
 	for _, c := range created {
 		f.claims = append(f.claims, c.Claim)
 		if c.Unsure {
@@ -299,7 +299,7 @@ func (q *Queue) begin(ctx context.Context, f *flight) error {
 }
 
 // apart reports whether each node of the command may go or stay by itself.
-func (f *flight) apart() bool {
+func (f *execution) apart() bool {
 	return f.Cause == karpv1.DisruptionReasonEmpty && len(f.claims) == 0 && f.order.Replacements == 0
 }
 
@@ -318,36 +318,36 @@ func (q *Queue) each(nodes []Going, do func(Going) error) []error {
 }
 
 // abandon takes back a command that has not got under way, now or, if that fails, as soon as it can be done.
-func (q *Queue) abandon(ctx context.Context, f *flight, why string) {
+func (q *Queue) abandon(ctx context.Context, f *execution, why string) {
 	f.failed = why
 	if ctx.Err() == nil && q.undo(ctx, f) == nil {
-		q.land(f)
+		q.finish(f)
 		return
 	}
-	q.fly(f)
+	q.execute(f)
 }
 
-// land ends a command: its nodes may be part of another.
-func (q *Queue) land(f *flight) {
+// finish ends a command: its nodes may be part of another.
+func (q *Queue) finish(f *execution) {
 	q.mu.Lock()
-	for claim, other := range q.flights {
+	for claim, other := range q.executions {
 		if other == f {
-			delete(q.flights, claim)
+			delete(q.executions, claim)
 		}
 	}
 	for _, name := range f.claims {
 		delete(q.awaited, name)
 	}
 	q.mu.Unlock()
-	if q.Landed != nil && !f.moot {
+	if q.Finished != nil && !f.moot {
 		c := f.Command
 		c.Nodes = f.all
-		q.Landed(c, f.failed)
+		q.Finished(c, f.failed)
 	}
 }
 
-// fly carries the command on until it ends or this process does.
-func (q *Queue) fly(f *flight) {
+// execute carries the command on until it ends or this process does.
+func (q *Queue) execute(f *execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	ctx := q.ctx
@@ -357,7 +357,7 @@ func (q *Queue) fly(f *flight) {
 	q.Metrics.Disruption.InFlight.Inc()
 	q.wait.Go("disruption.queue", func() error {
 		defer q.Metrics.Disruption.InFlight.Dec()
-		defer q.land(f)
+		defer q.finish(f)
 		pause := again
 		for {
 			after, done := look, false
@@ -385,7 +385,7 @@ func (q *Queue) fly(f *flight) {
 }
 
 // tell writes an event to a node and to its claim.
-func (q *Queue) tell(f *flight, g Going, eventType, reason, message string) {
+func (q *Queue) tell(f *execution, g Going, eventType, reason, message string) {
 	f.mu.Lock()
 	node := f.objects[g.Node]
 	f.mu.Unlock()

@@ -121,7 +121,7 @@ func (h *house) start() {
 	h.Queue = &Queue{
 		Client: behind, APIReader: h.api, State: h.cache, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()),
 		Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
-		Buyer: apply.New(apply.Options{Client: h.api, State: h.cache, Recorder: h.events}),
+		Launcher: apply.New(apply.Options{Client: h.api, State: h.cache, Recorder: h.events}),
 	}
 	go func() { _ = h.Run(ctx) }()
 	synctest.Wait()
@@ -133,7 +133,7 @@ func offered() []*catalog.Type {
 	}}}
 }
 
-// machine adds a node with its claim.
+// instance adds a node with its claim.
 func (h *house) machine(name string, edit ...func(*corev1.Node)) Going {
 	h.t.Helper()
 	labels := map[string]string{
@@ -212,7 +212,7 @@ func (h *house) deleting(claim string) bool {
 	return c == nil || !c.DeletionTimestamp.IsZero()
 }
 
-// replacements are the claims that were bought.
+// replacements are the claims that were launched.
 func (h *house) replacements() []karpv1.NodeClaim {
 	h.t.Helper()
 	var list karpv1.NodeClaimList

@@ -40,7 +40,7 @@ func (q *Queue) resume(ctx context.Context) error {
 			replacements[id] = append(replacements[id], c.Name)
 		}
 	}
-	found := map[string]*flight{}
+	found := map[string]*execution{}
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
 		claim := byID[node.Spec.ProviderID]
@@ -61,7 +61,7 @@ func (q *Queue) resume(ctx context.Context) error {
 }
 
 // adopt adds a marked node to the command that it is part of.
-func (q *Queue) adopt(found map[string]*flight, node *corev1.Node, claim *karpv1.NodeClaim) {
+func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *karpv1.NodeClaim) {
 	o, ok := readOrder(node)
 	id := node.Annotations[apply.CommandAnnotation]
 	key := id
@@ -71,7 +71,7 @@ func (q *Queue) adopt(found map[string]*flight, node *corev1.Node, claim *karpv1
 	f := found[key]
 	if f == nil {
 		o.ForeignTaint = false // it is read from each node again
-		f = &flight{id: id, order: o, begun: o.Begun, objects: map[string]*corev1.Node{}}
+		f = &execution{id: id, order: o, begun: o.Begun, objects: map[string]*corev1.Node{}}
 		f.Cause = karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation])
 		f.Policy, f.Kind, f.Eventual = o.Policy, o.Kind, o.Eventual
 		f.Why = "taken over from a former leader"
@@ -100,13 +100,13 @@ func (q *Queue) adopt(found map[string]*flight, node *corev1.Node, claim *karpv1
 }
 
 // takeOver lets commands be started, and goes on with those that were found.
-func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacements map[string][]string) {
+func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, replacements map[string][]string) {
 	q.mu.Lock()
-	q.ctx, q.flights = ctx, map[string]*flight{}
+	q.ctx, q.executions = ctx, map[string]*execution{}
 	for _, f := range found {
 		for _, g := range f.Nodes {
 			if g.Claim != "" {
-				q.flights[g.Claim] = f
+				q.executions[g.Claim] = f
 			}
 		}
 	}
@@ -124,9 +124,9 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*flight, replacem
 			f.failed = "it was decided too long ago"
 		}
 		f.takenOver = true
-		q.promise(f)
+		q.reserve(f)
 		q.Log.Info("took over a disruption", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
-		q.fly(f)
+		q.execute(f)
 	}
 }
 

@@ -21,7 +21,7 @@ type comingNode struct {
 }
 
 // said is what the line on the begin of a command says, under the keys that log pipelines know.
-func (f *flight) said() []any {
+func (f *execution) said() []any {
 	going, coming, pods := []goingNode{}, []comingNode{}, 0
 	for i := range f.Placements {
 		pods += len(f.Placements[i].Pods)

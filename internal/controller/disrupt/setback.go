@@ -9,7 +9,7 @@ import (
 )
 
 // leastPause is how long a node is left alone after a consolidation of it was taken back; twice as long each time that it
-// happens again, up to mostPause. What could not be bought a moment ago can't be bought now either, as a rule.
+// happens again, up to mostPause. What could not be launched a moment ago can't be launched now either, as a rule.
 const leastPause, mostPause = time.Minute, 30 * time.Minute
 
 // Setbacks remembers consolidations that were taken back, by claim.
@@ -26,8 +26,8 @@ type setback struct {
 	why   string
 }
 
-// Landed notes how a command ended. Drift has pauses of its own.
-func (s *Setbacks) Landed(c Command, failed string, now time.Time) {
+// Finished notes how a command ended. Drift has pauses of its own.
+func (s *Setbacks) Finished(c Command, failed string, now time.Time) {
 	if c.Cause == karpv1.DisruptionReasonDrifted {
 		return
 	}

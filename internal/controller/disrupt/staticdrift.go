@@ -15,11 +15,11 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// replaceStatic replaces nodes of static pools that drifted, each by a bare machine of its pool; it returns how many
+// replaceStatic replaces nodes of static pools that drifted, each by a bare instance of its pool; it returns how many
 // commands it started. Where pods go does not matter: the number of nodes stays, and so does the room.
 //
 // A pool that has more nodes than it is to have waits until it has not: the ones that are too many may be those that
-// drifted. The machine that comes counts against limits.nodes beside the one that goes.
+// drifted. The instance that comes counts against limits.nodes beside the one that goes.
 func (d *Drift) replaceStatic(ctx context.Context, v *driftView) (started int, err error) {
 	if d.Bare == nil {
 		return 0, nil
@@ -74,7 +74,7 @@ func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePo
 	return d.start(ctx, commands)
 }
 
-// countOf counts the machines of a pool: all, and those that stay.
+// countOf counts the instances of a pool: all, and those that stay.
 func countOf(pool *karpv1.NodePool, snapshot *cluster.Snapshot) (all, staying int) {
 	for _, n := range snapshot.Nodes {
 		if n.Pool != pool.Name || n.Claim == "" {

@@ -19,7 +19,7 @@ import (
 const sweepEvery = time.Minute
 
 // sweep takes off marks that no command stands behind: a write of the former leader came after this one had looked, or what
-// it had left could not be mended then. They must have been there at the sweep before, by their nodes' names: a command that
+// it had left could not be fixed then. They must have been there at the sweep before, by their nodes' names: a command that
 // has just ended leaves its marks to nodes whose deletion may not show yet. Replacements that no command waits for are given
 // back in the same way, as far as nothing can have reached them: one came to exist after its creation had seemed to fail, or
 // after the leader that asked for it had ended. It returns what to look at next time.
@@ -64,7 +64,7 @@ const stray = "replacement/"
 func (q *Queue) underWay(id string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, f := range q.flights {
+	for _, f := range q.executions {
 		if f.id == id {
 			return true
 		}

@@ -52,7 +52,7 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
 		})
 		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
-		l.talk = newTalk(l)
+		l.reporter = newReporter(l)
 		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{}}, nodes: map[string]*cluster.Node{}}
 		for _, n := range v.snapshot.Nodes {
 			v.nodes[n.Name] = n
@@ -74,9 +74,9 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 	})
 }
 
-// slowFor is a buyer that takes its time where machines are to be bought.
+// slowFor is a buyer that takes its time where instances are to be launched.
 type slowFor struct {
-	Buyer
+	Launcher
 	takes time.Duration
 }
 
@@ -84,17 +84,17 @@ func (s *slowFor) Replace(ctx context.Context, o apply.Order) ([]apply.Created, 
 	if len(o.NewNodes) > 0 {
 		time.Sleep(s.takes)
 	}
-	return s.Buyer.Replace(ctx, o)
+	return s.Launcher.Replace(ctx, o)
 }
 
 // Where many commands begin in one round, the pods of the first leave before the last has begun.
 func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		h.Buyer = &slowFor{h.Buyer, beginWithin / 2}
+		h.Launcher = &slowFor{h.Launcher, beginWithin / 2}
 		begun := time.Now()
 		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
-		l.talk = newTalk(l)
+		l.reporter = newReporter(l)
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
 		}
@@ -169,7 +169,7 @@ func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	events := record.NewFakeRecorder(10_000)
 	l := &Loop{Recorder: events, Clock: now}
-	talk := newTalk(l)
+	talk := newReporter(l)
 	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
 	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, spending: map[string]*Spending{"default": {}}, nodes: map[string]*cluster.Node{"n": {Name: "n", Pool: "default"}}}
 	for i := range 60 {

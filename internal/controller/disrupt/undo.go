@@ -15,7 +15,7 @@ import (
 
 // undo takes a command back: the nodes that are still there lose their marks, and replacements that nothing can have
 // reached yet are given back. It may be called again until it succeeds.
-func (q *Queue) undo(ctx context.Context, f *flight) error {
+func (q *Queue) undo(ctx context.Context, f *execution) error {
 	for _, name := range f.claims { // before the marks go: nobody would know of it without them
 		if err := q.earnsNothing(ctx, name); err != nil {
 			return fmt.Errorf("taking back a disruption: %w", err)
@@ -57,7 +57,7 @@ func (q *Queue) giveBack(ctx context.Context, name string) error {
 }
 
 // release lets a node of a command stay while the others go.
-func (q *Queue) release(ctx context.Context, f *flight, g Going, why string) error {
+func (q *Queue) release(ctx context.Context, f *execution, g Going, why string) error {
 	if err := q.unmark(ctx, f.id, g); err != nil {
 		return err
 	}
@@ -72,6 +72,6 @@ func (q *Queue) release(ctx context.Context, f *flight, g Going, why string) err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.flights, g.Claim)
+	delete(q.executions, g.Claim)
 	return nil
 }

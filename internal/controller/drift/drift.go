@@ -1,10 +1,10 @@
-// Package drift says on NodeClaims that their machine differs from what is asked for now: from the template or the
+// Package drift says on NodeClaims that their instance differs from what is asked for now: from the template or the
 // requirements of its NodePool; from what is sold; and from its node class, in the fields that decide how a node is made, in
 // the version of the user's own launch template, in the image, in security groups or subnet, in the capacity reservation, or
 // in the placement group.
 //
 // It only says so; replacing nodes is for package disrupt. What is not known never counts as a difference: while an image
-// or a template can't be looked up, or is gone, nothing is said of the machines that were launched from it. Claims are
+// or a template can't be looked up, or is gone, nothing is said of the instances that were launched from it. Claims are
 // compared when something that a difference follows from has changed, and at no other time.
 package drift
 
@@ -36,18 +36,18 @@ import (
 
 // Controller keeps the condition Drifted of NodeClaims.
 type Controller struct {
-	Client   client.Client
-	Machines Machines
-	Types    Types // nil: nothing is said of what is not sold any more
-	Metrics  *obs.Metrics
-	Log      *slog.Logger
-	Clock    clock.Clock
+	Client    client.Client
+	Instances Instances
+	Types     Types // nil: nothing is said of what is not sold any more
+	Metrics   *obs.Metrics
+	Log       *slog.Logger
+	Clock     clock.Clock
 
-	machines machines
-	offers   offers
-	offered  time.Time // when what is sold was last looked at
-	due      []string  // provider IDs of machines that changed, whose claims are not compared again yet
-	moved    chan event.TypedGenericEvent[client.Object]
+	instances instances
+	offers    offers
+	offered   time.Time // when what is sold was last looked at
+	due       []string  // provider IDs of instances that changed, whose claims are not compared again yet
+	moved     chan event.TypedGenericEvent[client.Object]
 }
 
 // Register adds the controller to mgr.
@@ -128,7 +128,7 @@ func reservationIDs(class *awsv1.EC2NodeClass) []string {
 	return out
 }
 
-// notGone is nil for a machine that is gone: there is nothing left to compare.
+// notGone is nil for an instance that is gone: there is nothing left to compare.
 func notGone(err error) error {
 	if cloud.IsNotFound(err) {
 		return nil
@@ -205,12 +205,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		was = said.Reason
 	}
 	reason, message, gone := judge(subject{
-		claim: claim, class: class, machine: c.machines.of(claim), pool: pool, typ: c.offers.typeOf(claim),
+		claim: claim, class: class, instance: c.instances.of(claim), pool: pool, typ: c.offers.typeOf(claim),
 		offered: &c.offers, now: c.Clock.Now(),
 	}, was)
 	if reason == awsv1.ReasonCapacityReservationDrift && was != reason {
-		// One that has ended is not selected either. Its machine is on demand then and will be relabelled.
-		m, err := c.Machines.Get(ctx, claim.Status.ProviderID)
+		// One that has ended is not selected either. Its instance is on demand then and will be relabelled.
+		m, err := c.Instances.Get(ctx, claim.Status.ProviderID)
 		if err != nil {
 			return reconcile.Result{}, notGone(fmt.Errorf("reading the machine of nodeclaim %q: %w", claim.Name, err))
 		}

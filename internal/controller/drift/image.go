@@ -11,10 +11,10 @@ import (
 	"github.com/kerf-sh/kerf/api/status"
 )
 
-// Image compares the image that a claim's machine boots with the one that its class has for such a machine now.
+// Image compares the image that a claim's instance boots with the one that its class has for such an instance now.
 //
-// Nothing is said while the class's images are not known for the class as it is, or while none of them boots the machine:
-// an image that could not be looked up is absent, which is no sign of another one. Nor is anything said of a machine whose
+// Nothing is said while the class's images are not known for the class as it is, or while none of them boots the instance:
+// an image that could not be looked up is absent, which is no sign of another one. Nor is anything said of an instance whose
 // type's labels the claim lacks, or of a class whose launch template decides the image; Template does that.
 func Image(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	if !claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched) || claim.Status.ImageID == "" || claim.Labels[awsv1.LabelInstanceFamily] == "" ||
@@ -38,7 +38,7 @@ func holds(class *awsv1.EC2NodeClass, condition string) bool {
 	return i >= 0 && class.Status.Conditions[i].IsTrue() && class.Status.Conditions[i].ObservedGeneration == class.Generation
 }
 
-// boots tells whether a machine with these labels meets all requirements of an image. Operators that no image has are not
+// boots tells whether an instance with these labels meets all requirements of an image. Operators that no image has are not
 // met.
 func boots(ami *awsv1.AMI, labels map[string]string) bool {
 	for _, r := range ami.Requirements {

@@ -14,36 +14,36 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// sweep is how often machines are looked through for changes that were made outside of Kerf. The list is the one that
+// sweep is how often instances are looked through for changes that were made outside of Kerf. The list is the one that
 // others ask for anyway, so that looking costs no call.
 const sweep = 30 * time.Second
 
 // stale is how old the list may be.
 const stale = 3 * time.Minute
 
-// Machines lists machines, from an inventory that is shared, and reads single ones past it.
-type Machines interface {
-	Get(ctx context.Context, providerID string) (*cloud.Machine, error)
-	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error)
+// Instances lists instances, from an inventory that is shared, and reads single ones past it.
+type Instances interface {
+	Get(ctx context.Context, providerID string) (*cloud.Instance, error)
+	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Instance, error)
 }
 
-// machines remembers what machines last looked like, by provider ID.
-type machines struct {
+// instances remembers what instances last looked like, by provider ID.
+type instances struct {
 	mu   sync.Mutex
-	seen map[string]*cloud.Machine
+	seen map[string]*cloud.Instance
 }
 
-func (m *machines) of(claim *karpv1.NodeClaim) *cloud.Machine {
+func (m *instances) of(claim *karpv1.NodeClaim) *cloud.Instance {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.seen[claim.Status.ProviderID]
 }
 
 // update takes a new list and returns those that are new or that were moved to other groups since the one before.
-func (m *machines) update(list []*cloud.Machine) (changed []string) {
+func (m *instances) update(list []*cloud.Instance) (changed []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	seen := make(map[string]*cloud.Machine, len(list))
+	seen := make(map[string]*cloud.Instance, len(list))
 	for _, now := range list {
 		was := m.seen[now.ProviderID]
 		if was == nil || was.SubnetID != now.SubnetID || !slices.Equal(was.SecurityGroups, now.SecurityGroups) || lives(was) != lives(now) {
@@ -55,10 +55,10 @@ func (m *machines) update(list []*cloud.Machine) (changed []string) {
 	return changed
 }
 
-// NeedLeaderElection makes the manager look through machines on the leader only.
+// NeedLeaderElection makes the manager look through instances on the leader only.
 func (c *Controller) NeedLeaderElection() bool { return true }
 
-// Start looks through the machines until ctx ends.
+// Start looks through the instances until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
 	for {
 		if err := c.Metrics.Recover(c.Log, "nodeclaim.drift", func() error { return c.look(ctx) }); err != nil && ctx.Err() == nil {
@@ -72,13 +72,13 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 }
 
-// look has the claims compared again whose machines changed. What it does not come to is due the next time.
+// look has the claims compared again whose instances changed. What it does not come to is due the next time.
 func (c *Controller) look(ctx context.Context) error {
-	list, err := c.Machines.List(ctx, stale)
+	list, err := c.Instances.List(ctx, stale)
 	if err != nil {
 		return err
 	}
-	c.due = append(c.due, c.machines.update(list)...)
+	c.due = append(c.due, c.instances.update(list)...)
 	for ; len(c.due) > 0; c.due = c.due[1:] {
 		id := c.due[0]
 		var claims karpv1.NodeClaimList

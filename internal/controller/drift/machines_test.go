@@ -18,12 +18,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-type inventory []*cloud.Machine
+type inventory []*cloud.Instance
 
-func (i inventory) Get(context.Context, string) (*cloud.Machine, error) {
+func (i inventory) Get(context.Context, string) (*cloud.Instance, error) {
 	return nil, errors.New("not asked for")
 }
-func (i inventory) List(context.Context, time.Duration) ([]*cloud.Machine, error) { return i, nil }
+func (i inventory) List(context.Context, time.Duration) ([]*cloud.Instance, error) { return i, nil }
 
 func TestAMachineThatChangedIsNotForgottenWhenItsClaimCanNotBeRead(t *testing.T) {
 	scheme := runtime.NewScheme()
@@ -35,8 +35,8 @@ func TestAMachineThatChangedIsNotForgottenWhenItsClaimCanNotBeRead(t *testing.T)
 	}
 	fails := 1
 	c := &Controller{
-		Machines: inventory{{ProviderID: "a", State: "running"}, {ProviderID: "b", State: "running"}},
-		moved:    make(chan event.TypedGenericEvent[client.Object], 10),
+		Instances: inventory{{ProviderID: "a", State: "running"}, {ProviderID: "b", State: "running"}},
+		moved:     make(chan event.TypedGenericEvent[client.Object], 10),
 		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim("a"), claim("b")).
 			WithIndex(&karpv1.NodeClaim{}, index.ClaimProviderID, func(o client.Object) []string { return []string{o.(*karpv1.NodeClaim).Status.ProviderID} }).
 			WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {

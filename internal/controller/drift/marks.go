@@ -11,16 +11,16 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// subject is a claim with its class; its machine as EC2 last described it, nil while it has not; its pool, nil where there is
+// subject is a claim with its class; its instance as EC2 last described it, nil while it has not; its pool, nil where there is
 // none; and what is known of how its instance type is sold.
 type subject struct {
-	claim   *karpv1.NodeClaim
-	class   *awsv1.EC2NodeClass
-	machine *cloud.Machine
-	pool    *karpv1.NodePool
-	typ     *catalog.Type
-	offered *offers
-	now     time.Time
+	claim    *karpv1.NodeClaim
+	class    *awsv1.EC2NodeClass
+	instance *cloud.Instance
+	pool     *karpv1.NodePool
+	typ      *catalog.Type
+	offered  *offers
+	now      time.Time
 }
 
 func (s subject) sale() (message string, v Verdict) {
@@ -30,7 +30,7 @@ func (s subject) sale() (message string, v Verdict) {
 	return s.offered.verdict(s.claim, s.now)
 }
 
-// mark is one difference between a machine and its class that the condition Drifted can tell of.
+// mark is one difference between an instance and its class that the condition Drifted can tell of.
 type mark struct {
 	reason  string
 	compare func(subject) (message string, v Verdict)
@@ -44,8 +44,8 @@ var marks = []mark{
 	{awsv1.ReasonNodeClassDrift, func(s subject) (string, Verdict) { return NodeClass(s.claim, s.class) }},
 	{awsv1.ReasonLaunchTemplateDrift, func(s subject) (string, Verdict) { return Template(s.claim, s.class) }},
 	{awsv1.ReasonAMIDrift, func(s subject) (string, Verdict) { return Image(s.claim, s.class) }},
-	{awsv1.ReasonSecurityGroupDrift, func(s subject) (string, Verdict) { return SecurityGroups(s.machine, s.class) }},
-	{awsv1.ReasonSubnetDrift, func(s subject) (string, Verdict) { return Subnet(s.machine, s.class) }},
+	{awsv1.ReasonSecurityGroupDrift, func(s subject) (string, Verdict) { return SecurityGroups(s.instance, s.class) }},
+	{awsv1.ReasonSubnetDrift, func(s subject) (string, Verdict) { return Subnet(s.instance, s.class) }},
 	{awsv1.ReasonCapacityReservationDrift, func(s subject) (string, Verdict) { return Reservation(s.claim, s.class) }},
 	{awsv1.ReasonPlacementGroupDrift, func(s subject) (string, Verdict) { return PlacementGroup(s.claim, s.class) }},
 }
@@ -67,7 +67,7 @@ func judge(s subject, was string) (reason, message string, gone bool) {
 	return reason, message, (gone || foreign && same) && reason == ""
 }
 
-// NodeClass compares the hash of the class that a machine was launched from, which its claim has, with the class's now. Hashes
+// NodeClass compares the hash of the class that an instance was launched from, which its claim has, with the class's now. Hashes
 // of different versions, or of another controller, say nothing of each other.
 func NodeClass(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	was, now := claim.Annotations[awsv1.AnnotationEC2NodeClassHash], class.Annotations[awsv1.AnnotationEC2NodeClassHash]

@@ -135,31 +135,31 @@ func TestMachinesDriftFromTheirClassWhenItsHashIsAnother(t *testing.T) {
 }
 
 func TestMachinesDriftFromGroupsAndSubnetsThatAreKnown(t *testing.T) {
-	type edit func(*cloud.Machine, *awsv1.EC2NodeClass)
+	type edit func(*cloud.Instance, *awsv1.EC2NodeClass)
 	for name, tc := range map[string]struct {
 		edit           edit
 		groups, subnet Verdict
 	}{
-		"alike":          {func(*cloud.Machine, *awsv1.EC2NodeClass) {}, Same, Same},
-		"a group more":   {func(m *cloud.Machine, _ *awsv1.EC2NodeClass) { m.SecurityGroups = []string{"sg-1", "sg-2", "sg-3"} }, Differs, Same},
-		"a group less":   {func(m *cloud.Machine, _ *awsv1.EC2NodeClass) { m.SecurityGroups = []string{"sg-1"} }, Differs, Same},
-		"another subnet": {func(m *cloud.Machine, _ *awsv1.EC2NodeClass) { m.SubnetID = "subnet-9" }, Same, Differs},
-		"the class has a subnet more": {func(_ *cloud.Machine, c *awsv1.EC2NodeClass) {
+		"alike":          {func(*cloud.Instance, *awsv1.EC2NodeClass) {}, Same, Same},
+		"a group more":   {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) { m.SecurityGroups = []string{"sg-1", "sg-2", "sg-3"} }, Differs, Same},
+		"a group less":   {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) { m.SecurityGroups = []string{"sg-1"} }, Differs, Same},
+		"another subnet": {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) { m.SubnetID = "subnet-9" }, Same, Differs},
+		"the class has a subnet more": {func(_ *cloud.Instance, c *awsv1.EC2NodeClass) {
 			c.Status.Subnets = append(c.Status.Subnets, awsv1.Subnet{ID: "subnet-9"})
 		}, Same, Same},
-		"groups in another order":     {func(_ *cloud.Machine, c *awsv1.EC2NodeClass) { slices.Reverse(c.Status.SecurityGroups) }, Same, Same},
-		"the class's lists are empty": {func(_ *cloud.Machine, c *awsv1.EC2NodeClass) { c.Status.SecurityGroups, c.Status.Subnets = nil, nil }, Unknown, Unknown},
-		"the lists could not be made": {func(m *cloud.Machine, c *awsv1.EC2NodeClass) {
+		"groups in another order":     {func(_ *cloud.Instance, c *awsv1.EC2NodeClass) { slices.Reverse(c.Status.SecurityGroups) }, Same, Same},
+		"the class's lists are empty": {func(_ *cloud.Instance, c *awsv1.EC2NodeClass) { c.Status.SecurityGroups, c.Status.Subnets = nil, nil }, Unknown, Unknown},
+		"the lists could not be made": {func(m *cloud.Instance, c *awsv1.EC2NodeClass) {
 			c.Status.Conditions, m.SubnetID, m.SecurityGroups = nil, "subnet-9", []string{"sg-9"}
 		}, Unknown, Unknown},
-		"the class has just been edited": {func(m *cloud.Machine, c *awsv1.EC2NodeClass) {
+		"the class has just been edited": {func(m *cloud.Instance, c *awsv1.EC2NodeClass) {
 			c.Generation, m.SubnetID, m.SecurityGroups = 3, "subnet-9", []string{"sg-9"}
 		}, Unknown, Unknown},
-		"a machine that ends": {func(m *cloud.Machine, _ *awsv1.EC2NodeClass) {
+		"a machine that ends": {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) {
 			m.State, m.SubnetID, m.SecurityGroups = "shutting-down", "", nil
 		}, Unknown, Unknown},
-		"a machine without details": {func(m *cloud.Machine, _ *awsv1.EC2NodeClass) { m.SubnetID, m.SecurityGroups = "", nil }, Unknown, Unknown},
-		"a launch template decides": {func(m *cloud.Machine, c *awsv1.EC2NodeClass) {
+		"a machine without details": {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) { m.SubnetID, m.SecurityGroups = "", nil }, Unknown, Unknown},
+		"a launch template decides": {func(m *cloud.Instance, c *awsv1.EC2NodeClass) {
 			c.Spec.LaunchTemplate, m.SecurityGroups = &awsv1.LaunchTemplateReference{Name: "mine"}, []string{"sg-9"}
 		}, Unknown, Same},
 	} {
@@ -168,7 +168,7 @@ func TestMachinesDriftFromGroupsAndSubnetsThatAreKnown(t *testing.T) {
 			class.Status.Conditions = append(class.Status.Conditions, status.Condition{Type: condition, Status: metav1.ConditionTrue, ObservedGeneration: 2})
 		}
 		class.Status.SecurityGroups, class.Status.Subnets = []awsv1.SecurityGroup{{ID: "sg-2"}, {ID: "sg-1"}}, []awsv1.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
-		machine := &cloud.Machine{State: "running", SubnetID: "subnet-1", SecurityGroups: []string{"sg-1", "sg-2"}}
+		machine := &cloud.Instance{State: "running", SubnetID: "subnet-1", SecurityGroups: []string{"sg-1", "sg-2"}}
 		tc.edit(machine, class)
 		if message, got := SecurityGroups(machine, class); got != tc.groups || (got == Differs) != (message != "") {
 			t.Errorf("%s: groups %d %q, want %d", name, got, message, tc.groups)
@@ -183,12 +183,12 @@ func TestMachinesDriftFromGroupsAndSubnetsThatAreKnown(t *testing.T) {
 }
 
 func TestOnlyMachinesThatChangedAreComparedAgain(t *testing.T) {
-	var m machines
-	list := func(groups ...string) []*cloud.Machine {
-		return []*cloud.Machine{{ProviderID: "a", State: "running", SecurityGroups: []string{"sg-1"}}, {ProviderID: "b", State: "running", SecurityGroups: groups}}
+	var m instances
+	list := func(groups ...string) []*cloud.Instance {
+		return []*cloud.Instance{{ProviderID: "a", State: "running", SecurityGroups: []string{"sg-1"}}, {ProviderID: "b", State: "running", SecurityGroups: groups}}
 	}
 	for i, step := range []struct {
-		list []*cloud.Machine
+		list []*cloud.Instance
 		want int
 	}{{list("sg-1"), 2}, {list("sg-1"), 0}, {list("sg-2"), 1}, {list("sg-2")[:1], 0}, {list("sg-2"), 1}} {
 		if got := m.update(step.list); len(got) != step.want {

@@ -9,9 +9,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// SecurityGroups compares the groups that a machine is in with those of its class. Nothing is said while either is not
+// SecurityGroups compares the groups that an instance is in with those of its class. Nothing is said while either is not
 // known, nor of classes whose launch template decides the groups.
-func SecurityGroups(machine *cloud.Machine, class *awsv1.EC2NodeClass) (message string, v Verdict) {
+func SecurityGroups(machine *cloud.Instance, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	if !lives(machine) || len(machine.SecurityGroups) == 0 || len(class.Status.SecurityGroups) == 0 ||
 		class.Spec.LaunchTemplate != nil || !holds(class, awsv1.ConditionTypeSecurityGroupsReady) {
 		return "", Unknown
@@ -23,8 +23,8 @@ func SecurityGroups(machine *cloud.Machine, class *awsv1.EC2NodeClass) (message 
 	return fmt.Sprintf("in security groups %s, and EC2NodeClass %s has %s now", strings.Join(machine.SecurityGroups, ", "), class.Name, strings.Join(now, ", ")), Differs
 }
 
-// Subnet looks whether a machine's subnet is still one of its class's. Nothing is said while either is not known.
-func Subnet(machine *cloud.Machine, class *awsv1.EC2NodeClass) (message string, v Verdict) {
+// Subnet looks whether an instance's subnet is still one of its class's. Nothing is said while either is not known.
+func Subnet(machine *cloud.Instance, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	if !lives(machine) || machine.SubnetID == "" || len(class.Status.Subnets) == 0 || !holds(class, awsv1.ConditionTypeSubnetsReady) {
 		return "", Unknown
 	}
@@ -35,8 +35,8 @@ func Subnet(machine *cloud.Machine, class *awsv1.EC2NodeClass) (message string, 
 	return fmt.Sprintf("in subnet %s, and EC2NodeClass %s has %s now", machine.SubnetID, class.Name, strings.Join(now, ", ")), Differs
 }
 
-// lives tells whether a machine can still be spoken of: one that ends loses its interfaces.
-func lives(m *cloud.Machine) bool { return m != nil && (m.State == "running" || m.State == "pending") }
+// lives tells whether an instance can still be spoken of: one that ends loses its interfaces.
+func lives(m *cloud.Instance) bool { return m != nil && (m.State == "running" || m.State == "pending") }
 
 // groupsOf are the ids of a class's security groups, sorted.
 func groupsOf(class *awsv1.EC2NodeClass) []string {

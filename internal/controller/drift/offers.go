@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// Types lists what can be bought of a node class, whether it is to be had now or not.
+// Types lists what can be launched of a node class, whether it is to be had now or not.
 type Types interface {
 	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
 }
@@ -34,7 +34,7 @@ type offers struct {
 	missing map[string]time.Time                // by claim
 }
 
-// typeOf is the type of a claim's machine; nil when it is not known.
+// typeOf is the type of a claim's instance; nil when it is not known.
 func (o *offers) typeOf(claim *karpv1.NodeClaim) *catalog.Type {
 	if claim.Spec.NodeClassRef == nil {
 		return nil
@@ -44,7 +44,7 @@ func (o *offers) typeOf(claim *karpv1.NodeClaim) *catalog.Type {
 	return o.types[claim.Spec.NodeClassRef.Name][claim.Labels[requirement.InstanceType]]
 }
 
-// verdict says whether the type of a claim's machine is gone. It is Unknown until the class has been listed, and while the
+// verdict says whether the type of a claim's instance is gone. It is Unknown until the class has been listed, and while the
 // type has not been missing for long enough.
 func (o *offers) verdict(claim *karpv1.NodeClaim, now time.Time) (message string, v Verdict) {
 	if claim.Spec.NodeClassRef == nil || claim.Labels[requirement.InstanceType] == "" || !claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched) {

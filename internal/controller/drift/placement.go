@@ -7,7 +7,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// PlacementGroup looks whether a claim's machine stands in the placement group that its class selects: one that was deleted
+// PlacementGroup looks whether a claim's instance stands in the placement group that its class selects: one that was deleted
 // and made again under its name has another id.
 //
 // While it is not known for the class as it is which group it selects, or there is none of that name, nothing is said.

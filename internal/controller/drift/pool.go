@@ -30,7 +30,7 @@ func NodePool(claim *karpv1.NodeClaim, pool *karpv1.NodePool) (message string, v
 	return "launched before the template of NodePool " + pool.Name + " was changed", Differs
 }
 
-// Requirements looks whether a machine's labels are what its pool requires now. A label that the claim lacks is looked up
+// Requirements looks whether an instance's labels are what its pool requires now. A label that the claim lacks is looked up
 // in what is known of its instance type: claims of an older release lack labels that came later. typ is nil when the type
 // is not known.
 func Requirements(claim *karpv1.NodeClaim, pool *karpv1.NodePool, typ *catalog.Type) (message string, v Verdict) {
@@ -74,7 +74,7 @@ func setOf(term requirement.Term) (requirement.Set, bool) {
 	return reqs.Get(words.Key(term.Key))
 }
 
-// labelOf is the value of a label of all machines of a type; known is false if not all have the same, or it is not known.
+// labelOf is the value of a label of all instances of a type; known is false if not all have the same, or it is not known.
 func labelOf(typ *catalog.Type, key string) (value string, has, known bool) {
 	if typ == nil {
 		// Labels of pools are never of this kind, so that what is missing is missing.
@@ -94,8 +94,8 @@ func labelOf(typ *catalog.Type, key string) (value string, has, known bool) {
 // Source: core-behaviours of the Karpenter v1 API, instance type drift.
 const oldEnough = time.Hour
 
-// sold tells whether a type is still offered where, and as what, a claim's machine was bought; whether it can be had right
-// now does not matter. A machine out of a reservation may be on demand by now.
+// sold tells whether a type is still offered where, and as what, a claim's instance was launched; whether it can be had right
+// now does not matter. An instance out of a reservation may be on demand by now.
 func sold(claim *karpv1.NodeClaim, typ *catalog.Type) bool {
 	if typ == nil {
 		return false

@@ -8,10 +8,10 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// Reservation looks whether the capacity reservation that a claim's machine was bought out of is one that its class selects.
+// Reservation looks whether the capacity reservation that a claim's instance was launched out of is one that its class selects.
 //
-// Nothing is said of machines that are not reserved, or while it is not known for the class as it is what it selects. A
-// reservation that has ended is not selected either; that its machine is on-demand then, which is no difference, is for the
+// Nothing is said of instances that are not reserved, or while it is not known for the class as it is what it selects. A
+// reservation that has ended is not selected either; that its instance is on-demand then, which is no difference, is for the
 // caller to find out.
 func Reservation(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	id := claim.Labels[awsv1.LabelCapacityReservationID]

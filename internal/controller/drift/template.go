@@ -18,7 +18,7 @@ const (
 	Differs
 )
 
-// Template compares the launch template that a claim's machine was launched from with that of its class now. While the
+// Template compares the launch template that a claim's instance was launched from with that of its class now. While the
 // template has not been looked up for the class as it is, nothing is said.
 func Template(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	was := claim.Annotations[awsv1.AnnotationLaunchTemplate]

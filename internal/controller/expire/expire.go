@@ -1,7 +1,7 @@
 // Package expire ends nodes that have reached the age that their NodeClaim sets (expireAfter). It asks neither budgets
 // nor do-not-disrupt, as users of the v1 API rely on: that age plus terminationGracePeriod is the longest that a node
 // lives. Two things make it gentle all the same. The claim is marked before it is deleted, which makes its drain wait
-// until the machines that take the pods over are ready; and the claims of a pool that were born together go one after
+// until the instances that take the pods over are ready; and the claims of a pool that were born together go one after
 // the other, the first of them a little ahead of its time and none of them late.
 //
 // All that has to outlive this process is on the claims: their age, the mark and their deletion.
@@ -28,8 +28,8 @@ import (
 // period is the longest between two looks at the claims; the next expiry that is known comes sooner.
 const period = 10 * time.Second
 
-// headStart is the time between the mark and the deletion of a claim of a static NodePool: the mark makes the pool buy
-// another machine (package static), and pods are planned onto that only if it was ordered before they need a place.
+// headStart is the time between the mark and the deletion of a claim of a static NodePool: the mark makes the pool launch
+// another instance (package static), and pods are planned onto that only if it was ordered before they need a place.
 const headStart = 5 * time.Second
 
 // Loop is the loop.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// widest is the longest that two expiries of a pool are kept apart: in that time a machine joins and takes pods over.
+	// widest is the longest that two expiries of a pool are kept apart: in that time an instance joins and takes pods over.
 	widest = 5 * time.Minute
 	// lateWithin is the time in which a pool begins to replace all that is past its age, when nobody was there to do it on
 	// time.

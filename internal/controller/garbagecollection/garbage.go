@@ -1,4 +1,4 @@
-// Package garbagecollection makes machines and NodeClaims agree: a machine without a claim is terminated, a claim whose machine is
+// Package garbagecollection makes instances and NodeClaims agree: an instance without a claim is terminated, a claim whose instance is
 // gone is deleted. Both are judged with patience, because either side may only be late.
 package garbagecollection
 
@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// grace is how long a machine must be seen without a claim before it is terminated.
+	// grace is how long an instance must be seen without a claim before it is terminated.
 	grace = 30 * time.Second
-	// visible is how long after its launch a machine may be missing from the cloud's list.
+	// visible is how long after its launch an instance may be missing from the cloud's list.
 	visible = time.Minute
 	// eager and lazy are the periods of the loop in its first rounds and later.
 	eager, lazy = 10 * time.Second, 2 * time.Minute
@@ -42,9 +42,9 @@ type Collector struct {
 	Log       *slog.Logger
 	Clock     clock.Clock
 
-	// unclaimed notes since when a machine has been seen without a claim, by provider ID.
+	// unclaimed notes since when an instance has been seen without a claim, by provider ID.
 	unclaimed map[string]time.Time
-	// forced tells of a claim that is gone though Kerf has not ended its machine; nil without Watch.
+	// forced tells of a claim that is gone though Kerf has not ended its instance; nil without Watch.
 	forced chan struct{}
 }
 
@@ -88,7 +88,7 @@ func (c *Collector) Start(ctx context.Context) error {
 // Round compares once, with the claims that the informer holds. The API is asked for them only in a round that is about to
 // terminate an instance: the informer may lag behind it.
 func (c *Collector) Round(ctx context.Context) error {
-	// The machines are read before the claims: a machine that comes after the list is not judged by it.
+	// The instances are read before the claims: an instance that comes after the list is not judged by it.
 	machines, err := c.Cloud.List(ctx, time.Second)
 	if err != nil {
 		return fmt.Errorf("listing machines: %w", err)
@@ -98,16 +98,16 @@ func (c *Collector) Round(ctx context.Context) error {
 	if err := c.Client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodeclaims: %w", err)
 	}
-	return errors.Join(c.machines(ctx, machines, claims.Items), c.claims(ctx, machines, claims.Items))
+	return errors.Join(c.instances(ctx, machines, claims.Items), c.claims(ctx, machines, claims.Items))
 }
 
-// without are the running machines that no claim stands for.
-func without(machines []*cloud.Machine, claims []karpv1.NodeClaim) []*cloud.Machine {
+// without are the running instances that no claim stands for.
+func without(machines []*cloud.Instance, claims []karpv1.NodeClaim) []*cloud.Instance {
 	known := make(map[string]bool, len(claims))
 	for i := range claims {
 		known[claims[i].Status.ProviderID] = true
 	}
-	var out []*cloud.Machine
+	var out []*cloud.Instance
 	for _, m := range machines {
 		if !known[m.ProviderID] && m.State != "shutting-down" && m.State != "terminated" && !mayBelong(m, claims) {
 			out = append(out, m)
@@ -116,11 +116,11 @@ func without(machines []*cloud.Machine, claims []karpv1.NodeClaim) []*cloud.Mach
 	return out
 }
 
-// machines terminates what no claim stands for.
-func (c *Collector) machines(ctx context.Context, machines []*cloud.Machine, claims []karpv1.NodeClaim) error {
+// instances terminates what no claim stands for.
+func (c *Collector) instances(ctx context.Context, machines []*cloud.Instance, claims []karpv1.NodeClaim) error {
 	now := c.Clock.Now()
 	still := map[string]time.Time{}
-	var due []*cloud.Machine
+	var due []*cloud.Instance
 	for _, m := range without(machines, claims) {
 		since, ok := c.unclaimed[m.ProviderID]
 		if !ok {
@@ -152,9 +152,9 @@ func (c *Collector) machines(ctx context.Context, machines []*cloud.Machine, cla
 	return errors.Join(errs...)
 }
 
-// mayBelong reports whether a claim that does not know its machine yet may be the one that bought m: it was there when m
+// mayBelong reports whether a claim that does not know its instance yet may be the one that launched m: it was there when m
 // was launched, and is of m's pool, or m's tag names it.
-func mayBelong(m *cloud.Machine, claims []karpv1.NodeClaim) bool {
+func mayBelong(m *cloud.Instance, claims []karpv1.NodeClaim) bool {
 	return slices.ContainsFunc(claims, func(claim karpv1.NodeClaim) bool {
 		if claim.Status.ProviderID != "" || !claim.DeletionTimestamp.IsZero() {
 			return false
@@ -181,8 +181,8 @@ func (c *Collector) deleteNode(ctx context.Context, providerID string) error {
 	return errors.Join(errs...)
 }
 
-// claims deletes claims whose machine is gone for good.
-func (c *Collector) claims(ctx context.Context, machines []*cloud.Machine, claims []karpv1.NodeClaim) error {
+// claims deletes claims whose instance is gone for good.
+func (c *Collector) claims(ctx context.Context, machines []*cloud.Instance, claims []karpv1.NodeClaim) error {
 	alive := map[string]bool{}
 	for _, m := range machines {
 		alive[m.ProviderID] = m.State != "terminated" && m.State != "shutting-down"

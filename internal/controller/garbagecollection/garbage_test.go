@@ -18,17 +18,17 @@ func TestMayBelong(t *testing.T) {
 		return c
 	}
 	for name, tc := range map[string]struct {
-		machine cloud.Machine
+		machine cloud.Instance
 		claim   karpv1.NodeClaim
 		want    bool
 	}{
-		"a claim that was waiting when the machine came":   {cloud.Machine{Pool: "p"}, claim(func(*karpv1.NodeClaim) {}), true},
-		"a claim of another pool":                          {cloud.Machine{Pool: "q"}, claim(func(*karpv1.NodeClaim) {}), false},
-		"a claim that knows its machine":                   {cloud.Machine{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.Status.ProviderID = "aws:///z/i-2" }), false},
-		"a claim made long after the machine":              {cloud.Machine{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.CreationTimestamp.Time = launched.Add(time.Minute) }), false},
-		"a claim that is going":                            {cloud.Machine{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: launched} }), false},
-		"the tag names the claim":                          {cloud.Machine{Pool: "p", Claim: "p-1"}, claim(func(*karpv1.NodeClaim) {}), true},
-		"the tag names another claim that no longer waits": {cloud.Machine{Pool: "p", Claim: "p-0"}, claim(func(*karpv1.NodeClaim) {}), false},
+		"a claim that was waiting when the machine came":   {cloud.Instance{Pool: "p"}, claim(func(*karpv1.NodeClaim) {}), true},
+		"a claim of another pool":                          {cloud.Instance{Pool: "q"}, claim(func(*karpv1.NodeClaim) {}), false},
+		"a claim that knows its machine":                   {cloud.Instance{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.Status.ProviderID = "aws:///z/i-2" }), false},
+		"a claim made long after the machine":              {cloud.Instance{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.CreationTimestamp.Time = launched.Add(time.Minute) }), false},
+		"a claim that is going":                            {cloud.Instance{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: launched} }), false},
+		"the tag names the claim":                          {cloud.Instance{Pool: "p", Claim: "p-1"}, claim(func(*karpv1.NodeClaim) {}), true},
+		"the tag names another claim that no longer waits": {cloud.Instance{Pool: "p", Claim: "p-0"}, claim(func(*karpv1.NodeClaim) {}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.machine.LaunchedAt = launched

@@ -22,14 +22,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// listed is a cloud with given machines, which notes those that are terminated.
+// listed is a cloud with given instances, which notes those that are terminated.
 type listed struct {
 	cloud.Provider
-	machines []*cloud.Machine
+	machines []*cloud.Instance
 	ended    []string
 }
 
-func (l *listed) List(context.Context, time.Duration) ([]*cloud.Machine, error) {
+func (l *listed) List(context.Context, time.Duration) ([]*cloud.Instance, error) {
 	return l.machines, nil
 }
 
@@ -39,7 +39,7 @@ func (l *listed) Terminate(_ context.Context, id string) error {
 }
 
 // Lists of all claims cost the API server in proportion to the cluster: rounds read what the informer holds, and the API is
-// asked once before something is terminated. A claim that only the API knows of keeps its machine.
+// asked once before something is terminated. A claim that only the API knows of keeps its instance.
 func TestTheAPIIsAskedForAllClaimsOnlyBeforeSomethingIsTerminated(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{karpv1.AddToScheme, corev1.AddToScheme} {
@@ -58,8 +58,8 @@ func TestTheAPIIsAskedForAllClaimsOnlyBeforeSomethingIsTerminated(t *testing.T) 
 			lists++
 			return c.List(ctx, list, o...)
 		}}).Build()
-	at := func(id string) *cloud.Machine { return &cloud.Machine{ProviderID: id, State: "running"} }
-	aws := &listed{machines: []*cloud.Machine{at("i-a"), at("i-lost"), at("i-late")}}
+	at := func(id string) *cloud.Instance { return &cloud.Instance{ProviderID: id, State: "running"} }
+	aws := &listed{machines: []*cloud.Instance{at("i-a"), at("i-lost"), at("i-late")}}
 	clk := testclock.NewFakeClock(time.Now())
 	c := &Collector{
 		Client: informer, APIReader: api, Cloud: aws, Recorder: record.NewFakeRecorder(10),
@@ -85,7 +85,7 @@ func TestTheAPIIsAskedForAllClaimsOnlyBeforeSomethingIsTerminated(t *testing.T) 
 	if len(aws.ended) != 1 || aws.ended[0] != "i-lost" {
 		t.Errorf("terminated %v, want i-lost alone", aws.ended)
 	}
-	aws.machines = []*cloud.Machine{at("i-a")}
+	aws.machines = []*cloud.Instance{at("i-a")}
 	for range 100 {
 		clk.Step(lazy)
 		round()

@@ -25,9 +25,9 @@ type lister struct {
 	list func() error
 }
 
-func (l lister) List(context.Context, time.Duration) ([]*cloud.Machine, error) { return nil, l.list() }
+func (l lister) List(context.Context, time.Duration) ([]*cloud.Instance, error) { return nil, l.list() }
 
-// A machine without a claim costs money until a round finds it: a round that failed is made up for soon, and an outage is not
+// An instance without a claim costs money until a round finds it: a round that failed is made up for soon, and an outage is not
 // told of every ten seconds.
 func TestARoundThatFailedIsMadeUpForSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

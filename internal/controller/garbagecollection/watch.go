@@ -11,8 +11,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
-// Watch follows NodeClaims, so that a machine whose claim somebody has forced away (by taking its finalizer off) is looked
-// for ten seconds later, not when the next lazy round comes. A claim that is forced away before its machine was written to
+// Watch follows NodeClaims, so that an instance whose claim somebody has forced away (by taking its finalizer off) is looked
+// for ten seconds later, not when the next lazy round comes. A claim that is forced away before its instance was written to
 // it looks like one whose launch failed, and is left to that round. To be called before Start.
 func (c *Collector) Watch(ctx context.Context, informers crcache.Cache) error {
 	informer, err := informers.GetInformer(ctx, &karpv1.NodeClaim{}, crcache.BlockUntilSynced(false))
@@ -24,7 +24,7 @@ func (c *Collector) Watch(ctx context.Context, informers crcache.Cache) error {
 	return err
 }
 
-// deleted wakes the loop when a claim is gone whose machine Kerf is not known to have ended.
+// deleted wakes the loop when a claim is gone whose instance Kerf is not known to have ended.
 func (c *Collector) deleted(o any) {
 	if gone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj

@@ -19,7 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 )
 
-// A claim that somebody has forced away leaves its machine behind, and nothing else tells of that.
+// A claim that somebody has forced away leaves its instance behind, and nothing else tells of that.
 func TestAClaimThatIsForcedAwayIsNoticed(t *testing.T) {
 	const id = "aws:///us-east-1a/i-1"
 	const ahead = 30 * time.Second // of the deletion, nothing happens

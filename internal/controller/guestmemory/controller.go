@@ -1,4 +1,4 @@
-// Package guestmemory learns from nodes that join how much memory machines of their type really have, and keeps what was
+// Package guestmemory learns from nodes that join how much memory instances of their type really have, and keeps what was
 // learned in a ConfigMap, so that a restart does not begin with estimates again.
 package guestmemory
 
@@ -64,8 +64,8 @@ func providerOf(o client.Object) string {
 }
 
 // Reconcile learns from one node. Only nodes with a NodeClaim count: of others it is not known what they booted. Type and
-// image are what EC2 said of the machine: a kubelet may write the labels of its node itself, and what it says of another
-// type would count for all machines of that.
+// image are what EC2 said of the instance: a kubelet may write the labels of its node itself, and what it says of another
+// type would count for all instances of that.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	if err := c.Client.Get(ctx, req.NamespacedName, node); err != nil {

@@ -34,13 +34,13 @@ const (
 // classKind is the kind of node class that Kerf serves.
 const classKind = "EC2NodeClass"
 
-// Annotations of NodeClaims that say why their machines go.
+// Annotations of NodeClaims that say why their instances go.
 const (
 	// ExpiredAnnotation: the node has reached the age at which its pool replaces it; its value is when that was.
 	ExpiredAnnotation = "kerf.sh/expired"
-	// InterruptedAnnotation: AWS takes the machine back; its value says why.
+	// InterruptedAnnotation: AWS takes the instance back; its value says why.
 	InterruptedAnnotation = "kerf.sh/interrupted"
-	// MaintenanceAnnotation: AWS has scheduled work on the machine; its value is JSON and says what and when.
+	// MaintenanceAnnotation: AWS has scheduled work on the instance; its value is JSON and says what and when.
 	MaintenanceAnnotation = "kerf.sh/maintenance"
 )
 
@@ -93,7 +93,7 @@ func ManagedPool(pool *karpv1.NodePool) bool {
 	return ref != nil && ref.Group == awsv1.Group && ref.Kind == classKind
 }
 
-// ClaimsOfNode lists the managed claims whose machine is the node's.
+// ClaimsOfNode lists the managed claims whose instance is the node's.
 func ClaimsOfNode(ctx context.Context, c client.Reader, node *corev1.Node) ([]*karpv1.NodeClaim, error) {
 	return claimsOfNode(ctx, c, node)
 }
@@ -115,7 +115,7 @@ func claimsOfNode(ctx context.Context, c client.Reader, node *corev1.Node, how .
 	return out, nil
 }
 
-// NodesOfClaim lists the nodes whose machine is the claim's.
+// NodesOfClaim lists the nodes whose instance is the claim's.
 func NodesOfClaim(ctx context.Context, c client.Reader, claim *karpv1.NodeClaim) ([]*corev1.Node, error) {
 	if claim.Status.ProviderID == "" {
 		return nil, nil
@@ -131,7 +131,7 @@ func NodesOfClaim(ctx context.Context, c client.Reader, claim *karpv1.NodeClaim)
 	return out, nil
 }
 
-// NodeToClaims maps events of nodes to the claims of the same machine; see MoreThanAlive for the events that are worth it.
+// NodeToClaims maps events of nodes to the claims of the same instance; see MoreThanAlive for the events that are worth it.
 func NodeToClaims(c client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		node, ok := o.(*corev1.Node)

@@ -17,7 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// news is what is known of one machine, and what is to be done about it.
+// news is what is known of one instance, and what is to be done about it.
 type news struct {
 	kind queue.Kind
 	rule rule
@@ -36,7 +36,7 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 		return c.schedule(ctx, claim, n)
 	}
 	if n.rule.how == byNotice && due(n.at, now).Add(margin).Before(now) {
-		// The warning is older than its notice. If the machine is gone, that is known by other ways.
+		// The warning is older than its notice. If the instance is gone, that is known by other ways.
 		if gone, _, err := c.gone(ctx, claim); err != nil || gone {
 			return err
 		}
@@ -61,7 +61,7 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 			return nil // we ended it ourselves, or its end is under way
 		}
 		if claim.Status.NodeName == "" {
-			return nil // the lifecycle controller looks after machines whose node has not come, and tells why they end
+			return nil // the lifecycle controller looks after instances whose node has not come, and tells why they end
 		}
 		if gone, why, err := c.gone(ctx, claim); err == nil && gone {
 			c.Recorder.Eventf(claim, warning, "MachineGone", "machine %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
@@ -73,13 +73,13 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 	return c.drain(ctx, claim, n, time.Time{})
 }
 
-// of names the machine in what is said.
+// of names the instance in what is said.
 func (r rule) of(claim *karpv1.NodeClaim) rule {
 	r.says = about(r.says, " (%s)", claim.Status.ProviderID[strings.LastIndexByte(claim.Status.ProviderID, '/')+1:])
 	return r
 }
 
-// gone reports whether the machine no longer runs and never will, and why, as an ending of a sentence.
+// gone reports whether the instance no longer runs and never will, and why, as an ending of a sentence.
 func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (gone bool, why string, err error) {
 	m, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
 	switch {
@@ -93,12 +93,12 @@ func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (gone bo
 	return m.State == "shutting-down" || m.State == "terminated", why, nil
 }
 
-// drain has the machine's pods moved: the NodeClaim is deleted, which drains its node and buys what its pods need
+// drain has the instance's pods moved: the NodeClaim is deleted, which drains its node and launches what its pods need
 // elsewhere. by is when the last pod has to be gone, past all budgets; zero leaves that to terminationGracePeriod.
 //
 // The end is written after the deletion. Where that is cut short in between, the same news comes again, by the queue, the
 // annotation or EC2's status, and finds a claim that is going without it. The other way round a claim that lives on, because
-// the work on its machine is called off, would keep an end that counts whenever it goes.
+// the work on its instance is called off, would keep an end that counts whenever it goes.
 func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news, by time.Time) error {
 	already := c.ledger.of(claim.UID)
 	if err := already.take(ctx); err != nil {
@@ -141,7 +141,7 @@ func mode(claim *karpv1.NodeClaim, r rule) string {
 	return "graceful"
 }
 
-// stamp writes why the machine goes, and when: the drain ends then. A sooner end stays, and so does one that was written
+// stamp writes why the instance goes, and when: the drain ends then. A sooner end stays, and so does one that was written
 // already and that the cache does not show yet.
 func (c *Controller) stamp(ctx context.Context, claim *karpv1.NodeClaim, n news, by time.Time, already *done) error {
 	var why map[string]string
@@ -169,7 +169,7 @@ func (c *Controller) tell(ctx context.Context, claim *karpv1.NodeClaim, eventTyp
 
 // claimOf finds the claim of an instance; nil when the instance is not of this cluster. It must not be written to.
 func (c *Controller) claimOf(ctx context.Context, instanceID string) (*karpv1.NodeClaim, error) {
-	name, ok := c.Machines.claim(instanceID)
+	name, ok := c.Instances.claim(instanceID)
 	if !ok {
 		return nil, nil
 	}

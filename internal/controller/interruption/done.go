@@ -10,13 +10,13 @@ import (
 )
 
 // done is what this process has already asked for about one claim: the cache may not show it yet, and two messages about
-// one machine may come in the same moment.
+// one instance may come in the same moment.
 //
 // Who acts on the claim holds its turn, over calls to the apiserver; another who waits for it heeds its context.
 type done struct {
 	turn     chan struct{} // holds one while somebody acts
 	deleted  atomic.Bool
-	why      bool            // it is written what takes the machine
+	why      bool            // it is written what takes the instance
 	deadline time.Time       // the earliest that was written; zero: none
 	off      map[string]bool // scheduled work that was called off, by the id of its event
 }

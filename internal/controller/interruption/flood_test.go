@@ -111,7 +111,7 @@ func (f *flood) run(tb testing.TB, h *house, want int, empty bool) (acted time.D
 	return 0
 }
 
-// realTime lets a house live by the clock of this machine and read the flood.
+// realTime lets a house live by the clock of this instance and read the flood.
 func realTime(tb testing.TB, f *flood, objects []client.Object) *house {
 	tb.Helper()
 	h := newHouse(tb, interruption.Options{Receivers: 4, Silence: 10 * time.Minute}, objects...)
@@ -157,7 +157,7 @@ func TestTheFewAreFoundAmongTheMany(t *testing.T) {
 	}
 }
 
-// BenchmarkFlood measures how long ten warnings among ten thousand state changes of other machines take to be acted on,
+// BenchmarkFlood measures how long ten warnings among ten thousand state changes of other instances take to be acted on,
 // over HTTP and with the real SDK. The whole of it has to be less than five seconds.
 func BenchmarkFlood(b *testing.B) {
 	worst := time.Duration(0)

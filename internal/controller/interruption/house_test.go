@@ -35,10 +35,10 @@ import (
 // start is the time at which every story begins.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// ours is the machine of the stories, another one of somebody else.
+// ours is the instance of the stories, another one of somebody else.
 const ours, another = "i-0b662ef9931388ba0", "i-0fffffffffffffff0"
 
-// region is the cloud: machines by provider ID, and which offerings were closed.
+// region is the cloud: instances by provider ID, and which offerings were closed.
 type region struct {
 	cloud.Provider
 	mu     sync.Mutex
@@ -47,7 +47,7 @@ type region struct {
 	err    error
 }
 
-func (r *region) Get(_ context.Context, providerID string) (*cloud.Machine, error) {
+func (r *region) Get(_ context.Context, providerID string) (*cloud.Instance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
@@ -57,7 +57,7 @@ func (r *region) Get(_ context.Context, providerID string) (*cloud.Machine, erro
 	if !ok {
 		return nil, &cloud.Error{Op: "reading", Class: cloud.NotFound, Err: errors.New("gone")}
 	}
-	return &cloud.Machine{ProviderID: providerID, State: state}, nil
+	return &cloud.Instance{ProviderID: providerID, State: state}, nil
 }
 
 func (r *region) MarkUnavailable(capacityType, instanceType, zone, _ string) {
@@ -188,7 +188,7 @@ func newHouse(t testing.TB, o interruption.Options, objects ...client.Object) *h
 func (h *house) controller(o interruption.Options, c client.Client) *interruption.Controller {
 	h.reg = prometheus.NewRegistry()
 	out := &interruption.Controller{
-		Options: o, Client: c, APIReader: c, Cloud: h.region, Queue: h.line, Statuses: h.clinic, Machines: &interruption.Machines{}, Recorder: h.events,
+		Options: o, Client: c, APIReader: c, Cloud: h.region, Queue: h.line, Statuses: h.clinic, Instances: &interruption.Instances{}, Recorder: h.events,
 		Metrics: obs.NewMetrics(h.reg), Log: slog.New(slog.NewTextHandler(h.log, nil)), Clock: h.clock,
 	}
 	var list karpv1.NodeClaimList
@@ -196,12 +196,12 @@ func (h *house) controller(o interruption.Options, c client.Client) *interruptio
 		h.t.Fatal(err)
 	}
 	for i := range list.Items {
-		out.Machines.Set(nil, &list.Items[i], h.clock.Now())
+		out.Instances.Set(nil, &list.Items[i], h.clock.Now())
 	}
 	return out
 }
 
-// nodeClaim is the claim of a machine; an empty id is one that is not launched.
+// nodeClaim is the claim of an instance; an empty id is one that is not launched.
 func nodeClaim(name, id string, edit ...func(*karpv1.NodeClaim)) *karpv1.NodeClaim {
 	c := &karpv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Finalizers: []string{karpv1.TerminationFinalizer}, Labels: map[string]string{
@@ -291,7 +291,7 @@ func (h *house) metric(name string, labels ...string) float64 {
 	return sum
 }
 
-// message is a message of EC2 about one machine, made at a time.
+// message is a message of EC2 about one instance, made at a time.
 func message(detailType, id, more string, at time.Time) string {
 	return `{"version":"0","id":"e","detail-type":"` + detailType + `","source":"aws.ec2","account":"123456789012","time":"` + at.UTC().Format(time.RFC3339) +
 		`","region":"us-east-1","resources":[],"detail":{"instance-id":"` + id + `"` + more + `}}`

@@ -1,4 +1,4 @@
-// Package interruption moves pods to safety before AWS takes a machine back, stops it or works on it. It learns of that from
+// Package interruption moves pods to safety before AWS takes an instance back, stops it or works on it. It learns of that from
 // the interruption queue and from EC2's instance status.
 //
 // A message is deleted from the queue only when what it asks for is done, or when it can never be done. A message that
@@ -54,11 +54,11 @@ type Statuses interface {
 type Options struct {
 	// Receivers is how many receive at once; 0 means 1.
 	Receivers int
-	// ReplaceOnRebalance drains a machine for which AWS recommends it; else an event tells of it.
+	// ReplaceOnRebalance drains an instance for which AWS recommends it; else an event tells of it.
 	ReplaceOnRebalance bool
 	// MaintenanceLead is how long before scheduled work the drain begins.
 	MaintenanceLead time.Duration
-	// Silence is how long machines may come and go without a message before that is told; 0: for ever.
+	// Silence is how long instances may come and go without a message before that is told; 0: for ever.
 	Silence time.Duration
 	// ReservedCapacity is the feature gate, which the conditions of classes depend on.
 	ReservedCapacity bool
@@ -73,7 +73,7 @@ type Controller struct {
 	Cloud     cloud.Provider
 	Queue     Queue    // nil: none is set
 	Statuses  Statuses // nil: not read
-	Machines  *Machines
+	Instances *Instances
 	Recorder  record.EventRecorder
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
@@ -92,7 +92,7 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 
 // Start runs the loops until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
-	if !c.Machines.wait(ctx, c.Clock) {
+	if !c.Instances.wait(ctx, c.Clock) {
 		return nil
 	}
 	c.begin()
@@ -183,14 +183,14 @@ func (c *Controller) round(ctx context.Context) (int, error) {
 	return len(messages), nil
 }
 
-// handleAll handles messages and returns those to delete: at once what is about machines of others, without parsing it,
+// handleAll handles messages and returns those to delete: at once what is about instances of others, without parsing it,
 // and the rest several at a time.
 func (c *Controller) handleAll(ctx context.Context, messages []queue.Delivery) []queue.Delivery {
 	done := make([]bool, len(messages))
 	g := guard.Group{Limit: parallel}
 	for i := range messages {
 		m := &messages[i]
-		if kind, foreign := queue.Foreign(m.Body, c.Machines.Has); foreign && !c.early(m, kind) {
+		if kind, foreign := queue.Foreign(m.Body, c.Instances.Has); foreign && !c.early(m, kind) {
 			c.count(m, string(kind))
 			c.Metrics.InterruptionForeign.Inc()
 			done[i] = true
@@ -218,16 +218,16 @@ func (c *Controller) handleAll(ctx context.Context, messages []queue.Delivery) [
 	return finished
 }
 
-// errEarly is a message about a machine that is not known yet.
+// errEarly is a message about an instance that is not known yet.
 var errEarly = errors.New("the machine may be one whose launch is not written down yet; the message is left for later")
 
-// youth is how long a message about an unknown machine is left on the queue while machines are being launched: it may be
+// youth is how long a message about an unknown instance is left on the queue while instances are being launched: it may be
 // about one of these.
 const youth = 30 * time.Second
 
 func (c *Controller) early(m *queue.Delivery, kind queue.Kind) bool {
 	r, ok := rules[kind]
-	return ok && r.how != ifGone && !m.SentAt.IsZero() && c.Clock.Since(m.SentAt) < youth && c.Machines.Expecting()
+	return ok && r.how != ifGone && !m.SentAt.IsZero() && c.Clock.Since(m.SentAt) < youth && c.Instances.Expecting()
 }
 
 func (c *Controller) count(m *queue.Delivery, kind string) {

@@ -17,10 +17,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
-// Machines knows which instances are ours: those of the managed NodeClaims.
+// Instances knows which instances are ours: those of the managed NodeClaims.
 //
 // Concurrency: safe. The zero value is empty and ready.
-type Machines struct {
+type Instances struct {
 	mu        sync.RWMutex
 	claims    map[string]string // instance id → NodeClaim
 	instances map[string]string // NodeClaim → instance id, empty while it is not launched
@@ -31,7 +31,7 @@ type Machines struct {
 }
 
 // Watch follows NodeClaims.
-func (m *Machines) Watch(ctx context.Context, informers crcache.Cache, now func() time.Time) error {
+func (m *Instances) Watch(ctx context.Context, informers crcache.Cache, now func() time.Time) error {
 	informer, err := informers.GetInformer(ctx, &karpv1.NodeClaim{}, crcache.BlockUntilSynced(false))
 	if err != nil {
 		return err
@@ -66,8 +66,8 @@ func (m *Machines) Watch(ctx context.Context, informers crcache.Cache, now func(
 	return nil
 }
 
-// wait waits until the first list is in: before that every machine would look like somebody else's.
-func (m *Machines) wait(ctx context.Context, clk clock.Clock) bool {
+// wait waits until the first list is in: before that every instance would look like somebody else's.
+func (m *Instances) wait(ctx context.Context, clk clock.Clock) bool {
 	for {
 		m.mu.RLock()
 		synced := m.synced
@@ -84,7 +84,7 @@ func (m *Machines) wait(ctx context.Context, clk clock.Clock) bool {
 }
 
 // Set takes a claim in. was is what the claim was before, nil when this is the first that is seen of it.
-func (m *Machines) Set(was, claim *karpv1.NodeClaim, now time.Time) {
+func (m *Instances) Set(was, claim *karpv1.NodeClaim, now time.Time) {
 	if !index.Managed(claim) {
 		return
 	}
@@ -109,13 +109,13 @@ func (m *Machines) Set(was, claim *karpv1.NodeClaim, now time.Time) {
 }
 
 // Remove forgets a claim.
-func (m *Machines) Remove(name string) {
+func (m *Instances) Remove(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.removeLocked(name)
 }
 
-func (m *Machines) removeLocked(name string) {
+func (m *Instances) removeLocked(name string) {
 	id, ok := m.instances[name]
 	if !ok {
 		return
@@ -129,26 +129,26 @@ func (m *Machines) removeLocked(name string) {
 }
 
 // Has reports whether an instance is ours.
-func (m *Machines) Has(instanceID string) bool {
+func (m *Instances) Has(instanceID string) bool {
 	_, ok := m.claim(instanceID)
 	return ok
 }
 
-// Expecting reports whether there are claims whose machine is not known yet.
-func (m *Machines) Expecting() bool {
+// Expecting reports whether there are claims whose instance is not known yet.
+func (m *Instances) Expecting() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.launching > 0
 }
 
 // all are the ids of our instances, in order.
-func (m *Machines) all() []string {
+func (m *Instances) all() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.Sorted(maps.Keys(m.claims))
 }
 
-func (m *Machines) claim(instanceID string) (string, bool) {
+func (m *Instances) claim(instanceID string) (string, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	name, ok := m.claims[instanceID]

@@ -69,7 +69,7 @@ func setWorks(claim *karpv1.NodeClaim, works []work) error {
 	return nil
 }
 
-// schedule drains the machine if the work on it is near, and else writes down when to.
+// schedule drains the instance if the work on it is near, and else writes down when to.
 func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n news) error {
 	m, now := *n.maintenance, c.Clock.Now()
 	if m.Over {
@@ -112,7 +112,7 @@ func (c *Controller) schedule(ctx context.Context, claim *karpv1.NodeClaim, n ne
 	return nil
 }
 
-// drainFor drains a machine ahead of scheduled work. Work that ends the machine is its deadline too.
+// drainFor drains an instance ahead of scheduled work. Work that ends the instance is its deadline too.
 func (c *Controller) drainFor(ctx context.Context, claim *karpv1.NodeClaim, n news, m queue.Maintenance) error {
 	n.rule.says = about(n.rule.says, ": %s at %s", m.Code, when(m.NotBefore))
 	by := time.Time{}
@@ -235,7 +235,7 @@ func (c *Controller) outlived(ctx context.Context, claim *karpv1.NodeClaim, now 
 	return nil
 }
 
-// Windows drains the machines whose scheduled work has come near. Those that are being drained already are looked at too:
+// Windows drains the instances whose scheduled work has come near. Those that are being drained already are looked at too:
 // a drain may have been cut short before its end was written.
 func (c *Controller) Windows(ctx context.Context) error {
 	var list karpv1.NodeClaimList

@@ -369,7 +369,7 @@ func TestAMissingPermissionForStatusIsSaidOnceAndTriedAgain(t *testing.T) {
 	}
 }
 
-// A leader may die between two calls of the API; what takes the machine is told again to the next one.
+// A leader may die between two calls of the API; what takes the instance is told again to the next one.
 func TestADrainThatIsCutShortGetsItsEnd(t *testing.T) {
 	at := start.Add(3 * day)
 	for name, c := range map[string]struct {

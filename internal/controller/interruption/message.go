@@ -119,7 +119,7 @@ func cause(err error) string {
 	return "other"
 }
 
-// due is when a machine goes of which AWS said so at a time.
+// due is when an instance goes of which AWS said so at a time.
 func due(said, now time.Time) time.Time {
 	if said.IsZero() || said.After(now) {
 		said = now

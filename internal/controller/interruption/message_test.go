@@ -29,7 +29,7 @@ func TestWhatEachMessageDoes(t *testing.T) {
 	tests := []struct {
 		name, body, kind string
 		opts             interruption.Options
-		gone             bool // the machine, by the time of the message
+		gone             bool // the instance, by the time of the message
 		grace            time.Duration
 		drained          bool
 		deadline         time.Time
@@ -201,7 +201,7 @@ func TestAMessageThatOutrunsTheLaunchIsLeftForLater(t *testing.T) {
 	if err := h.Client.Status().Update(t.Context(), known); err != nil {
 		t.Fatal(err)
 	}
-	h.Machines.Set(launching, known, start)
+	h.Instances.Set(launching, known, start)
 	h.deliver(spot(late, start))
 	if !h.deleting("b") {
 		t.Error("the warning was lost")

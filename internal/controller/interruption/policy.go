@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 )
 
-// how says in what way the pods of a machine are moved.
+// how says in what way the pods of an instance are moved.
 type how int
 
 const (
@@ -18,23 +18,23 @@ const (
 	tell how = iota
 	// graceful: the NodeClaim is deleted; PodDisruptionBudgets and terminationGracePeriod hold.
 	graceful
-	// byNotice: like graceful, but what is still there shortly before the machine goes is deleted, past all budgets: two
+	// byNotice: like graceful, but what is still there shortly before the instance goes is deleted, past all budgets: two
 	// minutes after AWS spoke it goes whatever we do.
 	byNotice
 	// inWindow: graceful, a while before the work that AWS has scheduled; at once when it is nearer than that.
 	inWindow
-	// ifGone: past all budgets when the machine no longer runs, because there is nothing left to wait for; else graceful.
+	// ifGone: past all budgets when the instance no longer runs, because there is nothing left to wait for; else graceful.
 	ifGone
 	// atOnce: past all budgets.
 	atOnce
 )
 
-// rule is what is done about one kind of news of a machine.
+// rule is what is done about one kind of news of an instance.
 type rule struct {
 	how how
 	// ahead holds the drain back for a while until the replacements are there.
 	ahead bool
-	// closes: what was bought here is not asked for again for a while.
+	// closes: what was launched here is not asked for again for a while.
 	closes bool
 	// event is the reason of the Kubernetes event on NodeClaim and Node, says its text.
 	event, eventType, says string
@@ -94,7 +94,7 @@ var unhealthy = map[instancestatus.Category]rule{
 const kindUnhealthy queue.Kind = "instance_unhealthy"
 
 const (
-	// notice is the time that AWS gives between an interruption warning and the end of the machine (EC2 user guide, "Spot
+	// notice is the time that AWS gives between an interruption warning and the end of the instance (EC2 user guide, "Spot
 	// Instance interruption notices").
 	notice = 2 * time.Minute
 	// margin is how long before that the last pod has to be gone, for clocks that differ and for volumes to be let go.
@@ -103,7 +103,7 @@ const (
 	impairedFor = 2 * time.Minute
 )
 
-// ends reports whether scheduled work ends the machine, so that nothing on it is worth waiting for when its time has
+// ends reports whether scheduled work ends the instance, so that nothing on it is worth waiting for when its time has
 // come. After a reboot the pods are there again.
 func ends(m *queue.Maintenance) bool {
 	code := strings.ToLower(m.Code)

@@ -105,13 +105,13 @@ func (c *Controller) begin() {
 // received notes how a call of ReceiveMessage ended.
 func (c *Controller) received(err error, messages int) {
 	if messages > 0 {
-		c.Machines.silence.message(c.Clock.Now())
+		c.Instances.silence.message(c.Clock.Now())
 	}
 	c.note(func(r *report) {
 		before := r.receive.reason
 		if r.answer(&r.receive, err); before != "" && r.receive.reason == "" {
 			// What was not heard while there was no queue to hear it on says nothing about the rules.
-			c.Machines.silence.excuse()
+			c.Instances.silence.excuse()
 			r.silent = trouble{}
 		}
 	})
@@ -188,9 +188,9 @@ func (c *Controller) Report(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// silent says so when machines came and went and no message did.
+// silent says so when instances came and went and no message did.
 func (c *Controller) silent(now time.Time) trouble {
-	since := c.Machines.silence.since()
+	since := c.Instances.silence.since()
 	if c.Silence == 0 || since.IsZero() || now.Sub(since) < c.Silence {
 		return trouble{}
 	}

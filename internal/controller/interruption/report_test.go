@@ -153,11 +153,11 @@ func TestWithoutAQueueThereIsNoCondition(t *testing.T) {
 	}
 }
 
-// launched lets a claim's machine be launched now.
+// launched lets a claim's instance be launched now.
 func (h *house) launched(name string) {
 	was, is := nodeClaim(name, ""), nodeClaim(name, "i-0000000000000000a")
 	is.StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
-	h.Machines.Set(was, is, h.clock.Now())
+	h.Instances.Set(was, is, h.clock.Now())
 }
 
 func TestSilenceIsNoticedAndEndsWithAMessage(t *testing.T) {
@@ -248,7 +248,7 @@ func TestSilenceCanBeSwitchedOff(t *testing.T) {
 }
 
 func TestWhichMachinesAreOurs(t *testing.T) {
-	m := &interruption.Machines{}
+	m := &interruption.Instances{}
 	claim := nodeClaim("a", "")
 	m.Set(nil, claim, start)
 	if !m.Expecting() || m.Has(ours) {
@@ -263,7 +263,7 @@ func TestWhichMachinesAreOurs(t *testing.T) {
 	if m.Has(another) {
 		t.Error("a claim of another controller is not ours")
 	}
-	m.Set(nil, nodeClaim("c", ours), start) // the same machine under another name
+	m.Set(nil, nodeClaim("c", ours), start) // the same instance under another name
 	m.Remove("a")
 	if !m.Has(ours) {
 		t.Error("the machine has a claim still")

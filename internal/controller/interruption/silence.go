@@ -8,7 +8,7 @@ import (
 // order is how much earlier than our own knowledge of a change its message may come.
 const order = time.Minute
 
-// silence notices that machines come and go and no message says so. EC2 tells of every change of state; where that does
+// silence notices that instances come and go and no message says so. EC2 tells of every change of state; where that does
 // not arrive, no warning would either.
 type silence struct {
 	mu         sync.Mutex
@@ -16,7 +16,7 @@ type silence struct {
 	unanswered time.Time // the first change since then
 }
 
-// changed is told of every machine that was launched or ended.
+// changed is told of every instance that was launched or ended.
 func (s *silence) changed(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

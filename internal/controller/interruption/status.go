@@ -37,7 +37,7 @@ type statusMemory struct {
 // Poll reads the status of our instances and acts on what is wrong.
 func (c *Controller) Poll(ctx context.Context) error {
 	now := c.Clock.Now()
-	ids := c.Machines.all()
+	ids := c.Instances.all()
 	if len(ids) == 0 || now.Before(c.status.retryAt) {
 		return nil
 	}

@@ -1,5 +1,5 @@
 // Package lifecycle takes a NodeClaim from its creation to an initialized node: launch, registration, initialization,
-// and the timeouts that give up on a machine that never comes.
+// and the timeouts that give up on an instance that never comes.
 //
 //	created ──launch──▶ Launched ──node joins──▶ Registered ──node ready──▶ Initialized
 //	   │                   │
@@ -57,15 +57,15 @@ type Health interface {
 type Waiting interface {
 	WaitingFor(claim string) (since time.Time, ok bool)
 	// Promised are the pods that wait for the claim's node, sorted by name; they must not be changed.
-	Promised(claim string) []*corev1.Pod
+	ReservedFor(claim string) []*corev1.Pod
 }
 
 // memory is what this process knows of a claim beyond its object.
 type memory struct {
 	uid types.UID
-	// machine is what was bought, until the status that says so is seen in the cache: a stale read must not ask again.
-	machine *cloud.Machine
-	// priced is true when the price of machine has been told and counted.
+	// instance is what was launched, until the status that says so is seen in the cache: a stale read must not ask again.
+	instance *cloud.Instance
+	// priced is true when the price of instance has been told and counted.
 	priced bool
 	// launching is a launch that was begun and whose outcome has not been taken yet.
 	launching *launching
@@ -74,9 +74,9 @@ type memory struct {
 	// failures counts launches that failed in a row; none is tried before retryAt.
 	failures int
 	retryAt  time.Time
-	// looked is when its machine was looked at last while its node had not come.
+	// looked is when its instance was looked at last while its node had not come.
 	looked time.Time
-	// lookups counts how often its machine's partition was asked for in vain; it is not asked for before lookupAt.
+	// lookups counts how often its instance's partition was asked for in vain; it is not asked for before lookupAt.
 	lookups  int
 	lookupAt time.Time
 }
@@ -159,7 +159,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	stored := claim.DeepCopy()
 	claim = claim.DeepCopy()
 	if controllerutil.AddFinalizer(claim, karpv1.TerminationFinalizer) {
-		// Nothing may be bought for a claim that could vanish without its machine being given back.
+		// Nothing may be launched for a claim that could vanish without its instance being given back.
 		if err := c.Client.Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("adding the finalizer to nodeclaim %q: %w", claim.Name, err))
 		}
@@ -221,7 +221,7 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 			return outcome{deleted: gone}, err
 		}
 	} else {
-		c.remember(claim).machine = nil
+		c.remember(claim).instance = nil
 	}
 	node, err := c.register(ctx, claim)
 	if err != nil {
@@ -232,7 +232,7 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 		if err := c.initialize(ctx, claim, node); err != nil {
 			return outcome{}, err
 		}
-	} else if c.buried(ctx, claim) {
+	} else if c.reportedLost(ctx, claim) {
 		return outcome{deleted: true}, nil
 	}
 	if c.expired(ctx, claim) {

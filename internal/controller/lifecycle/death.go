@@ -15,21 +15,21 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// Mortality is told how machines fare until they are nodes, and asked about those that never become one.
+// Mortality is told how instances fare until they are nodes, and asked about those that never become one.
 type Mortality interface {
-	// Died is told that a claim's machine ended before its node came.
+	// Died is told that a claim's instance ended before its node came.
 	Died(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended)
-	// Lived is told that a machine of a class became a node.
+	// Lived is told that an instance of a class became a node.
 	Lived(class *awsv1.EC2NodeClass)
-	// Examine says in a sentence how a machine is, as far as the cloud knows.
+	// Examine says in a sentence how an instance is, as far as the cloud knows.
 	Examine(ctx context.Context, providerID string) (string, error)
 }
 
-// looks is when after its launch a machine is looked at whose node has not come; after the last of them once in so long.
-// Machines that can't start are gone within seconds, nodes come within a minute.
+// looks is when after its launch an instance is looked at whose node has not come; after the last of them once in so long.
+// Instances that can't start are gone within seconds, nodes come within a minute.
 var looks = []time.Duration{15 * time.Second, 30 * time.Second, time.Minute}
 
-// dueLook is when a machine is to be looked at next that was looked at last at that time, and was launched at the other.
+// dueLook is when an instance is to be looked at next that was looked at last at that time, and was launched at the other.
 func dueLook(launched, last time.Time) time.Time {
 	for _, d := range looks {
 		if at := launched.Add(d); at.After(last) {
@@ -39,7 +39,7 @@ func dueLook(launched, last time.Time) time.Time {
 	return last.Add(looks[len(looks)-1])
 }
 
-// unborn is when the machine of a claim without a node is to be looked at, if it is one.
+// unborn is when the instance of a claim without a node is to be looked at, if it is one.
 func (c *Controller) unborn(claim *karpv1.NodeClaim) (due time.Time, ok bool) {
 	launched := claim.StatusConditions().Get(karpv1.ConditionTypeLaunched)
 	if !launched.IsTrue() || claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || claim.Status.ProviderID == "" {
@@ -48,9 +48,9 @@ func (c *Controller) unborn(claim *karpv1.NodeClaim) (due time.Time, ok bool) {
 	return dueLook(launched.LastTransitionTime.Time, c.remember(claim).looked), true
 }
 
-// buried looks whether the machine of a claim that has no node yet has ended, and if so tells why on the claim, its class
-// and its pool, sees to it that the same is not bought again at once, and deletes the claim.
-func (c *Controller) buried(ctx context.Context, claim *karpv1.NodeClaim) bool {
+// reportedLost looks whether the instance of a claim that has no node yet has ended, and if so tells why on the claim, its class
+// and its pool, sees to it that the same is not launched again at once, and deletes the claim.
+func (c *Controller) reportedLost(ctx context.Context, claim *karpv1.NodeClaim) bool {
 	now := c.Clock.Now()
 	if due, ok := c.unborn(claim); !ok || now.Before(due) {
 		return false
@@ -68,14 +68,14 @@ func (c *Controller) buried(ctx context.Context, claim *karpv1.NodeClaim) bool {
 	if ended == nil || m != nil && m.State != "shutting-down" && m.State != "terminated" {
 		return false
 	}
-	if err := c.bury(ctx, claim, ended); err != nil {
+	if err := c.failLaunch(ctx, claim, ended); err != nil {
 		c.Log.Error("giving up a nodeclaim whose machine has ended", "nodeclaim", claim.Name, "error", err)
 		return false
 	}
 	return true
 }
 
-func (c *Controller) bury(ctx context.Context, claim *karpv1.NodeClaim, ended *cloud.Ended) error {
+func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, ended *cloud.Ended) error {
 	class, err := c.class(ctx, claim)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *Controller) bury(ctx context.Context, claim *karpv1.NodeClaim, ended *c
 	}
 	c.Recorder.Event(claim, corev1.EventTypeWarning, "MachineGone", cut(message, 1000))
 	if class != nil && ended.Blame == cloud.BlameClass {
-		// The machine's name would make each a new event.
+		// The instance's name would make each a new event.
 		c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("a machine of this class ended before it became a node: "+ended.Message, 1000))
 	}
 	if c.Health != nil {
@@ -117,7 +117,7 @@ func (c *Controller) class(ctx context.Context, claim *karpv1.NodeClaim) (*awsv1
 	return class, nil
 }
 
-// lived tells that the claim's machine has become a node.
+// lived tells that the claim's instance has become a node.
 func (c *Controller) lived(ctx context.Context, claim *karpv1.NodeClaim) {
 	if c.Health != nil {
 		c.Health.Registered(claim, true)
@@ -130,7 +130,7 @@ func (c *Controller) lived(ctx context.Context, claim *karpv1.NodeClaim) {
 	}
 }
 
-// examined is what the cloud says of a machine that never became a node, as the beginning of a message.
+// examined is what the cloud says of an instance that never became a node, as the beginning of a message.
 func (c *Controller) examined(ctx context.Context, claim *karpv1.NodeClaim) string {
 	if c.Mortality == nil {
 		return ""

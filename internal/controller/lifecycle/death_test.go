@@ -29,14 +29,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// hospital is a cloud with one machine, and a controller with the claim that it was bought for.
+// hospital is a cloud with one instance, and a controller with the claim that it was launched for.
 type hospital struct {
 	cloud.Provider
-	state   string // of the machine; empty: not visible
+	state   string // of the instance; empty: not visible
 	ended   *cloud.Ended
 	failing error
 	stuck   int    // deletions that fail first
-	group   string // the machine's placement group
+	group   string // the instance's placement group
 
 	partition int32
 	asked     int
@@ -49,7 +49,7 @@ type hospital struct {
 	last   *karpv1.NodeClaim // as it was last written
 }
 
-func (h *hospital) Get(context.Context, string) (*cloud.Machine, error) {
+func (h *hospital) Get(context.Context, string) (*cloud.Instance, error) {
 	h.asked++
 	switch {
 	case h.failing != nil:
@@ -59,7 +59,7 @@ func (h *hospital) Get(context.Context, string) (*cloud.Machine, error) {
 	case h.state == "terminated":
 		return nil, &cloud.Error{Class: cloud.NotFound, Err: h.ended}
 	}
-	return &cloud.Machine{State: h.state, Ended: h.ended, PlacementGroup: h.group, Partition: h.partition}, nil
+	return &cloud.Instance{State: h.state, Ended: h.ended, PlacementGroup: h.group, Partition: h.partition}, nil
 }
 
 func (h *hospital) Died(_ *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {

@@ -8,9 +8,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// giveBack ends the machine that was bought for a claim whose object never came to say so: it was deleted during the
-// launch. What a process that died has bought like this is found by whoever ends the claim (package terminate), and by the
-// comparison of machines with claims where it is gone by then.
+// giveBack ends the instance that was launched for a claim whose object never came to say so: it was deleted during the
+// launch. What a process that died has launched like this is found by whoever ends the claim (package terminate), and by the
+// comparison of instances with claims where it is gone by then.
 func (c *Controller) giveBack(ctx context.Context, name string) error {
 	m, ok := c.memories.Load(name)
 	if ok && m.(*memory).launching != nil {
@@ -18,11 +18,11 @@ func (c *Controller) giveBack(ctx context.Context, name string) error {
 			return nil // once it is answered this is called again
 		}
 	}
-	if !ok || m.(*memory).machine == nil {
+	if !ok || m.(*memory).instance == nil {
 		c.memories.Delete(name)
 		return nil
 	}
-	machine := m.(*memory).machine
+	machine := m.(*memory).instance
 	if err := c.Cloud.Terminate(ctx, machine.ProviderID); err != nil && !cloud.IsNotFound(err) {
 		return fmt.Errorf("ending the machine of nodeclaim %q, which was deleted during the launch: %w", name, err)
 	}

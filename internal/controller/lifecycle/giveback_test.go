@@ -27,7 +27,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// dealer sells one machine, and something happens meanwhile.
+// dealer sells one instance, and something happens meanwhile.
 type dealer struct {
 	cloud.Provider
 	meanwhile  func()
@@ -35,9 +35,9 @@ type dealer struct {
 	terminated []string
 }
 
-func (d *dealer) Launch(context.Context, *karpv1.NodeClaim, *awsv1.EC2NodeClass) (*cloud.Machine, error) {
+func (d *dealer) Launch(context.Context, *karpv1.NodeClaim, *awsv1.EC2NodeClass) (*cloud.Instance, error) {
 	d.meanwhile()
-	return &cloud.Machine{ProviderID: "aws:///z/i-1", Labels: map[string]string{"a": "b"}}, nil
+	return &cloud.Instance{ProviderID: "aws:///z/i-1", Labels: map[string]string{"a": "b"}}, nil
 }
 
 func (d *dealer) Terminate(_ context.Context, id string) error {
@@ -55,7 +55,7 @@ func TestAMachineOfAClaimThatWasDeletedDuringTheLaunchIsGivenBack(t *testing.T) 
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		deleted bool // while the machine is launched
+		deleted bool // while the instance is launched
 		deaf    int
 		want    []string
 	}{
@@ -80,7 +80,7 @@ func TestAMachineOfAClaimThatWasDeletedDuringTheLaunchIsGivenBack(t *testing.T) 
 				if !c.deleted {
 					return
 				}
-				// Somebody deletes it, and its finalizer is taken because it has no machine.
+				// Somebody deletes it, and its finalizer is taken because it has no instance.
 				now := &karpv1.NodeClaim{}
 				err := l.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, now)
 				now.Finalizers = nil

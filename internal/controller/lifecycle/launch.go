@@ -27,9 +27,9 @@ func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)
 }
 
-// launch buys the machine of a claim. gone is true when the claim was deleted because it can't be served.
+// launch launches the instance of a claim. gone is true when the claim was deleted because it can't be served.
 func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone bool, err error) {
-	machine, err := c.machine(ctx, claim)
+	machine, err := c.instance(ctx, claim)
 	if errors.Is(err, errLaunching) {
 		return false, err
 	}
@@ -58,13 +58,13 @@ func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone 
 	return false, nil
 }
 
-// machine asks the cloud once per claim; a second call with a stale claim gets the first answer.
+// instance asks the cloud once per claim; a second call with a stale claim gets the first answer.
 //
 // Errors: errLaunching while the cloud has not answered.
-func (c *Controller) machine(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Machine, error) {
+func (c *Controller) instance(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Instance, error) {
 	known := c.remember(claim)
-	if known.machine != nil {
-		return known.machine, nil
+	if known.instance != nil {
+		return known.instance, nil
 	}
 	if known.launching != nil {
 		return known.take()

@@ -47,9 +47,9 @@ const (
 	forbiddenFor = 10 * time.Minute
 )
 
-// nominate asks the scheduler to try a node that is about to take pods first for those that it was bought for, and reports
+// nominate asks the scheduler to try a node that is about to take pods first for those that it was launched for, and reports
 // whether there were any. The scheduler knows of no plan, and would spread them over all nodes that have room as these come
-// up: the last ones then find no room, and a machine more has to be bought. A nominated pod is also held to be on its node
+// up: the last ones then find no room, and an instance more has to be launched. A nominated pod is also held to be on its node
 // when others look for room there. (status.nominatedNodeName, which programs other than the scheduler may set, too, since
 // Kubernetes 1.35 by its documentation; the scheduler has tried that node first since 1.22.)
 //

@@ -54,7 +54,7 @@ func (p *planned) Nominees(string, string) []*corev1.Pod {
 	return pods
 }
 
-// A node takes pods from the moment in which its taint goes: the scheduler must know by then for which it was bought.
+// A node takes pods from the moment in which its taint goes: the scheduler must know by then for which it was launched.
 func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme), karpv1.AddToScheme(scheme)); err != nil {

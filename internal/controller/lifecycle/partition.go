@@ -9,12 +9,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// firstLookup and longestLookup bound the pause between two questions for the partition of a machine.
+// firstLookup and longestLookup bound the pause between two questions for the partition of an instance.
 const firstLookup, longestLookup = time.Second, 30 * time.Second
 
 // placed makes sure, before a node is given its claim's labels, that the claim says in which partition of its placement group
-// the machine really stands: pods are spread by that label, and it never changes. It is false while that is not known. Only
-// machines that are to stand in a partition are looked at.
+// the instance really stands: pods are spread by that label, and it never changes. It is false while that is not known. Only
+// instances that are to stand in a partition are looked at.
 func (c *Controller) placed(ctx context.Context, claim *karpv1.NodeClaim) bool {
 	if claim.Labels[awsv1.LabelPlacementGroupPartition] == "" || claim.Labels[awsv1.LabelPlacementGroupID] == "" {
 		return true
@@ -38,7 +38,7 @@ func (c *Controller) placed(ctx context.Context, claim *karpv1.NodeClaim) bool {
 	return false
 }
 
-// lookupDue is how long it is until the partition of a claim's machine is asked for again; false when it is not awaited.
+// lookupDue is how long it is until the partition of a claim's instance is asked for again; false when it is not awaited.
 func (c *Controller) lookupDue(claim *karpv1.NodeClaim) (time.Duration, bool) {
 	m := c.remember(claim)
 	if m.lookups == 0 || claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {

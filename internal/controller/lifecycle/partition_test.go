@@ -14,7 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// admitPlaced is a hospital whose machine was asked for in partition 2, and whose node has joined.
+// admitPlaced is a hospital whose instance was asked for in partition 2, and whose node has joined.
 func admitPlaced(t *testing.T) *hospital {
 	t.Helper()
 	h := admit(t)
@@ -90,7 +90,7 @@ func TestANodeWaitsUntilThePartitionOfItsMachineIsKnown(t *testing.T) {
 }
 
 func TestNodesOutsideOfPartitionsWaitForNothing(t *testing.T) {
-	h := admitPlaced(t) // labels of the NodePool's own: the machine stands in no group
+	h := admitPlaced(t) // labels of the NodePool's own: the instance stands in no group
 	h.live(t, time.Millisecond)
 	if is, partition := h.registered(t); !is || partition != "2" {
 		t.Errorf("registered: %t, partition %q", is, partition)

@@ -34,7 +34,7 @@ func (c *Controller) tellPods(claim *karpv1.NodeClaim, err error) {
 			message = rest
 		}
 	}
-	pods := c.Waiting.Promised(claim.Name)
+	pods := c.Waiting.ReservedFor(claim.Name)
 	for _, pod := range pods[:min(toldPods, len(pods))] {
 		c.Recorder.Eventf(pod, corev1.EventTypeWarning, "LaunchFailed", "the node that NodePool %s is to have for it could not be launched: %s",
 			claim.Labels[karpv1.NodePoolLabelKey], cut(cloud.Lasting(message), 900))

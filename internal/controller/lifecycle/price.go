@@ -13,7 +13,7 @@ import (
 
 // priced tells what was launched and what it costs, on the claim and in an event, and counts it against the plan. The
 // results are in USD per hour; 0 is not known.
-func (c *Controller) priced(claim *karpv1.NodeClaim, machine *cloud.Machine) (planned, launched float64) {
+func (c *Controller) priced(claim *karpv1.NodeClaim, machine *cloud.Instance) (planned, launched float64) {
 	planned, _ = strconv.ParseFloat(claim.Annotations[apply.PlannedPriceAnnotation], 64)
 	launched = float64(machine.Price) / 1e6
 	if launched <= 0 {
@@ -25,7 +25,7 @@ func (c *Controller) priced(claim *karpv1.NodeClaim, machine *cloud.Machine) (pl
 	}
 	claim.Annotations[apply.LaunchedAnnotation] = what
 	known := c.remember(claim)
-	if known.priced { // a claim that could not be written comes here again, with the same machine
+	if known.priced { // a claim that could not be written comes here again, with the same instance
 		return planned, launched
 	}
 	known.priced = true

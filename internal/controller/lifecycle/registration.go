@@ -44,7 +44,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 		slices.Sort(names)
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, karpv1.ReasonMultipleNodesFound, "nodes %v all claim provider ID %s; delete those that are not the machine's", names, claim.Status.ProviderID)
 		if conditions.IsTrue(karpv1.ConditionTypeRegistered) {
-			// The machine has its node; that another object claims it too is no reason to give it up.
+			// The instance has its node; that another object claims it too is no reason to give it up.
 			return nil, nil
 		}
 		conditions.SetFalse(karpv1.ConditionTypeRegistered, karpv1.ReasonMultipleNodesFound, fmt.Sprintf("nodes %v all claim provider ID %s; delete those that are not the machine's", names, claim.Status.ProviderID))

@@ -19,9 +19,9 @@ var errLaunching = errors.New("the launch has not been answered yet")
 // launching is a launch that runs beside the workers: EC2 may take minutes to answer, and other claims must register and time
 // out meanwhile. All launches that are under way at once meet in one batch, however few workers there are.
 type launching struct {
-	done    chan struct{} // closed once machine and err are set
-	machine *cloud.Machine
-	err     error
+	done     chan struct{} // closed once instance and err are set
+	instance *cloud.Instance
+	err      error
 }
 
 // submit begins the launch of a claim. Once it is answered the claim is reconciled again. Before Register, where nobody would
@@ -32,7 +32,7 @@ func (c *Controller) submit(ctx context.Context, known *memory, claim *karpv1.No
 	start, want := c.Clock.Now(), claim.DeepCopy()
 	answer := func() {
 		l.err = guard.Run("lifecycle.launch", func() (err error) {
-			l.machine, err = c.Cloud.Launch(ctx, want, class)
+			l.instance, err = c.Cloud.Launch(ctx, want, class)
 			return err
 		})
 		c.Metrics.CloudDuration.WithLabelValues("nodeclaim.lifecycle", "Create", "aws").Observe(c.Clock.Since(start).Seconds())
@@ -52,7 +52,7 @@ func (c *Controller) submit(ctx context.Context, known *memory, claim *karpv1.No
 }
 
 // take returns what the launch came to, once; errLaunching while it runs.
-func (m *memory) take() (*cloud.Machine, error) {
+func (m *memory) take() (*cloud.Instance, error) {
 	l := m.launching
 	select {
 	case <-l.done:
@@ -63,8 +63,8 @@ func (m *memory) take() (*cloud.Machine, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	m.machine, m.failures = l.machine, 0
-	return l.machine, nil
+	m.instance, m.failures = l.instance, 0
+	return l.instance, nil
 }
 
 // whileLaunching gives up a claim whose time is over, and says when to look again otherwise. That it is being launched is

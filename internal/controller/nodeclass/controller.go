@@ -242,7 +242,7 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 		c.unused(class, awsv1.ConditionTypePlacementGroupReady, class.Spec.PlacementGroupSelector == nil, awsv1.ReasonPlacementGroupResolutionFailed, "spec.placementGroupSelector")
 	}
 	if !c.ReservedCapacity {
-		// What was found while the gate was open says nothing of the list, which is empty now: machines that run out of
+		// What was found while the gate was open says nothing of the list, which is empty now: instances that run out of
 		// reservations are not drifted.
 		conditions.Clear(awsv1.ConditionTypeCapacityReservationsReady)
 	} else if _, ok := found[awsv1.ConditionTypeCapacityReservationsReady]; !ok {
@@ -251,7 +251,7 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 }
 
 // stands reports whether a condition was found to be met for the class as it is written now. A service that can't be
-// asked takes nothing away from that: machines can be launched from what is known.
+// asked takes nothing away from that: instances can be launched from what is known.
 func (c *Controller) stands(class *awsv1.EC2NodeClass, condition string) bool {
 	was := class.StatusConditions(c.ReservedCapacity).Get(condition)
 	return was.IsTrue() && was.ObservedGeneration == class.Generation

@@ -379,7 +379,7 @@ func TestARefusalThatStaysTheSameIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// A list that is empty because nobody looks must not make machines that run out of reservations drift.
+// A list that is empty because nobody looks must not make instances that run out of reservations drift.
 func TestWithTheGateShutNothingIsSaidOfReservationsFoundBefore(t *testing.T) {
 	h := newHouse(t, newClass())
 	h.cloud.resolution = good()

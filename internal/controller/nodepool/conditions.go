@@ -102,7 +102,7 @@ type record struct {
 	pool                        string
 	generation, classGeneration int64
 	last                        []bool
-	why                         string // the last machine ended that never registered; empty when that is not known
+	why                         string // the last instance ended that never registered; empty when that is not known
 }
 
 // NewHealth returns an empty memory.

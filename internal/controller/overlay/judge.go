@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// evaluated is a NodePool with what its machines could be.
+// evaluated is a NodePool with what its instances could be.
 type evaluated struct {
 	labels map[string]string
 	types  []*catalog.Type

@@ -17,7 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// stuckAfter is the age at which a machine that is still not initialized is no longer believed to take pods: nothing
+// stuckAfter is the age at which an instance that is still not initialized is no longer believed to take pods: nothing
 // removes it, and pods that are sent there again and again would wait for ever.
 const stuckAfter = 25 * time.Minute
 
@@ -68,7 +68,7 @@ func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *p
 	return c.problems.Problem(ctx, snapshot)
 }
 
-// withoutStuck leaves machines that do not get ready with no room for more pods.
+// withoutStuck leaves instances that do not get ready with no room for more pods.
 func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 	out := nodes
 	for i, n := range nodes {

@@ -1,7 +1,7 @@
-// Package provision is the loop that answers pending pods with machines: it collects pods for as long as they keep
+// Package provision is the loop that answers pending pods with instances: it collects pods for as long as they keep
 // coming, makes a problem of the newest snapshot, has it solved and checked, and hands the plan on to be carried out.
 //
-// It is driven by changes, not by a clock: a pod that was found unschedulable, a promise that was broken, a node that
+// It is driven by changes, not by a clock: a pod that was found unschedulable, a reservation that was broken, a node that
 // went, a pool, node class or daemon that changed. Only while pods are pending is everything looked at again every
 // SafetyInterval, because prices and capacity change without an event.
 package provision
@@ -44,7 +44,7 @@ type TypeSource interface {
 	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
 }
 
-// Overlays change what types cost and hold for the machines of a pool; *overlay.Store is one.
+// Overlays change what types cost and hold for the instances of a pool; *overlay.Store is one.
 type Overlays interface {
 	Types(pool string, types []*catalog.Type) ([]*catalog.Type, error)
 }
@@ -160,7 +160,7 @@ func (c *Controller) heard(change cache.Change) {
 	}
 }
 
-// Trigger asks for a new look soon: something outside the cache changed, such as an offering that can be bought again.
+// Trigger asks for a new look soon: something outside the cache changed, such as an offering that can be launched again.
 func (c *Controller) Trigger() { c.batch.poke() }
 
 // NeedLeaderElection makes the manager run the loop on the leader only.
@@ -223,9 +223,9 @@ func (c *Controller) step(ctx context.Context) time.Duration {
 	return c.retryIn
 }
 
-// Decide looks at the cluster once: pending pods become a problem, the problem a plan, the plan machines.
+// Decide looks at the cluster once: pending pods become a problem, the problem a plan, the plan instances.
 //
-// Errors: none of a single pool, class or machine; those are in the outcome and in the reasons of pods.
+// Errors: none of a single pool, class or instance; those are in the outcome and in the reasons of pods.
 func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	snapshot := c.o.State.Snapshot()
 	if len(snapshot.Pending) == 0 {

@@ -351,7 +351,7 @@ func TestPodsThatFitInFlightMachinesAreNotBoughtFor(t *testing.T) {
 	if out, err := h.Decide(t.Context()); err != nil || len(out.Created) != 1 {
 		t.Fatalf("outcome %+v, %v", out, err)
 	}
-	h.pod("b", "500m") // the machine in flight has four processors
+	h.pod("b", "500m") // the instance in flight has four processors
 	out, err := h.Decide(t.Context())
 	if err != nil || len(out.Created) != 0 {
 		t.Fatalf("outcome %+v, %v", out, err)
@@ -419,7 +419,7 @@ func TestWhatWasDecidedIsRecordedAsItWasSolved(t *testing.T) {
 	var got []*decision.Decision
 	h := newHouse(t, func(o *Options) {
 		o.Record = func(d *decision.Decision) { got = append(got, d) }
-		// The check refuses the first machine; the record must hold it all the same.
+		// The check refuses the first instance; the record must hold it all the same.
 		o.Check = func(_ *pack.Problem, p *plan.Plan) []Violation {
 			if len(p.NewNodes) < 2 {
 				return nil

@@ -71,7 +71,7 @@ func TestABufferKeepsRoomThatRealPodsMayTake(t *testing.T) {
 		t.Errorf("passes with %v pods; virtual pods wait for nothing", got)
 	}
 
-	// A pod that exists gets the machine that is on its way; the buffer gets another.
+	// A pod that exists gets the instance that is on its way; the buffer gets another.
 	h.pod("p", "900m")
 	h.decide()
 	if n := len(h.claims()); n != 2 {

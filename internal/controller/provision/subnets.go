@@ -8,7 +8,7 @@ import (
 )
 
 // boundBySubnets tells pools the addresses of their subnets in zones where they may run short: where no subnet has enough
-// for a machine for each pod that waits and each machine that is on its way. Elsewhere they would make one problem look
+// for an instance for each pod that waits and each instance that is on its way. Elsewhere they would make one problem look
 // unlike the next whenever a pod comes or goes.
 func (m *Problems) boundBySubnets(pools []*cluster.Pool, classes []*awsv1.EC2NodeClass, snapshot *cluster.Snapshot) {
 	if m.Subnets == nil || len(snapshot.Pending) == 0 {

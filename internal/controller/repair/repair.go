@@ -41,7 +41,7 @@ type Loop struct {
 	Clock    clock.Clock
 	// Policies say which signs count; see Policies.
 	Policies []Policy
-	// LeftAlone tells of machines that have to stay where they are for now, by provider ID; nil: there are none.
+	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
 
 	// begun holds the claims that were deleted here and that the cache may not show as going yet.
@@ -88,7 +88,7 @@ func (l *Loop) Round(ctx context.Context) error {
 			continue
 		}
 		sign, due, ill := diagnose(node, l.Policies)
-		// A machine that boots is not ill of not being ready, until that takes too long.
+		// An instance that boots is not ill of not being ready, until that takes too long.
 		counts := ill && (node.Labels[karpv1.NodeInitializedLabelKey] == "true" || !now.Before(due))
 		going := !claim.DeletionTimestamp.IsZero() || l.begun[claim.UID]
 		zone, pool := node.Labels[corev1.LabelTopologyZone], claim.Labels[karpv1.NodePoolLabelKey]
@@ -124,7 +124,7 @@ func (l *Loop) Round(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// claims are the managed ones that have a machine, by its provider ID.
+// claims are the managed ones that have an instance, by its provider ID.
 func (l *Loop) claims(ctx context.Context) (map[string]*karpv1.NodeClaim, error) {
 	var list karpv1.NodeClaimList
 	if err := l.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

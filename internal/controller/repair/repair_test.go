@@ -66,7 +66,7 @@ func newLoop(t *testing.T, objects ...client.Object) (*repair.Loop, *clocktestin
 	}, clk
 }
 
-// machine is a claim and its initialized node, ready for an hour.
+// instance is a claim and its initialized node, ready for an hour.
 func machine(name, pool string) (*karpv1.NodeClaim, *corev1.Node) {
 	id := "aws:///us-east-1a/" + name
 	c := &karpv1.NodeClaim{

@@ -12,13 +12,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/reservation"
 )
 
-// blocks is what is known of capacity blocks that machines run out of.
+// blocks is what is known of capacity blocks that instances run out of.
 type blocks struct {
 	asked time.Time // when the cloud was last asked for those that no class selects
 	known map[string]awsv1.CapacityReservation
 }
 
-// ends are the ends of the capacity blocks that machines run out of and that are about to end, by id. Classes name most
+// ends are the ends of the capacity blocks that instances run out of and that are about to end, by id. Classes name most
 // of them. The cloud is asked for the others, those that no class selects any more, once a minute: an end can be put off.
 //
 // Errors: what could not be read; what was known before of those blocks is returned all the same.

@@ -1,6 +1,6 @@
-// Package reserved follows the machines that were bought out of capacity reservations to the end of those: when a
-// reservation ends, EC2 lets its machines run on as on-demand ones, and their NodeClaims and Nodes have to say so; when a
-// capacity block ends, EC2 takes its machines, and their pods have to be gone before.
+// Package reserved follows the instances that were launched out of capacity reservations to the end of those: when a
+// reservation ends, EC2 lets its instances run on as on-demand ones, and their NodeClaims and Nodes have to say so; when a
+// capacity block ends, EC2 takes its instances, and their pods have to be gone before.
 package reserved
 
 import (
@@ -29,12 +29,12 @@ const (
 	// period of the loop. It asks EC2 for nothing that others have not asked for within a minute.
 	period = 15 * time.Second
 	maxAge = time.Minute
-	// settled is how old a machine must be before what EC2 says of its reservation is believed: 30 s when it was said, and
+	// settled is how old an instance must be before what EC2 says of its reservation is believed: 30 s when it was said, and
 	// that may be as old as maxAge.
 	settled = maxAge + 30*time.Second
 )
 
-// metricReason is the reason under which given-up machines are counted.
+// metricReason is the reason under which given-up instances are counted.
 const metricReason = "capacity_block_expiring"
 
 // Reservations is where those are known that no class selects.
@@ -64,7 +64,7 @@ func (l *Loop) Start(ctx context.Context) error {
 	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "reserved", Doing: "following reserved machines", Every: period}.Run(ctx, l.Round)
 }
 
-// Round looks at all reserved machines once. While there are none it asks nobody.
+// Round looks at all reserved instances once. While there are none it asks nobody.
 func (l *Loop) Round(ctx context.Context) error {
 	var list karpv1.NodeClaimList
 	if err := l.Client.List(ctx, &list, client.MatchingLabels{karpv1.CapacityTypeLabelKey: catalog.Reserved}); err != nil {
@@ -91,11 +91,11 @@ func (l *Loop) Round(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// expire gives up the machines of capacity blocks that are about to end, those whose nodes are being drained already
+// expire gives up the instances of capacity blocks that are about to end, those whose nodes are being drained already
 // included: EC2 takes these as well.
 func (l *Loop) expire(ctx context.Context, claims []*karpv1.NodeClaim) error {
 	ends, err := l.ends(ctx, claims)
-	errs := []error{err} // of those that are known all the same, the machines are given up
+	errs := []error{err} // of those that are known all the same, the instances are given up
 	for _, c := range claims {
 		if end, ok := ends[c.Labels[awsv1.LabelCapacityReservationID]]; ok {
 			errs = append(errs, l.giveUp(ctx, c, end))
@@ -104,7 +104,7 @@ func (l *Loop) expire(ctx context.Context, claims []*karpv1.NodeClaim) error {
 	return errors.Join(errs...)
 }
 
-// giveUp deletes a claim, and sees to it that its drain ends before EC2 takes the machine. Where it is cut short in between,
+// giveUp deletes a claim, and sees to it that its drain ends before EC2 takes the instance. Where it is cut short in between,
 // the next round finds a claim that is going without that end. The other way round a claim would keep the end of a block
 // whose end was put off before it was deleted.
 func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Time) error {
@@ -133,20 +133,20 @@ func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Tim
 	return nil
 }
 
-// demote relabels the claims and nodes of machines whose reservation has ended.
+// demote relabels the claims and nodes of instances whose reservation has ended.
 func (l *Loop) demote(ctx context.Context, claims []*karpv1.NodeClaim) error {
 	machines, err := l.Cloud.List(ctx, maxAge)
 	if err != nil {
 		return fmt.Errorf("listing machines: %w", err)
 	}
-	byID := make(map[string]*cloud.Machine, len(machines))
+	byID := make(map[string]*cloud.Instance, len(machines))
 	for _, m := range machines {
 		byID[m.ProviderID] = m
 	}
 	var errs []error
 	for _, c := range claims {
 		m := byID[c.Status.ProviderID]
-		// A machine that is not in the list is not known; one that ends needs no labels.
+		// An instance that is not in the list is not known; one that ends needs no labels.
 		if m == nil || m.CapacityType != catalog.OnDemand || m.State != "running" || l.Clock.Now().Sub(m.LaunchedAt) < settled {
 			continue
 		}

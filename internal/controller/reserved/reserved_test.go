@@ -34,7 +34,7 @@ const providerID = "aws:///us-east-1a/i-1"
 
 type region struct {
 	cloud.Provider
-	machines []*cloud.Machine
+	machines []*cloud.Instance
 	asked    int
 
 	unselected []awsv1.CapacityReservation
@@ -47,7 +47,7 @@ func (r *region) Reservations(_ context.Context, ids []string) ([]awsv1.Capacity
 	return r.unselected, r.refusal
 }
 
-func (r *region) List(context.Context, time.Duration) ([]*cloud.Machine, error) {
+func (r *region) List(context.Context, time.Duration) ([]*cloud.Instance, error) {
 	r.asked++
 	return r.machines, nil
 }
@@ -67,11 +67,11 @@ func TestWhatBecomesOfReservedMachines(t *testing.T) {
 	block := func(left time.Duration) []awsv1.CapacityReservation {
 		return []awsv1.CapacityReservation{{ID: "cr-1", ReservationType: "capacity-block", EndTime: &metav1.Time{Time: start.Add(left)}}}
 	}
-	machine := func(capacityType, state string, age time.Duration) *cloud.Machine {
-		return &cloud.Machine{ProviderID: providerID, CapacityType: capacityType, State: state, LaunchedAt: start.Add(-age)}
+	machine := func(capacityType, state string, age time.Duration) *cloud.Instance {
+		return &cloud.Instance{ProviderID: providerID, CapacityType: capacityType, State: state, LaunchedAt: start.Add(-age)}
 	}
 	for name, c := range map[string]struct {
-		machine      *cloud.Machine
+		machine      *cloud.Instance
 		reservations []awsv1.CapacityReservation
 		grace        time.Duration
 		demoted      bool
@@ -113,7 +113,7 @@ func TestWhatBecomesOfReservedMachines(t *testing.T) {
 			cluster, events := b.Build(), record.NewFakeRecorder(10)
 			r := &region{}
 			if c.machine != nil {
-				r.machines = []*cloud.Machine{c.machine}
+				r.machines = []*cloud.Instance{c.machine}
 			}
 			l := &reserved.Loop{
 				Client: cluster, Cloud: r, Reservations: r, Recorder: events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
@@ -156,7 +156,7 @@ func TestWhatBecomesOfReservedMachines(t *testing.T) {
 	}
 }
 
-// A drain that takes as long as its pods need would go on until EC2 takes the machine with them.
+// A drain that takes as long as its pods need would go on until EC2 takes the instance with them.
 func TestADrainThatIsUnderWayEndsBeforeItsBlockDoes(t *testing.T) {
 	cut := errors.New("the leader died")
 	for name, c := range map[string]struct {

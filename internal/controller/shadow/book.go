@@ -2,7 +2,7 @@
 // would have been and of what they would have cost.
 //
 // Every decision is made of the cluster as it is, never of what an earlier decision would have made of it: nothing that was
-// not done is assumed. A wish that stays the same is therefore found again each time, and counted once.
+// not done is assumed. A preference that stays the same is therefore found again each time, and counted once.
 package shadow
 
 import (
@@ -20,23 +20,23 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// forget is after how long a wish that was not found again counts as a new one when it comes back.
+// forget is after how long a preference that was not found again counts as a new one when it comes back.
 const forget = 10 * time.Minute
 
-// kept bounds how many of the last wishes are kept to be read.
+// kept bounds how many of the last preferences are kept to be read.
 const kept = 200
 
 // Wish is something that would have been done.
 type Wish struct {
 	At   time.Time `json:"at"`
-	What string    `json:"what"` // buy, delete or replace
-	// Reason is Pending for machines that pods wait for, else the cause of the disruption.
+	What string    `json:"what"` // launch, delete or replace
+	// Reason is Pending for instances that pods wait for, else the cause of the disruption.
 	Reason string   `json:"reason"`
 	Pools  []string `json:"nodePools"`
 	Nodes  []string `json:"nodes,omitempty"` // that would go
-	New    []string `json:"new,omitempty"`   // machines that would come
+	New    []string `json:"new,omitempty"`   // instances that would come
 	Pods   int      `json:"pods,omitempty"`  // that instances would be launched for, or that would move
-	// Saving per hour at best; below zero for machines that pods wait for.
+	// Saving per hour at best; below zero for instances that pods wait for.
 	Saving catalog.MicroUSD `json:"saving"`
 	Why    string           `json:"why,omitempty"`
 }
@@ -47,7 +47,7 @@ type Pool struct {
 	Nodes   int              `json:"nodes"`
 	Running catalog.MicroUSD `json:"running"` // as they are
 	Saved   catalog.MicroUSD `json:"saved"`   // by the nodes that would go
-	Bought  catalog.MicroUSD `json:"bought"`  // for the machines that would come, in their place or for pods that wait
+	Bought  catalog.MicroUSD `json:"bought"`  // for the instances that would come, in their place or for pods that wait
 	Kerf    catalog.MicroUSD `json:"kerf"`    // as decisions would leave them
 }
 
@@ -101,7 +101,7 @@ func NewBook(now time.Time) *Book {
 	return &Book{summary: Summary{Since: now.UTC(), Until: now.UTC()}, wishes: map[string]time.Time{}, counts: map[Count]int{}}
 }
 
-// Enter takes a round in and returns the wishes that are new.
+// Enter takes a round in and returns the preferences that are new.
 func (b *Book) Enter(r *Round) []Wish {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,7 +147,7 @@ func (b *Book) Summary() Summary {
 	return out
 }
 
-// priceNow is what a machine costs at this moment; moves are decided on by what it has cost for hours.
+// priceNow is what an instance costs at this moment; moves are decided on by what it has cost for hours.
 func priceNow(pools []*cluster.Pool, nn *plan.NewNode) catalog.MicroUSD {
 	choice := nn.Types[0]
 	for _, pool := range pools {
@@ -229,7 +229,7 @@ type found struct {
 	wish Wish
 }
 
-// wishes are what would be done now. The same wish has the same key as long as what it is about is the same: the nodes that
+// preferences are what would be done now. The same preference has the same key as long as what it is about is the same: the nodes that
 // go, or the pods that wait.
 func wishes(r *Round) []found {
 	var out []found
@@ -269,7 +269,7 @@ func wishes(r *Round) []found {
 	return out
 }
 
-// podsKey is the first of the pods: a machine for a pod that waits is one wish however many others are put beside it.
+// podsKey is the first of the pods: an instance for a pod that waits is one preference however many others are put beside it.
 func podsKey(n *plan.NewNode) string {
 	var uids []string
 	for _, p := range n.Pods {

@@ -72,7 +72,7 @@ func TestAWishIsCountedOnceAsLongAsItStays(t *testing.T) {
 	if s := b.Summary(); fresh != 2 || len(s.Counts) != 2 || s.Counts[0].N != 1 || s.Counts[1].N != 1 || s.Rounds != 100 || s.Total.Kerf != 70_000 {
 		t.Errorf("%d wishes, summary %+v", fresh, s)
 	}
-	// The pod has company now: it is the same machine that it waits for. Another pod alone is another wish.
+	// The pod has company now: it is the same instance that it waits for. Another pod alone is another preference.
 	more := &plan.Plan{NewNodes: []plan.NewNode{bought("a", 90_000, "p", "q")}}
 	if got := b.Enter(round(1000*time.Second, nodes, more, nil)); len(got) != 0 {
 		t.Errorf("company made a wish of its own: %+v", got)
@@ -80,7 +80,7 @@ func TestAWishIsCountedOnceAsLongAsItStays(t *testing.T) {
 	if got := b.Enter(round(1010*time.Second, nodes, &plan.Plan{NewNodes: []plan.NewNode{bought("a", 70_000, "z")}}, nil)); len(got) != 1 {
 		t.Errorf("another pod: %+v", got)
 	}
-	// Long after, the same wish is news again.
+	// Long after, the same preference is news again.
 	if got := b.Enter(round(3*time.Hour, nodes, nil, empty)); len(got) != 1 || got[0].What != "delete" || got[0].Saving != 200_000 {
 		t.Errorf("after a long time: %+v", got)
 	}

@@ -43,7 +43,7 @@ func (s *Summary) String() string {
 	return b.String()
 }
 
-// String is the wish in a line.
+// String is the preference in a line.
 func (w *Wish) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)", w.What, w.Reason)

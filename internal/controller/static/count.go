@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
-// count is how many machines a pool has.
+// count is how many instances a pool has.
 type count struct {
 	// all are those that there are, going or not: what limits.nodes limits. staying is how many there will be once all that
 	// is under way has come to its end.
@@ -22,9 +22,9 @@ type count struct {
 	free []*cluster.Node
 }
 
-// count counts the machines of a pool. A node that the disruption queue takes away, and the machine that was bought for
-// it, are one: which of the two is there at the end does not matter, so neither is ended and none is bought besides.
-// While it can't be told which machines were bought for a leaving node, no machine is free.
+// count counts the instances of a pool. A node that the disruption queue takes away, and the instance that was launched for
+// it, are one: which of the two is there at the end does not matter, so neither is ended and none is launched besides.
+// While it can't be told which instances were launched for a leaving node, no instance is free.
 func (c *Controller) count(ctx context.Context, pool *karpv1.NodePool, snapshot *cluster.Snapshot) (count, error) {
 	var out count
 	var free []*cluster.Node

@@ -32,7 +32,7 @@ type Classes interface {
 	NodeClass(name string) *awsv1.EC2NodeClass
 }
 
-// Shop chooses machines that no pod has asked for. Overlays and Subnets may be nil.
+// Shop chooses instances that no pod has asked for. Overlays and Subnets may be nil.
 //
 // Concurrency: safe.
 type Shop struct {
@@ -45,7 +45,7 @@ type Shop struct {
 	Clock   clock.PassiveClock
 }
 
-// Bare chooses n machines of a static pool, fewer where reasons say why, and gives the pool as it is offered.
+// Bare chooses n instances of a static pool, fewer where reasons say why, and gives the pool as it is offered.
 //
 // Errors: the pool's node class is gone, or its types can't be read.
 func (s *Shop) Bare(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error) {
@@ -67,8 +67,8 @@ func (s *Shop) Bare(ctx context.Context, pool *karpv1.NodePool, n int, snapshot 
 	return bare, reasons, offered, nil
 }
 
-// scarce are the subnets of zones in which addresses may run short: where no subnet has enough for n machines more than
-// those that are on their way. Machines are not bound to zones without need.
+// scarce are the subnets of zones in which addresses may run short: where no subnet has enough for n instances more than
+// those that are on their way. Instances are not bound to zones without need.
 func (s *Shop) scarce(class *awsv1.EC2NodeClass, pool *cluster.Pool, n int, snapshot *cluster.Snapshot) []cluster.Subnet {
 	if s.Subnets == nil {
 		return nil

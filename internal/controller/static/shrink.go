@@ -19,7 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// Ranks of machines, in the order in which they are ended.
+// Ranks of instances, in the order in which they are ended.
 const (
 	unlaunched = iota
 	unready
@@ -28,7 +28,7 @@ const (
 	protected
 )
 
-// candidate is a machine that may be ended.
+// candidate is an instance that may be ended.
 type candidate struct {
 	node  *cluster.Node
 	claim *karpv1.NodeClaim
@@ -36,7 +36,7 @@ type candidate struct {
 	cost  float64
 }
 
-// shrink ends machines that are too many: those that were not launched yet, then those that are not ready, then those
+// shrink ends instances that are too many: those that were not launched yet, then those that are not ready, then those
 // that hold nothing, then those whose end disturbs least, and last those with pods that ask not to be disrupted. It asks no budgets, but what it ends
 // counts against them; the pods leave as from any node that goes.
 func (c *Controller) shrink(ctx context.Context, pool *karpv1.NodePool, n count, surplus int) error {
@@ -57,7 +57,7 @@ func (c *Controller) shrink(ctx context.Context, pool *karpv1.NodePool, n count,
 	return errors.Join(errs...)
 }
 
-// judge ranks a machine and prices the disturbance: what its pods cost, times the part of its life that is left.
+// judge ranks an instance and prices the disturbance: what its pods cost, times the part of its life that is left.
 func (c *Controller) judge(node *cluster.Node, claim *karpv1.NodeClaim, now time.Time) candidate {
 	out := candidate{node: node, claim: claim, rank: empty, cost: 1}
 	if !node.Launched {

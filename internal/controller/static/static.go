@@ -1,7 +1,7 @@
-// Package static keeps the number of nodes of NodePools that fix it (spec.replicas). What is missing is bought at once,
+// Package static keeps the number of nodes of NodePools that fix it (spec.replicas). What is missing is launched at once,
 // cheapest first; what is too many goes, the nodes that nobody uses first.
 //
-// Counting is all there is to it, and it is made against the newest state: a machine counts from the moment at which its
+// Counting is all there is to it, and it is made against the newest state: an instance counts from the moment at which its
 // NodeClaim was created here; one that a command of the disruption queue takes away counts until its replacement does;
 // one that expires counts no more, so that its replacement comes before it goes.
 package static
@@ -33,7 +33,7 @@ import (
 const (
 	// tick is how often the loop counts without being woken: cached values are compared, nothing is asked of anyone.
 	tick = time.Second
-	// limited is how soon a pool that could not buy is tried again, unless something changes before.
+	// limited is how soon a pool that could not launch is tried again, unless something changes before.
 	limited = 30 * time.Second
 )
 
@@ -46,17 +46,17 @@ type State interface {
 	Listen(func(cache.Change))
 }
 
-// Buyer buys machines that no pod has asked for; *apply.Applier is one.
-type Buyer interface {
+// Launcher launches instances that no pod has asked for; *apply.Applier is one.
+type Launcher interface {
 	Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) apply.Outcome
 }
 
 // Options of a Controller. All but Synced are required.
 type Options struct {
-	Client client.Client
-	State  State
-	Shop   *Shop
-	Buyer  Buyer
+	Client   client.Client
+	State    State
+	Shop     *Shop
+	Launcher Launcher
 	// Synced reports whether the first list of every kind is in: before that nothing is counted.
 	Synced   func() bool
 	Recorder record.EventRecorder
@@ -71,7 +71,7 @@ type Controller struct {
 	wake chan struct{}
 	// ended holds the claims that were deleted here and that the cache may not show as going yet.
 	ended map[types.UID]bool
-	// stuck is what the last try to buy for a pool met; while nothing of that changes it is not tried again before its time.
+	// stuck is what the last try to launch for a pool met; while nothing of that changes it is not tried again before its time.
 	stuck map[string]hurdle
 }
 
@@ -110,7 +110,7 @@ func (c *Controller) Start(ctx context.Context) error {
 	})
 }
 
-// Round counts the nodes of every static pool once, and buys or ends what differs.
+// Round counts the nodes of every static pool once, and launches or ends what differs.
 func (c *Controller) Round(ctx context.Context) error {
 	var errs []error
 	here := map[string]bool{}
@@ -158,7 +158,7 @@ func (c *Controller) forgetEnded(snapshot *cluster.Snapshot) {
 	c.ended = still
 }
 
-// grow buys missing machines, as far as limits.nodes allows.
+// grow launches missing instances, as far as limits.nodes allows.
 func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, missing int, snapshot *cluster.Snapshot) error {
 	if !pool.StatusConditions().IsTrue() {
 		return nil // its conditions say why
@@ -189,7 +189,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		c.stuck[pool.Name] = at
 		return err
 	}
-	out := c.o.Buyer.Stock(ctx, bare, []*cluster.Pool{offered})
+	out := c.o.Launcher.Stock(ctx, bare, []*cluster.Pool{offered})
 	for _, x := range out.Created {
 		c.o.Metrics.NodeClaimsCreated.WithLabelValues("provisioned", x.Pool, fmt.Sprint(x.Relaxed)).Inc()
 	}

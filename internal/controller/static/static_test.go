@@ -127,7 +127,7 @@ func newHouse(t *testing.T, replicas int64, edit ...func(*karpv1.NodePool)) *hou
 	h.scale(replicas)
 	h.Controller = New(Options{
 		Client: h.api, State: h.cache, Shop: &Shop{Classes: h.cache, Types: h.shop, Subnets: h.shop.subnets, Clock: clk}, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: clk,
-		Buyer: apply.New(apply.Options{Client: h.api, State: h.cache, Recorder: h.events, Now: clk.Now}),
+		Launcher: apply.New(apply.Options{Client: h.api, State: h.cache, Recorder: h.events, Now: clk.Now}),
 	})
 	return h
 }
@@ -196,7 +196,7 @@ func (h *house) watch() {
 	}
 }
 
-// join lets the machines of all claims join that have not, in the order of their names.
+// join lets the instances of all claims join that have not, in the order of their names.
 func (h *house) join() {
 	h.t.Helper()
 	for _, c := range h.claims() {
@@ -326,7 +326,7 @@ func (ended) Stock(context.Context, []plan.NewNode, []*cluster.Pool) apply.Outco
 
 func TestALeaderThatEndsBlamesNoPool(t *testing.T) {
 	h := newHouse(t, 3)
-	h.o.Buyer = ended{}
+	h.o.Launcher = ended{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = h.Round(ctx)

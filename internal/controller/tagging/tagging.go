@@ -1,7 +1,7 @@
-// Package tagging puts the names of its node and its NodeClaim on every machine that has joined, and that of the cluster on
+// Package tagging puts the names of its node and its NodeClaim on every instance that has joined, and that of the cluster on
 // those that an older release launched without. The names serve people and their bills; nothing waits for them.
 //
-// EC2 sets the same tags on all resources of a call, and these differ from machine to machine, so each machine takes a call.
+// EC2 sets the same tags on all resources of a call, and these differ from instance to instance, so each instance takes a call.
 // They are made side by side, as fast as EC2 takes them: a refusal for their rate slows all of them down.
 package tagging
 
@@ -29,24 +29,24 @@ import (
 )
 
 const (
-	// workers is how many machines are tagged at a time.
+	// workers is how many instances are tagged at a time.
 	workers = 20
 	// firstRetry and lastRetry bound the pause after a failure, which doubles.
 	firstRetry, lastRetry = time.Second, 5 * time.Minute
 )
 
-// listAge is how old a list of machines may be in which it is looked for names: a machine is in it long before its node
+// listAge is how old a list of instances may be in which it is looked for names: an instance is in it long before its node
 // joins.
 const listAge = 15 * time.Second
 
 // Tagger is the part of the cloud that the controller needs; see cloud.Provider.
 type Tagger interface {
 	Tag(ctx context.Context, tags map[string]map[string]string) error
-	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error)
-	Get(ctx context.Context, providerID string) (*cloud.Machine, error)
+	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Instance, error)
+	Get(ctx context.Context, providerID string) (*cloud.Instance, error)
 }
 
-// Controller tags the machines of NodeClaims.
+// Controller tags the instances of NodeClaims.
 type Controller struct {
 	client  client.Client
 	cloud   Tagger
@@ -57,7 +57,7 @@ type Controller struct {
 	pace pace
 }
 
-// New returns a Controller for the machines of a cluster, which waits by the given clock.
+// New returns a Controller for the instances of a cluster, which waits by the given clock.
 func New(c client.Client, tagger Tagger, cluster string, metrics *obs.Metrics, log *slog.Logger, clk clock.Clock) *Controller {
 	return &Controller{client: c, cloud: tagger, cluster: cluster, metrics: metrics, log: log, pace: pace{clock: clk}}
 }
@@ -75,8 +75,8 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c.metrics.Guard(c.log, "nodeclaim.tagging", c))
 }
 
-// due reports whether a claim's machine is to be tagged: its node is known, and the claim does not say that it has its names
-// and that of the cluster. Machines that older releases of other controllers launched may lack the latter.
+// due reports whether a claim's instance is to be tagged: its node is known, and the claim does not say that it has its names
+// and that of the cluster. Instances that older releases of other controllers launched may lack the latter.
 func due(claim *karpv1.NodeClaim) bool {
 	return claim.DeletionTimestamp.IsZero() && claim.Status.NodeName != "" && claim.Status.ProviderID != "" && !(named(claim) && clustered(claim))
 }
@@ -89,7 +89,7 @@ func clustered(claim *karpv1.NodeClaim) bool {
 	return claim.Annotations[awsv1.AnnotationClusterNameTaggedCompatibility] == "true"
 }
 
-// Reconcile tags the machine of one claim, once.
+// Reconcile tags the instance of one claim, once.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	claim := &karpv1.NodeClaim{}
 	if err := c.client.Get(ctx, req.NamespacedName, claim); err != nil {
@@ -98,9 +98,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !index.Managed(claim) || !due(claim) {
 		return reconcile.Result{}, nil
 	}
-	m, unread := c.machine(ctx, claim.Status.ProviderID)
+	m, unread := c.instance(ctx, claim.Status.ProviderID)
 	if cloud.IsNotFound(unread) {
-		return reconcile.Result{}, nil // who compares machines with claims deletes the claim
+		return reconcile.Result{}, nil // who compares instances with claims deletes the claim
 	}
 	tags, marks, err := c.missing(ctx, claim, m)
 	if err != nil {
@@ -134,9 +134,9 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-// missing are the tags that the claim's machine lacks, and the annotations that say that it has them; m is nil while EC2
-// does not tell. A Name that the class or the user's own launch template gives all its machines stays.
-func (c *Controller) missing(ctx context.Context, claim *karpv1.NodeClaim, m *cloud.Machine) (tags map[string]string, marks []string, err error) {
+// missing are the tags that the claim's instance lacks, and the annotations that say that it has them; m is nil while EC2
+// does not tell. A Name that the class or the user's own launch template gives all its instances stays.
+func (c *Controller) missing(ctx context.Context, claim *karpv1.NodeClaim, m *cloud.Instance) (tags map[string]string, marks []string, err error) {
 	tags = map[string]string{}
 	if !named(claim) {
 		tags[awsv1.TagNodeClaim], tags[awsv1.TagName] = claim.Name, claim.Status.NodeName
@@ -159,8 +159,8 @@ func (c *Controller) missing(ctx context.Context, claim *karpv1.NodeClaim, m *cl
 	return tags, append(marks, awsv1.AnnotationClusterNameTaggedCompatibility), nil
 }
 
-// ownName reports whether the class or the user's own launch template names the machine.
-func (c *Controller) ownName(ctx context.Context, claim *karpv1.NodeClaim, m *cloud.Machine) (bool, error) {
+// ownName reports whether the class or the user's own launch template names the instance.
+func (c *Controller) ownName(ctx context.Context, claim *karpv1.NodeClaim, m *cloud.Instance) (bool, error) {
 	class := &awsv1.EC2NodeClass{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: claim.Spec.NodeClassRef.Name}, class); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading ec2nodeclass %q: %w", claim.Spec.NodeClassRef.Name, err)
@@ -177,8 +177,8 @@ func (c *Controller) ownName(ctx context.Context, claim *karpv1.NodeClaim, m *cl
 	return m.Tags[awsv1.TagName] != "", nil
 }
 
-// machine is a machine out of the list that all share, or by itself while it is not in it.
-func (c *Controller) machine(ctx context.Context, providerID string) (*cloud.Machine, error) {
+// instance is an instance out of the list that all share, or by itself while it is not in it.
+func (c *Controller) instance(ctx context.Context, providerID string) (*cloud.Instance, error) {
 	list, err := c.cloud.List(ctx, listAge)
 	if err != nil {
 		return nil, err

@@ -36,14 +36,14 @@ type bucket struct {
 	calls  int
 	tags   map[string]map[string]string
 
-	machines, unlisted []*cloud.Machine
+	machines, unlisted []*cloud.Instance
 }
 
-func (b *bucket) List(context.Context, time.Duration) ([]*cloud.Machine, error) {
+func (b *bucket) List(context.Context, time.Duration) ([]*cloud.Instance, error) {
 	return b.machines, nil
 }
 
-func (b *bucket) Get(_ context.Context, id string) (*cloud.Machine, error) {
+func (b *bucket) Get(_ context.Context, id string) (*cloud.Instance, error) {
 	for _, m := range b.unlisted {
 		if m.ProviderID == id {
 			return m, nil
@@ -90,7 +90,7 @@ func newController(t *testing.T, b *bucket, objects ...client.Object) *Controlle
 	if b.machines == nil && b.unlisted == nil {
 		for _, o := range objects {
 			if claim, ok := o.(*karpv1.NodeClaim); ok {
-				b.machines = append(b.machines, &cloud.Machine{ProviderID: claim.Status.ProviderID, Tags: map[string]string{awsv1.TagEKSCluster: "shop"}})
+				b.machines = append(b.machines, &cloud.Instance{ProviderID: claim.Status.ProviderID, Tags: map[string]string{awsv1.TagEKSCluster: "shop"}})
 			}
 		}
 	}
@@ -159,22 +159,22 @@ func TestWhatIsTagged(t *testing.T) {
 	}
 }
 
-// A machine that was launched from a template of the user's own bears the template's tags from the start.
+// An instance that was launched from a template of the user's own bears the template's tags from the start.
 func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 	only, both := map[string]string{"karpenter.sh/nodeclaim": "pool-001"}, map[string]string{"Name": "node-001", "karpenter.sh/nodeclaim": "pool-001"}
-	named := &cloud.Machine{ProviderID: "aws:///z/i-001", Tags: map[string]string{"Name": "web", awsv1.TagEKSCluster: "shop"}}
-	plain := &cloud.Machine{ProviderID: "aws:///z/i-001", Tags: map[string]string{"team": "blue", awsv1.TagEKSCluster: "shop"}}
+	named := &cloud.Instance{ProviderID: "aws:///z/i-001", Tags: map[string]string{"Name": "web", awsv1.TagEKSCluster: "shop"}}
+	plain := &cloud.Instance{ProviderID: "aws:///z/i-001", Tags: map[string]string{"team": "blue", awsv1.TagEKSCluster: "shop"}}
 	for name, tc := range map[string]struct {
 		template         string
-		listed, unlisted []*cloud.Machine
+		listed, unlisted []*cloud.Instance
 		want             map[string]string
 	}{
-		"a template with a name":                {"lt-1:3", []*cloud.Machine{named}, nil, only},
-		"a template without":                    {"lt-1:3", []*cloud.Machine{plain}, nil, both},
-		"a machine that is not listed yet":      {"lt-1:3", nil, []*cloud.Machine{named}, only},
-		"one of which nothing can be found out": {"lt-1:3", nil, []*cloud.Machine{{ProviderID: "aws:///z/i-002"}}, nil},
-		"a template of ours":                    {"", []*cloud.Machine{named}, nil, both},
-		"a template of ours, nothing is known":  {"", nil, []*cloud.Machine{{ProviderID: "aws:///z/i-002"}}, both},
+		"a template with a name":                {"lt-1:3", []*cloud.Instance{named}, nil, only},
+		"a template without":                    {"lt-1:3", []*cloud.Instance{plain}, nil, both},
+		"a machine that is not listed yet":      {"lt-1:3", nil, []*cloud.Instance{named}, only},
+		"one of which nothing can be found out": {"lt-1:3", nil, []*cloud.Instance{{ProviderID: "aws:///z/i-002"}}, nil},
+		"a template of ours":                    {"", []*cloud.Instance{named}, nil, both},
+		"a template of ours, nothing is known":  {"", nil, []*cloud.Instance{{ProviderID: "aws:///z/i-002"}}, both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(1)
@@ -188,10 +188,10 @@ func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 	}
 }
 
-// Releases of Karpenter before the tag of the cluster launched machines without; those that stay after a hand-over get it.
+// Releases of Karpenter before the tag of the cluster launched instances without; those that stay after a hand-over get it.
 func TestMachinesOfOlderReleasesGetTheClustersName(t *testing.T) {
 	for name, tc := range map[string]struct {
-		tags map[string]string // of the machine
+		tags map[string]string // of the instance
 		want map[string]string // that are set
 	}{
 		"one without":           {map[string]string{"Name": "n"}, map[string]string{awsv1.TagEKSCluster: "shop"}},
@@ -200,7 +200,7 @@ func TestMachinesOfOlderReleasesGetTheClustersName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(1)
 			claim.Annotations = map[string]string{awsv1.AnnotationInstanceTagged: "true"}
-			b := &bucket{unlisted: []*cloud.Machine{{ProviderID: claim.Status.ProviderID, Tags: tc.tags}}}
+			b := &bucket{unlisted: []*cloud.Instance{{ProviderID: claim.Status.ProviderID, Tags: tc.tags}}}
 			c := newController(t, b, claim)
 			for range 2 {
 				if _, err := c.Reconcile(t.Context(), request("pool-001")); err != nil {
@@ -232,7 +232,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	}
 }
 
-// burst tags n machines with as many workers as the controller has and returns how long that took.
+// burst tags n instances with as many workers as the controller has and returns how long that took.
 func burst(t *testing.T, b *bucket, n int) time.Duration {
 	t.Helper()
 	var took time.Duration

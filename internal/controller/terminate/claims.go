@@ -1,6 +1,6 @@
-// Package terminate takes machines away without losing pods: it is behind the finalizer of NodeClaims and of Nodes.
+// Package terminate takes instances away without losing pods: it is behind the finalizer of NodeClaims and of Nodes.
 //
-//	NodeClaim deleted ──▶ its Node is deleted ──▶ taint ─▶ drain ─▶ volumes detached ─▶ machine terminated ─▶ Node gone
+//	NodeClaim deleted ──▶ its Node is deleted ──▶ taint ─▶ drain ─▶ volumes detached ─▶ instance terminated ─▶ Node gone
 //	                                                                                         └─▶ NodeClaim gone
 //
 // A Node that is deleted by hand deletes its NodeClaim first and goes the same way. All state is on the objects, so that
@@ -33,7 +33,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// poll is how often a machine that is shutting down is asked about.
+// poll is how often an instance that is shutting down is asked about.
 const poll = 2 * time.Second
 
 func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
@@ -106,7 +106,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, c.finish(ctx, claim)
 }
 
-// find writes down the machine of a claim that was deleted before its launch was: the process that bought it died in
+// find writes down the instance of a claim that was deleted before its launch was: the process that launched it died in
 // between. wait is that it is not known yet whether there is one.
 func (c *Claims) find(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, err error) {
 	short, cancel := context.WithTimeout(ctx, poll)

@@ -21,7 +21,7 @@ func TestAClaimGoesAfterItsMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*karpv1.NodeClaim)
 		foreign bool     // the node bears no finalizer of ours
-		ended   []string // machines
+		ended   []string // instances
 		gone    bool     // the claim
 	}{
 		"it waits for its node to be drained":                 {change: func(c *karpv1.NodeClaim) { c.StatusConditions().SetTrue(karpv1.ConditionTypeRegistered) }},
@@ -118,7 +118,7 @@ func TestAMachineThatIsNotWrittenDownEndsWithItsClaim(t *testing.T) {
 		if again, err := r.Reconcile(t.Context(), request); err != nil || again.RequeueAfter == 0 || w.claim().Status.ProviderID != "" {
 			t.Fatalf("it goes though it may have a machine: %+v, %v", again, err)
 		}
-		w.unknown, w.bought = false, &cloud.Machine{ProviderID: "aws:///z/i-7"}
+		w.unknown, w.bought = false, &cloud.Instance{ProviderID: "aws:///z/i-7"}
 		if _, err := r.Reconcile(t.Context(), request); err != nil || !slices.Equal(w.machine, []string{"aws:///z/i-7"}) {
 			t.Fatalf("ended %v, %v", w.machine, err)
 		}

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// stuck is how long past its own end a pod is still waited for, and past the machine's deadline any pod.
+	// stuck is how long past its own end a pod is still waited for, and past the instance's deadline any pod.
 	stuck = time.Minute
-	// overdue is the same once the machine's deadline has passed, for a pod that was told to end: its kubelet does not answer.
+	// overdue is the same once the instance's deadline has passed, for a pod that was told to end: its kubelet does not answer.
 	overdue = 10 * time.Second
 	// lookAgain is how soon a drain is looked at that waits for replacements: no event tells of those.
 	lookAgain = time.Second
-	// reserve is the time before a machine's end at which a drain no longer waits for replacements.
+	// reserve is the time before an instance's end at which a drain no longer waits for replacements.
 	reserve = 75 * time.Second
-	// ahead is how long a drain waits for replacements where the machine's end is not near, and aheadOfExpiry how long that
-	// of an expired node waits for a machine that is on its way: as long as a machine may take to join.
+	// ahead is how long a drain waits for replacements where the instance's end is not near, and aheadOfExpiry how long that
+	// of an expired node waits for an instance that is on its way: as long as an instance may take to join.
 	ahead, aheadOfExpiry = 3 * time.Minute, 15 * time.Minute
 	// criticalPriority is where the priorities of system-cluster-critical and system-node-critical begin
 	// (Kubernetes: PriorityClass).
 	criticalPriority = 2_000_000_000
 )
 
-// end is when a machine goes whatever is still on it; the zero value means that it has no such end.
+// end is when an instance goes whatever is still on it; the zero value means that it has no such end.
 type end struct{ time.Time }
 
 func endOf(claim *karpv1.NodeClaim) end {
@@ -84,7 +84,7 @@ func tainted(node *corev1.Node) time.Time {
 }
 
 // drainSet are the pods that have to leave: live, not static, not content with the disrupted taint, and not stuck long
-// past their own end or that of the machine.
+// past their own end or that of the instance.
 func drainSet(pods []corev1.Pod, by end, now time.Time) []*corev1.Pod {
 	taint := karpv1.DisruptedNoScheduleTaint()
 	var out []*corev1.Pod

@@ -96,7 +96,7 @@ func grace(p *corev1.Pod) time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// mustGo reports whether a pod has to be deleted so that it has ended when the machine does: it would need all the time
+// mustGo reports whether a pod has to be deleted so that it has ended when the instance does: it would need all the time
 // that is left, or was given more than that.
 func (r *round) mustGo(p *corev1.Pod) bool {
 	if r.by.IsZero() {
@@ -118,7 +118,7 @@ func (r *round) mustGo(p *corev1.Pod) bool {
 	return false
 }
 
-// force deletes a pod so that it ends with the machine's deadline, past any budget and annotation: the machine goes either
+// force deletes a pod so that it ends with the instance's deadline, past any budget and annotation: the instance goes either
 // way.
 func (r *round) force(ctx context.Context, p *corev1.Pod) error {
 	seconds := max(1, int64(r.by.Sub(r.now).Seconds()))

@@ -40,14 +40,14 @@ import (
 // taint is set, because it works on a cache of its own.
 const settle = 5 * time.Second
 
-// Replacements knows whether pods still wait for the machine that will take them over.
+// Replacements knows whether pods still wait for the instance that will take them over.
 type Replacements interface {
-	// AwaitingReplacement reports whether a pod of the node was promised no place yet, and whether one is promised to a
-	// machine that is not ready yet.
+	// AwaitingReplacement reports whether a pod of the node was reserved for no place yet, and whether one is given room on a
+	// instance that is not ready yet.
 	AwaitingReplacement(node string) (homeless, coming bool)
 }
 
-// Nodes finalizes Nodes: taint, drain, volumes, machine.
+// Nodes finalizes Nodes: taint, drain, volumes, instance.
 type Nodes struct {
 	Client       client.Client
 	Cloud        cloud.Provider
@@ -173,8 +173,8 @@ func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 			return reconcile.Result{}, fmt.Errorf("of node %q, which was deleted: %w", node.Name, err)
 		}
 	}
-	if n.machineLost(ctx, node) {
-		n.mourn(node, claim)
+	if n.instanceLost(ctx, node) {
+		n.reportLost(node, claim)
 		return reconcile.Result{}, n.release(ctx, node)
 	}
 	if err := n.taint(ctx, node); err != nil {
@@ -183,7 +183,7 @@ func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	return n.wind(ctx, node, claim)
 }
 
-// wind drains, waits for volumes and ends the machine, noting each on the claim in one write at most.
+// wind drains, waits for volumes and ends the instance, noting each on the claim in one write at most.
 func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) (reconcile.Result, error) {
 	var stored *karpv1.NodeClaim
 	if claim != nil {
@@ -206,7 +206,7 @@ func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeC
 }
 
 func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) (after time.Duration, done bool, err error) {
-	// A machine that is ending takes its pods along; those that came to it since are not evicted any more.
+	// An instance that is ending takes its pods along; those that came to it since are not evicted any more.
 	if claim == nil || !claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating) {
 		drained, after, err := n.drain(ctx, node, claim)
 		if err != nil || !drained {
@@ -233,8 +233,8 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 	}
 }
 
-// machineLost reports whether the node is not ready and its machine is gone: then there is nothing left to drain.
-func (n *Nodes) machineLost(ctx context.Context, node *corev1.Node) bool {
+// instanceLost reports whether the node is not ready and its instance is gone: then there is nothing left to drain.
+func (n *Nodes) instanceLost(ctx context.Context, node *corev1.Node) bool {
 	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
@@ -243,14 +243,14 @@ func (n *Nodes) machineLost(ctx context.Context, node *corev1.Node) bool {
 	}
 	_, err := n.Cloud.Get(ctx, node.Spec.ProviderID)
 	if err != nil && !cloud.IsNotFound(err) {
-		// Pods can leave while the cloud can't be asked; the end of the machine asks it again.
+		// Pods can leave while the cloud can't be asked; the end of the instance asks it again.
 		n.Log.Warn("reading the machine of a node that is not ready", "node", node.Name, "error", err)
 	}
 	return cloud.IsNotFound(err)
 }
 
-// mourn says so when a machine is gone that nobody here has ended.
-func (n *Nodes) mourn(node *corev1.Node, claim *karpv1.NodeClaim) {
+// reportLost says so when an instance is gone that nobody here has ended.
+func (n *Nodes) reportLost(node *corev1.Node, claim *karpv1.NodeClaim) {
 	if claim == nil || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating) {
 		return
 	}

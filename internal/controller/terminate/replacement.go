@@ -9,7 +9,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
-// held reports whether the drain waits for the machines that take the pods over. Only the drain of a machine that goes
+// held reports whether the drain waits for the instances that take the pods over. Only the drain of an instance that goes
 // although its pods are well does: one that AWS takes back, and one that has reached its age. Who deletes a NodeClaim
 // by hand wants it gone. deadline is zero without one.
 func (n *Nodes) held(node *corev1.Node, claim *karpv1.NodeClaim, deadline, now time.Time) bool {
@@ -34,7 +34,7 @@ func (n *Nodes) held(node *corev1.Node, claim *karpv1.NodeClaim, deadline, now t
 	return homeless && now.Before(heldUntil(node, deadline, ahead))
 }
 
-// heldUntil is how long a drain may wait for replacements: its patience, or less where the machine has to be gone before.
+// heldUntil is how long a drain may wait for replacements: its patience, or less where the instance has to be gone before.
 func heldUntil(node *corev1.Node, deadline time.Time, patience time.Duration) time.Time {
 	until := node.DeletionTimestamp.Add(patience)
 	if latest := deadline.Add(-reserve); !deadline.IsZero() && latest.Before(until) {

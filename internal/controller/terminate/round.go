@@ -39,7 +39,7 @@ type memory struct {
 
 type deletion struct {
 	again time.Time
-	by    time.Time // the machine's end that it was for
+	by    time.Time // the instance's end that it was for
 }
 
 // recall gives what is remembered of the node's drain.
@@ -91,7 +91,7 @@ func (r *round) rest(p *corev1.Pod, d time.Duration) {
 	r.due(r.now.Add(d))
 }
 
-// run deletes what has to go by the machine's end, evicts the others' first group unless the drain is held, and says what
+// run deletes what has to go by the instance's end, evicts the others' first group unless the drain is held, and says what
 // stalls. What becomes of one pod does not hold up the others.
 func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	if held {
@@ -105,7 +105,7 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 		each(forced, nil, func(p *corev1.Pod) error { return r.force(ctx, p) }),
 		each(evicted, func() <-chan time.Time { return r.Clock.After(lag) }, func(p *corev1.Pod) error { return r.evict(ctx, p) }))
 	if err != nil && ctx.Err() == nil {
-		// Not returned: the pause after an error grows, and what is due by the machine's end must not wait for it.
+		// Not returned: the pause after an error grows, and what is due by the instance's end must not wait for it.
 		r.Log.Warn("draining node", "node", r.node.Name, "error", err)
 	}
 	r.tell()
@@ -144,7 +144,7 @@ func size(p *corev1.Pod) int64 {
 // mayGo reports whether a pod's eviction is to be asked for now.
 func (r *round) mayGo(p *corev1.Pod) bool {
 	if last, ok := r.memory.deleted[p.UID]; ok && last.by.Equal(r.by.Time) {
-		return false // it goes by the machine's end, not by the budgets
+		return false // it goes by the instance's end, not by the budgets
 	}
 	if again := r.memory.asked[p.UID]; r.now.Before(again) {
 		r.due(again)

@@ -51,7 +51,7 @@ type ward struct {
 	refuse  map[string]error // answers to evictions and deletions by pod
 	deaf    error            // the cloud's answer to Get
 	machine []string         // terminated
-	bought  *cloud.Machine   // that was bought for the claim, by whoever
+	bought  *cloud.Instance  // that was launched for the claim, by whoever
 	unknown bool             // whether it was is not known
 }
 
@@ -62,9 +62,11 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-func (w *ward) Get(context.Context, string) (*cloud.Machine, error) { return &cloud.Machine{}, w.deaf }
+func (w *ward) Get(context.Context, string) (*cloud.Instance, error) {
+	return &cloud.Instance{}, w.deaf
+}
 
-func (w *ward) Find(ctx context.Context, _ *karpv1.NodeClaim) (*cloud.Machine, error) {
+func (w *ward) Find(ctx context.Context, _ *karpv1.NodeClaim) (*cloud.Instance, error) {
 	switch {
 	case w.unknown:
 		<-ctx.Done()
@@ -245,7 +247,7 @@ func TestADrainAsksOnlyOnce(t *testing.T) {
 			t.Errorf("after %s it asked for %v, want %v", step.at, calls, step.want)
 		}
 	}
-	// The machine's end comes nearer.
+	// The instance's end comes nearer.
 	claim := w.claim()
 	if _, err := deadline.Mark(t.Context(), w.Client, claim, noon, noon.Add(2*time.Minute), nil); err != nil {
 		t.Fatal(err)

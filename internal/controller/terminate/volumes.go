@@ -16,7 +16,7 @@ import (
 // unseen is how soon attachments are looked at again although no event came.
 const unseen = 30 * time.Second
 
-// detach waits until no volume that could be detached is attached to the node any more: ending the machine under an
+// detach waits until no volume that could be detached is attached to the node any more: ending the instance under an
 // attached volume makes the next node wait minutes for it. after is 0 when there is nothing to wait for, otherwise how soon
 // to look again if no attachment goes before.
 func (n *Nodes) detach(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) (after time.Duration, err error) {

@@ -38,7 +38,7 @@ func TestAMachineWaitsForVolumesThatCanBeDetached(t *testing.T) {
 		pods    []corev1.Pod
 		objects []client.Object
 		ends    time.Duration
-		after   time.Duration // poll: the machine is ended
+		after   time.Duration // poll: the instance is ended
 		reason  string        // of the condition VolumesDetached
 	}{
 		"nothing is attached":                      {after: poll, reason: "VolumesDetached"},

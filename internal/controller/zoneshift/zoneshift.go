@@ -1,5 +1,5 @@
 // Package zoneshift looks which zones the cluster's traffic is moved away from, and tells when one begins and ends. The
-// cloud keeps from buying there; nodes that are there are left alone.
+// cloud keeps from launching there; nodes that are there are left alone.
 package zoneshift
 
 import (

@@ -1,4 +1,4 @@
-// Package images boots one machine of every kind that an EC2NodeClass can ask for, on this machine: of each AMI family,
+// Package images boots one instance of every kind that an EC2NodeClass can ask for, on this instance: of each AMI family,
 // from a launch template of the user's own, with GPUs, with EFA, in reserved capacity and in a capacity block. Each must
 // become a node that is what the planning took it for.
 package images
@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Out   io.Writer
 	Local local.Options
-	// Wait is the longest that all machines together may take to be ready.
+	// Wait is the longest that all instances together may take to be ready.
 	Wait time.Duration
 }
 
@@ -40,7 +40,7 @@ type run struct {
 	client  client.Client
 }
 
-// Run boots the machines and prints a table of them.
+// Run boots the instances and prints a table of them.
 //
 // Errors: what did not start; after the table, the kinds that did not come as they should.
 func Run(ctx context.Context, o Options) (err error) {
@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// up starts the cluster, with a bootstrap stack that has what these machines need.
+// up starts the cluster, with a bootstrap stack that has what these instances need.
 func (r *run) up(ctx context.Context, o local.Options) error {
 	if err := os.MkdirAll(o.StateDir, 0o755); err != nil {
 		return fmt.Errorf("make the state folder: %w", err)
@@ -93,7 +93,7 @@ func (r *run) up(ctx context.Context, o local.Options) error {
 	return nil
 }
 
-// begin asks for one machine of a kind.
+// begin asks for one instance of a kind.
 func (r *run) begin(ctx context.Context, k *kind) error {
 	class := k.class
 	if k.prepare != nil {
@@ -107,7 +107,7 @@ func (r *run) begin(ctx context.Context, k *kind) error {
 	return r.cluster.Apply(ctx, []byte(strings.ReplaceAll(text, "${CLUSTER_NAME}", r.cluster.Name)))
 }
 
-// await waits until all machines are ready, or there is no more time.
+// await waits until all instances are ready, or there is no more time.
 func (r *run) await(ctx context.Context, list []kind) ([]booted, error) {
 	out := make([]booted, len(list))
 	for i := range list {
@@ -157,7 +157,7 @@ func (r *run) await(ctx context.Context, list []kind) ([]booted, error) {
 	return out, nil
 }
 
-// look finds the machine of a kind, and its node once all of it is ready.
+// look finds the instance of a kind, and its node once all of it is ready.
 func (r *run) look(ctx context.Context, b *booted) error {
 	var claims karpv1.NodeClaimList
 	if err := r.client.List(ctx, &claims, client.MatchingLabels{karpv1.NodePoolLabelKey: b.kind.name}); err != nil {

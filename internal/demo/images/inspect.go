@@ -13,7 +13,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// booted is a machine of a kind and what was found out about it.
+// booted is an instance of a kind and what was found out about it.
 type booted struct {
 	kind  *kind
 	claim *karpv1.NodeClaim // nil: none was made
@@ -29,7 +29,7 @@ func (b *booted) no(format string, args ...any) {
 	b.amiss = append(b.amiss, fmt.Sprintf(format, args...))
 }
 
-// inspect compares a node with its claim, its pool and its machine.
+// inspect compares a node with its claim, its pool and its instance.
 func (r *run) inspect(b *booted) {
 	b.labels()
 	b.taints()
@@ -55,7 +55,7 @@ func (r *run) inspect(b *booted) {
 	}
 }
 
-// labels checks that the node has those of its claim, which are those of pool and machine, and those of its image.
+// labels checks that the node has those of its claim, which are those of pool and instance, and those of its image.
 func (b *booted) labels() {
 	n := 0
 	for _, want := range []map[string]string{b.claim.Labels, b.kind.labels, {"kerf.sh/demo": b.kind.name, corev1.LabelOSStable: b.kind.system}} {

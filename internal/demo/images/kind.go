@@ -10,11 +10,11 @@ import (
 
 const (
 	namespace = "demo-images"
-	// taint keeps the pods of one kind to machines of that kind.
+	// taint keeps the pods of one kind to instances of that kind.
 	taint = "kerf.sh/demo-image"
 )
 
-// kind is a kind of machine, with what makes one and what shows that it is one.
+// kind is a kind of instance, with what makes one and what shows that it is one.
 type kind struct {
 	// name is that of its pool, class and pods, title what the table says.
 	name, title string
@@ -30,7 +30,7 @@ type kind struct {
 	family  world.Family // of the image that is to boot
 	variant string
 	labels  map[string]string // that the node must have, beside what its claim says
-	// proof says more of the machine that came of it: what is amiss, if anything is.
+	// proof says more of the instance that came of it: what is amiss, if anything is.
 	proof func(*booted, *world.Instance) string
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// Machines in capacity that the account holds: a plain reservation, and a block of machines with GPUs for a day.
+// Instances in capacity that the account holds: a plain reservation, and a block of instances with GPUs for a day.
 const (
 	reservedType = "m5.xlarge"
 	blockType    = "p5.48xlarge"

@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// NoPrice marks a type that can't be bought in a cell.
+// NoPrice marks a type that can't be launched in a cell.
 const NoPrice MicroUSD = math.MaxInt64
 
 // Catalog is the columnar form of a list of types. It is immutable.
@@ -22,7 +22,7 @@ type Catalog struct {
 	// Allocatable and Capacity of each type.
 	Allocatable []res.Vector
 	Capacity    []res.Vector
-	// Cells are the distinct ways to buy, sorted by zone, zone ID, capacity type, reservation and partition.
+	// Cells are the distinct ways to launch, sorted by zone, zone ID, capacity type, reservation and partition.
 	Cells []Cell
 
 	columns []column
@@ -30,7 +30,7 @@ type Catalog struct {
 	all     TypeSet
 }
 
-// Cell is one combination of zone, capacity type, reservation and partition, with what it costs there. A machine is bought in
+// Cell is one combination of zone, capacity type, reservation and partition, with what it costs there. A node is launched in
 // exactly one cell.
 type Cell struct {
 	Zone          string
@@ -193,7 +193,7 @@ func (c *Catalog) KeepFitting(s TypeSet, want res.Vector) {
 }
 
 // KeepMatching drops from s the types that contradict reqs. A label that neither the type nor the buyer defines counts
-// as missing; defined says for which keys the buyer puts the label on the node himself. Where and how a machine is bought
+// as missing; defined says for which keys the buyer puts the label on the node himself. Where and how a node is launched
 // is not looked at; see CellsMatching.
 func (c *Catalog) KeepMatching(s TypeSet, reqs requirement.Requirements, defined func(requirement.Key) bool) {
 	for key, set := range reqs.All {

@@ -8,14 +8,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// cellKeys are the labels that the way of buying decides.
+// cellKeys are the labels that the way of launching decides.
 var cellKeys = []string{
 	requirement.Zone, requirement.ZoneID, requirement.CapacityType,
 	requirement.ReservationID, requirement.ReservationType, requirement.ReservationInterruptible,
 	requirement.PlacementPartition,
 }
 
-// cellValues are the values of cellKeys for what is bought by the offering, in their order; empty for labels that it has not.
+// cellValues are the values of cellKeys for what is launched by the offering, in their order; empty for labels that it has not.
 func (o *Offering) cellValues() [7]string {
 	interruptible := ""
 	if o.ReservationType != "" {
@@ -24,10 +24,10 @@ func (o *Offering) cellValues() [7]string {
 	return [...]string{o.Zone, o.ZoneID, o.CapacityType, o.ReservationID, o.ReservationType, interruptible, PartitionLabel(o.Partition)}
 }
 
-// CellKeys are the labels that the way of buying decides, the one that says most first.
+// CellKeys are the labels that the way of launching decides, the one that says most first.
 func CellKeys() []string { return slices.Clone(cellKeys) }
 
-// IsCellKey reports whether the way of buying decides the label.
+// IsCellKey reports whether the way of launching decides the label.
 func IsCellKey(name string) bool { return slices.Contains(cellKeys, name) }
 
 // PartitionLabel is the value of the label for a partition of a placement group; empty for none.
@@ -115,7 +115,7 @@ func (c *Catalog) cellMatches(i int, reqs requirement.Requirements) bool {
 	return true
 }
 
-// Label is the value that buying in the cell gives a key; false if the cell does not decide it.
+// Label is the value that launching in the cell gives a key; false if the cell does not decide it.
 func (cell *Cell) Label(key requirement.Key) (string, bool) {
 	set, ok := cell.labels.Get(key)
 	if !ok {
@@ -124,7 +124,7 @@ func (cell *Cell) Label(key requirement.Key) (string, bool) {
 	return set.Single()
 }
 
-// Decides reports whether a type or the way to buy it says anything about the label.
+// Decides reports whether a type or the way to launch it says anything about the label.
 func (c *Catalog) Decides(key requirement.Key) bool {
 	return c.labels[key] != nil || c.isCellKey(key)
 }

@@ -51,7 +51,7 @@ func (r *PriceRule) Of(known MicroUSD, priced bool) (MicroUSD, bool) {
 	}
 }
 
-// WithoutPrice is why an offering is unavailable of which only the price is missing; an overlay that sets one mends it.
+// WithoutPrice is why an offering is unavailable of which only the price is missing; an overlay that sets one fixes it.
 const WithoutPrice = "no price"
 
 // WithoutSubnet is why an offering is unavailable in whose zone the node class has no subnet.

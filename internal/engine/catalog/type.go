@@ -1,4 +1,4 @@
-// Package catalog holds instance types and their offerings: what a pool could buy, where, and for how much.
+// Package catalog holds instance types and their offerings: what a pool could launch, where, and for how much.
 //
 // Type and Offering are readable values; Catalog is the compiled, immutable, columnar form that the engine reads.
 package catalog
@@ -33,7 +33,7 @@ type Type struct {
 	// AttachLimits is how many volumes a node of this type attaches, by CSI driver, those of pods only. A driver that is
 	// not listed has no limit, or it is not known.
 	AttachLimits res.List `json:"attachLimits,omitempty"`
-	// Addresses is how many addresses of its subnet a machine of this type takes as it is launched; 0 stands for 1.
+	// Addresses is how many addresses of its subnet a node of this type takes as it is launched; 0 stands for 1.
 	Addresses int64 `json:"addresses,omitempty"`
 	// Offerings is sorted by zone, then capacity type, then reservation, then partition.
 	Offerings []Offering `json:"offerings"`
@@ -41,7 +41,7 @@ type Type struct {
 	Listed *Type `json:"-"`
 }
 
-// Offering is one way to buy a Type.
+// Offering is one way to launch a Type.
 type Offering struct {
 	Zone         string `json:"zone"`
 	ZoneID       string `json:"zoneID,omitempty"`
@@ -49,10 +49,10 @@ type Offering struct {
 	// ReservationID is set for reserved capacity only.
 	ReservationID string `json:"reservationID,omitempty"`
 	// ReservationType is default or capacity-block, and Interruptible says whether the reservation's owner may take it back
-	// at any time. What buying out of a reservation costs is a token price: the reservation is paid for anyway.
+	// at any time. What launching out of a reservation costs is a token price: the reservation is paid for anyway.
 	ReservationType string `json:"reservationType,omitempty"`
 	Interruptible   bool   `json:"interruptible,omitempty"`
-	// Partition is that of the placement group that the machine is put into, from 1; 0 where there are none.
+	// Partition is that of the placement group that the node is put into, from 1; 0 where there are none.
 	Partition int32 `json:"partition,omitempty"`
 	// Price per hour.
 	Price MicroUSD `json:"price"`

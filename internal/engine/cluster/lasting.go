@@ -6,7 +6,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// Lasting prices a cluster for savings that have to last: what could be bought at the most, and what runs at the least that it
+// Lasting prices a cluster for savings that have to last: what could be launched at the most, and what runs at the least that it
 // has cost lately. A spot price of a moment is no reason to move pods. It remembers its answers, as its parts do.
 //
 // Concurrency: not safe.

@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// Node is a machine that exists or is being bought: a Node object, a NodeClaim, or both.
+// Node is a node that exists or is being launched: a Node object, a NodeClaim, or both.
 type Node struct {
 	// Name is the Node's name, or the NodeClaim's while no Node has joined. Hostname is the value of kubernetes.io/hostname
 	// (empty: Name).
@@ -36,7 +36,7 @@ type Node struct {
 	// Used is the sum of the requests of Pods; DaemonUsed the part of it that daemons hold.
 	Used       res.List `json:"used,omitempty"`
 	DaemonUsed res.List `json:"daemonUsed,omitempty"`
-	// Pods bound to the node, or promised to it while it is in flight, sorted by namespace and name.
+	// Pods bound to the node, or given room on it while it is in flight, sorted by namespace and name.
 	Pods []*Pod `json:"pods,omitempty"`
 
 	CapacityType string           `json:"capacityType,omitempty"`
@@ -72,10 +72,10 @@ type Pool struct {
 	Used res.List `json:"used,omitempty"`
 	// Types may be shared between pools.
 	Types []*catalog.Type `json:"types"`
-	// Subnets are those in which machines of the pool may be launched and addresses may run short, sorted by ID; pools may
+	// Subnets are those in which nodes of the pool may be launched and addresses may run short, sorted by ID; pools may
 	// share them. In zones of which none is listed there is no end of addresses.
 	Subnets []Subnet `json:"subnets,omitempty"`
-	// NotReady, when set, says why the pool can't buy now; its nodes still serve.
+	// NotReady, when set, says why the pool can't launch now; its nodes still serve.
 	NotReady string `json:"notReady,omitempty"`
 }
 

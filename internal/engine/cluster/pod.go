@@ -107,7 +107,7 @@ type Class struct {
 	Attach   res.List       `json:"attach,omitempty"`
 	Shared   []SharedVolume `json:"shared,omitempty"`
 	Priority int32          `json:"priority,omitempty"`
-	// Virtual pods stand for room that is to be kept free: they count like pods where machines are bought, but are never
+	// Virtual pods stand for room that is to be kept free: they count like pods where nodes are launched, but are never
 	// bound, and the scheduler knows nothing of them.
 	Virtual bool `json:"virtual,omitempty"`
 	// Unplaceable, when set, is why no node can ever serve this class (a claim that does not exist, a selector that Kerf

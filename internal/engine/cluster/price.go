@@ -21,7 +21,7 @@ type Pricer struct {
 	known map[*Node]*Node
 }
 
-// Apply returns the nodes with what it knows of them. Nodes of no pool are returned as they are. An offering that can't be bought any more still tells what it costs.
+// Apply returns the nodes with what it knows of them. Nodes of no pool are returned as they are. An offering that can't be launched any more still tells what it costs.
 //
 // Cost: one look-up per node.
 func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
@@ -76,7 +76,7 @@ func (x *Pricer) with(n *Node, price catalog.MicroUSD, limits res.List) *Node {
 	return &with
 }
 
-// leastAttached is what every type attaches that a machine may become which is not bought yet.
+// leastAttached is what every type attaches that a node may become which is not launched yet.
 func leastAttached(n *Node, types map[string]*catalog.Type) res.List {
 	var out res.List
 	for _, r := range n.Requirements {

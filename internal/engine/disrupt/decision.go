@@ -42,7 +42,7 @@ type Move struct {
 	Left []cluster.PodRef `json:"left,omitempty"`
 	// Declined are preferences for nodes that pods have now and will not have any more, each with what keeping all as it is
 	// would cost.
-	Declined []plan.Wish `json:"declined,omitempty"`
+	Declined []plan.Preference `json:"declined,omitempty"`
 	// Old is what the nodes cost per hour; Saving is what the move saves at best, Certain what it saves at least.
 	Old     catalog.MicroUSD `json:"old"`
 	Saving  catalog.MicroUSD `json:"saving"`

@@ -55,7 +55,7 @@ const promising = 0.02
 // setSizes are the sizes of sets that are compared.
 var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 
-// patience is how many starts in a row may lead nowhere before the rest, which promises less, is left for a time when
+// patience is how many starts in a row may lead nowhere before the rest, which reservations less, is left for a time when
 // something has changed; perSlack more of them are tried where everything could be saved.
 const patience, perSlack = 6, 400
 

@@ -38,7 +38,7 @@ type Answer struct {
 	// Launched is what EC2 chose of the types that the plan allowed, and its price beside the planned one.
 	Launched string `json:"launched,omitempty"`
 	// Declined are preferences of a pod that were not honoured, because they cost more than they may.
-	Declined []plan.Wish `json:"declined,omitempty"`
+	Declined []plan.Preference `json:"declined,omitempty"`
 	// Kept says what keeps a node, Move what is to become of it; Computed tells that no such decision was recorded, and that
 	// it was made now, of what the record holds.
 	Kept     *disrupt.Kept `json:"kept,omitempty"`

@@ -71,7 +71,7 @@ func source(t *testing.T, d *disrupt.Decision) explain.Source {
 	out := pack.Solve(p)
 	ring := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
 	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: out, Claims: []record.Claim{{NewNode: 0, Name: "default-new"}}})
-	// A later decision, in which the new machine is there.
+	// A later decision, in which the new node is there.
 	later := *p
 	later.Generation = 2
 	later.Nodes = append(later.Nodes, &cluster.Node{Name: "node-new", Claim: "default-new", InstanceType: "medium", Zone: "a", CapacityType: "on-demand", Price: 190_000, DoNotDisrupt: true,

@@ -142,7 +142,7 @@ func (s *solver) numberKinds() {
 			ask(alt)
 		}
 		for _, w := range c.preferences {
-			if w.kind == plan.WishNode {
+			if w.kind == plan.PreferNode {
 				for _, t := range c.src.Preferred[w.at].Terms {
 					asked[s.vocab.Key(t.Key)] = true
 				}

@@ -14,7 +14,7 @@ import (
 // preference is one preference of a class: something that is asked for, but never a reason to leave a pod without a node. A
 // preference that is honoured is treated like a demand.
 type preference struct {
-	kind plan.WishKind
+	kind plan.PreferenceKind
 	at   int // in the class's list of that kind
 	host bool
 }
@@ -35,7 +35,7 @@ func everyPreference(wishes []preference) (h honoured) { return 1<<len(wishes) -
 // Source: the order in which the Karpenter v1 API relaxes preferences.
 func preferencesOf(c *cluster.Class) []preference {
 	var out []preference
-	add := func(kind plan.WishKind, weights []int, hosts []bool) {
+	add := func(kind plan.PreferenceKind, weights []int, hosts []bool) {
 		order := make([]int, len(weights))
 		for i := range order {
 			order[i] = i
@@ -47,9 +47,9 @@ func preferencesOf(c *cluster.Class) []preference {
 			}
 		}
 	}
-	for _, k := range []plan.WishKind{plan.WishTogether, plan.WishApart} {
+	for _, k := range []plan.PreferenceKind{plan.PreferTogether, plan.PreferApart} {
 		terms := c.PodAffinity
-		if k == plan.WishApart {
+		if k == plan.PreferApart {
 			terms = c.AntiAffinity
 		}
 		weights, hosts := make([]int, len(terms)), make([]bool, len(terms))
@@ -62,7 +62,7 @@ func preferencesOf(c *cluster.Class) []preference {
 	for i, w := range c.Preferred {
 		weights[i] = w.Weight
 	}
-	add(plan.WishNode, weights, nil)
+	add(plan.PreferNode, weights, nil)
 	weights = make([]int, len(c.Spreads))
 	hosts := make([]bool, len(c.Spreads))
 	for i, sp := range c.Spreads {
@@ -70,12 +70,12 @@ func preferencesOf(c *cluster.Class) []preference {
 			weights[i], hosts[i] = 1, requirement.Normalize(sp.Key) == requirement.Hostname
 		}
 	}
-	add(plan.WishSpread, weights, hosts)
-	return append(out, preference{kind: plan.WishTaint})
+	add(plan.PreferSpread, weights, hosts)
+	return append(out, preference{kind: plan.PreferTaint})
 }
 
 // honours reports whether the class treats the preference of that kind and place in its list as a demand.
-func (c *class) honours(kind plan.WishKind, at int) bool {
+func (c *class) honours(kind plan.PreferenceKind, at int) bool {
 	for i, w := range c.preferences {
 		if w.kind == kind && w.at == at {
 			return c.honoured.has(i)
@@ -84,13 +84,13 @@ func (c *class) honours(kind plan.WishKind, at int) bool {
 	return false
 }
 
-func (c *class) honoursSpread(at int) bool { return c.honours(plan.WishSpread, at) }
+func (c *class) honoursSpread(at int) bool { return c.honours(plan.PreferSpread, at) }
 
 // honourNode narrows the alternatives of the class by the preferred node affinity that it honours. They stay out of
 // strict: a preference does not change which domains count.
 func (s *solver) honourNode(c *class) {
 	for i, w := range c.preferences {
-		if w.kind != plan.WishNode || !c.honoured.has(i) {
+		if w.kind != plan.PreferNode || !c.honoured.has(i) {
 			continue
 		}
 		r, err := s.vocab.Parse(c.src.Preferred[w.at].Terms)
@@ -156,20 +156,20 @@ func (w *preferring) bearsAvoided(t tier) bool {
 // preferenceText says in short what a preference asks for.
 func preferenceText(c *cluster.Class, w preference) (key, want string) {
 	switch w.kind {
-	case plan.WishTogether:
+	case plan.PreferTogether:
 		t := c.PodAffinity[w.at]
 		return t.Key, "pods that match " + selectionText(t.Selector)
-	case plan.WishApart:
+	case plan.PreferApart:
 		t := c.AntiAffinity[w.at]
 		return t.Key, "pods that match " + selectionText(t.Selector)
-	case plan.WishNode:
+	case plan.PreferNode:
 		terms := c.Preferred[w.at].Terms
 		parts := make([]string, len(terms))
 		for i, t := range terms {
 			parts[i] = t.String()
 		}
 		return terms[0].Key, strings.Join(parts, " and ")
-	case plan.WishSpread:
+	case plan.PreferSpread:
 		sp := c.Spreads[w.at]
 		return sp.Key, fmt.Sprintf("maxSkew %d", sp.MaxSkew)
 	}

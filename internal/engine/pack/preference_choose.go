@@ -39,7 +39,7 @@ type preferring struct {
 	// taints: the last preference is to stay off nodes that ask to be avoided. Otherwise that is not for this choice to decide.
 	taints   bool
 	tiers    []tier
-	declined map[int]plan.Wish
+	declined map[int]plan.Preference
 }
 
 // choice is what was decided of preferences, by class ID. Classes without preferences are not in it.
@@ -94,7 +94,7 @@ func findPreferences(p *Problem, taints bool) []*preferring {
 
 // preferringClassOf is nil for a class without preferences.
 func preferringClassOf(c *cluster.Class, avoided [][]cluster.Taint) *preferring {
-	w := &preferring{src: c, preferences: preferencesOf(c), declined: map[int]plan.Wish{}}
+	w := &preferring{src: c, preferences: preferencesOf(c), declined: map[int]plan.Preference{}}
 	w.taints = slices.ContainsFunc(avoided, func(x []cluster.Taint) bool { return judgeTaints(x, c.Tolerations) == avoids })
 	if !w.taints {
 		w.preferences = w.preferences[:len(w.preferences)-1]

@@ -174,9 +174,9 @@ func (l *ledger) promising(base *solver, w *preferring) honoured {
 func (s *solver) leastExtra(c *class, w preference) (extra, price int64, machines int) {
 	per := 0
 	switch {
-	case w.kind == plan.WishApart && affinityGroup(repelling, c.src, c.src.AntiAffinity[w.at]).selects(c.src):
+	case w.kind == plan.PreferApart && affinityGroup(repelling, c.src, c.src.AntiAffinity[w.at]).selects(c.src):
 		per = 1
-	case w.kind == plan.WishSpread && c.src.Spreads[w.at].Selector.Matches(c.src.Labels):
+	case w.kind == plan.PreferSpread && c.src.Spreads[w.at].Selector.Matches(c.src.Labels):
 		per = c.src.Spreads[w.at].MaxSkew
 	}
 	if per == 0 {
@@ -228,7 +228,7 @@ func (s *solver) compatible(c *class, w *preferring, h honoured) honoured {
 	probe := *c
 	probe.preferences, probe.honoured = w.preferences, 0
 	for at, x := range w.preferences {
-		if x.kind != plan.WishNode || !h.has(at) {
+		if x.kind != plan.PreferNode || !h.has(at) {
 			continue
 		}
 		next := probe
@@ -248,7 +248,7 @@ func (s *solver) compatible(c *class, w *preferring, h honoured) honoured {
 
 func (l *ledger) decline(w *preferring, at int, cost catalog.MicroUSD, atLeast, blocked bool) {
 	key, want := preferenceText(w.src, w.preferences[at])
-	w.declined[at] = plan.Wish{ClassID: w.id, Kind: w.preferences[at].kind, Key: key, Want: want, Pods: w.pods, Such: w.such,
+	w.declined[at] = plan.Preference{ClassID: w.id, Kind: w.preferences[at].kind, Key: key, Want: want, Pods: w.pods, Such: w.such,
 		Cost: cost, AtLeast: atLeast, Blocked: blocked}
 	for i := range w.tiers {
 		w.tiers[i].honoured = w.tiers[i].honoured.without(at)
@@ -338,8 +338,8 @@ func (l *ledger) declineRest(all []*preferring) {
 }
 
 // declined are the preferences that the choice does not honour, by class.
-func (c choice) declined() []plan.Wish {
-	var out []plan.Wish
+func (c choice) declined() []plan.Preference {
+	var out []plan.Preference
 	for _, id := range sortedKeys(c) {
 		w := c[id]
 		for at := range w.preferences {

@@ -22,7 +22,7 @@ func (w *preferring) level(remaining honoured) tier {
 	t := tier{remaining: remaining, honoured: remaining}
 	first := true
 	for i, x := range w.preferences {
-		if x.kind == plan.WishNode && remaining.has(i) {
+		if x.kind == plan.PreferNode && remaining.has(i) {
 			if !first {
 				t.honoured = t.honoured.without(i)
 			}

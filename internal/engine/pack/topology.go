@@ -157,7 +157,7 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 		}
 	}
 	for i, sp := range c.src.Spreads {
-		if sp.MaxSkew <= 0 || sp.Soft && !c.honours(plan.WishSpread, i) {
+		if sp.MaxSkew <= 0 || sp.Soft && !c.honours(plan.PreferSpread, i) {
 			continue
 		}
 		g := &group{kind: spreading, key: requirement.Normalize(sp.Key), namespaces: []string{c.src.Namespace}, selector: sp.Selector, virtual: c.src.Virtual}
@@ -177,12 +177,12 @@ func (s *solver) demandsOf(c *class, intern func(*group) *group) {
 		if t.Weight == 0 {
 			t.Selector, t.Namespaces = together.Selector, together.Namespaces
 		}
-		if t.Weight == 0 || c.honours(plan.WishTogether, i) {
+		if t.Weight == 0 || c.honours(plan.PreferTogether, i) {
 			put(demand{group: intern(affinityGroup(attracting, c.src, t))})
 		}
 	}
 	for i, t := range c.src.AntiAffinity {
-		if t.Weight == 0 || c.honours(plan.WishApart, i) {
+		if t.Weight == 0 || c.honours(plan.PreferApart, i) {
 			put(demand{group: intern(affinityGroup(repelling, c.src, t))})
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // Kind is what sort of thing a Constraint is; the set is closed.
 type Kind string
 
-// The constraints that can keep a pod from a machine of a pool.
+// The constraints that can keep a pod from a node of a pool.
 const (
 	ResourceRequest Kind = "ResourceRequest" // Key: resource; Want: amount
 	NodeSelector    Kind = "NodeSelector"    // Key; Want: the term
@@ -28,8 +28,8 @@ const (
 	PoolRequirement Kind = "PoolRequirement" // Key; Want: the term
 	PoolMinValues   Kind = "PoolMinValues"   // Key; Want: the least number of values
 	PoolLimit       Kind = "PoolLimit"       // Key: resource; Want: the limit; Have: what is in use, this plan included
-	Availability    Kind = "Availability"    // offerings that can't be bought now
-	DaemonOverhead  Kind = "DaemonOverhead"  // what daemons take of every machine
+	Availability    Kind = "Availability"    // offerings that can't be launched now
+	DaemonOverhead  Kind = "DaemonOverhead"  // what daemons take of every node
 	OthersApart     Kind = "OthersApart"     // pods that run already keep away from this one
 )
 
@@ -86,10 +86,10 @@ func (c Constraint) Text() string {
 // Change is a single change with which a pod of the class would find a place.
 type Change struct {
 	Constraint Constraint `json:"constraint"` // the one that is changed
-	Pool       string     `json:"pool"`       // that would buy the machine
+	Pool       string     `json:"pool"`       // that would launch the node
 	// To is what to put in place of Constraint.Want; empty: take it away.
 	To string `json:"to,omitempty"`
-	// Node is what would be bought for one such pod.
+	// Node is what would be launched for one such pod.
 	Node TypeChoice `json:"node"`
 	// Places tells how many of the class's pods the whole problem, solved again with the change, gives a place, and More by
 	// how much its plan then costs more per hour. Both are set for the changes that were tried so.
@@ -158,7 +158,7 @@ func (c Change) Text() string {
 	return "change " + k.Text()
 }
 
-// Conflict says why one pool can't buy a machine for a class.
+// Conflict says why one pool can't launch a node for a class.
 type Conflict struct {
 	Pool string `json:"pool"`
 	// Constraints are in conflict: together they leave nothing, and without any one of them something would be left. Empty
@@ -310,7 +310,7 @@ func (c *Change) effect() string {
 	return text
 }
 
-// Why is what explains a machine that was bought.
+// Why is what explains a node that was launched.
 type Why struct {
 	NewNode int     `json:"newNode"` // index in the plan
 	Node    NewNode `json:"node"`
@@ -329,7 +329,7 @@ type RunnerUp struct {
 	Unplaced []cluster.PodRef `json:"unplaced,omitempty"`
 }
 
-// Text words the runner-up: how many machines of which types, and at what price.
+// Text words the runner-up: how many nodes of which types, and at what price.
 func (r RunnerUp) Text() string {
 	type kind struct{ name, capacityType string }
 	var order []kind

@@ -1,4 +1,4 @@
-// Package plan holds the outcome of a decision as a value: which pods go where, which machines to buy, and for every
+// Package plan holds the outcome of a decision as a value: which pods go where, which nodes to launch, and for every
 // pod that found no place, why. A plan prints, compares and serialises; the same plan gives the same bytes.
 package plan
 
@@ -13,20 +13,20 @@ import (
 type Plan struct {
 	// Generation of the snapshot that the problem was made from.
 	Generation uint64 `json:"generation"`
-	// NewNodes to buy, in the order in which they were opened.
+	// NewNodes to launch, in the order in which they were opened.
 	NewNodes []NewNode `json:"newNodes,omitempty"`
 	// Placements of pods on nodes that exist or are in flight, sorted by node.
 	Placements []Placement `json:"placements,omitempty"`
 	// Unplaced classes, sorted by class ID.
 	Unplaced []Unplaced `json:"unplaced,omitempty"`
 	// Declined are preferences of placed pods that cost more than they may, sorted by class and kind.
-	Declined []Wish `json:"declined,omitempty"`
+	Declined []Preference `json:"declined,omitempty"`
 	// Price is the sum of the new nodes' prices, per hour.
 	Price catalog.MicroUSD `json:"price"`
 	Stats Stats            `json:"stats"`
 }
 
-// NewNode is a machine to buy, with the choice that is left to the launch.
+// NewNode is a node to launch, with the choice that is left to the launch.
 type NewNode struct {
 	Pool string `json:"pool"`
 	// Types that can carry the pods, cheapest first: at the price of its cheapest available offering that the
@@ -72,7 +72,7 @@ type Stats struct {
 	Pods           int `json:"pods"`
 	NodesTried     int `json:"nodesTried"`
 	TypesEvaluated int `json:"typesEvaluated"`
-	// Work is what improving the first plan took, in comparisons of a pod with a machine. Unimproved is how many machines
+	// Work is what improving the first plan took, in comparisons of a pod with a node. Unimproved is how many nodes
 	// belong to pools for which the work was used up before improving came to its end.
 	Work       int64 `json:"work,omitempty"`
 	Unimproved int   `json:"unimproved,omitempty"`

@@ -11,7 +11,7 @@ const (
 	LabelUnknown       Code = "LabelUnknown"       // Key is on no node of the pool; Nearest: a known key that looks like it
 	NoTypeMatches      Code = "NoTypeMatches"      // Key, Want: the requirement that empties the set of types; Nearest: a value that exists
 	TooLarge           Code = "TooLarge"           // Resource; Want, Have: amounts; Nearest: the type that comes closest
-	NoOffering         Code = "NoOffering"         // no type × zone × capacity type that fits can be bought now; Detail: why
+	NoOffering         Code = "NoOffering"         // no type × zone × capacity type that fits can be launched now; Detail: why
 	LimitReached       Code = "LimitReached"       // Resource; Want: what the smallest node adds; Have: what is left of the limit
 	NoAddresses        Code = "NoAddresses"        // the subnets in every zone that would do are full; Want: what the smallest node takes; Detail: what each zone has left
 	HostPortTaken      Code = "HostPortTaken"      // Key: port/protocol, taken by every node's daemons; Detail: the daemon, if it is on some nodes only
@@ -20,7 +20,7 @@ const (
 	AffinityUnmet      Code = "AffinityUnmet"      // Key: topology key
 	MinValuesUnmet     Code = "MinValuesUnmet"     // Key; Want, Have: counts
 	Contradiction      Code = "Contradiction"      // the pod asks for two things that exclude each other; Key, Detail
-	NoPools            Code = "NoPools"            // there is no pool that could buy
+	NoPools            Code = "NoPools"            // there is no pool that could launch
 	Unplaceable        Code = "Unplaceable"        // Detail: cluster.Class.Unplaceable
 	NodesFull          Code = "NodesFull"          // existing nodes: Resource that is short on the roomiest node; Want, Have; Nearest: node
 	ReservationPending Code = "ReservationPending" // waits for a reservation to be settled

@@ -7,22 +7,22 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
-// WishKind is the kind of a preference; the set is closed.
-type WishKind string
+// PreferenceKind is the kind of a preference; the set is closed.
+type PreferenceKind string
 
 // The preferences that a pod may have.
 const (
-	WishNode     WishKind = "NodeAffinity"    // preferred node affinity
-	WishTogether WishKind = "PodAffinity"     // preferred pod affinity
-	WishApart    WishKind = "PodAntiAffinity" // preferred pod anti-affinity
-	WishSpread   WishKind = "Spread"          // a topology spread constraint with ScheduleAnyway
-	WishTaint    WishKind = "PreferNoSchedule"
+	PreferNode     PreferenceKind = "NodeAffinity"    // preferred node affinity
+	PreferTogether PreferenceKind = "PodAffinity"     // preferred pod affinity
+	PreferApart    PreferenceKind = "PodAntiAffinity" // preferred pod anti-affinity
+	PreferSpread   PreferenceKind = "Spread"          // a topology spread constraint with ScheduleAnyway
+	PreferTaint    PreferenceKind = "PreferNoSchedule"
 )
 
-// Wish is a preference that a plan does not honour, with what it would cost to do so.
-type Wish struct {
-	ClassID string   `json:"classID"`
-	Kind    WishKind `json:"kind"`
+// Preference is a preference that a plan does not honour, with what it would cost to do so.
+type Preference struct {
+	ClassID string         `json:"classID"`
+	Kind    PreferenceKind `json:"kind"`
 	// Key is the label that it is about, Want what it asks for; both empty for PreferNoSchedule.
 	Key  string `json:"key,omitempty"`
 	Want string `json:"want,omitempty"`
@@ -36,8 +36,8 @@ type Wish struct {
 	Blocked bool `json:"blocked,omitempty"`
 }
 
-// Text words the wish for people.
-func (w Wish) Text() string {
+// Text words the preference for people.
+func (w Preference) Text() string {
 	who := w.Such.String()
 	if w.Pods > 1 {
 		who = fmt.Sprintf("%d pods such as %s", w.Pods, who)
@@ -52,17 +52,17 @@ func (w Wish) Text() string {
 	return fmt.Sprintf("%s: %s; honouring it %s", who, w.what(), cost)
 }
 
-func (w Wish) what() string {
+func (w Preference) what() string {
 	switch w.Kind {
-	case WishNode:
+	case PreferNode:
 		return "preferred node affinity " + w.Want
-	case WishTogether:
+	case PreferTogether:
 		return fmt.Sprintf("preferred to be in one %s with %s", w.Key, w.Want)
-	case WishApart:
+	case PreferApart:
 		return fmt.Sprintf("preferred to be in another %s than %s", w.Key, w.Want)
-	case WishSpread:
+	case PreferSpread:
 		return fmt.Sprintf("even spread over %s (%s) if possible", w.Key, w.Want)
-	case WishTaint:
+	case PreferTaint:
 		return "off nodes with a taint of effect PreferNoSchedule"
 	}
 	return string(w.Kind)

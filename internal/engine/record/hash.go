@@ -232,7 +232,7 @@ func (r *renamer) reason(x *plan.Reason) {
 	}
 }
 
-// namesMachines reports whether the values of a label or field are names of machines.
+// namesMachines reports whether the values of a label or field are names of nodes.
 func namesMachines(key string) bool {
 	return key == requirement.Hostname || key == requirement.NodeName
 }

@@ -6,7 +6,7 @@ const (
 	ZoneID                   = "topology.k8s.aws/zone-id"
 	Region                   = "topology.kubernetes.io/region"
 	Hostname                 = "kubernetes.io/hostname"
-	NodeName                 = "field:metadata.name" // the field, in a word that no label can be; every node that exists has one, and no node to buy
+	NodeName                 = "field:metadata.name" // the field, in a word that no label can be; every node that exists has one, and no node to launch
 	InstanceType             = "node.kubernetes.io/instance-type"
 	Arch                     = "kubernetes.io/arch"
 	OS                       = "kubernetes.io/os"

@@ -6,7 +6,7 @@ package res
 
 import "maps"
 
-// Names of the resources that every machine has. They are the Kubernetes names.
+// Names of the resources that every node has. They are the Kubernetes names.
 const (
 	CPU              = "cpu"
 	Memory           = "memory"

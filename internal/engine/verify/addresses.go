@@ -8,9 +8,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// addresses checks that no subnets are asked for more addresses than they have. A node to buy that may be launched in
+// addresses checks that no subnets are asked for more addresses than they have. A node to launch that may be launched in
 // several zones counts in each of them. Pools may have different subnets of a zone, so that the sum is made for each set of
-// subnets that a pool has there: of all machines that can go nowhere else in the zone.
+// subnets that a pool has there: of all nodes that can go nowhere else in the zone.
 func (c *checker) addresses() {
 	free := map[string]int64{}
 	subnets := map[string]map[string][]string{} // by pool and zone, as sets of IDs
@@ -51,7 +51,7 @@ func (c *checker) addresses() {
 		}
 	}
 	for _, h := range c.hosts {
-		if h.bought == nil {
+		if h.launched == nil {
 			continue
 		}
 		takes := c.takes(h)
@@ -72,20 +72,20 @@ func (c *checker) addresses() {
 	}
 }
 
-// taking is what a machine takes of one of some subnets, by ID.
+// taking is what a node takes of one of some subnets, by ID.
 type taking struct {
 	ids   []string
 	takes int64
 	where string // empty for a node that is there already
 }
 
-// takes is how many addresses the machine may take, by the zones in which it may be launched.
+// takes is how many addresses the node may take, by the zones in which it may be launched.
 func (c *checker) takes(h *host) map[string]int64 {
 	out := map[string]int64{}
 	for _, t := range h.kind.types {
-		p := c.purchase(h.kind, t)
+		p := c.launch(h.kind, t)
 		for i := range t.Offerings {
-			if o := &t.Offerings[i]; p.states[i] != nil && canBuy(o) {
+			if o := &t.Offerings[i]; p.states[i] != nil && canLaunch(o) {
 				out[o.Zone] = max(out[o.Zone], 1, t.Addresses)
 			}
 		}

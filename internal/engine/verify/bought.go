@@ -11,9 +11,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// checkBought tries every listed type in every way that it may be bought.
-func (c *checker) checkBought(h *host) {
-	if len(h.bought.Types) == 0 {
+// checkLaunched tries every listed type in every way that it may be launched.
+func (c *checker) checkLaunched(h *host) {
+	if len(h.launched.Types) == 0 {
 		c.report("types", h.name, "lists no type")
 	}
 	want := res.List{}
@@ -27,7 +27,7 @@ func (c *checker) checkBought(h *host) {
 		}
 	}
 	last := catalog.MicroUSD(-1)
-	for _, choice := range h.bought.Types {
+	for _, choice := range h.launched.Types {
 		if choice.Price < last {
 			c.report("types", h.name, "%s is listed after a dearer type", choice.Name)
 		}
@@ -37,7 +37,7 @@ func (c *checker) checkBought(h *host) {
 			c.report("types", h.name, "pool %s has no type %s", h.pool.Name, choice.Name)
 			continue
 		}
-		p := c.purchase(h.kind, t)
+		p := c.launch(h.kind, t)
 		c.carries(h, p, want)
 		c.attachments(h, t.Name, t.AttachLimits)
 		c.offered(h, p, choice, demanding)
@@ -54,8 +54,8 @@ func typeNamed(pool *cluster.Pool, name string) *catalog.Type {
 	return nil
 }
 
-// carries checks that the pods and the daemons fit on the type, whichever offering is bought.
-func (c *checker) carries(h *host, p *purchase, pods res.List) {
+// carries checks that the pods and the daemons fit on the type, whichever offering is launched.
+func (c *checker) carries(h *host, p *launch, pods res.List) {
 	for _, d := range p.daemons {
 		if len(d.Class.HostPorts) == 0 {
 			continue
@@ -91,13 +91,13 @@ func (c *checker) carries(h *host, p *purchase, pods res.List) {
 	}
 }
 
-// offered checks that the type can be bought within the requirements, that every such purchase suits every pod, and that
+// offered checks that the type can be launched within the requirements, that every such purchase suits every pod, and that
 // the price is that of the cheapest.
-func (c *checker) offered(h *host, p *purchase, choice plan.TypeChoice, demanding []*cluster.Pod) {
+func (c *checker) offered(h *host, p *launch, choice plan.TypeChoice, demanding []*cluster.Pod) {
 	if slices.ContainsFunc(demanding, func(pod *cluster.Pod) bool { return !p.suits(pod.Class, c.text(pod.Class).demands) }) {
 		for i, node := range p.states {
 			o := &p.t.Offerings[i]
-			if node == nil || !canBuy(o) {
+			if node == nil || !canLaunch(o) {
 				continue
 			}
 			for _, pod := range demanding {
@@ -125,7 +125,7 @@ func (c *checker) minValues(h *host) {
 		}
 		key, seen := requirement.Normalize(term.Key), map[string]bool{}
 		for _, t := range h.kind.types {
-			for i, node := range c.purchase(h.kind, t).states {
+			for i, node := range c.launch(h.kind, t).states {
 				if node == nil || !t.Offerings[i].Available {
 					continue
 				}

@@ -19,7 +19,7 @@ func (c *checker) column(key string) *column {
 	col = &column{ids: make([]int, len(c.hosts))}
 	byName, byKind := map[string]int{}, map[*kind]int{}
 	for _, h := range c.hosts {
-		if h.bought != nil && key != requirement.Hostname {
+		if h.launched != nil && key != requirement.Hostname {
 			if id, known := byKind[h.kind]; known {
 				col.ids[h.at] = id
 				continue
@@ -36,7 +36,7 @@ func (c *checker) column(key string) *column {
 			id = at
 		}
 		col.ids[h.at] = id
-		if h.bought != nil {
+		if h.launched != nil {
 			byKind[h.kind] = id
 		}
 	}
@@ -73,7 +73,7 @@ func (c *checker) findDomain(h *host, key string) (string, bool) {
 	}
 	found, some := "", false
 	for _, t := range h.kind.types {
-		p := c.purchase(h.kind, t)
+		p := c.launch(h.kind, t)
 		for i, s := range p.states {
 			if s == nil || !t.Offerings[i].Available {
 				continue

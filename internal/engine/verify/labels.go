@@ -56,7 +56,7 @@ func (c *checker) certain(n *cluster.Node) state {
 	return s
 }
 
-// possible is the state of a node of type t bought by offering o; nil if the node's requirements rule it out.
+// possible is the state of a node of type t launched by offering o; nil if the node's requirements rule it out.
 func possible(h *host, t *catalog.Type, o catalog.Offering) state {
 	s := state{}
 	for _, term := range t.Requirements {
@@ -76,7 +76,7 @@ func possible(h *host, t *catalog.Type, o catalog.Offering) state {
 	for k, v := range h.pool.Labels {
 		s[requirement.Normalize(k)] = label{values: []string{v}}
 	}
-	for _, term := range slices.Concat(h.pool.Requirements, h.bought.Requirements) {
+	for _, term := range slices.Concat(h.pool.Requirements, h.launched.Requirements) {
 		s.demand(term)
 	}
 	for _, l := range s {
@@ -87,7 +87,7 @@ func possible(h *host, t *catalog.Type, o catalog.Offering) state {
 	return s
 }
 
-// interruptible is the label's value; empty for what is not bought out of a reservation.
+// interruptible is the label's value; empty for what is not launched out of a reservation.
 func interruptible(o catalog.Offering) string {
 	if o.ReservationType == "" {
 		return ""
@@ -174,7 +174,7 @@ func (s state) meets(t requirement.Term, sure bool) bool {
 		return satisfied(t, "", false)
 	}
 	if l.open && len(l.values) == 0 {
-		// The value is chosen when the node is bought, within the terms; the term is surely met when it is one of them.
+		// The value is chosen when the node is launched, within the terms; the term is surely met when it is one of them.
 		if slices.ContainsFunc(l.terms, func(o requirement.Term) bool {
 			return sameTerm(o, t) || atLeastAs(o, t) || o.Operator != requirement.NotIn && o.Operator != requirement.DoesNotExist && t.Operator == requirement.Exists
 		}) {

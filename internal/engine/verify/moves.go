@@ -240,7 +240,7 @@ func (c *moveChecker) priceRange(nn *plan.NewNode) (cheapest, dearest catalog.Mi
 		if pool.Name != nn.Pool {
 			continue
 		}
-		h := &host{bought: nn, pool: pool}
+		h := &host{launched: nn, pool: pool}
 		for _, choice := range nn.Types {
 			t := typeNamed(pool, choice.Name)
 			if t == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // plain is the check the long way: it remembers nothing, tries every listed type of every node in every way that it may
-// be bought, and compares every pod with all on every host.
+// be launched, and compares every pod with all on every host.
 type plain struct{ *checker }
 
 func plainCheck(p *pack.Problem, out *plan.Plan) []Violation {
@@ -34,13 +34,13 @@ func plainCheck(p *pack.Problem, out *plan.Plan) []Violation {
 	return c.found
 }
 
-// checkBought tries every listed type in every way that it may be bought.
+// checkBought tries every listed type in every way that it may be launched.
 func (c *plain) checkBought(h *host) {
-	if len(h.bought.Types) == 0 {
+	if len(h.launched.Types) == 0 {
 		c.report("types", h.name, "lists no type")
 	}
 	last := catalog.MicroUSD(-1)
-	for _, choice := range h.bought.Types {
+	for _, choice := range h.launched.Types {
 		if choice.Price < last {
 			c.report("types", h.name, "%s is listed after a dearer type", choice.Name)
 		}
@@ -57,7 +57,7 @@ func (c *plain) checkBought(h *host) {
 	c.minValues(h)
 }
 
-// carries checks that the pods and the daemons fit on the type, whichever offering is bought.
+// carries checks that the pods and the daemons fit on the type, whichever offering is launched.
 func (c *plain) carries(h *host, t *catalog.Type) {
 	want := res.List{}
 	for _, pod := range h.placed {
@@ -93,7 +93,7 @@ func (c *plain) carries(h *host, t *catalog.Type) {
 	}
 }
 
-// offered checks that the type can be bought within the requirements, that every such purchase suits every pod, and that
+// offered checks that the type can be launched within the requirements, that every such purchase suits every pod, and that
 // the price is that of the cheapest.
 func (c *plain) offered(h *host, t *catalog.Type, choice plan.TypeChoice) {
 	cheapest := catalog.MicroUSD(-1)
@@ -131,7 +131,7 @@ func (c *plain) minValues(h *host) {
 			continue
 		}
 		seen := map[string]bool{}
-		for _, choice := range h.bought.Types {
+		for _, choice := range h.launched.Types {
 			t := typeNamed(h.pool, choice.Name)
 			if t == nil {
 				continue
@@ -154,9 +154,9 @@ func (c *plain) minValues(h *host) {
 	}
 }
 
-// reservationOf is the reservation that the machine's cheapest offering is out of; empty when that is none.
+// reservationOf is the reservation that the node's cheapest offering is out of; empty when that is none.
 func (c *plain) reservationOf(h *host) string {
-	t := typeNamed(h.pool, h.bought.Types[0].Name)
+	t := typeNamed(h.pool, h.launched.Types[0].Name)
 	if t == nil {
 		return ""
 	}

@@ -58,7 +58,7 @@ func (c *plain) findDomain(h *host, key string) (string, bool) {
 		return l.values[0], true
 	}
 	values := map[string]bool{}
-	for _, choice := range h.bought.Types {
+	for _, choice := range h.launched.Types {
 		t := typeNamed(h.pool, choice.Name)
 		if t == nil {
 			continue
@@ -137,7 +137,7 @@ func (c *plain) count(pod *cluster.Pod, sp cluster.Spread) *plainTally {
 	return t
 }
 
-// mayAdd reports whether a machine that the spread looks at could be bought from any pool: an empty host, some time.
+// mayAdd reports whether a node that the spread looks at could be launched from any pool: an empty host, some time.
 func (c *plain) mayAdd(pod *cluster.Pod, sp cluster.Spread) bool {
 	for _, pool := range c.p.Pools {
 		if pool.NotReady != "" {
@@ -147,7 +147,7 @@ func (c *plain) mayAdd(pod *cluster.Pod, sp cluster.Spread) bool {
 		for _, t := range pool.Types {
 			nn.Types = append(nn.Types, plan.TypeChoice{Name: t.Name})
 		}
-		any := &host{name: "any node of " + pool.Name, bought: nn, pool: pool, taints: pool.Taints}
+		any := &host{name: "any node of " + pool.Name, launched: nn, pool: pool, taints: pool.Taints}
 		if c.looksAt(any, pod, sp) {
 			return true
 		}
@@ -215,7 +215,7 @@ func (c *plain) suits(h *host, pod *cluster.Pod) bool {
 	if h.node != nil {
 		return matchesAny(plain, c.certain(h.node), false)
 	}
-	for _, choice := range h.bought.Types {
+	for _, choice := range h.launched.Types {
 		t := typeNamed(h.pool, choice.Name)
 		if t == nil {
 			continue

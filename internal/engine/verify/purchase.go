@@ -8,7 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// kind is what nodes to buy have in common that list the same types under the same demands.
+// kind is what nodes to launch have in common that list the same types under the same demands.
 type kind struct {
 	at     int // its place among all kinds
 	demand int
@@ -17,35 +17,35 @@ type kind struct {
 	types  []*catalog.Type
 }
 
-// purchase is what a node is that is bought as one type under the demands of a kind.
-type purchase struct {
+// launch is what a node is that is launched as one type under the demands of a kind.
+type launch struct {
 	t           *catalog.Type
 	states      []state // by offering; nil where the demands rule it out
 	best        *catalog.Offering
 	allocatable res.List
 	daemons     []cluster.Daemon // that run on it
 	reserve     res.List         // what they ask for together
-	sure        map[int]bool     // by demands of pods: each way to buy it meets them
+	sure        map[int]bool     // by demands of pods: each way to launch it meets them
 	maybe       map[int]bool     // some way may meet them
 }
 
-type purchaseKey struct {
+type launchKey struct {
 	demand int
 	t      *catalog.Type
 }
 
-// kindOf finds the kind of a node to buy.
+// kindOf finds the kind of a node to launch.
 func (c *checker) kindOf(h *host) *kind {
-	b := appendText(nil, h.bought.Pool)
-	b = appendTerms(b, h.bought.Requirements)
+	b := appendText(nil, h.launched.Pool)
+	b = appendTerms(b, h.launched.Requirements)
 	demand := c.textID(string(b))
-	for _, choice := range h.bought.Types {
+	for _, choice := range h.launched.Types {
 		b = appendText(b, choice.Name)
 	}
 	k := c.kinds[string(b)]
 	if k == nil {
 		k = &kind{at: len(c.kinds), demand: demand, pool: h.pool, node: h}
-		for _, choice := range h.bought.Types {
+		for _, choice := range h.launched.Types {
 			if t := c.typeOf(h.pool, choice.Name); t != nil {
 				k.types = append(k.types, t)
 			}
@@ -68,18 +68,18 @@ func (c *checker) typeOf(pool *cluster.Pool, name string) *catalog.Type {
 	return byName[name]
 }
 
-func (c *checker) purchase(k *kind, t *catalog.Type) *purchase {
-	at := purchaseKey{k.demand, t}
-	p := c.purchases[at]
+func (c *checker) launch(k *kind, t *catalog.Type) *launch {
+	at := launchKey{k.demand, t}
+	p := c.launches[at]
 	if p == nil {
-		p = c.newPurchase(k, t)
-		c.purchases[at] = p
+		p = c.newLaunch(k, t)
+		c.launches[at] = p
 	}
 	return p
 }
 
-func (c *checker) newPurchase(k *kind, t *catalog.Type) *purchase {
-	p := &purchase{t: t, states: make([]state, len(t.Offerings)), allocatable: c.allocatable[t], reserve: res.List{}, sure: map[int]bool{}, maybe: map[int]bool{}}
+func (c *checker) newLaunch(k *kind, t *catalog.Type) *launch {
+	p := &launch{t: t, states: make([]state, len(t.Offerings)), allocatable: c.allocatable[t], reserve: res.List{}, sure: map[int]bool{}, maybe: map[int]bool{}}
 	if p.allocatable == nil {
 		p.allocatable = t.Allocatable()
 		c.allocatable[t] = p.allocatable
@@ -87,7 +87,7 @@ func (c *checker) newPurchase(k *kind, t *catalog.Type) *purchase {
 	for i := range t.Offerings {
 		o := &t.Offerings[i]
 		p.states[i] = possible(k.node, t, *o)
-		if p.states[i] != nil && canBuy(o) && (p.best == nil || o.Price < p.best.Price) {
+		if p.states[i] != nil && canLaunch(o) && (p.best == nil || o.Price < p.best.Price) {
 			p.best = o
 		}
 	}
@@ -101,25 +101,25 @@ func (c *checker) newPurchase(k *kind, t *catalog.Type) *purchase {
 	return p
 }
 
-func canBuy(o *catalog.Offering) bool {
+func canLaunch(o *catalog.Offering) bool {
 	return o.Available && (o.CapacityType != catalog.Reserved || o.Reservable > 0)
 }
 
-// suits reports whether however it is bought, what the class demands of labels is met.
-func (p *purchase) suits(class *cluster.Class, demands int) bool {
+// suits reports whether however it is launched, what the class demands of labels is met.
+func (p *launch) suits(class *cluster.Class, demands int) bool {
 	ok, known := p.sure[demands]
 	if !known {
 		ok = true
 		for i, s := range p.states {
-			ok = ok && (s == nil || !canBuy(&p.t.Offerings[i]) || matchesAny(class, s, true))
+			ok = ok && (s == nil || !canLaunch(&p.t.Offerings[i]) || matchesAny(class, s, true))
 		}
 		p.sure[demands] = ok
 	}
 	return ok
 }
 
-// maySuit reports whether it may be bought so that the selection is met: a class that demands nothing else.
-func (p *purchase) maySuit(selection *cluster.Class, id int) bool {
+// maySuit reports whether it may be launched so that the selection is met: a class that demands nothing else.
+func (p *launch) maySuit(selection *cluster.Class, id int) bool {
 	ok, known := p.maybe[id]
 	if !known {
 		for i, s := range p.states {

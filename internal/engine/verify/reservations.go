@@ -5,7 +5,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// reservations checks that no more machines are planned out of a reservation than it holds. A machine counts when the
+// reservations checks that no more nodes are planned out of a reservation than it holds. A node counts when the
 // price that is planned for it is that of reserved capacity, or when its requirements leave nothing else: of tells out of
 // which reservation it is.
 func (c *checker) reservations(of func(*host) string) {
@@ -30,7 +30,7 @@ func (c *checker) reservations(of func(*host) string) {
 		}
 	}
 	for _, h := range c.hosts {
-		if h.bought == nil || len(h.bought.Types) == 0 {
+		if h.launched == nil || len(h.launched.Types) == 0 {
 			continue
 		}
 		if id := of(h); id != "" {
@@ -42,13 +42,13 @@ func (c *checker) reservations(of func(*host) string) {
 	}
 }
 
-// reservationOf is the reservation that the machine's cheapest offering is out of; empty when that is none.
+// reservationOf is the reservation that the node's cheapest offering is out of; empty when that is none.
 func (c *checker) reservationOf(h *host) string {
-	t := c.typeOf(h.pool, h.bought.Types[0].Name)
+	t := c.typeOf(h.pool, h.launched.Types[0].Name)
 	if t == nil {
 		return ""
 	}
-	best := c.purchase(h.kind, t).best
+	best := c.launch(h.kind, t).best
 	if best == nil || best.CapacityType != catalog.Reserved {
 		return ""
 	}

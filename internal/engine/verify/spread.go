@@ -160,7 +160,7 @@ func (c *checker) frame(v *view, col *column) *frame {
 	return f
 }
 
-// mayAdd reports whether a machine that the spread looks at could be bought from any pool: an empty host, some time.
+// mayAdd reports whether a node that the spread looks at could be launched from any pool: an empty host, some time.
 func (c *checker) mayAdd(v *view, pod *cluster.Pod, sp cluster.Spread) bool {
 	if !v.asked {
 		v.asked = true
@@ -171,7 +171,7 @@ func (c *checker) mayAdd(v *view, pod *cluster.Pod, sp cluster.Spread) bool {
 	return v.mayAdd
 }
 
-// anyOf is whatever could be bought from the pool.
+// anyOf is whatever could be launched from the pool.
 func (c *checker) anyOf(pool *cluster.Pool) *host {
 	h := c.any[pool]
 	if h == nil {
@@ -179,7 +179,7 @@ func (c *checker) anyOf(pool *cluster.Pool) *host {
 		for _, t := range pool.Types {
 			nn.Types = append(nn.Types, plan.TypeChoice{Name: t.Name})
 		}
-		h = &host{name: "any node of " + pool.Name, bought: nn, pool: pool, taints: pool.Taints}
+		h = &host{name: "any node of " + pool.Name, launched: nn, pool: pool, taints: pool.Taints}
 		h.kind = c.kindOf(h)
 		c.any[pool] = h
 	}
@@ -240,5 +240,5 @@ func (c *checker) suits(h *host, selection *cluster.Class, id int) bool {
 	if h.node != nil {
 		return id == 0 || matchesAny(selection, c.certain(h.node), false)
 	}
-	return slices.ContainsFunc(h.kind.types, func(t *catalog.Type) bool { return c.purchase(h.kind, t).maySuit(selection, id) })
+	return slices.ContainsFunc(h.kind.types, func(t *catalog.Type) bool { return c.launch(h.kind, t).maySuit(selection, id) })
 }

@@ -2,7 +2,7 @@
 //
 // It is written to be read beside the rules of kube-scheduler: labels are strings, sets are loops, and nothing is shared
 // with package pack. Whatever pack is proud of must survive it. It runs on every decision, so it asks nothing twice: what
-// is equal (the demands of classes, the types and requirements of nodes to buy) is looked at once, and topology is counted
+// is equal (the demands of classes, the types and requirements of nodes to launch) is looked at once, and topology is counted
 // by pods that a selector finds. Only where something is wrong is it looked at pod by pod, to say what.
 package verify
 
@@ -48,7 +48,7 @@ func Check(p *pack.Problem, out *plan.Plan) []Violation {
 
 func newChecker(p *pack.Problem, out *plan.Plan) *checker {
 	return &checker{p: p, out: out, states: map[*cluster.Node]state{}, types: map[*cluster.Pool]map[string]*catalog.Type{},
-		allocatable: map[*catalog.Type]res.List{}, kinds: map[string]*kind{}, purchases: map[purchaseKey]*purchase{},
+		allocatable: map[*catalog.Type]res.List{}, kinds: map[string]*kind{}, launches: map[launchKey]*launch{},
 		texts: map[*cluster.Class]*classText{}, textIDs: map[string]int{}, columns: map[string]*column{}, views: map[string]*view{},
 		any: map[*cluster.Pool]*host{}, exists: map[string]*cluster.Class{}, tallies: map[tallyKey]*tally{}, talliesBy: map[string]*tally{},
 		spotsOf: map[spotsKey]*spots{}, spotsBy: map[string]*spots{}}
@@ -61,12 +61,12 @@ type checker struct {
 	pods  map[cluster.PodRef]*cluster.Pod
 	found []Violation
 
-	// Answers that are asked for again and again, remembered: of nodes and of types that are bought,
+	// Answers that are asked for again and again, remembered: of nodes and of types that are launched,
 	states      map[*cluster.Node]state
 	types       map[*cluster.Pool]map[string]*catalog.Type
 	allocatable map[*catalog.Type]res.List
 	kinds       map[string]*kind
-	purchases   map[purchaseKey]*purchase
+	launches    map[launchKey]*launch
 	// of classes,
 	texts   map[*cluster.Class]*classText
 	textIDs map[string]int
@@ -82,19 +82,19 @@ type checker struct {
 	spotsBy   map[string]*spots
 }
 
-// host is a node after the plan was carried out: an existing one, or one to buy.
+// host is a node after the plan was carried out: an existing one, or one to launch.
 type host struct {
-	name    string
-	at      int // its place among all hosts
-	node    *cluster.Node
-	bought  *plan.NewNode
-	pool    *cluster.Pool
-	taints  []cluster.Taint
-	running []*cluster.Pod
-	placed  []*cluster.Pod
-	classes []*cluster.Class // of placed, each once
-	first   []*cluster.Pod   // the first pod of each of classes
-	kind    *kind            // of a bought node
+	name     string
+	at       int // its place among all hosts
+	node     *cluster.Node
+	launched *plan.NewNode
+	pool     *cluster.Pool
+	taints   []cluster.Taint
+	running  []*cluster.Pod
+	placed   []*cluster.Pod
+	classes  []*cluster.Class // of placed, each once
+	first    []*cluster.Pod   // the first pod of each of classes
+	kind     *kind            // of a launched node
 }
 
 func (c *checker) report(rule, where, format string, args ...any) {
@@ -130,7 +130,7 @@ func (c *checker) collect() {
 	}
 	for i := range c.out.NewNodes {
 		nn := &c.out.NewNodes[i]
-		h := &host{name: fmt.Sprintf("new node %d", i+1), at: len(c.hosts), bought: nn}
+		h := &host{name: fmt.Sprintf("new node %d", i+1), at: len(c.hosts), launched: nn}
 		for _, pool := range c.p.Pools {
 			if pool.Name == nn.Pool {
 				h.pool = pool
@@ -196,7 +196,7 @@ func (c *checker) checkHost(h *host) {
 		c.checkNode(h)
 		return
 	}
-	c.checkBought(h)
+	c.checkLaunched(h)
 }
 
 // suited checks what does not depend on how large the host is.

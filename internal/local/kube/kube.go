@@ -258,5 +258,5 @@ func (c *ControlPlane) Close() error {
 }
 
 // closeTimeout is how long a control plane may take to end before it is
-// killed. It takes a second when the machine is idle.
+// killed. It takes a second when the instance is idle.
 const closeTimeout = time.Minute

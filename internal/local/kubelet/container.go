@@ -1,4 +1,4 @@
-// Package kubelet does for one container, run as a process of this machine, what a kubelet does for it in a pod: its
+// Package kubelet does for one container, run as a process of this instance, what a kubelet does for it in a pod: its
 // environment and command line, the token of its service account, its probes, and its restarts.
 package kubelet
 

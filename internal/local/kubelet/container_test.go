@@ -242,7 +242,7 @@ func TestAProcessThatIsStoppedFailsItsLiveness(t *testing.T) {
 
 func TestReadinessIsWhatTheProbeSays(t *testing.T) {
 	c := newPlayed(t)
-	c.Probes.Liveness = nil // on a busy machine it may fail, and the process that follows is ready
+	c.Probes.Liveness = nil // on a busy instance it may fail, and the process that follows is ready
 	c.start()
 	pid := c.PID()
 	c.ask("/unready")

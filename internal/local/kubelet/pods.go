@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A Node is a node of the cluster whose pods are processes of this machine. It does for them what a kubelet does: it starts
+// A Node is a node of the cluster whose pods are processes of this instance. It does for them what a kubelet does: it starts
 // the first container of each pod that is bound to it, writes the pod's status, and ends and deletes what is to be deleted.
 // The fields are set before Start.
 type Node struct {

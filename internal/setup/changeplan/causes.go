@@ -23,7 +23,7 @@ func (l *look) causes(claim *karpv1.NodeClaim, v *view) []drift.Difference {
 		return nil
 	}
 	claim = stamped(claim, l.seen.pools[name], l.seen.classes[class.Name])
-	return drift.Differences(claim, l.machines[claim.Status.ProviderID], drift.Asked{Pool: pool, Class: class, Types: v.types[class.Name], Now: l.Now})
+	return drift.Differences(claim, l.instances[claim.Status.ProviderID], drift.Asked{Pool: pool, Class: class, Types: v.types[class.Name], Now: l.Now})
 }
 
 // stamped is the claim as the controller has it once it has adopted it: hashes of another controller or of another way of

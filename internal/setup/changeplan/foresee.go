@@ -30,7 +30,7 @@ import (
 type Cloud interface {
 	Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*cloud.Resolution, error)
 	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
-	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Machine, error)
+	List(ctx context.Context, maxAge time.Duration) ([]*cloud.Instance, error)
 	// Subnets are the rooms of a class for addresses.
 	Subnets(class *awsv1.EC2NodeClass) []cluster.Subnet
 }
@@ -60,14 +60,14 @@ var ErrRefused = errors.New("the change is refused")
 // look is a look in its course.
 type look struct {
 	Options
-	seen     *seen
-	now      *view // as things are
-	then     *view // as they will be
-	machines map[string]*cloud.Machine
-	changes  []Change
-	gaps     []string
-	limits   map[string]string // of pools that are full, why
-	report   *Report
+	seen      *seen
+	now       *view // as things are
+	then      *view // as they will be
+	instances map[string]*cloud.Instance
+	changes   []Change
+	gaps      []string
+	limits    map[string]string // of pools that are full, why
+	report    *Report
 }
 
 // Look reads the cluster and the cloud and makes the report.
@@ -90,9 +90,9 @@ func Look(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		l.gaps = append(l.gaps, fmt.Sprintf("machines could not be listed (%v): whether their subnets and security groups differ is not known", err))
 	}
-	l.machines = map[string]*cloud.Machine{}
+	l.instances = map[string]*cloud.Instance{}
 	for _, m := range list {
-		l.machines[m.ProviderID] = m
+		l.instances[m.ProviderID] = m
 	}
 	l.tell(ctx)
 	return l.report, nil

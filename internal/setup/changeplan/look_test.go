@@ -72,7 +72,7 @@ func (s *shop) Types(context.Context, *awsv1.EC2NodeClass) ([]*catalog.Type, err
 	return out, nil
 }
 
-func (s *shop) List(context.Context, time.Duration) ([]*cloud.Machine, error) { return nil, s.fails }
+func (s *shop) List(context.Context, time.Duration) ([]*cloud.Instance, error) { return nil, s.fails }
 
 func (s *shop) Subnets(*awsv1.EC2NodeClass) []cluster.Subnet { return nil }
 
@@ -204,7 +204,7 @@ func TestAnImageRollsNodesInTurnAndNothingElseDoes(t *testing.T) {
 			t.Errorf("node %+v", n)
 		}
 	}
-	// 4,000 micro-USD per hour for three minutes; a machine that EC2 is ending costs nothing any more.
+	// 4,000 micro-USD per hour for three minutes; an instance that EC2 is ending costs nothing any more.
 	if r.Bill.Now != r.Bill.After || r.Bill.Surge != 4_000 || r.Bill.Extra < 198 || r.Bill.Extra > 200 {
 		t.Errorf("bill %+v", r.Bill)
 	}

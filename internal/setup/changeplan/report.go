@@ -41,10 +41,10 @@ type Node struct {
 	Stays  string   `json:"stays,omitempty"`
 	// Turn is when it is replaced, nil if it is blocked or its turn does not come.
 	Turn *Turn `json:"turn,omitempty"`
-	// With are nodes that are replaced together with it, New the machines that are bought, To the nodes that take pods.
-	With []string  `json:"with,omitempty"`
-	New  []Machine `json:"new,omitempty"`
-	To   []Target  `json:"to,omitempty"`
+	// With are nodes that are replaced together with it, New the instances that are launched, To the nodes that take pods.
+	With []string      `json:"with,omitempty"`
+	New  []NewInstance `json:"new,omitempty"`
+	To   []Target      `json:"to,omitempty"`
 }
 
 // Turn is a time from now on, in seconds.
@@ -53,8 +53,8 @@ type Turn struct {
 	End   int64 `json:"end"` // about
 }
 
-// Machine is a new machine, as the engine would choose it at present prices.
-type Machine struct {
+// NewInstance is a new instance, as the engine would choose it at present prices.
+type NewInstance struct {
 	Pool         string           `json:"nodePool"`
 	InstanceType string           `json:"instanceType"`
 	Zone         string           `json:"zone"`
@@ -85,11 +85,11 @@ type Pool struct {
 	LaunchFrom string `json:"launchFrom"`
 	// Drain is how long pods of the nodes may take to end.
 	Drain int64 `json:"drain"`
-	// MachineEnd is how long EC2 is held to take to end a machine.
+	// MachineEnd is how long EC2 is held to take to end an instance.
 	MachineEnd int64 `json:"machineEnd"`
 	// Takes is when the last node is gone, about.
 	Takes int64 `json:"takes"`
-	// NotReady is why nothing can be bought from the pool after the change.
+	// NotReady is why nothing can be launched from the pool after the change.
 	NotReady string `json:"notReady,omitempty"`
 }
 
@@ -103,7 +103,7 @@ type Bill struct {
 	Extra catalog.MicroUSD `json:"extra"`
 	// Unknown is how many nodes have a price that is not known; they are left out.
 	Unknown int `json:"unknown,omitempty"`
-	// Going is how many nodes go without the change. They are left out, and so is what may be bought for their pods: neither
+	// Going is how many nodes go without the change. They are left out, and so is what may be launched for their pods: neither
 	// is an effect of the change.
 	Going int `json:"going,omitempty"`
 }

@@ -13,13 +13,13 @@ const horizon = 30 * 24 * time.Hour
 // job is a node that is to be replaced.
 type job struct {
 	node string
-	// runs is from the start of the replacement until the old machine has nothing left to run, ends for how long it counts
+	// runs is from the start of the replacement until the old instance has nothing left to run, ends for how long it counts
 	// as going yet; extra is what both cost together beyond the old one while it runs, per hour.
 	runs, ends time.Duration
 	extra      catalog.MicroUSD
 }
 
-// turn is when a node is replaced, from now on. It is paid for until it is drained; EC2 asks for nothing while a machine
+// turn is when a node is replaced, from now on. It is paid for until it is drained; EC2 asks for nothing while an instance
 // shuts down.
 type turn struct {
 	node                string

@@ -191,7 +191,7 @@ func (l *look) place(moves []disrupt.Move, kept map[string]disrupt.Reason) {
 			for k := range m.NewNodes {
 				x := &m.NewNodes[k]
 				t := x.Types[0]
-				n.New = append(n.New, Machine{Pool: x.Pool, InstanceType: t.Name, Zone: t.Zone, CapacityType: t.CapacityType, Price: x.Price, Others: len(x.Types) - 1, Pods: len(x.Pods)})
+				n.New = append(n.New, NewInstance{Pool: x.Pool, InstanceType: t.Name, Zone: t.Zone, CapacityType: t.CapacityType, Price: x.Price, Others: len(x.Types) - 1, Pods: len(x.Pods)})
 			}
 			for _, p := range m.Placements {
 				n.To = append(n.To, Target{Node: p.Node, Pods: len(p.Pods)})

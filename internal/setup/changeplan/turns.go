@@ -17,7 +17,7 @@ import (
 // assumedLaunch is how long a new node is held to take where no node tells.
 const assumedLaunch = 2 * time.Minute
 
-// machineEnd is how long EC2 is held to take to end a machine, after which its node is gone and no longer takes part of a
+// machineEnd is how long EC2 is held to take to end an instance, after which its node is gone and no longer takes part of a
 // budget: it is a matter of 5 to 60 seconds, and no API tells how long others took.
 const machineEnd = 30 * time.Second
 

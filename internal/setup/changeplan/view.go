@@ -20,7 +20,7 @@ type view struct {
 	snapshot *cluster.Snapshot
 	pools    map[string]*karpv1.NodePool
 	classes  map[string]*awsv1.EC2NodeClass // with what they select at present
-	// unready is why classes can't be bought by, by their names.
+	// unready is why classes can't be launched by, by their names.
 	unready map[string][]string
 	// types are those that the classes could run, by class and name.
 	types map[string]map[string]*catalog.Type
@@ -59,7 +59,7 @@ func (v *view) classOf(pool string) *awsv1.EC2NodeClass {
 // resolver finds what classes select, once for each spec.
 type resolver struct {
 	cloud    Cloud
-	reserved bool // whether reserved capacity is bought
+	reserved bool // whether reserved capacity is launched
 	gaps     []string
 }
 

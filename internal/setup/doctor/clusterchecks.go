@@ -57,7 +57,7 @@ const (
 	//
 	// Source: Amazon EKS user guide, "Assign more IP addresses to Amazon EKS nodes with prefixes".
 	prefixSize = 16
-	// usualMaxPods stands for a node of which nothing is known: a machine of size large takes 29 pods, one of 4xlarge 110
+	// usualMaxPods stands for a node of which nothing is known: an instance of size large takes 29 pods, one of 4xlarge 110
 	// by the limit that EKS recommends.
 	usualMaxPods = 110
 	// fewNodes is for how many more nodes a subnet should have room at least.

@@ -180,7 +180,7 @@ func why(r Result, otherwise string) string {
 	return otherwise
 }
 
-// volumeRefusals are the actions that starting a machine takes on the key of a volume, and that the key and the controller's
+// volumeRefusals are the actions that starting an instance takes on the key of a volume, and that the key and the controller's
 // policies don't allow.
 func (in *Input) volumeRefusals(role *awssetup.Role, policies iampolicy.Policies, key *awssetup.Key) []string {
 	policies.Resource, policies.ResourceOwner, policies.ResourceOnly = key.Policy, accountOf(key.ARN), true

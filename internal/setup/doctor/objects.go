@@ -82,7 +82,7 @@ type CNI struct {
 	PrefixDelegation, CustomNetworking, IPv6 bool
 }
 
-// spotPools are the pools that may buy spot instances, sorted.
+// spotPools are the pools that may launch spot instances, sorted.
 func (o *Objects) spotPools() []string {
 	var out []string
 	for i := range o.Pools {

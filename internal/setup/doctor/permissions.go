@@ -159,7 +159,7 @@ func (j *judgement) need(n stack.Need) {
 	}
 }
 
-// bearable tells whether machines start, join and end without a call.
+// bearable tells whether instances start, join and end without a call.
 func (j *judgement) bearable(n stack.Need) bool {
 	switch {
 	case strings.Contains(n.Without, stack.UntaggedSpot):

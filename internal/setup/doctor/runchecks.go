@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// controllerRunning judges Deployments. A controller elsewhere, such as on a machine of its own, can't be seen.
+// controllerRunning judges Deployments. A controller elsewhere, such as on an instance of its own, can't be seen.
 func controllerRunning(in *Input) Result {
 	list := in.controllers()
 	stopped := slices.DeleteFunc(slices.Clone(in.Kube.Stopped), func(c Controller) bool { return c.ClusterName != "" && c.ClusterName != in.ClusterName })

@@ -8,7 +8,7 @@ import (
 
 var launches = []string{"ec2:RunInstances", "ec2:CreateFleet"}
 
-// launching are the statements on making, tagging and ending machines.
+// launching are the statements on making, tagging and ending instances.
 func launching(o *Options) []iampolicy.Statement {
 	made := []string{ec2ARN("*", "fleet"), ec2ARN("*", "instance"), ec2ARN("*", "volume"), ec2ARN("*", "network-interface"), ec2ARN("*", "launch-template")}
 	if o.tagsByCluster() {
@@ -43,7 +43,7 @@ func launching(o *Options) []iampolicy.Statement {
 // keyLaunchTemplate is the ARN of the template that a launch is made from.
 const keyLaunchTemplate = "ec2:LaunchTemplate"
 
-// selected are the statements on what machines are made from.
+// selected are the statements on what instances are made from.
 func selected(o *Options) []iampolicy.Statement {
 	sources := []string{ec2ARN("", "image"), ec2ARN("", "snapshot")}
 	if !o.tagsByCluster() {

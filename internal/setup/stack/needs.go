@@ -192,7 +192,7 @@ func templateNeeds() []Need {
 	}
 }
 
-// launchNeeds are those of CreateFleet. An instant fleet runs its machines in the caller's name, so both actions are asked
+// launchNeeds are those of CreateFleet. An instant fleet runs its instances in the caller's name, so both actions are asked
 // about; trials are made of both, with no pool.
 func launchNeeds() []Need {
 	var list []Need

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// rules are those by which events of machines come to the queue.
+// rules are those by which events of instances come to the queue.
 func rules(o *Options) []Rule {
 	list := []Rule{
 		{LogicalID: "ScheduledChangeRule", Kind: "HealthEvent", Source: "aws.health", DetailType: "AWS Health Event",

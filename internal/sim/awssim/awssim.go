@@ -1,6 +1,6 @@
 // Package awssim is an AWS account in a process: EC2, IAM, STS, SSM, SQS, EventBridge, KMS, CloudWatch, EKS, ARC zonal shift and Pricing
-// answer over HTTP in their own protocols from one shared world, machines boot from their user data and join a Kubernetes
-// cluster, and faults can be switched on. It is for development and tests on one machine.
+// answer over HTTP in their own protocols from one shared world, instances boot from their user data and join a Kubernetes
+// cluster, and faults can be switched on. It is for development and tests on one instance.
 //
 // What an operation does is in package world, which knows no HTTP; how it is asked and answered is in the package of its
 // service, which registers it with package wire; what a caller must be allowed to for it is in package authz; how long it
@@ -50,7 +50,7 @@ type Options struct {
 	// Listener answers instead of a port at Listen, such as one in memory.
 	Listener net.Listener
 
-	// KubeConfig leads to the cluster that machines join; without it, and without Kubernetes, they never join. Kubernetes
+	// KubeConfig leads to the cluster that instances join; without it, and without Kubernetes, they never join. Kubernetes
 	// is a client to use instead.
 	KubeConfig *rest.Config
 	Kubernetes kubernetes.Interface
@@ -61,7 +61,7 @@ type Options struct {
 	Queue        string        // interruption queue (the cluster's name), made with the rules that send to it
 	NoQueue      bool          // make neither queue nor rules: a stack will
 	SpotNotice   time.Duration // between warning and reclaim (2 min)
-	JoinJitter   time.Duration // most that a machine boots later than World.BootTime (none)
+	JoinJitter   time.Duration // most that an instance boots later than World.BootTime (none)
 	ReadyDelay   time.Duration // between joining and Ready (none)
 	NodeGoneTime time.Duration // between an instance's end and that of its node (1 s)
 
@@ -173,7 +173,7 @@ func (s *Server) routes(o Options) http.Handler {
 // Actions names every operation that the simulator answers, as IAM policies do.
 func (s *Server) Actions() []string { return s.front.Actions() }
 
-// listen opens the port. The simulator trusts whoever reaches its control page, so it stays on the machine.
+// listen opens the port. The simulator trusts whoever reaches its control page, so it stays on the instance.
 func listen(address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -222,7 +222,7 @@ func kubeClient(o Options) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// setCluster writes the EKS record of the cluster that machines join.
+// setCluster writes the EKS record of the cluster that instances join.
 func setCluster(w *world.World, o Options) error {
 	c := o.Cluster
 	c.Name = cmp.Or(c.Name, w.ClusterName())

@@ -59,7 +59,7 @@ func config(s *awssim.Server, id, secret, token string) aws.Config {
 	}
 }
 
-// copying sends a copy of each request's body, which outlives its closing by the SDK. On a machine that is busy enough, a
+// copying sends a copy of each request's body, which outlives its closing by the SDK. On an instance that is busy enough, a
 // client may otherwise be held up for longer than the simulator waits before it answers.
 type copying struct{}
 

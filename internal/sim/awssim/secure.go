@@ -25,7 +25,7 @@ const (
 	tlsHandshake = 0x16
 )
 
-// certificate makes a certificate for this machine's loopback addresses that is its own authority, and its PEM form, by
+// certificate makes a certificate for this instance's loopback addresses that is its own authority, and its PEM form, by
 // which clients can trust it (AWS_CA_BUNDLE).
 func certificate() (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -28,7 +28,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// TestSpotMachineFromFleetToReclaim is the life of one machine, all of it over the wire.
+// TestSpotMachineFromFleetToReclaim is the life of one instance, all of it over the wire.
 func TestSpotMachineFromFleetToReclaim(t *testing.T) {
 	ctx := t.Context()
 	clock := world.NewManualClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))

@@ -4,7 +4,7 @@
 // heed disruption budgets. Custom resources are defaulted, pruned and validated by the schemas of their definitions; rules
 // in CEL are not evaluated. It speaks JSON only and lets everybody do everything.
 //
-// It is for tests that need thousands of clusters, or years of one, on one machine. How true it is, a script tells that is
+// It is for tests that need thousands of clusters, or years of one, on one instance. How true it is, a script tells that is
 // played against it and against a real kube-apiserver.
 package kubesim
 

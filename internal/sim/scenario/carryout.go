@@ -9,7 +9,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// CarryOut is the cluster after all moves of the decision, with every new node bought at the first of its types. The
+// CarryOut is the cluster after all moves of the decision, with every new node launched at the first of its types. The
 // problem itself is left as it is.
 func CarryOut(p *pack.Problem, d *disrupt.Decision) *pack.Problem {
 	out := *p

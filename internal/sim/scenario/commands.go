@@ -323,7 +323,7 @@ func (e *Env) apply(_ *args, _ []string) (string, error) {
 	return fmt.Sprintf("%d nodes, %d pods pending\n", len(e.Problem.Nodes), len(e.Problem.Pending)), nil
 }
 
-// nodeOf is the node that comes of a planned one when its first type is bought.
+// nodeOf is the node that comes of a planned one when its first type is launched.
 func (e *Env) nodeOf(nn *plan.NewNode) *cluster.Node {
 	e.serial["node"]++
 	name := fmt.Sprintf("%s-%d", nn.Pool, e.serial["node"])

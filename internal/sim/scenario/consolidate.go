@@ -22,9 +22,9 @@ type upkeep struct {
 	costs  map[string]int32
 }
 
-// machine adds a running node of a pool's type, with what the catalog says about it.
+// instance adds a running node of a pool's type, with what the catalog says about it.
 //
-// Example: machine n1 large pool=default zone=a capacity-type=spot expires=2h
+// Example: instance n1 large pool=default zone=a capacity-type=spot expires=2h
 func (e *Env) machine(a *args, lines []string) (string, error) {
 	n := &cluster.Node{Name: a.word(), InstanceType: a.word(), Pool: a.text("pool", "default"), Zone: a.text("zone", "a"),
 		CapacityType: a.text("capacity-type", catalog.OnDemand), CreatedAt: Start.Add(-time.Hour), Used: res.List{},

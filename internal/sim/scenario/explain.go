@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// explain prints why a pod has no place, or what else would have been bought for it.
+// explain prints why a pod has no place, or what else would have been launched for it.
 //
 // Example: explain web-1
 func (e *Env) explain(a *args, _ []string) (string, error) {

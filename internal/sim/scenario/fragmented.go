@@ -18,9 +18,9 @@ type Fragmentation struct {
 	Nodes, Pods int // pods are for each node
 	Percent     int // of cpu or memory, whichever is used more
 	Seed        uint64
-	// Families of the nodes; the pool may buy the same.
+	// Families of the nodes; the pool may launch the same.
 	Families []string
-	// Spot lets the pool buy spot too; the nodes are on demand.
+	// Spot lets the pool launch spot too; the nodes are on demand.
 	Spot bool
 	// Topology gives every fourth class a constraint: spread over zones, apart by host, or one zone.
 	Topology bool
@@ -78,7 +78,7 @@ func fragmentNode(name string, t *catalog.Type, zone string) *cluster.Node {
 	return n
 }
 
-// classes are pods of many sizes: half with as much memory for a core as most machines have, a quarter with more and a
+// classes are pods of many sizes: half with as much memory for a core as most instances have, a quarter with more and a
 // quarter with less.
 func (f Fragmentation) classes(rng *rand.Rand) []*cluster.Class {
 	var out []*cluster.Class

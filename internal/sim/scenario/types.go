@@ -140,7 +140,7 @@ func partition(t *catalog.Type, o catalog.Offering, partitions string, out []str
 	return nil
 }
 
-// reserve adds what is reserved of the type: "zone:reservation:machines", then ":default", ":capacity-block" or
+// reserve adds what is reserved of the type: "zone:reservation:instances", then ":default", ":capacity-block" or
 // ":interruptible" where the kind matters.
 func reserve(t *catalog.Type, items []string) error {
 	for _, item := range items {

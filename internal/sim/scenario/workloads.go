@@ -137,7 +137,7 @@ func Mix(n int, seed uint64) (*pack.Problem, error) {
 }
 
 // Field is the shape in which schedulers of this kind starve their tail: nodes filled to the brim, 20 pools, and pending
-// pods of which most ask for accelerators that no pool may buy.
+// pods of which most ask for accelerators that no pool may launch.
 func Field(nodes, hopeless, small int, seed uint64) (*pack.Problem, error) {
 	types, err := RegionTypes("us-east-1", 3)
 	if err != nil {

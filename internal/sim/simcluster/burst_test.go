@@ -31,7 +31,7 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 	for name, burst := range map[string]struct {
 		pods  int
 		start func(h *simcluster.Cluster, between func() time.Duration)
-		// price and machines are by how many percent more they may be.
+		// price and instances are by how many percent more they may be.
 		price    int64
 		machines int
 		long     bool
@@ -73,7 +73,7 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 	}
 }
 
-// launched is what a burst costs per hour, and how many machines it gets.
+// launched is what a burst costs per hour, and how many instances it gets.
 func launched(t *testing.T, name string, pods int, between func() time.Duration, start func(*simcluster.Cluster, func() time.Duration)) (sum int64, machines int) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {

@@ -200,7 +200,7 @@ func TestMovesPayBack(t *testing.T) {
 }
 
 // A controller that forgets all it has learned every ten minutes does not know that the load comes back, nor what it has
-// just bought. If the ledger did not see that some of its moves do not pay back, it would see nothing.
+// just launched. If the ledger did not see that some of its moves do not pay back, it would see nothing.
 func TestMovesOfAControllerThatForgetsDoNotPayBack(t *testing.T) {
 	long(t)
 	l := play(t, 1, func(h *simcluster.Cluster, minute int) {

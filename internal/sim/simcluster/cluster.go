@@ -204,7 +204,7 @@ func (h *Cluster) config(address string, transport http.RoundTripper) *rest.Conf
 	return c
 }
 
-// authority is what machines trust the cluster by.
+// authority is what instances trust the cluster by.
 var authority = base64.StdEncoding.EncodeToString([]byte("the certificate authority of the house"))
 
 func (h *Cluster) startAWS() error {

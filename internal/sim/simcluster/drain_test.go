@@ -58,14 +58,14 @@ func on(h *simcluster.Cluster, node string) []corev1.Pod {
 	return out
 }
 
-// busiest is the node with the most pods: machines that were bought may be more than the scheduler then uses.
+// busiest is the node with the most pods: instances that were launched may be more than the scheduler then uses.
 func busiest(h *simcluster.Cluster) corev1.Node {
 	h.T.Helper()
 	nodes := h.Nodes()
 	return slices.MaxFunc(nodes, func(a, b corev1.Node) int { return cmp.Compare(len(on(h, a.Name)), len(on(h, b.Name))) })
 }
 
-// gone waits until a node and its machine are gone, and says after what time.
+// gone waits until a node and its instance are gone, and says after what time.
 func gone(h *simcluster.Cluster, timeout time.Duration, node corev1.Node) time.Duration {
 	h.T.Helper()
 	began := time.Now()

@@ -9,14 +9,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
-// Small machines have lost no pod and may go at once; the large one has just lost all of its own, and may not for a quarter of
-// a minute. To fill it would move every pod that is left and keep the dearest machine.
+// Small instances have lost no pod and may go at once; the large one has just lost all of its own, and may not for a quarter of
+// a minute. To fill it would move every pod that is left and keep the dearest instance.
 func TestAMachineThatHasJustLostItsPodsIsNotFilled(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(strings.Replace(onDemand, "consolidateAfter: 30s", "consolidateAfter: 15s", 1))
 		h.Deploy("large", 1, "7", "1Gi")
 		h.Running(2*time.Minute, "large", 1)
-		for i := range 3 { // one machine each: the others are full
+		for i := range 3 { // one instance each: the others are full
 			app := fmt.Sprint("small-", i)
 			h.Deploy(app, 1, "1200m", "1Gi")
 			h.Running(2*time.Minute, app, 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
-// Nothing but the comparison of machines and NodeClaims ends a machine whose claim and node were forced away, and by then it
+// Nothing but the comparison of instances and NodeClaims ends an instance whose claim and node were forced away, and by then it
 // comes every two minutes only.
 func TestAMachineWhoseClaimIsForcedAwayEndsWithinAMinute(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {

@@ -17,7 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
-// What moving a pod and starting a machine are held to cost, in micro-USD, as in internal/app.
+// What moving a pod and starting an instance are held to cost, in micro-USD, as in internal/app.
 const (
 	evictionCosts = 1_000
 	startCosts    = 10_000
@@ -39,31 +39,31 @@ type entry struct {
 	old       []string        // instances
 	new       map[string]bool // claims
 	evictions float64         // what they are held to cost
-	beside    float64         // what the new machines cost before the old ones had gone
-	restarts  float64         // what starting machines is held to cost that were bought for pods that the old ones had held
-	gained    float64         // what the old machines would have cost since, less what the new ones do
+	beside    float64         // what the new instances cost before the old ones had gone
+	restarts  float64         // what starting instances is held to cost that were launched for pods that the old ones had held
+	gained    float64         // what the old instances would have cost since, less what the new ones do
 	most      float64         // that it had gained at any time
-	eaten     float64         // of the saving per hour, by machines that had to be bought since
-	by        []string        // these machines: after how long, what, and how much of it
-	taken     room            // by pods that those were bought for
+	eaten     float64         // of the saving per hour, by instances that had to be launched since
+	by        []string        // these instances: after how long, what, and how much of it
+	taken     room            // by pods that those were launched for
 	undone    bool
 	done      bool // the account is closed
 }
 
-// spent is what the command is held to have cost: its evictions, its new machines (each $0.01, or what they really cost
+// spent is what the command is held to have cost: its evictions, its new instances (each $0.01, or what they really cost
 // beside the old ones if that is more), and what had to be started again because of it.
 func (e *entry) spent() float64 {
 	return e.evictions + max(startCosts*float64(len(e.new)), e.beside) + e.restarts
 }
 
 // ledger follows every command of consolidation from the moment that it is begun: what it costs, and what it brings until
-// its new machines go.
+// its new instances go.
 //
-// The measure is the cluster in which the command had not been. There its old machines would have gone on, at the price of
-// the day, and the new ones would not have been bought. When a machine is bought later for pods that wait, those pods would
-// have found room there, as much as the old machines had more than the new ones: for that part of its pods the machine
-// would not have been bought, so that part of its price is taken off the command's saving for good, and that part of its
-// start is the command's cost. Room is given to the latest command first, and only once; a machine is charged for once. In
+// The measure is the cluster in which the command had not been. There its old instances would have gone on, at the price of
+// the day, and the new ones would not have been launched. When an instance is launched later for pods that wait, those pods would
+// have found room there, as much as the old instances had more than the new ones: for that part of its pods the instance
+// would not have been launched, so that part of its price is taken off the command's saving for good, and that part of its
+// start is the command's cost. Room is given to the latest command first, and only once; an instance is charged for once. In
 // all other ways a purchase says nothing about a command: it is for a load that has grown.
 //
 // A command has paid back when it had once brought what it costs in all, later starts included: what prices do after that
@@ -80,8 +80,8 @@ type ledger struct {
 	entries []*entry
 	ofClaim map[string]bool // claims that are replacements
 	known   map[string]bool // instances that were looked at
-	holds   map[string]room // what a machine holds, by its instance
-	asked   map[string]room // what its pods ask for that it was bought for, by claim
+	holds   map[string]room // what an instance holds, by its instance
+	asked   map[string]room // what its pods ask for that it was launched for, by claim
 	twice   int             // pods moved again within the window
 	moved   int
 	bought  int
@@ -217,7 +217,7 @@ func (l *ledger) again(p *corev1.Pod) {
 
 // look brings all accounts up to now.
 func (l *ledger) look() {
-	instances := l.h.AWS.World.AllInstances() // before the claims: a machine that has none may be a replacement
+	instances := l.h.AWS.World.AllInstances() // before the claims: an instance that has none may be a replacement
 	l.open()
 	l.measure()
 	now := time.Now()
@@ -258,7 +258,7 @@ func (l *ledger) look() {
 	}
 }
 
-// measure notes what machines hold and what is asked of them.
+// measure notes what instances hold and what is asked of them.
 func (l *ledger) measure() {
 	for _, c := range l.h.Claims() {
 		if c.Annotations[commandOf] != "" {
@@ -299,7 +299,7 @@ func (l *ledger) account(e *entry, now time.Time, hours float64, running map[str
 	case !waiting:
 		gain -= min(e.eaten, max(gain, 0))
 		if bought > 0 {
-			gain *= left / bought // what comes after a new machine has gone is another command's
+			gain *= left / bought // what comes after a new instance has gone is another command's
 		}
 	}
 	e.gained += gain * hours
@@ -307,7 +307,7 @@ func (l *ledger) account(e *entry, now time.Time, hours float64, running map[str
 	e.done = e.undone || !waiting && (gain <= 0 && e.eaten > 0 || bought > 0 && left == 0)
 }
 
-// eat charges the latest commands before a machine was bought for pods that wait, as far as the pods would have had room.
+// eat charges the latest commands before an instance was launched for pods that wait, as far as the pods would have had room.
 func (l *ledger) eat(machine world.Instance, asked room, machines map[string]world.Instance) {
 	rest := 1.0
 	for i := len(l.entries) - 1; i >= 0 && rest > 0; i-- {
@@ -334,7 +334,7 @@ func (l *ledger) eat(machine world.Instance, asked room, machines map[string]wor
 	}
 }
 
-// price of a machine per hour: spot by the market of this moment.
+// price of an instance per hour: spot by the market of this moment.
 func (l *ledger) price(i world.Instance) float64 {
 	if i.CapacityType == world.Spot {
 		if p := l.h.AWS.World.SpotPrices([]string{i.Type}, []string{i.Zone}, time.Now(), time.Now()); len(p) > 0 {

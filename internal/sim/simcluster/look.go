@@ -75,7 +75,7 @@ func (h *Cluster) list(l client.ObjectList) {
 	}
 }
 
-// Machines are the instances that run or begin to.
+// Instances are the instances that run or begin to.
 func (h *Cluster) Machines() []world.Instance {
 	var out []world.Instance
 	for _, i := range h.AWS.World.Instances() {

@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
-// The scheduler spreads pods over all nodes that have room as these come up. Unless it is told which node was bought for
+// The scheduler spreads pods over all nodes that have room as these come up. Unless it is told which node was launched for
 // which pods, the last pods find no room, and the bill ends a quarter above what was planned.
 func TestABurstCostsWhatWasPlanned(t *testing.T) {
 	sizes := [][2]string{{"100m", "256Mi"}, {"250m", "512Mi"}, {"250m", "2Gi"}, {"500m", "1Gi"}, {"500m", "512Mi"}, {"500m", "4Gi"}, {"1", "2Gi"}, {"1", "1Gi"}, {"1500m", "4Gi"}, {"2", "8Gi"}}
@@ -36,7 +36,7 @@ func TestABurstCostsWhatWasPlanned(t *testing.T) {
 	})
 }
 
-// price of all machines, in micro-USD per hour.
+// price of all instances, in micro-USD per hour.
 func price(h *simcluster.Cluster) (sum int64) {
 	for _, m := range h.Machines() {
 		sum += m.PriceMicroUSD

@@ -51,7 +51,7 @@ func (c *compared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // garbage is how much a controller may allocate in a second at rest: some for itself, and some for each node. It is counted,
-// and so it holds on a busy machine too; with a copy of each claim every fifteen seconds it is passed.
+// and so it holds on a busy instance too; with a copy of each claim every fifteen seconds it is passed.
 func garbage(nodes int) int64 { return 40<<10 + int64(nodes)*(2<<10) }
 
 // TestRest measures what a controller takes while nothing happens but what always does: kubelets write the status of their

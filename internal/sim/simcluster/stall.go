@@ -14,7 +14,7 @@ import (
 // for what virtual time does not count (a lock, a computation without end) would stand still until the tests' own timeout.
 const patience = time.Minute
 
-// busier is by how much longer a house is waited for in which somebody still computes: on a machine that is busy with other
+// busier is by how much longer a house is waited for in which somebody still computes: on an instance that is busy with other
 // work that may take long.
 const busier = 5
 

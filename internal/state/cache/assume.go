@@ -15,8 +15,8 @@ import (
 
 type podKey = types.NamespacedName
 
-// promise is a pod that a decision gave a place which it has not taken yet.
-type promise struct {
+// reservation is a pod that a decision gave a place which it has not taken yet.
+type reservation struct {
 	key    podKey
 	target string // unit
 	until  time.Time
@@ -30,8 +30,8 @@ type expectation struct {
 	seen  bool // by a watch
 }
 
-// Assume takes in a NodeClaim that was just created, before any watch has told of it, and promises its room to pods.
-// The claim counts until a watch has confirmed it; when none has by until, it is forgotten. A promise ends when the pod
+// Assume takes in a NodeClaim that was just created, before any watch has told of it, and reservations its room to pods.
+// The claim counts until a watch has confirmed it; when none has by until, it is forgotten. A reservation ends when the pod
 // is bound or gone, when the claim is going, when the node is initialized and the pod is not bound within the grace
 // period, or at until. Pods of nodes that are going away keep theirs until they are evicted.
 func (c *Cache) Assume(claim *karpv1.NodeClaim, expected intake.Expected, pods []cluster.PodRef, until time.Time) {
@@ -47,10 +47,10 @@ func (c *Cache) Assume(claim *karpv1.NodeClaim, expected intake.Expected, pods [
 	}
 	c.setClaim(claim.DeepCopy())
 	c.touch(claimUnit(claim.Name))
-	c.promise(claimUnit(claim.Name), pods, until)
+	c.reserve(claimUnit(claim.Name), pods, until)
 }
 
-// Nominate promises room on a machine of the snapshot to pods: a Node, or a claim whose Node has not joined.
+// Nominate reservations room on an instance of the snapshot to pods: a Node, or a claim whose Node has not joined.
 func (c *Cache) Nominate(node *cluster.Node, pods []cluster.PodRef, until time.Time) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -58,10 +58,10 @@ func (c *Cache) Nominate(node *cluster.Node, pods []cluster.PodRef, until time.T
 	if node.Claim != "" {
 		unit = claimUnit(node.Claim)
 	}
-	c.promise(unit, pods, until)
+	c.reserve(unit, pods, until)
 }
 
-// exists reports whether a promise of the unit's room can be kept.
+// exists reports whether a reservation of the unit's room can be kept.
 func (c *Cache) exists(unit string) bool {
 	if unit[0] == 'n' {
 		node := c.nodes.get("", unit[2:])
@@ -71,7 +71,7 @@ func (c *Cache) exists(unit string) bool {
 	return claim != nil && claim.DeletionTimestamp == nil
 }
 
-func (c *Cache) promise(unit string, pods []cluster.PodRef, until time.Time) {
+func (c *Cache) reserve(unit string, pods []cluster.PodRef, until time.Time) {
 	if !c.exists(unit) {
 		return
 	}
@@ -81,20 +81,20 @@ func (c *Cache) promise(unit string, pods []cluster.PodRef, until time.Time) {
 		if e == nil || string(e.obj.UID) != ref.UID {
 			continue
 		}
-		if old := c.promises[e.obj.UID]; old != nil {
-			c.endPromise(e.obj.UID, old)
+		if old := c.reservations[e.obj.UID]; old != nil {
+			c.endReservation(e.obj.UID, old)
 		}
-		c.promises[e.obj.UID] = &promise{key: key, target: unit, until: until}
+		c.reservations[e.obj.UID] = &reservation{key: key, target: unit, until: until}
 		c.byTarget.add(unit, e.obj.UID)
-		c.settlePromise(e)
+		c.settleReservation(e)
 	}
 	c.touchTarget(unit)
 	c.dirtyWait = true
 }
 
-// settlePromise ends the promise of a pod that has taken a place or no longer needs one.
-func (c *Cache) settlePromise(e *entry) {
-	p := c.promises[e.obj.UID]
+// settleReservation ends the reservation of a pod that has taken a place or no longer needs one.
+func (c *Cache) settleReservation(e *entry) {
+	p := c.reservations[e.obj.UID]
 	if p == nil {
 		return
 	}
@@ -102,75 +102,75 @@ func (c *Cache) settlePromise(e *entry) {
 		if e.pod.Terminating && e.pod.Node != "" {
 			c.owe(e, p)
 		}
-		c.endPromise(e.obj.UID, p)
+		c.endReservation(e.obj.UID, p)
 	}
 }
 
-// moving reports whether the pod's node is going away: such a pod keeps its promise until it is evicted.
+// moving reports whether the pod's node is going away: such a pod keeps its reservation until it is evicted.
 func (c *Cache) moving(e *entry) bool {
 	_, deleting := c.deleting[nodeUnit(e.pod.Node)]
 	return deleting || c.leaving(e)
 }
 
-// leaving reports whether the pod stays where it is until the machines that are bought for it are ready.
+// leaving reports whether the pod stays where it is until the instances that are launched for it are ready.
 func (c *Cache) leaving(e *entry) bool {
 	return e.pod.Node != "" && intake.Leaving(c.nodes.get("", e.pod.Node))
 }
 
-// stays ends the promises of pods whose node was to go and is not any more.
+// stays ends the reservations of pods whose node was to go and is not any more.
 func (c *Cache) stays(node string) {
 	for _, e := range c.podsByNode[node] {
-		c.settlePromise(e)
+		c.settleReservation(e)
 	}
 }
 
-// lateRefusal is how long a machine must have been ready before the scheduler's word on a pod that it was promised to
-// counts: it may have been said before the scheduler saw the machine.
+// lateRefusal is how long an instance must have been ready before the scheduler's word on a pod that it was reserved for to
+// counts: it may have been said before the scheduler saw the instance.
 const lateRefusal = time.Second
 
-// refusedAgain ends the promise of a pod that the scheduler has refused once more although the machine is ready: other
+// refusedAgain ends the reservation of a pod that the scheduler has refused once more although the instance is ready: other
 // pods took the room. Waiting for the rest of the grace period would only cost the pod time.
 func (c *Cache) refusedAgain(e, old *entry) {
-	p := c.promises[e.obj.UID]
+	p := c.reservations[e.obj.UID]
 	if p == nil || !c.provisionable(e.obj) || !c.provisionable(old.obj) || intake.Refusal(e.obj) == intake.Refusal(old.obj) {
 		return
 	}
 	if readyFor := c.bindGrace - p.until.Sub(c.now()); readyFor >= lateRefusal {
-		c.breakPromise(e.obj.UID)
+		c.breakReservation(e.obj.UID)
 	}
 }
 
-func (c *Cache) endPromise(uid types.UID, p *promise) {
-	delete(c.promises, uid)
+func (c *Cache) endReservation(uid types.UID, p *reservation) {
+	delete(c.reservations, uid)
 	c.byTarget.remove(p.target, uid)
 	c.touchTarget(p.target)
 	c.dirtyWait = true
 }
 
-// breakPromise ends a promise; when its pod still waits, it is pending again.
-func (c *Cache) breakPromise(uid types.UID) {
-	p := c.promises[uid]
+// breakReservation ends a reservation; when its pod still waits, it is pending again.
+func (c *Cache) breakReservation(uid types.UID) {
+	p := c.reservations[uid]
 	if p == nil {
 		return
 	}
-	c.endPromise(uid, p)
+	c.endReservation(uid, p)
 	if e := c.waiting[p.key]; e != nil && e.obj.UID == uid {
 		c.tellPending(e)
 	}
 }
 
-func (c *Cache) breakPromises(unit string) {
+func (c *Cache) breakReservations(unit string) {
 	for uid := range c.byTarget[unit] {
-		c.breakPromise(uid)
+		c.breakReservation(uid)
 	}
 }
 
-// hurryPromises shortens the promises of a machine that is ready: the scheduler should bind now.
-func (c *Cache) hurryPromises(unit, claim string) {
+// hurryReservations shortens the reservations of an instance that is ready: the scheduler should bind now.
+func (c *Cache) hurryReservations(unit, claim string) {
 	soon := c.now().Add(c.bindGrace)
 	for _, target := range []string{unit, claimUnit(claim)} {
 		for uid := range c.byTarget[target] {
-			p := c.promises[uid]
+			p := c.reservations[uid]
 			if e := c.entries[p.key]; e != nil && c.leaving(e) {
 				continue // it is not evicted yet
 			}
@@ -181,8 +181,8 @@ func (c *Cache) hurryPromises(unit, claim string) {
 	}
 }
 
-func (c *Cache) touchPromise(uid types.UID) {
-	if p := c.promises[uid]; p != nil {
+func (c *Cache) touchReservation(uid types.UID) {
+	if p := c.reservations[uid]; p != nil {
 		c.touchTarget(p.target)
 	}
 }
@@ -213,9 +213,9 @@ func (c *Cache) expire() {
 		c.dirtyWait = true
 	}
 	c.expireOwed(now)
-	for uid, p := range c.promises {
+	for uid, p := range c.reservations {
 		if !now.Before(p.until) {
-			c.breakPromise(uid)
+			c.breakReservation(uid)
 		}
 	}
 	for name, x := range c.expected {
@@ -230,13 +230,13 @@ func (c *Cache) expire() {
 	}
 }
 
-// WaitingFor says since when the longest waiting of the pods that are promised to a claim has waited; ok is false when
+// WaitingFor says since when the longest waiting of the pods that are given room on a claim has waited; ok is false when
 // none is.
 func (c *Cache) WaitingFor(claim string) (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.unlock()
 	for uid := range c.byTarget[claimUnit(claim)] {
-		e := c.entries[c.promises[uid].key]
+		e := c.entries[c.reservations[uid].key]
 		if e != nil && !e.seen.IsZero() && (!ok || e.seen.Before(since)) {
 			since, ok = e.seen, true
 		}
@@ -244,13 +244,13 @@ func (c *Cache) WaitingFor(claim string) (since time.Time, ok bool) {
 	return since, ok
 }
 
-// Promised are the pods that wait for the node of a claim, sorted by name. They must not be changed.
-func (c *Cache) Promised(claim string) []*corev1.Pod {
+// ReservedFor are the pods that wait for the node of a claim, sorted by name. They must not be changed.
+func (c *Cache) ReservedFor(claim string) []*corev1.Pod {
 	c.mu.Lock()
 	defer c.unlock()
 	var out []*corev1.Pod
 	for uid := range c.byTarget[claimUnit(claim)] {
-		if e := c.waiting[c.promises[uid].key]; e != nil && e.obj.UID == uid {
+		if e := c.waiting[c.reservations[uid].key]; e != nil && e.obj.UID == uid {
 			out = append(out, e.obj)
 		}
 	}

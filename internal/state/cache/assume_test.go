@@ -73,7 +73,7 @@ func launch(c *karpv1.NodeClaim) {
 	c.Status.Allocatable, c.Status.Capacity = amounts("4", "10"), amounts("4", "10")
 }
 
-// assumed is a rig with two pods promised to a claim that no watch has told of.
+// assumed is a rig with two pods given room on a claim that no watch has told of.
 func assumed() (*rig, *karpv1.NodeClaim, []cluster.PodRef) {
 	r := newRig()
 	pods := []cluster.PodRef{r.pod("p0"), r.pod("p1")}
@@ -178,7 +178,7 @@ func TestAReadyMachineAndANewRefusalEndAPromise(t *testing.T) {
 		return func(p *corev1.Pod) { p.Status.Conditions[0].Message = message }
 	}
 	r, claim, _ := assumed()
-	r.pod("p0", refused("0/1 nodes")) // before the machine is there: the scheduler can't know of it
+	r.pod("p0", refused("0/1 nodes")) // before the instance is there: the scheduler can't know of it
 	if n := r.pending(); n != 0 {
 		t.Fatalf("%d pods pending before the machine is ready, want none", n)
 	}
@@ -208,7 +208,7 @@ func TestAReadyMachineAndANewRefusalEndAPromise(t *testing.T) {
 }
 
 func TestRoomThatAnotherPodTookEndsAPromise(t *testing.T) {
-	r, claim, _ := assumed() // p0 and p1, one core each, are promised c0
+	r, claim, _ := assumed() // p0 and p1, one core each, are reserved for c0
 	claim = claim.DeepCopy()
 	launch(claim)
 	r.version(claim)

@@ -16,7 +16,7 @@ import (
 )
 
 // buffers are the CapacityBuffers, what gives their pods a shape, and what became of those pods. Virtual pods are pending
-// for as long as their buffer is there: what a decision finds for them is remembered, never promised, so that it takes no
+// for as long as their buffer is there: what a decision finds for them is remembered, never reserved for, so that it takes no
 // room from pods that exist.
 type buffers struct {
 	on        bool // the feature gate
@@ -43,7 +43,7 @@ type RoomState int
 // States of a room.
 const (
 	RoomMissing  RoomState = iota // there is none
-	RoomOrdered                   // on a machine that is bought or starts
+	RoomOrdered                   // on an instance that is launched or starts
 	RoomStanding                  // on a node that is ready
 )
 
@@ -64,7 +64,7 @@ type Room struct {
 type BufferState struct {
 	Object *autoscalingv1beta1.CapacityBuffer
 	intake.Buffer
-	// Pods it stands for, of which so many have room on ready nodes, or on machines that are on their way. Unsettled ones
+	// Pods it stands for, of which so many have room on ready nodes, or on instances that are on their way. Unsettled ones
 	// no decision has looked at yet.
 	Pods, Standing, Ordered, Unsettled int
 	// Why a pod has no room, when one has none.

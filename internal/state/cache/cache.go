@@ -25,7 +25,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// DefaultBindGrace is how long a pod that was promised a node may stay unbound once the node is initialized, before it
+// DefaultBindGrace is how long a pod that was reserved for a node may stay unbound once the node is initialized, before it
 // counts as pending again.
 const DefaultBindGrace = 20 * time.Second
 
@@ -91,20 +91,20 @@ type Cache struct {
 	claimsByID index[string, string] // provider ID to claims
 	nodesByID  index[string, string] // provider ID to nodes
 
-	promises  map[types.UID]*promise
-	owed      map[Owner][]owed // by the owner of pods that were evicted; see owe
-	byTarget  index[string, types.UID]
-	nominated map[types.UID]*nomination           // by Kerf
-	nominees  index[string, types.NamespacedName] // by anybody, without a node; by the node that they are nominated to
-	expected  map[string]expectation
-	units     map[string]*cluster.Node
-	deleting  map[string]struct{} // units that are going away
-	crowded   []string            // units that were found to be promised more than they have
-	daemons   map[types.NamespacedName]cluster.Daemon
-	dirty     map[string]struct{}
-	dirtySets map[types.NamespacedName]struct{}
-	dirtyWait bool
-	dirtyNS   bool
+	reservations map[types.UID]*reservation
+	owed         map[Owner][]owed // by the owner of pods that were evicted; see owe
+	byTarget     index[string, types.UID]
+	nominated    map[types.UID]*nomination           // by Kerf
+	nominees     index[string, types.NamespacedName] // by anybody, without a node; by the node that they are nominated to
+	expected     map[string]expectation
+	units        map[string]*cluster.Node
+	deleting     map[string]struct{} // units that are going away
+	crowded      []string            // units that were found to be reserved for more than they have
+	daemons      map[types.NamespacedName]cluster.Daemon
+	dirty        map[string]struct{}
+	dirtySets    map[types.NamespacedName]struct{}
+	dirtyWait    bool
+	dirtyNS      bool
 
 	aside    map[asideKey]aside
 	failures []failure // to be told when the lock is free
@@ -132,7 +132,7 @@ func New(o Options) *Cache {
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
 		claimsByID: index[string, string]{}, nodesByID: index[string, string]{},
-		promises: map[types.UID]*promise{}, owed: map[Owner][]owed{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, nominees: index[string, types.NamespacedName]{}, expected: map[string]expectation{},
+		reservations: map[types.UID]*reservation{}, owed: map[Owner][]owed{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, nominees: index[string, types.NamespacedName]{}, expected: map[string]expectation{},
 		units: map[string]*cluster.Node{}, deleting: map[string]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
 		dirty: map[string]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},
 		last: &cluster.Snapshot{},
@@ -245,7 +245,7 @@ func (c *Cache) refreshTemplates() {
 	c.buffers.dirty = true
 }
 
-// rebuildNodes makes the machines again that something touched, and merges them into the sorted slice of the others.
+// rebuildNodes makes the instances again that something touched, and merges them into the sorted slice of the others.
 func (c *Cache) rebuildNodes(next *cluster.Snapshot) bool {
 	replaced := map[*cluster.Node]bool{}
 	var added []*cluster.Node
@@ -278,7 +278,7 @@ func (c *Cache) rebuildNodes(next *cluster.Snapshot) bool {
 	}
 	next.Nodes = append(out, added...)
 	if len(next.Nodes) == 0 {
-		next.Nodes = nil // no machine is written in one way only
+		next.Nodes = nil // no instance is written in one way only
 	}
 	return true
 }
@@ -286,7 +286,7 @@ func (c *Cache) rebuildNodes(next *cluster.Snapshot) bool {
 func compareNodes(a, b *cluster.Node) int { return cmp.Compare(a.Name, b.Name) }
 
 // rebuildPending lists the pods that need a place: those that the scheduler could not place and that nothing was
-// promised to, and those on nodes that are going away.
+// reserved for to, and those on nodes that are going away.
 func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 	if !c.dirtyWait {
 		return false
@@ -294,13 +294,13 @@ func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 	c.dirtyWait, c.holds.end = false, time.Time{}
 	var out []*cluster.Pod
 	for _, e := range c.waiting {
-		if c.promises[e.obj.UID] == nil {
+		if c.reservations[e.obj.UID] == nil {
 			out = append(out, e.pod)
 		}
 	}
 	for key := range c.deleting {
 		for _, p := range c.units[key].Pods {
-			if p.Node == "" || c.promises[types.UID(p.UID)] != nil {
+			if p.Node == "" || c.reservations[types.UID(p.UID)] != nil {
 				continue
 			}
 			e := c.entries[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]

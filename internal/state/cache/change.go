@@ -5,7 +5,7 @@ type ChangeKind string
 
 // Kinds of change that a decision may have to be made again for.
 const (
-	PodPending   ChangeKind = "PodPending"   // a pod was found unschedulable, or its promise was broken
+	PodPending   ChangeKind = "PodPending"   // a pod was found unschedulable, or its reservation was broken
 	PodChanged   ChangeKind = "PodChanged"   // a waiting pod now asks for something else
 	PodLeft      ChangeKind = "PodLeft"      // a pod gave room back
 	NodeGoing    ChangeKind = "NodeGoing"    // a node or claim is being deleted
@@ -16,7 +16,7 @@ const (
 	ClassChanged ChangeKind = "ClassChanged" // an EC2NodeClass changed in spec or status
 	DaemonsMoved ChangeKind = "DaemonsMoved" // a DaemonSet came, went or changed
 	BufferMoved  ChangeKind = "BufferMoved"  // a CapacityBuffer came, went or changed, or a pod was bound where it has room
-	// NominationLost: the scheduler took away the nomination of a pod that is promised to the claim of that name.
+	// NominationLost: the scheduler took away the nomination of a pod that is given room on the claim of that name.
 	NominationLost ChangeKind = "NominationLost"
 	PodPlaced      ChangeKind = "PodPlaced"    // a pod was bound that a decision had given a place
 	RoomsSettled   ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before

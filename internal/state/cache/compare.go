@@ -315,7 +315,7 @@ func (p *comparison) readPods(page []*corev1.Pod) {
 	}
 }
 
-// compareUse compares what runs on the nodes by their values with what does by the API. Pods that are only promised a place
+// compareUse compares what runs on the nodes by their values with what does by the API. Pods that are only reserved for a place
 // are in the values alone.
 func (p *comparison) compareUse() {
 	for _, n := range p.c.Snapshot().Nodes {

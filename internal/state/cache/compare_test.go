@@ -66,7 +66,7 @@ func TestCompareFindsWhatDiffers(t *testing.T) {
 		}
 	}
 	check()
-	// A machine in flight is not in the API yet; that is meant, not a difference.
+	// An instance in flight is not in the API yet; that is meant, not a difference.
 	r.Assume(newClaim("c1", "uc1"), intake.Expected{}, nil, r.clock.Add(time.Minute))
 	check()
 	other := unschedulable("p1", "up1")

@@ -10,11 +10,11 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// The scheduler binds as it likes: a pod that was promised one machine may take the room on another that was promised to
-// somebody else. Which promises can no longer be kept shows as soon as such a pod is bound, long before the scheduler
+// The scheduler binds as it likes: a pod that was reserved for one instance may take the room on another that was reserved for to
+// somebody else. Which reservations can no longer be kept shows as soon as such a pod is bound, long before the scheduler
 // refuses the pods that are left, and the room that was freed elsewhere shows with it.
 
-// crowded reports whether a machine's pods, promised ones included, ask for more than it has.
+// crowded reports whether an instance's pods, reserved for ones included, ask for more than it has.
 func crowded(n *cluster.Node) bool {
 	for name, used := range n.Used {
 		if used > n.Allocatable[name] {
@@ -24,7 +24,7 @@ func crowded(n *cluster.Node) bool {
 	return false
 }
 
-// breakUnkeepable ends, on every machine that was found to be crowded, promises until the rest fits: the largest first,
+// breakUnkeepable ends, on every instance that was found to be crowded, reservations until the rest fits: the largest first,
 // so that few are broken. It reports whether it ended any.
 func (c *Cache) breakUnkeepable() bool {
 	units := c.crowded
@@ -41,11 +41,11 @@ func (c *Cache) breakUnkeepable() bool {
 	return broken
 }
 
-// breakCrowding ends promises of the room of one machine until the rest fits.
+// breakCrowding ends reservations of the room of one instance until the rest fits.
 func (c *Cache) breakCrowding(node *cluster.Node) (broken bool) {
 	left := node.Used.Clone()
 	for _, p := range largestFirst(node.Pods) {
-		promise := c.promises[types.UID(p.UID)]
+		promise := c.reservations[types.UID(p.UID)]
 		if promise == nil || p.Node == node.Name {
 			continue
 		}
@@ -55,7 +55,7 @@ func (c *Cache) breakCrowding(node *cluster.Node) (broken bool) {
 		for name, v := range p.Class.Requests {
 			left[name] -= v
 		}
-		c.breakPromise(types.UID(p.UID))
+		c.breakReservation(types.UID(p.UID))
 		broken = true
 	}
 	return broken
@@ -83,8 +83,8 @@ func largestFirst(pods []*cluster.Pod) []*cluster.Pod {
 	return out
 }
 
-// boundElsewhere looks at once whether a pod that was just bound took room that was promised to others. It looks at this
-// one machine: the next snapshot makes the others anew.
+// boundElsewhere looks at once whether a pod that was just bound took room that was given room on others. It looks at this
+// one instance: the next snapshot makes the others anew.
 func (c *Cache) boundElsewhere(node string) {
 	if node == "" {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// leave is a rig with a pod on a node that is to go, and a claim that is bought for the pod.
+// leave is a rig with a pod on a node that is to go, and a claim that is launched for the pod.
 func leave(t *testing.T) (*rig, *corev1.Node, *karpv1.NodeClaim, cluster.PodRef) {
 	t.Helper()
 	r := newRig()

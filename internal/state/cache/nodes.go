@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// A unit is one machine: a Node with its NodeClaim, if it has one, or a NodeClaim whose Node has not joined.
+// A unit is one instance: a Node with its NodeClaim, if it has one, or a NodeClaim whose Node has not joined.
 func nodeUnit(name string) string  { return "n/" + name }
 func claimUnit(name string) string { return "c/" + name }
 
@@ -51,7 +51,7 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 		c.unlinkNode(old)
 		c.recountID(old.Spec.ProviderID)
 		delete(c.podEvents, node.Name)
-		c.breakPromises(nodeUnit(node.Name))
+		c.breakReservations(nodeUnit(node.Name))
 		c.followNode(node.Name)
 		c.tell(NodeGone, node.Name)
 	}
@@ -94,13 +94,13 @@ func (c *Cache) setClaim(claim *karpv1.NodeClaim) {
 	if old != nil {
 		c.unlinkClaim(old)
 		if old.UID != claim.UID {
-			c.breakPromises(claimUnit(claim.Name))
+			c.breakReservations(claimUnit(claim.Name))
 		}
 	}
 	c.linkClaim(claim)
 	c.recount(claim.Name)
 	if claim.DeletionTimestamp != nil {
-		c.breakPromises(claimUnit(claim.Name))
+		c.breakReservations(claimUnit(claim.Name))
 		if old == nil || old.DeletionTimestamp == nil {
 			c.tell(NodeGoing, claim.Name)
 		}
@@ -120,7 +120,7 @@ func (c *Cache) RemoveClaim(claim *karpv1.NodeClaim) {
 func (c *Cache) forgetClaim(claim *karpv1.NodeClaim) {
 	c.unlinkClaim(claim)
 	c.recount(claim.Name)
-	c.breakPromises(claimUnit(claim.Name))
+	c.breakReservations(claimUnit(claim.Name))
 	delete(c.expected, claim.Name)
 	c.tell(NodeGone, claim.Name)
 }
@@ -181,7 +181,7 @@ func (c *Cache) rebuildUnit(unit string) bool {
 		c.deleting[unit] = struct{}{}
 	}
 	if next != nil && next.Initialized && next.Ready && (old == nil || !old.Initialized || !old.Ready) {
-		c.hurryPromises(unit, next.Claim)
+		c.hurryReservations(unit, next.Claim)
 		c.tell(NodeReady, next.Name)
 	}
 	if next != nil && next.Initialized && crowded(next) {
@@ -190,7 +190,7 @@ func (c *Cache) rebuildUnit(unit string) bool {
 	return true
 }
 
-// buildUnit returns nil when there is no such machine (any more), or when it is part of another unit.
+// buildUnit returns nil when there is no such instance (any more), or when it is part of another unit.
 func (c *Cache) buildUnit(unit string) *cluster.Node {
 	kind, name := unit[0], unit[2:]
 	if kind == 'c' {
@@ -200,7 +200,7 @@ func (c *Cache) buildUnit(unit string) *cluster.Node {
 		}
 		out := intake.Node(nil, claim, c.expected[name].Expected)
 		if c.nodes.get("", out.Name) != nil {
-			out.Name = "nodeclaim/" + out.Name // some other machine has the name already
+			out.Name = "nodeclaim/" + out.Name // some other instance has the name already
 		}
 		c.fillPods(out, nil, unit)
 		out.Virtual = c.virtualOn(unit)
@@ -241,7 +241,7 @@ func (c *Cache) claimOf(node *corev1.Node) *karpv1.NodeClaim {
 	return c.claims.get("", first)
 }
 
-// fillPods adds the pods that run on the machine and those that were promised to it.
+// fillPods adds the pods that run on the instance and those that were given room on it.
 func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, targets ...string) {
 	for _, e := range bound {
 		node.Pods = append(node.Pods, e.pod)
@@ -254,7 +254,7 @@ func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, targets ..
 	}
 	for _, target := range targets {
 		for uid := range c.byTarget[target] {
-			p := c.promises[uid]
+			p := c.reservations[uid]
 			if e := c.entries[p.key]; e != nil && e.obj.UID == uid && e.pod.Node != node.Name {
 				node.Pods = append(node.Pods, e.pod)
 			}
@@ -270,7 +270,7 @@ func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, targets ..
 	}
 }
 
-// sameNode compares two values of a machine; pods are the same when they are the same pointers.
+// sameNode compares two values of an instance; pods are the same when they are the same pointers.
 func sameNode(a, b *cluster.Node) bool {
 	if !slices.Equal(a.Pods, b.Pods) {
 		return false

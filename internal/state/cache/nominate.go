@@ -20,8 +20,8 @@ type nomination struct {
 	lost  bool // it was taken away or could not be written, and was not written again yet
 }
 
-// Nominees are the pods that are promised to a claim, wait, and are nominated to no node: those that the scheduler should
-// try on the claim's node first. There are none when nobody waits for another machine, or only pods just like them. What is returned counts as nominated
+// Nominees are the pods that are given room on a claim, wait, and are nominated to no node: those that the scheduler should
+// try on the claim's node first. There are none when nobody waits for another instance, or only pods just like them. What is returned counts as nominated
 // (see NotNominated), and must not be changed.
 //
 // Pods that never preempt or are scheduled as a group, and those of other schedulers, are left out: nobody would take a
@@ -35,7 +35,7 @@ func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 	}
 	var out []*corev1.Pod
 	for uid := range mine {
-		e := c.waiting[c.promises[uid].key]
+		e := c.waiting[c.reservations[uid].key]
 		if e == nil || e.obj.UID != uid || e.obj.Status.NominatedNodeName != "" || !intake.Preempts(e.obj) || e.obj.Spec.SchedulerName != corev1.DefaultSchedulerName {
 			continue
 		}
@@ -62,13 +62,13 @@ func (c *Cache) NotNominated(pod *corev1.Pod) {
 	}
 }
 
-// mistakable reports whether a pod that is promised to another machine could be put on the unit to the harm of those that
+// mistakable reports whether a pod that is given room on another instance could be put on the unit to the harm of those that
 // the unit is for: one waits that is not like all of them. Pods that are all alike fit in each other's places, and a
 // nomination for each would be a write for each.
 func (c *Cache) mistakable(unit string) bool {
 	var like *cluster.Class
 	for uid := range c.byTarget[unit] {
-		if e := c.waiting[c.promises[uid].key]; e != nil && e.obj.UID == uid {
+		if e := c.waiting[c.reservations[uid].key]; e != nil && e.obj.UID == uid {
 			if like != nil && e.pod.Class.ID != like.ID {
 				like = nil
 				break
@@ -81,7 +81,7 @@ func (c *Cache) mistakable(unit string) bool {
 			continue
 		}
 		for uid := range pods {
-			if e := c.waiting[c.promises[uid].key]; e != nil && e.obj.UID == uid && (like == nil || e.pod.Class.ID != like.ID) {
+			if e := c.waiting[c.reservations[uid].key]; e != nil && e.obj.UID == uid && (like == nil || e.pod.Class.ID != like.ID) {
 				return true
 			}
 		}
@@ -136,7 +136,7 @@ func (c *Cache) followNomination(e, old *entry) {
 		return
 	}
 	n.lost = true
-	if p := c.promises[e.obj.UID]; p != nil && p.target[0] == 'c' && c.waiting[p.key] == e {
+	if p := c.reservations[e.obj.UID]; p != nil && p.target[0] == 'c' && c.waiting[p.key] == e {
 		c.tell(NominationLost, p.target[2:])
 	}
 }

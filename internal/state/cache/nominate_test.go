@@ -18,7 +18,7 @@ func nominatedTo(node string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
 }
 
-// twoMachines is a rig in which p0 and p1 are promised to the claim c0, and p2, which is larger, to c1.
+// twoMachines is a rig in which p0 and p1 are given room on the claim c0, and p2, which is larger, to c1.
 func twoMachines() *rig {
 	return rigOfTwo(func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}

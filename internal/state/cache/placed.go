@@ -39,7 +39,7 @@ func (c *Cache) bound(e, old *entry) {
 			return
 		}
 	}
-	p := c.promises[e.obj.UID]
+	p := c.reservations[e.obj.UID]
 	if p == nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (c *Cache) bound(e, old *entry) {
 // waitingLike is the first, by UID, of the pods just like this one that wait for the room of a unit.
 func (c *Cache) waitingLike(e *entry, unit string) (first types.UID) {
 	for uid := range c.byTarget[unit] {
-		like := c.waiting[c.promises[uid].key]
+		like := c.waiting[c.reservations[uid].key]
 		if like != nil && like.obj.UID == uid && like.pod.Class.ID == e.pod.Class.ID && (first == "" || uid < first) {
 			first = uid
 		}
@@ -66,7 +66,7 @@ func (c *Cache) waitingLike(e *entry, unit string) (first types.UID) {
 
 // exchange swaps the reservations of two pods.
 func (c *Cache) exchange(a, b types.UID) {
-	x, y := c.promises[a], c.promises[b]
+	x, y := c.reservations[a], c.reservations[b]
 	c.byTarget.remove(x.target, a)
 	c.byTarget.remove(y.target, b)
 	x.target, y.target, x.until, y.until = y.target, x.target, y.until, x.until
@@ -88,7 +88,7 @@ func (c *Cache) targetsOf(node string) []string {
 }
 
 // owe keeps the reservation of a pod that is being evicted for the pod that its owner makes in its place.
-func (c *Cache) owe(e *entry, p *promise) {
+func (c *Cache) owe(e *entry, p *reservation) {
 	o := owner(e.obj)
 	if o.UID == "" || e.pod.Class == nil {
 		return

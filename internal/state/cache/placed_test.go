@@ -102,7 +102,7 @@ func TestSuccessorsOfEvictedPodsAreHeldAgainstThePlan(t *testing.T) {
 		r, placed := landing()
 		r.pod("old", controlled, bound("n0"))
 		r.Nominate(r.machine("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
-		if c := r.promises["uid-old"]; c == nil { // its node is not going away: nothing is kept for it
+		if c := r.reservations["uid-old"]; c == nil { // its node is not going away: nothing is kept for it
 			leaves := newNode("n0", "uid-n0", "id-0")
 			now := metav1.Unix(1000, 0)
 			leaves.DeletionTimestamp, leaves.Finalizers = &now, []string{"karpenter.sh/termination"}

@@ -75,13 +75,13 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	}
 	if old == nil || e.pod != old.pod {
 		c.touchNode(e.pod.Node)
-		c.touchPromise(pod.UID)
+		c.touchReservation(pod.UID)
 	}
 	if _, ok := c.deleting[nodeUnit(e.pod.Node)]; ok {
 		c.dirtyWait = true // whether it may be moved can change without the pod's value
 	}
 	c.bound(e, old)
-	c.settlePromise(e)
+	c.settleReservation(e)
 	c.setWaiting(key, e, old)
 	if old != nil {
 		c.refusedAgain(e, old)
@@ -114,7 +114,7 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 		delete(c.waiting, key)
 		c.dirtyWait = true
 	}
-	c.breakPromise(e.obj.UID)
+	c.breakReservation(e.obj.UID)
 	delete(c.nominated, e.obj.UID)
 	if e.pod.Node != "" {
 		if !e.pod.Daemon && !e.pod.Terminating {
@@ -186,7 +186,7 @@ func (c *Cache) setWaiting(key types.NamespacedName, e, old *entry) {
 	switch {
 	case !was:
 		c.dirtyWait = true
-		if c.promises[e.obj.UID] == nil {
+		if c.reservations[e.obj.UID] == nil {
 			c.tellPending(e)
 		}
 	case e.pod != old.pod:
@@ -207,7 +207,7 @@ func (c *Cache) recompile(e *entry) {
 	}
 	e.pod = intake.Pod(e.obj, class)
 	c.touchNode(e.pod.Node)
-	c.touchPromise(e.obj.UID)
+	c.touchReservation(e.obj.UID)
 	if _, ok := c.waiting[client.ObjectKeyFromObject(e.obj)]; ok {
 		c.dirtyWait = true
 		c.tell(PodChanged, e.pod.Name)

@@ -7,7 +7,7 @@ import (
 )
 
 // AwaitingReplacement reports what the pods of a node that goes away still wait for: homeless, that one of them was
-// promised no place yet; coming, that one of them was promised a machine which is not initialized. Pods for which there is
+// reserved for no place yet; coming, that one of them was reserved for an instance which is not initialized. Pods for which there is
 // no place anywhere stay homeless, so the patience of a drain that waits for them has to end by itself.
 func (c *Cache) AwaitingReplacement(node string) (homeless, coming bool) {
 	c.mu.Lock()
@@ -17,17 +17,17 @@ func (c *Cache) AwaitingReplacement(node string) (homeless, coming bool) {
 		if e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || c.held(e.obj) {
 			continue
 		}
-		if p := c.promises[types.UID(e.pod.UID)]; p == nil {
+		if p := c.reservations[types.UID(e.pod.UID)]; p == nil {
 			homeless = true
-		} else if n := c.machineOf(p.target); n == nil || !n.Initialized {
+		} else if n := c.nodeOf(p.target); n == nil || !n.Initialized {
 			coming = true
 		}
 	}
 	return homeless, coming
 }
 
-// machineOf is the machine that a promise's target is part of by now; nil when there is none.
-func (c *Cache) machineOf(target string) *cluster.Node {
+// nodeOf is the instance that a reservation's target is part of by now; nil when there is none.
+func (c *Cache) nodeOf(target string) *cluster.Node {
 	if n := c.units[target]; n != nil || target[0] == 'n' {
 		return n
 	}

@@ -1,4 +1,4 @@
-// Package cloud is the port through which controllers buy, find and give back machines, and the classes of error that
+// Package cloud is the port through which controllers launch, find and give back instances, and the classes of error that
 // they decide on. internal/aws implements it; nothing above it knows of AWS.
 package cloud
 
@@ -11,28 +11,28 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// Provider is a cloud that sells machines.
+// Provider is a cloud that sells instances.
 //
 // Concurrency: all methods may be called from many goroutines.
 type Provider interface {
 	// Types lists every instance type that a node class could run, with all offerings, available or not. The slice and
 	// what it points to are immutable and shared: equal inputs give the same pointers until something changed.
 	Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*catalog.Type, error)
-	// Launch buys one machine for a NodeClaim. It is idempotent by the claim's UID, across restarts too: a second call
-	// finds what the first one bought. Errors are *Error.
-	Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*Machine, error)
-	// Find gives the machine that was bought for a NodeClaim, by this process or one before, without buying one. It may have
+	// Launch launches one instance for a NodeClaim. It is idempotent by the claim's UID, across restarts too: a second call
+	// finds what the first one launched. Errors are *Error.
+	Launch(ctx context.Context, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (*Instance, error)
+	// Find gives the instance that was launched for a NodeClaim, by this process or one before, without launching one. It may have
 	// to wait until that is known. Errors: *Error of class NotFound when none was.
-	Find(ctx context.Context, claim *karpv1.NodeClaim) (*Machine, error)
-	// Terminate starts to end a machine; it returns an *Error of class NotFound once the machine is gone for good, and nil
+	Find(ctx context.Context, claim *karpv1.NodeClaim) (*Instance, error)
+	// Terminate starts to end an instance; it returns an *Error of class NotFound once the instance is gone for good, and nil
 	// while it is going.
 	Terminate(ctx context.Context, providerID string) error
-	// Get reads one machine past all caches. Errors: *Error of class NotFound when it does not exist or is terminated.
-	Get(ctx context.Context, providerID string) (*Machine, error)
-	// List returns the machines that belong to this cluster, from one inventory loop that all callers share; maxAge is how
+	// Get reads one instance past all caches. Errors: *Error of class NotFound when it does not exist or is terminated.
+	Get(ctx context.Context, providerID string) (*Instance, error)
+	// List returns the instances that belong to this cluster, from one inventory loop that all callers share; maxAge is how
 	// old the answer may be.
-	List(ctx context.Context, maxAge time.Duration) ([]*Machine, error)
-	// Tag puts tags on machines: provider ID to tags. Those that no longer exist are skipped.
+	List(ctx context.Context, maxAge time.Duration) ([]*Instance, error)
+	// Tag puts tags on instances: provider ID to tags. Those that no longer exist are skipped.
 	Tag(ctx context.Context, tags map[string]map[string]string) error
 	// Resolve finds what a node class selects (subnets, security groups, images, instance profile) and checks it.
 	// It never changes the class; the nodeclass controller writes the outcome to its status.
@@ -45,8 +45,8 @@ type Provider interface {
 	EmptyReservation(id string)
 }
 
-// Machine is an instance as the cloud knows it.
-type Machine struct {
+// Instance is an instance as the cloud knows it.
+type Instance struct {
 	ProviderID   string
 	InstanceID   string
 	InstanceType string
@@ -60,7 +60,7 @@ type Machine struct {
 	LaunchedAt     time.Time
 	// State is pending, running, shutting-down, terminated, stopping or stopped.
 	State string
-	// StateReason is the cloud's word on why the machine stopped, empty while it runs.
+	// StateReason is the cloud's word on why the instance stopped, empty while it runs.
 	StateReason string
 	// Ended is the same, judged, with what to do about it; nil while it runs or is about to.
 	Ended *Ended
@@ -68,10 +68,10 @@ type Machine struct {
 	// Claim and Pool are read from tags; empty when not tagged yet.
 	Claim string
 	Pool  string
-	// ReservationID is the capacity reservation that the machine was bought out of, empty for other machines, and for those
+	// ReservationID is the capacity reservation that the instance was launched out of, empty for other instances, and for those
 	// whose reservation has ended: they are on-demand then.
 	ReservationID string
-	// PlacementGroup is the id of the group that the machine stands in, empty for none. Partition is its partition there, from
+	// PlacementGroup is the id of the group that the instance stands in, empty for none. Partition is its partition there, from
 	// 1; 0 in groups without partitions, and while it is not known.
 	PlacementGroup string
 	Partition      int32
@@ -80,10 +80,10 @@ type Machine struct {
 
 	// The rest is filled by Launch only.
 
-	// Price is that of the offering bought, per hour; 0 when it is not known.
+	// Price is that of the offering launched, per hour; 0 when it is not known.
 	Price catalog.MicroUSD
 
-	// Labels that the node will carry: every single-valued requirement of the type and the offering bought.
+	// Labels that the node will carry: every single-valued requirement of the type and the offering launched.
 	Labels      map[string]string
 	Annotations map[string]string
 	Capacity    map[string]int64 // in the units of res.List

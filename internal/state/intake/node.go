@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// Expected is what is known of a machine that was asked for before the cloud has answered.
+// Expected is what is known of an instance that was asked for before the cloud has answered.
 type Expected struct {
 	// Allocatable and Capacity are the least that any type has that it may become.
 	Allocatable res.List
@@ -54,7 +54,7 @@ func fromClaim(out *cluster.Node, claim *karpv1.NodeClaim, expected Expected) {
 		out.Capacity = Resources(claim.Status.Capacity)
 	}
 	if !out.Launched || claim.Labels[corev1.LabelInstanceTypeStable] == "" {
-		out.Requirements = Terms(claim.Spec.Requirements) // the labels that say what was bought are not written yet
+		out.Requirements = Terms(claim.Spec.Requirements) // the labels that say what was launched are not written yet
 	}
 	if len(out.Allocatable) == 0 {
 		out.Allocatable = most(expected.Allocatable, requests)

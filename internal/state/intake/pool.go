@@ -74,7 +74,7 @@ func Pool(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, types []*catalog.Typ
 	return out
 }
 
-// launchTemplate is the user's own launch template of a class: kubelets on its machines are told labels and taints that the
+// launchTemplate is the user's own launch template of a class: kubelets on its instances are told labels and taints that the
 // pool knows nothing of.
 func launchTemplate(class *awsv1.EC2NodeClass) *awsv1.LaunchTemplate {
 	if class == nil || class.Spec.LaunchTemplate == nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// maxAmount, a pebibyte of memory, is more than any machine has, and leaves room for sums of thousands of amounts within an
+// maxAmount, a pebibyte of memory, is more than any instance has, and leaves room for sums of thousands of amounts within an
 // int64.
 const maxAmount = math.MaxInt64 / (1 << 13)
 
 // Amount is q in the units of res.List: millicores for cpu, whole units otherwise, rounded up, and cut off at a size
-// that no machine has, so that sums of absurd amounts do not wrap around.
+// that no instance has, so that sums of absurd amounts do not wrap around.
 func Amount(name corev1.ResourceName, q resource.Quantity) int64 {
 	limit := int64(maxAmount)
 	if name == corev1.ResourceCPU {

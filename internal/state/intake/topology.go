@@ -58,7 +58,7 @@ func podAffinity(pod *corev1.Pod, required []corev1.PodAffinityTerm, preferred [
 	for _, w := range preferred {
 		a, err := affinityTerm(pod, w.PodAffinityTerm, look)
 		if err != nil || w.Weight <= 0 {
-			continue // a wish that can't be read is no reason to leave the pod without a node
+			continue // a preference that can't be read is no reason to leave the pod without a node
 		}
 		a.Weight = int(w.Weight)
 		out = append(out, a)

@@ -8,7 +8,7 @@ import (
 )
 
 // namedActions are those whose resources users may add to by an option, so that each that a policy names is somebody's
-// wish, and not what a probe could guess.
+// preference, and not what a probe could guess.
 var namedActions = map[string]string{"iam:PassRole": "--pass-role", "ssm:GetParameter": "--ssm-parameter"}
 
 const keyNamed = "named"

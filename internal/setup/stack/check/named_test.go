@@ -23,7 +23,7 @@ func written(t *testing.T, o stack.Options) []byte {
 	return text
 }
 
-// Each role that may be passed and each parameter that may be read is somebody's wish: what no option gives is named, with
+// Each role that may be passed and each parameter that may be read is somebody's preference: what no option gives is named, with
 // the option that would.
 func TestRolesAndParametersThatNobodyAskedForAreNamed(t *testing.T) {
 	const (

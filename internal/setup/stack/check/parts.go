@@ -40,7 +40,7 @@ func findParts(s *awssetup.Setup, h Hints) *parts {
 	return p
 }
 
-// findQueue is the queue that was named, else the one that rules send events of machines to, else the one with the name
+// findQueue is the queue that was named, else the one that rules send events of instances to, else the one with the name
 // or tag of the cluster, else the only one.
 func findQueue(s *awssetup.Setup, named string) *awssetup.Queue {
 	for i := range s.Queues {
@@ -101,7 +101,7 @@ func findNodeRole(s *awssetup.Setup, named string) *awssetup.Role {
 			forEC2 = append(forEC2, r)
 		}
 	}
-	// Other machines may have roles, too; the controller's policy says which one it hands over.
+	// Other instances may have roles, too; the controller's policy says which one it hands over.
 	for _, r := range forEC2 {
 		if r.Name == "KarpenterNodeRole-"+s.ClusterName {
 			return r

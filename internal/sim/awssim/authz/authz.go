@@ -4,7 +4,7 @@
 // Service Authorization Reference and from messages seen in the field.
 //
 // What AWS does on a caller's behalf is not judged again, except where AWS itself does so: the launches of an instant
-// fleet and the role passed to its machines are. CloudFormation acts as an administrator: of a call to it only the
+// fleet and the role passed to its instances are. CloudFormation acts as an administrator: of a call to it only the
 // cloudformation action is judged. Which services may deliver to a queue or use a key is judged where events are
 // delivered.
 package authz

@@ -247,7 +247,7 @@ func spec(kind types.ResourceType) types.TagSpecification {
 	return types.TagSpecification{ResourceType: kind, Tags: tags()}
 }
 
-// image is an image for m5 and c5 machines.
+// image is an image for m5 and c5 instances.
 func (s *sim) image() string {
 	s.t.Helper()
 	id, ok := s.World.ImageParameter("/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id")
@@ -316,7 +316,7 @@ func (s *sim) template(name, profile string, kinds ...string) string {
 	return made.ID
 }
 
-// fleet asks for n machines of the types in all private subnets.
+// fleet asks for n instances of the types in all private subnets.
 func (s *sim) fleet(template string, n int32, capacityType types.DefaultTargetCapacityType, instanceTypes ...string) *ec2.CreateFleetInput {
 	in := &ec2.CreateFleetInput{
 		Type: types.FleetTypeInstant,

@@ -225,8 +225,8 @@ func diskKeys(c *call, k iampolicy.Context, e *world.EbsDevice) {
 	}
 }
 
-// volumeKeys checks what EC2 does, in the caller's name, with the keys of volumes. It does so when a machine is on its way:
-// a machine whose key may not be used begins and ends. A direct launch is not looked at in this way.
+// volumeKeys checks what EC2 does, in the caller's name, with the keys of volumes. It does so when an instance is on its way:
+// an instance whose key may not be used begins and ends. A direct launch is not looked at in this way.
 //
 // Source: EBS User Guide, "Permissions for Amazon EBS encryption", checked 2026-11.
 func (c *call) volumeKeys(l *world.Launch) []check {

@@ -39,7 +39,7 @@ func profileTags() []iamtypes.Tag {
 	}
 }
 
-// life is all that a controller does from its start to the end of a machine, in this order. Its launch template tags
+// life is all that a controller does from its start to the end of an instance, in this order. Its launch template tags
 // network interfaces and more kinds, if given.
 func (s *sim) life(moreTagged ...types.ResourceType) []step {
 	profile, template, node := aws.String("kerf_profile"), "kerf-template", aws.String("KarpenterNodeRole-"+cluster)

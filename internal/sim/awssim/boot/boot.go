@@ -1,7 +1,7 @@
-// Package boot lets simulated machines start as real ones do. When an instance runs, the start-up code of its image is
+// Package boot lets simulated instances start as real ones do. When an instance runs, the start-up code of its image is
 // acted out: the user data is read in the format of that image, a kubelet is configured from it, and only if that
 // kubelet would start, reach the cluster and be let in does a node object appear, with the labels, taints and
-// resources which this user data gives on this machine. When the instance ends, its node ends the way it does in a
+// resources which this user data gives on this instance. When the instance ends, its node ends the way it does in a
 // real cluster: it is NotReady, and once the instance is gone the node is deleted and its pods with it.
 package boot
 
@@ -23,8 +23,8 @@ import (
 // Options of a Booter. World is required.
 type Options struct {
 	World  *world.World
-	Client kubernetes.Interface // nil: machines boot but have no cluster to join
-	// JoinJitter is the most that a machine boots later than World's boot time; the seed decides which does how much.
+	Client kubernetes.Interface // nil: instances boot but have no cluster to join
+	// JoinJitter is the most that an instance boots later than World's boot time; the seed decides which does how much.
 	JoinJitter time.Duration
 	// ReadyDelay is how long a node stays NotReady after joining; none by default.
 	ReadyDelay time.Duration
@@ -89,7 +89,7 @@ func (b *Booter) later(d time.Duration, f func()) {
 	})
 }
 
-// OnRunning powers a machine on.
+// OnRunning powers an instance on.
 func (b *Booter) OnRunning(i world.Instance) {
 	b.logf(i.ID, "powered on: %s from image %s in %s", i.Type, i.ImageID, i.Zone)
 	b.later(b.opts.World.Options().BootTime+b.jitter(i.ID), func() { b.boot(i) })
@@ -110,7 +110,7 @@ func (b *Booter) alive(id string) bool {
 	return ok && state == world.StateRunning
 }
 
-// boot acts out the start of one machine up to its node.
+// boot acts out the start of one instance up to its node.
 func (b *Booter) boot(i world.Instance) {
 	if !b.alive(i.ID) {
 		b.logf(i.ID, "ended before it had booted")
@@ -200,7 +200,7 @@ func sameEndpoint(a, b string) bool {
 
 func strip(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// checkIdentity makes sure that the machine has a role to prove itself with.
+// checkIdentity makes sure that the instance has a role to prove itself with.
 func (b *Booter) checkIdentity(i world.Instance) error {
 	if i.ProfileARN == "" {
 		return fmt.Errorf("the kubelet is Unauthorized: the instance has no instance profile and so no identity")

@@ -29,7 +29,7 @@ const (
 	cidr     = "172.20.0.0/16"
 )
 
-// lab is a world with a clock that stands still, a pretended API server, and machines that boot into it.
+// lab is a world with a clock that stands still, a pretended API server, and instances that boot into it.
 type lab struct {
 	t     *testing.T
 	clock *world.ManualClock
@@ -65,7 +65,7 @@ func newLab(t *testing.T, change func(*boot.Options)) *lab {
 	return l
 }
 
-// launch starts a machine of a type from the newest standard image of a family.
+// launch starts an instance of a type from the newest standard image of a family.
 func (l *lab) launch(family world.Family, variant, instanceType, userData string, change func(*world.RunRequest)) world.Instance {
 	l.t.Helper()
 	t, ok := l.world.Type(instanceType)
@@ -102,7 +102,7 @@ func (l *lab) launch(family world.Family, variant, instanceType, userData string
 	return got[0]
 }
 
-// settle lets enough time pass for a machine to run and boot.
+// settle lets enough time pass for an instance to run and boot.
 func (l *lab) settle() { l.clock.Advance(10 * time.Second) }
 
 func (l *lab) nodes() []corev1.Node {

@@ -14,7 +14,7 @@ const kubeletDir = "/var/lib/kubelet"
 // bootstrapCommands acts out those of Bottlerocket's bootstrap commands that make the instance-store disks the node's
 // ephemeral storage. Source: bottlerocket.dev, settings.bootstrap-commands and apiclient ephemeral-storage.
 //
-// Errors: a command fails without which the settings say that the machine must not boot.
+// Errors: a command fails without which the settings say that the instance must not boot.
 func (k *Kubelet) bootstrapCommands(settings map[string]any, release string) error {
 	commands, _ := settings["bootstrap-commands"].(map[string]any)
 	made, bound := false, false

@@ -167,7 +167,7 @@ func (b *Booter) removeNode(i world.Instance, name string) error {
 		return err
 	}
 	if node.Spec.ProviderID != i.ProviderID() {
-		return nil // another machine has taken the name
+		return nil // another instance has taken the name
 	}
 	err = nodes.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &node.UID}})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
@@ -176,7 +176,7 @@ func (b *Booter) removeNode(i world.Instance, name string) error {
 	return b.losePods(ctx, i, name)
 }
 
-// losePods deletes the pods of a machine that is gone, without asking a kubelet that cannot answer.
+// losePods deletes the pods of an instance that is gone, without asking a kubelet that cannot answer.
 func (b *Booter) losePods(ctx context.Context, i world.Instance, node string) error {
 	pods, err := b.opts.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
 	if err != nil {

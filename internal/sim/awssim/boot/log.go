@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State is how far a machine has come.
+// State is how far an instance has come.
 type State string
 
 // States of a boot.
@@ -32,7 +32,7 @@ type Report struct {
 
 type record struct{ Report }
 
-// maxLines bounds a boot log; a machine that retries for hours says the same again and again.
+// maxLines bounds a boot log; an instance that retries for hours says the same again and again.
 const maxLines = 100
 
 func (b *Booter) recordLocked(id string) *record {

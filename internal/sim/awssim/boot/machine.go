@@ -15,7 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// Machine is the hardware that a kubelet finds itself on.
+// Instance is the hardware that a kubelet finds itself on.
 type Machine struct {
 	Type      *ec2facts.Type
 	Family    world.Family

@@ -1,5 +1,5 @@
 // Package control shows the simulated world to people and lets tests and demos change it: a page and a JSON interface
-// under /_kerf/, beside the AWS protocols and without signatures. It is for the local machine only.
+// under /_kerf/, beside the AWS protocols and without signatures. It is for the local instance only.
 package control
 
 import (
@@ -199,7 +199,7 @@ func (h *Handler) postInterrupt(r *http.Request) (any, error) {
 	return map[string]string{"instance": id, "reclaimed": h.world.Now().Add(notice).Format(time.RFC3339)}, nil
 }
 
-// noticeOf is how long before a machine is taken its cluster is to be told: ?notice=30s, or the usual time.
+// noticeOf is how long before an instance is taken its cluster is to be told: ?notice=30s, or the usual time.
 func (h *Handler) noticeOf(r *http.Request) (time.Duration, error) {
 	text := r.URL.Query().Get("notice")
 	if text == "" {
@@ -283,7 +283,7 @@ func (h *Handler) postSpotPrice(r *http.Request) (any, error) {
 	return in, nil
 }
 
-// Depth sets how many machines a pool still has.
+// Depth sets how many instances a pool still has.
 type Depth struct {
 	CapacityType string `json:"capacityType"` // on-demand or spot
 	InstanceType string `json:"instanceType"`

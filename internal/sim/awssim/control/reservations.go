@@ -65,7 +65,7 @@ func (h *Handler) deleteReservation(r *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// postTakeBack lets the owner of an interruptible reservation have its machines.
+// postTakeBack lets the owner of an interruptible reservation have its instances.
 func (h *Handler) postTakeBack(r *http.Request) (any, error) {
 	notice, err := h.noticeOf(r)
 	if err != nil {

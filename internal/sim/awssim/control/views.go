@@ -32,7 +32,7 @@ type Instance struct {
 // Clock tells the world's time.
 type Clock struct {
 	Now time.Time `json:"now"`
-	// Seconds by which the world is ahead of the machine that it runs on.
+	// Seconds by which the world is ahead of the instance that it runs on.
 	Ahead float64 `json:"aheadSeconds"`
 }
 

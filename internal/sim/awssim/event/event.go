@@ -138,7 +138,7 @@ func (b *Bus) OnState(i world.Instance) {
 	}
 }
 
-// TakeBack lets the owner of an interruptible capacity reservation have its machines back: each instance is warned, and ended
+// TakeBack lets the owner of an interruptible capacity reservation have its instances back: each instance is warned, and ended
 // when the notice has run out.
 func (b *Bus) TakeBack(reservation string, notice time.Duration) ([]string, error) {
 	instances, err := b.world.ReservationInstances(reservation)

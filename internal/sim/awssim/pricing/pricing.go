@@ -87,7 +87,7 @@ type product struct {
 	microUSD   int64
 }
 
-// products lists what the filters leave of the region's machines: shared tenancy for ordinary ones, dedicated for
+// products lists what the filters leave of the region's instances: shared tenancy for ordinary ones, dedicated for
 // bare metal, Linux only.
 func (s *service) products(filters []filter) []product {
 	var out []product

@@ -67,7 +67,7 @@ const (
 
 var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 
-// wish reads what the operations have in common.
+// preference reads what the operations have in common.
 func wish(form url.Values) (world.Assume, error) {
 	a := world.Assume{
 		RoleARN: form.Get("RoleArn"), Session: form.Get("RoleSessionName"), ExternalID: form.Get("ExternalId"),

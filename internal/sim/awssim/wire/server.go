@@ -28,7 +28,7 @@ type Options struct {
 	Faults     Faults             // nil lets nothing go wrong
 	Recorder   Recorder           // nil keeps no log
 	Errors     func(error) *Error // turns errors of other packages into answers; may return nil
-	Now        func() time.Time   // the clock signatures are judged by; nil is the machine's
+	Now        func() time.Time   // the clock signatures are judged by; nil is the instance's
 	Logger     *slog.Logger       // nil is slog's default
 	// Hold, if set, is called when a request is understood and before anything is done about it: it takes as long as the
 	// call is to take.
@@ -38,8 +38,8 @@ type Options struct {
 // soonest is the least time between the end of a request and the beginning of its answer. Go's AWS SDK closes the body of a
 // request as soon as an answer begins, and net/http, having sent the last byte, then looks whether the body has ended; if it
 // is closed by then, it takes that for a failure and closes the connection, under the answer if that is a long one. No
-// network is as fast as that, but a server on the same machine is, and nothing that it can read tells it when the client is
-// done. It is enough for a client that gets a processor within that time; as long as at AWS (Hold) is enough on a busy machine.
+// network is as fast as that, but a server on the same instance is, and nothing that it can read tells it when the client is
+// done. It is enough for a client that gets a processor within that time; as long as at AWS (Hold) is enough on a busy instance.
 const soonest = 2 * time.Millisecond
 
 // Server answers the requests of all registered services. It is an http.Handler.

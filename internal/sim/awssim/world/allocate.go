@@ -176,7 +176,7 @@ func (c *candidate) before(o *candidate) bool {
 
 func (c *candidate) room() int { return c.pool.depth - c.pool.used }
 
-// scarcity is the factor by which a pool with little room looks dearer: with 20 machines free it is 1.5, with 200 1.05.
+// scarcity is the factor by which a pool with little room looks dearer: with 20 instances free it is 1.5, with 200 1.05.
 func scarcity(room int) float64 {
 	if room <= 0 {
 		return math.Inf(1)

@@ -9,7 +9,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
-// Assume is a wish to act as a role.
+// Assume is a preference to act as a role.
 type Assume struct {
 	RoleARN, Session string
 	Duration         time.Duration // an hour when zero
@@ -140,7 +140,7 @@ func (r *roleState) lets(caller iampolicy.Caller, own iampolicy.Policies, action
 	return iampolicy.Evaluate(iampolicy.Call{Caller: caller, Action: action, Resource: r.ARN, Context: ctx}, own).OK()
 }
 
-// actions are all that a wish needs: tags and a source identity are permissions of their own.
+// actions are all that a preference needs: tags and a source identity are permissions of their own.
 func (a *Assume) actions(first string) []string {
 	out := []string{first}
 	if len(a.Tags) > 0 {

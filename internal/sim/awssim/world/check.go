@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 )
 
-// checkLocked judges a wish as EC2 does before it looks for room. subnetID and zone come from the override or the call.
+// checkLocked judges a preference as EC2 does before it looks for room. subnetID and zone come from the override or the call.
 func (w *World) checkLocked(data LaunchData, capacityType, subnetID, zone string) (*launch, *Error) {
 	l := &launch{data: data, capacityType: capacityType}
 	if err := w.checkTypeAndImageLocked(l); err != nil {

@@ -17,10 +17,10 @@ type Clock interface {
 // Timer is a pending call. Stop tells whether it came before the call.
 type Timer interface{ Stop() bool }
 
-// RealClock is the machine's own clock.
+// RealClock is the instance's own clock.
 type RealClock struct{}
 
-// Now returns the machine's time in UTC.
+// Now returns the instance's time in UTC.
 func (RealClock) Now() time.Time { return time.Now().UTC() }
 
 // AfterFunc is time.AfterFunc.

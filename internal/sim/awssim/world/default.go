@@ -17,7 +17,7 @@ type Options struct {
 	Account     string // 123456789012
 	ClusterName string // kerf
 	Seed        uint64
-	Clock       Clock           // the machine's
+	Clock       Clock           // the instance's
 	Facts       *ec2facts.Facts // the embedded ones
 	Types       []string        // instance types that exist; empty: all that the region offers
 

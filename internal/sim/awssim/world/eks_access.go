@@ -55,7 +55,7 @@ const (
 	accessWindows  = "EC2_WINDOWS"
 )
 
-// accessGroups are the groups that EKS gives to the machines of each type of entry; entries of these types take no groups
+// accessGroups are the groups that EKS gives to the instances of each type of entry; entries of these types take no groups
 // and no name from the user.
 //
 // Source: Amazon EKS User Guide, "Create access entries", checked 2026-11.

@@ -18,7 +18,7 @@ const (
 	FaultMissingSpotPrices FaultKind = "missing-spot-prices"
 	// FaultLostTemplates deletes launch templates, by name (Resource), that a fleet names, just before it is looked at.
 	FaultLostTemplates FaultKind = "lost-templates"
-	// FaultStaleRole gives machines no credentials whose profile holds a matching role (Resource), as where a role was
+	// FaultStaleRole gives instances no credentials whose profile holds a matching role (Resource), as where a role was
 	// deleted and made anew under its name: they boot and never join.
 	FaultStaleRole FaultKind = "stale-role"
 	// FaultDisorderedMessages hands out the newest message of a queue (Resource) first.
@@ -119,7 +119,7 @@ func (w *World) unpricedLocked(instanceType, zone string) bool {
 	return w.poolFaultLocked(FaultMissingSpotPrices, Spot, instanceType, zone, "") != nil
 }
 
-// StaleRole reports whether machines get no credentials of a role.
+// StaleRole reports whether instances get no credentials of a role.
 func (w *World) StaleRole(role string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

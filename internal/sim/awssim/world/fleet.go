@@ -20,7 +20,7 @@ type FleetRequest struct {
 	Target      TargetCapacity     `query:"TargetCapacitySpecification"`
 	Tags        []TagSpecification `query:"TagSpecification"`
 	// Refused are the launches, by LaunchKey, that the caller may not make; each becomes an error of its place, or with the
-	// code ClientError machines that begin and end.
+	// code ClientError instances that begin and end.
 	Refused map[string]*Error `json:"-"`
 }
 

@@ -26,7 +26,7 @@ const (
 	VariantNeuron   = "neuron"
 )
 
-// Image is a machine image.
+// Image is an instance image.
 type Image struct {
 	ID, Name, Description string
 	Arch                  string // x86_64 or arm64

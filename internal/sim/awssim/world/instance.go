@@ -39,7 +39,7 @@ func (s InstanceState) Code() int32 {
 	return 0
 }
 
-// Capacity types, as Karpenter names them and as fleets do. CapacityBlock is a market type only: such machines come from
+// Capacity types, as Karpenter names them and as fleets do. CapacityBlock is a market type only: such instances come from
 // the stock of their reservation.
 const (
 	OnDemand      = "on-demand"
@@ -47,7 +47,7 @@ const (
 	CapacityBlock = "capacity-block"
 )
 
-// Instance is a machine. Values handed out are copies.
+// Instance is an instance. Values handed out are copies.
 type Instance struct {
 	ID, ReservationID string
 	Type              string
@@ -85,7 +85,7 @@ type Instance struct {
 	Volumes                              []VolumeAttachment
 	PriceMicroUSD                        int64 // per hour, at launch
 
-	pooled    bool // holds a machine of its pool's stock, not of a reservation
+	pooled    bool // holds an instance of its pool's stock, not of a reservation
 	visibleAt time.Time
 	late      []lateTags
 }
@@ -140,7 +140,7 @@ func (i *Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID 
 // Live tells whether the instance still holds capacity and an address.
 func (i *Instance) Live() bool { return i.State != StateTerminated }
 
-// Lifecycle is what EC2 calls the way in which an instance was bought: spot, capacity-block or, if ordinary, "".
+// Lifecycle is what EC2 calls the way in which an instance was launched: spot, capacity-block or, if ordinary, "".
 func (i *Instance) Lifecycle() string {
 	switch {
 	case i.CapacityType == Spot:

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// checkInterfaces judges the network interfaces of a wish against what its type carries.
+// checkInterfaces judges the network interfaces of a preference against what its type carries.
 //
 // Source: EC2 User Guide, "Maximum IP addresses per network interface", "Elastic Fabric Adapter", "Network cards"; EC2 API,
 // InstanceNetworkInterfaceSpecification; error codes of the EC2 API. The texts are those that users report where they do.
@@ -197,7 +197,7 @@ func (w *World) makeInterfacesLocked(l *launch, i *Instance) {
 		}
 		if nic.DeviceIndex == 0 && nic.CardIndex == 0 {
 			i.PrivateIP, i.PrivateDNSName = nic.PrivateIP, w.privateDNSName(nic.PrivateIP)
-			// Subnets give public addresses to machines with one interface only.
+			// Subnets give public addresses to instances with one interface only.
 			if s.AssociatePublicIPAddress != nil && *s.AssociatePublicIPAddress || s.AssociatePublicIPAddress == nil && l.subnet.Public && len(specs) == 1 {
 				i.PublicIP = netip.AddrFrom4([4]byte{54, byte(w.rand.IntN(256)), byte(w.rand.IntN(256)), byte(1 + w.rand.IntN(254))})
 			}

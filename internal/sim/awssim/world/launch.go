@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 )
 
-// launch is one checked wish for an instance: all that is left to see is whether there is room.
+// launch is one checked preference for an instance: all that is left to see is whether there is room.
 type launch struct {
 	data         LaunchData
 	capacityType string
@@ -25,7 +25,7 @@ type launch struct {
 	version      int64
 	fleetID      string
 	tags         []TagSpecification // of the call, over those of the data
-	fails        *Error             // why machines made of it end at once
+	fails        *Error             // why instances made of it end at once
 }
 
 // merge lays the members that over sets over those of d.
@@ -58,7 +58,7 @@ func (d LaunchData) merge(over LaunchData) LaunchData {
 	return d
 }
 
-// market is the way of buying that the data asks for, "" for the ordinary one.
+// market is the way of launching that the data asks for, "" for the ordinary one.
 func (d *LaunchData) market() string {
 	if d.MarketOptions == nil {
 		return ""
@@ -79,7 +79,7 @@ func pickList[T any](to *[]T, from []T) {
 	}
 }
 
-// placeLocked makes the instance of a checked wish, if there is room for it. Nothing is taken when there is not.
+// placeLocked makes the instance of a checked preference, if there is room for it. Nothing is taken when there is not.
 func (w *World) placeLocked(l *launch) (*Instance, *Error) {
 	held := w.heldForLocked(l)
 	if held == nil {

@@ -136,7 +136,7 @@ type CapacityReservationTarget struct {
 	ResourceGroupARN string `query:"CapacityReservationResourceGroupArn" xml:"capacityReservationResourceGroupArn,omitempty"`
 }
 
-// MarketOptions says how an instance is bought.
+// MarketOptions says how an instance is launched.
 type MarketOptions struct {
 	MarketType  string             `query:"MarketType" xml:"marketType,omitempty"`
 	SpotOptions *SpotMarketOptions `query:"SpotOptions" xml:"spotOptions,omitempty"`

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// poolKey names the machines of one type in one zone under one way of buying.
+// poolKey names the instances of one type in one zone under one way of launching.
 type poolKey struct{ capacityType, instanceType, zone string }
 
-// pool is the stock of such machines.
+// pool is the stock of such instances.
 type pool struct {
 	depth  int // instances that can run at once
 	used   int
@@ -187,7 +187,7 @@ func (w *World) Pools() []PoolState {
 
 type quotaKey struct{ capacityType, class string }
 
-// SetQuota sets how many vCPUs of a class (see QuotaClass) may run at once under one way of buying.
+// SetQuota sets how many vCPUs of a class (see QuotaClass) may run at once under one way of launching.
 func (w *World) SetQuota(capacityType, class string, vcpus int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

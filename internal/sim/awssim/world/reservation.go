@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Reservation is a capacity reservation: machines that are held, and paid, for the account.
+// Reservation is a capacity reservation: instances that are held, and paid, for the account.
 type Reservation struct {
 	ID, Type, Zone, OwnerID string
 	Total                   int
@@ -22,12 +22,12 @@ type Reservation struct {
 	used int
 }
 
-// reclaimBefore is how long before the end of a capacity block its machines are taken.
+// reclaimBefore is how long before the end of a capacity block its instances are taken.
 //
 // Source: EC2 User Guide, "How Capacity Blocks work".
 const reclaimBefore = 30 * time.Minute
 
-// InterruptibleMarket is the market type of machines out of interruptible reservations.
+// InterruptibleMarket is the market type of instances out of interruptible reservations.
 const InterruptibleMarket = "interruptible-capacity-reservation"
 
 func (r *Reservation) available(now time.Time) int {
@@ -80,7 +80,7 @@ func (w *World) AddReservation(r Reservation) (Reservation, error) {
 	return w.reservationLocked(&r), nil
 }
 
-// reclaimBlockLocked takes the machines of a capacity block.
+// reclaimBlockLocked takes the instances of a capacity block.
 func (w *World) reclaimBlockLocked(r *Reservation) {
 	for _, i := range w.instancesOfLocked(r) {
 		w.shutDownLocked(i, "Server.CapacityBlockExpired", "Server.CapacityBlockExpired: the capacity block has ended", "Server.CapacityBlockExpired")
@@ -125,7 +125,7 @@ func (w *World) ReservationInstances(id string) ([]string, error) {
 	return out, nil
 }
 
-// TakeBack lets the owner of an interruptible reservation have its machines: it holds none any more.
+// TakeBack lets the owner of an interruptible reservation have its instances: it holds none any more.
 func (w *World) TakeBack(id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func (w *World) checkReservationLocked(l *launch) *Error {
 }
 
 // heldForLocked returns the reservation that the next instance of a kind comes from: the one that it targets or, as EC2
-// does unless told otherwise, an open one that matches and has machines left. Nil: from the common stock.
+// does unless told otherwise, an open one that matches and has instances left. Nil: from the common stock.
 func (w *World) heldForLocked(l *launch) *Reservation {
 	spec := l.data.CapacityReservation
 	if l.reservation != nil || l.capacityType != OnDemand || spec != nil && spec.Preference != "" && spec.Preference != "open" && spec.Preference != "capacity-reservations-only" {

@@ -87,7 +87,7 @@ func LaunchKey(capacityType string, place int) string {
 	return capacityType + "/" + strconv.Itoa(place)
 }
 
-// ClientError is the code of what EC2 finds out only when a machine is on its way: above all that its caller may not use
+// ClientError is the code of what EC2 finds out only when an instance is on its way: above all that its caller may not use
 // the key of a volume.
 const ClientError = "Client.InternalError"
 

@@ -78,7 +78,7 @@ func (a *account) furnish() {
 		return i.Family == world.FamilyAL2023 && i.Arch == "x86_64" && i.Variant == world.VariantStandard
 	})
 	w.PutParameter(parameter, "String", w.Images()[i].ID)
-	// An account that has ever bought a spot instance has this role.
+	// An account that has ever launched a spot instance has this role.
 	if _, err := w.CreateServiceLinkedRole("spot.amazonaws.com", "", ""); err != nil {
 		a.t.Fatal(err)
 	}

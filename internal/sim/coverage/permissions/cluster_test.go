@@ -133,7 +133,7 @@ func (c *cluster) process(edit ...func(*aws.Options)) *aws.Provider {
 	return p
 }
 
-// checked is a process that got through its first check, leader one that has all it needs to launch machines.
+// checked is a process that got through its first check, leader one that has all it needs to launch instances.
 func (c *cluster) checked(edit ...func(*aws.Options)) *aws.Provider {
 	c.t.Helper()
 	p := c.process(edit...)
@@ -285,7 +285,7 @@ func (c *cluster) step(p cloud.Provider, claim string) {
 	}
 }
 
-// launched is a claim that has its machine.
+// launched is a claim that has its instance.
 func (c *cluster) launched(p *aws.Provider, name, class string) *karpv1.NodeClaim {
 	c.t.Helper()
 	c.create(newClaim(name, class, karpv1.CapacityTypeOnDemand))

@@ -171,7 +171,7 @@ var paths = []path{
 		return func() {
 			claim := c.launch(p, "disks")
 			if i, ok := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && (!ok || i.State != "running") {
-				c.compare(p) // finds out that the machine is no more
+				c.compare(p) // finds out that the instance is no more
 			}
 		}
 	}},
@@ -312,7 +312,7 @@ var paths = []path{
 		return func() {
 			r := c.interrupt(p)
 			r.Queue = p.Queue()
-			// Machines that were launched before have sent messages, too. A failure is told of in the log and in the condition.
+			// Instances that were launched before have sent messages, too. A failure is told of in the log and in the condition.
 			// A round that deletes nothing is the last: what it received is hidden from the next for half a minute.
 			left, err := c.sim.World.Messages(clusterName)
 			for before := len(left) + 1; 0 < len(left) && len(left) < before && err == nil; {
@@ -333,7 +333,7 @@ var paths = []path{
 		claim := c.launched(p, "status", "status")
 		return func() {
 			r := c.interrupt(p)
-			r.Machines.Set(nil, claim, time.Now())
+			r.Instances.Set(nil, claim, time.Now())
 			if err := r.Poll(c.t.Context()); err != nil {
 				c.amiss("reading statuses: %v", err)
 			}
@@ -404,14 +404,14 @@ func (c *cluster) userTemplate(name string) (id string) {
 	return t.ID
 }
 
-// gone notes if a machine still runs.
+// gone notes if an instance still runs.
 func (c *cluster) gone(providerID string) {
 	if i, ok := c.sim.World.Instance(instance(providerID)); ok && i.State == "running" {
 		c.amiss("machine %s runs on", providerID)
 	}
 }
 
-// compare runs the loop that compares machines with NodeClaims twice, the second time when its patience is over.
+// compare runs the loop that compares instances with NodeClaims twice, the second time when its patience is over.
 func (c *cluster) compare(p *aws.Provider) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	defer cancel()
@@ -432,7 +432,7 @@ func (c *cluster) compare(p *aws.Provider) {
 
 func (c *cluster) interrupt(p *aws.Provider) *interruption.Controller {
 	return &interruption.Controller{
-		Client: c.kube, APIReader: c.kube, Cloud: p, Statuses: p.Statuses(), Machines: &interruption.Machines{}, Recorder: c.recorder, Metrics: c.metrics,
+		Client: c.kube, APIReader: c.kube, Cloud: p, Statuses: p.Statuses(), Instances: &interruption.Instances{}, Recorder: c.recorder, Metrics: c.metrics,
 		Log: c.log, Clock: clock.RealClock{},
 	}
 }

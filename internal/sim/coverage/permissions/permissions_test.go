@@ -2,7 +2,7 @@
 // that the controller does at AWS works and nothing is refused; with any one action taken out, what needs it fails, says
 // which permission is missing and what to do, and all the rest works on.
 //
-// Everything is real but the machines behind it: the policies are deployed as a CloudFormation stack, the calls are those
+// Everything is real but the instances behind it: the policies are deployed as a CloudFormation stack, the calls are those
 // of the product over the SDK, and the simulated AWS judges each of them.
 package permissions_test
 

@@ -44,7 +44,7 @@ const (
 	Rest Word = "rest"
 )
 
-// Instance is a machine of this cluster.
+// Instance is an instance of this cluster.
 type Instance struct {
 	ID string `json:"id"`
 	// State is EC2's word: pending, running, shutting-down, terminated, ...
@@ -71,9 +71,9 @@ type Claim struct {
 	// ExpireAfter is zero when it never expires, Grace when there is no termination grace period.
 	ExpireAfter time.Duration `json:"expireAfter,omitempty"`
 	Grace       time.Duration `json:"grace,omitempty"`
-	// Deadline is when its machine goes whatever is still on it; zero without one.
+	// Deadline is when its instance goes whatever is still on it; zero without one.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Interrupted: the claim says that AWS takes the machine back or works on it.
+	// Interrupted: the claim says that AWS takes the instance back or works on it.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Expired: the claim says that it has reached its age.
 	Expired bool `json:"expired,omitempty"`
@@ -83,7 +83,7 @@ type Claim struct {
 	Finalizers int `json:"finalizers,omitempty"`
 }
 
-// Node is a Node with a machine of this cluster.
+// Node is a Node with an instance of this cluster.
 type Node struct {
 	Name     string `json:"name"`
 	UID      string `json:"uid"`

@@ -11,7 +11,7 @@ import (
 
 // Options say how patient the judge is. All times are of the run's clock, without those in which it was disturbed.
 type Options struct {
-	// Grace is how long a machine may be without a nodeclaim (3 min).
+	// Grace is how long an instance may be without a nodeclaim (3 min).
 	Grace time.Duration
 	// Serve is how long a pod that fits may wait for its node (5 min).
 	Serve time.Duration
@@ -82,7 +82,7 @@ type Judge struct {
 // Figures tell how much a run has tried.
 type Figures struct {
 	Calls, Machines, Claims, Evictions, Voluntary int
-	// Orphans are machines that no nodeclaim ever stood for.
+	// Orphans are instances that no nodeclaim ever stood for.
 	Orphans int
 	// LongestWait is how long a pod has waited for its node, disturbances left out.
 	LongestWait time.Duration

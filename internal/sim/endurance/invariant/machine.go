@@ -47,14 +47,14 @@ func (j *Judge) seeInstance(seen *Instance, gone bool) {
 	}
 }
 
-// waitForClaim judges how long a machine has been without a claim.
+// waitForClaim judges how long an instance has been without a claim.
 func (j *Judge) waitForClaim(i *instanceState) {
 	if d := i.unclaimed.is(i.live() && !j.standsFor(i), j.quiet.total); d > j.o.Grace {
 		j.broken(Leaked, i.ID, nil, "machine %s (%s) has been without a nodeclaim for %s", i.ID, i.State, d.Round(time.Second))
 	}
 }
 
-// standsFor reports whether a claim has the machine, or may be about to have it.
+// standsFor reports whether a claim has the instance, or may be about to have it.
 func (j *Judge) standsFor(i *instanceState) bool {
 	for _, c := range j.claims {
 		if !c.gone && (c.Instance == i.ID || c.Instance == "" && i.Claim == c.Name) {
@@ -149,7 +149,7 @@ func (c *Claim) OfAge(at time.Time) bool {
 	return c.ExpireAfter > 0 && at.Sub(c.Created) >= c.ExpireAfter-c.ExpireAfter/early-slack
 }
 
-// voluntary reports whether nobody but the controller wants the claim's machine gone.
+// voluntary reports whether nobody but the controller wants the claim's instance gone.
 func (j *Judge) voluntary(c *claimState) bool {
 	if !c.Registered || c.Interrupted || c.removed || (!c.Deadline.IsZero() && !c.going()) {
 		return false

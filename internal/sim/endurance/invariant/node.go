@@ -179,7 +179,7 @@ func (c *claimState) cameOfAge(since time.Time) bool {
 	return c.going() && !c.goesSince.Before(since) && c.OfAge(c.goesSince)
 }
 
-// lostSince reports whether a claim's machine has begun to go since a time for no choice of the controller's. What was begun
+// lostSince reports whether a claim's instance has begun to go since a time for no choice of the controller's. What was begun
 // within the budget then goes on.
 func (j *Judge) lostSince(c *claimState, n *nodeState, since time.Time) bool {
 	i := j.instances[c.Instance]

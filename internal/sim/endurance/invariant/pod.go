@@ -106,7 +106,7 @@ func (j *Judge) deleted(c *Call) {
 	}
 }
 
-// ended judges the end of a machine: its pods must have left.
+// ended judges the end of an instance: its pods must have left.
 func (j *Judge) ended(c *Call, id string) {
 	i := j.instances[id]
 	if i == nil || i.reclaimed || !i.live() {

@@ -22,7 +22,7 @@ const markedWithin = 5 * time.Minute
 // balk has a person object to a disruption that the controller has begun, so that it has to be taken back. A node is
 // chosen; with an even Pick the person has put a taint on it before that looks like the controller's own. Its class
 // changes. When the controller has marked the node, the person adds a taint if there is none, and forbids the disruption:
-// of the node, of the pods on it, or by deleting what was bought for them. After For the prohibition ends.
+// of the node, of the pods on it, or by deleting what was launched for them. After For the prohibition ends.
 func (t *trial) balk(ctx context.Context, s Step, lasting *sync.WaitGroup) error {
 	node, err := t.someNode(ctx, s.Pick, func(n *corev1.Node) bool {
 		return len(n.Spec.Taints) == 0 && !t.closed(n.Labels[karpv1.NodePoolLabelKey])
@@ -198,7 +198,7 @@ func (t *trial) deleteYoungest(ctx context.Context, pool string) error {
 	return t.gone(ctx, youngest)
 }
 
-// force deletes a claim past its finalizers, and with an odd number its node too: its machine is nobody's then.
+// force deletes a claim past its finalizers, and with an odd number its node too: its instance is nobody's then.
 func (t *trial) force(ctx context.Context, n int) error {
 	claims := &karpv1.NodeClaimList{}
 	if err := t.kube.List(ctx, claims, client.HasLabels{karpv1.NodePoolLabelKey}); err != nil || len(claims.Items) == 0 {

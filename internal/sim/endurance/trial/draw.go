@@ -58,7 +58,7 @@ func (d *drawing) pools() {
 
 func (d *drawing) pool() string { return d.s.Pools[d.IntN(len(d.s.Pools))].Name }
 
-// app makes a new one. Its pods fit the pools' machines.
+// app makes a new one. Its pods fit the pools' instances.
 func (d *drawing) app() *App {
 	a := &App{
 		Name: fmt.Sprintf("app%d", len(d.apps)), Pool: d.pool(), Replicas: 1 + d.IntN(12),

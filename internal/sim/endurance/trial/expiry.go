@@ -13,7 +13,7 @@ type movement struct {
 	at    time.Time
 }
 
-// ageing follows claims, for clusters that never rest because their machines live too short: with ten of them that live for
+// ageing follows claims, for clusters that never rest because their instances live too short: with ten of them that live for
 // twenty minutes there is one always that comes or goes.
 type ageing map[string]*ageingClaim // by uid
 
@@ -45,8 +45,8 @@ func (a ageing) excuses(c *ageingClaim, now time.Time, quiet time.Duration) bool
 	return c != nil && c.expires && !c.early && (c.ending || now.Sub(c.created) < 2*quiet)
 }
 
-// unexcused is one of the objects that have moved in the last time though no machine's age explains it; "" if there is none.
-// Pods are where their machines let them be.
+// unexcused is one of the objects that have moved in the last time though no instance's age explains it; "" if there is none.
+// Pods are where their instances let them be.
 func (t *trial) unexcused(now time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

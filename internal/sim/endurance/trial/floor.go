@@ -10,13 +10,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// shape is what can be bought.
+// shape is what can be launched.
 type shape struct {
 	milliCPU, bytes float64
 	price           int64 // micro-USD per hour
 }
 
-// shapes are what pools of a capacity type can buy, each at its best price now.
+// shapes are what pools of a capacity type can launch, each at its best price now.
 func shapes(w *world.World, spot bool) []shape {
 	var out []shape
 	for _, t := range w.Types() {
@@ -47,7 +47,7 @@ func shapes(w *world.World, spot bool) []shape {
 	return out
 }
 
-// floor is less than any set of machines that hold the pods can cost, per hour. It gives each resource a worth, so that no
+// floor is less than any set of instances that hold the pods can cost, per hour. It gives each resource a worth, so that no
 // shape is worth more than its price, and adds up what the pods are worth: whatever the worths are, that is a bound; the
 // best of a hundred is taken. It shares nothing with the engine.
 func floor(pods []corev1.Pod, of []shape) int64 {

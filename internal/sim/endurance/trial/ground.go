@@ -17,7 +17,7 @@ type Ground interface {
 	World() *world.World
 	// Cluster is the name of the cluster in AWS.
 	Cluster() string
-	// Interrupt announces that AWS takes a machine back after a notice.
+	// Interrupt announces that AWS takes an instance back after a notice.
 	Interrupt(instance string, notice time.Duration) error
 	// Doors are the controller's only ways to the APIs. No life has passed them when a trial begins.
 	Doors() (kubernetes, aws *gate.Door)

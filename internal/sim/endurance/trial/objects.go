@@ -15,7 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/endurance/witness"
 )
 
-// Families are the instance families that pools buy: few, so that shortages and prices touch what is bought.
+// Families are the instance families that pools launch: few, so that shortages and prices touch what is launched.
 var Families = []string{"m5", "m6i", "c5"}
 
 // namespace is where apps live.

@@ -104,7 +104,7 @@ func (t *trial) gone(ctx context.Context, o client.Object) error {
 	return client.IgnoreNotFound(t.kube.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }
 
-// machines are those that run, in the order of their ids.
+// instances are those that run, in the order of their ids.
 func (t *trial) machines(capacityType string) []world.Instance {
 	out := slices.DeleteFunc(t.World().AllInstances(), func(i world.Instance) bool {
 		return i.State != world.StateRunning || i.Tags[awsv1.TagEKSCluster] != t.Cluster() || capacityType != "" && i.CapacityType != capacityType
@@ -244,7 +244,7 @@ func (t *trial) clear(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// bill compares the machines' price with the floor. Only of plain schedules is it known that nothing but the controller
+// bill compares the instances' price with the floor. Only of plain schedules is it known that nothing but the controller
 // stands between the two.
 func (t *trial) bill(ctx context.Context) {
 	var pods corev1.PodList
@@ -268,11 +268,11 @@ func (t *trial) bill(ctx context.Context) {
 	}
 }
 
-// distance is how far above the floor, in percent, the bill may be at rest, on top of one machine of the largest size: the
-// floor knows nothing of what the kubelet keeps, and nothing of whole machines.
+// distance is how far above the floor, in percent, the bill may be at rest, on top of one instance of the largest size: the
+// floor knows nothing of what the kubelet keeps, and nothing of whole instances.
 const distance = 150
 
-// plain reports whether nothing in a schedule keeps machines, or changes what they cost.
+// plain reports whether nothing in a schedule keeps instances, or changes what they cost.
 func (t *trial) plain() bool {
 	for _, s := range t.s.Steps {
 		if s.Do == Price || s.Do == Taint || s.Do == Balk || s.AWS != nil || s.App != nil && (s.App.Held || s.App.Guard != nil || s.App.Apart) {

@@ -67,8 +67,8 @@ type Action string
 const (
 	Deploy      Action = "deploy"      // App, or a change of it
 	Remove      Action = "remove"      // the app Name
-	Interrupt   Action = "interrupt"   // AWS takes a spot machine back, with two minutes' notice
-	EndMachine  Action = "end-machine" // somebody ends a machine in EC2
+	Interrupt   Action = "interrupt"   // AWS takes a spot instance back, with two minutes' notice
+	EndMachine  Action = "end-machine" // somebody ends an instance in EC2
 	Price       Action = "price"       // spot prices of a pool's types move
 	Disturb     Action = "disturb"     // Fault or AWS, For a time
 	Kill        Action = "kill"        // the controller dies, and comes back after For

@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/endurance/gate"
 )
 
-// Story is the scenario whose every call the controller is killed at: machines are bought, given back because pods leave,
+// Story is the scenario whose every call the controller is killed at: instances are launched, given back because pods leave,
 // replaced because the class changes, taken by AWS, ended and deleted by people, replaced at their age, and the class is
 // deleted.
 func Story() *Schedule {
@@ -26,7 +26,7 @@ func Story() *Schedule {
 			{Wait: 4 * time.Minute, Do: Drift, Name: "general"},
 			{Wait: 5 * time.Minute, Do: EndMachine},
 			{Wait: 4 * time.Minute, Do: DeleteClaim},
-			// The two machines of the second pool reach their age in between.
+			// The two instances of the second pool reach their age in between.
 			{Wait: 16 * time.Minute, Do: Remove, Name: "job"},
 			{Do: DeletePool, Name: "brief"},
 			{Do: DeleteClass, Name: "brief"},

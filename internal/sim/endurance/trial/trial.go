@@ -250,7 +250,7 @@ func (t *trial) broken(rule invariant.Rule, format string, args ...any) {
 	t.judge.Broken(rule, format, args...)
 }
 
-// settle waits until nothing moves any more, and reports whether that is so. Where machines live so short a time that one
+// settle waits until nothing moves any more, and reports whether that is so. Where instances live so short a time that one
 // of them always comes or goes, all that moves has to be explained by that.
 func (t *trial) settle(ctx context.Context) bool {
 	// What was asked for last may not have been seen to move anything yet.

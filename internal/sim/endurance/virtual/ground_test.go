@@ -140,7 +140,7 @@ func TestCrashPoints(t *testing.T) {
 	}
 }
 
-// enough is the time in which a schedule ends even on a busy machine.
+// enough is the time in which a schedule ends even on a busy instance.
 const enough = 2 * time.Minute
 
 // TestSchedules plays what seeds bring. When the tests' timeout is near it plays no more of them, and fails: a run that

@@ -14,7 +14,7 @@ import (
 // often is how often the simulated account is looked at.
 const often = 500 * time.Millisecond
 
-// AWS tells of the cluster's machines until ctx ends.
+// AWS tells of the cluster's instances until ctx ends.
 func AWS(ctx context.Context, w *world.World, cluster string, see func(invariant.Event)) {
 	known := map[string]invariant.Instance{}
 	for {
@@ -32,7 +32,7 @@ func AWS(ctx context.Context, w *world.World, cluster string, see func(invariant
 	}
 }
 
-// Machines are those that bear the cluster's name, ended ones too while EC2 still shows them.
+// Instances are those that bear the cluster's name, ended ones too while EC2 still shows them.
 func Machines(w *world.World, cluster string, each func(invariant.Instance)) {
 	var all []invariant.Instance
 	w.EachInstance(func(i world.Instance) {

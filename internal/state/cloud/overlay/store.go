@@ -11,8 +11,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// Store is swapped as a whole by the evaluation of all overlays and read by whoever plans and buys, so that both see the
-// same. Until the first evaluation, and for a NodePool that it did not know, nothing is shown: a pool must not buy at
+// Store is swapped as a whole by the evaluation of all overlays and read by whoever plans and launches, so that both see the
+// same. Until the first evaluation, and for a NodePool that it did not know, nothing is shown: a pool must not launch at
 // prices that are about to be corrected. All methods may be called from many goroutines.
 type Store struct {
 	mu       sync.Mutex
@@ -45,7 +45,7 @@ func (s *Store) Set(overlays []catalog.Overlay, pools map[string]map[string]stri
 }
 
 // Types shows a pool's types; the list is the given one when no overlay chooses any of them, and the same list again as
-// long as nothing changed. An empty name is a machine of no pool, which overlays are not for.
+// long as nothing changed. An empty name is an instance of no pool, which overlays are not for.
 //
 // Errors: the pool has not been evaluated yet.
 func (s *Store) Types(name string, types []*catalog.Type) ([]*catalog.Type, error) {

@@ -188,7 +188,7 @@ func (c *Client) SetSpotPrice(ctx context.Context, p control.SpotPrice) error {
 	return c.post(ctx, "spot-price", p, nil)
 }
 
-// SetDepth changes how many machines a pool still has.
+// SetDepth changes how many instances a pool still has.
 func (c *Client) SetDepth(ctx context.Context, d control.Depth) error {
 	return c.post(ctx, "depth", d, nil)
 }

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// longestEarning is the most for which the machines of a move stay so that it pays back.
+	// longestEarning is the most for which the instances of a move stay so that it pays back.
 	longestEarning = 6 * time.Hour
-	// loosePercent of the bill is what must have been spent on more than the pods are worth for these machines to go as well.
+	// loosePercent of the bill is what must have been spent on more than the pods are worth for these instances to go as well.
 	loosePercent = 30
 )
 
-// earning says whether the node is one that a move has bought which has not paid back yet, and until when it stays for that:
+// earning says whether the node is one that a move has launched which has not paid back yet, and until when it stays for that:
 // the next decision finds it not as full as planned, because the scheduler puts pods elsewhere, and would replace it again
 // before it was of any use. Nodes without pods are of no use to a move, and nodes of a loose cluster not much: the load that
 // it was made for has gone.
@@ -40,7 +40,7 @@ func earning(n *cluster.Node, claim *karpv1.NodeClaim, loose bool, now time.Time
 	return disrupt.Reason{Code: disrupt.Earning, Want: until.UTC().Format(time.RFC3339)}, until
 }
 
-// earnsNothing takes the note off a replacement whose command was taken back: nothing keeps the machine if it stays at all.
+// earnsNothing takes the note off a replacement whose command was taken back: nothing keeps the instance if it stays at all.
 func (q *Queue) earnsNothing(ctx context.Context, name string) error {
 	claim, err := q.claim(ctx, name)
 	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() || claim.Annotations[apply.EarningAnnotation] == "" {

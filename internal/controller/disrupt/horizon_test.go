@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// machines of a price each, the first of which stand all along.
+// instances of a price each, the first of which stand all along.
 func machines(n int, price catalog.MicroUSD) (out []*cluster.Node) {
 	for i := range n {
 		out = append(out, &cluster.Node{Claim: fmt.Sprint("claim-", i), Price: price, Launched: true})
@@ -18,7 +18,7 @@ func machines(n int, price catalog.MicroUSD) (out []*cluster.Node) {
 	return out
 }
 
-// watched is what a tenure knows that has seen, each minute, so many machines of ten as the story tells. A machine that goes
+// watched is what a tenure knows that has seen, each minute, so many instances of ten as the story tells. An instance that goes
 // and comes again is another one.
 func watched(minutes int, story func(minute int) (count int, price catalog.MicroUSD)) *tenure {
 	t, began, before, born := &tenure{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 0, 0
@@ -85,7 +85,7 @@ func TestHowMuchOfASavingIsAskedBack(t *testing.T) {
 func TestForHowLongASavingIsCountedOn(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for sentence, tt := range map[string]struct {
-		age, young time.Duration // of the machines, of the last pod
+		age, young time.Duration // of the instances, of the last pod
 		want       time.Duration
 	}{
 		"where all is new, as long as the least":             {time.Minute, time.Minute, leastHorizon},

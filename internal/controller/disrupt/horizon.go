@@ -23,7 +23,7 @@ const (
 	// quietBefore is the time without purchases that every cluster is held to have had before it was watched: how much has to
 	// be seen before it is believed.
 	quietBefore = 30 * time.Minute
-	// likelyPercent of the time no more was bought again than is reckoned with.
+	// likelyPercent of the time no more was launched again than is reckoned with.
 	likelyPercent = 95
 	// usualTime percent of the time no more was of no use to pods than is held to be usual, usualPercent of the bill at most:
 	// where more is there, it may be of use to pods that come.
@@ -32,21 +32,21 @@ const (
 	calmer = 3
 )
 
-// ages are those after which it is reckoned how much of a saving has been bought again.
+// ages are those after which it is reckoned how much of a saving has been launched again.
 var ages = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * time.Minute, 7 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute,
 	30 * time.Minute, 45 * time.Minute, time.Hour, 90 * time.Minute, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour}
 
-// tenure watches the bill, to know how long what is saved lasts here. When the bill has fallen and machines are bought
-// again, so much of the saving was undone: in the cluster in which nothing had gone they would not have been bought. Nothing
-// has to be known of single machines for that.
+// tenure watches the bill, to know how long what is saved lasts here. When the bill has fallen and instances are launched
+// again, so much of the saving was undone: in the cluster in which nothing had gone they would not have been launched. Nothing
+// has to be known of single instances for that.
 //
-// It is this process's own. A new leader counts on as much as it may in a cluster whose machines and pods are as old as they
+// It is this process's own. A new leader counts on as much as it may in a cluster whose instances and pods are as old as they
 // are, and has seen within minutes whether it is one that breathes.
 type tenure struct {
 	began   time.Time
 	moments []moment // oldest first
 	prices  map[string]catalog.MicroUSD
-	calm    time.Time // since when no pod has come that runs, and no machine
+	calm    time.Time // since when no pod has come that runs, and no instance
 	horizon time.Duration
 	returns []disrupt.Regrown
 	tight   catalog.MicroUSD
@@ -59,12 +59,12 @@ type moment struct {
 	at    time.Time
 	bill  catalog.MicroUSD
 	spare catalog.MicroUSD // that the last decision left
-	quiet time.Duration    // since a pod or a machine came last
+	quiet time.Duration    // since a pod or an instance came last
 	taken catalog.MicroUSD // what the room costs per hour that pods have taken who came since the moment before
 }
 
-// see notes the bill: what machines cost that are not to go, each at the price at which it was seen first, so that prices
-// that move are not taken for machines.
+// see notes the bill: what instances cost that are not to go, each at the price at which it was seen first, so that prices
+// that move are not taken for instances.
 func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Time) {
 	first := t.began.IsZero()
 	if first {
@@ -167,7 +167,7 @@ func (t *tenure) turnover(now time.Time) time.Duration {
 }
 
 // take is what the room costs that pods have taken who are new here: of a node the largest part of any resource that they ask
-// for. A pod counts when it is first seen on a machine that is there; one that has waited for longer than newFor is missed.
+// for. A pod counts when it is first seen on an instance that is there; one that has waited for longer than newFor is missed.
 func (t *tenure) take(nodes []*cluster.Node, now time.Time) catalog.MicroUSD {
 	first, before := t.young == nil, t.young
 	t.young = map[string]bool{}
@@ -201,7 +201,7 @@ func (t *tenure) take(nodes []*cluster.Node, now time.Time) catalog.MicroUSD {
 	return catalog.MicroUSD(out)
 }
 
-// newest is when the last of the machines was bought.
+// newest is when the last of the instances was launched.
 func newest(nodes []*cluster.Node) (born time.Time) {
 	for _, n := range nodes {
 		if n.Claim != "" && n.CreatedAt.After(born) {
@@ -223,7 +223,7 @@ func youngest(nodes []*cluster.Node) (born time.Time) {
 	return born
 }
 
-// likely is what was bought again at most, but for the most restless part of the time.
+// likely is what was launched again at most, but for the most restless part of the time.
 func likely(again []catalog.MicroUSD) catalog.MicroUSD {
 	slices.Sort(again)
 	before := int(quietBefore / glance)
@@ -244,7 +244,7 @@ func horizon(been time.Duration) time.Duration {
 	return min(out, mostHorizon)
 }
 
-// meanAge of the machines, each weighed by its price.
+// meanAge of the instances, each weighed by its price.
 func meanAge(nodes []*cluster.Node, now time.Time) time.Duration {
 	sum, weight := 0.0, 0.0
 	for _, n := range nodes {
@@ -260,7 +260,7 @@ func meanAge(nodes []*cluster.Node, now time.Time) time.Duration {
 	return time.Duration(sum / weight * float64(time.Second))
 }
 
-// bill is what machines cost that are not to go, as it was noted last.
+// bill is what instances cost that are not to go, as it was noted last.
 func (t *tenure) bill() catalog.MicroUSD {
 	if len(t.moments) == 0 {
 		return 0

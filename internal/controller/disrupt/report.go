@@ -22,10 +22,10 @@ import (
 // sayAgain is the least time between two events that say the same of one node.
 const sayAgain = 15 * time.Minute
 
-// talk tells nodes and claims why they stay. An event is a write to the API, and a decision about a thousand nodes must
+// reporter tells nodes and claims why they stay. An event is a write to the API, and a decision about a thousand nodes must
 // not become a thousand writes: each sentence is said once in a while, and only so many in a second. The rest is in the
 // decision, which kerf explain shows.
-type talk struct {
+type reporter struct {
 	l *Loop
 	// said is when sentences were said of nodes: one that is true every other time is no news.
 	said map[sentence]time.Time
@@ -39,8 +39,8 @@ type talk struct {
 // sentence is one of a node.
 type sentence struct{ node, reason, key string }
 
-func newTalk(l *Loop) *talk {
-	return &talk{l: l, said: map[sentence]time.Time{}, others: map[types.UID]notice{}, limit: rate.NewLimiter(5, 50)}
+func newReporter(l *Loop) *reporter {
+	return &reporter{l: l, said: map[sentence]time.Time{}, others: map[types.UID]notice{}, limit: rate.NewLimiter(5, 50)}
 }
 
 // eventReason is the reason of the event that says why a node stays; "" for what needs no event: it passes by itself, or
@@ -57,7 +57,7 @@ func eventReason(code disrupt.Code) string {
 }
 
 // about tells of what stays, of budgets that are used up, and of annotations that can't be read.
-func (t *talk) about(v *view, d *disrupt.Decision) {
+func (t *reporter) about(v *view, d *disrupt.Decision) {
 	held := map[string]int{}
 	for i := range d.Kept {
 		k := &d.Kept[i]
@@ -96,7 +96,7 @@ func (t *talk) about(v *view, d *disrupt.Decision) {
 }
 
 // elapsed tells of pods that were held for a time when it was last looked, and are there and held no longer.
-func (t *talk) elapsed(held []*corev1.Pod, now time.Time) {
+func (t *reporter) elapsed(held []*corev1.Pod, now time.Time) {
 	before := t.timed
 	t.timed = make(map[types.UID]cluster.PodRef, len(held))
 	for _, p := range held {
@@ -117,7 +117,7 @@ func (t *talk) elapsed(held []*corev1.Pod, now time.Time) {
 }
 
 // candidates tells of nodes whose pods are to go elsewhere if it looks like that for long enough.
-func (t *talk) candidates(v *view, moves []disrupt.Move) {
+func (t *reporter) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {
 			for _, name := range m.Nodes {
@@ -129,7 +129,7 @@ func (t *talk) candidates(v *view, moves []disrupt.Move) {
 
 // approved tells of a consolidation that has begun where the policy Balanced had to accept it: on the pools that lose nodes,
 // and on the nodes.
-func (t *talk) approved(v *view, m *disrupt.Move) {
+func (t *reporter) approved(v *view, m *disrupt.Move) {
 	if m.Cause != disrupt.Underutilized {
 		return
 	}
@@ -150,7 +150,7 @@ func (t *talk) approved(v *view, m *disrupt.Move) {
 }
 
 // other says a sentence about a pool or a pod, unless it was said lately. Sentences with the same gist are the same.
-func (t *talk) other(o runtime.Object, uid types.UID, eventType, reason, gist, message string) {
+func (t *reporter) other(o runtime.Object, uid types.UID, eventType, reason, gist, message string) {
 	now := t.l.Clock.Now()
 	if last := t.others[uid]; last.text == gist && now.Sub(last.at) < sayAgain || !t.limit.AllowN(now, 1) {
 		return
@@ -160,7 +160,7 @@ func (t *talk) other(o runtime.Object, uid types.UID, eventType, reason, gist, m
 }
 
 // forget drops what may be said again.
-func (t *talk) forget() {
+func (t *reporter) forget() {
 	now := t.l.Clock.Now()
 	for what, last := range t.said {
 		if now.Sub(last) >= sayAgain {
@@ -175,12 +175,12 @@ func (t *talk) forget() {
 }
 
 // node says a sentence about a node, on it and on its claim, unless it was said lately.
-func (t *talk) node(v *view, name, reason string, why disrupt.Reason) {
+func (t *reporter) node(v *view, name, reason string, why disrupt.Reason) {
 	t.say(v, name, reason, string(why.Code)+why.Pod, "it stays: "+why.Text())
 }
 
 // say is node for any sentence; those of an event's reason with the same key are the same.
-func (t *talk) say(v *view, name, reason, key, message string) {
+func (t *reporter) say(v *view, name, reason, key, message string) {
 	now := t.l.Clock.Now()
 	what := sentence{name, reason, key}
 	if last, ok := t.said[what]; ok && now.Sub(last) < sayAgain || !t.limit.AllowN(now, 2) {
@@ -190,7 +190,7 @@ func (t *talk) say(v *view, name, reason, key, message string) {
 	t.both(v, name, reason, message)
 }
 
-func (t *talk) both(v *view, name, reason, message string) {
+func (t *reporter) both(v *view, name, reason, message string) {
 	n := v.nodes[name]
 	if n == nil {
 		return
@@ -209,7 +209,7 @@ func (t *talk) both(v *view, name, reason, message string) {
 }
 
 // dropped tells of nodes that were to go and are not any more.
-func (t *talk) dropped(v *view, d *disrupt.Decision, nodes []string) {
+func (t *reporter) dropped(v *view, d *disrupt.Decision, nodes []string) {
 	if len(nodes) == 0 {
 		return
 	}
@@ -232,7 +232,7 @@ func (t *talk) dropped(v *view, d *disrupt.Decision, nodes []string) {
 }
 
 // refused tells that a command could not be begun.
-func (t *talk) refused(v *view, c Command, err error) {
+func (t *reporter) refused(v *view, c Command, err error) {
 	t.l.Metrics.Disruption.FailedValidations.WithLabelValues(c.Kind).Inc()
 	if t.limit.AllowN(t.l.Clock.Now(), 2) {
 		t.both(v, c.Nodes[0].Node, "ConsolidationRejected", fmt.Sprintf("it was to go, and stays: %v", err))

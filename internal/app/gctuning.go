@@ -21,7 +21,7 @@ const (
 // thrift has garbage collected more often while little is allocated, and gives back to the system what a busy time has left
 // over: a controller of a thousand nodes rests nearly always, and need not hold twice what it uses for that. Collections are
 // cheap then, for they are still rare. Where GOGC is set, that holds.
-func thrift(ctx context.Context) {
+func gcTuning(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// promised is how long the room of a replacement that was taken over is kept for the pods that leave.
-const promised = 20 * time.Minute
+// reserved for is how long the room of a replacement that was taken over is kept for the pods that leave.
+const reservedFor = 20 * time.Minute
 
-// promise keeps the room of the replacements that were taken over for the pods that leave, so that nothing else takes it
+// reserve keeps the room of the replacements that were taken over for the pods that leave, so that nothing else takes it
 // and no replacement goes for being empty while they are on their way. The decision that placed the pods is lost with the
-// former leader: they are promised the first machine on which there is room, and the scheduler does as it likes.
+// former leader: they are reserved for the first instance on which there is room, and the scheduler does as it likes.
 //
 // It is called at the takeover, and again before the nodes go: what this process sees at first may not be all yet.
-func (q *Queue) promise(f *flight) {
+func (q *Queue) reserve(f *execution) {
 	if len(f.claims) == 0 || f.failed != "" {
 		return
 	}
@@ -36,10 +36,10 @@ func (q *Queue) promise(f *flight) {
 	}
 	for _, n := range coming {
 		leave = slices.DeleteFunc(leave, func(p *cluster.Pod) bool {
-			return slices.ContainsFunc(n.Pods, func(has *cluster.Pod) bool { return has.PodRef == p.PodRef }) // it is promised that
+			return slices.ContainsFunc(n.Pods, func(has *cluster.Pod) bool { return has.PodRef == p.PodRef }) // it is reserved for that
 		})
 	}
-	until := q.Clock.Now().Add(promised)
+	until := q.Clock.Now().Add(reservedFor)
 	for _, n := range coming {
 		used := n.Used.Clone()
 		if used == nil {
