@@ -153,6 +153,13 @@ func hostRules(c *cluster.Class) []hostGroup {
 		}
 		out = append(out, hostGroup{rule: "apart " + asText(c.Virtual, namespaces, t.Selector), most: 1, excludes: true, counts: selects})
 	}
+	var hard []string // spreads count for each other only if they look at the same nodes
+	for _, sp := range c.Spreads {
+		if !sp.Soft && sp.MaxSkew > 0 {
+			hard = append(hard, requirement.Normalize(sp.Key))
+		}
+	}
+	slices.Sort(hard)
 	for _, sp := range c.Spreads {
 		selects := func(o *cluster.Class) bool {
 			return c.Counts(o) && c.Namespace == o.Namespace && sp.Selector.Matches(o.Labels)
@@ -160,7 +167,8 @@ func hostRules(c *cluster.Class) []hostGroup {
 		if sp.Soft || sp.MaxSkew <= 0 || requirement.Normalize(sp.Key) != requirement.Hostname || !selects(c) {
 			continue
 		}
-		out = append(out, hostGroup{rule: "spread " + asText(c.Virtual, c.Namespace, sp.MaxSkew, sp.MinDomains, sp.Selector, c.Selector, c.Affinity),
+		out = append(out, hostGroup{rule: "spread " + asText(c.Virtual, c.Namespace, sp.MaxSkew, sp.MinDomains, sp.Selector, c.Selector, c.Affinity,
+			sp.HonorTaints, sp.IgnoreAffinity, hard),
 			most: int64(sp.MaxSkew), counts: selects})
 	}
 	return out

@@ -219,6 +219,19 @@ func (s *search) pickLimits() {
 // maxShared is how many limits per host that several classes share are kept; classes keep the others each for itself.
 const maxShared = 24
 
+// keysOfSpreads are those of the hard ones. Classes share a limit only if theirs are the same: otherwise they may look at
+// different nodes, and the check of plans judges each for itself.
+func keysOfSpreads(c *cluster.Class) []string {
+	var out []string
+	for _, sp := range c.Spreads {
+		if !sp.Soft && sp.MaxSkew > 0 {
+			out = append(out, requirement.Normalize(sp.Key))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 func limitsPerHost(c *cluster.Class) []classLimit {
 	var out []classLimit
 	put := func(l classLimit, parts ...any) {
@@ -255,7 +268,8 @@ func limitsPerHost(c *cluster.Class) []classLimit {
 			return c.Counts(o) && o.Namespace == c.Namespace && sp.Selector.Matches(o.Labels)
 		}
 		if !sp.Soft && sp.MaxSkew > 0 && requirement.Normalize(sp.Key) == requirement.Hostname && minds(c) {
-			put(classLimit{most: sp.MaxSkew, minds: minds}, "spread", c.Virtual, c.Namespace, sp.MaxSkew, sp.MinDomains, sp.Selector, c.Selector, c.Affinity)
+			put(classLimit{most: sp.MaxSkew, minds: minds}, "spread", c.Virtual, c.Namespace, sp.MaxSkew, sp.MinDomains, sp.Selector, c.Selector, c.Affinity,
+				sp.HonorTaints, sp.IgnoreAffinity, keysOfSpreads(c))
 		}
 	}
 	return out
