@@ -189,7 +189,7 @@ func TestFewPodsCostHardlyMoreThanTheirOptimum(t *testing.T) {
 	}
 }
 
-// BenchmarkFew prints how far the plans of small problems are from the bound, which knows nothing of zones.
+// BenchmarkFew prints how far the plans of small problems are from the bound.
 func BenchmarkFew(b *testing.B) {
 	types, err := scenario.ServerTypes("us-east-1", 3)
 	if err != nil {
