@@ -27,7 +27,7 @@ type launching struct {
 func (p *launching) action() string { return launchAction(p.node) }
 
 func launchAction(node *plan.NewNode) string {
-	return fmt.Sprintf("buy a node of pool %s for %d pods", node.Pool, len(node.Pods))
+	return fmt.Sprintf("launch a node of pool %s for %d pods", node.Pool, len(node.Pods))
 }
 
 // checker judges actions against the newest state, and counts what it has admitted itself.

@@ -172,8 +172,8 @@ func (g *Governor) Launched(bought []Launch, count func(types.UID) int, now time
 		hold = min(2*g.held, mostOpen)
 	}
 	g.held, g.until = hold, now.Add(hold)
-	g.why = fmt.Sprintf("%s for %s/h had to be bought in %s for pods that were said to fit elsewhere, by consolidations that were to save %s/h",
-		plan.Count(len(g.misses), "machine"), plan.Dollars(spent), lookBack, plan.Dollars(saved))
+	g.why = fmt.Sprintf("%s for %s/h had to be launched in %s for pods that were said to fit elsewhere, by consolidations that were to save %s/h",
+		plan.Count(len(g.misses), "instance"), plan.Dollars(spent), lookBack, plan.Dollars(saved))
 	g.misses = nil
 	for i := range g.moves {
 		g.moves[i].judged = true

@@ -62,7 +62,7 @@ func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePo
 		return 0, fmt.Errorf("replacing drifted nodes of nodepool %q: %w", pool.Name, err)
 	}
 	if len(bare) == 0 && len(reasons) > 0 {
-		d.told.pool(d, pool, v.now, "drifted nodes wait, because no machine can be bought for them: "+reasons[0].Text())
+		d.told.pool(d, pool, v.now, "drifted nodes wait, because no instance can be launched for them: "+reasons[0].Text())
 	}
 	var commands []Command
 	for i, c := range first[:min(len(first), len(bare))] {

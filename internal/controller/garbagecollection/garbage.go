@@ -91,7 +91,7 @@ func (c *Collector) Round(ctx context.Context) error {
 	// The instances are read before the claims: an instance that comes after the list is not judged by it.
 	machines, err := c.Cloud.List(ctx, time.Second)
 	if err != nil {
-		return fmt.Errorf("listing machines: %w", err)
+		return fmt.Errorf("listing instances: %w", err)
 	}
 	var claims karpv1.NodeClaimList
 	// They are only read here; deletions and events work on copies.
@@ -137,13 +137,13 @@ func (c *Collector) instances(ctx context.Context, machines []*cloud.Instance, c
 	}
 	var live karpv1.NodeClaimList
 	if err := c.APIReader.List(ctx, &live); err != nil {
-		return fmt.Errorf("listing nodeclaims before machines without one are terminated: %w", err)
+		return fmt.Errorf("listing nodeclaims before instances without one are terminated: %w", err)
 	}
 	var errs []error
 	for _, m := range without(due, live.Items) {
 		c.Log.Info("terminating a machine without a nodeclaim", "provider_id", m.ProviderID, "instance_type", m.InstanceType, "claim_tag", m.Claim, "launched_at", m.LaunchedAt)
 		if err := c.Cloud.Terminate(ctx, m.ProviderID); err != nil && !cloud.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("terminating machine %s without a nodeclaim: %w", m.ProviderID, err))
+			errs = append(errs, fmt.Errorf("terminating instance %s without a nodeclaim: %w", m.ProviderID, err))
 			continue
 		}
 		delete(still, m.ProviderID)
@@ -170,12 +170,12 @@ func mayBelong(m *cloud.Instance, claims []karpv1.NodeClaim) bool {
 func (c *Collector) deleteNode(ctx context.Context, providerID string) error {
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes, client.MatchingFields{index.NodeProviderID: providerID}); err != nil {
-		return fmt.Errorf("listing nodes of machine %s: %w", providerID, err)
+		return fmt.Errorf("listing nodes of instance %s: %w", providerID, err)
 	}
 	var errs []error
 	for i := range nodes.Items {
 		if err := c.Client.Delete(ctx, &nodes.Items[i]); client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("deleting node %q of a terminated machine: %w", nodes.Items[i].Name, err))
+			errs = append(errs, fmt.Errorf("deleting node %q of a terminated instance: %w", nodes.Items[i].Name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -206,7 +206,7 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if m, err := c.Cloud.Get(ctx, claim.Status.ProviderID); err == nil && m.State != "shutting-down" {
 		return nil
 	} else if err != nil && !cloud.IsNotFound(err) {
-		return fmt.Errorf("reading machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
+		return fmt.Errorf("reading instance %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
 	} else if err != nil {
 		why, malformed = ": "+err.Error(), errors.Is(err, cloud.ErrProviderID)
 	}
@@ -225,10 +225,10 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if malformed {
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "ProviderIDInvalid", "status.providerID is %q, which names no instance (it is written aws:///zone/i-…): the NodeClaim is deleted", claim.Status.ProviderID)
 	} else {
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "instance %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 	}
 	if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting nodeclaim %q of a machine that is gone: %w", claim.Name, err)
+		return fmt.Errorf("deleting nodeclaim %q of an instance that is gone: %w", claim.Name, err)
 	}
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues("garbage_collected", claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "graceful").Inc()
 	c.Log.Info("deleted a nodeclaim whose machine is gone", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID)

@@ -64,7 +64,7 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 			return nil // the lifecycle controller looks after instances whose node has not come, and tells why they end
 		}
 		if gone, why, err := c.gone(ctx, claim); err == nil && gone {
-			c.Recorder.Eventf(claim, warning, "MachineGone", "machine %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+			c.Recorder.Eventf(claim, warning, "MachineGone", "instance %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 			return c.drain(ctx, claim, n, now)
 		}
 	case atOnce:
@@ -86,7 +86,7 @@ func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (gone bo
 	case cloud.IsNotFound(err):
 		return true, ": " + err.Error(), nil
 	case err != nil:
-		return false, "", fmt.Errorf("reading the machine of nodeclaim %q: %w", claim.Name, err)
+		return false, "", fmt.Errorf("reading the instance of nodeclaim %q: %w", claim.Name, err)
 	case m.StateReason != "":
 		why = ": " + m.StateReason
 	}
@@ -120,7 +120,7 @@ func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news,
 		text += "; its pods are moved"
 	}
 	c.tell(ctx, claim, n.rule.eventType, n.rule.event, text)
-	c.tell(ctx, claim, warning, "TerminatingOnInterruption", "the node is drained and its machine ended because of an interruption: "+n.rule.says)
+	c.tell(ctx, claim, warning, "TerminatingOnInterruption", "the node is drained and its instance ended because of an interruption: "+n.rule.says)
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(n.kind), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", mode(claim, n.rule)).Inc()
 	said := []any{"messageKind", n.kind, "nodeclaim", claim.Name, "action", "CordonAndDrain", "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at}
 	if !by.IsZero() {

@@ -219,7 +219,7 @@ func (c *Controller) handleAll(ctx context.Context, messages []queue.Delivery) [
 }
 
 // errEarly is a message about an instance that is not known yet.
-var errEarly = errors.New("the machine may be one whose launch is not written down yet; the message is left for later")
+var errEarly = errors.New("the instance may be one whose launch is not written down yet; the message is left for later")
 
 // youth is how long a message about an unknown instance is left on the queue while instances are being launched: it may be
 // about one of these.

@@ -159,7 +159,7 @@ func (c *Controller) release(ctx context.Context, claim *karpv1.NodeClaim, over 
 		return err
 	}
 	if written && len(worksOf(claim)) == 0 {
-		c.tell(ctx, claim, normal, "MaintenanceOver", "the work that AWS had scheduled on the machine is done or was called off; the machine stays")
+		c.tell(ctx, claim, normal, "MaintenanceOver", "the work that AWS had scheduled on the instance is done or was called off; the instance stays")
 		c.Log.Info("maintenance is over", "nodeclaim", claim.Name)
 	}
 	return nil

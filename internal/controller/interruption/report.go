@@ -194,7 +194,7 @@ func (c *Controller) silent(now time.Time) trouble {
 	if c.Silence == 0 || since.IsZero() || now.Sub(since) < c.Silence {
 		return trouble{}
 	}
-	return trouble{reasonNoMessages, fmt.Sprintf("machines were launched or ended at %s or later, but since then no message came: EventBridge rules, queue policy or the queue's key may be wrong; "+
+	return trouble{reasonNoMessages, fmt.Sprintf("instances were launched or ended at %s or later, but since then no message came: EventBridge rules, queue policy or the queue's key may be wrong; "+
 		"run \"kerf doctor --prove-delivery\"", when(since))}
 }
 

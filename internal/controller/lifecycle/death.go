@@ -80,7 +80,7 @@ func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, en
 	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf("machine %s ended before it became a node: %s", claim.Status.ProviderID, ended.Message)
+	message := fmt.Sprintf("instance %s ended before it became a node: %s", claim.Status.ProviderID, ended.Message)
 	stored := claim.DeepCopy()
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
 	conditions.SetFalse(karpv1.ConditionTypeRegistered, ended.Reason, cut(message, messageLimit))
@@ -96,7 +96,7 @@ func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, en
 	c.Recorder.Event(claim, corev1.EventTypeWarning, "MachineGone", cut(message, 1000))
 	if class != nil && ended.Blame == cloud.BlameClass {
 		// The instance's name would make each a new event.
-		c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("a machine of this class ended before it became a node: "+ended.Message, 1000))
+		c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("an instance of this class ended before it became a node: "+ended.Message, 1000))
 	}
 	if c.Health != nil {
 		c.Health.Registered(claim, false)

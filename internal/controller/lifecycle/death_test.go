@@ -164,7 +164,7 @@ func TestAMachineThatEndsBeforeItIsANodeIsReported(t *testing.T) {
 				t.Errorf("the claim's last word is %+v", c)
 			}
 			events := h.told()
-			for _, want := range []string{"MachineGone machine aws:///us-east-1a/i-1", "VolumeKeyUnusable a machine of this class"} {
+			for _, want := range []string{"MachineGone instance aws:///us-east-1a/i-1", "VolumeKeyUnusable an instance of this class"} {
 				if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, want) && strings.Contains(e, "it had no key") }) {
 					t.Errorf("events %q lack %q", events, want)
 				}

@@ -24,7 +24,7 @@ func (c *Controller) giveBack(ctx context.Context, name string) error {
 	}
 	machine := m.(*memory).instance
 	if err := c.Cloud.Terminate(ctx, machine.ProviderID); err != nil && !cloud.IsNotFound(err) {
-		return fmt.Errorf("ending the machine of nodeclaim %q, which was deleted during the launch: %w", name, err)
+		return fmt.Errorf("ending the instance of nodeclaim %q, which was deleted during the launch: %w", name, err)
 	}
 	c.memories.Delete(name)
 	c.Log.Info("ended the machine of a nodeclaim that was deleted during the launch", "nodeclaim", name, "provider_id", machine.ProviderID)

@@ -38,11 +38,11 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 	conditions := claim.StatusConditions()
 	if conditions.IsTrue(karpv1.ConditionTypeLaunched) {
 		reason, event = "registration_timeout", "RegistrationTimeout"
-		message = fmt.Sprintf("machine %s was launched, but no node with this provider ID registered within %s. %sCheck the instance's console output, its user data "+
+		message = fmt.Sprintf("instance %s was launched, but no node with this provider ID registered within %s. %sCheck the instance's console output, its user data "+
 			"(cluster name, endpoint, certificate authority), the node role's access to the cluster, and the subnet's route to the API server", claim.Status.ProviderID, c.RegistrationTimeout, c.examined(ctx, claim))
 	} else {
 		launched := conditions.Get(karpv1.ConditionTypeLaunched)
-		message = fmt.Sprintf("no machine could be launched within %s; last failure: %s %s", c.LaunchTimeout, launched.Reason, launched.Message)
+		message = fmt.Sprintf("no instance could be launched within %s; last failure: %s %s", c.LaunchTimeout, launched.Reason, launched.Message)
 	}
 	if err := c.give(ctx, claim, reason, message); err != nil {
 		c.Log.Error("giving up a nodeclaim", "nodeclaim", claim.Name, "error", err)

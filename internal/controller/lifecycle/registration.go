@@ -32,8 +32,8 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	switch {
 	case len(nodes) == 0:
 		if !conditions.IsTrue(karpv1.ConditionTypeRegistered) {
-			conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonNodeNotFound, "no node with the machine's provider ID has joined yet")
-			conditions.SetUnknownWithReason(karpv1.ConditionTypeInitialized, karpv1.ReasonNodeNotFound, "no node with the machine's provider ID has joined yet")
+			conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonNodeNotFound, "no node with the instance's provider ID has joined yet")
+			conditions.SetUnknownWithReason(karpv1.ConditionTypeInitialized, karpv1.ReasonNodeNotFound, "no node with the instance's provider ID has joined yet")
 		}
 		return nil, nil
 	case len(nodes) > 1:
@@ -42,12 +42,12 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 			names[i] = n.Name
 		}
 		slices.Sort(names)
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, karpv1.ReasonMultipleNodesFound, "nodes %v all claim provider ID %s; delete those that are not the machine's", names, claim.Status.ProviderID)
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, karpv1.ReasonMultipleNodesFound, "nodes %v all claim provider ID %s; delete those that are not the instance's", names, claim.Status.ProviderID)
 		if conditions.IsTrue(karpv1.ConditionTypeRegistered) {
 			// The instance has its node; that another object claims it too is no reason to give it up.
 			return nil, nil
 		}
-		conditions.SetFalse(karpv1.ConditionTypeRegistered, karpv1.ReasonMultipleNodesFound, fmt.Sprintf("nodes %v all claim provider ID %s; delete those that are not the machine's", names, claim.Status.ProviderID))
+		conditions.SetFalse(karpv1.ConditionTypeRegistered, karpv1.ReasonMultipleNodesFound, fmt.Sprintf("nodes %v all claim provider ID %s; delete those that are not the instance's", names, claim.Status.ProviderID))
 		return nil, nil
 	}
 	node := nodes[0].DeepCopy()
@@ -55,7 +55,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 		return node, nil
 	}
 	if !c.placed(ctx, claim) {
-		const message = "EC2 has not told yet in which partition of its placement group the machine stands"
+		const message = "EC2 has not told yet in which partition of its placement group the instance stands"
 		conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonRegistrationHookPending, message)
 		return nil, nil
 	}

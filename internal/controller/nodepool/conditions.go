@@ -197,7 +197,7 @@ func (h *Health) write(pool *karpv1.NodePool, now func() time.Time) {
 	case 1:
 		conditions.SetTrue(karpv1.ConditionTypeNodeRegistrationHealthy)
 	case -1:
-		conditions.SetFalse(karpv1.ConditionTypeNodeRegistrationHealthy, karpv1.ReasonRegistrationFailed, fmt.Sprintf("%d or more of the last %d machines never registered as nodes; %s", failures, outcomes, cmp.Or(r.why, "see the events of the NodeClaims")))
+		conditions.SetFalse(karpv1.ConditionTypeNodeRegistrationHealthy, karpv1.ReasonRegistrationFailed, fmt.Sprintf("%d or more of the last %d instances never registered as nodes; %s", failures, outcomes, cmp.Or(r.why, "see the events of the NodeClaims")))
 	default:
 		conditions.SetUnknown(karpv1.ConditionTypeNodeRegistrationHealthy)
 	}

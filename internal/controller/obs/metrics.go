@@ -120,13 +120,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		CloudErrors:   t.counter("karpenter_cloudprovider_errors_total", "Calls to the cloud that failed.", "controller", "method", "provider", "error"),
 
 		LaunchFailures: t.counter("karpenter_cloudprovider_instance_launch_failures_total", "Answers of EC2 that a pool, or a whole request, could not be launched from, by reason. Zone and zone ID are empty for a whole request.", "zone", "zone_id", "capacity_type", "reason"),
-		Closures:       t.gauge("kerf_cloud_closures", "What is not asked for at the moment because it failed: pools (type and zone), subnets, whole capacity types, quotas of a group of families in the region, placement groups in a zone, and classes whose machines end as they start.", "scope", "capacity_type", "reason"),
+		Closures:       t.gauge("kerf_cloud_closures", "What is not asked for at the moment because it failed: pools (type and zone), subnets, whole capacity types, quotas of a group of families in the region, placement groups in a zone, and classes whose instances end as they start.", "scope", "capacity_type", "reason"),
 
 		InterruptionReceived: t.counter("karpenter_interruption_received_messages_total", "Messages read from the interruption queue.", "message_type"),
 		InterruptionDeleted:  add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "karpenter_interruption_deleted_messages_total", Help: "Messages deleted from the interruption queue."})),
 		InterruptionLatency:  add(t, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "karpenter_interruption_message_queue_duration_seconds", Help: "Time that messages spent on the queue.", Buckets: buckets})),
-		InstanceUnhealthy:    t.counter("karpenter_interruption_instance_status_unhealthy_total", "Machines whose EC2 status turned bad, by what was bad.", "category"),
-		InterruptionForeign:  add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_interruption_foreign_messages_total", Help: "Messages about machines of others, dropped without being parsed."})),
+		InstanceUnhealthy:    t.counter("karpenter_interruption_instance_status_unhealthy_total", "Instances whose EC2 status turned bad, by what was bad.", "category"),
+		InterruptionForeign:  add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_interruption_foreign_messages_total", Help: "Messages about instances of others, dropped without being parsed."})),
 		InterruptionPoison:   t.counter("kerf_interruption_poison_messages_total", "Messages given up because handling them failed too often, by the cause of the last failure.", "message_type", "cause"),
 		QueueReady:           t.gauge("kerf_interruption_queue_ready", "1 while the interruption queue can be read and messages arrive, 0 while not. Absent when none is set.", "queue"),
 
@@ -134,7 +134,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 
 		LaunchPrice: add(t, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kerf_launch_price_over_plan_ratio", Help: "Price of what was launched, divided by the price that the plan counted on.",
 			Buckets: []float64{.5, .8, .9, .95, 1, 1.01, 1.02, 1.03, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2, 5}}, []string{"capacity_type"})),
-		PodToFleet:    add(t, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kerf_pod_to_launch_seconds", Help: "Time from the first sight of a pending pod to the launch call of its machine.", Buckets: buckets})),
+		PodToFleet:    add(t, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "kerf_pod_to_launch_seconds", Help: "Time from the first sight of a pending pod to the launch call of its instance.", Buckets: buckets})),
 		UnplacedPods:  t.gauge("kerf_unplaced_pods", "Pods for which the last decision found no place, by reason.", "reason"),
 		Disruption:    disruption(t),
 		Shadow:        shadow(t),
@@ -143,7 +143,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		PlanViolation: add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_plan_violations_total", Help: "Plans that the independent check refused. Anything above zero is a defect."})),
 		Panics:        t.counter("kerf_panics_total", "Panics that were recovered, by what was being done. Anything above zero is a defect of Kerf.", "where"),
 		CacheDrift:    add(t, prometheus.NewGauge(prometheus.GaugeOpts{Name: "kerf_cache_differences", Help: "Differences found when the cache was last compared with the API."})),
-		Foreign:       t.gauge("kerf_foreign_machines", "Machines that bear this cluster's name but belong to another cluster. Anything above zero means that two clusters share a name in one account.", "cluster_uid"),
+		Foreign:       t.gauge("kerf_foreign_machines", "Instances that bear this cluster's name but belong to another cluster. Anything above zero means that two clusters share a name in one account.", "cluster_uid"),
 		ServiceUp:     t.gauge("kerf_aws_service_up", "1 while an AWS service answers, 0 while calls to it fail or wait in vain. Absent before the first call.", "service"),
 	}
 }

@@ -197,7 +197,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		at.retry = now.Add(limited)
 		at.have += len(out.Created)
 		c.stuck[pool.Name] = at
-		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, "NoCompatibleInstanceTypes", "%d of %d missing nodes could not be bought: %s", missing-len(out.Created), missing, why(reasons, out.Refused))
+		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, "NoCompatibleInstanceTypes", "%d of %d missing nodes could not be launched: %s", missing-len(out.Created), missing, why(reasons, out.Refused))
 	}
 	c.o.Log.Info("bought nodes of a static nodepool", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "had", n.staying, "bought", len(out.Created))
 	return nil

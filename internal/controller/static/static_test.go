@@ -340,7 +340,7 @@ func TestNoMoreNodesThanTheSubnetHasAddresses(t *testing.T) {
 	h.shop.free = 3
 	h.round()
 	h.want(3, "with three addresses")
-	if len(h.events.Events) != 1 || !strings.Contains(<-h.events.Events, "2 of 5 missing nodes could not be bought") {
+	if len(h.events.Events) != 1 || !strings.Contains(<-h.events.Events, "2 of 5 missing nodes could not be launched") {
 		t.Error("the pool does not say what is missing")
 	}
 }

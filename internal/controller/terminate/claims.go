@@ -97,7 +97,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 			return reconcile.Result{RequeueAfter: poll}, nil
 		}
 		if !cloud.IsNotFound(err) {
-			return reconcile.Result{}, fmt.Errorf("terminating the machine of nodeclaim %q: %w", claim.Name, err)
+			return reconcile.Result{}, fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, err)
 		}
 		if errors.Is(err, cloud.ErrProviderID) {
 			c.Recorder.Eventf(claim, corev1.EventTypeWarning, "ProviderIDInvalid", "status.providerID is %q, which names no instance: none was terminated through it. If an instance was launched for this NodeClaim, it is found by its tags and terminated within minutes", claim.Status.ProviderID)
@@ -118,12 +118,12 @@ func (c *Claims) find(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, 
 	case err != nil && short.Err() != nil:
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("looking for the machine of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
+		return false, fmt.Errorf("looking for the instance of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
 	}
 	stored := claim.DeepCopy()
 	claim.Status.ProviderID = machine.ProviderID
 	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("writing the machine of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
+		return false, fmt.Errorf("writing the instance of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
 	}
 	c.Log.Info("ending the machine of a nodeclaim that was deleted before its launch was written down", "nodeclaim", claim.Name, "provider_id", machine.ProviderID)
 	return false, nil

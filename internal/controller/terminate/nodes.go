@@ -229,7 +229,7 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 	case cloud.IsNotFound(err):
 		return 0, true, nil
 	default:
-		return 0, false, fmt.Errorf("terminating the machine of node %q: %w", node.Name, err)
+		return 0, false, fmt.Errorf("terminating the instance of node %q: %w", node.Name, err)
 	}
 }
 
@@ -254,7 +254,7 @@ func (n *Nodes) reportLost(node *corev1.Node, claim *karpv1.NodeClaim) {
 	if claim == nil || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating) {
 		return
 	}
-	n.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "machine %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
+	n.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "instance %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
 	n.Log.Warn("machine is gone", "nodeclaim", claim.Name, "node", node.Name, "provider_id", node.Spec.ProviderID)
 }
 

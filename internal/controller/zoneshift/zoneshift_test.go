@@ -42,8 +42,8 @@ func TestShiftsAreToldOfOncePerPool(t *testing.T) {
 	away := &cloud.Error{Class: cloud.Unavailable, Err: errors.New("timeout")}
 	one := cloud.ZoneShift{ZoneID: "az1", Zone: "a", Until: time.Unix(0, 0)}
 	auto := cloud.ZoneShift{ZoneID: "az2"}
-	const active1 = "Warning ZonalShiftActive Traffic is shifted away from zone a (az1) until 1970-01-01T00:00:00Z: nothing is bought there, and its nodes are left alone"
-	const active2 = "Warning ZonalShiftActive Traffic is shifted away from zone az2: nothing is bought there, and its nodes are left alone"
+	const active1 = "Warning ZonalShiftActive Traffic is shifted away from zone a (az1) until 1970-01-01T00:00:00Z: nothing is launched there, and its nodes are left alone"
+	const active2 = "Warning ZonalShiftActive Traffic is shifted away from zone az2: nothing is launched there, and its nodes are left alone"
 	const cleared1, cleared2 = "Normal ZonalShiftCleared Traffic is no longer shifted away from zone a (az1)", "Normal ZonalShiftCleared Traffic is no longer shifted away from zone az2"
 	for i, step := range []struct {
 		list   []cloud.ZoneShift

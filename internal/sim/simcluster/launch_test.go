@@ -95,7 +95,7 @@ func TestLaunchesThatHangHoldUpNoOther(t *testing.T) {
 				}
 				n := 0
 				for i := range list.Items {
-					if strings.Contains(list.Items[i].Message, "no machine could be launched within 1m0s") {
+					if strings.Contains(list.Items[i].Message, "no instance could be launched within 1m0s") {
 						n++
 					}
 				}
