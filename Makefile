@@ -14,11 +14,11 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-20s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: build ## the main job on a laptop, no AWS account: pods wait, machines come, pods run; work goes, machines go; interruption, consolidation, drift, expiry
+demo: build ## the main job on a laptop, no AWS account: pods wait, instances come, pods run; work goes, instances go; interruption, consolidation, drift, expiry
 	bin/kerf demo
 
 .PHONY: demo-images
-demo-images: build ## one machine of every AMI family, from a launch template, with a GPU, with EFA, in reserved capacity; each node checked
+demo-images: build ## one instance of every AMI family, from a launch template, with a GPU, with EFA, in reserved capacity; each node checked
 	bin/kerf demo images
 
 # The stories that `make test` plays end to end. Between them they touch every loop of the controller.

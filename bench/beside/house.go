@@ -111,18 +111,18 @@ func (h *house) pods(ctx context.Context) (running, all int, err error) {
 }
 
 // bill counts the instances that cost money and what they cost per hour.
-func (h *house) bill(ctx context.Context) (machines int, microUSD int64, err error) {
+func (h *house) bill(ctx context.Context) (instances int, microUSD int64, err error) {
 	all, err := h.aws.Instances(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, i := range all {
 		if i.State == "running" || i.State == "pending" {
-			machines++
+			instances++
 			microUSD += i.MicroUSD
 		}
 	}
-	return machines, microUSD, nil
+	return instances, microUSD, nil
 }
 
 // writes counts what the controller wrote to the Kubernetes API, leases left out, from an offset of the audit log on.

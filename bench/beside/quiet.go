@@ -8,7 +8,7 @@ import (
 )
 
 // quiet brings up classes with a pool and an instance each, and then leaves them alone.
-func quiet(classes, machines int, d time.Duration) func(context.Context, *house) (*Figures, error) {
+func quiet(classes, instances int, d time.Duration) func(context.Context, *house) (*Figures, error) {
 	return func(ctx context.Context, h *house) (*Figures, error) {
 		var all strings.Builder
 		for i := range classes {
@@ -18,16 +18,16 @@ func quiet(classes, machines int, d time.Duration) func(context.Context, *house)
 - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
 - {key: kubernetes.io/arch, operator: In, values: [amd64]}`))
 		}
-		for i := range machines {
+		for i := range instances {
 			all.WriteString(deployment(fmt.Sprintf("d%d", i), 1, "1", "1Gi", fmt.Sprintf("nodeSelector: {karpenter.sh/nodepool: c%d}", i%classes)))
 		}
 		if err := h.apply(ctx, all.String()); err != nil {
 			return nil, err
 		}
-		if err := h.runs(ctx, 5*time.Minute, machines); err != nil {
+		if err := h.runs(ctx, 5*time.Minute, instances); err != nil {
 			return nil, err
 		}
-		h.say("%d pods run; two minutes to come to rest, then %s are measured", machines, d)
+		h.say("%d pods run; two minutes to come to rest, then %s are measured", instances, d)
 		if err := h.steady(ctx, 2*time.Minute); err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ type shrinking struct {
 }
 
 func (s shrinking) what(still time.Duration) string {
-	return fmt.Sprintf("%d pods of several sizes on machines (%s) of less than %d vCPU, scaled down to 30 %% after a minute of rest, or five minutes without, until nothing has changed for %s", s.pods, s.types, s.below, still)
+	return fmt.Sprintf("%d pods of several sizes on instances (%s) of less than %d vCPU, scaled down to 30 %% after a minute of rest, or five minutes without, until nothing has changed for %s", s.pods, s.types, s.below, still)
 }
 
 // shrinkings are those that are told. On spot instances upstream only gives nodes back, unless a feature gate is set; on
@@ -105,13 +105,13 @@ func (h *house) watchBill(ctx context.Context, f *Figures, still, limit time.Dur
 	began := time.Now()
 	moved := began
 	for time.Since(began) < limit {
-		machines, now, err := h.bill(ctx)
+		instances, now, err := h.bill(ctx)
 		if err != nil {
 			return err
 		}
-		if n := len(f.Curve); n == 0 || f.Curve[n-1].MicroUSD != now || f.Curve[n-1].Machines != machines {
+		if n := len(f.Curve); n == 0 || f.Curve[n-1].MicroUSD != now || f.Curve[n-1].Instances != instances {
 			moved = time.Now()
-			f.Curve = append(f.Curve, Point{time.Since(began), machines, now})
+			f.Curve = append(f.Curve, Point{time.Since(began), instances, now})
 		}
 		if len(f.Curve) > 1 && time.Since(moved) >= still {
 			f.Steady = moved.Sub(began)

@@ -20,9 +20,9 @@ type Story struct {
 type Figures struct {
 	Controller string
 	// Measured is how long was measured.
-	Measured time.Duration
-	Machines int
-	Pods     int
+	Measured  time.Duration
+	Instances int
+	Pods      int
 	// CPU of the controller while it was measured; RSS at its end and Peak since the controller's start, bytes.
 	CPU       time.Duration
 	RSS, Peak int64
@@ -42,9 +42,9 @@ type Figures struct {
 
 // Point of a Curve.
 type Point struct {
-	At       time.Duration
-	Machines int
-	MicroUSD int64
+	At        time.Duration
+	Instances int
+	MicroUSD  int64
 }
 
 // Stories that can be told.
@@ -52,7 +52,7 @@ type Point struct {
 // Still is how long the bill must not have moved for a scale-down to be over.
 func Stories(still time.Duration) []Story {
 	out := []Story{
-		{"calls", "ten classes and pools with a machine each, and ten minutes in which nothing happens", quiet(10, 10, 10*time.Minute)},
+		{"calls", "ten classes and pools with an instance each, and ten minutes in which nothing happens", quiet(10, 10, 10*time.Minute)},
 	}
 	for _, n := range []int{100, 500, 1000} {
 		out = append(out, Story{fmt.Sprintf("rest-%d", n), fmt.Sprintf("%d nodes with 15 pods each, and five minutes in which nothing happens", n), rest(n, 15, 5*time.Minute)})
@@ -128,7 +128,7 @@ func (h *house) measure(ctx context.Context, fn func(*Figures) error) (*Figures,
 	if f.Writes, _, err = h.writes(offset); err != nil {
 		return nil, err
 	}
-	if f.Machines, f.After, err = h.bill(ctx); err != nil {
+	if f.Instances, f.After, err = h.bill(ctx); err != nil {
 		return nil, err
 	}
 	_, f.Pods, err = h.pods(ctx)

@@ -30,7 +30,7 @@ func Table(s Story, rows []*Figures) *bench.Table {
 		}
 		t.Rows = append(t.Rows, cells)
 	}
-	line("machines", "%.0f", func(f *Figures) float64 { return float64(f.Machines) })
+	line("instances", "%.0f", func(f *Figures) float64 { return float64(f.Instances) })
 	line("pods", "%.0f", func(f *Figures) float64 { return float64(f.Pods) })
 	line("measured, s", "%.0f", func(f *Figures) float64 { return f.Measured.Seconds() })
 	line("CPU, s", "%.2f", func(f *Figures) float64 { return f.CPU.Seconds() })

@@ -205,13 +205,13 @@ func (c *cloud) GetInstanceTypes(_ context.Context, np *karpv1.NodePool) ([]*clo
 }
 
 func (c *cloud) Create(context.Context, *karpv1.NodeClaim) (*karpv1.NodeClaim, error) {
-	return nil, fmt.Errorf("nothing is bought in a comparison")
+	return nil, fmt.Errorf("nothing is launched in a comparison")
 }
 func (c *cloud) Delete(context.Context, *karpv1.NodeClaim) error {
 	return fmt.Errorf("nothing is sold in a comparison")
 }
 func (c *cloud) Get(context.Context, string) (*karpv1.NodeClaim, error) {
-	return nil, fmt.Errorf("nothing is bought in a comparison")
+	return nil, fmt.Errorf("nothing is launched in a comparison")
 }
 func (c *cloud) List(context.Context) ([]*karpv1.NodeClaim, error) { return nil, nil }
 func (c *cloud) IsDrifted(context.Context, *karpv1.NodeClaim) (cloudprovider.DriftReason, error) {

@@ -113,7 +113,7 @@ func TestBadInput(t *testing.T) {
 		"martian": {"mars-1a"},
 	} {
 		t.Run("pod "+app, func(t *testing.T) {
-			e.eventually(60*time.Second, "the pod is told why no machine serves it", func() (bool, string) {
+			e.eventually(60*time.Second, "the pod is told why no instance serves it", func() (bool, string) {
 				seen := ""
 				for _, ev := range list[corev1.EventList](e, client.InNamespace("default")).Items {
 					if ev.Reason != "FailedScheduling" || ev.Source.Component == "default-scheduler" || !strings.HasPrefix(ev.InvolvedObject.Name, app+"-") {

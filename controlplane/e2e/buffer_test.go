@@ -84,14 +84,14 @@ func TestACapacityBufferKeepsRoomWarm(t *testing.T) {
 	e.eventually(60*time.Second, "the node that nothing needs is removed", func() (bool, string) { return sentinels() == 0, fmt.Sprint(sentinels()) })
 	e.eventually(30*time.Second, "its instance is terminated", func() (bool, string) { return len(e.instances()) <= warm, fmt.Sprint(len(e.instances())) })
 	if n := len(e.instances()); n != warm {
-		t.Fatalf("%d machines with nothing but the buffer, later %d", warm, n)
+		t.Fatalf("%d instances with nothing but the buffer, later %d", warm, n)
 	}
 
 	e.apply(deployment("web", 2, "1500m", "1Gi", ""))
 	e.running(10*time.Second, "default", 2)
 	e.eventually(60*time.Second, "the buffer has room again", func() (bool, string) {
 		ok, seen := filled()
-		return ok && len(e.instances()) > warm, fmt.Sprintf("%d machines, %s", len(e.instances()), seen)
+		return ok && len(e.instances()) > warm, fmt.Sprintf("%d instances, %s", len(e.instances()), seen)
 	})
 
 	if err := e.client.Delete(t.Context(), &autoscalingv1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {

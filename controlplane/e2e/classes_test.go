@@ -23,11 +23,11 @@ func (s *stage) boots() control.Instance {
 	s.pool(s.name, "- {key: kubernetes.io/arch, operator: In, values: [amd64]}", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	machine, err := s.aws.Instance(s.Context(), s.machines(false)[0].ID)
+	instance, err := s.aws.Instance(s.Context(), s.machines(false)[0].ID)
 	if err != nil {
 		s.Fatal(err)
 	}
-	return machine
+	return instance
 }
 
 // refuses waits until a class says why it can't be used.
@@ -105,7 +105,7 @@ func bootsWithInstanceProfile(t *testing.T, e *env) {
 	s.boots()
 	i, ok := w.Instance(s.machines(false)[0].ID)
 	if !ok || !strings.HasSuffix(i.ProfileARN, "/mine") {
-		t.Errorf("the machine has profile %q", i.ProfileARN)
+		t.Errorf("the instance has profile %q", i.ProfileARN)
 	}
 	s.remove(&awsv1.EC2NodeClass{ObjectMeta: objectMeta(s.name)})
 	s.scaleIn(s.name, "web", 0)
@@ -122,8 +122,8 @@ func bootsWithUserData(t *testing.T, e *env) {
     #!/bin/bash
     echo from-the-user
 `))
-	machine := s.boots()
-	text := machine.UserData
+	instance := s.boots()
+	text := instance.UserData
 	if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
 		text = string(raw)
 	}

@@ -206,7 +206,7 @@ func (e *env) oneToOne() {
 	claims := map[string]karpv1.NodeClaim{}
 	for _, c := range e.claims() {
 		if other, ok := claims[c.Status.ProviderID]; ok && c.Status.ProviderID != "" {
-			e.Errorf("nodeclaims %s and %s both have machine %s", other.Name, c.Name, c.Status.ProviderID)
+			e.Errorf("nodeclaims %s and %s both have instance %s", other.Name, c.Name, c.Status.ProviderID)
 		}
 		claims[c.Status.ProviderID] = c
 	}
@@ -223,7 +223,7 @@ func (e *env) oneToOne() {
 	}
 	for id, c := range claims {
 		if id != "" && !live[id] && c.DeletionTimestamp.IsZero() && time.Since(c.CreationTimestamp.Time) > 10*time.Second {
-			e.Errorf("nodeclaim %s has machine %s, which does not exist", c.Name, id)
+			e.Errorf("nodeclaim %s has instance %s, which does not exist", c.Name, id)
 		}
 	}
 }

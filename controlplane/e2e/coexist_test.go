@@ -25,7 +25,7 @@ func TestTwoClustersOfOneName(t *testing.T) {
 	e.running(60*time.Second, "default", 2)
 	// The simulated instances can only join the first cluster; those of the second one are waited for until the end.
 	var theirs []karpv1.NodeClaim
-	other.eventually(60*time.Second, "the second cluster has two machines", func() (bool, string) {
+	other.eventually(60*time.Second, "the second cluster has two instances", func() (bool, string) {
 		theirs = other.claims()
 		n := 0
 		for _, c := range theirs {
@@ -40,7 +40,7 @@ func TestTwoClustersOfOneName(t *testing.T) {
 		uids[i.Tags[awsv1.TagClusterUID]]++
 	}
 	if a, b := e.clusterUID(), other.clusterUID(); uids[a] != 2 || uids[b] != 2 || a == b {
-		t.Fatalf("machines by cluster: %v, want two each of %s and %s", uids, a, b)
+		t.Fatalf("instances by cluster: %v, want two each of %s and %s", uids, a, b)
 	}
 	// Each cluster gets an orphan that is certainly its own. When it is gone, instances without a claim have been looked at
 	// for longer than the grace period, those of the other cluster included.
@@ -66,11 +66,11 @@ func TestTwoClustersOfOneName(t *testing.T) {
 	}
 	for _, c := range append(e.claims(), theirs...) {
 		if !alive[c.Status.ProviderID] {
-			t.Errorf("machine %s of nodeclaim %s does not run any more", c.Status.ProviderID, c.Name)
+			t.Errorf("instance %s of nodeclaim %s does not run any more", c.Status.ProviderID, c.Name)
 		}
 	}
-	if n := e.metric("kerf_foreign_machines"); n < 2 {
-		t.Errorf("the first cluster counts %v foreign machines, want 2", n)
+	if n := e.metric("kerf_foreign_instances"); n < 2 {
+		t.Errorf("the first cluster counts %v foreign instances, want 2", n)
 	}
 	e.logged(time.Second, "CLUSTER_NAME", other.clusterUID())
 	if !strings.Contains(r.text(), e.clusterUID()) {

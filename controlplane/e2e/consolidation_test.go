@@ -110,7 +110,7 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}
 	home := guardedOn()
 
 	e.scale("web", 8)
-	e.eventually(120*time.Second, "three tenths of the load are carried by about as much of the machines", func() (bool, string) {
+	e.eventually(120*time.Second, "three tenths of the load are carried by about as much of the instances", func() (bool, string) {
 		now, marks := e.vCPUs(), e.marked()
 		return now <= before/2 && len(marks) == 0, fmt.Sprintf("%d vCPUs, before %d; %v", now, before, marks)
 	})
@@ -125,13 +125,13 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}
 	// The guarded pod's instance is too large for it alone: once the budget is gone it is replaced, and the controller is
 	// killed as soon as that has begun.
 	e.scale("web", 0)
-	e.eventually(90*time.Second, "only the guarded machine is left", func() (bool, string) {
+	e.eventually(90*time.Second, "only the guarded instance is left", func() (bool, string) {
 		n := e.nodes()
 		return len(n) == 1 && n[0].Name == home, fmt.Sprintf("%d nodes", len(n))
 	})
 	large := e.vCPUs()
 	if large <= 2 {
-		t.Skipf("the guarded pod is on a machine of %d vCPUs: nothing to replace", large)
+		t.Skipf("the guarded pod is on an instance of %d vCPUs: nothing to replace", large)
 	}
 	e.remove(&list[policyv1.PodDisruptionBudgetList](e).Items[0])
 	e.eventually(60*time.Second, "its replacement has begun", func() (bool, string) {

@@ -24,7 +24,7 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	pod, node, machine := s.pods(s.name)[0], s.nodesOf()[0], s.machines(false)[0]
+	pod, node, instance := s.pods(s.name)[0], s.nodesOf()[0], s.machines(false)[0]
 	s.remove(&node)
 	s.told(30*time.Second, "FailedDraining", node.Name, s.name+"/web")
 	now := &corev1.Pod{}
@@ -41,16 +41,16 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
 		err := s.client.Get(s.Context(), client.ObjectKeyFromObject(&pod), now)
 		return err != nil || !now.DeletionTimestamp.IsZero(), fmt.Sprint(now.Status.Phase)
 	})
-	s.moved(node.Name, machine.ID)
+	s.moved(node.Name, instance.ID)
 }
 
-// volumeHoldsMachine has a volume attached to a node whose pods have left.
-func volumeHoldsMachine(t *testing.T, e *env) {
+// volumeHoldsInstance has a volume attached to a node whose pods have left.
+func volumeHoldsInstance(t *testing.T, e *env) {
 	s := e.stage(t)
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	node, machine := s.nodesOf()[0], s.machines(false)[0]
+	node, instance := s.nodesOf()[0], s.machines(false)[0]
 	volume := s.name + "-disk"
 	attachment := &storagev1.VolumeAttachment{ObjectMeta: objectMeta(volume), Spec: storagev1.VolumeAttachmentSpec{
 		Attacher: "ebs.csi.aws.com", NodeName: node.Name, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},
@@ -60,9 +60,9 @@ func volumeHoldsMachine(t *testing.T, e *env) {
 	}
 	s.remove(&node)
 	s.told(60*time.Second, "AwaitingVolumeDetachment", node.Name, "1 volumes")
-	if i, ok := s.cluster.Simulator.World.Instance(machine.ID); !ok || i.State != "running" {
-		t.Errorf("the machine is %s while a volume is attached to it", i.State)
+	if i, ok := s.cluster.Simulator.World.Instance(instance.ID); !ok || i.State != "running" {
+		t.Errorf("the instance is %s while a volume is attached to it", i.State)
 	}
 	s.remove(attachment)
-	s.moved(node.Name, machine.ID)
+	s.moved(node.Name, instance.ID)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// TestMachinesThatDie lets every instance of a class end as it starts, as where the key of its volumes may not be used: the
+// TestInstancesThatDie lets every instance of a class end as it starts, as where the key of its volumes may not be used: the
 // class says why, its instances are not launched in a loop, and a change of the class is tried at once.
-func TestMachinesThatDie(t *testing.T) {
+func TestInstancesThatDie(t *testing.T) {
 	t.Parallel()
 	e := up(t)
 	e.apply(strings.ReplaceAll(classYAML, "name: default", "name: dying"))
@@ -22,20 +22,20 @@ func TestMachinesThatDie(t *testing.T) {
 	s.fault(world.Fault{Kind: world.FaultFailedLaunch, InstanceType: "m5.*", Code: "Client.InternalError", Message: "Client.InternalError: Client error on launch"})
 	s.pool("dying", "", "")
 	s.deploy("web", 3, "1", apart("web"))
-	s.told(90*time.Second, "MachineGone", "", "Client.InternalError", "kms:CreateGrant")
+	s.told(90*time.Second, "InstanceGone", "", "Client.InternalError", "kms:CreateGrant")
 	s.told(10*time.Second, "VolumeKeyUnusable", "dying", "Client.InternalError", "kms:CreateGrant")
-	s.told(60*time.Second, "FailedScheduling", "web", "machines of the node class end as they start")
+	s.told(60*time.Second, "FailedScheduling", "web", "instances of the node class end as they start")
 	s.eventually(60*time.Second, "the claims are given up", func() (bool, string) { return len(s.mine()) == 0, fmt.Sprint(len(s.mine())) })
-	bought := len(s.machines(true))
+	launched := len(s.machines(true))
 	decided := s.metric("karpenter_scheduler_scheduling_duration_seconds_count")
 	s.eventually(60*time.Second, "the loop looks at the pods a few times more", func() (bool, string) {
 		now := s.metric("karpenter_scheduler_scheduling_duration_seconds_count")
 		return now >= decided+3, fmt.Sprint(now, " of ", decided+3)
 	})
-	if n := len(s.machines(true)); n != bought || n > 6 {
-		t.Errorf("%d machines were bought, and then %d more, to die like the others", bought, n-bought)
+	if n := len(s.machines(true)); n != launched || n > 6 {
+		t.Errorf("%d instances were launched, and then %d more, to die like the others", launched, n-launched)
 	}
-	if n := s.metric(`kerf_cloud_closures{capacity_type="",reason="machines of the node class end as they start",scope="class"}`); n != 1 {
+	if n := s.metric(`kerf_cloud_closures{capacity_type="",reason="instances of the node class end as they start",scope="class"}`); n != 1 {
 		t.Errorf("the metric says that %v classes are closed", n)
 	}
 

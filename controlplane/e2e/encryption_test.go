@@ -123,12 +123,12 @@ func (e *env) sick(words ...string) {
 }
 
 // warnedInVain has AWS take an instance back with a warning that nobody hears.
-func (s *stage) warnedInVain(m *onMachine) {
+func (s *stage) warnedInVain(m *onInstance) {
 	s.Helper()
 	if err := s.aws.Interrupt(s.Context(), m.ID, time.Second); err != nil {
 		s.Fatal(err)
 	}
-	s.eventually(30*time.Second, "AWS has taken the machine back", func() (bool, string) {
+	s.eventually(30*time.Second, "AWS has taken the instance back", func() (bool, string) {
 		now, err := s.aws.Instance(s.Context(), m.ID)
 		return err == nil && now.State == "terminated" && strings.Contains(now.Reason, "Spot"), fmt.Sprint(now.State, now.Reason, err)
 	})
@@ -149,7 +149,7 @@ func (e *env) failedDeliveries() float64 {
 }
 
 // undelivered shows that a warning does not arrive, and that EventBridge counts it.
-func (s *stage) undelivered(m *onMachine) {
+func (s *stage) undelivered(m *onInstance) {
 	s.Helper()
 	before := s.failedDeliveries()
 	s.warnedInVain(m)
@@ -173,13 +173,13 @@ func (s *stage) fixed(has ...string) {
 	s.carryOut(script)
 	s.queueReady(60*time.Second, "")
 	s.healthy()
-	var m onMachine
-	s.eventually(90*time.Second, "the pod runs on a machine that is there", func() (bool, string) {
+	var m onInstance
+	s.eventually(90*time.Second, "the pod runs on an instance that is there", func() (bool, string) {
 		machines, claims, pods := s.machines(false), s.mine(), s.pods(s.name)
 		if len(machines) != 1 || len(claims) != 1 || len(pods) != 1 {
-			return false, fmt.Sprintf("%d machines, %d nodeclaims, %d pods", len(machines), len(claims), len(pods))
+			return false, fmt.Sprintf("%d instances, %d nodeclaims, %d pods", len(machines), len(claims), len(pods))
 		}
-		m = onMachine{machines[0], claims[0]}
+		m = onInstance{machines[0], claims[0]}
 		// A pod of the instance that AWS took says that it runs until its node is gone.
 		on := claims[0].Status.NodeName
 		return on != "" && claims[0].DeletionTimestamp.IsZero() && pods[0].Spec.NodeName == on && pods[0].Status.Phase == corev1.PodRunning,

@@ -55,7 +55,7 @@ func TestFaults(t *testing.T) {
 		t.Run(story.name, func(t *testing.T) {
 			story.tell(t, e)
 			if machines := old.machines(false); len(machines) != 1 || machines[0].ID != first {
-				t.Errorf("the machine from before is gone: %v", machines)
+				t.Errorf("the instance from before is gone: %v", machines)
 			}
 		})
 	}
@@ -66,14 +66,14 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(e.claims()); n != len(all) {
-		t.Errorf("%d machines were launched in all for %d nodeclaims", len(all), n)
+		t.Errorf("%d instances were launched in all for %d nodeclaims", len(all), n)
 	}
 }
 
 // noneLeaked waits until all instances have claims and all claims have instances.
 func (e *env) noneLeaked() {
 	e.Helper()
-	e.eventually(90*time.Second, "machines and nodeclaims are one to one", func() (bool, string) {
+	e.eventually(90*time.Second, "instances and nodeclaims are one to one", func() (bool, string) {
 		c, i := e.claims(), e.instances()
 		byID := map[string]bool{}
 		for _, x := range c {
@@ -240,7 +240,7 @@ func lostReplyAndKill(t *testing.T, e *env) {
 	s.pool("default", "", "")
 	s.fault(world.Fault{Kind: world.FaultLostReply, Service: "ec2", Operation: "CreateFleet"})
 	s.deploy("web", 3, "1", apart("web"))
-	s.eventually(60*time.Second, "machines come of launches that nobody heard the answer of", func() (bool, string) {
+	s.eventually(60*time.Second, "instances come of launches that nobody heard the answer of", func() (bool, string) {
 		n := len(s.machines(true))
 		return n > 0, fmt.Sprint(n)
 	})
@@ -251,7 +251,7 @@ func lostReplyAndKill(t *testing.T, e *env) {
 		t.Fatal(err)
 	}
 	claims := len(s.mine())
-	t.Logf("killed with %d nodeclaims and %d machines", claims, len(s.machines(true)))
+	t.Logf("killed with %d nodeclaims and %d instances", claims, len(s.machines(true)))
 	if err := s.cluster.Controller.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func lateVisibility(t *testing.T, e *env) {
 	s.fault(world.Fault{Kind: world.FaultLateInstances, Delay: 8 * time.Second})
 	s.fault(world.Fault{Kind: world.FaultLateTags, Delay: 8 * time.Second})
 	s.deploy("web", 3, "1", apart("web"))
-	s.eventually(60*time.Second, "a fleet is bought", func() (bool, string) {
+	s.eventually(60*time.Second, "a fleet is launched", func() (bool, string) {
 		n := len(s.machines(true))
 		return n > 0, fmt.Sprint(n)
 	})

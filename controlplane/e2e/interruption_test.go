@@ -30,7 +30,7 @@ func TestInterruption(t *testing.T) {
 	})
 	e.apply(classYAML)
 	var stories sync.WaitGroup
-	for name, story := range map[string]func(*stage, *onMachine){
+	for name, story := range map[string]func(*stage, *onInstance){
 		"scheduled maintenance waits":    maintenanceWaits,
 		"maintenance is called off":      maintenanceCalledOff,
 		"retirement at short notice":     retirementSoon,
@@ -55,7 +55,7 @@ func TestInterruption(t *testing.T) {
 					c := s.mine()
 					return len(c) == 1 && c[0].StatusConditions().IsTrue(), fmt.Sprint(len(c))
 				})
-				story(s, &onMachine{s.machines(false)[0], s.mine()[0]})
+				story(s, &onInstance{s.machines(false)[0], s.mine()[0]})
 			})
 		})
 	}
@@ -69,8 +69,8 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// onMachine is a stage's instance before AWS speaks of it.
-type onMachine struct {
+// onInstance is a stage's instance before AWS speaks of it.
+type onInstance struct {
 	control.Instance
 	claim karpv1.NodeClaim
 }
@@ -86,13 +86,13 @@ func (s *stage) says(r event.Request) event.Envelope {
 }
 
 // goes waits until an instance is given back, and the stage's pod runs on another.
-func (s *stage) goes(m *onMachine) {
+func (s *stage) goes(m *onInstance) {
 	s.Helper()
 	s.moved(m.claim.Status.NodeName, m.ID)
 }
 
 // handled waits until nothing is on the queue any more that tells of an instance.
-func (s *stage) handled(m *onMachine) {
+func (s *stage) handled(m *onInstance) {
 	s.Helper()
 	s.eventually(30*time.Second, "the message has been handled", func() (bool, string) {
 		q, err := s.aws.Queue(s.Context(), s.cluster.Name)
@@ -108,7 +108,7 @@ func (s *stage) handled(m *onMachine) {
 	})
 }
 
-func maintenanceWaits(s *stage, m *onMachine) {
+func maintenanceWaits(s *stage, m *onInstance) {
 	begins := time.Now().Add(maintenanceLead + 12*time.Second).Truncate(time.Second)
 	s.says(event.Request{Kind: event.ScheduledChange, Instance: m.ID, Code: "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED", Start: begins})
 	s.told(15*time.Second, "InstanceUnhealthy", m.claim.Name, "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED", begins.UTC().Format(time.RFC3339), begins.Add(-maintenanceLead).UTC().Format(time.RFC3339))
@@ -126,11 +126,11 @@ func maintenanceWaits(s *stage, m *onMachine) {
 	}
 	s.goes(m)
 	if late := time.Since(begins); late > 0 {
-		s.Errorf("the machine was given back %s after the work on it began", late)
+		s.Errorf("the instance was given back %s after the work on it began", late)
 	}
 }
 
-func (s *stage) annotation(m *onMachine, key string) string {
+func (s *stage) annotation(m *onInstance, key string) string {
 	s.Helper()
 	now := &karpv1.NodeClaim{}
 	if err := s.client.Get(s.Context(), client.ObjectKeyFromObject(&m.claim), now); err != nil {
@@ -139,7 +139,7 @@ func (s *stage) annotation(m *onMachine, key string) string {
 	return now.Annotations[key]
 }
 
-func maintenanceCalledOff(s *stage, m *onMachine) {
+func maintenanceCalledOff(s *stage, m *onInstance) {
 	sent := s.says(event.Request{Kind: event.ScheduledChange, Instance: m.ID, Start: time.Now().Add(time.Hour)})
 	s.eventually(15*time.Second, "the nodeclaim has it written down", func() (bool, string) {
 		text := s.annotation(m, index.MaintenanceAnnotation)
@@ -162,39 +162,39 @@ func maintenanceCalledOff(s *stage, m *onMachine) {
 }
 
 // retirementSoon is announced both ways, by message and by instance status, and so near that there is nothing to wait for.
-func retirementSoon(s *stage, m *onMachine) {
+func retirementSoon(s *stage, m *onInstance) {
 	s.says(event.Request{Kind: event.ScheduledChange, Instance: m.ID, Start: time.Now().Add(maintenanceLead - 5*time.Second), Announce: true})
 	s.told(10*time.Second, "InstanceUnhealthy", m.claim.Name, event.Retirement, "pods are moved")
 	s.goes(m)
 }
 
 // healthIssue is an event about an instance that asks nobody to do anything.
-func healthIssue(s *stage, m *onMachine) {
+func healthIssue(s *stage, m *onInstance) {
 	s.says(event.Request{Kind: event.ScheduledChange, Instance: m.ID, Code: "AWS_EC2_OPERATIONAL_ISSUE"})
 	s.handled(m)
 	s.stays(&m.claim)
 }
 
-func rebalanceIsTold(s *stage, m *onMachine) {
+func rebalanceIsTold(s *stage, m *onInstance) {
 	s.says(event.Request{Kind: event.Rebalance, Instance: m.ID})
 	s.told(15*time.Second, "SpotRebalanceRecommendation", m.claim.Name, m.ID)
 	s.handled(m)
 	s.stays(&m.claim)
 }
 
-func stoppedFromOutside(s *stage, m *onMachine) {
+func stoppedFromOutside(s *stage, m *onInstance) {
 	if err := s.aws.Stop(s.Context(), m.ID); err != nil {
 		s.Fatal(err)
 	}
 	s.told(15*time.Second, "InstanceStopping", m.claim.Name, m.ID)
 	s.goes(m)
-	s.eventually(30*time.Second, "the stopped machine is terminated", func() (bool, string) {
+	s.eventually(30*time.Second, "the stopped instance is terminated", func() (bool, string) {
 		now, err := s.aws.Instance(s.Context(), m.ID)
 		return err == nil && now.State == "terminated", fmt.Sprint(now.State, err)
 	})
 }
 
-func terminatedFromOutside(s *stage, m *onMachine) {
+func terminatedFromOutside(s *stage, m *onInstance) {
 	if err := s.aws.Terminate(s.Context(), m.ID); err != nil {
 		s.Fatal(err)
 	}
@@ -203,18 +203,18 @@ func terminatedFromOutside(s *stage, m *onMachine) {
 }
 
 // statusCheckFails is seen by polling: no message tells of it.
-func statusCheckFails(s *stage, m *onMachine) {
+func statusCheckFails(s *stage, m *onInstance) {
 	if err := s.cluster.Simulator.World.ImpairSince(m.ID, world.CheckInstance, time.Now().Add(-3*time.Minute)); err != nil {
 		s.Fatal(err)
 	}
 	s.told(90*time.Second, "InstanceUnhealthy", m.claim.Name, "instance status check", m.ID)
 	s.goes(m)
 	if n := s.metric(`karpenter_interruption_instance_status_unhealthy_total{category="InstanceStatus"}`); n != 1 {
-		s.Errorf("%v machines with a failed status check are counted, want 1", n)
+		s.Errorf("%v instances with a failed status check are counted, want 1", n)
 	}
 }
 
-func volumeFails(s *stage, m *onMachine) {
+func volumeFails(s *stage, m *onInstance) {
 	if err := s.cluster.Simulator.World.ImpairSince(m.ID, world.CheckVolumes, time.Now().Add(-3*time.Minute)); err != nil {
 		s.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func volumeFails(s *stage, m *onMachine) {
 	s.stays(&m.claim)
 }
 
-func reservationTakenBack(s *stage, m *onMachine) {
+func reservationTakenBack(s *stage, m *onInstance) {
 	s.says(event.Request{Kind: event.ReservationInterrupted, Instance: m.ID})
 	s.told(15*time.Second, "CapacityReservationInstanceInterrupted", m.claim.Name, m.ID)
 	s.goes(m)
@@ -230,7 +230,7 @@ func reservationTakenBack(s *stage, m *onMachine) {
 
 // warnedAgainAndAgain repeats a warning while its instance is being drained: one replacement is launched, and it is no reason
 // to give back that one too.
-func warnedAgainAndAgain(s *stage, m *onMachine) {
+func warnedAgainAndAgain(s *stage, m *onInstance) {
 	if err := s.aws.Interrupt(s.Context(), m.ID, 2*time.Minute); err != nil {
 		s.Fatal(err)
 	}
@@ -247,8 +247,8 @@ func warnedAgainAndAgain(s *stage, m *onMachine) {
 }
 
 // warningOfAnotherAccount names an instance that is nobody's here.
-func warningOfAnotherAccount(s *stage, m *onMachine) {
-	foreign := &onMachine{Instance: control.Instance{ID: "i-0f0f0f0f0f0f0f0f1"}}
+func warningOfAnotherAccount(s *stage, m *onInstance) {
+	foreign := &onInstance{Instance: control.Instance{ID: "i-0f0f0f0f0f0f0f0f1"}}
 	before := s.metric("kerf_interruption_foreign_messages_total")
 	s.says(event.Request{Kind: event.SpotInterruption, Instance: foreign.ID, Account: "210987654321"})
 	// While instances are being launched, it might be one of these.
@@ -260,7 +260,7 @@ func warningOfAnotherAccount(s *stage, m *onMachine) {
 }
 
 // nothingAsksForNothing tells of an instance that it runs.
-func nothingAsksForNothing(s *stage, m *onMachine) {
+func nothingAsksForNothing(s *stage, m *onInstance) {
 	s.says(event.Request{Kind: event.StateChange, Instance: m.ID, State: "running"})
 	s.handled(m)
 	s.stays(&m.claim)

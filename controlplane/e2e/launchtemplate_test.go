@@ -53,10 +53,10 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := s.boots()
-	i, ok := w.Instance(machine.ID)
+	instance := s.boots()
+	i, ok := w.Instance(instance.ID)
 	if !ok || i.LaunchTemplateID != lt.ID || i.LaunchTemplateVersion != 2 || !strings.HasSuffix(i.ProfileARN, "/KarpenterNodeInstanceProfile") {
-		t.Errorf("the machine is of template %s, version %d, with profile %s", i.LaunchTemplateName, i.LaunchTemplateVersion, i.ProfileARN)
+		t.Errorf("the instance is of template %s, version %d, with profile %s", i.LaunchTemplateName, i.LaunchTemplateVersion, i.ProfileARN)
 	}
 	for _, n := range s.nodesOf() {
 		if n.Labels["node.k8s.aws/capacity-type"] != "spot" || n.Labels[karpv1.NodePoolLabelKey] != s.name {

@@ -28,7 +28,7 @@ func TestStories(t *testing.T) {
 	for name, story := range map[string]func(*testing.T, *env){
 		"no spot capacity":           noSpotCapacity,
 		"no capacity at all":         noCapacityAtAll,
-		"a machine dies":             aMachineDies,
+		"an instance dies":           anInstanceDies,
 		"orphans":                    orphans,
 		"node deleted":               nodeDeleted,
 		"nodeclaim deleted":          nodeClaimDeleted,
@@ -37,7 +37,7 @@ func TestStories(t *testing.T) {
 		"disruption budget":          heldByBudget,
 		"do not disrupt":             heldByAnnotation,
 		"a budget frees up":          budgetFreesUp,
-		"a volume is detached":       volumeHoldsMachine,
+		"a volume is detached":       volumeHoldsInstance,
 		"volume in a zone":           volumeInAZone,
 		"unknown gate":               unknownGate,
 		"malformed message":          malformedMessage,
@@ -67,7 +67,7 @@ func noSpotCapacity(t *testing.T, e *env) {
 	s.matched(10 * time.Second)
 	for _, m := range s.machines(false) {
 		if m.CapacityType != world.OnDemand {
-			t.Errorf("machine %s is %s", m.ID, m.CapacityType)
+			t.Errorf("instance %s is %s", m.ID, m.CapacityType)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func noCapacityAtAll(t *testing.T, e *env) {
 	s.run(60*time.Second, 1)
 }
 
-func aMachineDies(t *testing.T, e *env) {
+func anInstanceDies(t *testing.T, e *env) {
 	s := e.stage(t)
 	s.pool("default", "", "")
 	s.deploy("web", 2, "1", apart("web"))
@@ -129,7 +129,7 @@ func aMachineDies(t *testing.T, e *env) {
 		t.Fatal(err)
 	}
 	s.gone(80*time.Second, &karpv1.NodeClaim{ObjectMeta: objectMeta(claim)})
-	s.told(5*time.Second, "MachineGone", claim, victim.ID)
+	s.told(5*time.Second, "InstanceGone", claim, victim.ID)
 	s.run(60*time.Second, 2)
 	s.matched(10 * time.Second)
 }
@@ -156,11 +156,11 @@ func orphans(t *testing.T, e *env) {
 	})
 	for name, id := range map[string]string{"of another cluster": elsewhere, "of a namesake": namesake, "of no cluster": stranger} {
 		if i, ok := s.cluster.Simulator.World.Instance(id); !ok || i.State != "running" {
-			t.Errorf("the machine %s is %q", name, i.State)
+			t.Errorf("the instance %s is %q", name, i.State)
 		}
 	}
-	if n := s.metric(`kerf_foreign_machines{cluster_uid="00000000-0000-0000-0000-000000000000"}`); n != 1 {
-		t.Errorf("kerf_foreign_machines is %v, want 1", n)
+	if n := s.metric(`kerf_foreign_instances{cluster_uid="00000000-0000-0000-0000-000000000000"}`); n != 1 {
+		t.Errorf("kerf_foreign_instances is %v, want 1", n)
 	}
 	s.logged(5*time.Second, "CLUSTER_NAME", "00000000-0000-0000-0000-000000000000")
 	if _, err := s.cluster.Simulator.World.Terminate([]string{elsewhere, namesake, stranger}); err != nil {
@@ -173,9 +173,9 @@ func nodeDeleted(t *testing.T, e *env) {
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	node, machine := s.nodesOf()[0], s.machines(false)[0]
+	node, instance := s.nodesOf()[0], s.machines(false)[0]
 	s.remove(&node)
-	s.moved(node.Name, machine.ID)
+	s.moved(node.Name, instance.ID)
 }
 
 func nodeClaimDeleted(t *testing.T, e *env) {
@@ -183,20 +183,20 @@ func nodeClaimDeleted(t *testing.T, e *env) {
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	node, machine, claim := s.nodesOf()[0], s.machines(false)[0], s.mine()[0]
+	node, instance, claim := s.nodesOf()[0], s.machines(false)[0], s.mine()[0]
 	s.remove(&claim)
-	s.moved(node.Name, machine.ID)
+	s.moved(node.Name, instance.ID)
 }
 
 // moved waits until a node and its instance are gone and the stage's one pod runs elsewhere.
-func (s *stage) moved(node, machine string) {
+func (s *stage) moved(node, instance string) {
 	s.Helper()
 	s.gone(60*time.Second, &corev1.Node{ObjectMeta: objectMeta(node)})
 	s.run(30*time.Second, 1)
 	s.matched(20 * time.Second)
 	for _, m := range s.machines(false) {
-		if m.ID == machine {
-			s.Errorf("machine %s is still %s", m.ID, m.State)
+		if m.ID == instance {
+			s.Errorf("instance %s is still %s", m.ID, m.State)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func nodePoolDeleted(t *testing.T, e *env) {
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
 	s.remove(&karpv1.NodePool{ObjectMeta: objectMeta(s.name)})
-	s.eventually(60*time.Second, "no nodeclaim, node or machine of the pool is left", func() (bool, string) {
+	s.eventually(60*time.Second, "no nodeclaim, node or instance of the pool is left", func() (bool, string) {
 		c, n, m := len(s.mine()), len(s.nodesOf()), len(s.machines(false))
 		return c+n+m == 0, fmt.Sprint(c, n, m)
 	})
@@ -258,7 +258,7 @@ func (s *stage) held(annotation string) {
 	s.annotations = annotation
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	pod, node, machine := s.pods(s.name)[0], s.nodesOf()[0], s.machines(false)[0]
+	pod, node, instance := s.pods(s.name)[0], s.nodesOf()[0], s.machines(false)[0]
 	began := time.Now()
 	s.remove(&node)
 	s.told(10*time.Second, "TerminationGracePeriodExpiring", s.name)
@@ -271,7 +271,7 @@ func (s *stage) held(annotation string) {
 	if took := time.Since(began); took < grace-3*time.Second {
 		s.Errorf("the pod was deleted after %s, which is before the deadline of %s", took, grace)
 	}
-	s.moved(node.Name, machine.ID)
+	s.moved(node.Name, instance.ID)
 	if took := time.Since(began); took > grace+30*time.Second {
 		s.Errorf("the node went after %s, long after the deadline of %s", took, grace)
 	}
@@ -306,7 +306,7 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: %[1]s, re
 		}
 	}
 	if n := len(s.machines(true)); n != 1 {
-		t.Errorf("%d machines were launched, want 1", n)
+		t.Errorf("%d instances were launched, want 1", n)
 	}
 }
 

@@ -83,9 +83,9 @@ func fabricAdapter(s *stage) {
 	}
 	s.apply(strings.ReplaceAll(with, "namespace: default", "namespace: "+s.name))
 	s.run(2*time.Minute, 1)
-	machine, ok := s.cluster.Simulator.World.Instance(s.machines(false)[0].ID)
-	if !ok || machine.Type != "c5n.18xlarge" || len(machine.Interfaces) != 1 || machine.Interfaces[0].Type != "efa" {
-		s.Errorf("the machine is %s with interfaces %+v", machine.Type, machine.Interfaces)
+	instance, ok := s.cluster.Simulator.World.Instance(s.machines(false)[0].ID)
+	if !ok || instance.Type != "c5n.18xlarge" || len(instance.Interfaces) != 1 || instance.Interfaces[0].Type != "efa" {
+		s.Errorf("the instance is %s with interfaces %+v", instance.Type, instance.Interfaces)
 	}
 	devices := s.nodesOf()[0].Status.Allocatable["vpc.amazonaws.com/efa"]
 	if devices.Value() != 1 {

@@ -89,10 +89,10 @@ func expiredNodesAreReplacedFirst(s *stage) {
 		for _, name := range leaving {
 			left[name] = true
 			if len(left) > ready {
-				s.Errorf("pod %s leaves as the %d. while %d new machines are ready", name, len(left), ready)
+				s.Errorf("pod %s leaves as the %d. while %d new instances are ready", name, len(left), ready)
 			}
 		}
-		return len(left) == len(pods), fmt.Sprintf("%d of %d pods have left, %d new machines are ready", len(left), len(pods), ready)
+		return len(left) == len(pods), fmt.Sprintf("%d of %d pods have left, %d new instances are ready", len(left), len(pods), ready)
 	})
 	var times []time.Time
 	for name, at := range begun {
@@ -199,7 +199,7 @@ func staticPoolScales(s *stage) {
 	s.deploy("web", 1, "1", "")
 	s.run(30*time.Second, 1)
 	if n := len(s.machines(true)); n != 2 {
-		s.Errorf("%d machines after a pod that fits on two", n)
+		s.Errorf("%d instances after a pod that fits on two", n)
 	}
 	scale(5)
 	has(4)
@@ -227,7 +227,7 @@ func unhealthyNodeIsReplaced(s *stage) {
 		c := s.mine()
 		return len(c) == 1 && c[0].StatusConditions().IsTrue(), fmt.Sprint(len(c))
 	})
-	m := &onMachine{s.machines(false)[0], s.mine()[0]}
+	m := &onInstance{s.machines(false)[0], s.mine()[0]}
 	node := &corev1.Node{}
 	if err := s.client.Get(s.Context(), client.ObjectKey{Name: m.claim.Status.NodeName}, node); err != nil {
 		s.Fatal(err)

@@ -58,7 +58,7 @@ func TestOutages(t *testing.T) {
 				return !strings.Contains(seen, service+" does not answer"), seen
 			})
 			if machines := old.machines(false); len(machines) != 1 || machines[0].ID != first {
-				t.Errorf("the machine from before is gone: %v", machines)
+				t.Errorf("the instance from before is gone: %v", machines)
 			}
 			s.noneTwice(1)
 		})

@@ -83,7 +83,7 @@ func (s *stage) stand(g world.PlacementGroup, of func(world.Instance) string) ma
 			partition = strconv.Itoa(int(i.Partition))
 		}
 		if !ok || i.PlacementGroupID != g.ID || n.Labels[awsv1.LabelPlacementGroupID] != g.ID || n.Labels[awsv1.LabelPlacementGroupPartition] != partition {
-			s.Errorf("node %s has the labels %v; its machine stands in group %q, partition %d", n.Name, n.Labels, i.PlacementGroupID, i.Partition)
+			s.Errorf("node %s has the labels %v; its instance stands in group %q, partition %d", n.Name, n.Labels, i.PlacementGroupID, i.Partition)
 		}
 		out[of(i)]++
 	}
@@ -104,7 +104,7 @@ topologySpreadConstraints:
 	s.matched(20 * time.Second)
 	for partition, n := range s.stand(g, func(i world.Instance) string { return fmt.Sprint(i.Partition) }) {
 		if n != 2 {
-			s.Errorf("%d of 6 machines stand in partition %s of 3", n, partition)
+			s.Errorf("%d of 6 instances stand in partition %s of 3", n, partition)
 		}
 	}
 	if c := s.class(); c.Status.PlacementGroup == nil || c.Status.PlacementGroup.ID != g.ID || c.Status.PlacementGroup.PartitionCount != 3 {
@@ -122,7 +122,7 @@ func fullSpreadGroup(s *stage) {
 	s.matched(20 * time.Second)
 	for zone, n := range s.stand(g, byZone) {
 		if n > 7 {
-			s.Errorf("%d machines in %s", n, zone)
+			s.Errorf("%d instances in %s", n, zone)
 		}
 	}
 }
@@ -151,6 +151,6 @@ func groupComesLater(s *stage) {
 	s.deploy("late", 1, "1", "")
 	s.run(60*time.Second, 1)
 	if n := len(s.stand(g, byZone)); n != 1 {
-		s.Errorf("machines in %d zones", n)
+		s.Errorf("instances in %d zones", n)
 	}
 }

@@ -323,16 +323,16 @@ func (e *env) hold(app string) string {
 func (e *env) newImage() world.Image {
 	e.Helper()
 	w := e.cluster.Simulator.World
-	machine, ok := w.Instance(e.instances()[0].ID)
+	instance, ok := w.Instance(e.instances()[0].ID)
 	if !ok {
-		e.Fatal("there is no machine")
+		e.Fatal("there is no instance")
 	}
 	for _, image := range w.Images() {
-		if image.ID == machine.ImageID {
+		if image.ID == instance.ImageID {
 			image.ID, image.SSMPaths, image.Name = "", nil, image.Name+"-newer"
 			return w.AddImage(image)
 		}
 	}
-	e.Fatalf("image %s is not there", machine.ImageID)
+	e.Fatalf("image %s is not there", instance.ImageID)
 	return world.Image{}
 }

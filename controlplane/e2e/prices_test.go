@@ -51,7 +51,7 @@ func (s *stage) only() (control.Instance, karpv1.NodeClaim) {
 	s.run(60*time.Second, 1)
 	machines, claims := s.machines(false), s.mine()
 	if len(machines) != 1 || len(claims) != 1 {
-		s.Fatalf("%d machines and %d nodeclaims, want one each", len(machines), len(claims))
+		s.Fatalf("%d instances and %d nodeclaims, want one each", len(machines), len(claims))
 	}
 	return machines[0], claims[0]
 }
@@ -61,7 +61,7 @@ func priceFile(s *stage) {
 	s.deploy("web", 1, "1", "")
 	m, claim := s.only()
 	if m.Type != "r5.2xlarge" || claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] != "true" {
-		s.Errorf("bought %s with the annotations %v", m.Type, claim.Annotations)
+		s.Errorf("launched %s with the annotations %v", m.Type, claim.Annotations)
 	}
 }
 
@@ -83,7 +83,7 @@ spec:
 	s.deploy("web", 1, "1", "")
 	m, claim := s.only()
 	if m.Type != "m5.2xlarge" || claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] != "true" {
-		s.Errorf("bought %s with the annotations %v", m.Type, claim.Annotations)
+		s.Errorf("launched %s with the annotations %v", m.Type, claim.Annotations)
 	}
 }
 
@@ -153,7 +153,7 @@ func zonalShift(s *stage) {
 	s.run(90*time.Second, 4)
 	for _, m := range s.machines(true) {
 		if m.Zone == away.Zone {
-			s.Errorf("machine %s was bought in %s", m.ID, m.Zone)
+			s.Errorf("instance %s was launched in %s", m.ID, m.Zone)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func TestControllerKilledInABurst(t *testing.T) {
 	e.ready("default")
 	// Two hundred cores on instances of at most sixteen: the kill finds launches in more than one stage.
 	e.apply(deployment("burst", 200, "1", "1Gi", ""))
-	e.eventually(30*time.Second, "some machines are bought and some are not", func() (bool, string) {
+	e.eventually(30*time.Second, "some instances are launched and some are not", func() (bool, string) {
 		n := len(e.instances())
 		return n >= 3, fmt.Sprintf("%d instances", n)
 	})
@@ -166,8 +166,8 @@ func TestControllerKilledInABurst(t *testing.T) {
 	}
 }
 
-// TestMachineThatNeverJoins boots instances whose user data names another cluster.
-func TestMachineThatNeverJoins(t *testing.T) {
+// TestInstanceThatNeverJoins boots instances whose user data names another cluster.
+func TestInstanceThatNeverJoins(t *testing.T) {
 	t.Parallel()
 	e := up(t, func(o *local.Options) {
 		o.ControllerEnv = append(o.ControllerEnv, "REGISTRATION_TIMEOUT=8s")
@@ -178,7 +178,7 @@ func TestMachineThatNeverJoins(t *testing.T) {
 	e.apply(poolYAML)
 	e.apply(deployment("web", 1, "1", "1Gi", ""))
 	seen := map[string]bool{}
-	e.eventually(60*time.Second, "a machine that does not join is given up, with a message that says so", func() (bool, string) {
+	e.eventually(60*time.Second, "an instance that does not join is given up, with a message that says so", func() (bool, string) {
 		for _, c := range e.claims() {
 			seen[c.Name] = true
 		}
@@ -213,7 +213,7 @@ func TestSpotInterruption(t *testing.T) {
 	if err := e.aws.Interrupt(t.Context(), victim.ID, 2*time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	e.eventually(100*time.Second, "pods run elsewhere and the machine is given back before AWS takes it", func() (bool, string) {
+	e.eventually(100*time.Second, "pods run elsewhere and the instance is given back before AWS takes it", func() (bool, string) {
 		gone := true
 		for _, i := range e.instances() {
 			gone = gone && i.ID != victim.ID

@@ -64,16 +64,16 @@ func (e *env) queueReady(timeout time.Duration, reason string, words ...string) 
 }
 
 // serves shows that instances are launched, and returns the stage's.
-func (s *stage) serves() *onMachine {
+func (s *stage) serves() *onInstance {
 	s.Helper()
 	s.pool("default", "- {key: karpenter.sh/capacity-type, operator: In, values: [spot]}", "")
 	s.deploy("web", 1, "1", "")
 	s.run(90*time.Second, 1)
-	return &onMachine{s.machines(false)[0], s.mine()[0]}
+	return &onInstance{s.machines(false)[0], s.mine()[0]}
 }
 
 // heeds shows that a spot warning reaches the controller.
-func (s *stage) heeds(m *onMachine) {
+func (s *stage) heeds(m *onInstance) {
 	s.Helper()
 	if err := s.aws.Interrupt(s.Context(), m.ID, 2*time.Minute); err != nil {
 		s.Fatal(err)
@@ -96,7 +96,7 @@ func noMessageComes(s *stage) {
 	s.told(10*time.Second, "InterruptionQueueNotReady", "default", "NoMessages")
 	enable(true)
 	s.scaleIn(s.name, "web", 0)
-	s.eventually(60*time.Second, "the machine goes", func() (bool, string) { n := len(s.machines(false)); return n == 0, fmt.Sprint(n) })
+	s.eventually(60*time.Second, "the instance goes", func() (bool, string) { n := len(s.machines(false)); return n == 0, fmt.Sprint(n) })
 	s.queueReady(60*time.Second, "")
 }
 

@@ -110,7 +110,7 @@ func (s *stage) class() *awsv1.EC2NodeClass {
 
 // launched counts the stage's claims by capacity type, and checks that nodes and claims agree and that only reserved ones have
 // the labels of reservations.
-func (s *stage) bought() map[string]int {
+func (s *stage) launched() map[string]int {
 	s.Helper()
 	out := map[string]int{}
 	labels := map[string]map[string]string{}
@@ -137,8 +137,8 @@ func reservationEnds(s *stage) {
 	s.deploy("web", 2, "1", apart("web"))
 	s.run(60*time.Second, 2)
 	s.matched(20 * time.Second)
-	if got := s.bought(); got["reserved"] != 1 || got["on-demand"] != 1 {
-		s.Fatalf("two machines for a reservation of one: %v", got)
+	if got := s.launched(); got["reserved"] != 1 || got["on-demand"] != 1 {
+		s.Fatalf("two instances for a reservation of one: %v", got)
 	}
 	w := s.cluster.Simulator.World
 	if ids, err := w.ReservationInstances(r.ID); err != nil || len(ids) != 1 {
@@ -151,7 +151,7 @@ func reservationEnds(s *stage) {
 	s.told(120*time.Second, "CapacityReservationEnded", s.name, r.ID)
 	s.eventually(10*time.Second, "nodes and nodeclaims are on demand", func() (bool, string) {
 		reserved := slices.ContainsFunc(s.nodesOf(), nodeIsReserved)
-		got := s.bought()
+		got := s.launched()
 		return !reserved && got["on-demand"] == 2, fmt.Sprint(got)
 	})
 	for i := range before {
@@ -176,7 +176,7 @@ func blockEnds(s *stage) {
 	if len(claims) != 1 || claims[0].Labels[awsv1.LabelCapacityReservationType] != "capacity-block" {
 		s.Fatalf("%d claims, %v", len(claims), claims[0].Labels)
 	}
-	s.bought()
+	s.launched()
 	s.told(90*time.Second, "CapacityBlockExpiring", claims[0].Name, r.ID)
 	if ahead := end.Sub(w.Now()); ahead > 40*time.Minute || ahead < 39*time.Minute {
 		s.Errorf("given up %s before the end", ahead)
@@ -187,7 +187,7 @@ func blockEnds(s *stage) {
 		return len(c) == 1 && c[0].State == awsv1.CapacityReservationStateExpiring, fmt.Sprint(c)
 	})
 	if n := len(s.mine()); n != 0 {
-		s.Errorf("%d machines were bought out of a block that is about to end", n)
+		s.Errorf("%d instances were launched out of a block that is about to end", n)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestSafety(t *testing.T) {
 		return true, ""
 	})
 
-	t.Run("a second Node of the same machine costs nobody a machine", func(t *testing.T) {
+	t.Run("a second Node of the same instance costs nobody an instance", func(t *testing.T) {
 		claim := e.claims()[0]
 		double := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "double"}, Spec: corev1.NodeSpec{ProviderID: claim.Status.ProviderID}}
 		if err := e.client.Create(t.Context(), double); err != nil {

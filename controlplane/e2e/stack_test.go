@@ -44,9 +44,9 @@ func mainJob(t *testing.T, e *env) {
 	e.oneToOne()
 
 	e.scale("web", 2)
-	e.eventually(60*time.Second, "the machine without pods goes", func() (bool, string) {
+	e.eventually(60*time.Second, "the instance without pods goes", func() (bool, string) {
 		n := len(e.instances())
-		return n == 2, fmt.Sprintf("%d machines", n)
+		return n == 2, fmt.Sprintf("%d instances", n)
 	})
 	e.running(10*time.Second, "default", 2)
 
@@ -73,7 +73,7 @@ func mainJob(t *testing.T, e *env) {
 // replaced waits until an instance is given back and n pods of the namespace default run elsewhere.
 func (e *env) replaced(timeout time.Duration, victim control.Instance, n int) {
 	e.Helper()
-	e.eventually(timeout, "machine "+victim.ID+" is given back", func() (bool, string) {
+	e.eventually(timeout, "instance "+victim.ID+" is given back", func() (bool, string) {
 		now, err := e.aws.Instance(e.Context(), victim.ID)
 		return err == nil && (now.State == "terminated" || now.State == "shutting-down"), fmt.Sprint(now.State, err)
 	})

@@ -122,7 +122,7 @@ func (s *stage) machines(terminated bool) []control.Instance {
 // had two.
 func (s *stage) matched(timeout time.Duration) {
 	s.Helper()
-	s.eventually(timeout, "machines and nodeclaims are one to one", func() (bool, string) {
+	s.eventually(timeout, "instances and nodeclaims are one to one", func() (bool, string) {
 		byID := map[string]string{}
 		for _, c := range s.mine() {
 			byID[c.Status.ProviderID] = c.Name
@@ -132,7 +132,7 @@ func (s *stage) matched(timeout time.Duration) {
 		for _, m := range machines {
 			ok = ok && byID["aws:///"+m.Zone+"/"+m.ID] != ""
 		}
-		return ok, fmt.Sprintf("claims %v, %d machines", byID, len(machines))
+		return ok, fmt.Sprintf("claims %v, %d instances", byID, len(machines))
 	})
 }
 
@@ -140,7 +140,7 @@ func (s *stage) matched(timeout time.Duration) {
 func (s *stage) noneTwice(claims int) {
 	s.Helper()
 	if n := len(s.machines(true)); n != claims {
-		s.Errorf("%d machines were launched for %d nodeclaims", n, claims)
+		s.Errorf("%d instances were launched for %d nodeclaims", n, claims)
 	}
 }
 

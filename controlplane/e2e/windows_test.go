@@ -124,7 +124,7 @@ func TestWindowsNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.running(120*time.Second, "default", 19)
-	e.eventually(20*time.Second, "machines of the image before are marked", func() (bool, string) {
+	e.eventually(20*time.Second, "instances of the image before are marked", func() (bool, string) {
 		marked, seen := 0, ""
 		for _, c := range e.claims() {
 			drifted := c.StatusConditions().Get(karpv1.ConditionTypeDrifted)

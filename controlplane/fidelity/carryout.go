@@ -58,16 +58,16 @@ func (c *Cluster) Carry(ctx context.Context, k *Case) (*Run, error) {
 		r.disagree("the plan fails its own check: %v", broken)
 		return r, nil
 	}
-	machines, err := k.buy(r.Plan, r.Problem.Pools)
+	instances, err := k.launch(r.Plan, r.Problem.Pools)
 	if err != nil {
 		r.disagree("%v", err)
 		return r, nil
 	}
-	if err := c.begun(ctx, k, machines); err != nil {
+	if err := c.begun(ctx, k, instances); err != nil {
 		return nil, err
 	}
 	planned, impossible := r.split(pods)
-	r.Outcome.Pods, r.Outcome.Machines, r.Outcome.Impossible = len(planned), len(machines), len(impossible)
+	r.Outcome.Pods, r.Outcome.Instances, r.Outcome.Impossible = len(planned), len(instances), len(impossible)
 	if len(impossible) == 0 || k.Seed%2 == 0 {
 		done, err := c.free(ctx, r, planned)
 		if err != nil {
@@ -130,13 +130,13 @@ func (c *Cluster) begin(ctx context.Context, k *Case) error {
 	if err := c.beginVolumes(ctx, k); err != nil {
 		return err
 	}
-	var old []bought
+	var old []launched
 	for i, n := range k.Nodes {
-		old = append(old, bought{node: n, csi: k.CSINodes[i]})
+		old = append(old, launched{node: n, csi: k.CSINodes[i]})
 	}
 	running := slices.Clone(k.Running)
 	for _, a := range k.Arrived {
-		old = append(old, bought{node: a.Node, csi: a.CSI})
+		old = append(old, launched{node: a.Node, csi: a.CSI})
 		running = append(running, daemonPods(k.DaemonSets, a.Node)...)
 	}
 	if err := c.createNodes(ctx, old); err != nil {
@@ -213,12 +213,12 @@ func (c *Cluster) renewVolumes(ctx context.Context, k *Case, pods []*corev1.Pod)
 }
 
 // begun adds the instances of the plan with their daemons.
-func (c *Cluster) begun(ctx context.Context, k *Case, machines []bought) error {
+func (c *Cluster) begun(ctx context.Context, k *Case, instances []launched) error {
 	var daemons []*corev1.Pod
-	for _, m := range machines {
+	for _, m := range instances {
 		daemons = append(daemons, daemonPods(k.DaemonSets, m.node)...)
 	}
-	if err := c.createNodes(ctx, machines); err != nil {
+	if err := c.createNodes(ctx, instances); err != nil {
 		return err
 	}
 	_, err := c.createPods(ctx, daemons)

@@ -262,11 +262,11 @@ func each[T any](items []T, f func(T) error) error {
 
 // createNodes makes instances and waits until nothing but their own taints is on them, and until the scheduler knows
 // them: it has bound a pod to the last.
-func (c *Cluster) createNodes(ctx context.Context, machines []bought) error {
-	if len(machines) == 0 {
+func (c *Cluster) createNodes(ctx context.Context, instances []launched) error {
+	if len(instances) == 0 {
 		return nil
 	}
-	create := func(m bought) error {
+	create := func(m launched) error {
 		if m.csi != nil {
 			if _, err := c.client.StorageV1().CSINodes().Create(ctx, m.csi, metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("make the CSINode %s: %w", m.csi.Name, err)
@@ -277,11 +277,11 @@ func (c *Cluster) createNodes(ctx context.Context, machines []bought) error {
 		}
 		return nil
 	}
-	if err := each(machines, create); err != nil {
+	if err := each(instances, create); err != nil {
 		return err
 	}
 	return c.await(ctx, "all nodes are ready", func() bool {
-		for _, m := range machines {
+		for _, m := range instances {
 			n := c.nodes["/"+m.node.Name]
 			if n == nil {
 				return false

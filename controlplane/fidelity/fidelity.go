@@ -79,7 +79,7 @@ type Outcome struct {
 	Verdict Verdict `json:"verdict"`
 	// Pods, Instances, Impossible count planned pods, instances launched, and pods that were tried in vain.
 	Pods       int `json:"pods"`
-	Machines   int `json:"machines"`
+	Instances  int `json:"instances"`
 	Impossible int `json:"impossible"`
 	// Diff says in one paragraph what plan and scheduler do not agree on.
 	Diff string `json:"diff,omitempty"`
@@ -87,7 +87,7 @@ type Outcome struct {
 
 // String is the outcome in one line.
 func (o Outcome) String() string {
-	s := fmt.Sprintf("seed %d: %s (%d pods on %d new nodes, %d impossible)", o.Seed, o.Verdict, o.Pods, o.Machines, o.Impossible)
+	s := fmt.Sprintf("seed %d: %s (%d pods on %d new nodes, %d impossible)", o.Seed, o.Verdict, o.Pods, o.Instances, o.Impossible)
 	if o.Diff != "" {
 		s += ": " + o.Diff
 	}
@@ -96,17 +96,17 @@ func (o Outcome) String() string {
 
 // Tally counts outcomes.
 type Tally struct {
-	Cases, Disagreed           int
-	Repacked, Ordered          int
-	Failed                     int // that could not be carried out
-	Pods, Machines, Impossible int
+	Cases, Disagreed            int
+	Repacked, Ordered           int
+	Failed                      int // that could not be carried out
+	Pods, Instances, Impossible int
 }
 
 // Add counts one outcome.
 func (t *Tally) Add(o Outcome) {
 	t.Cases++
 	t.Pods += o.Pods
-	t.Machines += o.Machines
+	t.Instances += o.Instances
 	t.Impossible += o.Impossible
 	switch o.Verdict {
 	case Disagreed:
@@ -121,5 +121,5 @@ func (t *Tally) Add(o Outcome) {
 // String is the tally in one line.
 func (t *Tally) String() string {
 	return fmt.Sprintf("%d cases, %d planned pods bound on %d new nodes and those that were there, %d impossible pods checked, %d cases repacked, %d cases ordered, %d disagreements, %d not carried out",
-		t.Cases, t.Pods, t.Machines, t.Impossible, t.Repacked, t.Ordered, t.Disagreed, t.Failed)
+		t.Cases, t.Pods, t.Instances, t.Impossible, t.Repacked, t.Ordered, t.Disagreed, t.Failed)
 }

@@ -135,7 +135,7 @@ func (g *generator) nodes(groups []*group) {
 func (g *generator) node(groups []*group) {
 	if g.maybe("leaving") {
 		t := g.c.Types[g.rng.IntN(len(g.c.Types))]
-		g.c.Leaving = append(g.c.Leaving, machine(g.name("leaving"), t, t.Offerings[0], map[string]string{karpv1.NodePoolLabelKey: "pool-1"}, nil))
+		g.c.Leaving = append(g.c.Leaving, instance(g.name("leaving"), t, t.Offerings[0], map[string]string{karpv1.NodePoolLabelKey: "pool-1"}, nil))
 		return
 	}
 	t := g.c.Types[g.rng.IntN(len(g.c.Types))]
@@ -160,7 +160,7 @@ func (g *generator) node(groups []*group) {
 	if g.maybe("taints") {
 		taints = append(taints, corev1.Taint{Key: "disliked", Effect: corev1.TaintEffectPreferNoSchedule})
 	}
-	n := machine(g.name("old"), t, o, custom, taints)
+	n := instance(g.name("old"), t, o, custom, taints)
 	if g.maybe("foreign-nodes") { // not ours, and without some label that others have
 		for _, k := range []string{karpv1.NodePoolLabelKey, awsv1.LabelNodeClass, karpv1.NodeRegisteredLabelKey, karpv1.NodeInitializedLabelKey, karpv1.CapacityTypeLabelKey} {
 			delete(n.Labels, k)

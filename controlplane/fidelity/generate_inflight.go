@@ -37,7 +37,7 @@ func (g *generator) claim(pool *karpv1.NodePool) {
 		if o < 0 || !buyable(t.Offerings[o]) || at.CapacityType == catalog.Reserved {
 			return false
 		}
-		n := machine("claim", t, t.Offerings[o], custom, nil)
+		n := instance("claim", t, t.Offerings[o], custom, nil)
 		return !slices.ContainsFunc(read.Requirements, func(r requirement.Term) bool { return !meets(r, n.Labels) })
 	}
 	nn := &plan.NewNode{Pool: pool.Name, Requirements: slices.Clone(read.Requirements), Requests: intake.Resources(corev1.ResourceList{
@@ -79,7 +79,7 @@ func (g *generator) arrive(nn *plan.NewNode, pool *karpv1.NodePool, read *cluste
 	claim := apply.NodeClaim(nn, pool, read)
 	claim.Name, claim.GenerateName = name, ""
 	claim.CreationTimestamp = metav1.NewTime(now)
-	n := machine(name, t, o, claim.Labels, claim.Spec.Taints)
+	n := instance(name, t, o, claim.Labels, claim.Spec.Taints)
 	if g.one(2) { // launched
 		claim.Status.ProviderID = n.Spec.ProviderID
 		claim.Status.Capacity, claim.Status.Allocatable = n.Status.Capacity, n.Status.Allocatable

@@ -31,7 +31,7 @@ import (
 var logger = klog.Background()
 
 // instance is the Node that a type makes when it is launched at an offering, as it looks once it is initialized.
-func machine(name string, t *catalog.Type, o catalog.Offering, custom map[string]string, taints []corev1.Taint) *corev1.Node {
+func instance(name string, t *catalog.Type, o catalog.Offering, custom map[string]string, taints []corev1.Taint) *corev1.Node {
 	labels := typeLabels(t)
 	maps.Copy(labels, offeringLabels(o))
 	maps.Copy(labels, custom)
@@ -143,7 +143,7 @@ func take(pod *corev1.Pod, free res.List) {
 }
 
 // launched is a planned instance as it was launched.
-type bought struct {
+type launched struct {
 	node *corev1.Node
 	csi  *storagev1.CSINode
 	typ  *catalog.Type
@@ -152,9 +152,9 @@ type bought struct {
 // launch makes the instances of the plan, each of the first type at the first offering, or of any that the plan allows.
 //
 // Errors: a planned node that can't be launched.
-func (c *Case) buy(p *plan.Plan, pools []*cluster.Pool) ([]bought, error) {
+func (c *Case) launch(p *plan.Plan, pools []*cluster.Pool) ([]launched, error) {
 	rng := rand.New(rand.NewPCG(c.Seed, 0xb0))
-	var out []bought
+	var out []launched
 	for i := range p.NewNodes {
 		nn := &p.NewNodes[i]
 		at := slices.IndexFunc(pools, func(x *cluster.Pool) bool { return x.Name == nn.Pool })
@@ -168,7 +168,7 @@ func (c *Case) buy(p *plan.Plan, pools []*cluster.Pool) ([]bought, error) {
 		pool := c.Pools[slices.IndexFunc(c.Pools, func(x *karpv1.NodePool) bool { return x.Name == nn.Pool })]
 		claim := apply.NodeClaim(nn, pool, pools[at])
 		name := fmt.Sprintf("new-%d-%d", c.Seed, i+1)
-		out = append(out, bought{machine(name, t, o, claim.Labels, claim.Spec.Taints), csiNodeOf(name, t), t})
+		out = append(out, launched{instance(name, t, o, claim.Labels, claim.Spec.Taints), csiNodeOf(name, t), t})
 	}
 	return out, nil
 }
@@ -248,8 +248,8 @@ func meets(t requirement.Term, labels map[string]string) bool {
 }
 
 // offers are all instances that the pools could launch, one of each type, offering and label that a pool leaves open.
-func (c *Case) offers(pools []*cluster.Pool) []bought {
-	var out []bought
+func (c *Case) offers(pools []*cluster.Pool) []launched {
+	var out []launched
 	for i, pool := range c.Pools {
 		for _, custom := range openLabels(pool) {
 			for _, t := range c.Types {
@@ -258,10 +258,10 @@ func (c *Case) offers(pools []*cluster.Pool) []bought {
 						continue
 					}
 					name := fmt.Sprintf("offer-%d-%d", c.Seed, len(out)+1)
-					n := machine(name, t, o, custom, pool.Spec.Template.Spec.Taints)
+					n := instance(name, t, o, custom, pool.Spec.Template.Spec.Taints)
 					if !slices.ContainsFunc(pools[i].Requirements, func(r requirement.Term) bool { return !meets(r, n.Labels) }) {
 						n.Labels[caseLabel] = "offer"
-						out = append(out, bought{n, csiNodeOf(name, t), t})
+						out = append(out, launched{n, csiNodeOf(name, t), t})
 					}
 				}
 			}

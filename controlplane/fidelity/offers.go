@@ -78,8 +78,8 @@ func (c *Cluster) withdraw(ctx context.Context) error {
 }
 
 // offered are the instances to offer: those that labels, taints and size let any of the pods have, and some of the others.
-func (r *Run) offered(impossible []*corev1.Pod) []bought {
-	var able, vain []bought
+func (r *Run) offered(impossible []*corev1.Pod) []launched {
+	var able, vain []launched
 	for _, m := range r.Case.distinct(r.Case.offers(r.Problem.Pools)) {
 		if slices.ContainsFunc(impossible, func(p *corev1.Pod) bool { return couldTake(m.node, p) }) {
 			able = append(able, m)
@@ -95,9 +95,9 @@ func (r *Run) offered(impossible []*corev1.Pod) []bought {
 
 // distinct leaves out instances beside which there is one that is at least as large, and that no pod, daemon or volume of
 // the case can tell from them by a label or a taint: what finds no room on the larger finds none on the smaller.
-func (c *Case) distinct(all []bought) []bought {
+func (c *Case) distinct(all []launched) []launched {
 	keys := c.labelsThatMatter()
-	kinds := map[string][]bought{}
+	kinds := map[string][]launched{}
 	var order []string
 	for _, m := range all {
 		var b strings.Builder
@@ -111,12 +111,12 @@ func (c *Case) distinct(all []bought) []bought {
 			order = append(order, kind)
 		}
 		at := kinds[kind]
-		if slices.ContainsFunc(at, func(o bought) bool { return o.covers(m) }) {
+		if slices.ContainsFunc(at, func(o launched) bool { return o.covers(m) }) {
 			continue
 		}
-		kinds[kind] = append(slices.DeleteFunc(at, func(o bought) bool { return m.covers(o) }), m)
+		kinds[kind] = append(slices.DeleteFunc(at, func(o launched) bool { return m.covers(o) }), m)
 	}
-	var out []bought
+	var out []launched
 	for _, kind := range order {
 		out = append(out, kinds[kind]...)
 	}
@@ -124,7 +124,7 @@ func (c *Case) distinct(all []bought) []bought {
 }
 
 // covers reports whether everything that fits onto o fits onto m, as far as size goes.
-func (m bought) covers(o bought) bool {
+func (m launched) covers(o launched) bool {
 	have := intake.Resources(m.node.Status.Allocatable)
 	for k, v := range intake.Resources(o.node.Status.Allocatable) {
 		if have[k] < v {
@@ -185,7 +185,7 @@ func (c *Case) labelsThatMatter() []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-func (r *Run) describe(node string, offered []bought) string {
+func (r *Run) describe(node string, offered []launched) string {
 	for _, m := range offered {
 		if m.node.Name == node {
 			l := m.node.Labels

@@ -65,7 +65,7 @@ func fakeNode(name string) *corev1.Node {
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: capacity,
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.0.10"}},
-			NodeInfo:  corev1.NodeSystemInfo{KubeletVersion: "v1.36.0", OSImage: "a machine that is not there"},
+			NodeInfo:  corev1.NodeSystemInfo{KubeletVersion: "v1.36.0", OSImage: "an instance that is not there"},
 		},
 	}
 }
@@ -135,7 +135,7 @@ func TestControlPlane(t *testing.T) {
 	t.Run("a deployment runs, scales away and leaves nothing", func(t *testing.T) { deploymentStory(t, admin) })
 	t.Run("annotations end the pods of jobs", func(t *testing.T) { jobStory(t, admin) })
 	t.Run("a pod that ignores SIGTERM stays until its grace period ends", func(t *testing.T) { graceStory(t, admin) })
-	t.Run("a machine that says it is not ready is believed", func(t *testing.T) { holdStory(t, admin) })
+	t.Run("an instance that says it is not ready is believed", func(t *testing.T) { holdStory(t, admin) })
 	t.Run("a service account has only the rights that it is given", func(t *testing.T) { rightsStory(t, cp) })
 	t.Run("a second control plane refuses the port", func(t *testing.T) {
 		_, port, _ := strings.Cut(strings.TrimPrefix(cp.Server, "https://"), ":")

@@ -84,7 +84,7 @@ func (p *process) recordedDisruption(problem *engine.Problem, cause engine.Cause
 func (p *process) recorded(d *record.Decision) {
 	if p.consolidation != nil {
 		d.Disruption = p.consolidation.Last()
-		var bought []disrupt.Launch
+		var launched []disrupt.Launch
 		for _, c := range d.Claims {
 			node := &d.Plan.NewNodes[c.NewNode]
 			b := disrupt.Launch{Price: node.Price}
@@ -93,9 +93,9 @@ func (p *process) recorded(d *record.Decision) {
 					b.Pods = append(b.Pods, pod)
 				}
 			}
-			bought = append(bought, b)
+			launched = append(launched, b)
 		}
-		p.consolidation.Launched(bought)
+		p.consolidation.Launched(launched)
 	}
 	p.ring.Add(d)
 }

@@ -84,7 +84,7 @@ func (g *gate) awaitShifts(ctx context.Context) {
 	case <-g.shifts:
 	case <-ctx.Done():
 	case <-late.C:
-		g.log.Warn("zonal shifts are not known yet; machines are bought in all zones until they are", "waited", firstLook)
+		g.log.Warn("zonal shifts are not known yet; instances are launched in all zones until they are", "waited", firstLook)
 	}
 }
 

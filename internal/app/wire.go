@@ -173,7 +173,7 @@ func dnsIP(ctx context.Context, reader client.Reader, log *slog.Logger) string {
 	err := reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, svc)
 	if err != nil {
 		if !apierrors.IsNotFound(err) {
-			log.Warn("could not read the service kube-system/kube-dns; machines use their image's default DNS address", "error", err)
+			log.Warn("could not read the service kube-system/kube-dns; instances use their image's default DNS address", "error", err)
 		}
 		return ""
 	}
@@ -184,7 +184,7 @@ func dnsIP(ctx context.Context, reader client.Reader, log *slog.Logger) string {
 func clusterUID(ctx context.Context, reader client.Reader, log *slog.Logger) string {
 	ns := &corev1.Namespace{}
 	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns); err != nil {
-		log.Warn("could not read the namespace kube-system; machines of another cluster of the same name are not told from this one's", "error", err)
+		log.Warn("could not read the namespace kube-system; instances of another cluster of the same name are not told from this one's", "error", err)
 		return ""
 	}
 	return string(ns.UID)
@@ -198,9 +198,9 @@ func (p *process) foreign(byUID map[string]int) {
 		}
 	})
 	for uid, n := range byUID {
-		p.log.Error("another cluster uses the same CLUSTER_NAME in this account and region; its machines are left alone, "+
+		p.log.Error("another cluster uses the same CLUSTER_NAME in this account and region; its instances are left alone, "+
 			"but both share interruption queue, launch templates and instance profiles: give one of the two another name",
-			"cluster", p.ClusterName, "other_cluster_uid", uid, "machines", n)
+			"cluster", p.ClusterName, "other_cluster_uid", uid, "instances", n)
 	}
 }
 
@@ -308,21 +308,21 @@ func (p *process) loops(ctx context.Context, c *gate) error {
 
 // interruption reads the queue, if there is one, and the status of instances.
 func (p *process) interruption(ctx context.Context, c cloud.Provider, provider *aws.Provider) error {
-	machines := &interruption.Instances{}
-	if err := machines.Watch(ctx, p.GetCache(), time.Now); err != nil {
-		return fmt.Errorf("watching the machines of this cluster: %w", err)
+	instances := &interruption.Instances{}
+	if err := instances.Watch(ctx, p.GetCache(), time.Now); err != nil {
+		return fmt.Errorf("watching the instances of this cluster: %w", err)
 	}
 	loop := &interruption.Controller{
 		Options: interruption.Options{
 			Receivers: p.QueueReceivers, ReplaceOnRebalance: p.Rebalance == settings.Replace, MaintenanceLead: p.MaintenanceLead,
 			Silence: p.QueueSilence, ReservedCapacity: p.FeatureGates.ReservedCapacity,
 		},
-		Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Statuses: provider.Statuses(), Instances: machines, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("interruption"), Clock: p.clock(),
+		Client: p.GetClient(), APIReader: p.GetAPIReader(), Cloud: c, Statuses: provider.Statuses(), Instances: instances, Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("interruption"), Clock: p.clock(),
 	}
 	if q := provider.Queue(); q != nil {
 		loop.Queue = q
 	} else {
-		p.logger("interruption").Warn("INTERRUPTION_QUEUE is not set: spot interruptions are seen only when the machines are gone")
+		p.logger("interruption").Warn("INTERRUPTION_QUEUE is not set: spot interruptions are seen only when the instances are gone")
 	}
 	return p.Add(loop)
 }

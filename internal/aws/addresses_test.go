@@ -62,19 +62,19 @@ func TestAPlanIsLaunchedWithinTheAddressesOfItsSubnets(t *testing.T) {
 				claim.UID = types.UID(claim.Name)
 				claims = append(claims, claim)
 			}
-			machines, errs := launchAll(t, p, class, claims)
+			instances, errs := launchAll(t, p, class, claims)
 			for _, err := range errs {
 				t.Error(err)
 			}
-			oneEach(t, s, machines, c.anywhere+c.bound-c.wait)
+			oneEach(t, s, instances, c.anywhere+c.bound-c.wait)
 			there := 0
-			for _, m := range machines {
+			for _, m := range instances {
 				if m.Zone == small.Zone {
 					there++
 				}
 			}
 			if there > c.there || there < c.bound-c.wait {
-				t.Errorf("%d machines are in the zone with 20 addresses", there)
+				t.Errorf("%d instances are in the zone with 20 addresses", there)
 			}
 			for _, f := range s.World.Fleets() {
 				for _, e := range f.Errors {

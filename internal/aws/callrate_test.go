@@ -45,7 +45,7 @@ func TestAQuietHourCostsFewCalls(t *testing.T) {
 	})
 	ready(t, p)
 	classes := tenClasses(t, s, p)
-	machine, err := p.Launch(t.Context(), newClaim(1), classes[0])
+	instance, err := p.Launch(t.Context(), newClaim(1), classes[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestAQuietHourCostsFewCalls(t *testing.T) {
 		}
 		wait.Wait()
 		p.RefreshOnce(t.Context())
-		if _, err := p.Statuses().Read(t.Context(), []string{machine.InstanceID}); err != nil { // once a minute
+		if _, err := p.Statuses().Read(t.Context(), []string{instance.InstanceID}); err != nil { // once a minute
 			t.Fatal(err)
 		}
 		if minute%2 == 0 { // garbage collection

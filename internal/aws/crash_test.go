@@ -115,7 +115,7 @@ func (s *story) fault() {
 }
 
 // Whatever is lost and whenever the process dies: in the end every claim has one instance, and there is no other.
-func TestNoCrashAndNoFaultBuysAMachineTwice(t *testing.T) {
+func TestNoCrashAndNoFaultLaunchesAnInstanceTwice(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := &story{
@@ -136,7 +136,7 @@ func TestNoCrashAndNoFaultBuysAMachineTwice(t *testing.T) {
 				owners[id] = claim
 			}
 			if len(owners) != len(s.claims) {
-				t.Errorf("%d of %d claims have a machine", len(owners), len(s.claims))
+				t.Errorf("%d of %d claims have an instance", len(owners), len(s.claims))
 			}
 			for _, i := range alive(s.sim) {
 				if _, ok := owners["aws:///"+i.Zone+"/"+i.ID]; !ok {

@@ -13,7 +13,7 @@ import (
 )
 
 // A class that was fixed is not closed for the instances that were launched before.
-func TestMachinesFromBeforeAChangeDoNotCloseTheClass(t *testing.T) {
+func TestInstancesFromBeforeAChangeDoNotCloseTheClass(t *testing.T) {
 	const hash, version, template = awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion, awsv1.AnnotationLaunchTemplate
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", Annotations: map[string]string{hash: "2", version: "v1"}}}
 	for name, c := range map[string]struct {

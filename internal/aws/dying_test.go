@@ -14,7 +14,7 @@ import (
 
 // A class whose volumes can't be decrypted would be launched from for ever: EC2 launches, and the instances end a second
 // later.
-func TestAClassWhoseMachinesDieIsLeftAloneForAWhile(t *testing.T) {
+func TestAClassWhoseInstancesDieIsLeftAloneForAWhile(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	ahead := time.Duration(0)
 	p := newProvider(t, s, func(o *aws.Options) {
@@ -38,7 +38,7 @@ func TestAClassWhoseMachinesDieIsLeftAloneForAWhile(t *testing.T) {
 		_, err = p.Get(t.Context(), m.ProviderID)
 		ended, ok := errors.AsType[*cloud.Ended](err)
 		if !ok || ended.Code != "Client.InternalError" || ended.Blame != cloud.BlameClass || cloud.ClassOf(err) != cloud.NotFound {
-			t.Fatalf("looking for the machine gave %v", err)
+			t.Fatalf("looking for the instance gave %v", err)
 		}
 		p.Died(claim, class, ended)
 	}
@@ -50,7 +50,7 @@ func TestAClassWhoseMachinesDieIsLeftAloneForAWhile(t *testing.T) {
 			t.Errorf("the launch after a death gave %v", err)
 		}
 		if n := len(s.World.AllInstances()) - before; n != 0 {
-			t.Errorf("%d machines were bought", n)
+			t.Errorf("%d instances were launched", n)
 		}
 	}
 	die(1)

@@ -19,7 +19,7 @@ func (p *Provider) Examine(ctx context.Context, providerID string) (string, erro
 		return "", err
 	}
 	if m.Ended != nil {
-		return fmt.Sprintf("EC2 says that it is %s: %s", m.State, m.Ended.Message), nil //nolint:nilerr // how the machine ended is the answer
+		return fmt.Sprintf("EC2 says that it is %s: %s", m.State, m.Ended.Message), nil //nolint:nilerr // how the instance ended is the answer
 	}
 	found, err := p.statuses.Read(ctx, []string{id})
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *Provider) Examine(ctx context.Context, providerID string) (string, erro
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Sprintf("EC2 says that it is %s and fails its status checks (%s), so the machine itself, its image or its network is at fault", m.State, strings.Join(failed, ", ")), nil
+		return fmt.Sprintf("EC2 says that it is %s and fails its status checks (%s), so the instance itself, its image or its network is at fault", m.State, strings.Join(failed, ", ")), nil
 	}
 	return fmt.Sprintf("EC2 says that it is %s in %s and fails no status check, so look for the cause in what runs on it", m.State, m.SubnetID), nil
 }

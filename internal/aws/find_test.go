@@ -9,14 +9,14 @@ import (
 )
 
 // What a process has launched, the next one finds though nothing of it was written down, and launches nothing for looking.
-func TestTheMachineOfAClaimIsFoundByTheNextProcess(t *testing.T) {
+func TestTheInstanceOfAClaimIsFoundByTheNextProcess(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	class := newClass(s)
 	first := newProvider(t, s, nil)
 	ready(t, first)
 	resolve(t, first, class)
 	claims := newClaims(3)
-	machines, errs := launchAll(t, first, class, claims[:2])
+	instances, errs := launchAll(t, first, class, claims[:2])
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -28,8 +28,8 @@ func TestTheMachineOfAClaimIsFoundByTheNextProcess(t *testing.T) {
 	calls.Reset()
 	for _, p := range []*aws.Provider{first, next} {
 		for _, c := range claims[:2] {
-			if m, err := p.Find(t.Context(), c); err != nil || m.ProviderID != machines[c.Name].ProviderID {
-				t.Errorf("%s: found %+v, %v; want %s", c.Name, m, err, machines[c.Name].ProviderID)
+			if m, err := p.Find(t.Context(), c); err != nil || m.ProviderID != instances[c.Name].ProviderID {
+				t.Errorf("%s: found %+v, %v; want %s", c.Name, m, err, instances[c.Name].ProviderID)
 			}
 		}
 		if m, err := p.Find(t.Context(), claims[2]); !cloud.IsNotFound(err) {
@@ -37,7 +37,7 @@ func TestTheMachineOfAClaimIsFoundByTheNextProcess(t *testing.T) {
 		}
 	}
 	if got := calls.All(); got["CreateFleet"] != 0 || got["DescribeInstances"] != 1 {
-		t.Errorf("calls were %v, want one listing and no purchase", got)
+		t.Errorf("calls were %v, want one listing and no launch", got)
 	}
 	// A claim that is newer than the process can't have been launched by another.
 	calls.Reset()

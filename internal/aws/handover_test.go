@@ -40,12 +40,12 @@ func TestWhatAnotherControllerMadeIsTakenOver(t *testing.T) {
 		o.ClusterUID, o.Now = "our-cluster", func() time.Time { return now }
 	})
 	ready(t, after)
-	machines, err := after.List(t.Context(), 0)
-	if err != nil || len(machines) != 1 || machines[0].ProviderID != theirs.ProviderID {
-		t.Fatalf("the machine is not found: %v, %v", machines, err)
+	instances, err := after.List(t.Context(), 0)
+	if err != nil || len(instances) != 1 || instances[0].ProviderID != theirs.ProviderID {
+		t.Fatalf("the instance is not found: %v, %v", instances, err)
 	}
 	if m, err := after.Get(t.Context(), theirs.ProviderID); err != nil || m.State != "running" {
-		t.Errorf("the machine can't be read: %v, %v", m, err)
+		t.Errorf("the instance can't be read: %v, %v", m, err)
 	}
 	resolve(t, after, class)
 	ours := class.Status.InstanceProfile
@@ -58,7 +58,7 @@ func TestWhatAnotherControllerMadeIsTakenOver(t *testing.T) {
 	}
 	after.CollectTemplatesOnce(t.Context())
 	if live := alive(s); len(live) != 1 {
-		t.Errorf("after the hand-over %d machines are left", len(live))
+		t.Errorf("after the hand-over %d instances are left", len(live))
 	}
 	if gone, err := after.CollectProfiles(t.Context(), map[string]bool{ours: true}); err != nil || !slices.Equal(gone, []string{"kerf_4711"}) {
 		t.Errorf("collected %v, %v, want the one that nobody uses", gone, err)
@@ -96,7 +96,7 @@ func TestWhatIsMadeCanBeHandedBack(t *testing.T) {
 	}
 	instance, ok := w.Instance(m.InstanceID)
 	if !ok {
-		t.Fatal("the machine is gone")
+		t.Fatal("the instance is gone")
 	}
 	check("machine", instance.Tags, map[string]string{"karpenter.sh/nodepool": "pool", "team": "blue"})
 	profile, err := w.InstanceProfile(class.Status.InstanceProfile)

@@ -44,7 +44,7 @@ func text(i *world.Instance) []string {
 var networkTypes = []string{"m5.large", "m5.xlarge", "m4.large", "c5n.18xlarge", "p4d.24xlarge", "p5.48xlarge", "p6-b300.48xlarge", "m8i.large"}
 
 // What a class says of its instances' network and processor is what EC2 is asked for, and what the instance has.
-func TestNetworkFieldsReachTheMachine(t *testing.T) {
+func TestNetworkFieldsReachTheInstance(t *testing.T) {
 	efa := func(c *karpv1.NodeClaim) { c.Spec.Resources.Requests[awsv1.ResourceEFA] = resource.MustParse("1") }
 	efas := func(from, to int, first ...string) []string {
 		for card := from; card < to; card++ {
@@ -144,7 +144,7 @@ func wantEFA(n int64) func(*testing.T, *world.Instance, *cloud.Instance) {
 	return func(t *testing.T, _ *world.Instance, m *cloud.Instance) {
 		t.Helper()
 		if m.Capacity[awsv1.ResourceEFA] != n {
-			t.Errorf("the machine is expected to have %d EFA devices, want %d", m.Capacity[awsv1.ResourceEFA], n)
+			t.Errorf("the instance is expected to have %d EFA devices, want %d", m.Capacity[awsv1.ResourceEFA], n)
 		}
 	}
 }

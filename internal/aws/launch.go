@@ -38,13 +38,13 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 		p.partitions.Refused(string(claim.UID))
 		return nil, awserr.Wrap(op, err)
 	}
-	bought, err := p.launchOne(ctx, claim, plan)
-	p.settlePartition(claim, bought, err)
+	launched, err := p.launchOne(ctx, claim, plan)
+	p.settlePartition(claim, launched, err)
 	if err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
-	p.sold(bought)
-	m := newInstance(bought, claim, class, types, plan)
+	p.sold(launched)
+	m := newInstance(launched, claim, class, types, plan)
 	sayOverlays(m, types, plan)
 	return m, nil
 }
@@ -56,7 +56,7 @@ func (p *Provider) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.In
 		return nil, err
 	}
 	if found == nil {
-		return nil, &cloud.Error{Op: fmt.Sprintf("looking for the machine of NodeClaim %q", claim.Name), Class: cloud.NotFound, Err: errors.New("none was bought for it")}
+		return nil, &cloud.Error{Op: fmt.Sprintf("looking for the instance of NodeClaim %q", claim.Name), Class: cloud.NotFound, Err: errors.New("none was launched for it")}
 	}
 	return &cloud.Instance{
 		ProviderID: inventory.ProviderID(found.Zone, found.InstanceID), InstanceID: found.InstanceID, InstanceType: found.InstanceType, ImageID: found.ImageID,
@@ -71,9 +71,9 @@ func (p *Provider) launchOne(ctx context.Context, claim *karpv1.NodeClaim, plan 
 		if err := p.ensure(ctx, plan.templates); err != nil {
 			return nil, err
 		}
-		bought, err := p.launcher.Launch(ctx, order)
+		launched, err := p.launcher.Launch(ctx, order)
 		if err == nil {
-			return bought, nil
+			return launched, nil
 		}
 		if plan.own != nil {
 			return nil, p.ownRefused(plan.own, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-func TestALoneClaimGetsTheCheapestMachineThatFits(t *testing.T) {
+func TestALoneClaimGetsTheCheapestInstanceThatFits(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	p := newProvider(t, s, nil)
 	if err := p.Check(t.Context()); err != nil {
@@ -45,7 +45,7 @@ func TestALoneClaimGetsTheCheapestMachineThatFits(t *testing.T) {
 		t.Errorf("annotations are %v", m.Annotations)
 	}
 	if m.Allocatable["cpu"] < 1500 || m.ZoneID == "" || m.ImageID == "" {
-		t.Errorf("machine is %+v", m)
+		t.Errorf("instance is %+v", m)
 	}
 	got := alive(s)
 	if len(got) != 1 || "aws:///"+m.Zone+"/"+got[0].ID != m.ProviderID {
@@ -69,7 +69,7 @@ func TestALoneClaimGetsTheCheapestMachineThatFits(t *testing.T) {
 func launchAll(t *testing.T, p *aws.Provider, class *awsv1.EC2NodeClass, claims []*karpv1.NodeClaim) (map[string]*cloud.Instance, map[string]error) {
 	t.Helper()
 	var mu sync.Mutex
-	machines, errs := map[string]*cloud.Instance{}, map[string]error{}
+	instances, errs := map[string]*cloud.Instance{}, map[string]error{}
 	var wg sync.WaitGroup
 	for _, c := range claims {
 		wg.Go(func() {
@@ -81,12 +81,12 @@ func launchAll(t *testing.T, p *aws.Provider, class *awsv1.EC2NodeClass, claims 
 			if err != nil {
 				errs[c.Name] = err
 			} else {
-				machines[c.Name] = m
+				instances[c.Name] = m
 			}
 		})
 	}
 	wg.Wait()
-	return machines, errs
+	return instances, errs
 }
 
 func newClaims(n int) []*karpv1.NodeClaim {
@@ -98,17 +98,17 @@ func newClaims(n int) []*karpv1.NodeClaim {
 }
 
 // oneEach fails the test unless every claim has an instance of its own and the simulator has no other.
-func oneEach(t *testing.T, s *awssim.Server, machines map[string]*cloud.Instance, claims int) {
+func oneEach(t *testing.T, s *awssim.Server, instances map[string]*cloud.Instance, claims int) {
 	t.Helper()
 	seen := map[string]string{}
-	for name, m := range machines {
+	for name, m := range instances {
 		if other, dup := seen[m.ProviderID]; dup {
 			t.Errorf("%s and %s share %s", name, other, m.ProviderID)
 		}
 		seen[m.ProviderID] = name
 	}
-	if len(machines) != claims || len(alive(s)) != claims {
-		t.Errorf("%d claims have %d machines, and there are %d instances", claims, len(machines), len(alive(s)))
+	if len(instances) != claims || len(alive(s)) != claims {
+		t.Errorf("%d claims have %d instances, and there are %d instances", claims, len(instances), len(alive(s)))
 	}
 }
 
@@ -118,17 +118,17 @@ func TestIdenticalClaimsShareAFleet(t *testing.T) {
 	ready(t, p)
 	class := newClass(s)
 	resolve(t, p, class)
-	machines, errs := launchAll(t, p, class, newClaims(12))
+	instances, errs := launchAll(t, p, class, newClaims(12))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	oneEach(t, s, machines, 12)
+	oneEach(t, s, instances, 12)
 	if n := len(s.World.Fleets()); n != 1 {
 		t.Errorf("%d fleets, want 1", n)
 	}
 }
 
-func TestANewProcessFindsWhatTheOldOneBought(t *testing.T) {
+func TestANewProcessFindsWhatTheOldOneLaunched(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	class := newClass(s)
 	old := newProvider(t, s, nil)
@@ -151,24 +151,24 @@ func TestANewProcessFindsWhatTheOldOneBought(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.Begin(t.Context(), uids(claims))
-	machines, errs := launchAll(t, next, class, claims)
+	instances, errs := launchAll(t, next, class, claims)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	oneEach(t, s, machines, 20)
+	oneEach(t, s, instances, 20)
 	for name, m := range before {
-		if machines[name].ProviderID != m.ProviderID {
-			t.Errorf("%s had %s and has now %s", name, m.ProviderID, machines[name].ProviderID)
+		if instances[name].ProviderID != m.ProviderID {
+			t.Errorf("%s had %s and has now %s", name, m.ProviderID, instances[name].ProviderID)
 		}
 	}
 	for name, m := range lone {
-		if machines[name].ProviderID != m.ProviderID {
-			t.Errorf("%s had %s and has now %s", name, m.ProviderID, machines[name].ProviderID)
+		if instances[name].ProviderID != m.ProviderID {
+			t.Errorf("%s had %s and has now %s", name, m.ProviderID, instances[name].ProviderID)
 		}
 	}
 }
 
-func TestALostReplyIsAskedForAgainAndBuysNothingTwice(t *testing.T) {
+func TestALostReplyIsAskedForAgainAndLaunchesNothingTwice(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	p := newProvider(t, s, nil)
 	ready(t, p)
@@ -186,14 +186,14 @@ func TestALostReplyIsAskedForAgainAndBuysNothingTwice(t *testing.T) {
 			t.Errorf("an unknown outcome has class %s: %v", cloud.ClassOf(err), err)
 		}
 	}
-	machines, errs := launchAll(t, p, class, claims)
+	instances, errs := launchAll(t, p, class, claims)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	oneEach(t, s, machines, 5)
+	oneEach(t, s, instances, 5)
 }
 
-func TestALostReplyBeforeACrashBuysNothingTwice(t *testing.T) {
+func TestALostReplyBeforeACrashLaunchesNothingTwice(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	class := newClass(s)
 	old := newProvider(t, s, nil)
@@ -209,11 +209,11 @@ func TestALostReplyBeforeACrashBuysNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.Begin(t.Context(), uids(claims))
-	machines, errs := launchAll(t, next, class, claims)
+	instances, errs := launchAll(t, next, class, claims)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	oneEach(t, s, machines, 7)
+	oneEach(t, s, instances, 7)
 }
 
 func TestAPartialFleetServesSomeAndTellsTheOthersWhy(t *testing.T) {
@@ -224,9 +224,9 @@ func TestAPartialFleetServesSomeAndTellsTheOthersWhy(t *testing.T) {
 	resolve(t, p, class)
 	s.World.AddFault(world.Fault{Kind: world.FaultPartialFleet, Limit: 3, Count: 1})
 	claims := newClaims(8)
-	machines, errs := launchAll(t, p, class, claims)
-	if len(machines) != 3 || len(errs) != 5 {
-		t.Fatalf("%d machines and %d errors", len(machines), len(errs))
+	instances, errs := launchAll(t, p, class, claims)
+	if len(instances) != 3 || len(errs) != 5 {
+		t.Fatalf("%d instances and %d errors", len(instances), len(errs))
 	}
 	for name, err := range errs {
 		if cloud.ClassOf(err) != cloud.Exhausted || !strings.Contains(err.Error(), "InsufficientInstanceCapacity") {
@@ -238,9 +238,9 @@ func TestAPartialFleetServesSomeAndTellsTheOthersWhy(t *testing.T) {
 		t.Fatal(errs)
 	}
 	oneEach(t, s, more, 8)
-	for name, m := range machines {
+	for name, m := range instances {
 		if more[name].ProviderID != m.ProviderID {
-			t.Errorf("%s changed its machine", name)
+			t.Errorf("%s changed its instance", name)
 		}
 	}
 }
@@ -294,11 +294,11 @@ func TestALaunchTemplateDeletedBySomebodyElseIsMadeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	machines, errs := launchAll(t, p, class, newClaims(3))
+	instances, errs := launchAll(t, p, class, newClaims(3))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	oneEach(t, s, machines, 3)
+	oneEach(t, s, instances, 3)
 }
 
 func TestTemplatesThatAreThereLeaveOneCallForTheLaunch(t *testing.T) {

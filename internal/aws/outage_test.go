@@ -14,7 +14,7 @@ import (
 
 // Instances are launched from what is known while any other service than EC2 is silent; a call that waited for one would
 // take longer than the test may.
-func TestMachinesAreBoughtWhileAnotherServiceIsSilent(t *testing.T) {
+func TestInstancesAreLaunchedWhileAnotherServiceIsSilent(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	now := time.Now()
 	p := newProvider(t, s, func(o *aws.Options) { o.Now = func() time.Time { return now } })
@@ -29,7 +29,7 @@ func TestMachinesAreBoughtWhileAnotherServiceIsSilent(t *testing.T) {
 				t.Error(err)
 			}
 			if len(alive(s)) != i+1 {
-				t.Errorf("%d machines run, want %d", len(alive(s)), i+1)
+				t.Errorf("%d instances run, want %d", len(alive(s)), i+1)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestAnyReadThatIsThrottledTakesNothingAway(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if len(alive(s)) != 1 {
-			t.Errorf("%d machines run, want 1", len(alive(s)))
+			t.Errorf("%d instances run, want 1", len(alive(s)))
 		}
 	})
 }

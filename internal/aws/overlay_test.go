@@ -14,7 +14,7 @@ import (
 
 // A price that only we know makes EC2 follow our order: by its own prices it would take the smaller instance. What was
 // launched says so.
-func TestAPriceOverlayDecidesWhatIsBought(t *testing.T) {
+func TestAPriceOverlayDecidesWhatIsLaunched(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	store := overlay.New()
 	p := newProvider(t, s, func(o *aws.Options) { o.Overlays = store })
@@ -22,7 +22,7 @@ func TestAPriceOverlayDecidesWhatIsBought(t *testing.T) {
 	class := newClass(s)
 	resolve(t, p, class)
 	if _, err := p.Launch(t.Context(), newClaim(1), class); err == nil {
-		t.Fatal("a machine was bought before NodeOverlays were evaluated")
+		t.Fatal("an instance was launched before NodeOverlays were evaluated")
 	}
 	pools := map[string]map[string]string{"pool": {karpv1.NodePoolLabelKey: "pool"}}
 	store.Set(nil, pools)
@@ -31,7 +31,7 @@ func TestAPriceOverlayDecidesWhatIsBought(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plain.InstanceType != "m5.large" && plain.InstanceType != "m6i.large" || plain.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] != "" {
-		t.Errorf("without overlays %s was bought, annotations %v", plain.InstanceType, plain.Annotations)
+		t.Errorf("without overlays %s was launched, annotations %v", plain.InstanceType, plain.Annotations)
 	}
 	less := int64(-90_000_000)
 	store.Set([]catalog.Overlay{{
@@ -43,7 +43,7 @@ func TestAPriceOverlayDecidesWhatIsBought(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.InstanceType != "m5.2xlarge" {
-		t.Errorf("bought %s", got.InstanceType)
+		t.Errorf("launched %s", got.InstanceType)
 	}
 	if got.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] != "true" || got.Annotations[karpv1.CapacityOverlayAppliedAnnotationKey] != "true" {
 		t.Errorf("annotations are %v", got.Annotations)

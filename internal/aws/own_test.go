@@ -75,7 +75,7 @@ func ownClass(s *awssim.Server, template string) *awsv1.EC2NodeClass {
 	return class
 }
 
-func TestAMachineIsLaunchedFromAUsersTemplate(t *testing.T) {
+func TestAnInstanceIsLaunchedFromAUsersTemplate(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	p, calls := newCountedProvider(t, s, nil)
 	ready(t, p)
@@ -97,7 +97,7 @@ func TestAMachineIsLaunchedFromAUsersTemplate(t *testing.T) {
 	}
 	i := alive(s)[0]
 	if i.LaunchTemplateID != lt.ID || i.LaunchTemplateVersion != 1 || i.ImageID != class.Status.AMIs[0].ID || m.ImageID != i.ImageID || !strings.HasSuffix(i.ProfileARN, "/mine") {
-		t.Errorf("the machine is %+v", i)
+		t.Errorf("the instance is %+v", i)
 	}
 	for key, value := range map[string]string{
 		awsv1.TagNodePool: "pool", awsv1.TagNodeClaim: "pool-001", "kubernetes.io/cluster/kerf": "owned", awsv1.TagEKSCluster: "kerf", awsv1.TagNodeClass: "default", "team": "blue",
@@ -171,7 +171,7 @@ func TestWithoutANumberInUserDataPodsAreCountedAsUsual(t *testing.T) {
 		t.Fatal("m6g.large is missing")
 	}
 	if arm, _ := find(types, "m6g.large"); arm.Offerings[0].Available {
-		t.Error("an arm64 machine is offered for an x86_64 image")
+		t.Error("an arm64 instance is offered for an x86_64 image")
 	}
 }
 
@@ -300,7 +300,7 @@ func TestATemplateThatIsGoneIsAnErrorAndWhatIsKnownStays(t *testing.T) {
 		t.Errorf("the image is %+v", found[awsv1.ConditionTypeAMIsReady])
 	}
 	if _, err := p.Types(t.Context(), class); err != nil {
-		t.Errorf("the types of running machines are not known any more: %v", err)
+		t.Errorf("the types of running instances are not known any more: %v", err)
 	}
 }
 

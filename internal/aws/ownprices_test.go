@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
 )
 
-func TestAPriceFileDecidesWhatIsBought(t *testing.T) {
+func TestAPriceFileDecidesWhatIsLaunched(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	file := filepath.Join(t.TempDir(), "prices.yaml")
 	write := func(text string) {
@@ -47,7 +47,7 @@ func TestAPriceFileDecidesWhatIsBought(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m.InstanceType != "m5.2xlarge" {
-		t.Errorf("bought %s: EC2 was not told our order", m.InstanceType)
+		t.Errorf("launched %s: EC2 was not told our order", m.InstanceType)
 	}
 	if same := typesOf(t, p, class)["m5.2xlarge"]; same != typesOf(t, p, class)["m5.2xlarge"] {
 		t.Error("the same question got another type")

@@ -37,13 +37,13 @@ func (p *Provider) inPartition(ctx context.Context, claim *karpv1.NodeClaim, cla
 
 // placed are the cluster's instances in a group. While they can't be listed, those that were launched of late have to do.
 func (p *Provider) placed(ctx context.Context, group string) []placement.Placed {
-	machines, err := p.inventory.List(ctx, countedAge)
+	instances, err := p.inventory.List(ctx, countedAge)
 	if err != nil {
-		p.log.Warn("machines could not be listed, so partitions of a placement group may be used unevenly", "placement_group", group, "error", err)
+		p.log.Warn("instances could not be listed, so partitions of a placement group may be used unevenly", "placement_group", group, "error", err)
 		return nil
 	}
 	var out []placement.Placed
-	for _, m := range machines {
+	for _, m := range instances {
 		if m.PlacementGroup == group && (m.State == "pending" || m.State == "running") {
 			out = append(out, placement.Placed{Instance: m.InstanceID, Partition: m.Partition})
 		}
@@ -52,10 +52,10 @@ func (p *Provider) placed(ctx context.Context, group string) []placement.Placed 
 }
 
 // settlePartition tells what came of a launch: the choice of its partition holds as long as it is not known.
-func (p *Provider) settlePartition(claim *karpv1.NodeClaim, bought *fleet.Launched, err error) {
+func (p *Provider) settlePartition(claim *karpv1.NodeClaim, launched *fleet.Launched, err error) {
 	switch {
 	case err == nil:
-		p.partitions.Launched(string(claim.UID), bought.InstanceID)
+		p.partitions.Launched(string(claim.UID), launched.InstanceID)
 	case cloud.ClassOf(err) != cloud.Unavailable:
 		p.partitions.Refused(string(claim.UID))
 	}

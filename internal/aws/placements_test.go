@@ -122,7 +122,7 @@ func (h *groupHouse) zones() []string {
 	})
 }
 
-func TestMachinesOfAPartitionGroupAreSpreadEvenly(t *testing.T) {
+func TestInstancesOfAPartitionGroupAreSpreadEvenly(t *testing.T) {
 	h := newGroupHouse(t, "partition", 3)
 	// Somebody else's choice is heeded: two stand in the first partition already.
 	for n := range 2 {
@@ -149,7 +149,7 @@ func TestMachinesOfAPartitionGroupAreSpreadEvenly(t *testing.T) {
 	}
 	wg.Wait()
 	if diff := cmp.Diff(map[string]int{"1": 1, "2": 3, "3": 3}, labels); diff != "" {
-		t.Errorf("new machines by partition (-want +got)\n%s", diff)
+		t.Errorf("new instances by partition (-want +got)\n%s", diff)
 	}
 	count := map[int32]int{}
 	for _, i := range alive(h.sim) {
@@ -159,7 +159,7 @@ func TestMachinesOfAPartitionGroupAreSpreadEvenly(t *testing.T) {
 		count[i.Partition]++
 	}
 	if diff := cmp.Diff(map[int32]int{1: 3, 2: 3, 3: 3}, count); diff != "" {
-		t.Errorf("all machines by partition (-want +got)\n%s", diff)
+		t.Errorf("all instances by partition (-want +got)\n%s", diff)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestASpreadGroupThatIsFullClosesItsZoneAlone(t *testing.T) {
 	}
 	for _, instanceType := range []string{"m5.large", "c5.xlarge"} {
 		for zone, why := range h.closed(h.class, instanceType, zoneOf) {
-			if (why == "the placement group holds no more machines in the zone") != (zone == zones[0]) {
+			if (why == "the placement group holds no more instances in the zone") != (zone == zones[0]) {
 				t.Errorf("%s in %s: %q", instanceType, zone, why)
 			}
 		}
@@ -272,7 +272,7 @@ func TestAClusterGroupStaysInItsZone(t *testing.T) {
 	}
 }
 
-func TestTypesThatCanNotStandInTheGroupAreNotBought(t *testing.T) {
+func TestTypesThatCanNotStandInTheGroupAreNotLaunched(t *testing.T) {
 	h := newGroupHouse(t, "cluster", 0)
 	if why := slices.Compact(slices.Sorted(maps.Values(h.closed(h.class, "t3.medium", zoneOf)))); !slices.Contains(why, "not supported in a placement group of this strategy") || slices.Contains(why, "") {
 		t.Errorf("t3.medium in a cluster group: %q", why)
@@ -303,7 +303,7 @@ func TestAGroupThatIsGoneIsSaidAndOneThatIsMadeAgainIsFollowed(t *testing.T) {
 	}
 }
 
-func TestTheNextProcessFindsThePartitionOfWhatWasBought(t *testing.T) {
+func TestTheNextProcessFindsThePartitionOfWhatWasLaunched(t *testing.T) {
 	h := newGroupHouse(t, "partition", 5)
 	h.mustLaunch(1, large(h.zones()[0], partition("4"))...)
 	next := newProvider(t, h.sim, nil)
@@ -316,7 +316,7 @@ func TestTheNextProcessFindsThePartitionOfWhatWasBought(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if n := len(alive(h.sim)); n != 1 {
-		t.Errorf("%d machines", n)
+		t.Errorf("%d instances", n)
 	}
 }
 
@@ -328,11 +328,11 @@ func TestAThousandClaimsInSevenPartitionsAreFewCalls(t *testing.T) {
 	}
 	h.calls.Reset()
 	claims := newClaims(1000)
-	machines, errs := launchAll(t, h.p, h.class, claims)
+	instances, errs := launchAll(t, h.p, h.class, claims)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
-	oneEach(t, h.sim, machines, len(claims))
+	oneEach(t, h.sim, instances, len(claims))
 	t.Logf("calls: %v", h.calls.All())
 	if n := h.calls.Of("CreateFleet") + h.calls.Of("CreateLaunchTemplate"); n >= 40 {
 		t.Errorf("%d calls that change something, want fewer than 40: %v", n, h.calls.All())
@@ -343,7 +343,7 @@ func TestAThousandClaimsInSevenPartitionsAreFewCalls(t *testing.T) {
 	}
 	for n := range int32(7) {
 		if c := count[n+1]; c < 142 || c > 143 {
-			t.Errorf("%d machines in partition %d: %v", c, n+1, count)
+			t.Errorf("%d instances in partition %d: %v", c, n+1, count)
 		}
 	}
 }

@@ -77,7 +77,7 @@ type Options struct {
 	BatchIdle, BatchMax, Settle time.Duration
 	// LaunchFailed is told of every pool that could not be launched from, for metrics. It must not block.
 	LaunchFailed func(fleet.PoolError)
-	// ForeignMachines is told how many instances bear the cluster's name and another cluster's UID, by that UID, when that
+	// ForeignInstances is told how many instances bear the cluster's name and another cluster's UID, by that UID, when that
 	// has changed. It must not block.
 	ForeignInstances func(byUID map[string]int)
 	Logger           *slog.Logger

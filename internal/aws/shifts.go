@@ -83,5 +83,5 @@ func (p *Provider) heldBack(op, providerID string) error {
 		return nil
 	}
 	return &cloud.Error{Op: op + " " + providerID, Class: cloud.Unavailable, Reason: ReasonZonalShift,
-		Err: fmt.Errorf("traffic is shifted away from zone %s; its machines are left alone until that ends", zone)}
+		Err: fmt.Errorf("traffic is shifted away from zone %s; its instances are left alone until that ends", zone)}
 }

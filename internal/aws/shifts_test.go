@@ -62,7 +62,7 @@ func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
 				t.Error("nothing can be had anywhere")
 			}
 			if _, err := p.Launch(t.Context(), newClaim(2, there), class); err == nil {
-				t.Error("a machine was bought there")
+				t.Error("an instance was launched there")
 			}
 			_, getErr := p.Get(t.Context(), m.ProviderID)
 			for what, err := range map[string]error{
@@ -70,14 +70,14 @@ func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
 			} {
 				e, ok := errors.AsType[*cloud.Error](err)
 				if !ok || e.Class != cloud.Unavailable || e.Reason != "ZonalShift" || !strings.Contains(err.Error(), zone) {
-					t.Errorf("the machine there can be %s: %v", what, err)
+					t.Errorf("the instance there can be %s: %v", what, err)
 				}
 			}
 			if !p.LeftAlone(m.ProviderID) {
-				t.Error("the machine there is not left alone")
+				t.Error("the instance there is not left alone")
 			}
 			if live := alive(s); len(live) != 1 || live[0].Tags["a"] != "" {
-				t.Errorf("the machine there was touched: %+v", live)
+				t.Errorf("the instance there was touched: %+v", live)
 			}
 
 			// ARC is away: what was known stays.
@@ -100,7 +100,7 @@ func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
 				t.Errorf("after the shift: %v", err)
 			}
 			if p.LeftAlone(m.ProviderID) {
-				t.Error("the machine there is still left alone after the shift")
+				t.Error("the instance there is still left alone after the shift")
 			}
 		})
 	}

@@ -66,13 +66,13 @@ func TestWhatKeepsTheControllerFromStartingIsSaidWithTheWayOut(t *testing.T) {
 	}
 }
 
-func TestAMachineGoes(t *testing.T) {
+func TestAnInstanceGoes(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	p := newProvider(t, s, nil)
 	ready(t, p)
 	class := newClass(s)
 	resolve(t, p, class)
-	machines, errs := launchAll(t, p, class, newClaims(4))
+	instances, errs := launchAll(t, p, class, newClaims(4))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -81,18 +81,18 @@ func TestAMachineGoes(t *testing.T) {
 		t.Fatalf("listed %d, %v", len(listed), err)
 	}
 	tags := map[string]map[string]string{}
-	for name, m := range machines {
+	for name, m := range instances {
 		tags[m.ProviderID] = map[string]string{"Name": name + ".node", "karpenter.sh/nodeclaim": name}
 	}
 	if err := p.Tag(t.Context(), tags); err != nil {
 		t.Fatal(err)
 	}
-	for name, m := range machines {
+	for name, m := range instances {
 		if got, err := p.Get(t.Context(), m.ProviderID); err != nil || got.Claim != name || got.Pool != "pool" || got.Tags["Name"] != name+".node" {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	for name, m := range machines {
+	for name, m := range instances {
 		if err := p.Terminate(t.Context(), m.ProviderID); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

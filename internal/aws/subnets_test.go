@@ -55,11 +55,11 @@ func TestZonesAreOfferedAsTheirSubnetsHaveAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.Zone == full.Zone || m.Zone == nearly.Zone {
-			t.Errorf("a machine for 20 pods was launched in %s, whose subnet has no addresses for them", m.Zone)
+			t.Errorf("an instance for 20 pods was launched in %s, whose subnet has no addresses for them", m.Zone)
 		}
 	}
 	if fleets := s.World.Fleets(); len(fleets) != 2 {
-		t.Errorf("%d fleets for 2 machines", len(fleets))
+		t.Errorf("%d fleets for 2 instances", len(fleets))
 	}
 	for _, f := range s.World.Fleets() {
 		for _, e := range f.Errors {
@@ -92,7 +92,7 @@ func TestAClassThatTakesManyAddressesLeavesOthersTheirs(t *testing.T) {
 			}
 			if c.prefixes > 0 {
 				if _, err := p.Launch(t.Context(), newClaim(1), greedy); err == nil {
-					t.Fatal("a machine was launched in a subnet that has no room for it")
+					t.Fatal("an instance was launched in a subnet that has no room for it")
 				}
 			}
 			resolve(t, p, modest)

@@ -23,11 +23,11 @@ func TestAThousandEqualClaimsAreFewCalls(t *testing.T) {
 	}
 	calls.Reset()
 	claims := newClaims(1000)
-	machines, errs := launchAll(t, p, class, claims)
+	instances, errs := launchAll(t, p, class, claims)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
-	oneEach(t, s, machines, len(claims))
+	oneEach(t, s, instances, len(claims))
 	mutating := func() int {
 		n := 0
 		for op, count := range calls.All() {
@@ -50,7 +50,7 @@ func TestAThousandEqualClaimsAreFewCalls(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, c := range claims {
 		wg.Go(func() {
-			if m, err := p.Launch(t.Context(), c, class); err != nil || m.ProviderID != machines[c.Name].ProviderID {
+			if m, err := p.Launch(t.Context(), c, class); err != nil || m.ProviderID != instances[c.Name].ProviderID {
 				t.Errorf("%s: %v, %v", c.Name, m, err)
 			}
 		})

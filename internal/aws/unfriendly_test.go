@@ -52,20 +52,20 @@ func (h *hostile) launch(claims []*karpv1.NodeClaim) (map[string]*cloud.Instance
 // launched fails the test unless all claims get an instance each, and there is no other.
 func (h *hostile) launched(claims []*karpv1.NodeClaim) map[string]*cloud.Instance {
 	h.t.Helper()
-	machines, errs := h.launch(claims)
+	instances, errs := h.launch(claims)
 	for name, err := range errs {
 		h.t.Errorf("%s: %v", name, err)
 	}
-	oneEach(h.t, h.sim, machines, len(claims))
-	return machines
+	oneEach(h.t, h.sim, instances, len(claims))
+	return instances
 }
 
 // refused fails the test unless no claim gets an instance, for the given reason.
 func (h *hostile) refused(claims []*karpv1.NodeClaim, class cloud.ErrorClass, says string) {
 	h.t.Helper()
-	machines, errs := h.launch(claims)
-	if len(machines) > 0 {
-		h.t.Errorf("%d claims have a machine", len(machines))
+	instances, errs := h.launch(claims)
+	if len(instances) > 0 {
+		h.t.Errorf("%d claims have an instance", len(instances))
 	}
 	for name, err := range errs {
 		if cloud.ClassOf(err) != class || !strings.Contains(err.Error(), says) {
@@ -85,7 +85,7 @@ func (h *hostile) known() {
 	kept := len(r.AMIs) == 0 && r.Findings[images].Unknown // the controller leaves those that the status names
 	for _, was := range h.class.Status.AMIs {
 		if !kept && !slices.ContainsFunc(r.AMIs, func(a awsv1.AMI) bool { return a.ID == was.ID }) {
-			h.t.Errorf("image %s is not selected any more: its machines would be drifted", was.ID)
+			h.t.Errorf("image %s is not selected any more: its instances would be drifted", was.ID)
 		}
 	}
 	for _, f := range r.Findings {
@@ -108,9 +108,9 @@ var unfriendly = map[string]func(*hostile){
 	"partial-fleet": func(h *hostile) {
 		claims := newClaims(4)
 		h.on()
-		machines, errs := h.launch(claims)
-		if len(machines) != 1 || len(errs) != 3 {
-			h.t.Errorf("%d machines and %d errors, want 1 and 3", len(machines), len(errs))
+		instances, errs := h.launch(claims)
+		if len(instances) != 1 || len(errs) != 3 {
+			h.t.Errorf("%d instances and %d errors, want 1 and 3", len(instances), len(errs))
 		}
 		h.over()
 		h.launched(claims)
@@ -131,7 +131,7 @@ var unfriendly = map[string]func(*hostile){
 		h.sim.World.AddFault(world.Fault{Kind: world.FaultLateInstances, Delay: 4 * time.Second})
 		for _, m := range h.launched(newClaims(3)) {
 			if _, err := h.p.Get(h.t.Context(), m.ProviderID); !cloud.IsNotFound(err) || strings.Contains(err.Error(), "is terminated") {
-				h.t.Errorf("a machine that can't be seen yet gave %v", err)
+				h.t.Errorf("an instance that can't be seen yet gave %v", err)
 			}
 		}
 		var list []*cloud.Instance
@@ -139,18 +139,18 @@ var unfriendly = map[string]func(*hostile){
 			list, _ = h.p.List(h.t.Context(), 0)
 		}
 		if len(list) != 3 {
-			h.t.Errorf("%d machines are listed, want 3", len(list))
+			h.t.Errorf("%d instances are listed, want 3", len(list))
 		}
 	},
 	"late-tags": func(h *hostile) {
 		h.on()
-		machines := h.launched(newClaims(3))
+		instances := h.launched(newClaims(3))
 		h.over()
 		list, err := h.p.List(h.t.Context(), 0)
 		if err != nil || len(list) != 3 {
-			h.t.Errorf("%d machines are listed, %v; want 3", len(list), err)
+			h.t.Errorf("%d instances are listed, %v; want 3", len(list), err)
 		}
-		for name, m := range machines {
+		for name, m := range instances {
 			if m.Tags["karpenter.sh/nodepool"] != "pool" {
 				h.t.Errorf("%s does not know its own tags: %v", name, m.Tags)
 			}
@@ -222,7 +222,7 @@ var unfriendly = map[string]func(*hostile){
 			h.t.Fatal(err)
 		}
 		if _, err := h.p.Get(h.t.Context(), m.ProviderID); !cloud.IsNotFound(err) || !strings.Contains(err.Error(), "Client.InternalError") {
-			h.t.Errorf("a machine that died gave %v", err)
+			h.t.Errorf("an instance that died gave %v", err)
 		}
 		h.over()
 		h.launched(newClaims(3)[2:])
@@ -251,7 +251,7 @@ func TestUnfriendlyBehavioursOfAWS(t *testing.T) {
 			resolve(t, h.p, h.class)
 			tell(h)
 			if n := h.sim.World.CallCount("TerminateInstances"); n > 0 {
-				t.Errorf("%d calls ended machines", n)
+				t.Errorf("%d calls ended instances", n)
 			}
 		})
 	}

@@ -168,7 +168,7 @@ func (f *planFlags) settings(ctx context.Context, config *rest.Config, progress 
 
 // planPaint colours a report for people.
 var planPaint = []stroke{
-	strokeOf(`BLOCKED|can't be used as it is|NOT USABLE|STAYS for now|could buy nothing`, wrongColor...),
+	strokeOf(`BLOCKED|can't be used as it is|NOT USABLE|STAYS for now|could launch nothing`, wrongColor...),
 	strokeOf(`^  (!) `, wrongColor...), strokeOf(`^  \+ .*`, rightColor...), strokeOf(`^  - .*`, wrongColor...), strokeOf(`^  ~ .*`, doubtColor...),
 	strokeOf(`^\d+ of \d+ nodes? replaced.*|^None of .*|^Bill:.*`, headingColor...), strokeOf(`^(NodePool|EC2NodeClass) \S+`, headingColor...),
 }

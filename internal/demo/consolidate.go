@@ -27,7 +27,7 @@ const atRest = 12 * time.Second
 
 // consolidate takes most of the work away and tells what becomes of the instances.
 func (r *run) consolidate(ctx context.Context) error {
-	r.title("5. Most of the work goes: pods move together, machines are given back or replaced by smaller ones")
+	r.title("5. Most of the work goes: pods move together, instances are given back or replaced by smaller ones")
 	before, paid, moved := r.state.count().claims, r.price(), len(r.moved)
 	if err := r.scale(ctx, map[string]int32{"web": 9, "api": 6}); err != nil {
 		return err
@@ -41,14 +41,14 @@ func (r *run) consolidate(ctx context.Context) error {
 	if err := r.client.Patch(ctx, p, client.MergeFrom(was)); err != nil {
 		return fmt.Errorf("setting the consolidation policy of NodePool demo: %w", err)
 	}
-	r.line("web is scaled from 30 to 9 pods, api from 20 to 6; NodePool demo may consolidate (WhenEmptyOrUnderutilized); its %d machines cost $%.3f/h", before, paid)
+	r.line("web is scaled from 30 to 9 pods, api from 20 to 6; NodePool demo may consolidate (WhenEmptyOrUnderutilized); its %d instances cost $%.3f/h", before, paid)
 	if err := r.await(ctx, "consolidation comes to rest", func(c counts) bool {
 		return c.pods == r.want() && c.running == c.pods && c.terminating == 0 && r.going() == 0 && r.marked("") == 0 && r.state.quiet() > atRest
 	}); err != nil {
 		return err
 	}
 	now := r.price()
-	r.line("%d machines have become %d; the bill fell from $%.3f/h to $%.3f/h", before, r.state.count().claims, paid, now)
+	r.line("%d instances have become %d; the bill fell from $%.3f/h to $%.3f/h", before, r.state.count().claims, paid, now)
 	if len(r.moved) == moved || now >= paid {
 		return errors.New("nothing was consolidated")
 	}
@@ -103,7 +103,7 @@ func (r *run) floor(bill float64) error {
 	if _, err := bound.Check(&fresh, b.Certificate); err != nil {
 		return fmt.Errorf("the floor of the bill is not proven: %w", err)
 	}
-	r.line("for these %s no machines could cost less than %s/h, which is proven; the gap is %s",
+	r.line("for these %s no instances could cost less than %s/h, which is proven; the gap is %s",
 		plan.Count(len(fresh.Pending), "pod"), plan.Dollars(b.Bound), percent(catalog.MicroUSD(bill*1e6+.5), b.Bound))
 	return nil
 }

@@ -86,7 +86,7 @@ func moveText(d *record.Decision, m *disrupt.Move) string {
 		moving += len(pl.Pods)
 	}
 	if moving > 0 {
-		fmt.Fprintf(&b, "; %s to machines that are there", plan.Count(moving, "pod"))
+		fmt.Fprintf(&b, "; %s to instances that are there", plan.Count(moving, "pod"))
 	}
 	for i := range m.NewNodes {
 		n := &m.NewNodes[i]

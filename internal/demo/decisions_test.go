@@ -34,7 +34,7 @@ func TestHowMovesAreTold(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"Empty: a (m5.large), d (m5.large) go; saves $0.1500 of $0.1500/h; why: no pods need them",
-		"Underutilized: b (m5.large), c (m5.large) go; 2 pods to machines that are there; a new c5.large spot at $0.0500/h for 4 pods; saves $0.1500 of $0.2000/h; why: it is cheaper",
+		"Underutilized: b (m5.large), c (m5.large) go; 2 pods to instances that are there; a new c5.large spot at $0.0500/h for 4 pods; saves $0.1500 of $0.2000/h; why: it is cheaper",
 	}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -140,7 +140,7 @@ func (r *run) await(ctx context.Context, what string, done func(counts) bool) er
 			}
 		}
 		c := r.state.count()
-		r.bar(c.running, c.pods, fmt.Sprintf("pods running   %d/%d machines ready   $%.3f/h", c.ready, c.claims, r.price()))
+		r.bar(c.running, c.pods, fmt.Sprintf("pods running   %d/%d instances ready   $%.3f/h", c.ready, c.claims, r.price()))
 		if done(c) {
 			return nil
 		}
@@ -218,7 +218,7 @@ func (r *run) poll(ctx context.Context, what string, ask func() (done bool, seen
 }
 
 func (r *run) scaleUp(ctx context.Context) error {
-	r.title("1. Work arrives: three Deployments, sixty pods, no machine")
+	r.title("1. Work arrives: three Deployments, sixty pods, no instance")
 	if err := r.cluster.Apply(ctx, []byte(workloads)); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (r *run) scaleUp(ctx context.Context) error {
 		return err
 	}
 	c := r.state.count()
-	r.line("all %d pods run on %d machines at $%.3f/h, %.1f s after they were asked for", c.running, c.claims, r.price(), time.Since(began).Seconds())
+	r.line("all %d pods run on %d instances at $%.3f/h, %.1f s after they were asked for", c.running, c.claims, r.price(), time.Since(began).Seconds())
 	return nil
 }
 
@@ -246,17 +246,17 @@ func (r *run) scale(ctx context.Context, replicas map[string]int32) error {
 }
 
 func (r *run) scaleDown(ctx context.Context) error {
-	r.title("3. Work goes: the batch ends; machines that hold nothing are given back")
+	r.title("3. Work goes: the batch ends; instances that hold nothing are given back")
 	before, paid := r.state.count().claims, r.price()
 	if err := r.scale(ctx, map[string]int32{"batch": 0}); err != nil {
 		return err
 	}
-	if err := r.await(ctx, "machines without pods go", func(c counts) bool {
+	if err := r.await(ctx, "instances without pods go", func(c counts) bool {
 		return c.pods == r.want() && c.running == c.pods && c.terminating == 0 && r.empty() == 0 && r.going() == 0
 	}); err != nil {
 		return err
 	}
-	r.line("%d of %d machines are gone; the bill fell from $%.3f/h to $%.3f/h", before-r.state.count().claims, before, paid, r.price())
+	r.line("%d of %d instances are gone; the bill fell from $%.3f/h to $%.3f/h", before-r.state.count().claims, before, paid, r.price())
 	return nil
 }
 
@@ -305,7 +305,7 @@ func (r *run) cleanUp(ctx context.Context) error {
 	if err := r.scale(ctx, map[string]int32{"web": 0, "api": 0, "shop": 0, "notes": 0}); err != nil {
 		return err
 	}
-	return r.await(ctx, "all machines are given back", func(c counts) bool {
+	return r.await(ctx, "all instances are given back", func(c counts) bool {
 		r.state.mu.Lock()
 		defer r.state.mu.Unlock()
 		return len(r.state.claims) == 0 && len(r.state.nodes) == 0

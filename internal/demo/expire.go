@@ -15,7 +15,7 @@ var notes string
 
 // expire lets an instance come of age.
 func (r *run) expire(ctx context.Context) error {
-	r.title("7. Old age: a machine of NodePool notes may live for 20 seconds; another is ready before its pods move")
+	r.title("7. Old age: an instance of NodePool notes may live for 20 seconds; another is ready before its pods move")
 	if err := r.cluster.Apply(ctx, []byte(notes)); err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (r *run) expire(ctx context.Context) error {
 		return err
 	}
 	first := r.claimsOf("notes")[0]
-	if err := r.await(ctx, "machine "+first.Name+" is replaced", func(c counts) bool {
+	if err := r.await(ctx, "instance "+first.Name+" is replaced", func(c counts) bool {
 		return c.pods == r.want() && c.running == c.pods && r.gone(first)
 	}); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (r *run) expire(ctx context.Context) error {
 	case evicted.IsZero():
 		return fmt.Errorf("no pod of %s was seen to go", first.Name)
 	case ready.IsZero():
-		return errors.New("no other machine of notes was seen to be ready")
+		return errors.New("no other instance of notes was seen to be ready")
 	case evicted.Before(ready.Truncate(time.Second)):
 		return fmt.Errorf("the first pod of %s was evicted at %s, and its replacement %s was ready at %s", first.Name, evicted, name, ready)
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 func (r *run) interrupt(ctx context.Context) error {
-	victim, pods := r.spotMachine()
+	victim, pods := r.spotInstance()
 	if victim == nil {
-		return errors.New("no spot machine holds pods, so none can be interrupted")
+		return errors.New("no spot instance holds pods, so none can be interrupted")
 	}
-	r.title("4. AWS takes spot machine %s back in two minutes; %d pods run on it", victim.Name, pods)
+	r.title("4. AWS takes spot instance %s back in two minutes; %d pods run on it", victim.Name, pods)
 	id := victim.Status.ProviderID[strings.LastIndexByte(victim.Status.ProviderID, '/')+1:]
 	notified := time.Now()
 	if err := r.aws.Interrupt(ctx, id, 2*time.Minute); err != nil {
@@ -24,14 +24,14 @@ func (r *run) interrupt(ctx context.Context) error {
 	}
 	r.line("the notice is on the queue")
 	before := r.names()
-	if err := r.await(ctx, "pods of the interrupted machine run elsewhere", func(c counts) bool {
+	if err := r.await(ctx, "pods of the interrupted instance run elsewhere", func(c counts) bool {
 		return c.pods == r.want() && c.running == r.want() && c.terminating == 0 && r.podsOn(victim.Status.NodeName) == 0
 	}); err != nil {
 		return err
 	}
 	moved := time.Since(notified)
 	if moved >= 2*time.Minute {
-		return fmt.Errorf("the pods of %s moved only %.0f s after the notice, when the machine was already gone", victim.Name, moved.Seconds())
+		return fmt.Errorf("the pods of %s moved only %.0f s after the notice, when the instance was already gone", victim.Name, moved.Seconds())
 	}
 	replacements := 0
 	for name := range r.names() {
@@ -42,9 +42,9 @@ func (r *run) interrupt(ctx context.Context) error {
 	if asked, ok := r.askedOfEC2(ctx, notified); ok {
 		r.line("a replacement was asked of EC2 %.2f s after the notice", asked.Seconds())
 	}
-	r.line("its pods run elsewhere (%d machines were bought for them) %.1f s after the notice, %.0f s before AWS would have taken the machine",
+	r.line("its pods run elsewhere (%d instances were launched for them) %.1f s after the notice, %.0f s before AWS would have taken the instance",
 		replacements, moved.Seconds(), (2*time.Minute - moved).Seconds())
-	return r.await(ctx, "the interrupted machine is given back", func(counts) bool { return r.going() == 0 })
+	return r.await(ctx, "the interrupted instance is given back", func(counts) bool { return r.going() == 0 })
 }
 
 // askedOfEC2 is how long after a moment the first instance was asked for.
@@ -61,8 +61,8 @@ func (r *run) askedOfEC2(ctx context.Context, since time.Time) (time.Duration, b
 	return 0, false
 }
 
-// spotMachine picks the spot instance with the most pods.
-func (r *run) spotMachine() (*karpv1.NodeClaim, int) {
+// spotInstance picks the spot instance with the most pods.
+func (r *run) spotInstance() (*karpv1.NodeClaim, int) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	on := map[string]int{}

@@ -32,7 +32,7 @@ func (r *run) narrate() {
 	for name, stage := range r.told {
 		if r.state.claims[name] == nil && stage != "gone" {
 			r.told[name] = "gone"
-			r.line("machine %s is gone", name)
+			r.line("instance %s is gone", name)
 		}
 	}
 }
@@ -42,11 +42,11 @@ func (r *run) stage(claim *karpv1.NodeClaim) (stage, text string) {
 	conditions := claim.StatusConditions()
 	switch {
 	case !claim.DeletionTimestamp.IsZero():
-		return "going", fmt.Sprintf("machine %s goes: no new pods, the rest is moved", claim.Name)
+		return "going", fmt.Sprintf("instance %s goes: no new pods, the rest is moved", claim.Name)
 	case conditions.IsTrue(karpv1.ConditionTypeInitialized):
-		return "ready", fmt.Sprintf("machine %s is ready as %s, %.1f s after it was asked for", claim.Name, claim.Status.NodeName, time.Since(claim.CreationTimestamp.Time).Seconds())
+		return "ready", fmt.Sprintf("instance %s is ready as %s, %.1f s after it was asked for", claim.Name, claim.Status.NodeName, time.Since(claim.CreationTimestamp.Time).Seconds())
 	case claim.Status.ProviderID != "":
-		return "launched", fmt.Sprintf("machine %s is bought: %s in %s, %s, $%.4f/h; why: %s", claim.Name, claim.Labels[corev1.LabelInstanceTypeStable],
+		return "launched", fmt.Sprintf("instance %s is bought: %s in %s, %s, $%.4f/h; why: %s", claim.Name, claim.Labels[corev1.LabelInstanceTypeStable],
 			claim.Labels[corev1.LabelTopologyZone], claim.Labels[karpv1.CapacityTypeLabelKey], r.priceOf(claim), cmp.Or(claim.Annotations[apply.WhyAnnotation], "not told"))
 	}
 	return "", ""

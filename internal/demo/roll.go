@@ -30,7 +30,7 @@ const (
 
 // roll publishes an image and lets a pool roll to it under a budget of one instance.
 func (r *run) roll(ctx context.Context) error {
-	r.title("6. A new image: the three machines of NodePool shop are replaced; its budget lets one go at a time")
+	r.title("6. A new image: the three instances of NodePool shop are replaced; its budget lets one go at a time")
 	if err := r.cluster.Apply(ctx, []byte(strings.ReplaceAll(shop, "${CLUSTER_NAME}", r.cluster.Name))); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (r *run) roll(ctx context.Context) error {
 	}
 	began := time.Now()
 	r.line("EC2NodeClass shop is set to it")
-	err = r.await(ctx, "all machines of shop are replaced", func(c counts) bool {
+	err = r.await(ctx, "all instances of shop are replaced", func(c counts) bool {
 		return w.done() && c.pods == r.want() && c.running == c.pods && r.going() == 0
 	})
 	broken := w.end()
@@ -70,10 +70,10 @@ func (r *run) roll(ctx context.Context) error {
 	}
 	for _, claim := range r.claimsOf("shop") {
 		if claim.Status.ImageID != image {
-			return fmt.Errorf("machine %s boots %s, not the new image", claim.Name, claim.Status.ImageID)
+			return fmt.Errorf("instance %s boots %s, not the new image", claim.Name, claim.Status.ImageID)
 		}
 	}
-	r.line("all %d machines boot the new image, %.0f s after it was asked for. Watched all the while: at most %d of them went at a time (the budget: %d), "+
+	r.line("all %d instances boot the new image, %.0f s after it was asked for. Watched all the while: at most %d of them went at a time (the budget: %d), "+
 		"for each another was ready before, and never fewer than %d of %d pods were ready (the PodDisruptionBudget: %d)",
 		shopPods, time.Since(began).Seconds(), w.mostGoing, shopBudget, w.leastPods, shopPods, shopLeast)
 	return nil
@@ -89,7 +89,7 @@ func (r *run) publish() (string, error) {
 			return w.AddImage(i).ID, nil
 		}
 	}
-	return "", errors.New("the image that the machines of shop boot is not known to the simulated AWS")
+	return "", errors.New("the image that the instances of shop boot is not known to the simulated AWS")
 }
 
 // foresee tells what kerf plan says about the new image.
@@ -109,7 +109,7 @@ func (r *run) foresee(ctx context.Context, image string) error {
 	r.line("kerf %s says:", strings.Join(args, " "))
 	for _, p := range report.Pools {
 		if p.Roll > 0 {
-			r.line("  NodePool %s: %d of %s would be replaced, the last is gone after about %d s, of which %d s per node are for EC2 to end the old machine, which takes some 5 s here (budget: %s)", p.Name, p.Roll, plan.Count(p.Nodes, "node"), p.Takes, p.MachineEnd, p.Budget)
+			r.line("  NodePool %s: %d of %s would be replaced, the last is gone after about %d s, of which %d s per node are for EC2 to end the old instance, which takes some 5 s here (budget: %s)", p.Name, p.Roll, plan.Count(p.Nodes, "node"), p.Takes, p.InstanceEnd, p.Budget)
 		}
 	}
 	r.line("  the bill: %s/h now, %s/h after, up to %s/h more meanwhile", plan.Dollars(report.Bill.Now), plan.Dollars(report.Bill.After), plan.Dollars(report.Bill.Surge))

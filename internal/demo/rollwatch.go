@@ -67,11 +67,11 @@ func (w *rollWatch) see() {
 	left, ready, going := w.count()
 	if going > w.mostGoing {
 		if w.mostGoing = going; going > shopBudget {
-			w.broken = append(w.broken, fmt.Sprintf("%d machines went at a time, and the budget is %d", going, shopBudget))
+			w.broken = append(w.broken, fmt.Sprintf("%d instances went at a time, and the budget is %d", going, shopBudget))
 		}
 	}
 	if left+ready < w.size && len(w.broken) < 5 {
-		w.broken = append(w.broken, fmt.Sprintf("%d machines were left and %d had come, of %d", left, ready, w.size))
+		w.broken = append(w.broken, fmt.Sprintf("%d instances were left and %d had come, of %d", left, ready, w.size))
 	}
 	running := 0
 	for _, life := range w.s.pods {

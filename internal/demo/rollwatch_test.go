@@ -12,7 +12,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-func machine(name string, is ...string) *karpv1.NodeClaim {
+func instance(name string, is ...string) *karpv1.NodeClaim {
 	c := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{karpv1.NodePoolLabelKey: "shop"}}}
 	for _, what := range is {
 		switch what {
@@ -43,7 +43,7 @@ func TestWhatARollMustKeepTo(t *testing.T) {
 	}
 	turn := func(old, its string) []func(*state) {
 		return []func(*state){
-			set(machine(old, "ready", "marked")), set(machine(its)), set(machine(its, "ready")), set(machine(old, "ready", "marked", "going")),
+			set(instance(old, "ready", "marked")), set(instance(its)), set(instance(its, "ready")), set(instance(old, "ready", "marked", "going")),
 			pod("of-"+old, false), pod("of-"+its, true), drop(old),
 		}
 	}
@@ -53,14 +53,14 @@ func TestWhatARollMustKeepTo(t *testing.T) {
 		want   string // of what is broken; "" is nothing, and all are replaced
 	}{
 		"one after the other":                       {all, ""},
-		"two at a time":                             {[]func(*state){set(machine("a", "ready", "marked")), set(machine("b", "ready", "marked"))}, "2 machines went at a time, and the budget is 1"},
-		"one goes before another has come":          {[]func(*state){set(machine("a", "ready", "marked", "going")), set(machine("d")), drop("a")}, "2 machines were left and 0 had come, of 3"},
+		"two at a time":                             {[]func(*state){set(instance("a", "ready", "marked")), set(instance("b", "ready", "marked"))}, "2 instances went at a time, and the budget is 1"},
+		"one goes before another has come":          {[]func(*state){set(instance("a", "ready", "marked", "going")), set(instance("d")), drop("a")}, "2 instances were left and 0 had come, of 3"},
 		"more pods are gone than the budget allows": {[]func(*state){pod("of-a", false), pod("of-b", false)}, "1 pods were ready, and the PodDisruptionBudget asks for 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newState()
 			for _, n := range []string{"a", "b", "c"} {
-				s.setClaim(machine(n, "ready"))
+				s.setClaim(instance(n, "ready"))
 				s.setPod(shopPod("of-"+n, true))
 			}
 			w := s.watchRoll("shop", 3)

@@ -23,7 +23,7 @@ func (r *run) summary(ctx context.Context) error {
 	r.title("Summary")
 	fmt.Fprintf(r.Out, "  pods that ran            %d\n", len(l))
 	fmt.Fprintf(r.Out, "  pending to running       p50 %.1f s   p99 %.1f s\n", quantile(l, .5).Seconds(), quantile(l, .99).Seconds())
-	fmt.Fprintf(r.Out, "  machines                 %d launched, %d terminated, %d leaked\n", launched, gone, len(leaked))
+	fmt.Fprintf(r.Out, "  instances                 %d launched, %d terminated, %d leaked\n", launched, gone, len(leaked))
 	denied := r.denied()
 	fmt.Fprintf(r.Out, "  calls refused by IAM     %d\n", len(denied))
 	for _, d := range denied {
@@ -37,10 +37,10 @@ func (r *run) summary(ctx context.Context) error {
 		return fmt.Errorf("the stack's policies refused %s", denied[0])
 	}
 	if len(leaked) > 0 {
-		return fmt.Errorf("%d machines are still in the simulated AWS, the first is %s (%s)", len(leaked), leaked[0].ID, leaked[0].State)
+		return fmt.Errorf("%d instances are still in the simulated AWS, the first is %s (%s)", len(leaked), leaked[0].ID, leaked[0].State)
 	}
 	if launched != gone {
-		return fmt.Errorf("%d machines were launched, but %d NodeClaims ended", launched, gone)
+		return fmt.Errorf("%d instances were launched, but %d NodeClaims ended", launched, gone)
 	}
 	return nil
 }

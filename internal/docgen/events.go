@@ -53,7 +53,7 @@ func events() []event {
 		{"LaunchFailed", "Pod", "the node that it waits for could not be launched", true},
 		{"LaunchTimeout", "NodeClaim", "no instance could be launched within `--launch-timeout`", true},
 		{"Launched", "NodeClaim", "what was launched and at which price; also the transition of the condition", false},
-		{"MachineGone", "NodeClaim", "the instance is gone, and it was not Kerf that ended it", true},
+		{"InstanceGone", "NodeClaim", "the instance is gone, and it was not Kerf that ended it", true},
 		{"MaintenanceOver", "Node, NodeClaim", "work that EC2 had scheduled is over or called off", true},
 		{"MultipleNodesFound", "NodeClaim", "several nodes claim its instance", false},
 		{"NoCompatibleInstanceTypes", "NodePool", "no instance type can be used", false},

@@ -20,7 +20,7 @@ func gates() map[string]string {
 		"SpotToSpotConsolidation": "Spot nodes are replaced by cheaper spot nodes as well; see [consolidation](../consolidation.md).",
 		"NodeOverlay":             "Prices and extended resources of instance types can be set by NodeOverlay objects.",
 		"StaticCapacity":          "NodePools with spec.replicas keep that many nodes; see [nodes](../nodes.md#a-fixed-number).",
-		"CapacityBuffer":          "CapacityBuffers get machines that are kept free for more pods; see [scheduling](../scheduling.md).",
+		"CapacityBuffer":          "CapacityBuffers get instances that are kept free for more pods; see [scheduling](../scheduling.md).",
 	}
 }
 

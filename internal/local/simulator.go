@@ -26,7 +26,7 @@ type Simulator struct {
 // startSimulator starts an account whose EKS cluster is the control plane that runs here: the instances it launches join
 // that, if their user data leads them there.
 func (c *Cluster) startSimulator() (*Simulator, error) {
-	machines, err := c.ConfigFor(kube.Machines)
+	instances, err := c.ConfigFor(kube.Machines)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (c *Cluster) startSimulator() (*Simulator, error) {
 			BootTime: o.BootTime, KubernetesVersion: version, NoIdentities: true,
 		},
 		Listen:     net.JoinHostPort("127.0.0.1", strconv.Itoa(cmp.Or(o.AWSPort, c.ports.AWS))),
-		KubeConfig: machines,
+		KubeConfig: instances,
 		Cluster:    world.Cluster{Name: o.ClusterName, Version: version, ServiceIPv4CIDR: c.Kube.ServiceCIDR},
 		NoQueue:    true,
 		Enforce:    true,

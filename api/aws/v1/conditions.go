@@ -56,7 +56,7 @@ const (
 	ReasonLaunchTemplateReadDenied = "LaunchTemplateReadDenied"
 	// ReasonLaunchTemplateInvalid: the template holds what it may not, or lacks what it needs.
 	ReasonLaunchTemplateInvalid = "LaunchTemplateInvalid"
-	// ReasonLaunchTemplateUserDataInvalid: machines that boot with the user data would not join this cluster.
+	// ReasonLaunchTemplateUserDataInvalid: instances that boot with the user data would not join this cluster.
 	ReasonLaunchTemplateUserDataInvalid = "LaunchTemplateUserDataInvalid"
 )
 

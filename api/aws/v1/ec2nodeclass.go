@@ -87,7 +87,7 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || !self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",message="'id' excludes the other fields of a capacity reservation term"
 	// +optional
 	CapacityReservationSelectorTerms []CapacityReservationSelectorTerm `json:"capacityReservationSelectorTerms,omitempty"`
-	// Placement group to launch in. Types that can't stand in a group of its strategy are not bought; nodes carry the labels
+	// Placement group to launch in. Types that can't stand in a group of its strategy are not launched; nodes carry the labels
 	// karpenter.k8s.aws/placement-group-id and, in partition groups, karpenter.k8s.aws/placement-group-partition.
 	// The controller needs permissions for it: kerf stack --placement-groups.
 	// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.id)",message="set exactly one of 'name' and 'id' in placementGroupSelector"

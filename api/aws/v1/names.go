@@ -78,7 +78,7 @@ const (
 	// TagManagedBy was the cluster tag of early releases.
 	TagManagedBy = "karpenter.sh/managed-by"
 	// TagClusterUID holds the UID of the cluster's namespace kube-system: it tells clusters apart that share a name and an
-	// account. Kerf sets it on what it launches; machines without it belong to whoever bears the name.
+	// account. Kerf sets it on what it launches; instances without it belong to whoever bears the name.
 	TagClusterUID = "kerf.sh/cluster-uid"
 )
 

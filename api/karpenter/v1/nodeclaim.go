@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/api/status"
 )
 
-// NodeClaim is one node that was asked for, from before it is bought until it is gone.
+// NodeClaim is one node that was asked for, from before it is launched until it is gone.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nodeclaims,scope=Cluster,categories=karpenter

@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/api/status"
 )
 
-// NodePool says which nodes may be bought for pods, how many, and when they may be replaced.
+// NodePool says which nodes may be launched for pods, how many, and when they may be replaced.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nodepools,scope=Cluster,categories=karpenter
@@ -25,7 +25,7 @@ type NodePool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What the pool may buy and how it treats what it bought.
+	// What the pool may launch and how it treats what it launched.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="has(self.replicas) == has(oldSelf.replicas)",message="a NodePool cannot change between static (replicas set) and dynamic (replicas unset); create another NodePool"
 	// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.limits) || self.limits.size() == 0 || (self.limits.size() == 1 && 'nodes' in self.limits)",message="a static NodePool (replicas set) may limit 'nodes' only"

@@ -28,7 +28,7 @@ type NodeSelectorRequirementWithMinValues struct {
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`
-	// Least number of different values that must stay possible when a node is bought. Alpha.
+	// Least number of different values that must stay possible when a node is launched. Alpha.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
 	// +optional

@@ -82,7 +82,7 @@ func run(ctx context.Context) error {
 			_, calls := f.CallsPerMinute()
 			say("calls a minute: %s", calls)
 			for _, p := range f.Curve {
-				say("%6.1f s: %d machines, $%.3f/h", p.At.Seconds(), p.Machines, float64(p.MicroUSD)/1e6)
+				say("%6.1f s: %d instances, $%.3f/h", p.At.Seconds(), p.Instances, float64(p.MicroUSD)/1e6)
 			}
 			rows = append(rows, f)
 		}

@@ -20,7 +20,7 @@ func (s *slowly) CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec
 	return &ec2.CreateFleetOutput{}, nil
 }
 
-func TestWhatIsRefusedForItsRateIsAskedForAgainByTheBuyersClock(t *testing.T) {
+func TestWhatIsRefusedForItsRateIsAskedForAgainByTheLaunchersClock(t *testing.T) {
 	for name, c := range map[string]struct {
 		refusals, asked int
 		pauses          []time.Duration

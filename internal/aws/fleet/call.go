@@ -51,7 +51,7 @@ func (b *Launcher) newCall(orders []*order) *call {
 // errNoSubnet is what claims are told when no zone that they could go to has a subnet left.
 var errNoSubnet = &cloud.Error{
 	Op: "choosing subnets", Class: cloud.Exhausted, Reason: awserr.ReasonInsufficientFreeAddresses,
-	Err: errors.New("no zone in which a machine could be launched has a subnet with free addresses"),
+	Err: errors.New("no zone in which an instance could be launched has a subnet with free addresses"),
 }
 
 // token identifies the claims of a call and their attempts.

@@ -208,7 +208,7 @@ func NewLauncher(api API, machines Instances, opts Options) *Launcher {
 }
 
 // Begin says that this process launches from now on, and which claims (by UID) exist already and may have been launched by
-// another process. Without it the first Buy begins, and creation times have to tell.
+// another process. Without it the first Launch begins, and creation times have to tell.
 func (b *Launcher) Begin(existing []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -223,7 +223,7 @@ func (b *Launcher) Begin(existing []string) {
 //
 // Errors: *cloud.Error. Class Unavailable means that the outcome may be unknown; call again with the same claim.
 func (b *Launcher) Launch(ctx context.Context, o Order) (*Launched, error) {
-	op := fmt.Sprintf("launching a machine for NodeClaim %q", o.Name)
+	op := fmt.Sprintf("launching an instance for NodeClaim %q", o.Name)
 	for {
 		b.mu.Lock()
 		c := b.claimLocked(o)
@@ -319,7 +319,7 @@ func (b *Launcher) look(ctx context.Context, o Order, from time.Time) error {
 	}
 	machines, err := b.instances.Since(ctx, from)
 	if err != nil {
-		return awserr.Wrap("looking for a machine that was bought before", err)
+		return awserr.Wrap("looking for an instance that was launched before", err)
 	}
 	found, spent := find(machines, o, b.opts.Now())
 	b.mu.Lock()

@@ -8,21 +8,21 @@ import (
 )
 
 // Found gives the instance that a claim got, from this process or one before it; nil where it got none. It begins no
-// purchase. One that is under way is waited for, and one whose outcome is not known is sent again to learn of it: where it
+// launch. One that is under way is waited for, and one whose outcome is not known is sent again to learn of it: where it
 // had not reached EC2, the claim gets its instance now.
 //
 // Errors: *cloud.Error, when it is not known.
 func (b *Launcher) Found(ctx context.Context, o Order) (*Launched, error) {
-	op := fmt.Sprintf("looking for the machine of NodeClaim %q", o.Name)
+	op := fmt.Sprintf("looking for the instance of NodeClaim %q", o.Name)
 	for {
 		b.mu.Lock()
 		c := b.claimLocked(o)
-		bought, running, doubt, from := c.launched, c.running, c.doubt, c.lookFrom
+		launched, running, doubt, from := c.launched, c.running, c.doubt, c.lookFrom
 		b.mu.Unlock()
 		var err error
 		switch {
-		case bought != nil:
-			return bought, nil
+		case launched != nil:
+			return launched, nil
 		case running != nil:
 			select {
 			case <-running.done: // whatever came of it

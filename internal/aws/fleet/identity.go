@@ -102,7 +102,7 @@ func find(machines []*cloud.Instance, o Order, now time.Time) (found *Launched, 
 		case at >= 0:
 			launches[m.Tags[TagLaunch]] = append(launches[m.Tags[TagLaunch]], m)
 		case !listed && m.Claim == o.Name && !m.LaunchedAt.Before(o.Created.Add(-launchSkew)):
-			// Bought without a list: by name, and not for an earlier claim of the same name.
+			// Launched without a list: by name, and not for an earlier claim of the same name.
 			launches[m.InstanceID] = append(launches[m.InstanceID], m)
 		}
 	}

@@ -116,15 +116,15 @@ func TestFind(t *testing.T) {
 		want     string
 		spent    int
 	}{
-		{"nothing was bought", nil, "", 0},
-		{"others' machines only", machines(orders[:1], "x", 1), "", 0},
+		{"nothing was launched", nil, "", 0},
+		{"others' instances only", machines(orders[:1], "x", 1), "", 0},
 		{"a partial fleet that did not reach it", machines(orders, "x", 1), "", 1},
 		{"its share of a fleet", machines(orders, "x", 3), "i-x-001", 0},
-		{"a machine that is dead already", dead, "", 1},
-		{"a machine with its name and no list", []*cloud.Instance{byName}, "i-1", 0},
-		{"a machine of an earlier claim of that name", []*cloud.Instance{edit(*byName, func(m *cloud.Instance) { m.LaunchedAt = o.Created.Add(-time.Hour) })}, "", 0},
-		{"a machine of another claim of that name", []*cloud.Instance{edit(*byName, func(m *cloud.Instance) { m.Tags = map[string]string{TagLaunch: "x", TagClaims + "0": uidHash("other")} })}, "", 0},
-		{"a machine that was given to somebody else", []*cloud.Instance{edit(*machines(orders[1:2], "x", 1)[0], func(m *cloud.Instance) { m.Claim = "other" })}, "", 1},
+		{"an instance that is dead already", dead, "", 1},
+		{"an instance with its name and no list", []*cloud.Instance{byName}, "i-1", 0},
+		{"an instance of an earlier claim of that name", []*cloud.Instance{edit(*byName, func(m *cloud.Instance) { m.LaunchedAt = o.Created.Add(-time.Hour) })}, "", 0},
+		{"an instance of another claim of that name", []*cloud.Instance{edit(*byName, func(m *cloud.Instance) { m.Tags = map[string]string{TagLaunch: "x", TagClaims + "0": uidHash("other")} })}, "", 0},
+		{"an instance that was given to somebody else", []*cloud.Instance{edit(*machines(orders[1:2], "x", 1)[0], func(m *cloud.Instance) { m.Claim = "other" })}, "", 1},
 		{"its share of a fleet so old that places may have shifted", old, "", 1},
 		{"its share of an old fleet, tagged with its name since", oldButNamed, "i-x-001", 0},
 		{"a list cut short", []*cloud.Instance{{InstanceID: "i-1", State: "running", Tags: map[string]string{TagLaunch: "x", TagClaims + "0": "abc"}}}, "", 0},

@@ -46,7 +46,7 @@ func TestWhichReservationsAFleetIsOffered(t *testing.T) {
 			small: []catalog.Offering{reservedOffering("a", "cr-1", "capacity-block", 2, 9), reservedOffering("b", "cr-2", "capacity-block", 1, 1)},
 			want:  []string{"cr-2"}, capacityType: "reserved", target: "capacity-block",
 		},
-		"of others one in each zone, the one with most machines": {
+		"of others one in each zone, the one with most instances": {
 			small: []catalog.Offering{reservedOffering("a", "cr-1", "default", 1, 1), reservedOffering("a", "cr-2", "default", 1, 5), reservedOffering("b", "cr-3", "default", 1, 1)},
 			large: []catalog.Offering{reservedOffering("a", "cr-4", "default", 2, 9)},
 			want:  []string{"cr-3", "cr-4"}, capacityType: "reserved", target: "on-demand",

@@ -26,16 +26,16 @@ var ends = []end{
 	{"Client.InvalidKMSKey.", "VolumeKeyUnusable", cloud.BlameClass, keyHint},
 	{"Client.InvalidSnapshot.NotFound", "SnapshotNotFound", cloud.BlameClass, "a snapshot of the image or of spec.blockDeviceMappings does not exist or is not shared with this account"},
 	{"Client.VolumeLimitExceeded", "VolumeLimitExceeded", cloud.BlameClass, "the account's EBS volumes or their storage are at their quota: raise it in Service Quotas (Amazon EBS), or delete volumes that nobody uses"},
-	{"Client.InstanceInitiatedShutdown", "MachineShutItselfDown", cloud.BlameClass, "its operating system shut it down: look at the user data and the image"},
-	{"Client.InstanceTerminated", "MachineTerminated", cloud.BlameNobody, ""},
-	{"Client.UserInitiated", "MachineTerminated", cloud.BlameNobody, "somebody ended it by a call to EC2; CloudTrail tells who"},
+	{"Client.InstanceInitiatedShutdown", "InstanceShutItselfDown", cloud.BlameClass, "its operating system shut it down: look at the user data and the image"},
+	{"Client.InstanceTerminated", "InstanceTerminated", cloud.BlameNobody, ""},
+	{"Client.UserInitiated", "InstanceTerminated", cloud.BlameNobody, "somebody ended it by a call to EC2; CloudTrail tells who"},
 	{"Server.InsufficientInstanceCapacity", awserr.ReasonInsufficientCapacity, cloud.BlamePool, ""},
 	{"Server.InternalError", awserr.ReasonInternalError, cloud.BlamePool, ""},
 	{"Server.SpotInstance", "SpotInterrupted", cloud.BlamePool, ""},
 	{"Server.ScheduledStop", "ScheduledStop", cloud.BlameNobody, ""},
-	{"Client.", "MachineFailed", cloud.BlameClass, ""},
-	{"Server.", "MachineFailed", cloud.BlamePool, ""},
-	{"", "MachineTerminated", cloud.BlameNobody, ""},
+	{"Client.", "InstanceFailed", cloud.BlameClass, ""},
+	{"Server.", "InstanceFailed", cloud.BlamePool, ""},
+	{"", "InstanceTerminated", cloud.BlameNobody, ""},
 }
 
 // keyHint is what is behind an instance that ends as it begins, as a rule: EC2 does not say so.

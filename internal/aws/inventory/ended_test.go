@@ -19,17 +19,17 @@ func TestWhatEachStateReasonComesTo(t *testing.T) {
 		"Client.InvalidKMSKey.InvalidState":   {"VolumeKeyUnusable", cloud.BlameClass, "--volume-key"},
 		"Client.InvalidSnapshot.NotFound":     {"SnapshotNotFound", cloud.BlameClass, "snapshot"},
 		"Client.VolumeLimitExceeded":          {"VolumeLimitExceeded", cloud.BlameClass, "Service Quotas"},
-		"Client.InstanceInitiatedShutdown":    {"MachineShutItselfDown", cloud.BlameClass, "user data"},
-		"Client.InstanceTerminated":           {"MachineTerminated", cloud.BlameNobody, ""},
-		"Client.UserInitiatedShutdown":        {"MachineTerminated", cloud.BlameNobody, "CloudTrail"},
-		"Client.UserInitiatedHibernate":       {"MachineTerminated", cloud.BlameNobody, ""},
-		"Client.SomethingNew":                 {"MachineFailed", cloud.BlameClass, ""},
+		"Client.InstanceInitiatedShutdown":    {"InstanceShutItselfDown", cloud.BlameClass, "user data"},
+		"Client.InstanceTerminated":           {"InstanceTerminated", cloud.BlameNobody, ""},
+		"Client.UserInitiatedShutdown":        {"InstanceTerminated", cloud.BlameNobody, "CloudTrail"},
+		"Client.UserInitiatedHibernate":       {"InstanceTerminated", cloud.BlameNobody, ""},
+		"Client.SomethingNew":                 {"InstanceFailed", cloud.BlameClass, ""},
 		"Server.InsufficientInstanceCapacity": {"InsufficientInstanceCapacity", cloud.BlamePool, ""},
 		"Server.InternalError":                {"InternalError", cloud.BlamePool, ""},
 		"Server.SpotInstanceTermination":      {"SpotInterrupted", cloud.BlamePool, ""},
 		"Server.SpotInstanceShutdown":         {"SpotInterrupted", cloud.BlamePool, ""},
 		"Server.ScheduledStop":                {"ScheduledStop", cloud.BlameNobody, ""},
-		"Server.SomethingNew":                 {"MachineFailed", cloud.BlamePool, ""},
+		"Server.SomethingNew":                 {"InstanceFailed", cloud.BlamePool, ""},
 	} {
 		t.Run(code, func(t *testing.T) {
 			message := code + ": the words of EC2"
@@ -42,7 +42,7 @@ func TestWhatEachStateReasonComesTo(t *testing.T) {
 				}
 			}
 			if got := endOf(types.InstanceStateNameRunning, &types.StateReason{Code: &code}); got != nil {
-				t.Errorf("a running machine has ended: %+v", got)
+				t.Errorf("a running instance has ended: %+v", got)
 			}
 		})
 	}

@@ -35,9 +35,9 @@ func (o *ownership) foreign(m *cloud.Instance) bool {
 }
 
 // own drops the instances of other clusters and tells of them.
-func (o *ownership) own(machines []*cloud.Instance) []*cloud.Instance {
+func (o *ownership) own(instances []*cloud.Instance) []*cloud.Instance {
 	byUID := map[string]int{}
-	machines = slices.DeleteFunc(machines, func(m *cloud.Instance) bool {
+	instances = slices.DeleteFunc(instances, func(m *cloud.Instance) bool {
 		if !o.foreign(m) {
 			return false
 		}
@@ -50,5 +50,5 @@ func (o *ownership) own(machines []*cloud.Instance) []*cloud.Instance {
 		o.told = byUID
 		o.tell(maps.Clone(byUID))
 	}
-	return machines
+	return instances
 }

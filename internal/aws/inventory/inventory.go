@@ -60,15 +60,15 @@ func New(api API, cluster string, now func() time.Time) *Inventory {
 		return v.endBatch(ctx, ids)
 	})
 	v.live.fetch = func(ctx context.Context) ([]*cloud.Instance, error) {
-		machines, err := v.describe(ctx, liveStates)
+		instances, err := v.describe(ctx, liveStates)
 		if err != nil {
 			return nil, err
 		}
-		return v.owner.own(machines), nil
+		return v.owner.own(instances), nil
 	}
 	v.all.fetch = func(ctx context.Context) ([]*cloud.Instance, error) {
-		machines, err := v.describe(ctx, nil)
-		return slices.DeleteFunc(machines, v.owner.foreign), err
+		instances, err := v.describe(ctx, nil)
+		return slices.DeleteFunc(instances, v.owner.foreign), err
 	}
 	v.live.now, v.all.now = now, now
 	return v

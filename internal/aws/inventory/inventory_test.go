@@ -94,7 +94,7 @@ func TestAllWhoListShareOneCall(t *testing.T) {
 	for range 20 {
 		wg.Go(func() {
 			if got, err := v.List(t.Context(), time.Minute); err != nil || len(got) != 3 {
-				t.Errorf("got %d machines, %v", len(got), err)
+				t.Errorf("got %d instances, %v", len(got), err)
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestAFailedListingIsNotKept(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if got, err := v.List(t.Context(), time.Minute); err != nil || len(got) != 1 {
-		t.Errorf("got %d machines, %v", len(got), err)
+		t.Errorf("got %d instances, %v", len(got), err)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestTerminationsThatComeTogetherAreOneCall(t *testing.T) {
 	}
 	wg.Wait()
 	if n := f.calls.Of("TerminateInstances"); n > 3 {
-		t.Errorf("%d calls for 25 machines", n)
+		t.Errorf("%d calls for 25 instances", n)
 	}
 	for limit := time.Now().Add(30 * time.Second); ; { // they shut down on their own, a moment later
 		got, err := v.List(t.Context(), 0)
@@ -201,11 +201,11 @@ func TestTerminationsThatComeTogetherAreOneCall(t *testing.T) {
 			break
 		}
 		if err != nil || time.Now().After(limit) {
-			t.Fatalf("%d machines are left, %v", len(got), err)
+			t.Fatalf("%d instances are left, %v", len(got), err)
 		}
 	}
 	if got, err := v.Since(t.Context(), time.Now()); err != nil || len(got) != 25 {
-		t.Errorf("%d machines are remembered, %v", len(got), err)
+		t.Errorf("%d instances are remembered, %v", len(got), err)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestAnInstanceWithHardlyAnythingIsRead(t *testing.T) {
 	}
 }
 
-func TestMachinesOfAnotherClusterOfTheSameNameAreNotSeen(t *testing.T) {
+func TestInstancesOfAnotherClusterOfTheSameNameAreNotSeen(t *testing.T) {
 	f := start(t)
 	untagged, ours, theirs := f.run(t, "kerf", 1)[0], f.run(t, "kerf", 1)[0], f.run(t, "kerf", 2)
 	var told []map[string]int
@@ -272,20 +272,20 @@ func TestMachinesOfAnotherClusterOfTheSameNameAreNotSeen(t *testing.T) {
 	for range 2 {
 		got, err := v.List(t.Context(), 0)
 		if err != nil || len(got) != 2 {
-			t.Fatalf("listed %d machines, %v; want the one without the tag and the own one", len(got), err)
+			t.Fatalf("listed %d instances, %v; want the one without the tag and the own one", len(got), err)
 		}
 	}
 	if all, err := v.Since(t.Context(), time.Now()); err != nil || len(all) != 2 {
-		t.Errorf("listed %d machines with the ended ones, %v", len(all), err)
+		t.Errorf("listed %d instances with the ended ones, %v", len(all), err)
 	}
 	if len(told) != 1 || told[0]["uid-2"] != 2 {
-		t.Errorf("told %v, want once of two machines", told)
+		t.Errorf("told %v, want once of two instances", told)
 	}
 	if _, err := v.Get(t.Context(), theirs[0]); !cloud.IsNotFound(err) || !strings.Contains(err.Error(), "another cluster") {
-		t.Errorf("reading a machine of another cluster: %v", err)
+		t.Errorf("reading an instance of another cluster: %v", err)
 	}
 	if m, err := v.Get(t.Context(), untagged); err != nil || m.InstanceID != untagged {
-		t.Errorf("reading a machine without the tag: %v", err)
+		t.Errorf("reading an instance without the tag: %v", err)
 	}
 }
 

@@ -90,7 +90,7 @@ func (l *Ledger) Exhausted(id string, d Demand) {
 // left is how many addresses a subnet will have, by how much is counted as taken.
 type left struct {
 	// likely counts all pods that instances can run, planned those that they are launched for, instances none.
-	likely, planned, machines int
+	likely, planned, instances int
 }
 
 // refuses reports whether EC2 could not meet such a demand when it was asked last.
@@ -125,10 +125,10 @@ func (a *account) predict(d Demand) left {
 	}
 	l := left{a.free, a.free, a.free}
 	for _, h := range a.holds {
-		machines := h.nodes * h.each
-		l.likely -= machines + h.pods
-		l.planned -= machines + h.planned
-		l.machines -= machines
+		instances := h.nodes * h.each
+		l.likely -= instances + h.pods
+		l.planned -= instances + h.planned
+		l.instances -= instances
 	}
 	return l
 }
@@ -136,11 +136,11 @@ func (a *account) predict(d Demand) left {
 // room says what a subnet has room for: 2 for instances and the pods that they are for, 1 for instances alone, 0 for less.
 // One that was never observed is taken to have room.
 func (a *account) room(n Need) int {
-	l, machines := a.predict(n.Each), n.Nodes*n.Each.Total()
+	l, instances := a.predict(n.Each), n.Nodes*n.Each.Total()
 	switch {
-	case !a.known && len(a.refused) == 0 || l.planned >= machines+n.Planned:
+	case !a.known && len(a.refused) == 0 || l.planned >= instances+n.Planned:
 		return 2
-	case l.machines >= machines:
+	case l.instances >= instances:
 		return 1
 	}
 	return 0

@@ -61,12 +61,12 @@ func TestACountReplacesLaunchesThatItCanHold(t *testing.T) {
 	l, c := newLedger(map[string]int{"a1": 100})
 	r := l.Reserve(threeSubnets[:1], Need{Nodes: 4, Pods: pods(9)})
 	if got := free(t, l, "a1"); got != 60 {
-		t.Errorf("4 machines of 9 pods leave %d", got)
+		t.Errorf("4 instances of 9 pods leave %d", got)
 	}
 	c.pass(time.Second)
 	r.Settle(map[string]int{"a1": 3})
 	if got := free(t, l, "a1"); got != 70 {
-		t.Errorf("3 machines leave %d", got)
+		t.Errorf("3 instances leave %d", got)
 	}
 	l.Observe("a1", 97, c.t.Add(time.Second))
 	if got := free(t, l, "a1"); got != 67 {
@@ -119,12 +119,12 @@ func TestZonesWithoutRoomForThePlannedPodsAreLeftOut(t *testing.T) {
 		need Need
 		want map[string]string
 	}{
-		"room everywhere":                        {map[string]int{"a1": 30, "a2": 9, "b1": 20}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1", "b": "b1"}},
-		"a zone with room for the machine alone": {map[string]int{"a1": 30, "a2": 9, "b1": 10}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1"}},
-		"an address for each machine as well":    {map[string]int{"a1": 11, "a2": 0, "b1": 12}, Need{Nodes: 2, Planned: 10, Pods: pods(5)}, map[string]string{"b": "b1"}},
-		"the pods fit nowhere":                   {map[string]int{"a1": 3, "a2": 2, "b1": 0}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1"}},
-		"nothing fits":                           {map[string]int{"a1": 0, "a2": 0, "b1": 0}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1", "b": "b1"}},
-		"addresses from elsewhere":               {map[string]int{"a1": 1, "a2": 0, "b1": 1}, Need{Nodes: 1, Pods: pods(0)}, map[string]string{"a": "a1", "b": "b1"}},
+		"room everywhere":                         {map[string]int{"a1": 30, "a2": 9, "b1": 20}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1", "b": "b1"}},
+		"a zone with room for the instance alone": {map[string]int{"a1": 30, "a2": 9, "b1": 10}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1"}},
+		"an address for each instance as well":    {map[string]int{"a1": 11, "a2": 0, "b1": 12}, Need{Nodes: 2, Planned: 10, Pods: pods(5)}, map[string]string{"b": "b1"}},
+		"the pods fit nowhere":                    {map[string]int{"a1": 3, "a2": 2, "b1": 0}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1"}},
+		"nothing fits":                            {map[string]int{"a1": 0, "a2": 0, "b1": 0}, Need{Nodes: 1, Planned: 10, Pods: pods(29)}, map[string]string{"a": "a1", "b": "b1"}},
+		"addresses from elsewhere":                {map[string]int{"a1": 1, "a2": 0, "b1": 1}, Need{Nodes: 1, Pods: pods(0)}, map[string]string{"a": "a1", "b": "b1"}},
 	} {
 		l, _ := newLedger(c.free)
 		if diff := cmp.Diff(c.want, l.Reserve(threeSubnets, c.need).Subnets); diff != "" {
@@ -181,11 +181,11 @@ func TestPrefixesAreCounted(t *testing.T) {
 	}
 	r := l.Reserve(threeSubnets[:2], Need{Nodes: 2, Each: large, Pods: pods(0)})
 	if got := free(t, l, "a1"); got != 2 {
-		t.Errorf("two machines of 49 addresses leave %d of 100", got)
+		t.Errorf("two instances of 49 addresses leave %d of 100", got)
 	}
 	r.Settle(map[string]int{"a1": 1})
 	if got := free(t, l, "a1"); got != 51 {
-		t.Errorf("one machine of 49 addresses leaves %d of 100", got)
+		t.Errorf("one instance of 49 addresses leaves %d of 100", got)
 	}
 }
 

@@ -26,7 +26,7 @@ func (r *Resolver) TemplateGroups(ctx context.Context, class *awsv1.EC2NodeClass
 		return unknown(err)
 	}
 	if len(vpcs) > 1 {
-		return no("spec.subnetSelectorTerms selects subnets of %d VPCs (%s): machines of one launch template are in one", len(vpcs), strings.Join(vpcs, ", "))
+		return no("spec.subnetSelectorTerms selects subnets of %d VPCs (%s): instances of one launch template are in one", len(vpcs), strings.Join(vpcs, ", "))
 	}
 	q := query{ids: slices.Sorted(slices.Values(ids))}
 	if len(ids) == 0 {

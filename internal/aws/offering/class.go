@@ -3,7 +3,7 @@ package offering
 import "time"
 
 // Dying is the reason why nothing of a class is asked for whose instances end as they begin.
-const Dying = "machines of the node class end as they start"
+const Dying = "instances of the node class end as they start"
 
 // bad is how many instances of a class have to end as they start for the class to be closed, when one of it has lived not
 // long ago: whatever ended them does not end all.

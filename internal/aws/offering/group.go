@@ -11,7 +11,7 @@ import (
 
 // Reasons why instances can't be had in a placement group.
 const (
-	GroupFull       = "the placement group holds no more machines in the zone"
+	GroupFull       = "the placement group holds no more instances in the zone"
 	GroupElsewhere  = "the placement group stands in another zone"
 	RefusedStrategy = "not supported in a placement group of this strategy"
 )

@@ -79,7 +79,7 @@ func TestAPurchaseForgivesWhatIsOpenAndOpensNothing(t *testing.T) {
 	u.MarkQuota(catalog.Spot, "m5.large", 2)
 	u.Launched(p, 2) // by the request that took the last one
 	if got := why(u, p, 2); got != NoCapacity {
-		t.Errorf("a pool that sold its last machine is closed for %q, want %q", got, NoCapacity)
+		t.Errorf("a pool that sold its last instance is closed for %q, want %q", got, NoCapacity)
 	}
 	c.pass(3 * time.Minute)
 	u.Launched(p, 2)

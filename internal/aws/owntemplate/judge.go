@@ -23,14 +23,14 @@ func (t *Template) refused() []string {
 		}
 	}
 	no(t.Image == "" && t.Parameter == "", "it names no image (ImageId)")
-	no(t.Profile == "", "it names no instance profile (IamInstanceProfile), without which machines can't join the cluster")
-	no(d.InstanceType != "", fmt.Sprintf("it sets InstanceType %s; the instance type is chosen when a machine is bought: remove it", d.InstanceType))
-	no(d.InstanceRequirements != nil, "it sets InstanceRequirements; the instance type is chosen when a machine is bought: remove it")
-	no(len(d.NetworkInterfaces) > 0, "it sets NetworkInterfaces; the network plugin of the cluster configures them, and the subnet is chosen when a machine is bought: "+
+	no(t.Profile == "", "it names no instance profile (IamInstanceProfile), without which instances can't join the cluster")
+	no(d.InstanceType != "", fmt.Sprintf("it sets InstanceType %s; the instance type is chosen when an instance is bought: remove it", d.InstanceType))
+	no(d.InstanceRequirements != nil, "it sets InstanceRequirements; the instance type is chosen when an instance is bought: remove it")
+	no(len(d.NetworkInterfaces) > 0, "it sets NetworkInterfaces; the network plugin of the cluster configures them, and the subnet is chosen when an instance is bought: "+
 		"remove them and name security groups under SecurityGroupIds")
 	no(len(d.SecurityGroups) > 0 && len(d.SecurityGroupIds) == 0, "it names security groups by name (SecurityGroups), which EC2 knows in a default VPC only: name them under SecurityGroupIds")
-	no(d.InstanceMarketOptions != nil && d.InstanceMarketOptions.MarketType != "", "it sets InstanceMarketOptions; whether spot machines are bought is the NodePool's to say (karpenter.sh/capacity-type): remove it")
-	no(aws.ToBool(d.DisableApiTermination), "it sets DisableApiTermination, so machines could not be given back: remove it")
+	no(d.InstanceMarketOptions != nil && d.InstanceMarketOptions.MarketType != "", "it sets InstanceMarketOptions; whether spot instances are launched is the NodePool's to say (karpenter.sh/capacity-type): remove it")
+	no(aws.ToBool(d.DisableApiTermination), "it sets DisableApiTermination, so instances could not be given back: remove it")
 	out = append(out, placement(d.Placement)...)
 	if c := d.CapacityReservationSpecification; c != nil {
 		no(c.CapacityReservationTarget != nil || c.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly,
@@ -52,7 +52,7 @@ func placement(p *types.LaunchTemplatePlacement) (out []string) {
 		return nil
 	}
 	if aws.ToString(p.AvailabilityZone) != "" || aws.ToString(p.AvailabilityZoneId) != "" {
-		out = append(out, "it sets Placement.AvailabilityZone; the zone is chosen when a machine is bought: remove it, and select subnets")
+		out = append(out, "it sets Placement.AvailabilityZone; the zone is chosen when an instance is bought: remove it, and select subnets")
 	}
 	if aws.ToString(p.HostId) != "" || aws.ToString(p.HostResourceGroupArn) != "" || p.Tenancy == types.TenancyHost || p.Tenancy == types.TenancyDedicated {
 		out = append(out, "it sets dedicated tenancy or a host (Placement), which is not supported in templates: remove it")
@@ -70,7 +70,7 @@ func (t *Template) strays(cluster string) []string {
 		out = append(out, "all of its user data is on the line of the script's interpreter, as YAML's > folds it, so nothing of it would run: write | in place of >")
 	}
 	if name := t.Told.ClusterName; name != "" && name != cluster {
-		out = append(out, fmt.Sprintf("its user data joins machines to cluster %q, and this is cluster %q", name, cluster))
+		out = append(out, fmt.Sprintf("its user data joins instances to cluster %q, and this is cluster %q", name, cluster))
 	}
 	return out
 }

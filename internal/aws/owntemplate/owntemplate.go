@@ -83,7 +83,7 @@ func (r *Reader) unread(class *awsv1.EC2NodeClass, err error) cloud.Finding {
 	switch cloud.ClassOf(err) {
 	case cloud.NotFound, cloud.Invalid:
 		f.Reason = awsv1.ReasonLaunchTemplateNotFound
-		f.Message += "; make it anew or name another: nothing can be launched, and machines that run are left alone"
+		f.Message += "; make it anew or name another: nothing can be launched, and instances that run are left alone"
 	case cloud.Denied:
 		f.Reason = awsv1.ReasonLaunchTemplateReadDenied
 		f.Message += Hint

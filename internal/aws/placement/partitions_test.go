@@ -23,7 +23,7 @@ func TestPartitionsAreChosenEvenly(t *testing.T) {
 		t.Errorf("with those that were there before: (-want +got)\n%s", diff)
 	}
 	if got := p.Choose("other", "pg-2", three, nil); got != 1 {
-		t.Errorf("machines of another group counted: %d", got)
+		t.Errorf("instances of another group counted: %d", got)
 	}
 }
 
@@ -41,14 +41,14 @@ func TestAClaimKeepsItsPartitionUntilItIsRefused(t *testing.T) {
 	}
 	p.Refused("a")
 	if got := p.Choose("b", "pg-1", three, busy); got != 2 {
-		t.Errorf("a machine that was refused counts: %d", got)
+		t.Errorf("an instance that was refused counts: %d", got)
 	}
 	if got := p.Choose("c", "pg-1", nil, nil); got != 0 {
 		t.Errorf("none is allowed: %d", got)
 	}
 }
 
-func TestAMachineCountsOnce(t *testing.T) {
+func TestAnInstanceCountsOnce(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := placement.NewPartitions(func() time.Time { return now })
 	p.Choose("a", "pg-1", three, nil) // 1

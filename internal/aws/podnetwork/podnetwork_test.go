@@ -60,8 +60,8 @@ func TestPods(t *testing.T) {
 		want            int64
 	}{
 		"secondary addresses":                         {"m5.large", Settings{}, 0, 0, 29},
-		"prefixes: a small machine's ceiling":         {"m5.large", prefixes, 0, 0, 110},
-		"prefixes: a large machine's ceiling":         {"m5.8xlarge", prefixes, 0, 0, 250},
+		"prefixes: a small instance's ceiling":        {"m5.large", prefixes, 0, 0, 110},
+		"prefixes: a large instance's ceiling":        {"m5.8xlarge", prefixes, 0, 0, 250},
 		"prefixes: few addresses stay below it":       {"t3.nano", prefixes, 0, 0, 34},
 		"prefixes on Xen stay secondary addresses":    {"m4.large", prefixes, 0, 0, 20},
 		"prefixes on bare metal":                      {"m5.metal", prefixes, 0, 0, 250},
@@ -75,7 +75,7 @@ func TestPods(t *testing.T) {
 		"a bound on interfaces":                       {"m5.large", Settings{MaxENI: 2}, 0, 0, 20},
 		"a bound above the type's":                    {"m5.large", Settings{MaxENI: 9}, 0, 0, 29},
 		"IPv6":                                        {"m5.large", v6, 0, 0, 110},
-		"IPv6 on a large machine":                     {"m5.12xlarge", v6, 0, 0, 250},
+		"IPv6 on a large instance":                    {"m5.12xlarge", v6, 0, 0, 250},
 		"nothing left":                                {"m5.large", custom, 2, 0, 0},
 	} {
 		if got := c.settings.Pods(known(t, c.instanceType), c.taken, c.reserved); got != c.want {
@@ -101,8 +101,8 @@ func TestSubnetAddresses(t *testing.T) {
 		"more prefixes than an interface carries": {Settings{PrefixDelegation: true}, 250, 257},
 		"custom networking takes them elsewhere":  {Settings{CustomNetworking: true}, 29, 0},
 		"IPv6 takes none":                         {Settings{IPv6: true}, 110, 0},
-		"two pods use the machine's own address":  {Settings{PrefixDelegation: true}, 2, 0},
-		"no pods":                                 {Settings{}, 0, 0},
+		"two pods use the instance's own address": {Settings{PrefixDelegation: true}, 2, 0},
+		"no pods": {Settings{}, 0, 0},
 	} {
 		if got := c.settings.SubnetAddresses(known(t, "m5.large"), c.pods); got != c.want {
 			t.Errorf("%s: %d pods take %d addresses, want %d", name, c.pods, got, c.want)

@@ -21,7 +21,7 @@ var credentials = []string{"AssumeRole", "AssumeRoleWithWebIdentity", "AssumeRol
 // a change: whoever receives one hides it from the others.
 func Middleware(g *readonly.Guard) []func(*middleware.Stack) error {
 	guard := middleware.FinalizeMiddlewareFunc("KerfReadOnly", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-		if operation := awsmiddleware.GetOperationName(ctx); !reads(operation) && !(operation == "" && ofMachine(in.Request)) {
+		if operation := awsmiddleware.GetOperationName(ctx); !reads(operation) && !(operation == "" && ofInstance(in.Request)) {
 			service := strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))
 			return middleware.FinalizeOutput{}, middleware.Metadata{}, g.Refuse(service + ":" + operation)
 		}
@@ -31,9 +31,9 @@ func Middleware(g *readonly.Guard) []func(*middleware.Stack) error {
 	return []func(*middleware.Stack) error{func(s *middleware.Stack) error { return s.Finalize.Add(guard, middleware.Before) }}
 }
 
-// ofMachine tells of requests to the metadata service of the instance, which tells the region and gives credentials and has
+// ofInstance tells of requests to the metadata service of the instance, which tells the region and gives credentials and has
 // nothing to change. Its client does not name the operation, as each client of a service does, so the request is looked at.
-func ofMachine(request any) bool {
+func ofInstance(request any) bool {
 	r, ok := request.(*smithyhttp.Request)
 	if !ok {
 		return false

@@ -68,7 +68,7 @@ func TestACallThatChangesSomethingNeverArrives(t *testing.T) {
 }
 
 // The region may be told by the metadata service of the instance, which is asked with a token that is made by a PUT.
-func TestTheMachineMayBeAskedForItsRegion(t *testing.T) {
+func TestTheInstanceMayBeAskedForItsRegion(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/latest/api/token":

@@ -59,9 +59,9 @@ func (l *Ledger) Seen(id string, available int, at time.Time) {
 	c.available, c.asOf = available, at
 	old := at.Add(-forget)
 	for _, m := range []map[string]time.Time{c.launched, c.ended} {
-		for machine, when := range m {
+		for instance, when := range m {
 			if when.Before(old) {
-				delete(m, machine)
+				delete(m, instance)
 			}
 		}
 	}
@@ -69,12 +69,12 @@ func (l *Ledger) Seen(id string, available int, at time.Time) {
 
 // Launched tells that an instance was launched out of a reservation. It may be told so again. One that counts as empty stays so:
 // nobody asks for it, so the instance is of a request that was made before, and may have been the last that there was.
-func (l *Ledger) Launched(id, machine string) {
+func (l *Ledger) Launched(id, instance string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.ofLocked(id)
-	if _, known := c.launched[machine]; !known {
-		c.launched[machine] = l.now()
+	if _, known := c.launched[instance]; !known {
+		c.launched[instance] = l.now()
 	}
 }
 
@@ -89,22 +89,22 @@ func (l *Ledger) Empty(id string) {
 }
 
 // Ending tells that an instance out of a reservation is being ended.
-func (l *Ledger) Ending(id, machine string) {
+func (l *Ledger) Ending(id, instance string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ending[machine] = id
+	l.ending[instance] = id
 }
 
 // Ended tells that an instance is gone; those that are not out of a reservation are passed over.
-func (l *Ledger) Ended(machine string) {
+func (l *Ledger) Ended(instance string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, known := l.ending[machine]
+	id, known := l.ending[instance]
 	if !known {
 		return
 	}
-	delete(l.ending, machine)
-	l.ofLocked(id).ended[machine] = l.now()
+	delete(l.ending, instance)
+	l.ofLocked(id).ended[instance] = l.now()
 }
 
 // Left is how many instances a reservation still holds. known is false for one that EC2 has said nothing of yet.

@@ -91,7 +91,7 @@ func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 	}
 	out := slices.SortedFunc(maps.Values(found), func(a, b awsv1.CapacityReservation) int { return cmp.Compare(a.ID, b.ID) })
 	if len(queries) > 0 && len(out) == 0 {
-		notes = append(notes, "no active capacity reservation is selected, so nothing is bought as reserved")
+		notes = append(notes, "no active capacity reservation is selected, so nothing is launched as reserved")
 	}
 	f.OK, f.Message = true, strings.Join(notes, "; ")
 	if f.Message != "" {

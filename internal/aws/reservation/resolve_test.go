@@ -160,7 +160,7 @@ func TestWhatCanNotBeLookedUpStays(t *testing.T) {
 		t.Errorf("afterwards: %v, %+v", got, known)
 	}
 	if n, known := f.ledger.Left("cr-0a"); n != 4 || !known {
-		t.Errorf("%d machines are left, want 4", n)
+		t.Errorf("%d instances are left, want 4", n)
 	}
 }
 

@@ -102,7 +102,7 @@ func readMIME(text string) (found *Found, why string) {
 		return nil, err.Error()
 	}
 	var rest []part
-	why = "no part of it joins the machine to a cluster in a way that is known"
+	why = "no part of it joins the instance to a cluster in a way that is known"
 	for _, p := range parts {
 		body := p.text()
 		var f *Found
@@ -120,7 +120,7 @@ func readMIME(text string) (found *Found, why string) {
 			return nil, no
 		}
 		if found != nil {
-			return nil, "more than one part of it joins the machine to a cluster"
+			return nil, "more than one part of it joins the instance to a cluster"
 		}
 		found = f
 		if f.Rest != "" {

@@ -122,7 +122,7 @@ func TestUserDataIsTakenApart(t *testing.T) {
 }
 
 // Whatever is taken away from a text is written back by Build: nodes boot as before.
-func TestWhatIsReadBuildsAMachineToTheSameEffect(t *testing.T) {
+func TestWhatIsReadBuildsAnInstanceToTheSameEffect(t *testing.T) {
 	text := "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=team=a --register-with-taints=k=v:NoSchedule --max-pods=40 --system-reserved=cpu=100m'\n"
 	f := Read(text)
 	built, err := Build(Input{

@@ -17,7 +17,7 @@ func readScript(text string) (*Found, string) {
 	if unfolded, was := unfold(text); was {
 		text, f.Folded = unfolded, true
 		f.dropped("line breaks", "all of the script is on the line of its interpreter, as YAML's > folds it, so nothing of it runs; it is read as if the lines had been kept, as | keeps them",
-			"if machines did join the cluster, they had other user data: look at it")
+			"if instances did join the cluster, they had other user data: look at it")
 	}
 	commands, ok := readShell(text)
 	if !ok {
@@ -93,13 +93,13 @@ var bootstrapFlags = map[string]Setting{
 	"--service-ipv6-cidr":        {Fate: Generated, Why: "the controller sees which addresses the cluster has"},
 	"--container-runtime":        {Fate: Dropped, Why: "the image decides on the runtime; containerd is the only one since Kubernetes 1.24"},
 	"--aws-api-retry-attempts":   {Fate: Dropped, Why: "no field; it matters only to calls that the script makes when it is not told the endpoint, and it is told"},
-	"--cluster-id":               {Fate: Dropped, Why: "it is for local clusters on Outposts, which are not supported", Do: "leave these machines to what launches them now"},
-	"--enable-local-outpost":     {Fate: Dropped, Why: "it is for local clusters on Outposts, which are not supported", Do: "leave these machines to what launches them now"},
+	"--cluster-id":               {Fate: Dropped, Why: "it is for local clusters on Outposts, which are not supported", Do: "leave these instances to what launches them now"},
+	"--enable-local-outpost":     {Fate: Dropped, Why: "it is for local clusters on Outposts, which are not supported", Do: "leave these instances to what launches them now"},
 	"--pause-container-account":  {Fate: Dropped, Why: "no field", Do: "set the sandbox image in the configuration of containerd, from spec.userData, if the image's own will not do"},
 	"--pause-container-version":  {Fate: Dropped, Why: "no field", Do: "set the sandbox image in the configuration of containerd, from spec.userData, if the image's own will not do"},
 	"--containerd-config-file":   {Fate: Dropped, Why: "no field", Do: "write the file in spec.userData, to /etc/eks/containerd/containerd-config.toml"},
 	"--docker-config-json":       {Fate: Dropped, Why: "no field, and Docker is gone since Kubernetes 1.24", Do: "configure containerd in spec.userData if registries or mirrors are set here"},
-	"--enable-docker-bridge":     {Fate: Dropped, Why: "no field, and Docker is gone since Kubernetes 1.24", Do: "see that nothing on the machine needs the docker0 bridge"},
+	"--enable-docker-bridge":     {Fate: Dropped, Why: "no field, and Docker is gone since Kubernetes 1.24", Do: "see that nothing on the instance needs the docker0 bridge"},
 	"--mount-bpf-fs":             {Fate: Dropped, Why: "no field; the script mounts it by default", Do: "mount or unmount /sys/fs/bpf in spec.userData if it was set to other than true"},
 	"--docker-cgroup-driver":     {Fate: Dropped, Why: "no field, and Docker is gone since Kubernetes 1.24"},
 	"--kubelet-cgroup-driver":    {Fate: Dropped, Why: "no field; the image decides"},
@@ -170,10 +170,10 @@ func (f *Found) useMaxPods(value string) {
 	switch {
 	case value == "":
 	case value != "false":
-		f.generated("--use-max-pods", "the number of pods follows from the machine's network interfaces where spec.kubelet.maxPods is not set")
+		f.generated("--use-max-pods", "the number of pods follows from the instance's network interfaces where spec.kubelet.maxPods is not set")
 	case f.Kubelet.MaxPods == nil:
 		f.Kubelet.MaxPods = new(int32(defaultMaxPods))
-		f.add(Setting{Name: "--use-max-pods false", Fate: Moved, To: "spec.kubelet.maxPods", Why: "without --max-pods the kubelet takes 110 pods, whatever the machine"})
+		f.add(Setting{Name: "--use-max-pods false", Fate: Moved, To: "spec.kubelet.maxPods", Why: "without --max-pods the kubelet takes 110 pods, whatever the instance"})
 	default:
 		f.generated("--use-max-pods", "it follows from spec.kubelet.maxPods")
 	}

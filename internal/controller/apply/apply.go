@@ -127,25 +127,25 @@ func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool
 	check := newChecker(a.o.State, pools)
 	var admitted []*launching
 	for i := range p.NewNodes {
-		buy, refusal := check.launching(&p.NewNodes[i])
+		launch, refusal := check.launching(&p.NewNodes[i])
 		if refusal != nil {
 			out.Refused = append(out.Refused, *refusal)
 			continue
 		}
-		admitted = append(admitted, buy)
+		admitted = append(admitted, launch)
 	}
 	a.create(ctx, admitted)
-	for _, buy := range admitted {
-		if buy.err != nil {
-			out.Refused = append(out.Refused, Refusal{Action: buy.action(), Code: WriteFailed, Err: buy.err, Detail: buy.err.Error()})
+	for _, launch := range admitted {
+		if launch.err != nil {
+			out.Refused = append(out.Refused, Refusal{Action: launch.action(), Code: WriteFailed, Err: launch.err, Detail: launch.err.Error()})
 			continue
 		}
 		out.Created = append(out.Created, Created{
-			Claim: buy.claim.Name, Pool: buy.pool.Name, Pods: len(buy.pods), Planned: buy.node,
-			Relaxed: buy.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
+			Claim: launch.claim.Name, Pool: launch.pool.Name, Pods: len(launch.pods), Planned: launch.node,
+			Relaxed: launch.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
 		})
-		a.said(buy, "provisioner", len(buy.pods))
-		a.events.nominated(a.o.State, buy.pods, "NodeClaim "+buy.claim.Name)
+		a.said(launch, "provisioner", len(launch.pods))
+		a.events.nominated(a.o.State, launch.pods, "NodeClaim "+launch.claim.Name)
 	}
 	out.Refused = append(out.Refused, a.place(check, p.Placements)...)
 	for _, r := range out.Refused {
@@ -192,15 +192,15 @@ func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
 }
 
 // create writes the claims, so many at a time, and tells the state of each at once.
-func (a *Applier) create(ctx context.Context, buys []*launching) {
+func (a *Applier) create(ctx context.Context, launches []*launching) {
 	g := guard.Group{Limit: a.o.Parallel}
-	for _, buy := range buys {
-		buy.unsure = true // until it is known; so it stays if something panics
+	for _, launch := range launches {
+		launch.unsure = true // until it is known; so it stays if something panics
 		g.Go("apply.create", func() error {
-			buy.err = guard.Run("apply.create", func() error {
+			launch.err = guard.Run("apply.create", func() error {
 				var err error
-				if buy.unsure, err = a.createOne(ctx, buy.claim); err == nil {
-					a.o.State.Assume(buy.claim, expected(buy.node, buy.offered), buy.pods, a.o.Now().Add(a.o.ClaimTTL))
+				if launch.unsure, err = a.createOne(ctx, launch.claim); err == nil {
+					a.o.State.Assume(launch.claim, expected(launch.node, launch.offered), launch.pods, a.o.Now().Add(a.o.ClaimTTL))
 				}
 				return err
 			})

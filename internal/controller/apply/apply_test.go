@@ -94,7 +94,7 @@ func TestNodeClaim(t *testing.T) {
 		"node.kubernetes.io/instance-type In [small big]", "topology.kubernetes.io/zone In [a b]",
 	}
 	if diff := cmp.Diff(wantReqs, reqs); diff != "" {
-		t.Errorf("requirements: types keep their order, zones are those that can be bought, no host name\n%s", diff)
+		t.Errorf("requirements: types keep their order, zones are those that can be launched, no host name\n%s", diff)
 	}
 	wantLabels := map[string]string{"team": "x", "karpenter.sh/nodepool": "default", "karpenter.k8s.aws/ec2nodeclass": "default", "example.com/rack": "7", "example.com/tier": "gold"}
 	if diff := cmp.Diff(wantLabels, claim.Labels); diff != "" {
@@ -199,7 +199,7 @@ func (b *bench) claims(t *testing.T) []karpv1.NodeClaim {
 	return list.Items
 }
 
-func TestApplyBuysAndPromises(t *testing.T) {
+func TestApplyLaunchesAndPromises(t *testing.T) {
 	b := newBench(t, interceptor.Funcs{}, 3)
 	out := b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods[:2]...), testNode(b.pods[2])}}, b.offers)
 	if len(out.Created) != 2 || len(out.Refused) != 0 {
@@ -263,7 +263,7 @@ func (b *bench) unready() {
 	b.cache.SetPool(p)
 }
 
-func TestALostReplyBuysOnce(t *testing.T) {
+func TestALostReplyLaunchesOnce(t *testing.T) {
 	calls := 0
 	b := newBench(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 		calls++

@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// purchase is a planned node that was admitted.
+// launch is a planned node that was admitted.
 type launching struct {
 	node    *plan.NewNode
 	pool    *karpv1.NodePool
@@ -83,7 +83,7 @@ func (c *checker) stillPending(pods []cluster.PodRef) []cluster.PodRef {
 	return slices.DeleteFunc(slices.Clone(pods), func(p cluster.PodRef) bool { return !c.pending[p] })
 }
 
-// purchase judges a planned node for pending pods.
+// launch judges a planned node for pending pods.
 func (c *checker) launching(node *plan.NewNode) (*launching, *Refusal) {
 	pods := c.stillPending(node.Pods)
 	if len(pods) == 0 {

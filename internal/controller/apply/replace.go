@@ -39,9 +39,9 @@ type Order struct {
 //
 // Concurrency: safe.
 func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
-	buys, err := a.launch(ctx, o)
+	launches, err := a.launch(ctx, o)
 	var out []Created
-	for _, b := range buys {
+	for _, b := range launches {
 		if b.err != nil {
 			err = errors.Join(err, b.err)
 			if b.unsure {
@@ -64,7 +64,7 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 	}
 	defer a.give()
 	check := newChecker(a.o.State, o.Pools)
-	var buys []*launching
+	var launches []*launching
 	for i := range o.NewNodes {
 		b, refusal := check.admit(&o.NewNodes[i], o.NewNodes[i].Pods)
 		if refusal != nil {
@@ -74,22 +74,22 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 		if !o.Earning.IsZero() {
 			b.claim.Annotations[EarningAnnotation] = o.Earning.UTC().Format(time.RFC3339)
 		}
-		buys = append(buys, b)
+		launches = append(launches, b)
 	}
 	for _, p := range o.Placements {
 		if n := check.nodes[p.Node]; n == nil || n.Deleting || n.Leaving {
 			return nil, &RefusedError{Refusal{Action: "place pods on node " + p.Node, Code: NodeGone, Detail: "the node is gone or going"}}
 		}
 	}
-	a.create(ctx, buys)
-	if slices.ContainsFunc(buys, func(b *launching) bool { return b.err != nil }) {
-		return buys, nil
+	a.create(ctx, launches)
+	if slices.ContainsFunc(launches, func(b *launching) bool { return b.err != nil }) {
+		return launches, nil
 	}
 	until := a.o.Now().Add(a.o.ClaimTTL)
 	for _, p := range o.Placements {
 		a.o.State.Nominate(check.nodes[p.Node], p.Pods, until)
 	}
-	return buys, nil
+	return launches, nil
 }
 
 // RefusedError says why an order was not carried out.

@@ -18,17 +18,17 @@ func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*clus
 	}
 	defer a.give()
 	check := newChecker(a.o.State, pools)
-	var buys []*launching
+	var launches []*launching
 	for i := range nodes {
-		buy, refusal := check.admit(&nodes[i], nil)
+		launch, refusal := check.admit(&nodes[i], nil)
 		if refusal != nil {
 			out.Refused = append(out.Refused, *refusal)
 			continue
 		}
-		buys = append(buys, buy)
+		launches = append(launches, launch)
 	}
-	a.create(ctx, buys)
-	for _, b := range buys {
+	a.create(ctx, launches)
+	for _, b := range launches {
 		if b.err != nil {
 			out.Refused = append(out.Refused, Refusal{Action: b.action(), Code: WriteFailed, Err: b.err, Detail: b.err.Error()})
 			continue

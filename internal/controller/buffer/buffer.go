@@ -140,7 +140,7 @@ func (c *Controller) describe(b *autoscalingv1beta1.CapacityBuffer, s *cache.Buf
 func missing(s *cache.BufferState) string {
 	text := fmt.Sprintf("ready nodes have room for %d of %d pods", s.Standing, s.Pods)
 	if s.Ordered > 0 {
-		text += fmt.Sprintf("; machines for %d are on their way", s.Ordered)
+		text += fmt.Sprintf("; instances for %d are on their way", s.Ordered)
 	}
 	if none := s.Pods - s.Standing - s.Ordered; none > 0 {
 		text += fmt.Sprintf("; %d have no place: %s", none, s.Why)

@@ -32,9 +32,9 @@ func TestTheStatusTellsWhatBecameOfABuffer(t *testing.T) {
 	}{
 		"all have room": {cache.BufferState{Buffer: resolved, Pods: 3, Standing: 3}, []string{
 			"ReadyForProvisioning=True/Resolved/", "Provisioning=True/FitsExistingCapacity/ready nodes have room for all 3 pods"}, new(int32(3))},
-		"some wait for machines and some for ever": {cache.BufferState{Buffer: resolved, Pods: 3, Standing: 1, Ordered: 1, Why: "pool default: its limit on cpu is reached"}, []string{
+		"some wait for instances and some for ever": {cache.BufferState{Buffer: resolved, Pods: 3, Standing: 1, Ordered: 1, Why: "pool default: its limit on cpu is reached"}, []string{
 			"ReadyForProvisioning=True/Resolved/",
-			"Provisioning=False/RequiresNewCapacity/ready nodes have room for 1 of 3 pods; machines for 1 are on their way; 1 have no place: pool default: its limit on cpu is reached"}, new(int32(3))},
+			"Provisioning=False/RequiresNewCapacity/ready nodes have room for 1 of 3 pods; instances for 1 are on their way; 1 have no place: pool default: its limit on cpu is reached"}, new(int32(3))},
 		"nothing has been decided yet": {cache.BufferState{Buffer: resolved, Pods: 3, Unsettled: 3}, []string{"ReadyForProvisioning=True/Resolved/"}, new(int32(3))},
 		"it comes to nothing": {cache.BufferState{Buffer: intake.Buffer{Reason: autoscalingv1beta1.ReasonResolved}}, []string{
 			"ReadyForProvisioning=True/Resolved/", "Provisioning=False/BufferEmpty/there is nothing to keep room for: replicas, percentage and limits come to 0 pods"}, new(int32(0))},

@@ -56,7 +56,7 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "consistency", Doing: "comparing nodes with what was bought", Every: period}.Run(ctx, l.Round)
+	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "consistency", Doing: "comparing nodes with what was launched", Every: period}.Run(ctx, l.Round)
 }
 
 // Round looks at every claim once.
@@ -169,7 +169,7 @@ func (l *Loop) compare(ctx context.Context, stored *karpv1.NodeClaim, node *core
 	if what == "" {
 		changed = conditions.SetTrue(karpv1.ConditionTypeConsistentStateFound)
 	} else {
-		what = "the node has less than its machine promised: " + what
+		what = "the node has less than its instance promised: " + what
 		changed = conditions.SetFalse(karpv1.ConditionTypeConsistentStateFound, karpv1.ReasonConsistencyCheckFailed, what)
 		if l.speak(claim.UID) {
 			index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "FailedConsistencyCheck", what)

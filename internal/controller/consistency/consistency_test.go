@@ -88,7 +88,7 @@ func (h *house) told() []string {
 }
 
 // instance is a claim whose node joined at the start; it is initialized or waits for a start-up taint.
-func machine(name string, initialized bool) (*karpv1.NodeClaim, *corev1.Node) {
+func instance(name string, initialized bool) (*karpv1.NodeClaim, *corev1.Node) {
 	c := &karpv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{karpv1.NodePoolLabelKey: "p", awsv1.LabelNodeClass: "default"}, Finalizers: []string{karpv1.TerminationFinalizer}},
 		Spec: karpv1.NodeClaimSpec{
@@ -112,7 +112,7 @@ func machine(name string, initialized bool) (*karpv1.NodeClaim, *corev1.Node) {
 	return c, n
 }
 
-func TestANodeThatHasLessThanWasBoughtSaysSo(t *testing.T) {
+func TestANodeThatHasLessThanWasLaunchedSaysSo(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		edit func(*karpv1.NodeClaim, *corev1.Node)
 		want string // part of the message; empty: consistent
@@ -130,7 +130,7 @@ func TestANodeThatHasLessThanWasBoughtSaysSo(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			claim, node := machine("c", true)
+			claim, node := instance("c", true)
 			c.edit(claim, node)
 			h := newHouse(t, claim, node)
 			h.round()
@@ -151,7 +151,7 @@ func TestANodeThatHasLessThanWasBoughtSaysSo(t *testing.T) {
 }
 
 func TestAnInconsistentNodeThatMendsSaysSo(t *testing.T) {
-	claim, node := machine("c", true)
+	claim, node := instance("c", true)
 	node.Status.Capacity["nvidia.com/gpu"] = resource.MustParse("0")
 	h := newHouse(t, claim, node)
 	h.round()
@@ -169,7 +169,7 @@ func TestAnInconsistentNodeThatMendsSaysSo(t *testing.T) {
 }
 
 func TestANodeThatIsNotInitializedIsNotCompared(t *testing.T) {
-	claim, node := machine("c", false)
+	claim, node := instance("c", false)
 	delete(node.Status.Capacity, "nvidia.com/gpu")
 	h := newHouse(t, claim, node)
 	h.round()
@@ -181,7 +181,7 @@ func TestANodeThatIsNotInitializedIsNotCompared(t *testing.T) {
 func TestObjectsFromOldReleasesGetTheirLabel(t *testing.T) {
 	var objects []client.Object
 	for i := range 30 {
-		claim, node := machine(fmt.Sprint("c", i), false)
+		claim, node := instance(fmt.Sprint("c", i), false)
 		delete(claim.Labels, awsv1.LabelNodeClass)
 		node.Labels = nil
 		objects = append(objects, claim, node)
@@ -217,8 +217,8 @@ func TestObjectsFromOldReleasesGetTheirLabel(t *testing.T) {
 }
 
 func TestANodeThatNeverGetsReadyIsToldAndEndedWhereThatIsWished(t *testing.T) {
-	claim, node := machine("c", false)
-	well, other := machine("well", true)
+	claim, node := instance("c", false)
+	well, other := instance("well", true)
 	h := newHouse(t, claim, node, well, other)
 	h.Timeout = time.Hour
 	after := func(d time.Duration, told int, count float64) {
@@ -250,7 +250,7 @@ func TestANodeThatNeverGetsReadyIsToldAndEndedWhereThatIsWished(t *testing.T) {
 }
 
 func TestWithoutATimeoutANodeThatNeverGetsReadyStays(t *testing.T) {
-	claim, node := machine("c", false)
+	claim, node := instance("c", false)
 	h := newHouse(t, claim, node)
 	h.clock.SetTime(start.Add(1000 * time.Hour))
 	h.round()
@@ -260,7 +260,7 @@ func TestWithoutATimeoutANodeThatNeverGetsReadyStays(t *testing.T) {
 }
 
 func TestWhereTrafficIsShiftedAwayANodeThatNeverGetsReadyStays(t *testing.T) {
-	claim, node := machine("c", false)
+	claim, node := instance("c", false)
 	h := newHouse(t, claim, node)
 	h.Timeout = time.Hour
 	shifted := true

@@ -38,7 +38,7 @@ func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time)
 	over := l.Timeout > 0 && now.Sub(since) >= l.Timeout
 	if over && l.LeftAlone != nil && l.LeftAlone(claim.Status.ProviderID) {
 		over = false
-		text += "; its time is over, and it stays: traffic is shifted away from its zone, and machines there are left alone until it is not"
+		text += "; its time is over, and it stays: traffic is shifted away from its zone, and instances there are left alone until it is not"
 	}
 	if !over {
 		if l.speak(claim.UID) {

@@ -31,13 +31,13 @@ func keepsTheFirst(t *testing.T, seen bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		going := h.machine("c1", func(n *corev1.Node) {
+		going := h.instance("c1", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()}
 			n.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", apply.CommandAnnotation: "x", orderAnnotation: string(text)}
 		})
 		pod := &corev1.Pod{}
 		h.bind("p", going.Node, func(p *corev1.Pod) { pod = p })
-		h.machine("first")
+		h.instance("first")
 		second := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "second", UID: types.UID("second"), Annotations: map[string]string{apply.CommandAnnotation: "x"}}}
 		second.Spec.NodeClassRef = h.pool.Spec.Template.Spec.NodeClassRef
 		first, err := h.Queue.claim(t.Context(), "first")

@@ -76,7 +76,7 @@ func TestEveryClaimIsWrittenToInItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		for i := range writesAtOnce + 20 {
-			h.machine(fmt.Sprintf("c%03d", i))
+			h.instance(fmt.Sprintf("c%03d", i))
 		}
 		c := &Consolidatable{Client: h.api, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		time.Sleep(time.Minute)

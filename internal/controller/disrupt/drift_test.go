@@ -142,7 +142,7 @@ func TestDriftedNodesAreReplacedWithinTheBudget(t *testing.T) {
 		for i := range 3 {
 			name := fmt.Sprint("c", i)
 			names = append(names, name)
-			h.machine(name)
+			h.instance(name)
 			for p := range 4 { // full, so that each needs an instance of its own
 				h.bind(fmt.Sprint(name, "-", p), "node-"+name)
 			}
@@ -152,7 +152,7 @@ func TestDriftedNodesAreReplacedWithinTheBudget(t *testing.T) {
 		h.round(d)
 		h.round(d)
 		if n := h.going(names...); n != 1 || h.going("c0") != 1 || len(h.replacements()) != 1 {
-			t.Fatalf("%d nodes go, %d were bought; want the one that drifted first, and one", n, len(h.replacements()))
+			t.Fatalf("%d nodes go, %d were launched; want the one that drifted first, and one", n, len(h.replacements()))
 		}
 		time.Sleep(time.Minute)
 		h.round(d)
@@ -170,7 +170,7 @@ func TestDriftedNodesAreReplacedWithinTheBudget(t *testing.T) {
 			}
 		}
 		if len(h.replacements()) != 3 {
-			t.Errorf("%d were bought for three nodes", len(h.replacements()))
+			t.Errorf("%d were launched for three nodes", len(h.replacements()))
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 				if tc.node != nil {
 					edits = append(edits, tc.node)
 				}
-				g := h.machine("c", edits...)
+				g := h.instance("c", edits...)
 				ready := func(p *corev1.Pod) {
 					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 				}
@@ -272,7 +272,7 @@ func TestAPoolThatIsStuckHoldsUpNoOther(t *testing.T) {
 		h.cache.SetPool(other)
 		d := h.drift()
 		for _, name := range []string{"a", "b"} {
-			g := h.machine(name, func(n *corev1.Node) {
+			g := h.instance(name, func(n *corev1.Node) {
 				if name == "b" {
 					n.Labels[karpv1.NodePoolLabelKey] = "other"
 				}
@@ -323,10 +323,10 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 		replicas int64
 		limit    string
 		budget   string
-		bought   int
+		launched int
 	}{
-		"within the budget":                   {replicas: 3, budget: "2", bought: 2},
-		"within limits.nodes":                 {replicas: 3, limit: "4", budget: "100%", bought: 1},
+		"within the budget":                   {replicas: 3, budget: "2", launched: 2},
+		"within limits.nodes":                 {replicas: 3, limit: "4", budget: "100%", launched: 1},
 		"not without room beside them":        {replicas: 3, limit: "3", budget: "100%"},
 		"not while there are more than asked": {replicas: 2, budget: "100%"},
 	} {
@@ -342,14 +342,14 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 				d := h.drift()
 				names := []string{"a", "b", "c"}
 				for _, name := range names {
-					g := h.machine(name)
+					g := h.instance(name)
 					h.bind("p-"+name, g.Node)
 					h.mark(name)
 				}
 				h.round(d)
 				h.round(d)
-				if got := len(h.replacements()); got != tc.bought || h.going(names...) != tc.bought {
-					t.Fatalf("%d were bought and %d go, want %d", got, h.going(names...), tc.bought)
+				if got := len(h.replacements()); got != tc.launched || h.going(names...) != tc.launched {
+					t.Fatalf("%d were launched and %d go, want %d", got, h.going(names...), tc.launched)
 				}
 				h.follow(true)
 				time.Sleep(2 * Settle)
@@ -359,8 +359,8 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 						gone++
 					}
 				}
-				if gone != tc.bought {
-					t.Errorf("%d went, want %d", gone, tc.bought)
+				if gone != tc.launched {
+					t.Errorf("%d went, want %d", gone, tc.launched)
 				}
 			})
 		})

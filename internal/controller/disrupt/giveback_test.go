@@ -20,7 +20,7 @@ import (
 func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
 func TestAReplacementWhoseCreationHadNoAnswerIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		lost := interceptor.NewClient(h.api, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				if len(h.replacements()) == 0 {
@@ -64,9 +64,9 @@ func TestAReplacementWhoseCreationHadNoAnswerIsGivenBack(t *testing.T) {
 		if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err == nil {
 			t.Fatal("no error")
 		}
-		bought := h.replacements()
-		if len(bought) != 1 || bought[0].DeletionTimestamp.IsZero() || h.marked(g) || h.Busy("c1") {
-			t.Errorf("want one replacement, on its way out, and a node without a mark: %v, marked: %t", bought, h.marked(g))
+		launched := h.replacements()
+		if len(launched) != 1 || launched[0].DeletionTimestamp.IsZero() || h.marked(g) || h.Busy("c1") {
+			t.Errorf("want one replacement, on its way out, and a node without a mark: %v, marked: %t", launched, h.marked(g))
 		}
 		h.end()
 	})
@@ -75,7 +75,7 @@ func TestAReplacementWhoseCreationHadNoAnswerIsGivenBack(t *testing.T) {
 func TestAReplacementThatComesTooLateIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestAReplacementThatComesTooLateIsGivenBack(t *testing.T) {
 		}
 		time.Sleep(sweepEvery)
 		if !h.deleting("late") || h.deleting("there") {
-			t.Errorf("the one without a machine goes: %t; the other one, which pods may have reached: %t", h.deleting("late"), h.deleting("there"))
+			t.Errorf("the one without an instance goes: %t; the other one, which pods may have reached: %t", h.deleting("late"), h.deleting("there"))
 		}
 		if len(h.replacements()) != 2 || !h.marked(g) {
 			t.Errorf("%d replacements are left, want the one that is waited for and the one that is there", len(h.replacements()))
@@ -109,7 +109,7 @@ func TestANodeThatIsGoneIsNoSetback(t *testing.T) {
 		h := newHouse(t)
 		var landed []string
 		h.Finished = func(_ Command, failed string) { landed = append(landed, failed) }
-		gone, there := h.machine("c1"), h.machine("c2")
+		gone, there := h.instance("c1"), h.instance("c2")
 		if err := h.api.Delete(t.Context(), h.node(gone.Node)); err != nil {
 			t.Fatal(err)
 		}

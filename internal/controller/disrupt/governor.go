@@ -136,12 +136,12 @@ func (g *Governor) blocks(n *cluster.Node, pod func(cluster.PodRef) *corev1.Pod,
 
 // Launched notes instances that were launched. It returns what to say when that opens the breaker. An owner that has more pods
 // than when they were moved has grown, and says nothing about the plan.
-func (g *Governor) Launched(bought []Launch, count func(types.UID) int, now time.Time) (opened string) {
+func (g *Governor) Launched(launched []Launch, count func(types.UID) int, now time.Time) (opened string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.moves = slices.DeleteFunc(g.moves, func(m move) bool { return now.Sub(m.at) >= lookBack })
 	g.misses = slices.DeleteFunc(g.misses, func(m miss) bool { return now.Sub(m.at) >= lookBack })
-	for _, b := range bought {
+	for _, b := range launched {
 		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
 		for _, p := range b.Pods {
 			if m := g.movedLocked(p, count, now); m != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // instances of a price each, the first of which stand all along.
-func machines(n int, price catalog.MicroUSD) (out []*cluster.Node) {
+func instances(n int, price catalog.MicroUSD) (out []*cluster.Node) {
 	for i := range n {
 		out = append(out, &cluster.Node{Claim: fmt.Sprint("claim-", i), Price: price, Launched: true})
 	}
@@ -28,7 +28,7 @@ func watched(minutes int, story func(minute int) (count int, price catalog.Micro
 			born++
 		}
 		before = n
-		nodes := machines(n, price)
+		nodes := instances(n, price)
 		if n > 8 {
 			nodes[8].Claim = fmt.Sprint("young-", born)
 		}
@@ -37,10 +37,10 @@ func watched(minutes int, story func(minute int) (count int, price catalog.Micro
 	return t
 }
 
-func TestMachinesThatCannotBeHadAreNoSavingAskedBack(t *testing.T) {
+func TestInstancesThatCannotBeHadAreNoSavingAskedBack(t *testing.T) {
 	seen, began := &tenure{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for m := range 120 {
-		nodes := machines(10, 100)
+		nodes := instances(10, 100)
 		if m%5 == 4 {
 			nodes = append(nodes, &cluster.Node{Claim: fmt.Sprint("sold-out-", m), Price: 100})
 		}
@@ -58,11 +58,11 @@ func TestHowMuchOfASavingIsAskedBack(t *testing.T) {
 		story   func(minute int) (int, catalog.MicroUSD)
 		asked   bool
 	}{
-		"nothing, where machines stand":                              {120, func(int) (int, catalog.MicroUSD) { return 10, 100 }, false},
-		"nothing, where machines went and did not come again":        {120, func(m int) (int, catalog.MicroUSD) { return 10 - min(m/30, 3), 100 }, false},
+		"nothing, where instances stand":                             {120, func(int) (int, catalog.MicroUSD) { return 10, 100 }, false},
+		"nothing, where instances went and did not come again":       {120, func(m int) (int, catalog.MicroUSD) { return 10 - min(m/30, 3), 100 }, false},
 		"nothing, where there was less and there is more":            {120, func(m int) (int, catalog.MicroUSD) { return 5 + m/20, 100 }, false},
 		"nothing, where only prices move":                            {120, func(m int) (int, catalog.MicroUSD) { return 10, catalog.MicroUSD(100 + 50*(m/5%2)) }, false},
-		"a machine, where one comes every ten minutes":               {60, func(m int) (int, catalog.MicroUSD) { return breathes(m), 100 }, true},
+		"an instance, where one comes every ten minutes":             {60, func(m int) (int, catalog.MicroUSD) { return breathes(m), 100 }, true},
 		"nothing yet, where that was seen once":                      {6, func(m int) (int, catalog.MicroUSD) { return []int{10, 10, 9, 9, 10, 10}[m], 100 }, false},
 		"nothing any more, once it has been calm for so much longer": {100, func(m int) (int, catalog.MicroUSD) { return breathes(min(m, 60)), 100 }, false},
 		"it still does when it has been calm for a few minutes":      {71, func(m int) (int, catalog.MicroUSD) { return breathes(min(m, 60)), 100 }, true},
@@ -88,11 +88,11 @@ func TestForHowLongASavingIsCountedOn(t *testing.T) {
 		age, young time.Duration // of the instances, of the last pod
 		want       time.Duration
 	}{
-		"where all is new, as long as the least":             {time.Minute, time.Minute, leastHorizon},
-		"where pods come, twice that":                        {4 * time.Hour, time.Minute, 2 * leastHorizon},
-		"where machines are old and none come, a step below": {4 * time.Hour, time.Hour, 4 * leastHorizon},
-		"where none has come for a time, by that":            {1000 * time.Hour, time.Hour, 8 * leastHorizon},
-		"at most for a day":                                  {1000 * time.Hour, 100 * time.Hour, mostHorizon},
+		"where all is new, as long as the least":              {time.Minute, time.Minute, leastHorizon},
+		"where pods come, twice that":                         {4 * time.Hour, time.Minute, 2 * leastHorizon},
+		"where instances are old and none come, a step below": {4 * time.Hour, time.Hour, 4 * leastHorizon},
+		"where none has come for a time, by that":             {1000 * time.Hour, time.Hour, 8 * leastHorizon},
+		"at most for a day":                                   {1000 * time.Hour, 100 * time.Hour, mostHorizon},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			tenure := &tenure{}
@@ -115,13 +115,13 @@ func TestPodsThatTakeLittleRoomLeaveSavingsToBeCountedOn(t *testing.T) {
 		minutes  int
 		want     time.Duration
 	}{
-		"pods of a thousandth, seen for a short time":    {1, asks(100, 10), 0, 60, restlessHorizon},
-		"pods of a thousandth":                           {1, asks(100, 10), 0, 100, 4 * leastHorizon},
-		"pods of a ten thousandth":                       {1, asks(10, 1), 0, 100, mostHorizon},
-		"pods of next to nothing in a large cluster":     {2000, asks(1, 0), 0, 300, mostHorizon},
-		"pods that ask for nothing":                      {1, nil, 0, 100, mostHorizon},
-		"pods of a tenth":                                {1, asks(100, 10_000), 0, 100, restlessHorizon},
-		"pods of a tenth that waited for their machines": {1, asks(100, 10_000), 90 * time.Second, 100, restlessHorizon},
+		"pods of a thousandth, seen for a short time":     {1, asks(100, 10), 0, 60, restlessHorizon},
+		"pods of a thousandth":                            {1, asks(100, 10), 0, 100, 4 * leastHorizon},
+		"pods of a ten thousandth":                        {1, asks(10, 1), 0, 100, mostHorizon},
+		"pods of next to nothing in a large cluster":      {2000, asks(1, 0), 0, 300, mostHorizon},
+		"pods that ask for nothing":                       {1, nil, 0, 100, mostHorizon},
+		"pods of a tenth":                                 {1, asks(100, 10_000), 0, 100, restlessHorizon},
+		"pods of a tenth that waited for their instances": {1, asks(100, 10_000), 90 * time.Second, 100, restlessHorizon},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			tenure := &tenure{}

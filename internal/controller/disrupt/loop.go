@@ -99,11 +99,11 @@ func (l *Loop) Finished(c Command, failed string) {
 }
 
 // Launched tells the governor what instances had to be launched, and for which pods.
-func (l *Loop) Launched(bought []Launch) {
-	if len(bought) == 0 {
+func (l *Loop) Launched(launched []Launch) {
+	if len(launched) == 0 {
 		return
 	}
-	why := l.Governor.Launched(bought, l.countOwners(l.State.Snapshot()), l.Clock.Now())
+	why := l.Governor.Launched(launched, l.countOwners(l.State.Snapshot()), l.Clock.Now())
 	if why == "" {
 		return
 	}

@@ -103,7 +103,7 @@ func (h *house) budgets(nodes string) {
 func TestAnEmptyNodeGoesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		h.machine("c1")
+		h.instance("c1")
 		h.run()
 		h.pass(youth - 2*time.Second)
 		if h.deleting("c1") {
@@ -120,7 +120,7 @@ func TestAnEmptyNodeGoesByItself(t *testing.T) {
 func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g1, g2 := h.machine("c1"), h.machine("c2")
+		g1, g2 := h.instance("c1"), h.instance("c2")
 		for _, p := range []string{"a", "b", "c"} {
 			h.bind(p, g1.Node)
 		}
@@ -128,7 +128,7 @@ func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
 		h.run()
 		h.pass(youth + confirmation.Moment + Settle + 5*time.Second)
 		if h.deleting("c1") || !h.deleting("c2") || len(h.replacements()) > 0 {
-			t.Errorf("want c2 to go and nothing bought; c1 goes: %v, c2 goes: %v, bought: %d", h.deleting("c1"), h.deleting("c2"), len(h.replacements()))
+			t.Errorf("want c2 to go and nothing launched; c1 goes: %v, c2 goes: %v, bought: %d", h.deleting("c1"), h.deleting("c2"), len(h.replacements()))
 		}
 		h.end()
 	})
@@ -137,15 +137,15 @@ func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
 func TestANodeIsReplacedByACheaperOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		h.bind("a", g.Node)
 		h.run()
 		h.pass(youth + confirmation.Moment + 5*time.Second)
-		bought := h.replacements()
-		if len(bought) != 1 || h.deleting("c1") || !h.marked(g) {
-			t.Fatalf("%d replacements, old node going: %v", len(bought), h.deleting("c1"))
+		launched := h.replacements()
+		if len(launched) != 1 || h.deleting("c1") || !h.marked(g) {
+			t.Fatalf("%d replacements, old node going: %v", len(launched), h.deleting("c1"))
 		}
-		h.initialize(&bought[0])
+		h.initialize(&launched[0])
 		h.pass(Settle)
 		if !h.deleting("c1") {
 			t.Error("the old node is still there")
@@ -198,7 +198,7 @@ func TestWhatKeepsANode(t *testing.T) {
 				if tt.house != nil {
 					tt.house(h)
 				}
-				g := h.machine("c1", slices.DeleteFunc([]func(*corev1.Node){tt.node}, func(f func(*corev1.Node)) bool { return f == nil })...)
+				g := h.instance("c1", slices.DeleteFunc([]func(*corev1.Node){tt.node}, func(f func(*corev1.Node)) bool { return f == nil })...)
 				h.bind("a", g.Node, slices.DeleteFunc([]func(*corev1.Pod){tt.pod}, func(f func(*corev1.Pod)) bool { return f == nil })...)
 				l := h.run(slices.DeleteFunc([]func(*Loop){tt.loop}, func(f func(*Loop)) bool { return f == nil })...)
 				h.pass(2 * time.Minute)
@@ -222,7 +222,7 @@ func TestABudgetBoundsHowManyGoAtATime(t *testing.T) {
 		h := newHouse(t)
 		h.budgets("2")
 		for _, name := range []string{"c1", "c2", "c3", "c4", "c5"} {
-			h.machine(name)
+			h.instance(name)
 		}
 		h.run()
 		h.pass(youth + 2*time.Minute)

@@ -57,16 +57,16 @@ func TestWhatGoesAstrayIsLearnedPastTheBreaker(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	g := NewGovernor()
 	g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), now)
-	if why := g.Launched(bought(tripAt, 40, "web"), always(3), now); why == "" {
+	if why := g.Launched(launched(tripAt, 40, "web"), always(3), now); why == "" {
 		t.Fatal("the breaker stays closed")
 	}
 	if got := g.Astray(0, now); got != 24 {
 		t.Errorf("%d %% went astray, want 24 %%", got)
 	}
-	if why := g.Launched(bought(2, 40, "web"), always(3), now.Add(openFor-judgeFor-time.Second)); why != "" {
+	if why := g.Launched(launched(2, 40, "web"), always(3), now.Add(openFor-judgeFor-time.Second)); why != "" {
 		t.Errorf("it opens again: %s", why)
 	}
-	g.Launched(bought(2, 40, "web"), always(3), now.Add(judgeFor-time.Second))
+	g.Launched(launched(2, 40, "web"), always(3), now.Add(judgeFor-time.Second))
 	if got := g.Astray(0, now); got != 56 {
 		t.Errorf("%d %% went astray, want 56 %%", got)
 	}

@@ -288,7 +288,7 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	}
 	q.await(f)
 	if err != nil {
-		return fmt.Errorf("buying replacements: %w", err)
+		return fmt.Errorf("launching replacements: %w", err)
 	}
 	for _, g := range f.Nodes {
 		if len(f.claims) > 0 {

@@ -134,7 +134,7 @@ func offered() []*catalog.Type {
 }
 
 // instance adds a node with its claim.
-func (h *house) machine(name string, edit ...func(*corev1.Node)) Going {
+func (h *house) instance(name string, edit ...func(*corev1.Node)) Going {
 	h.t.Helper()
 	labels := map[string]string{
 		karpv1.NodePoolLabelKey: "default", corev1.LabelInstanceTypeStable: "small", karpv1.CapacityTypeLabelKey: "on-demand", corev1.LabelTopologyZone: "a",
@@ -255,7 +255,7 @@ func emptyNodes(g ...Going) Command {
 func TestAnEmptyNodeGoesAfterASecondLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g, late := h.machine("c1"), h.machine("c2")
+		g, late := h.instance("c1"), h.instance("c2")
 		if _, err := h.Start(t.Context(), emptyNodes(g, late)); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestAnEmptyNodeGoesAfterASecondLook(t *testing.T) {
 func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		pod := h.bind("p", g.Node)
 		if _, err := h.Start(t.Context(), h.replace(g, pod)); err != nil {
 			t.Fatal(err)
@@ -289,12 +289,12 @@ func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 		if _, err := h.Start(t.Context(), h.replace(g, pod)); !errors.Is(err, ErrBusy) {
 			t.Errorf("the same node again: %v", err)
 		}
-		bought := h.replacements()
-		if len(bought) != 1 || !h.marked(g) {
-			t.Fatalf("%d replacements", len(bought))
+		launched := h.replacements()
+		if len(launched) != 1 || !h.marked(g) {
+			t.Fatalf("%d replacements", len(launched))
 		}
 		for _, n := range h.cache.Snapshot().Nodes {
-			if n.Claim == bought[0].Name && len(n.Pods) != 1 {
+			if n.Claim == launched[0].Name && len(n.Pods) != 1 {
 				t.Error("the room for the pod is not kept on its replacement")
 			}
 		}
@@ -302,7 +302,7 @@ func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 		if h.deleting("c1") || !h.marked(g) {
 			t.Error("the node did not wait for its replacement")
 		}
-		h.initialize(&bought[0])
+		h.initialize(&launched[0])
 		time.Sleep(2 * look)
 		if !h.deleting("c1") || h.Busy("c1") {
 			t.Error("the replacement is ready and the node is still there")
@@ -313,44 +313,44 @@ func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 
 func TestACommandIsTakenBack(t *testing.T) {
 	for sentence, tt := range map[string]struct {
-		then func(h *house, bought *karpv1.NodeClaim, g Going)
+		then func(h *house, launched *karpv1.NodeClaim, g Going)
 	}{
-		"when its replacement vanishes": {func(h *house, bought *karpv1.NodeClaim, _ Going) {
-			bought.Finalizers = nil
-			if err := errors.Join(h.api.Update(h.t.Context(), bought), h.api.Delete(h.t.Context(), bought)); err != nil {
+		"when its replacement vanishes": {func(h *house, launched *karpv1.NodeClaim, _ Going) {
+			launched.Finalizers = nil
+			if err := errors.Join(h.api.Update(h.t.Context(), launched), h.api.Delete(h.t.Context(), launched)); err != nil {
 				h.t.Fatal(err)
 			}
 		}},
-		"when its replacement is being deleted": {func(h *house, bought *karpv1.NodeClaim, _ Going) {
-			if err := h.api.Delete(h.t.Context(), bought); err != nil {
+		"when its replacement is being deleted": {func(h *house, launched *karpv1.NodeClaim, _ Going) {
+			if err := h.api.Delete(h.t.Context(), launched); err != nil {
 				h.t.Fatal(err)
 			}
 		}},
-		"when the node is annotated meanwhile": {func(h *house, bought *karpv1.NodeClaim, g Going) {
+		"when the node is annotated meanwhile": {func(h *house, launched *karpv1.NodeClaim, g Going) {
 			node := h.node(g.Node)
 			node.Annotations[karpv1.DoNotDisruptAnnotationKey] = "true"
 			if err := h.api.Update(h.t.Context(), node); err != nil {
 				h.t.Fatal(err)
 			}
 			h.cache.SetNode(node)
-			h.initialize(bought)
+			h.initialize(launched)
 		}},
-		"when a pod asks not to be disrupted meanwhile": {func(h *house, bought *karpv1.NodeClaim, g Going) {
+		"when a pod asks not to be disrupted meanwhile": {func(h *house, launched *karpv1.NodeClaim, g Going) {
 			h.bind("q", g.Node, func(p *corev1.Pod) {
 				p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
 			})
-			h.initialize(bought)
+			h.initialize(launched)
 		}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHouse(t)
-				g := h.machine("c1")
+				g := h.instance("c1")
 				if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 					t.Fatal(err)
 				}
-				bought := h.replacements()
-				tt.then(h, &bought[0], g)
+				launched := h.replacements()
+				tt.then(h, &launched[0], g)
 				time.Sleep(2*look + Settle)
 				if h.deleting("c1") || h.marked(g) || h.Busy("c1") || !h.told("DisruptionUndone") {
 					t.Errorf("the node should stay, unmarked, and it should be said why: %v", h.node(g.Node).Annotations)
@@ -376,16 +376,16 @@ func TestACommandWaitsTenMinutesInAll(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHouse(t)
-				g := h.machine("c1")
+				g := h.instance("c1")
 				if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 					t.Fatal(err)
 				}
-				begun, bought := time.Now(), h.replacements()
+				begun, launched := time.Now(), h.replacements()
 				if tt.registers > 0 {
 					time.Sleep(tt.registers)
-					bought[0].StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
-					bought[0].StatusConditions().SetTrue(karpv1.ConditionTypeRegistered)
-					if err := h.api.Status().Update(t.Context(), &bought[0]); err != nil {
+					launched[0].StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
+					launched[0].StatusConditions().SetTrue(karpv1.ConditionTypeRegistered)
+					if err := h.api.Status().Update(t.Context(), &launched[0]); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -410,7 +410,7 @@ func TestACommandWaitsTenMinutesInAll(t *testing.T) {
 func TestACommandIsTakenBackThoughTheCacheIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		h.stale = map[string]*corev1.Node{g.Node: h.node(g.Node)}
 		c := h.replace(g, h.bind("p", g.Node))
 		c.NewNodes[0].Pool = "gone"
@@ -428,7 +428,7 @@ func TestACommandIsTakenBackThoughTheCacheIsBehind(t *testing.T) {
 func TestATaintThatSomebodyElsePutThereStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
+		g := h.instance("c1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
 		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
 		}
@@ -466,7 +466,7 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHouse(t)
-				g := h.machine("c1")
+				g := h.instance("c1")
 				h.fail = tt.fail
 				ctx, cancel := context.WithCancel(t.Context())
 				if tt.fail != nil {
@@ -490,8 +490,8 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 				}
 				h.fail = nil
 				h.start()
-				for _, bought := range h.replacements() {
-					h.initialize(&bought)
+				for _, launched := range h.replacements() {
+					h.initialize(&launched)
 				}
 				time.Sleep(Settle + 2*look)
 				if h.deleting("c1") != tt.gone || !tt.gone && h.marked(g) || h.Busy("c1") {
@@ -509,15 +509,15 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 func TestWhatAnotherControllerTookBackIsNotGoneOnWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		ctx, cancel := context.WithCancel(t.Context())
 		if _, err := h.Start(ctx, h.replace(g, h.bind("p", g.Node))); err != nil {
 			t.Fatal(err)
 		}
 		h.end()
 		cancel()
-		for _, bought := range h.replacements() {
-			h.initialize(&bought)
+		for _, launched := range h.replacements() {
+			h.initialize(&launched)
 		}
 		node := h.node(g.Node)
 		node.Spec.Taints = nil
@@ -541,7 +541,7 @@ func TestWhatAnotherControllerTookBackIsNotGoneOnWith(t *testing.T) {
 func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
+		g := h.instance("c1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
 		claim, err := h.Queue.claim(t.Context(), "c1")
 		if err != nil {
 			t.Fatal(err)
@@ -562,7 +562,7 @@ func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 func TestATaintSaysSinceWhenItIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		began := time.Now()
 		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)

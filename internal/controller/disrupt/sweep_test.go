@@ -19,7 +19,7 @@ import (
 // tainted adds a node that bears the taint, and lets its claim bear the reason.
 func (h *house) tainted(name string) Going {
 	h.t.Helper()
-	g := h.machine(name, func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
+	g := h.instance(name, func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
 	claim, err := h.Queue.claim(h.t.Context(), name)
 	if err != nil {
 		h.t.Fatal(err)
@@ -34,7 +34,7 @@ func (h *house) tainted(name string) Going {
 func TestAMarkThatIsWrittenAfterTheTakeOverIsTakenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g, busy := h.tainted("c1"), h.machine("c2")
+		g, busy := h.tainted("c1"), h.instance("c2")
 		node := h.node(g.Node)
 		node.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", apply.CommandAnnotation: "x", orderAnnotation: "{}"}
 		if err := h.api.Update(t.Context(), node); err != nil {
@@ -62,7 +62,7 @@ func TestAMarkThatIsWrittenAfterTheTakeOverIsTakenOff(t *testing.T) {
 func TestANodeThatCanNotBeWrittenToHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g, other := h.tainted("c1"), h.machine("c2")
+		g, other := h.tainted("c1"), h.instance("c2")
 		h.fail = func(verb string, o client.Object) error {
 			if o.GetName() == g.Node {
 				return apierrors.NewServiceUnavailable("it is refused")
@@ -96,7 +96,7 @@ func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHouse(t)
-				g := h.machine("c1", func(n *corev1.Node) {
+				g := h.instance("c1", func(n *corev1.Node) {
 					n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()}
 					n.Annotations = map[string]string{intake.DisruptingAnnotation: "Empty"}
 					edit(n)
@@ -116,7 +116,7 @@ func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
 func TestASweepCopiesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		h.machine("c1")
+		h.instance("c1")
 		lists := 0
 		h.Client = interceptor.NewClient(h.api, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			var all client.ListOptions

@@ -28,7 +28,7 @@ func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
 				h.pool.ResourceVersion = "2"
 				h.pool.Spec.Disruption.ConsolidationPolicy = policy
 				h.cache.SetPool(h.pool)
-				g := h.machine("c1")
+				g := h.instance("c1")
 				h.bind("a", g.Node)
 				h.run()
 				h.pass(youth + confirmation.Moment + 5*time.Second)
@@ -61,7 +61,7 @@ func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
 func TestAPodThatHoldsItsNodeForATimeIsToldUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		started := time.Now()
 		h.bind("a", g.Node, func(p *corev1.Pod) {
 			p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "10m"}
@@ -102,7 +102,7 @@ func TestANodeOnItsWayIsNotCalledUnconsolidatable(t *testing.T) {
 				h.pool.ResourceVersion = "2"
 				h.pool.Spec.Disruption.ConsolidateAfter = karpv1.MustParseNillableDuration(after)
 				h.cache.SetPool(h.pool)
-				h.machine("c1", func(n *corev1.Node) { delete(n.Labels, karpv1.NodeInitializedLabelKey) })
+				h.instance("c1", func(n *corev1.Node) { delete(n.Labels, karpv1.NodeInitializedLabelKey) })
 				claim := h.cache.Claim("c1").DeepCopy()
 				claim.ResourceVersion += "1"
 				if after != "Never" {

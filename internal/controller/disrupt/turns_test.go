@@ -47,7 +47,7 @@ func TestADecisionIsNotWaitedForBeyondTheEnd(t *testing.T) {
 func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		g := h.machine("c1")
+		g := h.instance("c1")
 		h.bind("a", g.Node, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
 		})
@@ -64,7 +64,7 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Governor.moves)+len(l.Governor.moved) != 0 {
 			t.Errorf("a move of a node that has gone is no failure, and not noted: %v, %v", l.Governor.moves, err)
 		}
-		there := h.machine("c2")
+		there := h.instance("c2")
 		move.Nodes = []string{there.Node}
 		v.nodes[there.Node] = &cluster.Node{Name: there.Node, Claim: there.Claim, Pods: v.nodes[g.Node].Pods}
 		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Governor.moves) != 1 || len(l.Governor.moved) != 1 {
@@ -98,7 +98,7 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
 		}
-		quick, slow := h.machine("c1"), h.machine("c2")
+		quick, slow := h.instance("c1"), h.instance("c2")
 		h.bind("a", quick.Node, owned)
 		pods := h.bind("b", slow.Node, owned)
 		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{Pools: h.replace(slow).Pools}}, nodes: map[string]*cluster.Node{}}
@@ -122,8 +122,8 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 			t.Errorf("when both have begun: %v, %v", l.Governor.moves, err)
 		}
 		// It is held to cost 10 and saves 5 an hour.
-		if bought := h.replacements(); len(bought) != 1 || bought[0].Annotations[apply.EarningAnnotation] != begun.Add(4*time.Hour).UTC().Format(time.RFC3339) {
-			t.Errorf("the machine stays for twice as long as it takes to pay back: %v", bought)
+		if launched := h.replacements(); len(launched) != 1 || launched[0].Annotations[apply.EarningAnnotation] != begun.Add(4*time.Hour).UTC().Format(time.RFC3339) {
+			t.Errorf("the instance stays for twice as long as it takes to pay back: %v", launched)
 		}
 		h.end()
 	})

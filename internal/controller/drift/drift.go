@@ -212,7 +212,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		// One that has ended is not selected either. Its instance is on demand then and will be relabelled.
 		m, err := c.Instances.Get(ctx, claim.Status.ProviderID)
 		if err != nil {
-			return reconcile.Result{}, notGone(fmt.Errorf("reading the machine of nodeclaim %q: %w", claim.Name, err))
+			return reconcile.Result{}, notGone(fmt.Errorf("reading the instance of nodeclaim %q: %w", claim.Name, err))
 		}
 		if m.ReservationID == "" {
 			return reconcile.Result{}, nil

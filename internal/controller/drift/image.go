@@ -29,7 +29,7 @@ func Image(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message string, 
 	if now.ID == claim.Status.ImageID {
 		return "", Same
 	}
-	return fmt.Sprintf("launched from image %s, and EC2NodeClass %s has %s (%s) for such machines now", claim.Status.ImageID, class.Name, now.ID, now.Name), Differs
+	return fmt.Sprintf("launched from image %s, and EC2NodeClass %s has %s (%s) for such instances now", claim.Status.ImageID, class.Name, now.ID, now.Name), Differs
 }
 
 // holds tells whether a condition of a class is true of the class as it is now.

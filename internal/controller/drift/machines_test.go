@@ -25,7 +25,7 @@ func (i inventory) Get(context.Context, string) (*cloud.Instance, error) {
 }
 func (i inventory) List(context.Context, time.Duration) ([]*cloud.Instance, error) { return i, nil }
 
-func TestAMachineThatChangedIsNotForgottenWhenItsClaimCanNotBeRead(t *testing.T) {
+func TestAnInstanceThatChangedIsNotForgottenWhenItsClaimCanNotBeRead(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := karpv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func pair(edit func(*karpv1.NodeClaim, *awsv1.EC2NodeClass)) (*karpv1.NodeClaim,
 	return claim, class
 }
 
-func TestMachinesDriftFromTheirImageOnlyWhenAnotherIsKnown(t *testing.T) {
+func TestInstancesDriftFromTheirImageOnlyWhenAnotherIsKnown(t *testing.T) {
 	without := func(id string, amis []awsv1.AMI) (out []awsv1.AMI) {
 		for _, a := range amis {
 			if a.ID != id {
@@ -71,13 +71,13 @@ func TestMachinesDriftFromTheirImageOnlyWhenAnotherIsKnown(t *testing.T) {
 		"a newer image beside it": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
 			c.Status.AMIs = append([]awsv1.AMI{ami("ami-new", "kubernetes.io/arch=amd64")}, c.Status.AMIs...)
 		}, Differs},
-		"another image for other machines": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+		"another image for other instances": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
 			c.Status.AMIs[0].ID, c.Status.AMIs[2].ID = "ami-a", "ami-b"
 		}, Same},
-		"a GPU machine with its image": {func(n *karpv1.NodeClaim, _ *awsv1.EC2NodeClass) {
+		"a GPU instance with its image": {func(n *karpv1.NodeClaim, _ *awsv1.EC2NodeClass) {
 			n.Labels[gpuCount], n.Status.ImageID = "1", "ami-gpu"
 		}, Same},
-		"a GPU machine with the standard image":        {func(n *karpv1.NodeClaim, _ *awsv1.EC2NodeClass) { n.Labels[gpuCount] = "1" }, Differs},
+		"a GPU instance with the standard image":       {func(n *karpv1.NodeClaim, _ *awsv1.EC2NodeClass) { n.Labels[gpuCount] = "1" }, Differs},
 		"the image of its kind could not be looked up": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.AMIs = without("ami-x86", c.Status.AMIs) }, Unknown},
 		"no image is known":                            {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.AMIs = nil }, Unknown},
 		"images could not be looked up": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
@@ -86,11 +86,11 @@ func TestMachinesDriftFromTheirImageOnlyWhenAnotherIsKnown(t *testing.T) {
 		"there are no images": {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
 			c.Status.Conditions[0].Status, c.Status.AMIs[1].ID = metav1.ConditionFalse, "ami-new"
 		}, Unknown},
-		"the class has just been edited":          {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Generation, c.Status.AMIs[1].ID = 3, "ami-new" }, Unknown},
-		"a class that was never looked at":        {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.Conditions = nil }, Unknown},
-		"a machine that is not known to be there": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { n.Status.Conditions = nil }, Unknown},
-		"a machine whose image is not known":      {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { n.Status.ImageID = "" }, Unknown},
-		"a machine whose type is not known": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+		"the class has just been edited":            {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Generation, c.Status.AMIs[1].ID = 3, "ami-new" }, Unknown},
+		"a class that was never looked at":          {func(_ *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { c.Status.Conditions = nil }, Unknown},
+		"an instance that is not known to be there": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { n.Status.Conditions = nil }, Unknown},
+		"an instance whose image is not known":      {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) { n.Status.ImageID = "" }, Unknown},
+		"an instance whose type is not known": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
 			delete(n.Labels, awsv1.LabelInstanceFamily)
 			n.Status.ImageID = "ami-gpu"
 		}, Unknown},
@@ -105,7 +105,7 @@ func TestMachinesDriftFromTheirImageOnlyWhenAnotherIsKnown(t *testing.T) {
 	}
 }
 
-func TestMachinesDriftFromTheirClassWhenItsHashIsAnother(t *testing.T) {
+func TestInstancesDriftFromTheirClassWhenItsHashIsAnother(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*karpv1.NodeClaim, *awsv1.EC2NodeClass)
 		want Verdict
@@ -123,7 +123,7 @@ func TestMachinesDriftFromTheirClassWhenItsHashIsAnother(t *testing.T) {
 			delete(n.Annotations, awsv1.AnnotationEC2NodeClassHashVersion)
 			delete(c.Annotations, awsv1.AnnotationEC2NodeClassHashVersion)
 		}, Unknown},
-		"a machine that is not known there": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
+		"an instance that is not known there": {func(n *karpv1.NodeClaim, c *awsv1.EC2NodeClass) {
 			n.Status.Conditions, c.Annotations[awsv1.AnnotationEC2NodeClassHash] = nil, "2"
 		}, Unknown},
 	} {
@@ -134,7 +134,7 @@ func TestMachinesDriftFromTheirClassWhenItsHashIsAnother(t *testing.T) {
 	}
 }
 
-func TestMachinesDriftFromGroupsAndSubnetsThatAreKnown(t *testing.T) {
+func TestInstancesDriftFromGroupsAndSubnetsThatAreKnown(t *testing.T) {
 	type edit func(*cloud.Instance, *awsv1.EC2NodeClass)
 	for name, tc := range map[string]struct {
 		edit           edit
@@ -155,10 +155,10 @@ func TestMachinesDriftFromGroupsAndSubnetsThatAreKnown(t *testing.T) {
 		"the class has just been edited": {func(m *cloud.Instance, c *awsv1.EC2NodeClass) {
 			c.Generation, m.SubnetID, m.SecurityGroups = 3, "subnet-9", []string{"sg-9"}
 		}, Unknown, Unknown},
-		"a machine that ends": {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) {
+		"an instance that ends": {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) {
 			m.State, m.SubnetID, m.SecurityGroups = "shutting-down", "", nil
 		}, Unknown, Unknown},
-		"a machine without details": {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) { m.SubnetID, m.SecurityGroups = "", nil }, Unknown, Unknown},
+		"an instance without details": {func(m *cloud.Instance, _ *awsv1.EC2NodeClass) { m.SubnetID, m.SecurityGroups = "", nil }, Unknown, Unknown},
 		"a launch template decides": {func(m *cloud.Instance, c *awsv1.EC2NodeClass) {
 			c.Spec.LaunchTemplate, m.SecurityGroups = &awsv1.LaunchTemplateReference{Name: "mine"}, []string{"sg-9"}
 		}, Unknown, Same},
@@ -168,21 +168,21 @@ func TestMachinesDriftFromGroupsAndSubnetsThatAreKnown(t *testing.T) {
 			class.Status.Conditions = append(class.Status.Conditions, status.Condition{Type: condition, Status: metav1.ConditionTrue, ObservedGeneration: 2})
 		}
 		class.Status.SecurityGroups, class.Status.Subnets = []awsv1.SecurityGroup{{ID: "sg-2"}, {ID: "sg-1"}}, []awsv1.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
-		machine := &cloud.Instance{State: "running", SubnetID: "subnet-1", SecurityGroups: []string{"sg-1", "sg-2"}}
-		tc.edit(machine, class)
-		if message, got := SecurityGroups(machine, class); got != tc.groups || (got == Differs) != (message != "") {
+		instance := &cloud.Instance{State: "running", SubnetID: "subnet-1", SecurityGroups: []string{"sg-1", "sg-2"}}
+		tc.edit(instance, class)
+		if message, got := SecurityGroups(instance, class); got != tc.groups || (got == Differs) != (message != "") {
 			t.Errorf("%s: groups %d %q, want %d", name, got, message, tc.groups)
 		}
-		if message, got := Subnet(machine, class); got != tc.subnet || (got == Differs) != (message != "") {
+		if message, got := Subnet(instance, class); got != tc.subnet || (got == Differs) != (message != "") {
 			t.Errorf("%s: subnet %d %q, want %d", name, got, message, tc.subnet)
 		}
 	}
 	if _, v := Subnet(nil, &awsv1.EC2NodeClass{}); v != Unknown {
-		t.Errorf("a machine that EC2 has not described yet: %d", v)
+		t.Errorf("an instance that EC2 has not described yet: %d", v)
 	}
 }
 
-func TestOnlyMachinesThatChangedAreComparedAgain(t *testing.T) {
+func TestOnlyInstancesThatChangedAreComparedAgain(t *testing.T) {
 	var m instances
 	list := func(groups ...string) []*cloud.Instance {
 		return []*cloud.Instance{{ProviderID: "a", State: "running", SecurityGroups: []string{"sg-1"}}, {ProviderID: "b", State: "running", SecurityGroups: groups}}

@@ -11,28 +11,28 @@ import (
 
 // SecurityGroups compares the groups that an instance is in with those of its class. Nothing is said while either is not
 // known, nor of classes whose launch template decides the groups.
-func SecurityGroups(machine *cloud.Instance, class *awsv1.EC2NodeClass) (message string, v Verdict) {
-	if !lives(machine) || len(machine.SecurityGroups) == 0 || len(class.Status.SecurityGroups) == 0 ||
+func SecurityGroups(instance *cloud.Instance, class *awsv1.EC2NodeClass) (message string, v Verdict) {
+	if !lives(instance) || len(instance.SecurityGroups) == 0 || len(class.Status.SecurityGroups) == 0 ||
 		class.Spec.LaunchTemplate != nil || !holds(class, awsv1.ConditionTypeSecurityGroupsReady) {
 		return "", Unknown
 	}
 	now := groupsOf(class)
-	if slices.Equal(machine.SecurityGroups, now) {
+	if slices.Equal(instance.SecurityGroups, now) {
 		return "", Same
 	}
-	return fmt.Sprintf("in security groups %s, and EC2NodeClass %s has %s now", strings.Join(machine.SecurityGroups, ", "), class.Name, strings.Join(now, ", ")), Differs
+	return fmt.Sprintf("in security groups %s, and EC2NodeClass %s has %s now", strings.Join(instance.SecurityGroups, ", "), class.Name, strings.Join(now, ", ")), Differs
 }
 
 // Subnet looks whether an instance's subnet is still one of its class's. Nothing is said while either is not known.
-func Subnet(machine *cloud.Instance, class *awsv1.EC2NodeClass) (message string, v Verdict) {
-	if !lives(machine) || machine.SubnetID == "" || len(class.Status.Subnets) == 0 || !holds(class, awsv1.ConditionTypeSubnetsReady) {
+func Subnet(instance *cloud.Instance, class *awsv1.EC2NodeClass) (message string, v Verdict) {
+	if !lives(instance) || instance.SubnetID == "" || len(class.Status.Subnets) == 0 || !holds(class, awsv1.ConditionTypeSubnetsReady) {
 		return "", Unknown
 	}
 	now := subnetsOf(class)
-	if slices.Contains(now, machine.SubnetID) {
+	if slices.Contains(now, instance.SubnetID) {
 		return "", Same
 	}
-	return fmt.Sprintf("in subnet %s, and EC2NodeClass %s has %s now", machine.SubnetID, class.Name, strings.Join(now, ", ")), Differs
+	return fmt.Sprintf("in subnet %s, and EC2NodeClass %s has %s now", instance.SubnetID, class.Name, strings.Join(now, ", ")), Differs
 }
 
 // lives tells whether an instance can still be spoken of: one that ends loses its interfaces.

@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/api/status"
 )
 
-func TestMachinesDriftFromTheirPlacementGroupOnlyWhenItIsKnown(t *testing.T) {
+func TestInstancesDriftFromTheirPlacementGroupOnlyWhenItIsKnown(t *testing.T) {
 	is := func(state metav1.ConditionStatus, generation int64) status.Condition {
 		return status.Condition{Type: awsv1.ConditionTypePlacementGroupReady, Status: state, ObservedGeneration: generation}
 	}
@@ -24,7 +24,7 @@ func TestMachinesDriftFromTheirPlacementGroupOnlyWhenItIsKnown(t *testing.T) {
 		"neither has one":                               {"", "", known, Same},
 		"another was made under its name":               {"pg-1", "pg-2", known, Differs},
 		"none is selected any more":                     {"pg-1", "", known, Differs},
-		"the machine stands in none":                    {"", "pg-1", known, Differs},
+		"the instance stands in none":                   {"", "pg-1", known, Differs},
 		"EC2 could not be asked":                        {"pg-1", "", is(metav1.ConditionUnknown, 2), Unknown},
 		"the group is gone":                             {"pg-1", "", is(metav1.ConditionFalse, 2), Unknown},
 		"what is known is of the class before its edit": {"pg-1", "pg-2", is(metav1.ConditionTrue, 1), Unknown},

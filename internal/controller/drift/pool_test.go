@@ -30,7 +30,7 @@ func ofPoolPair(edit func(*karpv1.NodeClaim, *karpv1.NodePool)) (*karpv1.NodeCla
 	return claim, pool
 }
 
-func TestMachinesDriftFromTheirPoolWhenItsHashIsAnotherOfTheSameVersion(t *testing.T) {
+func TestInstancesDriftFromTheirPoolWhenItsHashIsAnotherOfTheSameVersion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*karpv1.NodeClaim, *karpv1.NodePool)
 		want Verdict
@@ -57,7 +57,7 @@ func TestMachinesDriftFromTheirPoolWhenItsHashIsAnotherOfTheSameVersion(t *testi
 	}
 }
 
-func TestMachinesDriftFromWhatTheirPoolRequires(t *testing.T) {
+func TestInstancesDriftFromWhatTheirPoolRequires(t *testing.T) {
 	typ := &catalog.Type{Name: "m5.large", Requirements: []requirement.Term{
 		in("karpenter.k8s.aws/instance-memory", "8192"), in("topology.k8s.aws/zone-id", "z1", "z2"),
 		{Key: "karpenter.k8s.aws/instance-gpu-count", Operator: requirement.DoesNotExist},
@@ -114,15 +114,15 @@ func TestATypeIsGoneOnceNoListHasHadItForLongEnough(t *testing.T) {
 		as    string
 		want  Verdict
 	}{
-		"sold as it was bought, though not to be had now": {sells("a", catalog.Spot), time.Hour, 2 * time.Hour, catalog.Spot, Same},
-		"not on the list":                       {sells("a", catalog.Spot)[1:], goneFor, 2 * time.Hour, catalog.Spot, Differs},
-		"not on the list for a moment":          {sells("a", catalog.Spot)[1:], goneFor - 1, 2 * time.Hour, catalog.Spot, Unknown},
-		"not sold in its zone":                  {sells("b", catalog.Spot), goneFor, 2 * time.Hour, catalog.Spot, Differs},
-		"not sold as spot":                      {sells("a", catalog.OnDemand), goneFor, 2 * time.Hour, catalog.Spot, Differs},
-		"a machine that was bought just now":    {sells("b", catalog.Spot), goneFor, time.Minute, catalog.Spot, Unknown},
-		"nothing was listed at all":             {nil, goneFor, 2 * time.Hour, catalog.Spot, Unknown},
-		"a reserved machine, sold on demand":    {sells("a", catalog.OnDemand), goneFor, 2 * time.Hour, catalog.Reserved, Same},
-		"a reserved machine, sold as spot only": {sells("a", catalog.Spot), goneFor, 2 * time.Hour, catalog.Reserved, Differs},
+		"sold as it was launched, though not to be had now": {sells("a", catalog.Spot), time.Hour, 2 * time.Hour, catalog.Spot, Same},
+		"not on the list":                        {sells("a", catalog.Spot)[1:], goneFor, 2 * time.Hour, catalog.Spot, Differs},
+		"not on the list for a moment":           {sells("a", catalog.Spot)[1:], goneFor - 1, 2 * time.Hour, catalog.Spot, Unknown},
+		"not sold in its zone":                   {sells("b", catalog.Spot), goneFor, 2 * time.Hour, catalog.Spot, Differs},
+		"not sold as spot":                       {sells("a", catalog.OnDemand), goneFor, 2 * time.Hour, catalog.Spot, Differs},
+		"an instance that was launched just now": {sells("b", catalog.Spot), goneFor, time.Minute, catalog.Spot, Unknown},
+		"nothing was listed at all":              {nil, goneFor, 2 * time.Hour, catalog.Spot, Unknown},
+		"a reserved instance, sold on demand":    {sells("a", catalog.OnDemand), goneFor, 2 * time.Hour, catalog.Reserved, Same},
+		"a reserved instance, sold as spot only": {sells("a", catalog.Spot), goneFor, 2 * time.Hour, catalog.Reserved, Differs},
 	} {
 		claim, _ := ofPoolPair(func(n *karpv1.NodeClaim, _ *karpv1.NodePool) {
 			n.Labels[requirement.CapacityType] = tc.as

@@ -10,7 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/api/status"
 )
 
-func TestMachinesDriftFromTheirReservationOnlyWhenItIsKnown(t *testing.T) {
+func TestInstancesDriftFromTheirReservationOnlyWhenItIsKnown(t *testing.T) {
 	ready := func(generation int64) status.Condition {
 		return status.Condition{Type: awsv1.ConditionTypeCapacityReservationsReady, Status: metav1.ConditionTrue, ObservedGeneration: generation}
 	}
@@ -25,7 +25,7 @@ func TestMachinesDriftFromTheirReservationOnlyWhenItIsKnown(t *testing.T) {
 		"none is selected":                       {"cr-1", nil, ready(2), Differs},
 		"what is selected is not known":          {"cr-1", nil, status.Condition{Type: awsv1.ConditionTypeCapacityReservationsReady, Status: metav1.ConditionUnknown, ObservedGeneration: 2}, Unknown},
 		"what is selected was known before edit": {"cr-1", nil, ready(1), Unknown},
-		"the machine is not reserved":            {"", []string{"cr-0"}, ready(2), Same},
+		"the instance is not reserved":           {"", []string{"cr-0"}, ready(2), Same},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim, class := pair(func(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) {

@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/drift"
 )
 
-func TestAMachineDriftsWhenAnotherVersionIsKnownToStandThere(t *testing.T) {
+func TestAnInstanceDriftsWhenAnotherVersionIsKnownToStandThere(t *testing.T) {
 	version := func(n int64) *awsv1.LaunchTemplate {
 		return &awsv1.LaunchTemplate{ID: "lt-1", Name: "mine", Version: n}
 	}
@@ -25,16 +25,16 @@ func TestAMachineDriftsWhenAnotherVersionIsKnownToStandThere(t *testing.T) {
 		want     drift.Verdict
 		words    string
 	}{
-		"the same version":                        {"lt-1:1", true, version(1), metav1.ConditionTrue, true, drift.Same, ""},
-		"another version":                         {"lt-1:1", true, version(2), metav1.ConditionTrue, true, drift.Differs, "lt-1:2"},
-		"another template":                        {"lt-0:1", true, version(1), metav1.ConditionTrue, true, drift.Differs, "lt-1:1"},
-		"no template any more":                    {"lt-1:1", false, nil, metav1.ConditionTrue, true, drift.Differs, "names none"},
-		"a template now":                          {"", true, version(1), metav1.ConditionTrue, true, drift.Differs, "before"},
-		"never a template":                        {"", false, nil, metav1.ConditionTrue, true, drift.Same, ""},
-		"the template is gone":                    {"lt-1:1", true, version(2), metav1.ConditionFalse, true, drift.Unknown, ""},
-		"the template can't be read":              {"lt-1:1", true, version(2), metav1.ConditionUnknown, true, drift.Unknown, ""},
-		"the template has never been found":       {"lt-1:1", true, nil, metav1.ConditionTrue, true, drift.Unknown, ""},
-		"a machine that is not known to be there": {"", true, version(1), metav1.ConditionTrue, false, drift.Unknown, ""},
+		"the same version":                          {"lt-1:1", true, version(1), metav1.ConditionTrue, true, drift.Same, ""},
+		"another version":                           {"lt-1:1", true, version(2), metav1.ConditionTrue, true, drift.Differs, "lt-1:2"},
+		"another template":                          {"lt-0:1", true, version(1), metav1.ConditionTrue, true, drift.Differs, "lt-1:1"},
+		"no template any more":                      {"lt-1:1", false, nil, metav1.ConditionTrue, true, drift.Differs, "names none"},
+		"a template now":                            {"", true, version(1), metav1.ConditionTrue, true, drift.Differs, "before"},
+		"never a template":                          {"", false, nil, metav1.ConditionTrue, true, drift.Same, ""},
+		"the template is gone":                      {"lt-1:1", true, version(2), metav1.ConditionFalse, true, drift.Unknown, ""},
+		"the template can't be read":                {"lt-1:1", true, version(2), metav1.ConditionUnknown, true, drift.Unknown, ""},
+		"the template has never been found":         {"lt-1:1", true, nil, metav1.ConditionTrue, true, drift.Unknown, ""},
+		"an instance that is not known to be there": {"", true, version(1), metav1.ConditionTrue, false, drift.Unknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Generation: 1, Annotations: map[string]string{awsv1.AnnotationLaunchTemplate: tc.was}}}

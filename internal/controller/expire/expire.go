@@ -205,7 +205,7 @@ func (l *Loop) end(ctx context.Context, d *due, now time.Time) error {
 		early = fmt.Sprintf(", %s ahead of it because other nodes of its pool are as old", at.Round(time.Second))
 	}
 	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, "DisruptionTerminating",
-		fmt.Sprintf("the node is replaced at the age that expireAfter sets (%s)%s; its pods move once the machines that take them over are ready", claim.Spec.ExpireAfter.Duration, early))
+		fmt.Sprintf("the node is replaced at the age that expireAfter sets (%s)%s; its pods move once the instances that take them over are ready", claim.Spec.ExpireAfter.Duration, early))
 	index.Disrupted(ctx, l.Client, l.Metrics, claim, "expired", index.TerminationMode(claim))
 	l.Log.Info("ending an expired node", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "due", d.at, "began", now)
 	return nil

@@ -56,7 +56,7 @@ func (c *Collector) Start(ctx context.Context) error {
 	for round, failures := 0, 0; ; {
 		err := c.Metrics.Recover(c.Log, "garbage", func() error { return c.Round(ctx) })
 		if err != nil && ctx.Err() == nil {
-			c.Log.Error("comparing machines with nodeclaims", "error", err)
+			c.Log.Error("comparing instances with nodeclaims", "error", err)
 			failures++
 		} else {
 			round, failures = round+1, 0
@@ -141,7 +141,7 @@ func (c *Collector) instances(ctx context.Context, machines []*cloud.Instance, c
 	}
 	var errs []error
 	for _, m := range without(due, live.Items) {
-		c.Log.Info("terminating a machine without a nodeclaim", "provider_id", m.ProviderID, "instance_type", m.InstanceType, "claim_tag", m.Claim, "launched_at", m.LaunchedAt)
+		c.Log.Info("terminating an instance without a nodeclaim", "provider_id", m.ProviderID, "instance_type", m.InstanceType, "claim_tag", m.Claim, "launched_at", m.LaunchedAt)
 		if err := c.Cloud.Terminate(ctx, m.ProviderID); err != nil && !cloud.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("terminating instance %s without a nodeclaim: %w", m.ProviderID, err))
 			continue
@@ -225,12 +225,12 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if malformed {
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "ProviderIDInvalid", "status.providerID is %q, which names no instance (it is written aws:///zone/i-…): the NodeClaim is deleted", claim.Status.ProviderID)
 	} else {
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "instance %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "InstanceGone", "instance %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 	}
 	if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting nodeclaim %q of an instance that is gone: %w", claim.Name, err)
 	}
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues("garbage_collected", claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "graceful").Inc()
-	c.Log.Info("deleted a nodeclaim whose machine is gone", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID)
+	c.Log.Info("deleted a nodeclaim whose instance is gone", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID)
 	return nil
 }

@@ -18,21 +18,21 @@ func TestMayBelong(t *testing.T) {
 		return c
 	}
 	for name, tc := range map[string]struct {
-		machine cloud.Instance
-		claim   karpv1.NodeClaim
-		want    bool
+		instance cloud.Instance
+		claim    karpv1.NodeClaim
+		want     bool
 	}{
-		"a claim that was waiting when the machine came":   {cloud.Instance{Pool: "p"}, claim(func(*karpv1.NodeClaim) {}), true},
+		"a claim that was waiting when the instance came":  {cloud.Instance{Pool: "p"}, claim(func(*karpv1.NodeClaim) {}), true},
 		"a claim of another pool":                          {cloud.Instance{Pool: "q"}, claim(func(*karpv1.NodeClaim) {}), false},
-		"a claim that knows its machine":                   {cloud.Instance{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.Status.ProviderID = "aws:///z/i-2" }), false},
-		"a claim made long after the machine":              {cloud.Instance{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.CreationTimestamp.Time = launched.Add(time.Minute) }), false},
+		"a claim that knows its instance":                  {cloud.Instance{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.Status.ProviderID = "aws:///z/i-2" }), false},
+		"a claim made long after the instance":             {cloud.Instance{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.CreationTimestamp.Time = launched.Add(time.Minute) }), false},
 		"a claim that is going":                            {cloud.Instance{Pool: "p"}, claim(func(c *karpv1.NodeClaim) { c.DeletionTimestamp = &metav1.Time{Time: launched} }), false},
 		"the tag names the claim":                          {cloud.Instance{Pool: "p", Claim: "p-1"}, claim(func(*karpv1.NodeClaim) {}), true},
 		"the tag names another claim that no longer waits": {cloud.Instance{Pool: "p", Claim: "p-0"}, claim(func(*karpv1.NodeClaim) {}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.machine.LaunchedAt = launched
-			if got := mayBelong(&tc.machine, []karpv1.NodeClaim{tc.claim}); got != tc.want {
+			tc.instance.LaunchedAt = launched
+			if got := mayBelong(&tc.instance, []karpv1.NodeClaim{tc.claim}); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -39,8 +39,8 @@ func TestAClaimThatIsForcedAwayIsNoticed(t *testing.T) {
 	}{
 		"forced away":                            {ours, ahead + eager},
 		"forced away while the watch was broken": {toolscache.DeletedFinalStateUnknown{Key: "web-1", Obj: ours}, ahead + eager},
-		"its machine was ended":                  {claim("karpenter.k8s.aws", id, true), lazy},
-		"it has had no machine":                  {claim("karpenter.k8s.aws", "", false), lazy},
+		"its instance was ended":                 {claim("karpenter.k8s.aws", id, true), lazy},
+		"it has had no instance":                 {claim("karpenter.k8s.aws", "", false), lazy},
 		"another provider's":                     {claim("example.com", id, false), lazy},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -64,7 +64,7 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 			return nil // the lifecycle controller looks after instances whose node has not come, and tells why they end
 		}
 		if gone, why, err := c.gone(ctx, claim); err == nil && gone {
-			c.Recorder.Eventf(claim, warning, "MachineGone", "instance %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+			c.Recorder.Eventf(claim, warning, "InstanceGone", "instance %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 			return c.drain(ctx, claim, n, now)
 		}
 	case atOnce:

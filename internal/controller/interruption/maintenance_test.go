@@ -67,7 +67,7 @@ func TestScheduledWorkWaitsForItsTimeAcrossARestart(t *testing.T) {
 		t.Fatal("not drained")
 	}
 	if d := h.deadline("a"); d != stamp(at.Add(-5*time.Second)) {
-		t.Errorf("deadline %s: the machine goes at %s", d, at)
+		t.Errorf("deadline %s: the instance goes at %s", d, at)
 	}
 	if n := h.metric("karpenter_nodeclaims_disrupted_total", "scheduled_change"); n != 1 {
 		t.Errorf("counted %v", n)
@@ -85,7 +85,7 @@ func TestARebootIsNoDeadline(t *testing.T) {
 	}
 }
 
-func TestWorkThatIsCalledOffReleasesTheMachine(t *testing.T) {
+func TestWorkThatIsCalledOffReleasesTheInstance(t *testing.T) {
 	claim := nodeClaim("a", ours)
 	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
 	at := start.Add(3 * day)
@@ -246,7 +246,7 @@ func impaired(c instancestatus.Category, since time.Time) []instancestatus.Statu
 	return []instancestatus.Status{{InstanceID: ours, Failures: []instancestatus.Failure{{Category: c, Since: since}}}}
 }
 
-func TestAMachineThatFailsItsChecksGoesByForce(t *testing.T) {
+func TestAnInstanceThatFailsItsChecksGoesByForce(t *testing.T) {
 	for _, c := range []instancestatus.Category{instancestatus.Instance, instancestatus.System} {
 		claim := nodeClaim("a", ours)
 		h := newHouse(t, leadOfADay, claim, nodeOf(claim))

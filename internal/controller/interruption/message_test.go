@@ -43,30 +43,30 @@ func TestWhatEachMessageDoes(t *testing.T) {
 			drained: true, deadline: start.Add(115 * time.Second), why: "spot_interrupted", events: two("SpotInterrupted"), closed: closed},
 		{name: "a spot warning does not lengthen a shorter grace period", body: spot(ours, start), kind: "spot_interrupted", grace: 30 * time.Second,
 			drained: true, deadline: start.Add(30 * time.Second), why: "spot_interrupted", events: two("SpotInterrupted"), closed: closed},
-		{name: "a stale spot warning about a machine that is gone does nothing", body: spot(ours, start.Add(-3*time.Minute)), kind: "spot_interrupted", gone: true},
-		{name: "a stale spot warning about a machine that still runs drains past all budgets", body: spot(ours, start.Add(-3*time.Minute)), kind: "spot_interrupted",
+		{name: "a stale spot warning about an instance that is gone does nothing", body: spot(ours, start.Add(-3*time.Minute)), kind: "spot_interrupted", gone: true},
+		{name: "a stale spot warning about an instance that still runs drains past all budgets", body: spot(ours, start.Add(-3*time.Minute)), kind: "spot_interrupted",
 			drained: true, deadline: start.Add(-65 * time.Second), why: "spot_interrupted", events: two("SpotInterrupted"), closed: closed},
 		{name: "a rebalance recommendation tells", body: rebalance(ours, start), kind: "rebalance_recommendation", events: []string{"SpotRebalanceRecommendation", "SpotRebalanceRecommendation"}},
 		{name: "a rebalance recommendation replaces where settings say so", body: rebalance(ours, start), kind: "rebalance_recommendation", opts: interruption.Options{ReplaceOnRebalance: true},
 			drained: true, why: "rebalance_recommendation", events: two("SpotRebalanceRecommendation"), closed: closed},
-		{name: "a machine that stops is drained", body: state(ours, "stopping", start), kind: "instance_stopped", drained: true, events: stopped},
-		{name: "a machine that has stopped is drained", body: state(ours, "stopped", start), kind: "instance_stopped", drained: true, events: stopped},
-		{name: "a machine that shuts down but runs is drained gracefully", body: state(ours, "shutting-down", start), kind: "instance_terminated", drained: true, events: two("InstanceTerminating")},
-		{name: "a machine that is gone is not waited for", body: state(ours, "terminated", start), kind: "instance_terminated", gone: true,
-			drained: true, deadline: start, events: []string{"InstanceTerminating", "InstanceTerminating", "MachineGone", "TerminatingOnInterruption", "TerminatingOnInterruption"}},
-		{name: "a machine that starts asks for nothing", body: state(ours, "running", start), kind: "no_op"},
+		{name: "an instance that stops is drained", body: state(ours, "stopping", start), kind: "instance_stopped", drained: true, events: stopped},
+		{name: "an instance that has stopped is drained", body: state(ours, "stopped", start), kind: "instance_stopped", drained: true, events: stopped},
+		{name: "an instance that shuts down but runs is drained gracefully", body: state(ours, "shutting-down", start), kind: "instance_terminated", drained: true, events: two("InstanceTerminating")},
+		{name: "an instance that is gone is not waited for", body: state(ours, "terminated", start), kind: "instance_terminated", gone: true,
+			drained: true, deadline: start, events: []string{"InstanceTerminating", "InstanceTerminating", "InstanceGone", "TerminatingOnInterruption", "TerminatingOnInterruption"}},
+		{name: "an instance that starts asks for nothing", body: state(ours, "running", start), kind: "no_op"},
 		{name: "an interrupted reservation drains within the notice", body: reservation(ours, start), kind: "capacity_reservation_interrupted",
 			drained: true, deadline: start.Add(115 * time.Second), why: "capacity_reservation_interrupted", events: two("CapacityReservationInstanceInterrupted"), closed: closed},
 		{name: "urgent scheduled work drains at once", body: health(ours, "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", "open", start.Add(time.Hour)), kind: "scheduled_change",
 			opts: interruption.Options{MaintenanceLead: 24 * time.Hour}, drained: true, why: "scheduled_change", events: two("InstanceUnhealthy")},
-		{name: "urgent work that ends the machine is the deadline too", body: health(ours, "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED", "open", start.Add(time.Hour)), kind: "scheduled_change",
+		{name: "urgent work that ends the instance is the deadline too", body: health(ours, "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED", "open", start.Add(time.Hour)), kind: "scheduled_change",
 			opts: interruption.Options{MaintenanceLead: 24 * time.Hour}, drained: true, deadline: start.Add(time.Hour - 5*time.Second), why: "scheduled_change", events: two("InstanceUnhealthy")},
 		{name: "work whose time is past drains within budgets", body: health(ours, "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED", "open", start.Add(-time.Hour)), kind: "scheduled_change",
 			drained: true, why: "scheduled_change", events: two("InstanceUnhealthy")},
 		{name: "another version of the envelope asks for nothing", body: strings.Replace(spot(ours, start), `"version":"0"`, `"version":"1"`, 1), kind: "unknown"},
 		{name: "the other spelling does the same", body: strings.Replace(spot(ours, start), "detail-type", "detail_type", 1), kind: "spot_interrupted",
 			drained: true, deadline: start.Add(115 * time.Second), why: "spot_interrupted", events: two("SpotInterrupted"), closed: closed},
-		{name: "a machine of somebody else is nothing to us", body: spot(another, start), kind: "spot_interrupted"},
+		{name: "an instance of somebody else is nothing to us", body: spot(another, start), kind: "spot_interrupted"},
 		{name: "a message cut off is dropped", body: spot(ours, start)[:150], kind: "malformed"},
 		{name: "no JSON is dropped", body: "hello " + ours, kind: "malformed"},
 		{name: "no text is dropped", body: "\xff\xfe" + ours, kind: "malformed"},
@@ -208,12 +208,12 @@ func TestAMessageThatOutrunsTheLaunchIsLeftForLater(t *testing.T) {
 	}
 }
 
-func TestAnOldMessageAboutAnUnknownMachineIsNotKept(t *testing.T) {
+func TestAnOldMessageAboutAnUnknownInstanceIsNotKept(t *testing.T) {
 	h := newHouse(t, interruption.Options{}, nodeClaim("b", ""))
 	h.line.next = []queue.Delivery{{ID: "old", SentAt: start.Add(-time.Minute), Body: spot(another, start)}}
 	h.round()
 	if len(h.line.deleted) != 1 {
-		t.Error("the message is kept though its machine would be known by now")
+		t.Error("the message is kept though its instance would be known by now")
 	}
 }
 

@@ -163,7 +163,7 @@ func (c *Controller) note(change func(*report)) {
 	case now.reason == "":
 		c.Log.Info("the interruption queue is ready", "queue", c.Queue.Name())
 	case !again:
-		c.Log.Error("the interruption queue does not work; machines that AWS takes back are noticed only when they are gone", "queue", c.Queue.Name(), "reason", now.reason, "error", now.message)
+		c.Log.Error("the interruption queue does not work; instances that AWS takes back are noticed only when they are gone", "queue", c.Queue.Name(), "reason", now.reason, "error", now.message)
 	}
 	select {
 	case c.report.waker() <- struct{}{}:

@@ -178,9 +178,9 @@ func TestSilenceIsNoticedAndEndsWithAMessage(t *testing.T) {
 	ready(true, "nothing happened for an hour")
 	h.launched("a")
 	h.clock.Step(10*time.Minute - time.Second)
-	ready(true, "a machine was launched a little while ago")
+	ready(true, "an instance was launched a little while ago")
 	h.clock.Step(time.Second)
-	ready(false, "a machine was launched ten minutes ago")
+	ready(false, "an instance was launched ten minutes ago")
 	h.round()
 	ready(false, "an empty answer is no message")
 	h.deliver(state(another, "running", h.clock.Now()))
@@ -247,12 +247,12 @@ func TestSilenceCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestWhichMachinesAreOurs(t *testing.T) {
+func TestWhichInstancesAreOurs(t *testing.T) {
 	m := &interruption.Instances{}
 	claim := nodeClaim("a", "")
 	m.Set(nil, claim, start)
 	if !m.Expecting() || m.Has(ours) {
-		t.Error("a claim that is not launched has no machine")
+		t.Error("a claim that is not launched has no instance")
 	}
 	m.Set(claim, nodeClaim("a", ours), start)
 	if m.Expecting() || !m.Has(ours) {
@@ -266,11 +266,11 @@ func TestWhichMachinesAreOurs(t *testing.T) {
 	m.Set(nil, nodeClaim("c", ours), start) // the same instance under another name
 	m.Remove("a")
 	if !m.Has(ours) {
-		t.Error("the machine has a claim still")
+		t.Error("the instance has a claim still")
 	}
 	m.Remove("c")
 	m.Remove("c")
 	if m.Has(ours) || m.Expecting() {
-		t.Error("the machine has no claim any more")
+		t.Error("the instance has no claim any more")
 	}
 }

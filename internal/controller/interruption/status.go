@@ -84,7 +84,7 @@ func (c *Controller) denied(err error, now time.Time) bool {
 	c.report.mu.Unlock()
 	if fresh {
 		if denied {
-			c.Log.Error("the status of instances may not be read; machines that fail EC2's checks are not replaced", "error", err, "retry_in", deniedFor)
+			c.Log.Error("the status of instances may not be read; instances that fail EC2's checks are not replaced", "error", err, "retry_in", deniedFor)
 		} else {
 			c.Log.Info("the status of instances can be read again")
 		}

@@ -69,7 +69,7 @@ func (c *Controller) reportedLost(ctx context.Context, claim *karpv1.NodeClaim) 
 		return false
 	}
 	if err := c.failLaunch(ctx, claim, ended); err != nil {
-		c.Log.Error("giving up a nodeclaim whose machine has ended", "nodeclaim", claim.Name, "error", err)
+		c.Log.Error("giving up a nodeclaim whose instance has ended", "nodeclaim", claim.Name, "error", err)
 		return false
 	}
 	return true
@@ -93,7 +93,7 @@ func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, en
 	if err := c.give(ctx, claim, "machine_ended", message); err != nil {
 		return err
 	}
-	c.Recorder.Event(claim, corev1.EventTypeWarning, "MachineGone", cut(message, 1000))
+	c.Recorder.Event(claim, corev1.EventTypeWarning, "InstanceGone", cut(message, 1000))
 	if class != nil && ended.Blame == cloud.BlameClass {
 		// The instance's name would make each a new event.
 		c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("an instance of this class ended before it became a node: "+ended.Message, 1000))
@@ -137,7 +137,7 @@ func (c *Controller) examined(ctx context.Context, claim *karpv1.NodeClaim) stri
 	}
 	text, err := c.Mortality.Examine(ctx, claim.Status.ProviderID)
 	if err != nil {
-		c.Log.Warn("looking at a machine that never became a node", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)
+		c.Log.Warn("looking at an instance that never became a node", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)
 		return ""
 	}
 	return text + ". "

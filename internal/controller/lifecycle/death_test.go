@@ -151,7 +151,7 @@ func (h *hospital) told() []string {
 
 var keyless = &cloud.Ended{Code: "Client.InternalError", Reason: "VolumeKeyUnusable", Message: "Client.InternalError: it had no key", Blame: cloud.BlameClass}
 
-func TestAMachineThatEndsBeforeItIsANodeIsReported(t *testing.T) {
+func TestAnInstanceThatEndsBeforeItIsANodeIsReported(t *testing.T) {
 	for name, state := range map[string]string{"it is on its way out": "shutting-down", "it is gone": "terminated"} {
 		t.Run(name, func(t *testing.T) {
 			h := admit(t)
@@ -164,7 +164,7 @@ func TestAMachineThatEndsBeforeItIsANodeIsReported(t *testing.T) {
 				t.Errorf("the claim's last word is %+v", c)
 			}
 			events := h.told()
-			for _, want := range []string{"MachineGone instance aws:///us-east-1a/i-1", "VolumeKeyUnusable an instance of this class"} {
+			for _, want := range []string{"InstanceGone instance aws:///us-east-1a/i-1", "VolumeKeyUnusable an instance of this class"} {
 				if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, want) && strings.Contains(e, "it had no key") }) {
 					t.Errorf("events %q lack %q", events, want)
 				}
@@ -176,7 +176,7 @@ func TestAMachineThatEndsBeforeItIsANodeIsReported(t *testing.T) {
 	}
 }
 
-func TestAMachineIsNotBuriedAlive(t *testing.T) {
+func TestAnInstanceIsNotBuriedAlive(t *testing.T) {
 	for name, edit := range map[string]func(*hospital){
 		"it runs":                    func(*hospital) {},
 		"it is not visible yet":      func(h *hospital) { h.state = "" },
@@ -193,13 +193,13 @@ func TestAMachineIsNotBuriedAlive(t *testing.T) {
 				t.Errorf("the claim was deleted; deaths %v, health %v, events %q", h.deaths, h.health, h.told())
 			}
 			if h.asked < 9 || h.asked > 13 {
-				t.Errorf("the machine was looked at %d times in 10 minutes, want about 12", h.asked)
+				t.Errorf("the instance was looked at %d times in 10 minutes, want about 12", h.asked)
 			}
 		})
 	}
 }
 
-func TestARegistrationTimeoutSaysHowTheMachineIs(t *testing.T) {
+func TestARegistrationTimeoutSaysHowTheInstanceIs(t *testing.T) {
 	h := admit(t)
 	if !h.live(t, 16*time.Minute) {
 		t.Fatal("the claim is still there")
@@ -217,7 +217,7 @@ func TestAClaimThatCanNotBeDeletedAtOnceCountsOnce(t *testing.T) {
 		after time.Duration
 		event string
 	}{
-		"its machine has ended":   {"terminated", 5 * time.Minute, "MachineGone"},
+		"its instance has ended":  {"terminated", 5 * time.Minute, "InstanceGone"},
 		"its node has never come": {"running", 20 * time.Minute, "RegistrationTimeout"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,11 +22,11 @@ func (c *Controller) giveBack(ctx context.Context, name string) error {
 		c.memories.Delete(name)
 		return nil
 	}
-	machine := m.(*memory).instance
-	if err := c.Cloud.Terminate(ctx, machine.ProviderID); err != nil && !cloud.IsNotFound(err) {
+	instance := m.(*memory).instance
+	if err := c.Cloud.Terminate(ctx, instance.ProviderID); err != nil && !cloud.IsNotFound(err) {
 		return fmt.Errorf("ending the instance of nodeclaim %q, which was deleted during the launch: %w", name, err)
 	}
 	c.memories.Delete(name)
-	c.Log.Info("ended the machine of a nodeclaim that was deleted during the launch", "nodeclaim", name, "provider_id", machine.ProviderID)
+	c.Log.Info("ended the instance of a nodeclaim that was deleted during the launch", "nodeclaim", name, "provider_id", instance.ProviderID)
 	return nil
 }

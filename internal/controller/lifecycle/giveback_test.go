@@ -49,7 +49,7 @@ func (d *dealer) Terminate(_ context.Context, id string) error {
 	return nil
 }
 
-func TestAMachineOfAClaimThatWasDeletedDuringTheLaunchIsGivenBack(t *testing.T) {
+func TestAnInstanceOfAClaimThatWasDeletedDuringTheLaunchIsGivenBack(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme), karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestAMachineOfAClaimThatWasDeletedDuringTheLaunchIsGivenBack(t *testing.T) 
 		deaf    int
 		want    []string
 	}{
-		"a claim that stays keeps its machine":     {false, 0, nil},
+		"a claim that stays keeps its instance":    {false, 0, nil},
 		"one that goes does not leave it behind":   {true, 0, []string{"aws:///z/i-1"}},
 		"not even when the cloud is deaf at first": {true, 2, []string{"aws:///z/i-1"}},
 	} {

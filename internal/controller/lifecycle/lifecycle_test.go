@@ -63,7 +63,7 @@ func TestAdoptGivesTheNodeWhatItsClaimSays(t *testing.T) {
 		t.Errorf("finalizers %v, owners %v", node.Finalizers, node.OwnerReferences)
 	}
 	if until, copied := node.Annotations[apply.EarningAnnotation]; copied {
-		t.Errorf("the node says until when its machine stays (%s), where nobody would change it", until)
+		t.Errorf("the node says until when its instance stays (%s), where nobody would change it", until)
 	}
 	if node.Labels["team"] != "a" || node.Labels["from"] != "kubelet" || node.Labels[karpv1.NodeRegisteredLabelKey] != "true" || node.Annotations["note"] != "b" {
 		t.Errorf("labels %v, annotations %v", node.Labels, node.Annotations)

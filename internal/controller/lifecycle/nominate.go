@@ -110,7 +110,7 @@ func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node stri
 	case apierrors.IsForbidden(err):
 		until := c.Clock.Now().Add(forbiddenFor)
 		if before := c.nominateFrom.Swap(until.UnixNano()); before < c.Clock.Now().UnixNano() {
-			c.Log.Info("pods are not nominated to the nodes that are bought for them: the API refuses it", "until", until, "error", err)
+			c.Log.Info("pods are not nominated to the nodes that are launched for them: the API refuses it", "until", until, "error", err)
 		}
 	default:
 		c.Log.Debug("a pod could not be nominated to its node", "pod", client.ObjectKeyFromObject(pod), "node", node, "error", err)

@@ -23,14 +23,14 @@ func (c *Controller) placed(ctx context.Context, claim *karpv1.NodeClaim) bool {
 	if c.Clock.Now().Before(m.lookupAt) {
 		return false
 	}
-	machine, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
+	instance, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
 	switch {
 	case err != nil:
-		c.Log.Warn("the partition of a machine could not be looked up, its node waits", "nodeclaim", claim.Name, "error", err)
-	case machine.PlacementGroup == "": // it stands in none; the labels are the NodePool's own
+		c.Log.Warn("the partition of an instance could not be looked up, its node waits", "nodeclaim", claim.Name, "error", err)
+	case instance.PlacementGroup == "": // it stands in none; the labels are the NodePool's own
 		return true
-	case machine.Partition != 0:
-		claim.Labels[awsv1.LabelPlacementGroupPartition] = catalog.PartitionLabel(machine.Partition)
+	case instance.Partition != 0:
+		claim.Labels[awsv1.LabelPlacementGroupPartition] = catalog.PartitionLabel(instance.Partition)
 		return true
 	}
 	m.lookupAt = c.Clock.Now().Add(min(longestLookup, firstLookup<<min(m.lookups, 5)))

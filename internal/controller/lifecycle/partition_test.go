@@ -57,7 +57,7 @@ func (h *hospital) registered(t *testing.T) (bool, string) {
 	return is, node.Labels[awsv1.LabelPlacementGroupPartition]
 }
 
-func TestANodeWaitsUntilThePartitionOfItsMachineIsKnown(t *testing.T) {
+func TestANodeWaitsUntilThePartitionOfItsInstanceIsKnown(t *testing.T) {
 	for name, c := range map[string]struct {
 		unknown, known func(*hospital)
 		want           string

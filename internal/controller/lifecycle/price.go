@@ -13,13 +13,13 @@ import (
 
 // priced tells what was launched and what it costs, on the claim and in an event, and counts it against the plan. The
 // results are in USD per hour; 0 is not known.
-func (c *Controller) priced(claim *karpv1.NodeClaim, machine *cloud.Instance) (planned, launched float64) {
+func (c *Controller) priced(claim *karpv1.NodeClaim, instance *cloud.Instance) (planned, launched float64) {
 	planned, _ = strconv.ParseFloat(claim.Annotations[apply.PlannedPriceAnnotation], 64)
-	launched = float64(machine.Price) / 1e6
+	launched = float64(instance.Price) / 1e6
 	if launched <= 0 {
 		return planned, launched
 	}
-	what := fmt.Sprintf("%s %s in %s for $%.4f/h", machine.CapacityType, machine.InstanceType, machine.Zone, launched)
+	what := fmt.Sprintf("%s %s in %s for $%.4f/h", instance.CapacityType, instance.InstanceType, instance.Zone, launched)
 	if planned > 0 {
 		what += fmt.Sprintf(", planned at $%.4f/h", planned)
 	}
@@ -31,7 +31,7 @@ func (c *Controller) priced(claim *karpv1.NodeClaim, machine *cloud.Instance) (p
 	known.priced = true
 	c.Recorder.Eventf(claim, corev1.EventTypeNormal, "Launched", "launched %s", what)
 	if planned > 0 {
-		c.Metrics.LaunchPrice.WithLabelValues(machine.CapacityType).Observe(launched / planned)
+		c.Metrics.LaunchPrice.WithLabelValues(instance.CapacityType).Observe(launched / planned)
 	}
 	return planned, launched
 }

@@ -59,7 +59,7 @@ func TestHealthRemembersTheLastFourLaunches(t *testing.T) {
 	}
 }
 
-func TestAPoolSaysHowItsLastMachineEnded(t *testing.T) {
+func TestAPoolSaysHowItsLastInstanceEnded(t *testing.T) {
 	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1}}
 	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: "p", UID: "u"}}}}
 	silent := claim.DeepCopy()
@@ -76,7 +76,7 @@ func TestAPoolSaysHowItsLastMachineEnded(t *testing.T) {
 	}
 	h.Registered(silent, false)
 	if got := says(); !strings.HasSuffix(got, "see the events of the NodeClaims") {
-		t.Errorf("after a machine of which nothing is known it says %q", got)
+		t.Errorf("after an instance of which nothing is known it says %q", got)
 	}
 }
 

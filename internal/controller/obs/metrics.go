@@ -143,7 +143,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		PlanViolation: add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "kerf_plan_violations_total", Help: "Plans that the independent check refused. Anything above zero is a defect."})),
 		Panics:        t.counter("kerf_panics_total", "Panics that were recovered, by what was being done. Anything above zero is a defect of Kerf.", "where"),
 		CacheDrift:    add(t, prometheus.NewGauge(prometheus.GaugeOpts{Name: "kerf_cache_differences", Help: "Differences found when the cache was last compared with the API."})),
-		Foreign:       t.gauge("kerf_foreign_machines", "Instances that bear this cluster's name but belong to another cluster. Anything above zero means that two clusters share a name in one account.", "cluster_uid"),
+		Foreign:       t.gauge("kerf_foreign_instances", "Instances that bear this cluster's name but belong to another cluster. Anything above zero means that two clusters share a name in one account.", "cluster_uid"),
 		ServiceUp:     t.gauge("kerf_aws_service_up", "1 while an AWS service answers, 0 while calls to it fail or wait in vain. Absent before the first call.", "service"),
 	}
 }

@@ -191,7 +191,7 @@ func TestALonePodIsServedAtOnce(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := len(h.claims()); n != 1 {
-			t.Errorf("bought for twice: %d claims", n)
+			t.Errorf("launched for twice: %d claims", n)
 		}
 	})
 }
@@ -296,7 +296,7 @@ func TestALateAnswerBringsThePoolBack(t *testing.T) {
 func TestWhatMakesTheLoopLookAgain(t *testing.T) {
 	for name, change := range map[string]func(*house){
 		"a pool comes": func(h *house) { h.pool("default") },
-		"an offering can be bought again": func(h *house) {
+		"an offering can be launched again": func(h *house) {
 			h.pool("default")
 			h.Trigger()
 		},
@@ -311,7 +311,7 @@ func TestWhatMakesTheLoopLookAgain(t *testing.T) {
 				time.Sleep(time.Second)
 				synctest.Wait()
 				if len(h.claims()) != 0 {
-					t.Fatal("bought without a pool")
+					t.Fatal("launched without a pool")
 				}
 				change(h)
 				time.Sleep(100 * time.Millisecond)
@@ -324,7 +324,7 @@ func TestWhatMakesTheLoopLookAgain(t *testing.T) {
 	}
 }
 
-func TestAFailedLaunchIsAnsweredWithAnotherMachine(t *testing.T) {
+func TestAFailedLaunchIsAnsweredWithAnotherInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -344,7 +344,7 @@ func TestAFailedLaunchIsAnsweredWithAnotherMachine(t *testing.T) {
 	})
 }
 
-func TestPodsThatFitInFlightMachinesAreNotBoughtFor(t *testing.T) {
+func TestPodsThatFitInFlightInstancesAreNotLaunchedFor(t *testing.T) {
 	h := newHouse(t)
 	h.pool("default")
 	h.pod("a", "3")
@@ -361,7 +361,7 @@ func TestPodsThatFitInFlightMachinesAreNotBoughtFor(t *testing.T) {
 	}
 }
 
-func TestAMachineThatNeverGetsReadyIsNotWaitedForForEver(t *testing.T) {
+func TestAnInstanceThatNeverGetsReadyIsNotWaitedForForEver(t *testing.T) {
 	h := newHouse(t)
 	h.pool("default")
 	h.pod("a", "3")
@@ -378,7 +378,7 @@ func TestAMachineThatNeverGetsReadyIsNotWaitedForForEver(t *testing.T) {
 	}
 }
 
-func TestPodsOnLeavingNodesAreBoughtForOnce(t *testing.T) {
+func TestPodsOnLeavingNodesAreLaunchedForOnce(t *testing.T) {
 	h := newHouse(t)
 	h.pool("default")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", ResourceVersion: h.version(), DeletionTimestamp: new(metav1.Now())}}
@@ -389,7 +389,7 @@ func TestPodsOnLeavingNodesAreBoughtForOnce(t *testing.T) {
 		t.Fatalf("outcome %+v, %v", out, err)
 	}
 	if out, err := h.Decide(t.Context()); err != nil || len(out.Created) != 0 {
-		t.Fatalf("bought for twice: %+v, %v", out, err)
+		t.Fatalf("launched for twice: %+v, %v", out, err)
 	}
 }
 

@@ -63,7 +63,7 @@ func rooms(problem *pack.Problem, p *plan.Plan, out apply.Outcome, virtual map[c
 		put(x.Pods, room)
 	}
 	for i := range p.NewNodes {
-		put(p.NewNodes[i].Pods, cache.Room{Why: "the machine planned for it was not bought; it is tried again"})
+		put(p.NewNodes[i].Pods, cache.Room{Why: "the instance planned for it was not launched; it is tried again"})
 	}
 	for _, x := range out.Created {
 		put(x.Planned.Pods, cache.Room{State: cache.RoomOrdered, Claim: x.Claim})

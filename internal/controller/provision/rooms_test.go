@@ -54,10 +54,10 @@ func TestABufferKeepsRoomThatRealPodsMayTake(t *testing.T) {
 		t.Fatalf("%d claims for the buffer, want 1", n)
 	}
 	if n := h.node(0); n.Virtual != 1 || len(n.Pods) != 0 {
-		t.Errorf("the machine has room for %d virtual pods and promised room to %d pods, want 1 and 0", n.Virtual, len(n.Pods))
+		t.Errorf("the instance has room for %d virtual pods and promised room to %d pods, want 1 and 0", n.Virtual, len(n.Pods))
 	}
 	if s := h.cache.Buffers()[0]; s.Ordered != 1 || s.Unsettled != 0 {
-		t.Errorf("buffer %+v, want its pod on a machine that is on its way", s)
+		t.Errorf("buffer %+v, want its pod on an instance that is on its way", s)
 	}
 	generation := h.cache.Snapshot().Generation
 	h.decide()
@@ -81,7 +81,7 @@ func TestABufferKeepsRoomThatRealPodsMayTake(t *testing.T) {
 	for _, n := range h.cache.Snapshot().Nodes {
 		rooms, promised = rooms+n.Virtual, promised+len(n.Pods)
 		if n.Virtual > 0 && len(n.Pods) > 0 {
-			t.Errorf("machine %s holds both", n.Name)
+			t.Errorf("instance %s holds both", n.Name)
 		}
 	}
 	if rooms != 1 || promised != 1 {
@@ -92,7 +92,7 @@ func TestABufferKeepsRoomThatRealPodsMayTake(t *testing.T) {
 	snapshot := h.cache.Snapshot()
 	for _, n := range snapshot.Nodes {
 		if n.Virtual > 0 {
-			t.Errorf("machine %s keeps room for a buffer that is gone", n.Name)
+			t.Errorf("instance %s keeps room for a buffer that is gone", n.Name)
 		}
 	}
 	if len(snapshot.Pending) != 0 || snapshot.Unsettled != 0 {

@@ -14,10 +14,10 @@ func (m *Problems) boundBySubnets(pools []*cluster.Pool, classes []*awsv1.EC2Nod
 	if m.Subnets == nil || len(snapshot.Pending) == 0 {
 		return
 	}
-	machines, each := int64(len(snapshot.Pending)), int64(1)
+	instances, each := int64(len(snapshot.Pending)), int64(1)
 	for _, n := range snapshot.Nodes {
 		if !n.Launched && !n.Deleting {
-			machines++
+			instances++
 		}
 	}
 	for i, p := range pools {
@@ -33,7 +33,7 @@ func (m *Problems) boundBySubnets(pools []*cluster.Pool, classes []*awsv1.EC2Nod
 	for _, p := range pools {
 		ample := map[string]bool{}
 		for _, x := range p.Subnets {
-			ample[x.Zone] = ample[x.Zone] || x.Free >= machines*each
+			ample[x.Zone] = ample[x.Zone] || x.Free >= instances*each
 		}
 		p.Subnets = slices.DeleteFunc(p.Subnets, func(x cluster.Subnet) bool { return ample[x.Zone] })
 	}

@@ -21,11 +21,11 @@ func TestPoolsAreBoundBySubnetsThatMayRunShort(t *testing.T) {
 		notReady string
 		want     []string
 	}{
-		"enough for a machine for each pod":        {snapshot: cluster.Snapshot{Pending: waiting}},
+		"enough for an instance for each pod":      {snapshot: cluster.Snapshot{Pending: waiting}},
 		"nothing waits":                            {snapshot: cluster.Snapshot{Nodes: []*cluster.Node{arriving}}, takes: 50},
-		"a machine on its way":                     {snapshot: cluster.Snapshot{Pending: waiting, Nodes: []*cluster.Node{arriving, arrived, leaving}}, want: []string{"s1"}},
-		"two machines on their way":                {snapshot: cluster.Snapshot{Pending: waiting, Nodes: []*cluster.Node{arriving, arriving}}, want: []string{"s1", "s2"}},
-		"machines that take several":               {snapshot: cluster.Snapshot{Pending: waiting}, takes: 2, want: []string{"s1", "s2"}},
+		"an instance on its way":                   {snapshot: cluster.Snapshot{Pending: waiting, Nodes: []*cluster.Node{arriving, arrived, leaving}}, want: []string{"s1"}},
+		"two instances on their way":               {snapshot: cluster.Snapshot{Pending: waiting, Nodes: []*cluster.Node{arriving, arriving}}, want: []string{"s1", "s2"}},
+		"instances that take several":              {snapshot: cluster.Snapshot{Pending: waiting}, takes: 2, want: []string{"s1", "s2"}},
 		"all subnets of a zone, once one is short": {snapshot: cluster.Snapshot{Pending: waiting}, takes: 50, want: []string{"s1", "s2", "s3", "s4"}},
 		"a pool that is not ready":                 {snapshot: cluster.Snapshot{Pending: waiting}, takes: 50, notReady: "no"},
 	} {

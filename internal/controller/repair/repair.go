@@ -112,7 +112,7 @@ func (l *Loop) Round(ctx context.Context) error {
 			w = pools[pool]
 		}
 		if l.LeftAlone != nil && l.LeftAlone(p.claim.Status.ProviderID) {
-			l.blocked(ctx, p, "traffic is shifted away from its zone, and machines there are left alone until it is not", now)
+			l.blocked(ctx, p, "traffic is shifted away from its zone, and instances there are left alone until it is not", now)
 			continue
 		}
 		if ok, why := w.admit(p.node.Labels[corev1.LabelTopologyZone], !p.claim.DeletionTimestamp.IsZero()); !ok {

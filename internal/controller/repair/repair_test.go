@@ -67,7 +67,7 @@ func newLoop(t *testing.T, objects ...client.Object) (*repair.Loop, *clocktestin
 }
 
 // instance is a claim and its initialized node, ready for an hour.
-func machine(name, pool string) (*karpv1.NodeClaim, *corev1.Node) {
+func instance(name, pool string) (*karpv1.NodeClaim, *corev1.Node) {
 	id := "aws:///us-east-1a/" + name
 	c := &karpv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{}, Finalizers: []string{karpv1.TerminationFinalizer}},
@@ -138,7 +138,7 @@ func TestWhichNodesAreReplaced(t *testing.T) {
 		}, true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			claim, node := machine("c", "p")
+			claim, node := instance("c", "p")
 			c.edit(claim, node)
 			l, _ := newLoop(t, claim, node)
 			if err := errors.Join(l.Round(t.Context()), l.Round(t.Context())); err != nil {
@@ -166,7 +166,7 @@ func TestWhichNodesAreReplaced(t *testing.T) {
 }
 
 func TestANodeThatFailsWhileItIsDrainedNoLongerWaitsForItsPods(t *testing.T) {
-	claim, node := machine("c", "p")
+	claim, node := instance("c", "p")
 	claim.DeletionTimestamp = &metav1.Time{Time: start.Add(-time.Hour)}
 	show(node, corev1.NodeReady, corev1.ConditionUnknown, 40*time.Minute)
 	l, _ := newLoop(t, claim, node)
@@ -196,7 +196,7 @@ func TestARepairThatWasCutShort(t *testing.T) {
 		}}, true, true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			claim, node := machine("c", "p")
+			claim, node := instance("c", "p")
 			show(node, corev1.NodeReady, corev1.ConditionFalse, time.Hour)
 			l, _ := newLoop(t, claim, node)
 			api := l.Client.(client.WithWatch)
@@ -226,7 +226,7 @@ func TestARepairThatWasCutShort(t *testing.T) {
 }
 
 func TestAZoneThatTrafficIsShiftedAwayFromIsLeftAlone(t *testing.T) {
-	claim, node := machine("c", "p")
+	claim, node := instance("c", "p")
 	show(node, corev1.NodeReady, corev1.ConditionFalse, time.Hour)
 	l, _ := newLoop(t, claim, node)
 	shifted := true
@@ -249,7 +249,7 @@ func TestAZoneThatTrafficIsShiftedAwayFromIsLeftAlone(t *testing.T) {
 func TestABlockedRepairIsToldOnEachObjectItself(t *testing.T) {
 	objects := []client.Object{&karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p"}}}
 	for i := range 4 {
-		claim, node := machine(fmt.Sprint("c", i), "p")
+		claim, node := instance(fmt.Sprint("c", i), "p")
 		if i < 2 {
 			show(node, corev1.NodeReady, corev1.ConditionFalse, time.Hour)
 		}

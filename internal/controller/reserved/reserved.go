@@ -61,7 +61,7 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "reserved", Doing: "following reserved machines", Every: period}.Run(ctx, l.Round)
+	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "reserved", Doing: "following reserved instances", Every: period}.Run(ctx, l.Round)
 }
 
 // Round looks at all reserved instances once. While there are none it asks nobody.
@@ -123,24 +123,24 @@ func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Tim
 		return nil // it ends by then
 	}
 	id := claim.Labels[awsv1.LabelCapacityReservationID]
-	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "CapacityBlockExpiring", fmt.Sprintf("capacity block %s ends at %s and EC2 takes its machines at %s; the pods are moved",
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "CapacityBlockExpiring", fmt.Sprintf("capacity block %s ends at %s and EC2 takes its instances at %s; the pods are moved",
 		id, end.UTC().Format(time.RFC3339), reclaimed.UTC().Format(time.RFC3339)))
 	if !begins {
 		return nil
 	}
 	l.Metrics.NodeClaimsDisrupted.WithLabelValues(metricReason, claim.Labels[karpv1.NodePoolLabelKey], catalog.Reserved, "", "eventual").Inc()
-	l.Log.Info("giving up a machine of a capacity block that is about to end", "nodeclaim", claim.Name, "reservation", id, "end", end)
+	l.Log.Info("giving up an instance of a capacity block that is about to end", "nodeclaim", claim.Name, "reservation", id, "end", end)
 	return nil
 }
 
 // demote relabels the claims and nodes of instances whose reservation has ended.
 func (l *Loop) demote(ctx context.Context, claims []*karpv1.NodeClaim) error {
-	machines, err := l.Cloud.List(ctx, maxAge)
+	instances, err := l.Cloud.List(ctx, maxAge)
 	if err != nil {
 		return fmt.Errorf("listing machines: %w", err)
 	}
-	byID := make(map[string]*cloud.Instance, len(machines))
-	for _, m := range machines {
+	byID := make(map[string]*cloud.Instance, len(instances))
+	for _, m := range instances {
 		byID[m.ProviderID] = m
 	}
 	var errs []error
@@ -171,8 +171,8 @@ func (l *Loop) relabel(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if err := l.patch(ctx, claim, claim.DeepCopy()); err != nil {
 		return fmt.Errorf("relabelling nodeclaim %q: %w", claim.Name, err)
 	}
-	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, "CapacityReservationEnded", fmt.Sprintf("capacity reservation %s has ended; the machine runs on and is paid on demand", id))
-	l.Log.Info("capacity reservation has ended, its machine is on demand now", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "reservation", id)
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, "CapacityReservationEnded", fmt.Sprintf("capacity reservation %s has ended; the instance runs on and is paid on demand", id))
+	l.Log.Info("capacity reservation has ended, its instance is on demand now", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "reservation", id)
 	return nil
 }
 

@@ -34,8 +34,8 @@ const providerID = "aws:///us-east-1a/i-1"
 
 type region struct {
 	cloud.Provider
-	machines []*cloud.Instance
-	asked    int
+	instances []*cloud.Instance
+	asked     int
 
 	unselected []awsv1.CapacityReservation
 	refusal    error
@@ -49,7 +49,7 @@ func (r *region) Reservations(_ context.Context, ids []string) ([]awsv1.Capacity
 
 func (r *region) List(context.Context, time.Duration) ([]*cloud.Instance, error) {
 	r.asked++
-	return r.machines, nil
+	return r.instances, nil
 }
 
 type indexer struct{ *fake.ClientBuilder }
@@ -59,7 +59,7 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-func TestWhatBecomesOfReservedMachines(t *testing.T) {
+func TestWhatBecomesOfReservedInstances(t *testing.T) {
 	reservedLabels := map[string]string{
 		karpv1.CapacityTypeLabelKey: "reserved", awsv1.LabelCapacityReservationID: "cr-1", awsv1.LabelCapacityReservationType: "default",
 		awsv1.LabelCapacityReservationInterruptible: "false", "team": "blue",
@@ -67,27 +67,27 @@ func TestWhatBecomesOfReservedMachines(t *testing.T) {
 	block := func(left time.Duration) []awsv1.CapacityReservation {
 		return []awsv1.CapacityReservation{{ID: "cr-1", ReservationType: "capacity-block", EndTime: &metav1.Time{Time: start.Add(left)}}}
 	}
-	machine := func(capacityType, state string, age time.Duration) *cloud.Instance {
+	instance := func(capacityType, state string, age time.Duration) *cloud.Instance {
 		return &cloud.Instance{ProviderID: providerID, CapacityType: capacityType, State: state, LaunchedAt: start.Add(-age)}
 	}
 	for name, c := range map[string]struct {
-		machine      *cloud.Instance
+		instance     *cloud.Instance
 		reservations []awsv1.CapacityReservation
 		grace        time.Duration
 		demoted      bool
 		deadline     time.Time // of the claim's drain, if it was given up
 	}{
-		"one whose reservation goes on stays as it is":  {machine: machine("reserved", "running", time.Hour)},
-		"one whose reservation has ended is on demand":  {machine: machine("on-demand", "running", time.Hour), demoted: true},
-		"one that has only just begun is not judged":    {machine: machine("on-demand", "running", time.Second)},
-		"nor one that had when the list was made":       {machine: machine("on-demand", "running", time.Minute)},
-		"one that ends is not relabelled":               {machine: machine("on-demand", "shutting-down", time.Hour)},
+		"one whose reservation goes on stays as it is":  {instance: instance("reserved", "running", time.Hour)},
+		"one whose reservation has ended is on demand":  {instance: instance("on-demand", "running", time.Hour), demoted: true},
+		"one that has only just begun is not judged":    {instance: instance("on-demand", "running", time.Second)},
+		"nor one that had when the list was made":       {instance: instance("on-demand", "running", time.Minute)},
+		"one that ends is not relabelled":               {instance: instance("on-demand", "shutting-down", time.Hour)},
 		"one that is not in the list is not known":      {},
-		"a block that ends in 41 minutes is left alone": {machine: machine("reserved", "running", time.Hour), reservations: block(41 * time.Minute)},
-		"a block that ends in 40 minutes is given up":   {machine: machine("reserved", "running", time.Hour), reservations: block(40 * time.Minute), deadline: start.Add(10 * time.Minute)},
-		"a shorter grace period counts":                 {machine: machine("reserved", "running", time.Hour), reservations: block(40 * time.Minute), grace: time.Minute, deadline: start.Add(time.Minute)},
+		"a block that ends in 41 minutes is left alone": {instance: instance("reserved", "running", time.Hour), reservations: block(41 * time.Minute)},
+		"a block that ends in 40 minutes is given up":   {instance: instance("reserved", "running", time.Hour), reservations: block(40 * time.Minute), deadline: start.Add(10 * time.Minute)},
+		"a shorter grace period counts":                 {instance: instance("reserved", "running", time.Hour), reservations: block(40 * time.Minute), grace: time.Minute, deadline: start.Add(time.Minute)},
 		"a plain reservation that is about to end is not given up": {
-			machine:      machine("reserved", "running", time.Hour),
+			instance:     instance("reserved", "running", time.Hour),
 			reservations: []awsv1.CapacityReservation{{ID: "cr-1", ReservationType: "default", EndTime: &metav1.Time{Time: start.Add(time.Minute)}}},
 		},
 	} {
@@ -112,8 +112,8 @@ func TestWhatBecomesOfReservedMachines(t *testing.T) {
 			}
 			cluster, events := b.Build(), record.NewFakeRecorder(10)
 			r := &region{}
-			if c.machine != nil {
-				r.machines = []*cloud.Instance{c.machine}
+			if c.instance != nil {
+				r.instances = []*cloud.Instance{c.instance}
 			}
 			l := &reserved.Loop{
 				Client: cluster, Cloud: r, Reservations: r, Recorder: events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
@@ -226,7 +226,7 @@ func TestADrainThatIsUnderWayEndsBeforeItsBlockDoes(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedWithoutReservedMachines(t *testing.T) {
+func TestNobodyIsAskedWithoutReservedInstances(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)

@@ -43,12 +43,12 @@ type Wish struct {
 
 // Pool is what the nodes of a pool cost per hour, those that are being deleted left out.
 type Pool struct {
-	Name    string           `json:"name"`
-	Nodes   int              `json:"nodes"`
-	Running catalog.MicroUSD `json:"running"` // as they are
-	Saved   catalog.MicroUSD `json:"saved"`   // by the nodes that would go
-	Bought  catalog.MicroUSD `json:"bought"`  // for the instances that would come, in their place or for pods that wait
-	Kerf    catalog.MicroUSD `json:"kerf"`    // as decisions would leave them
+	Name     string           `json:"name"`
+	Nodes    int              `json:"nodes"`
+	Running  catalog.MicroUSD `json:"running"`  // as they are
+	Saved    catalog.MicroUSD `json:"saved"`    // by the nodes that would go
+	Launched catalog.MicroUSD `json:"launched"` // for the instances that would come, in their place or for pods that wait
+	Kerf     catalog.MicroUSD `json:"kerf"`     // as decisions would leave them
 }
 
 // Count is how often something would have been done.
@@ -194,7 +194,7 @@ func compare(r *Round) (pools []Pool, total Pool, unpriced int) {
 	}
 	if r.Plan != nil {
 		for i := range r.Plan.NewNodes {
-			of(r.Plan.NewNodes[i].Pool).Bought += r.Plan.NewNodes[i].Price
+			of(r.Plan.NewNodes[i].Pool).Launched += r.Plan.NewNodes[i].Price
 		}
 	}
 	if r.Disruption != nil {
@@ -206,18 +206,18 @@ func compare(r *Round) (pools []Pool, total Pool, unpriced int) {
 				}
 			}
 			for j := range m.NewNodes {
-				of(m.NewNodes[j].Pool).Bought += priceNow(r.Cluster.Pools, &m.NewNodes[j])
+				of(m.NewNodes[j].Pool).Launched += priceNow(r.Cluster.Pools, &m.NewNodes[j])
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		p := byName[name]
-		p.Kerf = p.Running - p.Saved + p.Bought
+		p.Kerf = p.Running - p.Saved + p.Launched
 		pools = append(pools, *p)
 		total.Nodes += p.Nodes
 		total.Running += p.Running
 		total.Saved += p.Saved
-		total.Bought += p.Bought
+		total.Launched += p.Launched
 		total.Kerf += p.Kerf
 	}
 	total.Name = "all"
@@ -236,8 +236,8 @@ func wishes(r *Round) []found {
 	if r.Plan != nil {
 		for i := range r.Plan.NewNodes {
 			n := &r.Plan.NewNodes[i]
-			out = append(out, found{"buy " + podsKey(n), Wish{
-				At: r.At.UTC(), What: "buy", Reason: "Pending", Pools: []string{n.Pool}, New: []string{machine(n)}, Pods: len(n.Pods), Saving: -n.Price, Why: n.Why,
+			out = append(out, found{"launch " + podsKey(n), Wish{
+				At: r.At.UTC(), What: "buy", Reason: "Pending", Pools: []string{n.Pool}, New: []string{instance(n)}, Pods: len(n.Pods), Saving: -n.Price, Why: n.Why,
 			}})
 		}
 	}
@@ -262,7 +262,7 @@ func wishes(r *Round) []found {
 		for j := range m.NewNodes {
 			w.Pods += len(m.NewNodes[j].Pods)
 			w.What = "replace"
-			w.New = append(w.New, machine(&m.NewNodes[j]))
+			w.New = append(w.New, instance(&m.NewNodes[j]))
 		}
 		out = append(out, found{w.What + " " + w.Reason + " " + strings.Join(m.Nodes, ","), w})
 	}
@@ -281,7 +281,7 @@ func podsKey(n *plan.NewNode) string {
 	return slices.Min(uids)
 }
 
-func machine(n *plan.NewNode) string {
+func instance(n *plan.NewNode) string {
 	t := n.Types[0]
 	return strings.Join([]string{n.Pool, t.Name, t.Zone, t.CapacityType}, " ")
 }

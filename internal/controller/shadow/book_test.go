@@ -23,7 +23,7 @@ func node(name, pool string, price catalog.MicroUSD) *cluster.Node {
 	return &cluster.Node{Name: name, Claim: "claim-" + name, Pool: pool, Price: price, CapacityType: catalog.OnDemand}
 }
 
-func bought(pool string, price catalog.MicroUSD, pods ...string) plan.NewNode {
+func launched(pool string, price catalog.MicroUSD, pods ...string) plan.NewNode {
 	n := plan.NewNode{Pool: pool, Price: price, Types: []plan.TypeChoice{{Name: "m5.large", Price: price, Zone: "a", CapacityType: catalog.OnDemand}}}
 	for _, p := range pods {
 		n.Pods = append(n.Pods, cluster.PodRef{Namespace: "ns", Name: p, UID: "uid-" + p})
@@ -42,19 +42,19 @@ func TestTheBillIsComparedPoolByPool(t *testing.T) {
 	other.Claim = "" // of somebody else
 	nodes := []*cluster.Node{node("a", "a", 200_000), node("b", "a", 300_000), node("c", "b", 400_000), going, other, node("e", "b", 0)}
 	b := shadow.NewBook(noon)
-	b.Enter(round(0, nodes, &plan.Plan{NewNodes: []plan.NewNode{bought("b", 70_000, "p")}}, &disrupt.Decision{Moves: []disrupt.Move{
-		{Cause: disrupt.Underutilized, Nodes: []string{"a", "b"}, NewNodes: []plan.NewNode{bought("a", 250_000)}, Saving: 250_000},
+	b.Enter(round(0, nodes, &plan.Plan{NewNodes: []plan.NewNode{launched("b", 70_000, "p")}}, &disrupt.Decision{Moves: []disrupt.Move{
+		{Cause: disrupt.Underutilized, Nodes: []string{"a", "b"}, NewNodes: []plan.NewNode{launched("a", 250_000)}, Saving: 250_000},
 		{Cause: disrupt.Empty, Nodes: []string{"c"}, Saving: 400_000},
 	}}))
 	s := b.Summary()
 	want := []shadow.Pool{
-		{Name: "a", Nodes: 2, Running: 500_000, Saved: 500_000, Bought: 250_000, Kerf: 250_000},
-		{Name: "b", Nodes: 2, Running: 400_000, Saved: 400_000, Bought: 70_000, Kerf: 70_000},
+		{Name: "a", Nodes: 2, Running: 500_000, Saved: 500_000, Launched: 250_000, Kerf: 250_000},
+		{Name: "b", Nodes: 2, Running: 400_000, Saved: 400_000, Launched: 70_000, Kerf: 70_000},
 	}
 	if len(s.Pools) != 2 || s.Pools[0] != want[0] || s.Pools[1] != want[1] {
 		t.Errorf("pools %+v", s.Pools)
 	}
-	if s.Total != (shadow.Pool{Name: "all", Nodes: 4, Running: 900_000, Saved: 900_000, Bought: 320_000, Kerf: 320_000}) || s.Unpriced != 1 {
+	if s.Total != (shadow.Pool{Name: "all", Nodes: 4, Running: 900_000, Saved: 900_000, Launched: 320_000, Kerf: 320_000}) || s.Unpriced != 1 {
 		t.Errorf("total %+v, %d without a price", s.Total, s.Unpriced)
 	}
 }
@@ -62,22 +62,22 @@ func TestTheBillIsComparedPoolByPool(t *testing.T) {
 // What is not carried out is found again each time. It must neither be counted again nor change what is decided next.
 func TestAWishIsCountedOnceAsLongAsItStays(t *testing.T) {
 	nodes := []*cluster.Node{node("a", "a", 200_000)}
-	buy := &plan.Plan{NewNodes: []plan.NewNode{bought("a", 70_000, "p")}}
+	launch := &plan.Plan{NewNodes: []plan.NewNode{launched("a", 70_000, "p")}}
 	empty := &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Empty, Nodes: []string{"a"}, Saving: 200_000}}}
 	b := shadow.NewBook(noon)
 	fresh := 0
 	for i := range 100 {
-		fresh += len(b.Enter(round(time.Duration(i)*10*time.Second, nodes, buy, empty)))
+		fresh += len(b.Enter(round(time.Duration(i)*10*time.Second, nodes, launch, empty)))
 	}
 	if s := b.Summary(); fresh != 2 || len(s.Counts) != 2 || s.Counts[0].N != 1 || s.Counts[1].N != 1 || s.Rounds != 100 || s.Total.Kerf != 70_000 {
 		t.Errorf("%d wishes, summary %+v", fresh, s)
 	}
 	// The pod has company now: it is the same instance that it waits for. Another pod alone is another preference.
-	more := &plan.Plan{NewNodes: []plan.NewNode{bought("a", 90_000, "p", "q")}}
+	more := &plan.Plan{NewNodes: []plan.NewNode{launched("a", 90_000, "p", "q")}}
 	if got := b.Enter(round(1000*time.Second, nodes, more, nil)); len(got) != 0 {
 		t.Errorf("company made a wish of its own: %+v", got)
 	}
-	if got := b.Enter(round(1010*time.Second, nodes, &plan.Plan{NewNodes: []plan.NewNode{bought("a", 70_000, "z")}}, nil)); len(got) != 1 {
+	if got := b.Enter(round(1010*time.Second, nodes, &plan.Plan{NewNodes: []plan.NewNode{launched("a", 70_000, "z")}}, nil)); len(got) != 1 {
 		t.Errorf("another pod: %+v", got)
 	}
 	// Long after, the same preference is news again.

@@ -21,7 +21,7 @@ func (s *Summary) String() string {
 	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "NODEPOOL\tNODES\tRUNNING/h\tWOULD GO/h\tWOULD COME/h\tKERF/h\tDIFFERENCE/h\t\n")
 	for _, p := range append(s.Pools, s.Total) {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t\n", p.Name, p.Nodes, plan.Dollars(p.Running), plan.Dollars(p.Saved), plan.Dollars(p.Bought), plan.Dollars(p.Kerf), signed(p.Kerf-p.Running))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t\n", p.Name, p.Nodes, plan.Dollars(p.Running), plan.Dollars(p.Saved), plan.Dollars(p.Launched), plan.Dollars(p.Kerf), signed(p.Kerf-p.Running))
 	}
 	_ = w.Flush()
 	if s.Unpriced > 0 {

@@ -58,10 +58,10 @@ func (c *Controller) count(ctx context.Context, pool *karpv1.NodePool, snapshot 
 			sure = false
 		}
 	}
-	bought := 0
+	launched := 0
 	for _, n := range free {
 		if commands[c.o.State.Claim(n.Claim).Annotations[apply.CommandAnnotation]] {
-			bought++
+			launched++
 			continue
 		}
 		out.free = append(out.free, n)
@@ -69,6 +69,6 @@ func (c *Controller) count(ctx context.Context, pool *karpv1.NodePool, snapshot 
 	if !sure {
 		out.free = nil
 	}
-	out.staying -= min(leaving, bought)
+	out.staying -= min(leaving, launched)
 	return out, nil
 }

@@ -73,10 +73,10 @@ func (s *Shop) scarce(class *awsv1.EC2NodeClass, pool *cluster.Pool, n int, snap
 	if s.Subnets == nil {
 		return nil
 	}
-	machines, each := int64(n), int64(1)
+	instances, each := int64(n), int64(1)
 	for _, x := range snapshot.Nodes {
 		if !x.Launched && !x.Deleting {
-			machines++
+			instances++
 		}
 	}
 	for _, t := range pool.Types {
@@ -84,7 +84,7 @@ func (s *Shop) scarce(class *awsv1.EC2NodeClass, pool *cluster.Pool, n int, snap
 	}
 	subnets, ample := slices.Clone(s.Subnets(class)), map[string]bool{}
 	for _, x := range subnets {
-		ample[x.Zone] = ample[x.Zone] || x.Free >= machines*each
+		ample[x.Zone] = ample[x.Zone] || x.Free >= instances*each
 	}
 	return slices.DeleteFunc(subnets, func(x cluster.Subnet) bool { return ample[x.Zone] })
 }

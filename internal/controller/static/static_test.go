@@ -235,11 +235,11 @@ func (h *house) pod(name, claim string, edit ...func(*corev1.Pod)) {
 func (h *house) want(n int, when string) {
 	h.t.Helper()
 	if got := len(h.claims()); got != n {
-		h.t.Fatalf("%d machines %s, want %d", got, when, n)
+		h.t.Fatalf("%d instances %s, want %d", got, when, n)
 	}
 }
 
-func TestReplicasAreBoughtAtOnceAndOnce(t *testing.T) {
+func TestReplicasAreLaunchedAtOnceAndOnce(t *testing.T) {
 	h := newHouse(t, 5)
 	h.round()
 	h.want(5, "after one round")
@@ -297,10 +297,10 @@ func TestLimitsOfNodesCountWhatIsGoing(t *testing.T) {
 	}
 	h.watch()
 	h.round()
-	h.want(1, "while the other goes: two machines are there")
+	h.want(1, "while the other goes: two instances are there")
 }
 
-func TestWhatCanNotBeBoughtIsToldAndTriedAgain(t *testing.T) {
+func TestWhatCanNotBeLaunchedIsToldAndTriedAgain(t *testing.T) {
 	h := newHouse(t, 2)
 	h.shop.soldOut = true
 	h.round()
@@ -345,7 +345,7 @@ func TestNoMoreNodesThanTheSubnetHasAddresses(t *testing.T) {
 	}
 }
 
-func TestAPoolThatIsNotReadyBuysNothing(t *testing.T) {
+func TestAPoolThatIsNotReadyLaunchesNothing(t *testing.T) {
 	h := newHouse(t, 2, func(p *karpv1.NodePool) {
 		p.StatusConditions().SetFalse(karpv1.ConditionTypeNodeClassReady, "NodeClassNotFound", "gone")
 	})
@@ -437,7 +437,7 @@ func TestAClaimThatWasNotLaunchedGoesFirst(t *testing.T) {
 	h.scale(2)
 	h.round()
 	if d := cmp.Diff(joined, h.names()); d != "" {
-		t.Errorf("the machines that are left (-want +got):\n%s", d)
+		t.Errorf("the instances that are left (-want +got):\n%s", d)
 	}
 }
 
@@ -459,7 +459,7 @@ func TestANodeThatIsNotReadyGoesBeforeAnEmptyOne(t *testing.T) {
 	h.scale(1)
 	h.round()
 	if d := cmp.Diff(names[:1], h.names()); d != "" {
-		t.Errorf("the machines that are left (-want +got):\n%s", d)
+		t.Errorf("the instances that are left (-want +got):\n%s", d)
 	}
 }
 
@@ -478,7 +478,7 @@ func TestACommandThatReplacesANodeIsNoSurplus(t *testing.T) {
 	}
 	h.watch()
 	h.round()
-	h.want(3, "while the replacement is not bought yet")
+	h.want(3, "while the replacement is not launched yet")
 	replacement := h.claims()[1].DeepCopy()
 	replacement.ObjectMeta = metav1.ObjectMeta{Name: "replacement", Labels: replacement.Labels, Finalizers: replacement.Finalizers, Annotations: map[string]string{apply.CommandAnnotation: "command"}}
 	replacement.Status = karpv1.NodeClaimStatus{}
@@ -505,7 +505,7 @@ func TestACommandThatReplacesANodeIsNoSurplus(t *testing.T) {
 	h.want(2, "when the command is done")
 }
 
-func TestTheReplacementOfAnExpiringNodeIsBoughtFirst(t *testing.T) {
+func TestTheReplacementOfAnExpiringNodeIsLaunchedFirst(t *testing.T) {
 	h := newHouse(t, 2)
 	h.round()
 	h.join()
@@ -528,7 +528,7 @@ func TestTheReplacementOfAnExpiringNodeIsBoughtFirst(t *testing.T) {
 	h.want(2, "when it goes")
 }
 
-func TestARestartFindsWhatItsPredecessorBought(t *testing.T) {
+func TestARestartFindsWhatItsPredecessorLaunched(t *testing.T) {
 	h := newHouse(t, 4)
 	h.round()
 	again := newHouse(t, 4)

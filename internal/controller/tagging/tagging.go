@@ -113,7 +113,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		err := c.cloud.Tag(ctx, map[string]map[string]string{claim.Status.ProviderID: tags})
 		c.pace.note(cloud.ClassOf(err) == cloud.Throttled && err != nil)
 		if err != nil {
-			return reconcile.Result{}, fmt.Errorf("tagging machine %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
+			return reconcile.Result{}, fmt.Errorf("tagging instance %s of nodeclaim %q: %w", claim.Status.ProviderID, claim.Name, err)
 		}
 	}
 	tagged := claim.DeepCopy()
@@ -128,7 +128,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if unread != nil {
 		// Its names do not wait for the cluster's.
-		c.log.Warn("whether a machine bears the name of the cluster is not known", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", unread, "retry_in", lastRetry)
+		c.log.Warn("whether an instance bears the name of the cluster is not known", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", unread, "retry_in", lastRetry)
 		return reconcile.Result{RequeueAfter: lastRetry}, nil
 	}
 	return reconcile.Result{}, nil
@@ -172,7 +172,7 @@ func (c *Controller) ownName(ctx context.Context, claim *karpv1.NodeClaim, m *cl
 		return false, nil
 	}
 	if m == nil {
-		return false, fmt.Errorf("looking whether the launch template of nodeclaim %q names its machines", claim.Name)
+		return false, fmt.Errorf("looking whether the launch template of nodeclaim %q names its instances", claim.Name)
 	}
 	return m.Tags[awsv1.TagName] != "", nil
 }

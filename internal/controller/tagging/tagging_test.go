@@ -36,11 +36,11 @@ type bucket struct {
 	calls  int
 	tags   map[string]map[string]string
 
-	machines, unlisted []*cloud.Instance
+	instances, unlisted []*cloud.Instance
 }
 
 func (b *bucket) List(context.Context, time.Duration) ([]*cloud.Instance, error) {
-	return b.machines, nil
+	return b.instances, nil
 }
 
 func (b *bucket) Get(_ context.Context, id string) (*cloud.Instance, error) {
@@ -87,10 +87,10 @@ func newController(t *testing.T, b *bucket, objects ...client.Object) *Controlle
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	if b.machines == nil && b.unlisted == nil {
+	if b.instances == nil && b.unlisted == nil {
 		for _, o := range objects {
 			if claim, ok := o.(*karpv1.NodeClaim); ok {
-				b.machines = append(b.machines, &cloud.Instance{ProviderID: claim.Status.ProviderID, Tags: map[string]string{awsv1.TagEKSCluster: "shop"}})
+				b.instances = append(b.instances, &cloud.Instance{ProviderID: claim.Status.ProviderID, Tags: map[string]string{awsv1.TagEKSCluster: "shop"}})
 			}
 		}
 	}
@@ -116,18 +116,18 @@ func TestWhatIsTagged(t *testing.T) {
 		own  map[string]string // tags of the class
 		want map[string]string
 	}{
-		"a machine that has joined":         {func(*karpv1.NodeClaim) {}, nil, both},
-		"a name that the class gives stays": {func(*karpv1.NodeClaim) {}, map[string]string{"Name": "web"}, map[string]string{"karpenter.sh/nodeclaim": "pool-001"}},
-		"a class that is gone":              {func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Name = "other" }, nil, both},
-		"a machine whose node is not there": {func(c *karpv1.NodeClaim) { c.Status.NodeName = "" }, nil, nil},
-		"a machine that was tagged already": {func(c *karpv1.NodeClaim) {
+		"an instance that has joined":         {func(*karpv1.NodeClaim) {}, nil, both},
+		"a name that the class gives stays":   {func(*karpv1.NodeClaim) {}, map[string]string{"Name": "web"}, map[string]string{"karpenter.sh/nodeclaim": "pool-001"}},
+		"a class that is gone":                {func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Name = "other" }, nil, both},
+		"an instance whose node is not there": {func(c *karpv1.NodeClaim) { c.Status.NodeName = "" }, nil, nil},
+		"an instance that was tagged already": {func(c *karpv1.NodeClaim) {
 			c.Annotations = map[string]string{awsv1.AnnotationInstanceTagged: "true", awsv1.AnnotationClusterNameTaggedCompatibility: "true"}
 		}, nil, nil},
 		"a claim of another kind of class": {func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Kind = "OtherNodeClass" }, nil, nil},
 		"a claim that is on its way out": {func(c *karpv1.NodeClaim) {
 			c.Finalizers, c.DeletionTimestamp = []string{"f/f"}, &metav1.Time{Time: time.Unix(1, 0)}
 		}, nil, nil},
-		"a claim whose machine is not launched": {func(c *karpv1.NodeClaim) { c.Status.ProviderID = "" }, nil, nil},
+		"a claim whose instance is not launched": {func(c *karpv1.NodeClaim) { c.Status.ProviderID = "" }, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim, class := newClaim(1), &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -153,7 +153,7 @@ func TestWhatIsTagged(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !named(claim) || !clustered(claim) {
-				t.Errorf("the claim does not say that its machine is tagged: %v", claim.Annotations)
+				t.Errorf("the claim does not say that its instance is tagged: %v", claim.Annotations)
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 	}{
 		"a template with a name":                {"lt-1:3", []*cloud.Instance{named}, nil, only},
 		"a template without":                    {"lt-1:3", []*cloud.Instance{plain}, nil, both},
-		"a machine that is not listed yet":      {"lt-1:3", nil, []*cloud.Instance{named}, only},
+		"an instance that is not listed yet":    {"lt-1:3", nil, []*cloud.Instance{named}, only},
 		"one of which nothing can be found out": {"lt-1:3", nil, []*cloud.Instance{{ProviderID: "aws:///z/i-002"}}, nil},
 		"a template of ours":                    {"", []*cloud.Instance{named}, nil, both},
 		"a template of ours, nothing is known":  {"", nil, []*cloud.Instance{{ProviderID: "aws:///z/i-002"}}, both},
@@ -179,7 +179,7 @@ func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := newClaim(1)
 			claim.Annotations = map[string]string{awsv1.AnnotationLaunchTemplate: tc.template}
-			b := &bucket{machines: tc.listed, unlisted: tc.unlisted}
+			b := &bucket{instances: tc.listed, unlisted: tc.unlisted}
 			_, err := newController(t, b, claim).Reconcile(t.Context(), request("pool-001"))
 			if diff := cmp.Diff(tc.want, b.tags["aws:///z/i-001"]); diff != "" || (err != nil) != (tc.want == nil) {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -189,7 +189,7 @@ func TestANameThatTheUsersTemplateGivesStays(t *testing.T) {
 }
 
 // Releases of Karpenter before the tag of the cluster launched instances without; those that stay after a hand-over get it.
-func TestMachinesOfOlderReleasesGetTheClustersName(t *testing.T) {
+func TestInstancesOfOlderReleasesGetTheClustersName(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tags map[string]string // of the instance
 		want map[string]string // that are set
@@ -224,7 +224,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	b := &bucket{fail: &cloud.Error{Class: cloud.Denied, Err: errors.New("missing permission ec2:CreateTags")}}
 	c := newController(t, b, newClaim(1))
 	if _, err := c.Reconcile(t.Context(), request("pool-001")); err == nil {
-		t.Error("a failure was passed over: nobody will tag the machine")
+		t.Error("a failure was passed over: nobody will tag the instance")
 	}
 	b.fail = nil
 	if _, err := c.Reconcile(t.Context(), request("pool-001")); err != nil || len(b.tags) != 1 {
@@ -269,15 +269,15 @@ func burst(t *testing.T, b *bucket, n int) time.Duration {
 	return took
 }
 
-func TestAThousandMachinesAreTaggedAsFastAsEC2Allows(t *testing.T) {
+func TestAThousandInstancesAreTaggedAsFastAsEC2Allows(t *testing.T) {
 	free := &bucket{}
 	if took := burst(t, free, 1000); took > 10*time.Second || len(free.tags) != 1000 || free.calls != 1000 {
-		t.Errorf("%d machines with %d calls in %v, want 1000 with 1000 in 10 s", len(free.tags), free.calls, took)
+		t.Errorf("%d instances with %d calls in %v, want 1000 with 1000 in 10 s", len(free.tags), free.calls, took)
 	}
 	// With the account's usual rate (10 a second, 100 at once) 90 s is the least there is.
 	limited := &bucket{rate: 10}
 	if took := burst(t, limited, 1000); took > 2*time.Minute || len(limited.tags) != 1000 || limited.calls > 1400 {
-		t.Errorf("%d machines with %d calls in %v, want 1000 with few more in about 90 s", len(limited.tags), limited.calls, took)
+		t.Errorf("%d instances with %d calls in %v, want 1000 with few more in about 90 s", len(limited.tags), limited.calls, took)
 	} else {
 		t.Logf("at the usual rate: %v, %d calls", took, limited.calls)
 	}

@@ -111,7 +111,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 func (c *Claims) find(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, err error) {
 	short, cancel := context.WithTimeout(ctx, poll)
 	defer cancel()
-	machine, err := c.Cloud.Find(short, claim)
+	instance, err := c.Cloud.Find(short, claim)
 	switch {
 	case cloud.IsNotFound(err):
 		return false, nil
@@ -121,11 +121,11 @@ func (c *Claims) find(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, 
 		return false, fmt.Errorf("looking for the instance of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
 	}
 	stored := claim.DeepCopy()
-	claim.Status.ProviderID = machine.ProviderID
+	claim.Status.ProviderID = instance.ProviderID
 	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("writing the instance of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
 	}
-	c.Log.Info("ending the machine of a nodeclaim that was deleted before its launch was written down", "nodeclaim", claim.Name, "provider_id", machine.ProviderID)
+	c.Log.Info("ending the instance of a nodeclaim that was deleted before its launch was written down", "nodeclaim", claim.Name, "provider_id", instance.ProviderID)
 	return false, nil
 }
 

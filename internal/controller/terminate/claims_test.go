@@ -17,7 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-func TestAClaimGoesAfterItsMachine(t *testing.T) {
+func TestAClaimGoesAfterItsInstance(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*karpv1.NodeClaim)
 		foreign bool     // the node bears no finalizer of ours
@@ -27,7 +27,7 @@ func TestAClaimGoesAfterItsMachine(t *testing.T) {
 		"it waits for its node to be drained":                 {change: func(c *karpv1.NodeClaim) { c.StatusConditions().SetTrue(karpv1.ConditionTypeRegistered) }},
 		"also when only the node knows that it is ours":       {change: func(*karpv1.NodeClaim) {}},
 		"a node that never registered is not drained":         {change: func(*karpv1.NodeClaim) {}, foreign: true, ended: []string{"aws:///z/i-1"}},
-		"without a machine nothing is ended, and it goes":     {change: func(c *karpv1.NodeClaim) { c.Status.ProviderID = "" }, gone: true},
+		"without an instance nothing is ended, and it goes":   {change: func(c *karpv1.NodeClaim) { c.Status.ProviderID = "" }, gone: true},
 		"the claim of another kind of node class is not ours": {change: func(c *karpv1.NodeClaim) { c.Spec.NodeClassRef.Kind = "Other"; c.Status.ProviderID = "" }},
 		"nor one whose finalizer is another's":                {change: func(c *karpv1.NodeClaim) { c.Finalizers = []string{"x/y"}; c.Status.ProviderID = "" }},
 	} {
@@ -59,8 +59,8 @@ func TestAClaimGoesAfterItsMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := w.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, &karpv1.NodeClaim{})
-			if gone := apierrors.IsNotFound(err); gone != c.gone || !slices.Equal(w.machine, c.ended) {
-				t.Errorf("gone: %t, ended %v; want %t, %v", gone, w.machine, c.gone, c.ended)
+			if gone := apierrors.IsNotFound(err); gone != c.gone || !slices.Equal(w.instance, c.ended) {
+				t.Errorf("gone: %t, ended %v; want %t, %v", gone, w.instance, c.gone, c.ended)
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestATerminationTimestampThatIsNoTimeIsTold(t *testing.T) {
 }
 
 // The leader died between the launch and the write of it, and the claim was deleted before the next one looked.
-func TestAMachineThatIsNotWrittenDownEndsWithItsClaim(t *testing.T) {
+func TestAnInstanceThatIsNotWrittenDownEndsWithItsClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := admit(t, 0)
 		claim := w.claim()
@@ -118,12 +118,12 @@ func TestAMachineThatIsNotWrittenDownEndsWithItsClaim(t *testing.T) {
 		if again, err := r.Reconcile(t.Context(), request); err != nil || again.RequeueAfter == 0 || w.claim().Status.ProviderID != "" {
 			t.Fatalf("it goes though it may have a machine: %+v, %v", again, err)
 		}
-		w.unknown, w.bought = false, &cloud.Instance{ProviderID: "aws:///z/i-7"}
-		if _, err := r.Reconcile(t.Context(), request); err != nil || !slices.Equal(w.machine, []string{"aws:///z/i-7"}) {
-			t.Fatalf("ended %v, %v", w.machine, err)
+		w.unknown, w.launched = false, &cloud.Instance{ProviderID: "aws:///z/i-7"}
+		if _, err := r.Reconcile(t.Context(), request); err != nil || !slices.Equal(w.instance, []string{"aws:///z/i-7"}) {
+			t.Fatalf("ended %v, %v", w.instance, err)
 		}
 		if got := w.claim().Status.ProviderID; got != "aws:///z/i-7" {
-			t.Errorf("the machine is not written down: %q", got)
+			t.Errorf("the instance is not written down: %q", got)
 		}
 	})
 }

@@ -244,7 +244,7 @@ func (n *Nodes) instanceLost(ctx context.Context, node *corev1.Node) bool {
 	_, err := n.Cloud.Get(ctx, node.Spec.ProviderID)
 	if err != nil && !cloud.IsNotFound(err) {
 		// Pods can leave while the cloud can't be asked; the end of the instance asks it again.
-		n.Log.Warn("reading the machine of a node that is not ready", "node", node.Name, "error", err)
+		n.Log.Warn("reading the instance of a node that is not ready", "node", node.Name, "error", err)
 	}
 	return cloud.IsNotFound(err)
 }
@@ -254,8 +254,8 @@ func (n *Nodes) reportLost(node *corev1.Node, claim *karpv1.NodeClaim) {
 	if claim == nil || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating) {
 		return
 	}
-	n.Recorder.Eventf(claim, corev1.EventTypeWarning, "MachineGone", "instance %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
-	n.Log.Warn("machine is gone", "nodeclaim", claim.Name, "node", node.Name, "provider_id", node.Spec.ProviderID)
+	n.Recorder.Eventf(claim, corev1.EventTypeWarning, "InstanceGone", "instance %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
+	n.Log.Warn("instance is gone", "nodeclaim", claim.Name, "node", node.Name, "provider_id", node.Spec.ProviderID)
 }
 
 // taint keeps new pods and load balancers off the node.

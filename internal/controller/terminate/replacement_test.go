@@ -26,16 +26,16 @@ func TestADrainWaitsForReplacementsOnlySoLong(t *testing.T) {
 		deadline   time.Duration // from the beginning; 0: none
 		want       time.Duration
 	}{
-		"three minutes where no end is near":                                     {index.InterruptedAnnotation, coming, 0, 3 * time.Minute},
-		"three minutes before an end in days":                                    {index.InterruptedAnnotation, homeless, 24 * time.Hour, 3 * time.Minute},
-		"so that the pods can still leave":                                       {index.InterruptedAnnotation, coming, 2 * time.Minute, 45 * time.Second},
-		"not at all where nothing is awaited":                                    {index.InterruptedAnnotation, awaited{}, 0, 0},
-		"an expired node waits as long as a machine may take":                    {index.ExpiredAnnotation, coming, 0, 15 * time.Minute},
-		"an expired node does not wait so long for what nobody sells":            {index.ExpiredAnnotation, homeless, 0, 3 * time.Minute},
-		"an expired node leaves its pods time before its grace period ends":      {index.ExpiredAnnotation, coming, 5 * time.Minute, 225 * time.Second},
-		"an expired node without grace does not wait":                            {index.ExpiredAnnotation, coming, time.Millisecond, 0},
-		"a node that a person deletes does not wait":                             {"", coming, 0, 0},
-		"an expired node that waits for both waits for the machine that is sold": {index.ExpiredAnnotation, awaited{true, true}, 0, 15 * time.Minute},
+		"three minutes where no end is near":                                      {index.InterruptedAnnotation, coming, 0, 3 * time.Minute},
+		"three minutes before an end in days":                                     {index.InterruptedAnnotation, homeless, 24 * time.Hour, 3 * time.Minute},
+		"so that the pods can still leave":                                        {index.InterruptedAnnotation, coming, 2 * time.Minute, 45 * time.Second},
+		"not at all where nothing is awaited":                                     {index.InterruptedAnnotation, awaited{}, 0, 0},
+		"an expired node waits as long as an instance may take":                   {index.ExpiredAnnotation, coming, 0, 15 * time.Minute},
+		"an expired node does not wait so long for what nobody sells":             {index.ExpiredAnnotation, homeless, 0, 3 * time.Minute},
+		"an expired node leaves its pods time before its grace period ends":       {index.ExpiredAnnotation, coming, 5 * time.Minute, 225 * time.Second},
+		"an expired node without grace does not wait":                             {index.ExpiredAnnotation, coming, time.Millisecond, 0},
+		"a node that a person deletes does not wait":                              {"", coming, 0, 0},
+		"an expired node that waits for both waits for the instance that is sold": {index.ExpiredAnnotation, awaited{true, true}, 0, 15 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"x": "y"}}}

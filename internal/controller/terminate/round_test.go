@@ -46,13 +46,13 @@ type ward struct {
 	clock  *clocktesting.FakeClock
 	events *record.FakeRecorder
 
-	mu      sync.Mutex
-	calls   []string         // "evict a", "delete a 30"
-	refuse  map[string]error // answers to evictions and deletions by pod
-	deaf    error            // the cloud's answer to Get
-	machine []string         // terminated
-	bought  *cloud.Instance  // that was launched for the claim, by whoever
-	unknown bool             // whether it was is not known
+	mu       sync.Mutex
+	calls    []string         // "evict a", "delete a 30"
+	refuse   map[string]error // answers to evictions and deletions by pod
+	deaf     error            // the cloud's answer to Get
+	instance []string         // terminated
+	launched *cloud.Instance  // that was launched for the claim, by whoever
+	unknown  bool             // whether it was is not known
 }
 
 type indexer struct{ *fake.ClientBuilder }
@@ -71,14 +71,14 @@ func (w *ward) Find(ctx context.Context, _ *karpv1.NodeClaim) (*cloud.Instance, 
 	case w.unknown:
 		<-ctx.Done()
 		return nil, ctx.Err()
-	case w.bought != nil:
-		return w.bought, nil
+	case w.launched != nil:
+		return w.launched, nil
 	}
 	return nil, &cloud.Error{Op: "looking", Class: cloud.NotFound, Err: errors.New("none")}
 }
 
 func (w *ward) Terminate(_ context.Context, id string) error {
-	w.machine = append(w.machine, id)
+	w.instance = append(w.instance, id)
 	return nil
 }
 
@@ -192,14 +192,14 @@ func TestALookAtADrain(t *testing.T) {
 		"comes back when the protection ends":                      {[]corev1.Pod{pod("a", held("3m"))}, 0, 0, nil, 2 * time.Minute},
 		"evicts then":                                              {[]corev1.Pod{pod("a", held("3m"))}, 0, 2 * time.Minute, []string{"evict a"}, answers},
 		"comes back in time for a pod's own grace period":          {[]corev1.Pod{pod("a", held("true"), takes(90))}, 5 * time.Minute, 0, nil, 210*time.Second + time.Millisecond},
-		"deletes it then, so that it ends with the machine":        {[]corev1.Pod{pod("a", held("true"), takes(90))}, 5 * time.Minute, 211 * time.Second, []string{"delete a 89"}, answers},
+		"deletes it then, so that it ends with the instance":       {[]corev1.Pod{pod("a", held("true"), takes(90))}, 5 * time.Minute, 211 * time.Second, []string{"delete a 89"}, answers},
 		"deletes pods of all groups":                               {[]corev1.Pod{pod("a", takes(90)), pod("d", ownedBy("apps/v1", "DaemonSet"), takes(600))}, 5 * time.Minute, 0, []string{"delete d 300", "evict a"}, answers},
 		"shortens what was to end too late":                        {[]corev1.Pod{pod("a", ending(10*time.Minute, 600))}, 2 * time.Minute, 0, []string{"delete a 120"}, answers},
 		"lets be what ends in time":                                {[]corev1.Pod{pod("a", ending(time.Minute, 60))}, 2 * time.Minute, 0, nil, 2 * time.Minute},
 		"does not repeat the last second":                          {[]corev1.Pod{pod("a", ending(61*time.Second, 1))}, time.Minute, 61 * time.Second, nil, 10 * time.Second},
 		"gives a grace period of nothing one second":               {[]corev1.Pod{pod("a")}, time.Second, time.Second, []string{"delete a 1"}, answers},
 		"does not wait long after the end for a kubelet":           {[]corev1.Pod{pod("a", ending(time.Minute, 30)), pod("b")}, time.Minute, time.Minute + overdue, []string{"delete b 1"}, answers},
-		"ends a minute after the machine's end whatever is there":  {[]corev1.Pod{pod("a")}, time.Minute, time.Minute + stuck, nil, poll},
+		"ends a minute after the instance's end whatever is there": {[]corev1.Pod{pod("a")}, time.Minute, time.Minute + stuck, nil, poll},
 		"without pods it waits for those that were just bound":     {nil, 0, 2 * time.Second, nil, 3 * time.Second},
 		"without pods and time does not":                           {nil, time.Second, 2 * time.Second, nil, poll},
 		"does not hold a pod to an annotation that can't be read":  {[]corev1.Pod{pod("a", held("soon"))}, 0, 0, []string{"evict a"}, answers},
@@ -291,8 +291,8 @@ func TestADrainBeginsWithTheTaint(t *testing.T) {
 	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
 		t.Fatal(err)
 	}
-	if after != settle || len(w.machine) != 0 || node.Labels[karpv1.ExcludeBalancersLabelKey] != "karpenter" || !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.DisruptedTaintKey }) {
-		t.Errorf("looks again after %s, ended %v, labels %v, taints %v", after, w.machine, node.Labels, node.Spec.Taints)
+	if after != settle || len(w.instance) != 0 || node.Labels[karpv1.ExcludeBalancersLabelKey] != "karpenter" || !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.DisruptedTaintKey }) {
+		t.Errorf("looks again after %s, ended %v, labels %v, taints %v", after, w.instance, node.Labels, node.Spec.Taints)
 	}
 	if c := w.claim().StatusConditions().Get(karpv1.ConditionTypeDrained); c == nil || c.Reason != karpv1.ReasonDraining {
 		t.Errorf("condition %+v", c)
@@ -303,8 +303,8 @@ func TestADrainBeginsWithTheTaint(t *testing.T) {
 			t.Errorf("%s is not true", cond)
 		}
 	}
-	if !slices.Equal(w.machine, []string{"aws:///z/i-1"}) {
-		t.Errorf("ended %v", w.machine)
+	if !slices.Equal(w.instance, []string{"aws:///z/i-1"}) {
+		t.Errorf("ended %v", w.instance)
 	}
 }
 
@@ -331,11 +331,11 @@ func TestADrainCountsFromTheTaintOfTheCommand(t *testing.T) {
 			if err := w.Client.Update(t.Context(), node); err != nil {
 				t.Fatal(err)
 			}
-			if w.look(settle); len(w.machine) > 0 != tt.ended {
-				t.Errorf("ended %v", w.machine)
+			if w.look(settle); len(w.instance) > 0 != tt.ended {
+				t.Errorf("ended %v", w.instance)
 			}
-			if w.look(2 * settle); len(w.machine) == 0 {
-				t.Error("the machine is not ended after the taint has stood for long enough")
+			if w.look(2 * settle); len(w.instance) == 0 {
+				t.Error("the instance is not ended after the taint has stood for long enough")
 			}
 		})
 	}
@@ -352,8 +352,8 @@ func TestAPodThatComesDuringTheDrainLeavesToo(t *testing.T) {
 	if calls, _ := w.look(4 * time.Second); !slices.Equal(calls, []string{"evict late"}) {
 		t.Errorf("asked for %v", calls)
 	}
-	if w.look(settle); len(w.machine) != 0 {
-		t.Error("the machine was ended under it")
+	if w.look(settle); len(w.instance) != 0 {
+		t.Error("the instance was ended under it")
 	}
 }
 
@@ -374,7 +374,7 @@ func TestADeafCloudHoldsUpNoDrain(t *testing.T) {
 	w.deaf = &cloud.Error{Class: cloud.NotFound, Err: errors.New("it does not exist")}
 	w.look(time.Second)
 	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); !apierrors.IsNotFound(err) {
-		t.Errorf("the node of a machine that is gone stays: %v", err)
+		t.Errorf("the node of an instance that is gone stays: %v", err)
 	}
 }
 

@@ -21,7 +21,7 @@ func attached(volume string) *storagev1.VolumeAttachment {
 	return va
 }
 
-func TestAMachineWaitsForVolumesThatCanBeDetached(t *testing.T) {
+func TestAnInstanceWaitsForVolumesThatCanBeDetached(t *testing.T) {
 	stays := func(p *corev1.Pod) {
 		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	}
@@ -48,8 +48,8 @@ func TestAMachineWaitsForVolumesThatCanBeDetached(t *testing.T) {
 		"that of another claim is":                 {pods: []corev1.Pod{pod("a", stays, uses)}, objects: []client.Object{attached("pv"), bound("data", "other")}, after: unseen, reason: karpv1.ReasonAwaitingVolumeDetachment},
 		"a pod's own volume is, and the pod stays": {pods: []corev1.Pod{pod("a", stays, usesOwn)}, objects: []client.Object{attached("pv"), bound("a-own", "pv")}, after: poll, reason: "VolumesDetached"},
 		"one of a pod that is stuck is":            {pods: []corev1.Pod{pod("a", uses, ending(-stuck, 30))}, objects: []client.Object{attached("pv"), bound("data", "pv")}, after: poll, reason: "VolumesDetached"},
-		"the machine's end is near":                {objects: []client.Object{attached("pv")}, ends: settle + 20*time.Second, after: 20 * time.Second, reason: karpv1.ReasonAwaitingVolumeDetachment},
-		"the machine's end has come":               {objects: []client.Object{attached("pv")}, ends: settle, after: poll, reason: karpv1.ReasonTerminationGracePeriodElapsed},
+		"the instance's end is near":               {objects: []client.Object{attached("pv")}, ends: settle + 20*time.Second, after: 20 * time.Second, reason: karpv1.ReasonAwaitingVolumeDetachment},
+		"the instance's end has come":              {objects: []client.Object{attached("pv")}, ends: settle, after: poll, reason: karpv1.ReasonTerminationGracePeriodElapsed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := admit(t, c.ends, c.pods...)
@@ -60,8 +60,8 @@ func TestAMachineWaitsForVolumesThatCanBeDetached(t *testing.T) {
 				}
 			}
 			_, after := w.look(settle)
-			if ended := len(w.machine) == 1; after != c.after || ended != (c.after == poll) {
-				t.Errorf("looks again after %s, want %s; the machine was ended: %t", after, c.after, ended)
+			if ended := len(w.instance) == 1; after != c.after || ended != (c.after == poll) {
+				t.Errorf("looks again after %s, want %s; the instance was ended: %t", after, c.after, ended)
 			}
 			if got := w.claim().StatusConditions().Get(karpv1.ConditionTypeVolumesDetached); got == nil || got.Reason != c.reason {
 				t.Errorf("condition %+v, want reason %s", got, c.reason)

@@ -124,7 +124,7 @@ func (c *Controller) tell(ctx context.Context, list []cloud.ZoneShift) {
 	}
 	c.known = now
 	for _, s := range begun {
-		c.Log.Warn("traffic is shifted away from a zone: nothing is bought there, and its nodes are left alone", "zone_id", s.ZoneID, "zone", s.Zone, "until", s.Until)
+		c.Log.Warn("traffic is shifted away from a zone: nothing is launched there, and its nodes are left alone", "zone_id", s.ZoneID, "zone", s.Zone, "until", s.Until)
 		for i := range pools.Items {
 			c.Recorder.Eventf(&pools.Items[i], corev1.EventTypeWarning, ReasonActive, "Traffic is shifted away from zone %s%s: nothing is launched there, and its nodes are left alone", name(s), until(s))
 		}

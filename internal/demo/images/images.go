@@ -57,16 +57,16 @@ func Run(ctx context.Context, o Options) (err error) {
 			return fmt.Errorf("%s: %w", list[i].title, err)
 		}
 	}
-	r.line("asked for %d machines", len(list))
+	r.line("asked for %d instances", len(list))
 	booted, err := r.await(ctx, list)
 	if err != nil {
 		return err
 	}
 	table(o.Out, booted)
 	if failed := failures(booted); len(failed) > 0 {
-		return fmt.Errorf("%d of %d machines are not as they should be: %s\nThe controller's log is %s", len(failed), len(list), strings.Join(failed, ", "), r.cluster.Controller.Log)
+		return fmt.Errorf("%d of %d instances are not as they should be: %s\nThe controller's log is %s", len(failed), len(list), strings.Join(failed, ", "), r.cluster.Controller.Log)
 	}
-	fmt.Fprintf(o.Out, "\nall %d machines joined, with the labels and taints of their pools and the room that was planned with\n", len(list))
+	fmt.Fprintf(o.Out, "\nall %d instances joined, with the labels and taints of their pools and the room that was planned with\n", len(list))
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (r *run) why(ctx context.Context, name string) string {
 	if err := r.client.List(ctx, &events); err != nil {
 		return err.Error()
 	}
-	last := "no machine was ready in time, and no warning says why"
+	last := "no instance was ready in time, and no warning says why"
 	for _, e := range events.Items {
 		if e.Type == corev1.EventTypeWarning && e.Source.Component != "default-scheduler" && strings.HasPrefix(e.InvolvedObject.Name, name) {
 			last = e.Reason + ": " + e.Message

@@ -95,28 +95,28 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 	large := typ("large", 4, 16, dollar)
 	cases := map[string]struct {
 		make func() *pack.Problem
-		// cut is what is proven with machines that can be bought in part, want the bound.
+		// cut is what is proven with instances that can be launched in part, want the bound.
 		cut, want catalog.MicroUSD
 	}{
-		"ten cores on machines of four at a dollar cost two and a half": {
+		"ten cores on instances of four at a dollar cost two and a half": {
 			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(10, class(1000, 1))) }, 2_500_000, 3 * dollar},
-		"a pod that leaves a quarter of the machine unused pays for it": {
+		"a pod that leaves a quarter of the instance unused pays for it": {
 			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(10, class(3000, 1))) }, 10 * dollar, 10 * dollar},
-		"two large pods, or one and two small ones, fill a machine": {
-			// Cut at will they would need 26 cores, six and a half machines. Whole: five machines for one large and two small
+		"two large pods, or one and two small ones, fill an instance": {
+			// Cut at will they would need 26 cores, six and a half instances. Whole: five instances for one large and two small
 			// ones, and two and a half for the large ones that are left.
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(10, class(1500, 1)), pods(10, class(1100, 1)))
 			}, 7_500_000, 8 * dollar},
-		"pods of much memory and pods of many cores share machines": {
+		"pods of much memory and pods of many cores share instances": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(10, class(1000, 0)), pods(10, class(0, 4)))
 			}, 2_500_000, 3 * dollar},
-		"the machine that is cheaper per core is bought": {
+		"the instance that is cheaper per core is launched": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large, typ("huge", 8, 32, 1_600_000)}, pods(40, class(1000, 1)))
 			}, 8 * dollar, 8 * dollar},
-		"a single pod can't pay for a part of a larger machine only": {
+		"a single pod can't pay for a part of a larger instance only": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large, typ("huge", 64, 256, 10*dollar)}, pods(1, class(1000, 1)))
 			}, dollar, dollar},
@@ -140,15 +140,15 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 				ty := typ("large", 4, 16, dollar, catalog.Offering{Zone: "b", CapacityType: catalog.OnDemand, Price: dollar / 2})
 				return problem([]*catalog.Type{ty}, pods(4, class(1000, 1)))
 			}, dollar, dollar},
-		"pods that repel each other take a machine each": {
+		"pods that repel each other take an instance each": {
 			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(5, class(100, 1, apart))) }, 5 * dollar, 5 * dollar},
-		"classes that repel each other take a machine each": {
+		"classes that repel each other take an instance each": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(5, class(100, 1, apart)), pods(3, class(200, 1, apart)))
 			}, 8 * dollar, 8 * dollar},
-		"pods spread over hosts by a skew of two go two to a machine": {
+		"pods spread over hosts by a skew of two go two to an instance": {
 			func() *pack.Problem { return problem([]*catalog.Type{large}, pods(5, class(100, 1, spread(2)))) }, 2_500_000, 3 * dollar},
-		"pods with one host port take a machine each": {
+		"pods with one host port take an instance each": {
 			func() *pack.Problem {
 				port := func(c *cluster.Class) { c.HostPorts = []cluster.HostPort{{Port: 80, Protocol: "TCP"}} }
 				return problem([]*catalog.Type{large}, pods(2, class(100, 1, port)), pods(2, class(200, 1, port)))
@@ -211,7 +211,7 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 				p.Nodes = []*cluster.Node{node("busy", 4, 16, busy), node("idle", 4, 16)}
 				return p
 			}, 4 * dollar, 4 * dollar},
-		"daemons take room on every machine": {
+		"daemons take room on every instance": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(12, class(1000, 1)))
 				p.Daemons = []cluster.Daemon{{Name: "agent", Class: class(500, 0)}}
@@ -225,7 +225,7 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 				})}}
 				return p
 			}, 3 * dollar, 3 * dollar},
-		"a reservation serves as many machines as it holds": {
+		"a reservation serves as many instances as it holds": {
 			func() *pack.Problem {
 				ty := typ("large", 4, 16, dollar, catalog.Offering{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "cr-1", Price: 0, Available: true, Reservable: 2})
 				return problem([]*catalog.Type{ty}, pods(20, class(1000, 1)))
@@ -254,7 +254,7 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large}, pods(8, class(1000, 1)), pods(8, class(5000, 1)))
 			}, 2 * dollar, 2 * dollar},
-		"three pods that must be in three zones need three machines": {
+		"three pods that must be in three zones need three instances": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{inZones(large)}, pods(3, class(1000, 1, overZones)))
 			}, 3 * dollar, 3 * dollar},
@@ -283,7 +283,7 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 				other := class(500, 1)
 				return problem([]*catalog.Type{inZones(large)}, pods(3, class(1000, 1, overZones)), pods(1, other))
 			}, dollar, dollar},
-		"machines that cost nothing leave nothing to bound": {
+		"instances that cost nothing leave nothing to bound": {
 			func() *pack.Problem {
 				return problem([]*catalog.Type{large, typ("gift", 4, 16, 0)}, pods(8, class(1000, 1)))
 			}, 0, 0},
@@ -301,7 +301,7 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 			cut := *r.Certificate
 			cut.Whole = 0
 			if got, err := bound.Check(p, &cut); err != nil || got > tc.cut || got < tc.cut-tc.cut/500_000 {
-				t.Errorf("with machines bought in part %d, %v, want %d", got, err, tc.cut)
+				t.Errorf("with instances launched in part %d, %v, want %d", got, err, tc.cut)
 			}
 			// A plan may count on more instances of a reservation than it holds; the bound does not.
 			if r.Bound > out.Price && !strings.Contains(name, "reservation") {
@@ -413,11 +413,11 @@ func TestTamperedCertificatesAreRefused(t *testing.T) {
 	out := pack.Solve(p)
 	good := bound.Lower(p, out, bound.Budget{})
 	cases := map[string]func(*bound.Certificate){
-		"a value too high":          func(c *bound.Certificate) { c.Rows[0].Value += c.Rows[0].Value / 100 },
-		"a value below zero":        func(c *bound.Certificate) { c.Rows[0].Value = -1 },
-		"more pods than are":        func(c *bound.Certificate) { c.Rows[0].Count++ },
-		"no pods":                   func(c *bound.Certificate) { c.Rows[0].Count = 0 },
-		"whole machines below zero": func(c *bound.Certificate) { c.Whole = -1 },
+		"a value too high":           func(c *bound.Certificate) { c.Rows[0].Value += c.Rows[0].Value / 100 },
+		"a value below zero":         func(c *bound.Certificate) { c.Rows[0].Value = -1 },
+		"more pods than are":         func(c *bound.Certificate) { c.Rows[0].Count++ },
+		"no pods":                    func(c *bound.Certificate) { c.Rows[0].Count = 0 },
+		"whole instances below zero": func(c *bound.Certificate) { c.Whole = -1 },
 		"values by zone of pods without a spread": func(c *bound.Certificate) {
 			c.Rows[0].Value, c.Rows[0].Zones = 0, map[string]int64{"a": c.Rows[0].Value}
 		},

@@ -99,8 +99,8 @@ func drawTiny(t *rapid.T) *pack.Problem {
 	return p
 }
 
-// cheapest is what it costs at least to serve the pods, found by trying every way to deal them out to machines and the
-// independent check of plans as the judge of each machine; -1 when there is none.
+// cheapest is what it costs at least to serve the pods, found by trying every way to deal them out to instances and the
+// independent check of plans as the judge of each instance; -1 when there is none.
 func cheapest(p *pack.Problem, pods []*cluster.Pod) catalog.MicroUSD {
 	known := map[string]catalog.MicroUSD{}
 	price := func(group []*cluster.Pod) catalog.MicroUSD {
@@ -119,7 +119,7 @@ func cheapest(p *pack.Problem, pods []*cluster.Pod) catalog.MicroUSD {
 	deal = func(i int) {
 		if i == len(pods) {
 			sum := catalog.MicroUSD(0)
-			onNode := 0 // the dearest machine whose pods the node can carry is saved
+			onNode := 0 // the dearest instance whose pods the node can carry is saved
 			saved := catalog.MicroUSD(0)
 			for _, g := range groups {
 				x := price(g)

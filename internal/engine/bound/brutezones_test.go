@@ -379,7 +379,7 @@ func TestNoWayToServePodsInZonesIsCheaperThanTheBound(t *testing.T) {
 			raised++
 		}
 	})
-	t.Logf("%d certificates count on spreads, %d of them prove the cheapest; %d count whole machines", zoned, tight, raised)
+	t.Logf("%d certificates count on spreads, %d of them prove the cheapest; %d count whole instances", zoned, tight, raised)
 	if zoned == 0 || raised == 0 || tight == 0 {
 		t.Error("the test shows nothing")
 	}

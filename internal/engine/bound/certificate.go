@@ -6,7 +6,7 @@ import "github.com/kerf-sh/kerf/internal/engine/res"
 type Certificate struct {
 	// Rows give each class its value, sorted by class. Classes that are not listed are worth nothing.
 	Rows []Row `json:"rows"`
-	// Weights of resources, each a proof for the machines that it fits.
+	// Weights of resources, each a proof for the instances that it fits.
 	Weights []Weights `json:"weights"`
 	// Whole is how much more than the pods are worth they cost at least because instances are launched whole, in nano-USD per
 	// hour. The checker goes through all ways to serve the pods to see that no way costs less, and takes less where one does.

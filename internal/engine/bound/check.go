@@ -14,12 +14,12 @@ import (
 )
 
 // Check verifies the certificate against the problem and gives the bound that it proves: whoever serves as many pods of
-// each class as the rows say pays at least that much per hour for new machines.
+// each class as the rows say pays at least that much per hour for new instances.
 //
 // It reads classes, pools and nodes by itself and computes in whole numbers only. Errors name the row, the weights or
-// the machine that does not hold.
+// the instance that does not hold.
 //
-// Cost: grows with machines and weights; hardly with classes, and not with pods.
+// Cost: grows with instances and weights; hardly with classes, and not with pods.
 func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
 	if c == nil {
 		return 0, fmt.Errorf("check bound: no certificate")
@@ -80,7 +80,7 @@ type checker struct {
 	catalogs map[**catalog.Type]*catalog.Catalog
 	// counting remembers which groups running pods of a class matter to.
 	counting map[*cluster.Class][]int
-	// searches is how many ways of filling machines may still be looked at.
+	// searches is how many ways of filling instances may still be looked at.
 	searches int
 }
 
@@ -112,7 +112,7 @@ type excess struct {
 	much  wide
 }
 
-// charge is what a machine that is there only so many times takes off the bound, in nano-USD.
+// charge is what an instance that is there only so many times takes off the bound, in nano-USD.
 type charge struct {
 	times int64
 	each  int64
@@ -212,7 +212,7 @@ func (k *checker) cost(w *priced, amount res.Vector) wide {
 	return sum
 }
 
-// carrier is a machine as far as the proof looks at it.
+// carrier is an instance as far as the proof looks at it.
 type carrier struct {
 	room    res.Vector
 	allowed []bool // by class
@@ -220,7 +220,7 @@ type carrier struct {
 	most []int64
 }
 
-// most is how many pods of the class the machine can carry, were there no others.
+// most is how many pods of the class the instance can carry, were there no others.
 func (k *checker) most(m *carrier, class int) int64 {
 	v := k.classes[class]
 	n := min(v.count, v.fits(m.room))
@@ -257,7 +257,7 @@ func (k *checker) groupMost(m *carrier, group int) int64 {
 	return k.groups[group].most
 }
 
-// worth is an upper bound, by the weights, on what pods that the machine carries are worth together, in nano-USD/2^40.
+// worth is an upper bound, by the weights, on what pods that the instance carries are worth together, in nano-USD/2^40.
 // It may stop early when it is above limit.
 func (k *checker) worth(w *priced, m *carrier, limit wide) wide {
 	sum := k.cost(w, m.room)
@@ -292,7 +292,7 @@ func (k *checker) worth(w *priced, m *carrier, limit wide) wide {
 	return sum
 }
 
-// proven reports whether some weights show that the machine carries no more than price, trying those first that did so
+// proven reports whether some weights show that the instance carries no more than price, trying those first that did so
 // last.
 func (k *checker) proven(order []int, m *carrier, price wide) bool {
 	for at, j := range order {
@@ -316,7 +316,7 @@ func (k *checker) least(m *carrier) (int64, bool) {
 	return best.whole()
 }
 
-// sumOfAll is the worth of all pods that the machine can carry one by one.
+// sumOfAll is the worth of all pods that the instance can carry one by one.
 func (k *checker) sumOfAll(m *carrier) wide {
 	var sum wide
 	for at, v := range k.classes {
@@ -327,7 +327,7 @@ func (k *checker) sumOfAll(m *carrier) wide {
 	return sum.shift(fine)
 }
 
-// total is what the rows are worth less the charges, and more by what whole machines cost besides, in micro-USD. Prices are
+// total is what the rows are worth less the charges, and more by what whole instances cost besides, in micro-USD. Prices are
 // whole micro-USD, so it is rounded up.
 func (k *checker) total(whole int64) (catalog.MicroUSD, error) {
 	var sum wide
@@ -344,9 +344,9 @@ func (k *checker) total(whole int64) (catalog.MicroUSD, error) {
 	}
 	switch {
 	case whole < 0:
-		return 0, fmt.Errorf("check bound: what whole machines cost more is below zero: %d", whole)
+		return 0, fmt.Errorf("check bound: what whole instances cost more is below zero: %d", whole)
 	case whole > 0:
-		more, err := k.wholeMachines(whole)
+		more, err := k.wholeInstances(whole)
 		if err != nil {
 			return 0, fmt.Errorf("check bound: %w", err)
 		}

@@ -17,14 +17,14 @@ type sale struct {
 	cat  *catalog.Catalog
 	reqs requirement.Requirements
 	// daemons may run on the pool's nodes as far as taints go; those in always are sure to, those in maybe depend on the
-	// machine.
+	// instance.
 	always res.Vector
 	maybe  []certainDaemon
 	// on holds, by choice and cell, the types on which classes of that choice may run.
 	on [][]catalog.TypeSet
 }
 
-// checkPool verifies that no machine of the pool carries more than its price.
+// checkPool verifies that no instance of the pool carries more than its price.
 func (k *checker) checkPool(pool *cluster.Pool) error {
 	s := k.openSale(pool)
 	if s == nil {
@@ -110,12 +110,12 @@ func (k *checker) soldTo(s *sale, ch choice) []catalog.TypeSet {
 	return on
 }
 
-// served is the classes that a machine may serve, as far as requirements and taints go. Machines that serve the same
+// served is the classes that an instance may serve, as far as requirements and taints go. Instances that serve the same
 // share what is known of them.
 type served struct {
 	allowed []bool
 	demand  res.Vector // of all of them together
-	// searched are machines for which all ways to fill them were searched. Those with no more room and no lower price need
+	// searched are instances for which all ways to fill them were searched. Those with no more room and no lower price need
 	// no search.
 	searched []priceAndRoom
 }
@@ -150,7 +150,7 @@ func (k *checker) checkCell(s *sale, at int, order []int) error {
 		for r := range m.room {
 			m.room[r] = min(m.room[r], who.demand[r]) // no more than that is ever asked for
 		}
-		if err := k.checkMachine(s, cell, t, m, who, order); err != nil {
+		if err := k.checkInstance(s, cell, t, m, who, order); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (k *checker) servedBy(marked []byte) *served {
 	return who
 }
 
-// roomOf is what a new machine has for pods, less the daemons that are sure to run on it.
+// roomOf is what a new instance has for pods, less the daemons that are sure to run on it.
 func (k *checker) roomOf(s *sale, cell *catalog.Cell, t int) res.Vector {
 	room := s.cat.Allocatable[t].Clone()
 	room.Sub(s.always, 1)
@@ -198,7 +198,7 @@ func (k *checker) roomOf(s *sale, cell *catalog.Cell, t int) res.Vector {
 	return room
 }
 
-func (k *checker) checkMachine(s *sale, cell *catalog.Cell, t int, m *carrier, who *served, order []int) error {
+func (k *checker) checkInstance(s *sale, cell *catalog.Cell, t int, m *carrier, who *served, order []int) error {
 	ty := s.cat.Types[t]
 	price := max(0, int64(cell.Price[t])) // micro-USD
 	limit := product(uint64(price), 1000).shift(fine)
@@ -219,7 +219,7 @@ func (k *checker) checkMachine(s *sale, cell *catalog.Cell, t int, m *carrier, w
 		who.searched = append(who.searched, priceAndRoom{price, m.room})
 		return nil
 	}
-	return fmt.Errorf("nothing shows that %s, bought as %s in zone %s, carries no more than its price", ty.Name, cell.CapacityType, cell.Zone)
+	return fmt.Errorf("nothing shows that %s, launched as %s in zone %s, carries no more than its price", ty.Name, cell.CapacityType, cell.Zone)
 }
 
 // chargeReservation takes what the instances that a reservation still holds can carry beyond their price off the bound.

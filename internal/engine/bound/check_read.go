@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// choice is what decides on which machines a class may run. Many classes share one.
+// choice is what decides on which instances a class may run. Many classes share one.
 type choice struct {
 	tolerations []cluster.Toleration
 	alts        []requirement.Requirements

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// maxSearch is how many ways to fill machines the checker looks at in all before it gives up.
+	// maxSearch is how many ways to fill instances the checker looks at in all before it gives up.
 	maxSearch = 8_000_000
-	// oneSearch is the same for a single machine.
+	// oneSearch is the same for a single instance.
 	oneSearch = 2_000_000
 	// maxRoom is for how many resources it can tell ways apart.
 	maxRoom = 8
 )
 
-// exhausted goes through the ways to fill the machine and reports whether none is worth more than limit. It adds classes
+// exhausted goes through the ways to fill the instance and reports whether none is worth more than limit. It adds classes
 // one after the other. Of ways that leave the same room it needs only the worthiest, and none that can't exceed the limit
 // any more, by the weights that come nearest, whatever is added.
 func (k *checker) exhausted(m *carrier, limit wide) bool {
@@ -37,7 +37,7 @@ func (k *checker) exhausted(m *carrier, limit wide) bool {
 	return ok
 }
 
-// fillings are the ways to fill a machine with the classes looked at so far.
+// fillings are the ways to fill an instance with the classes looked at so far.
 type fillings struct {
 	k     *checker
 	w     *priced
@@ -63,7 +63,7 @@ type remains struct {
 	group int64
 }
 
-// list finds what fits the machine, groups first. Classes of one kind count as one, unless they share a limit per host
+// list finds what fits the instance, groups first. Classes of one kind count as one, unless they share a limit per host
 // with others.
 func (f *fillings) list(m *carrier) {
 	k := f.k

@@ -21,11 +21,11 @@ const (
 )
 
 var (
-	errTooLarge = errors.New("the pods are too many to go through all ways to serve them with whole machines")
-	errTooLong  = errors.New("there are too many ways to serve the pods with whole machines")
+	errTooLarge = errors.New("the pods are too many to go through all ways to serve them with whole instances")
+	errTooLong  = errors.New("there are too many ways to serve the pods with whole instances")
 )
 
-// offer is a machine that is sold.
+// offer is an instance that is sold.
 type offer struct {
 	price int64 // micro-USD
 	m     *carrier
@@ -41,13 +41,13 @@ type load struct {
 	each, base []int64
 }
 
-// wholeMachines proves that all pods together cost some more than they are worth, because machines are bought whole: at
+// wholeInstances proves that all pods together cost some more than they are worth, because instances are launched whole: at
 // least reach, or as much as the cheapest way costs that is cheaper than that.
 //
-// What a way costs more than the pods are worth is the sum, over its machines, of what each costs more than its pods, and
+// What a way costs more than the pods are worth is the sum, over its instances, of what each costs more than its pods, and
 // of what the pods are worth more where they are than where they would be worth least. None of these is below zero, so
-// that only machines matter that cost less than reach more than their pods.
-func (k *checker) wholeMachines(reach int64) (int64, error) {
+// that only instances matter that cost less than reach more than their pods.
+func (k *checker) wholeInstances(reach int64) (int64, error) {
 	if reach >= maxWholeReach {
 		return 0, errTooLarge
 	}
@@ -253,7 +253,7 @@ func (w *wholeCheck) place(at int, offers []offer) ([]way, error) {
 	for _, i := range here {
 		most |= uint64(w.loads[i].top[at]) << w.shift[i]
 	}
-	// Loads are served one after the other: each next machine has some of the first load that is not done.
+	// Loads are served one after the other: each next instance has some of the first load that is not done.
 	now := map[uint64]int64{0: 0}
 	for j, i := range here {
 		l := &w.loads[i]
@@ -299,7 +299,7 @@ func (w *wholeCheck) place(at int, offers []offer) ([]way, error) {
 	return out, nil
 }
 
-// fillings are the ways to fill one machine that cost less than reach more than the pods are worth, by the first load of
+// fillings are the ways to fill one instance that cost less than reach more than the pods are worth, by the first load of
 // which they have some, the cheapest first.
 func (w *wholeCheck) fillings(at int, offers []offer, here []int, all int) ([][]way, error) {
 	// Ways are numbered so that those with fewer of everything come first.
@@ -370,7 +370,7 @@ func (w *wholeCheck) best(offers []offer) []offer {
 	return out
 }
 
-// holds reports whether one machine can serve the pods.
+// holds reports whether one instance can serve the pods.
 func (w *wholeCheck) holds(o *offer, pods uint64, at int, here []int) bool {
 	k := w.k
 	for r, room := range o.m.room {

@@ -19,7 +19,7 @@ func (s *search) exchange() {
 		for _, i := range easier {
 			// The others follow from one another.
 			if !slices.ContainsFunc(easier, func(j int) bool { return s.easier(i, j) }) {
-				s.master.add(column{machine: notBought, parts: []share{{i, 1}, {hard, -1}}, ledger: -1})
+				s.master.add(column{instance: notLaunched, parts: []share{{i, 1}, {hard, -1}}, ledger: -1})
 			}
 		}
 	}

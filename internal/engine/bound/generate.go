@@ -8,10 +8,10 @@ import (
 
 // run finds the best values in four steps, each of which starts from what the one before has found.
 //
-// At first rows are only summed up: what all of them that may go to the same machines ask for of each resource has to be
-// carried, not this many pods of each. Then each row counts for itself. In both, a machine may carry as many pods of a
+// At first rows are only summed up: what all of them that may go to the same instances ask for of each resource has to be
+// carried, not this many pods of each. Then each row counts for itself. In both, an instance may carry as many pods of a
 // row as fit, even if there are fewer; in the third it may carry no more than there are, which matters where pods are few
-// for the machines; and in the last, pods can't be cut, see runWhole.
+// for the instances; and in the last, pods can't be cut, see runWhole.
 func (s *search) run() {
 	s.best = make([]float64, len(s.rows))
 	if len(s.rows) == 0 {
@@ -41,11 +41,11 @@ func (s *search) run() {
 	s.converged = s.stopped == ""
 }
 
-// capCounts lets machines carry no more pods of a row than there are. It reports whether that makes a difference.
+// capCounts lets instances carry no more pods of a row than there are. It reports whether that makes a difference.
 func (s *search) capCounts() bool {
 	different := false
-	for i := range s.machines {
-		m := &s.machines[i]
+	for i := range s.instances {
+		m := &s.instances[i]
 		different = different || !slices.Equal(m.fit, m.capped)
 		m.most = m.capped
 	}
@@ -55,7 +55,7 @@ func (s *search) capCounts() bool {
 // generate adds columns until the values of the rows can't be improved, or the budget ends.
 //
 // While it knows few columns the linear program values some rows far too high. So every row can also be had, without any
-// machine, for a little more than what it is worth by the best values so far; these ceilings move up with the best values
+// instance, for a little more than what it is worth by the best values so far; these ceilings move up with the best values
 // and where they are in use when nothing else improves the program. When none is in use the program is the true one.
 func (s *search) generate(budget int64, headroom float64) {
 	reach, least, patience, idleMost := 0.5, 0.1, patience, budget/16
@@ -99,7 +99,7 @@ func (s *search) generate(budget int64, headroom float64) {
 		}
 		if done && len(inUse) == 0 {
 			if !s.near() {
-				s.stopped = "machines that no more can be said of hold the bound down"
+				s.stopped = "instances that no more can be said of hold the bound down"
 			}
 			break
 		}
@@ -131,15 +131,15 @@ const (
 	patience = 30
 	// perRound is how many columns a round adds at most.
 	perRound = 200
-	// perMachine is how many a machine adds at most.
-	perMachine = 24
+	// perInstance is how many an instance adds at most.
+	perInstance = 24
 	// perWhole is the same where pods are whole, which takes longer to find.
 	perWhole = 3
 	// headroom is how far above the best values so far the ceilings are.
 	headroom = 0.1
 )
 
-// trial are the values to price machines at: a part of the way from the best so far to those of the linear program,
+// trial are the values to price instances at: a part of the way from the best so far to those of the linear program,
 // which swing widely while it knows few columns.
 func (s *search) trial(part float64) []float64 {
 	y := make([]float64, len(s.rows))
@@ -158,15 +158,15 @@ type candidate struct {
 	gain float64
 }
 
-// priceAll finds what each machine carries at most at values y, keeps y, scaled so that nothing contradicts it, if that
+// priceAll finds what each instance carries at most at values y, keeps y, scaled so that nothing contradicts it, if that
 // proves more than before, and returns columns that improve the program.
 func (s *search) priceAll(y []float64) []column {
 	var found []candidate
 	over := 1.0
 	beyond := make([]float64, len(s.ledgers)) // worth less price of what there is only so many times
-	worth := make([]float64, len(s.machines))
-	for i := range s.machines {
-		m := &s.machines[i]
+	worth := make([]float64, len(s.instances))
+	for i := range s.instances {
+		m := &s.instances[i]
 		worth[i] = math.Inf(1)
 		if m.w != nil && m.ledger < 0 {
 			worth[i] = s.knapsack.worth(m, m.w, y)
@@ -184,8 +184,8 @@ func (s *search) priceAll(y []float64) []column {
 		}
 	}
 	bound := s.worthOfAll(y) / over
-	for i := range s.machines {
-		if m := &s.machines[i]; m.ledger >= 0 {
+	for i := range s.instances {
+		if m := &s.instances[i]; m.ledger >= 0 {
 			beyond[m.ledger] = max(beyond[m.ledger], worth[i]/over-m.price)
 		}
 	}
@@ -220,16 +220,16 @@ func (s *search) worthOfAll(y []float64) float64 {
 	return sum
 }
 
-// candidates adds the filling of a machine, and further ones without the rows of those before, as long as they improve
-// the program: a machine that is worth too much is so for many rows at once.
+// candidates adds the filling of an instance, and further ones without the rows of those before, as long as they improve
+// the program: an instance that is worth too much is so for many rows at once.
 func (s *search) candidates(found []candidate, i int, y []float64, filling []share) []candidate {
-	m := &s.machines[i]
+	m := &s.instances[i]
 	var rest []float64
-	for n := range perMachine {
+	for n := range perInstance {
 		if len(filling) == 0 || s.wholePods && n == perWhole {
 			break
 		}
-		c := column{machine: i, price: m.price, parts: s.summed(filling), ledger: m.ledger}
+		c := column{instance: i, price: m.price, parts: s.summed(filling), ledger: m.ledger}
 		gain := -s.master.reduced(&c)
 		if gain <= 1e-9*max(m.price, 1e-3) {
 			break

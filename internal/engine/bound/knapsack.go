@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// knapsack finds what the pods that a machine can carry are worth at most, pods taken as divisible: a linear program
+// knapsack finds what the pods that an instance can carry are worth at most, pods taken as divisible: a linear program
 // with one constraint per resource and per shared limit, and a bound on every row. It is solved by the simplex method
 // for bounded variables; its dual solution is the weights that a certificate needs.
 type knapsack struct {
@@ -16,7 +16,7 @@ type knapsack struct {
 	width  int // constraints
 	groups []int
 	inv    []float64 // inverse of the basis, width*width
-	basis  []int     // variables: rows of the machine, then slacks
+	basis  []int     // variables: rows of the instance, then slacks
 	value  []float64 // of the basic variables
 	where  []int8    // of each variable: at its lower bound, at its upper one, or basic
 	dual   []float64
@@ -44,8 +44,8 @@ type share struct {
 	amount float64
 }
 
-// worth is an upper bound on what the machine carries by the weights, as the checker will count it.
-func (k *knapsack) worth(m *machine, w, y []float64) float64 {
+// worth is an upper bound on what the instance carries by the weights, as the checker will count it.
+func (k *knapsack) worth(m *instance, w, y []float64) float64 {
 	sum := 0.0
 	for r, x := range w {
 		sum += x * max(0, m.room[r])
@@ -83,8 +83,8 @@ func (k *knapsack) worth(m *machine, w, y []float64) float64 {
 	return sum
 }
 
-// solve finds the worthiest filling of the machine at row values y, its worth by the weights, and the weights.
-func (k *knapsack) solve(m *machine, y []float64) (worth float64, filling []share, w []float64) {
+// solve finds the worthiest filling of the instance at row values y, its worth by the weights, and the weights.
+func (k *knapsack) solve(m *instance, y []float64) (worth float64, filling []share, w []float64) {
 	k.begin(m)
 	scale := 0.0
 	for _, at := range m.rows {
@@ -122,7 +122,7 @@ func (k *knapsack) solve(m *machine, y []float64) (worth float64, filling []shar
 	return k.worth(m, w, y), filling, w
 }
 
-func (k *knapsack) begin(m *machine) {
+func (k *knapsack) begin(m *instance) {
 	d := len(m.room)
 	k.groups = k.groups[:0]
 	for _, at := range m.rows {
@@ -156,7 +156,7 @@ func resize(x []float64, n int) []float64 {
 }
 
 // duals prices the constraints: the value of what the basis holds, taken through its inverse.
-func (k *knapsack) duals(m *machine, y []float64) {
+func (k *knapsack) duals(m *instance, y []float64) {
 	clear(k.dual)
 	for i, v := range k.basis {
 		if v >= len(m.rows) {
@@ -170,7 +170,7 @@ func (k *knapsack) duals(m *machine, y []float64) {
 }
 
 // entering is the variable whose move to its other bound promises most; -1 if none promises anything.
-func (k *knapsack) entering(m *machine, y []float64, eps float64) int {
+func (k *knapsack) entering(m *instance, y []float64, eps float64) int {
 	best, most := -1, 0.0
 	d := len(m.room)
 	for v, at := range m.rows {
@@ -202,7 +202,7 @@ func (k *knapsack) entering(m *machine, y []float64, eps float64) int {
 	return best
 }
 
-func (k *knapsack) pivot(m *machine, enter int) {
+func (k *knapsack) pivot(m *instance, enter int) {
 	d, n := len(m.room), len(m.rows)
 	clear(k.alpha)
 	addColumn := func(j int, x float64) {

@@ -86,7 +86,7 @@ func TestTheKnapsackIsSolved(t *testing.T) {
 		for range rapid.IntRange(0, 2).Draw(t, "shared") {
 			s.shared = append(s.shared, sharedLimit{most: float64(rapid.IntRange(1, 3).Draw(t, "limit"))})
 		}
-		m := &machine{price: 1, ledger: -1}
+		m := &instance{price: 1, ledger: -1}
 		for range 3 {
 			m.room = append(m.room, float64(rapid.IntRange(1, 40).Draw(t, "room")))
 		}

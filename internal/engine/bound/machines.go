@@ -14,11 +14,11 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// machine is a kind of machine that can carry pods: for sale at a price, or there a number of times.
-type machine struct {
+// instance is a kind of instance that can carry pods: for sale at a price, or there a number of times.
+type instance struct {
 	room  []float64
 	price float64 // USD per hour
-	// ledger counts machines that are there only so many times, of search.ledgers; -1: as many as one likes.
+	// ledger counts instances that are there only so many times, of search.ledgers; -1: as many as one likes.
 	ledger int
 	// rows that it can carry; how many pods of each fit; and how many at most, which is fewer where there are not as many.
 	rows   []int
@@ -37,13 +37,13 @@ type machine struct {
 	set int
 }
 
-// ledger says how many machines there are of all the kinds that refer to it.
+// ledger says how many instances there are of all the kinds that refer to it.
 type ledger struct {
 	name  string
 	times float64
 }
 
-// choiceText identifies what decides on which machines a class may run.
+// choiceText identifies what decides on which instances a class may run.
 func choiceText(c *cluster.Class) string {
 	b, _ := json.Marshal([]any{c.Selector, c.Affinity, c.Volumes, c.Tolerations})
 	return string(b)
@@ -80,7 +80,7 @@ func (s *search) alternativesOf(c *cluster.Class, volumes bool) []requirement.Re
 	return out
 }
 
-// addPool adds what the pool sells, as kinds of machine.
+// addPool adds what the pool sells, as kinds of instance.
 func (s *search) addPool(pool *cluster.Pool) {
 	if pool.NotReady != "" {
 		return
@@ -110,7 +110,7 @@ func (s *search) addPool(pool *cluster.Pool) {
 			if !slices.ContainsFunc(choices, func(w uint64) bool { return w != 0 }) {
 				continue
 			}
-			m := machine{room: nets(at, t), price: float64(max(0, cell.Price[t])) / 1e6, ledger: -1, set: s.setOf(choices)}
+			m := instance{room: nets(at, t), price: float64(max(0, cell.Price[t])) / 1e6, ledger: -1, set: s.setOf(choices)}
 			if cell.CapacityType == catalog.Reserved {
 				m.ledger = s.reservation(pool, cell, cat.Types[t])
 			}
@@ -264,8 +264,8 @@ func (s *search) reservation(pool *cluster.Pool, cell *catalog.Cell, ty *catalog
 	return at
 }
 
-// offer lists a kind of machine. Of two for sale with the same room the cheaper one stays.
-func (s *search) offer(m machine) {
+// offer lists a kind of instance. Of two for sale with the same room the cheaper one stays.
+func (s *search) offer(m instance) {
 	demand := s.demandOf(m.set)
 	key := strconv.AppendInt(nil, int64(m.set), 36)
 	for r := range m.room {
@@ -274,12 +274,12 @@ func (s *search) offer(m machine) {
 	}
 	if m.ledger < 0 {
 		if at, ok := s.offered[string(key)]; ok {
-			s.machines[at].price = min(s.machines[at].price, m.price)
+			s.instances[at].price = min(s.instances[at].price, m.price)
 			return
 		}
-		s.offered[string(key)] = len(s.machines)
+		s.offered[string(key)] = len(s.instances)
 	}
-	s.machines = append(s.machines, m)
+	s.instances = append(s.instances, m)
 }
 
 // demandOf is what all rows of a set ask for together.
@@ -305,8 +305,8 @@ func (s *search) setHas(set, choice int) bool {
 	return s.sets[set][choice>>6]&(1<<(choice&63)) != 0
 }
 
-// fit finds which rows the machine carries, and how many of each.
-func (s *search) fit(m *machine) {
+// fit finds which rows the instance carries, and how many of each.
+func (s *search) fit(m *instance) {
 	for i := range s.rows {
 		row := &s.rows[i]
 		if !s.inSet(m.set, row) {
@@ -331,16 +331,16 @@ func (s *search) fit(m *machine) {
 	m.most = m.fit
 }
 
-func (s *search) limitOn(m *machine, shared int) float64 {
+func (s *search) limitOn(m *instance, shared int) float64 {
 	if m.limits != nil {
 		return m.limits[shared]
 	}
 	return s.shared[shared].most
 }
 
-// keepBest drops machines for sale that are nowhere better than a cheaper one, and sorts the rest.
+// keepBest drops instances for sale that are nowhere better than a cheaper one, and sorts the rest.
 func (s *search) keepBest() {
-	slices.SortStableFunc(s.machines, func(a, b machine) int {
+	slices.SortStableFunc(s.instances, func(a, b instance) int {
 		return cmp.Or(cmp.Compare(a.price, b.price), -slices.Compare(a.room, b.room), slices.Compare(s.sets[b.set], s.sets[a.set]))
 	})
 	supersets := make([][]int, len(s.sets))
@@ -351,10 +351,10 @@ func (s *search) keepBest() {
 			}
 		}
 	}
-	bySet := make([][]machine, len(s.sets)) // of those kept, the ones for sale
-	var kept []machine
-	for _, m := range s.machines {
-		worse := func(o machine) bool {
+	bySet := make([][]instance, len(s.sets)) // of those kept, the ones for sale
+	var kept []instance
+	for _, m := range s.instances {
+		worse := func(o instance) bool {
 			for r, x := range m.room {
 				if o.room[r] < x {
 					return false
@@ -370,7 +370,7 @@ func (s *search) keepBest() {
 		}
 		kept = append(kept, m)
 	}
-	s.machines = kept
+	s.instances = kept
 }
 
 func contains(larger, smaller []uint64) bool {

@@ -7,17 +7,17 @@ import (
 
 // What is no machine: a row that stands for another, and a way to deal pods out over zones.
 const (
-	notBought = -1
-	ofDeal    = -2
+	notLaunched = -1
+	ofDeal      = -2
 )
 
-// column is a way to fill a machine.
+// column is a way to fill an instance.
 type column struct {
-	machine int // of search.machines; or notBought or ofDeal
-	price   float64
-	parts   []share
-	ledger  int // -1: none
-	size    float64
+	instance int // of search.instances; or notBought or ofDeal
+	price    float64
+	parts    []share
+	ledger   int // -1: none
+	size     float64
 }
 
 // master is the linear program

@@ -27,12 +27,12 @@ func (s *search) addNodes() {
 		}
 		minded[i] = byRule[l.rule]
 	}
-	var free []machine
+	var free []instance
 	for _, n := range s.nodes() {
 		if n.Deleting {
 			continue
 		}
-		if m, ok := s.nodeAsMachine(n, minded, byRule); ok {
+		if m, ok := s.nodeAsInstance(n, minded, byRule); ok {
 			free = append(free, m)
 		}
 	}
@@ -42,14 +42,14 @@ func (s *search) addNodes() {
 	for _, m := range free {
 		m.ledger = len(s.ledgers)
 		s.ledgers = append(s.ledgers, ledger{name: "nodes", times: 1})
-		s.machines = append(s.machines, m)
+		s.instances = append(s.instances, m)
 	}
 }
 
-// nodeAsMachine is the node as a machine that costs nothing; false if it carries none of the rows.
-func (s *search) nodeAsMachine(n *cluster.Node, minded []map[*cluster.Class]bool, byRule map[string]map[*cluster.Class]bool) (machine, bool) {
+// nodeAsInstance is the node as an instance that costs nothing; false if it carries none of the rows.
+func (s *search) nodeAsInstance(n *cluster.Node, minded []map[*cluster.Class]bool, byRule map[string]map[*cluster.Class]bool) (instance, bool) {
 	labels, open := s.labelsOf(n)
-	m := machine{room: s.scaled(s.roomOf(n, labels, open))}
+	m := instance{room: s.scaled(s.roomOf(n, labels, open))}
 	choices := make([]uint64, (len(s.choices)+63)/64)
 	for ch := range s.choices {
 		if s.allowedOn(n, ch, labels, open) {
@@ -155,10 +155,10 @@ func (s *search) roomOf(n *cluster.Node, labels requirement.Requirements, open b
 	return room
 }
 
-// together joins machines that serve the same rows into one with the room of all.
-func (s *search) together(free []machine) []machine {
+// together joins instances that serve the same rows into one with the room of all.
+func (s *search) together(free []instance) []instance {
 	bySet := map[int]int{}
-	var out []machine
+	var out []instance
 	for _, m := range free {
 		at, ok := bySet[m.set]
 		if !ok {

@@ -95,7 +95,7 @@ func (s *search) needs() []float64 {
 func (s *search) dealtOut(first bool) []column {
 	var out []column
 	add := func(k int, amounts []float64) {
-		c := column{machine: ofDeal, ledger: -1, parts: []share{{len(s.rows) + k, 1}}}
+		c := column{instance: ofDeal, ledger: -1, parts: []share{{len(s.rows) + k, 1}}}
 		for j, at := range s.deals[k].rows {
 			if at >= 0 && amounts[j] > 0 {
 				c.parts = append(c.parts, share{at, -amounts[j]})
@@ -149,11 +149,11 @@ func (s *search) summed(filling []share) []share {
 	return out
 }
 
-// priceAlone finds what a pod of each row costs on the machine that is cheapest for it.
+// priceAlone finds what a pod of each row costs on the instance that is cheapest for it.
 func (s *search) priceAlone() {
 	s.alone = make([]float64, len(s.rows))
-	for i := range s.machines {
-		m := &s.machines[i]
+	for i := range s.instances {
+		m := &s.instances[i]
 		for j, at := range m.rows {
 			if each := m.price / m.most[j]; m.ledger < 0 && (s.alone[at] == 0 || each < s.alone[at]) {
 				s.alone[at] = each
@@ -196,13 +196,13 @@ func (s *search) resume() {
 	clear(s.ceilings)
 	s.restart()
 	for _, c := range old {
-		if c.machine == ofDeal {
+		if c.instance == ofDeal {
 			s.master.add(c)
 		}
-		if c.machine < 0 {
+		if c.instance < 0 {
 			continue
 		}
-		m := &s.machines[c.machine]
+		m := &s.instances[c.instance]
 		parts := c.parts[:0]
 		for _, p := range c.parts {
 			at, ok := slices.BinarySearch(m.rows, p.row)
@@ -233,7 +233,7 @@ func (s *search) setCeilings(headroom float64) {
 }
 
 // ceilingsInUse are the rows of which the program has some from nowhere. A ceiling as high as what the row costs alone
-// is none: that much can be bought.
+// is none: that much can be launched.
 func (s *search) ceilingsInUse() []int {
 	var out []int
 	for i, v := range s.master.basis {

@@ -11,7 +11,7 @@ import (
 )
 
 // result rounds the best values to whole numbers, finds weights for them, and lets the checker say what that proves.
-// Where the checker can't follow, because it has to search too many ways to fill machines with whole pods, values that were
+// Where the checker can't follow, because it has to search too many ways to fill instances with whole pods, values that were
 // found earlier are taken, in the end those for pods cut at will.
 func (s *search) result(p *pack.Problem, price catalog.MicroUSD) *Result {
 	r := &Result{Converged: s.converged, Stopped: s.stopped, Open: -1, Work: s.work}
@@ -39,7 +39,7 @@ func (s *search) result(p *pack.Problem, price catalog.MicroUSD) *Result {
 // wholeMost is up to how many pods the checker is asked to go through all ways to serve them.
 const wholeMost = 100
 
-// raise has the checker go through the ways to serve the pods with whole machines, as far as needed to show that none is
+// raise has the checker go through the ways to serve the pods with whole instances, as far as needed to show that none is
 // cheaper than price, or, if there are too many, than something between price and what is proven already.
 func (s *search) raise(p *pack.Problem, r *Result, price catalog.MicroUSD) {
 	if s.work.Pods > wholeMost || len(r.Certificate.Rows) == 0 {
@@ -79,9 +79,9 @@ func (s *search) certify(values []float64, slack float64) *Certificate {
 		y[i] = float64(whole[i]) / 1e9
 	}
 	var used [][]float64
-	proof := make([][]float64, len(s.machines)) // the weights that prove each machine
-	for i := range s.machines {
-		m := &s.machines[i]
+	proof := make([][]float64, len(s.instances)) // the weights that prove each instance
+	for i := range s.instances {
+		m := &s.instances[i]
 		if m.ledger < 0 {
 			if proof[i] = s.covered(m, y, used, slack); proof[i] != nil {
 				continue
@@ -119,9 +119,9 @@ func (s *search) certify(values []float64, slack float64) *Certificate {
 	return c
 }
 
-// covered are weights in use that already prove the machine; those that do come first the next time. It is nil when there
+// covered are weights in use that already prove the instance; those that do come first the next time. It is nil when there
 // are none.
-func (s *search) covered(m *machine, y []float64, used [][]float64, slack float64) []float64 {
+func (s *search) covered(m *instance, y []float64, used [][]float64, slack float64) []float64 {
 	for at, w := range used {
 		if s.knapsack.worth(m, w, y) <= m.price*(1-slack/4) {
 			copy(used[1:at+1], used[:at])
@@ -133,13 +133,13 @@ func (s *search) covered(m *machine, y []float64, used [][]float64, slack float6
 }
 
 // lifted is what a pod of the class may be worth, in nano-USD, without any proof being the weaker for it, when its
-// requests were rounded down for the search: as much as its true requests cost by the weights of every machine that
+// requests were rounded down for the search: as much as its true requests cost by the weights of every instance that
 // carries it.
 func (s *search) lifted(row, class int, proof [][]float64) int64 {
 	req := s.scaled(s.schema.Vector(s.placed[class].src.Requests))
 	least := math.Inf(1)
-	for i := range s.machines {
-		m := &s.machines[i]
+	for i := range s.instances {
+		m := &s.instances[i]
 		if !s.inSet(m.set, &s.rows[row]) {
 			continue
 		}
@@ -158,7 +158,7 @@ func (s *search) lifted(row, class int, proof [][]float64) int64 {
 	return int64(least * 1e9 * (1 - 1e-9))
 }
 
-// round makes weights whole, and gives them back as they now are. They are rounded up: a machine has little more room
+// round makes weights whole, and gives them back as they now are. They are rounded up: an instance has little more room
 // than all of its pods, but there are far more pods that might be worth a trifle more than their room.
 func (s *search) round(w []float64) ([]float64, Weights) {
 	out := make([]float64, len(w))

@@ -92,7 +92,7 @@ type sharedLimit struct {
 // The certificate makes up for most of that, see lifted.
 const maxRows = 600
 
-// makeRows merges classes that have the same choice of machines, the same requests and like limits per host.
+// makeRows merges classes that have the same choice of instances, the same requests and like limits per host.
 func (s *search) makeRows() {
 	s.pickLimits()
 	s.mergeRows(64)

@@ -42,7 +42,7 @@ type search struct {
 	setIndex    map[string]int
 	demands     [][]float64
 	offered     map[string]int
-	machines    []machine
+	instances   []instance
 	ledgers     []ledger
 	ledgerIndex map[string]int
 
@@ -54,15 +54,15 @@ type search struct {
 	constraints int
 	summing     bool
 	ceilings    []float64 // by constraint
-	alone       []float64 // by row: what a pod costs on the machine that is cheapest for it
+	alone       []float64 // by row: what a pod costs on the instance that is cheapest for it
 	budget      int64
-	// best are the best values of the rows so far, which no machine's price contradicts, and what they prove.
+	// best are the best values of the rows so far, which no instance's price contradicts, and what they prove.
 	best []float64
 	// earlier are the best values of earlier steps, for which the checker has less to search; wholePods is set once pods
 	// can't be cut any more.
 	earlier   [][]float64
 	wholePods bool
-	// thorough is set to look at more ways to fill a machine than are needed to find good ones.
+	// thorough is set to look at more ways to fill an instance than are needed to find good ones.
 	thorough  bool
 	bestBound float64
 	converged bool
@@ -92,8 +92,8 @@ func newSearch(p *pack.Problem, classes []placed, budget int64) *search {
 	}
 	s.addNodes()
 	s.keepBest()
-	for i := range s.machines {
-		if m := &s.machines[i]; m.rows == nil {
+	for i := range s.instances {
+		if m := &s.instances[i]; m.rows == nil {
 			s.fit(m)
 		}
 	}
@@ -157,8 +157,8 @@ func (s *search) readChoices() {
 // dropRows leaves out the rows that nothing for sale carries, or something that costs nothing: they are worth nothing.
 func (s *search) dropRows() {
 	buyable, free := make([]bool, len(s.rows)), make([]bool, len(s.rows))
-	for i := range s.machines {
-		m := &s.machines[i]
+	for i := range s.instances {
+		m := &s.instances[i]
 		if m.ledger >= 0 {
 			continue
 		}
@@ -182,8 +182,8 @@ func (s *search) dropRows() {
 			s.deals[i].rows[j] = index[at]
 		}
 	}
-	kept := s.machines[:0]
-	for _, m := range s.machines {
+	kept := s.instances[:0]
+	for _, m := range s.instances {
 		n := 0
 		for i, at := range m.rows {
 			if index[at] >= 0 {
@@ -196,8 +196,8 @@ func (s *search) dropRows() {
 			kept = append(kept, m)
 		}
 	}
-	s.machines = kept
-	s.work.Machines = len(kept)
+	s.instances = kept
+	s.work.Instances = len(kept)
 }
 
 func (s *search) spent() int64 {

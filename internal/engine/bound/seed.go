@@ -3,7 +3,7 @@ package bound
 import "math"
 
 // seed evaluates values that are likely to be near the best: every row is worth its requests, at the prices of resources
-// that are best for all rows which the same machines serve, as if machines and pods could be cut at will. Drawing the
+// that are best for all rows which the same instances serve, as if instances and pods could be cut at will. Drawing the
 // linear program towards such values from the start saves most of its rounds.
 func (s *search) seed() []column {
 	own := make([]float64, len(s.rows))
@@ -40,7 +40,7 @@ func (s *search) seed() []column {
 	return append(s.priceAll(own), s.priceAll(all)...)
 }
 
-// fluidPrices are the prices of resources that make the demand worth most while no machine that serves the choice is
+// fluidPrices are the prices of resources that make the demand worth most while no instance that serves the choice is
 // worth more than it costs.
 func (s *search) fluidPrices(choice int, demand []float64) []float64 {
 	rows := make([]int, 0, len(demand)) // resources that are asked for
@@ -51,8 +51,8 @@ func (s *search) fluidPrices(choice int, demand []float64) []float64 {
 	}
 	first := make([]column, len(rows))
 	var columns []column
-	for i := range s.machines {
-		m := &s.machines[i]
+	for i := range s.instances {
+		m := &s.instances[i]
 		if m.ledger >= 0 || !s.setHas(m.set, choice) {
 			continue
 		}

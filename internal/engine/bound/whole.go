@@ -9,7 +9,7 @@ import (
 // maxDims is how many resources the search tells apart; one more counts the pods of a limit per host.
 const maxDims = 6
 
-// wholeSearch looks for the filling of a machine with whole pods that is worth most. It goes through the rows one by one.
+// wholeSearch looks for the filling of an instance with whole pods that is worth most. It goes through the rows one by one.
 // Of all fillings with the rows so far that use just as much of everything it keeps the worthiest, and of those the ones
 // that may still come to more than the best, by the weights; if there are too many, those that promise most.
 type wholeSearch struct {
@@ -49,9 +49,9 @@ type partFilling struct {
 }
 
 // whole finds the worthiest filling with whole pods, if it is worth more than limit; w are weights that show what the
-// machine is worth with pods cut at will. What it returns as worth no filling exceeds; it is the worth of the filling, or
+// instance is worth with pods cut at will. What it returns as worth no filling exceeds; it is the worth of the filling, or
 // limit, when closed is set.
-func (k *knapsack) whole(m *machine, y, w []float64, limit float64, width int) (worth float64, filling []share, closed bool) {
+func (k *knapsack) whole(m *instance, y, w []float64, limit float64, width int) (worth float64, filling []share, closed bool) {
 	if len(m.room) > maxDims {
 		return math.Inf(1), nil, false
 	}
@@ -82,8 +82,8 @@ func (k *knapsack) whole(m *machine, y, w []float64, limit float64, width int) (
 	return max(f.best, f.dropped), filling, f.dropped <= f.best
 }
 
-// list finds what the machine carries: rows that share a limit per host first, then the large before the small.
-func (f *wholeSearch) list(s *search, m *machine, y, w []float64) {
+// list finds what the instance carries: rows that share a limit per host first, then the large before the small.
+func (f *wholeSearch) list(s *search, m *instance, y, w []float64) {
 	d := len(m.room)
 	f.room, f.per = [maxDims + 1]float64{}, [maxDims + 1]float64{}
 	for r := range d {

@@ -10,12 +10,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-// cabin is a small search with one machine and rows of random sizes, some of which share a limit per host.
-func cabin(rng *rand.Rand) (*search, *machine, []float64) {
+// cabin is a small search with one instance and rows of random sizes, some of which share a limit per host.
+func cabin(rng *rand.Rand) (*search, *instance, []float64) {
 	s := &search{schema: res.NewSchema(res.CPU, res.Pods), scale: []float64{1000, 1}, shared: []sharedLimit{{most: 1}, {most: 2}}}
 	s.knapsack = &knapsack{s: s}
 	y := make([]float64, 3+rng.IntN(4))
-	m := &machine{room: []float64{float64(1+rng.IntN(40)) / 10, float64(1 + rng.IntN(6))}, price: 0.001, ledger: -1}
+	m := &instance{room: []float64{float64(1+rng.IntN(40)) / 10, float64(1 + rng.IntN(6))}, price: 0.001, ledger: -1}
 	for i := range y {
 		cpu := int64(100 * (1 + rng.IntN(15)))
 		s.rows = append(s.rows, row{exact: res.Vector{cpu, 1}, req: []float64{float64(cpu) / 1000, 1},
@@ -33,7 +33,7 @@ func cabin(rng *rand.Rand) (*search, *machine, []float64) {
 }
 
 // worthiest tries all fillings.
-func worthiest(s *search, m *machine, y []float64, at int, room []float64, limits []float64) float64 {
+func worthiest(s *search, m *instance, y []float64, at int, room []float64, limits []float64) float64 {
 	if at == len(m.rows) {
 		return 0
 	}
@@ -62,20 +62,20 @@ func TestTheWorthiestFillingWithWholePodsIsFound(t *testing.T) {
 		cut, _, w := s.knapsack.solve(m, y)
 		got, filling, closed := s.knapsack.whole(m, y, w, 0, 10_000)
 		if sum := worthOf(y, filling); !closed || math.Abs(got-want) > 1e-6 || math.Abs(sum-want) > 1e-6 {
-			t.Fatalf("machine %d: worth %v, its filling %v, closed %v; the worthiest is %v", i, got, sum, closed, want)
+			t.Fatalf("instance %d: worth %v, its filling %v, closed %v; the worthiest is %v", i, got, sum, closed, want)
 		}
 		if cut < want-1e-6 {
-			t.Fatalf("machine %d: worth %v with pods cut, %v with whole ones", i, cut, want)
+			t.Fatalf("instance %d: worth %v with pods cut, %v with whole ones", i, cut, want)
 		}
 		upper, filling, closed := s.knapsack.whole(m, y, w, 0, 1)
 		if upper < want-1e-6 || worthOf(y, filling) > want+1e-6 {
-			t.Fatalf("machine %d: one way at a time: worth %v, its filling %v; the worthiest is %v", i, upper, worthOf(y, filling), want)
+			t.Fatalf("instance %d: one way at a time: worth %v, its filling %v; the worthiest is %v", i, upper, worthOf(y, filling), want)
 		}
 		if !closed {
 			short++
 		}
 		if worth, filling, closed := s.knapsack.whole(m, y, w, want+1, 10_000); !closed || worth != want+1 || filling != nil {
-			t.Fatalf("machine %d: finds %v %v beyond a limit that nothing exceeds", i, worth, filling)
+			t.Fatalf("instance %d: finds %v %v beyond a limit that nothing exceeds", i, worth, filling)
 		}
 	}
 	if short == 0 {

@@ -7,7 +7,7 @@ const (
 	// widestSearch how many where it matters.
 	wholeWidth   = 3000
 	widestSearch = 75_000
-	// wholePodsMost is up to how many pods a machine's filling counts as few. Of more, pods stay divisible: little is lost
+	// wholePodsMost is up to how many pods an instance's filling counts as few. Of more, pods stay divisible: little is lost
 	// by that, and there are too many ways.
 	wholePodsMost = 64
 	// wholeTries is how many part fillings may be looked at for one machine: the checker has to look at as many.
@@ -18,8 +18,8 @@ const (
 	wholeInZones = 50_000_000
 )
 
-// runWhole finds the best values for whole pods. Machines that turn out to have too many fillings keep pods cut at will;
-// in the end those of them that the program buys are tried again with more effort.
+// runWhole finds the best values for whole pods. Instances that turn out to have too many fillings keep pods cut at will;
+// in the end those of them that the program launches are tried again with more effort.
 func (s *search) runWhole() {
 	budget := s.budget
 	if len(s.deals) > 0 {
@@ -43,12 +43,12 @@ func (s *search) runWhole() {
 	}
 }
 
-// withWholePods is the worth and filling of a machine that carries whole pods only, given those with pods cut at will.
+// withWholePods is the worth and filling of an instance that carries whole pods only, given those with pods cut at will.
 //
-// As long as better columns turn up, a quick look is enough. When none do, a thorough one either shows what the machine is
+// As long as better columns turn up, a quick look is enough. When none do, a thorough one either shows what the instance is
 // worth or that it has too many fillings. Existing nodes and reservations are left alone, as the checker doesn't search
 // their fillings.
-func (s *search) withWholePods(m *machine, y, w []float64, worth float64, filling []share, first bool) (float64, []share) {
+func (s *search) withWholePods(m *instance, y, w []float64, worth float64, filling []share, first bool) (float64, []share) {
 	if m.cut || m.ledger >= 0 || worth <= m.price*(1+1e-9) || s.spent() >= s.budget {
 		return worth, filling
 	}
@@ -76,16 +76,16 @@ func podsOf(filling []share) float64 {
 	return sum
 }
 
-// searchWider has whole pods tried again, with more effort, on machines that the linear program buys and on which pods
+// searchWider has whole pods tried again, with more effort, on instances that the linear program launches and on which pods
 // were cut. It reports whether there are any.
 func (s *search) searchWider() bool {
 	some := false
 	for i, v := range s.master.basis {
-		if v < s.constraints || s.master.amount[i] < 1e-9 || s.master.columns[v].machine < 0 {
+		if v < s.constraints || s.master.amount[i] < 1e-9 || s.master.columns[v].instance < 0 {
 			continue
 		}
 		c := &s.master.columns[v]
-		m := &s.machines[c.machine]
+		m := &s.instances[c.instance]
 		if m.cut && m.width < widestSearch && podsOf(c.parts) <= wholePodsMost {
 			m.cut, m.width, some = false, max(m.width, wholeWidth)*5, true
 		}

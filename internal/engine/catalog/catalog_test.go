@@ -81,7 +81,7 @@ func TestColumnsAgreeWithLookingAtEveryType(t *testing.T) {
 	})
 }
 
-func TestCellsHoldWhatCanBeBought(t *testing.T) {
+func TestCellsHoldWhatCanBeLaunched(t *testing.T) {
 	types := []*catalog.Type{
 		{Name: "x", Offerings: []catalog.Offering{
 			{Zone: "b", CapacityType: catalog.Spot, Price: 3, Available: true},

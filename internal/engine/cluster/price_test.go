@@ -25,11 +25,11 @@ func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
 		node *cluster.Node
 		want catalog.MicroUSD
 	}{
-		"on demand":                          {node("default", "a", catalog.OnDemand), 100},
-		"in a dearer zone":                   {node("default", "b", catalog.OnDemand), 110},
-		"spot that can't be bought any more": {node("default", "a", catalog.Spot), 30},
-		"without a price":                    {node("default", "c", catalog.OnDemand), 0},
-		"of a pool that is not known":        {node("other", "a", catalog.OnDemand), 0},
+		"on demand":                            {node("default", "a", catalog.OnDemand), 100},
+		"in a dearer zone":                     {node("default", "b", catalog.OnDemand), 110},
+		"spot that can't be launched any more": {node("default", "a", catalog.Spot), 30},
+		"without a price":                      {node("default", "c", catalog.OnDemand), 0},
+		"of a pool that is not known":          {node("other", "a", catalog.OnDemand), 0},
 		"out of the cheapest reservation, when it does not say which": {node("default", "a", catalog.Reserved), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
 	pools[0].Types = append(pools[0].Types, &catalog.Type{Name: "m.small", AttachLimits: res.List{"ebs.csi.aws.com": 7}})
 	asked := &cluster.Node{Name: "n", Pool: "default", Requirements: []requirement.Term{{Key: requirement.InstanceType, Operator: requirement.In, Values: []string{"m.large", "m.small"}}}}
 	if n := filled.Apply([]*cluster.Node{asked}, pools)[0]; n.AttachLimits["ebs.csi.aws.com"] != 7 {
-		t.Errorf("a machine that may become m.small attaches %d volumes, want 7", n.AttachLimits["ebs.csi.aws.com"])
+		t.Errorf("an instance that may become m.small attaches %d volumes, want 7", n.AttachLimits["ebs.csi.aws.com"])
 	}
 	var x cluster.Pricer
 	n := node("default", "a", catalog.Reserved)

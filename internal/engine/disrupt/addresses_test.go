@@ -59,15 +59,15 @@ func TestMovesStayWithinTheAddressesOfSubnets(t *testing.T) {
 						t.Error(v)
 					}
 				}
-				bought, zones := 0, map[string]int{}
+				launched, zones := 0, map[string]int{}
 				for _, m := range d.Moves {
-					bought += len(m.NewNodes)
+					launched += len(m.NewNodes)
 					for _, nn := range m.NewNodes {
 						zones[nn.Types[0].Zone]++
 					}
 				}
-				if bought != tt.new {
-					t.Errorf("%d new nodes, want %d\n%s", bought, tt.new, d)
+				if launched != tt.new {
+					t.Errorf("%d new nodes, want %d\n%s", launched, tt.new, d)
 				}
 				for zone, n := range tt.zones {
 					if zones[zone] < n {

@@ -61,7 +61,7 @@ func TestSavingsAreMadeCertain(t *testing.T) {
 		p    *disrupt.Problem
 		want outcome
 	}{
-		"a type that is cheaper in one zone only is bought in that zone": {
+		"a type that is cheaper in one zone only is launched in that zone": {
 			lone(typeOf("new", 2, way{"a", od, 250_000}, way{"b", od, 150_000})),
 			outcome{Types: []string{"new"}, Zone: []string{"b"}, CapacityType: []string{od}, Saving: 50_000, Certain: 50_000}},
 		"spot is not left to end in something dearer on demand": {
@@ -70,13 +70,13 @@ func TestSavingsAreMadeCertain(t *testing.T) {
 		"half of what the cheapest type saves is given away for more types, and no more": {
 			lone(typeOf("new-1", 2, way{"a", od, 100_000}), typeOf("new-2", 2, way{"a", od, 150_000}), typeOf("new-3", 2, way{"a", od, 151_000})),
 			outcome{Types: []string{"new-1", "new-2"}, CapacityType: []string{od}, Saving: 100_000, Certain: 50_000}},
-		"a machine at the same price is not bought": {
+		"an instance at the same price is not launched": {
 			lone(typeOf("new", 2, way{"a", od, 200_000})),
 			outcome{KeptBecause: disrupt.NotCheaper}},
-		"a type that is dearer in one partition of a placement group, by an overlay, is bought in the other": {
+		"a type that is dearer in one partition of a placement group, by an overlay, is launched in the other": {
 			lone(partitioned(typeOf("new", 2, way{"a", od, 190_000}, way{"a", od, 100_000}))),
 			outcome{Types: []string{"new"}, Zone: []string{"a"}, CapacityType: []string{od}, Partition: []string{"2"}, Saving: 100_000, Certain: 100_000}},
-		"a machine that is too small is not bought": {
+		"an instance that is too small is not launched": {
 			lone(typeOf("new", 0, way{"a", od, 10_000})),
 			outcome{KeptBecause: disrupt.PodHasNoPlace}},
 	}
@@ -136,8 +136,8 @@ func TestNodesArePricedByTheCatalog(t *testing.T) {
 		spoil func(*disrupt.Problem)
 		want  catalog.MicroUSD
 	}{
-		"a node with a price of its own":       {func(*disrupt.Problem) {}, 200_000},
-		"a node of a pool that is bought from": {func(p *disrupt.Problem) { p.Cluster.Nodes[0].Price = 0 }, 300_000},
+		"a node with a price of its own":         {func(*disrupt.Problem) {}, 200_000},
+		"a node of a pool that is launched from": {func(p *disrupt.Problem) { p.Cluster.Nodes[0].Price = 0 }, 300_000},
 		"a node of a static pool, which is not": {func(p *disrupt.Problem) {
 			p.Cluster.Nodes[0].Price, p.Cluster.Nodes[0].Pool = 0, "fixed"
 			p.Pools = append(p.Pools, disrupt.Pool{Name: "fixed", Static: true})

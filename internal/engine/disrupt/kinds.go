@@ -26,8 +26,8 @@ func (s *search) number() {
 	ties := map[string]string{}
 	kinds, kins := make([]string, len(nodes)), make([]string, len(nodes))
 	for i, n := range nodes {
-		machine := n.src.Pool + "|" + n.src.Zone + "|" + n.src.CapacityType + "|"
-		kinds[i] = machine + n.src.InstanceType + "|" + strconv.FormatInt(int64(n.price), 10) + "|" + strconv.FormatInt(n.cost, 10) + "|" +
+		instance := n.src.Pool + "|" + n.src.Zone + "|" + n.src.CapacityType + "|"
+		kinds[i] = instance + n.src.InstanceType + "|" + strconv.FormatInt(int64(n.price), 10) + "|" + strconv.FormatInt(n.cost, 10) + "|" +
 			strconv.FormatInt(int64(s.p.Options.lifetime(*n.in)), 10) + "|" + strings.Join(classesOf(n.src), "|")
 		kins[i] = n.src.Zone + "|" + strings.Join(tiesOf(n.src, ties), "|")
 	}

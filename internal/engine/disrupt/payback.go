@@ -32,21 +32,21 @@ type estimate struct {
 }
 
 // notPaidBack compares what moving is held to cost with what it saves in the time that is left.
-func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, bought int) Reason {
-	e := s.estimate(nodes, saving, catalog.MicroUSD(float64(s.p.Options.PodPrice)*float64(cost)/unit), bought)
+func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, launched int) Reason {
+	e := s.estimate(nodes, saving, catalog.MicroUSD(float64(s.p.Options.PodPrice)*float64(cost)/unit), launched)
 	if e.earned >= e.spent*e.margin {
 		return Reason{}
 	}
 	r := Reason{Code: NotPaidBack, Want: plan.Dollars(e.spent), Have: plan.Dollars(e.earned)}
 	switch {
 	case e.asked > 0:
-		r.Detail = fmt.Sprintf("it would pay back in %s; about as much was bought again within %s here", e.payback.Round(time.Second), e.asked)
+		r.Detail = fmt.Sprintf("it would pay back in %s; about as much was launched again within %s here", e.payback.Round(time.Second), e.asked)
 	case e.misplaced == 0 && e.payback > e.end && e.expires:
 		r.Detail = fmt.Sprintf("it would pay back in %s; the first of the nodes expires in %s", e.payback.Round(time.Second), e.end.Round(time.Second))
 	case e.misplaced == 0 && e.payback > e.end:
 		r.Detail = fmt.Sprintf("it would pay back in %s; a saving is counted on for %s here", e.payback.Round(time.Second), e.end)
 	case e.misplaced > 0:
-		r.Detail = fmt.Sprintf("after such moves %d%% of what their nodes had cost was bought again here, for pods that did not come to lie as planned", s.p.Options.MisplacedPercent)
+		r.Detail = fmt.Sprintf("after such moves %d%% of what their nodes had cost was launched again here, for pods that did not come to lie as planned", s.p.Options.MisplacedPercent)
 	}
 	return r
 }
@@ -61,12 +61,12 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 // The load takes back what Options.Returns says: first from what could still be saved in the cluster beyond what is
 // usual there, then from this move; so it does with what makes the cluster tighter than is usual. A new node that is likely
 // to be needed again has to be started again.
-func (s *search) estimate(nodes []*nodeState, saving, evictions catalog.MicroUSD, bought int) estimate {
+func (s *search) estimate(nodes []*nodeState, saving, evictions catalog.MicroUSD, launched int) estimate {
 	o := &s.p.Options
 	price, _ := total(nodes)
 	e := estimate{spent: evictions, margin: 1}
-	if bought > 0 {
-		e.spent += o.starting(bought, price-saving)
+	if launched > 0 {
+		e.spent += o.starting(launched, price-saving)
 	}
 	if saving <= 0 {
 		return e
@@ -99,7 +99,7 @@ func (s *search) estimate(nodes []*nodeState, saving, evictions catalog.MicroUSD
 		e.margin = 2
 	}
 	e.earned = catalog.MicroUSD(sum + float64(float64(saving-lost)*(end-at).Hours()))
-	if again := len(nodes) - bought; again > 0 {
+	if again := len(nodes) - launched; again > 0 {
 		e.spent += catalog.MicroUSD(float64(o.starting(again, saving)) * float64(lost) / float64(saving))
 	}
 	e.payback = lasts(e.spent, saving)

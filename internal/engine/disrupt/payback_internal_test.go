@@ -20,21 +20,21 @@ func TestWhatAMoveEarns(t *testing.T) {
 		loose, tight  catalog.MicroUSD
 		astray        int
 		overlap       time.Duration
-		bought        int
+		launched      int
 		spent, earned catalog.MicroUSD
 		asked         time.Duration
 	}{
-		"the whole of its saving, where nothing is asked back":     {horizon: 2 * time.Hour, earned: 2 * dollar},
-		"a day of it, where nothing is said":                       {earned: 24 * dollar},
-		"until its node would expire":                              {horizon: 2 * time.Hour, left: time.Hour, earned: dollar},
-		"and its new machines cost something":                      {horizon: time.Hour, bought: 2, spent: 20_000, earned: dollar},
-		"more where they are dear":                                 {horizon: time.Hour, bought: 2, overlap: 3 * time.Minute, spent: dollar / 20, earned: dollar},
-		"what is left of it, and a machine is started again":       {horizon: 2 * time.Hour, returns: []Regrown{minutes(30, dollar/2), minutes(60, 3*dollar)}, spent: 40_000, earned: 3 * dollar / 4, asked: 30 * time.Minute},
-		"nothing of what comes later than the horizon":             {horizon: time.Hour, returns: []Regrown{minutes(60, dollar)}, earned: dollar},
-		"all of it, where there is more to spare than usual":       {horizon: time.Hour, returns: []Regrown{minutes(30, dollar)}, loose: 5 * dollar, tight: 3 * dollar, earned: dollar},
-		"no more, where that much is usual":                        {horizon: time.Hour, returns: []Regrown{minutes(30, dollar)}, loose: 4 * dollar, tight: 4 * dollar, spent: 40_000, earned: dollar / 2, asked: 30 * time.Minute},
-		"less by what goes astray, and a machine is started again": {horizon: 2 * time.Hour, astray: 25, spent: 10_000, earned: 3 * dollar / 2},
-		"and the load takes more than that":                        {horizon: 2 * time.Hour, astray: 25, returns: []Regrown{minutes(60, dollar/4)}, spent: 20_000, earned: 5 * dollar / 4, asked: time.Hour},
+		"the whole of its saving, where nothing is asked back":       {horizon: 2 * time.Hour, earned: 2 * dollar},
+		"a day of it, where nothing is said":                         {earned: 24 * dollar},
+		"until its node would expire":                                {horizon: 2 * time.Hour, left: time.Hour, earned: dollar},
+		"and its new instances cost something":                       {horizon: time.Hour, launched: 2, spent: 20_000, earned: dollar},
+		"more where they are dear":                                   {horizon: time.Hour, launched: 2, overlap: 3 * time.Minute, spent: dollar / 20, earned: dollar},
+		"what is left of it, and an instance is started again":       {horizon: 2 * time.Hour, returns: []Regrown{minutes(30, dollar/2), minutes(60, 3*dollar)}, spent: 40_000, earned: 3 * dollar / 4, asked: 30 * time.Minute},
+		"nothing of what comes later than the horizon":               {horizon: time.Hour, returns: []Regrown{minutes(60, dollar)}, earned: dollar},
+		"all of it, where there is more to spare than usual":         {horizon: time.Hour, returns: []Regrown{minutes(30, dollar)}, loose: 5 * dollar, tight: 3 * dollar, earned: dollar},
+		"no more, where that much is usual":                          {horizon: time.Hour, returns: []Regrown{minutes(30, dollar)}, loose: 4 * dollar, tight: 4 * dollar, spent: 40_000, earned: dollar / 2, asked: 30 * time.Minute},
+		"less by what goes astray, and an instance is started again": {horizon: 2 * time.Hour, astray: 25, spent: 10_000, earned: 3 * dollar / 2},
+		"and the load takes more than that":                          {horizon: 2 * time.Hour, astray: 25, returns: []Regrown{minutes(60, dollar/4)}, spent: 20_000, earned: 5 * dollar / 4, asked: time.Hour},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, SavingsHorizon: tt.horizon, Regrowth: tt.returns, NormalSlack: tt.tight, MisplacedPercent: tt.astray, Overlap: tt.overlap}}
@@ -47,11 +47,11 @@ func TestWhatAMoveEarns(t *testing.T) {
 			for range 4 {
 				nodes = append(nodes, &nodeState{src: &cluster.Node{}, in: &Node{LifetimeLeft: tt.left}, price: price})
 			}
-			got := s.estimate(nodes, dollar, 0, tt.bought)
+			got := s.estimate(nodes, dollar, 0, tt.launched)
 			if got.spent != tt.spent || got.earned != tt.earned || got.asked != tt.asked {
 				t.Errorf("spent %d earned %d asked back after %s", got.spent, got.earned, got.asked)
 			}
-			if r := s.notPaidBack(nodes, dollar, 0, tt.bought); r.Code != "" {
+			if r := s.notPaidBack(nodes, dollar, 0, tt.launched); r.Code != "" {
 				t.Errorf("it is held not to pay back: %s", r.Text())
 			}
 		})
@@ -82,7 +82,7 @@ func TestAMoveThatWouldGoAstraySaysSo(t *testing.T) {
 	p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, SavingsHorizon: time.Hour, MisplacedPercent: 60, Regrowth: []Regrown{{After: time.Minute, Price: 1}}}}
 	s := &search{p: p, looseKnown: true, loose: 1_000_000}
 	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 10_000}}, 5_000, 0, 1)
-	want := "moving its pods is held to cost $0.0100, and would save $0.0000 in the time left (after such moves 60% of what their nodes had cost was bought again here, for pods that did not come to lie as planned)"
+	want := "moving its pods is held to cost $0.0100, and would save $0.0000 in the time left (after such moves 60% of what their nodes had cost was launched again here, for pods that did not come to lie as planned)"
 	if r.Text() != want {
 		t.Errorf("got %q", r.Text())
 	}
@@ -92,7 +92,7 @@ func TestAMoveThatWouldNotPayBackSaysWhen(t *testing.T) {
 	p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, SavingsHorizon: time.Hour, Regrowth: []Regrown{{After: 5 * time.Minute, Price: 60_000}}}}
 	s := &search{p: p, looseKnown: true}
 	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 4*unit, 0)
-	want := "moving its pods is held to cost $0.0140, and would save $0.0050 in the time left (it would pay back in 14m0s; about as much was bought again within 5m0s here)"
+	want := "moving its pods is held to cost $0.0140, and would save $0.0050 in the time left (it would pay back in 14m0s; about as much was launched again within 5m0s here)"
 	if r.Code != NotPaidBack || r.Text() != want {
 		t.Errorf("got %q", r.Text())
 	}

@@ -102,7 +102,7 @@ func (r Reason) clause() string {
 	case TakenBack:
 		return fmt.Sprintf("its last consolidation was taken back, and is tried again after %s", r.Want)
 	case Earning:
-		return fmt.Sprintf("a consolidation bought it that has not paid back yet; it stays until %s for that", r.Want)
+		return fmt.Sprintf("a consolidation launched it that has not paid back yet; it stays until %s for that", r.Want)
 	case StaticPool:
 		return "its pool keeps a fixed number of nodes"
 	case PolicyForbids:
@@ -120,7 +120,7 @@ func (r Reason) clause() string {
 func (r Reason) found() string {
 	switch r.Code {
 	case PodHasNoPlace:
-		return fmt.Sprintf("pod %s fits on no other node, and no machine can be bought for it", r.Pod)
+		return fmt.Sprintf("pod %s fits on no other node, and no instance can be launched for it", r.Pod)
 	case NotCheaper:
 		return fmt.Sprintf("carrying its pods would cost %s/h otherwise, and it costs %s/h", r.Have, r.Want)
 	case SavesTooLittle:

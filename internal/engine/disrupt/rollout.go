@@ -193,8 +193,8 @@ func (r *rollout) turn(line []*nodeState) (rest []*nodeState) {
 		most = min(most, max(1, left))
 	}
 	set := line[:min(most, len(line))]
-	var buying []*nodeState
-	alone, machines := catalog.MicroUSD(0), 0
+	var launching []*nodeState
+	alone, instances := catalog.MicroUSD(0), 0
 	for _, n := range set {
 		if !r.mayBeReplaced(n) {
 			continue
@@ -206,16 +206,16 @@ func (r *rollout) turn(line []*nodeState) (rest []*nodeState) {
 		case a.NewNodes == 0:
 			r.giveUp(n)
 		default:
-			buying, alone, machines = append(buying, n), alone+a.Price, machines+a.NewNodes
+			launching, alone, instances = append(launching, n), alone+a.Price, instances+a.NewNodes
 		}
 	}
-	if machines > 1 && len(buying) > 1 && r.allowed(buying, r.cause) {
-		if a := r.find(buying...); a.Refusal == pack.Fine && a.Price*100 < alone*(100-rollGain) {
-			r.keep(buying, Move{Cause: r.cause})
+	if instances > 1 && len(launching) > 1 && r.allowed(launching, r.cause) {
+		if a := r.find(launching...); a.Refusal == pack.Fine && a.Price*100 < alone*(100-rollGain) {
+			r.keep(launching, Move{Cause: r.cause})
 			return line[len(set):]
 		}
 	}
-	for _, n := range buying {
+	for _, n := range launching {
 		r.removeAlone(n)
 	}
 	return line[len(set):]

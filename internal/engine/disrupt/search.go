@@ -108,13 +108,13 @@ func (s *search) replaceable(n *nodeState) bool {
 }
 
 // ask tries to let the nodes go.
-func (s *search) ask(nodes []*nodeState, buy bool) pack.Answer { return s.askWell(nodes, buy, 0) }
+func (s *search) ask(nodes []*nodeState, launch bool) pack.Answer { return s.askWell(nodes, launch, 0) }
 
 // askWell is ask with work spent on packing new nodes well.
-func (s *search) askWell(nodes []*nodeState, buy bool, work int64) pack.Answer {
+func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answer {
 	s.stats.Questions++
 	ids := make([]int, len(nodes))
-	rules := pack.Rules{Launch: buy, Work: work, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
+	rules := pack.Rules{Launch: launch, Work: work, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
 	for i, n := range nodes {
 		ids[i] = n.id
@@ -223,7 +223,7 @@ func (s *search) inOrder(o order) []*nodeState {
 }
 
 // forbids says which rule beyond the scheduling of pods forbids the move, given the price of the new nodes.
-func (s *search) forbids(nodes []*nodeState, price catalog.MicroUSD, bought int) Reason {
+func (s *search) forbids(nodes []*nodeState, price catalog.MicroUSD, launched int) Reason {
 	if !s.allowed(nodes, Underutilized) {
 		return Reason{Code: BudgetUsed}
 	}
@@ -234,7 +234,7 @@ func (s *search) forbids(nodes []*nodeState, price catalog.MicroUSD, bought int)
 	if r := s.preferred(old - price); r.Code != "" {
 		return r
 	}
-	return s.notPaidBack(nodes, old-price, cost, bought)
+	return s.notPaidBack(nodes, old-price, cost, launched)
 }
 
 func total(nodes []*nodeState) (price catalog.MicroUSD, cost int64) {
@@ -319,12 +319,12 @@ func (s *search) record(nodes []*nodeState, move Move, best, worst catalog.Micro
 }
 
 func why(m *Move) string {
-	kept, bought := 0, 0
+	kept, launched := 0, 0
 	for _, pl := range m.Placements {
 		kept += len(pl.Pods)
 	}
 	for i := range m.NewNodes {
-		bought += len(m.NewNodes[i].Pods)
+		launched += len(m.NewNodes[i].Pods)
 	}
 	others := fmt.Sprintf("%s is on %s", plan.Count(kept, "pod"), plan.Count(len(m.Placements), "other node"))
 	if len(m.NewNodes) == 0 {
@@ -334,7 +334,7 @@ func why(m *Move) string {
 	for i := range m.NewNodes {
 		types = append(types, m.NewNodes[i].Types[0].Name)
 	}
-	text := fmt.Sprintf("%s can be carried by %s", plan.Count(bought, "pod"), strings.Join(types, " and "))
+	text := fmt.Sprintf("%s can be carried by %s", plan.Count(launched, "pod"), strings.Join(types, " and "))
 	if m.Cause == Underutilized {
 		text += " for less"
 	}

@@ -101,8 +101,8 @@ func (o *Options) Spent(m *Move) catalog.MicroUSD {
 }
 
 // starting is the least that it is held to cost to start so many new nodes of a price per hour together.
-func (o *Options) starting(machines int, price catalog.MicroUSD) catalog.MicroUSD {
-	return max(o.NodePrice*catalog.MicroUSD(machines), price*catalog.MicroUSD(o.Overlap/time.Second)/3600)
+func (o *Options) starting(instances int, price catalog.MicroUSD) catalog.MicroUSD {
+	return max(o.NodePrice*catalog.MicroUSD(instances), price*catalog.MicroUSD(o.Overlap/time.Second)/3600)
 }
 
 // Payback is how long a move's saving has to last to bring what the move is held to cost; a year at most.

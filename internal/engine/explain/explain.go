@@ -31,8 +31,8 @@ type Answer struct {
 	Said []string `json:"said"`
 	// Unplaced explains a pod without a place.
 	Unplaced *plan.Explanation `json:"unplaced,omitempty"`
-	// Bought explains a launch.
-	Bought *plan.Why `json:"bought,omitempty"`
+	// Launch explains a launch.
+	Launch *plan.Why `json:"launch,omitempty"`
 	// Why is what was written on the NodeClaim at its launch, where the decision is not kept any more.
 	Why string `json:"why,omitempty"`
 	// Launched is what EC2 chose of the types that the plan allowed, and its price beside the planned one.
@@ -132,7 +132,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 			a.from(id, d)
 			a.Name = n.Pods[at].String()
 			a.say("it goes to a new node of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
-			a.Bought = pack.ExplainNewNode(d.Problem, d.Plan, i, runnersUp)
+			a.Launch = pack.ExplainNewNode(d.Problem, d.Plan, i, runnersUp)
 			a.declined(d, is)
 			return true
 		}
@@ -205,8 +205,8 @@ func (a *Answer) String() string {
 	if a.Launched != "" {
 		fmt.Fprintf(&b, "launched: %s\n", a.Launched)
 	}
-	if a.Bought != nil {
-		a.writeBought(&b)
+	if a.Launch != nil {
+		a.writeLaunched(&b)
 	}
 	for _, w := range a.Declined {
 		fmt.Fprintf(&b, "a preference was not honoured: %s\n", w.Text())
@@ -233,8 +233,8 @@ func (a *Answer) WriteVerdict(w io.Writer) error {
 	return err
 }
 
-func (a *Answer) writeBought(b *strings.Builder) {
-	n := &a.Bought.Node
+func (a *Answer) writeLaunched(b *strings.Builder) {
+	n := &a.Launch.Node
 	if len(n.Types) == 0 {
 		return
 	}
@@ -254,7 +254,7 @@ func (a *Answer) writeBought(b *strings.Builder) {
 		}
 		b.WriteString("\n")
 	}
-	for i, r := range a.Bought.RunnersUp {
+	for i, r := range a.Launch.RunnersUp {
 		if i == 0 {
 			b.WriteString("for the same pods it would have been:\n")
 		}

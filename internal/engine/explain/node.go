@@ -81,7 +81,7 @@ func (a *Answer) past(ctx context.Context, src Source, is func(*cluster.Node) bo
 			}
 			a.from(id, d)
 		}
-		return !a.bought(id, d, *claim) && (p.node == nil || *claim != "")
+		return !a.launched(id, d, *claim) && (p.node == nil || *claim != "")
 	})
 	return p, err
 }
@@ -114,7 +114,7 @@ func (a *Answer) launch(now record.Now, p *past, claim string) {
 	switch {
 	case !a.Found:
 		a.say("%s", p.text())
-	case a.Bought != nil:
+	case a.Launch != nil:
 	case claim == "":
 		a.say("Kerf did not launch it")
 	case now.Why != "":
@@ -150,7 +150,7 @@ func (a *Answer) future(now *cluster.Node, p *past) {
 	}
 }
 
-func (a *Answer) bought(id string, d *record.Decision, claim string) bool {
+func (a *Answer) launched(id string, d *record.Decision, claim string) bool {
 	if claim == "" || d.Plan == nil {
 		return false
 	}
@@ -159,7 +159,7 @@ func (a *Answer) bought(id string, d *record.Decision, claim string) bool {
 		return false
 	}
 	a.from(id, d)
-	a.Bought = pack.ExplainNewNode(d.Problem, d.Plan, d.Claims[at].NewNode, runnersUp)
+	a.Launch = pack.ExplainNewNode(d.Problem, d.Plan, d.Claims[at].NewNode, runnersUp)
 	return true
 }
 

@@ -115,7 +115,7 @@ func TestNoPlanTakesMoreAddressesThanThereAre(t *testing.T) {
 				}
 			}
 			if all := taken(p, out, zone); !lodged(left, all) {
-				t.Fatalf("zone %s: machines take %v of %v\n%s", zone, all, left, out)
+				t.Fatalf("zone %s: instances take %v of %v\n%s", zone, all, left, out)
 			}
 		}
 		if got, want := bytesOf(t, pack.Solve(shuffled(p, rapid.Uint64().Draw(t, "seed")))), bytesOf(t, out); got != want {
@@ -160,7 +160,7 @@ func TestAmpleAddressesChangeNothing(t *testing.T) {
 }
 
 // Three hundred new nodes that may go anywhere fill three zones of a hundred addresses each, to the last.
-func TestMachinesWithAChoiceMakeRoomForOthers(t *testing.T) {
+func TestInstancesWithAChoiceMakeRoomForOthers(t *testing.T) {
 	p := scenario.Generate(1, 100, 1)
 	class := &cluster.Class{Namespace: "ns", Labels: map[string]string{"app": "x"}, Requests: p.Pending[0].Class.Requests,
 		AntiAffinity: []cluster.PodAffinity{{Key: requirement.Hostname, Namespaces: []string{"ns"}, Selector: &cluster.Selector{Terms: []requirement.Term{in("app", "x")}}}}}

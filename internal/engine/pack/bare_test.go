@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-func TestMachinesThatNoPodAskedFor(t *testing.T) {
+func TestInstancesThatNoPodAskedFor(t *testing.T) {
 	pool := func(edit func(*cluster.Pool)) *cluster.Pool {
 		p := *scenario.Generate(1, 1, 1).Pools[0]
 		p.Requirements = append(slices.Clone(p.Requirements), requirement.Term{Key: requirement.CapacityType, Operator: requirement.In, Values: []string{catalog.OnDemand}})
@@ -39,11 +39,11 @@ func TestMachinesThatNoPodAskedFor(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			nodes, reasons := pack.Bare(c.pool, []cluster.Daemon{daemon}, scenario.Generate(1, 1, 1).Now, pack.Options{}, c.n)
 			if len(nodes) != c.want || (len(reasons) > 0) != (c.want < c.n) {
-				t.Fatalf("%d machines, want %d; reasons %v", len(nodes), c.want, reasons)
+				t.Fatalf("%d instances, want %d; reasons %v", len(nodes), c.want, reasons)
 			}
 			for _, n := range nodes {
 				if len(n.Pods) != 0 || n.Requests[res.CPU] != 250 || n.Pool != c.pool.Name {
-					t.Errorf("machine of pool %s for pods %v with requests %v, want the daemon's", n.Pool, n.Pods, n.Requests)
+					t.Errorf("instance of pool %s for pods %v with requests %v, want the daemon's", n.Pool, n.Pods, n.Requests)
 				}
 				if !slices.IsSortedFunc(n.Types, func(a, b plan.TypeChoice) int { return int(a.Price - b.Price) }) || n.Price != n.Types[0].Price {
 					t.Errorf("price %d of types %v, want them cheapest first", n.Price, n.Types)

@@ -28,7 +28,7 @@ func placeable(p *pack.Problem, pod *cluster.Pod) bool {
 		for _, t := range pool.Types {
 			for _, o := range t.Offerings {
 				for _, team := range teams {
-					if good(buyOne(pool, t, o, team, pod)) {
+					if good(launchOne(pool, t, o, team, pod)) {
 						return true
 					}
 				}
@@ -38,7 +38,7 @@ func placeable(p *pack.Problem, pod *cluster.Pod) bool {
 	return false
 }
 
-func buyOne(pool *cluster.Pool, t *catalog.Type, o catalog.Offering, team string, pod *cluster.Pod) *plan.Plan {
+func launchOne(pool *cluster.Pool, t *catalog.Type, o catalog.Offering, team string, pod *cluster.Pod) *plan.Plan {
 	price := o.Price
 	reqs := []requirement.Term{in(requirement.Zone, o.Zone), in(requirement.CapacityType, o.CapacityType)}
 	if len(pool.Requirements) > 0 {

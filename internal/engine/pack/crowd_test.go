@@ -15,7 +15,7 @@ func TestFillIsThatOfOneItemAfterTheOther(t *testing.T) {
 		for i := range a {
 			tried++
 			if a[i] != b[i] {
-				t.Errorf("seed %d, machine %d: %s, want %s", seed, i, a[i], b[i])
+				t.Errorf("seed %d, instance %d: %s, want %s", seed, i, a[i], b[i])
 			}
 			if a[i] != "" {
 				filled++
@@ -23,7 +23,7 @@ func TestFillIsThatOfOneItemAfterTheOther(t *testing.T) {
 		}
 	}
 	if tried < 500 || filled < tried/2 {
-		t.Errorf("only %d machines of %d took pods along: the test shows nothing", filled, tried)
+		t.Errorf("only %d instances of %d took pods along: the test shows nothing", filled, tried)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestLimitsThatLeavePlentyMakeNoPlanDearer(t *testing.T) {
 }
 
 // Each pod asks for little, but takes a new node for itself: what pods ask for says nothing about when the limit is reached.
-func TestALimitHoldsWhereMachinesAreMuchLargerThanTheirPods(t *testing.T) {
+func TestALimitHoldsWhereInstancesAreMuchLargerThanTheirPods(t *testing.T) {
 	for name, limits := range map[string]res.List{
 		"cores":  {res.CPU: 40_000},
 		"nodes":  {res.Nodes: 3},
@@ -99,7 +99,7 @@ func TestALimitHoldsWhereMachinesAreMuchLargerThanTheirPods(t *testing.T) {
 				t.Error(v)
 			}
 			if n := len(out.NewNodes); n < 3 || n > 30 {
-				t.Errorf("%d machines", n)
+				t.Errorf("%d instances", n)
 			}
 			if len(out.Unplaced) != 1 {
 				t.Fatalf("%d classes have no place", len(out.Unplaced))
@@ -113,7 +113,7 @@ func TestALimitHoldsWhereMachinesAreMuchLargerThanTheirPods(t *testing.T) {
 
 // Small new nodes are to be had in zone a only, where subnets have two addresses: the others go to zone b, where new nodes are
 // larger. The limit leaves plenty for the former, and not for the latter.
-func TestALimitHoldsWhenMachinesHaveToLeaveAZone(t *testing.T) {
+func TestALimitHoldsWhenInstancesHaveToLeaveAZone(t *testing.T) {
 	p := shop(t, res.List{res.CPU: 100_000})
 	p.Pending = nil
 	pool := p.Pools[0]
@@ -143,6 +143,6 @@ func TestALimitHoldsWhenMachinesHaveToLeaveAZone(t *testing.T) {
 		cores += map[string]int64{"small": 8, "large": 16}[nn.Types[0].Name]
 	}
 	if cores > 100 || cores < 80 {
-		t.Errorf("%d machines have %d cores, the limit is 100\n%s", len(out.NewNodes), cores, out)
+		t.Errorf("%d instances have %d cores, the limit is 100\n%s", len(out.NewNodes), cores, out)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Pods that want cores are cheapest in one zone, those that want memory in another; one new node has room for both.
-func TestPodsOfTwoClassesMeetInTheZoneWhereTheyShareAMachine(t *testing.T) {
+func TestPodsOfTwoClassesMeetInTheZoneWhereTheyShareAnInstance(t *testing.T) {
 	together := func(name string, c *cluster.Class) *cluster.Class {
 		c.PodAffinity = []cluster.PodAffinity{{Key: requirement.Zone, Namespaces: []string{"default"}, Selector: named(name)}}
 		return c

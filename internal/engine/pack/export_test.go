@@ -6,8 +6,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// MachineToll is what a new node costs besides its price.
-const MachineToll = nodeToll
+// NodeToll is what a new node costs besides its price.
+const NodeToll = nodeToll
 
 // FillBothWays fills new nodes of several types for the items of the problem, once as the solver does and once by looking
 // at every item in order, and tells what came along.

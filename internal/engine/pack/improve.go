@@ -211,15 +211,15 @@ func (l *itemType) sizeIn(r *demandRow) float64 {
 }
 
 // draftsOf are the new nodes as they are, as drafts.
-func (k *packer) draftsOf(machines []*newNode, lots []*itemType) []*draft {
+func (k *packer) draftsOf(instances []*newNode, lots []*itemType) []*draft {
 	lotOf := map[*podGroup]*itemType{}
 	for _, l := range lots {
 		for _, q := range l.members {
 			lotOf[q.item] = l
 		}
 	}
-	out := make([]*draft, 0, len(machines))
-	for _, m := range machines {
+	out := make([]*draft, 0, len(instances))
+	for _, m := range instances {
 		d := &draft{shape: m.shape, used: make([]int64, k.s.schema.Len()), best: m.best, price: m.price}
 		d.loads = make([]load, 0, len(m.parts))
 		for _, q := range m.parts {

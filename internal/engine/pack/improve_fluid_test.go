@@ -22,28 +22,28 @@ func modelOf(rows []demandRow, kinds []bin, caps ...int) *cuttingStock {
 	return m
 }
 
-func TestPriorIsWhatPodsCostWhenMachinesAreFilledToTheLast(t *testing.T) {
+func TestPriorIsWhatPodsCostWhenInstancesAreFilledToTheLast(t *testing.T) {
 	small := bin{price: 100, net: []float64{10, 20}}
 	cases := map[string]struct {
 		rows  []demandRow
 		kinds []bin
 		total float64
 	}{
-		"pods of the machine's own proportions fill it": {
+		"pods of the instance's own proportions fill it": {
 			rows: []demandRow{{req: []float64{1, 2}, demand: 50, group: -1}}, kinds: []bin{small}, total: 500,
 		},
-		"pods of opposite proportions share machines": {
+		"pods of opposite proportions share instances": {
 			rows:  []demandRow{{req: []float64{2, 1}, demand: 30, group: -1}, {req: []float64{1, 5}, demand: 30, group: -1}},
 			kinds: []bin{small}, total: 900,
 		},
-		"a pod that wants a host of its own pays for the machine alone": {
+		"a pod that wants a host of its own pays for the instance alone": {
 			rows: []demandRow{{req: []float64{1, 2}, demand: 5, group: 0}}, kinds: []bin{small}, total: 500,
 		},
 		"others fill what such pods leave": {
 			rows:  []demandRow{{req: []float64{1, 2}, demand: 5, group: 0}, {req: []float64{1, 2}, demand: 45, group: -1}},
 			kinds: []bin{small}, total: 500,
 		},
-		"the kind that is cheapest for its size is bought": {
+		"the kind that is cheapest for its size is launched": {
 			rows:  []demandRow{{req: []float64{1, 2}, demand: 200, group: -1}},
 			kinds: []bin{small, {price: 150, net: []float64{20, 40}}}, total: 1500,
 		},

@@ -23,9 +23,9 @@ type itemType struct {
 }
 
 // lotsOf gathers what is on the new nodes, in the order of items.
-func (s *solver) lotsOf(p *pool, machines []*newNode) []*itemType {
+func (s *solver) lotsOf(p *pool, instances []*newNode) []*itemType {
 	on := map[*podGroup]int{}
-	for _, m := range machines {
+	for _, m := range instances {
 		for _, q := range m.parts {
 			on[q.item] += q.n
 		}
@@ -118,10 +118,10 @@ type cuttingStock struct {
 const maxRows, maxAccess = 192, 64
 
 // newModel makes the finest model that is small enough; nil if there is none.
-func (s *solver) newModel(p *pool, lots []*itemType, machines int) *cuttingStock {
+func (s *solver) newModel(p *pool, lots []*itemType, instances int) *cuttingStock {
 	for level := range steps {
 		m := &cuttingStock{pool: p}
-		if s.makeRows(m, lots, level, machines) {
+		if s.makeRows(m, lots, level, instances) {
 			s.makeKinds(m)
 			return m
 		}
@@ -132,9 +132,9 @@ func (s *solver) newModel(p *pool, lots []*itemType, machines int) *cuttingStock
 // steps is in how many steps amounts double within which they count as one, by level; 0: only equal ones do.
 var steps = [...]int{0, 0, 8, 4, 2, 1}
 
-func (s *solver) makeRows(m *cuttingStock, lots []*itemType, level, machines int) bool {
+func (s *solver) makeRows(m *cuttingStock, lots []*itemType, level, instances int) bool {
 	accessOf, groupOf, rowOf, sizeOf := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
-	groups := bindingGroups(lots, machines)
+	groups := bindingGroups(lots, instances)
 	for _, l := range lots {
 		shapes := s.placesOf(m.pool, l.item, level > 0)
 		name := placesKey(shapes)
@@ -234,7 +234,7 @@ type hostGroup struct {
 
 // bindingGroups finds, by lot, the constraint by host that forces the most new nodes, as far as it is many compared with
 // how many there are anyway.
-func bindingGroups(lots []*itemType, machines int) map[*itemType]*hostGroup {
+func bindingGroups(lots []*itemType, instances int) map[*itemType]*hostGroup {
 	all := map[string]*hostGroup{}
 	each := func(l *itemType, visit func(name string, most int)) {
 		c := l.item.class
@@ -266,7 +266,7 @@ func bindingGroups(lots []*itemType, machines int) map[*itemType]*hostGroup {
 	for _, l := range lots {
 		each(l, func(name string, _ int) {
 			g := all[name]
-			if 4*g.forced < machines {
+			if 4*g.forced < instances {
 				return
 			}
 			if was := out[l]; was == nil || cmp.Or(cmp.Compare(g.forced, was.forced), cmp.Compare(was.name, g.name)) > 0 {

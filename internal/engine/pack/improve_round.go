@@ -12,15 +12,15 @@ func (k *packer) round(m *cuttingStock, r *relaxed, lots []*itemType, work *int6
 	const mostRounds = 8
 	var out []*draft
 	for range mostRounds {
-		bought := k.openWhole(m, r)
-		if len(bought) == 0 {
-			bought = k.openParts(m, r)
+		launched := k.openWhole(m, r)
+		if len(launched) == 0 {
+			launched = k.openParts(m, r)
 		}
-		out = append(out, bought...)
+		out = append(out, launched...)
 		if !m.reduce() {
 			return out, true
 		}
-		if len(bought) == 0 || *work <= 0 {
+		if len(launched) == 0 || *work <= 0 {
 			break
 		}
 		next := m.generate(r.found, work)

@@ -33,8 +33,8 @@ func TestImprovingSaysWhatItDidNotLookAt(t *testing.T) {
 		work       int64
 		unimproved bool
 	}{
-		"a budget that ends at once leaves machines as they are": {1, true},
-		"a budget that is not used up leaves nothing":            {1 << 40, false},
+		"a budget that ends at once leaves instances as they are": {1, true},
+		"a budget that is not used up leaves nothing":             {1 << 40, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,10 +42,10 @@ func TestImprovingSaysWhatItDidNotLookAt(t *testing.T) {
 			p.Options.Work = tc.work
 			out := pack.Solve(p)
 			if got := out.Stats.Unimproved > 0; got != tc.unimproved {
-				t.Errorf("%d machines not improved after %d of %d units of work", out.Stats.Unimproved, out.Stats.Work, tc.work)
+				t.Errorf("%d instances not improved after %d of %d units of work", out.Stats.Unimproved, out.Stats.Work, tc.work)
 			}
 			if tc.unimproved && out.Stats.Unimproved > len(out.NewNodes) {
-				t.Errorf("%d of %d machines not improved", out.Stats.Unimproved, len(out.NewNodes))
+				t.Errorf("%d of %d instances not improved", out.Stats.Unimproved, len(out.NewNodes))
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func TestSoldOutTypesDoNotShortenTheList(t *testing.T) {
 		}
 		plan := pack.Solve(p)
 		if len(plan.NewNodes) != 1 {
-			t.Fatalf("%d machines", len(plan.NewNodes))
+			t.Fatalf("%d instances", len(plan.NewNodes))
 		}
 		var names []string
 		for _, c := range plan.NewNodes[0].Types {

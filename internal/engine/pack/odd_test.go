@@ -65,7 +65,7 @@ func TestANodeThatJoinsHasItsName(t *testing.T) {
 	before := &pack.Problem{Nodes: []*cluster.Node{arriving}, Pending: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "ns", Name: "p"}, Class: c}}}
 	e := pack.NewEngine()
 	if out := e.Solve(before); len(out.Placements) > 0 {
-		t.Fatal("placed on a machine whose name is not known")
+		t.Fatal("placed on an instance whose name is not known")
 	}
 	joined, after := *arriving, *before
 	joined.Registered, joined.Initialized = true, true

@@ -21,7 +21,7 @@ const nodeToll catalog.MicroUSD = 2_200
 // toll is what of machineToll the upkeep in the prices does not count already.
 func (o *Options) toll() catalog.MicroUSD { return max(0, nodeToll-o.Upkeep) }
 
-// fewMachines is how many new nodes more a class may have for its preferences, whatever their price, besides a share of all.
+// fewNodes is how many new nodes more a class may have for its preferences, whatever their price, besides a share of all.
 const fewNodes = 3
 
 // mostTrials bounds how often a problem is solved to find out what preferences cost.
@@ -157,7 +157,7 @@ func (l *ledger) promising(base *solver, w *preferring) honoured {
 		if !x.host {
 			continue
 		}
-		if least, price, machines := base.leastExtra(c, x); float64(least) > l.allowed[w.id] || float64(machines) > l.most {
+		if least, price, instances := base.leastExtra(c, x); float64(least) > l.allowed[w.id] || float64(instances) > l.most {
 			h = h.without(at)
 			l.decline(w, at, catalog.MicroUSD(max(0, price)/1000), true, false)
 		}
@@ -171,7 +171,7 @@ func (l *ledger) promising(base *solver, w *preferring) honoured {
 
 // leastExtra bounds from below, in nano-USD per hour, what it adds to the bill that no node takes more pods of the class
 // than the preference allows: with tolls, and the price alone; and how many new nodes.
-func (s *solver) leastExtra(c *class, w preference) (extra, price int64, machines int) {
+func (s *solver) leastExtra(c *class, w preference) (extra, price int64, instances int) {
 	per := 0
 	switch {
 	case w.kind == plan.PreferApart && affinityGroup(repelling, c.src, c.src.AntiAffinity[w.at]).selects(c.src):
@@ -209,8 +209,8 @@ func (s *solver) leastExtra(c *class, w preference) (extra, price int64, machine
 		return 0, 0, 0
 	}
 	price = int64(hosts)*cheapest - int64(s.bill(0))*1000
-	machines = hosts - len(s.newNodes)
-	return price + int64(s.p.Options.toll())*1000*int64(machines), price, machines
+	instances = hosts - len(s.newNodes)
+	return price + int64(s.p.Options.toll())*1000*int64(instances), price, instances
 }
 
 // canAvoid reports whether anything takes the class that does not ask to be avoided.
@@ -259,7 +259,7 @@ func (l *ledger) decline(w *preferring, at int, cost catalog.MicroUSD, atLeast, 
 // when there is nothing to take: the trial is good. Classes share new nodes, so that one with a costly preference makes others
 // dear as well; unless all is asked for, only the worst are taken now and the others tried again.
 func (l *ledger) declineCostly(trial *solver, all []*preferring, everything bool) bool {
-	costs, prices, machines, missing := trial.costs(trial.p.Options.toll()), trial.costs(0), trial.nodesByClass(), trial.missing()
+	costs, prices, instances, missing := trial.costs(trial.p.Options.toll()), trial.costs(0), trial.nodesByClass(), trial.missing()
 	ratio := make([]float64, len(all)) // of what honouring costs to what it may; above 1 is too much
 	allowed, worst, dearest := 0.0, 0.0, -1
 	for i, w := range all {
@@ -267,7 +267,7 @@ func (l *ledger) declineCostly(trial *solver, all []*preferring, everything bool
 			continue
 		}
 		allowed += l.allowed[w.id]
-		ratio[i] = max((costs[w.id]-l.cost[w.id])/(l.allowed[w.id]+slack), (machines[w.id]-l.nodes[w.id])/l.most)
+		ratio[i] = max((costs[w.id]-l.cost[w.id])/(l.allowed[w.id]+slack), (instances[w.id]-l.nodes[w.id])/l.most)
 		if missing[w.id] > l.unplaced[w.id] {
 			ratio[i] = math.Inf(1)
 		}

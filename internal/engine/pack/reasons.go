@@ -497,7 +497,7 @@ func (s *solver) topologyReason(c *class) plan.Reason {
 	for _, g := range c.topo.repels {
 		return plan.Reason{Code: plan.AntiAffinityUnmet, Key: g.key, Detail: selectorText(g)}
 	}
-	return plan.Reason{Code: plan.NoOffering, Detail: "all that could be bought is used up"}
+	return plan.Reason{Code: plan.NoOffering, Detail: "all that could be launched is used up"}
 }
 
 func selectorText(g *group) string { return selectorWords(g.selector) }

@@ -102,7 +102,7 @@ func optimum(p *pack.Problem) (catalog.MicroUSD, bool) {
 			return 0, false
 		}
 	}
-	buys := waysToBuy(p.Pools[0])
+	launches := waysToBuy(p.Pools[0])
 	parts, price, best := make([][]int, states), make([]catalog.MicroUSD, states), make([]catalog.MicroUSD, states)
 	for s := range states {
 		part, ask := make([]int, len(n)), [3]int64{}
@@ -114,8 +114,8 @@ func optimum(p *pack.Problem) (catalog.MicroUSD, bool) {
 			}
 		}
 		parts[s], price[s] = part, catalog.NoPrice
-		if at := slices.IndexFunc(buys, func(b buy) bool { return ask[0] <= b.net[0] && ask[1] <= b.net[1] && ask[2] <= b.net[2] }); at >= 0 {
-			price[s] = buys[at].price
+		if at := slices.IndexFunc(launches, func(b buy) bool { return ask[0] <= b.net[0] && ask[1] <= b.net[1] && ask[2] <= b.net[2] }); at >= 0 {
+			price[s] = launches[at].price
 		}
 	}
 	for s := 1; s < states; s++ {

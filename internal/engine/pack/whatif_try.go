@@ -10,7 +10,7 @@ import (
 
 // Rules say which answers to a question will do.
 type Rules struct {
-	// Buy allows new nodes.
+	// Launch allows new nodes.
 	Launch bool
 	// Old is what the nodes that go cost, per hour. New new nodes must cost less by at least Saving, whatever the launch
 	// makes of them. Of what they save beyond that at best, Certain percent must be certain too.

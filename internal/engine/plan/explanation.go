@@ -74,7 +74,7 @@ func (c Constraint) Text() string {
 	case PoolLimit:
 		return fmt.Sprintf("the pool's limit of %s %s, of which %s are in use or about to be", c.Want, c.Key, c.Have)
 	case Availability:
-		return "what can't be bought now: " + c.Want
+		return "what can't be launched now: " + c.Want
 	case DaemonOverhead:
 		return "what daemons take of every machine: " + c.Want
 	case OthersApart:
@@ -149,9 +149,9 @@ func (c Change) Text() string {
 		if k.Key != "" {
 			return fmt.Sprintf("wait: EC2 is short of %s %s in %s, next try at %s", c.Node.CapacityType, c.Node.Name, c.Node.Zone, k.Key)
 		}
-		return fmt.Sprintf("wait until %s %s in %s can be bought again", c.Node.CapacityType, c.Node.Name, c.Node.Zone)
+		return fmt.Sprintf("wait until %s %s in %s can be launched again", c.Node.CapacityType, c.Node.Name, c.Node.Zone)
 	case DaemonOverhead:
-		return "keep daemons from the machines of NodePool " + c.Pool + ", or make them smaller"
+		return "keep daemons from the instances of NodePool " + c.Pool + ", or make them smaller"
 	case OthersApart:
 		return "let the pods that keep away from this one do so by preference only"
 	}
@@ -303,7 +303,7 @@ func (c Constraint) SaidBy(r *Reason) bool {
 }
 
 func (c *Change) effect() string {
-	text := fmt.Sprintf("a machine for it, %s %s %s, costs %s/h", c.Node.Name, c.Node.Zone, c.Node.CapacityType, Dollars(c.Node.Price))
+	text := fmt.Sprintf("an instance for it, %s %s %s, costs %s/h", c.Node.Name, c.Node.Zone, c.Node.CapacityType, Dollars(c.Node.Price))
 	if c.Proven {
 		text += fmt.Sprintf("; solved again with this change, %d of %s found a place, and the plan costs %s", c.Places, Count(c.Of, "pod"), more(c.More))
 	}
@@ -345,7 +345,7 @@ func (r RunnerUp) Text() string {
 	for _, k := range order {
 		parts = append(parts, fmt.Sprintf("%d x %s %s", count[k], k.name, k.capacityType))
 	}
-	text := "no machine at all"
+	text := "no instance at all"
 	if len(parts) > 0 {
 		text = strings.Join(parts, ", ") + " at " + Dollars(r.Price) + "/h"
 	}

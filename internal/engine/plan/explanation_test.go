@@ -39,10 +39,10 @@ func TestExplanationsInWords(t *testing.T) {
 			plan.Explanation{Conflicts: []plan.Conflict{{Pool: "a", Constraints: []plan.Constraint{zone, pool}, Changes: []plan.Change{proven, {Constraint: pool, Pool: "a", To: "c", Node: node}}}}, Best: &proven},
 			"pool a: these can't all be met: the pod's nodeSelector zone In c; the pool's requirement zone In [a b]\n" +
 				"cheapest single change: let the pod's nodeSelector say zone In a, not zone In c\n" +
-				"  a machine for it, small a spot, costs $0.0300/h; solved again with this change, 2 of 3 pods found a place, and the plan costs $0.0100/h less\n" +
-				"or: let NodePool a allow c as well (it says zone In [a b])\n  a machine for it, small a spot, costs $0.0300/h\n"},
+				"  an instance for it, small a spot, costs $0.0300/h; solved again with this change, 2 of 3 pods found a place, and the plan costs $0.0100/h less\n" +
+				"or: let NodePool a allow c as well (it says zone In [a b])\n  an instance for it, small a spot, costs $0.0300/h\n"},
 		"reasons for every pool stand alone": {
-			plan.Explanation{General: []plan.Reason{{Code: plan.NoPools}}}, "there is no pool that could buy a node\n"},
+			plan.Explanation{General: []plan.Reason{{Code: plan.NoPools}}}, "there is no pool that could launch a node\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.x.String(); got != tc.want {
@@ -58,7 +58,7 @@ func TestRunnersUpInWords(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	left := plan.RunnerUp{Unplaced: make([]cluster.PodRef, 2)}
-	if got, want := left.Text(), "no machine at all, with 2 pods left without a place"; got != want {
+	if got, want := left.Text(), "no instance at all, with 2 pods left without a place"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

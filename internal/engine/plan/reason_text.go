@@ -34,14 +34,14 @@ func (r Reason) body() string {
 	case TooLarge:
 		return r.tooLarge()
 	case NoOffering:
-		return typesText(r.Types, "can be bought now", "can't be bought now") + r.because(": ")
+		return typesText(r.Types, "can be launched now", "can't be launched now") + r.because(": ")
 	case LimitReached:
 		return fmt.Sprintf("its limit on %s leaves %s, the smallest node that would do adds %s", r.Resource, r.Have, r.Want)
 	case NoAddresses:
 		return fmt.Sprintf("its subnets have too few addresses for another node, which takes at least %s", r.Want) + r.because(": ")
 	case HostPortTaken:
 		if r.Detail != "" {
-			return fmt.Sprintf("host port %s is kept for daemon %s, which runs on some of its nodes; on which is not looked at before they are bought", r.Key, r.Detail)
+			return fmt.Sprintf("host port %s is kept for daemon %s, which runs on some of its nodes; on which is not looked at before they are launched", r.Key, r.Detail)
 		}
 		return fmt.Sprintf("host port %s is taken by a daemon on every node", r.Key)
 	case TopologyUnmet:
@@ -55,7 +55,7 @@ func (r Reason) body() string {
 	case Contradiction:
 		return fmt.Sprintf("the pod's own demands on %s exclude each other", r.Key) + r.because(": ")
 	case NoPools:
-		return "there is no pool that could buy a node"
+		return "there is no pool that could launch a node"
 	case Unplaceable:
 		return "can't run on any node" + r.because(": ")
 	case NodesFull:

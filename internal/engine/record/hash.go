@@ -40,7 +40,7 @@ type kind string
 const (
 	ofPod       kind = "pod"
 	ofNamespace kind = "namespace"
-	ofMachine   kind = "node"
+	ofInstance  kind = "node"
 	ofClass     kind = "class"
 	ofUID       kind = "uid"
 	ofProvider  kind = "provider"
@@ -140,7 +140,7 @@ func (r *renamer) field(f reflect.StructField, v reflect.Value) {
 	case "ClassID":
 		r.name(ofClass, &name)
 	case "Node":
-		r.name(ofMachine, &name)
+		r.name(ofInstance, &name)
 	}
 	v.SetString(name)
 }
@@ -169,7 +169,7 @@ func (r *renamer) rename(at any) {
 	case *plan.Reason:
 		r.reason(x)
 	case *Claim:
-		r.name(ofMachine, &x.Name)
+		r.name(ofInstance, &x.Name)
 	}
 }
 
@@ -187,12 +187,12 @@ func (r *renamer) class(c *cluster.Class) {
 }
 
 func (r *renamer) node(n *cluster.Node) {
-	r.name(ofMachine, &n.Name)
-	r.name(ofMachine, &n.Hostname)
-	r.name(ofMachine, &n.Claim)
+	r.name(ofInstance, &n.Name)
+	r.name(ofInstance, &n.Hostname)
+	r.name(ofInstance, &n.Claim)
 	r.name(ofProvider, &n.ProviderID)
 	if name, ok := n.Labels[requirement.Hostname]; ok {
-		r.name(ofMachine, &name)
+		r.name(ofInstance, &name)
 		n.Labels[requirement.Hostname] = name
 	}
 }
@@ -200,8 +200,8 @@ func (r *renamer) node(n *cluster.Node) {
 func (r *renamer) term(t *requirement.Term) {
 	var k kind
 	switch key := requirement.Normalize(t.Key); {
-	case namesMachines(key):
-		k = ofMachine
+	case namesInstances(key):
+		k = ofInstance
 	case key == podNameLabel:
 		k = ofPod
 	default:
@@ -215,7 +215,7 @@ func (r *renamer) term(t *requirement.Term) {
 func (r *renamer) reason(x *plan.Reason) {
 	switch {
 	case x.Code == plan.NodesFull:
-		r.name(ofMachine, &x.Nearest)
+		r.name(ofInstance, &x.Nearest)
 	case x.Code == plan.Unplaceable:
 		r.quoted(&x.Detail)
 	}
@@ -223,17 +223,17 @@ func (r *renamer) reason(x *plan.Reason) {
 		return
 	}
 	for _, text := range []*string{&x.Want, &x.Have, &x.Detail, &x.Nearest} {
-		if namesMachines(x.Key) || strings.Contains(*text, requirement.Hostname+" ") || strings.Contains(*text, requirement.NodeName+" ") {
+		if namesInstances(x.Key) || strings.Contains(*text, requirement.Hostname+" ") || strings.Contains(*text, requirement.NodeName+" ") {
 			*text = word.ReplaceAllStringFunc(*text, func(w string) string {
-				r.name(ofMachine, &w)
+				r.name(ofInstance, &w)
 				return w
 			})
 		}
 	}
 }
 
-// namesMachines reports whether the values of a label or field are names of nodes.
-func namesMachines(key string) bool {
+// namesNodes reports whether the values of a label or field are names of nodes.
+func namesInstances(key string) bool {
 	return key == requirement.Hostname || key == requirement.NodeName
 }
 

@@ -67,7 +67,7 @@ func (c *checker) addresses() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		if n, where := left(sets[name]); n < 0 {
-			c.report("addresses", where, "the machines take %d addresses more than %s has", -n, name)
+			c.report("addresses", where, "the instances take %d addresses more than %s has", -n, name)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
 
-func TestMachinesThatMayTakeMoreAddressesThanThereAreAreSeen(t *testing.T) {
+func TestInstancesThatMayTakeMoreAddressesThanThereAreAreSeen(t *testing.T) {
 	const lonely = "\npods web count=4 cpu=1 memory=1Gi\napart hostname\n"
 	anywhere := func(p *plan.Plan) {
 		for i := range p.NewNodes {
@@ -24,13 +24,13 @@ func TestMachinesThatMayTakeMoreAddressesThanThereAreAreSeen(t *testing.T) {
 		story string
 		want  bool
 	}{
-		"nothing is said of subnets":           {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default\n" + lonely, false},
-		"enough for all":                       {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:4\n" + lonely, false},
-		"one too few in a zone":                {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:3\n" + lonely, true},
-		"two subnets that do together":         {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:3,a:s2:1\n" + lonely, false},
-		"types that take two each":             {"types\nsmall cpu=2 memory=4Gi price=0.10 addresses=2\n\npool default subnets=a:s1:7\n" + lonely, true},
-		"a machine that is there already":      {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:4\n\nnode n1 pool=default zone=a cpu=1 memory=1Gi\n" + lonely, false},
-		"a machine in flight takes the fourth": {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:4\n\nnode n1 in-flight pool=default zone=a cpu=1 memory=100Mi\n" + lonely, true},
+		"nothing is said of subnets":             {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default\n" + lonely, false},
+		"enough for all":                         {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:4\n" + lonely, false},
+		"one too few in a zone":                  {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:3\n" + lonely, true},
+		"two subnets that do together":           {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:3,a:s2:1\n" + lonely, false},
+		"types that take two each":               {"types\nsmall cpu=2 memory=4Gi price=0.10 addresses=2\n\npool default subnets=a:s1:7\n" + lonely, true},
+		"an instance that is there already":      {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:4\n\nnode n1 pool=default zone=a cpu=1 memory=1Gi\n" + lonely, false},
+		"an instance in flight takes the fourth": {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:4\n\nnode n1 in-flight pool=default zone=a cpu=1 memory=100Mi\n" + lonely, true},
 		"a subnet that two pools share": {"types\nsmall cpu=2 memory=4Gi price=0.10\n\npool default subnets=a:s1:3\n\npool other subnets=a:s1:3\n" +
 			"\npods one count=2 cpu=1500m memory=1Gi\nselect nodepool=default\n\npods two count=2 cpu=1500m memory=1Gi\nselect nodepool=other\n", true},
 	} {
@@ -56,7 +56,7 @@ func TestMachinesThatMayTakeMoreAddressesThanThereAreAreSeen(t *testing.T) {
 			}
 			said := slices.ContainsFunc(found, func(v string) bool { return strings.HasPrefix(v, "addresses: new node") })
 			if said != c.want {
-				t.Errorf("with machines that may go to any zone: %q", found)
+				t.Errorf("with instances that may go to any zone: %q", found)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func (c *checker) carries(h *host, p *launch, pods res.List) {
 	}
 }
 
-// offered checks that the type can be launched within the requirements, that every such purchase suits every pod, and that
+// offered checks that the type can be launched within the requirements, that every such launch suits every pod, and that
 // the price is that of the cheapest.
 func (c *checker) offered(h *host, p *launch, choice plan.TypeChoice, demanding []*cluster.Pod) {
 	if slices.ContainsFunc(demanding, func(pod *cluster.Pod) bool { return !p.suits(pod.Class, c.text(pod.Class).demands) }) {
@@ -102,14 +102,14 @@ func (c *checker) offered(h *host, p *launch, choice plan.TypeChoice, demanding 
 			}
 			for _, pod := range demanding {
 				if !matchesAny(pod.Class, node, true) {
-					c.report("labels", h.name, "%s bought as %s in %s does not satisfy what %s demands", p.t.Name, o.CapacityType, o.Zone, pod)
+					c.report("labels", h.name, "%s launched as %s in %s does not satisfy what %s demands", p.t.Name, o.CapacityType, o.Zone, pod)
 				}
 			}
 		}
 	}
 	switch {
 	case p.best == nil:
-		c.report("offering", h.name, "%s can't be bought within the requirements", p.t.Name)
+		c.report("offering", h.name, "%s can't be launched within the requirements", p.t.Name)
 	case p.best.Price != choice.Price:
 		c.report("price", h.name, "%s costs %s, not %s", p.t.Name, plan.Dollars(p.best.Price), plan.Dollars(choice.Price))
 	}

@@ -16,16 +16,16 @@ large cpu=8 memory=16Gi price=0.40 spot=0.12
 
 pool default
 
-machine n1 large
+instance n1 large
 pods web count=3 cpu=1
 
-machine n2 small
+instance n2 small
 pods db count=1 cpu=1
 
-machine n3 large
+instance n3 large
 pods job cpu=7500m
 
-machine n4 large
+instance n4 large
 `
 
 // decided is a decision with a deletion of an empty node, moves to other nodes and a replacement.
@@ -58,7 +58,7 @@ func moveWith(d *disrupt.Decision, found func(*disrupt.Move) bool) *disrupt.Move
 	panic("no such move")
 }
 
-func buying(m *disrupt.Move) bool { return len(m.NewNodes) > 0 }
+func launching(m *disrupt.Move) bool { return len(m.NewNodes) > 0 }
 
 func placing(m *disrupt.Move) bool { return len(m.Placements) > 0 }
 
@@ -78,16 +78,16 @@ func TestEveryWayToSpoilADecisionIsSeen(t *testing.T) {
 		"a pool is static":        {func(p *disrupt.Problem, _ *disrupt.Decision) { p.Pools[0].Static = true }, "pool"},
 		"a pool is unknown":       {func(p *disrupt.Problem, _ *disrupt.Decision) { p.Pools = nil }, "pool"},
 		"only empty nodes may go": {func(p *disrupt.Problem, _ *disrupt.Decision) { p.Pools[0].Policy = disrupt.WhenEmpty }, "policy"},
-		"a node is called empty":  {func(_ *disrupt.Problem, d *disrupt.Decision) { moveWith(d, buying).Cause = disrupt.Empty }, "policy"},
+		"a node is called empty":  {func(_ *disrupt.Problem, d *disrupt.Decision) { moveWith(d, launching).Cause = disrupt.Empty }, "policy"},
 		"a budget is exceeded": {func(p *disrupt.Problem, _ *disrupt.Decision) {
 			p.Pools[0].Allowed = map[disrupt.Cause]int{disrupt.Empty: 0}
 		}, "budget"},
 		"a pod is forgotten":        {func(_ *disrupt.Problem, d *disrupt.Decision) { moveWith(d, placing).Placements = nil }, "pods"},
 		"a new node is too small":   {func(p *disrupt.Problem, _ *disrupt.Decision) { shrink(p) }, "resources"},
-		"a saving is made up":       {func(_ *disrupt.Problem, d *disrupt.Decision) { moveWith(d, buying).Saving++ }, "price"},
+		"a saving is made up":       {func(_ *disrupt.Problem, d *disrupt.Decision) { moveWith(d, launching).Saving++ }, "price"},
 		"a saving is not certain":   {func(p *disrupt.Problem, _ *disrupt.Decision) { dearer(p) }, "price"},
 		"the sum is made up":        {func(_ *disrupt.Problem, d *disrupt.Decision) { d.After-- }, "price"},
-		"spot is bought for spot":   {func(p *disrupt.Problem, _ *disrupt.Decision) { allSpot(p) }, "spot"},
+		"spot is launched for spot": {func(p *disrupt.Problem, _ *disrupt.Decision) { allSpot(p) }, "spot"},
 		"a node is not accounted":   {func(_ *disrupt.Problem, d *disrupt.Decision) { d.Kept = nil }, "node"},
 		"a node stays for no cause": {func(_ *disrupt.Problem, d *disrupt.Decision) { d.Kept[0].Reasons = nil }, "reasons"},
 	}

@@ -93,7 +93,7 @@ func (c *plain) carries(h *host, t *catalog.Type) {
 	}
 }
 
-// offered checks that the type can be launched within the requirements, that every such purchase suits every pod, and that
+// offered checks that the type can be launched within the requirements, that every such launch suits every pod, and that
 // the price is that of the cheapest.
 func (c *plain) offered(h *host, t *catalog.Type, choice plan.TypeChoice) {
 	cheapest := catalog.MicroUSD(-1)
@@ -107,7 +107,7 @@ func (c *plain) offered(h *host, t *catalog.Type, choice plan.TypeChoice) {
 		}
 		for _, pod := range h.first {
 			if !matchesAny(pod.Class, node, true) {
-				c.report("labels", h.name, "%s bought as %s in %s does not satisfy what %s demands", t.Name, o.CapacityType, o.Zone, pod)
+				c.report("labels", h.name, "%s launched as %s in %s does not satisfy what %s demands", t.Name, o.CapacityType, o.Zone, pod)
 			}
 		}
 		if cheapest < 0 || o.Price < cheapest {
@@ -116,7 +116,7 @@ func (c *plain) offered(h *host, t *catalog.Type, choice plan.TypeChoice) {
 	}
 	switch {
 	case cheapest < 0:
-		c.report("offering", h.name, "%s can't be bought within the requirements", t.Name)
+		c.report("offering", h.name, "%s can't be launched within the requirements", t.Name)
 	case cheapest != choice.Price:
 		c.report("price", h.name, "%s costs %s, not %s", t.Name, plan.Dollars(cheapest), plan.Dollars(choice.Price))
 	}

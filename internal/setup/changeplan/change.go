@@ -33,8 +33,8 @@ const (
 
 // poolNotes are what fields do that no node is replaced for.
 var poolNotes = map[string]string{
-	"spec.limits":                         "it bounds what may be bought",
-	"spec.weight":                         "it decides which pool is bought from first",
+	"spec.limits":                         "it bounds what may be launched",
+	"spec.weight":                         "it decides which pool is launched from first",
 	"spec.replicas":                       "the pool gets more or fewer nodes, and keeps those it has",
 	"spec.disruption.budgets":             "it decides how many nodes go at a time",
 	"spec.disruption.consolidateAfter":    "it decides when nodes are consolidated",

@@ -88,7 +88,7 @@ func Look(ctx context.Context, o Options) (*Report, error) {
 	}
 	list, err := o.Cloud.List(ctx, 0)
 	if err != nil {
-		l.gaps = append(l.gaps, fmt.Sprintf("machines could not be listed (%v): whether their subnets and security groups differ is not known", err))
+		l.gaps = append(l.gaps, fmt.Sprintf("instances could not be listed (%v): whether their subnets and security groups differ is not known", err))
 	}
 	l.instances = map[string]*cloud.Instance{}
 	for _, m := range list {

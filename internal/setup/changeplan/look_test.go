@@ -267,13 +267,13 @@ func TestTheTimeThatARollTakes(t *testing.T) {
 		starts, ends int64 // of the first turn
 		takes        int64
 	}{
-		"a machine, a drain, and EC2": {func(*place) {}, 0, 90, 270},
-		"a machine that comes at once waits for the scheduler": {func(p *place) {
+		"an instance, a drain, and EC2": {func(*place) {}, 0, 90, 270},
+		"an instance that comes at once waits for the scheduler": {func(p *place) {
 			for _, c := range p.claims {
 				c.CreationTimestamp = metav1.NewTime(monday.Add(-24*time.Hour + 47*time.Second))
 			}
 		}, 0, 45, 135},
-		"nothing is bought for a node without pods": {func(p *place) {
+		"nothing is launched for a node without pods": {func(p *place) {
 			p.objects = slices.DeleteFunc(p.objects, func(o client.Object) bool { return o == client.Object(p.pods[1]) })
 		}, 0, 35, 215},
 		"one that is being removed is waited for": {func(p *place) {
@@ -360,7 +360,7 @@ func TestANodeThatIsBeingDeletedIsOnNeitherBill(t *testing.T) {
 	}
 }
 
-func TestAMachineWhoseNodeAloneIsDeletedGoesAnyway(t *testing.T) {
+func TestAnInstanceWhoseNodeAloneIsDeletedGoesAnyway(t *testing.T) {
 	p := newPlace()
 	for _, o := range p.objects {
 		if o.GetName() == "n1" {

@@ -85,8 +85,8 @@ type Pool struct {
 	LaunchFrom string `json:"launchFrom"`
 	// Drain is how long pods of the nodes may take to end.
 	Drain int64 `json:"drain"`
-	// MachineEnd is how long EC2 is held to take to end an instance.
-	MachineEnd int64 `json:"machineEnd"`
+	// InstanceEnd is how long EC2 is held to take to end an instance.
+	InstanceEnd int64 `json:"instanceEnd"`
 	// Takes is when the last node is gone, about.
 	Takes int64 `json:"takes"`
 	// NotReady is why nothing can be launched from the pool after the change.

@@ -151,7 +151,7 @@ func (r *Report) writePools(b *strings.Builder) {
 	for i := range r.Pools {
 		p := &r.Pools[i]
 		if p.NotReady != "" {
-			fmt.Fprintf(b, "NodePool %s could buy nothing: %s\n", p.Name, p.NotReady)
+			fmt.Fprintf(b, "NodePool %s could launch nothing: %s\n", p.Name, p.NotReady)
 		}
 		if p.Roll == 0 {
 			continue
@@ -169,8 +169,8 @@ func (r *Report) writePools(b *strings.Builder) {
 		}
 		b.WriteString("\n")
 		if going > 0 {
-			fmt.Fprintf(b, "  a new node takes %s (%s), pods of an old one up to %s to end, its machine about %s; the first pod goes no sooner than %s after the taint\n",
-				span(p.Launch), p.LaunchFrom, span(p.Drain), span(p.MachineEnd), span(seconds(controller.Settle)))
+			fmt.Fprintf(b, "  a new node takes %s (%s), pods of an old one up to %s to end, its instance about %s; the first pod goes no sooner than %s after the taint\n",
+				span(p.Launch), p.LaunchFrom, span(p.Drain), span(p.InstanceEnd), span(seconds(controller.Settle)))
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (r *Report) writeBill(b *strings.Builder) {
 		fmt.Fprintf(b, "; the price of %s is not known and left out", plan.Count(bill.Unknown, "node"))
 	}
 	if bill.Going > 0 {
-		fmt.Fprintf(b, "; without %s going anyway, and what may be bought for their pods", plan.Count(bill.Going, "node"))
+		fmt.Fprintf(b, "; without %s going anyway, and what may be launched for their pods", plan.Count(bill.Going, "node"))
 	}
 	b.WriteString("\n")
 }

@@ -30,7 +30,7 @@ func TestTheAnswerComesFirst(t *testing.T) {
 	r := &Report{
 		Changes: []Change{{Kind: KindPool, Name: "default", From: "c7.yaml:1", Fields: poolFields(old, now)}},
 		Nodes:   []Node{{Name: "a", Pool: "default", Rolls: true}, {Name: "b", Pool: "default", Rolls: true, Blocks: []string{"pod x asks not to be disrupted"}}},
-		Pools:   []Pool{{Name: "default", Nodes: 2, Roll: 2, Blocked: 1, Budget: "1 of 2 may go at a time", Launch: 60, LaunchFrom: "measured", Drain: 30, MachineEnd: 30, Takes: 94}},
+		Pools:   []Pool{{Name: "default", Nodes: 2, Roll: 2, Blocked: 1, Budget: "1 of 2 may go at a time", Launch: 60, LaunchFrom: "measured", Drain: 30, InstanceEnd: 30, Takes: 94}},
 		Bill:    Bill{Now: 60_000, After: 600_000, Surge: 300_000, Extra: 9_000},
 	}
 	var text strings.Builder

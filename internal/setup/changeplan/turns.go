@@ -17,9 +17,9 @@ import (
 // assumedLaunch is how long a new node is held to take where no node tells.
 const assumedLaunch = 2 * time.Minute
 
-// machineEnd is how long EC2 is held to take to end an instance, after which its node is gone and no longer takes part of a
+// instanceEnd is how long EC2 is held to take to end an instance, after which its node is gone and no longer takes part of a
 // budget: it is a matter of 5 to 60 seconds, and no API tells how long others took.
-const machineEnd = 30 * time.Second
+const instanceEnd = 30 * time.Second
 
 // budgets are the disruption budgets of a pool of so many nodes, from a moment on.
 type budgets struct {
@@ -67,7 +67,7 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 	for _, n := range l.now.snapshot.Nodes {
 		units[n.Name] = n
 	}
-	bought, position := map[string]catalog.MicroUSD{}, map[string]int{}
+	launched, position := map[string]catalog.MicroUSD{}, map[string]int{}
 	for _, m := range moves {
 		price := catalog.MicroUSD(0)
 		for i := range m.NewNodes {
@@ -75,7 +75,7 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 		}
 		for _, name := range m.Nodes {
 			position[name] = len(position) + 1
-			bought[name] = price / catalog.MicroUSD(len(m.Nodes))
+			launched[name] = price / catalog.MicroUSD(len(m.Nodes))
 		}
 	}
 	bill := &l.report.Bill
@@ -101,7 +101,7 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 		}
 		p := l.note(name)
 		launch, from := l.launchTime(name)
-		p.Launch, p.LaunchFrom, p.MachineEnd = seconds(launch), from, seconds(machineEnd)
+		p.Launch, p.LaunchFrom, p.InstanceEnd = seconds(launch), from, seconds(instanceEnd)
 		var jobs []job
 		var busy []time.Duration
 		for _, n := range nodes {
@@ -110,9 +110,9 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 				p.Nodes++
 				switch {
 				case unit.Deleting:
-					busy = append(busy, l.drain(n)+machineEnd)
+					busy = append(busy, l.drain(n)+instanceEnd)
 				case unit.Leaving:
-					busy = append(busy, max(launch, controller.Settle)+l.drain(n)+machineEnd)
+					busy = append(busy, max(launch, controller.Settle)+l.drain(n)+instanceEnd)
 				case !unit.Ready:
 					busy = append(busy, launch)
 				}
@@ -128,7 +128,7 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 			p.Roll++
 			drain := l.drain(n)
 			p.Drain = max(p.Drain, seconds(drain))
-			j := job{node: n.Name, runs: max(launch, controller.Settle) + drain, ends: machineEnd, extra: bought[n.Name]}
+			j := job{node: n.Name, runs: max(launch, controller.Settle) + drain, ends: instanceEnd, extra: launched[n.Name]}
 			if pool.IsStatic() {
 				j.extra = n.Price // one for one
 			} else if j.extra == 0 {

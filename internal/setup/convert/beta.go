@@ -80,7 +80,7 @@ func (f *fields) betaDisruption(p *karpv1.NodePool) {
 		f.kept("spec.disruption.budgets", "spec.disruption.budgets")
 	}
 	expire := &p.Spec.Template.Spec.ExpireAfter
-	const forceful = "an expired node goes now whatever budgets say; its pods move once their new machines are ready"
+	const forceful = "an expired node goes now whatever budgets say; its pods move once their new instances are ready"
 	if f.into(expire, "spec", "disruption", "expireAfter") {
 		f.translated("spec.disruption.expireAfter", "spec.template.spec.expireAfter: "+expire.String(), "it moved; "+forceful)
 		return

@@ -12,12 +12,12 @@ func (c *converter) machine(d *document) { c.claim(d, "machineTemplateRef", oldP
 // nodeClaim converts a NodeClaim of v1beta1.
 func (c *converter) nodeClaim(d *document) { c.claim(d, "nodeClassRef", karpv1.NodePoolLabelKey) }
 
-// claim converts what stands for one machine.
+// claim converts what stands for one instance.
 func (c *converter) claim(d *document, ref, poolLabel string) {
 	f := &fields{c: c, doc: d, root: d.root, report: c.object(d)}
 	owner, owned := look(d.root, "metadata", "labels", poolLabel).(string)
 	if owned && !c.options.OwnedClaims {
-		f.lost("", "NodePool "+owner+" makes its own, and applying this one would buy a machine; a machine that runs is not taken over through it",
+		f.lost("", "NodePool "+owner+" makes its own, and applying this one would launch an instance; an instance that runs is not taken over through it",
 			"let the old controller drain its nodes, or print such objects with --owned-claims")
 		return
 	}
@@ -46,7 +46,7 @@ func (c *converter) claim(d *document, ref, poolLabel string) {
 	f.translated("spec.expireAfter (not set)", "spec.expireAfter: Never", "an object of its own did not expire; the default now is 720h")
 	f.leftovers()
 	f.report.Becomes = []string{"NodeClaim " + out.Name}
-	f.decide("", "NodeClaim "+out.Name, "applied to a cluster, it buys a machine", "apply it only if that is what you want; the old machine is not taken over through it")
+	f.decide("", "NodeClaim "+out.Name, "applied to a cluster, it launches an instance", "apply it only if that is what you want; the old instance is not taken over through it")
 	c.items = append(c.items, item{value: out, doc: d})
 }
 

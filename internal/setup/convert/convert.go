@@ -1,5 +1,5 @@
 // Package convert turns set-ups of older releases of the API into NodePools and EC2NodeClasses of v1: Provisioners,
-// AWSNodeTemplates, Machines, the v1beta1 kinds, the settings that lived in a ConfigMap, launch templates that users made
+// AWSNodeTemplates, Instances, the v1beta1 kinds, the settings that lived in a ConfigMap, launch templates that users made
 // themselves, and the annotations and selectors of workloads. Nothing is lost in silence: of every field the report says
 // whether it was kept, translated or lost, why, and what there is to decide.
 package convert
@@ -35,7 +35,7 @@ type Options struct {
 	Templates []Template
 	// KeepTemplates makes classes that name launch templates in place of translating what is in them.
 	KeepTemplates bool
-	// OwnedClaims also prints the NodeClaims that a pool made. Applied to a cluster, each buys a machine.
+	// OwnedClaims also prints the NodeClaims that a pool made. Applied to a cluster, each launches an instance.
 	OwnedClaims bool
 }
 
@@ -131,7 +131,7 @@ func (c *converter) document(d *document) {
 	}
 	switch group := d.group(); group {
 	case "karpenter.sh", "karpenter.k8s.aws", "extensions.karpenter.sh":
-		c.fail(d, "%s of %s is not known: Provisioner and Machine of v1alpha5, AWSNodeTemplate of v1alpha1 and the kinds of v1beta1 are converted", d.kind(), d.version())
+		c.fail(d, "%s of %s is not known: Provisioner and Instance of v1alpha5, AWSNodeTemplate of v1alpha1 and the kinds of v1beta1 are converted", d.kind(), d.version())
 	default:
 		c.workload(d)
 	}

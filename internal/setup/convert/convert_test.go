@@ -131,7 +131,7 @@ func once(t *testing.T, r *Result) {
 	}
 }
 
-func TestReportForMachines(t *testing.T) {
+func TestReportForInstances(t *testing.T) {
 	r, err := Convert([]File{{Name: "p.yaml", Named: true, Data: []byte("apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {providerRef: {name: b}, weight: 3, unheard: of}\n")}}, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -138,7 +138,7 @@ func (c *converter) judgeTemplate(t *Template, class *classDraft) *fields {
 	f.judgeVolumeKeys(t)
 	f.judgeUserData(found)
 	if cluster := c.clusterName(""); cluster != "" && found.ClusterName != "" && found.ClusterName != cluster && !strings.Contains(found.ClusterName, "${") {
-		f.lost("UserData: cluster name", "it joins machines to cluster "+found.ClusterName+", and this is "+cluster+", so that the class is refused", "fix it"+inNewVersion)
+		f.lost("UserData: cluster name", "it joins instances to cluster "+found.ClusterName+", and this is "+cluster+", so that the class is refused", "fix it"+inNewVersion)
 	}
 	f.judgeTaint(t, found)
 	class.stays = &stays{fields: f, labels: found.Labels}
@@ -150,7 +150,7 @@ func (f *fields) judgeUserData(found *userdata.Found) {
 	case found.Folded:
 		f.lost("UserData", "all of the script is on the line of its interpreter, as YAML's > folds it, so nothing of it runs, and the class is refused", "write | in place of > in a new version of the template")
 	case strings.Contains(strings.ToLower(found.Rest), "<powershell>"):
-		f.lost("UserData", "it is a PowerShell script, and launch templates of Windows are not supported", "leave these machines to what launches them now, or translate the template in place of keeping it")
+		f.lost("UserData", "it is a PowerShell script, and launch templates of Windows are not supported", "leave these instances to what launches them now, or translate the template in place of keeping it")
 	case found.Family == awsv1.AMIFamilyCustom:
 		f.decide("UserData", "", "what it tells the kubelet is not known: "+found.Why, "say under spec.kubelet of the class what bears on pods and resources")
 	default:
@@ -189,13 +189,13 @@ type stays struct {
 	labels map[string]string
 }
 
-// mislead reports a label that says of the machines of a pool what they are not. p is nil where no pool is known.
+// mislead reports a label that says of the instances of a pool what they are not. p is nil where no pool is known.
 func (s *stays) mislead(p *poolDraft) {
 	if s == nil {
 		return
 	}
 	value, ok := s.labels[oldCapacityType]
-	if !ok || p != nil && p.buysOnly(value) {
+	if !ok || p != nil && p.launchesOnly(value) {
 		return
 	}
 	pool := "the pool"
@@ -204,7 +204,7 @@ func (s *stays) mislead(p *poolDraft) {
 	}
 	s.fields.report.add(Field{
 		Path: "UserData: label " + oldCapacityType + "=" + value, Outcome: Kept,
-		Why: likeAnyOther + "; it says of all machines that they are " + value,
-		Do:  "drop it in a new version of the template, or have " + pool + " buy " + value + " machines only: requirement " + karpv1.CapacityTypeLabelKey + " In [" + value + "]",
+		Why: likeAnyOther + "; it says of all instances that they are " + value,
+		Do:  "drop it in a new version of the template, or have " + pool + " launch " + value + " instances only: requirement " + karpv1.CapacityTypeLabelKey + " In [" + value + "]",
 	})
 }

@@ -172,7 +172,7 @@ func (f *fields) templateMetadata(spec *awsv1.EC2NodeClassSpec) {
 	}
 	f.take("MetadataOptions", "State")
 	if text, ok := f.text("MetadataOptions", "InstanceMetadataTags"); ok {
-		do := "see that nothing on the machines reads its tags from the metadata service"
+		do := "see that nothing on the instances reads its tags from the metadata service"
 		if text == "disabled" {
 			do = ""
 		}
@@ -211,7 +211,7 @@ func (f *fields) templateGroups(spec *awsv1.EC2NodeClassSpec) {
 	}
 	if len(*terms) == 0 {
 		*terms = []awsv1.SecurityGroupSelectorTerm{{Name: "default"}}
-		f.decide("SecurityGroupIds (not set)", "spec.securityGroupSelectorTerms: name default", "machines got the default group of the cluster's VPC; the name selects the default group of every VPC of the region",
+		f.decide("SecurityGroupIds (not set)", "spec.securityGroupSelectorTerms: name default", "instances got the default group of the cluster's VPC; the name selects the default group of every VPC of the region",
 			"put the group's ID in its place: aws ec2 describe-security-groups --filters Name=group-name,Values=default Name=vpc-id,Values=VPC")
 	}
 }
@@ -295,7 +295,7 @@ func (f *fields) templateTags(spec *awsv1.EC2NodeClassSpec) {
 	}
 }
 
-// templatePlacement translates where machines go.
+// templatePlacement translates where instances go.
 func (f *fields) templatePlacement(class *classDraft) {
 	spec := &class.object.Spec
 	needs := func(at, key, value string) {
@@ -336,7 +336,7 @@ func (f *fields) templatePlacement(class *classDraft) {
 	}
 	for _, name := range []string{"Affinity", "HostId", "HostResourceGroupArn", "SpreadDomain"} {
 		if v, ok := f.take("Placement", name); ok && !blank(v) {
-			f.lost("Placement."+name, "dedicated hosts are not supported", "leave these machines to what launches them now, or do without")
+			f.lost("Placement."+name, "dedicated hosts are not supported", "leave these instances to what launches them now, or do without")
 		}
 	}
 }
@@ -354,7 +354,7 @@ func (f *fields) templateReservations(spec *awsv1.EC2NodeClassSpec) {
 	}
 	if preference, ok := f.text(at, "CapacityReservationPreference"); ok {
 		if preference == "open" {
-			f.lost(at+".CapacityReservationPreference", "machines use those reservations only that the class selects", "select open ones with spec.capacityReservationSelectorTerms: instanceMatchCriteria open, if machines are to use them; the bootstrap stack needs --capacity-reservations then")
+			f.lost(at+".CapacityReservationPreference", "instances use those reservations only that the class selects", "select open ones with spec.capacityReservationSelectorTerms: instanceMatchCriteria open, if instances are to use them; the bootstrap stack needs --capacity-reservations then")
 		} else {
 			f.translated(at+".CapacityReservationPreference", "", "it follows from spec.capacityReservationSelectorTerms")
 		}

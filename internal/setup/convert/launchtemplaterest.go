@@ -193,13 +193,13 @@ var gone = map[string]string{
 	"LicenseSpecifications":             "attach the licence configuration to the image instead",
 	"KernelId":                          "let the image decide",
 	"RamDiskId":                         "let the image decide",
-	"InstanceInitiatedShutdownBehavior": "see that nothing shuts machines down to stop and start them: the controller ends machines that stop",
+	"InstanceInitiatedShutdownBehavior": "see that nothing shuts instances down to stop and start them: the controller ends instances that stop",
 	"MaintenanceOptions":                "do without automatic recovery: a node that fails is replaced",
 	"PrivateDnsNameOptions":             "set the subnet's options for DNS names",
-	"DisableApiStop":                    "do without: the controller must be able to end machines",
-	"DisableApiTermination":             "do without: the controller must be able to end machines",
+	"DisableApiStop":                    "do without: the controller must be able to end instances",
+	"DisableApiTermination":             "do without: the controller must be able to end instances",
 	"NetworkPerformanceOptions":         "do without: the bandwidth is that of the instance type",
-	"SecondaryInterfaces":               "leave machines with such networks to what launches them now",
+	"SecondaryInterfaces":               "leave instances with such networks to what launches them now",
 }
 
 // templateRest translates what is left.
@@ -217,17 +217,17 @@ func (f *fields) templateRest(spec *awsv1.EC2NodeClassSpec) {
 	}
 	for _, name := range []string{"CoreCount", "ThreadsPerCore", "AmdSevSnp"} {
 		if v, ok := f.take("CpuOptions", name); ok {
-			f.lost("CpuOptions."+name, "machines have all cores and threads of their type; "+describe(v)+" was asked for", "choose smaller types, or switch threads off in spec.userData")
+			f.lost("CpuOptions."+name, "instances have all cores and threads of their type; "+describe(v)+" was asked for", "choose smaller types, or switch threads off in spec.userData")
 		}
 	}
 	if v, ok := f.take("InstanceType"); ok {
-		f.lost("InstanceType", "it was not to be set, for the type was always chosen by what pods need", "if the pool is to buy "+describe(v)+" only, set its requirement "+corev1.LabelInstanceTypeStable)
+		f.lost("InstanceType", "it was not to be set, for the type was always chosen by what pods need", "if the pool is to launch "+describe(v)+" only, set its requirement "+corev1.LabelInstanceTypeStable)
 	}
 	if _, ok := f.take("InstanceRequirements"); ok {
 		f.lost("InstanceRequirements", "the type was always chosen by what pods need", "write what is still wanted as requirements of the pool")
 	}
 	if v, ok := f.take("InstanceMarketOptions"); ok {
-		f.lost("InstanceMarketOptions", "how a machine is bought is the pool's", "set the pool's requirement "+karpv1.CapacityTypeLabelKey+"; the template says "+strings.TrimSpace(fmt.Sprint(market(v))))
+		f.lost("InstanceMarketOptions", "how an instance is launched is the pool's", "set the pool's requirement "+karpv1.CapacityTypeLabelKey+"; the template says "+strings.TrimSpace(fmt.Sprint(market(v))))
 	}
 	if v, ok := f.take("EbsOptimized"); ok {
 		f.lost("EbsOptimized", describe(v)+": current types are optimized for EBS without it", "")

@@ -66,7 +66,7 @@ func (c *converter) isOfCluster(name, prefix, told string) bool {
 	return ok && rest != "" && (rest == told || rest == c.clusterName(told))
 }
 
-// passRole is the option that the bootstrap stack needs for machines with an instance profile; empty when it needs none,
+// passRole is the option that the bootstrap stack needs for instances with an instance profile; empty when it needs none,
 // for the profile's role is the stack's node role. t is nil for a profile of no template.
 func (c *converter) passRole(t *Template, profile, told string) string {
 	var r role

@@ -24,7 +24,7 @@ type poolDraft struct {
 }
 
 // additions are what a class asks of the pools that use it: what its user data told the kubelet of labels and taints, and
-// what a launch template said of machines.
+// what a launch template said of instances.
 type additions struct {
 	fields       *fields // to report to
 	labels       map[string]string
@@ -189,7 +189,7 @@ func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft, tell bool
 	}
 }
 
-// flatPods spells out a number of pods that did not follow from the machine.
+// flatPods spells out a number of pods that did not follow from the instance.
 func (c *converter) flatPods(class *classDraft) {
 	k := class.object.Spec.Kubelet
 	if !c.global.flatPods || k != nil && (k.MaxPods != nil || k.PodsPerCore != nil) || class.booted != nil && class.booted.MaxPods != nil {
@@ -240,22 +240,22 @@ func (a *additions) give(p *poolDraft) {
 const oldCapacityType = "node.k8s.aws/capacity-type"
 
 // likeAnyOther is what became of that label.
-const likeAnyOther = "in the first releases this label chose what was bought, and now it is a label like any other"
+const likeAnyOther = "in the first releases this label chose what was launched, and now it is a label like any other"
 
 func (a *additions) label(k string, p *poolDraft) {
 	do := ""
 	why := "the kubelet was told; now it is the pool's"
 	if k == oldCapacityType {
 		why += "; " + likeAnyOther
-		if value := a.labels[k]; !p.buysOnly(value) {
-			do = "if the pool is to buy " + value + " machines, set its requirement " + karpv1.CapacityTypeLabelKey + " to In [" + value + "]; if not, drop the label, which says of other machines that they are " + value
+		if value := a.labels[k]; !p.launchesOnly(value) {
+			do = "if the pool is to launch " + value + " instances, set its requirement " + karpv1.CapacityTypeLabelKey + " to In [" + value + "]; if not, drop the label, which says of other instances that they are " + value
 		}
 	}
 	a.fields.decide("label "+k, "NodePool "+p.object.Name+" spec.template.metadata.labels", why, do)
 }
 
-// buysOnly tells whether all machines of the pool are of a capacity type.
-func (p *poolDraft) buysOnly(capacityType string) bool {
+// buysOnly tells whether all instances of the pool are of a capacity type.
+func (p *poolDraft) launchesOnly(capacityType string) bool {
 	return slices.ContainsFunc(p.object.Spec.Template.Spec.Requirements, func(r karpv1.NodeSelectorRequirementWithMinValues) bool {
 		return r.Key == karpv1.CapacityTypeLabelKey && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 && r.Values[0] == capacityType
 	})

@@ -128,7 +128,7 @@ func (f *fields) oldDisruption(p *karpv1.NodePool) {
 		return
 	}
 	p.Spec.Template.Spec.ExpireAfter = seconds(expire)
-	f.translated("spec.ttlSecondsUntilExpired", fmt.Sprintf("spec.template.spec.expireAfter: %ds", expire), "an expired node goes now whatever budgets say; its pods move once their new machines are ready")
+	f.translated("spec.ttlSecondsUntilExpired", fmt.Sprintf("spec.template.spec.expireAfter: %ds", expire), "an expired node goes now whatever budgets say; its pods move once their new instances are ready")
 }
 
 // count hands out a number that is not negative.

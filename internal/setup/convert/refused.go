@@ -14,7 +14,7 @@ func (f *fields) refused(t *Template) {
 	const refused = "the class is refused while the template has it: "
 	for _, must := range []struct{ field, why string }{
 		{"ImageId", "there is no image, and the template decides on it"},
-		{"IamInstanceProfile", "there is no instance profile, and without one machines can't join the cluster"},
+		{"IamInstanceProfile", "there is no instance profile, and without one instances can't join the cluster"},
 	} {
 		if t.Data[must.field] == nil {
 			f.lost(must.field+" (not set)", must.why, "set it"+inNewVersion)
@@ -22,23 +22,23 @@ func (f *fields) refused(t *Template) {
 	}
 	for _, field := range []string{"InstanceType", "InstanceRequirements", "NetworkInterfaces", "InstanceMarketOptions"} {
 		if t.Data[field] != nil {
-			f.lost(field, refused+"it is decided when a machine is bought", "remove it"+inNewVersion)
+			f.lost(field, refused+"it is decided when an instance is launched", "remove it"+inNewVersion)
 		}
 	}
 	if t.Data["SecurityGroups"] != nil && t.Data["SecurityGroupIds"] == nil {
 		f.lost("SecurityGroups", refused+"EC2 knows groups by their names in a default VPC only", "name them by SecurityGroupIds"+inNewVersion)
 	}
 	if textOf(t.Data["DisableApiTermination"]) == "true" {
-		f.lost("DisableApiTermination", refused+"such machines could not be given back", "remove it"+inNewVersion)
+		f.lost("DisableApiTermination", refused+"such instances could not be given back", "remove it"+inNewVersion)
 	}
 	for _, field := range []string{"AvailabilityZone", "AvailabilityZoneId"} {
 		if v := look(t.Data, "Placement", field); !blank(v) {
-			f.lost("Placement."+field, refused+"the zone is decided when a machine is bought", "remove it"+inNewVersion+", and select zones by the subnets of the class or the requirements of the pool")
+			f.lost("Placement."+field, refused+"the zone is decided when an instance is launched", "remove it"+inNewVersion+", and select zones by the subnets of the class or the requirements of the pool")
 		}
 	}
 	for _, field := range []string{"HostId", "HostResourceGroupArn"} {
 		if v := look(t.Data, "Placement", field); !blank(v) {
-			f.lost("Placement."+field, refused+"dedicated hosts are not supported", "leave these machines to what launches them now, or remove it"+inNewVersion)
+			f.lost("Placement."+field, refused+"dedicated hosts are not supported", "leave these instances to what launches them now, or remove it"+inNewVersion)
 		}
 	}
 	if tenancy := textOf(look(t.Data, "Placement", "Tenancy")); tenancy == awsv1.TenancyDedicated || tenancy == "host" {

@@ -51,14 +51,14 @@ func (f *fields) labels(path ...string) map[string]string {
 	return labels
 }
 
-// machineKeys are the keys by which a Provisioner chose instance types. Without any of them, releases from 0.19 on wrote
+// instanceKeys are the keys by which a Provisioner chose instance types. Without any of them, releases from 0.19 on wrote
 // two requirements of their own into the object; the earlier ones went by a list in their code.
-var machineKeys = []string{
+var instanceKeys = []string{
 	corev1.LabelInstanceTypeStable, corev1.LabelInstanceType,
 	awsv1.LabelInstanceFamily, awsv1.LabelInstanceCategory, awsv1.LabelInstanceGeneration,
 }
 
-// oldDefaults spells out what a Provisioner asked of machines without saying so.
+// oldDefaults spells out what a Provisioner asked of instances without saying so.
 func (f *fields) oldDefaults(p *karpv1.NodePool) {
 	spec := &p.Spec.Template.Spec
 	asks := func(keys ...string) bool {
@@ -83,7 +83,7 @@ func (f *fields) oldDefaults(p *karpv1.NodePool) {
 	if !asks(karpv1.CapacityTypeLabelKey) {
 		add(was, in(karpv1.CapacityTypeLabelKey, karpv1.CapacityTypeOnDemand))
 	}
-	if !asks(machineKeys...) {
+	if !asks(instanceKeys...) {
 		add("it was the default where nothing chose instance types and is none now: other categories, such as g, p, t and x, and old generations were left out",
 			in(awsv1.LabelInstanceCategory, "c", "m", "r"),
 			karpv1.NodeSelectorRequirementWithMinValues{Key: awsv1.LabelInstanceGeneration, Operator: corev1.NodeSelectorOpGt, Values: []string{"2"}})

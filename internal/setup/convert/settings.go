@@ -11,7 +11,7 @@ type settings struct {
 	clusterName     string
 	instanceProfile string
 	tags            map[string]string
-	// flatPods is set when the number of pods did not follow from the machine's network interfaces.
+	// flatPods is set when the number of pods did not follow from the instance's network interfaces.
 	flatPods bool
 	found    bool
 }
@@ -83,7 +83,7 @@ func (c *converter) setting(f *fields, key, value string) {
 			f.translated(at, "", "it is always so unless spec.kubelet.maxPods is set")
 		}
 	case key == "aws.enablePodENI":
-		f.translated(at, "", "there is no switch any more: machines that can have branch interfaces offer them")
+		f.translated(at, "", "there is no switch any more: instances that can have branch interfaces offer them")
 	case key == "aws.assumeRoleARN" || key == "aws.assumeRoleDuration":
 		f.lost(at, "the controller takes its role from the SDK's own settings", "give the controller's service account the role (pod identity or IRSA), or set AWS_ROLE_ARN")
 	case key == "aws.nodeNameConvention":

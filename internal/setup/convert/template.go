@@ -54,7 +54,7 @@ func (f *fields) otherDefault(t *Template) {
 	}
 	f.decide("version (not named)", fmt.Sprintf("version %d, the latest", t.Latest),
 		fmt.Sprintf("older releases launched from the latest version; version %d is the default of EC2", t.Default),
-		fmt.Sprintf("see that version %d is what machines are to be like; --launch-template '%s:$Default' reads version %d", t.Latest, t.Name, t.Default))
+		fmt.Sprintf("see that version %d is what instances are to be like; --launch-template '%s:$Default' reads version %d", t.Latest, t.Name, t.Default))
 }
 
 // userData is the template's user data, as far as it is known.

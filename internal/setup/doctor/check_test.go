@@ -407,8 +407,8 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"no dead-letter queue":                   {"dead-letters", func(o *stack.Options) { o.DeadLetter = false }, func(*testing.T, *Input) {}, Skipped, "check 12"},
 
 		"no role may be passed":        {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "iam:PassRole") }, Failed, "iam:PassRole on node role KarpenterNodeRole-demo"},
-		"machines may not be ended":    {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "ec2:TerminateInstances") }, Failed, "the NodeClaim stays"},
-		"machines may not be listed":   {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "ec2:DescribeInstances") }, Failed, "ec2:DescribeInstances"},
+		"instances may not be ended":   {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "ec2:TerminateInstances") }, Failed, "the NodeClaim stays"},
+		"instances may not be listed":  {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "ec2:DescribeInstances") }, Failed, "ec2:DescribeInstances"},
 		"prices may not be asked for":  {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "pricing:GetProducts") }, Warning, "pricing:GetProducts"},
 		"prices that nobody asks for":  {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "pricing:GetProducts"); in.Kube.Controllers[0].Isolated = true }, OK, "calls"},
 		"the cluster may not be asked": {"controller-permissions", nil, func(_ *testing.T, in *Input) { drop(in, "eks:DescribeCluster") }, Failed, "eks:DescribeCluster"},
@@ -468,7 +468,7 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"a class whose trial failed otherwise": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Classes[0].Status.Conditions = []status.Condition{{Type: awsv1.ConditionTypeValidationSucceeded, Status: metav1.ConditionFalse, Reason: awsv1.ReasonCreateFleetAuthCheckFailed, Message: "the subnet is another network's"}}
 		}, OK, "calls"},
-		"a machine that was refused": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
+		"an instance that was refused": {"controller-permissions", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Claims = []karpv1.NodeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "default-x"}}}
 			in.Kube.Claims[0].Status.Conditions = []status.Condition{{Type: karpv1.ConditionTypeLaunched, Status: metav1.ConditionUnknown, Reason: "Unauthorized", Message: "ec2:RunInstances"}}
 		}, Failed, "NodeClaim default-x says"},

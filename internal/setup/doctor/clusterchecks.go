@@ -34,7 +34,7 @@ func terminationHandler(in *Input) Result {
 	case len(same) > 0:
 		return failed(fix+"; in any case give it a queue of its own", "another program takes messages out of the interruption queue").with(append(append(same, rebalance...), other...)...)
 	case len(rebalance) > 0:
-		return failed(fix, "another program drains nodes that EC2 may take, and the same type is bought again, in a loop").with(append(rebalance, other...)...)
+		return failed(fix, "another program drains nodes that EC2 may take, and the same type is launched again, in a loop").with(append(rebalance, other...)...)
 	case len(other) > 0:
 		return warning(fix, "two programs act on the same interruption").with(other...)
 	}

@@ -166,7 +166,7 @@ func volumeKeys(in *Input) Result {
 	switch {
 	case len(bad) > 0:
 		return failed("let the account's principals use the key through EC2: in its policy, Principal *, those actions with kms:CreateGrant, conditions kms:ViaService="+in.serviceHost("ec2")+" and kms:CallerAccount="+in.AWS.AccountID+"; or kerf stack … --volume-key ARN",
-			"machines with these keys go as soon as they start").with(append(bad, doubtful...)...)
+			"instances with these keys go as soon as they start").with(append(bad, doubtful...)...)
 	case len(doubtful) > 0:
 		return unknown("not all keys could be judged").with(append(doubtful, good...)...)
 	}

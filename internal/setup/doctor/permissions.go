@@ -36,14 +36,14 @@ func controllerPermissions(in *Input) Result {
 	evidence := slices.Concat(said, j.grave, j.minor, j.unsure, left)
 	switch {
 	case len(j.grave) > 0:
-		return failed(fix, "%s may not make all calls by which machines are started, joined and ended", role.Name).with(evidence...)
+		return failed(fix, "%s may not make all calls by which instances are started, joined and ended", role.Name).with(evidence...)
 	case len(said) > 0:
 		return failed("look for a policy of the organization, a boundary or a denial; if the controller's role is another one, name it with --controller-role",
 			"AWS refuses the controller, though the policies of %s that could be read allow its calls", role.Name).with(evidence...)
 	case len(j.unsure) > 0:
 		return unknown("not all policies of %s could be read, and those that were do not allow all that it calls", role.Name).with(evidence...)
 	case len(j.minor) > 0:
-		return warning(fix, "%s may start and end machines, but not make all calls that it makes", role.Name).with(evidence...)
+		return warning(fix, "%s may start and end instances, but not make all calls that it makes", role.Name).with(evidence...)
 	}
 	return ok("%s may make the %d calls that it makes, by its policies", role.Name, j.calls).with(evidence...)
 }

@@ -129,7 +129,7 @@ func queueRetention(in *Input) Result {
 	case q.Retention == 0:
 		return unknown("SQS did not tell the retention")
 	case q.Retention > awssetup.StaleAfter:
-		return warning(in.fixes("sets it to 300 s"), "messages are kept for %s: after an outage the controller gets notices about machines that are long gone", short(q.Retention))
+		return warning(in.fixes("sets it to 300 s"), "messages are kept for %s: after an outage the controller gets notices about instances that are long gone", short(q.Retention))
 	case q.Retention < 2*time.Minute:
 		return warning(in.fixes("sets it to 300 s"), "messages are kept for %s only: one is lost when the controller restarts slowly", short(q.Retention))
 	}

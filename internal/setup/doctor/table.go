@@ -31,7 +31,7 @@ var checks = []check{
 	{"drain-blockers", "nothing keeps nodes from being drained or from joining", "PodDisruptionBudgets, workloads of one pod, labels of NodePools", needKube, drainBlockers},
 	{"controller-running", "the controller runs", "its Deployment and pods", needKube, controllerRunning},
 	{"dead-letters", "nothing lies in a dead-letter queue", "the messages in the dead-letter queues of the queue and of the rules' targets", needAWS, deadLetters},
-	{"controller-permissions", "the controller may start and end machines", "every call that it makes, by the policies of its role; conditions of EC2NodeClasses and NodeClaims", needAWS, controllerPermissions},
+	{"controller-permissions", "the controller may start and end instances", "every call that it makes, by the policies of its role; conditions of EC2NodeClasses and NodeClaims", needAWS, controllerPermissions},
 	{"node-egress", "nodes may reach the API server, AWS and DNS", "what the security groups of EC2NodeClasses let out", needAWS | needKube, nodeEgress},
 }
 

@@ -277,7 +277,7 @@ func (o *Options) checkPlace(flag, arn string) error {
 	case strings.Trim(name, "*?/") == "":
 		return fmt.Errorf("%s %s: that is everything of the account: name what the nodes use, at least by the beginning of its name", flag, arn)
 	case o.Region != "" && m[3] != o.Region:
-		return fmt.Errorf("%s %s is in %s, the stack in %s: machines and queues use what is in their own region", flag, arn, m[3], o.Region)
+		return fmt.Errorf("%s %s is in %s, the stack in %s: instances and queues use what is in their own region", flag, arn, m[3], o.Region)
 	case o.Region != "" && m[1] != partition.Of(o.Region).Name:
 		return fmt.Errorf("%s %s: %s is in the partition %s", flag, arn, o.Region, partition.Of(o.Region).Name)
 	}

@@ -30,7 +30,7 @@ func (s *Stack) CloudFormation() ([]byte, error) {
 	}
 	head := fmt.Sprintf(`# The bootstrap stack of cluster %s, in the edition %s, as "kerf stack cloudformation" wrote it.
 # Deploy it with: aws cloudformation deploy --stack-name Karpenter-%[3]s --template-file FILE --capabilities CAPABILITY_NAMED_IAM
-# Spot machines need a role that an account has once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
+# Spot instances need a role that an account has once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
 `, o.ClusterName, o.Compat, strings.ReplaceAll(o.ClusterName, "_", "-")) // names of stacks have no _
 	return writeYAML(head, top)
 }

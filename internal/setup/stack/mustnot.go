@@ -8,7 +8,7 @@ import (
 // MustNot are calls that a well-scoped stack refuses: what would touch other clusters, other roles, other regions or the
 // account as a whole. Before is of no meaning here.
 func MustNot() []Need {
-	return slices.Concat(foreignMachines(), foreignMaking(), foreignTagging(), foreignIdentity(), foreignReading(), administration())
+	return slices.Concat(foreignInstances(), foreignMaking(), foreignTagging(), foreignIdentity(), foreignReading(), administration())
 }
 
 func refusal(what, action string, context map[string][]string, resources ...string) Need {
@@ -22,7 +22,7 @@ func others() map[string]string {
 	return t
 }
 
-func foreignMachines() []Need {
+func foreignInstances() []Need {
 	var list []Need
 	for action, kind := range map[string]string{"ec2:TerminateInstances": "instance", "ec2:DeleteLaunchTemplate": "launch-template"} {
 		list = append(list,
@@ -67,17 +67,17 @@ func foreignTagging() []Need {
 		}
 		return n
 	}
-	renamed := tag("telling a machine to be another cluster's", with(names, tagCluster, otherRef), launchTags("default"), "instance")
+	renamed := tag("telling an instance to be another cluster's", with(names, tagCluster, otherRef), launchTags("default"), "instance")
 	creating := asking(launchTags("default"))
 	creating["ec2:CreateAction"] = []string{"CreateSnapshot"}
 	return []Need{
-		tag("tagging a machine of another cluster", names, others(), "instance"),
-		tag("tagging a machine of nobody", names, nil, "instance"),
-		tag("taking a machine over by tagging it", launchTags("default"), nil, "instance", "launch-template"),
-		tag("changing whose machine it is", with(names, tagOwner, "owned"), launchTags("default"), "instance"),
-		tag("moving a machine to another pool", with(names, tagPool, "other"), launchTags("default"), "instance"),
+		tag("tagging an instance of another cluster", names, others(), "instance"),
+		tag("tagging an instance of nobody", names, nil, "instance"),
+		tag("taking an instance over by tagging it", launchTags("default"), nil, "instance", "launch-template"),
+		tag("changing whose instance it is", with(names, tagOwner, "owned"), launchTags("default"), "instance"),
+		tag("moving an instance to another pool", with(names, tagPool, "other"), launchTags("default"), "instance"),
 		renamed,
-		tag("tagging what is not a machine", names, launchTags("default"), "volume", "subnet", "security-group", "launch-template"),
+		tag("tagging what is not an instance", names, launchTags("default"), "volume", "subnet", "security-group", "launch-template"),
 		refusal("tagging on another creation", "ec2:CreateTags", creating, own("volume")),
 	}
 }
@@ -135,7 +135,7 @@ func administration() []Need {
 	}
 	add("administering the queue", arnOf(idQueue), nil, "sqs:SendMessage", "sqs:PurgeQueue", "sqs:DeleteQueue", "sqs:SetQueueAttributes")
 	add("administering roles", role, nil, "iam:CreateRole", "iam:AttachRolePolicy", "iam:PutRolePolicy", "iam:UpdateAssumeRolePolicy", "sts:AssumeRole")
-	add("administering machines", own("instance"), having(launchTags("default")), "ec2:StopInstances", "ec2:ModifyInstanceAttribute", "ec2:DeleteTags")
+	add("administering instances", own("instance"), having(launchTags("default")), "ec2:StopInstances", "ec2:ModifyInstanceAttribute", "ec2:DeleteTags")
 	add("administering templates", own("launch-template"), having(launchTags("default")), "ec2:CreateLaunchTemplateVersion", "ec2:ModifyLaunchTemplate")
 	add("administering networks", own("security-group"), nil, "ec2:AuthorizeSecurityGroupIngress", "ec2:DeleteSecurityGroup")
 	add("administering the cluster", clusterARN(), nil, "eks:DeleteCluster", "eks:UpdateClusterConfig", "eks:CreateAccessEntry")

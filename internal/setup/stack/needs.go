@@ -8,8 +8,8 @@ const (
 	featureTypes     = "instance types and prices"
 	featureClass     = "node classes"
 	featureProfile   = "instance profiles"
-	featureLaunch    = "launching machines"
-	featureWatch     = "watching machines"
+	featureLaunch    = "launching instances"
+	featureWatch     = "watching instances"
 	featureInterrupt = "interruption"
 	featureUnused    = "features that nothing calls by default"
 )
@@ -161,7 +161,7 @@ func profileNeeds() []Need {
 		make("iam:AddRoleToInstanceProfile", "AllowScopedInstanceProfileActions", "the class's role goes into its profile", having(profileTags())),
 		{
 			Feature: featureProfile, Action: "iam:PassRole", Operation: "iam:AddRoleToInstanceProfile, ec2:RunInstances", Kinds: []string{"node role"},
-			Sid: "AllowPassingInstanceRole", Why: "machines run with the node role",
+			Sid: "AllowPassingInstanceRole", Why: "instances run with the node role",
 			Without:   "condition InstanceProfileReady, or ValidationSucceeded where the profile exists, of the EC2NodeClass; condition Launched of the NodeClaim",
 			resources: []string{arnOf(idNodeRole)}, context: map[string][]string{"iam:PassedToService": {"${EC2Service}"}},
 		},
@@ -215,7 +215,7 @@ func launchNeeds() []Need {
 			arns = append(arns, own(kind))
 		}
 		list = append(list,
-			make("AllowScopedEC2InstanceAccessActions", "AllowScopedEC2InstanceActions", "what machines are made from", []string{"image", "snapshot", "security-group", "subnet"}, nil,
+			make("AllowScopedEC2InstanceAccessActions", "AllowScopedEC2InstanceActions", "what instances are made from", []string{"image", "snapshot", "security-group", "subnet"}, nil,
 				public("image", "ami-0123456789abcdef0"), public("snapshot", "snap-0123456789abcdef0"), own("security-group"), own("subnet")),
 			make("AllowScopedEC2LaunchTemplateAccessActions", "AllowScopedEC2InstanceActions", "the template of the launch", []string{"launch-template"},
 				having(launchTags("default")), own("launch-template")),
@@ -229,8 +229,8 @@ func launchNeeds() []Need {
 	}
 	spot := Need{
 		Feature: featureLaunch, Action: "ec2:RunInstances", Operation: "ec2:CreateFleet, ec2:RunInstances (trial)", Kinds: []string{"spot-instances-request"},
-		Sid: "AllowScopedEC2InstanceActionsWithTags", Before: "AllowScopedEC2InstanceActions", Why: "spot machines are asked for",
-		Without: "condition Launched of NodeClaims for spot machines" + AllowedByTemplates, resources: []string{own("spot-instances-request")},
+		Sid: "AllowScopedEC2InstanceActionsWithTags", Before: "AllowScopedEC2InstanceActions", Why: "spot instances are asked for",
+		Without: "condition Launched of NodeClaims for spot instances" + AllowedByTemplates, resources: []string{own("spot-instances-request")},
 		context: asking(launchTags("default")),
 	}
 	return append(list, spot)
@@ -258,28 +258,28 @@ func tagNeeds() []Need {
 		if creating == "RunInstances" {
 			n.Kinds, n.resources, n.Before = []string{"spot-instances-request"}, []string{own("spot-instances-request")}, none
 			n.Why = "spot requests are tagged, too"
-			n.Without = "condition Launched of NodeClaims for spot machines" + UntaggedSpot + `log "spot requests stay without tags, …"; nothing else is lost`
+			n.Without = "condition Launched of NodeClaims for spot instances" + UntaggedSpot + `log "spot requests stay without tags, …"; nothing else is lost`
 			list = append(list, n)
 		}
 	}
 	return append(list, Need{
 		Feature: featureWatch, Action: "ec2:CreateTags", Kinds: []string{"instance"}, Sid: "AllowScopedResourceTagging",
-		Why: "a machine that has joined gets the names of its node and its NodeClaim", Without: `log "tagging machine"`,
+		Why: "an instance that has joined gets the names of its node and its NodeClaim", Without: `log "tagging instance"`,
 		resources: []string{own("instance")},
 		context:   both(asking(map[string]string{"Name": "node-1", tagClaim: "default-abcde"}), having(launchTags("default"))),
 	})
 }
 
 func watchNeeds() []Need {
-	status := read(featureWatch, "ec2:DescribeInstanceStatus", "machines whose checks fail, and maintenance that is planned", "condition InstanceStatusReady is False")
+	status := read(featureWatch, "ec2:DescribeInstanceStatus", "instances whose checks fail, and maintenance that is planned", "condition InstanceStatusReady is False")
 	status.Option, status.on = "--instance-status", func(o *Options) bool { return o.InstanceStatus }
 	return []Need{
-		read(featureWatch, "ec2:DescribeInstances", "which machines there are, what tags they bear and what became of them",
-			`log "comparing machines with nodeclaims"; machines without a NodeClaim stay, and of those that are to go the NodeClaim stays; after a restart, condition Launched of the NodeClaim`),
+		read(featureWatch, "ec2:DescribeInstances", "which instances there are, what tags they bear and what became of them",
+			`log "comparing instances with nodeclaims"; instances without a NodeClaim stay, and of those that are to go the NodeClaim stays; after a restart, condition Launched of the NodeClaim`),
 		status,
 		{
-			Feature: featureWatch, Action: "ec2:TerminateInstances", Kinds: []string{"instance"}, Sid: "AllowScopedDeletion", Why: "machines that are to go",
-			Without: `the NodeClaim stays; error "terminating the machine of nodeclaim …"`, resources: []string{own("instance")},
+			Feature: featureWatch, Action: "ec2:TerminateInstances", Kinds: []string{"instance"}, Sid: "AllowScopedDeletion", Why: "instances that are to go",
+			Without: `the NodeClaim stays; error "terminating the instance of nodeclaim …"`, resources: []string{own("instance")},
 			context: having(with(with(launchTags("default"), "Name", "node-1"), tagClaim, "default-abcde")),
 		},
 	}

@@ -28,15 +28,15 @@ func optionalNeeds() []Need {
 	tried := func(action string) string {
 		return "condition ValidationSucceeded of the EC2NodeClass, reason " + trials[action]
 	}
-	add("--capacity-reservations", func(o *Options) bool { return o.CapacityReservations }, append(launch("capacity-reservation", "machines in reserved capacity", launched),
+	add("--capacity-reservations", func(o *Options) bool { return o.CapacityReservations }, append(launch("capacity-reservation", "instances in reserved capacity", launched),
 		read("", "ec2:DescribeCapacityReservations", "reservations that a class selects",
 			"condition CapacityReservationsReady of the EC2NodeClass, reason LookupFailed"))...)
-	add("--placement-groups", func(o *Options) bool { return o.PlacementGroups }, append(launch("placement-group", "machines in a placement group", tried),
+	add("--placement-groups", func(o *Options) bool { return o.PlacementGroups }, append(launch("placement-group", "instances in a placement group", tried),
 		read("", "ec2:DescribePlacementGroups", "placement groups that a class selects",
 			"condition PlacementGroupReady of the EC2NodeClass, reason PlacementGroupResolutionFailed"))...)
 	add("--zonal-shift", func(o *Options) bool { return o.ZonalShift }, Need{
 		Action: "arc-zonal-shift:GetManagedResource", Kinds: []string{"cluster"}, Sid: "AllowZonalShiftStatusReadOnly", Why: "zones that traffic was moved away from",
-		Without: `log "zonal shifts could not be read; what was known of them stays"; zones that traffic is shifted away from are bought in`, resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
+		Without: `log "zonal shifts could not be read; what was known of them stays"; zones that traffic is shifted away from are launched in`, resources: []string{clusterARN()}, context: map[string][]string{"arc-zonal-shift:ResourceIdentifier": {clusterARN()}},
 	})
 	part := func(before string, kinds ...string) Need {
 		n := Need{
@@ -60,11 +60,11 @@ func optionalNeeds() []Need {
 		"condition LaunchTemplateReady of the EC2NodeClass, reason LaunchTemplateReadDenied"), part("", "network-interface", "key-pair"))
 	spot := part("AllowScopedEC2InstanceActions", "spot-instances-request")
 	spot.Sid, spot.context = "AllowUserLaunchTemplateSpotRequests", nil
-	spot.Without = "condition Launched of NodeClaims for spot machines"
+	spot.Without = "condition Launched of NodeClaims for spot instances"
 	templates = append(templates, spot)
 	add("--pass-role", func(o *Options) bool { return len(o.PassRoles) > 0 }, Need{
 		Action: "iam:PassRole", Operation: "ec2:CreateFleet, ec2:RunInstances (trial)", Kinds: []string{"role of yours"}, Sid: "AllowPassingUserRoles",
-		Why: "machines run with the role that is in an instance profile of yours", Without: "condition ValidationSucceeded of the EC2NodeClass, reason RunInstancesAuthCheckFailed",
+		Why: "instances run with the role that is in an instance profile of yours", Without: "condition ValidationSucceeded of the EC2NodeClass, reason RunInstancesAuthCheckFailed",
 		resources: []string{passRolesRef}, context: map[string][]string{"iam:PassedToService": {"${EC2Service}"}},
 	})
 	// Older editions let the controller launch from any template.
@@ -79,7 +79,7 @@ func keyNeeds() []Need {
 	var list []Need
 	for _, a := range []string{"kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:CreateGrant"} {
 		n := Need{Action: a, Operation: "ec2:CreateFleet", Kinds: []string{"key of volumes"}, Sid: "AllowVolumeKeyUse", Why: "EC2 makes volumes that are encrypted with it",
-			Without: "machines end as soon as they begin, with Client.InternalError or InvalidKMSKey; event MachineGone of the NodeClaim", resources: []string{volumeKeysRef}, context: via}
+			Without: "instances end as soon as they begin, with Client.InternalError or InvalidKMSKey; event InstanceGone of the NodeClaim", resources: []string{volumeKeysRef}, context: via}
 		if a == "kms:CreateGrant" {
 			n.Sid, n.context = "AllowVolumeKeyGrants", both(map[string][]string{"kms:GrantIsForAWSResource": {"true"}}, via)
 		}

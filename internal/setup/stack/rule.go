@@ -9,17 +9,17 @@ import (
 func rules(o *Options) []Rule {
 	list := []Rule{
 		{LogicalID: "ScheduledChangeRule", Kind: "HealthEvent", Source: "aws.health", DetailType: "AWS Health Event",
-			Description: "maintenance and retirement of machines"},
+			Description: "maintenance and retirement of instances"},
 		{LogicalID: "SpotInterruptionRule", Kind: "SpotInterrupt", Source: "aws.ec2", DetailType: "EC2 Spot Instance Interruption Warning",
-			Description: "spot machines that go in two minutes"},
+			Description: "spot instances that go in two minutes"},
 		{LogicalID: "RebalanceRule", Kind: "InstanceRebalance", Source: "aws.ec2", DetailType: "EC2 Instance Rebalance Recommendation",
-			Description: "spot machines that are likely to go"},
+			Description: "spot instances that are likely to go"},
 		{LogicalID: "InstanceStateChangeRule", Kind: "InstanceStateChange", Source: "aws.ec2", DetailType: "EC2 Instance State-change Notification",
-			Description: "machines that stop or end"},
+			Description: "instances that stop or end"},
 	}
 	if o.Compat == Latest {
 		list = append(list, Rule{LogicalID: "CapacityReservationInterruptionRule", Kind: "CapacityReservationInterrupt", Source: "aws.ec2",
-			DetailType: "EC2 Capacity Reservation Instance Interruption Warning", Description: "machines whose reserved capacity is taken back"})
+			DetailType: "EC2 Capacity Reservation Instance Interruption Warning", Description: "instances whose reserved capacity is taken back"})
 	}
 	if o.DeadLetter {
 		for i := range list {

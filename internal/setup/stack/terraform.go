@@ -40,7 +40,7 @@ func (s *Stack) Terraform() ([]File, error) {
 func (s *Stack) mainFile(m *module) error {
 	m.line(`# The bootstrap stack of an EKS cluster's node autoscaler, in the edition %s, as "kerf stack terraform" wrote it.
 #
-# Spot machines need a role that an account has once:
+# Spot instances need a role that an account has once:
 #   aws iam create-service-linked-role --aws-service-name spot.amazonaws.com
 
 data "aws_caller_identity" "current" {}

@@ -217,7 +217,7 @@ func kubeClient(o Options) (kubernetes.Interface, error) {
 	c.QPS, c.UserAgent = -1, "kerf-awssim"
 	client, err := kubernetes.NewForConfig(c)
 	if err != nil {
-		return nil, fmt.Errorf("make the client by which machines join: %w", err)
+		return nil, fmt.Errorf("make the client by which instances join: %w", err)
 	}
 	return client, nil
 }

@@ -355,7 +355,7 @@ func TestDescribeClusterHasWhatNodesNeed(t *testing.T) {
 	}
 }
 
-func TestPriceListHasBothKindsOfMachine(t *testing.T) {
+func TestPriceListHasBothKindsOfInstance(t *testing.T) {
 	s, cfg := start(t, awssim.Options{})
 	c := pricing.NewFromConfig(cfg)
 	prices := map[string]string{}
@@ -637,7 +637,7 @@ func TestRefusedActionsHaveEachServicesCode(t *testing.T) {
 	}
 }
 
-func TestSimulatorStaysOnTheMachine(t *testing.T) {
+func TestSimulatorStaysOnTheInstance(t *testing.T) {
 	if _, err := awssim.New(awssim.Options{Listen: "0.0.0.0:0"}); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("listening everywhere: %v", err)
 	}

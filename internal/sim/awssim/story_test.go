@@ -28,8 +28,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// TestSpotMachineFromFleetToReclaim is the life of one instance, all of it over the wire.
-func TestSpotMachineFromFleetToReclaim(t *testing.T) {
+// TestSpotInstanceFromFleetToReclaim is the life of one instance, all of it over the wire.
+func TestSpotInstanceFromFleetToReclaim(t *testing.T) {
 	ctx := t.Context()
 	clock := world.NewManualClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	kube := fake.NewClientset()
@@ -54,8 +54,8 @@ func TestSpotMachineFromFleetToReclaim(t *testing.T) {
 	image, _ := s.World.ImageParameter("/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id")
 	userData := fmt.Sprintf("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: %s\n    apiServerEndpoint: %s\n    certificateAuthority: %s\n    cidr: %s\n",
 		*c.Name, *c.Endpoint, *c.CertificateAuthority.Data, *c.KubernetesNetworkConfig.ServiceIpv4Cidr)
-	machines := ec2.NewFromConfig(cfg)
-	if _, err := machines.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+	instances := ec2.NewFromConfig(cfg)
+	if _, err := instances.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String("nodes"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
 			ImageId: &image, UserData: aws.String(base64.StdEncoding.EncodeToString([]byte(userData))),
 			IamInstanceProfile: &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("nodes")},
@@ -63,7 +63,7 @@ func TestSpotMachineFromFleetToReclaim(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	fleet, err := machines.CreateFleet(ctx, &ec2.CreateFleetInput{
+	fleet, err := instances.CreateFleet(ctx, &ec2.CreateFleetInput{
 		Type:                        ec2types.FleetTypeInstant,
 		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: aws.Int32(1), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeSpot},
 		LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{
@@ -178,7 +178,7 @@ func TestControlInterfaceChangesTheWorld(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"a price in a zone that does not exist": c.SetSpotPrice(ctx, control.SpotPrice{InstanceType: "m5.large", Zone: "nowhere", MicroUSD: 1}),
-		"a depth of no capacity type":           c.SetDepth(ctx, control.Depth{CapacityType: "free", InstanceType: "m5.large", Zone: zone, Machines: 1}),
+		"a depth of no capacity type":           c.SetDepth(ctx, control.Depth{CapacityType: "free", InstanceType: "m5.large", Zone: zone, Instances: 1}),
 		"a fault without a kind":                errOf(c.AddFault(ctx, world.Fault{})),
 		"an instance that does not exist":       c.Interrupt(ctx, "i-none", 0),
 		"an event of no kind":                   errOf(c.SendEvent(ctx, control.EventRequest{Kind: "flood", Instance: "i-1"})),

@@ -25,7 +25,7 @@ type upkeep struct {
 // instance adds a running node of a pool's type, with what the catalog says about it.
 //
 // Example: instance n1 large pool=default zone=a capacity-type=spot expires=2h
-func (e *Env) machine(a *args, lines []string) (string, error) {
+func (e *Env) instance(a *args, lines []string) (string, error) {
 	n := &cluster.Node{Name: a.word(), InstanceType: a.word(), Pool: a.text("pool", "default"), Zone: a.text("zone", "a"),
 		CapacityType: a.text("capacity-type", catalog.OnDemand), CreatedAt: Start.Add(-time.Hour), Used: res.List{},
 		Launched: true, Registered: true, Ready: true, Initialized: !a.flag("starting")}

@@ -149,7 +149,7 @@ func reserve(t *catalog.Type, items []string) error {
 		count, kind, _ := strings.Cut(count, ":")
 		n, err := strconv.Atoi(count)
 		if !ok || err != nil || !slices.Contains([]string{"", "default", "capacity-block", "interruptible"}, kind) {
-			return fmt.Errorf("reserved %q: want zone:reservation:machines or zone:reservation:machines:kind", item)
+			return fmt.Errorf("reserved %q: want zone:reservation:instances or zone:reservation:instances:kind", item)
 		}
 		o := catalog.Offering{Zone: zone, CapacityType: catalog.Reserved, ReservationID: id, ReservationType: kind, Reservable: n, Available: n > 0}
 		if kind == "interruptible" {

@@ -32,9 +32,9 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 		pods  int
 		start func(h *simcluster.Cluster, between func() time.Duration)
 		// price and instances are by how many percent more they may be.
-		price    int64
-		machines int
-		long     bool
+		price     int64
+		instances int
+		long      bool
 	}{
 		"one Deployment": {500, func(h *simcluster.Cluster, _ func() time.Duration) { h.Deploy("web", 500, "500m", "512Mi") }, 5, 15, false},
 		// The first of them are decided before the last are created: that is two instances more than the ten of all at once.
@@ -63,18 +63,18 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 				long(t)
 			}
 			t.Parallel()
-			price, machines := launched(t, "at once", burst.pods, nil, burst.start)
+			price, instances := launched(t, "at once", burst.pods, nil, burst.start)
 			r := rand.New(rand.NewPCG(1, 2))
 			got, n := launched(t, "bit by bit", burst.pods, func() time.Duration { return slowly(r) }, burst.start)
-			if got > price+price*burst.price/100 || n > machines+max(machines*burst.machines/100, 1) {
-				t.Errorf("$%.4f/h on %d machines; at once $%.4f/h on %d", float64(got)/1e6, n, float64(price)/1e6, machines)
+			if got > price+price*burst.price/100 || n > instances+max(instances*burst.instances/100, 1) {
+				t.Errorf("$%.4f/h on %d instances; at once $%.4f/h on %d", float64(got)/1e6, n, float64(price)/1e6, instances)
 			}
 		})
 	}
 }
 
 // launched is what a burst costs per hour, and how many instances it gets.
-func launched(t *testing.T, name string, pods int, between func() time.Duration, start func(*simcluster.Cluster, func() time.Duration)) (sum int64, machines int) {
+func launched(t *testing.T, name string, pods int, between func() time.Duration, start func(*simcluster.Cluster, func() time.Duration)) (sum int64, instances int) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		simcluster.Run(t, simcluster.Options{Crew: actors.Options{Between: between}}, func(h *simcluster.Cluster) {
@@ -82,11 +82,11 @@ func launched(t *testing.T, name string, pods int, between func() time.Duration,
 			h.Pass(time.Minute)
 			start(h, between)
 			h.Running(3*time.Minute, "", pods)
-			sum, machines = price(h), len(h.Machines())
-			h.T.Logf("$%.4f/h on %d machines", float64(sum)/1e6, machines)
+			sum, instances = price(h), len(h.Instances())
+			h.T.Logf("$%.4f/h on %d instances", float64(sum)/1e6, instances)
 		})
 	})
-	return sum, machines
+	return sum, instances
 }
 
 // each is a pace that takes no heed of how busy the control plane is.

@@ -60,7 +60,7 @@ func quietly(h *simcluster.Cluster, within time.Duration, most int64) {
 	})
 }
 
-func TestMostOfTheMachinesGoWithMostOfTheLoad(t *testing.T) {
+func TestMostOfTheInstancesGoWithMostOfTheLoad(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(onDemand)
 		h.Deploy("web", 100, "1", "1Gi")
@@ -73,15 +73,15 @@ func TestMostOfTheMachinesGoWithMostOfTheLoad(t *testing.T) {
 		h.Running(time.Minute, "web", 30)
 		// Pods rest for ten minutes where a move has brought them; after that it is at rest.
 		h.Pass(15 * time.Minute)
-		calls, machines := len(h.AWS.World.Calls("CreateFleet")), len(h.Machines())
+		calls, instances := len(h.AWS.World.Calls("CreateFleet")), len(h.Instances())
 		h.Pass(30 * time.Minute)
-		if now := len(h.AWS.World.Calls("CreateFleet")); now != calls || len(h.Machines()) != machines {
-			h.T.Errorf("%d launches and %d machines more in half an hour in which nothing happened", now-calls, len(h.Machines())-machines)
+		if now := len(h.AWS.World.Calls("CreateFleet")); now != calls || len(h.Instances()) != instances {
+			h.T.Errorf("%d launches and %d instances more in half an hour in which nothing happened", now-calls, len(h.Instances())-instances)
 		}
 	})
 }
 
-func TestAMachineThatIsTooLargeIsReplacedAndAGuardedOneStays(t *testing.T) {
+func TestAnInstanceThatIsTooLargeIsReplacedAndAGuardedOneStays(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(onDemand)
 		guard := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
@@ -96,7 +96,7 @@ func TestAMachineThatIsTooLargeIsReplacedAndAGuardedOneStays(t *testing.T) {
 		h.Pass(5 * time.Minute)
 		large := cpus(h)
 		if large < 4000 || len(marks(h)) > 0 {
-			h.T.Fatalf("%dm, marks %v: the story wants a large machine that a budget guards", large, marks(h))
+			h.T.Fatalf("%dm, marks %v: the story wants a large instance that a budget guards", large, marks(h))
 		}
 		told := false
 		var events corev1.EventList
@@ -134,9 +134,9 @@ func TestASpotPriceOfAMomentMovesNoPods(t *testing.T) {
 		h.Deploy("web", 2, "500m", "1Gi")
 		h.Running(2*time.Minute, "web", 2)
 		h.Pass(30 * time.Minute)
-		first := h.Machines()
+		first := h.Instances()
 		if len(first) != 1 {
-			h.T.Fatalf("%d machines; the story wants one", len(first))
+			h.T.Fatalf("%d instances; the story wants one", len(first))
 		}
 		sale := time.Now()
 		for _, p := range h.AWS.World.SpotPrices(nil, nil, sale, sale) {
@@ -145,12 +145,12 @@ func TestASpotPriceOfAMomentMovesNoPods(t *testing.T) {
 			}
 		}
 		h.Pass(pricing.SpotMemory - time.Since(sale) - 10*time.Minute)
-		if now := h.Machines(); len(now) != 1 || now[0].ID != first[0].ID {
+		if now := h.Instances(); len(now) != 1 || now[0].ID != first[0].ID {
 			h.T.Errorf("pods were moved for a price that had not been seen for long: %v", now)
 		}
-		h.Eventually(30*time.Minute, "the machine is replaced by one that has been cheaper for hours", func() (bool, string) {
-			now := h.Machines()
-			return len(now) == 1 && now[0].ID != first[0].ID, fmt.Sprint(len(now), " machines")
+		h.Eventually(30*time.Minute, "the instance is replaced by one that has been cheaper for hours", func() (bool, string) {
+			now := h.Instances()
+			return len(now) == 1 && now[0].ID != first[0].ID, fmt.Sprint(len(now), " instances")
 		})
 		h.Running(time.Minute, "web", 2)
 	})

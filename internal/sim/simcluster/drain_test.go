@@ -178,7 +178,7 @@ func TestTheGracePeriodEndsADrainThatIsForbidden(t *testing.T) {
 	})
 }
 
-func TestAVolumeIsDetachedBeforeItsMachineEnds(t *testing.T) {
+func TestAVolumeIsDetachedBeforeItsInstanceEnds(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 2, "1", "1Gi")
@@ -190,14 +190,14 @@ func TestAVolumeIsDetachedBeforeItsMachineEnds(t *testing.T) {
 		if err := h.Client.Create(h.T.Context(), attachment); err != nil {
 			h.T.Fatal(err)
 		}
-		machines := len(h.Machines())
+		instances := len(h.Instances())
 		remove(h, &node)
 		h.Pass(10 * time.Minute)
 		if n := len(on(h, node.Name)); n != 0 {
 			h.T.Errorf("%d pods are still on the node", n)
 		}
-		if n := len(h.Machines()); n < machines {
-			h.T.Errorf("%d machines are left of %d while a volume is attached", n, machines)
+		if n := len(h.Instances()); n < instances {
+			h.T.Errorf("%d instances are left of %d while a volume is attached", n, instances)
 		}
 		remove(h, attachment)
 		if took := gone(h, time.Minute, node); took > 30*time.Second {

@@ -11,7 +11,7 @@ import (
 
 // Small instances have lost no pod and may go at once; the large one has just lost all of its own, and may not for a quarter of
 // a minute. To fill it would move every pod that is left and keep the dearest instance.
-func TestAMachineThatHasJustLostItsPodsIsNotFilled(t *testing.T) {
+func TestAnInstanceThatHasJustLostItsPodsIsNotFilled(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(strings.Replace(onDemand, "consolidateAfter: 30s", "consolidateAfter: 15s", 1))
 		h.Deploy("large", 1, "7", "1Gi")
@@ -28,7 +28,7 @@ func TestAMachineThatHasJustLostItsPodsIsNotFilled(t *testing.T) {
 		}
 		nodes := len(h.Nodes())
 		h.Scale("large", 0)
-		h.Eventually(2*time.Minute, "the large machine is gone", func() (bool, string) {
+		h.Eventually(2*time.Minute, "the large instance is gone", func() (bool, string) {
 			n := len(h.Nodes())
 			return n < nodes, fmt.Sprint(n, " nodes")
 		})

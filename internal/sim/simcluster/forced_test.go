@@ -15,14 +15,14 @@ import (
 
 // Nothing but the comparison of instances and NodeClaims ends an instance whose claim and node were forced away, and by then it
 // comes every two minutes only.
-func TestAMachineWhoseClaimIsForcedAwayEndsWithinAMinute(t *testing.T) {
+func TestAnInstanceWhoseClaimIsForcedAwayEndsWithinAMinute(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(onDemand)
 		h.Deploy("web", 2, "1", "1Gi")
 		h.Running(2*time.Minute, "web", 2)
 		h.Pass(10 * time.Minute)
 		runs := func(providerID string) bool {
-			return slices.ContainsFunc(h.Machines(), func(m world.Instance) bool { return providerID == "aws:///"+m.Zone+"/"+m.ID })
+			return slices.ContainsFunc(h.Instances(), func(m world.Instance) bool { return providerID == "aws:///"+m.Zone+"/"+m.ID })
 		}
 		for _, into := range []time.Duration{5 * time.Second, 75 * time.Second} { // wherever in the two minutes that is
 			h.Pass(into)
@@ -34,7 +34,7 @@ func TestAMachineWhoseClaimIsForcedAwayEndsWithinAMinute(t *testing.T) {
 				change(h, o, `{"metadata":{"finalizers":null}}`)
 				remove(h, o)
 			}
-			h.Eventually(time.Minute, "its machine is ended", func() (bool, string) { return !runs(claim.Status.ProviderID), "it runs" })
+			h.Eventually(time.Minute, "its instance is ended", func() (bool, string) { return !runs(claim.Status.ProviderID), "it runs" })
 			h.Running(5*time.Minute, "web", 2)
 			h.Pass(10 * time.Minute)
 		}

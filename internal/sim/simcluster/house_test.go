@@ -26,42 +26,42 @@ func few(o *world.Options) {
 	o.Types = []string{"c6i.large", "c6i.2xlarge", "c6i.8xlarge", "m6i.large", "m6i.2xlarge", "m6i.8xlarge", "r6i.large", "r6i.2xlarge"}
 }
 
-func TestPodsGetMachinesAndMachinesGoWithThem(t *testing.T) {
+func TestPodsGetInstancesAndInstancesGoWithThem(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		began := time.Now()
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 20, "1", "1Gi")
 		h.Running(time.Minute, "web", 20)
-		if n, m := len(h.Nodes()), len(h.Machines()); n == 0 || n != m {
-			h.T.Errorf("%d nodes on %d machines", n, m)
+		if n, m := len(h.Nodes()), len(h.Instances()); n == 0 || n != m {
+			h.T.Errorf("%d nodes on %d instances", n, m)
 		}
 		h.Scale("web", 0)
 		h.Eventually(5*time.Minute, "all gone", func() (bool, string) {
-			claims, nodes, machines := len(h.Claims()), len(h.Nodes()), len(h.Machines())
-			return claims+nodes+machines == 0, fmt.Sprintf("%d claims, %d nodes, %d machines", claims, nodes, machines)
+			claims, nodes, instances := len(h.Claims()), len(h.Nodes()), len(h.Instances())
+			return claims+nodes+instances == 0, fmt.Sprintf("%d claims, %d nodes, %d instances", claims, nodes, instances)
 		})
 		h.Pass(time.Hour - time.Since(began))
-		if n := len(h.Machines()); n != 0 {
-			h.T.Errorf("%d machines were bought for nobody in a quiet hour", n)
+		if n := len(h.Instances()); n != 0 {
+			h.T.Errorf("%d instances were launched for nobody in a quiet hour", n)
 		}
 	})
 }
 
-func TestASpotMachineIsEmptyBeforeItIsTakenBack(t *testing.T) {
+func TestASpotInstanceIsEmptyBeforeItIsTakenBack(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 4, "1", "1Gi")
 		h.Running(time.Minute, "web", 4)
-		victim := h.Machines()[0]
+		victim := h.Instances()[0]
 		if err := h.AWS.Bus.Interrupt(victim.ID, 2*time.Minute); err != nil {
 			h.T.Fatal(err)
 		}
-		h.Eventually(2*time.Minute, "the machine is given back", func() (bool, string) {
+		h.Eventually(2*time.Minute, "the instance is given back", func() (bool, string) {
 			i, ok := h.AWS.World.Instance(victim.ID)
 			return !ok || i.State == world.StateTerminated || i.State == world.StateShuttingDown, string(i.State)
 		})
 		if i, ok := h.AWS.World.Instance(victim.ID); ok && i.StateReasonCode == "Server.SpotInstanceTermination" {
-			h.T.Error("the machine was taken, not given back")
+			h.T.Error("the instance was taken, not given back")
 		}
 		h.Running(2*time.Minute, "web", 4)
 	})
@@ -71,14 +71,14 @@ func TestTheNextLeaderGoesOnWhereOneWasKilled(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(simcluster.Defaults)
 		h.Deploy("web", 20, "1", "1Gi")
-		h.Eventually(time.Minute, "a machine is launched", func() (bool, string) { return len(h.Machines()) > 0, "" })
+		h.Eventually(time.Minute, "an instance is launched", func() (bool, string) { return len(h.Instances()) > 0, "" })
 		h.Controller().Kill()
 		<-h.Controller().Done()
 		writes := writes(h)
 		h.StartController()
 		h.Running(2*time.Minute, "web", 20)
 		if n, m := len(h.Claims()), len(h.AWS.World.AllInstances()); n != m {
-			h.T.Errorf("%d machines were launched for %d claims", m, n)
+			h.T.Errorf("%d instances were launched for %d claims", m, n)
 		}
 		if writes == 0 {
 			h.T.Error("the first life wrote nothing")
@@ -119,7 +119,7 @@ func TestANodeWhoseClaimIsGoneGoes(t *testing.T) {
 		if err := h.Client.Delete(h.T.Context(), &claim); err != nil {
 			h.T.Fatal(err)
 		}
-		h.Eventually(5*time.Minute, "the node and its machine are gone", func() (bool, string) {
+		h.Eventually(5*time.Minute, "the node and its instance are gone", func() (bool, string) {
 			for _, n := range h.Nodes() {
 				if n.Name == claim.Status.NodeName {
 					return false, fmt.Sprint(n.Finalizers, n.DeletionTimestamp)

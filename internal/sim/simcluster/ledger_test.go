@@ -64,7 +64,7 @@ func (e *entry) spent() float64 {
 // have found room there, as much as the old instances had more than the new ones: for that part of its pods the instance
 // would not have been launched, so that part of its price is taken off the command's saving for good, and that part of its
 // start is the command's cost. Room is given to the latest command first, and only once; an instance is charged for once. In
-// all other ways a purchase says nothing about a command: it is for a load that has grown.
+// all other ways a launch says nothing about a command: it is for a load that has grown.
 //
 // A command has paid back when it had once brought what it costs in all, later starts included: what prices do after that
 // is another decision's. Sums of what commands brought are as of the end.
@@ -242,7 +242,7 @@ func (l *ledger) look() {
 				l.bought++
 				asked, ok := l.asked[claim]
 				if !ok {
-					l.h.T.Errorf("what machine %s was bought for is not known", i.ID)
+					l.h.T.Errorf("what instance %s was launched for is not known", i.ID)
 				}
 				l.eat(i, asked, machines)
 			}
@@ -308,11 +308,11 @@ func (l *ledger) account(e *entry, now time.Time, hours float64, running map[str
 }
 
 // eat charges the latest commands before an instance was launched for pods that wait, as far as the pods would have had room.
-func (l *ledger) eat(machine world.Instance, asked room, machines map[string]world.Instance) {
+func (l *ledger) eat(instance world.Instance, asked room, machines map[string]world.Instance) {
 	rest := 1.0
 	for i := len(l.entries) - 1; i >= 0 && rest > 0; i-- {
 		e := l.entries[i]
-		if e.undone || machine.LaunchTime.Before(e.at) {
+		if e.undone || instance.LaunchTime.Before(e.at) {
 			continue
 		}
 		free := room{}.plus(e.taken, -1)
@@ -327,8 +327,8 @@ func (l *ledger) eat(machine world.Instance, asked room, machines map[string]wor
 			continue
 		}
 		e.taken = e.taken.plus(asked, part)
-		e.eaten += part * l.price(machine)
-		e.by = append(e.by, fmt.Sprintf("%s %s %.2f", machine.LaunchTime.Sub(e.at).Round(time.Second), machine.Type, part))
+		e.eaten += part * l.price(instance)
+		e.by = append(e.by, fmt.Sprintf("%s %s %.2f", instance.LaunchTime.Sub(e.at).Round(time.Second), instance.Type, part))
 		e.restarts += part * startCosts
 		rest -= part
 	}
@@ -380,7 +380,7 @@ func (l *ledger) judge() (v verdict, unpaid []string) {
 				v.unpaid++
 			}
 			v.lost += (e.spent() - e.most) / 1e6
-			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f (%.4f at most); bought again: %s",
+			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f (%.4f at most); launched again: %s",
 				e.at.Format(time.TimeOnly), e.what, e.pods, e.spent()/1e6, e.gained/1e6, e.most/1e6, strings.Join(e.by, ", ")))
 		}
 	}

@@ -76,7 +76,7 @@ func (h *Cluster) list(l client.ObjectList) {
 }
 
 // Instances are the instances that run or begin to.
-func (h *Cluster) Machines() []world.Instance {
+func (h *Cluster) Instances() []world.Instance {
 	var out []world.Instance
 	for _, i := range h.AWS.World.Instances() {
 		if i.State == world.StateRunning || i.State == world.StatePending {

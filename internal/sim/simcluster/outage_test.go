@@ -56,7 +56,7 @@ func TestAControllerStartsDuringAnOutage(t *testing.T) {
 							}
 						}
 					}
-					return left == 0 && len(h.Machines()) == 2, fmt.Sprintf("%d old NodeClaims, %d instances", left, len(h.Machines()))
+					return left == 0 && len(h.Instances()) == 2, fmt.Sprintf("%d old NodeClaims, %d instances", left, len(h.Instances()))
 				})
 				select {
 				case <-process.Done():

@@ -31,14 +31,14 @@ func TestABurstCostsWhatWasPlanned(t *testing.T) {
 			h.Running(3*time.Minute, fmt.Sprintf("size-%d", i), 30)
 		}
 		if got := price(h); planned == 0 || got > planned+planned/10 {
-			t.Errorf("machines for $%.2f/h were planned, and there are some for $%.2f/h", float64(planned)/1e6, float64(got)/1e6)
+			t.Errorf("instances for $%.2f/h were planned, and there are some for $%.2f/h", float64(planned)/1e6, float64(got)/1e6)
 		}
 	})
 }
 
 // price of all instances, in micro-USD per hour.
 func price(h *simcluster.Cluster) (sum int64) {
-	for _, m := range h.Machines() {
+	for _, m := range h.Instances() {
 		sum += m.PriceMicroUSD
 	}
 	return sum

@@ -63,7 +63,7 @@ func launchManyShapes(h *simcluster.Cluster, capacityType string, seed uint64) {
 func judgeLaunches(h *simcluster.Cluster, bound string) {
 	h.T.Helper()
 	runs := map[string]float64{}
-	for _, m := range h.Machines() {
+	for _, m := range h.Instances() {
 		runs[m.ID] = float64(m.PriceMicroUSD) / 1e6
 	}
 	var events corev1.EventList

@@ -38,7 +38,7 @@ func TestAProviderIDThatNamesNoInstanceHoldsNoFinalizer(t *testing.T) {
 					})
 					h.Running(5*time.Minute, "web", 1)
 					h.Eventually(5*time.Minute, "the instance that it had is terminated", func() (bool, string) {
-						for _, m := range h.Machines() {
+						for _, m := range h.Instances() {
 							if "aws:///"+m.Zone+"/"+m.ID == stored.Status.ProviderID {
 								return false, "it runs"
 							}

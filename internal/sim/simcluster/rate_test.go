@@ -38,7 +38,7 @@ func TestHowFastTimePasses(t *testing.T) {
 					h.Pass(10 * time.Minute)
 				}
 				inside = time.Since(began)
-				h.T.Logf("%d nodes, %d pods, %d calls to Kubernetes, %d to AWS, %d machines ever", len(h.Nodes()), len(h.Pods()), calls(h), len(h.AWS.World.Calls("")), len(h.AWS.World.AllInstances()))
+				h.T.Logf("%d nodes, %d pods, %d calls to Kubernetes, %d to AWS, %d instances ever", len(h.Nodes()), len(h.Pods()), calls(h), len(h.AWS.World.Calls("")), len(h.AWS.World.AllInstances()))
 			})
 			took, cpu := time.Since(outside), used(t)-processor
 			t.Logf("%s passed in %s, %s of the processor: %.0f and %.0f times as fast as real time", inside.Round(time.Minute), took.Round(100*time.Millisecond), cpu.Round(100*time.Millisecond), inside.Seconds()/took.Seconds(), inside.Seconds()/cpu.Seconds())

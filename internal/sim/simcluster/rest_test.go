@@ -74,7 +74,7 @@ func testRest(t *testing.T, out outside) {
 		t.Logf("%d nodes and %d pods after %s", nodes, pods, time.Since(began))
 		h.StartController()
 		l.pass(*restSettle, 0)
-		before, machines := h.API.Requests(), len(h.Machines())
+		before, instances := h.API.Requests(), len(h.Instances())
 		a := &account{outside: out}
 		l.must(a.begin())
 		var atRest, during int64
@@ -120,8 +120,8 @@ func testRest(t *testing.T, out outside) {
 		if between.pages == 0 && *restMinutes > first {
 			t.Error("the cache was not compared with the API")
 		}
-		if n := len(h.Machines()); n != machines {
-			t.Errorf("%d machines became %d: this was no rest", machines, n)
+		if n := len(h.Instances()); n != instances {
+			t.Errorf("%d instances became %d: this was no rest", instances, n)
 		}
 	})
 }

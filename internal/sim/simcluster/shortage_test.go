@@ -122,7 +122,7 @@ func TestCapacityThatIsBackIsUsedWithinHalfAMinute(t *testing.T) {
 				h.T.Logf("%+v, %d claims before", got, claims)
 				h.AWS.World.ClearFaults()
 				back := time.Now()
-				h.Eventually(30*time.Second, "something is launched", func() (bool, string) { return len(h.Machines()) > 0, fmt.Sprintf("%+v", since(h, from, "*")) })
+				h.Eventually(30*time.Second, "something is launched", func() (bool, string) { return len(h.Instances()) > 0, fmt.Sprintf("%+v", since(h, from, "*")) })
 				h.T.Logf("launched after %s", time.Since(back))
 				h.Running(3*time.Minute, "web", 6)
 			})

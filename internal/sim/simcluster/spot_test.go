@@ -26,14 +26,14 @@ func TestSpotFragmentsBecomeFewOrSayWhy(t *testing.T) {
 					h.Running(2*time.Minute, app, 1)
 				}
 				before := price(h)
-				if n := len(h.Machines()); n != 12 {
-					h.T.Fatalf("%d machines; the story wants twelve", n)
+				if n := len(h.Instances()); n != 12 {
+					h.T.Fatalf("%d instances; the story wants twelve", n)
 				}
 				h.Apply(spot)
 				h.Pass(2 * time.Hour)
 				h.Running(time.Minute, "", 12)
-				if n := len(h.Machines()); n > few {
-					h.T.Errorf("%d machines after two hours, want at most %d", n, few)
+				if n := len(h.Instances()); n > few {
+					h.T.Errorf("%d instances after two hours, want at most %d", n, few)
 				}
 				held := blocked(h, "SpotToSpotOff")
 				if gate == "true" {
@@ -102,8 +102,8 @@ func TestADeletedNodeIsReplacedByOne(t *testing.T) {
 		}
 		h.Pass(5 * time.Minute)
 		h.Running(time.Minute, "web", 3)
-		if n := len(h.Machines()); n != 1 || price(h) > before {
-			h.T.Errorf("%d machines at %d, and before 1 at %d", n, price(h), before)
+		if n := len(h.Instances()); n != 1 || price(h) > before {
+			h.T.Errorf("%d instances at %d, and before 1 at %d", n, price(h), before)
 		}
 	})
 }

@@ -18,7 +18,7 @@ func TestANodeClaimSaysThatItsInstanceBearsItsTags(t *testing.T) {
 			a := h.Claims()[0].Annotations
 			return a[awsv1.AnnotationInstanceTagged] == "true" && a[awsv1.AnnotationClusterNameTaggedCompatibility] == "true", fmt.Sprint(a)
 		})
-		tags := h.Machines()[0].Tags
+		tags := h.Instances()[0].Tags
 		if tags[awsv1.TagEKSCluster] != simcluster.ClusterName || tags[awsv1.TagName] != h.Nodes()[0].Name || tags[awsv1.TagNodeClaim] != h.Claims()[0].Name {
 			h.T.Errorf("the instance has the tags %v", tags)
 		}

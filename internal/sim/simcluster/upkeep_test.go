@@ -30,7 +30,7 @@ func TestPodsWithoutRequestsAreOnFewNodes(t *testing.T) {
 				h.Deploy("web", 50, "0", "0")
 				h.Running(5*time.Minute, "", 50)
 				at := func() (n int, price float64) {
-					for _, m := range h.Machines() {
+					for _, m := range h.Instances() {
 						n, price = n+1, price+float64(m.PriceMicroUSD)/1e6
 					}
 					return n, price

@@ -59,7 +59,7 @@ func bound(node string) func(*corev1.Pod) {
 
 func (r *rig) pending() int { return len(r.Snapshot().Pending) }
 
-func (r *rig) machine(name string) *cluster.Node {
+func (r *rig) instance(name string) *cluster.Node {
 	for _, n := range r.Snapshot().Nodes {
 		if n.Name == name || n.Claim == name {
 			return n
@@ -87,9 +87,9 @@ func TestAnAssumedClaimCountsAtOnce(t *testing.T) {
 	if n := r.pending(); n != 0 {
 		t.Errorf("%d pods pending, want none: they are promised a place", n)
 	}
-	m := r.machine("c0")
+	m := r.instance("c0")
 	if m == nil || len(m.Pods) != 2 || m.Used["cpu"] != 2000 || m.Allocatable["cpu"] != 3500 || m.Capacity["cpu"] != 8000 {
-		t.Fatalf("machine %+v", m)
+		t.Fatalf("instance %+v", m)
 	}
 }
 
@@ -101,24 +101,24 @@ func TestAPromiseFollowsTheClaimToItsNode(t *testing.T) {
 	node := newNode("n0", "uid-n0", "id-1")
 	r.version(node)
 	r.SetNode(node)
-	if m := r.machine("c0"); m == nil || m.Name != "n0" || len(m.Pods) != 2 || len(r.Snapshot().Nodes) != 1 {
-		t.Fatalf("machine %+v of %d", m, len(r.Snapshot().Nodes))
+	if m := r.instance("c0"); m == nil || m.Name != "n0" || len(m.Pods) != 2 || len(r.Snapshot().Nodes) != 1 {
+		t.Fatalf("instance %+v of %d", m, len(r.Snapshot().Nodes))
 	}
 	r.pod("p0", bound("n0"))
-	if m := r.machine("n0"); len(m.Pods) != 2 || m.Used["cpu"] != 2000 {
+	if m := r.instance("n0"); len(m.Pods) != 2 || m.Used["cpu"] != 2000 {
 		t.Errorf("a bound pod counts once: %d pods using %v", len(m.Pods), m.Used)
 	}
 	r.pod("p1", bound("n9"))
-	if m := r.machine("n0"); len(m.Pods) != 1 {
+	if m := r.instance("n0"); len(m.Pods) != 1 {
 		t.Errorf("a pod that went elsewhere gives its room back: %d pods", len(m.Pods))
 	}
 }
 
 func TestHowPromisesEnd(t *testing.T) {
 	for name, tt := range map[string]struct {
-		do          func(r *rig, claim *karpv1.NodeClaim)
-		wantPending int
-		wantMachine bool
+		do           func(r *rig, claim *karpv1.NodeClaim)
+		wantPending  int
+		wantInstance bool
 	}{
 		"the claim is deleted":                             {func(r *rig, claim *karpv1.NodeClaim) { r.SetClaim(claim); r.version(claim); r.RemoveClaim(claim) }, 2, false},
 		"the claim's deletion is seen, its creation never": {func(r *rig, claim *karpv1.NodeClaim) { r.version(claim); r.RemoveClaim(claim) }, 2, false},
@@ -163,8 +163,8 @@ func TestHowPromisesEnd(t *testing.T) {
 			if n := r.pending(); n != tt.wantPending {
 				t.Errorf("%d pods pending, want %d", n, tt.wantPending)
 			}
-			if got := r.machine("c0") != nil; got != tt.wantMachine {
-				t.Errorf("the machine is there: %v, want %v", got, tt.wantMachine)
+			if got := r.instance("c0") != nil; got != tt.wantInstance {
+				t.Errorf("the instance is there: %v, want %v", got, tt.wantInstance)
 			}
 			if told := r.told[PodPending] - before; told != tt.wantPending {
 				t.Errorf("told of %d pending pods, want %d", told, tt.wantPending)
@@ -173,14 +173,14 @@ func TestHowPromisesEnd(t *testing.T) {
 	}
 }
 
-func TestAReadyMachineAndANewRefusalEndAPromise(t *testing.T) {
+func TestAReadyInstanceAndANewRefusalEndAPromise(t *testing.T) {
 	refused := func(message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Status.Conditions[0].Message = message }
 	}
 	r, claim, _ := assumed()
 	r.pod("p0", refused("0/1 nodes")) // before the instance is there: the scheduler can't know of it
 	if n := r.pending(); n != 0 {
-		t.Fatalf("%d pods pending before the machine is ready, want none", n)
+		t.Fatalf("%d pods pending before the instance is ready, want none", n)
 	}
 	claim = claim.DeepCopy()
 	launch(claim)
@@ -194,7 +194,7 @@ func TestAReadyMachineAndANewRefusalEndAPromise(t *testing.T) {
 	r.Snapshot()
 	r.pod("p0", refused("0/2 nodes"))
 	if n := r.pending(); n != 0 {
-		t.Errorf("%d pods pending: a refusal in the moment in which the machine came counts for nothing", n)
+		t.Errorf("%d pods pending: a refusal in the moment in which the instance came counts for nothing", n)
 	}
 	r.clock = r.clock.Add(2 * time.Second)
 	r.pod("p0", refused("0/2 nodes"))
@@ -232,8 +232,8 @@ func TestRoomThatAnotherPodTookEndsAPromise(t *testing.T) {
 	if n := r.pending(); n != 1 {
 		t.Errorf("%d pods pending, want p1: the stranger has its place", n)
 	}
-	if m := r.machine("n0"); m.Used["cpu"] != 2000 {
-		t.Errorf("the machine has %v, its pods use %v; %+v", m.Allocatable, m.Used, m.Initialized)
+	if m := r.instance("n0"); m.Used["cpu"] != 2000 {
+		t.Errorf("the instance has %v, its pods use %v; %+v", m.Allocatable, m.Used, m.Initialized)
 	}
 }
 
@@ -255,11 +255,11 @@ func TestPodsOfALeavingNodeArePendingUntilPromisedAPlace(t *testing.T) {
 		t.Fatalf("pending %v, want the pod that may be moved", s.Pending)
 	}
 	r.Assume(r.claim("c0"), intake.Expected{}, []cluster.PodRef{ref}, r.clock.Add(time.Minute))
-	if r.pending() != 0 || len(r.machine("c0").Pods) != 1 || len(r.machine("n0").Pods) != 2 {
-		t.Errorf("%d pending, %d pods on the new machine, %d on the old", r.pending(), len(r.machine("c0").Pods), len(r.machine("n0").Pods))
+	if r.pending() != 0 || len(r.instance("c0").Pods) != 1 || len(r.instance("n0").Pods) != 2 {
+		t.Errorf("%d pending, %d pods on the new instance, %d on the old", r.pending(), len(r.instance("c0").Pods), len(r.instance("n0").Pods))
 	}
 	r.pod("p0", bound("n0"), func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) })
-	if len(r.machine("c0").Pods) != 0 {
+	if len(r.instance("c0").Pods) != 0 {
 		t.Error("an evicted pod makes room for its successor")
 	}
 }
@@ -270,13 +270,13 @@ func TestNominationToAnExistingNode(t *testing.T) {
 	r.version(node)
 	r.SetNode(node)
 	ref := r.pod("p0")
-	r.Nominate(r.machine("n0"), []cluster.PodRef{ref}, r.clock.Add(20*time.Second))
-	if r.pending() != 0 || len(r.machine("n0").Pods) != 1 {
-		t.Errorf("%d pending, %d pods on the node", r.pending(), len(r.machine("n0").Pods))
+	r.Nominate(r.instance("n0"), []cluster.PodRef{ref}, r.clock.Add(20*time.Second))
+	if r.pending() != 0 || len(r.instance("n0").Pods) != 1 {
+		t.Errorf("%d pending, %d pods on the node", r.pending(), len(r.instance("n0").Pods))
 	}
 	r.clock = r.clock.Add(20 * time.Second)
-	if r.pending() != 1 || len(r.machine("n0").Pods) != 0 {
-		t.Errorf("after the time is up: %d pending, %d pods on the node", r.pending(), len(r.machine("n0").Pods))
+	if r.pending() != 1 || len(r.instance("n0").Pods) != 0 {
+		t.Errorf("after the time is up: %d pending, %d pods on the node", r.pending(), len(r.instance("n0").Pods))
 	}
 }
 

@@ -17,7 +17,7 @@ func TestABindLooksAtItsOwnNodeOnly(t *testing.T) {
 			r.version(n)
 			r.SetNode(n)
 		}
-		r.Nominate(r.machine("n0000"), []cluster.PodRef{r.pod("waits")}, r.clock.Add(time.Hour))
+		r.Nominate(r.instance("n0000"), []cluster.PodRef{r.pod("waits")}, r.clock.Add(time.Hour))
 		snapshot := r.Snapshot()
 		i := 0
 		allocs := testing.AllocsPerRun(50, func() {

@@ -30,10 +30,10 @@ func TestAPodOfALeavingNodeKeepsItsPromiseAndIsNotPending(t *testing.T) {
 	if n := r.pending(); n != 0 {
 		t.Errorf("%d pods pending: it runs where it is", n)
 	}
-	if m := r.machine("c0"); m == nil || len(m.Pods) != 1 {
+	if m := r.instance("c0"); m == nil || len(m.Pods) != 1 {
 		t.Errorf("the room for it is not kept: %+v", m)
 	}
-	if m := r.machine("n0"); !m.Leaving || m.Deleting || len(m.Pods) != 1 {
+	if m := r.instance("n0"); !m.Leaving || m.Deleting || len(m.Pods) != 1 {
 		t.Errorf("its node is %+v, want one that is leaving", m)
 	}
 	launch(claim)
@@ -46,7 +46,7 @@ func TestAPodOfALeavingNodeKeepsItsPromiseAndIsNotPending(t *testing.T) {
 	r.SetNode(ready)
 	r.Snapshot()
 	r.clock = r.clock.Add(DefaultBindGrace + time.Second)
-	if m := r.machine("n1"); len(m.Pods) != 1 {
+	if m := r.instance("n1"); len(m.Pods) != 1 {
 		t.Error("the promise was broken because the scheduler did not bind a pod that still runs elsewhere")
 	}
 }
@@ -57,7 +57,7 @@ func TestAPromiseEndsWhenTheNodeStaysAfterAll(t *testing.T) {
 	node.Annotations = nil
 	r.version(node)
 	r.SetNode(node)
-	if m := r.machine("c0"); len(m.Pods) != 0 {
+	if m := r.instance("c0"); len(m.Pods) != 0 {
 		t.Error("room is kept for a pod that is not going to move")
 	}
 }

@@ -18,8 +18,8 @@ func nominatedTo(node string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
 }
 
-// twoMachines is a rig in which p0 and p1 are given room on the claim c0, and p2, which is larger, to c1.
-func twoMachines() *rig {
+// twoInstances is a rig in which p0 and p1 are given room on the claim c0, and p2, which is larger, to c1.
+func twoInstances() *rig {
 	return rigOfTwo(func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}
 	})
@@ -40,10 +40,10 @@ func (r *rig) nominees(claim string) []string {
 	return out
 }
 
-func TestPodsOfOneMachineNeedNoNomination(t *testing.T) {
+func TestPodsOfOneInstanceNeedNoNomination(t *testing.T) {
 	r, _, _ := assumed()
 	if got := r.nominees("c0"); len(got) > 0 {
-		t.Errorf("%v are nominated, though no other machine could be taken for theirs", got)
+		t.Errorf("%v are nominated, though no other instance could be taken for theirs", got)
 	}
 }
 
@@ -54,8 +54,8 @@ func TestPodsThatAreAllAlikeNeedNoNomination(t *testing.T) {
 	}
 }
 
-func TestPodsAreNominatedToTheirMachineOnce(t *testing.T) {
-	r := twoMachines()
+func TestPodsAreNominatedToTheirInstanceOnce(t *testing.T) {
+	r := twoInstances()
 	if got := r.nominees("c0"); !slices.Equal(got, []string{"p0", "p1"}) {
 		t.Fatalf("%v are nominated, want p0 and p1", got)
 	}
@@ -69,7 +69,7 @@ func TestPodsAreNominatedToTheirMachineOnce(t *testing.T) {
 }
 
 func TestANominationThatIsTakenAwayIsWrittenAgainSomeTimes(t *testing.T) {
-	r := twoMachines()
+	r := twoInstances()
 	r.nominees("c0")
 	for n := 1; n < mostNominations; n++ {
 		r.pod("p0", nominatedTo("node-of-c0"))
@@ -89,7 +89,7 @@ func TestANominationThatIsTakenAwayIsWrittenAgainSomeTimes(t *testing.T) {
 }
 
 func TestANominationThatCouldNotBeWrittenIsTriedAgain(t *testing.T) {
-	r := twoMachines()
+	r := twoInstances()
 	for _, p := range r.Nominees("c0", "node-of-c0") {
 		r.NotNominated(p)
 	}
@@ -100,7 +100,7 @@ func TestANominationThatCouldNotBeWrittenIsTriedAgain(t *testing.T) {
 
 // Nobody would take their nominations away.
 func TestPodsThatNeverPreemptAndThoseOfOtherSchedulersAreNotNominated(t *testing.T) {
-	r := twoMachines()
+	r := twoInstances()
 	r.pod("p0", func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) })
 	r.pod("p1", func(p *corev1.Pod) { p.Spec.SchedulerName = "mine" })
 	if got := r.nominees("c0"); len(got) > 0 {
@@ -110,7 +110,7 @@ func TestPodsThatNeverPreemptAndThoseOfOtherSchedulersAreNotNominated(t *testing
 
 // A pod that Kerf has nominated waits like any other: when nothing comes of it, it is pending again.
 func TestANominatedPodIsStillServed(t *testing.T) {
-	r := twoMachines()
+	r := twoInstances()
 	r.nominees("c0")
 	r.pod("p0", nominatedTo("node-of-c0"))
 	r.clock = r.clock.Add(2 * time.Minute)

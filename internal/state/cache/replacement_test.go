@@ -29,7 +29,7 @@ func TestADrainLearnsWhatThePodsStillWaitFor(t *testing.T) {
 
 	claim := r.claim("c0")
 	r.Assume(claim, intake.Expected{}, []cluster.PodRef{ref}, r.clock.Add(20*time.Minute))
-	want("a pod whose machine was only asked for", false, true)
+	want("a pod whose instance was only asked for", false, true)
 
 	claim = r.claim("c0", launch)
 	r.SetClaim(claim)
@@ -37,14 +37,14 @@ func TestADrainLearnsWhatThePodsStillWaitFor(t *testing.T) {
 	fresh.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 	r.version(fresh)
 	r.SetNode(fresh)
-	want("a pod whose machine has joined and is not initialized", false, true)
+	want("a pod whose instance has joined and is not initialized", false, true)
 
 	fresh = fresh.DeepCopy()
 	fresh.Labels[karpv1.NodeInitializedLabelKey] = "true"
 	fresh.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	r.version(fresh)
 	r.SetNode(fresh)
-	want("a pod whose machine is ready", false, false)
+	want("a pod whose instance is ready", false, false)
 	want("a node without pods", false, false)
 
 	r.pod("done", bound("old"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })

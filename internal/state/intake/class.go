@@ -198,7 +198,7 @@ func (c *Compiler) compile(pod *corev1.Pod, look Lookup, v *volumes) *cluster.Cl
 		}
 	}
 	if n := len(spec.ResourceClaims); n > 0 {
-		unplaceable("asks for devices by %d resource claim(s) (spec.resourceClaims), which Kerf does not buy machines for; ask for the device as a resource of a device plug-in, or give the pod a node of its own", n)
+		unplaceable("asks for devices by %d resource claim(s) (spec.resourceClaims), which Kerf does not launch instances for; ask for the device as a resource of a device plug-in, or give the pod a node of its own", n)
 	}
 	var err error
 	if class.Spreads, err = spreads(pod); err != nil {

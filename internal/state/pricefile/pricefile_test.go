@@ -23,7 +23,7 @@ prices:
     factor: 1.01
 `
 
-func machine(name string) *catalog.Type {
+func instance(name string) *catalog.Type {
 	family, _, _ := strings.Cut(name, ".")
 	return &catalog.Type{
 		Name:         name,
@@ -53,7 +53,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 	} {
 		overlays := rules.In(c.region)
 		catalog.SortOverlays(overlays)
-		got := machine(c.instanceType).Overlay(overlays, nil).Offerings
+		got := instance(c.instanceType).Overlay(overlays, nil).Offerings
 		if diff := cmp.Diff(c.want, [3]catalog.MicroUSD{got[0].Price, got[1].Price, got[2].Price}); diff != "" {
 			t.Errorf("%s in %s (-want +got):\n%s", c.instanceType, c.region, diff)
 		}

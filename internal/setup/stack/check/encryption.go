@@ -45,7 +45,7 @@ func (c *checker) keyOf(q *awssetup.Queue, read bool) {
 		if !q.ManagedSSE {
 			f := base
 			f.Severity, f.What = Advice, "its messages are not encrypted"
-			f.Why, f.Fix = "they name machines and times, no more", "turn on SSE-SQS (SqsManagedSseEnabled: true), which needs no key"
+			f.Why, f.Fix = "they name instances and times, no more", "turn on SSE-SQS (SqsManagedSseEnabled: true), which needs no key"
 			c.add(f)
 		}
 		return

@@ -134,7 +134,7 @@ func (c *checker) nodeTrust(base Finding) {
 		f := base
 		f.Severity, f.What = Missing, "its trust policy does not let "+service+" take it"
 		f.Action = "sts:AssumeRole"
-		f.Why, f.Fix = "machines start without credentials, and nodes do not join", "allow sts:AssumeRole for the service "+service
+		f.Why, f.Fix = "instances start without credentials, and nodes do not join", "allow sts:AssumeRole for the service "+service
 		c.add(f)
 	}
 	call := iampolicy.Call{Action: "sts:AssumeRole", Resource: r.ARN, Context: iampolicy.Context{}}
@@ -158,7 +158,7 @@ func (c *checker) controllerRole() {
 	}
 	base := Finding{Area: AreaController, Thing: r.Name, Policy: "trust policy"}
 	c.reportOutsiders(base, outsiders(r.Trust, c.found.AccountID, "pods.eks.amazonaws.com"), "take it",
-		"they can end machines and pass roles as the controller does", "let only the controller's service account in: by EKS Pod Identity, or with StringEquals on the provider's sub and aud")
+		"they can end instances and pass roles as the controller does", "let only the controller's service account in: by EKS Pod Identity, or with StringEquals on the provider's sub and aud")
 	base.Policy = ""
 	if !trusts(r.Trust, "pods.eks.") {
 		return

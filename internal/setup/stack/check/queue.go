@@ -46,14 +46,14 @@ func (c *checker) noQueue() {
 	}
 	f := Finding{
 		Severity: Missing, Area: AreaQueue, Thing: c.wanted.queue.Name, Queue: c.wanted.queue.Name, What: "there is no interruption queue",
-		Why: "no interruption is noticed before the machine is gone", Fix: "make the queue " + c.wanted.queue.Name + ", its policy and the rules that send to it",
+		Why: "no interruption is noticed before the instance is gone", Fix: "make the queue " + c.wanted.queue.Name + ", its policy and the rules that send to it",
 	}
 	if len(c.found.Queues) > 0 {
 		var names []string
 		for _, q := range c.found.Queues {
 			names = append(names, q.Name)
 		}
-		f.What = fmt.Sprintf("none of the queues (%s) has the name or tag of the cluster, and no rule sends events of machines to one", list(names))
+		f.What = fmt.Sprintf("none of the queues (%s) has the name or tag of the cluster, and no rule sends events of instances to one", list(names))
 	}
 	c.add(f)
 }
@@ -77,7 +77,7 @@ func (c *checker) attributes(q *awssetup.Queue, base Finding) {
 	switch f := base; {
 	case q.Retention > awssetup.StaleAfter:
 		f.Severity, f.What = Different, fmt.Sprintf("it keeps messages for %s", duration(q.Retention))
-		f.Why = "after an outage the controller gets notices of long ago, on machines that are gone or well again"
+		f.Why = "after an outage the controller gets notices of long ago, on instances that are gone or well again"
 		f.Fix = fmt.Sprintf("keep them for %s", duration(want.Retention))
 		c.add(f)
 	case q.Retention != want.Retention:
@@ -200,7 +200,7 @@ func (c *checker) sending(q *awssetup.Queue, area Area, want *awssetup.Queue) {
 // strangers tells whom the policy of a queue lets in beside those who are judged elsewhere.
 func (c *checker) strangers(q *awssetup.Queue, base Finding) {
 	c.reportOutsiders(base, outsiders(q.Policy, c.found.AccountID, sendingServices...), "use it",
-		"who writes to it makes the controller end machines; who reads from it keeps notices from the controller", "let events.amazonaws.com alone send, and nobody else do anything, by this policy")
+		"who writes to it makes the controller end instances; who reads from it keeps notices from the controller", "let events.amazonaws.com alone send, and nobody else do anything, by this policy")
 }
 
 // isTargetsDeadLetter tells whether what a rule could not deliver goes to a queue.
@@ -255,7 +255,7 @@ func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.
 	foreign := where
 	foreign.account = "999988887777"
 	for _, t := range []struct{ action, what, why, fix string }{
-		{"sqs:SendMessage", "its policy lets any account send to it", "anybody can make the controller end machines", "allow it for the service events.amazonaws.com alone"},
+		{"sqs:SendMessage", "its policy lets any account send to it", "anybody can make the controller end instances", "allow it for the service events.amazonaws.com alone"},
 		{"sqs:ReceiveMessage", "its policy lets any account receive from it", "others take the messages away", "allow nobody but the controller to receive, by its own policy"},
 	} {
 		call := iampolicy.Call{Action: t.action, Resource: q.ARN, Context: iampolicy.Context{"aws:securetransport": {"true"}}}
@@ -275,7 +275,7 @@ func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.
 	}{
 		{plain, "aws:SecureTransport", "its policy does not refuse calls without TLS", "messages can be read and changed on their way", "add the statement DenyHTTP: deny sqs:* when aws:SecureTransport is false"},
 		{awssetup.Send(q.ARN, foreign.arn("events", "rule/foreign"), true), "aws:SourceArn", "its policy lets rules of any account send to it",
-			"who knows its name can make the controller end machines", "add the condition ArnLike aws:SourceArn with the rules of this stack"},
+			"who knows its name can make the controller end instances", "add the condition ArnLike aws:SourceArn with the rules of this stack"},
 		{awssetup.Send(q.ARN, where.arn("events", "rule/unrelated"), true), "aws:SourceArn", "its policy lets every rule of the account send to it",
 			"a rule of somebody else can fill it", "add the condition ArnLike aws:SourceArn with the rules of this stack"},
 	} {

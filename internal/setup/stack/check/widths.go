@@ -213,13 +213,13 @@ func harm(f width) string {
 	case strings.HasPrefix(f.key, "must not"):
 		return ""
 	case action == "ec2:TerminateInstances", action == "ec2:DeleteLaunchTemplate":
-		return "machines and templates that are not this cluster's can be ended"
+		return "instances and templates that are not this cluster's can be ended"
 	case action == "ec2:RunInstances", action == "ec2:CreateFleet", action == "ec2:CreateLaunchTemplate":
-		return "machines can be started that nobody counts as this cluster's"
+		return "instances can be started that nobody counts as this cluster's"
 	case action == "ec2:CreateTags":
 		return "what is not this cluster's can be tagged as its own, and then ended"
 	case action == "iam:PassRole":
-		return "machines can be started with a role of more rights than nodes have"
+		return "instances can be started with a role of more rights than nodes have"
 	case action == "iam:GetInstanceProfile" || action == "iam:ListInstanceProfiles":
 		return "instance profiles that are not this cluster's can be read"
 	case strings.HasPrefix(action, "iam:"):

@@ -170,7 +170,7 @@ func TestRefusedLaunchesAreErrorsOfTheFleet(t *testing.T) {
 	}
 }
 
-func TestMachinesWhoseVolumeKeyIsForbiddenBeginAndEnd(t *testing.T) {
+func TestInstancesWhoseVolumeKeyIsForbiddenBeginAndEnd(t *testing.T) {
 	s := start(t, everything())
 	key, err := s.World.CreateKey(world.NewKey{Description: "volumes"})
 	if err != nil {

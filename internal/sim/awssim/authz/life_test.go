@@ -256,7 +256,7 @@ var later = []string{"ListInstanceProfiles", "DescribeCapacityReservations", "De
 
 func isLater(what string) bool { return slices.Contains(later, what) }
 
-func TestPublishedStatementsAllowTheLifeOfAMachine(t *testing.T) {
+func TestPublishedStatementsAllowTheLifeOfAnInstance(t *testing.T) {
 	s := start(t, read(t, "controller-v0.32.json"))
 	for _, step := range s.life() {
 		err := step.do(t.Context())
@@ -281,7 +281,7 @@ func TestPublishedStatementsAllowTheLifeOfAMachine(t *testing.T) {
 	}
 }
 
-func TestEveryStatementIsUsedByTheLifeOfAMachine(t *testing.T) {
+func TestEveryStatementIsUsedByTheLifeOfAnInstance(t *testing.T) {
 	full := read(t, "controller-v0.32.json")
 	s := start(t, full)
 	for _, step := range s.life() {
@@ -301,7 +301,7 @@ func TestEveryStatementIsUsedByTheLifeOfAMachine(t *testing.T) {
 	}
 }
 
-func TestRenderedPoliciesAllowTheLifeOfAMachine(t *testing.T) {
+func TestRenderedPoliciesAllowTheLifeOfAnInstance(t *testing.T) {
 	for _, edition := range stack.Editions() {
 		t.Run(string(edition), func(t *testing.T) {
 			o := stack.Defaults(edition)

@@ -139,10 +139,10 @@ func (b *Booter) boot(i world.Instance) {
 	}
 	t, ok := b.opts.World.Type(i.Type)
 	if !ok {
-		b.refuse(i.ID, fmt.Errorf("nothing is known of the machine type %s", i.Type))
+		b.refuse(i.ID, fmt.Errorf("nothing is known of the instance type %s", i.Type))
 		return
 	}
-	m := machineOf(i, image, t, b.opts.World.GuestMemoryMiB(i.Type), k.RAID0)
+	m := instanceOf(i, image, t, b.opts.World.GuestMemoryMiB(i.Type), k.RAID0)
 	b.join(i, image, k, m)
 }
 

@@ -167,7 +167,7 @@ func TestUserDataMakesTheNode(t *testing.T) {
 	for _, tt := range []struct {
 		what     string
 		family   world.Family
-		machine  string
+		instance string
 		userData string
 		want     shape
 	}{
@@ -216,7 +216,7 @@ func TestUserDataMakesTheNode(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			l := newLab(t, nil)
-			i := l.launch(tt.family, world.VariantStandard, tt.machine, tt.userData, nil)
+			i := l.launch(tt.family, world.VariantStandard, tt.instance, tt.userData, nil)
 			l.settle()
 			nodes := l.nodes()
 			if len(nodes) != 1 {
@@ -344,7 +344,7 @@ func TestWrongUserDataNeverJoins(t *testing.T) {
 	}
 }
 
-func TestMachineWithoutIdentityNeverJoins(t *testing.T) {
+func TestInstanceWithoutIdentityNeverJoins(t *testing.T) {
 	l := newLab(t, nil)
 	bare := l.launch(world.FamilyAL2023, world.VariantStandard, "m5.large", nodeConfig(fullCluster, ""), func(r *world.RunRequest) { r.Data.IamInstanceProfile = nil })
 	orphan := l.launch(world.FamilyAL2023, world.VariantStandard, "m5.large", nodeConfig(fullCluster, ""), nil)
@@ -374,7 +374,7 @@ func TestFaultMakesAnImageNameAnotherCluster(t *testing.T) {
 	}
 }
 
-func TestAMachineWhoseRoleWasMadeAnewHasNoIdentity(t *testing.T) {
+func TestAnInstanceWhoseRoleWasMadeAnewHasNoIdentity(t *testing.T) {
 	l := newLab(t, nil)
 	if !l.world.SwitchOn("stale-role") {
 		t.Fatal("there is no such switch")
@@ -392,7 +392,7 @@ func TestAMachineWhoseRoleWasMadeAnewHasNoIdentity(t *testing.T) {
 	}
 }
 
-func TestNodeEndsWithItsMachine(t *testing.T) {
+func TestNodeEndsWithItsInstance(t *testing.T) {
 	l := newLab(t, nil)
 	i := l.launch(world.FamilyAL2023, world.VariantStandard, "m5.large", nodeConfig(fullCluster, ""), nil)
 	l.settle()
@@ -410,7 +410,7 @@ func TestNodeEndsWithItsMachine(t *testing.T) {
 	n := l.nodes()[0]
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionFalse {
-			t.Errorf("while the machine shuts down its node is Ready=%s", c.Status)
+			t.Errorf("while the instance shuts down its node is Ready=%s", c.Status)
 		}
 	}
 	l.settle()
@@ -426,7 +426,7 @@ func TestNodeEndsWithItsMachine(t *testing.T) {
 	}
 }
 
-func TestMachineThatEndsWhileBootingNeverJoins(t *testing.T) {
+func TestInstanceThatEndsWhileBootingNeverJoins(t *testing.T) {
 	l := newLab(t, nil)
 	i := l.launch(world.FamilyAL2023, world.VariantStandard, "m5.large", nodeConfig(fullCluster, ""), nil)
 	l.clock.Advance(1500 * time.Millisecond) // it runs, and has not booted
@@ -516,6 +516,6 @@ func TestJitterFollowsFromTheSeed(t *testing.T) {
 	}
 	slices.Sort(first)
 	if len(slices.Compact(first)) < 4 {
-		t.Errorf("all machines join at once: %v", first)
+		t.Errorf("all instances join at once: %v", first)
 	}
 }

@@ -192,7 +192,7 @@ func (b *Booter) losePods(ctx context.Context, i world.Instance, node string) er
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err)
 		}
-		b.logf(i.ID, "pod %s/%s is lost with the machine", p.Namespace, p.Name)
+		b.logf(i.ID, "pod %s/%s is lost with the instance", p.Namespace, p.Name)
 	}
 	return nil
 }

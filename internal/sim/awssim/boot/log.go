@@ -69,7 +69,7 @@ func (b *Booter) set(id string, s State, node string) {
 func (b *Booter) refuse(id string, why error) {
 	b.logf(id, "does not join: %v", why)
 	b.set(id, Refused, "")
-	b.opts.Logger.Info("simulated machine does not join", "instance", id, "reason", why.Error())
+	b.opts.Logger.Info("simulated instance does not join", "instance", id, "reason", why.Error())
 }
 
 // Report returns the boot log of an instance.

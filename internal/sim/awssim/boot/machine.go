@@ -43,7 +43,7 @@ const (
 // dataDevice is the device that holds pods' ephemeral storage.
 func dataDevice(image world.Image) string { return cmp.Or(image.DataDevice, image.RootDevice) }
 
-func machineOf(i world.Instance, image world.Image, t *ec2facts.Type, guestMiB int64, raid0 bool) Machine {
+func instanceOf(i world.Instance, image world.Image, t *ec2facts.Type, guestMiB int64, raid0 bool) Machine {
 	m := Machine{Type: t, Family: image.Family, Variant: image.Variant, VCPUs: t.VCPUs, MemoryKiB: guestMiB * kib}
 	if o := i.Launch.CPUOptions; o != nil && o.CoreCount != nil && o.ThreadsPerCore != nil {
 		m.VCPUs = int(*o.CoreCount * *o.ThreadsPerCore)

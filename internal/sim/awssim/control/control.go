@@ -288,7 +288,7 @@ type Depth struct {
 	CapacityType string `json:"capacityType"` // on-demand or spot
 	InstanceType string `json:"instanceType"`
 	Zone         string `json:"zone"`
-	Machines     int    `json:"machines"`
+	Instances    int    `json:"instances"`
 }
 
 func (h *Handler) postDepth(r *http.Request) (any, error) {
@@ -296,9 +296,9 @@ func (h *Handler) postDepth(r *http.Request) (any, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	if !h.world.Offered(in.InstanceType, in.Zone) || in.CapacityType != world.Spot && in.CapacityType != world.OnDemand || in.Machines < 0 {
-		return nil, badRequest("there is no pool of %d machines for %q %q in %q", in.Machines, in.CapacityType, in.InstanceType, in.Zone)
+	if !h.world.Offered(in.InstanceType, in.Zone) || in.CapacityType != world.Spot && in.CapacityType != world.OnDemand || in.Instances < 0 {
+		return nil, badRequest("there is no pool of %d instances for %q %q in %q", in.Instances, in.CapacityType, in.InstanceType, in.Zone)
 	}
-	h.world.SetDepth(in.CapacityType, in.InstanceType, in.Zone, in.Machines)
+	h.world.SetDepth(in.CapacityType, in.InstanceType, in.Zone, in.Instances)
 	return in, nil
 }

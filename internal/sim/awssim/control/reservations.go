@@ -12,7 +12,7 @@ type Reservation struct {
 	ID            string            `json:"id,omitempty"`
 	InstanceType  string            `json:"instanceType"`
 	Zone          string            `json:"zone"`
-	Machines      int               `json:"machines"`
+	Total         int               `json:"total"`
 	Available     int               `json:"available"`               // shown only
 	Kind          string            `json:"kind,omitempty"`          // default or capacity-block
 	MatchCriteria string            `json:"matchCriteria,omitempty"` // open or targeted
@@ -27,7 +27,7 @@ type Reservation struct {
 func (h *Handler) showReservation(r *world.Reservation) Reservation {
 	instances, _ := h.world.ReservationInstances(r.ID) // one that is gone has none
 	return Reservation{
-		ID: r.ID, InstanceType: r.Type, Zone: r.Zone, Machines: r.Total, Available: r.Available, Kind: r.Kind, MatchCriteria: r.MatchCriteria,
+		ID: r.ID, InstanceType: r.Type, Zone: r.Zone, Total: r.Total, Available: r.Available, Kind: r.Kind, MatchCriteria: r.MatchCriteria,
 		Interruptible: r.Interruptible, OwnerID: r.OwnerID, End: r.End, State: r.State, Tags: r.Tags, Instances: instances,
 	}
 }
@@ -49,7 +49,7 @@ func (h *Handler) postReservation(r *http.Request) (any, error) {
 		return nil, badRequest("kind is default or %s, matchCriteria open or targeted", world.CapacityBlock)
 	}
 	made, err := h.world.AddReservation(world.Reservation{
-		ID: in.ID, Type: in.InstanceType, Zone: in.Zone, Total: in.Machines, Kind: in.Kind, MatchCriteria: in.MatchCriteria,
+		ID: in.ID, Type: in.InstanceType, Zone: in.Zone, Total: in.Total, Kind: in.Kind, MatchCriteria: in.MatchCriteria,
 		Interruptible: in.Interruptible, OwnerID: in.OwnerID, End: in.End, Tags: in.Tags,
 	})
 	if err != nil {

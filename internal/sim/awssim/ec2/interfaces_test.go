@@ -111,7 +111,7 @@ func TestPrefixesAreRangesOfTheSubnet(t *testing.T) {
 		t.Fatalf("%d instances and errors %+v", len(launched(out)), out.Errors)
 	}
 	if got := free(); got != before-2*17 {
-		t.Errorf("two machines with a prefix each leave %d of %d addresses", got, before)
+		t.Errorf("two instances with a prefix each leave %d of %d addresses", got, before)
 	}
 	shown, err := s.DescribeInstances(t.Context(), &awsec2.DescribeInstancesInput{InstanceIds: launched(out)})
 	if err != nil {

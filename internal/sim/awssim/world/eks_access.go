@@ -142,15 +142,15 @@ func (w *World) checkEntryLocked(e *AccessEntry) error {
 	if isRole && strings.Contains(e.PrincipalARN, ":"+w.opts.Account+":") && !w.roleOfARNLocked(e.PrincipalARN) {
 		return eksInvalid("The specified principalArn is invalid: invalid principal.")
 	}
-	groups, machine := accessGroups[e.Type]
+	groups, instance := accessGroups[e.Type]
 	switch {
-	case e.Type != accessStandard && !machine:
+	case e.Type != accessStandard && !instance:
 		return eksInvalid("The specified type %s is not one of STANDARD, EC2_LINUX, EC2_WINDOWS, FARGATE_LINUX, EC2, HYBRID_LINUX.", e.Type)
-	case machine && !isRole:
+	case instance && !isRole:
 		return eksInvalid("Access entries of type %s are for roles.", e.Type)
-	case machine && (len(e.Groups) > 0 || e.Username != ""):
+	case instance && (len(e.Groups) > 0 || e.Username != ""):
 		return eksInvalid("Can not specify kubernetesGroups or username for access entries of type %s.", e.Type)
-	case machine:
+	case instance:
 		e.Groups, e.Username = groups, "system:node:{{EC2PrivateDNSName}}"
 		return nil
 	}
@@ -210,7 +210,7 @@ func (w *World) UpdateAccessEntry(cluster, principal string, groups []string, us
 		return AccessEntry{}, err
 	}
 	c := e.clone()
-	if _, machine := accessGroups[c.Type]; machine {
+	if _, instance := accessGroups[c.Type]; instance {
 		c.Groups, c.Username = groups, username
 	} else {
 		if groups != nil {

@@ -49,7 +49,7 @@ func Switches() []Switch {
 		{"no-addresses", "subnets of a zone show free addresses and have none", []Fault{{Kind: FaultNoAddresses, Zone: "*a"}}},
 		{"untidy-messages", "messages come more than once, and the newest first", []Fault{{Kind: FaultDuplicateMessage, Probability: 0.5}, {Kind: FaultDisorderedMessages}}},
 		{"lost-templates", "somebody deletes launch templates", []Fault{{Kind: FaultLostTemplates, Count: 1}}},
-		{"stale-role", "the role of the machines was deleted and made anew, and the profile holds the old one", []Fault{{Kind: FaultStaleRole}}},
+		{"stale-role", "the role of the instances was deleted and made anew, and the profile holds the old one", []Fault{{Kind: FaultStaleRole}}},
 		{"failed-launch", "instances end as they start", []Fault{{Kind: FaultFailedLaunch}}},
 		{"account-rates", "requests are refused beyond the rates that an account has by default", AccountRates()},
 	}

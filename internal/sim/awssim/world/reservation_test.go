@@ -75,7 +75,7 @@ func TestEachKindOfReservationIsAMarketOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.Run(RunRequest{Min: 1, Max: 1, Data: reserved(w, lent, InterruptibleMarket), SubnetID: s.ID}); err == nil {
-		t.Error("a reservation that was taken back still has machines")
+		t.Error("a reservation that was taken back still has instances")
 	}
 }
 

@@ -26,7 +26,7 @@ var checks = []struct {
 		"internal/sim/coverage/permissions TestTheWholePoliciesAreEnoughAndNotMore", "internal/sim/coverage/permissions TestOneActionTakenAwayFailsWhatNeedsItAndSaysSo",
 		"controlplane/e2e TestGuidesStacks",
 	}},
-	{"tags of fleets, machines, volumes, interfaces, templates and profiles", []string{
+	{"tags of fleets, instances, volumes, interfaces, templates and profiles", []string{
 		"internal/aws TestWhatIsMadeCanBeHandedBack", "internal/aws/profile TestAProfileIsMadeOnceForAClassAndItsRole", "internal/aws TestSpotRequestsStayUntaggedWhereThePolicyForbidsTheirTags",
 	}},
 	{"what another controller made is taken over, nothing is rolled, and what is made here can be handed back", []string{
@@ -45,7 +45,7 @@ var checks = []struct {
 		"internal/controller/nodeclass TestWhatCanNotBeLookedAt", "controlplane/e2e TestFaults",
 	}},
 	{"a service that is silent is named, and what can be done without it goes on", []string{
-		"internal/aws/dependency TestServicesThatFailAreNamedAndOthersAreNot", "internal/aws/dependency TestWhenAServiceCountsAsGone", "internal/aws TestMachinesAreBoughtWhileAnotherServiceIsSilent",
+		"internal/aws/dependency TestServicesThatFailAreNamedAndOthersAreNot", "internal/aws/dependency TestWhenAServiceCountsAsGone", "internal/aws TestInstancesAreLaunchedWhileAnotherServiceIsSilent",
 		"internal/aws TestAClusterThatWasDescribedOnceIsKnownWhileEKSFails", "controlplane/e2e TestOutages", "internal/controller/interruption TestAQueueThatDoesNotWorkIsSaidAndRecovers",
 	}},
 	{"a class has one instance profile through all changes of its role, and none is left over", []string{
@@ -58,7 +58,7 @@ var checks = []struct {
 	{"capacity reservations are used, run out and end", []string{
 		"internal/aws TestAReservationIsUsedFirstAndThenWhatIsSold", "internal/aws TestAnEmptyReservationClosesItselfAndNotThePool", "internal/aws TestABlockThatIsAboutToEndIsNotOffered",
 	}},
-	{"each condition and reason of a class is said, and its end waits for its machines", []string{
+	{"each condition and reason of a class is said, and its end waits for its instances", []string{
 		"internal/aws TestWhatIsWrongWithAClassIsSaidByConditionReasonAndField", "internal/aws TestAMissingPermissionIsNamed", "internal/controller/nodeclass TestAFindingBecomesItsConditionAndReadyFollows",
 		"internal/controller/nodeclass TestTermsThatMixAreToldOf", "internal/controller/nodeclass TestAClassGoesAfterItsLastClaim", "internal/aws TestReleaseLeavesNothingOfTheClass",
 	}},

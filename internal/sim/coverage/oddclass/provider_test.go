@@ -138,9 +138,9 @@ func (r *region) show(t testing.TB, class *awsv1.EC2NodeClass) (usable bool) {
 	amiss := r.resolve(t, class)
 	ctx := t.Context()
 	_, typesErr := r.Types(ctx, class)
-	machine, launchErr := r.Launch(ctx, r.claim(class.Name), class)
+	instance, launchErr := r.Launch(ctx, r.claim(class.Name), class)
 	if launchErr == nil {
-		if err := r.Terminate(ctx, machine.ProviderID); err != nil {
+		if err := r.Terminate(ctx, instance.ProviderID); err != nil {
 			t.Error(err)
 		}
 	}

@@ -11,18 +11,18 @@ import (
 
 // Paths that fail together.
 var (
-	classes    = []string{resolving, byParameter, resolvedOnce, fixing, reserving, placing}
-	launches   = []string{launching, launchingSpot, encrypting}
-	buying     = slices.Concat(classes, launches)
-	userMade   = []string{ofTheUser}
-	ownClasses = slices.Concat(classes, userMade)
-	ownBuying  = slices.Concat(buying, userMade)
-	deletions  = []string{unusedRoles, releasing}
-	disks      = []string{encrypting}
-	queue      = []string{readingTheQueue}
-	templates  = []string{releasing, unusedLaunch}
-	ends       = []string{ending, comparing}
-	pricesOnly = []string{pricing}
+	classes      = []string{resolving, byParameter, resolvedOnce, fixing, reserving, placing}
+	launches     = []string{launching, launchingSpot, encrypting}
+	buying       = slices.Concat(classes, launches)
+	userMade     = []string{ofTheUser}
+	ownClasses   = slices.Concat(classes, userMade)
+	ownLaunching = slices.Concat(buying, userMade)
+	deletions    = []string{unusedRoles, releasing}
+	disks        = []string{encrypting}
+	queue        = []string{readingTheQueue}
+	templates    = []string{releasing, unusedLaunch}
+	ends         = []string{ending, comparing}
+	pricesOnly   = []string{pricing}
 )
 
 // fails are the paths that need a grant. An action whose parts are listed needs no line of its own: all that its parts
@@ -50,17 +50,17 @@ var fails = map[string][]string{
 	"AllowUnscopedInstanceProfileListAction iam:ListInstanceProfiles":     deletions,
 	"AllowPassingInstanceRole iam:PassRole":                               buying,
 
-	"AllowScopedEC2InstanceAccessActions ec2:CreateFleet on image,snapshot,security-group,subnet":  ownBuying,
-	"AllowScopedEC2InstanceAccessActions ec2:RunInstances on image,snapshot,security-group,subnet": ownBuying,
+	"AllowScopedEC2InstanceAccessActions ec2:CreateFleet on image,snapshot,security-group,subnet":  ownLaunching,
+	"AllowScopedEC2InstanceAccessActions ec2:RunInstances on image,snapshot,security-group,subnet": ownLaunching,
 	"AllowScopedEC2LaunchTemplateAccessActions ec2:CreateFleet":                                    buying,
 	"AllowScopedEC2LaunchTemplateAccessActions ec2:RunInstances":                                   buying,
 	"AllowScopedEC2InstanceActionsWithTags ec2:CreateLaunchTemplate":                               buying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:CreateFleet":                                        ownBuying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on instance,volume,network-interface":  ownBuying,
+	"AllowScopedEC2InstanceActionsWithTags ec2:CreateFleet":                                        ownLaunching,
+	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on instance,volume,network-interface":  ownLaunching,
 	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on spot-instances-request":             {launchingSpot},
 	"AllowScopedResourceCreationTagging ec2:CreateTags on launch-template":                         buying,
-	"AllowScopedResourceCreationTagging ec2:CreateTags on fleet":                                   ownBuying,
-	"AllowScopedResourceCreationTagging ec2:CreateTags on instance,volume,network-interface":       ownBuying,
+	"AllowScopedResourceCreationTagging ec2:CreateTags on fleet":                                   ownLaunching,
+	"AllowScopedResourceCreationTagging ec2:CreateTags on instance,volume,network-interface":       ownLaunching,
 	"AllowScopedResourceCreationTagging ec2:CreateTags on spot-instances-request":                  {launchingSpot},
 
 	"AllowRegionalReadActions ec2:DescribeCapacityReservations":                    {reserving},
@@ -120,7 +120,7 @@ var conditionTypes = []string{
 var (
 	quoted  = regexp.MustCompile(`"([^"…]+)[^"]*"`)
 	reasons = regexp.MustCompile(`reason (\w+)`)
-	phrases = regexp.MustCompile(`an EC2NodeClass stays when it is deleted|the NodeClaim stays|the controller ends|Client\.InternalError|MachineGone`)
+	phrases = regexp.MustCompile(`an EC2NodeClass stays when it is deleted|the NodeClaim stays|the controller ends|Client\.InternalError|InstanceGone`)
 	word    = regexp.MustCompile(`\w+`)
 )
 

@@ -37,16 +37,16 @@ const (
 	byParameter     = "resolving a class by a parameter of the user's"
 	resolvedOnce    = "resolving a class that has its profile"
 	fixing          = "putting an instance profile right"
-	launching       = "launching a machine"
-	launchingSpot   = "launching a spot machine"
-	reserving       = "launching a machine out of a capacity reservation"
-	placing         = "launching a machine in a placement group"
-	encrypting      = "launching a machine with encrypted disks"
-	ofTheUser       = "launching a spot machine from a launch template of the user's"
+	launching       = "launching an instance"
+	launchingSpot   = "launching a spot instance"
+	reserving       = "launching an instance out of a capacity reservation"
+	placing         = "launching an instance in a placement group"
+	encrypting      = "launching an instance with encrypted disks"
+	ofTheUser       = "launching a spot instance from a launch template of the user's"
 	takingOver      = "taking over from another leader"
-	tagging         = "tagging a machine that has joined"
-	ending          = "ending a machine"
-	comparing       = "ending a machine without a NodeClaim"
+	tagging         = "tagging an instance that has joined"
+	ending          = "ending an instance"
+	comparing       = "ending an instance without a NodeClaim"
 	unusedRoles     = "deleting instance profiles that nobody uses"
 	releasing       = "giving back what a class had"
 	unusedLaunch    = "deleting launch templates that nobody uses"
@@ -117,7 +117,7 @@ var paths = []path{
 			claim := c.launch(p, "spot")
 			i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID))
 			if claim.Status.ProviderID != "" && i.CapacityType != karpv1.CapacityTypeSpot {
-				c.amiss("the machine is %s", i.CapacityType)
+				c.amiss("the instance is %s", i.CapacityType)
 			}
 		}
 	}},
@@ -135,7 +135,7 @@ var paths = []path{
 			c.resolve(p, "reserved")
 			claim := c.launch(p, "reserved")
 			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && i.CapacityReservationID == "" {
-				c.amiss("the machine is of no reservation")
+				c.amiss("the instance is of no reservation")
 			}
 		}
 	}},
@@ -156,7 +156,7 @@ var paths = []path{
 			c.resolve(p, "placed")
 			claim := c.launch(p, "placed")
 			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && (i.PlacementGroupID != g.ID || i.Partition == 0) {
-				c.amiss("the machine stands in group %q, partition %d", i.PlacementGroupID, i.Partition)
+				c.amiss("the instance stands in group %q, partition %d", i.PlacementGroupID, i.Partition)
 			}
 		}
 	}},
@@ -188,7 +188,7 @@ var paths = []path{
 			c.resolve(p, "own")
 			claim := c.launch(p, "own")
 			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); claim.Status.ProviderID != "" && i.LaunchTemplateID != id {
-				c.amiss("the machine is of template %s", i.LaunchTemplateName)
+				c.amiss("the instance is of template %s", i.LaunchTemplateName)
 			}
 		}
 	}},
@@ -197,7 +197,7 @@ var paths = []path{
 		class := c.ready(old, "takeover")
 		claim := newClaim("takeover", "takeover", karpv1.CapacityTypeOnDemand)
 		c.create(claim)
-		bought, err := old.Launch(c.t.Context(), claim, class)
+		launched, err := old.Launch(c.t.Context(), claim, class)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -207,8 +207,8 @@ var paths = []path{
 		}
 		return func() {
 			p.Begin(c.t.Context(), []string{string(claim.UID)})
-			if got := c.launch(p, "takeover").Status.ProviderID; got != bought.ProviderID {
-				c.amiss("machine %s was bought, the claim has %q", bought.ProviderID, got)
+			if got := c.launch(p, "takeover").Status.ProviderID; got != launched.ProviderID {
+				c.amiss("instance %s was launched, the claim has %q", launched.ProviderID, got)
 			}
 		}
 	}},
@@ -222,7 +222,7 @@ var paths = []path{
 		return func() {
 			c.step(p, "join")
 			if i, _ := c.sim.World.Instance(instance(claim.Status.ProviderID)); i.Tags["Name"] != "node-join" {
-				c.amiss("the machine has the tags %v", i.Tags)
+				c.amiss("the instance has the tags %v", i.Tags)
 			}
 		}
 	}},
@@ -407,7 +407,7 @@ func (c *cluster) userTemplate(name string) (id string) {
 // gone notes if an instance still runs.
 func (c *cluster) gone(providerID string) {
 	if i, ok := c.sim.World.Instance(instance(providerID)); ok && i.State == "running" {
-		c.amiss("machine %s runs on", providerID)
+		c.amiss("instance %s runs on", providerID)
 	}
 }
 

@@ -33,10 +33,10 @@ type Rule string
 
 // The rules.
 const (
-	Leaked        Rule = "no machine without a nodeclaim for longer than the grace"
+	Leaked        Rule = "no instance without a nodeclaim for longer than the grace"
 	Twice         Rule = "no nodeclaim is launched twice"
 	Forced        Rule = "no pod is deleted before its node's deadline, or evicted while it is protected"
-	UnderPods     Rule = "no machine is ended under pods that have not left"
+	UnderPods     Rule = "no instance is ended under pods that have not left"
 	Unasked       Rule = "no node is taken away against a pod's protection"
 	OverBudget    Rule = "no disruption budget is exceeded"
 	LeftBehind    Rule = "no taint, mark, finalizer or nodeclaim is left behind at rest"
@@ -81,7 +81,7 @@ type Judge struct {
 
 // Figures tell how much a run has tried.
 type Figures struct {
-	Calls, Machines, Claims, Evictions, Voluntary int
+	Calls, Instances, Claims, Evictions, Voluntary int
 	// Orphans are instances that no nodeclaim ever stood for.
 	Orphans int
 	// LongestWait is how long a pod has waited for its node, disturbances left out.

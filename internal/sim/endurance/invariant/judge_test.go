@@ -98,35 +98,35 @@ func TestJudge(t *testing.T) {
 	}{
 		"all is well": {history: settled("10%", "1", "2").see(Event{Said: Rest})},
 
-		"a machine without a claim is given its time": {history: (&history{now: start}).see(machine("1", func(i *Instance) { i.Claim = "" })).after(170 * time.Second)},
-		"a machine without a claim": {
+		"an instance without a claim is given its time": {history: (&history{now: start}).see(machine("1", func(i *Instance) { i.Claim = "" })).after(170 * time.Second)},
+		"an instance without a claim": {
 			history: (&history{now: start}).see(machine("1", func(i *Instance) { i.Claim = "" })).after(181 * time.Second),
-			want:    []Rule{Leaked}, says: "machine i-1 (running) has been without a nodeclaim for 3m1s",
+			want:    []Rule{Leaked}, says: "instance i-1 (running) has been without a nodeclaim for 3m1s",
 		},
 		"no time passes while the controller is down": {
 			history: (&history{now: start}).see(machine("1", func(i *Instance) { i.Claim = "" }), Event{Said: Disturbed}).after(time.Hour).see(Event{Said: Calm}).after(time.Minute),
 		},
-		"a machine whose claim has not heard of it yet": {
+		"an instance whose claim has not heard of it yet": {
 			history: (&history{now: start}).see(machine("1"), claim("1", func(c *Claim) { c.Instance, c.Registered = "", false })).after(time.Hour),
 		},
 
-		"two machines of one claim": {
+		"two instances of one claim": {
 			history: settled("10%", "1").see(machine("2", func(i *Instance) { i.Claim = "c1" })),
-			want:    []Rule{Twice}, says: "machines i-1 and i-2 are both tagged with nodeclaim c1",
+			want:    []Rule{Twice}, says: "instances i-1 and i-2 are both tagged with nodeclaim c1",
 		},
-		"a claim that changes its machine": {
+		"a claim that changes its instance": {
 			history: settled("10%", "1").see(machine("2", func(i *Instance) { i.Claim = "" }), claim("1", func(c *Claim) { c.Instance = "i-2" })),
-			want:    []Rule{Twice}, says: "had machine i-1 and now has i-2",
+			want:    []Rule{Twice}, says: "had instance i-1 and now has i-2",
 		},
-		"two claims of one machine": {
+		"two claims of one instance": {
 			history: settled("10%", "1").see(claim("2", func(c *Claim) { c.Instance = "i-1" })),
-			want:    []Rule{Twice}, says: "both have machine i-1",
+			want:    []Rule{Twice}, says: "both have instance i-1",
 		},
-		"a machine that nobody ever had": {
+		"an instance that nobody ever had": {
 			history: settled("10%", "1").see(machine("2", func(i *Instance) { i.Claim = "" })).after(time.Minute).see(machine("2", func(i *Instance) { i.Claim, i.State = "", "terminated" }), Event{Said: Rest}),
 			want:    []Rule{Twice}, says: "[i-2]",
 		},
-		"a machine whose claim was given up before it heard of it": {
+		"an instance whose claim was given up before it heard of it": {
 			history: settled("10%", "1").see(machine("2", func(i *Instance) { i.Claim, i.State = "", "terminated" }),
 				gone(claim("2", func(c *Claim) { c.Instance, c.Registered = "", false })), Event{Said: Rest}),
 		},
@@ -150,12 +150,12 @@ func TestJudge(t *testing.T) {
 			history: settled("10%", "1").see(claim("1", deadline(time.Minute))).after(31*time.Second).call("delete", "pods", "default/p1"),
 		},
 
-		"a machine ended under its pod": {
+		"an instance ended under its pod": {
 			history: settled("10%", "1").call("TerminateInstances", "", "", "i-1"), want: []Rule{UnderPods}, says: "while pod default/p1 ran on it",
 		},
-		"a machine ended that AWS takes back": {history: settled("10%", "1").see(Event{Said: Reclaimed, About: "i-1"}).call("TerminateInstances", "", "", "i-1")},
-		"a machine ended at its deadline":     {history: settled("10%", "1").see(claim("1", deadline(time.Minute))).after(time.Minute).call("TerminateInstances", "", "", "i-1")},
-		"a machine ended whose pod has left": {
+		"an instance ended that AWS takes back": {history: settled("10%", "1").see(Event{Said: Reclaimed, About: "i-1"}).call("TerminateInstances", "", "", "i-1")},
+		"an instance ended at its deadline":     {history: settled("10%", "1").see(claim("1", deadline(time.Minute))).after(time.Minute).call("TerminateInstances", "", "", "i-1")},
+		"an instance ended whose pod has left": {
 			history: settled("10%", "1").see(pod("1", "n1", func(p *Pod) { p.Deleting = true })).after(time.Minute).see(gone(pod("1", "n1"))).call("TerminateInstances", "", "", "i-1"),
 		},
 
@@ -192,7 +192,7 @@ func TestJudge(t *testing.T) {
 		"one that has long been going": {
 			history: settled("0", "1").see(claim("1", func(c *Claim) { c.Deleting = true })).after(time.Minute).call("delete", "nodeclaims", "c1"),
 		},
-		"one whose node and machine have gone takes no budget": {
+		"one whose node and instance have gone takes no budget": {
 			history: settled("1", "1", "2").call("delete", "nodeclaims", "c1").see(claim("1", func(c *Claim) { c.Deleting = true }), machine("1", func(i *Instance) { i.State = "terminated" }), gone(node("1"))).call("delete", "nodeclaims", "c2"),
 		},
 		"one whose node is there still does": {
@@ -250,8 +250,8 @@ func TestJudge(t *testing.T) {
 		"a disrupted taint without a mark for a moment": {history: settled("1", "1").see(node("1", func(n *Node) { n.Disrupted = true })).after(20 * time.Second).see(node("1")).after(5 * time.Minute)},
 		"a node without claim at rest":                  {history: settled("1", "1").see(gone(claim("1")), Event{Said: Rest}), want: []Rule{LeftBehind, Leaked}, says: "finalizer"},
 		"a claim without node at rest":                  {history: settled("1", "1").see(gone(node("1")), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no node at rest"},
-		"a claim of a machine that died":                {history: settled("1", "1").see(machine("1", func(i *Instance) { i.State = "terminated" }), Event{Said: Rest}), want: []Rule{LeftBehind, LeftBehind}, says: "terminated"},
-		"a claim that never launched":                   {history: settled("1", "1").see(claim("2", func(c *Claim) { c.Instance, c.Registered = "", false }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no machine"},
+		"a claim of an instance that died":              {history: settled("1", "1").see(machine("1", func(i *Instance) { i.State = "terminated" }), Event{Said: Rest}), want: []Rule{LeftBehind, LeftBehind}, says: "terminated"},
+		"a claim that never launched":                   {history: settled("1", "1").see(claim("2", func(c *Claim) { c.Instance, c.Registered = "", false }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no instance"},
 		"a reason of nothing":                           {history: settled("1", "1").see(claim("1", func(c *Claim) { c.Reason = "Drifted" }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "still says that it is disrupted"},
 		"a pod without node at rest":                    {history: settled("1", "1").see(pod("2", ""), Event{Said: Rest}), want: []Rule{Unserved}},
 		"a drain that a budget holds up":                {history: settled("1", "1").see(claim("1", func(c *Claim) { c.Deleting = true }), node("1", func(n *Node) { n.Deleting = true }), Event{Said: Rest})},

@@ -28,7 +28,7 @@ func (j *Judge) instance(id string) *instanceState {
 func (j *Judge) seeInstance(seen *Instance, gone bool) {
 	i := j.instance(seen.ID)
 	if i.State == "" {
-		j.figures.Machines++
+		j.figures.Instances++
 	}
 	tag := i.Claim
 	i.Instance = *seen
@@ -42,7 +42,7 @@ func (j *Judge) seeInstance(seen *Instance, gone bool) {
 	i.claimed = true
 	for _, id := range slices.Sorted(maps.Keys(j.instances)) {
 		if o := j.instances[id]; o != i && o.Claim == i.Claim {
-			j.broken(Twice, "claim "+i.Claim, nil, "machines %s and %s are both tagged with nodeclaim %s", o.ID, i.ID, i.Claim)
+			j.broken(Twice, "claim "+i.Claim, nil, "instances %s and %s are both tagged with nodeclaim %s", o.ID, i.ID, i.Claim)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func (j *Judge) seeInstance(seen *Instance, gone bool) {
 // waitForClaim judges how long an instance has been without a claim.
 func (j *Judge) waitForClaim(i *instanceState) {
 	if d := i.unclaimed.is(i.live() && !j.standsFor(i), j.quiet.total); d > j.o.Grace {
-		j.broken(Leaked, i.ID, nil, "machine %s (%s) has been without a nodeclaim for %s", i.ID, i.State, d.Round(time.Second))
+		j.broken(Leaked, i.ID, nil, "instance %s (%s) has been without a nodeclaim for %s", i.ID, i.State, d.Round(time.Second))
 	}
 }
 
@@ -86,7 +86,7 @@ func (j *Judge) seeClaim(seen *Claim, gone bool) {
 		j.figures.Claims++
 	}
 	if c.Instance != "" && seen.Instance != "" && c.Instance != seen.Instance {
-		j.broken(Twice, "claim "+seen.Name, nil, "nodeclaim %s had machine %s and now has %s", seen.Name, c.Instance, seen.Instance)
+		j.broken(Twice, "claim "+seen.Name, nil, "nodeclaim %s had instance %s and now has %s", seen.Name, c.Instance, seen.Instance)
 	}
 	c.Claim, c.gone = *seen, gone
 	if c.going() && c.goesSince.IsZero() {
@@ -97,7 +97,7 @@ func (j *Judge) seeClaim(seen *Claim, gone bool) {
 		j.instance(seen.Instance).claimed = true
 		for _, name := range slices.Sorted(maps.Keys(j.claims)) {
 			if o := j.claims[name]; o != c && o.Instance == c.Instance {
-				j.broken(Twice, "claim "+c.Name, nil, "nodeclaims %s and %s both have machine %s", o.Name, c.Name, c.Instance)
+				j.broken(Twice, "claim "+c.Name, nil, "nodeclaims %s and %s both have instance %s", o.Name, c.Name, c.Instance)
 			}
 		}
 	}

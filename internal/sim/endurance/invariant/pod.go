@@ -120,7 +120,7 @@ func (j *Judge) ended(c *Call, id string) {
 	for _, p := range j.on(n.Name) {
 		// A pod past its own end whose node does not let it go is not waited for.
 		if j.known(p.boundAt) && !p.Deleting {
-			j.broken(UnderPods, id, c, "machine %s was ended while pod %s ran on it", id, p.Key)
+			j.broken(UnderPods, id, c, "instance %s was ended while pod %s ran on it", id, p.Key)
 		}
 	}
 }

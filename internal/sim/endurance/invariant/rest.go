@@ -28,11 +28,11 @@ func (j *Judge) rest() {
 			orphans = append(orphans, id)
 		}
 		if i.live() && !j.standsFor(i) {
-			j.broken(Leaked, i.ID, nil, "machine %s (%s) has no nodeclaim at rest", i.ID, i.State)
+			j.broken(Leaked, i.ID, nil, "instance %s (%s) has no nodeclaim at rest", i.ID, i.State)
 		}
 	}
 	if len(orphans) > unlaunched {
-		j.broken(Twice, "orphans", nil, "%d machines (%v) were bought for no nodeclaim, and only %d nodeclaims ended without a machine", len(orphans), orphans, unlaunched)
+		j.broken(Twice, "orphans", nil, "%d instances (%v) were launched for no nodeclaim, and only %d nodeclaims ended without an instance", len(orphans), orphans, unlaunched)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(j.pods)) {
 		if p := j.pods[uid]; p.Fits && p.Node == "" && p.Phase == "Pending" && !p.Deleting {
@@ -54,7 +54,7 @@ func (j *Judge) nodeAtRest(n *nodeState) {
 	case n.Finalizers > 0 && c == nil:
 		j.broken(LeftBehind, n.UID+"finalizer", nil, "node %s has a finalizer and no nodeclaim", n.Name)
 	case i != nil && !i.live():
-		j.broken(LeftBehind, n.UID+"machine", nil, "node %s is there although its machine %s is %s", n.Name, i.ID, i.State)
+		j.broken(LeftBehind, n.UID+"machine", nil, "node %s is there although its instance %s is %s", n.Name, i.ID, i.State)
 	case n.Deleting && len(j.on(n.Name)) == 0:
 		j.broken(LeftBehind, n.UID+"deleting", nil, "node %s is being deleted, holds no pods, and is still there", n.Name)
 	}
@@ -65,9 +65,9 @@ func (j *Judge) claimAtRest(c *claimState) {
 	n := j.nodeOf(c.Instance)
 	switch {
 	case c.Instance == "":
-		j.broken(LeftBehind, c.UID, nil, "nodeclaim %s has no machine at rest", c.Name)
+		j.broken(LeftBehind, c.UID, nil, "nodeclaim %s has no instance at rest", c.Name)
 	case i != nil && !i.live():
-		j.broken(LeftBehind, c.UID, nil, "nodeclaim %s is there although its machine %s is %s", c.Name, i.ID, i.State)
+		j.broken(LeftBehind, c.UID, nil, "nodeclaim %s is there although its instance %s is %s", c.Name, i.ID, i.State)
 	case !c.Registered || n == nil:
 		j.broken(LeftBehind, c.UID, nil, "nodeclaim %s has no node at rest", c.Name)
 	case c.Deleting && len(j.on(n.Name)) == 0:

@@ -97,7 +97,7 @@ func (d *drawing) happen() {
 	case 6, 7:
 		d.step(one(Interrupt))
 	case 8:
-		d.step(one(pick(d, EndMachine, DeleteNode, DeleteClaim)))
+		d.step(one(pick(d, EndInstance, DeleteNode, DeleteClaim)))
 	case 9:
 		d.step(Step{Do: Price, Percent: pick(d, 40, 70, 150, 300), Pick: d.IntN(100)})
 	case 10:

@@ -72,7 +72,7 @@ func (t *trial) unexcused(now time.Time) string {
 			of = byInstance[s.ID]
 		}
 		if !t.ageing.excuses(of, now, t.pace.Quiet) {
-			return fmt.Sprintf("%s moves, which no machine's age explains", key)
+			return fmt.Sprintf("%s moves, which no instance's age explains", key)
 		}
 	}
 	for uid, c := range t.ageing {

@@ -31,8 +31,8 @@ func (t *trial) step(ctx context.Context, s Step, lasting *sync.WaitGroup) error
 		return t.remove(ctx, s.Name)
 	case Interrupt:
 		return t.interrupt(s.Pick)
-	case EndMachine:
-		return t.endMachine(s.Pick)
+	case EndInstance:
+		return t.endInstance(s.Pick)
 	case Price:
 		t.price(s.Pick, s.Percent)
 		return nil
@@ -105,7 +105,7 @@ func (t *trial) gone(ctx context.Context, o client.Object) error {
 }
 
 // instances are those that run, in the order of their ids.
-func (t *trial) machines(capacityType string) []world.Instance {
+func (t *trial) instances(capacityType string) []world.Instance {
 	out := slices.DeleteFunc(t.World().AllInstances(), func(i world.Instance) bool {
 		return i.State != world.StateRunning || i.Tags[awsv1.TagEKSCluster] != t.Cluster() || capacityType != "" && i.CapacityType != capacityType
 	})
@@ -114,7 +114,7 @@ func (t *trial) machines(capacityType string) []world.Instance {
 }
 
 func (t *trial) interrupt(n int) error {
-	m := t.machines(world.Spot)
+	m := t.instances(world.Spot)
 	if len(m) == 0 {
 		return nil
 	}
@@ -123,8 +123,8 @@ func (t *trial) interrupt(n int) error {
 	return t.Interrupt(id, t.pace.Notice)
 }
 
-func (t *trial) endMachine(n int) error {
-	m := t.machines("")
+func (t *trial) endInstance(n int) error {
+	m := t.instances("")
 	if len(m) == 0 {
 		return nil
 	}
@@ -260,7 +260,7 @@ func (t *trial) bill(ctx context.Context) {
 			slack = max(slack, s.price)
 		}
 	}
-	for _, m := range t.machines("") {
+	for _, m := range t.instances("") {
 		t.out.Bill += m.PriceMicroUSD
 	}
 	if most := t.out.Floor*distance/100 + slack; t.plain() && t.out.Bill > most {

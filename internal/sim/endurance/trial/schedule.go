@@ -65,17 +65,17 @@ type Action string
 
 // The actions.
 const (
-	Deploy      Action = "deploy"      // App, or a change of it
-	Remove      Action = "remove"      // the app Name
-	Interrupt   Action = "interrupt"   // AWS takes a spot instance back, with two minutes' notice
-	EndMachine  Action = "end-machine" // somebody ends an instance in EC2
-	Price       Action = "price"       // spot prices of a pool's types move
-	Disturb     Action = "disturb"     // Fault or AWS, For a time
-	Kill        Action = "kill"        // the controller dies, and comes back after For
-	Restart     Action = "restart"     // the controller is replaced as a rollout does
-	Drift       Action = "drift"       // the class of pool Name changes
-	Taint       Action = "taint"       // a person taints a node
-	DeleteNode  Action = "delete-node" // a person does
+	Deploy      Action = "deploy"       // App, or a change of it
+	Remove      Action = "remove"       // the app Name
+	Interrupt   Action = "interrupt"    // AWS takes a spot instance back, with two minutes' notice
+	EndInstance Action = "end-instance" // somebody ends an instance in EC2
+	Price       Action = "price"        // spot prices of a pool's types move
+	Disturb     Action = "disturb"      // Fault or AWS, For a time
+	Kill        Action = "kill"         // the controller dies, and comes back after For
+	Restart     Action = "restart"      // the controller is replaced as a rollout does
+	Drift       Action = "drift"        // the class of pool Name changes
+	Taint       Action = "taint"        // a person taints a node
+	DeleteNode  Action = "delete-node"  // a person does
 	DeleteClaim Action = "delete-claim"
 	ForceClaim  Action = "force-claim"  // a person takes a NodeClaim's finalizers off and deletes it; with an odd Pick its node's too
 	Protect     Action = "protect"      // a person forbids to disrupt a node, or with an odd Pick the pods on it, For a time

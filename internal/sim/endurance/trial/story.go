@@ -24,7 +24,7 @@ func Story() *Schedule {
 			{Wait: 2 * time.Minute, Do: Interrupt},
 			{Wait: 4 * time.Minute, Do: Deploy, App: web(2)},
 			{Wait: 4 * time.Minute, Do: Drift, Name: "general"},
-			{Wait: 5 * time.Minute, Do: EndMachine},
+			{Wait: 5 * time.Minute, Do: EndInstance},
 			{Wait: 4 * time.Minute, Do: DeleteClaim},
 			// The two instances of the second pool reach their age in between.
 			{Wait: 16 * time.Minute, Do: Remove, Name: "job"},

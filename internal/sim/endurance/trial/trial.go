@@ -98,7 +98,7 @@ func Play(ctx context.Context, g Ground, s *Schedule, p Pace) (*Result, error) {
 }
 
 func (t *trial) play(ctx context.Context) error {
-	witness.Machines(t.World(), t.Cluster(), func(i invariant.Instance) { t.ignore[i.ID] = true })
+	witness.Instances(t.World(), t.Cluster(), func(i invariant.Instance) { t.ignore[i.ID] = true })
 	witness.Kubernetes(ctx, t.kube, t.see)
 	t.under.Go(func() { witness.AWS(ctx, t.World(), t.Cluster(), t.see) })
 	for _, p := range t.s.Pools {
@@ -268,7 +268,7 @@ func (t *trial) settle(ctx context.Context) bool {
 			if why := t.unexcused(time.Now()); why != "" || waits != "" {
 				t.broken(invariant.Restless, "after %s something still moves; %s %s", t.pace.Limit, why, waits)
 			} else {
-				t.Logf("%s: after %s machines still end because of their age alone", t.s.Name, t.pace.Limit)
+				t.Logf("%s: after %s instances still end because of their age alone", t.s.Name, t.pace.Limit)
 			}
 			return false
 		}

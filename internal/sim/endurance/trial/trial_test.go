@@ -45,7 +45,7 @@ func TestSeedsDiffer(t *testing.T) {
 			seen[s.Do]++
 		}
 	}
-	for _, do := range []Action{Deploy, Remove, Interrupt, EndMachine, Price, Disturb, Kill, Restart, Drift, Taint, DeleteNode, DeleteClaim, ForceClaim, Protect, Balk} {
+	for _, do := range []Action{Deploy, Remove, Interrupt, EndInstance, Price, Disturb, Kill, Restart, Drift, Taint, DeleteNode, DeleteClaim, ForceClaim, Protect, Balk} {
 		if seen[do] < 20 {
 			t.Errorf("%s happens %d times in 200 schedules", do, seen[do])
 		}

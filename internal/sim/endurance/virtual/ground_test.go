@@ -110,7 +110,7 @@ func quiet(string, ...any) {}
 func TestStory(t *testing.T) {
 	r := play(t, trial.Story(), t.Logf)
 	t.Logf("%s, %d calls counted, %+v, bill %d, floor %d", r.Took, len(r.Calls), r.Figures, r.Bill, r.Floor)
-	if r.Figures.Machines < 5 || r.Figures.Voluntary == 0 || r.Figures.Evictions == 0 {
+	if r.Figures.Instances < 5 || r.Figures.Voluntary == 0 || r.Figures.Evictions == 0 {
 		t.Errorf("the story is not told: %+v", r.Figures)
 	}
 }

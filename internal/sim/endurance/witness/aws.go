@@ -18,7 +18,7 @@ const often = 500 * time.Millisecond
 func AWS(ctx context.Context, w *world.World, cluster string, see func(invariant.Event)) {
 	known := map[string]invariant.Instance{}
 	for {
-		Machines(w, cluster, func(i invariant.Instance) {
+		Instances(w, cluster, func(i invariant.Instance) {
 			if known[i.ID] != i {
 				known[i.ID] = i
 				see(invariant.Event{At: time.Now(), Instance: &i})
@@ -33,7 +33,7 @@ func AWS(ctx context.Context, w *world.World, cluster string, see func(invariant
 }
 
 // Instances are those that bear the cluster's name, ended ones too while EC2 still shows them.
-func Machines(w *world.World, cluster string, each func(invariant.Instance)) {
+func Instances(w *world.World, cluster string, each func(invariant.Instance)) {
 	var all []invariant.Instance
 	w.EachInstance(func(i world.Instance) {
 		if i.Tags[awsv1.TagEKSCluster] == cluster {

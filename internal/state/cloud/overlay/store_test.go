@@ -35,7 +35,7 @@ func TestAPoolWaitsUntilItIsEvaluated(t *testing.T) {
 		t.Error("types are shown to a pool that nobody evaluated")
 	}
 	if got, err := s.Types("", list); err != nil || &got[0] != &list[0] {
-		t.Errorf("a machine of no pool sees another list, %v", err)
+		t.Errorf("an instance of no pool sees another list, %v", err)
 	}
 	if got, err := (*Store)(nil).Types("blue", list); err != nil || &got[0] != &list[0] {
 		t.Errorf("without a store there is another list, %v", err)
