@@ -53,7 +53,7 @@ func TestWhatEachMessageDoes(t *testing.T) {
 		{name: "an instance that has stopped is drained", body: state(ours, "stopped", start), kind: "instance_stopped", drained: true, events: stopped},
 		{name: "an instance that shuts down but runs is drained gracefully", body: state(ours, "shutting-down", start), kind: "instance_terminated", drained: true, events: two("InstanceTerminating")},
 		{name: "an instance that is gone is not waited for", body: state(ours, "terminated", start), kind: "instance_terminated", gone: true,
-			drained: true, deadline: start, events: []string{"InstanceTerminating", "InstanceTerminating", "InstanceGone", "TerminatingOnInterruption", "TerminatingOnInterruption"}},
+			drained: true, deadline: start, events: []string{"InstanceGone", "InstanceTerminating", "InstanceTerminating", "TerminatingOnInterruption", "TerminatingOnInterruption"}},
 		{name: "an instance that starts asks for nothing", body: state(ours, "running", start), kind: "no_op"},
 		{name: "an interrupted reservation drains within the notice", body: reservation(ours, start), kind: "capacity_reservation_interrupted",
 			drained: true, deadline: start.Add(115 * time.Second), why: "capacity_reservation_interrupted", events: two("CapacityReservationInstanceInterrupted"), closed: closed},
