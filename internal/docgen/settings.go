@@ -64,10 +64,10 @@ Each default that differs has a switch; ` + "`--compat=karpenter`" + ` turns all
 		row(b, code("--"+d.Flag), code(d.Karpenter), d.Why)
 	}
 	b.WriteString(`
-What has no switch:
+What stays Kerf's way with `--compat=karpenter`:
 
 `)
-	head(b, "what", "Karpenter", "Kerf", "why it has no switch")
+	head(b, "what", "Karpenter", "Kerf", "why")
 	for _, d := range withoutSwitch() {
 		row(b, d[0], d[1], d[2], d[3])
 	}
@@ -92,6 +92,9 @@ Karpenter 1.x has no ConfigMap for logs or settings; neither has Kerf. What logs
 func withoutSwitch() [][4]string {
 	return [][4]string{
 		{"which nodes are launched and removed", "pods are placed one by one; one move at a time, of at most 100 nodes", "all pods and nodes are decided on together", "it is what Kerf is; objects, budgets and annotations are honoured as there"},
+		{"evicting a pod", "costs nothing: any saving is worth a move", "costs $0.001, which a move has to earn back (`--kerf-pod-disruption-cost=off` takes it back)", "a search over all nodes finds a move for each cent that a price falls"},
+		{"small savings", "are taken at once", "have to stand for half an hour (`--kerf-small-savings-wait=0s`)", "most that stand so long last"},
+		{"pods for which a node was launched", "the scheduler finds it by itself", "are nominated to it (`--kerf-nominate=false`)", "without it the scheduler puts pods where they keep another node from going"},
 		{"confirmation of a move", "15 s after it was found, once", "5 s, decision after decision; empty nodes at once", "it only decides which moves are false alarms"},
 		{"`consolidateAfter`", "from 0 s", "at least 2 s, and 20 s on a node that no pod has reached yet", "a node whose pods are about to be bound would be removed under them"},
 		{"nodes that a move has launched or filled", "may be moved again at once", "are kept for a while ([consolidation](../consolidation.md#nodes-and-pods-that-have-just-been-moved))", "it only keeps pods from being moved again and again"},

@@ -50,8 +50,8 @@ func TestTheDefaultsOfKarpenter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Compat, want.Nominate, want.ExpireAhead, want.SmallSavingsWait, want.MaintenanceLead, want.PreferenceShare = KarpenterDefaults, false, 0, 0, time.Hour, -1
-	want.EarlyBatches, want.MeasuredMemory, want.PodDisruptionCost = false, false, -1
+	want.Compat, want.ExpireAhead, want.MaintenanceLead, want.PreferenceShare = KarpenterDefaults, 0, time.Hour, -1
+	want.EarlyBatches, want.MeasuredMemory = false, false
 	want.Decisions, want.NodeUpkeep, want.LaunchPriceBound, want.PriceGuard, want.PodDensity = 0, 0, 0, 3, InterfaceDensity
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
