@@ -72,7 +72,7 @@ func TestReplayAndExplain(t *testing.T) {
 		{"a pod without a place", []string{"explain", "pod", "default/pod-0", "-f", same}, 0, []string{"it has no place", "cheapest single change: ask for at most"}, ""},
 		{"a pod by namespace", []string{"explain", "pod", "pod-0", "-n", "default", "-f", same}, 0, []string{"it has no place"}, ""},
 		{"an instance", []string{"explain", "nodeclaim", "default-abcde", "-f", same}, 0, []string{"planned as ", "for the same pods it would have been:"}, ""},
-		{"a node that nobody knows", []string{"explain", "node", "n", "-f", same}, 3, []string{"know nothing of it"}, ""},
+		{"a node that nobody knows", []string{"explain", "node", "n", "-f", same}, 3, []string{"none is about it"}, ""},
 		{"no controller", []string{"explain", "node", "n", "--server", "http://127.0.0.1:1"}, 1, nil, "port-forward"},
 		{"no name", []string{"explain", "pod"}, 2, nil, "give one name"},
 		{"an unknown form of answer", []string{"explain", "pod", "a", "-o", "xml"}, 2, nil, "want text, json or yaml"},

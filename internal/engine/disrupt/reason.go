@@ -122,7 +122,7 @@ func (r Reason) found() string {
 	case PodHasNoPlace:
 		return fmt.Sprintf("pod %s fits on no other node, and no instance can be launched for it", r.Pod)
 	case NotCheaper:
-		return fmt.Sprintf("carrying its pods would cost %s/h otherwise, and it costs %s/h", r.Have, r.Want)
+		return fmt.Sprintf("carrying its pods would cost %s/h otherwise, and it costs %s/h, disks included", r.Have, r.Want)
 	case SavesTooLittle:
 		return fmt.Sprintf("replacing it would save %s/h, less than the %s/h that is asked", r.Have, r.Want)
 	case NotPaidBack:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -33,6 +34,8 @@ type Answer struct {
 	Unplaced *plan.Explanation `json:"unplaced,omitempty"`
 	// Launch explains a launch.
 	Launch *plan.Why `json:"launch,omitempty"`
+	// Upkeep is what each node counts an hour besides its instance, in micro-USD, when prices were compared for Launch.
+	Upkeep catalog.MicroUSD `json:"upkeep,omitempty"`
 	// Why is what was written on the NodeClaim at its launch, where the decision is not kept any more.
 	Why string `json:"why,omitempty"`
 	// Launched is what EC2 chose of the types that the plan allowed, and its price beside the planned one.
@@ -70,9 +73,9 @@ func (n *nothing) saw(d *record.Decision) {
 
 func (n *nothing) text() string {
 	if n.seen == 0 {
-		return "no decision is recorded yet; decisions are made when pods wait, by the leader"
+		return "no decision is recorded yet; the leader makes one when pods wait, within a second or so: ask again, and ask the leader"
 	}
-	return fmt.Sprintf("the %s back to %s know nothing of it", plan.Count(n.seen, "recorded decision"), n.oldest.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s, from %s on: none is about it; what has just come is decided on within a second or so, so ask again", plan.Count(n.seen, "recorded decision"), n.oldest.UTC().Format(time.RFC3339))
 }
 
 // Pod says why a pod has no place, or which it was given. A reference without a namespace is looked for in any.
@@ -132,7 +135,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 			a.from(id, d)
 			a.Name = n.Pods[at].String()
 			a.say("it goes to a new node of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
-			a.Launch = pack.ExplainNewNode(d.Problem, d.Plan, i, runnersUp)
+			a.Launch, a.Upkeep = pack.ExplainNewNode(d.Problem, d.Plan, i, runnersUp), d.Problem.Options.Upkeep
 			a.declined(d, is)
 			return true
 		}
@@ -259,5 +262,8 @@ func (a *Answer) writeLaunched(b *strings.Builder) {
 			b.WriteString("for the same pods it would have been:\n")
 		}
 		fmt.Fprintf(b, "  without %s: %s\n", strings.Join(r.Without, ", "), r.Text())
+	}
+	if len(a.Launch.RunnersUp) > 0 && a.Upkeep > 0 {
+		fmt.Fprintf(b, "each node counts %s/h more, for its disk (--kerf-node-upkeep)\n", plan.Dollars(a.Upkeep))
 	}
 }

@@ -109,16 +109,16 @@ func TestAnswers(t *testing.T) {
 		"a pod that got an instance":              {src, pod("web-2"), true, []string{"new node of NodePool default", "NodeClaim default-new", "planned as medium", "without medium: 2 x small on-demand at $0.2000/h"}},
 		"a pod that got room":                     {src, pod("tiny-1"), true, []string{"it goes to foreign, which has room for it"}},
 		"a pod that runs":                         {src, pod("web-1"), true, []string{"it runs on node node-new"}},
-		"a pod nobody knows":                      {src, pod("stranger"), false, []string{"the 2 recorded decisions back to 2026-01-01T12:00:00Z know nothing of it"}},
+		"a pod nobody knows":                      {src, pod("stranger"), false, []string{"2 recorded decisions, from 2026-01-01T12:00:00Z on: none is about it"}},
 		"an instance":                             {src, claim("default-new"), true, []string{"planned as medium", "without medium: 2 x small", "medium a on-demand $0.1900/h; 1 pod and 0 daemons on it", "computed now"}},
 		"its node":                                {src, node("node-new"), true, []string{"planned as medium", "computed now", "kept: it is not initialized\nkept: its annotation asks not to disrupt it"}},
 		"an instance launched earlier":            {src, claim("default-old"), true, []string{"the decision that launched it is not kept any more", "kerf.sh/why of NodeClaim default-old"}},
 		"a node of others":                        {src, node("foreign"), true, []string{"Kerf did not launch it"}},
-		"a node nobody knows":                     {src, node("nowhere"), false, []string{"know nothing of it"}},
+		"a node nobody knows":                     {src, node("nowhere"), false, []string{"none is about it"}},
 		"why a node stays":                        {decided, node("node-new"), true, []string{"kept: its annotation asks not to disrupt it", "removing it would save $0.0500/h"}},
 		"why a node goes":                         {decided, claim("default-old"), true, []string{"will be removed in 8m40s if that stays so until then (a small saving must last 12m0s first): its pods fit elsewhere; saves $0.1000/h"}},
 		"a node that the decision does not know":  {decided, node("foreign"), true, []string{"does not mention it"}},
-		"a pod by another namespace than its own": {src, func(s explain.Source) (*explain.Answer, error) { return explain.Pod(t.Context(), s, "other", "web-1") }, false, []string{"know nothing"}},
+		"a pod by another namespace than its own": {src, func(s explain.Source) (*explain.Answer, error) { return explain.Pod(t.Context(), s, "other", "web-1") }, false, []string{"none is about it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := tc.ask(tc.src)
@@ -250,7 +250,7 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 		"node-old":    {true, []string{"launched: spot m7g.large in us-east-1a for $0.0400/h, planned at $0.0390/h", "why it was launched, as its NodeClaim says: it replaces default-before, which drifted", "kept: its annotation asks not to disrupt it"}, []string{"not kept any more"}},
 		"default-way": {true, []string{"its instance is launched; the node has not joined yet"}, []string{"kept:", "mention"}},
 		"node-leaves": {true, []string{"it is being removed"}, []string{"kept:", "mention"}},
-		"nowhere":     {false, []string{"the controller knows no Node of this name", "the 1 recorded decision back to 2026-01-01T12:00:00Z know nothing of it"}, []string{"kept", "stays"}},
+		"nowhere":     {false, []string{"the controller knows no Node of this name", "1 recorded decision, from 2026-01-01T12:00:00Z on: none is about it"}, []string{"kept", "stays"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := explain.Node(t.Context(), src, name)

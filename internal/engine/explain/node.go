@@ -146,7 +146,7 @@ func (a *Answer) future(now *cluster.Node, p *past) {
 		a.Computed = true
 		a.kept(consolidate(p.decision.Problem), p.node)
 	case now != nil:
-		a.say("which nodes may be removed has not been decided since this controller started")
+		a.say("which nodes may be removed has not been decided since this controller started; only the leader decides, within half a minute of its start")
 	}
 }
 
@@ -159,7 +159,7 @@ func (a *Answer) launched(id string, d *record.Decision, claim string) bool {
 		return false
 	}
 	a.from(id, d)
-	a.Launch = pack.ExplainNewNode(d.Problem, d.Plan, d.Claims[at].NewNode, runnersUp)
+	a.Launch, a.Upkeep = pack.ExplainNewNode(d.Problem, d.Plan, d.Claims[at].NewNode, runnersUp), d.Problem.Options.Upkeep
 	return true
 }
 

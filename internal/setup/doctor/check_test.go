@@ -392,6 +392,9 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"a controller that is not ready": {"controller-running", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Controllers[0].Ready, in.Kube.Controllers[0].Troubles = 0, []string{"pod kerf-1 waits: CrashLoopBackOff"}
 		}, Failed, "CrashLoopBackOff"},
+		"a controller whose new pods end": {"controller-running", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Controllers[0].Ready, in.Kube.Controllers[0].Ending = 1, []string{"kerf-2"}
+		}, Failed, "end as soon as they start"},
 		"a controller of which one pod is ready":     {"controller-running", nil, func(_ *testing.T, in *Input) { in.Kube.Controllers[0].Ready = 1 }, Warning, "1 of 2 pods ready"},
 		"a controller scaled to zero":                {"controller-running", nil, func(_ *testing.T, in *Input) { in.Kube.Stopped, in.Kube.Controllers = in.Kube.Controllers, nil }, Failed, "scaled to zero"},
 		"a controller that runs, and one that ended": {"controller-running", nil, func(_ *testing.T, in *Input) { in.Kube.Stopped = in.Kube.Controllers }, OK, "runs"},

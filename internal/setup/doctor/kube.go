@@ -103,7 +103,7 @@ func (r *kubeReader) deployment(ctx context.Context, d *appsv1.Deployment) {
 		r.o.Stopped = append(r.o.Stopped, c)
 		return
 	case c.Ready < c.Wanted:
-		c.Troubles = r.troubles(ctx, c)
+		c.Troubles, c.Ending = r.troubles(ctx, c)
 	}
 	var account corev1.ServiceAccount
 	if err := r.c.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.ServiceAccount}, &account); err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,7 +118,7 @@ func TestAControllerThatIsNotReadySaysWhy(t *testing.T) {
 	}
 	c := o.Controllers[0]
 	want := []string{"pod crashes waits: CrashLoopBackOff; it ended with code 2 (Error)", "pod nowhere has no node: 0/3 nodes are available", "pod slow is Running and not ready"}
-	if d := cmp.Diff(want, c.Troubles); d != "" || c.Ready != 1 || c.Wanted != 4 || !c.Endpoint || !c.Isolated {
+	if d := cmp.Diff(want, c.Troubles); d != "" || !slices.Equal(c.Ending, []string{"crashes"}) || c.Ready != 1 || c.Wanted != 4 || !c.Endpoint || !c.Isolated {
 		t.Errorf("got %+v\n%s", c, d)
 	}
 }

@@ -38,6 +38,7 @@ type Controller struct {
 	QueueFrom              string            // set when the queue comes from an object that was not read
 	Ready, Wanted          int               // pods
 	Troubles               []string          // of the pods that are not ready
+	Ending                 []string          // names of the pods whose container ended by itself
 	Labels                 map[string]string // of its pods' selector
 	ServiceAccountRole     string            // ARN by annotation
 	MetricsPort            int

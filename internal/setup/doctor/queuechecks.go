@@ -22,7 +22,7 @@ func queueExists(in *Input) Result {
 		return warning(lines(note("deploy a stack with a queue and all that belongs to it, and set INTERRUPTION_QUEUE to the queue:"), in.makesStack()),
 			"interruptions are not handled: %s", off)
 	case q == nil:
-		return failed(in.fixes("makes it, its policy and what is missing beside it", "or set INTERRUPTION_QUEUE to a queue of this region"),
+		return failed(lines(note("if the name is wrong, set INTERRUPTION_QUEUE (settings.interruptionQueue of the chart) to the queue's; if it is right:"), in.fixes("makes it, its policy and what is missing beside it")),
 			"queue %q does not exist in %s", in.AWS.QueueName, in.AWS.Region).with("the name comes from " + in.QueueFrom)
 	case off != "":
 		return warning("set INTERRUPTION_QUEUE="+q.Name, "queue %s exists, but the controller does not use it: %s", q.Name, off)

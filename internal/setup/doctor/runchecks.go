@@ -39,12 +39,18 @@ func controllerRunning(in *Input) Result {
 			none, down = append(append(none, text), c.Troubles...), c
 		}
 	}
+	// The log of a Deployment is that of any of its pods, and rather of one that runs than of the one that can't start.
+	of := "deployment/" + down.Name
+	if len(down.Ending) > 0 {
+		of = down.Ending[0]
+	}
 	fix := lines(note("see why; the last line of the log says why it ended:"),
-		command("kubectl", "-n", down.Namespace, "describe", "deployment/"+down.Name),
-		command("kubectl", "-n", down.Namespace, "logs", "deployment/"+down.Name, "--previous", "--tail=5"))
+		command("kubectl", "-n", down.Namespace, "describe", of), command("kubectl", "-n", down.Namespace, "logs", of, "--tail=5"))
 	switch {
 	case len(none) > 0 && len(ready)+len(short) == 0:
 		return failed(fix, "no controller runs: nodes neither come nor go, and nobody reads the queue").with(none...)
+	case len(down.Ending) > 0:
+		return failed(fix, "pods of the controller end as soon as they start: what they were given last does not run").with(slices.Concat(none, short, ready)...)
 	case len(none)+len(short) > 0:
 		return warning(fix, "not all pods of controllers are ready").with(slices.Concat(none, short, ready)...)
 	}

@@ -10,23 +10,40 @@ import (
 )
 
 // troubles says of each pod of a controller that is not ready what it waits for.
-func (r *kubeReader) troubles(ctx context.Context, c Controller) []string {
+func (r *kubeReader) troubles(ctx context.Context, c Controller) (out, ending []string) {
 	if len(c.Labels) == 0 {
-		return nil
+		return nil, nil
 	}
 	var pods corev1.PodList
 	if err := r.c.List(ctx, &pods, client.InNamespace(c.Namespace), client.MatchingLabels(c.Labels)); err != nil {
 		r.gap("pods of %s: %v", c, err)
-		return nil
+		return nil, nil
 	}
-	var out []string
 	for i := range pods.Items {
-		if text := trouble(&pods.Items[i]); text != "" {
-			out = append(out, "pod "+pods.Items[i].Name+" "+text)
+		p := &pods.Items[i]
+		text := trouble(p)
+		if text == "" {
+			continue
+		}
+		out = append(out, "pod "+p.Name+" "+text)
+		if ended(p) {
+			ending = append(ending, p.Name)
 		}
 	}
 	slices.Sort(out)
-	return out
+	slices.Sort(ending)
+	return out, ending
+}
+
+// ended reports whether a container of the pod has ended by itself and does not run again.
+func ended(p *corev1.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(s corev1.ContainerStatus) bool {
+		last := s.State.Terminated
+		if last == nil && s.State.Waiting != nil {
+			last = s.LastTerminationState.Terminated
+		}
+		return last != nil && last.ExitCode != 0
+	})
 }
 
 // trouble says why a pod is not ready; empty if it is.
