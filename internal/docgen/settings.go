@@ -64,7 +64,7 @@ Each default that differs has a switch; ` + "`--compat=karpenter`" + ` turns all
 		row(b, code("--"+d.Flag), code(d.Karpenter), d.Why)
 	}
 	b.WriteString(`
-What stays Kerf's way with `--compat=karpenter`:
+What stays Kerf's way even so:
 
 `)
 	head(b, "what", "Karpenter", "Kerf", "why")
