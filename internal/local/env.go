@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // Env is what tools need in their environment to work with the cluster, as KEY=value: kubectl, the AWS CLI as the
@@ -31,20 +33,9 @@ func Exports(env []string) string {
 	b.WriteString("unset AWS_PROFILE AWS_SESSION_TOKEN\n")
 	for _, pair := range env {
 		key, value, _ := strings.Cut(pair, "=")
-		b.WriteString("export " + key + "=" + quoted(value) + "\n")
+		b.WriteString("export " + key + "=" + shellescape.Quote(value) + "\n")
 	}
 	return b.String()
-}
-
-// quoted puts a value into quotes if a shell would read it otherwise.
-func quoted(value string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/:._-=+@%,", r)
-	}
-	if value != "" && strings.IndexFunc(value, func(r rune) bool { return !plain(r) }) < 0 {
-		return value
-	}
-	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 }
 
 // ports are those that a cluster had, so that it has them again when it is started anew and nobody took them meanwhile.

@@ -1,6 +1,10 @@
 package doctor
 
-import "strings"
+import (
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
 
 // A remedy is a sentence, or lines for a shell that can be pasted as they stand: commands, and sentences as comments on lines of
 // their own.
@@ -15,17 +19,9 @@ func note(sentence string) string { return "# " + sentence }
 func command(words ...string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = quoted(w)
+		out[i] = shellescape.Quote(w)
 	}
 	return strings.Join(out, " ")
-}
-
-func quoted(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+"
-	if word != "" && strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // fix is the script that puts the account in order.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
@@ -77,18 +79,10 @@ func command(service, operation string, flags ...string) string {
 		if i%2 == 0 {
 			words = append(words, f)
 		} else if f != "" {
-			words = append(words, quoted(f))
+			words = append(words, shellescape.Quote(f))
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// quoted is a word of a shell.
-func quoted(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func jsonText(v any) string {
@@ -239,21 +233,21 @@ func (w *commandWriter) policy(c change) {
 		fmt.Fprintf(&w.b, "# Nothing here uses it any more; if nothing else does: aws iam delete-policy --policy-arn %s\n", p.ARN)
 	case c.added:
 		w.step("Make the policy %s.", p.Name)
-		w.unless("aws iam get-policy --policy-arn "+quoted(p.ARN)+" >/dev/null 2>&1", "iam", "create-policy", "--policy-name", p.Name, "--policy-document", document(p.Document))
+		w.unless("aws iam get-policy --policy-arn "+shellescape.Quote(p.ARN)+" >/dev/null 2>&1", "iam", "create-policy", "--policy-name", p.Name, "--policy-document", document(p.Document))
 		for _, role := range p.AttachedTo {
 			w.aws("iam", "attach-role-policy", "--role-name", role, "--policy-arn", p.ARN)
 		}
 	default:
 		w.step("Write the policy %s anew. IAM keeps five versions of it; the oldest make room.", p.Name)
 		fmt.Fprintf(&w.b, "for version in $(aws iam list-policy-versions --policy-arn %s --query 'sort_by(Versions[?!IsDefaultVersion], &CreateDate)[:-3].VersionId' --output text); do\n"+
-			"  [ \"$version\" = None ] || aws iam delete-policy-version --policy-arn %[1]s --version-id \"$version\"\ndone\n", quoted(p.ARN))
+			"  [ \"$version\" = None ] || aws iam delete-policy-version --policy-arn %[1]s --version-id \"$version\"\ndone\n", shellescape.Quote(p.ARN))
 		w.aws("iam", "create-policy-version", "--policy-arn", p.ARN, "--set-as-default", "", "--policy-document", document(p.Document))
 	}
 }
 
 func (w *commandWriter) detach(role, arn string) {
 	fmt.Fprintf(&w.b, "if aws iam list-attached-role-policies --role-name %s --query 'AttachedPolicies[].PolicyArn' --output text | grep -qwF %s; then\n  %s\nfi\n",
-		quoted(role), quoted(arn), command("iam", "detach-role-policy", "--role-name", role, "--policy-arn", arn))
+		shellescape.Quote(role), shellescape.Quote(arn), command("iam", "detach-role-policy", "--role-name", role, "--policy-arn", arn))
 }
 
 func (w *commandWriter) role(c change) {
@@ -286,7 +280,7 @@ func (w *commandWriter) role(c change) {
 		if name, ok := strings.CutPrefix(a, "drop inline "); ok {
 			w.step("Take the policy %s out of the role %s: nothing in it is needed.", name, r.Name)
 			fmt.Fprintf(&w.b, "if aws iam get-role-policy --role-name %s --policy-name %s >/dev/null 2>&1; then\n  %s\nfi\n",
-				quoted(r.Name), quoted(name), command("iam", "delete-role-policy", "--role-name", r.Name, "--policy-name", name))
+				shellescape.Quote(r.Name), shellescape.Quote(name), command("iam", "delete-role-policy", "--role-name", r.Name, "--policy-name", name))
 		}
 	}
 }

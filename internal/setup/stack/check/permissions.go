@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
@@ -19,7 +21,7 @@ func (c *checker) permissions() {
 		}
 		c.add(Finding{
 			Severity: Missing, Area: AreaPermissions, Thing: "policies of the controller", What: "there are none",
-			Why: "the controller can neither read nor make anything in AWS", Fix: "# add the policies that this writes:\nkerf stack iam --cluster-name " + quoted(c.report.Cluster) + " --region " + quoted(c.found.Region) + " --account-id " + quoted(c.found.AccountID) + " > policies.json",
+			Why: "the controller can neither read nor make anything in AWS", Fix: "# add the policies that this writes:\nkerf stack iam --cluster-name " + shellescape.Quote(c.report.Cluster) + " --region " + shellescape.Quote(c.found.Region) + " --account-id " + shellescape.Quote(c.found.AccountID) + " > policies.json",
 		})
 		return
 	}
