@@ -42,7 +42,7 @@ func controllerRunning(in *Input) Result {
 	// The log of a Deployment is that of any of its pods, and rather of one that runs than of the one that can't start.
 	of := "deployment/" + down.Name
 	if len(down.Ending) > 0 {
-		of = down.Ending[0]
+		of = "pod/" + down.Ending[0]
 	}
 	fix := lines(note("see why; the last line of the log says why it ended:"),
 		command("kubectl", "-n", down.Namespace, "describe", of), command("kubectl", "-n", down.Namespace, "logs", of, "--tail=5"))
