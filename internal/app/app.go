@@ -44,6 +44,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
@@ -164,7 +165,7 @@ func (p *process) logger(controller string) *slog.Logger { return p.log.With("co
 func (p *process) setAside() func(client.Object, error) {
 	recorder := p.recorder()
 	return func(o client.Object, err error) {
-		recorder.Eventf(o, corev1.EventTypeWarning, "InternalError", "it could not be read and is set aside; that is tried again: %v", err)
+		recorder.Eventf(o, corev1.EventTypeWarning, events.InternalError, "it could not be read and is set aside; that is tried again: %v", err)
 	}
 }
 

@@ -10,15 +10,9 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
-)
-
-// Reasons of events.
-const (
-	eventNominated        = "Nominated"
-	eventFailedScheduling = "FailedScheduling"
-	eventNoTypes          = "NoCompatibleInstanceTypes"
 )
 
 const (
@@ -57,7 +51,7 @@ func (a *announcer) nominated(state State, pods []cluster.PodRef, target string)
 			return
 		}
 		if pod := state.Pod(ref); pod != nil {
-			a.recorder.Eventf(pod, corev1.EventTypeNormal, eventNominated, "Pod should schedule on: %s", target)
+			a.recorder.Eventf(pod, corev1.EventTypeNormal, events.Nominated, "Pod should schedule on: %s", target)
 		}
 	}
 }
@@ -76,7 +70,7 @@ func (a *announcer) unplaced(state State, list []plan.Unplaced) {
 				continue
 			}
 			a.say(ref.UID + codes(u.Reasons))
-			a.recorder.Event(pod, corev1.EventTypeWarning, eventFailedScheduling, message)
+			a.recorder.Event(pod, corev1.EventTypeWarning, events.FailedScheduling, message)
 		}
 	}
 }
@@ -85,7 +79,7 @@ func (a *announcer) noTypes(pool *karpv1.NodePool, detail string) {
 	key := "pool/" + pool.Name
 	if a.due(key, noTypesEvery) {
 		a.say(key)
-		a.recorder.Eventf(pool, corev1.EventTypeWarning, eventNoTypes, "no instance type can be used: %s", detail)
+		a.recorder.Eventf(pool, corev1.EventTypeWarning, events.NoCompatibleInstanceTypes, "no instance type can be used: %s", detail)
 	}
 }
 

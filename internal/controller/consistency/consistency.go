@@ -19,6 +19,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 )
@@ -172,7 +173,7 @@ func (l *Loop) compare(ctx context.Context, stored *karpv1.NodeClaim, node *core
 		what = "the node has less than its instance promised: " + what
 		changed = conditions.SetFalse(karpv1.ConditionTypeConsistentStateFound, karpv1.ReasonConsistencyCheckFailed, what)
 		if l.speak(claim.UID) {
-			index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "FailedConsistencyCheck", what)
+			index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, events.FailedConsistencyCheck, what)
 		}
 	}
 	if !changed || l.left <= 0 {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
@@ -42,7 +43,7 @@ func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time)
 	}
 	if !over {
 		if l.speak(claim.UID) {
-			index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, "NodeNotInitialized", text)
+			index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, events.NodeNotInitialized, text)
 			l.Log.Warn("a node joined long ago and can't take pods", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)
 		}
 		return nil
@@ -51,7 +52,7 @@ func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time)
 		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q of a node that can't take pods: %w", claim.Name, err))
 	}
 	l.ended[claim.UID] = true
-	index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, "InitializationTimeout", fmt.Sprintf("%s; it is given up after %s", text, l.Timeout))
+	index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, events.InitializationTimeout, fmt.Sprintf("%s; it is given up after %s", text, l.Timeout))
 	index.Disrupted(ctx, l.Client, l.Metrics, claim, "initialization_timeout", index.TerminationMode(claim))
 	l.Log.Warn("gave up a node that can't take pods", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)
 	return nil

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/res"
@@ -61,7 +62,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if text == "" {
 		return reconcile.Result{}, nil
 	}
-	c.Recorder.Event(pod, corev1.EventTypeWarning, "FailedScheduling", text)
+	c.Recorder.Event(pod, corev1.EventTypeWarning, events.FailedScheduling, text)
 	return reconcile.Result{RequeueAfter: Repeat}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
@@ -94,7 +95,7 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 	if !ready && !f.told {
 		f.told = true
 		for _, g := range f.Nodes {
-			q.tell(f, g, corev1.EventTypeNormal, "DisruptionWaitingReadiness", "waiting for "+strings.Join(f.claims, ", ")+" to be initialized")
+			q.tell(f, g, corev1.EventTypeNormal, events.DisruptionWaitingReadiness, "waiting for "+strings.Join(f.claims, ", ")+" to be initialized")
 		}
 	}
 	return ready, nil
@@ -179,7 +180,7 @@ func (q *Queue) remove(ctx context.Context, f *execution, g Going) error {
 	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() {
 		return err
 	}
-	q.tell(f, g, corev1.EventTypeNormal, "DisruptionTerminating", f.Command.reason())
+	q.tell(f, g, corev1.EventTypeNormal, events.DisruptionTerminating, f.Command.reason())
 	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q: %w", g.Claim, err))
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -110,7 +111,7 @@ func (l *Loop) Launched(launched []Launch) {
 	until, _, _ := l.Governor.Open(l.Clock.Now())
 	l.Log.Warn("consolidation that moves pods is held", "until", until, "because", why)
 	for _, p := range l.State.Pools() {
-		l.Recorder.Eventf(p, corev1.EventTypeWarning, "ConsolidationHeld", "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
+		l.Recorder.Eventf(p, corev1.EventTypeWarning, events.ConsolidationHeld, "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
@@ -38,10 +39,10 @@ func (t *notices) node(ctx context.Context, d *Drift, g Going, now time.Time, wh
 	why = "it drifted, and stays: " + why
 	node := &corev1.Node{}
 	if err := d.Queue.Client.Get(ctx, client.ObjectKey{Name: g.Node}, node); err == nil {
-		d.Recorder.Event(node, corev1.EventTypeNormal, "DisruptionBlocked", why)
+		d.Recorder.Event(node, corev1.EventTypeNormal, events.DisruptionBlocked, why)
 	}
 	if claim := d.State.Claim(g.Claim); claim != nil {
-		d.Recorder.Event(claim.DeepCopy(), corev1.EventTypeNormal, "DisruptionBlocked", why)
+		d.Recorder.Event(claim.DeepCopy(), corev1.EventTypeNormal, events.DisruptionBlocked, why)
 	}
 }
 
@@ -55,7 +56,7 @@ func (t *notices) pool(d *Drift, pool *karpv1.NodePool, now time.Time, text stri
 	}
 	if isNew(t.pools, pool.Name, text, now) {
 		t.pools[pool.Name] = notice{text, now}
-		d.Recorder.Event(pool.DeepCopy(), corev1.EventTypeNormal, "DisruptionBlocked", text)
+		d.Recorder.Event(pool.DeepCopy(), corev1.EventTypeNormal, events.DisruptionBlocked, text)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/guard"
@@ -292,7 +293,7 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	}
 	for _, g := range f.Nodes {
 		if len(f.claims) > 0 {
-			q.tell(f, g, corev1.EventTypeNormal, "DisruptionLaunching", "launching "+strings.Join(f.claims, ", ")+" so that it can go: "+f.Why)
+			q.tell(f, g, corev1.EventTypeNormal, events.DisruptionLaunching, "launching "+strings.Join(f.claims, ", ")+" so that it can go: "+f.Why)
 		}
 	}
 	return nil

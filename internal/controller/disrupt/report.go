@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
@@ -48,10 +49,10 @@ func newReporter(l *Loop) *reporter {
 func eventReason(code disrupt.Code) string {
 	switch code {
 	case disrupt.DoNotDisrupt, disrupt.DisruptionBudget, disrupt.NoPool, disrupt.NotReady, disrupt.Other:
-		return "DisruptionBlocked"
+		return events.DisruptionBlocked
 	case disrupt.NoConsolidation, disrupt.PolicyForbids, disrupt.PodHasNoPlace, disrupt.NotCheaper, disrupt.SavesTooLittle, disrupt.NotPaidBack, disrupt.NotBalanced,
 		disrupt.SpotToSpotOff, disrupt.Resting, disrupt.TakenBack, disrupt.Earning, disrupt.FewSpotTypes, disrupt.FewValues, disrupt.PoolLimit, disrupt.OthersFollow, disrupt.PriceUnknown:
-		return "Unconsolidatable"
+		return events.Unconsolidatable
 	}
 	return ""
 }
@@ -74,21 +75,21 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 	for name, s := range v.spending {
 		switch pool := v.pools[name]; {
 		case s.Err != nil:
-			t.other(pool, pool.UID, corev1.EventTypeWarning, "DisruptionBlocked", "budget", s.Err.Error())
+			t.other(pool, pool.UID, corev1.EventTypeWarning, events.DisruptionBlocked, "budget", s.Err.Error())
 		case held[name] > 0:
-			t.other(pool, pool.UID, corev1.EventTypeNormal, "DisruptionBlocked", "held",
+			t.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, "held",
 				fmt.Sprintf("nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
 	}
 	for _, p := range v.invalid {
 		value := p.Annotations[karpv1.DoNotDisruptAnnotationKey]
-		t.other(p, p.UID, corev1.EventTypeWarning, "InvalidDoNotDisruptAnnotation", value, fmt.Sprintf("%q is neither true nor a duration; it is ignored", value))
+		t.other(p, p.UID, corev1.EventTypeWarning, events.InvalidDoNotDisruptAnnotation, value, fmt.Sprintf("%q is neither true nor a duration; it is ignored", value))
 	}
 	now := t.l.Clock.Now()
 	for _, p := range v.timed {
 		if held, until := intake.HeldUntil(p, now); held {
 			end := until.UTC().Format(time.RFC3339)
-			t.other(p, p.UID, corev1.EventTypeNormal, "DoNotDisruptUntil", end, "its annotation keeps it and its node from disruption until "+end)
+			t.other(p, p.UID, corev1.EventTypeNormal, events.DoNotDisruptUntil, end, "its annotation keeps it and its node from disruption until "+end)
 		}
 	}
 	t.elapsed(v.timed, now)
@@ -111,7 +112,7 @@ func (t *reporter) elapsed(held []*corev1.Pod, now time.Time) {
 			continue
 		}
 		if on, end := intake.HeldUntil(p, now); !on && !end.IsZero() {
-			t.other(p, uid, corev1.EventTypeNormal, "DoNotDisruptGracePeriodElapsed", "elapsed", "the time of its annotation "+karpv1.DoNotDisruptAnnotationKey+" has passed: it and its node may be disrupted")
+			t.other(p, uid, corev1.EventTypeNormal, events.DoNotDisruptGracePeriodElapsed, "elapsed", "the time of its annotation "+karpv1.DoNotDisruptAnnotationKey+" has passed: it and its node may be disrupted")
 		}
 	}
 }
@@ -121,7 +122,7 @@ func (t *reporter) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {
 			for _, name := range m.Nodes {
-				t.say(v, name, "ConsolidationCandidate", "ConsolidationCandidate", fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why))
+				t.say(v, name, events.ConsolidationCandidate, events.ConsolidationCandidate, fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why))
 			}
 		}
 	}
@@ -141,9 +142,9 @@ func (t *reporter) approved(v *view, m *disrupt.Move) {
 			continue
 		}
 		text := "the policy Balanced accepts a consolidation that saves " + plan.Dollars(m.Saving) + "/h: " + m.Why
-		t.say(v, name, "ConsolidationApproved", "ConsolidationApproved", text)
+		t.say(v, name, events.ConsolidationApproved, events.ConsolidationApproved, text)
 		if !pools[n.Pool] && t.limit.AllowN(t.l.Clock.Now(), 1) {
-			t.l.Recorder.Event(pool, corev1.EventTypeNormal, "ConsolidationApproved", text)
+			t.l.Recorder.Event(pool, corev1.EventTypeNormal, events.ConsolidationApproved, text)
 		}
 		pools[n.Pool] = true
 	}
@@ -226,7 +227,7 @@ func (t *reporter) dropped(v *view, d *disrupt.Decision, nodes []string) {
 		}
 		t.l.Metrics.Disruption.FailedValidations.WithLabelValues("single").Inc()
 		if t.limit.AllowN(t.l.Clock.Now(), 2) {
-			t.both(v, name, "ConsolidationRejected", "it was to go, and stays: "+text)
+			t.both(v, name, events.ConsolidationRejected, "it was to go, and stays: "+text)
 		}
 	}
 }
@@ -235,6 +236,6 @@ func (t *reporter) dropped(v *view, d *disrupt.Decision, nodes []string) {
 func (t *reporter) refused(v *view, c Command, err error) {
 	t.l.Metrics.Disruption.FailedValidations.WithLabelValues(c.Kind).Inc()
 	if t.limit.AllowN(t.l.Clock.Now(), 2) {
-		t.both(v, c.Nodes[0].Node, "ConsolidationRejected", fmt.Sprintf("it was to go, and stays: %v", err))
+		t.both(v, c.Nodes[0].Node, events.ConsolidationRejected, fmt.Sprintf("it was to go, and stays: %v", err))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
 // undo takes a command back: the nodes that are still there lose their marks, and replacements that nothing can have
@@ -30,7 +31,7 @@ func (q *Queue) undo(ctx context.Context, f *execution) error {
 	}
 	q.Metrics.Disruption.QueueFailures.WithLabelValues(f.decision(), strings.ToLower(string(f.Cause)), f.Kind).Inc()
 	for _, g := range f.Nodes {
-		q.tell(f, g, corev1.EventTypeWarning, "DisruptionUndone", "it stays: "+f.failed)
+		q.tell(f, g, corev1.EventTypeWarning, events.DisruptionUndone, "it stays: "+f.failed)
 	}
 	q.Log.Info("took a disruption back", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "because", f.failed)
 	return nil
@@ -61,7 +62,7 @@ func (q *Queue) release(ctx context.Context, f *execution, g Going, why string) 
 	if err := q.unmark(ctx, f.id, g); err != nil {
 		return err
 	}
-	q.tell(f, g, corev1.EventTypeNormal, "DisruptionUndone", "it stays: "+why)
+	q.tell(f, g, corev1.EventTypeNormal, events.DisruptionUndone, "it stays: "+why)
 	q.Metrics.Disruption.Released.WithLabelValues(strings.ToLower(string(f.Cause))).Inc()
 	q.Log.Info("kept a node that was to go", "command-id", f.id, "reason", f.Cause, "node", g.Node, "because", why)
 	for i := range f.Nodes {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 )
@@ -204,7 +205,7 @@ func (l *Loop) end(ctx context.Context, d *due, now time.Time) error {
 	if at := d.at.Sub(now); at >= time.Second {
 		early = fmt.Sprintf(", %s ahead of it because other nodes of its pool are as old", at.Round(time.Second))
 	}
-	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, "DisruptionTerminating",
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, events.DisruptionTerminating,
 		fmt.Sprintf("the node is replaced at the age that expireAfter sets (%s)%s; its pods move once the instances that take them over are ready", claim.Spec.ExpireAfter.Duration, early))
 	index.Disrupted(ctx, l.Client, l.Metrics, claim, "expired", index.TerminationMode(claim))
 	l.Log.Info("ending an expired node", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "due", d.at, "began", now)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
@@ -223,9 +224,9 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 	}
 	claim = claim.DeepCopy()
 	if malformed {
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "ProviderIDInvalid", "status.providerID is %q, which names no instance (it is written aws:///zone/i-…): the NodeClaim is deleted", claim.Status.ProviderID)
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.ProviderIDInvalid, "status.providerID is %q, which names no instance (it is written aws:///zone/i-…): the NodeClaim is deleted", claim.Status.ProviderID)
 	} else {
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "InstanceGone", "instance %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.InstanceGone, "instance %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 	}
 	if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting nodeclaim %q of an instance that is gone: %w", claim.Name, err)

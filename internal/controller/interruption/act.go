@@ -13,6 +13,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -64,7 +65,7 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 			return nil // the lifecycle controller looks after instances whose node has not come, and tells why they end
 		}
 		if gone, why, err := c.gone(ctx, claim); err == nil && gone {
-			c.Recorder.Eventf(claim, warning, "InstanceGone", "instance %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
+			c.Recorder.Eventf(claim, warning, events.InstanceGone, "instance %s no longer runs; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 			return c.drain(ctx, claim, n, now)
 		}
 	case atOnce:
@@ -120,7 +121,7 @@ func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news,
 		text += "; its pods are moved"
 	}
 	c.tell(ctx, claim, n.rule.eventType, n.rule.event, text)
-	c.tell(ctx, claim, warning, "TerminatingOnInterruption", "the node is drained and its instance ended because of an interruption: "+n.rule.says)
+	c.tell(ctx, claim, warning, events.TerminatingOnInterruption, "the node is drained and its instance ended because of an interruption: "+n.rule.says)
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(n.kind), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", mode(claim, n.rule)).Inc()
 	said := []any{"messageKind", n.kind, "nodeclaim", claim.Name, "action", "CordonAndDrain", "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at}
 	if !by.IsZero() {

@@ -15,6 +15,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
@@ -159,7 +160,7 @@ func (c *Controller) release(ctx context.Context, claim *karpv1.NodeClaim, over 
 		return err
 	}
 	if written && len(worksOf(claim)) == 0 {
-		c.tell(ctx, claim, normal, "MaintenanceOver", "the work that AWS had scheduled on the instance is done or was called off; the instance stays")
+		c.tell(ctx, claim, normal, events.MaintenanceOver, "the work that AWS had scheduled on the instance is done or was called off; the instance stays")
 		c.Log.Info("maintenance is over", "nodeclaim", claim.Name)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
 // how says in what way the pods of an instance are moved.
@@ -46,27 +47,27 @@ const warning, normal = corev1.EventTypeWarning, corev1.EventTypeNormal
 var rules = map[queue.Kind]rule{
 	queue.SpotInterrupted: {
 		how: byNotice, ahead: true, closes: true,
-		event: "SpotInterrupted", eventType: warning, says: "AWS takes the spot instance back",
+		event: events.SpotInterrupted, eventType: warning, says: "AWS takes the spot instance back",
 	},
 	queue.RebalanceRecommended: {
 		how:   tell,
-		event: "SpotRebalanceRecommendation", eventType: normal, says: "AWS sees a raised risk that it takes the spot instance back",
+		event: events.SpotRebalanceRecommendation, eventType: normal, says: "AWS sees a raised risk that it takes the spot instance back",
 	},
 	queue.ScheduledChange: {
 		how: inWindow, ahead: true,
-		event: "InstanceUnhealthy", eventType: warning, says: "AWS has scheduled work on the instance",
+		event: events.InstanceUnhealthy, eventType: warning, says: "AWS has scheduled work on the instance",
 	},
 	queue.InstanceStopped: {
 		how:   graceful,
-		event: "InstanceStopping", eventType: warning, says: "the instance stops; it was not Kerf that stopped it",
+		event: events.InstanceStopping, eventType: warning, says: "the instance stops; it was not Kerf that stopped it",
 	},
 	queue.InstanceTerminated: {
 		how:   ifGone,
-		event: "InstanceTerminating", eventType: warning, says: "the instance is being terminated; it was not Kerf that ended it",
+		event: events.InstanceTerminating, eventType: warning, says: "the instance is being terminated; it was not Kerf that ended it",
 	},
 	queue.ReservationInterrupted: {
 		how: byNotice, ahead: true, closes: true,
-		event: "CapacityReservationInstanceInterrupted", eventType: warning, says: "AWS takes the instance's capacity reservation back",
+		event: events.CapacityReservationInstanceInterrupted, eventType: warning, says: "AWS takes the instance's capacity reservation back",
 	},
 }
 
@@ -79,14 +80,14 @@ func replaced(r rule) rule {
 // unhealthy is what is done about each status check that has failed for a while.
 var unhealthy = map[instancestatus.Category]rule{
 	instancestatus.Instance: {
-		how: atOnce, event: "InstanceUnhealthy", eventType: warning, says: "the instance fails EC2's instance status check",
+		how: atOnce, event: events.InstanceUnhealthy, eventType: warning, says: "the instance fails EC2's instance status check",
 	},
 	instancestatus.System: {
-		how: atOnce, event: "InstanceUnhealthy", eventType: warning, says: "the instance fails EC2's system status check",
+		how: atOnce, event: events.InstanceUnhealthy, eventType: warning, says: "the instance fails EC2's system status check",
 	},
 	// A volume that does not answer may be a data volume of one pod; what to do is not for Kerf to say.
 	instancestatus.Volumes: {
-		how: tell, event: "AttachedVolumeUnhealthy", eventType: warning, says: "EC2 can't reach a volume that is attached to the instance",
+		how: tell, event: events.AttachedVolumeUnhealthy, eventType: warning, says: "EC2 can't reach a volume that is attached to the instance",
 	},
 }
 

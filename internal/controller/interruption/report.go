@@ -12,6 +12,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -231,7 +232,7 @@ func (c *Controller) condition(ctx context.Context, class *awsv1.EC2NodeClass) e
 	switch {
 	case err == nil:
 		if was := stored.StatusConditions(c.ReservedCapacity).Get(awsv1.ConditionTypeInterruptionQueueReady); t.reason != "" && (was == nil || was.Reason != t.reason) {
-			c.Recorder.Event(class, warning, "InterruptionQueueNotReady", t.reason+": "+t.message)
+			c.Recorder.Event(class, warning, events.InterruptionQueueNotReady, t.reason+": "+t.message)
 		}
 		return nil
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):

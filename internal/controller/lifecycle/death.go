@@ -12,6 +12,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -93,7 +94,7 @@ func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, en
 	if err := c.give(ctx, claim, "machine_ended", message); err != nil {
 		return err
 	}
-	c.Recorder.Event(claim, corev1.EventTypeWarning, "InstanceGone", cut(message, 1000))
+	c.Recorder.Event(claim, corev1.EventTypeWarning, events.InstanceGone, cut(message, 1000))
 	if class != nil && ended.Blame == cloud.BlameClass {
 		// The instance's name would make each a new event.
 		c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("an instance of this class ended before it became a node: "+ended.Message, 1000))

@@ -16,6 +16,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -99,11 +100,11 @@ func (c *Controller) launchFailed(ctx context.Context, claim *karpv1.NodeClaim, 
 	c.tellPods(claim, err)
 	switch class {
 	case cloud.Exhausted:
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "InsufficientCapacityError", "%s", cut(err.Error(), 1000))
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.InsufficientCapacityError, "%s", cut(err.Error(), 1000))
 		c.tellOfQuota(claim, err)
 		return true, c.give(ctx, claim, "insufficient_capacity", err.Error())
 	case cloud.ClassNotReady:
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "NodeClassNotReady", "%s", cut(err.Error(), 1000))
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.NodeClassNotReady, "%s", cut(err.Error(), 1000))
 		return true, c.give(ctx, claim, "nodeclass_not_ready", err.Error())
 	}
 	reason := karpv1.ReasonLaunchFailed

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -33,11 +34,11 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 	if !ok || c.Clock.Now().Before(deadline) {
 		return false
 	}
-	reason, event := "launch_timeout", "LaunchTimeout"
+	reason, event := "launch_timeout", events.LaunchTimeout
 	var message string
 	conditions := claim.StatusConditions()
 	if conditions.IsTrue(karpv1.ConditionTypeLaunched) {
-		reason, event = "registration_timeout", "RegistrationTimeout"
+		reason, event = "registration_timeout", events.RegistrationTimeout
 		message = fmt.Sprintf("instance %s was launched, but no node with this provider ID registered within %s. %sCheck the instance's console output, its user data "+
 			"(cluster name, endpoint, certificate authority), the node role's access to the cluster, and the subnet's route to the API server", claim.Status.ProviderID, c.RegistrationTimeout, c.examined(ctx, claim))
 	} else {

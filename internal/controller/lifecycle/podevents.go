@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -36,7 +37,7 @@ func (c *Controller) tellPods(claim *karpv1.NodeClaim, err error) {
 	}
 	pods := c.Waiting.ReservedFor(claim.Name)
 	for _, pod := range pods[:min(toldPods, len(pods))] {
-		c.Recorder.Eventf(pod, corev1.EventTypeWarning, "LaunchFailed", "the node that NodePool %s is to have for it could not be launched: %s",
+		c.Recorder.Eventf(pod, corev1.EventTypeWarning, events.LaunchFailed, "the node that NodePool %s is to have for it could not be launched: %s",
 			claim.Labels[karpv1.NodePoolLabelKey], cut(cloud.Lasting(message), 900))
 	}
 }

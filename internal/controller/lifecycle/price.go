@@ -8,6 +8,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -29,7 +30,7 @@ func (c *Controller) priced(claim *karpv1.NodeClaim, instance *cloud.Instance) (
 		return planned, launched
 	}
 	known.priced = true
-	c.Recorder.Eventf(claim, corev1.EventTypeNormal, "Launched", "launched %s", what)
+	c.Recorder.Eventf(claim, corev1.EventTypeNormal, events.Launched, "launched %s", what)
 	if planned > 0 {
 		c.Metrics.LaunchPrice.WithLabelValues(instance.CapacityType).Observe(launched / planned)
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -25,6 +26,6 @@ func (c *Controller) tellOfQuota(claim *karpv1.NodeClaim, err error) {
 		}
 		pool := &karpv1.NodePool{}
 		pool.APIVersion, pool.Kind, pool.Name, pool.UID = o.APIVersion, o.Kind, o.Name, o.UID
-		c.Recorder.Eventf(pool, corev1.EventTypeWarning, "QuotaExceeded", "%s", cut(cloud.Lasting(e.Err.Error()), 1000))
+		c.Recorder.Eventf(pool, corev1.EventTypeWarning, events.QuotaExceeded, "%s", cut(cloud.Lasting(e.Err.Error()), 1000))
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
@@ -42,7 +43,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 			names[i] = n.Name
 		}
 		slices.Sort(names)
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, karpv1.ReasonMultipleNodesFound, "nodes %v all claim provider ID %s; delete those that are not the instance's", names, claim.Status.ProviderID)
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.MultipleNodesFound, "nodes %v all claim provider ID %s; delete those that are not the instance's", names, claim.Status.ProviderID)
 		if conditions.IsTrue(karpv1.ConditionTypeRegistered) {
 			// The instance has its node; that another object claims it too is no reason to give it up.
 			return nil, nil
@@ -70,7 +71,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 			node = stored.DeepCopy()
 		}
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey }) {
-			c.Recorder.Eventf(node, corev1.EventTypeWarning, "UnregisteredTaintMissing",
+			c.Recorder.Eventf(node, corev1.EventTypeWarning, events.UnregisteredTaintMissing,
 				"the node joined without the taint %s:NoExecute, so pods may have landed on it before its labels were right; add it to the kubelet's --register-with-taints", karpv1.UnregisteredTaintKey)
 		}
 		adopt(node, claim)

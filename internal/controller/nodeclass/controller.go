@@ -28,6 +28,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
@@ -206,7 +207,7 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	}
 	errs, warnings := class.Validate()
 	for _, w := range warnings {
-		c.Recorder.Event(class, corev1.EventTypeWarning, "SpecIgnored", w)
+		c.Recorder.Event(class, corev1.EventTypeWarning, events.SpecIgnored, w)
 	}
 	if len(errs) > 0 {
 		// Objects stored under an older CRD, or admitted by a rule that is laxer than AWS.
@@ -278,7 +279,7 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 		return reconcile.Result{}, err
 	}
 	if len(claims) > 0 {
-		c.Recorder.Eventf(class, corev1.EventTypeNormal, "WaitingOnNodeClaimTermination", "%d NodeClaims still use this class, among them %s", len(claims), claims[0].Name)
+		c.Recorder.Eventf(class, corev1.EventTypeNormal, events.WaitingOnNodeClaimTermination, "%d NodeClaims still use this class, among them %s", len(claims), claims[0].Name)
 		return reconcile.Result{RequeueAfter: 10 * time.Minute}, nil
 	}
 	if err := c.Cloud.Release(ctx, class); err != nil {
@@ -290,7 +291,7 @@ func (c *Controller) finalize(ctx context.Context, class *awsv1.EC2NodeClass) (r
 	if err := c.Client.Patch(ctx, class, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("releasing ec2nodeclass %q: %w", class.Name, err))
 	}
-	c.Recorder.Event(class, corev1.EventTypeNormal, "Finalized", "Finalized "+awsv1.TerminationFinalizer)
+	c.Recorder.Event(class, corev1.EventTypeNormal, events.Finalized, "Finalized "+awsv1.TerminationFinalizer)
 	return reconcile.Result{}, nil
 }
 

@@ -21,6 +21,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 )
@@ -170,11 +171,11 @@ func (l *Loop) replace(ctx context.Context, p patient, now time.Time) error {
 	}
 	text := fmt.Sprintf("the node is replaced: its condition %s has been %s since %s (%s)", p.sign.Type, p.sign.Status, p.sign.LastTransitionTime.UTC().Format(time.RFC3339), detail(p.sign))
 	if !begins {
-		index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "DisruptionTerminating", text+"; it no longer waits for its pods")
+		index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, events.DisruptionTerminating, text+"; it no longer waits for its pods")
 		return nil
 	}
 	l.begun[claim.UID] = true
-	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "DisruptionTerminating", text)
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, events.DisruptionTerminating, text)
 	pool, capacityType := claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey]
 	index.Disrupted(ctx, l.Client, l.Metrics, claim, "unhealthy", "forceful")
 	l.Metrics.NodeClaimsRepaired.WithLabelValues(string(p.sign.Type), pool, capacityType, claim.Status.ImageID).Inc()
@@ -198,7 +199,7 @@ func detail(c corev1.NodeCondition) string {
 func (l *Loop) blocked(ctx context.Context, p patient, why string, now time.Time) {
 	if l.speak(p.claim.UID, now) {
 		text := fmt.Sprintf("the node's condition %s is %s (%s), and it is not replaced: %s", p.sign.Type, p.sign.Status, detail(p.sign), why)
-		index.Tell(ctx, l.Client, l.Recorder, p.claim.DeepCopy(), corev1.EventTypeWarning, "NodeRepairBlocked", text)
+		index.Tell(ctx, l.Client, l.Recorder, p.claim.DeepCopy(), corev1.EventTypeWarning, events.NodeRepairBlocked, text)
 		l.Log.Warn("an unhealthy node is not replaced", "nodeclaim", p.claim.Name, "node", p.node.Name, "condition", p.sign.Type, "why", why)
 	}
 	name := p.claim.Labels[karpv1.NodePoolLabelKey]
@@ -207,7 +208,7 @@ func (l *Loop) blocked(ctx context.Context, p patient, why string, now time.Time
 	}
 	pool := &karpv1.NodePool{}
 	if err := l.Client.Get(ctx, client.ObjectKey{Name: name}, pool); err == nil && l.speak(pool.UID, now) {
-		l.Recorder.Event(pool, corev1.EventTypeWarning, "NodeRepairBlocked", "unhealthy nodes are not replaced: "+why)
+		l.Recorder.Event(pool, corev1.EventTypeWarning, events.NodeRepairBlocked, "unhealthy nodes are not replaced: "+why)
 	}
 }
 

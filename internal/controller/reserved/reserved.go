@@ -19,6 +19,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/reservation"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -123,7 +124,7 @@ func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Tim
 		return nil // it ends by then
 	}
 	id := claim.Labels[awsv1.LabelCapacityReservationID]
-	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, "CapacityBlockExpiring", fmt.Sprintf("capacity block %s ends at %s and EC2 takes its instances at %s; the pods are moved",
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeWarning, events.CapacityBlockExpiring, fmt.Sprintf("capacity block %s ends at %s and EC2 takes its instances at %s; the pods are moved",
 		id, end.UTC().Format(time.RFC3339), reclaimed.UTC().Format(time.RFC3339)))
 	if !begins {
 		return nil
@@ -171,7 +172,7 @@ func (l *Loop) relabel(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if err := l.patch(ctx, claim, claim.DeepCopy()); err != nil {
 		return fmt.Errorf("relabelling nodeclaim %q: %w", claim.Name, err)
 	}
-	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, "CapacityReservationEnded", fmt.Sprintf("capacity reservation %s has ended; the instance runs on and is paid on demand", id))
+	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, events.CapacityReservationEnded, fmt.Sprintf("capacity reservation %s has ended; the instance runs on and is paid on demand", id))
 	l.Log.Info("capacity reservation has ended, its instance is on demand now", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "reservation", id)
 	return nil
 }

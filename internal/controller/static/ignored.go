@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 )
 
@@ -44,7 +45,7 @@ func (i *Ignored) Round() {
 		at, ok := i.told[p.UID]
 		if !ok || now.Sub(at) >= time.Hour {
 			at = now
-			i.Recorder.Event(p, corev1.EventTypeWarning, "ReplicasIgnored", "spec.replicas has no effect: the feature gate StaticCapacity is off (FEATURE_GATES=StaticCapacity=true)")
+			i.Recorder.Event(p, corev1.EventTypeWarning, events.ReplicasIgnored, "spec.replicas has no effect: the feature gate StaticCapacity is off (FEATURE_GATES=StaticCapacity=true)")
 		}
 		told[p.UID] = at
 	}

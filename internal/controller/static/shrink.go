@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
@@ -115,7 +116,7 @@ func (c *Controller) end(ctx context.Context, pool *karpv1.NodePool, x candidate
 		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q of a static nodepool that has too many: %w", claim.Name, err))
 	}
 	c.ended[x.claim.UID] = true
-	index.Tell(ctx, c.o.Client, c.o.Recorder, x.claim.DeepCopy(), corev1.EventTypeNormal, "DisruptionTerminating", fmt.Sprintf("NodePool %s is to have %d nodes, and has more", pool.Name, *pool.Spec.Replicas))
+	index.Tell(ctx, c.o.Client, c.o.Recorder, x.claim.DeepCopy(), corev1.EventTypeNormal, events.DisruptionTerminating, fmt.Sprintf("NodePool %s is to have %d nodes, and has more", pool.Name, *pool.Spec.Replicas))
 	index.Disrupted(ctx, c.o.Client, c.o.Metrics, x.claim, "scale_down", index.TerminationMode(x.claim))
 	c.o.Log.Info("ending a node of a static nodepool that has too many", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "nodeclaim", x.claim.Name, "node", x.node.Name, "pods", len(x.node.Pods))
 	return nil

@@ -22,6 +22,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -178,7 +179,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 	if room < missing {
 		at.retry = now.Add(limited)
 		c.stuck[pool.Name] = at
-		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, "ReplicasLimited", "%d nodes are missing and limits.nodes leaves room for %d: %d are there, those that are going included", missing, room, n.all)
+		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, events.ReplicasLimited, "%d nodes are missing and limits.nodes leaves room for %d: %d are there, those that are going included", missing, room, n.all)
 	}
 	if missing = min(missing, room); missing == 0 {
 		return nil
@@ -197,7 +198,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		at.retry = now.Add(limited)
 		at.have += len(out.Created)
 		c.stuck[pool.Name] = at
-		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, "NoCompatibleInstanceTypes", "%d of %d missing nodes could not be launched: %s", missing-len(out.Created), missing, why(reasons, out.Refused))
+		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, events.NoCompatibleInstanceTypes, "%d of %d missing nodes could not be launched: %s", missing-len(out.Created), missing, why(reasons, out.Refused))
 	}
 	c.o.Log.Info("launched nodes of a static nodepool", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "had", n.staying, "bought", len(out.Created))
 	return nil

@@ -28,6 +28,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
@@ -69,14 +70,14 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, nil
 	}
 	if _, ok := deadline.Of(claim); !ok && claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey] != "" {
-		c.Recorder.Eventf(claim, corev1.EventTypeWarning, "TerminationTimestampIgnored", "its annotation %s is %q, which is no time such as 2026-01-02T15:04:05Z: it is ignored, and terminationGracePeriod holds",
+		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.TerminationTimestampIgnored, "its annotation %s is %q, which is no time such as 2026-01-02T15:04:05Z: it is ignored, and terminationGracePeriod holds",
 			karpv1.NodeClaimTerminationTimestampAnnotationKey, claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey])
 	}
 	switch written, err := deadline.Stamp(ctx, c.Client, claim); {
 	case err != nil:
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	case !written.IsZero():
-		index.Tell(ctx, c.Client, c.Recorder, claim, corev1.EventTypeWarning, "TerminationGracePeriodExpiring", "pods that are still on the node at "+written.UTC().Format(time.RFC3339)+" will be deleted")
+		index.Tell(ctx, c.Client, c.Recorder, claim, corev1.EventTypeWarning, events.TerminationGracePeriodExpiring, "pods that are still on the node at "+written.UTC().Format(time.RFC3339)+" will be deleted")
 		return reconcile.Result{}, nil // the event of the write brings the claim back
 	}
 	wait, err := c.deleteNodes(ctx, claim)
@@ -100,7 +101,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 			return reconcile.Result{}, fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, err)
 		}
 		if errors.Is(err, cloud.ErrProviderID) {
-			c.Recorder.Eventf(claim, corev1.EventTypeWarning, "ProviderIDInvalid", "status.providerID is %q, which names no instance: none was terminated through it. If an instance was launched for this NodeClaim, it is found by its tags and terminated within minutes", claim.Status.ProviderID)
+			c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.ProviderIDInvalid, "status.providerID is %q, which names no instance: none was terminated through it. If an instance was launched for this NodeClaim, it is found by its tags and terminated within minutes", claim.Status.ProviderID)
 		}
 	}
 	return reconcile.Result{}, c.finish(ctx, claim)
@@ -171,7 +172,7 @@ func (c *Claims) finish(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if err := c.Client.Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("releasing nodeclaim %q: %w", claim.Name, err))
 	}
-	c.Recorder.Event(claim, corev1.EventTypeNormal, "Finalized", "Finalized "+karpv1.TerminationFinalizer)
+	c.Recorder.Event(claim, corev1.EventTypeNormal, events.Finalized, "Finalized "+karpv1.TerminationFinalizer)
 	pool := claim.Labels[karpv1.NodePoolLabelKey]
 	took := c.Clock.Since(claim.DeletionTimestamp.Time)
 	c.Metrics.NodeClaimsTerminated.WithLabelValues(pool, claim.Labels[karpv1.CapacityTypeLabelKey], claim.Labels[corev1.LabelTopologyZone]).Inc()

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
 // unanswered is after what time an eviction is given up that a webhook holds: other drains wait for the same worker.
@@ -42,7 +43,7 @@ func (r *round) evict(ctx context.Context, p *corev1.Pod) error {
 	case err == nil:
 		r.rest(p, answers)
 		r.Metrics.PodsDrained.WithLabelValues(reason(r.claim)).Inc()
-		r.Recorder.Eventf(p, corev1.EventTypeNormal, "Evicted", "evicted from node %s, which is going away: %s", r.node.Name, reason(r.claim))
+		r.Recorder.Eventf(p, corev1.EventTypeNormal, events.Evicted, "evicted from node %s, which is going away: %s", r.node.Name, reason(r.claim))
 		return nil
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		r.rest(p, repeat) // another pod of that name, or none: its event is on the way
@@ -138,7 +139,7 @@ func (r *round) force(ctx context.Context, p *corev1.Pod) error {
 		if p.DeletionTimestamp.IsZero() {
 			r.Metrics.PodsDrained.WithLabelValues(reason(r.claim)).Inc()
 		}
-		r.Recorder.Eventf(p, corev1.EventTypeWarning, "Disrupted", "deleted because its node goes at %s", r.by.UTC().Format(time.RFC3339))
+		r.Recorder.Eventf(p, corev1.EventTypeWarning, events.Disrupted, "deleted because its node goes at %s", r.by.UTC().Format(time.RFC3339))
 		return nil
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return nil

@@ -31,6 +31,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
@@ -254,7 +255,7 @@ func (n *Nodes) reportLost(node *corev1.Node, claim *karpv1.NodeClaim) {
 	if claim == nil || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating) {
 		return
 	}
-	n.Recorder.Eventf(claim, corev1.EventTypeWarning, "InstanceGone", "instance %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
+	n.Recorder.Eventf(claim, corev1.EventTypeWarning, events.InstanceGone, "instance %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
 	n.Log.Warn("instance is gone", "nodeclaim", claim.Name, "node", node.Name, "provider_id", node.Spec.ProviderID)
 }
 
@@ -293,7 +294,7 @@ func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
 	if err := n.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("releasing node %q: %w", node.Name, err))
 	}
-	n.Recorder.Event(node, corev1.EventTypeNormal, "Finalized", "Finalized "+karpv1.TerminationFinalizer)
+	n.Recorder.Event(node, corev1.EventTypeNormal, events.Finalized, "Finalized "+karpv1.TerminationFinalizer)
 	n.memories.Delete(node.Name)
 	pool := node.Labels[karpv1.NodePoolLabelKey]
 	n.Metrics.NodesTerminated.WithLabelValues(pool, node.Labels[corev1.LabelTopologyZone]).Inc()

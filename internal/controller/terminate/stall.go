@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
 // stall is a pod that can't be evicted yet, and why.
@@ -31,8 +33,8 @@ func (r *round) tell() {
 	case more > 1:
 		text += fmt.Sprintf("; %d more can't either", more)
 	}
-	r.Recorder.Event(r.node, corev1.EventTypeWarning, "FailedDraining", text)
+	r.Recorder.Event(r.node, corev1.EventTypeWarning, events.FailedDraining, text)
 	if r.claim != nil {
-		r.Recorder.Event(r.claim, corev1.EventTypeWarning, "FailedDraining", text)
+		r.Recorder.Event(r.claim, corev1.EventTypeWarning, events.FailedDraining, text)
 	}
 }

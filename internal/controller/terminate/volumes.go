@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
@@ -41,7 +42,7 @@ func (n *Nodes) detach(ctx context.Context, node *corev1.Node, claim *karpv1.Nod
 		return 0, nil
 	}
 	conditions.SetUnknownWithReason(karpv1.ConditionTypeVolumesDetached, karpv1.ReasonAwaitingVolumeDetachment, fmt.Sprintf("%d volumes are still attached", blocking))
-	n.Recorder.Eventf(node, corev1.EventTypeNormal, "AwaitingVolumeDetachment", "%d volumes are still attached", blocking)
+	n.Recorder.Eventf(node, corev1.EventTypeNormal, events.AwaitingVolumeDetachment, "%d volumes are still attached", blocking)
 	if left := by.Sub(now); !by.IsZero() && left < unseen {
 		return left, nil
 	}

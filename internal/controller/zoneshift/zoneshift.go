@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -23,12 +24,6 @@ const (
 	// every is how often it is looked, unregistered how often whether the cluster has been registered since.
 	every        = 30 * time.Second
 	unregistered = 10 * time.Minute
-)
-
-// Reasons of events of NodePools.
-const (
-	ReasonActive  = "ZonalShiftActive"
-	ReasonCleared = "ZonalShiftCleared"
 )
 
 // Shifts is where the shifts are known.
@@ -126,13 +121,13 @@ func (c *Controller) tell(ctx context.Context, list []cloud.ZoneShift) {
 	for _, s := range begun {
 		c.Log.Warn("traffic is shifted away from a zone: nothing is launched there, and its nodes are left alone", "zone_id", s.ZoneID, "zone", s.Zone, "until", s.Until)
 		for i := range pools.Items {
-			c.Recorder.Eventf(&pools.Items[i], corev1.EventTypeWarning, ReasonActive, "Traffic is shifted away from zone %s%s: nothing is launched there, and its nodes are left alone", name(s), until(s))
+			c.Recorder.Eventf(&pools.Items[i], corev1.EventTypeWarning, events.ZonalShiftActive, "Traffic is shifted away from zone %s%s: nothing is launched there, and its nodes are left alone", name(s), until(s))
 		}
 	}
 	for _, s := range ended {
 		c.Log.Info("traffic is no longer shifted away from a zone", "zone_id", s.ZoneID, "zone", s.Zone)
 		for i := range pools.Items {
-			c.Recorder.Eventf(&pools.Items[i], corev1.EventTypeNormal, ReasonCleared, "Traffic is no longer shifted away from zone %s", name(s))
+			c.Recorder.Eventf(&pools.Items[i], corev1.EventTypeNormal, events.ZonalShiftCleared, "Traffic is no longer shifted away from zone %s", name(s))
 		}
 	}
 }
