@@ -100,7 +100,7 @@ bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for al
 	go run -C bench ./cmd/compare $(if $(filter full,$(N)),-full) $(ARGS)
 
 .PHONY: bench-beside
-bench-beside: build-controlplane ## Kerf's controller beside upstream's in the same local house; ARGS='-list', ARGS='-only ^rest-100$$'
+bench-beside: build-controlplane ## Kerf's controller beside upstream's in the same local cluster; ARGS='-list', ARGS='-only ^rest-100$$'
 	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/beside $(ARGS)
 
 .PHONY: rehearse-migration

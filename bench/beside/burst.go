@@ -38,8 +38,8 @@ func bursts() []burst {
 
 // begin applies the parts of a burst and waits until all its pods run. The bill is what runs then. Busy keeps every core of
 // the instance at work meanwhile.
-func begin(b burst, busy bool) func(context.Context, *house) (*Figures, error) {
-	return func(ctx context.Context, h *house) (*Figures, error) {
+func begin(b burst, busy bool) func(context.Context, *testCluster) (*Figures, error) {
+	return func(ctx context.Context, h *testCluster) (*Figures, error) {
 		if err := h.apply(ctx, class("default", "al2023@latest")+pool("default", "default", `
 - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
 - {key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["4"]}
@@ -79,7 +79,7 @@ func begin(b burst, busy bool) func(context.Context, *house) (*Figures, error) {
 	}
 }
 
-func (h *house) wait(ctx context.Context, d time.Duration) error {
+func (h *testCluster) wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// Controller is a program that can run in the house.
+// Controller is a program that can run in the cluster.
 type Controller struct {
 	Name string
 	// Env is what it needs on top of what every controller gets.

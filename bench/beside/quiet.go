@@ -8,8 +8,8 @@ import (
 )
 
 // quiet brings up classes with a pool and an instance each, and then leaves them alone.
-func quiet(classes, instances int, d time.Duration) func(context.Context, *house) (*Figures, error) {
-	return func(ctx context.Context, h *house) (*Figures, error) {
+func quiet(classes, instances int, d time.Duration) func(context.Context, *testCluster) (*Figures, error) {
+	return func(ctx context.Context, h *testCluster) (*Figures, error) {
 		var all strings.Builder
 		for i := range classes {
 			name := fmt.Sprintf("c%d", i)
@@ -36,8 +36,8 @@ func quiet(classes, instances int, d time.Duration) func(context.Context, *house
 }
 
 // rest brings up nodes full of pods, and then leaves them alone.
-func rest(nodes, podsEach int, d time.Duration) func(context.Context, *house) (*Figures, error) {
-	return func(ctx context.Context, h *house) (*Figures, error) {
+func rest(nodes, podsEach int, d time.Duration) func(context.Context, *testCluster) (*Figures, error) {
+	return func(ctx context.Context, h *testCluster) (*Figures, error) {
 		manifests := class("default", "al2023@latest") + pool("default", "default", `
 - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, m6i.large, m7i.large, m6a.large]}
 - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
@@ -72,12 +72,12 @@ affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{t
 }
 
 // steady waits until the bill has not moved for a while.
-func (h *house) steady(ctx context.Context, d time.Duration) error {
+func (h *testCluster) steady(ctx context.Context, d time.Duration) error {
 	return h.until(ctx, 30*time.Minute, "the bill stands still", h.still(ctx, d))
 }
 
 // still is a check of whether the bill has not moved for a while.
-func (h *house) still(ctx context.Context, d time.Duration) func() (bool, string) {
+func (h *testCluster) still(ctx context.Context, d time.Duration) func() (bool, string) {
 	last, since := int64(-1), time.Now()
 	return func() (bool, string) {
 		_, now, err := h.bill(ctx)

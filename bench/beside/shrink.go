@@ -45,8 +45,8 @@ func shrinkings() []shrinking {
 }
 
 // shrink scales deployments down to 30 % and waits until the bill stands still.
-func shrink(s shrinking, rest, limit time.Duration) func(context.Context, *house) (*Figures, error) {
-	return func(ctx context.Context, h *house) (*Figures, error) {
+func shrink(s shrinking, rest, limit time.Duration) func(context.Context, *testCluster) (*Figures, error) {
+	return func(ctx context.Context, h *testCluster) (*Figures, error) {
 		manifests := class("default", "al2023@latest") + pool("default", "default", fmt.Sprintf(`
 - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
 - {key: karpenter.k8s.aws/instance-generation, operator: Gt, values: ["4"]}
@@ -86,7 +86,7 @@ func shrink(s shrinking, rest, limit time.Duration) func(context.Context, *house
 	}
 }
 
-func (h *house) scale(ctx context.Context, replicas int32) error {
+func (h *testCluster) scale(ctx context.Context, replicas int32) error {
 	var all appsv1.DeploymentList
 	if err := h.client.List(ctx, &all, client.InNamespace("default")); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (h *house) scale(ctx context.Context, replicas int32) error {
 }
 
 // watchBill writes the bill down until it has not moved for a while, or for so long at most.
-func (h *house) watchBill(ctx context.Context, f *Figures, still, limit time.Duration) error {
+func (h *testCluster) watchBill(ctx context.Context, f *Figures, still, limit time.Duration) error {
 	began := time.Now()
 	moved := began
 	for time.Since(began) < limit {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Story is something that happens in the house, and what is measured meanwhile.
+// Story is something that happens in the cluster, and what is measured meanwhile.
 type Story struct {
 	Name, What string
-	run        func(ctx context.Context, h *house) (*Figures, error)
+	run        func(ctx context.Context, h *testCluster) (*Figures, error)
 }
 
 // Figures are what a story took with one controller.
@@ -95,7 +95,7 @@ func Tell(ctx context.Context, s Story, c Controller, binary string, keep bool, 
 }
 
 // measure counts what the controller takes while fn runs.
-func (h *house) measure(ctx context.Context, fn func(*Figures) error) (*Figures, error) {
+func (h *testCluster) measure(ctx context.Context, fn func(*Figures) error) (*Figures, error) {
 	f := &Figures{}
 	_, offset, err := h.writes(0)
 	if err != nil {
@@ -136,7 +136,7 @@ func (h *house) measure(ctx context.Context, fn func(*Figures) error) (*Figures,
 }
 
 // asleep is a measurement in which nothing happens.
-func (h *house) asleep(ctx context.Context, d time.Duration) (*Figures, error) {
+func (h *testCluster) asleep(ctx context.Context, d time.Duration) (*Figures, error) {
 	return h.measure(ctx, func(*Figures) error {
 		select {
 		case <-ctx.Done():

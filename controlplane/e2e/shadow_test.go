@@ -57,10 +57,10 @@ func TestShadow(t *testing.T) {
 	}
 	e.apply(deployment("more", 2, "500m", "100Mi", lines(apart("more"), 6)))
 	e.apply(deployment("big", 1, "6", "100Mi", ""))
-	wish := s.summary(func(x *shadow.Summary) bool { return x.Total.Launched > 0 })
-	again := s.summary(func(x *shadow.Summary) bool { return x.Rounds >= wish.Rounds+2 })
-	if again.Total.Launched != wish.Total.Launched || again.Total.Nodes != 3 || again.count("buy") != wish.count("buy") {
-		t.Errorf("the same pods wait: first %+v, then %+v", wish, again)
+	preference := s.summary(func(x *shadow.Summary) bool { return x.Total.Launched > 0 })
+	again := s.summary(func(x *shadow.Summary) bool { return x.Rounds >= preference.Rounds+2 })
+	if again.Total.Launched != preference.Total.Launched || again.Total.Nodes != 3 || again.count("buy") != preference.count("buy") {
+		t.Errorf("the same pods wait: first %+v, then %+v", preference, again)
 	}
 	if err := e.cluster.Controller.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -24,14 +24,14 @@ var (
 func TestTheSchedulerAgrees(t *testing.T) {
 	state := t.TempDir()
 	planes := 0
-	crew, err := fidelity.NewCrew(t.Context(), *workers, func(o *kube.Options) {
+	planes, err := fidelity.NewControlPlanes(t.Context(), *workers, func(o *kube.Options) {
 		planes++
 		o.StateDir = filepath.Join(state, fmt.Sprint(planes))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = crew.Close() })
+	t.Cleanup(func() { _ = planes.Close() })
 	dir := *replays
 	if dir == "" {
 		dir = filepath.Join(t.TempDir(), "replays")
@@ -39,7 +39,7 @@ func TestTheSchedulerAgrees(t *testing.T) {
 	var tally fidelity.Tally
 	begun := time.Now()
 	inTime := func() bool { return *bounded == 0 || time.Since(begun) < *bounded }
-	crew.Seeds(t.Context(), *seed, *cases, inTime, func(r fidelity.Result) {
+	planes.Seeds(t.Context(), *seed, *cases, inTime, func(r fidelity.Result) {
 		if r.Err != nil {
 			t.Error(r.Err)
 			return
@@ -63,7 +63,7 @@ func TestTheSchedulerAgrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := crew.Case(t.Context(), k)
+			r, err := planes.Case(t.Context(), k)
 			if err != nil {
 				t.Fatal(err)
 			}

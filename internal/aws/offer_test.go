@@ -20,8 +20,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// house is ten classes, all types that the facts have and the six zones of us-east-1, as Types keeps them.
-type house struct {
+// cluster is ten classes, all types that the facts have and the six zones of us-east-1, as Types keeps them.
+type testCluster struct {
 	market  *market
 	book    *pricing.Book
 	closed  *offering.Unavailable
@@ -36,13 +36,13 @@ func (m *market) DescribeSpotPriceHistory(context.Context, *ec2.DescribeSpotPric
 	return &ec2.DescribeSpotPriceHistoryOutput{SpotPriceHistory: m.quotes}, nil
 }
 
-func newHouse(t testing.TB) *house {
+func newTestCluster(t testing.TB) *testCluster {
 	t.Helper()
 	facts, err := ec2facts.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{market: &market{}, closed: offering.NewUnavailable(nil)}
+	h := &testCluster{market: &market{}, closed: offering.NewUnavailable(nil)}
 	h.book = pricing.NewBook(nil, h.market, facts, pricing.Options{Region: "us-east-1"})
 	s := &instancetype.Snapshot{Generation: 1, Types: slices.Clone(facts.Types), Zones: make([][]string, len(facts.Types))}
 	slices.SortFunc(s.Types, func(a, b ec2facts.Type) int { return strings.Compare(a.Name, b.Name) })
@@ -80,21 +80,21 @@ func newHouse(t testing.TB) *house {
 	return h
 }
 
-func (h *house) refresh(t testing.TB) {
+func (h *testCluster) refresh(t testing.TB) {
 	t.Helper()
 	if err := h.book.RefreshSpot(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *house) offer() {
+func (h *testCluster) offer() {
 	prices, closed := h.book.Table(), h.closed.Snapshot()
 	for i, k := range h.kept {
 		k.offer(offering.Input{Subnets: h.classes[i].Status.Subnets, Prices: prices, Unavailable: closed}, prices, false, nil)
 	}
 }
 
-func (h *house) lists() [][]*catalog.Type {
+func (h *testCluster) lists() [][]*catalog.Type {
 	var out [][]*catalog.Type
 	for _, k := range h.kept {
 		out = append(out, k.types)
@@ -104,7 +104,7 @@ func (h *house) lists() [][]*catalog.Type {
 
 // The gate on speed: one change makes one type of each class anew, and nothing else.
 func TestOneChangeCostsOneType(t *testing.T) {
-	h := newHouse(t)
+	h := newTestCluster(t)
 	closePool := func() {
 		h.closed.MarkPool(offering.Pool{CapacityType: catalog.Spot, InstanceType: "m5.large", Zone: "us-east-1a"}, offering.NoCapacity)
 	}
@@ -149,7 +149,7 @@ func TestOneChangeCostsOneType(t *testing.T) {
 // Ten classes x all types x six zones after one price or one pool changed.
 func BenchmarkOneChange(b *testing.B) {
 	b.Run("a pool closes or opens", func(b *testing.B) {
-		h := newHouse(b)
+		h := newTestCluster(b)
 		pool := offering.Pool{CapacityType: catalog.Spot, InstanceType: "m5.large", Zone: "us-east-1a"}
 		var seen [2]*offering.Snapshot
 		seen[0] = h.closed.Snapshot()
@@ -166,7 +166,7 @@ func BenchmarkOneChange(b *testing.B) {
 		}
 	})
 	b.Run("a spot price", func(b *testing.B) {
-		h := newHouse(b)
+		h := newTestCluster(b)
 		was := h.book.Table()
 		h.market.quotes[600].SpotPrice, h.market.quotes[600].Timestamp = new("0.4"), new(time.Unix(1, 0))
 		h.refresh(b)
@@ -181,7 +181,7 @@ func BenchmarkOneChange(b *testing.B) {
 		}
 	})
 	b.Run("all anew", func(b *testing.B) {
-		h := newHouse(b)
+		h := newTestCluster(b)
 		prices, closed := h.book.Table(), h.closed.Snapshot()
 		b.ReportAllocs()
 		defer reportCPU(b)()

@@ -23,7 +23,7 @@ import (
 )
 
 // groupHouse is a provider with a class that selects the placement group "group".
-type groupHouse struct {
+type groupCluster struct {
 	*testing.T
 	sim   *awssim.Server
 	p     *aws.Provider
@@ -33,9 +33,9 @@ type groupHouse struct {
 	ahead time.Duration
 }
 
-func newGroupHouse(t *testing.T, strategy string, partitions int32) *groupHouse {
+func newGroupCluster(t *testing.T, strategy string, partitions int32) *groupCluster {
 	t.Helper()
-	h := &groupHouse{T: t, sim: startSim(t, awssim.Options{})}
+	h := &groupCluster{T: t, sim: startSim(t, awssim.Options{})}
 	h.p, h.calls = newCountedProvider(t, h.sim, func(o *aws.Options) { o.Now = func() time.Time { return time.Now().Add(h.ahead) } })
 	ready(t, h.p)
 	h.class = newClass(h.sim)
@@ -45,7 +45,7 @@ func newGroupHouse(t *testing.T, strategy string, partitions int32) *groupHouse 
 	return h
 }
 
-func (h *groupHouse) make(strategy string, partitions int32) {
+func (h *groupCluster) make(strategy string, partitions int32) {
 	h.Helper()
 	var err error
 	if h.group, err = h.sim.World.AddPlacementGroup("group", strategy, partitions, nil); err != nil {
@@ -54,7 +54,7 @@ func (h *groupHouse) make(strategy string, partitions int32) {
 }
 
 // resolve does what the nodeclass controller does, a minute later each time.
-func (h *groupHouse) resolve() {
+func (h *groupCluster) resolve() {
 	h.Helper()
 	h.ahead += time.Minute
 	r, err := h.p.Resolve(h.Context(), h.class)
@@ -65,12 +65,12 @@ func (h *groupHouse) resolve() {
 	h.class.Status.PlacementGroup = r.PlacementGroup
 }
 
-func (h *groupHouse) launch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) (*cloud.Instance, error) {
+func (h *groupCluster) launch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) (*cloud.Instance, error) {
 	h.Helper()
 	return h.p.Launch(h.Context(), newClaim(n, requirements...), h.class)
 }
 
-func (h *groupHouse) mustLaunch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) *cloud.Instance {
+func (h *groupCluster) mustLaunch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) *cloud.Instance {
 	h.Helper()
 	m, err := h.launch(n, requirements...)
 	if err != nil {
@@ -80,7 +80,7 @@ func (h *groupHouse) mustLaunch(n int, requirements ...karpv1.NodeSelectorRequir
 }
 
 // closed says why offerings of a type are closed, by zone or by partition.
-func (h *groupHouse) closed(class *awsv1.EC2NodeClass, instanceType string, by func(*catalog.Offering) string) map[string]string {
+func (h *groupCluster) closed(class *awsv1.EC2NodeClass, instanceType string, by func(*catalog.Offering) string) map[string]string {
 	h.Helper()
 	types, err := h.p.Types(h.Context(), class)
 	if err != nil {
@@ -112,7 +112,7 @@ func partition(values ...string) karpv1.NodeSelectorRequirementWithMinValues {
 }
 
 // zones are those of the class in which the type is sold, sorted.
-func (h *groupHouse) zones() []string {
+func (h *groupCluster) zones() []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		for zone, why := range h.closed(h.class, "m5.large", zoneOf) {
 			if why == "" && !yield(zone) {
@@ -123,7 +123,7 @@ func (h *groupHouse) zones() []string {
 }
 
 func TestInstancesOfAPartitionGroupAreSpreadEvenly(t *testing.T) {
-	h := newGroupHouse(t, "partition", 3)
+	h := newGroupCluster(t, "partition", 3)
 	// Somebody else's choice is heeded: two stand in the first partition already.
 	for n := range 2 {
 		h.mustLaunch(n, large(h.zones()[0], partition("1"))...)
@@ -164,7 +164,7 @@ func TestInstancesOfAPartitionGroupAreSpreadEvenly(t *testing.T) {
 }
 
 func TestAPodGetsThePartitionThatItAsksFor(t *testing.T) {
-	h := newGroupHouse(t, "partition", 3)
+	h := newGroupCluster(t, "partition", 3)
 	m := h.mustLaunch(1, large(h.zones()[0], partition("3"))...)
 	if m.Labels[awsv1.LabelPlacementGroupPartition] != "3" || alive(h.sim)[0].Partition != 3 {
 		t.Errorf("asked for 3: %v, %+v", m.Labels, alive(h.sim)[0])
@@ -178,7 +178,7 @@ func TestAPodGetsThePartitionThatItAsksFor(t *testing.T) {
 }
 
 func TestAPartitionWithoutCapacityIsLeftOutAndNoOther(t *testing.T) {
-	h := newGroupHouse(t, "partition", 2)
+	h := newGroupCluster(t, "partition", 2)
 	zone, other := h.zones()[0], h.zones()[1]
 	fault := h.sim.World.AddFault(world.Fault{Kind: world.FaultNoCapacity})
 	if _, err := h.launch(1, large(zone)...); cloud.ClassOf(err) != cloud.Exhausted {
@@ -209,7 +209,7 @@ func TestAPartitionWithoutCapacityIsLeftOutAndNoOther(t *testing.T) {
 }
 
 func TestASpreadGroupThatIsFullClosesItsZoneAlone(t *testing.T) {
-	h := newGroupHouse(t, "spread", 0)
+	h := newGroupCluster(t, "spread", 0)
 	zones := h.zones()
 	var first *cloud.Instance
 	for n := range 7 {
@@ -255,7 +255,7 @@ func TestASpreadGroupThatIsFullClosesItsZoneAlone(t *testing.T) {
 }
 
 func TestAClusterGroupStaysInItsZone(t *testing.T) {
-	h := newGroupHouse(t, "cluster", 0)
+	h := newGroupCluster(t, "cluster", 0)
 	zones := h.zones()
 	h.mustLaunch(1, large(zones[0])...)
 	if _, err := h.launch(2, large(zones[1])...); cloud.ClassOf(err) != cloud.Exhausted {
@@ -273,7 +273,7 @@ func TestAClusterGroupStaysInItsZone(t *testing.T) {
 }
 
 func TestTypesThatCanNotStandInTheGroupAreNotLaunched(t *testing.T) {
-	h := newGroupHouse(t, "cluster", 0)
+	h := newGroupCluster(t, "cluster", 0)
 	if why := slices.Compact(slices.Sorted(maps.Values(h.closed(h.class, "t3.medium", zoneOf)))); !slices.Contains(why, "not supported in a placement group of this strategy") || slices.Contains(why, "") {
 		t.Errorf("t3.medium in a cluster group: %q", why)
 	}
@@ -283,7 +283,7 @@ func TestTypesThatCanNotStandInTheGroupAreNotLaunched(t *testing.T) {
 }
 
 func TestAGroupThatIsGoneIsSaidAndOneThatIsMadeAgainIsFollowed(t *testing.T) {
-	h := newGroupHouse(t, "cluster", 0)
+	h := newGroupCluster(t, "cluster", 0)
 	was := h.group.ID
 	if err := h.sim.World.RemovePlacementGroup(was); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestAGroupThatIsGoneIsSaidAndOneThatIsMadeAgainIsFollowed(t *testing.T) {
 }
 
 func TestTheNextProcessFindsThePartitionOfWhatWasLaunched(t *testing.T) {
-	h := newGroupHouse(t, "partition", 5)
+	h := newGroupCluster(t, "partition", 5)
 	h.mustLaunch(1, large(h.zones()[0], partition("4"))...)
 	next := newProvider(t, h.sim, nil)
 	if err := next.Warm(t.Context()); err != nil {
@@ -322,7 +322,7 @@ func TestTheNextProcessFindsThePartitionOfWhatWasLaunched(t *testing.T) {
 
 // Partitions make seven requests of one; that is still few, and they come out even.
 func TestAThousandClaimsInSevenPartitionsAreFewCalls(t *testing.T) {
-	h := newGroupHouse(t, "partition", 7)
+	h := newGroupCluster(t, "partition", 7)
 	for _, f := range world.AccountRates() {
 		h.sim.World.AddFault(f)
 	}

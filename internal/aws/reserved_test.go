@@ -18,7 +18,7 @@ import (
 )
 
 // reservedHouse is a provider with a class that selects all reservations with the tag team.
-type reservedHouse struct {
+type reservedCluster struct {
 	*testing.T
 	sim   *awssim.Server
 	p     *aws.Provider
@@ -26,9 +26,9 @@ type reservedHouse struct {
 	ahead time.Duration
 }
 
-func newReservedHouse(t *testing.T, reservations ...world.Reservation) *reservedHouse {
+func newReservedCluster(t *testing.T, reservations ...world.Reservation) *reservedCluster {
 	t.Helper()
-	h := &reservedHouse{T: t, sim: startSim(t, awssim.Options{World: world.Options{Types: append([]string{"p5.48xlarge"}, fewTypes...)}})}
+	h := &reservedCluster{T: t, sim: startSim(t, awssim.Options{World: world.Options{Types: append([]string{"p5.48xlarge"}, fewTypes...)}})}
 	for _, r := range reservations {
 		h.add(r)
 	}
@@ -40,7 +40,7 @@ func newReservedHouse(t *testing.T, reservations ...world.Reservation) *reserved
 	return h
 }
 
-func (h *reservedHouse) add(r world.Reservation) {
+func (h *reservedCluster) add(r world.Reservation) {
 	h.Helper()
 	if r.Type == "" {
 		r.Type = "m5.large"
@@ -59,7 +59,7 @@ func (h *reservedHouse) add(r world.Reservation) {
 }
 
 // resolve does what the nodeclass controller does, a minute later each time.
-func (h *reservedHouse) resolve() {
+func (h *reservedCluster) resolve() {
 	h.Helper()
 	h.ahead += time.Minute
 	resolve(h.T, h.p, h.class)
@@ -71,7 +71,7 @@ func (h *reservedHouse) resolve() {
 }
 
 // offered are the reserved offerings of a type.
-func (h *reservedHouse) offered(instanceType string) []catalog.Offering {
+func (h *reservedCluster) offered(instanceType string) []catalog.Offering {
 	h.Helper()
 	types, err := h.p.Types(h.Context(), h.class)
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *reservedHouse) offered(instanceType string) []catalog.Offering {
 	return out
 }
 
-func (h *reservedHouse) launch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) (*cloud.Instance, error) {
+func (h *reservedCluster) launch(n int, requirements ...karpv1.NodeSelectorRequirementWithMinValues) (*cloud.Instance, error) {
 	h.Helper()
 	return h.p.Launch(h.Context(), newClaim(n, requirements...), h.class)
 }
@@ -98,7 +98,7 @@ var anyCapacity = []karpv1.NodeSelectorRequirementWithMinValues{
 }
 
 func TestAReservationIsUsedFirstAndThenWhatIsSold(t *testing.T) {
-	h := newReservedHouse(t, world.Reservation{ID: "cr-0a", Total: 2, MatchCriteria: "targeted"})
+	h := newReservedCluster(t, world.Reservation{ID: "cr-0a", Total: 2, MatchCriteria: "targeted"})
 	offers := h.offered("m5.large")
 	if len(offers) != 1 || offers[0].Reservable != 2 || !offers[0].Available || offers[0].Price < 1 || offers[0].ReservationID != "cr-0a" {
 		t.Fatalf("offered: %+v", offers)
@@ -151,7 +151,7 @@ func TestAReservationIsUsedFirstAndThenWhatIsSold(t *testing.T) {
 }
 
 func TestAnEmptyReservationClosesItselfAndNotThePool(t *testing.T) {
-	h := newReservedHouse(t, world.Reservation{ID: "cr-0a", Total: 1, MatchCriteria: "targeted"})
+	h := newReservedCluster(t, world.Reservation{ID: "cr-0a", Total: 1, MatchCriteria: "targeted"})
 	// Somebody else takes the instance after EC2 was asked.
 	if err := h.sim.World.CancelReservation("cr-0a"); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestAnEmptyReservationClosesItselfAndNotThePool(t *testing.T) {
 
 // A process that has just started knows the reservations from the class's status, and not what they hold.
 func TestAReservationThatWasNotSeenYetIsNotCalledUsedUp(t *testing.T) {
-	h := newReservedHouse(t, world.Reservation{ID: "cr-0a", Total: 2, MatchCriteria: "targeted"})
+	h := newReservedCluster(t, world.Reservation{ID: "cr-0a", Total: 2, MatchCriteria: "targeted"})
 	h.p = newProvider(t, h.sim, nil)
 	ready(t, h.p)
 	if o := h.offered("m5.large"); len(o) != 1 || o[0].Available || o[0].Unavailable != offering.Unseen {
@@ -204,7 +204,7 @@ func TestEachKindOfReservationIsLaunchedInItsOwnWay(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newReservedHouse(t, c.reservation)
+			h := newReservedCluster(t, c.reservation)
 			m, err := h.launch(1, need(awsv1.LabelInstanceCategory, corev1.NodeSelectorOpIn, c.category), need(corev1.LabelArchStable, corev1.NodeSelectorOpIn, "amd64"))
 			if err != nil {
 				t.Fatal(err)
@@ -223,7 +223,7 @@ func TestEachKindOfReservationIsLaunchedInItsOwnWay(t *testing.T) {
 }
 
 func TestABlockThatIsAboutToEndIsNotOffered(t *testing.T) {
-	h := newReservedHouse(t, world.Reservation{ID: "cr-0b", Type: "p5.48xlarge", Total: 1, Kind: world.CapacityBlock, MatchCriteria: "targeted", End: time.Now().Add(2 * time.Hour)})
+	h := newReservedCluster(t, world.Reservation{ID: "cr-0b", Type: "p5.48xlarge", Total: 1, Kind: world.CapacityBlock, MatchCriteria: "targeted", End: time.Now().Add(2 * time.Hour)})
 	if o := h.offered("p5.48xlarge"); len(o) != 1 || !o[0].Available {
 		t.Fatalf("two hours before its end: %+v", o)
 	}
@@ -235,7 +235,7 @@ func TestABlockThatIsAboutToEndIsNotOffered(t *testing.T) {
 }
 
 func TestWithoutTheGateNothingIsReserved(t *testing.T) {
-	h := newReservedHouse(t, world.Reservation{ID: "cr-0a", Total: 1})
+	h := newReservedCluster(t, world.Reservation{ID: "cr-0a", Total: 1})
 	p := newProvider(t, h.sim, func(o *aws.Options) { o.ReservedCapacity = false })
 	ready(t, p)
 	r, err := p.Resolve(t.Context(), h.class)

@@ -92,7 +92,7 @@ func (r *run) publish() (string, error) {
 	return "", errors.New("the image that the instances of shop boot is not known to the simulated AWS")
 }
 
-// foresee tells what kerf plan says about the new image.
+// report tells what kerf plan says about the new image.
 func (r *run) foresee(ctx context.Context, image string) error {
 	binary, err := os.Executable()
 	if err != nil {

@@ -42,7 +42,7 @@ const (
 	// ReasonSpecInvalid is Kerf's own: the schema admits the spec, but a field of it makes no sense.
 	ReasonSpecInvalid = "SpecInvalid"
 	// ReasonAMIsPartlyKnown is Kerf's own, of an AMIsReady that is True: some images could not be looked up. Those found
-	// before stay; instance types that no known image boots are not offered until it mends.
+	// before stay; instance types that no known image boots are not offered until it can be.
 	ReasonAMIsPartlyKnown = "AMIsPartlyKnown"
 )
 

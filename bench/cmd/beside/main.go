@@ -1,4 +1,4 @@
-// Command beside runs Kerf's controller and upstream's one after the other in the same local house and prints what each
+// Command beside runs Kerf's controller and upstream's one after the other in the same local cluster and prints what each
 // took. Interrupted, it prints what it has.
 package main
 

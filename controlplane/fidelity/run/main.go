@@ -52,17 +52,17 @@ func run(ctx context.Context, s settings) (ok bool, err error) {
 	if s.replay != "" {
 		s.workers = 1
 	}
-	crew, err := fidelity.NewCrew(ctx, s.workers)
+	planes, err := fidelity.NewControlPlanes(ctx, s.workers)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, crew.Close()) }()
+	defer func() { err = errors.Join(err, planes.Close()) }()
 	if s.replay != "" {
 		k, err := fidelity.Load(s.replay)
 		if err != nil {
 			return false, err
 		}
-		r, err := crew.Case(ctx, k)
+		r, err := planes.Case(ctx, k)
 		if err != nil {
 			return false, err
 		}
@@ -70,11 +70,11 @@ func run(ctx context.Context, s settings) (ok bool, err error) {
 		return r.Outcome.Verdict != fidelity.Disagreed, nil
 	}
 	if s.also != "" {
-		crew.Features = strings.Split(s.also, ",")
+		planes.Features = strings.Split(s.also, ",")
 	}
 	var tally fidelity.Tally
 	begun := time.Now()
-	crew.Seeds(ctx, s.seed, s.n, nil, func(r fidelity.Result) {
+	planes.Seeds(ctx, s.seed, s.n, nil, func(r fidelity.Result) {
 		if r.Err != nil {
 			tally.Failed++
 			fmt.Println(r.Err)

@@ -39,14 +39,14 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-type house struct {
+type testCluster struct {
 	*consistency.Loop
 	t      *testing.T
 	clock  *clocktesting.FakeClock
 	events *record.FakeRecorder
 }
 
-func newHouse(t *testing.T, objects ...client.Object) *house {
+func newTestCluster(t *testing.T, objects ...client.Object) *testCluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
@@ -56,19 +56,19 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 	if err := index.Add(t.Context(), indexer{b}); err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, clock: clocktesting.NewFakeClock(start), events: record.NewFakeRecorder(1000)}
+	h := &testCluster{t: t, clock: clocktesting.NewFakeClock(start), events: record.NewFakeRecorder(1000)}
 	h.Loop = &consistency.Loop{Client: b.Build(), Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: h.clock}
 	return h
 }
 
-func (h *house) round() {
+func (h *testCluster) round() {
 	h.t.Helper()
 	if err := h.Round(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) claim(name string) *karpv1.NodeClaim {
+func (h *testCluster) claim(name string) *karpv1.NodeClaim {
 	h.t.Helper()
 	out := &karpv1.NodeClaim{}
 	if err := h.Client.Get(h.t.Context(), client.ObjectKey{Name: name}, out); err != nil {
@@ -78,7 +78,7 @@ func (h *house) claim(name string) *karpv1.NodeClaim {
 }
 
 // told are the reasons of the events since the last call.
-func (h *house) told() []string {
+func (h *testCluster) told() []string {
 	var out []string
 	for len(h.events.Events) > 0 {
 		e := strings.Fields(<-h.events.Events)
@@ -132,7 +132,7 @@ func TestANodeThatHasLessThanWasLaunchedSaysSo(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			claim, node := instance("c", true)
 			c.edit(claim, node)
-			h := newHouse(t, claim, node)
+			h := newTestCluster(t, claim, node)
 			h.round()
 			h.round()
 			got := h.claim("c").StatusConditions().Get(karpv1.ConditionTypeConsistentStateFound)
@@ -153,7 +153,7 @@ func TestANodeThatHasLessThanWasLaunchedSaysSo(t *testing.T) {
 func TestAnInconsistentNodeThatMendsSaysSo(t *testing.T) {
 	claim, node := instance("c", true)
 	node.Status.Capacity["nvidia.com/gpu"] = resource.MustParse("0")
-	h := newHouse(t, claim, node)
+	h := newTestCluster(t, claim, node)
 	h.round()
 	if err := h.Client.Get(t.Context(), client.ObjectKeyFromObject(node), node); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestAnInconsistentNodeThatMendsSaysSo(t *testing.T) {
 func TestANodeThatIsNotInitializedIsNotCompared(t *testing.T) {
 	claim, node := instance("c", false)
 	delete(node.Status.Capacity, "nvidia.com/gpu")
-	h := newHouse(t, claim, node)
+	h := newTestCluster(t, claim, node)
 	h.round()
 	if c := h.claim("c").StatusConditions().Get(karpv1.ConditionTypeConsistentStateFound); c != nil {
 		t.Errorf("condition %+v", c)
@@ -186,7 +186,7 @@ func TestObjectsFromOldReleasesGetTheirLabel(t *testing.T) {
 		node.Labels = nil
 		objects = append(objects, claim, node)
 	}
-	h := newHouse(t, objects...)
+	h := newTestCluster(t, objects...)
 	labelled := func() (n int) {
 		t.Helper()
 		var claims karpv1.NodeClaimList
@@ -219,7 +219,7 @@ func TestObjectsFromOldReleasesGetTheirLabel(t *testing.T) {
 func TestANodeThatNeverGetsReadyIsToldAndEndedWhereThatIsWished(t *testing.T) {
 	claim, node := instance("c", false)
 	well, other := instance("well", true)
-	h := newHouse(t, claim, node, well, other)
+	h := newTestCluster(t, claim, node, well, other)
 	h.Timeout = time.Hour
 	after := func(d time.Duration, told int, count float64) {
 		t.Helper()
@@ -251,7 +251,7 @@ func TestANodeThatNeverGetsReadyIsToldAndEndedWhereThatIsWished(t *testing.T) {
 
 func TestWithoutATimeoutANodeThatNeverGetsReadyStays(t *testing.T) {
 	claim, node := instance("c", false)
-	h := newHouse(t, claim, node)
+	h := newTestCluster(t, claim, node)
 	h.clock.SetTime(start.Add(1000 * time.Hour))
 	h.round()
 	if !h.claim("c").DeletionTimestamp.IsZero() {
@@ -261,7 +261,7 @@ func TestWithoutATimeoutANodeThatNeverGetsReadyStays(t *testing.T) {
 
 func TestWhereTrafficIsShiftedAwayANodeThatNeverGetsReadyStays(t *testing.T) {
 	claim, node := instance("c", false)
-	h := newHouse(t, claim, node)
+	h := newTestCluster(t, claim, node)
 	h.Timeout = time.Hour
 	shifted := true
 	h.LeftAlone = func(id string) bool { return shifted && id == claim.Status.ProviderID }

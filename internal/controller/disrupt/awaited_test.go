@@ -26,7 +26,7 @@ func TestANewLeaderKeepsTheReplacementThatCameFirst(t *testing.T) {
 
 func keepsTheFirst(t *testing.T, seen bool) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		text, err := json.Marshal(order{Begun: time.Now(), Replacements: 2})
 		if err != nil {
 			t.Fatal(err)

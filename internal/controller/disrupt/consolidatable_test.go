@@ -74,7 +74,7 @@ func TestWhatIsWrittenAboutConsolidation(t *testing.T) {
 
 func TestEveryClaimIsWrittenToInItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		for i := range writesAtOnce + 20 {
 			h.instance(fmt.Sprintf("c%03d", i))
 		}

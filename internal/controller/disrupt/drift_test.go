@@ -27,8 +27,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// drift makes the loop of the house. What it launches can be seen as claims.
-func (h *house) drift() *Drift {
+// drift makes the loop of the cluster. What it launches can be seen as claims.
+func (h *testCluster) drift() *Drift {
 	offer := func(pool *karpv1.NodePool) *cluster.Pool {
 		p := intake.Pool(pool, &awsv1.EC2NodeClass{}, offered())
 		p.NotReady = ""
@@ -56,7 +56,7 @@ func (h *house) drift() *Drift {
 }
 
 // mark says of the claim that it drifted, now.
-func (h *house) mark(claim string, edit ...func(*karpv1.NodeClaim)) {
+func (h *testCluster) mark(claim string, edit ...func(*karpv1.NodeClaim)) {
 	h.t.Helper()
 	c := &karpv1.NodeClaim{}
 	if err := h.api.Get(h.t.Context(), client.ObjectKey{Name: claim}, c); err != nil {
@@ -78,7 +78,7 @@ func (h *house) mark(claim string, edit ...func(*karpv1.NodeClaim)) {
 }
 
 // follow lets the cache see what the API has, and instances come up that were launched.
-func (h *house) follow(up bool) {
+func (h *testCluster) follow(up bool) {
 	h.t.Helper()
 	var claims karpv1.NodeClaimList
 	var nodes corev1.NodeList
@@ -108,7 +108,7 @@ func (h *house) follow(up bool) {
 	}
 }
 
-func (h *house) going(names ...string) (n int) {
+func (h *testCluster) going(names ...string) (n int) {
 	for _, name := range names {
 		c, err := h.Queue.claim(h.t.Context(), name)
 		if err != nil {
@@ -121,7 +121,7 @@ func (h *house) going(names ...string) (n int) {
 	return n
 }
 
-func (h *house) round(d *Drift) {
+func (h *testCluster) round(d *Drift) {
 	h.t.Helper()
 	if err := d.Round(h.t.Context()); err != nil {
 		h.t.Fatal(err)
@@ -133,7 +133,7 @@ func budget(nodes string) []karpv1.Budget { return []karpv1.Budget{{Nodes: nodes
 
 func TestDriftedNodesAreReplacedWithinTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		defer h.end()
 		h.pool.Spec.Disruption.Budgets = budget("1")
 		h.cache.SetPool(h.pool)
@@ -208,7 +208,7 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				defer h.end()
 				if tc.pool != nil {
 					tc.pool(h.pool)
@@ -265,7 +265,7 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 // A pool whose replacements fail must not keep another from rolling, and its own others have their turn.
 func TestAPoolThatIsStuckHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		defer h.end()
 		other := h.pool.DeepCopy()
 		other.Name, other.UID = "other", "other"
@@ -332,7 +332,7 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				defer h.end()
 				h.pool.Spec.Replicas, h.pool.Spec.Disruption.Budgets = new(tc.replicas), budget(tc.budget)
 				if tc.limit != "" {
@@ -369,7 +369,7 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 
 func TestADecisionOnDriftThatFailsItsCheckIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		defer h.end()
 		d := h.drift()
 		d.Metrics = h.Metrics

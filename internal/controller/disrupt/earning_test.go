@@ -47,7 +47,7 @@ func TestInstancesStayUntilTheirMoveHasPaidBack(t *testing.T) {
 // The note is on the claim, so that it outlives the leader.
 func TestAReplacementBearsForHowLongItStaysUnlessItsMoveIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		c := h.replace(g, h.bind("p", g.Node))
 		c.Earning = time.Hour

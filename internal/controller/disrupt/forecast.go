@@ -9,7 +9,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
-// Forecast decides on a snapshot which nodes could go, and does nothing about it: no move ripens, nothing is marked, told or
+// Forecast decides on a snapshot which nodes could go, and does nothing about it: no move is confirmed, nothing is marked, told or
 // remembered beyond the search that the engine may take up again. The loop must not have been started.
 func (l *Loop) Forecast(ctx context.Context, snapshot *cluster.Snapshot) *disrupt.Decision {
 	if l.engine == nil {

@@ -64,9 +64,9 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		v.nodes[n.Name] = n
 		v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n, standing.Nodes[n.Name], now))
 	}
-	l.tenure.see(problem.Nodes, l.spare(), now)
-	v.problem.Options.SavingsHorizon, v.problem.Options.Regrowth, v.problem.Options.NormalSlack = l.tenure.horizon, l.tenure.returns, l.tenure.tight
-	v.problem.Options.MisplacedPercent = l.Governor.Astray(l.tenure.bill(), now)
+	l.savingsHorizon.see(problem.Nodes, l.spare(), now)
+	v.problem.Options.SavingsHorizon, v.problem.Options.Regrowth, v.problem.Options.NormalSlack = l.savingsHorizon.horizon, l.savingsHorizon.returns, l.savingsHorizon.tight
+	v.problem.Options.MisplacedPercent = l.Governor.Misplaced(l.savingsHorizon.bill(), now)
 	v.shield(problem)
 	return v
 }

@@ -19,7 +19,7 @@ import (
 
 func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
 
 func TestAReplacementWhoseCreationHadNoAnswerIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		lost := interceptor.NewClient(h.api, interceptor.Funcs{
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -74,7 +74,7 @@ func TestAReplacementWhoseCreationHadNoAnswerIsGivenBack(t *testing.T) {
 
 func TestAReplacementThatComesTooLateIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,7 @@ func TestAReplacementThatComesTooLateIsGivenBack(t *testing.T) {
 
 func TestANodeThatIsGoneIsNoSetback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		var landed []string
 		h.Finished = func(_ Command, failed string) { landed = append(landed, failed) }
 		gone, there := h.instance("c1"), h.instance("c2")

@@ -202,7 +202,7 @@ func (g *Governor) movedLocked(pod *corev1.Pod, count func(types.UID) int, now t
 
 // Astray is how much of what the nodes of moves cost had to be launched again, in percent, for pods that did not come to lie as
 // planned. Few moves say little in a cluster that costs much.
-func (g *Governor) Astray(bill catalog.MicroUSD, now time.Time) int {
+func (g *Governor) Misplaced(bill catalog.MicroUSD, now time.Time) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.past.percent(bill, now)

@@ -42,7 +42,7 @@ var ages = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute, 5 * ti
 //
 // It is this process's own. A new leader counts on as much as it may in a cluster whose instances and pods are as old as they
 // are, and has seen within minutes whether it is one that breathes.
-type tenure struct {
+type savingsHorizon struct {
 	began   time.Time
 	moments []moment // oldest first
 	prices  map[string]catalog.MicroUSD
@@ -65,7 +65,7 @@ type moment struct {
 
 // see notes the bill: what instances cost that are not to go, each at the price at which it was seen first, so that prices
 // that move are not taken for instances.
-func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Time) {
+func (t *savingsHorizon) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Time) {
 	first := t.began.IsZero()
 	if first {
 		t.began, t.calm, t.prices = now, newest(nodes), map[string]catalog.MicroUSD{}
@@ -104,7 +104,7 @@ func (t *tenure) see(nodes []*cluster.Node, spare catalog.MicroUSD, now time.Tim
 }
 
 // reckon finds how long a saving may be counted on, and how much of it is likely to be asked back.
-func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
+func (t *savingsHorizon) reckon(nodes []*cluster.Node, now time.Time) {
 	quiet := min(now.Sub(t.calm), mostHorizon)
 	t.horizon = horizon(min(max(now.Sub(t.began), meanAge(nodes, now)), max(restlessHorizon, calmFor*quiet, t.turnover(now)/turnoverPart)))
 	most := make([]catalog.MicroUSD, len(t.moments)) // the bill had been so high until then
@@ -152,7 +152,7 @@ func (t *tenure) reckon(nodes []*cluster.Node, now time.Time) {
 // turnover is how long it takes until pods that come have taken as much room as there is, as far as that matters: a small job
 // every minute changes little about what a large cluster needs. It is 0 until that was watched for as long as a saving is
 // counted on anyway.
-func (t *tenure) turnover(now time.Time) time.Duration {
+func (t *savingsHorizon) turnover(now time.Time) time.Duration {
 	watched := now.Sub(t.moments[0].at)
 	if watched < restlessHorizon {
 		return 0
@@ -168,7 +168,7 @@ func (t *tenure) turnover(now time.Time) time.Duration {
 
 // take is what the room costs that pods have taken who are new here: of a node the largest part of any resource that they ask
 // for. A pod counts when it is first seen on an instance that is there; one that has waited for longer than newFor is missed.
-func (t *tenure) take(nodes []*cluster.Node, now time.Time) catalog.MicroUSD {
+func (t *savingsHorizon) take(nodes []*cluster.Node, now time.Time) catalog.MicroUSD {
 	first, before := t.young == nil, t.young
 	t.young = map[string]bool{}
 	out := 0.0
@@ -261,7 +261,7 @@ func meanAge(nodes []*cluster.Node, now time.Time) time.Duration {
 }
 
 // bill is what instances cost that are not to go, as it was noted last.
-func (t *tenure) bill() catalog.MicroUSD {
+func (t *savingsHorizon) bill() catalog.MicroUSD {
 	if len(t.moments) == 0 {
 		return 0
 	}

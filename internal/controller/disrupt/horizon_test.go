@@ -20,8 +20,8 @@ func instances(n int, price catalog.MicroUSD) (out []*cluster.Node) {
 
 // watched is what a tenure knows that has seen, each minute, so many instances of ten as the story tells. An instance that goes
 // and comes again is another one.
-func watched(minutes int, story func(minute int) (count int, price catalog.MicroUSD)) *tenure {
-	t, began, before, born := &tenure{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 0, 0
+func watched(minutes int, story func(minute int) (count int, price catalog.MicroUSD)) *savingsHorizon {
+	t, began, before, born := &savingsHorizon{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 0, 0
 	for m := range minutes {
 		n, price := story(m)
 		if n > before {
@@ -38,7 +38,7 @@ func watched(minutes int, story func(minute int) (count int, price catalog.Micro
 }
 
 func TestInstancesThatCannotBeHadAreNoSavingAskedBack(t *testing.T) {
-	seen, began := &tenure{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	seen, began := &savingsHorizon{}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for m := range 120 {
 		nodes := instances(10, 100)
 		if m%5 == 4 {
@@ -95,10 +95,10 @@ func TestForHowLongASavingIsCountedOn(t *testing.T) {
 		"at most for a day":                                   {1000 * time.Hour, 100 * time.Hour, mostHorizon},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			tenure := &tenure{}
-			tenure.see([]*cluster.Node{{Claim: "old", Price: 1, Launched: true, CreatedAt: now.Add(-tt.age), Pods: []*cluster.Pod{{CreatedAt: now.Add(-tt.young)}}}, {Name: "not ours"}}, 0, now)
-			if tenure.horizon != tt.want {
-				t.Errorf("%s, want %s", tenure.horizon, tt.want)
+			savingsHorizon := &savingsHorizon{}
+			savingsHorizon.see([]*cluster.Node{{Claim: "old", Price: 1, Launched: true, CreatedAt: now.Add(-tt.age), Pods: []*cluster.Pod{{CreatedAt: now.Add(-tt.young)}}}, {Name: "not ours"}}, 0, now)
+			if savingsHorizon.horizon != tt.want {
+				t.Errorf("%s, want %s", savingsHorizon.horizon, tt.want)
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func TestPodsThatTakeLittleRoomLeaveSavingsToBeCountedOn(t *testing.T) {
 		"pods of a tenth that waited for their instances": {1, asks(100, 10_000), 90 * time.Second, 100, restlessHorizon},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			tenure := &tenure{}
+			savingsHorizon := &savingsHorizon{}
 			for m := range tt.minutes {
 				now := began.Add(time.Duration(m) * time.Minute)
 				nodes := []*cluster.Node{{Name: "not ours"}}
@@ -137,10 +137,10 @@ func TestPodsThatTakeLittleRoomLeaveSavingsToBeCountedOn(t *testing.T) {
 				daemon := pod(fmt.Sprint("daemon-", m), room, time.Second)
 				daemon.Daemon = true
 				nodes[1].Pods = []*cluster.Pod{pod(fmt.Sprint("pod-", m), tt.requests, tt.late+time.Second), pod("old", room, time.Hour), daemon}
-				tenure.see(nodes, 0, now)
+				savingsHorizon.see(nodes, 0, now)
 			}
-			if tenure.horizon != tt.want {
-				t.Errorf("%s, want %s", tenure.horizon, tt.want)
+			if savingsHorizon.horizon != tt.want {
+				t.Errorf("%s, want %s", savingsHorizon.horizon, tt.want)
 			}
 		})
 	}

@@ -60,17 +60,17 @@ type Loop struct {
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
 
-	setbacks     Setbacks
-	tenure       tenure
-	engine       *disrupt.Engine
-	confirmation confirmation.Tracker
-	findings     confirmation.Findings
-	reporter     *reporter
-	seen         *cluster.Snapshot // that was decided on
-	owed         bool              // nodes with pods let empty ones go first the last time; see mixed
-	turned       bool              // every start had its turn, and nothing was found
-	due          time.Time         // when to decide though nothing has changed
-	rest         time.Time         // until when not to
+	setbacks       Setbacks
+	savingsHorizon savingsHorizon
+	engine         *disrupt.Engine
+	confirmation   confirmation.Tracker
+	findings       confirmation.Findings
+	reporter       *reporter
+	seen           *cluster.Snapshot // that was decided on
+	owed           bool              // nodes with pods let empty ones go first the last time; see mixed
+	turned         bool              // every start had its turn, and nothing was found
+	due            time.Time         // when to decide though nothing has changed
+	rest           time.Time         // until when not to
 
 	mu   sync.Mutex
 	last *disrupt.Decision
@@ -172,11 +172,11 @@ func (l *Loop) round(ctx context.Context) error {
 	return l.act(ctx, v, d)
 }
 
-// act starts what has ripened.
+// act starts what has been confirmed.
 func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
 	moves := l.allowed(d.Moves, now)
-	ripe, wait, dropped := l.confirmation.Observe(moves, now)
+	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
 	if l.Decided != nil {
 		l.Decided(l.stood(d))
 	}
@@ -188,21 +188,21 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	p := v.problem
 	l.findings.Note(d.ByMovingPods(), now, l.lasting())
 	if d.SavesLittle() && l.Options.LongestWait() > 0 {
-		ripe = l.careful(v, moves, ripe, now)
-	} else if l.mixed(moves, ripe) {
+		confirmed = l.delaySmallSavings(v, moves, confirmed, now)
+	} else if l.mixed(moves, confirmed) {
 		narrowed, decided := l.narrow(v)
 		if decided != nil {
-			p, d, ripe = narrowed, decided, l.known(l.allowed(decided.Moves, now))
+			p, d, confirmed = narrowed, decided, l.known(l.allowed(decided.Moves, now))
 		}
 		l.owed = false
 	}
-	ripe = l.checked(p, d, ripe)
-	if len(ripe) == 0 {
+	confirmed = l.checked(p, d, confirmed)
+	if len(confirmed) == 0 {
 		return nil
 	}
-	l.Record.of(p, "", nil, d, ripe)
+	l.Record.of(p, "", nil, d, confirmed)
 	l.due, l.Options.Start = now, 0
-	return l.start(ctx, v, ripe)
+	return l.start(ctx, v, confirmed)
 }
 
 // stood is the decision with for how long its moves have stood.
@@ -215,11 +215,11 @@ func (l *Loop) stood(d *disrupt.Decision) *disrupt.Decision {
 	return &out
 }
 
-// mixed reports whether what has ripened is to be decided on by itself: nothing is ripe but single nodes of moves. Where
+// mixed reports whether what has been confirmed is to be decided on by itself: nothing is confirmed but single nodes of moves. Where
 // only empty nodes go, they go first, and the others have their turn in the round after: in a cluster where some node is
 // always empty they would wait for ever.
-func (l *Loop) mixed(moves, ripe []disrupt.Move) bool {
-	if slices.ContainsFunc(ripe, func(m disrupt.Move) bool { return m.Cause != disrupt.Empty }) {
+func (l *Loop) mixed(moves, confirmed []disrupt.Move) bool {
+	if slices.ContainsFunc(confirmed, func(m disrupt.Move) bool { return m.Cause != disrupt.Empty }) {
 		l.owed = false
 		return false
 	}
@@ -230,7 +230,7 @@ func (l *Loop) mixed(moves, ripe []disrupt.Move) bool {
 			waits = true
 		}
 	}
-	if waits && len(ripe) > 0 && !l.owed {
+	if waits && len(confirmed) > 0 && !l.owed {
 		l.owed = true
 		return false
 	}
@@ -257,18 +257,18 @@ func (l *Loop) allowed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 	return out
 }
 
-// narrow asks again with the ripe nodes alone when every move has a node in it that is not ripe: a cluster in which there
-// is always one more must not wait for ever. It returns what was asked and decided, nil when nothing is ripe.
+// narrow asks again with the confirmed nodes alone when every move has a node in it that is not confirmed: a cluster in which there
+// is always one more must not wait for ever. It returns what was asked and decided, nil when nothing is confirmed.
 func (l *Loop) narrow(v *view) (*disrupt.Problem, *disrupt.Decision) {
-	ripe := l.confirmation.Confirmed()
-	if len(ripe) == 0 {
+	confirmed := l.confirmation.Confirmed()
+	if len(confirmed) == 0 {
 		return nil, nil
 	}
 	q := *v.problem
 	q.Options.Start = 0
 	q.Nodes = append([]disrupt.Node(nil), q.Nodes...)
 	for i := range q.Nodes {
-		if n := &q.Nodes[i]; !ripe[n.Name] && len(n.Blocks) == 0 {
+		if n := &q.Nodes[i]; !confirmed[n.Name] && len(n.Blocks) == 0 {
 			n.Blocks = []disrupt.Reason{{Code: disrupt.Other, Detail: "it has not been among those that should go for long enough"}}
 		}
 	}

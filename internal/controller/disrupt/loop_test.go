@@ -26,9 +26,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// run adds the loop to a house whose instances cost more than they need to: small has half of what large has, for half the
+// run adds the loop to a cluster whose instances cost more than they need to: small has half of what large has, for half the
 // price.
-func (h *house) run(edit ...func(*Loop)) *Loop {
+func (h *testCluster) run(edit ...func(*Loop)) *Loop {
 	h.t.Helper()
 	offers := func(name string, cpu int64) *catalog.Type {
 		return &catalog.Type{
@@ -57,7 +57,7 @@ func (h *house) run(edit ...func(*Loop)) *Loop {
 }
 
 // refresh feeds the cache with what the API has, as watches would.
-func (h *house) refresh() {
+func (h *testCluster) refresh() {
 	h.t.Helper()
 	var claims karpv1.NodeClaimList
 	var nodes corev1.NodeList
@@ -76,14 +76,14 @@ func (h *house) refresh() {
 }
 
 // pass lets time pass, second by second.
-func (h *house) pass(d time.Duration) {
+func (h *testCluster) pass(d time.Duration) {
 	for range int(d / time.Second) {
 		time.Sleep(time.Second)
 		h.refresh()
 	}
 }
 
-func (h *house) eventsOf(reason string) []string {
+func (h *testCluster) eventsOf(reason string) []string {
 	var out []string
 	for len(h.events.Events) > 0 {
 		if e := <-h.events.Events; strings.Contains(e, " "+reason+" ") {
@@ -93,7 +93,7 @@ func (h *house) eventsOf(reason string) []string {
 	return out
 }
 
-func (h *house) budgets(nodes string) {
+func (h *testCluster) budgets(nodes string) {
 	h.pool = h.pool.DeepCopy()
 	h.pool.ResourceVersion = "2"
 	h.pool.Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: nodes}}
@@ -102,7 +102,7 @@ func (h *house) budgets(nodes string) {
 
 func TestAnEmptyNodeGoesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		h.instance("c1")
 		h.run()
 		h.pass(youth - 2*time.Second)
@@ -119,7 +119,7 @@ func TestAnEmptyNodeGoesByItself(t *testing.T) {
 
 func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g1, g2 := h.instance("c1"), h.instance("c2")
 		for _, p := range []string{"a", "b", "c"} {
 			h.bind(p, g1.Node)
@@ -136,7 +136,7 @@ func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
 
 func TestANodeIsReplacedByACheaperOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		h.bind("a", g.Node)
 		h.run()
@@ -155,21 +155,21 @@ func TestANodeIsReplacedByACheaperOne(t *testing.T) {
 }
 
 func TestWhatKeepsANode(t *testing.T) {
-	guard := func(h *house) {
+	guard := func(h *testCluster) {
 		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b", ResourceVersion: "1"}}
 		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 		h.cache.SetBudget(b)
 	}
 	app := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "a"} }
 	for sentence, tt := range map[string]struct {
-		house func(*house)
-		pod   func(*corev1.Pod)
-		node  func(*corev1.Node)
-		loop  func(*Loop)
-		event string // on node or claim
-		says  string
+		testCluster func(*testCluster)
+		pod         func(*corev1.Pod)
+		node        func(*corev1.Node)
+		loop        func(*Loop)
+		event       string // on node or claim
+		says        string
 	}{
-		"a budget of its pod that is used up": {house: guard, pod: app, event: "DisruptionBlocked", says: "ns/a"},
+		"a budget of its pod that is used up": {testCluster: guard, pod: app, event: "DisruptionBlocked", says: "ns/a"},
 		"its pod's annotation": {pod: func(p *corev1.Pod) {
 			p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
 		}, event: "DisruptionBlocked", says: "ns/a"},
@@ -177,14 +177,14 @@ func TestWhatKeepsANode(t *testing.T) {
 			n.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
 		}, event: "DisruptionBlocked", says: "annotation"},
 		"a zone that traffic is shifted away from": {loop: func(l *Loop) { l.LeftAlone = func(string) bool { return true } }, event: "DisruptionBlocked", says: "traffic"},
-		"its pool's budget":                        {house: func(h *house) { h.budgets("0") }, event: "DisruptionBlocked", says: "budgets"},
-		"consolidateAfter Never": {house: func(h *house) {
+		"its pool's budget":                        {testCluster: func(h *testCluster) { h.budgets("0") }, event: "DisruptionBlocked", says: "budgets"},
+		"consolidateAfter Never": {testCluster: func(h *testCluster) {
 			h.pool = h.pool.DeepCopy()
 			h.pool.ResourceVersion = "2"
 			h.pool.Spec.Disruption.ConsolidateAfter.Duration = nil
 			h.cache.SetPool(h.pool)
 		}, event: "Unconsolidatable", says: "Never"},
-		"the policy WhenEmpty": {house: func(h *house) {
+		"the policy WhenEmpty": {testCluster: func(h *testCluster) {
 			h.pool = h.pool.DeepCopy()
 			h.pool.ResourceVersion = "2"
 			h.pool.Spec.Disruption.ConsolidationPolicy = karpv1.ConsolidationPolicyWhenEmpty
@@ -194,9 +194,9 @@ func TestWhatKeepsANode(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
-				if tt.house != nil {
-					tt.house(h)
+				h := newTestCluster(t)
+				if tt.testCluster != nil {
+					tt.testCluster(h)
 				}
 				g := h.instance("c1", slices.DeleteFunc([]func(*corev1.Node){tt.node}, func(f func(*corev1.Node)) bool { return f == nil })...)
 				h.bind("a", g.Node, slices.DeleteFunc([]func(*corev1.Pod){tt.pod}, func(f func(*corev1.Pod)) bool { return f == nil })...)
@@ -219,7 +219,7 @@ func TestWhatKeepsANode(t *testing.T) {
 
 func TestABudgetBoundsHowManyGoAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		h.budgets("2")
 		for _, name := range []string{"c1", "c2", "c3", "c4", "c5"} {
 			h.instance(name)

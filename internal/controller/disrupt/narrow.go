@@ -41,17 +41,17 @@ func (l *Loop) onTheWay(v *view, now time.Time) int {
 	return out
 }
 
-// careful leaves few of the moves of pods that have ripened where little is to be saved, and none while pods of earlier
+// delaySmallSavings leaves few of the confirmed moves of pods where little is to be saved, and none while pods of earlier
 // ones are on their way: where each of them comes to lie is the scheduler's choice, and the next move is better planned
 // once that is known. Where the nodes that could go change faster than they ripen, what could be saved all the time is had.
-func (l *Loop) careful(v *view, all, ripe []disrupt.Move, now time.Time) []disrupt.Move {
+func (l *Loop) delaySmallSavings(v *view, all, confirmed []disrupt.Move, now time.Time) []disrupt.Move {
 	var out []disrupt.Move
 	var pods []*disrupt.Move
-	for i := range ripe {
-		if ripe[i].Cause == disrupt.Empty {
-			out = append(out, ripe[i])
+	for i := range confirmed {
+		if confirmed[i].Cause == disrupt.Empty {
+			out = append(out, confirmed[i])
 		} else {
-			pods = append(pods, &ripe[i])
+			pods = append(pods, &confirmed[i])
 		}
 	}
 	for i := range all {

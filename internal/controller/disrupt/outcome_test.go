@@ -60,14 +60,14 @@ func TestWhatGoesAstrayIsLearnedPastTheBreaker(t *testing.T) {
 	if why := g.Launched(launched(tripAt, 40, "web"), always(3), now); why == "" {
 		t.Fatal("the breaker stays closed")
 	}
-	if got := g.Astray(0, now); got != 24 {
+	if got := g.Misplaced(0, now); got != 24 {
 		t.Errorf("%d %% went astray, want 24 %%", got)
 	}
 	if why := g.Launched(launched(2, 40, "web"), always(3), now.Add(openFor-judgeFor-time.Second)); why != "" {
 		t.Errorf("it opens again: %s", why)
 	}
 	g.Launched(launched(2, 40, "web"), always(3), now.Add(judgeFor-time.Second))
-	if got := g.Astray(0, now); got != 56 {
+	if got := g.Misplaced(0, now); got != 56 {
 		t.Errorf("%d %% went astray, want 56 %%", got)
 	}
 }

@@ -36,8 +36,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// house is a queue over a fake API, the real cache and the real applier, in the bubble of a test.
-type house struct {
+// cluster is a queue over a fake API, the real cache and the real applier, in the bubble of a test.
+type testCluster struct {
 	*Queue
 	t      *testing.T
 	cache  *cache.Cache
@@ -49,13 +49,13 @@ type house struct {
 	end    context.CancelFunc
 }
 
-func newHouse(t *testing.T) *house {
+func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), corev1.AddToScheme(scheme), awsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, cache: cache.New(cache.Options{}), events: record.NewFakeRecorder(1000)}
+	h := &testCluster{t: t, cache: cache.New(cache.Options{}), events: record.NewFakeRecorder(1000)}
 	refuse := func(verb string, o client.Object) error {
 		if h.fail == nil {
 			return nil
@@ -102,7 +102,7 @@ func newHouse(t *testing.T) *house {
 }
 
 // start makes a new leader.
-func (h *house) start() {
+func (h *testCluster) start() {
 	if h.end != nil {
 		h.end()
 		synctest.Wait()
@@ -134,7 +134,7 @@ func offered() []*catalog.Type {
 }
 
 // instance adds a node with its claim.
-func (h *house) instance(name string, edit ...func(*corev1.Node)) Going {
+func (h *testCluster) instance(name string, edit ...func(*corev1.Node)) Going {
 	h.t.Helper()
 	labels := map[string]string{
 		karpv1.NodePoolLabelKey: "default", corev1.LabelInstanceTypeStable: "small", karpv1.CapacityTypeLabelKey: "on-demand", corev1.LabelTopologyZone: "a",
@@ -164,7 +164,7 @@ func (h *house) instance(name string, edit ...func(*corev1.Node)) Going {
 }
 
 // bind adds a pod that runs on a node.
-func (h *house) bind(name, node string, edit ...func(*corev1.Pod)) cluster.PodRef {
+func (h *testCluster) bind(name, node string, edit ...func(*corev1.Pod)) cluster.PodRef {
 	h.t.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}, Spec: corev1.PodSpec{NodeName: node}}
 	p.Spec.Containers = []corev1.Container{{Name: "a", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}}
@@ -179,7 +179,7 @@ func (h *house) bind(name, node string, edit ...func(*corev1.Pod)) cluster.PodRe
 	return intake.PodRef(p)
 }
 
-func (h *house) node(name string) *corev1.Node {
+func (h *testCluster) node(name string) *corev1.Node {
 	h.t.Helper()
 	n := &corev1.Node{}
 	if err := h.api.Get(h.t.Context(), client.ObjectKey{Name: name}, n); err != nil {
@@ -189,7 +189,7 @@ func (h *house) node(name string) *corev1.Node {
 }
 
 // marked reports whether a node and its claim bear everything that a command puts on them; a half of it is an error.
-func (h *house) marked(g Going) bool {
+func (h *testCluster) marked(g Going) bool {
 	h.t.Helper()
 	n := h.node(g.Node)
 	claim, err := h.Queue.claim(h.t.Context(), g.Claim)
@@ -203,7 +203,7 @@ func (h *house) marked(g Going) bool {
 	return all[0]
 }
 
-func (h *house) deleting(claim string) bool {
+func (h *testCluster) deleting(claim string) bool {
 	h.t.Helper()
 	c, err := h.Queue.claim(h.t.Context(), claim)
 	if err != nil {
@@ -213,7 +213,7 @@ func (h *house) deleting(claim string) bool {
 }
 
 // replacements are the claims that were launched.
-func (h *house) replacements() []karpv1.NodeClaim {
+func (h *testCluster) replacements() []karpv1.NodeClaim {
 	h.t.Helper()
 	var list karpv1.NodeClaimList
 	if err := h.api.List(h.t.Context(), &list); err != nil {
@@ -222,7 +222,7 @@ func (h *house) replacements() []karpv1.NodeClaim {
 	return slices.DeleteFunc(list.Items, func(c karpv1.NodeClaim) bool { return c.Annotations[apply.CommandAnnotation] == "" })
 }
 
-func (h *house) initialize(claim *karpv1.NodeClaim) {
+func (h *testCluster) initialize(claim *karpv1.NodeClaim) {
 	h.t.Helper()
 	for _, c := range []string{karpv1.ConditionTypeLaunched, karpv1.ConditionTypeRegistered, karpv1.ConditionTypeInitialized} {
 		claim.StatusConditions().SetTrue(c)
@@ -232,7 +232,7 @@ func (h *house) initialize(claim *karpv1.NodeClaim) {
 	}
 }
 
-func (h *house) told(reason string) bool {
+func (h *testCluster) told(reason string) bool {
 	found := false
 	for len(h.events.Events) > 0 {
 		found = strings.Contains(<-h.events.Events, " "+reason+" ") || found
@@ -240,7 +240,7 @@ func (h *house) told(reason string) bool {
 	return found
 }
 
-func (h *house) replace(g Going, pods ...cluster.PodRef) Command {
+func (h *testCluster) replace(g Going, pods ...cluster.PodRef) Command {
 	pool := intake.Pool(h.pool, &awsv1.EC2NodeClass{}, offered())
 	return Command{
 		Cause: karpv1.DisruptionReasonUnderutilized, Nodes: []Going{g}, Pools: []*cluster.Pool{pool}, Why: "it is dear",
@@ -254,7 +254,7 @@ func emptyNodes(g ...Going) Command {
 
 func TestAnEmptyNodeGoesAfterASecondLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g, late := h.instance("c1"), h.instance("c2")
 		if _, err := h.Start(t.Context(), emptyNodes(g, late)); err != nil {
 			t.Fatal(err)
@@ -280,7 +280,7 @@ func TestAnEmptyNodeGoesAfterASecondLook(t *testing.T) {
 
 func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		pod := h.bind("p", g.Node)
 		if _, err := h.Start(t.Context(), h.replace(g, pod)); err != nil {
@@ -313,20 +313,20 @@ func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 
 func TestACommandIsTakenBack(t *testing.T) {
 	for sentence, tt := range map[string]struct {
-		then func(h *house, launched *karpv1.NodeClaim, g Going)
+		then func(h *testCluster, launched *karpv1.NodeClaim, g Going)
 	}{
-		"when its replacement vanishes": {func(h *house, launched *karpv1.NodeClaim, _ Going) {
+		"when its replacement vanishes": {func(h *testCluster, launched *karpv1.NodeClaim, _ Going) {
 			launched.Finalizers = nil
 			if err := errors.Join(h.api.Update(h.t.Context(), launched), h.api.Delete(h.t.Context(), launched)); err != nil {
 				h.t.Fatal(err)
 			}
 		}},
-		"when its replacement is being deleted": {func(h *house, launched *karpv1.NodeClaim, _ Going) {
+		"when its replacement is being deleted": {func(h *testCluster, launched *karpv1.NodeClaim, _ Going) {
 			if err := h.api.Delete(h.t.Context(), launched); err != nil {
 				h.t.Fatal(err)
 			}
 		}},
-		"when the node is annotated meanwhile": {func(h *house, launched *karpv1.NodeClaim, g Going) {
+		"when the node is annotated meanwhile": {func(h *testCluster, launched *karpv1.NodeClaim, g Going) {
 			node := h.node(g.Node)
 			node.Annotations[karpv1.DoNotDisruptAnnotationKey] = "true"
 			if err := h.api.Update(h.t.Context(), node); err != nil {
@@ -335,7 +335,7 @@ func TestACommandIsTakenBack(t *testing.T) {
 			h.cache.SetNode(node)
 			h.initialize(launched)
 		}},
-		"when a pod asks not to be disrupted meanwhile": {func(h *house, launched *karpv1.NodeClaim, g Going) {
+		"when a pod asks not to be disrupted meanwhile": {func(h *testCluster, launched *karpv1.NodeClaim, g Going) {
 			h.bind("q", g.Node, func(p *corev1.Pod) {
 				p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
 			})
@@ -344,7 +344,7 @@ func TestACommandIsTakenBack(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				g := h.instance("c1")
 				if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 					t.Fatal(err)
@@ -375,7 +375,7 @@ func TestACommandWaitsTenMinutesInAll(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				g := h.instance("c1")
 				if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 					t.Fatal(err)
@@ -409,7 +409,7 @@ func TestACommandWaitsTenMinutesInAll(t *testing.T) {
 
 func TestACommandIsTakenBackThoughTheCacheIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		h.stale = map[string]*corev1.Node{g.Node: h.node(g.Node)}
 		c := h.replace(g, h.bind("p", g.Node))
@@ -427,7 +427,7 @@ func TestACommandIsTakenBackThoughTheCacheIsBehind(t *testing.T) {
 
 func TestATaintThatSomebodyElsePutThereStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
 		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
@@ -465,7 +465,7 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				g := h.instance("c1")
 				h.fail = tt.fail
 				ctx, cancel := context.WithCancel(t.Context())
@@ -508,7 +508,7 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 // and filled both nodes.
 func TestWhatAnotherControllerTookBackIsNotGoneOnWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		ctx, cancel := context.WithCancel(t.Context())
 		if _, err := h.Start(ctx, h.replace(g, h.bind("p", g.Node))); err != nil {
@@ -540,7 +540,7 @@ func TestWhatAnotherControllerTookBackIsNotGoneOnWith(t *testing.T) {
 
 func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
 		claim, err := h.Queue.claim(t.Context(), "c1")
 		if err != nil {
@@ -561,7 +561,7 @@ func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 // The drain that follows counts from it, and does not wait once more until the scheduler has seen the taint.
 func TestATaintSaysSinceWhenItIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		began := time.Now()
 		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {

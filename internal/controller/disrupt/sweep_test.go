@@ -17,7 +17,7 @@ import (
 )
 
 // tainted adds a node that bears the taint, and lets its claim bear the reason.
-func (h *house) tainted(name string) Going {
+func (h *testCluster) tainted(name string) Going {
 	h.t.Helper()
 	g := h.instance(name, func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
 	claim, err := h.Queue.claim(h.t.Context(), name)
@@ -33,7 +33,7 @@ func (h *house) tainted(name string) Going {
 
 func TestAMarkThatIsWrittenAfterTheTakeOverIsTakenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g, busy := h.tainted("c1"), h.instance("c2")
 		node := h.node(g.Node)
 		node.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", apply.CommandAnnotation: "x", orderAnnotation: "{}"}
@@ -61,7 +61,7 @@ func TestAMarkThatIsWrittenAfterTheTakeOverIsTakenOff(t *testing.T) {
 
 func TestANodeThatCanNotBeWrittenToHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g, other := h.tainted("c1"), h.instance("c2")
 		h.fail = func(verb string, o client.Object) error {
 			if o.GetName() == g.Node {
@@ -95,7 +95,7 @@ func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				g := h.instance("c1", func(n *corev1.Node) {
 					n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()}
 					n.Annotations = map[string]string{intake.DisruptingAnnotation: "Empty"}
@@ -115,7 +115,7 @@ func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
 // A sweep looks at every node and claim each minute, and writes to few: it must not cost a copy of them all.
 func TestASweepCopiesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		h.instance("c1")
 		lists := 0
 		h.Client = interceptor.NewClient(h.api, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {

@@ -23,7 +23,7 @@ func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				h.pool = h.pool.DeepCopy()
 				h.pool.ResourceVersion = "2"
 				h.pool.Spec.Disruption.ConsolidationPolicy = policy
@@ -60,7 +60,7 @@ func TestWhatIsToldOfAConsolidationThatGoesThrough(t *testing.T) {
 
 func TestAPodThatHoldsItsNodeForATimeIsToldUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		started := time.Now()
 		h.bind("a", g.Node, func(p *corev1.Pod) {
@@ -97,7 +97,7 @@ func TestANodeOnItsWayIsNotCalledUnconsolidatable(t *testing.T) {
 	for after, want := range map[string]int{"15s": 0, "Never": 2} { // on the node and its claim
 		t.Run(after, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				h.pool = h.pool.DeepCopy()
 				h.pool.ResourceVersion = "2"
 				h.pool.Spec.Disruption.ConsolidateAfter = karpv1.MustParseNillableDuration(after)

@@ -46,7 +46,7 @@ func TestADecisionIsNotWaitedForBeyondTheEnd(t *testing.T) {
 
 func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		g := h.instance("c1")
 		h.bind("a", g.Node, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
@@ -90,7 +90,7 @@ func (s *slowFor) Replace(ctx context.Context, o apply.Order) ([]apply.Created, 
 // Where many commands begin in one round, the pods of the first leave before the last has begun.
 func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newTestCluster(t)
 		h.Launcher = &slowFor{h.Launcher, beginWithin / 2}
 		begun := time.Now()
 		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
@@ -139,8 +139,8 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 	for i := range 12 {
 		// With the node that has long been to go there is always one that has not, and always an empty one.
 		moves := []disrupt.Move{move(disrupt.Underutilized, "old", fmt.Sprint("new", i)), move(disrupt.Empty, fmt.Sprint("empty", i))}
-		ripe, _, _ := l.confirmation.Observe(moves, now)
-		narrowed = append(narrowed, l.mixed(moves, ripe))
+		confirmed, _, _ := l.confirmation.Observe(moves, now)
+		narrowed = append(narrowed, l.mixed(moves, confirmed))
 		if narrowed[i] {
 			l.owed = false
 		}
@@ -160,7 +160,7 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 	}
 	moves := []disrupt.Move{move(disrupt.Underutilized, "a", "b")}
 	l.confirmation.Observe(moves, now)
-	if ripe, _, _ := l.confirmation.Observe(moves, now.Add(confirmation.Moment)); l.mixed(moves, ripe) {
+	if confirmed, _, _ := l.confirmation.Observe(moves, now.Add(confirmation.Moment)); l.mixed(moves, confirmed) {
 		t.Error("asked again though all is ripe")
 	}
 }

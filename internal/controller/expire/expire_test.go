@@ -37,15 +37,15 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-// house is a loop over claims, and when each of them began to go.
-type house struct {
+// cluster is a loop over claims, and when each of them began to go.
+type testCluster struct {
 	*expire.Loop
 	t     *testing.T
 	clock *clocktesting.FakeClock
 	begun map[string]time.Duration // after start
 }
 
-func newHouse(t *testing.T, ahead time.Duration, claims ...client.Object) *house {
+func newTestCluster(t *testing.T, ahead time.Duration, claims ...client.Object) *testCluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
@@ -56,13 +56,13 @@ func newHouse(t *testing.T, ahead time.Duration, claims ...client.Object) *house
 		t.Fatal(err)
 	}
 	clk := clocktesting.NewFakeClock(start)
-	return &house{t: t, clock: clk, begun: map[string]time.Duration{}, Loop: &expire.Loop{
+	return &testCluster{t: t, clock: clk, begun: map[string]time.Duration{}, Loop: &expire.Loop{
 		Client: b.Build(), Recorder: record.NewFakeRecorder(10000), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: clk, Ahead: ahead,
 	}}
 }
 
 // until runs the loop for a time.
-func (h *house) until(end time.Duration) {
+func (h *testCluster) until(end time.Duration) {
 	h.t.Helper()
 	for h.clock.Since(start) <= end {
 		wait, err := h.Round(h.t.Context())
@@ -138,7 +138,7 @@ func TestWhenNodesGo(t *testing.T) {
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			h := newHouse(t, c.ahead, c.claims...)
+			h := newTestCluster(t, c.ahead, c.claims...)
 			h.until(2 * time.Hour)
 			if d := cmp.Diff(c.want, h.begun); d != "" {
 				t.Errorf("begun (-want +got):\n%s", d)
@@ -151,7 +151,7 @@ func TestANodeOfAStaticPoolIsMarkedBeforeItGoes(t *testing.T) {
 	replicas := int64(1)
 	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	pool.Spec.Replicas = &replicas
-	h := newHouse(t, time.Hour, claim("c", "a", 29*time.Minute, "30m"), claim("d", "b", 29*time.Minute, "30m"), pool)
+	h := newTestCluster(t, time.Hour, claim("c", "a", 29*time.Minute, "30m"), claim("d", "b", 29*time.Minute, "30m"), pool)
 	h.StaticCapacity = true
 	h.until(56 * time.Second)
 	marked := &karpv1.NodeClaim{}
@@ -171,7 +171,7 @@ func TestWhatAFormerLeaderBeganGoesOn(t *testing.T) {
 	begun, other := claim("c", "a", 715*time.Hour, "720h"), claim("d", "a", 715*time.Hour, "720h")
 	begun.Annotations = map[string]string{index.ExpiredAnnotation: start.Add(5 * time.Hour).Format(time.RFC3339)}
 	other.Annotations = map[string]string{index.ExpiredAnnotation: "soon"}
-	h := newHouse(t, time.Hour, begun, other)
+	h := newTestCluster(t, time.Hour, begun, other)
 	h.until(0)
 	if d := cmp.Diff(map[string]time.Duration{"c": 0}, h.begun); d != "" {
 		t.Errorf("begun (-want +got):\n%s", d)
@@ -196,7 +196,7 @@ func TestAClaimThatCanNotGoDoesNotHoldUpItsPool(t *testing.T) {
 		}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			h := newHouse(t, time.Hour, claim("c1", "a", 1441*time.Hour, "720h"), claim("c2", "a", 1440*time.Hour, "720h"), claim("c3", "a", 1440*time.Hour, "720h"))
+			h := newTestCluster(t, time.Hour, claim("c1", "a", 1441*time.Hour, "720h"), claim("c2", "a", 1440*time.Hour, "720h"), claim("c3", "a", 1440*time.Hour, "720h"))
 			h.Client = interceptor.NewClient(h.Client.(client.WithWatch), refuses)
 			refused := 0
 			for h.clock.Since(start) < time.Hour {
@@ -229,7 +229,7 @@ func TestWhatWasBegunIsCountedOnce(t *testing.T) {
 		edit(p)
 		return p
 	}
-	h := newHouse(t, 0, c,
+	h := newTestCluster(t, 0, c,
 		pod("web", func(*corev1.Pod) {}), pod("elsewhere", func(p *corev1.Pod) { p.Spec.NodeName = "other" }), pod("done", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
 		pod("daemon", func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d"}}

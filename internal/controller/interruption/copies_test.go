@@ -14,7 +14,7 @@ import (
 // Every claim is looked at four times a minute for scheduled work and once for its status, and hardly any is written to:
 // that must not cost copies of them all.
 func TestLookingForTroubleCopiesNoClaim(t *testing.T) {
-	h := newHouse(t, interruption.Options{}, nodeClaim("a", ours))
+	h := newTestCluster(t, interruption.Options{}, nodeClaim("a", ours))
 	reads, copies := 0, 0
 	count := func(shared *bool) {
 		if reads++; shared == nil || !*shared {

@@ -79,7 +79,7 @@ func fleet(n int) (objects []client.Object, warned []string) {
 }
 
 // run starts the loop and waits until so many claims are being deleted and the queue is empty, if that is asked for.
-func (f *flood) run(tb testing.TB, h *house, want int, empty bool) (acted time.Duration) {
+func (f *flood) run(tb testing.TB, h *testCluster, want int, empty bool) (acted time.Duration) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
 	stopped := make(chan struct{})
@@ -111,10 +111,10 @@ func (f *flood) run(tb testing.TB, h *house, want int, empty bool) (acted time.D
 	return 0
 }
 
-// realTime lets a house live by the clock of this instance and read the flood.
-func realTime(tb testing.TB, f *flood, objects []client.Object) *house {
+// realTime lets a cluster live by the clock of this instance and read the flood.
+func realTime(tb testing.TB, f *flood, objects []client.Object) *testCluster {
 	tb.Helper()
-	h := newHouse(tb, interruption.Options{Receivers: 4, Silence: 10 * time.Minute}, objects...)
+	h := newTestCluster(tb, interruption.Options{Receivers: 4, Silence: 10 * time.Minute}, objects...)
 	h.Queue, h.Clock, h.Statuses = f.queue, clock.RealClock{}, nil
 	h.Log = slog.New(slog.DiscardHandler)
 	for i := range objects {

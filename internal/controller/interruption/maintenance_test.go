@@ -28,14 +28,14 @@ const (
 
 var leadOfADay = interruption.Options{MaintenanceLead: day}
 
-func (h *house) windows() {
+func (h *testCluster) windows() {
 	h.t.Helper()
 	if err := h.Windows(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) poll() {
+func (h *testCluster) poll() {
 	h.t.Helper()
 	if err := h.Poll(h.t.Context()); err != nil {
 		h.t.Fatal(err)
@@ -44,7 +44,7 @@ func (h *house) poll() {
 
 func TestScheduledWorkWaitsForItsTimeAcrossARestart(t *testing.T) {
 	claim := nodeClaim("a", ours)
-	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+	h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
 	at := start.Add(14 * day).Truncate(time.Minute)
 	h.deliver(health(ours, retirement, "upcoming", at))
 	h.deliver(health(ours, retirement, "upcoming", at)) // redelivered
@@ -75,7 +75,7 @@ func TestScheduledWorkWaitsForItsTimeAcrossARestart(t *testing.T) {
 }
 
 func TestARebootIsNoDeadline(t *testing.T) {
-	h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+	h := newTestCluster(t, leadOfADay, nodeClaim("a", ours))
 	at := start.Add(3 * day)
 	h.deliver(health(ours, reboot, "upcoming", at))
 	h.clock.SetTime(at.Add(-time.Hour))
@@ -87,7 +87,7 @@ func TestARebootIsNoDeadline(t *testing.T) {
 
 func TestWorkThatIsCalledOffReleasesTheInstance(t *testing.T) {
 	claim := nodeClaim("a", ours)
-	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+	h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
 	at := start.Add(3 * day)
 	h.deliver(health(ours, retirement, "upcoming", at), health(ours, reboot, "upcoming", at.Add(time.Hour)))
 	h.reasons()
@@ -111,7 +111,7 @@ func TestWorkThatIsCalledOffReleasesTheInstance(t *testing.T) {
 
 // Of a cache that lags behind what was written a moment ago: the word that work is off is not said twice.
 func TestWorkIsCalledOffBeforeTheCacheShowsIt(t *testing.T) {
-	h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+	h := newTestCluster(t, leadOfADay, nodeClaim("a", ours))
 	before := h.claim("a")
 	at := start.Add(3 * day)
 	h.deliver(health(ours, retirement, "upcoming", at))
@@ -136,7 +136,7 @@ func TestWorkIsCalledOffBeforeTheCacheShowsIt(t *testing.T) {
 func TestWorkIsCalledOffBeforeItIsAnnounced(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"far": 3 * day, "near": time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+			h := newTestCluster(t, leadOfADay, nodeClaim("a", ours))
 			h.deliver(health(ours, retirement, "closed", start.Add(ahead)))
 			h.deliver(health(ours, retirement, "upcoming", start.Add(ahead)))
 			if note, ok := h.claim("a").Annotations[index.MaintenanceAnnotation]; ok || h.deleting("a") {
@@ -173,7 +173,7 @@ func TestScheduledWorkIsWrittenDownAtOnceThoughTheClaimChanges(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, leadOfADay, nodeClaim("a", ours, func(claim *karpv1.NodeClaim) {
+			h := newTestCluster(t, leadOfADay, nodeClaim("a", ours, func(claim *karpv1.NodeClaim) {
 				if c.was != "" {
 					annotate(index.MaintenanceAnnotation, c.was)(claim)
 				}
@@ -218,7 +218,7 @@ func works(id string, at time.Time) string {
 }
 
 func TestWorkThatIsPutOffMovesTheDrain(t *testing.T) {
-	h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+	h := newTestCluster(t, leadOfADay, nodeClaim("a", ours))
 	h.deliver(health(ours, retirement, "upcoming", start.Add(3*day)))
 	h.deliver(health(ours, retirement, "upcoming", start.Add(5*day)))
 	h.clock.SetTime(start.Add(3 * day))
@@ -234,7 +234,7 @@ func TestWorkThatIsPutOffMovesTheDrain(t *testing.T) {
 func TestAnAnnotationThatSomebodySpoiltIsNoHarm(t *testing.T) {
 	claim := nodeClaim("a", ours)
 	claim.Annotations = map[string]string{index.MaintenanceAnnotation: "{"}
-	h := newHouse(t, leadOfADay, claim)
+	h := newTestCluster(t, leadOfADay, claim)
 	h.windows()
 	h.deliver(health(ours, reboot, "upcoming", start.Add(2*day)))
 	if note := h.claim("a").Annotations[index.MaintenanceAnnotation]; !strings.Contains(note, reboot) {
@@ -249,7 +249,7 @@ func impaired(c instancestatus.Category, since time.Time) []instancestatus.Statu
 func TestAnInstanceThatFailsItsChecksGoesByForce(t *testing.T) {
 	for _, c := range []instancestatus.Category{instancestatus.Instance, instancestatus.System} {
 		claim := nodeClaim("a", ours)
-		h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+		h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
 		h.clinic.statuses = impaired(c, start.Add(-119*time.Second))
 		if h.poll(); h.deleting("a") {
 			t.Errorf("%s: gone after 119 s", c)
@@ -277,7 +277,7 @@ func TestAnInstanceThatFailsItsChecksGoesByForce(t *testing.T) {
 }
 
 func TestACheckThatFailsForAMomentIsNothing(t *testing.T) {
-	h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+	h := newTestCluster(t, leadOfADay, nodeClaim("a", ours))
 	for range 5 {
 		h.clinic.statuses = impaired(instancestatus.Instance, time.Time{})
 		h.poll()
@@ -299,7 +299,7 @@ func TestACheckThatFailsForAMomentIsNothing(t *testing.T) {
 
 func TestAVolumeThatFailsIsToldOfOnce(t *testing.T) {
 	claim := nodeClaim("a", ours)
-	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+	h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
 	h.clinic.statuses = impaired(instancestatus.Volumes, start.Add(-time.Hour))
 	h.poll()
 	h.clock.Step(time.Hour)
@@ -311,7 +311,7 @@ func TestAVolumeThatFailsIsToldOfOnce(t *testing.T) {
 
 func TestWorkThatStatusShowsIsHeldToTheSameRule(t *testing.T) {
 	claim := nodeClaim("a", ours)
-	h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+	h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
 	at := start.Add(3 * day)
 	event := queue.Maintenance{ID: "instance-event-0d59937288b749b32", Code: "instance-reboot", NotBefore: at}
 	h.deliver(health(ours, reboot, "upcoming", at))
@@ -341,7 +341,7 @@ func TestWorkThatStatusShowsIsHeldToTheSameRule(t *testing.T) {
 }
 
 func TestAMissingPermissionForStatusIsSaidOnceAndTriedAgain(t *testing.T) {
-	h := newHouse(t, leadOfADay, nodeClaim("a", ours), class())
+	h := newTestCluster(t, leadOfADay, nodeClaim("a", ours), class())
 	h.clinic.err = &cloud.Error{Op: "reading the status of 1 instances", Class: cloud.Denied, Err: errors.New("missing permission ec2:DescribeInstanceStatus")}
 	h.poll()
 	h.report()
@@ -373,18 +373,18 @@ func TestAMissingPermissionForStatusIsSaidOnceAndTriedAgain(t *testing.T) {
 func TestADrainThatIsCutShortGetsItsEnd(t *testing.T) {
 	at := start.Add(3 * day)
 	for name, c := range map[string]struct {
-		tell func(h *house)
+		tell func(h *testCluster)
 		end  time.Time
 		why  string
 	}{
-		"spot":                          {func(h *house) { h.deliver(spot(ours, start)) }, start.Add(115 * time.Second), string(queue.SpotInterrupted)},
-		"work that was written down":    {func(h *house) { h.clock.SetTime(at.Add(-day)); _ = h.Windows(t.Context()) }, at.Add(-5 * time.Second), string(queue.ScheduledChange)},
-		"work that is told of too late": {func(h *house) { h.deliver(health(ours, retirement, "upcoming", start.Add(time.Hour))) }, start.Add(time.Hour - 5*time.Second), string(queue.ScheduledChange)},
-		"a reboot":                      {func(h *house) { h.deliver(health(ours, reboot, "upcoming", start.Add(time.Hour))) }, time.Time{}, string(queue.ScheduledChange)},
+		"spot":                          {func(h *testCluster) { h.deliver(spot(ours, start)) }, start.Add(115 * time.Second), string(queue.SpotInterrupted)},
+		"work that was written down":    {func(h *testCluster) { h.clock.SetTime(at.Add(-day)); _ = h.Windows(t.Context()) }, at.Add(-5 * time.Second), string(queue.ScheduledChange)},
+		"work that is told of too late": {func(h *testCluster) { h.deliver(health(ours, retirement, "upcoming", start.Add(time.Hour))) }, start.Add(time.Hour - 5*time.Second), string(queue.ScheduledChange)},
+		"a reboot":                      {func(h *testCluster) { h.deliver(health(ours, reboot, "upcoming", start.Add(time.Hour))) }, time.Time{}, string(queue.ScheduledChange)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := nodeClaim("a", ours)
-			h := newHouse(t, leadOfADay, claim, nodeOf(claim))
+			h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
 			if name == "work that was written down" {
 				h.deliver(health(ours, retirement, "upcoming", at))
 			}
@@ -413,7 +413,7 @@ func TestADrainThatIsCutShortGetsItsEnd(t *testing.T) {
 func TestAClaimThatLivesOnKeepsNoEnd(t *testing.T) {
 	at := start.Add(30 * time.Hour)
 	t.Run("when the deletion is refused", func(t *testing.T) {
-		h := newHouse(t, leadOfADay, nodeClaim("a", ours))
+		h := newTestCluster(t, leadOfADay, nodeClaim("a", ours))
 		h.refuseDeletion = true
 		h.deliver(health(ours, retirement, "upcoming", at), spot(ours, start))
 		h.clock.SetTime(at.Add(-day))
@@ -430,7 +430,7 @@ func TestAClaimThatLivesOnKeepsNoEnd(t *testing.T) {
 		})
 	}
 	t.Run("when the work is called off", func(t *testing.T) {
-		h := newHouse(t, leadOfADay, marked(at.Add(-5*time.Second)))
+		h := newTestCluster(t, leadOfADay, marked(at.Add(-5*time.Second)))
 		h.deliver(health(ours, retirement, "upcoming", at))
 		h.deliver(health(ours, retirement, "closed", at))
 		if got := h.claim("a").Annotations; len(got) != 0 {
@@ -438,7 +438,7 @@ func TestAClaimThatLivesOnKeepsNoEnd(t *testing.T) {
 		}
 	})
 	t.Run("when it is a minute past", func(t *testing.T) {
-		h := newHouse(t, leadOfADay, marked(start))
+		h := newTestCluster(t, leadOfADay, marked(start))
 		h.clock.Step(59 * time.Second)
 		if h.windows(); h.deadline("a") == "" {
 			t.Error("taken off before a minute was over")
@@ -451,7 +451,7 @@ func TestAClaimThatLivesOnKeepsNoEnd(t *testing.T) {
 	t.Run("but one that goes does", func(t *testing.T) {
 		going := marked(start)
 		going.DeletionTimestamp = &metav1.Time{Time: start}
-		h := newHouse(t, leadOfADay, going)
+		h := newTestCluster(t, leadOfADay, going)
 		h.clock.Step(time.Hour)
 		if h.windows(); h.deadline("a") == "" {
 			t.Error("the end of a drain was taken off")

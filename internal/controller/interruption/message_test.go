@@ -80,7 +80,7 @@ func TestWhatEachMessageDoes(t *testing.T) {
 					c.Spec.TerminationGracePeriod = new(karpv1.NewDuration(tt.grace))
 				}
 			})
-			h := newHouse(t, tt.opts, claim, nodeOf(claim))
+			h := newTestCluster(t, tt.opts, claim, nodeOf(claim))
 			if tt.gone {
 				h.region.states = nil
 			}
@@ -127,7 +127,7 @@ func TestWhatEachMessageDoes(t *testing.T) {
 
 func TestTheSameAgainChangesNothing(t *testing.T) {
 	claim := nodeClaim("a", ours)
-	h := newHouse(t, interruption.Options{}, claim, nodeOf(claim))
+	h := newTestCluster(t, interruption.Options{}, claim, nodeOf(claim))
 	h.deliver(spot(ours, start), spot(ours, start))
 	h.clock.Step(20 * time.Second)
 	h.deliver(spot(ours, start), rebalance(ours, start), state(ours, "shutting-down", start))
@@ -144,7 +144,7 @@ func TestTheSameAgainChangesNothing(t *testing.T) {
 
 func TestAWarningShortensAnEarlierDrain(t *testing.T) {
 	claim := nodeClaim("a", ours)
-	h := newHouse(t, interruption.Options{}, claim, nodeOf(claim))
+	h := newTestCluster(t, interruption.Options{}, claim, nodeOf(claim))
 	h.deliver(state(ours, "stopping", start))
 	if d := h.deadline("a"); d != "" {
 		t.Fatalf("deadline %s", d)
@@ -160,7 +160,7 @@ func TestAWarningShortensAnEarlierDrain(t *testing.T) {
 
 func TestOurOwnTerminationsAreNoNews(t *testing.T) {
 	claim := nodeClaim("a", ours)
-	h := newHouse(t, interruption.Options{}, claim, nodeOf(claim))
+	h := newTestCluster(t, interruption.Options{}, claim, nodeOf(claim))
 	if err := h.Client.Delete(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestOurOwnTerminationsAreNoNews(t *testing.T) {
 }
 
 func TestMessagesAboutOthersAreDroppedUnparsed(t *testing.T) {
-	h := newHouse(t, interruption.Options{}, nodeClaim("a", ours))
+	h := newTestCluster(t, interruption.Options{}, nodeClaim("a", ours))
 	h.deliver(state(another, "terminated", start), state(another, "running", start), spot(another, start))
 	if len(h.line.deleted) != 3 || h.metric("kerf_interruption_foreign_messages_total") != 3 {
 		t.Errorf("deleted %v, foreign %v", h.line.deleted, h.metric("kerf_interruption_foreign_messages_total"))
@@ -186,7 +186,7 @@ func TestMessagesAboutOthersAreDroppedUnparsed(t *testing.T) {
 
 func TestAMessageThatOutrunsTheLaunchIsLeftForLater(t *testing.T) {
 	launching := nodeClaim("b", "")
-	h := newHouse(t, interruption.Options{}, nodeClaim("a", ours), launching)
+	h := newTestCluster(t, interruption.Options{}, nodeClaim("a", ours), launching)
 	late := "i-0aaaaaaaaaaaaaaa1"
 	h.deliver(spot(late, start), state(late, "running", start))
 	if diff := cmp.Diff([]string{"m1"}, h.line.deleted); diff != "" {
@@ -209,7 +209,7 @@ func TestAMessageThatOutrunsTheLaunchIsLeftForLater(t *testing.T) {
 }
 
 func TestAnOldMessageAboutAnUnknownInstanceIsNotKept(t *testing.T) {
-	h := newHouse(t, interruption.Options{}, nodeClaim("b", ""))
+	h := newTestCluster(t, interruption.Options{}, nodeClaim("b", ""))
 	h.line.next = []queue.Delivery{{ID: "old", SentAt: start.Add(-time.Minute), Body: spot(another, start)}}
 	h.round()
 	if len(h.line.deleted) != 1 {
@@ -218,7 +218,7 @@ func TestAnOldMessageAboutAnUnknownInstanceIsNotKept(t *testing.T) {
 }
 
 func TestAMessageThatFailsAgainAndAgainIsGivenUp(t *testing.T) {
-	h := newHouse(t, interruption.Options{}, nodeClaim("a", ours))
+	h := newTestCluster(t, interruption.Options{}, nodeClaim("a", ours))
 	h.refusal = apierrors.NewServiceUnavailable("etcd")
 	for receives, want := range []struct {
 		counted float64
@@ -241,7 +241,7 @@ func TestAMessageThatFailsAgainAndAgainIsGivenUp(t *testing.T) {
 func TestOneFailureDoesNotHoldTheOthersBack(t *testing.T) {
 	claim := nodeClaim("a", ours)
 	other := nodeClaim("b", another)
-	h := newHouse(t, interruption.Options{}, claim, other)
+	h := newTestCluster(t, interruption.Options{}, claim, other)
 	h.region.err = errors.New("EC2 does not answer")
 	h.deliver(spot(another, start.Add(-5*time.Minute)), state(ours, "stopped", start))
 	if diff := cmp.Diff([]string{"m1"}, h.line.deleted); diff != "" || !h.deleting("a") || h.deleting("b") {
@@ -250,7 +250,7 @@ func TestOneFailureDoesNotHoldTheOthersBack(t *testing.T) {
 }
 
 func TestAnUnknownSortIsToldOfOnce(t *testing.T) {
-	h := newHouse(t, interruption.Options{})
+	h := newTestCluster(t, interruption.Options{})
 	body := `{"version":"0","source":"aws.ec2","detail-type":"EBS Volume Notification","detail":{}}`
 	h.deliver(body, body, body)
 	if n := strings.Count(h.log.String(), "EBS Volume Notification"); n != 1 {
@@ -266,7 +266,7 @@ func TestEveryCauseIsOneOfAFewWords(t *testing.T) {
 		"other":                    errors.New("z"),
 		"kubernetes_internalerror": fmt.Errorf("deep: %w", apierrors.NewInternalError(errors.New("x"))),
 	} {
-		h := newHouse(t, interruption.Options{}, claim.DeepCopy())
+		h := newTestCluster(t, interruption.Options{}, claim.DeepCopy())
 		h.refusal = err
 		h.line.next = []queue.Delivery{{ID: "m", SentAt: start, Receives: 5, Body: spot(ours, start)}}
 		h.round()

@@ -26,7 +26,7 @@ func class() *awsv1.EC2NodeClass {
 	return c
 }
 
-func (h *house) report() {
+func (h *testCluster) report() {
 	h.t.Helper()
 	if err := h.Report(h.t.Context()); err != nil {
 		h.t.Fatal(err)
@@ -34,7 +34,7 @@ func (h *house) report() {
 }
 
 // condition is one of the class, whose Ready must not care.
-func (h *house) condition(name string) *status.Condition {
+func (h *testCluster) condition(name string) *status.Condition {
 	h.t.Helper()
 	c := &awsv1.EC2NodeClass{}
 	if err := h.Client.Get(h.t.Context(), client.ObjectKey{Name: "default"}, c); err != nil {
@@ -50,7 +50,7 @@ func failure(class cloud.ErrorClass, text string) error {
 	return &cloud.Error{Op: "receiving from queue \"kerf\"", Class: class, Err: errors.New(text)}
 }
 
-func (h *house) tryRound() { _ = h.Round(h.t.Context()) }
+func (h *testCluster) tryRound() { _ = h.Round(h.t.Context()) }
 
 func TestAQueueThatDoesNotWorkIsSaidAndRecovers(t *testing.T) {
 	for _, tt := range []struct {
@@ -63,7 +63,7 @@ func TestAQueueThatDoesNotWorkIsSaidAndRecovers(t *testing.T) {
 		{"no answer", queue.ReasonUnreachable, failure(cloud.Unavailable, "refused"), 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHouse(t, interruption.Options{}, class())
+			h := newTestCluster(t, interruption.Options{}, class())
 			h.report()
 			if c := h.condition("InterruptionQueueReady"); c != nil {
 				t.Errorf("said before anything is known: %+v", c)
@@ -113,7 +113,7 @@ func TestAQueueThatDoesNotWorkIsSaidAndRecovers(t *testing.T) {
 }
 
 func TestWithoutAPermissionToDeleteTheQueueIsNotReady(t *testing.T) {
-	h := newHouse(t, interruption.Options{}, class())
+	h := newTestCluster(t, interruption.Options{}, class())
 	h.line.lock = failure(cloud.Denied, "missing permission sqs:DeleteMessage")
 	for range 3 {
 		h.line.next = []queue.Delivery{{ID: "m", Body: "x"}}
@@ -140,7 +140,7 @@ func TestWithoutAPermissionToDeleteTheQueueIsNotReady(t *testing.T) {
 func TestWithoutAQueueThereIsNoCondition(t *testing.T) {
 	c := class()
 	c.StatusConditions(false).SetFalse(awsv1.ConditionTypeInterruptionQueueReady, "QueueNotFound", "of an earlier start")
-	h := newHouse(t, interruption.Options{Silence: time.Minute}, c)
+	h := newTestCluster(t, interruption.Options{Silence: time.Minute}, c)
 	h.Queue = nil
 	h.launched("a")
 	h.clock.Step(time.Hour)
@@ -154,14 +154,14 @@ func TestWithoutAQueueThereIsNoCondition(t *testing.T) {
 }
 
 // launched lets a claim's instance be launched now.
-func (h *house) launched(name string) {
+func (h *testCluster) launched(name string) {
 	was, is := nodeClaim(name, ""), nodeClaim(name, "i-0000000000000000a")
 	is.StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
 	h.Instances.Set(was, is, h.clock.Now())
 }
 
 func TestSilenceIsNoticedAndEndsWithAMessage(t *testing.T) {
-	h := newHouse(t, interruption.Options{Silence: 10 * time.Minute}, class())
+	h := newTestCluster(t, interruption.Options{Silence: 10 * time.Minute}, class())
 	ready := func(want bool, when string) {
 		t.Helper()
 		h.report()
@@ -195,7 +195,7 @@ func TestSilenceIsNoticedAndEndsWithAMessage(t *testing.T) {
 }
 
 func TestDeletionThatGetsNoAnswerIsSaidThoughReceivingWorks(t *testing.T) {
-	h := newHouse(t, interruption.Options{}, class())
+	h := newTestCluster(t, interruption.Options{}, class())
 	h.line.lock = failure(cloud.Unavailable, "refused")
 	for range 3 {
 		h.deliver(state(another, "running", h.clock.Now()))
@@ -213,7 +213,7 @@ func TestDeletionThatGetsNoAnswerIsSaidThoughReceivingWorks(t *testing.T) {
 }
 
 func TestSilenceIsNoNewsWhileThereIsNoQueue(t *testing.T) {
-	h := newHouse(t, interruption.Options{Silence: 10 * time.Minute}, class())
+	h := newTestCluster(t, interruption.Options{Silence: 10 * time.Minute}, class())
 	h.line.err = failure(cloud.NotFound, "no such queue")
 	h.tryRound()
 	h.launched("a")
@@ -237,7 +237,7 @@ func TestSilenceIsNoNewsWhileThereIsNoQueue(t *testing.T) {
 }
 
 func TestSilenceCanBeSwitchedOff(t *testing.T) {
-	h := newHouse(t, interruption.Options{}, class())
+	h := newTestCluster(t, interruption.Options{}, class())
 	h.round()
 	h.launched("a")
 	h.clock.Step(24 * time.Hour)

@@ -15,7 +15,7 @@ func TestAReservationThatIsTakenBackCountsAsEmptyAndThePoolStaysOpen(t *testing.
 		c.Labels[karpv1.CapacityTypeLabelKey] = "reserved"
 		c.Labels[awsv1.LabelCapacityReservationID] = "cr-1"
 	})
-	h := newHouse(t, interruption.Options{}, claim, nodeOf(claim))
+	h := newTestCluster(t, interruption.Options{}, claim, nodeOf(claim))
 	h.deliver(reservation(ours, start))
 	if !h.deleting("a") {
 		t.Error("the node is not drained")

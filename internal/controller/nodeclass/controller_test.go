@@ -51,7 +51,7 @@ func (p *provider) Release(context.Context, *awsv1.EC2NodeClass) error {
 	return p.refusal
 }
 
-type house struct {
+type testCluster struct {
 	*testing.T
 	*Controller
 	cloud  *provider
@@ -65,7 +65,7 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-func newHouse(t *testing.T, objects ...client.Object) *house {
+func newTestCluster(t *testing.T, objects ...client.Object) *testCluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
@@ -75,7 +75,7 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 	if err := index.Add(t.Context(), indexer{b}); err != nil {
 		t.Fatal(err)
 	}
-	h := &house{T: t, cloud: &provider{}, events: record.NewFakeRecorder(100)}
+	h := &testCluster{T: t, cloud: &provider{}, events: record.NewFakeRecorder(100)}
 	h.Controller = &Controller{
 		Client: b.Build(), Cloud: h.cloud, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
 		ReservedCapacity: true, Clock: clocktesting.NewFakeClock(time.Unix(1000, 0)),
@@ -84,11 +84,11 @@ func newHouse(t *testing.T, objects ...client.Object) *house {
 	return h
 }
 
-func (h *house) look() (reconcile.Result, error) {
+func (h *testCluster) look() (reconcile.Result, error) {
 	return h.Reconcile(h.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "default"}})
 }
 
-func (h *house) class() *awsv1.EC2NodeClass {
+func (h *testCluster) class() *awsv1.EC2NodeClass {
 	h.Helper()
 	class := &awsv1.EC2NodeClass{}
 	if err := h.Client.Get(h.Context(), client.ObjectKey{Name: "default"}, class); err != nil {
@@ -97,9 +97,11 @@ func (h *house) class() *awsv1.EC2NodeClass {
 	return class
 }
 
-func (h *house) condition(t string) *status.Condition { return h.class().StatusConditions(true).Get(t) }
+func (h *testCluster) condition(t string) *status.Condition {
+	return h.class().StatusConditions(true).Get(t)
+}
 
-func (h *house) seen(words string) bool {
+func (h *testCluster) seen(words string) bool {
 	for {
 		select {
 		case e := <-h.events.Events:
@@ -145,7 +147,7 @@ func good(others ...cloud.Finding) cloud.Resolution {
 }
 
 func TestWhatOthersSayWhileAClassIsResolvedStays(t *testing.T) {
-	h := newHouse(t, newClass())
+	h := newTestCluster(t, newClass())
 	h.cloud.resolution = good()
 	h.cloud.meanwhile = func() {
 		class := h.class()
@@ -175,7 +177,7 @@ func TestWhatOthersSayWhileAClassIsResolvedStays(t *testing.T) {
 }
 
 func TestAReadyClassHasAllConditionsAndTheStatusOfWhatItSelects(t *testing.T) {
-	h := newHouse(t, newClass())
+	h := newTestCluster(t, newClass())
 	h.cloud.resolution = good()
 	if r, err := h.look(); err != nil || r.RequeueAfter != steady {
 		t.Fatalf("%v, %v", r, err)
@@ -192,7 +194,7 @@ func TestAReadyClassHasAllConditionsAndTheStatusOfWhatItSelects(t *testing.T) {
 func TestAFindingBecomesItsConditionAndReadyFollows(t *testing.T) {
 	for _, condition := range all {
 		t.Run(condition, func(t *testing.T) {
-			h := newHouse(t, newClass())
+			h := newTestCluster(t, newClass())
 			h.cloud.resolution = good(cloud.Finding{Condition: condition, Reason: "Because", Message: "of this"})
 			if r, err := h.look(); err != nil || r.RequeueAfter != unready {
 				t.Fatalf("%v, %v", r, err)
@@ -215,7 +217,7 @@ func TestWhatCanNotBeLookedAt(t *testing.T) {
 	unknown.AMIs = nil
 
 	t.Run("a class that was ready stays so and says since what", func(t *testing.T) {
-		h := newHouse(t, newClass())
+		h := newTestCluster(t, newClass())
 		h.cloud.resolution = good()
 		if _, err := h.look(); err != nil {
 			t.Fatal(err)
@@ -235,7 +237,7 @@ func TestWhatCanNotBeLookedAt(t *testing.T) {
 		}
 	})
 	t.Run("a class that was edited since is unknown", func(t *testing.T) {
-		h := newHouse(t, newClass())
+		h := newTestCluster(t, newClass())
 		h.cloud.resolution = good()
 		if _, err := h.look(); err != nil {
 			t.Fatal(err)
@@ -254,7 +256,7 @@ func TestWhatCanNotBeLookedAt(t *testing.T) {
 		}
 	})
 	t.Run("a class that was never seen is unknown", func(t *testing.T) {
-		h := newHouse(t, newClass())
+		h := newTestCluster(t, newClass())
 		h.cloud.resolution = unknown
 		if _, err := h.look(); err != nil {
 			t.Fatal(err)
@@ -268,7 +270,7 @@ func TestWhatCanNotBeLookedAt(t *testing.T) {
 func TestTermsThatMixAreToldOf(t *testing.T) {
 	class := newClass()
 	class.Spec.SubnetSelectorTerms[0].Tags = map[string]string{"team": "blue"}
-	h := newHouse(t, class)
+	h := newTestCluster(t, class)
 	h.cloud.resolution = good()
 	if _, err := h.look(); err != nil {
 		t.Fatal(err)
@@ -293,7 +295,7 @@ func TestClaimsOfAnotherHashVersionAreStampedAndNotRolled(t *testing.T) {
 	class.Annotations = map[string]string{awsv1.AnnotationEC2NodeClassHash: "old", awsv1.AnnotationEC2NodeClassHashVersion: "v5"}
 	drifted := newClaim("drifted", "older", "v5")
 	drifted.StatusConditions().SetTrue(karpv1.ConditionTypeDrifted)
-	h := newHouse(t, class, newClaim("same", "old", "v5"), drifted, newClaim("ours", "mine", awsv1.EC2NodeClassHashVersion))
+	h := newTestCluster(t, class, newClaim("same", "old", "v5"), drifted, newClaim("ours", "mine", awsv1.EC2NodeClassHashVersion))
 	h.cloud.resolution = good()
 	if _, err := h.look(); err != nil {
 		t.Fatal(err)
@@ -313,7 +315,7 @@ func TestAClassGoesAfterItsLastClaim(t *testing.T) {
 	class := newClass()
 	class.Finalizers = []string{awsv1.TerminationFinalizer}
 	claim := newClaim("last", "x", awsv1.EC2NodeClassHashVersion)
-	h := newHouse(t, class, claim)
+	h := newTestCluster(t, class, claim)
 	if err := h.Client.Delete(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +360,7 @@ func TestARefusalThatStaysTheSameIsWrittenOnce(t *testing.T) {
 		"well, with a remark": {OK: true, Reason: "LookupFailed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, newClass())
+			h := newTestCluster(t, newClass())
 			f.Condition = awsv1.ConditionTypeSubnetsReady
 			version := ""
 			for _, id := range []string{"1-a", "2-b", "3-c"} {
@@ -381,7 +383,7 @@ func TestARefusalThatStaysTheSameIsWrittenOnce(t *testing.T) {
 
 // A list that is empty because nobody looks must not make instances that run out of reservations drift.
 func TestWithTheGateShutNothingIsSaidOfReservationsFoundBefore(t *testing.T) {
-	h := newHouse(t, newClass())
+	h := newTestCluster(t, newClass())
 	h.cloud.resolution = good()
 	h.cloud.resolution.CapacityReservations = []awsv1.CapacityReservation{{ID: "cr-1"}}
 	if _, err := h.look(); err != nil || !h.condition(awsv1.ConditionTypeCapacityReservationsReady).IsTrue() {

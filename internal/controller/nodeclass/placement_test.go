@@ -8,7 +8,7 @@ import (
 )
 
 func TestTheGroupOfAClassIsForgottenOnlyWhenItIsGone(t *testing.T) {
-	h := newHouse(t, newClass())
+	h := newTestCluster(t, newClass())
 	group := &awsv1.PlacementGroup{ID: "pg-1", Name: "g", Strategy: "partition", PartitionCount: 3}
 	for _, step := range []struct {
 		what    string

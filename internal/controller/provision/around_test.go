@@ -15,7 +15,7 @@ import (
 // served, and it is tried again after a pause that doubles.
 func TestPodsThatCanNotBeDecidedOnAreSetAside(t *testing.T) {
 	now, broken, tries := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), true, 0
-	h := newHouse(t, func(o *Options) {
+	h := newTestCluster(t, func(o *Options) {
 		o.Now = func() time.Time { return now }
 		o.Solve = func(p *pack.Problem) *plan.Plan {
 			if broken && slices.ContainsFunc(p.Pending, func(pod *cluster.Pod) bool { return pod.Name == "bad" }) {
@@ -68,7 +68,7 @@ func TestPodsThatCanNotBeDecidedOnAreSetAside(t *testing.T) {
 // TestASolverThatAlwaysPanicsBlamesNobody: where it is not the pods, none is set aside.
 func TestASolverThatAlwaysPanicsBlamesNobody(t *testing.T) {
 	broken := true
-	h := newHouse(t, func(o *Options) {
+	h := newTestCluster(t, func(o *Options) {
 		o.Solve = func(p *pack.Problem) *plan.Plan {
 			if broken {
 				panic("broken invariant")
@@ -89,7 +89,7 @@ func TestASolverThatAlwaysPanicsBlamesNobody(t *testing.T) {
 }
 
 // told takes the events that were recorded.
-func (h *house) told() []string {
+func (h *testCluster) told() []string {
 	var out []string
 	for len(h.events.Events) > 0 {
 		out = append(out, <-h.events.Events)

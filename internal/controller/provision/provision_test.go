@@ -99,7 +99,7 @@ func (c *count) passes() []int {
 	return append([]int(nil), c.solved...)
 }
 
-type house struct {
+type testCluster struct {
 	*Controller
 	t      *testing.T
 	cache  *cache.Cache
@@ -110,13 +110,13 @@ type house struct {
 	rv     int
 }
 
-func newHouse(t *testing.T, edit ...func(*Options)) *house {
+func newTestCluster(t *testing.T, edit ...func(*Options)) *testCluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, cache: cache.New(cache.Options{}), shop: newShop(), count: &count{refused: map[apply.RefusalCode]int{}}, events: record.NewFakeRecorder(1000)}
+	h := &testCluster{t: t, cache: cache.New(cache.Options{}), shop: newShop(), count: &count{refused: map[apply.RefusalCode]int{}}, events: record.NewFakeRecorder(1000)}
 	h.client = fake.NewClientBuilder().WithScheme(scheme).Build()
 	o := Options{
 		State: h.cache, Types: h.shop, Meter: h.count, BatchIdle: time.Second, BatchMax: 10 * time.Second,
@@ -129,9 +129,9 @@ func newHouse(t *testing.T, edit ...func(*Options)) *house {
 	return h
 }
 
-func (h *house) version() string { h.rv++; return fmt.Sprint(h.rv) }
+func (h *testCluster) version() string { h.rv++; return fmt.Sprint(h.rv) }
 
-func (h *house) pool(name string, edit ...func(*karpv1.NodePool)) {
+func (h *testCluster) pool(name string, edit ...func(*karpv1.NodePool)) {
 	h.cache.SetNodeClass(&awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("class-" + name), ResourceVersion: h.version()}})
 	p := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("pool-" + name), ResourceVersion: h.version()}}
 	p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: name}
@@ -143,7 +143,7 @@ func (h *house) pool(name string, edit ...func(*karpv1.NodePool)) {
 	h.cache.SetPool(p)
 }
 
-func (h *house) pod(name, cpu string, edit ...func(*corev1.Pod)) {
+func (h *testCluster) pod(name, cpu string, edit ...func(*corev1.Pod)) {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: h.version(), CreationTimestamp: metav1.Unix(1, 0)},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu)}}}}},
@@ -155,7 +155,7 @@ func (h *house) pod(name, cpu string, edit ...func(*corev1.Pod)) {
 	h.cache.SetPod(p)
 }
 
-func (h *house) claims() []karpv1.NodeClaim {
+func (h *testCluster) claims() []karpv1.NodeClaim {
 	h.t.Helper()
 	var list karpv1.NodeClaimList
 	if err := h.client.List(h.t.Context(), &list); err != nil {
@@ -165,7 +165,7 @@ func (h *house) claims() []karpv1.NodeClaim {
 }
 
 // run starts the loop in the test's bubble and gives it time to settle.
-func (h *house) run(ctx context.Context) {
+func (h *testCluster) run(ctx context.Context) {
 	go func() { _ = h.Start(ctx) }()
 	synctest.Wait()
 }
@@ -174,7 +174,7 @@ func TestALonePodIsServedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		h := newHouse(t)
+		h := newTestCluster(t)
 		h.pool("default")
 		h.run(ctx)
 		time.Sleep(3 * time.Second)
@@ -211,7 +211,7 @@ func TestABurstIsSolvedTogether(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				h := newHouse(t, func(o *Options) { o.BatchMax = tt.most })
+				h := newTestCluster(t, func(o *Options) { o.BatchMax = tt.most })
 				h.pool("default")
 				h.run(ctx)
 				for i := range 1000 {
@@ -243,7 +243,7 @@ func TestOneBrokenClassLeavesTheOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t)
+				h := newTestCluster(t)
 				h.pool("good")
 				h.pool("broken", func(p *karpv1.NodePool) { p.Spec.Weight = new(int32(50)) })
 				tt.spoil(h.shop)
@@ -273,7 +273,7 @@ func TestALateAnswerBringsThePoolBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		h := newHouse(t)
+		h := newTestCluster(t)
 		h.pool("slow")
 		answer := make(chan struct{})
 		h.shop.hangs["slow"] = answer
@@ -294,9 +294,9 @@ func TestALateAnswerBringsThePoolBack(t *testing.T) {
 }
 
 func TestWhatMakesTheLoopLookAgain(t *testing.T) {
-	for name, change := range map[string]func(*house){
-		"a pool comes": func(h *house) { h.pool("default") },
-		"an offering can be launched again": func(h *house) {
+	for name, change := range map[string]func(*testCluster){
+		"a pool comes": func(h *testCluster) { h.pool("default") },
+		"an offering can be launched again": func(h *testCluster) {
 			h.pool("default")
 			h.Trigger()
 		},
@@ -305,7 +305,7 @@ func TestWhatMakesTheLoopLookAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				h := newHouse(t)
+				h := newTestCluster(t)
 				h.run(ctx)
 				h.pod("p", "500m")
 				time.Sleep(time.Second)
@@ -328,7 +328,7 @@ func TestAFailedLaunchIsAnsweredWithAnotherInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		h := newHouse(t)
+		h := newTestCluster(t)
 		h.pool("default")
 		h.run(ctx)
 		h.pod("p", "500m")
@@ -345,7 +345,7 @@ func TestAFailedLaunchIsAnsweredWithAnotherInstance(t *testing.T) {
 }
 
 func TestPodsThatFitInFlightInstancesAreNotLaunchedFor(t *testing.T) {
-	h := newHouse(t)
+	h := newTestCluster(t)
 	h.pool("default")
 	h.pod("a", "3")
 	if out, err := h.Decide(t.Context()); err != nil || len(out.Created) != 1 {
@@ -362,7 +362,7 @@ func TestPodsThatFitInFlightInstancesAreNotLaunchedFor(t *testing.T) {
 }
 
 func TestAnInstanceThatNeverGetsReadyIsNotWaitedForForEver(t *testing.T) {
-	h := newHouse(t)
+	h := newTestCluster(t)
 	h.pool("default")
 	h.pod("a", "3")
 	if out, err := h.Decide(t.Context()); err != nil || len(out.Created) != 1 {
@@ -379,7 +379,7 @@ func TestAnInstanceThatNeverGetsReadyIsNotWaitedForForEver(t *testing.T) {
 }
 
 func TestPodsOnLeavingNodesAreLaunchedForOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newTestCluster(t)
 	h.pool("default")
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", ResourceVersion: h.version(), DeletionTimestamp: new(metav1.Now())}}
 	node.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("8"), "pods": resource.MustParse("10")}
@@ -394,7 +394,7 @@ func TestPodsOnLeavingNodesAreLaunchedForOnce(t *testing.T) {
 }
 
 func TestAPlanThatFailsItsCheckIsCutDown(t *testing.T) {
-	h := newHouse(t, func(o *Options) {
+	h := newTestCluster(t, func(o *Options) {
 		o.Solve = func(p *pack.Problem) *plan.Plan {
 			out := pack.Solve(p)
 			if len(out.NewNodes) > 0 {
@@ -417,7 +417,7 @@ func TestAPlanThatFailsItsCheckIsCutDown(t *testing.T) {
 
 func TestWhatWasDecidedIsRecordedAsItWasSolved(t *testing.T) {
 	var got []*decision.Decision
-	h := newHouse(t, func(o *Options) {
+	h := newTestCluster(t, func(o *Options) {
 		o.Record = func(d *decision.Decision) { got = append(got, d) }
 		// The check refuses the first instance; the record must hold it all the same.
 		o.Check = func(_ *pack.Problem, p *plan.Plan) []Violation {
@@ -446,7 +446,7 @@ func TestWhatWasDecidedIsRecordedAsItWasSolved(t *testing.T) {
 }
 
 func TestAPoolWithNothingToSellIsTold(t *testing.T) {
-	h := newHouse(t)
+	h := newTestCluster(t)
 	h.pool("default", func(p *karpv1.NodePool) {
 		p.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{{Key: requirement.Zone, Operator: "In", Values: []string{"mars-1a"}}}
 	})
@@ -483,7 +483,7 @@ func TestAPoolWhoseMinValuesCannotBeMetIsTold(t *testing.T) {
 		"a demand that is only wanted": {true, map[string]func(*karpv1.NodePool){"strict": demand(40)}, "1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, func(o *Options) { o.Pack.MinValuesBestEffort = tt.bestEffort })
+			h := newTestCluster(t, func(o *Options) { o.Pack.MinValuesBestEffort = tt.bestEffort })
 			for pool, edit := range tt.pools {
 				h.pool(pool, edit)
 			}
@@ -509,7 +509,7 @@ func TestAPanicDoesNotEndTheLoop(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		failing := true
-		h := newHouse(t, func(o *Options) {
+		h := newTestCluster(t, func(o *Options) {
 			o.Solve = func(p *pack.Problem) *plan.Plan {
 				if failing {
 					failing = false
@@ -534,7 +534,7 @@ func TestAnOwnerThatDoesNotAnswerHoldsUpNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		asked := 0
-		h := newHouse(t, func(o *Options) {
+		h := newTestCluster(t, func(o *Options) {
 			o.Missing = func(ctx context.Context, _ cache.Owner) (int, bool) {
 				asked++
 				<-ctx.Done()

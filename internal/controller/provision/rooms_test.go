@@ -13,14 +13,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
-func (h *house) decide() {
+func (h *testCluster) decide() {
 	h.t.Helper()
 	if _, err := h.Decide(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) node(at int) *cluster.Node {
+func (h *testCluster) node(at int) *cluster.Node {
 	h.t.Helper()
 	nodes := h.cache.Snapshot().Nodes
 	if len(nodes) <= at {
@@ -31,7 +31,7 @@ func (h *house) node(at int) *cluster.Node {
 
 func TestABufferKeepsRoomThatRealPodsMayTake(t *testing.T) {
 	state := cache.New(cache.Options{CapacityBuffers: true})
-	h := newHouse(t, func(o *Options) {
+	h := newTestCluster(t, func(o *Options) {
 		o.State, o.Settle = state, state.SettleRooms
 	})
 	h.cache = state
@@ -102,7 +102,7 @@ func TestABufferKeepsRoomThatRealPodsMayTake(t *testing.T) {
 
 func TestABufferWithoutAPlaceSaysWhy(t *testing.T) {
 	state := cache.New(cache.Options{CapacityBuffers: true})
-	h := newHouse(t, func(o *Options) { o.State, o.Settle = state, state.SettleRooms })
+	h := newTestCluster(t, func(o *Options) { o.State, o.Settle = state, state.SettleRooms })
 	h.cache = state
 	h.pool("default")
 	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "t", UID: "t", ResourceVersion: h.version()}}

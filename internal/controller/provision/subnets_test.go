@@ -30,7 +30,7 @@ func TestPoolsAreBoundBySubnetsThatMayRunShort(t *testing.T) {
 		"a pool that is not ready":                 {snapshot: cluster.Snapshot{Pending: waiting}, takes: 50, notReady: "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, func(o *Options) {
+			h := newTestCluster(t, func(o *Options) {
 				o.Subnets = func(*awsv1.EC2NodeClass) []cluster.Subnet { return slices.Clone(all) }
 			})
 			pool := &cluster.Pool{NotReady: c.notReady, Types: []*catalog.Type{{}, {Addresses: c.takes}}}

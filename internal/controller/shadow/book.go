@@ -27,7 +27,7 @@ const forget = 10 * time.Minute
 const kept = 200
 
 // Wish is something that would have been done.
-type Wish struct {
+type Intent struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"` // launch, delete or replace
 	// Reason is Pending for instances that pods wait for, else the cause of the disruption.
@@ -67,7 +67,7 @@ type Summary struct {
 	Pools  []Pool    `json:"nodePools,omitempty"`
 	Total  Pool      `json:"total"`
 	Counts []Count   `json:"counts,omitempty"`
-	Last   []Wish    `json:"last,omitempty"` // oldest first
+	Last   []Intent  `json:"last,omitempty"` // oldest first
 	// Missed is what the running bill came to beyond the one of Kerf's decisions since the start, in micro-USD.
 	Missed catalog.MicroUSD `json:"missed"`
 	// Unpriced is how many nodes have no known price; they are left out.
@@ -91,18 +91,18 @@ type Round struct {
 type Book struct {
 	mu      sync.Mutex
 	summary Summary
-	wishes  map[string]time.Time // when they were last found
+	intents map[string]time.Time // when they were last found
 	counts  map[Count]int        // N is zero in the keys
 	gap     catalog.MicroUSD     // of the last round: running less Kerf's, per hour
 }
 
 // NewBook opens a book.
 func NewBook(now time.Time) *Book {
-	return &Book{summary: Summary{Since: now.UTC(), Until: now.UTC()}, wishes: map[string]time.Time{}, counts: map[Count]int{}}
+	return &Book{summary: Summary{Since: now.UTC(), Until: now.UTC()}, intents: map[string]time.Time{}, counts: map[Count]int{}}
 }
 
 // Enter takes a round in and returns the preferences that are new.
-func (b *Book) Enter(r *Round) []Wish {
+func (b *Book) Enter(r *Round) []Intent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := &b.summary
@@ -113,19 +113,19 @@ func (b *Book) Enter(r *Round) []Wish {
 	s.Until = r.At.UTC()
 	s.Pools, s.Total, s.Unpriced = compare(r)
 	b.gap = s.Total.Running - s.Total.Kerf
-	var fresh []Wish
-	for _, f := range wishes(r) {
-		seen, known := b.wishes[f.key]
-		b.wishes[f.key] = r.At
+	var fresh []Intent
+	for _, f := range intents(r) {
+		seen, known := b.intents[f.key]
+		b.intents[f.key] = r.At
 		if known && r.At.Sub(seen) < forget {
 			continue
 		}
-		fresh = append(fresh, f.wish)
-		for _, pool := range f.wish.Pools {
-			b.counts[Count{What: f.wish.What, Reason: f.wish.Reason, Pool: pool}]++
+		fresh = append(fresh, f.intent)
+		for _, pool := range f.intent.Pools {
+			b.counts[Count{What: f.intent.What, Reason: f.intent.Reason, Pool: pool}]++
 		}
 	}
-	maps.DeleteFunc(b.wishes, func(_ string, seen time.Time) bool { return r.At.Sub(seen) >= forget })
+	maps.DeleteFunc(b.intents, func(_ string, seen time.Time) bool { return r.At.Sub(seen) >= forget })
 	s.Last = append(s.Last, fresh...)
 	s.Last = slices.Clone(s.Last[max(0, len(s.Last)-kept):])
 	return fresh
@@ -225,18 +225,18 @@ func compare(r *Round) (pools []Pool, total Pool, unpriced int) {
 }
 
 type found struct {
-	key  string
-	wish Wish
+	key    string
+	intent Intent
 }
 
 // preferences are what would be done now. The same preference has the same key as long as what it is about is the same: the nodes that
 // go, or the pods that wait.
-func wishes(r *Round) []found {
+func intents(r *Round) []found {
 	var out []found
 	if r.Plan != nil {
 		for i := range r.Plan.NewNodes {
 			n := &r.Plan.NewNodes[i]
-			out = append(out, found{"launch " + podsKey(n), Wish{
+			out = append(out, found{"launch " + podsKey(n), Intent{
 				At: r.At.UTC(), What: "buy", Reason: "Pending", Pools: []string{n.Pool}, New: []string{instance(n)}, Pods: len(n.Pods), Saving: -n.Price, Why: n.Why,
 			}})
 		}
@@ -250,7 +250,7 @@ func wishes(r *Round) []found {
 	}
 	for i := range r.Disruption.Moves {
 		m := &r.Disruption.Moves[i]
-		w := Wish{At: r.At.UTC(), What: "delete", Reason: string(m.Cause), Nodes: m.Nodes, Saving: m.Saving, Why: m.Why}
+		w := Intent{At: r.At.UTC(), What: "delete", Reason: string(m.Cause), Nodes: m.Nodes, Saving: m.Saving, Why: m.Why}
 		for _, name := range m.Nodes {
 			w.Pools = append(w.Pools, poolOf[name])
 		}

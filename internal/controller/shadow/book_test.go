@@ -70,12 +70,12 @@ func TestAWishIsCountedOnceAsLongAsItStays(t *testing.T) {
 		fresh += len(b.Enter(round(time.Duration(i)*10*time.Second, nodes, launch, empty)))
 	}
 	if s := b.Summary(); fresh != 2 || len(s.Counts) != 2 || s.Counts[0].N != 1 || s.Counts[1].N != 1 || s.Rounds != 100 || s.Total.Kerf != 70_000 {
-		t.Errorf("%d wishes, summary %+v", fresh, s)
+		t.Errorf("%d intents, summary %+v", fresh, s)
 	}
 	// The pod has company now: it is the same instance that it waits for. Another pod alone is another preference.
 	more := &plan.Plan{NewNodes: []plan.NewNode{launched("a", 90_000, "p", "q")}}
 	if got := b.Enter(round(1000*time.Second, nodes, more, nil)); len(got) != 0 {
-		t.Errorf("company made a wish of its own: %+v", got)
+		t.Errorf("company made an intent of its own: %+v", got)
 	}
 	if got := b.Enter(round(1010*time.Second, nodes, &plan.Plan{NewNodes: []plan.NewNode{launched("a", 70_000, "z")}}, nil)); len(got) != 1 {
 		t.Errorf("another pod: %+v", got)

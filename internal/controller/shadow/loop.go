@@ -110,7 +110,7 @@ func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
 	l.Metrics.Shadow.Missed.Set(dollars(s.Missed))
 }
 
-// ripe is a decision with those of its moves that have stood for as long as they have to. Where it is another node each time,
+// confirmed is a decision with those of its moves that have stood for as long as they have to. Where it is another node each time,
 // a controller would decide again on those nodes alone that have stood for long enough; here the whole move counts then.
 func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
 	now := l.Now()

@@ -44,7 +44,7 @@ func (s *Summary) String() string {
 }
 
 // String is the preference in a line.
-func (w *Wish) String() string {
+func (w *Intent) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)", w.What, w.Reason)
 	if len(w.Nodes) > 0 {

@@ -79,8 +79,8 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-// house is a loop over a real cache and a fake API, from which the cache is fed by hand.
-type house struct {
+// cluster is a loop over a real cache and a fake API, from which the cache is fed by hand.
+type testCluster struct {
 	*Controller
 	t      *testing.T
 	api    client.Client
@@ -93,14 +93,14 @@ type house struct {
 	uids   int
 }
 
-func newHouse(t *testing.T, replicas int64, edit ...func(*karpv1.NodePool)) *house {
+func newTestCluster(t *testing.T, replicas int64, edit ...func(*karpv1.NodePool)) *testCluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	clk := clocktesting.NewFakeClock(start)
-	h := &house{
+	h := &testCluster{
 		t: t, shop: &shop{free: 1000}, clock: clk, events: record.NewFakeRecorder(1000), seen: map[string]*karpv1.NodeClaim{},
 		cache: cache.New(cache.Options{Now: clk.Now}),
 	}
@@ -132,7 +132,7 @@ func newHouse(t *testing.T, replicas int64, edit ...func(*karpv1.NodePool)) *hou
 	return h
 }
 
-func (h *house) scale(replicas int64) {
+func (h *testCluster) scale(replicas int64) {
 	h.pool = h.pool.DeepCopy()
 	h.pool.Spec.Replicas = &replicas
 	h.pool.Generation++
@@ -141,7 +141,7 @@ func (h *house) scale(replicas int64) {
 }
 
 // round runs the loop once; the cache stays behind until watch is called.
-func (h *house) round() {
+func (h *testCluster) round() {
 	h.t.Helper()
 	if err := h.Round(h.t.Context()); err != nil {
 		h.t.Fatal(err)
@@ -149,7 +149,7 @@ func (h *house) round() {
 }
 
 // claims are those that are not being deleted.
-func (h *house) claims() []*karpv1.NodeClaim {
+func (h *testCluster) claims() []*karpv1.NodeClaim {
 	h.t.Helper()
 	var list karpv1.NodeClaimList
 	if err := h.api.List(h.t.Context(), &list); err != nil {
@@ -164,7 +164,7 @@ func (h *house) claims() []*karpv1.NodeClaim {
 	return out
 }
 
-func (h *house) names() []string {
+func (h *testCluster) names() []string {
 	var out []string
 	for _, c := range h.claims() {
 		out = append(out, c.Name)
@@ -173,7 +173,7 @@ func (h *house) names() []string {
 }
 
 // watch tells the cache all that is in the API.
-func (h *house) watch() {
+func (h *testCluster) watch() {
 	h.t.Helper()
 	var claims karpv1.NodeClaimList
 	var nodes corev1.NodeList
@@ -197,7 +197,7 @@ func (h *house) watch() {
 }
 
 // join lets the instances of all claims join that have not, in the order of their names.
-func (h *house) join() {
+func (h *testCluster) join() {
 	h.t.Helper()
 	for _, c := range h.claims() {
 		if c.Status.ProviderID != "" {
@@ -222,7 +222,7 @@ func (h *house) join() {
 }
 
 // pod puts a pod on the node of a claim.
-func (h *house) pod(name, claim string, edit ...func(*corev1.Pod)) {
+func (h *testCluster) pod(name, claim string, edit ...func(*corev1.Pod)) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), ResourceVersion: "1", Annotations: map[string]string{}}}
 	p.Spec = corev1.PodSpec{NodeName: "node-" + claim, Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}}}}}
 	p.Status.Phase = corev1.PodRunning
@@ -232,7 +232,7 @@ func (h *house) pod(name, claim string, edit ...func(*corev1.Pod)) {
 	h.cache.SetPod(p)
 }
 
-func (h *house) want(n int, when string) {
+func (h *testCluster) want(n int, when string) {
 	h.t.Helper()
 	if got := len(h.claims()); got != n {
 		h.t.Fatalf("%d instances %s, want %d", got, when, n)
@@ -240,7 +240,7 @@ func (h *house) want(n int, when string) {
 }
 
 func TestReplicasAreLaunchedAtOnceAndOnce(t *testing.T) {
-	h := newHouse(t, 5)
+	h := newTestCluster(t, 5)
 	h.round()
 	h.want(5, "after one round")
 	h.round()
@@ -265,7 +265,7 @@ func TestReplicasAreLaunchedAtOnceAndOnce(t *testing.T) {
 }
 
 func TestWhatIsMissingIsReplaced(t *testing.T) {
-	h := newHouse(t, 3)
+	h := newTestCluster(t, 3)
 	h.round()
 	h.join()
 	gone := h.claims()[1]
@@ -278,7 +278,7 @@ func TestWhatIsMissingIsReplaced(t *testing.T) {
 }
 
 func TestLimitsOfNodesCountWhatIsGoing(t *testing.T) {
-	h := newHouse(t, 3, func(p *karpv1.NodePool) { p.Spec.Limits = karpv1.Limits{"nodes": resource.MustParse("2")} })
+	h := newTestCluster(t, 3, func(p *karpv1.NodePool) { p.Spec.Limits = karpv1.Limits{"nodes": resource.MustParse("2")} })
 	h.round()
 	h.want(2, "with a limit of two")
 	if len(h.events.Events) == 0 || !strings.Contains(<-h.events.Events, "limits.nodes leaves room for 2") {
@@ -301,7 +301,7 @@ func TestLimitsOfNodesCountWhatIsGoing(t *testing.T) {
 }
 
 func TestWhatCanNotBeLaunchedIsToldAndTriedAgain(t *testing.T) {
-	h := newHouse(t, 2)
+	h := newTestCluster(t, 2)
 	h.shop.soldOut = true
 	h.round()
 	h.want(0, "while nothing is sold")
@@ -325,7 +325,7 @@ func (ended) Stock(context.Context, []plan.NewNode, []*cluster.Pool) apply.Outco
 }
 
 func TestALeaderThatEndsBlamesNoPool(t *testing.T) {
-	h := newHouse(t, 3)
+	h := newTestCluster(t, 3)
 	h.o.Launcher = ended{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -336,7 +336,7 @@ func TestALeaderThatEndsBlamesNoPool(t *testing.T) {
 }
 
 func TestNoMoreNodesThanTheSubnetHasAddresses(t *testing.T) {
-	h := newHouse(t, 5)
+	h := newTestCluster(t, 5)
 	h.shop.free = 3
 	h.round()
 	h.want(3, "with three addresses")
@@ -346,7 +346,7 @@ func TestNoMoreNodesThanTheSubnetHasAddresses(t *testing.T) {
 }
 
 func TestAPoolThatIsNotReadyLaunchesNothing(t *testing.T) {
-	h := newHouse(t, 2, func(p *karpv1.NodePool) {
+	h := newTestCluster(t, 2, func(p *karpv1.NodePool) {
 		p.StatusConditions().SetFalse(karpv1.ConditionTypeNodeClassReady, "NodeClassNotFound", "gone")
 	})
 	h.round()
@@ -360,17 +360,17 @@ func TestWhichNodesGo(t *testing.T) {
 	keep := func(p *corev1.Pod) { p.Annotations[karpv1.DoNotDisruptAnnotationKey] = "true" }
 	cheap := func(p *corev1.Pod) { p.Annotations[karpv1.PodDeletionCostAnnotationKey] = "-2147483648" }
 	for sentence, c := range map[string]struct {
-		pods func(h *house, names []string)
+		pods func(h *testCluster, names []string)
 		want []int // positions of the names, in the order in which they go
 	}{
-		"empty ones before those with pods": {func(h *house, n []string) { h.pod("a", n[0]); h.pod("b", n[2]) }, []int{1, 0, 2}},
-		"one with daemons only is empty": {func(h *house, n []string) {
+		"empty ones before those with pods": {func(h *testCluster, n []string) { h.pod("a", n[0]); h.pod("b", n[2]) }, []int{1, 0, 2}},
+		"one with daemons only is empty": {func(h *testCluster, n []string) {
 			h.pod("a", n[0])
 			h.pod("d", n[1], daemon)
 			h.pod("b", n[2])
 			h.pod("b2", n[2])
 		}, []int{1, 0, 2}},
-		"fewer pods before more": {func(h *house, n []string) {
+		"fewer pods before more": {func(h *testCluster, n []string) {
 			h.pod("a", n[0])
 			h.pod("a2", n[0])
 			h.pod("b", n[1])
@@ -378,14 +378,14 @@ func TestWhichNodesGo(t *testing.T) {
 			h.pod("c2", n[2])
 			h.pod("c3", n[2])
 		}, []int{1, 0, 2}},
-		"pods that are cheap to delete count less": {func(h *house, n []string) {
+		"pods that are cheap to delete count less": {func(h *testCluster, n []string) {
 			h.pod("a", n[0])
 			h.pod("b", n[1], cheap)
 			h.pod("b2", n[1], cheap)
 			h.pod("c", n[2])
 			h.pod("c2", n[2])
 		}, []int{1, 0, 2}},
-		"do-not-disrupt last": {func(h *house, n []string) {
+		"do-not-disrupt last": {func(h *testCluster, n []string) {
 			h.pod("a", n[0], keep)
 			h.pod("b", n[1])
 			h.pod("b2", n[1])
@@ -393,7 +393,7 @@ func TestWhichNodesGo(t *testing.T) {
 			h.pod("c2", n[2])
 			h.pod("c3", n[2])
 		}, []int{1, 2, 0}},
-		"a daemon's do-not-disrupt too": {func(h *house, n []string) {
+		"a daemon's do-not-disrupt too": {func(h *testCluster, n []string) {
 			h.pod("a", n[0], daemon, keep)
 			h.pod("b", n[1])
 			h.pod("c", n[2])
@@ -401,7 +401,7 @@ func TestWhichNodesGo(t *testing.T) {
 		}, []int{1, 2, 0}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			h := newHouse(t, 3)
+			h := newTestCluster(t, 3)
 			h.round()
 			h.join()
 			names := h.names()
@@ -428,7 +428,7 @@ func TestWhichNodesGo(t *testing.T) {
 }
 
 func TestAClaimThatWasNotLaunchedGoesFirst(t *testing.T) {
-	h := newHouse(t, 2)
+	h := newTestCluster(t, 2)
 	h.round()
 	h.join()
 	joined := h.names()
@@ -442,7 +442,7 @@ func TestAClaimThatWasNotLaunchedGoesFirst(t *testing.T) {
 }
 
 func TestANodeThatIsNotReadyGoesBeforeAnEmptyOne(t *testing.T) {
-	h := newHouse(t, 2)
+	h := newTestCluster(t, 2)
 	h.round()
 	h.join()
 	names := h.names()
@@ -464,7 +464,7 @@ func TestANodeThatIsNotReadyGoesBeforeAnEmptyOne(t *testing.T) {
 }
 
 func TestACommandThatReplacesANodeIsNoSurplus(t *testing.T) {
-	h := newHouse(t, 3)
+	h := newTestCluster(t, 3)
 	h.round()
 	h.join()
 	leaving := h.claims()[0]
@@ -506,7 +506,7 @@ func TestACommandThatReplacesANodeIsNoSurplus(t *testing.T) {
 }
 
 func TestTheReplacementOfAnExpiringNodeIsLaunchedFirst(t *testing.T) {
-	h := newHouse(t, 2)
+	h := newTestCluster(t, 2)
 	h.round()
 	h.join()
 	old := h.claims()[0]
@@ -529,9 +529,9 @@ func TestTheReplacementOfAnExpiringNodeIsLaunchedFirst(t *testing.T) {
 }
 
 func TestARestartFindsWhatItsPredecessorLaunched(t *testing.T) {
-	h := newHouse(t, 4)
+	h := newTestCluster(t, 4)
 	h.round()
-	again := newHouse(t, 4)
+	again := newTestCluster(t, 4)
 	again.Controller.o.Client, again.api = h.api, h.api
 	again.watch()
 	again.round()
@@ -539,7 +539,7 @@ func TestARestartFindsWhatItsPredecessorLaunched(t *testing.T) {
 }
 
 func TestAShopThatIsClosedIsNotAskedEverySecond(t *testing.T) {
-	h := newHouse(t, 2)
+	h := newTestCluster(t, 2)
 	h.shop.closed = errors.New("throttled")
 	failed := 0
 	for range 60 {

@@ -54,7 +54,7 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 // estimate adds up what a move costs, evictions being known, and what it brings until the horizon or until the first of its
 // nodes would expire.
 //
-// As much goes astray as did before (Options.AstrayPercent): the scheduler puts pods where it likes, and new nodes have to be
+// As much is misplaced as was before (Options.MisplacedPercent): the scheduler puts pods where it likes, and new nodes have to be
 // launched for those that find no room then. Some of that is in Options.Returns too, and counts twice: not all of it is seen,
 // and with less caution the same is tried over and over (TestMovesPayBack, for a day).
 //

@@ -102,7 +102,7 @@ type Options struct {
 	// hour, which is usual here; only then from a move, and so it does with what leaves less than is usual.
 	Regrowth    []Regrown        `json:"returns,omitempty"`
 	NormalSlack catalog.MicroUSD `json:"tight,omitempty"`
-	// AstrayPercent is how much of what the nodes of moves cost had to be launched again, because pods did not come to lie where
+	// MisplacedPercent is how much of what the nodes of moves cost had to be launched again, because pods did not come to lie where
 	// they were planned to. So much is reckoned with for each move.
 	MisplacedPercent int `json:"astrayPercent,omitempty"`
 	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it

@@ -275,8 +275,8 @@ func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Re
 // preferred compares what the answer given last would save with what the preferences may cost that pods would lose by it:
 // staying where they are is what honours them.
 func (s *search) preferred(saving catalog.MicroUSD) Reason {
-	wishes, worth, forbidden := s.w.Declined()
-	if len(wishes) == 0 || !forbidden && saving > worth {
+	preferences, worth, forbidden := s.w.Declined()
+	if len(preferences) == 0 || !forbidden && saving > worth {
 		return Reason{}
 	}
 	return Reason{Code: SavesTooLittle, Want: plan.Dollars(worth), Have: plan.Dollars(saving), Detail: "its pods would lose what they prefer"}

@@ -26,7 +26,7 @@ type class struct {
 	broken string
 	placed int // of pods, from the front
 	topo   classTopology
-	// careful classes are placed pod by pod, because what one does decides what the next may do.
+	// sequential classes are placed pod by pod, because what one does decides what the next may do.
 	sequential bool
 	// late classes must be with pods that are placed no matter where they are; those go first.
 	late  bool

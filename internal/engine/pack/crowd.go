@@ -203,7 +203,7 @@ func (x *crowdSize) fits(cpu, memory int64, room res.Vector) bool {
 	return (x.cpu <= cpu || x.cpu <= 0) && (x.memory <= memory || x.memory <= 0) && x.req.Fits(room)
 }
 
-// find sets left to the items that fit and are thrifty; false if there are none.
+// find sets left to the items that fit and are cost-efficient; false if there are none.
 func (c *crowd) find(m *newNode, t int, room res.Vector, thrift float64) bool {
 	clear(c.left)
 	found := false

@@ -25,9 +25,9 @@ const maxPreferences = 64
 // honoured is a set of preferences by their position.
 type honoured uint64
 
-func (h honoured) has(i int) bool                      { return h&(1<<i) != 0 }
-func (h honoured) without(i int) honoured              { return h &^ (1 << i) }
-func everyPreference(wishes []preference) (h honoured) { return 1<<len(wishes) - 1 }
+func (h honoured) has(i int) bool                   { return h&(1<<i) != 0 }
+func (h honoured) without(i int) honoured           { return h &^ (1 << i) }
+func everyPreference(all []preference) (h honoured) { return 1<<len(all) - 1 }
 
 // preferencesOf lists the preferences of a class in the order in which they are given up: pod affinity, pod anti-affinity and
 // node affinity, each heaviest first, then spreads. A preference to stay off nodes that ask to be avoided comes last.

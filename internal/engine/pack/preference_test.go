@@ -65,12 +65,12 @@ func TestWishesStayWithinTheirShare(t *testing.T) {
 		ignore.Options.IgnorePreferences = true
 		without, with := pack.Solve(&ignore), pack.Solve(p)
 		if a, b := len(placedPods(without)), len(placedPods(with)); b < a {
-			t.Fatalf("%d pods are placed, %d without wishes\n%s\nwithout:\n%s", b, a, with, without)
+			t.Fatalf("%d pods are placed, %d without preferences\n%s\nwithout:\n%s", b, a, with, without)
 		}
 		// A new node less is worth its toll, which no price shows.
 		fewer := max(0, len(without.NewNodes)-len(with.NewNodes))
 		if most := float64(without.Price)*(1+share) + 10 + float64(pack.NodeToll)*float64(fewer); float64(with.Price) > most {
-			t.Fatalf("costs %s, %s without wishes\n%s\nwithout:\n%s", plan.Dollars(with.Price), plan.Dollars(without.Price), with, without)
+			t.Fatalf("costs %s, %s without preferences\n%s\nwithout:\n%s", plan.Dollars(with.Price), plan.Dollars(without.Price), with, without)
 		}
 	})
 }

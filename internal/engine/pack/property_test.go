@@ -91,7 +91,7 @@ func drawClass(t *rapid.T, topology bool) *cluster.Class {
 	maybe("shared", func() {
 		c.Shared = []cluster.SharedVolume{{Driver: "ebs", Volume: rapid.SampledFrom(apps).Draw(t, "volume")}}
 	})
-	drawWishes(t, c)
+	drawPreferences(t, c)
 	c.ID = c.Hash()
 	return c
 }
@@ -126,11 +126,11 @@ func drawTopology(t *rapid.T, c *cluster.Class) {
 	}
 }
 
-func drawWishes(t *rapid.T, c *cluster.Class) {
+func drawPreferences(t *rapid.T, c *cluster.Class) {
 	key := rapid.SampledFrom([]string{requirement.Zone, requirement.Hostname, requirement.CapacityType}).Draw(t, "wishKey")
 	own := &cluster.Selector{Terms: []requirement.Term{in("app", c.Labels["app"])}}
 	term := cluster.PodAffinity{Key: key, Namespaces: []string{"ns"}, Selector: own, Weight: rapid.IntRange(1, 100).Draw(t, "weight")}
-	switch rapid.IntRange(0, 8).Draw(t, "wish") {
+	switch rapid.IntRange(0, 8).Draw(t, "preference") {
 	case 0:
 		c.Spreads = append(c.Spreads, cluster.Spread{Key: key, MaxSkew: rapid.IntRange(1, 2).Draw(t, "skew"), Selector: own, Soft: true})
 	case 1:

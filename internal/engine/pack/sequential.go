@@ -30,7 +30,7 @@ func (s *solver) leftOf(c *class) int {
 	return n
 }
 
-// placeNext places the next pod of a careful class, or all that have to share one host: on a node, in free room of a
+// placeNext places the next pod of a sequential class, or all that have to share one host: on a node, in free room of a
 // new node, or at the least additional price by enlarging a new node or launching one.
 func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 	s.raiseFloors(c)

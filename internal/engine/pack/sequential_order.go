@@ -39,7 +39,7 @@ func (c *class) unevenness() int {
 	return n
 }
 
-// steps tells of careful classes how many others come before them in turn because each has to be where pods of the one
+// steps tells of sequential classes how many others come before them in turn because each has to be where pods of the one
 // before are, while that has no such demand. A pod may be the first of its company only as long as there is none: when it
 // is planned to be that in one domain, and what it follows goes to another, the scheduler refuses it once the latter runs.
 // Classes that follow each other in a circle are on one step, for any of them may be the first.

@@ -56,7 +56,7 @@ func (w *WhatIf) cheapestPin(m *displacedClass, worst taintVerdict) *podGroup {
 	return best
 }
 
-// spreadsOnly reports whether one spread over domains is all that makes the class careful.
+// spreadsOnly reports whether one spread over domains is all that makes the class sequential.
 func (m *displacedClass) spreadsOnly() bool {
 	t := &m.class.topo
 	if !m.sequential || len(t.wide) != 1 || t.wide[0].group.kind != spreading || !t.wide[0].self {

@@ -196,7 +196,7 @@ func (w *WhatIf) placeSequentially(f *fork, worst taintVerdict, buy bool) {
 	}
 }
 
-// placeNext places the next pod of a careful class, or all that have to share one host.
+// placeNext places the next pod of a sequential class, or all that have to share one host.
 func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, buy bool) bool {
 	want := 1
 	if slices.ContainsFunc(m.class.topo.host, func(d demand) bool { return d.group.kind == attracting }) {

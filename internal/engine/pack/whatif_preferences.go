@@ -13,7 +13,7 @@ import (
 // Declined are the preferences for nodes that pods have where they are and would not have any more by the last answer,
 // sorted by class; and what they may cost, by the share of Options.PreferenceShare. A share below 0 means any price: then
 // forbidden is true if there are any. Cost is left to the caller.
-func (w *WhatIf) Declined() (wishes []plan.Preference, worth catalog.MicroUSD, forbidden bool) {
+func (w *WhatIf) Declined() (declined []plan.Preference, worth catalog.MicroUSD, forbidden bool) {
 	f, o := w.fork, &w.s.p.Options
 	if f == nil || o.IgnorePreferences {
 		return nil, 0, false
@@ -34,12 +34,12 @@ func (w *WhatIf) Declined() (wishes []plan.Preference, worth catalog.MicroUSD, f
 				continue
 			}
 			key, want := preferenceText(m.class.src, preference{kind: plan.PreferNode, at: at})
-			wishes = append(wishes, plan.Preference{ClassID: m.class.src.ID, Kind: plan.PreferNode, Key: key, Want: want, Pods: lost, Such: firstOf(m.pods)})
+			declined = append(declined, plan.Preference{ClassID: m.class.src.ID, Kind: plan.PreferNode, Key: key, Want: want, Pods: lost, Such: firstOf(m.pods)})
 			sum += float64(max(0, share) * m.floor * float64(lost))
 		}
 	}
-	slices.SortStableFunc(wishes, func(a, b plan.Preference) int { return cmp.Compare(a.ClassID, b.ClassID) })
-	return wishes, catalog.MicroUSD(sum), share < 0 && len(wishes) > 0
+	slices.SortStableFunc(declined, func(a, b plan.Preference) int { return cmp.Compare(a.ClassID, b.ClassID) })
+	return declined, catalog.MicroUSD(sum), share < 0 && len(declined) > 0
 }
 
 func firstOf(pods []*cluster.Pod) cluster.PodRef {

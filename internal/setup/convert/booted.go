@@ -12,8 +12,8 @@ import (
 
 // booting leaves out what pools have for the kubelet and the user data of their launch template, which stays, says
 // otherwise: a class that holds both is refused (see package owntemplate), and it is the user data that the kubelet heard.
-func (class *classDraft) booting(wish *awsv1.KubeletConfiguration, pools []*poolDraft) *awsv1.KubeletConfiguration {
-	is, wanted := kubeletFields(class.booted), kubeletFields(wish)
+func (class *classDraft) booting(asked *awsv1.KubeletConfiguration, pools []*poolDraft) *awsv1.KubeletConfiguration {
+	is, wanted := kubeletFields(class.booted), kubeletFields(asked)
 	for _, k := range slices.Sorted(maps.Keys(wanted)) {
 		held, both := is[k]
 		if !both || reflect.DeepEqual(held, wanted[k]) {
@@ -31,7 +31,7 @@ func (class *classDraft) booting(wish *awsv1.KubeletConfiguration, pools []*pool
 	raw, err := json.Marshal(wanted)
 	out := &awsv1.KubeletConfiguration{}
 	if err != nil || json.Unmarshal(raw, out) != nil {
-		return wish
+		return asked
 	}
 	return out
 }

@@ -109,7 +109,7 @@ func (c *converter) joinClass(class *classDraft, pools []*poolDraft) {
 		class.stays.mislead(p)
 	}
 	original := class.object.DeepCopy()
-	// The pool of the same name keeps the class that there is, else pools without wishes, else the first pool.
+	// The pool of the same name keeps the class that there is, else pools without preferences, else the first pool.
 	slices.SortStableFunc(order, func(a, b string) int { return rank(class, groups[a]) - rank(class, groups[b]) })
 	for i, key := range order {
 		of := class
@@ -157,16 +157,16 @@ func (c *converter) variant(class *classDraft, original *awsv1.EC2NodeClass, poo
 // giveKubelet moves what pools have for the kubelet into their class. What user data told the kubelet is what held, so it
 // wins.
 func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft, tell bool) {
-	wish := pools[0].kubelet
+	asked := pools[0].kubelet
 	if class.booted != nil {
-		wish = class.booting(wish, pools)
+		asked = class.booting(asked, pools)
 	}
-	if wish == nil {
+	if asked == nil {
 		return
 	}
 	spec := &class.object.Spec
 	if spec.Kubelet == nil {
-		spec.Kubelet = wish.DeepCopy()
+		spec.Kubelet = asked.DeepCopy()
 		for _, p := range pools {
 			if !tell {
 				break
@@ -176,7 +176,7 @@ func (c *converter) giveKubelet(class *classDraft, pools []*poolDraft, tell bool
 		return
 	}
 	merged := map[string]any{}
-	for _, k := range []*awsv1.KubeletConfiguration{wish, spec.Kubelet} {
+	for _, k := range []*awsv1.KubeletConfiguration{asked, spec.Kubelet} {
 		raw, _ := json.Marshal(k)
 		_ = json.Unmarshal(raw, &merged)
 	}

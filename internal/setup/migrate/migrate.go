@@ -3,7 +3,7 @@
 //
 // Reading (Look) and judging (Examine) are apart: all that is judged is in a Seen, so that a judgement needs no network.
 // Nothing is changed by either. What AWS has around the controller is judged by package doctor, and which nodes would be
-// replaced by package foresee.
+// replaced by package report.
 package migrate
 
 import (

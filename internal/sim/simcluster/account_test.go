@@ -39,17 +39,17 @@ func (o outside) do(f func()) {
 	<-o.done
 }
 
-// account is what the controller of a house took of the processor and of memory between two moments, apart from what the
-// house took. Both are one process, so:
+// account is what the controller of a cluster took of the processor and of memory between two moments, apart from what the
+// cluster took. Both are one process, so:
 //
 //   - The processor's time is that of a profile, by the label that all goroutines of a controller bear. What bears no label,
 //     which is the collection of garbage and the Go scheduler, is split as what was allocated is.
-//   - What was allocated is that of a profile of the heap, by its stacks: the house's have a handler of the server's, a
-//     package of the house's or one of the simulations' in them.
+//   - What was allocated is that of a profile of the heap, by its stacks: the cluster's have a handler of the server's, a
+//     package of the cluster's or one of the simulations' in them.
 type account struct {
 	outside outside
 	cpu     bytes.Buffer
-	heap    [2]int64 // bytes that the controller and the house had allocated when it began
+	heap    [2]int64 // bytes that the controller and the cluster had allocated when it began
 	count   int64    // objects that the controller had allocated then
 }
 
@@ -64,9 +64,9 @@ func (a *account) begin() error {
 
 // spent is what an account ends with.
 type spent struct {
-	// CPU is the controller's, House the house's; both have their share of Unlabelled.
-	CPU, House, Unlabelled time.Duration
-	Bytes, Objects         int64 // that the controller allocated
+	// CPU is the controller's, Cluster the cluster's; both have their share of Unlabelled.
+	CPU, Simulated, Unlabelled time.Duration
+	Bytes, Objects             int64 // that the controller allocated
 }
 
 func (a *account) end() (spent, error) {
@@ -81,14 +81,14 @@ func (a *account) end() (spent, error) {
 		if by, err = byLabel(a.cpu.Bytes(), simcluster.ProfileLabel); err != nil {
 			return
 		}
-		s.CPU, s.House, s.Unlabelled = by["controller"], by["house"], by[""]
+		s.CPU, s.Simulated, s.Unlabelled = by["controller"], by["simulated"], by[""]
 		ours := time.Duration(float64(s.Unlabelled) * float64(heap[0]) / float64(max(heap[0]+heap[1], 1)))
-		s.CPU, s.House = s.CPU+ours, s.House+s.Unlabelled-ours
+		s.CPU, s.Simulated = s.CPU+ours, s.Simulated+s.Unlabelled-ours
 	})
 	return s, err
 }
 
-// allocatedBy is what was allocated since the process began, by the controller and by the house, and in how many objects
+// allocatedBy is what was allocated since the process began, by the controller and by the cluster, and in how many objects
 // by the controller. Both are estimates from samples.
 func allocatedBy() (size [2]int64, controller int64) {
 	runtime.GC() // the profile is that of the last collection
@@ -103,7 +103,7 @@ func allocatedBy() (size [2]int64, controller int64) {
 	for i := range records {
 		who := 0
 		bytes, objects := scaled(&records[i])
-		if isHouse(records[i].Stack()) {
+		if isCluster(records[i].Stack()) {
 			who = 1
 		} else {
 			controller += objects
@@ -123,7 +123,7 @@ func scaled(r *runtime.MemProfileRecord) (bytes, objects int64) {
 	return int64(float64(r.AllocBytes) * scale), int64(float64(r.AllocObjects) * scale)
 }
 
-func isHouse(stack []uintptr) bool {
+func isCluster(stack []uintptr) bool {
 	frames := runtime.CallersFrames(stack)
 	for {
 		f, more := frames.Next()

@@ -77,7 +77,7 @@ func TestBurstsCostWhatTheyCostAtOnce(t *testing.T) {
 func launched(t *testing.T, name string, pods int, between func() time.Duration, start func(*simcluster.Cluster, func() time.Duration)) (sum int64, instances int) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
-		simcluster.Run(t, simcluster.Options{Crew: actors.Options{Between: between}}, func(h *simcluster.Cluster) {
+		simcluster.Run(t, simcluster.Options{Actors: actors.Options{Between: between}}, func(h *simcluster.Cluster) {
 			h.Apply(strings.NewReplacer("[amd64]", "[amd64, arm64]", "consolidateAfter: 30s", "consolidateAfter: Never").Replace(simcluster.Defaults))
 			h.Pass(time.Minute)
 			start(h, between)

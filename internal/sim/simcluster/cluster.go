@@ -35,7 +35,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster/actors"
 )
 
-// Where both APIs answer in the house's network. A proxy can listen elsewhere in it, pass calls on to these, and be where
+// Where both APIs answer in the cluster's network. A proxy can listen elsewhere in it, pass calls on to these, and be where
 // the controller is led to by Options.KubernetesAddress and Options.AWSAddress.
 const (
 	KubernetesAddress = "kubernetes:80"
@@ -48,7 +48,7 @@ const ClusterName = "kerf"
 // afterglow is how long goroutines of a process that has ended may go on trying to write an event.
 const afterglow = 5 * time.Minute
 
-// Options of a house. The zero value is a good default.
+// Options of a cluster. The zero value is a good default.
 type Options struct {
 	// Seed is what everything is drawn from that is drawn at all. Who runs first among those who could run at the same
 	// moment is the Go scheduler's choice, so one seed is one schedule of what happens to the cluster, not of every
@@ -66,14 +66,14 @@ type Options struct {
 	Log slog.Handler
 	// History is how many changes of a resource the API keeps (kubesim's default).
 	History int
-	// Crew changes how pods behave.
-	Crew actors.Options
-	// Stalled, if set, is called outside the bubble before the test binary gives up a house that stands still. It returns
+	// Actors changes how pods behave.
+	Actors actors.Options
+	// Stalled, if set, is called outside the bubble before the test binary gives up a cluster that stands still. It returns
 	// what helps to play it again.
 	Stalled func() string
 }
 
-// House is a running cluster.
+// Cluster is a running cluster.
 type Cluster struct {
 	T       *testing.T
 	Network *memnet.Network
@@ -82,8 +82,8 @@ type Cluster struct {
 	// Client and Kubernetes may do everything, past any proxy and without a rate limit.
 	Client     client.Client
 	Kubernetes kubernetes.Interface
-	// Crew may be stopped; nothing is scheduled, run or collected from then on.
-	Crew *actors.Crew
+	// Actors may be stopped; nothing is scheduled, run or collected from then on.
+	Actors *actors.Actors
 
 	o Options
 
@@ -91,7 +91,7 @@ type Cluster struct {
 	process *Process
 }
 
-// Run starts a house in a bubble of its own, lets story play in it, and ends it.
+// Run starts a cluster in a bubble of its own, lets story play in it, and ends it.
 func Run(t *testing.T, o Options, story func(h *Cluster)) {
 	t.Helper()
 	signs := &pulse{}
@@ -102,7 +102,7 @@ func Run(t *testing.T, o Options, story func(h *Cluster)) {
 	})
 }
 
-// Start starts a house inside a bubble. It ends with the test.
+// Start starts a cluster inside a bubble. It ends with the test.
 func Start(t *testing.T, o Options) *Cluster {
 	t.Helper()
 	quiet()
@@ -128,7 +128,7 @@ func Start(t *testing.T, o Options) *Cluster {
 	if err := h.startAWS(); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.startCrew(); err != nil {
+	if err := h.startActors(); err != nil {
 		t.Fatal(err)
 	}
 	if !o.NoController {
@@ -172,7 +172,7 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	return out
 })
 
-// Serve answers at an address until the house ends.
+// Serve answers at an address until the cluster ends.
 func (h *Cluster) Serve(address string, handler http.Handler) {
 	l, err := h.Network.Listen(address)
 	if err != nil {
@@ -190,7 +190,7 @@ func (h *Cluster) Serve(address string, handler http.Handler) {
 	})
 }
 
-// transport makes connections by dial; those that are idle are closed when the house ends.
+// transport makes connections by dial; those that are idle are closed when the cluster ends.
 func (h *Cluster) transport(dial dialer) *http.Transport {
 	t := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 64}
 	h.T.Cleanup(t.CloseIdleConnections)
@@ -205,7 +205,7 @@ func (h *Cluster) config(address string, transport http.RoundTripper) *rest.Conf
 }
 
 // authority is what instances trust the cluster by.
-var authority = base64.StdEncoding.EncodeToString([]byte("the certificate authority of the house"))
+var authority = base64.StdEncoding.EncodeToString([]byte("the certificate authority of the cluster"))
 
 func (h *Cluster) startAWS() error {
 	l, err := h.Network.Listen(AWSAddress)
@@ -231,14 +231,14 @@ func (h *Cluster) startAWS() error {
 	return nil
 }
 
-func (h *Cluster) startCrew() error {
-	o := h.o.Crew
+func (h *Cluster) startActors() error {
+	o := h.o.Actors
 	o.Client = h.Kubernetes
 	c, err := actors.Start(h.T.Context(), o)
 	if err != nil {
 		return err
 	}
-	h.Crew = c
+	h.Actors = c
 	h.T.Cleanup(c.Stop)
 	return nil
 }

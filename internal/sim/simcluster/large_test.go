@@ -69,7 +69,7 @@ func (l *large) launch() {
 		h.Apply(strings.NewReplacer("name: default\nspec:\n  template", "name: "+poolName(i)+"\nspec:\n  template", "[spot, on-demand]", capacity).Replace(parts[0]))
 	}
 	h.Pass(time.Minute)
-	h.Crew.Stop() // its scheduler would take hours
+	h.Actors.Stop() // its scheduler would take hours
 	h.StartController()
 	anchors := map[string][]placed{} // pods that wait, by pool
 	for i := range l.pools {

@@ -19,7 +19,7 @@ import (
 
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// ProfileLabel is the label by which a profile of the processor tells what the controller takes from what the house does:
+// ProfileLabel is the label by which a profile of the processor tells what the controller takes from what the cluster does:
 // its value is "controller" for all goroutines of a controller, and theirs.
 const ProfileLabel = "part"
 
@@ -58,7 +58,7 @@ func (p *Process) Stop() {
 // StartController starts a life of the controller. Another that runs goes on, and the two elect a leader.
 func (h *Cluster) StartController() *Process {
 	h.T.Helper()
-	s, _, err := settings.Load(pflag.NewFlagSet("house", pflag.ContinueOnError), func(name string) (string, bool) {
+	s, _, err := settings.Load(pflag.NewFlagSet("controller", pflag.ContinueOnError), func(name string) (string, bool) {
 		v, ok := h.env()[name]
 		return v, ok
 	})

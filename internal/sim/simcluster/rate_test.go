@@ -11,9 +11,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
-var hours = flag.Int("hours", 0, "measure how much faster than real time a house is, over so many hours of virtual time")
+var hours = flag.Int("hours", 0, "measure how much faster than real time a cluster is, over so many hours of virtual time")
 
-// TestHowFastTimePasses tells how many seconds pass in a house for each second outside and for each second of the
+// TestHowFastTimePasses tells how many seconds pass in a cluster for each second outside and for each second of the
 // processor, while every quarter of an hour a tenth of the pods goes and comes back. It runs when it is asked to:
 //
 //	go test ./internal/sim/simcluster -run HowFast -hours 6 -v

@@ -59,7 +59,7 @@ func garbage(nodes int) int64 { return 40<<10 + int64(nodes)*(2<<10) }
 func TestRest(t *testing.T) {
 	out := newOutside()
 	defer close(out.ask)
-	pprof.Do(t.Context(), pprof.Labels(simcluster.ProfileLabel, "house"), func(context.Context) { testRest(t, out) })
+	pprof.Do(t.Context(), pprof.Labels(simcluster.ProfileLabel, "simulated"), func(context.Context) { testRest(t, out) })
 }
 
 func testRest(t *testing.T, out outside) {
@@ -108,8 +108,8 @@ func testRest(t *testing.T, out outside) {
 		h.StopController()
 		alone := live()
 		passed := time.Duration(*restMinutes) * time.Minute
-		t.Logf("%d nodes, %d pods, %d pools, %.1f%% of the pods replaced a minute, %s: %.4f cores (%s; %s of the house, %s without a label were split), %d KiB and %d objects allocated a second, heap %d MB (%d MB at the end), %d MB during %d pages of the comparison",
-			nodes, pods, *restPools, *restChurn, passed, got.CPU.Seconds()/passed.Seconds(), got.CPU.Round(time.Millisecond), got.House.Round(time.Millisecond), got.Unlabelled.Round(time.Millisecond),
+		t.Logf("%d nodes, %d pods, %d pools, %.1f%% of the pods replaced a minute, %s: %.4f cores (%s; %s of the cluster, %s without a label were split), %d KiB and %d objects allocated a second, heap %d MB (%d MB at the end), %d MB during %d pages of the comparison",
+			nodes, pods, *restPools, *restChurn, passed, got.CPU.Seconds()/passed.Seconds(), got.CPU.Round(time.Millisecond), got.Simulated.Round(time.Millisecond), got.Unlabelled.Round(time.Millisecond),
 			got.Bytes/1024/int64(passed.Seconds()), got.Objects/int64(passed.Seconds()), (atRest-alone)>>20, (after-alone)>>20, max(during-alone, 0)>>20, between.pages)
 		for _, what := range slices.Sorted(maps.Keys(calls)) {
 			t.Logf("%6d %s", calls[what], what)

@@ -86,7 +86,7 @@ func blocked(h *simcluster.Cluster, reason string) float64 {
 // The pods of a node that somebody deletes come back one after the other, and are decided on together all the same.
 func TestADeletedNodeIsReplacedByOne(t *testing.T) {
 	slow := actors.Options{Between: func() time.Duration { return 200 * time.Millisecond }}
-	simcluster.Run(t, simcluster.Options{Crew: slow}, func(h *simcluster.Cluster) {
+	simcluster.Run(t, simcluster.Options{Actors: slow}, func(h *simcluster.Cluster) {
 		h.Apply(strings.NewReplacer("[amd64]", "[amd64, arm64]", "consolidateAfter: 30s", "consolidateAfter: Never").Replace(simcluster.Defaults))
 		h.Pass(time.Minute)
 		h.Deploy("web", 3, "1", "1Gi")

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// patience is how long, in real time, a house may stay at the same second of virtual time: a bubble in which somebody waits
+// patience is how long, in real time, a cluster may stay at the same second of virtual time: a bubble in which somebody waits
 // for what virtual time does not count (a lock, a computation without end) would stand still until the tests' own timeout.
 const patience = time.Minute
 
-// busier is by how much longer a house is waited for in which somebody still computes: on an instance that is busy with other
+// busier is by how much longer a cluster is waited for in which somebody still computes: on an instance that is busy with other
 // work that may take long.
 const busier = 5
 
@@ -128,6 +128,6 @@ func giveUp(test string, o Options) func(stacks string) {
 			again = o.Stalled()
 		}
 		fmt.Fprintf(os.Stderr, "%s\n\n", stacks)
-		panic(fmt.Sprintf("%s: the house has stood still for a minute of real time or more (seed %d). Its goroutines are above. %s", test, o.Seed, again))
+		panic(fmt.Sprintf("%s: the cluster has stood still for a minute of real time or more (seed %d). Its goroutines are above. %s", test, o.Seed, again))
 	}
 }

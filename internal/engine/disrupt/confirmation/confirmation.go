@@ -51,7 +51,7 @@ func (n node) left(now time.Time) time.Duration {
 	return left
 }
 
-// Observe notes a decision. It returns the moves whose nodes are all ripe, how long until the next are, 0 if there are none,
+// Observe notes a decision. It returns the moves whose nodes are all confirmed, how long until the next are, 0 if there are none,
 // and the nodes that were to go in a moment and are not any more.
 func (r *Tracker) Observe(moves []disrupt.Move, now time.Time) (done []disrupt.Move, wait time.Duration, dropped []string) {
 	before, passed := r.nodes, now.Sub(r.at)

@@ -31,7 +31,7 @@ func TestMovesRipen(t *testing.T) {
 	}
 }
 
-// Which of several nodes could go changes with every pod: one that mostly could ripens all the same, and one that could no
+// Which of several nodes could go changes with every pod: one that mostly could is confirmed all the same, and one that could no
 // longer is forgotten.
 func TestWhatMostlyCouldGoRipens(t *testing.T) {
 	const wait = 10 * time.Minute

@@ -68,7 +68,7 @@ const (
 var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 
 // preference reads what the operations have in common.
-func wish(form url.Values) (world.Assume, error) {
+func preference(form url.Values) (world.Assume, error) {
 	a := world.Assume{
 		RoleARN: form.Get("RoleArn"), Session: form.Get("RoleSessionName"), ExternalID: form.Get("ExternalId"),
 		SourceIdentity: form.Get("SourceIdentity"), Tags: map[string]string{},
@@ -93,7 +93,7 @@ func wish(form url.Values) (world.Assume, error) {
 }
 
 func (s *service) assumeRole(_ context.Context, r *wire.Request) (any, error) {
-	a, err := wish(r.Form)
+	a, err := preference(r.Form)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func (s *service) assumeRoleWithWebIdentity(_ context.Context, r *wire.Request) (any, error) {
-	a, err := wish(r.Form)
+	a, err := preference(r.Form)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-// Package virtual plays trials in a house, where time passes only while everybody waits: hours take seconds.
+// Package virtual plays trials in a cluster, where time passes only while everybody waits: hours take seconds.
 package virtual
 
 import (
@@ -22,17 +22,17 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
-// Where the doors are in the house's network.
+// Where the doors are in the cluster's network.
 const kubernetesDoor, awsDoor = "door-kubernetes:80", "door-aws:80"
 
-// Types are the instance types that exist: few, for a house starts the faster the fewer it has to know.
+// Types are the instance types that exist: few, for a cluster starts the faster the fewer it has to know.
 var Types = []string{
 	"m5.large", "m5.xlarge", "m5.2xlarge", "m6i.large", "m6i.xlarge", "m6i.2xlarge", "c5.large", "c5.xlarge", "c5.2xlarge",
 }
 
-// Ground is a house whose controller reaches both APIs through doors.
+// Ground is a cluster whose controller reaches both APIs through doors.
 type Ground struct {
-	house           *simcluster.Cluster
+	testCluster     *simcluster.Cluster
 	client          client.WithWatch
 	kubernetes, aws *gate.Door
 	clock           *trial.Clock
@@ -50,7 +50,7 @@ type Options struct {
 	Stalled func() string
 }
 
-// Play plays a schedule in a house of its own, at the natural pace.
+// Play plays a schedule in a cluster of its own, at the natural pace.
 func Play(t *testing.T, s *trial.Schedule, options Options) (result *trial.Result, err error) {
 	t.Helper()
 	clock := &trial.Clock{}
@@ -63,7 +63,7 @@ func Play(t *testing.T, s *trial.Schedule, options Options) (result *trial.Resul
 		o.Env = map[string]string{"DISABLE_LEADER_ELECTION": "true"}
 	}
 	simcluster.Run(t, o, func(h *simcluster.Cluster) {
-		g := &Ground{house: h, clock: clock, logf: options.Logf}
+		g := &Ground{testCluster: h, clock: clock, logf: options.Logf}
 		if err = g.furnish(); err != nil {
 			return
 		}
@@ -93,22 +93,22 @@ func (g *Ground) furnish() error {
 		defer close(done)
 		collect(ctx, g.client)
 	}()
-	g.house.T.Cleanup(func() { cancel(); <-done })
+	g.testCluster.T.Cleanup(func() { cancel(); <-done })
 	g.serve(kubernetesDoor, g.kubernetes)
 	g.serve(awsDoor, g.aws)
 	return nil
 }
 
 func (g *Ground) transport() *http.Transport {
-	t := &http.Transport{DialContext: g.house.Network.Dial, MaxIdleConnsPerHost: 64}
-	g.house.T.Cleanup(t.CloseIdleConnections)
+	t := &http.Transport{DialContext: g.testCluster.Network.Dial, MaxIdleConnsPerHost: 64}
+	g.testCluster.T.Cleanup(t.CloseIdleConnections)
 	return t
 }
 
 func (g *Ground) serve(address string, handler http.Handler) {
-	l, err := g.house.Network.Listen(address)
+	l, err := g.testCluster.Network.Listen(address)
 	if err != nil {
-		g.house.T.Fatal(err)
+		g.testCluster.T.Fatal(err)
 	}
 	s := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)}
 	done := make(chan struct{})
@@ -116,7 +116,7 @@ func (g *Ground) serve(address string, handler http.Handler) {
 		defer close(done)
 		_ = s.Serve(l) // it ends when it is closed
 	}()
-	g.house.T.Cleanup(func() {
+	g.testCluster.T.Cleanup(func() {
 		_ = s.Close()
 		<-done
 	})
@@ -126,14 +126,14 @@ func (g *Ground) serve(address string, handler http.Handler) {
 func (g *Ground) Client() client.WithWatch { return g.client }
 
 // World implements trial.Ground.
-func (g *Ground) World() *world.World { return g.house.AWS.World }
+func (g *Ground) World() *world.World { return g.testCluster.AWS.World }
 
 // Cluster implements trial.Ground.
 func (g *Ground) Cluster() string { return simcluster.ClusterName }
 
 // Interrupt implements trial.Ground.
 func (g *Ground) Interrupt(instance string, notice time.Duration) error {
-	return g.house.AWS.Bus.Interrupt(instance, notice)
+	return g.testCluster.AWS.Bus.Interrupt(instance, notice)
 }
 
 // Doors implements trial.Ground.
@@ -144,7 +144,7 @@ func (g *Ground) Logf(format string, args ...any) { g.logf(format, args...) }
 
 // Start implements trial.Ground.
 func (g *Ground) Start(context.Context) (<-chan struct{}, error) {
-	g.process = g.house.StartController()
+	g.process = g.testCluster.StartController()
 	return g.process.Done(), nil
 }
 

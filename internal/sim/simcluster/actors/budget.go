@@ -18,7 +18,7 @@ import (
 const evictionTime = 2 * time.Minute
 
 // keepBudgets counts what disruption budgets allow.
-func (c *Crew) keepBudgets(ctx context.Context) (time.Duration, error) {
+func (c *Actors) keepBudgets(ctx context.Context) (time.Duration, error) {
 	budgets, err := c.budgets.List(labels.Everything())
 	if err != nil {
 		return 0, err
@@ -48,7 +48,7 @@ func (c *Crew) keepBudgets(ctx context.Context) (time.Duration, error) {
 	return time.Duration(next), errors.Join(errs...)
 }
 
-func (c *Crew) budgetStatus(b *policyv1.PodDisruptionBudget) (policyv1.PodDisruptionBudgetStatus, time.Duration, error) {
+func (c *Actors) budgetStatus(b *policyv1.PodDisruptionBudget) (policyv1.PodDisruptionBudgetStatus, time.Duration, error) {
 	var next soonest
 	status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: b.Generation, Conditions: b.Status.Conditions}
 	sel, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
@@ -93,7 +93,7 @@ func (c *Crew) budgetStatus(b *policyv1.PodDisruptionBudget) (policyv1.PodDisrup
 }
 
 // desired is how many pods there should be, and how many of them must stay healthy.
-func (c *Crew) desired(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (expected, desired int32, err error) {
+func (c *Actors) desired(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (expected, desired int32, err error) {
 	if m := b.Spec.MaxUnavailable; m != nil {
 		expected = c.scale(pods)
 		n, err := intstr.GetScaledValueFromIntOrPercent(m, int(expected), true)
@@ -112,7 +112,7 @@ func (c *Crew) desired(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod) (exp
 }
 
 // scale is how many pods their owners want.
-func (c *Crew) scale(pods []*corev1.Pod) int32 {
+func (c *Actors) scale(pods []*corev1.Pod) int32 {
 	seen := map[types.UID]bool{}
 	n := int32(0)
 	for _, p := range pods {

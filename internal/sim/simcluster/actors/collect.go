@@ -22,7 +22,7 @@ const ownerEvery = 30 * time.Second
 
 // collect deletes pods and replica sets whose owner is gone, nodes whose NodeClaim is, and pods whose node is. What others
 // own is left to them.
-func (c *Crew) collect(ctx context.Context) (time.Duration, error) {
+func (c *Actors) collect(ctx context.Context) (time.Duration, error) {
 	sets, err := c.replicaSets.List(labels.Everything())
 	if err != nil {
 		return 0, err
@@ -57,7 +57,7 @@ func (c *Crew) collect(ctx context.Context) (time.Duration, error) {
 }
 
 // missing tells of an owner that it knows and that is not there.
-func (c *Crew) missing(namespace string, o *metav1.OwnerReference) bool {
+func (c *Actors) missing(namespace string, o *metav1.OwnerReference) bool {
 	var found metav1.Object
 	var err error
 	switch o.Kind {
@@ -74,7 +74,7 @@ func (c *Crew) missing(namespace string, o *metav1.OwnerReference) bool {
 }
 
 // lost tells whether a pod's node is gone, and how long that has yet to last.
-func (c *Crew) lost(p *corev1.Pod) (bool, time.Duration) {
+func (c *Actors) lost(p *corev1.Pod) (bool, time.Duration) {
 	if p.Spec.NodeName == "" {
 		return false, 0
 	}
@@ -91,7 +91,7 @@ func (c *Crew) lost(p *corev1.Pod) (bool, time.Duration) {
 }
 
 // collectNodes deletes the nodes whose NodeClaim is gone.
-func (c *Crew) collectNodes(ctx context.Context) error {
+func (c *Actors) collectNodes(ctx context.Context) error {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (c *Crew) collectNodes(ctx context.Context) error {
 	if len(owned) == 0 {
 		return nil
 	}
-	// The crew's client knows the built-in kinds; of these others it needs no more than their metadata.
+	// The actors's client knows the built-in kinds; of these others it needs no more than their metadata.
 	text, err := c.o.Client.CoreV1().RESTClient().Get().AbsPath("/apis/karpenter.sh/v1/nodeclaims").DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("list nodeclaims: %w", err)

@@ -11,7 +11,7 @@ import (
 
 // runPods is what kubelets do: pods that are bound to a node begin to run, those that are to go end, those that end by
 // themselves do so. A node that is not ready does nothing.
-func (c *Crew) runPods(ctx context.Context) (time.Duration, error) {
+func (c *Actors) runPods(ctx context.Context) (time.Duration, error) {
 	pods, err := c.allPods()
 	if err != nil {
 		return 0, err
@@ -40,7 +40,7 @@ func (c *Crew) runPods(ctx context.Context) (time.Duration, error) {
 }
 
 // due is what happens to a pod next on its node, and when.
-func (c *Crew) due(p *corev1.Pod) (time.Time, func(context.Context, *corev1.Pod) error) {
+func (c *Actors) due(p *corev1.Pod) (time.Time, func(context.Context, *corev1.Pod) error) {
 	switch {
 	case p.DeletionTimestamp != nil:
 		grace := time.Duration(0)
@@ -61,7 +61,7 @@ func (c *Crew) due(p *corev1.Pod) (time.Time, func(context.Context, *corev1.Pod)
 	return time.Time{}, nil
 }
 
-func (c *Crew) started(ctx context.Context, p *corev1.Pod) error {
+func (c *Actors) started(ctx context.Context, p *corev1.Pod) error {
 	p = p.DeepCopy()
 	now := metav1.Now()
 	p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &now
@@ -78,7 +78,7 @@ func (c *Crew) started(ctx context.Context, p *corev1.Pod) error {
 	return err
 }
 
-func (c *Crew) succeeded(ctx context.Context, p *corev1.Pod) error {
+func (c *Actors) succeeded(ctx context.Context, p *corev1.Pod) error {
 	p = p.DeepCopy()
 	p.Status.Phase = corev1.PodSucceeded
 	for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
@@ -88,10 +88,10 @@ func (c *Crew) succeeded(ctx context.Context, p *corev1.Pod) error {
 	return err
 }
 
-func (c *Crew) stopped(ctx context.Context, p *corev1.Pod) error { return c.erase(ctx, p) }
+func (c *Actors) stopped(ctx context.Context, p *corev1.Pod) error { return c.erase(ctx, p) }
 
 // erase removes a pod without asking anybody to end it.
-func (c *Crew) erase(ctx context.Context, p *corev1.Pod) error {
+func (c *Actors) erase(ctx context.Context, p *corev1.Pod) error {
 	return c.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &p.UID}})
 }
 

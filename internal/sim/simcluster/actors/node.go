@@ -12,7 +12,7 @@ import (
 )
 
 // keepNodes writes the taints that follow from a node's state, and takes pods away from nodes that do not let them stay.
-func (c *Crew) keepNodes(ctx context.Context) (time.Duration, error) {
+func (c *Actors) keepNodes(ctx context.Context) (time.Duration, error) {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return 0, err
@@ -68,7 +68,7 @@ func stateTaints(n *corev1.Node) []corev1.Taint {
 }
 
 // banish deletes the pods of tainted nodes once they have tolerated it for as long as they do.
-func (c *Crew) banish(ctx context.Context, taints map[string][]corev1.Taint) (time.Duration, error) {
+func (c *Actors) banish(ctx context.Context, taints map[string][]corev1.Taint) (time.Duration, error) {
 	pods, err := c.allPods()
 	if err != nil {
 		return 0, err

@@ -22,7 +22,7 @@ const templateHash = "pod-template-hash"
 
 // keepOwners lets deployments have one replica set each, of their present template, and replica sets as many pods as they
 // want. A changed template replaces all pods at once.
-func (c *Crew) keepOwners(ctx context.Context) (time.Duration, error) {
+func (c *Actors) keepOwners(ctx context.Context) (time.Duration, error) {
 	var errs []error
 	deployments, err := c.deployments.List(labels.Everything())
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Crew) keepOwners(ctx context.Context) (time.Duration, error) {
 	return 0, errors.Join(errs...)
 }
 
-func (c *Crew) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
+func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
 	if d.DeletionTimestamp != nil {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (c *Crew) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets []
 	return err
 }
 
-func (c *Crew) keepReplicas(ctx context.Context, rs *appsv1.ReplicaSet, pods []*corev1.Pod) error {
+func (c *Actors) keepReplicas(ctx context.Context, rs *appsv1.ReplicaSet, pods []*corev1.Pod) error {
 	if rs.DeletionTimestamp != nil {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (c *Crew) keepReplicas(ctx context.Context, rs *appsv1.ReplicaSet, pods []*
 }
 
 // between passes the time until the next pod is created.
-func (c *Crew) between(ctx context.Context) error {
+func (c *Actors) between(ctx context.Context) error {
 	if c.o.Between == nil {
 		return nil
 	}
@@ -174,7 +174,7 @@ func fromTemplate(owner, namespace string, t *corev1.PodTemplateSpec, ref *metav
 }
 
 // keepDaemons gives each node the pods of the daemon sets that fit it.
-func (c *Crew) keepDaemons(ctx context.Context) (time.Duration, error) {
+func (c *Actors) keepDaemons(ctx context.Context) (time.Duration, error) {
 	sets, err := c.daemonSets.List(labels.Everything())
 	if err != nil || len(sets) == 0 {
 		return 0, err

@@ -21,7 +21,7 @@ import (
 // schedule binds the pods that can be bound, by priority and age, and says of the others that they can't. A pod takes of
 // the nodes that suit it the one with the most room left, as the default scheduler's strongest score has it; but first
 // the one it is nominated to. Preferences are not heard, and nobody is preempted.
-func (c *Crew) schedule(ctx context.Context) (time.Duration, error) {
+func (c *Actors) schedule(ctx context.Context) (time.Duration, error) {
 	pods, err := c.allPods()
 	if err != nil {
 		return 0, err
@@ -75,7 +75,7 @@ func priority(p *corev1.Pod) int32 {
 
 // unschedulable says of a pod that no node suits it. When it was tried because a node has changed it is not nominated any
 // more: the default scheduler takes that away when preemption finds nothing, and does not try a pod again for its own status.
-func (c *Crew) unschedulable(ctx context.Context, p *corev1.Pod, why string, again bool) error {
+func (c *Actors) unschedulable(ctx context.Context, p *corev1.Pod, why string, again bool) error {
 	lose := again && p.Status.NominatedNodeName != ""
 	if old := condition(p, corev1.PodScheduled); old != nil && old.Reason == corev1.PodReasonUnschedulable && !lose {
 		return nil
@@ -131,7 +131,7 @@ func newBoard(nodes []*corev1.Node, pods []*corev1.Pod) *board {
 	return b
 }
 
-// state is what the default scheduler tries refused pods again for, as far as the crew changes it: nodes that take pods.
+// state is what the default scheduler tries refused pods again for, as far as the actors changes it: nodes that take pods.
 func (b *board) state() string {
 	var out strings.Builder
 	for _, s := range b.seats {
@@ -172,7 +172,7 @@ func (b *board) why() string {
 }
 
 // best is the node that a pod goes to; nil if none suits it.
-func (b *board) best(c *Crew, p *corev1.Pod) *seat {
+func (b *board) best(c *Actors, p *corev1.Pod) *seat {
 	want, affinity := needs(p), nodeaffinity.GetRequiredNodeAffinity(p)
 	var fit []*seat
 	for _, s := range b.seats {
@@ -289,7 +289,7 @@ func ports(p *corev1.Pod) []string {
 }
 
 // volumesReach tells whether the volumes of a pod that are there can be attached to a node.
-func (c *Crew) volumesReach(p *corev1.Pod, n *corev1.Node) bool {
+func (c *Actors) volumesReach(p *corev1.Pod, n *corev1.Node) bool {
 	for _, v := range p.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
 			continue

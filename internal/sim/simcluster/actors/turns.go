@@ -52,7 +52,7 @@ func (t *turns) turn(uid types.UID) int {
 }
 
 // hear gives pods their turn at the scheduler, and owners theirs when a pod of theirs goes.
-func (c *Crew) hear() cache.ResourceEventHandler {
+func (c *Actors) hear() cache.ResourceEventHandler {
 	goes := func(p *corev1.Pod) {
 		if o := metav1.GetControllerOf(p); o != nil {
 			c.bereft.note(o.UID)

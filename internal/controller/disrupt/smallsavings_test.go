@@ -74,13 +74,13 @@ func TestWhereLittleIsSavedFewNodesAreOnTheirWay(t *testing.T) {
 			v.problem.Cluster.Nodes = append(v.problem.Cluster.Nodes, &cluster.Node{Name: name, Claim: name, Leaving: true, Pods: []*cluster.Pod{{}}})
 			claims[name] = marked(disrupt.Underutilized, now.Add(-tt.ago))
 		}
-		if got := named(l.careful(v, tt.moves, tt.moves, now)); got != tt.want {
+		if got := named(l.delaySmallSavings(v, tt.moves, tt.moves, now)); got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
 }
 
-// Three nodes take turns at being the one that could go: none of them ever ripens.
+// Three nodes take turns at being the one that could go: none of them ever is confirmed.
 func TestWhatCouldBeSavedAllTheTimeIsHadThoughTheNodesChange(t *testing.T) {
 	v := &view{problem: &disrupt.Problem{Nodes: make([]disrupt.Node, 10), Cluster: &pack.Problem{}}}
 	for name, tt := range map[string]struct {
@@ -99,11 +99,11 @@ func TestWhatCouldBeSavedAllTheTimeIsHadThoughTheNodesChange(t *testing.T) {
 			}
 			saving := (&disrupt.Decision{Moves: moves}).ByMovingPods()
 			l.findings.Note(saving, now, l.lasting())
-			ripe, _, _ := l.confirmation.Observe(slices.Clone(moves), now)
-			if len(ripe) > 0 {
+			confirmed, _, _ := l.confirmation.Observe(slices.Clone(moves), now)
+			if len(confirmed) > 0 {
 				t.Fatalf("%s: ripe after %s: this shows nothing", name, at)
 			}
-			if len(l.careful(v, moves, ripe, now)) > 0 {
+			if len(l.delaySmallSavings(v, moves, confirmed, now)) > 0 {
 				begun = at
 			}
 		}

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Options of a crew. Times that are not set have the defaults that are named with them.
+// Options of a actors. Times that are not set have the defaults that are named with them.
 type Options struct {
 	Client kubernetes.Interface
 	// Pause is between a change and the look at it (50 ms).
@@ -49,8 +49,8 @@ const (
 // lookAnyway is how often each looks even if nothing has changed.
 const lookAnyway = time.Minute
 
-// Crew is at work from Start until Stop.
-type Crew struct {
+// Actors is at work from Start until Stop.
+type Actors struct {
 	o      Options
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -75,24 +75,24 @@ type Crew struct {
 	wakes []chan struct{}
 }
 
-// member is one of the crew: what it does when it looks, and how long it can wait until it looks again though nothing
+// member is one of the actors: what it does when it looks, and how long it can wait until it looks again though nothing
 // changes; 0 means no haste.
 type member struct {
 	name string
 	look func(ctx context.Context) (again time.Duration, err error)
 }
 
-// Start lets a crew begin. It returns when all have seen the cluster.
+// Start lets a actors begin. It returns when all have seen the cluster.
 //
 // Errors: ctx ended first.
-func Start(ctx context.Context, o Options) (*Crew, error) {
+func Start(ctx context.Context, o Options) (*Actors, error) {
 	def(&o.Pause, 50*time.Millisecond)
 	def(&o.PodStart, time.Second)
 	def(&o.PodStop, time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Crew{o: o, orphans: map[types.UID]time.Time{}, factory: informers.NewSharedInformerFactory(o.Client, 0)}
+	c := &Actors{o: o, orphans: map[types.UID]time.Time{}, factory: informers.NewSharedInformerFactory(o.Client, 0)}
 	core, apps := c.factory.Core().V1(), c.factory.Apps().V1()
 	c.pods, c.nodes, c.claims, c.volumes = core.Pods().Lister(), core.Nodes().Lister(), core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister()
 	c.replicaSets, c.deployments, c.daemonSets = apps.ReplicaSets().Lister(), apps.Deployments().Lister(), apps.DaemonSets().Lister()
@@ -136,14 +136,14 @@ func def(d *time.Duration, standard time.Duration) {
 	}
 }
 
-// Stop ends the crew's work and waits for it.
-func (c *Crew) Stop() {
+// Stop ends the actors's work and waits for it.
+func (c *Actors) Stop() {
 	c.cancel()
 	c.work.Wait()
 	c.factory.Shutdown()
 }
 
-func (c *Crew) wake() {
+func (c *Actors) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.wakes {
@@ -154,7 +154,7 @@ func (c *Crew) wake() {
 	}
 }
 
-func (c *Crew) run(ctx context.Context, m member, wake <-chan struct{}) {
+func (c *Actors) run(ctx context.Context, m member, wake <-chan struct{}) {
 	again := lookAnyway
 	for {
 		timer := time.NewTimer(again)
@@ -177,7 +177,7 @@ func (c *Crew) run(ctx context.Context, m member, wake <-chan struct{}) {
 		}
 		next, err := m.look(ctx)
 		if err != nil && ctx.Err() == nil {
-			c.o.Log.Warn("crew", "member", m.name, "error", err)
+			c.o.Log.Warn("actors", "member", m.name, "error", err)
 			next = time.Second
 		}
 		if again = lookAnyway; next > 0 {
@@ -187,7 +187,7 @@ func (c *Crew) run(ctx context.Context, m member, wake <-chan struct{}) {
 }
 
 // allPods are all pods; nothing of them may be changed.
-func (c *Crew) allPods() ([]*corev1.Pod, error) { return c.pods.List(labels.Everything()) }
+func (c *Actors) allPods() ([]*corev1.Pod, error) { return c.pods.List(labels.Everything()) }
 
 // passed takes the errors away that only say that somebody was faster.
 func passed(err error) error {

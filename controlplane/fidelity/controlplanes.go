@@ -10,8 +10,8 @@ import (
 	"github.com/kerf-sh/kerf/controlplane/harness"
 )
 
-// Crew is several control planes that carry cases out side by side.
-type Crew struct {
+// ControlPlanes are several control planes that carry cases out side by side.
+type ControlPlanes struct {
 	planes   []*harness.ControlPlane
 	clusters []*Cluster
 	stop     context.CancelFunc
@@ -19,13 +19,13 @@ type Crew struct {
 	Features []string
 }
 
-// NewCrew starts so many control planes. The context bounds the life of their watches; the caller closes the crew.
-func NewCrew(ctx context.Context, workers int, options ...harness.Option) (_ *Crew, err error) {
+// NewControlPlanes starts so many control planes. The context bounds the life of their watches; the caller closes them.
+func NewControlPlanes(ctx context.Context, workers int, options ...harness.Option) (_ *ControlPlanes, err error) {
 	// The components of a control plane hold little, but make a lot of garbage; they need not look for it so often.
 	if err := os.Setenv("GOGC", "400"); err != nil {
 		return nil, err
 	}
-	w := &Crew{}
+	w := &ControlPlanes{}
 	ctx, w.stop = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
@@ -48,7 +48,7 @@ func NewCrew(ctx context.Context, workers int, options ...harness.Option) (_ *Cr
 }
 
 // Close ends the control planes.
-func (w *Crew) Close() error {
+func (w *ControlPlanes) Close() error {
 	w.stop()
 	var errs []error
 	for _, cp := range w.planes {
@@ -67,7 +67,7 @@ type Result struct {
 
 // Seeds carries n generated cases out from the seed on, and calls done for each as it ends, one at a time. When more is
 // false for a seed, it and those after it are left out; nil: none is.
-func (w *Crew) Seeds(ctx context.Context, seed uint64, n int, more func() bool, done func(Result)) {
+func (w *ControlPlanes) Seeds(ctx context.Context, seed uint64, n int, more func() bool, done func(Result)) {
 	seeds := make(chan uint64)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -94,4 +94,4 @@ func (w *Crew) Seeds(ctx context.Context, seed uint64, n int, more func() bool, 
 }
 
 // Case carries one case out.
-func (w *Crew) Case(ctx context.Context, k *Case) (*Run, error) { return w.clusters[0].Run(ctx, k) }
+func (w *ControlPlanes) Case(ctx context.Context, k *Case) (*Run, error) { return w.clusters[0].Run(ctx, k) }

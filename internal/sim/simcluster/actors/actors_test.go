@@ -27,7 +27,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster/actors"
 )
 
-// place is a cluster with a crew, and nothing else.
+// place is a cluster with a actors, and nothing else.
 type place struct {
 	*testing.T
 	kubernetes.Interface

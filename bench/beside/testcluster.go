@@ -23,8 +23,8 @@ import (
 	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
 )
 
-// house is a local cluster with one of the controllers.
-type house struct {
+// cluster is a local cluster with one of the controllers.
+type testCluster struct {
 	cluster *local.Cluster
 	client  client.Client
 	aws     *controlclient.Client
@@ -34,15 +34,15 @@ type house struct {
 	say    func(format string, args ...any)
 }
 
-// open starts a house. The caller closes it.
-func open(ctx context.Context, c Controller, binary, folder string, say func(string, ...any)) (*house, error) {
-	h := &house{audit: filepath.Join(folder, "audit.log"), writer: c.writer, say: say}
+// open starts a cluster. The caller closes it.
+func open(ctx context.Context, c Controller, binary, folder string, say func(string, ...any)) (*testCluster, error) {
+	h := &testCluster{audit: filepath.Join(folder, "audit.log"), writer: c.writer, say: say}
 	o := local.Options{
 		ClusterName: "beside", StateDir: folder, Binary: binary, BootTime: time.Second, AWSLatency: 1, Seed: 1, AuditLog: h.audit,
 		NodeLeaseSeconds: 600, ControllerEnv: slices.Clone(c.Env), Report: func(string) {},
 	}
 	if c.Admin {
-		// Where the house will put it.
+		// Where the cluster will put it.
 		o.ControllerEnv = append(o.ControllerEnv, "KUBECONFIG="+filepath.Join(folder, "kubernetes", string(kube.Admin)+".kubeconfig"))
 	}
 	cluster, err := local.Up(ctx, o)
@@ -64,14 +64,14 @@ func open(ctx context.Context, c Controller, binary, folder string, say func(str
 	return h, nil
 }
 
-func (h *house) close() error { return h.cluster.Close() }
+func (h *testCluster) close() error { return h.cluster.Close() }
 
-func (h *house) apply(ctx context.Context, manifests string) error {
+func (h *testCluster) apply(ctx context.Context, manifests string) error {
 	return h.cluster.Apply(ctx, []byte(strings.ReplaceAll(manifests, "${CLUSTER_NAME}", h.cluster.Name)))
 }
 
 // until waits for something; what was seen last is in the error.
-func (h *house) until(ctx context.Context, limit time.Duration, what string, check func() (bool, string)) error {
+func (h *testCluster) until(ctx context.Context, limit time.Duration, what string, check func() (bool, string)) error {
 	end := time.Now().Add(limit)
 	for {
 		ok, seen := check()
@@ -90,14 +90,14 @@ func (h *house) until(ctx context.Context, limit time.Duration, what string, che
 }
 
 // runs waits until so many pods run and no other is there.
-func (h *house) runs(ctx context.Context, limit time.Duration, n int) error {
+func (h *testCluster) runs(ctx context.Context, limit time.Duration, n int) error {
 	return h.until(ctx, limit, fmt.Sprintf("%d pods run", n), func() (bool, string) {
 		running, all, err := h.pods(ctx)
 		return err == nil && running == n && all == n, fmt.Sprintf("%d of %d pods run %v", running, all, err)
 	})
 }
 
-func (h *house) pods(ctx context.Context) (running, all int, err error) {
+func (h *testCluster) pods(ctx context.Context) (running, all int, err error) {
 	var pods corev1.PodList
 	if err := h.client.List(ctx, &pods, client.InNamespace("default")); err != nil {
 		return 0, 0, err
@@ -111,7 +111,7 @@ func (h *house) pods(ctx context.Context) (running, all int, err error) {
 }
 
 // bill counts the instances that cost money and what they cost per hour.
-func (h *house) bill(ctx context.Context) (instances int, microUSD int64, err error) {
+func (h *testCluster) bill(ctx context.Context) (instances int, microUSD int64, err error) {
 	all, err := h.aws.Instances(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -126,7 +126,7 @@ func (h *house) bill(ctx context.Context) (instances int, microUSD int64, err er
 }
 
 // writes counts what the controller wrote to the Kubernetes API, leases left out, from an offset of the audit log on.
-func (h *house) writes(from int64) (n int, to int64, err error) {
+func (h *testCluster) writes(from int64) (n int, to int64, err error) {
 	f, err := os.Open(h.audit)
 	if err != nil {
 		return 0, 0, fmt.Errorf("reading the audit log: %w", err)

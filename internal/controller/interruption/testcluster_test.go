@@ -120,7 +120,7 @@ func (c *clinic) Read(_ context.Context, ids []string) ([]instancestatus.Status,
 	return c.statuses, c.err
 }
 
-type house struct {
+type testCluster struct {
 	*interruption.Controller
 	t       testing.TB
 	region  *region
@@ -144,13 +144,13 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-func newHouse(t testing.TB, o interruption.Options, objects ...client.Object) *house {
+func newTestCluster(t testing.TB, o interruption.Options, objects ...client.Object) *testCluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(karpv1.AddToScheme(scheme), awsv1.AddToScheme(scheme), corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	h := &house{
+	h := &testCluster{
 		t: t, region: &region{states: map[string]string{"aws:///us-east-1a/" + ours: "running"}}, line: &line{}, clinic: &clinic{},
 		events: record.NewFakeRecorder(1000), clock: clocktesting.NewFakeClock(start), reg: prometheus.NewRegistry(), log: &strings.Builder{},
 	}
@@ -184,8 +184,8 @@ func newHouse(t testing.TB, o interruption.Options, objects ...client.Object) *h
 	return h
 }
 
-// controller makes one over the house's objects; made again, it is the next leader.
-func (h *house) controller(o interruption.Options, c client.Client) *interruption.Controller {
+// controller makes one over the cluster's objects; made again, it is the next leader.
+func (h *testCluster) controller(o interruption.Options, c client.Client) *interruption.Controller {
 	h.reg = prometheus.NewRegistry()
 	out := &interruption.Controller{
 		Options: o, Client: c, APIReader: c, Cloud: h.region, Queue: h.line, Statuses: h.clinic, Instances: &interruption.Instances{}, Recorder: h.events,
@@ -222,7 +222,7 @@ func nodeOf(c *karpv1.NodeClaim) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Status.NodeName}, Spec: corev1.NodeSpec{ProviderID: c.Status.ProviderID}}
 }
 
-func (h *house) claim(name string) *karpv1.NodeClaim {
+func (h *testCluster) claim(name string) *karpv1.NodeClaim {
 	h.t.Helper()
 	c := &karpv1.NodeClaim{}
 	if err := h.Client.Get(h.t.Context(), client.ObjectKey{Name: name}, c); err != nil {
@@ -231,14 +231,14 @@ func (h *house) claim(name string) *karpv1.NodeClaim {
 	return c
 }
 
-func (h *house) deleting(name string) bool { return !h.claim(name).DeletionTimestamp.IsZero() }
+func (h *testCluster) deleting(name string) bool { return !h.claim(name).DeletionTimestamp.IsZero() }
 
-func (h *house) deadline(name string) string {
+func (h *testCluster) deadline(name string) string {
 	return h.claim(name).Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]
 }
 
 // deliver hands messages out and handles them.
-func (h *house) deliver(bodies ...string) {
+func (h *testCluster) deliver(bodies ...string) {
 	h.t.Helper()
 	for i, b := range bodies {
 		h.line.next = append(h.line.next, queue.Delivery{ID: "m" + string(rune('0'+i)), SentAt: h.clock.Now(), Receives: 1, Body: b})
@@ -246,14 +246,14 @@ func (h *house) deliver(bodies ...string) {
 	h.round()
 }
 
-func (h *house) round() {
+func (h *testCluster) round() {
 	h.t.Helper()
 	if err := h.Round(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) reasons() []string {
+func (h *testCluster) reasons() []string {
 	var out []string
 	for {
 		select {
@@ -267,7 +267,7 @@ func (h *house) reasons() []string {
 }
 
 // metric is the sum of a metric's samples whose labels have all the given values.
-func (h *house) metric(name string, labels ...string) float64 {
+func (h *testCluster) metric(name string, labels ...string) float64 {
 	h.t.Helper()
 	families, err := h.reg.Gather()
 	if err != nil {

@@ -21,7 +21,7 @@ func long(t *testing.T) {
 	}
 }
 
-// few are the types of most houses here: a house is made faster the fewer it has to know.
+// few are the types of most clusters here: a cluster is made faster the fewer it has to know.
 func few(o *world.Options) {
 	o.Types = []string{"c6i.large", "c6i.2xlarge", "c6i.8xlarge", "m6i.large", "m6i.2xlarge", "m6i.8xlarge", "r6i.large", "r6i.2xlarge"}
 }
