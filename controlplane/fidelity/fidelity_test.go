@@ -23,10 +23,10 @@ var (
 
 func TestTheSchedulerAgrees(t *testing.T) {
 	state := t.TempDir()
-	planes := 0
+	started := 0
 	planes, err := fidelity.NewControlPlanes(t.Context(), *workers, func(o *kube.Options) {
-		planes++
-		o.StateDir = filepath.Join(state, fmt.Sprint(planes))
+		started++
+		o.StateDir = filepath.Join(state, fmt.Sprint(started))
 	})
 	if err != nil {
 		t.Fatal(err)
