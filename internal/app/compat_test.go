@@ -7,13 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 // reaches is what each difference is in what the loops are wired with.
 var reaches = map[string]func(settings.Settings) any{
-	"kerf-decisions":          func(s settings.Settings) any { return decisions.NewRing(s.Decisions, s.DecisionsMemory, nil) != nil },
 	"kerf-early-batches":      func(s settings.Settings) any { return s.EarlyBatches },
 	"kerf-expire-ahead":       func(s settings.Settings) any { return s.ExpireAhead },
 	"kerf-launch-price-bound": func(s settings.Settings) any { return s.LaunchPriceBound },
@@ -38,6 +36,9 @@ func loaded(t *testing.T, env map[string]string) settings.Settings {
 // Each difference reaches the loops by --kerf-compat=karpenter, and by its own switch alone.
 func TestEveryDifferenceFromKarpenterReachesTheLoops(t *testing.T) {
 	kerf, karpenter := loaded(t, map[string]string{}), loaded(t, map[string]string{"KERF_COMPAT": "karpenter"})
+	if karpenter.Decisions != kerf.Decisions || kerf.Decisions == 0 {
+		t.Errorf("%d decisions are kept with Karpenter's defaults, %d with Kerf's", karpenter.Decisions, kerf.Decisions)
+	}
 	for _, d := range settings.Differences() {
 		of := reaches[d.Flag]
 		if of == nil {

@@ -52,7 +52,7 @@ func TestTheDefaultsOfKarpenter(t *testing.T) {
 	}
 	want.Compat, want.ExpireAhead, want.MaintenanceLead, want.PreferenceShare = KarpenterDefaults, 0, time.Hour, -1
 	want.EarlyBatches, want.MeasuredMemory = false, false
-	want.Decisions, want.NodeUpkeep, want.LaunchPriceBound, want.PriceGuard, want.PodDensity = 0, 0, 0, 3, InterfaceDensity
+	want.NodeUpkeep, want.LaunchPriceBound, want.PriceGuard, want.PodDensity = 0, 0, 3, InterfaceDensity
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

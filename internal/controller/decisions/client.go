@@ -132,7 +132,7 @@ func refusal(at, path string, resp *http.Response) error {
 	said := strings.TrimSpace(string(text))
 	switch {
 	case resp.StatusCode == http.StatusNotFound && path == Path:
-		return fmt.Errorf("%s: the controller keeps no decisions: KERF_DECISIONS is 0, or it is no Kerf", at)
+		return fmt.Errorf("%s: the controller keeps no decisions.\n%s", at, keepHint)
 	case resp.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%s: %w: %s", at, errGone, said)
 	case resp.StatusCode == http.StatusServiceUnavailable:
@@ -140,6 +140,12 @@ func refusal(at, path string, resp *http.Response) error {
 	}
 	return fmt.Errorf("%s: %s: %s", at, resp.Status, said)
 }
+
+// keepHint says how to have decisions kept.
+const keepHint = `Either it is no Kerf, or KERF_DECISIONS is 0. See which, and have decisions kept from now on:
+  kubectl -n kube-system get deploy/karpenter -o jsonpath='{.spec.template.spec.containers[*].image}{"\n"}'
+  kubectl -n kube-system set env deploy/karpenter KERF_DECISIONS=16
+In the values of the chart that is settings.kerf.decisions: 16.`
 
 // forwardHint says how to reach a controller in a cluster.
 const forwardHint = `To reach a controller in a cluster, forward its metrics port and ask again:
