@@ -36,6 +36,15 @@ var (
 	dnsLabels    = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 )
 
+// The parts of ARNs that are names. A policy may name many keys by * and ?.
+var (
+	keyIDs      = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[^:]+:[^:]+:key/[0-9A-Za-z*?-]+$`)
+	policyNames = regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[0-9A-Za-z_+=,.@/-]+$`)
+)
+
+// exampleKey is the ARN of a key as it looks.
+const exampleKey = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
 // complete checks the options and brings them into the form that the model uses.
 func (o *Options) complete() error {
 	if o.Path == "" {
@@ -106,6 +115,9 @@ func (o *Options) checkNames() error {
 		errs = append(errs, check("node role", "--node-role-name", o.NodeRoleName, "KarpenterNodeRole-"+c, maxRoleName, iamNames))
 	case o.NodeRoleName != "":
 		errs = append(errs, errors.New("--node-role names a role that exists and --node-role-name the one to make: give one of them"))
+	case isPlaceholder(o.NodeRole):
+		errs = append(errs, fmt.Errorf("--node-role %s: put the role's own name or ARN in place of the word, such as nodes or arn:aws:iam::111122223333:role/nodes",
+			policyName(o.NodeRole)))
 	case strings.HasPrefix(o.NodeRole, "arn:"+refPartition+":iam::"+refAccount+":role/"): // it was a name
 	case !roleARN.MatchString(o.NodeRole):
 		errs = append(errs, fmt.Errorf("--node-role %q is neither the name nor the ARN of a role, such as nodes or arn:aws:iam::111122223333:role/nodes", o.NodeRole))
@@ -159,7 +171,7 @@ func longPolicyName(name string) error {
 
 func (o *Options) checkIdentity() error {
 	var errs []error
-	if b := o.PermissionsBoundary; b != "" && !isARN(b, "iam", "policy/") {
+	if b := o.PermissionsBoundary; b != "" && !policyNames.MatchString(b) {
 		errs = append(errs, fmt.Errorf("--permissions-boundary %q is not the ARN of a policy, such as arn:aws:iam::111122223333:policy/boundary", b))
 	}
 	switch o.AccessEntry {
@@ -258,8 +270,8 @@ func (o *Options) checkKey() error {
 			"or use --kms, or a key of yours whose policy lets events.amazonaws.com call kms:GenerateDataKey and kms:Decrypt")
 	case strings.Contains(o.KMSKey, "alias/"):
 		return fmt.Errorf("--kms-key %s: permissions are given on keys, not on their aliases: give the key's ARN, which aws kms describe-key --key-id alias/… shows", o.KMSKey)
-	case !isARN(o.KMSKey, "kms", "key/"):
-		return fmt.Errorf("--kms-key %q is not the ARN of a key, such as arn:aws:kms:eu-west-1:111122223333:key/1234abcd-…", o.KMSKey)
+	case !isARN(o.KMSKey, "kms", "key/"), !keyIDs.MatchString(o.KMSKey):
+		return fmt.Errorf("--kms-key %q is not the ARN of a key, such as %s", o.KMSKey, exampleKey)
 	case strings.ContainsAny(o.KMSKey, "*?"):
 		return fmt.Errorf("--kms-key %s: a queue has one key: give its ARN without wildcards", o.KMSKey)
 	}
@@ -311,15 +323,15 @@ func (o *Options) checkFeatures() error {
 		}
 	}
 	for _, a := range o.VolumeKeys {
-		if !isARN(a, "kms", "key/") {
-			errs = append(errs, fmt.Errorf("--volume-key %q is not the ARN of a key, such as arn:aws:kms:eu-west-1:111122223333:key/1234abcd-…", a))
+		if !isARN(a, "kms", "key/") || !keyIDs.MatchString(a) {
+			errs = append(errs, fmt.Errorf("--volume-key %q is not the ARN of a key, such as %s", a, exampleKey))
 			continue
 		}
 		errs = append(errs, o.checkPlace("--volume-key", a))
 	}
 	for _, a := range o.AlarmActions {
 		if !isARN(a, "", "") {
-			errs = append(errs, fmt.Errorf("--alarm-action %q is not an ARN, such as that of an SNS topic", a))
+			errs = append(errs, fmt.Errorf("--alarm-action %q is not an ARN, such as that of an SNS topic, arn:aws:sns:eu-west-1:111122223333:oncall", a))
 		}
 		if !o.Alarms {
 			errs = append(errs, fmt.Errorf("--alarm-action %s: the stack has no alarms: set --alarms", a))
@@ -360,9 +372,17 @@ func (o *Options) tags() []Tag {
 	return list
 }
 
+// isPlaceholder reports whether the role is one of the words that pages and help texts have where a role is to be given.
+func isPlaceholder(role string) bool {
+	return slices.Contains([]string{"ARN", "NAME", "ROLE", "ROLE_ARN", "ROLE_NAME"}, policyName(role))
+}
+
+// isARN reports whether s is an ARN of a service and a kind of resource. None has blanks, or the dots of an example that was
+// shortened.
 func isARN(s, service, resource string) bool {
 	m := arns.FindStringSubmatch(s)
-	return m != nil && (service == "" || m[2] == service) && strings.HasPrefix(m[5], resource)
+	odd := func(r rune) bool { return r <= ' ' || r > '~' }
+	return m != nil && !strings.ContainsFunc(s, odd) && !strings.Contains(s, "...") && (service == "" || m[2] == service) && strings.HasPrefix(m[5], resource)
 }
 
 // checkRoles holds trust policies and the number of policies to IAM's limits.
