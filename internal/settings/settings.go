@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,52 +135,7 @@ type unreadable struct{ error }
 type setting struct {
 	flag, def, help string
 	isBool          bool
-	parse           func(*Settings, string) error
-}
-
-func str(f func(*Settings) *string) func(*Settings, string) error {
-	return func(s *Settings, v string) error { *f(s) = v; return nil }
-}
-
-func boolean(f func(*Settings) *bool) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		b, err := strconv.ParseBool(v)
-		if err != nil {
-			return unreadable{errors.New("want true or false")}
-		}
-		*f(s) = b
-		return nil
-	}
-}
-
-func integer(lo, hi int64, f func(*Settings, int64)) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		want := fmt.Errorf("want a whole number from %d to %d", lo, hi)
-		n, err := strconv.ParseInt(v, 10, 64)
-		switch {
-		case err != nil:
-			return unreadable{want}
-		case n < lo || n > hi:
-			return want
-		}
-		f(s, n)
-		return nil
-	}
-}
-
-func duration(least time.Duration, f func(*Settings) *time.Duration) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		want := fmt.Errorf("want a duration such as 10s or 1m30s, at least %s", least)
-		d, err := time.ParseDuration(v)
-		switch {
-		case err != nil:
-			return unreadable{want}
-		case d < least:
-			return want
-		}
-		*f(s) = d
-		return nil
-	}
+	value           value
 }
 
 // either lists values in words; the empty one goes without saying.
@@ -193,84 +147,74 @@ func either(values []string) string {
 	return strings.Join(values, "")
 }
 
-func choice(f func(*Settings) *string, allowed ...string) func(*Settings, string) error {
-	return func(s *Settings, v string) error {
-		if !slices.Contains(allowed, v) {
-			return fmt.Errorf("want %s", either(allowed))
-		}
-		*f(s) = v
-		return nil
-	}
-}
-
 func table() []setting {
-	port := func(f func(*Settings) *int) func(*Settings, string) error {
+	port := func(f func(*Settings) *int) value {
 		return integer(0, 65535, func(s *Settings, n int64) { *f(s) = int(n) })
 	}
 	return []setting{
-		{flag: "karpenter-service", help: "name of the Service in front of the controller; accepted without effect", parse: str(func(s *Settings) *string { return &s.KarpenterService })},
-		{flag: "metrics-port", def: "8080", help: "port of /metrics; 0 switches it off", parse: port(func(s *Settings) *int { return &s.MetricsPort })},
-		{flag: "health-probe-port", def: "8081", help: "port of /healthz and /readyz; 0 switches it off", parse: port(func(s *Settings) *int { return &s.HealthProbePort })},
-		{flag: "kube-client-qps", def: "200", help: "requests per second to the Kubernetes API", parse: integer(1, math.MaxInt32, func(s *Settings, n int64) { s.KubeClientQPS = int(n) })},
-		{flag: "kube-client-burst", def: "300", help: "burst of requests to the Kubernetes API", parse: integer(1, math.MaxInt32, func(s *Settings, n int64) { s.KubeClientBurst = int(n) })},
-		{flag: "enable-profiling", def: "false", isBool: true, help: "serve /debug/pprof/ on the metrics port", parse: boolean(func(s *Settings) *bool { return &s.EnableProfiling })},
-		{flag: "disable-controller-warmup", def: "true", isBool: true, help: "a replica that waits to be elected fills only the caches that decisions are made from; false: those of all controllers as well, so that it is at work at once, for more memory while it waits", parse: boolean(func(s *Settings) *bool { return &s.DisableControllerWarmup })},
-		{flag: "disable-leader-election", def: "false", isBool: true, help: "run without leader election (one replica only)", parse: boolean(func(s *Settings) *bool { return &s.DisableLeaderElection })},
-		{flag: "disable-cluster-state-observability", def: "false", isBool: true, help: "leave out metrics with a series for each pod or node; there are none yet", parse: boolean(func(s *Settings) *bool { return &s.DisableClusterStateObservation })},
-		{flag: "leader-election-name", def: "karpenter-leader-election", help: "name of the Lease", parse: str(func(s *Settings) *string { return &s.LeaderElectionName })},
-		{flag: "leader-election-namespace", help: "namespace of the Lease; default: the pod's own", parse: str(func(s *Settings) *string { return &s.LeaderElectionNamespace })},
-		{flag: "memory-limit", def: "-1", help: "memory limit of the container in bytes; nine tenths of it become the garbage collector's goal; -1: none", parse: integer(-1, math.MaxInt64, func(s *Settings, n int64) { s.MemoryLimit = n })},
-		{flag: "cpu-requests", def: "1000", help: "CPU request of the container in millicores; 0 or less means 1000", parse: integer(math.MinInt32, math.MaxInt32, func(s *Settings, n int64) {
+		{flag: "karpenter-service", help: "name of the Service in front of the controller; accepted without effect", value: str(func(s *Settings) *string { return &s.KarpenterService })},
+		{flag: "metrics-port", def: "8080", help: "port of /metrics; 0 switches it off", value: port(func(s *Settings) *int { return &s.MetricsPort })},
+		{flag: "health-probe-port", def: "8081", help: "port of /healthz and /readyz; 0 switches it off", value: port(func(s *Settings) *int { return &s.HealthProbePort })},
+		{flag: "kube-client-qps", def: "200", help: "requests per second to the Kubernetes API", value: integer(1, math.MaxInt32, func(s *Settings, n int64) { s.KubeClientQPS = int(n) })},
+		{flag: "kube-client-burst", def: "300", help: "burst of requests to the Kubernetes API", value: integer(1, math.MaxInt32, func(s *Settings, n int64) { s.KubeClientBurst = int(n) })},
+		{flag: "enable-profiling", def: "false", isBool: true, help: "serve /debug/pprof/ on the metrics port", value: boolean(func(s *Settings) *bool { return &s.EnableProfiling })},
+		{flag: "disable-controller-warmup", def: "true", isBool: true, help: "a replica that waits to be elected fills only the caches that decisions are made from; false: those of all controllers as well, so that it is at work at once, for more memory while it waits", value: boolean(func(s *Settings) *bool { return &s.DisableControllerWarmup })},
+		{flag: "disable-leader-election", def: "false", isBool: true, help: "run without leader election (one replica only)", value: boolean(func(s *Settings) *bool { return &s.DisableLeaderElection })},
+		{flag: "disable-cluster-state-observability", def: "false", isBool: true, help: "leave out metrics with a series for each pod or node; there are none yet", value: boolean(func(s *Settings) *bool { return &s.DisableClusterStateObservation })},
+		{flag: "leader-election-name", def: "karpenter-leader-election", help: "name of the Lease", value: str(func(s *Settings) *string { return &s.LeaderElectionName })},
+		{flag: "leader-election-namespace", help: "namespace of the Lease; default: the pod's own", value: str(func(s *Settings) *string { return &s.LeaderElectionNamespace })},
+		{flag: "memory-limit", def: "-1", help: "memory limit of the container in bytes; nine tenths of it become the garbage collector's goal; -1: none", value: integer(-1, math.MaxInt64, func(s *Settings, n int64) { s.MemoryLimit = n })},
+		{flag: "cpu-requests", def: "1000", help: "CPU request of the container in millicores; 0 or less means 1000", value: integer(math.MinInt32, math.MaxInt32, func(s *Settings, n int64) {
 			if s.CPURequests = n; n <= 0 {
 				s.CPURequests = 1000
 			}
 		})},
-		{flag: "log-level", def: "info", help: "debug, info or error", parse: choice(func(s *Settings) *string { return &s.LogLevel }, "", "debug", "info", "error")},
-		{flag: "log-output-paths", def: "stdout", help: "where logs go: stdout, stderr or a file; several separated by commas", parse: str(func(s *Settings) *string { return &s.LogOutputPaths })},
-		{flag: "log-error-output-paths", def: "stderr", help: "where it is reported that a log line could not be written: stdout, stderr or a file; several separated by commas", parse: str(func(s *Settings) *string { return &s.LogErrorOutputPaths })},
-		{flag: "batch-max-duration", def: "10s", help: "the longest wait for more pods before a decision", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchMaxDuration })},
-		{flag: "batch-idle-duration", def: "1s", help: "a decision is made when no pod has come for so long, or sooner (--kerf-early-batches)", parse: duration(0, func(s *Settings) *time.Duration { return &s.BatchIdleDuration })},
-		{flag: "preference-policy", def: Respect, help: "Respect or Ignore preferred affinities and soft spreads", parse: choice(func(s *Settings) *string { return &s.PreferencePolicy }, Respect, Ignore)},
-		{flag: "kerf-preference-share", def: "0.02", help: "with --preference-policy=Respect, what the preferences of a kind of pods may cost, as a share of what the pods cost; a dearer one is not honoured, and told; unlimited: preferences count as demands until a pod finds no place, whatever they cost", parse: preferenceShare},
-		{flag: "min-values-policy", def: Strict, help: "Strict or BestEffort", parse: choice(func(s *Settings) *string { return &s.MinValuesPolicy }, Strict, BestEffort)},
-		{flag: "ignore-dra-requests", def: "true", isBool: true, help: "pods with resource claims are refused, with a reason; false is accepted without effect", parse: boolean(func(s *Settings) *bool { return &s.IgnoreDRARequests })},
-		{flag: "feature-gates", help: "Name=true|false, separated by commas", parse: func(s *Settings, v string) error { return s.FeatureGates.parse(v, nil) }},
-		{flag: "aws-feature-gates", help: "Name=true|false, separated by commas: NodeClassCEL, expressions in spec.kubelet of EC2NodeClasses, is accepted without effect", parse: func(s *Settings, v string) error { return s.AWSFeatureGates.parse(v, nil) }},
-		{flag: "scheduler-config", help: "topology spread constraints of pods that have none, YAML or JSON: a KubeSchedulerConfiguration, or the arguments of its PodTopologySpread plug-in alone", parse: str(func(s *Settings) *string { return &s.SchedulerConfig })},
-		{flag: "cluster-name", help: "name of the EKS cluster; required", parse: clusterName},
-		{flag: "cluster-endpoint", help: "URL of the Kubernetes API as nodes reach it; default: asked of EKS", parse: endpoint},
-		{flag: "cluster-ca-bundle", help: "certificate authority of the Kubernetes API, base64; default: the one of the controller's own connection", parse: caBundle},
-		{flag: "isolated-vpc", def: "false", isBool: true, help: "use no service without a VPC endpoint (prices, IAM)", parse: boolean(func(s *Settings) *bool { return &s.IsolatedVPC })},
-		{flag: "eks-control-plane", def: "false", isBool: true, help: "ask EKS, not the API server, for the Kubernetes version", parse: boolean(func(s *Settings) *bool { return &s.EKSControlPlane })},
-		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of an instance's memory that the guest does not see; the default holds for types without a measured figure only, any other value for all types", parse: overheadPercent},
-		{flag: "interruption-queue", help: "name, ARN or URL of the SQS queue with interruption messages; empty: none", parse: str(func(s *Settings) *string { return &s.InterruptionQueue })},
-		{flag: "kerf-price-file", help: "path of a YAML or JSON file with prices of your own (savings plans, private rates); read again within a minute when it changes; empty: none", parse: str(func(s *Settings) *string { return &s.PriceFile })},
-		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", parse: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
-		{flag: "kerf-node-upkeep", def: "0.0022", help: "dollars that a node costs in an hour besides its instance: its disk, agents licensed by the host; more makes for fewer and larger nodes, 0 counts instances only. The default is 20 GiB of gp3", parse: nodeUpkeep},
-		{flag: "kerf-launch-price-bound", def: "10", help: "by how many percent a pool of capacity that EC2 may take for a launch can be dearer than the cheapest one, on which the plan counted; less keeps closer to the planned bill, more leaves more spot pools to choose from; off or 0: whatever it costs. minValues and reservations come before it", parse: launchPriceBound},
-		{flag: "kerf-price-guard", def: "5", help: "while EC2 is short of capacity: how many times the usual price of the same pods a node may cost; above that the pods wait. The number doubles for pods that have waited 10, 20, 40, … minutes, so that none waits for ever; off or 0: any price is paid at once", parse: priceGuard},
-		{flag: "kerf-pod-density", def: NetworkDensity, help: "how many pods a node takes whose class sets no maxPods: network reads from the DaemonSet kube-system/aws-node how pods get addresses (prefix delegation, custom networking, pod ENIs, IPv6); interfaces counts one address for each pod, as before", parse: choice(func(s *Settings) *string { return &s.PodDensity }, NetworkDensity, InterfaceDensity)},
-		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", parse: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
-		{flag: compatFlag, def: KerfDefaults, help: "whose defaults hold for what is not set: kerf or karpenter. With karpenter a variable that can't be read is a warning, and its default holds; --compat for short", parse: choice(func(s *Settings) *string { return &s.Compat }, KerfDefaults, KarpenterDefaults)},
-		{flag: "kerf-nominate", def: "true", isBool: true, help: "tell the scheduler, by status.nominatedNodeName, for which pods a node was launched", parse: boolean(func(s *Settings) *bool { return &s.Nominate })},
-		{flag: "kerf-early-batches", def: "true", isBool: true, help: "decide at once for a pod without an owner that comes alone, and when the owner of all that came has no more to create; false: always wait for --batch-idle-duration", parse: boolean(func(s *Settings) *bool { return &s.EarlyBatches })},
-		{flag: "kerf-measured-memory", def: "true", isBool: true, help: "plan with the memory that nodes of an instance type were measured to have, where that is known; false: with --vm-memory-overhead-percent for every type", parse: boolean(func(s *Settings) *bool { return &s.MeasuredMemory })},
-		{flag: "kerf-pod-disruption-cost", def: "0.001", help: "dollars that evicting a usual pod is held to cost; a consolidation has to earn that back, and the start of what it launches; off: moves are held to cost nothing, so that any saving is worth one", parse: podDisruptionCost},
-		{flag: "kerf-shadow", def: "false", isBool: true, help: "run beside the controller that runs and change nothing: report under /debug/shadow, in metrics and in the log what Kerf would do and what that would cost; --shadow for short", parse: boolean(func(s *Settings) *bool { return &s.Shadow })},
-		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "launch nothing in zones that ARC shifts the cluster's traffic away from, and leave their nodes alone", parse: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
-		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
-		{flag: "subnet-refresh-interval", def: "1m", help: "how old resolved subnets may be", parse: duration(time.Minute, func(s *Settings) *time.Duration { return &s.SubnetRefreshInterval })},
-		{flag: "launch-timeout", def: "5m", help: "a NodeClaim without an instance after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.LaunchTimeout })},
-		{flag: "kerf-decisions", def: "16", help: "how many of the last decisions are kept for kerf explain and kerf replay; served under /debug/decisions on the metrics port to callers on the same host (kubectl port-forward); 0 keeps none", parse: integer(0, 10000, func(s *Settings, n int64) { s.Decisions = int(n) })},
-		{flag: "kerf-decisions-mib", def: "32", help: "how much memory the kept decisions may take, in MiB; the oldest go first", parse: integer(0, 16384, func(s *Settings, n int64) { s.DecisionsMemory = int(n) << 20 })},
-		{flag: "kerf-rebalance", def: Observe, help: "on a rebalance recommendation for a spot instance: observe tells by an event only; replace also launches a replacement and drains the node, within PodDisruptionBudgets and terminationGracePeriod", parse: choice(func(s *Settings) *string { return &s.Rebalance }, Observe, Replace)},
-		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires an instance its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", parse: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
-		{flag: "kerf-queue-silence", def: "10m", help: "after an instance was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", parse: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
-		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", parse: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
-		{flag: "kerf-small-savings-wait", def: "30m", help: "where all moves of pods together save less than 15 % of the bill, a move has to stand for as long as it takes to pay back, this long at the most, and few nodes go at a time; 0s: small savings are had at once like large ones", parse: smallSavingsWait},
-		{flag: "kerf-expire-ahead", def: "1h", help: "how long before the age that expireAfter sets nodes of a pool may be replaced, where many would come of age together; a tenth of expireAfter at the most; none waits beyond its age but those that an outage of the controller held up; 0s: each exactly when it is due, however many", parse: duration(0, func(s *Settings) *time.Duration { return &s.ExpireAhead })},
-		{flag: "kerf-initialization-timeout", def: "0s", help: "a node that has joined and after this long still can't take pods (not ready, a start-up taint, a resource that is not there) is ended; 0s: never, it is only told", parse: initializationTimeout},
-		{flag: "registration-timeout", def: "15m", help: "an instance whose node has not joined after this long is given up", parse: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
+		{flag: "log-level", def: "info", help: "debug, info or error", value: choice(func(s *Settings) *string { return &s.LogLevel }, "", "debug", "info", "error")},
+		{flag: "log-output-paths", def: "stdout", help: "where logs go: stdout, stderr or a file; several separated by commas", value: str(func(s *Settings) *string { return &s.LogOutputPaths })},
+		{flag: "log-error-output-paths", def: "stderr", help: "where it is reported that a log line could not be written: stdout, stderr or a file; several separated by commas", value: str(func(s *Settings) *string { return &s.LogErrorOutputPaths })},
+		{flag: "batch-max-duration", def: "10s", help: "the longest wait for more pods before a decision", value: duration(0, func(s *Settings) *time.Duration { return &s.BatchMaxDuration })},
+		{flag: "batch-idle-duration", def: "1s", help: "a decision is made when no pod has come for so long, or sooner (--kerf-early-batches)", value: duration(0, func(s *Settings) *time.Duration { return &s.BatchIdleDuration })},
+		{flag: "preference-policy", def: Respect, help: "Respect or Ignore preferred affinities and soft spreads", value: choice(func(s *Settings) *string { return &s.PreferencePolicy }, Respect, Ignore)},
+		{flag: "kerf-preference-share", def: "0.02", help: "with --preference-policy=Respect, what the preferences of a kind of pods may cost, as a share of what the pods cost; a dearer one is not honoured, and told; unlimited: preferences count as demands until a pod finds no place, whatever they cost", value: numberBy(preferenceShare, false, -1, "unlimited")},
+		{flag: "min-values-policy", def: Strict, help: "Strict or BestEffort", value: choice(func(s *Settings) *string { return &s.MinValuesPolicy }, Strict, BestEffort)},
+		{flag: "ignore-dra-requests", def: "true", isBool: true, help: "pods with resource claims are refused, with a reason; false is accepted without effect", value: boolean(func(s *Settings) *bool { return &s.IgnoreDRARequests })},
+		{flag: "feature-gates", help: "Name=true|false, separated by commas", value: textBy(nil, func(s *Settings, v string) error { return s.FeatureGates.parse(v, nil) })},
+		{flag: "aws-feature-gates", help: "Name=true|false, separated by commas: NodeClassCEL, expressions in spec.kubelet of EC2NodeClasses, is accepted without effect", value: textBy(nil, func(s *Settings, v string) error { return s.AWSFeatureGates.parse(v, nil) })},
+		{flag: "scheduler-config", help: "topology spread constraints of pods that have none, YAML or JSON: a KubeSchedulerConfiguration, or the arguments of its PodTopologySpread plug-in alone", value: str(func(s *Settings) *string { return &s.SchedulerConfig })},
+		{flag: "cluster-name", help: "name of the EKS cluster; required", value: textBy(clusterNamePattern, clusterName)},
+		{flag: "cluster-endpoint", help: "URL of the Kubernetes API as nodes reach it; default: asked of EKS", value: textBy(endpointPattern, endpoint)},
+		{flag: "cluster-ca-bundle", help: "certificate authority of the Kubernetes API, base64; default: the one of the controller's own connection", value: textBy(base64Pattern, caBundle)},
+		{flag: "isolated-vpc", def: "false", isBool: true, help: "use no service without a VPC endpoint (prices, IAM)", value: boolean(func(s *Settings) *bool { return &s.IsolatedVPC })},
+		{flag: "eks-control-plane", def: "false", isBool: true, help: "ask EKS, not the API server, for the Kubernetes version", value: boolean(func(s *Settings) *bool { return &s.EKSControlPlane })},
+		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of an instance's memory that the guest does not see; the default holds for types without a measured figure only, any other value for all types", value: numberBy(overheadPercent, false, 1)},
+		{flag: "interruption-queue", help: "name, ARN or URL of the SQS queue with interruption messages; empty: none", value: str(func(s *Settings) *string { return &s.InterruptionQueue })},
+		{flag: "kerf-price-file", help: "path of a YAML or JSON file with prices of your own (savings plans, private rates); read again within a minute when it changes; empty: none", value: str(func(s *Settings) *string { return &s.PriceFile })},
+		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", value: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
+		{flag: "kerf-node-upkeep", def: "0.0022", help: "dollars that a node costs in an hour besides its instance: its disk, agents licensed by the host; more makes for fewer and larger nodes, 0 counts instances only. The default is 20 GiB of gp3", value: numberBy(nodeUpkeep, false, 10)},
+		{flag: "kerf-launch-price-bound", def: "10", help: "by how many percent a pool of capacity that EC2 may take for a launch can be dearer than the cheapest one, on which the plan counted; less keeps closer to the planned bill, more leaves more spot pools to choose from; off or 0: whatever it costs. minValues and reservations come before it", value: numberBy(launchPriceBound, true, 1000, "off")},
+		{flag: "kerf-price-guard", def: "5", help: "while EC2 is short of capacity: how many times the usual price of the same pods a node may cost; above that the pods wait. The number doubles for pods that have waited 10, 20, 40, … minutes, so that none waits for ever; off or 0: any price is paid at once", value: numberBy(priceGuard, true, 1000, "off")},
+		{flag: "kerf-pod-density", def: NetworkDensity, help: "how many pods a node takes whose class sets no maxPods: network reads from the DaemonSet kube-system/aws-node how pods get addresses (prefix delegation, custom networking, pod ENIs, IPv6); interfaces counts one address for each pod, as before", value: choice(func(s *Settings) *string { return &s.PodDensity }, NetworkDensity, InterfaceDensity)},
+		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", value: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
+		{flag: compatFlag, def: KerfDefaults, help: "whose defaults hold for what is not set: kerf or karpenter. With karpenter a variable that can't be read is a warning, and its default holds; --compat for short", value: choice(func(s *Settings) *string { return &s.Compat }, KerfDefaults, KarpenterDefaults)},
+		{flag: "kerf-nominate", def: "true", isBool: true, help: "tell the scheduler, by status.nominatedNodeName, for which pods a node was launched", value: boolean(func(s *Settings) *bool { return &s.Nominate })},
+		{flag: "kerf-early-batches", def: "true", isBool: true, help: "decide at once for a pod without an owner that comes alone, and when the owner of all that came has no more to create; false: always wait for --batch-idle-duration", value: boolean(func(s *Settings) *bool { return &s.EarlyBatches })},
+		{flag: "kerf-measured-memory", def: "true", isBool: true, help: "plan with the memory that nodes of an instance type were measured to have, where that is known; false: with --vm-memory-overhead-percent for every type", value: boolean(func(s *Settings) *bool { return &s.MeasuredMemory })},
+		{flag: "kerf-pod-disruption-cost", def: "0.001", help: "dollars that evicting a usual pod is held to cost; a consolidation has to earn that back, and the start of what it launches; off: moves are held to cost nothing, so that any saving is worth one", value: numberBy(podDisruptionCost, false, 10, "off")},
+		{flag: "kerf-shadow", def: "false", isBool: true, help: "run beside the controller that runs and change nothing: report under /debug/shadow, in metrics and in the log what Kerf would do and what that would cost; --shadow for short", value: boolean(func(s *Settings) *bool { return &s.Shadow })},
+		{flag: "enable-zonal-shift", def: "false", isBool: true, help: "launch nothing in zones that ARC shifts the cluster's traffic away from, and leave their nodes alone", value: boolean(func(s *Settings) *bool { return &s.EnableZonalShift })},
+		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", value: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
+		{flag: "subnet-refresh-interval", def: "1m", help: "how old resolved subnets may be", value: duration(time.Minute, func(s *Settings) *time.Duration { return &s.SubnetRefreshInterval })},
+		{flag: "launch-timeout", def: "5m", help: "a NodeClaim without an instance after this long is given up", value: duration(time.Second, func(s *Settings) *time.Duration { return &s.LaunchTimeout })},
+		{flag: "kerf-decisions", def: "16", help: "how many of the last decisions are kept for kerf explain and kerf replay; served under /debug/decisions on the metrics port to callers on the same host (kubectl port-forward); 0 keeps none", value: integer(0, 10000, func(s *Settings, n int64) { s.Decisions = int(n) })},
+		{flag: "kerf-decisions-mib", def: "32", help: "how much memory the kept decisions may take, in MiB; the oldest go first", value: integer(0, 16384, func(s *Settings, n int64) { s.DecisionsMemory = int(n) << 20 })},
+		{flag: "kerf-rebalance", def: Observe, help: "on a rebalance recommendation for a spot instance: observe tells by an event only; replace also launches a replacement and drains the node, within PodDisruptionBudgets and terminationGracePeriod", value: choice(func(s *Settings) *string { return &s.Rebalance }, Observe, Replace)},
+		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires an instance its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", value: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
+		{flag: "kerf-queue-silence", def: "10m", help: "after an instance was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", value: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
+		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", value: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
+		{flag: "kerf-small-savings-wait", def: "30m", help: "where all moves of pods together save less than 15 % of the bill, a move has to stand for as long as it takes to pay back, this long at the most, and few nodes go at a time; 0s: small savings are had at once like large ones", value: durationBy(smallSavingsWait)},
+		{flag: "kerf-expire-ahead", def: "1h", help: "how long before the age that expireAfter sets nodes of a pool may be replaced, where many would come of age together; a tenth of expireAfter at the most; none waits beyond its age but those that an outage of the controller held up; 0s: each exactly when it is due, however many", value: duration(0, func(s *Settings) *time.Duration { return &s.ExpireAhead })},
+		{flag: "kerf-initialization-timeout", def: "0s", help: "a node that has joined and after this long still can't take pods (not ready, a start-up taint, a resource that is not there) is ended; 0s: never, it is only told", value: durationBy(initializationTimeout)},
+		{flag: "registration-timeout", def: "15m", help: "an instance whose node has not joined after this long is given up", value: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
 	}
 }
 
@@ -283,8 +227,6 @@ func smallSavingsWait(s *Settings, v string) error {
 	s.SmallSavingsWait = d
 	return nil
 }
-
-var clusterNamePattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,99}$`)
 
 // clusterName follows the EKS rule for cluster names (CreateCluster, parameter name), and allows dots, which clusters that kOps
 // made have.
@@ -338,8 +280,11 @@ func preferenceShare(s *Settings, v string) error {
 	return nil
 }
 
+// isOff takes false for off: that is what YAML makes of the word in a file of values.
+func isOff(v string) bool { return v == "off" || v == "false" }
+
 func podDisruptionCost(s *Settings, v string) error {
-	if v == "off" {
+	if isOff(v) {
 		s.PodDisruptionCost = -1
 		return nil
 	}
@@ -361,7 +306,7 @@ func nodeUpkeep(s *Settings, v string) error {
 }
 
 func launchPriceBound(s *Settings, v string) error {
-	if v == "off" {
+	if isOff(v) {
 		s.LaunchPriceBound = 0
 		return nil
 	}
@@ -374,7 +319,7 @@ func launchPriceBound(s *Settings, v string) error {
 }
 
 func priceGuard(s *Settings, v string) error {
-	if v == "off" {
+	if isOff(v) {
 		s.PriceGuard = 0
 		return nil
 	}
@@ -472,7 +417,7 @@ func AddFlags(fs *pflag.FlagSet) {
 }
 
 // given is the value of a setting, and where it is from: a flag, a variable, or, empty, the default.
-func (row *setting) given(fs *pflag.FlagSet, getenv func(string) (string, bool)) (value, source string) {
+func (row *setting) given(fs *pflag.FlagSet, getenv func(string) (string, bool)) (text, source string) {
 	if f := fs.Lookup(row.flag); f != nil && f.Changed {
 		return f.Value.String(), "--" + row.flag
 	}
@@ -495,11 +440,11 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 			row.def = other
 		}
 		value, source := row.given(fs, getenv)
-		perr := row.parse(&s, value)
+		perr := row.value.parse(&s, value)
 		if compat == KarpenterDefaults && source == EnvName(row.flag) && row.fallsBack(perr) {
 			warnings = append(warnings, fmt.Sprintf("%s=%q: %v; its default %q holds", source, value, perr, row.def))
 			value, source = row.def, ""
-			perr = row.parse(&s, value)
+			perr = row.value.parse(&s, value)
 		}
 		if perr != nil {
 			errs = append(errs, fmt.Errorf("%s=%q: %w", source, value, perr))
