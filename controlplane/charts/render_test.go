@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,11 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	kubefake "helm.sh/helm/v4/pkg/kube/fake"
+	releasecommon "helm.sh/helm/v4/pkg/release/common"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
+	"helm.sh/helm/v4/pkg/storage"
+	"helm.sh/helm/v4/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -173,10 +179,23 @@ func TestTheValuesOfTheKarpenterChartAreEnough(t *testing.T) {
 	}
 }
 
+func setting(name string, value any) map[string]any {
+	settings := map[string]any{"clusterName": "demo"}
+	settings[name] = value
+	return map[string]any{"settings": settings}
+}
+
 func TestAWrongValueIsRefused(t *testing.T) {
 	for name, values := range map[string]map[string]any{
 		"unknown": {"setings": map[string]any{}}, "nested": {"settings": map[string]any{"clustername": "demo"}}, "of another type": {"replicas": "two"},
-		"a setting of Kerf": {"settings": map[string]any{"clusterName": "demo", "kerf": map[string]any{"nodeUpkep": 1}}},
+		"a setting of Kerf":        {"settings": map[string]any{"clusterName": "demo", "kerf": map[string]any{"nodeUpkep": 1}}},
+		"a gate of nobody":         {"settings": map[string]any{"featureGates": map[string]any{"nodeRepiar": true}}},
+		"a level of other loggers": {"logLevel": "warn"}, "a level in capitals": {"logLevel": "INFO"},
+		"a policy in small letters": setting("preferencePolicy", "ignore"), "a policy misspelt": setting("minValuesPolicy", "Besteffort"),
+		"no duration": setting("batchMaxDuration", "abc"), "a duration without a unit": setting("batchMaxDuration", 10), "compat misspelt": setting("kerf", map[string]any{"compat": "karpentr"}),
+		"no boolean": setting("isolatedVPC", "yes"), "a share too large": setting("vmMemoryOverheadPercent", 1.5), "no number": setting("reservedENIs", "one"),
+		"a price guard that is on": setting("kerf", map[string]any{"priceGuard": true}), "receivers without end": setting("kerf", map[string]any{"queueReceivers": 100}),
+		"a cluster with a blank": setting("clusterName", "a b"), "an endpoint without a scheme": setting("clusterEndpoint", "abc"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := chartutil.ToRenderValues(load(t, kerfChart), values, chartcommon.ReleaseOptions{Name: "karpenter"}, chartcommon.DefaultCapabilities)
@@ -194,11 +213,127 @@ func TestAWrongValueIsRefused(t *testing.T) {
 	}
 }
 
+// A variable that is set already is refused with the value to set in its place, by the chart and by manifests in the same words.
+func TestAVariableIsNotSetTwice(t *testing.T) {
+	for variable, want := range map[string]string{
+		"FEATURE_GATES": "settings.featureGates", "LOG_LEVEL": "logLevel", "METRICS_PORT": "controller.metrics.port", "CLUSTER_NAME": "settings.clusterName", "EKS_CONTROL_PLANE": "settings.eksControlPlane",
+		"MEMORY_LIMIT": "controller.resources.limits.memory", "CPU_REQUESTS": "controller.resources.requests.cpu", "KERF_NODE_UPKEEP": "settings.kerf.nodeUpkeep",
+		"LEADER_ELECTION_NAMESPACE": "namespace of the installation", "AWS_REGION": "is there twice", "CLUSTER_ENDPOINT": "", "KERF_PRICE_GUARD": "", "AWS_PROFILE": "",
+	} {
+		value := "3" // of whatever setting it is
+		if variable == "CLUSTER_ENDPOINT" {
+			value = "https://example.com"
+		}
+		env := []any{map[string]any{"name": "AWS_REGION", "value": "eu-west-1"}, map[string]any{"name": variable, "value": value}}
+		values := map[string]any{
+			"controller": map[string]any{"env": env}, "settings": map[string]any{"clusterName": "demo", "kerf": map[string]any{"nodeUpkeep": 0.01}},
+		}
+		_, err := renderErr(load(t, kerfChart), values)
+		v, modelErr := manifests.Defaults().With(values)
+		if modelErr == nil {
+			_, modelErr = manifests.Objects(manifests.Release{Version: "v1"}, v)
+		}
+		if want == "" {
+			if err != nil || modelErr != nil {
+				t.Errorf("%s: %v; manifests: %v", variable, err, modelErr)
+			}
+			continue
+		}
+		if err == nil || modelErr == nil || !strings.Contains(modelErr.Error(), want) || !strings.Contains(err.Error(), modelErr.Error()) {
+			t.Errorf("%s: the chart says %v, manifests %v, want %s", variable, err, modelErr, want)
+		}
+	}
+}
+
+// What Karpenter's charts had is no obstacle, and the notes say what has no effect.
+func TestValuesOfOldChartsAreTakenAndNamed(t *testing.T) {
+	archive, err := txtar.ParseFile("testdata/unused.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		t.Run(f.Name, func(t *testing.T) {
+			text, want, _ := strings.Cut(string(f.Data), "\nnamed:")
+			values := map[string]any{}
+			if err := plain.Unmarshal([]byte(text), &values); err != nil {
+				t.Fatal(err)
+			}
+			files, err := renderErr(load(t, kerfChart), values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var named []string
+			for _, u := range manifests.Unused(values) {
+				named = append(named, u.Path)
+			}
+			if got := strings.Join(named, " "); got != strings.TrimSpace(want) {
+				t.Errorf("named are %q, want %q", got, want)
+			}
+			for _, u := range manifests.UnusedValues() {
+				says := strings.Contains(files["kerf/templates/NOTES.txt"], "  "+u.Path+": "+u.Why+"\n")
+				if says != slices.Contains(named, u.Path) {
+					t.Errorf("the notes name %s: %t\n%s", u.Path, says, files["kerf/templates/NOTES.txt"])
+				}
+			}
+			c := load(t, kerfChart)
+			if diff := cmp.Diff(model(t, c.Metadata.AppVersion, values), render(t, c, values)); diff != "" {
+				t.Errorf("the chart has + what manifests has -:\n%s", diff)
+			}
+		})
+	}
+}
+
+// A value that a release brings along, and that Helm refuses by name, goes by --set NAME=null, as the chart's page says. One of a file
+// of values has to be removed there.
+func TestNullTakesAValueOfTheReleaseAway(t *testing.T) {
+	old := map[string]any{"setings": map[string]any{"a": "b"}, "settings": map[string]any{"clusterName": "demo", "featureGates": map[string]any{"x": true}}}
+	upgrade := func(values map[string]any) error {
+		capabilities := chartcommon.DefaultCapabilities.Copy()
+		capabilities.KubeVersion = chartcommon.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
+		cfg := &action.Configuration{Releases: storage.Init(driver.NewMemory()), KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard}, Capabilities: capabilities}
+		err := cfg.Releases.Create(&releasev1.Release{
+			Name: "karpenter", Namespace: "kube-system", Version: 1, Config: old,
+			Info: &releasev1.Info{Status: releasecommon.StatusDeployed}, Chart: &chartv2.Chart{Metadata: &chartv2.Metadata{Name: "karpenter", Version: "1.0.0"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		up := action.NewUpgrade(cfg)
+		up.Namespace, up.ResetThenReuseValues, up.DryRunStrategy = "kube-system", true, action.DryRunClient
+		_, err = up.RunWithContext(t.Context(), "karpenter", load(t, kerfChart), values)
+		return err
+	}
+	if err := upgrade(map[string]any{}); err == nil || !strings.Contains(err.Error(), "at '/settings/featureGates': additional properties 'x' not allowed") {
+		t.Errorf("the values of the release: %v", err)
+	}
+	if err := upgrade(map[string]any{"setings": nil, "settings": map[string]any{"featureGates": map[string]any{"x": nil}}}); err != nil {
+		t.Errorf("with null: %v", err)
+	}
+}
+
+// renderErr gives the files that a chart makes.
+func renderErr(c *chartv2.Chart, values map[string]any) (map[string]string, error) {
+	all, err := chartutil.ToRenderValues(c, values, chartcommon.ReleaseOptions{Name: manifests.DefaultName, Namespace: manifests.DefaultNamespace, Revision: 1, IsInstall: true}, chartcommon.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(c, all)
+}
+
 // The chart makes the variable of each setting of Kerf's own from its name in the values.
 func TestTheChartKnowsEverySettingOfKerf(t *testing.T) {
 	own := map[string]any{}
 	for name := range manifests.OwnSettings() {
-		own[name] = "x"
+		variable, ok := manifests.Variable("settings.kerf." + name)
+		if !ok {
+			t.Fatalf("settings.kerf.%s is no setting", name)
+		}
+		own[name] = "1" // which is a number, a boolean or a text
+		if a, _ := settings.Accepted(variable); len(a.Choices) > 0 {
+			own[name] = a.Choices[0]
+		} else if strings.Contains(a.Pattern, "ms") {
+			own[name] = "1h"
+		}
 	}
 	objects := render(t, load(t, kerfChart), map[string]any{"settings": map[string]any{"clusterName": "demo", "kerf": own}})
 	text, err := plain.Marshal(objects["Deployment karpenter"])

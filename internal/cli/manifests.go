@@ -115,6 +115,7 @@ func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 		if err := yaml.Unmarshal(text, &over); err != nil {
 			return nil, fmt.Errorf("--values %s: %w", name, err)
 		}
+		tellUnused(c, over)
 		if values, err = values.With(over); err != nil {
 			return nil, fmt.Errorf("--values %s: %w", name, err)
 		}
@@ -122,6 +123,7 @@ func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 	for _, set := range m.sets {
 		over, err := treeOf(set)
 		if err == nil {
+			tellUnused(c, over)
 			values, err = values.With(over)
 		}
 		if err != nil {
@@ -147,6 +149,13 @@ func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 		values.Replicas = m.replicas
 	}
 	return values, nil
+}
+
+// tellUnused names the values that Karpenter's charts had and that have no effect here.
+func tellUnused(c *cobra.Command, over map[string]any) {
+	for _, u := range manifests.Unused(over) {
+		_, _ = fmt.Fprintf(c.ErrOrStderr(), "value %s has no effect: %s\n", u.Path, u.Why)
+	}
 }
 
 // treeOf is the tree of one value: {a: {b: VALUE}} of a.b=VALUE. A dot in a name is written as \.

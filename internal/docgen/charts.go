@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -63,6 +62,11 @@ func writeCharts(root string) error {
 	if files[filepath.Join(dir, "values.schema.json")], err = valuesSchema(comments); err != nil {
 		return err
 	}
+	unused, err := plain.Marshal(manifests.UnusedValues())
+	if err != nil {
+		return err
+	}
+	files[filepath.Join(dir, "files", "unused-values.yaml")] = append([]byte(writtenInCharts), unused...)
 	for path, text := range files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
@@ -156,85 +160,32 @@ CRDs come with the first installation. Helm never upgrades them: the chart kerf-
 		}
 		row(b, code(v.path), code(string(text)), v.text)
 	}
+	b.WriteString(`
+## When Helm refuses a value
+
+Helm compares values with the chart's schema before it changes anything, and words what it finds itself. ` + "`kerf manifests -f values.yaml`" + `
+reads the same files and says the same in plainer words.
+
+`)
+	head(b, "Helm says", "what it means", "what to do")
+	row(b, "additional properties 'X' not allowed", "no value has that name: a typing error, or a value of another chart", "correct the name; or remove it: from the file of values, or from the values that a release brings along by `--set PATH.X=null`")
+	row(b, "got string, want integer; got number, want string", "a value of another type", "put text in quotes, and take a number out of them")
+	row(b, "does not match pattern; value must be one of", "the controller would not start with it", "[settings](../../docs/reference/settings.md) says what each setting takes")
+	row(b, "value controller.env: X is set from Y", "the chart sets that variable already, and a Deployment can't have it twice", "set the value Y, and remove X from `controller.env`")
+	b.WriteString(`
+PATH is in Helm's line: ` + "`at '/settings/featureGates'`" + ` stands for ` + "`--set settings.featureGates.X=null`" + `, and ` + "`at ''`" + ` for ` + "`--set X=null`" + `.
+
+## Values of Karpenter's charts without effect
+
+A release that has them is upgraded all the same, and Helm's notes name those that are set. Remove them when it suits you.
+
+`)
+	head(b, "value", "why it has no effect, and what to set instead")
+	for _, u := range manifests.UnusedValues() {
+		row(b, code(u.Path), u.Why)
+	}
 	b.WriteString("\n## Resources\n\nWhat the controller takes that leads; [docs/install.md](../../docs/install.md#resources) says more.\n\n")
 	table, err := resourcesTable()
 	b.Write(table)
 	return b.Bytes(), err
-}
-
-// valuesSchema is the JSON schema of the values, from the type that they are read into.
-func valuesSchema(values []value) ([]byte, error) {
-	says := map[string]string{}
-	for _, v := range values {
-		says[v.path] = v.text
-	}
-	schema := schemaOf(reflect.TypeFor[manifests.Values](), "", says)
-	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
-	schema["title"] = "Values of the chart kerf"
-	// Helm passes these to every chart.
-	schema["properties"].(map[string]any)["global"] = map[string]any{"type": "object"}
-	out, err := json.MarshalIndent(schema, "", "  ")
-	return append(out, '\n'), err
-}
-
-// schemaOf describes a type. Of Kubernetes' own types only the kind is said: the API server judges the rest.
-func schemaOf(t reflect.Type, path string, says map[string]string) map[string]any {
-	out := map[string]any{}
-	if text := says[path]; text != "" {
-		out["description"] = text
-	}
-	kind := func(names ...string) map[string]any {
-		out["type"] = names
-		if len(names) == 1 {
-			out["type"] = names[0]
-		}
-		return out
-	}
-	if t.Kind() == reflect.Pointer {
-		e := t.Elem()
-		if e.PkgPath() == "k8s.io/apimachinery/pkg/util/intstr" {
-			return kind("integer", "string", "null")
-		}
-		if e.Kind() == reflect.Struct {
-			return kind("object", "null")
-		}
-		return kind("integer", "null")
-	}
-	if path == "settings.kerf" {
-		kind("object", "null")
-		properties := map[string]any{}
-		for name, help := range manifests.OwnSettings() {
-			properties[name] = map[string]any{"type": []string{"boolean", "number", "string", "null"}, "description": help}
-		}
-		out["properties"], out["additionalProperties"] = properties, false
-		return out
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		kind("object")
-		if !strings.HasSuffix(t.PkgPath(), "internal/setup/manifests") {
-			return out
-		}
-		properties := map[string]any{}
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			properties[name] = schemaOf(t.Field(i).Type, strings.TrimPrefix(path+"."+name, "."), says)
-		}
-		out["properties"], out["additionalProperties"] = properties, false
-		return out
-	case reflect.Map:
-		return kind("object", "null")
-	case reflect.Slice:
-		out["maxProperties"] = 0 // the Karpenter chart has {} where there is no list
-		return kind("array", "object", "null")
-	case reflect.Bool:
-		return kind("boolean")
-	case reflect.Int32, reflect.Int64:
-		return kind("integer")
-	case reflect.Float64:
-		return kind("number")
-	case reflect.String:
-		return kind("string")
-	}
-	return kind("integer", "number", "string", "null") // any
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,7 +97,10 @@ func (c *Cluster) installation(metricsPort, healthPort int) ([]client.Object, er
 			v.Settings.SchedulerConfig = value
 			continue
 		}
-		v.Controller.Env = append(v.Controller.Env, corev1.EnvVar{Name: name, Value: value})
+		if v.Variables == nil {
+			v.Variables = map[string]string{}
+		}
+		v.Variables[name] = value
 	}
 	return manifests.Objects(manifests.Release{}, v)
 }

@@ -1,5 +1,36 @@
-{{/* The controller's environment. A setting that is empty is left out: the controller has a default for it. */}}
+{{/*
+The controller's environment, with controller.env after what follows from the values. A variable that is there twice is refused by the API
+server, so that it is refused here, with the value to set instead.
+*/}}
 {{- define "kerf.env" -}}
+{{- $own := include "kerf.ownEnv" . -}}
+{{- $set := dict -}}
+{{- range $own | fromYamlArray }}{{ $_ := set $set .name true }}{{ end -}}
+{{- $from := dict "MEMORY_LIMIT" "controller.resources.limits.memory" "CPU_REQUESTS" "controller.resources.requests.cpu"
+  "LOG_LEVEL" "logLevel" "LOG_OUTPUT_PATHS" "logOutputPaths" "LOG_ERROR_OUTPUT_PATHS" "logErrorOutputPaths" "METRICS_PORT" "controller.metrics.port"
+  "HEALTH_PROBE_PORT" "controller.healthProbe.port" "FEATURE_GATES" "settings.featureGates" -}}
+{{- range include "kerf.settings" . | fromYamlArray }}{{ $_ := set $from .name (printf "settings.%s" .value) }}{{ end -}}
+{{- range $name, $_ := (.Values.settings).kerf | default dict }}{{ $_ := set $from (printf "KERF_%s" ($name | snakecase | upper)) (printf "settings.kerf.%s" $name) }}{{ end -}}
+{{- range .Values.controller.env }}
+{{- $name := toString .name }}
+{{- if eq $name "LEADER_ELECTION_NAMESPACE" }}
+{{- fail "value controller.env: LEADER_ELECTION_NAMESPACE is the namespace of the installation: remove it from controller.env" }}
+{{- else if not (hasKey $set $name) }}
+{{- $_ := set $set $name true }}
+{{- else if hasKey $from $name }}
+{{- fail (printf "value controller.env: %s is set from %s: set that, and remove %s from controller.env" $name (get $from $name) $name) }}
+{{- else }}
+{{- fail (printf "value controller.env: %s is there twice: remove one" $name) }}
+{{- end }}
+{{- end }}
+{{- $own }}
+{{- with .Values.controller.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The controller's environment. A setting that is empty is left out: the controller has a default for it. */}}
+{{- define "kerf.ownEnv" -}}
 {{- $settings := .Values.settings | default dict -}}
 {{- $gates := $settings.featureGates | default dict -}}
 {{- $resources := .Values.controller.resources | default dict -}}
@@ -37,35 +68,15 @@
 {{- $gateNames := list "ReservedCapacity" "SpotToSpotConsolidation" "NodeRepair" "NodeOverlay" "StaticCapacity" "CapacityBuffer" }}
 {{- $list := list }}
 {{- range $gateNames }}
-{{- $list = append $list (printf "%s=%t" . (index $gates (untitle .) | default false)) }}
+{{- $list = append $list (printf "%s=%s" . (index $gates (untitle .) | default false | toString)) }}
 {{- end }}
 - name: FEATURE_GATES
   value: {{ join "," $list | quote }}
-{{- $names := list
-  (list "BATCH_MAX_DURATION" "batchMaxDuration")
-  (list "BATCH_IDLE_DURATION" "batchIdleDuration")
-  (list "PREFERENCE_POLICY" "preferencePolicy")
-  (list "MIN_VALUES_POLICY" "minValuesPolicy")
-  (list "IGNORE_DRA_REQUESTS" "ignoreDRARequests")
-  (list "DISABLE_CLUSTER_STATE_OBSERVABILITY" "disableClusterStateObservability")
-  (list "CLUSTER_NAME" "clusterName")
-  (list "CLUSTER_ENDPOINT" "clusterEndpoint")
-  (list "CLUSTER_CA_BUNDLE" "clusterCABundle")
-  (list "ISOLATED_VPC" "isolatedVPC")
-  (list "EKS_CONTROL_PLANE" "eksControlPlane")
-  (list "VM_MEMORY_OVERHEAD_PERCENT" "vmMemoryOverheadPercent")
-  (list "INTERRUPTION_QUEUE" "interruptionQueue")
-  (list "RESERVED_ENIS" "reservedENIs")
-  (list "DISABLE_DRY_RUN" "disableDryRun")
-  (list "ENABLE_ZONAL_SHIFT" "enableZonalShift")
-  (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval")
-  (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval")
-  (list "SCHEDULER_CONFIG" "schedulerConfig") }}
 {{- $_ := required "settings.clusterName: set the name of the EKS cluster" $settings.clusterName }}
-{{- range $names }}
-{{- $value := index $settings (index . 1) }}
+{{- range include "kerf.settings" . | fromYamlArray }}
+{{- $value := index $settings .value }}
 {{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
-- name: {{ index . 0 }}
+- name: {{ .name }}
   value: {{ $value | toString | quote }}
 {{- end }}
 {{- end }}
@@ -75,7 +86,27 @@
   value: {{ $value | toString | quote }}
 {{- end }}
 {{- end }}
-{{- with .Values.controller.env }}
-{{ toYaml . }}
 {{- end }}
+
+{{/* The values under settings that become a variable each. */}}
+{{- define "kerf.settings" -}}
+- {name: BATCH_MAX_DURATION, value: batchMaxDuration}
+- {name: BATCH_IDLE_DURATION, value: batchIdleDuration}
+- {name: PREFERENCE_POLICY, value: preferencePolicy}
+- {name: MIN_VALUES_POLICY, value: minValuesPolicy}
+- {name: IGNORE_DRA_REQUESTS, value: ignoreDRARequests}
+- {name: DISABLE_CLUSTER_STATE_OBSERVABILITY, value: disableClusterStateObservability}
+- {name: CLUSTER_NAME, value: clusterName}
+- {name: CLUSTER_ENDPOINT, value: clusterEndpoint}
+- {name: CLUSTER_CA_BUNDLE, value: clusterCABundle}
+- {name: ISOLATED_VPC, value: isolatedVPC}
+- {name: EKS_CONTROL_PLANE, value: eksControlPlane}
+- {name: VM_MEMORY_OVERHEAD_PERCENT, value: vmMemoryOverheadPercent}
+- {name: INTERRUPTION_QUEUE, value: interruptionQueue}
+- {name: RESERVED_ENIS, value: reservedENIs}
+- {name: DISABLE_DRY_RUN, value: disableDryRun}
+- {name: ENABLE_ZONAL_SHIFT, value: enableZonalShift}
+- {name: AMI_REFRESH_INTERVAL, value: amiRefreshInterval}
+- {name: SUBNET_REFRESH_INTERVAL, value: subnetRefreshInterval}
+- {name: SCHEDULER_CONFIG, value: schedulerConfig}
 {{- end }}

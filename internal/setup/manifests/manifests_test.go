@@ -122,10 +122,16 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		"{}":                          {"settings.clusterName"},
 		demo + "replica: 3":           {`"replica"`},
 		demo + "fullnameOverride: A_": {`"A_"`},
-		"settings: {clusterName: demo, kerf: {upkeep: 3}}":            {"settings.kerf.upkeep", "KERF_UPKEEP"},
-		"settings: {clusterName: demo, batchIdleDuration: soon}":      {"BATCH_IDLE_DURATION", "10s"},
-		"settings: {clusterName: demo, kerf: {launchPriceBound: -1}}": {"KERF_LAUNCH_PRICE_BOUND"},
-		demo + "controller: {env: [{name: LOG_LEVEL, value: loud}]}":  {"LOG_LEVEL", "debug, info or error"},
+		"settings: {clusterName: demo, kerf: {upkeep: 3}}":                 {"settings.kerf.upkeep", "KERF_UPKEEP"},
+		"settings: {clusterName: demo, batchIdleDuration: soon}":           {"BATCH_IDLE_DURATION", "10s"},
+		"settings: {clusterName: demo, kerf: {launchPriceBound: -1}}":      {"KERF_LAUNCH_PRICE_BOUND"},
+		demo + "controller: {env: [{name: KUBE_CLIENT_QPS, value: fast}]}": {"KUBE_CLIENT_QPS", "a whole number"},
+		demo + "logLevel: loud": {"logLevel", "LOG_LEVEL", "debug, info or error"},
+		demo + "controller: {env: [{name: FEATURE_GATES, value: NodeRepair=true}]}":                                       {"controller.env: FEATURE_GATES", "set from settings.featureGates", "remove FEATURE_GATES from controller.env"},
+		demo + "controller: {env: [{name: LEADER_ELECTION_NAMESPACE, value: x}]}":                                         {"controller.env: LEADER_ELECTION_NAMESPACE", "namespace of the installation"},
+		demo + "controller: {env: [{name: MEMORY_LIMIT, value: x}]}":                                                      {"set from controller.resources.limits.memory"},
+		demo + "controller: {env: [{name: X, value: a}, {name: X, value: b}]}":                                            {"controller.env: X is there twice"},
+		"settings: {clusterName: demo, kerf: {priceGuard: 3}}\ncontroller: {env: [{name: KERF_PRICE_GUARD, value: '4'}]}": {"set from settings.kerf.priceGuard"},
 	} {
 		_, err := with(t, over)
 		for _, w := range words {

@@ -1,12 +1,10 @@
 package manifests
 
 import (
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -57,6 +55,10 @@ type Values struct {
 	LogErrorOutputPaths []string `json:"logErrorOutputPaths"`
 
 	Settings Settings `json:"settings"`
+
+	// Variables are set in place of those that follow from the values. A file of values can't have them; they are for the local
+	// cluster, which gives the controller what its user asked for.
+	Variables map[string]string `json:"-"`
 }
 
 // ServiceValues are of the Service in front of the metrics.
@@ -139,6 +141,8 @@ type Rule struct {
 // With is a copy of the values with others over them, as Helm puts them: lists are replaced, objects are merged, null takes a
 // value away. An empty object changes nothing, also where the value is a list: the Karpenter chart has such values.
 //
+// Values without effect (UnusedValues) are left out.
+//
 // Errors: a name that no value has, or a value of the wrong type, with its path.
 func (v *Values) With(over map[string]any) (*Values, error) {
 	base := map[string]any{}
@@ -146,21 +150,12 @@ func (v *Values) With(over map[string]any) (*Values, error) {
 	if err == nil {
 		err = yaml.Unmarshal(text, &base)
 	}
-	if err == nil {
-		text, err = yaml.Marshal(merge(base, over))
-	}
 	if err != nil {
 		return nil, fmt.Errorf("merging values: %w", err)
 	}
-	out := &Values{}
-	if text, err = yaml.YAMLToJSON(text); err != nil {
-		return nil, fmt.Errorf("merging values: %w", err)
-	}
-	unknown, err := kjson.UnmarshalStrict(text, out) // names in another case are other names
-	if err := errors.Join(append(unknown, err)...); err != nil {
-		return nil, fmt.Errorf("reading values: %w", err)
-	}
-	return out, nil
+	base = merge(base, over)
+	withoutUnused(base)
+	return readValues(base)
 }
 
 func merge(base, over map[string]any) map[string]any {
