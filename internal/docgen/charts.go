@@ -168,10 +168,10 @@ reads the same files and says the same in plainer words.
 
 `)
 	head(b, "Helm says", "what it means", "what to do")
-	row(b, "additional properties 'X' not allowed", "no value has that name: a typing error, or a value of another chart", "correct the name; or remove it: from the file of values, or from the values that a release brings along by `--set PATH.X=null`")
-	row(b, "got string, want integer; got number, want string", "a value of another type", "put text in quotes, and take a number out of them")
-	row(b, "does not match pattern; value must be one of", "the controller would not start with it", "[settings](../../docs/reference/settings.md) says what each setting takes")
-	row(b, "value controller.env: X is set from Y", "the chart sets that variable already, and a Deployment can't have it twice", "set the value Y, and remove X from `controller.env`")
+	row(b, "`additional properties 'X' not allowed`", "no value has that name: a typing error, or a value of another chart", "correct the name; or remove it: from the file of values, or from the values that a release brings along by `--set PATH.X=null`")
+	row(b, "`got number, want string`, and the like", "a value of another type", "put text in quotes; numbers may be in quotes as well")
+	row(b, "`value must be one of …`, `does not match pattern …`", "the controller would not start with it", "[settings](../../docs/reference/settings.md) says what each setting takes")
+	row(b, "`value controller.env: X is set from Y`", "the chart sets that variable already, and a Deployment can't have it twice", "set the value Y, and remove X from `controller.env`")
 	b.WriteString(`
 PATH is in Helm's line: ` + "`at '/settings/featureGates'`" + ` stands for ` + "`--set settings.featureGates.X=null`" + `, and ` + "`at ''`" + ` for ` + "`--set X=null`" + `.
 
