@@ -194,6 +194,7 @@ func TestAWrongValueIsRefused(t *testing.T) {
 		"a policy in small letters": setting("preferencePolicy", "ignore"), "a policy misspelt": setting("minValuesPolicy", "Besteffort"),
 		"no duration": setting("batchMaxDuration", "abc"), "a duration without a unit": setting("batchMaxDuration", 10), "compat misspelt": setting("kerf", map[string]any{"compat": "karpentr"}),
 		"no boolean": setting("isolatedVPC", "yes"), "a share too large": setting("vmMemoryOverheadPercent", 1.5), "no number": setting("reservedENIs", "one"),
+		"an interval too short": setting("amiRefreshInterval", "5s"), "all the memory": setting("vmMemoryOverheadPercent", 1), "a wait below zero": setting("batchIdleDuration", "-1s"),
 		"a price guard that is on": setting("kerf", map[string]any{"priceGuard": true}), "receivers without end": setting("kerf", map[string]any{"queueReceivers": 100}),
 		"a cluster with a blank": setting("clusterName", "a b"), "an endpoint without a scheme": setting("clusterEndpoint", "abc"),
 	} {

@@ -149,6 +149,9 @@ func acceptedSchema(out map[string]any, a settings.Accepts, mayBeEmpty bool) map
 	if a.Min != nil {
 		out["minimum"] = *a.Min
 	}
+	if a.Below != nil {
+		out["exclusiveMaximum"] = *a.Below
+	}
 	if a.Max != nil {
 		out["maximum"] = *a.Max
 	}

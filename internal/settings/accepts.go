@@ -12,8 +12,8 @@ import (
 )
 
 // Accepts says which texts a setting takes, for those who judge a text before the controller reads it: the schema of the chart's
-// values. It refuses nothing that the controller accepts, hexadecimal numbers apart. Bounds that a pattern can't say, such as the
-// least duration, are the controller's alone.
+// values. It refuses nothing that the controller accepts, but for odd spellings of numbers (0x10, +3, -0). Bounds that a pattern can't
+// say are the controller's alone.
 type Accepts struct {
 	// Choices are all that there are. Empty: Pattern says it.
 	Choices []string
@@ -25,8 +25,8 @@ type Accepts struct {
 	Off bool
 	// Whole is set where numbers have no fraction.
 	Whole bool
-	// Min and Max bound numbers; nil: no bound.
-	Min, Max *float64
+	// Min, Max and Below bound numbers, the last without being one of them; nil: no bound.
+	Min, Max, Below *float64
 }
 
 // Accepted tells which texts the setting with an environment variable takes; ok is false where there is no such setting.
@@ -64,12 +64,14 @@ type value struct {
 	accepts Accepts
 }
 
-// Patterns of texts, as strconv.ParseInt, ParseFloat and time.ParseDuration read them.
+// Patterns of texts that strconv.ParseBool, ParseInt, ParseFloat and time.ParseDuration read. Helm shows them to whom it refuses a
+// value, so that they are short rather than exact.
 const (
-	boolPattern     = `1|t|T|TRUE|true|True|0|f|F|FALSE|false|False`
-	wholePattern    = `[+-]?[0-9]+`
-	fractionPattern = `[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?`
-	durationPattern = `[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)`
+	boolPattern     = `true|True|TRUE|t|1|false|False|FALSE|f|0`
+	wholePattern    = `[0-9]+`
+	fractionPattern = `[0-9.]+([eE][+-]?[0-9]+)?`
+	durationPattern = `0|([0-9.]+(ns|us|µs|ms|s|m|h))+`
+	minutesPattern  = `[0-9.]+[hm][0-9.hms]*|([6-9][0-9]|[0-9]{3,})[0-9.]*s` // a minute at least
 )
 
 func anchored(patterns ...string) string { return "^(" + strings.Join(patterns, "|") + ")$" }
@@ -90,7 +92,11 @@ func boolean(f func(*Settings) *bool) value {
 }
 
 func integer(lo, hi int64, f func(*Settings, int64)) value {
-	accepts := Accepts{Pattern: anchored(wholePattern), Number: true, Whole: true, Min: new(float64(lo))}
+	pattern := wholePattern
+	if lo < 0 {
+		pattern = "-?" + pattern
+	}
+	accepts := Accepts{Pattern: anchored(pattern), Number: true, Whole: true, Min: new(float64(lo))}
 	if hi <= math.MaxInt32 {
 		accepts.Max = new(float64(hi))
 	}
@@ -109,6 +115,10 @@ func integer(lo, hi int64, f func(*Settings, int64)) value {
 }
 
 func duration(least time.Duration, f func(*Settings) *time.Duration) value {
+	accepts := Accepts{Pattern: anchored(durationPattern)}
+	if least == time.Minute {
+		accepts.Pattern = anchored(minutesPattern)
+	}
 	return value{func(s *Settings, v string) error {
 		want := fmt.Errorf("want a duration such as 10s or 1m30s, at least %s", least)
 		d, err := time.ParseDuration(v)
@@ -120,7 +130,7 @@ func duration(least time.Duration, f func(*Settings) *time.Duration) value {
 		}
 		*f(s) = d
 		return nil
-	}, Accepts{Pattern: anchored(durationPattern)}}
+	}, accepts}
 }
 
 func choice(f func(*Settings) *string, allowed ...string) value {
@@ -153,6 +163,13 @@ func numberBy(parse func(*Settings, string) error, whole bool, hi float64, words
 	}
 	a.Pattern = anchored(append(words, number)...)
 	return value{parse, a}
+}
+
+// shareBy is a number from 0 to below 1.
+func shareBy(parse func(*Settings, string) error) value {
+	v := numberBy(parse, false, -1)
+	v.accepts.Below = new(1.0)
+	return v
 }
 
 // textBy is a text of a form; nil: any.

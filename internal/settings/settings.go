@@ -186,7 +186,7 @@ func table() []setting {
 		{flag: "cluster-ca-bundle", help: "certificate authority of the Kubernetes API, base64; default: the one of the controller's own connection", value: textBy(base64Pattern, caBundle)},
 		{flag: "isolated-vpc", def: "false", isBool: true, help: "use no service without a VPC endpoint (prices, IAM)", value: boolean(func(s *Settings) *bool { return &s.IsolatedVPC })},
 		{flag: "eks-control-plane", def: "false", isBool: true, help: "ask EKS, not the API server, for the Kubernetes version", value: boolean(func(s *Settings) *bool { return &s.EKSControlPlane })},
-		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of an instance's memory that the guest does not see; the default holds for types without a measured figure only, any other value for all types", value: numberBy(overheadPercent, false, 1)},
+		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of an instance's memory that the guest does not see; the default holds for types without a measured figure only, any other value for all types", value: shareBy(overheadPercent)},
 		{flag: "interruption-queue", help: "name, ARN or URL of the SQS queue with interruption messages; empty: none", value: str(func(s *Settings) *string { return &s.InterruptionQueue })},
 		{flag: "kerf-price-file", help: "path of a YAML or JSON file with prices of your own (savings plans, private rates); read again within a minute when it changes; empty: none", value: str(func(s *Settings) *string { return &s.PriceFile })},
 		{flag: "reserved-enis", def: "0", help: "network interfaces that pods may not use", value: integer(0, 64, func(s *Settings, n int64) { s.ReservedENIs = int(n) })},
