@@ -37,7 +37,8 @@ func newManifestsCommand() *cobra.Command {
 for a release of this name. With --crds the CRDs come first; --crds-only prints them alone.
 
 Values files are those of the chart (charts/kerf/values.yaml); later ones win, --set wins over files, and the other flags win
-over both. Every setting is read as the controller would read it: what it would refuse is refused here.
+over both. Every setting is read as the controller would read it: what it would refuse is refused here. Values that Karpenter's
+charts had and that have no effect are named on standard error.
 
 No cluster and no account is asked.`,
 		Example: `  kerf manifests --crds-only | kubectl apply --server-side -f -
@@ -154,7 +155,7 @@ func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 // tellUnused names the values that Karpenter's charts had and that have no effect here.
 func tellUnused(c *cobra.Command, over map[string]any) {
 	for _, u := range manifests.Unused(over) {
-		_, _ = fmt.Fprintf(c.ErrOrStderr(), "value %s has no effect: %s\n", u.Path, u.Why)
+		_, _ = fmt.Fprintf(notices(c), "value %s has no effect: %s\n", u.Path, u.Why)
 	}
 }
 

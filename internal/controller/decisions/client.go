@@ -144,8 +144,9 @@ func refusal(at, path string, resp *http.Response) error {
 // keepHint says how to have decisions kept.
 const keepHint = `Either it is no Kerf, or KERF_DECISIONS is 0. See which, and have decisions kept from now on:
   kubectl -n kube-system get deploy/karpenter -o jsonpath='{.spec.template.spec.containers[*].image}{"\n"}'
-  kubectl -n kube-system set env deploy/karpenter KERF_DECISIONS=16
-In the values of the chart that is settings.kerf.decisions: 16.`
+  helm upgrade karpenter charts/kerf --namespace kube-system --reset-then-reuse-values --set settings.kerf.decisions=16
+Without Helm:
+  kubectl -n kube-system set env deploy/karpenter KERF_DECISIONS=16`
 
 // forwardHint says how to reach a controller in a cluster.
 const forwardHint = `To reach a controller in a cluster, forward its metrics port and ask again:

@@ -157,7 +157,7 @@ func TestWhereDecisionsCanNotBeHad(t *testing.T) {
 		want string
 	}{
 		"nobody listens":   {decisions.Server{URL: closed.URL}, "kubectl -n kube-system port-forward deploy/karpenter 8080"},
-		"no such page":     {decisions.Server{URL: serve(http.NotFound)}, "set env deploy/karpenter KERF_DECISIONS=16"},
+		"no such page":     {decisions.Server{URL: serve(http.NotFound)}, "--set settings.kerf.decisions=16"},
 		"another host":     {decisions.Server{URL: serve(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "this host only", http.StatusForbidden) })}, "403 Forbidden: this host only"},
 		"something else":   {decisions.Server{URL: serve(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })}, "reading the answer"},
 		"no URL":           {decisions.Server{URL: "8080"}, `--server="8080" is no URL`},
