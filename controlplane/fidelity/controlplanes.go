@@ -94,4 +94,6 @@ func (w *ControlPlanes) Seeds(ctx context.Context, seed uint64, n int, more func
 }
 
 // Case carries one case out.
-func (w *ControlPlanes) Case(ctx context.Context, k *Case) (*Run, error) { return w.clusters[0].Run(ctx, k) }
+func (w *ControlPlanes) Case(ctx context.Context, k *Case) (*Run, error) {
+	return w.clusters[0].Run(ctx, k)
+}

@@ -3,9 +3,12 @@ package v1_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/api/aws/v1/apitest"
@@ -82,5 +85,27 @@ func fill(t *testing.T, v reflect.Value) {
 		v.SetInt(7)
 	default:
 		t.Fatalf("no value for a %s", v.Kind())
+	}
+}
+
+// A launch template of users decides most of an instance. Each field of the spec is refused beside one, or is listed here as
+// one that has its effect all the same; otherwise a field would be ignored without a word.
+func TestWhichFieldsOfTheSpecWorkBesideALaunchTemplate(t *testing.T) {
+	works := []string{"SubnetSelectorTerms", "LaunchTemplate", "Tags", "Kubelet", "InstanceStorePolicy", "Context"}
+	spec := reflect.TypeFor[v1.EC2NodeClassSpec]()
+	for i := range spec.NumField() {
+		f := spec.Field(i)
+		c := apitest.EC2NodeClass("c", func(c *v1.EC2NodeClass) {
+			c.Spec = v1.EC2NodeClassSpec{SubnetSelectorTerms: c.Spec.SubnetSelectorTerms, LaunchTemplate: &v1.LaunchTemplateReference{Name: "users"}}
+		})
+		if f.Name != "LaunchTemplate" {
+			fill(t, reflect.ValueOf(&c.Spec).Elem().Field(i))
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		errs, _ := c.Validate()
+		refused := slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Type == field.ErrorTypeForbidden && e.Field == "spec."+name })
+		if want := !slices.Contains(works, f.Name); refused != want {
+			t.Errorf("spec.%s beside a launch template: refused %v, want %v (templateExcludes): %v", name, refused, want, errs)
+		}
 	}
 }

@@ -28,7 +28,7 @@ type call struct {
 	sending  chan struct{}
 	lastTry  time.Time
 	lastErr  error
-	resolved bool // guarded by Buyer.mu
+	resolved bool // guarded by Launcher.mu
 }
 
 // retryEvery keeps the claims of a call in doubt from sending it again one after the other.

@@ -65,7 +65,7 @@ const (
 	clockSkew = 2 * time.Second
 )
 
-// API is what Buyer calls.
+// API is what Launcher calls.
 type API interface {
 	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
 }
@@ -75,7 +75,7 @@ type Instances interface {
 	Since(ctx context.Context, begun time.Time) ([]*cloud.Instance, error)
 }
 
-// Options of a Buyer. Zero values give the defaults.
+// Options of a Launcher. Zero values give the defaults.
 type Options struct {
 	// Idle and Max bound how long identical requests are waited for: 35 ms and 1 s.
 	Idle, Max time.Duration
@@ -160,7 +160,7 @@ type Launcher struct {
 	asking asking
 }
 
-// claim is what is known of one claim, guarded by Buyer.mu.
+// claim is what is known of one claim, guarded by Launcher.mu.
 type claim struct {
 	touched  time.Time
 	attempt  int
@@ -179,7 +179,7 @@ type order struct {
 	err      error
 }
 
-// NewLauncher makes a Buyer.
+// NewLauncher makes a Launcher.
 func NewLauncher(api API, machines Instances, opts Options) *Launcher {
 	if opts.Idle == 0 {
 		opts.Idle = 35 * time.Millisecond

@@ -229,7 +229,7 @@ func TestBadFilesAreRefusedByLine(t *testing.T) {
 		"another format":           {"hello\n", "line 1"},
 		"a newer version":          {magic + "\t9\n", "line 1"},
 		"no types":                 {head, "lists no instance types"},
-		"missing columns":          {head + "@types\ttype\n", "no column"},
+		"no column of names":       {head + "@types\tvcpus\n", "no column"},
 		"a short row":              {types + "c5.large\t\n", "line 4 of the facts file: a type has 2 fields"},
 		"a region before types":    {head + "@region\tx\tUSD\n", "before the types"},
 		"an unknown type":          {types + "@region\tx\tUSD\nprice\t2026-01-01\tm5\txlarge:1\n", `"m5.xlarge", which is not listed`},

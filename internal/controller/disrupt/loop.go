@@ -175,7 +175,7 @@ func (l *Loop) round(ctx context.Context) error {
 // act starts what has been confirmed.
 func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
-	moves := l.allowed(d.Moves, now)
+	moves := l.governed(d.Moves, now)
 	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
 	if l.Decided != nil {
 		l.Decided(l.stood(d))
@@ -192,7 +192,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	} else if l.mixed(moves, confirmed) {
 		narrowed, decided := l.narrow(v)
 		if decided != nil {
-			p, d, confirmed = narrowed, decided, l.known(l.allowed(decided.Moves, now))
+			p, d, confirmed = narrowed, decided, l.known(l.governed(decided.Moves, now))
 		}
 		l.owed = false
 	}
@@ -237,8 +237,8 @@ func (l *Loop) mixed(moves, confirmed []disrupt.Move) bool {
 	return waits
 }
 
-// allowed are the moves that the governor lets happen now.
-func (l *Loop) allowed(moves []disrupt.Move, now time.Time) []disrupt.Move {
+// governed are the moves that the governor lets happen now.
+func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 	until, why, open := l.Governor.Open(now)
 	l.Metrics.Disruption.Breaker.Set(0)
 	if !open {

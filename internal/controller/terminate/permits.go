@@ -26,7 +26,7 @@ const askAnyway = 15 * time.Second
 // Concurrency: safe. The zero value is ready for use.
 type permits struct {
 	mu      sync.Mutex
-	read    intake.Budgets
+	read    intake.PodBudgets
 	budgets map[types.NamespacedName]*permit
 }
 

@@ -80,7 +80,7 @@ func TestEveryNeedIsAllowedByTheStatementThatItNames(t *testing.T) {
 					for _, call := range need.Calls(w) {
 						n++
 						if d := iampolicy.Evaluate(call, p); !d.OK() || d.Sid != sid {
-							t.Errorf("%s, %s: %s on %s is %s by %q, want allowed by %q; near: %q\ncontext: %v", region, name, call.Action, call.Resource, d.Outcome, d.Sid, sid, d.Near(), call.Context)
+							t.Errorf("%s, %s: %s on %s is %s by %q, want allowed by %q; near: %q (what is granted stands in controller.go)\ncontext: %v", region, name, call.Action, call.Resource, d.Outcome, d.Sid, sid, d.Near(), call.Context)
 						}
 					}
 				}

@@ -13,8 +13,8 @@ import (
 // would come for it.
 type holds struct {
 	budgets store[*policyv1.PodDisruptionBudget]
-	read    intake.Budgets // the same, as pods are looked up in them
-	end     time.Time      // when the next hold ends by itself
+	read    intake.PodBudgets // the same, as pods are looked up in them
+	end     time.Time         // when the next hold ends by itself
 }
 
 // SetBudget takes in a version of a PodDisruptionBudget.

@@ -15,11 +15,11 @@ import (
 // that hardly two pods share; then the answers are worked out again.
 const maxBudgetAnswers = 1 << 13
 
-// Budgets are the PodDisruptionBudgets of a cluster, read once for each version that says something new. The zero value
+// PodBudgets are the PodDisruptionBudgets of a cluster, read once for each version that says something new. The zero value
 // is ready for use.
 //
 // Concurrency: one goroutine at a time.
-type Budgets struct {
+type PodBudgets struct {
 	namespaces map[string]*namespaceBudgets
 	changes    int
 }
@@ -61,7 +61,7 @@ const (
 )
 
 // Set takes in a version of a budget and reports whether it says anything new about any pod. Its status does not count.
-func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
+func (b *PodBudgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 	if pdb.DeletionTimestamp != nil {
 		return b.Remove(pdb)
 	}
@@ -95,7 +95,7 @@ func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 }
 
 // Remove takes in a budget's deletion and reports whether that says anything new about any pod.
-func (b *Budgets) Remove(pdb *policyv1.PodDisruptionBudget) (changed bool) {
+func (b *PodBudgets) Remove(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 	ns := b.namespaces[pdb.Namespace]
 	if ns == nil || ns.budgets[pdb.Name] == nil {
 		return false
@@ -117,7 +117,7 @@ func (b *Budgets) Remove(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 // unhealthyPodEvictionPolicy is AlwaysAllow.
 //
 // Cost: a lookup of the labels that the namespace's budgets look at; selectors are asked once for each set of values.
-func (b *Budgets) Hold(pod *corev1.Pod) bool {
+func (b *PodBudgets) Hold(pod *corev1.Pod) bool {
 	ns := b.namespaces[pod.Namespace]
 	if ns == nil || pod.DeletionTimestamp != nil {
 		return false

@@ -64,7 +64,7 @@ func TestWhichBudgetsHoldAPodForGood(t *testing.T) {
 		"two hold an unready pod even under the latter": {starting, list(budgetFor("a", "db", lenient), budgetFor("b", "db", lenient)), true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			var b Budgets
+			var b PodBudgets
 			for range 2 { // what was removed and set again counts again
 				for _, pdb := range tt.budgets {
 					b.Set(pdb)
@@ -90,7 +90,7 @@ func lacks(key string) *metav1.LabelSelector {
 }
 
 func TestABudgetsStatusSaysNothingNew(t *testing.T) {
-	var b Budgets
+	var b PodBudgets
 	pdb := budgetFor("a", "db", nil)
 	if !b.Set(pdb) {
 		t.Error("a new budget said nothing new")
@@ -125,7 +125,7 @@ func (c counted) Matches(l labels.Labels) bool {
 
 func TestSelectorsAreAskedOncePerSetOfLabels(t *testing.T) {
 	const budgets, apps, pods = 30, 5, 200
-	var b Budgets
+	var b PodBudgets
 	asked := 0
 	for i := range budgets {
 		b.Set(budgetFor(fmt.Sprint("b", i), fmt.Sprint("app", i), nil))
@@ -153,7 +153,7 @@ func TestSelectorsAreAskedOncePerSetOfLabels(t *testing.T) {
 }
 
 func BenchmarkHoldByBudgets(b *testing.B) {
-	var budgets Budgets
+	var budgets PodBudgets
 	for i := range 300 {
 		budgets.Set(budgetFor(fmt.Sprint("b", i), fmt.Sprint("app", i), nil))
 	}

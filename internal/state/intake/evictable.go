@@ -27,7 +27,7 @@ func (b *budget) count(pdb *policyv1.PodDisruptionBudget) {
 
 // recount takes in the status of a newer version. How many pods may go changes with each that comes or goes; whether any may
 // hardly ever does.
-func (b *Budgets) recount(one *budget, pdb *policyv1.PodDisruptionBudget) {
+func (b *PodBudgets) recount(one *budget, pdb *policyv1.PodDisruptionBudget) {
 	none, healthy := one.allowed <= 0, one.healthy
 	if one.count(pdb); none != (one.allowed <= 0) || healthy != one.healthy {
 		b.changes++
@@ -35,13 +35,13 @@ func (b *Budgets) recount(one *budget, pdb *policyv1.PodDisruptionBudget) {
 }
 
 // Changes rises with every change of a budget by which Refuse may answer otherwise than before about a pod that is as it was.
-func (b *Budgets) Changes() int { return b.changes }
+func (b *PodBudgets) Changes() int { return b.changes }
 
 // Refuse says why the eviction API would refuse the pod now; "" if it would not. Unlike Hold it counts budgets that are
 // used up for the moment.
 //
 // Cost: as Hold.
-func (b *Budgets) Refuse(pod *corev1.Pod) EvictionRefusal {
+func (b *PodBudgets) Refuse(pod *corev1.Pod) EvictionRefusal {
 	switch one, several := b.guardian(pod); {
 	case several:
 		return SeveralBudgets
@@ -55,7 +55,7 @@ func (b *Budgets) Refuse(pod *corev1.Pod) EvictionRefusal {
 // several reports that more than one selects it.
 //
 // Cost: as Hold.
-func (b *Budgets) Guardian(pod *corev1.Pod) (name string, several bool) {
+func (b *PodBudgets) Guardian(pod *corev1.Pod) (name string, several bool) {
 	one, several := b.guardian(pod)
 	if one != nil {
 		name = one.name
@@ -63,7 +63,7 @@ func (b *Budgets) Guardian(pod *corev1.Pod) (name string, several bool) {
 	return name, several
 }
 
-func (b *Budgets) guardian(pod *corev1.Pod) (one *budget, several bool) {
+func (b *PodBudgets) guardian(pod *corev1.Pod) (one *budget, several bool) {
 	ns := b.namespaces[pod.Namespace]
 	if ns == nil || pod.DeletionTimestamp != nil {
 		return nil, false

@@ -45,7 +45,7 @@ func TestRefuseFollowsTheStatusOfBudgets(t *testing.T) {
 		"a pod that is over, and two budgets": {[]*policyv1.PodDisruptionBudget{app("b", 0, 2, 2), app("c", 0, 2, 2)}, false, corev1.PodSucceeded, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			var budgets Budgets
+			var budgets PodBudgets
 			for _, b := range tt.budgets {
 				budgets.Set(b)
 			}
