@@ -36,9 +36,13 @@ func lock(config *rest.Config, s settings.Settings) (*resourcelock.LeaseLock, *l
 		}
 		namespace = strings.TrimSpace(string(own))
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, nil, fmt.Errorf("naming this replica: %w", err)
+	// In a container the variable is the name of the pod, or with hostNetwork of the node; so is the name of the host.
+	host := os.Getenv("HOSTNAME")
+	if host == "" {
+		var err error
+		if host, err = os.Hostname(); err != nil {
+			return nil, nil, fmt.Errorf("naming this replica: %w", err)
+		}
 	}
 	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
 	config.QPS, config.Burst, config.Timeout = 20, 20, leaseTimeout

@@ -13,7 +13,7 @@ import (
 )
 
 type explainFlags struct {
-	server, file, namespace string
+	file, namespace string
 }
 
 func newExplainCommand() *cobra.Command {
@@ -29,10 +29,10 @@ spared, and the cheapest single change that would place the pod; the best change
 instance it tells what decided its shape and what the same pods would have been put on without it. Of a node it tells
 what keeps it.
 
-The decisions come from the metrics port of the controller, which serves them to callers on the same host, so forward the
-port first, or from a file (-f) that was saved from there.`,
-		Example: `  kubectl -n kube-system port-forward deploy/karpenter 8080 &
-  kerf explain pod default/web-7d9f8b6c5d-x2k9p
+The controller that leads the cluster is asked: the one that holds its Lease, at its metrics port, through the Kubernetes API
+with your rights (get on the Lease and the pod, create on pods/portforward). --server asks at an address, -f reads a file
+that was saved from there.`,
+		Example: `  kerf explain pod default/web-7d9f8b6c5d-x2k9p
   kerf explain nodeclaim default-x2k9p
   kerf explain node ip-10-0-1-7.ec2.internal --output json
   kerf explain pod web-1 -f decision.kerf`,
@@ -41,7 +41,6 @@ port first, or from a file (-f) that was saved from there.`,
 		DisableFlagsInUseLine: true,
 	}
 	p := c.PersistentFlags()
-	serverFlag(c, &f.server)
 	p.StringVarP(&f.file, "filename", "f", "", "read this recorded decision in place of asking a controller")
 	pod := f.command("pod [NAMESPACE/]NAME", "Say why a pod has no place, or which it was given", func(ctx context.Context, src explain.Source, name string) (*explain.Answer, error) {
 		namespace, bare, ok := strings.Cut(name, "/")
@@ -67,6 +66,7 @@ port first, or from a file (-f) that was saved from there.`,
 
 func (f *explainFlags) command(use, short string, ask func(context.Context, explain.Source, string) (*explain.Answer, error)) *cobra.Command {
 	var output form
+	var controller controllerFlags
 	c := &cobra.Command{
 		Use: use, Short: short,
 		Args: func(c *cobra.Command, args []string) error {
@@ -76,9 +76,14 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			var src explain.Source = decisions.Server{URL: f.server}
-			if f.file != "" {
-				src = decisions.File(f.file)
+			var src explain.Source = decisions.File(f.file)
+			if f.file == "" {
+				url, stop, err := controller.reach(c.Context())
+				if err != nil {
+					return err
+				}
+				defer stop()
+				src = decisions.Server{URL: url}
 			}
 			a, err := ask(c.Context(), src, args[0])
 			if err != nil && f.file != "" {
@@ -99,6 +104,7 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 		},
 	}
 	output.register(c, explain.Answer{})
+	controller.register(c)
 	output.paint = explainPaint
 	return c
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/setup/doctor"
+	"github.com/kerf-sh/kerf/internal/setup/leader"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -127,11 +129,29 @@ func clusterNameFlag(c *cobra.Command, name *string, more string) {
 
 const clusterNameVariable = "CLUSTER_NAME"
 
-// serverFlag adds --server.
-func serverFlag(c *cobra.Command, server *string) {
-	c.PersistentFlags().StringVar(server, "server", "http://127.0.0.1:8080", "address of the controller's metrics port, as forwarded")
-	fromVariable(c.PersistentFlags().Lookup("server"), "KERF_SERVER")
+// controllerFlags say which controller is asked: one at an address, or the one that leads the cluster.
+type controllerFlags struct {
+	server  string
+	cluster clusterFlags
+}
+
+func (f *controllerFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.server, "server", "", "address of a controller's metrics port (default: the leader's, through the Kubernetes API)")
+	fromVariable(c.Flags().Lookup("server"), "KERF_SERVER")
 	mustComplete(c, "server", cobra.NoFileCompletions)
+	f.cluster.register(c)
+}
+
+// reach is the address of the controller, which is good until close is called.
+func (f *controllerFlags) reach(ctx context.Context) (url string, stop func(), err error) {
+	if f.server != "" {
+		return f.server, func() {}, nil
+	}
+	config, err := f.cluster.config()
+	if err != nil {
+		return "", nil, err
+	}
+	return leader.Reach(ctx, config, "")
 }
 
 // namespaceFlag adds -n, the namespace of the controller or of a pod.

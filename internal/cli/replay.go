@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,8 @@ import (
 )
 
 type replayFlags struct {
-	server, save     string
+	controller       controllerFlags
+	save             string
 	output           form
 	bound, hashNames bool
 }
@@ -33,13 +33,13 @@ func newReplayCommand() *cobra.Command {
 		Long: `Reads a recorded decision, solves its problem again, prints the plan, and says whether it is the same as the recorded one.
 A controller records its last decisions (KERF_DECISIONS) and serves them as files under /debug/decisions on its metrics
 port, to callers on the same host; a URL is fetched from there, the latest decision when it names none. Without an argument
-it is the latest decision of --server.
+it is the latest decision of the controller that leads the cluster.
 
 --hash-names with --save writes a copy for a bug report in which names of pods, namespaces and nodes, and all UIDs, are
 replaced. It is the same decision: it is solved before it is written, and refused if it came out otherwise. Labels, taints,
 pools and instance types stay readable.`,
 		Example: `  kerf replay decision.kerf
-  kerf replay                                          # the latest, of a port that is forwarded
+  kerf replay                                          # the latest, of the leader
   kerf replay decision.kerf --bound
   kerf replay http://127.0.0.1:8080/debug/decisions/latest --save decision.kerf
   kerf replay decision.kerf --hash-names --save for-the-report.kerf`,
@@ -50,12 +50,20 @@ pools and instance types stay readable.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return f.run(c.Context(), c.OutOrStdout(), slices.Concat(args, []string{f.server})[0])
+			if len(args) == 1 {
+				return f.run(c.Context(), c.OutOrStdout(), args[0])
+			}
+			url, stop, err := f.controller.reach(c.Context())
+			if err != nil {
+				return err
+			}
+			defer stop()
+			return f.run(c.Context(), c.OutOrStdout(), url)
 		},
 	}
 	f.output.register(c, replayed{})
 	f.output.paint = replayPaint
-	serverFlag(c, &f.server)
+	f.controller.register(c)
 	c.Flags().BoolVar(&f.bound, "bound", false, "compute the least that the new instances can cost, and the gap to it")
 	c.Flags().StringVar(&f.save, "save", "", "write the decision to this file as well")
 	c.Flags().BoolVar(&f.hashNames, "hash-names", false, "replace names in what --save writes")

@@ -150,10 +150,12 @@ func withPorts(d *appsv1.Deployment, metrics, health int) *appsv1.Deployment {
 	return d
 }
 
-func setPorts(container *corev1.Container, metrics, health int) {
+func setPorts(container *corev1.Container, metrics, health int) (moved map[int]int) {
+	moved = map[int]int{}
 	port := map[string]int{manifests.MetricsPort: metrics, manifests.HealthPort: health}
 	for i := range container.Ports {
 		if n, ok := port[container.Ports[i].Name]; ok {
+			moved[int(container.Ports[i].ContainerPort)] = n
 			container.Ports[i].ContainerPort = int32(n)
 		}
 	}
@@ -165,6 +167,7 @@ func setPorts(container *corev1.Container, metrics, health int) {
 			e.Value = strconv.Itoa(health)
 		}
 	}
+	return moved
 }
 
 func (c *Cluster) stopControllers() error {

@@ -109,7 +109,7 @@ func (c *Cluster) prepare(ctx context.Context, client kubernetes.Interface, obje
 	if err != nil {
 		return nil, err
 	}
-	setPorts(&pod.Container, ports[0], ports[1])
+	moved := setPorts(&pod.Container, ports[0], ports[1])
 	dir := filepath.Join(c.podsDir(), pod.Namespace+"_"+pod.Name)
 	volume, err := c.mount(ctx, filepath.Join(dir, "serviceaccount"), kubelet.Account{Namespace: pod.Namespace, Name: pod.ServiceAccount, Pod: object})
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *Cluster) prepare(ctx context.Context, client kubernetes.Interface, obje
 	}
 	c.options.Report(fmt.Sprintf("%s starts on %s; log: %s", container.Name, pod.Node, container.Log))
 	forget := c.installed.add(container, strings.TrimSuffix(metrics, "/metrics"))
-	return &kubelet.Process{Container: container, Note: strings.Join(note, "; "), Release: func() {
+	return &kubelet.Process{Container: container, Note: strings.Join(note, "; "), Ports: moved, Release: func() {
 		forget()
 		volume.Close()
 		release()

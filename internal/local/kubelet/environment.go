@@ -68,6 +68,7 @@ func (p *Pod) Environment() ([]string, error) {
 		known[name] = value
 		out = append(out, name+"="+value)
 	}
+	out = append(out, "HOSTNAME="+p.Name) // the container runtime sets it, so that no other variable can refer to it
 	for _, from := range p.Container.EnvFrom {
 		data, err := p.envFrom(from)
 		if err != nil {

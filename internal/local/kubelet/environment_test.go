@@ -58,7 +58,7 @@ env:
 		t.Fatal(err)
 	}
 	want := []string{
-		"CM_A=of ConfigMap", "CM_B=b", "PLAIN=1", "REFERS=1-of ConfigMap-$(LATER)-$(PLAIN)-$x-$(open", "LATER=2", "NAMESPACE=kube-system", "POD=karpenter-x",
+		"HOSTNAME=karpenter-x", "CM_A=of ConfigMap", "CM_B=b", "PLAIN=1", "REFERS=1-of ConfigMap-$(LATER)-$(PLAIN)-$x-$(open", "LATER=2", "NAMESPACE=kube-system", "POD=karpenter-x",
 		"ACCOUNT=karpenter", "LABEL=karpenter", "MEMORY_LIMIT=1073741824", "MEMORY_MIB=512", "CPU_MILLI=250", "CPU=1", "CPU_LIMIT=8", "DISK_KI=977", "SECRET=of Secret",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -104,7 +104,7 @@ func TestServicesOfTheNamespaceAreInTheEnvironment(t *testing.T) {
 		"KUBERNETES_PORT_443_TCP=tcp://10.0.0.1:443", "KUBERNETES_PORT_443_TCP_PROTO=tcp", "KUBERNETES_PORT_443_TCP_PORT=443", "KUBERNETES_PORT_443_TCP_ADDR=10.0.0.1",
 		"METRICS_SERVICE_HOST=10.0.0.2", "METRICS_SERVICE_PORT=53", "METRICS_SERVICE_PORT_DNS=53", "METRICS_PORT=udp://10.0.0.2:53",
 		"METRICS_PORT_53_UDP=udp://10.0.0.2:53", "METRICS_PORT_53_UDP_PROTO=udp", "METRICS_PORT_53_UDP_PORT=53", "METRICS_PORT_53_UDP_ADDR=10.0.0.2",
-		"METRICS_PORT=8080", "TO=10.0.0.1", // the container's own come last and count
+		"HOSTNAME=karpenter-x", "METRICS_PORT=8080", "TO=10.0.0.1", // the container's own come last and count
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

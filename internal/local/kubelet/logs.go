@@ -17,27 +17,27 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// A logServer answers what "kubectl logs" asks of a kubelet, on a port of 127.0.0.1.
-type logServer struct {
+// A podServer answers what "kubectl logs" and "kubectl port-forward" ask of a kubelet, on a port of 127.0.0.1.
+type podServer struct {
 	listener net.Listener
 	server   *http.Server
 	stop     func()
 }
 
-// serveLogs serves the files that a function finds.
-func serveLogs(find func(namespace, pod, container string) (string, error)) (*logServer, error) {
+// servePods serves the log files that a function finds, and ports.
+func servePods(find func(namespace, pod, container string) (string, error), ports forwarder) (*podServer, error) {
 	// The API server of a local cluster takes any certificate of a kubelet.
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate of the log server: %w", err)
+		return nil, fmt.Errorf("make the certificate of the server of pods: %w", err)
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate of the log server: %w", err)
+		return nil, fmt.Errorf("make the certificate of the server of pods: %w", err)
 	}
 	listener, err := tls.Listen("tcp4", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	if err != nil {
-		return nil, fmt.Errorf("start the log server: %w", err)
+		return nil, fmt.Errorf("start the server of pods: %w", err)
 	}
 	life, stop := context.WithCancel(context.Background())
 	mux := http.NewServeMux()
@@ -49,20 +49,22 @@ func serveLogs(find func(namespace, pod, container string) (string, error)) (*lo
 		}
 		writeLog(life, w, r, path)
 	})
+	mux.HandleFunc("/portForward/{namespace}/{pod}", ports.serve)
+	mux.HandleFunc("/portForward/{namespace}/{pod}/{uid}", ports.serve)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "pods of the local cluster are processes of this computer: kubectl logs is all that can be asked of them", http.StatusNotImplemented)
+		http.Error(w, "pods of the local cluster are processes of this computer: kubectl logs and kubectl port-forward are all that can be asked of them", http.StatusNotImplemented)
 	})
-	s := &logServer{listener: listener, stop: stop, server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}}
+	s := &podServer{listener: listener, stop: stop, server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}}
 	go func() { _ = s.server.Serve(listener) }() // ends with close
 	return s, nil
 }
 
-func (s *logServer) port() int {
+func (s *podServer) port() int {
 	address, _ := s.listener.Addr().(*net.TCPAddr) // it is one
 	return address.Port
 }
 
-func (s *logServer) close() {
+func (s *podServer) close() {
 	s.stop()
 	_ = s.server.Close() // nothing is left to lose
 }

@@ -240,12 +240,12 @@ func TestLogsOfAContainer(t *testing.T) {
 	if err := os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := serveLogs(func(namespace, pod, container string) (string, error) {
+	s, err := servePods(func(namespace, pod, container string) (string, error) {
 		if namespace+"/"+pod+"/"+container != "default/web/main" {
 			return "", fmt.Errorf("there is no %s", pod)
 		}
 		return path, nil
-	})
+	}, forwarder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestLogsOfAContainer(t *testing.T) {
 		"/containerLogs/default/web/main?tailLines=x":            "400 tailLines: want a number\n",
 		"/containerLogs/default/other/main":                      "400 there is no other\n",
 		"/containerLogs/default/web/main?previous=true":          "400 previous: the local cluster keeps one log of all runs of a container, in " + path + ", and no time of a line\n",
-		"/exec/default/web/main":                                 "501 pods of the local cluster are processes of this computer: kubectl logs is all that can be asked of them\n",
+		"/exec/default/web/main":                                 "501 pods of the local cluster are processes of this computer: kubectl logs and kubectl port-forward are all that can be asked of them\n",
 		"/containerLogs/default/web/main?follow=false&tailLines": "200 one\ntwo\nthree\n",
 	} {
 		resp, err := client.Get(base + of)

@@ -23,7 +23,7 @@ type Node struct {
 	Prepare func(context.Context, *corev1.Pod) (*Process, error)
 	Report  func(string)
 
-	logs    *logServer
+	logs    *podServer
 	stop    func()
 	running sync.WaitGroup
 
@@ -35,7 +35,9 @@ type Node struct {
 type Process struct {
 	Container *Container
 	Note      string // for people, in the event of its start
-	Release   func() // is called when the container has ended for good
+	// Ports are where ports of the pod really are, as numbers of this computer's. Others are what they say.
+	Ports   map[int]int
+	Release func() // is called when the container has ended for good
 }
 
 // A CannotRun is an error of Prepare with the reason that the container's status gives.
@@ -50,7 +52,7 @@ func (e *CannotRun) Error() string { return e.Message }
 func (n *Node) Start(ctx context.Context) error {
 	n.pods = map[types.UID]*podRunner{}
 	var err error
-	if n.logs, err = serveLogs(n.logOf); err != nil {
+	if n.logs, err = servePods(n.logOf, forwarder{n.portOf}); err != nil {
 		return fmt.Errorf("start node %s: %w", n.Object.Name, err)
 	}
 	if err := n.register(ctx); err != nil {
@@ -138,4 +140,16 @@ func (n *Node) logOf(namespace, name, container string) (string, error) {
 		return "", fmt.Errorf("container %s of pod %s/%s has not been started", container, namespace, name)
 	}
 	return "", fmt.Errorf("pod %s/%s is not on node %s", namespace, name, n.Object.Name)
+}
+
+// portOf is where a port of a pod is on this computer.
+func (n *Node) portOf(namespace, name string, port int) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range n.pods {
+		if pod := r.get(); pod.Namespace == namespace && pod.Name == name {
+			return r.port(port)
+		}
+	}
+	return 0, fmt.Errorf("pod %s/%s is not on node %s", namespace, name, n.Object.Name)
 }

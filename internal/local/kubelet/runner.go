@@ -54,6 +54,19 @@ func (r *podRunner) log() string {
 	return r.process.Container.Log
 }
 
+// port is where a port of the pod is on this computer.
+func (r *podRunner) port(port int) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process == nil {
+		return 0, fmt.Errorf("pod %s/%s has not been started", r.pod.Namespace, r.pod.Name)
+	}
+	if at, ok := r.process.Ports[port]; ok {
+		return at, nil
+	}
+	return port, nil
+}
+
 // retryStatus is how long a status that could not be written waits.
 const retryStatus = time.Second
 
