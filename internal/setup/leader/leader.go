@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 const (
@@ -145,7 +147,7 @@ func Reach(ctx context.Context, config *rest.Config, namespace string) (url stri
 		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- f.ForwardPorts() }()
+	guard.Go("port-forward", func() { failed <- guard.Run("port-forward", f.ForwardPorts) })
 	select {
 	case err := <-failed:
 		if err == nil {
