@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed kerf/values.yaml
 var Values []byte
+
+// Schema is the JSON schema of the values of charts/kerf, by which Helm accepts or refuses them.
+//
+//go:embed kerf/values.schema.json
+var Schema []byte

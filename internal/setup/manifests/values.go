@@ -153,22 +153,23 @@ func (v *Values) With(over map[string]any) (*Values, error) {
 	if err != nil {
 		return nil, fmt.Errorf("merging values: %w", err)
 	}
-	base = merge(base, over)
+	base = merge(base, over, false)
 	withoutUnused(base)
 	return readValues(base)
 }
 
-func merge(base, over map[string]any) map[string]any {
+// merge puts values over others. Helm leaves a null where the chart has no such value: with strict, merge does so as well.
+func merge(base, over map[string]any, strict bool) map[string]any {
 	for k, v := range over {
 		b, isObject := base[k].(map[string]any)
 		o, alsoObject := v.(map[string]any)
 		_, known := base[k]
 		switch {
-		case v == nil:
+		case v == nil && (known || !strict):
 			delete(base, k)
 		case known && alsoObject && len(o) == 0:
 		case isObject && alsoObject:
-			base[k] = merge(b, o)
+			base[k] = merge(b, o, strict)
 		default:
 			base[k] = v
 		}
