@@ -106,7 +106,7 @@ func TestMigrate(t *testing.T) {
 	t.Cleanup(free)
 	a := action.NewInstall(s.helm)
 	a.ReleaseName, a.Namespace, a.WaitStrategy, a.ServerSideApply, a.Timeout = release, namespace, helmkube.HookOnlyStrategy, true, time.Minute
-	if _, err := a.Run(before, map[string]any{"settings": map[string]any{"clusterName": "demo", "interruptionQueue": "demo"}, "controller": map[string]any{"metrics": map[string]any{"port": ports[0]}, "healthProbe": map[string]any{"port": ports[1]}}}); err != nil {
+	if _, err := a.Run(before, map[string]any{"webhook": map[string]any{"enabled": false}, "settings": map[string]any{"clusterName": "demo", "interruptionQueue": "demo"}, "controller": map[string]any{"metrics": map[string]any{"port": ports[0]}, "healthProbe": map[string]any{"port": ports[1]}}}); err != nil {
 		t.Fatal(err)
 	}
 	s.run()
@@ -129,17 +129,32 @@ func TestMigrate(t *testing.T) {
 	s.setImage("public.ecr.aws/karpenter/controller:1.14.1")
 
 	r, code := s.check()
-	if code != 0 || !r.Ready || r.Release != release || r.Karpenter != "1.14.1" {
+	// A value of an older chart of Karpenter's, which the steps take away, is all that blocks.
+	if code != 3 || r.Count(migrate.Blocks) != 1 || !found(r, migrate.Blocks, "Helm release", "webhook") || r.Release != release || r.Karpenter != "1.14.1" {
 		t.Fatalf("exit code %d, ready %v, release %q, %q:\n%s", code, r.Ready, r.Release, r.Karpenter, blocking(r))
 	}
-	if _, code := s.check("--no-aws"); code != 0 {
-		t.Errorf("without AWS by choice: exit code %d", code)
+	if r, code := s.check("--no-aws"); code != 3 || r.Count(migrate.Blocks) != 1 {
+		t.Errorf("without AWS by choice: exit code %d\n%s", code, blocking(r))
+	}
+	if r, code := s.check("--namespace", "default"); code != 3 || !found(r, migrate.Blocks, "the cluster", "in the namespace default") {
+		t.Errorf("in the wrong namespace: exit code %d\n%s", code, blocking(r))
+	}
+	if r, code := s.check("--region", "eu-central-7"); code != 3 || !found(r, migrate.Unknown, "AWS", "not in eu-central-7") {
+		t.Errorf("in the wrong region: exit code %d\n%s", code, blocking(r))
+	}
+	if out, code := s.kerf("migrate", "check", "--namespace", "default", "--quiet"); code != 3 || !strings.Contains(out, "no Deployment") {
+		t.Errorf("in the wrong namespace, quietly: exit code %d: %s", code, out)
+	}
+	for _, wrong := range [][]string{{"--region", "eu-central-7"}, {"--release", "nope"}} {
+		if out, code := s.kerf(append([]string{"migrate", "to-kerf"}, wrong...)...); code != 2 {
+			t.Errorf("%v: exit code %d: %s", wrong, code, out)
+		}
 	}
 	s.trouble()
 
-	out, code := s.kerf("migrate", "to-kerf", "--output", "json")
+	out, code := s.kerf("migrate", "to-kerf", "--image", "ghcr.io/kerf-sh/kerf:v0.1.0", "--output", "json")
 	guide := &migrate.Guide{}
-	if err := json.Unmarshal([]byte(out), guide); err != nil || code != 0 || guide.Form != migrate.WithHelm {
+	if err := json.Unmarshal([]byte(out), guide); err != nil || code != 0 || guide.Form != migrate.WithHelm || len(guide.Fill) > 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, out)
 	}
 	claims := s.claims()
@@ -149,7 +164,7 @@ func TestMigrate(t *testing.T) {
 	if d := s.run(); envOf(d, "KERF_COMPAT") != "karpenter" || envOf(d, "INTERRUPTION_QUEUE") != "demo" {
 		t.Errorf("after the swap: %v", d.Spec.Template.Spec.Containers[0].Env)
 	}
-	if r, code = s.check(); code != 0 || !r.Ready {
+	if r, code = s.check(); code != 0 || !r.Ready || !r.Kerf {
 		t.Errorf("after the swap: exit code %d:\n%s", code, blocking(r))
 	}
 	s.deploy("more", 3)
@@ -271,22 +286,26 @@ func (s *site) annotate(claim, hash string) {
 // carryOut does what the commands of Helm in the steps say, by Helm's own code, and returns how many there were.
 func (s *site) carryOut(guide *migrate.Guide) int {
 	s.Helper()
-	n := 0
+	n, file := 0, ""
 	for _, step := range guide.Steps {
 		for _, command := range step.Commands {
+			if text, ok := strings.CutPrefix(command, "cat > kerf-values.yaml <<'EOF'\n"); ok {
+				file = strings.TrimSuffix(text, "EOF")
+			}
 			words := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
-			if words[0] != "helm" || words[1] == "history" {
+			if words[0] != "helm" || !slices.Contains([]string{"upgrade", "rollback"}, words[1]) {
 				continue
 			}
 			s.Logf("%s", command)
-			s.helmCommand(words[1:])
+			s.helmCommand(words[1:], file)
 			n++
 		}
 	}
 	return n
 }
 
-func (s *site) helmCommand(words []string) {
+// helmCommand is a command of Helm, with the text of the file that --values names.
+func (s *site) helmCommand(words []string, file string) {
 	s.Helper()
 	var sets []string
 	takes, keeps := slices.Contains(words, "--take-ownership"), slices.Contains(words, "--reset-then-reuse-values")
@@ -296,6 +315,12 @@ func (s *site) helmCommand(words []string) {
 		}
 	}
 	values := map[string]any{}
+	if slices.Contains(words, "--values") {
+		var err error
+		if values, err = parseValues([]byte(file)); err != nil {
+			s.Fatal(err)
+		}
+	}
 	for _, set := range sets {
 		if err := strvals.ParseInto(set, values); err != nil {
 			s.Fatal(err)
@@ -305,6 +330,7 @@ func (s *site) helmCommand(words []string) {
 	case "upgrade":
 		a := action.NewUpgrade(s.helm)
 		a.Namespace, a.WaitStrategy, a.ResetThenReuseValues, a.TakeOwnership, a.ServerSideApply, a.Timeout = namespace, helmkube.HookOnlyStrategy, keeps, takes, "auto", time.Minute
+		a.ResetValues = slices.Contains(words, "--reset-values")
 		a.ForceConflicts = true // with setImage, which is not of the story
 		if _, err := a.Run(words[1], load(s, "../../"+words[2]), values); err != nil {
 			s.Fatalf("%v: %v", words, err)

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -130,7 +133,7 @@ func (m *migrateCheck) run(ctx context.Context, out, progress io.Writer) error {
 // migratePaint colours a report for people.
 var migratePaint = []stroke{
 	strokeOf(`^Blocks the swap.*`, wrongColor...), strokeOf(`^Not known.*`, doubtColor...), strokeOf(`^Differs.*`, doubtColor...), strokeOf(`^Fine.*`, rightColor...),
-	strokeOf(`^Ready to swap.*`, rightColor...),
+	strokeOf(`^(Ready to swap|Runs Kerf already: ).*`, rightColor...),
 }
 
 // migrateFindings are the findings with what they mean for the swap.
@@ -158,6 +161,9 @@ func migrateFindings(r *migrate.Report) *findings {
 
 // lookAtAWS has the doctor examine the account, and the change plan tell which nodes differ. What keeps them from it is noted.
 func (m *migrateCheck) lookAtAWS(ctx context.Context, seen *migrate.Seen, config *rest.Config, progress io.Writer) {
+	if seen.NoAWS = seen.WrongRegion(m.account.region); seen.NoAWS != "" {
+		return
+	}
 	to, err := session.New(ctx, m.account.options())
 	if err != nil {
 		seen.NoAWS = err.Error()
@@ -177,6 +183,9 @@ func (m *migrateCheck) lookAtAWS(ctx context.Context, seen *migrate.Seen, config
 		seen.NoAWS = input.NoAWS
 		return
 	}
+	if seen.NoAWS = seen.WrongRegion(input.AWS.Region); seen.NoAWS != "" { // of AWS_REGION or a profile
+		return
+	}
 	seen.Account = doctor.Examine(input)
 	s, err := seen.Settings()
 	if err == nil {
@@ -194,6 +203,7 @@ type migrateGuide struct {
 	release, queue string
 	image, compat  string
 	charts         string
+	chartsGiven    bool
 	roleARN        string
 	offline        bool
 }
@@ -204,19 +214,22 @@ func newMigrateGuideCommand(to string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "to-kerf",
 		Short: "Print the steps that hand the cluster over to Kerf",
-		Long: `Prints the steps as commands that can be pasted: what AWS needs, the CRDs, the swap, how to see that it worked, what to
-watch. They are adapted to the cluster: the Helm release, the HelmRelease or Kustomization of Flux or the Application of
-Argo CD that applies the controller, its names, its image, its role. --form writes them in another form.
+		Long: `Prints the steps as commands that can be pasted: the CRDs, the swap, how to see that it worked, what to watch. They are
+adapted to the cluster: the Helm release, the HelmRelease or Kustomization of Flux or the Application of Argo CD that applies
+the controller, its names, its values, its role. --form writes them in another form. A command that fails stops those after it.
 
 With --offline no cluster is asked. What is not known is a word in capitals, listed at the top.
 
 Nothing is changed.`,
 		Example: `  kerf migrate to-kerf
-  kerf migrate to-kerf --image 111122223333.dkr.ecr.eu-west-1.amazonaws.com/kerf:0.1.0
+  kerf migrate to-kerf --image 111122223333.dkr.ecr.eu-west-1.amazonaws.com/kerf:v0.1.0
   kerf migrate to-kerf --form kubectl
   kerf migrate to-kerf --offline --cluster-name demo --region eu-west-1 --release karpenter --namespace kube-system`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return m.run(c.Context(), c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			m.chartsGiven = c.Flags().Changed("charts")
+			return m.run(c.Context(), c.OutOrStdout())
+		},
 	}
 	f := c.Flags()
 	if to == "karpenter" {
@@ -232,7 +245,7 @@ Nothing is changed.`
   kerf migrate to-karpenter --form gitops
   kerf migrate to-karpenter --offline --release karpenter --namespace kube-system`
 	} else {
-		f.StringVar(&m.image, "image", "", "Kerf's image in your registry: REPOSITORY:TAG (default: the chart's)")
+		f.StringVar(&m.image, "image", "", "Kerf's image in your registry: REPOSITORY:TAG or REPOSITORY@sha256:DIGEST (default: words to fill in)")
 		f.Var(choiceFlag(&m.compat, settings.KarpenterDefaults, settings.KarpenterDefaults, settings.KerfDefaults), "compat", "whose defaults hold: karpenter changes least, kerf saves more")
 		mustComplete(c, "compat", cobra.FixedCompletions([]string{settings.KarpenterDefaults, settings.KerfDefaults}, cobra.ShellCompDirectiveNoFileComp))
 		f.StringVar(&m.charts, "charts", "charts", "folder with Kerf's charts kerf and kerf-crd")
@@ -246,6 +259,21 @@ Nothing is changed.`
 	f.StringVar(&m.release, "release", "", "Helm release of the controller (default: the one found)")
 	f.BoolVar(&m.offline, "offline", false, "ask no cluster")
 	return c
+}
+
+// imageReference is an image with a tag, a digest or both.
+//
+// Source: OCI Distribution Specification 1.1, "Pulling manifests".
+var imageReference = regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)+(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}|(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?@sha256:[0-9a-f]{64})$`)
+
+// chartsIn tells whether Kerf's charts are in a folder.
+func chartsIn(folder string) error {
+	for _, name := range []string{"kerf", "kerf-crd"} {
+		if _, err := os.Stat(filepath.Join(folder, name, "Chart.yaml")); err != nil {
+			return fmt.Errorf("--charts=%q: there is no chart %s in it: give the folder charts of a clone, or one with both charts of a release unpacked", folder, name)
+		}
+	}
+	return nil
 }
 
 func (m *migrateGuide) run(ctx context.Context, out io.Writer) error {
@@ -268,6 +296,11 @@ func (m *migrateGuide) facts(ctx context.Context) (migrate.Facts, error) {
 		return migrate.Facts{}, &usageError{fmt.Errorf("--form=%q: want helm, gitops or kubectl", m.form)}
 	case m.offline && (m.cluster.kubeconfig != "" || m.cluster.context != ""):
 		return migrate.Facts{}, &usageError{errors.New("--offline asks no cluster; leave --kubeconfig and --context out")}
+	case m.image != "" && !imageReference.MatchString(m.image):
+		return migrate.Facts{}, &usageError{fmt.Errorf("--image=%q: want REPOSITORY:TAG or REPOSITORY@sha256:DIGEST, such as 111122223333.dkr.ecr.eu-west-1.amazonaws.com/kerf:v0.1.0", m.image)}
+	}
+	if err := chartsIn(m.charts); m.chartsGiven && err != nil {
+		return migrate.Facts{}, &usageError{err}
 	}
 	var facts migrate.Facts
 	if m.offline {
@@ -284,16 +317,22 @@ func (m *migrateGuide) facts(ctx context.Context) (migrate.Facts, error) {
 			return facts, &exitError{code: foundWrong, said: "no Deployment of the controller was found in the cluster: name its namespace with --namespace, or print the steps with --offline"}
 		}
 		facts = seen.Facts(form)
+		if m.release != "" && facts.Owner.Release != "" && m.release != facts.Owner.Release {
+			return facts, &usageError{fmt.Errorf("--release=%q: the controller is of the Helm release %s in the namespace %s", m.release, facts.Owner.Release, facts.Owner.ReleaseNamespace)}
+		}
+		if wrong := seen.WrongRegion(m.account.region); wrong != "" {
+			return facts, &usageError{fmt.Errorf("--region=%s: %s", m.account.region, wrong)}
+		}
 	}
 	for _, v := range []struct {
 		into  *string
 		given string
-	}{{&facts.Namespace, m.namespace}, {&facts.Release, m.release}, {&facts.Queue, m.queue}, {&facts.RoleARN, m.roleARN}} {
+	}{{&facts.Namespace, m.namespace}, {&facts.Release, m.release}, {&facts.Queue, m.queue}, {&facts.RoleARN, m.roleARN}, {&facts.Image, m.image}} {
 		if v.given != "" {
 			*v.into = v.given
 		}
 	}
-	facts.Profile, facts.Image, facts.Charts, facts.Kubeconfig, facts.Context = m.account.profile, m.image, m.charts, m.cluster.kubeconfig, m.cluster.context
+	facts.Profile, facts.Charts, facts.Kubeconfig, facts.Context = m.account.profile, m.charts, m.cluster.kubeconfig, m.cluster.context
 	if m.compat == settings.KarpenterDefaults {
 		facts.Compat = m.compat
 	}

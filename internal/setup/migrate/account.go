@@ -1,7 +1,10 @@
 package migrate
 
 import (
+	"fmt"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kerf-sh/kerf/internal/setup/doctor"
 )
@@ -16,13 +19,31 @@ var accountChecks = map[string]string{
 	"node-role-mapped":        "nodes that Kerf launches can't join",
 }
 
+// nodeRegion is the region that the cluster runs in, as its nodes or its controller say; empty: not known.
+func (s *Seen) nodeRegion() string {
+	for i := range s.Nodes {
+		if region := s.Nodes[i].Labels[corev1.LabelTopologyRegion]; region != "" {
+			return region
+		}
+	}
+	return s.environment()["AWS_REGION"]
+}
+
+// WrongRegion says that a region is not the one of the cluster, as far as the cluster tells; empty: nothing speaks against it.
+func (s *Seen) WrongRegion(region string) string {
+	if own := s.nodeRegion(); region != "" && own != "" && own != region {
+		return fmt.Sprintf("cluster %q runs in %s, not in %s", s.ClusterName, own, region)
+	}
+	return ""
+}
+
 // account takes over what the doctor found in AWS.
 func (e *examination) account() {
 	if e.Account == nil {
 		if e.NoAWS != "" {
 			e.unknown("AWS", "it was not checked: %s", e.NoAWS).
 				why("the permissions of the controller's role and drift by images, subnets and instance types are not judged").
-				fix("kerf migrate check --region REGION --profile PROFILE   # or --no-aws to leave AWS out on purpose")
+				fix("kerf migrate check --region " + orWord(e.nodeRegion(), "REGION") + "   # with --profile PROFILE for other credentials, or --no-aws to leave AWS out on purpose")
 		}
 		return
 	}

@@ -29,8 +29,18 @@ func (s *Seen) Facts(form Form) Facts {
 	f.Queue = env["INTERRUPTION_QUEUE"]
 	r := s.release()
 	f.Namespace, f.Release, f.Deployment, f.ServiceAccount = r.Namespace, r.Name, d.Name, s.serviceAccountName()
-	f.Values, f.Mirror, f.PinnedImage, f.TakeOwnership = s.overrides(), s.mirror(), s.pinnedImage(), len(s.Foreign) > 0
-	f.Settings = s.chosen()
+	f.Values, f.TakeOwnership, f.DeploymentValues = s.overrides(), len(s.Foreign) > 0, s.chartValues()
+	c := container(d)
+	f.Running, f.Kerf, f.Container = c.Image, s.isKerf(), c.Name
+	if d.Spec.Selector != nil {
+		f.Selector = labelText(d.Spec.Selector.MatchLabels)
+	}
+	if f.Trial = s.trial(); f.Trial {
+		f.Image, f.TrialVariables = c.Image, s.ownVariables()
+	}
+	if f.Given = s.Given; f.Given != nil {
+		f.Refused, _ = s.refused() // what can't be judged, check says
+	}
 	if s.ServiceAccount != nil {
 		f.RoleARN = s.ServiceAccount.Annotations[roleAnnotation]
 	}
@@ -76,22 +86,11 @@ func (s *Seen) chosen() map[string]string {
 
 // unknownToKarpenter is what stands in the cluster that only Kerf reads, with what to do about it.
 func (s *Seen) unknownToKarpenter() []string {
-	var templates, marked, buffers []string
+	var templates, buffers []string
 	for i := range s.Objects["EC2NodeClass"] {
 		o := &s.Objects["EC2NodeClass"][i]
 		if _, ok, _ := unstructured.NestedMap(o.Object, "spec", "launchTemplate"); ok {
 			templates = append(templates, o.GetName())
-		}
-	}
-	for _, kind := range []string{"NodePool", "EC2NodeClass", "NodeClaim"} {
-		for i := range s.Objects[kind] {
-			o := &s.Objects[kind][i]
-			for key := range o.GetAnnotations() {
-				if strings.HasPrefix(key, "kerf.sh/") {
-					marked = append(marked, kind+" "+o.GetName())
-					break
-				}
-			}
 		}
 	}
 	for i := range s.Objects["CapacityBuffer"] {
@@ -105,10 +104,6 @@ func (s *Seen) unknownToKarpenter() []string {
 	}
 	if len(buffers) > 0 {
 		out = append(out, "CapacityBuffer "+few(buffers)+": Karpenter heeds them in releases that have the feature gate CapacityBuffer, while it is on; otherwise their room is removed as empty")
-	}
-	if len(marked) > 0 {
-		slices.Sort(marked)
-		out = append(out, few(marked)+": annotations of kerf.sh may stay; Karpenter takes no notice of them")
 	}
 	return out
 }

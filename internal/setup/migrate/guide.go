@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 // Form is how the steps change the cluster.
@@ -58,14 +60,22 @@ type Facts struct {
 	Namespace, Release         string
 	Deployment, ServiceAccount string
 	Image                      string // REPOSITORY:TAG of Kerf's image
-	PinnedImage                bool   // the release sets a tag or digest of Karpenter's image and no repository
-	Mirror                     string // repository that Karpenter's image is from, when it is not the public one
-	Compat                     string // settings.kerf.compat, empty: Kerf's defaults
-	RoleARN                    string
-	Values                     map[string]string // of the chart, by path, beyond what the release has
-	Settings                   map[string]string // of the running controller, by path, that differ from the chart's defaults
-	TakeOwnership, Recreate    bool
-	Kubeconfig, Context        string
+	Running                    string // image that the Deployment names
+	// Kerf says that this is Kerf's already; Trial that its release is still of Karpenter's chart, and that kubectl set these
+	// variables.
+	Kerf, Trial    bool
+	TrialVariables []string
+	// Selector are the labels of the pods, Container is the controller's.
+	Selector, Container string
+	// Given are the values of the release, HelmRelease or Application; Refused are those of them that Kerf's chart refuses.
+	Given                   *Given
+	Refused                 []manifests.Refusal
+	Compat                  string // settings.kerf.compat, empty: Kerf's defaults
+	RoleARN                 string
+	Values                  map[string]string // of the chart, by path, beyond what the release has
+	DeploymentValues        map[string]any    // of the chart, that make the Deployment which is there
+	TakeOwnership, Recreate bool
+	Kubeconfig, Context     string
 	// Charts is the folder with charts/kerf and charts/kerf-crd, a clone or an unpacked release.
 	Charts string
 	// Unknown is what Karpenter does not know, in words.
@@ -81,11 +91,13 @@ var words = map[string]Placeholder{
 	"RELEASE":            {"RELEASE", "the Helm release of the controller: helm list --all-namespaces", "--release"},
 	"NAMESPACE":          {"NAMESPACE", "the namespace of the controller", "--namespace"},
 	"QUEUE":              {"QUEUE", "the interruption queue, as the controller is told it", "--interruption-queue"},
-	"IMAGE_REPOSITORY":   {"IMAGE_REPOSITORY", "where Kerf's image is in your registry", "--image"},
+	"IMAGE_REPOSITORY":   {"IMAGE_REPOSITORY", "where Kerf's image is in your registry (docs/install.md says how it gets there)", "--image"},
 	"IMAGE_TAG":          {"IMAGE_TAG", "the tag of Kerf's image", "--image"},
 	"REVISION":           {"REVISION", "the last revision of the release with Karpenter's chart, as helm history lists it", ""},
-	"KERF_SOURCE":        {"KERF_SOURCE", "the Git repository, known to the GitOps tool, that holds Kerf's charts", ""},
-	"KERF_REVISION":      {"KERF_REVISION", "the tag or branch there", ""},
+	"VERSION":            {"VERSION", "the version of Karpenter's chart that ran before: karpenter-release.txt of the way to Kerf has it", ""},
+	"VALUES_FILE":        {"VALUES_FILE", "the values that Karpenter's chart had: karpenter-values.yaml of the way to Kerf", ""},
+	"KERF_SOURCE":        {"KERF_SOURCE", "the URL of a Git repository with Kerf's charts, which the GitOps tool may read", ""},
+	"KERF_REVISION":      {"KERF_REVISION", "the tag there", ""},
 	"OWNER_NAME":         {"OWNER_NAME", "the HelmRelease, Kustomization or Application of the controller", ""},
 	"OWNER_NAMESPACE":    {"OWNER_NAMESPACE", "its namespace", ""},
 	"COMMIT":             {"COMMIT", "the commit of the swap", ""},
@@ -166,9 +178,20 @@ func newGuide(f Facts, to string) *writer {
 	return w
 }
 
-// Write writes the steps as a script of the shell, whose comments say what is done: all of it can be pasted, step by step.
+// pause is a command that waits until something was done by hand. It reads the terminal, not what was pasted.
+func pause(what string) string {
+	return "printf '%s ' " + quoted(what+", then press Enter; Ctrl-C stops here:") + " && read -r answer < /dev/tty"
+}
+
+// The steps are the script of another shell, which the terminal stays the input of. The shell of the user does not read them, and
+// goes on when they stop: zsh knows no comments at its prompt, and takes all that is pasted at once for one command.
+const begin, end = "sh /dev/fd/3 3<<'STEPS'\n", "STEPS\n"
+
+// Write writes the steps as a script of the shell, whose comments say what is done. A step can be pasted, and so can all of it:
+// both end at the first command that fails, and leave the shell of the user open.
 func (g *Guide) Write(out io.Writer) error {
 	b := &strings.Builder{}
+	b.WriteString(begin)
 	fmt.Fprintf(b, "# To %s, with %s: %s.\n", title(g.To), g.Form, g.For)
 	if len(g.Fill) > 0 {
 		b.WriteString("#\n# Fill in:\n")
@@ -186,15 +209,23 @@ func (g *Guide) Write(out io.Writer) error {
 			fmt.Fprintf(b, "#   - %s\n", f)
 		}
 	}
+	b.WriteString("#\n# Paste all of it, to its last line, or a step at a time (in zsh after: setopt interactive_comments). A command that fails stops what\n# comes after it; docs/migrate.md, \"When a step fails\", says how to go on.\nset -e\n")
 	for i, s := range g.Steps {
 		fmt.Fprintf(b, "\n# %d. %s\n", i+1, s.Title)
 		for line := range strings.Lines(s.Note) {
 			fmt.Fprintf(b, "#    %s\n", strings.TrimRight(line, "\n"))
 		}
+		if len(s.Commands) > 1 {
+			b.WriteString("(set -e\n")
+		}
 		for _, c := range s.Commands {
 			fmt.Fprintln(b, c)
 		}
+		if len(s.Commands) > 1 {
+			b.WriteString(")\n")
+		}
 	}
+	b.WriteString("\n" + end)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 // roleAnnotation gives a ServiceAccount its role in AWS (IAM roles for service accounts).
@@ -127,31 +125,22 @@ func (s *Seen) mirror() string {
 }
 
 func (e *examination) image(object string) {
-	if mirror := e.mirror(); mirror != "" {
-		e.differs(object, "its image is from %s, a mirror", mirror).
-			why("values of controller.image are kept by an upgrade, and that image is Karpenter's").
-			fix("crane push dist/image "+mirrorFor(mirror)+":VERSION   # Kerf's image into the mirror", "kerf migrate to-kerf --image "+mirrorFor(mirror)+":VERSION")
+	if e.isKerf() {
 		return
 	}
-	if e.pinnedImage() {
-		e.differs(object, "the values of its release set a tag or digest of the image and no repository").
-			why("Kerf's chart would look for Karpenter's tag in %s", manifests.Image).
-			fix("kerf migrate to-kerf   # its swap takes them away: --set controller.image.tag= --set controller.image.digest=")
+	where, why := "REGISTRY/kerf", "no registry holds Kerf's image yet: put it into one of yours, and give its name to the swap"
+	repository, _ := reference(container(e.Deployment).Image)
+	if mirror := e.mirror(); mirror != "" {
+		where = mirrorFor(mirror)
+		e.differs(object, "its image is from %s, a mirror", mirror).why("Kerf's image has to be in the mirror as well").fix(pushing(where)...)
+		return
 	}
-	if !e.isKerf() {
-		e.differs(object, "its image is from %s", strings.TrimSuffix(publicImages, "/")).
-			why("the chart sets %s in its place; clusters that may not pull from there need a copy", manifests.Image).
-			fix("kerf migrate to-kerf --image REPOSITORY:TAG")
-	}
+	e.differs(object, "its image is from %s", repository).why("%s", why).fix(pushing(where)...)
 }
 
-// pinnedImage tells whether the release sets the tag or the digest of the image and leaves the repository to the chart: Kerf's
-// chart would look for Karpenter's tag in Kerf's repository.
-func (s *Seen) pinnedImage() bool {
-	current, ok := s.Owner.current()
-	image, _ := nested(current.Values, "controller", "image").(map[string]any)
-	said := func(name string) bool { return image[name] != nil && image[name] != "" }
-	return ok && !s.isKerf() && !said("repository") && (said("tag") || said("digest"))
+// pushing are the commands that bring Kerf's image into a registry, as docs/install.md has them.
+func pushing(where string) []string {
+	return []string{"make release VERSION=v0.1.0   # in a clone of Kerf", "crane push --index dist/image " + where + ":v0.1.0", "kerf migrate to-kerf --image " + where + ":v0.1.0"}
 }
 
 // mirrorFor is where a mirror would have Kerf's image: beside Karpenter's.

@@ -30,6 +30,7 @@ import (
 // Seen is all that is judged of a cluster.
 type Seen struct {
 	ClusterName, Region string
+	Namespace           string // that was asked for; empty: any
 	Kubernetes          string // as the API server says: v1.33.2-eks-1234
 	// Deployment is the controller's; nil where none was found. Controllers are all that run, Handlers those of
 	// interruptions.
@@ -50,7 +51,8 @@ type Seen struct {
 	Objects map[string][]unstructured.Unstructured
 	Nodes   []corev1.Node
 	Lease   *coordinationv1.Lease
-	Pods    []string // of the Deployment, by name
+	Pods    []Pod // of the Deployment
+	Given   *Given
 	// Granted and GrantedInNamespace are the rules that are bound to the controller's ServiceAccount. NoRoles says why they
 	// are not known.
 	Granted, GrantedInNamespace []rbacv1.PolicyRule
@@ -114,7 +116,7 @@ func Look(ctx context.Context, o Options) (*Seen, error) {
 		return nil, err
 	}
 	l := &look{o: o, Seen: &Seen{
-		ClusterName: o.ClusterName, Region: o.Region, Controllers: objects.Controllers, Handlers: objects.Handlers,
+		ClusterName: o.ClusterName, Region: o.Region, Namespace: o.Namespace, Controllers: objects.Controllers, Handlers: objects.Handlers,
 		Objects: map[string][]unstructured.Unstructured{}, Variables: map[string]string{},
 	}}
 	if o.API != nil {
@@ -138,6 +140,7 @@ func Look(ctx context.Context, o Options) (*Seen, error) {
 		l.lease(ctx)
 		l.roles(ctx)
 		l.owner(ctx)
+		l.given(ctx)
 		l.definitionsOwner(ctx)
 	}
 	l.webhooks(ctx)
@@ -330,7 +333,7 @@ func (l *look) lease(ctx context.Context) {
 	var pods corev1.PodList
 	l.list(ctx, "pods of the Deployment", &pods, client.InNamespace(l.Deployment.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	for i := range pods.Items {
-		l.Pods = append(l.Pods, pods.Items[i].Name)
+		l.Pods = append(l.Pods, podOf(&pods.Items[i], container(l.Deployment).Name))
 	}
 }
 

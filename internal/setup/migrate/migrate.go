@@ -51,6 +51,8 @@ type Report struct {
 	Controller string `json:"controller,omitempty"`
 	Karpenter  string `json:"karpenter,omitempty"`
 	Release    string `json:"release,omitempty"`
+	// Kerf says that the controller is Kerf already.
+	Kerf bool `json:"kerf,omitempty"`
 	// Ready says that nothing blocks the swap, as far as was seen.
 	Ready    bool      `json:"ready"`
 	Findings []Finding `json:"findings"`
@@ -87,10 +89,12 @@ func Examine(s *Seen) *Report {
 		{"versions", e.definitions},
 		{"objects", e.objects},
 		{"settings", e.settings},
+		{"settings", e.given},
 		{"permissions", e.clusterRights},
 		{"permissions", e.ownRights},
 		{"permissions", e.account},
 		{"identity", e.identity},
+		{"identity", e.rollout},
 		{"others", e.others},
 		{"drift", e.drift},
 		{"progress", e.progress},
@@ -109,6 +113,7 @@ func Examine(s *Seen) *Report {
 	r := &Report{Cluster: s.ClusterName, Kubernetes: s.Kubernetes, Findings: e.findings}
 	if d := s.Deployment; d != nil {
 		r.Controller, r.Karpenter, r.Release = d.Namespace+"/"+d.Name, s.runs(), s.Owner.Release
+		r.Kerf = s.isKerf()
 	}
 	r.Ready = r.Count(Blocks) == 0
 	if s.NoAWS != "" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +77,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"old Kubernetes":   {func(_ *testing.T, s *Seen) { s.Kubernetes = "v1.27.3" }, Blocks, "the API server", "too old"},
 		"new Kubernetes":   {func(_ *testing.T, s *Seen) { s.Kubernetes = "v1.40.0" }, Differs, "the API server", "newer"},
 		"old Karpenter":    {func(_ *testing.T, s *Seen) { s.container().Image = "public.ecr.aws/karpenter/controller:0.37.0" }, Blocks, "karpenter", "0.37.0"},
-		"no controller":    {func(_ *testing.T, s *Seen) { s.Deployment = nil }, Unknown, "the cluster", "no Deployment"},
+		"no controller":    {func(_ *testing.T, s *Seen) { s.Deployment = nil }, Blocks, "the cluster", "no Deployment"},
 		"a stored version": {func(_ *testing.T, s *Seen) { s.Definitions[3].Status.StoredVersions = []string{"v1beta1", "v1"} }, Blocks, "Definition", "v1beta1"},
 		"a webhook":        {func(_ *testing.T, s *Seen) { s.Webhooks = []Webhook{{"ValidatingWebhookConfiguration", "v", "a/b"}} }, Blocks, "Validating", "a/b"},
 		"an unknown field": {func(t *testing.T, s *Seen) { s.add(t, fmt.Sprintf(pool, "novel: 1,", "karpenter.k8s.aws")) }, Blocks, "NodePool web", "novel"},
@@ -98,12 +99,28 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"a selector":      {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
 		"another name":    {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
 		"a mirror":        {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},
-		"a pinned image": {func(t *testing.T, s *Seen) {
-			s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Values: map[string]any{"controller": map[string]any{"image": map[string]any{"tag": "1.14.1"}}}}}
-			if tag, ok := (&writer{Facts: s.Facts(WithHelm)}).set()["controller.image.tag"]; !ok || tag != "" {
-				t.Errorf("the swap keeps the tag: %q, %v", tag, ok)
-			}
-		}, Differs, "Deployment", "no repository"},
+		"a stale value": {func(_ *testing.T, s *Seen) {
+			s.Given = &Given{Object: "Helm release a/b", Values: map[string]any{"webhook": map[string]any{"enabled": false}}}
+		}, Blocks, "Helm release a/b", "webhook: the chart has no such value"},
+		"a file of values": {func(_ *testing.T, s *Seen) {
+			s.Given = &Given{Object: "Application a/b", Unread: []string{"prod.yaml"}}
+		}, Unknown, "Application a/b", "prod.yaml"},
+		"a stuck rollout": {func(_ *testing.T, s *Seen) {
+			s.Pods = []Pod{{Name: "p", Image: s.container().Image}, {Name: "q", Image: "kerf:v1", Waiting: "ErrImagePull: no such image"}}
+			s.container().Image = "kerf:v1"
+		}, Blocks, "Deployment", "1 of its 2 pods can't start: ErrImagePull"},
+		"a rollout":    {func(_ *testing.T, s *Seen) { s.Pods = []Pod{{Name: "p", Image: "other"}} }, Differs, "Deployment", "1 of 1 pods"},
+		"Helm at work": {func(_ *testing.T, s *Seen) { s.Owner.Revisions = []Revision{{Number: 3, Status: "pending-upgrade"}} }, Blocks, "Helm release", "pending-upgrade"},
+		"a failed upgrade": {func(_ *testing.T, s *Seen) {
+			s.Owner.Revisions = []Revision{{Number: 3, Status: "deployed"}, {Number: 4, Status: "failed"}}
+		}, Differs, "Helm release", "revision 4"},
+		"a foreign holder": {func(_ *testing.T, s *Seen) {
+			s.Lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("vm_1")}}
+		}, Differs, "Lease", "calls itself vm"},
+		"a holder on the network of its node": {func(_ *testing.T, s *Seen) {
+			s.Lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("ip-10-0-0-1.ec2.internal_1")}}
+			s.Deployment.Spec.Template.Spec.HostNetwork, s.Pods = true, []Pod{{Name: "p", Node: "ip-10-0-0-1.ec2.internal", Image: s.container().Image}}
+		}, Fine, "Lease", "holds it"},
 		"two controllers": {func(_ *testing.T, s *Seen) { s.Controllers = []doctor.Controller{{Namespace: "a", Name: "b"}} }, Blocks, "a/b", "besides"},
 		"an autoscaler": {func(_ *testing.T, s *Seen) {
 			s.Workloads = []Workload{{"Deployment", "a", "b", []string{"x/cluster-autoscaler:v1"}, 1}}

@@ -36,11 +36,18 @@ func (e *examination) objects() {
 			}
 		}
 		if len(list) > 0 && len(e.findings) == before {
-			e.fine(kind.name+"s", "all %d are read and accepted as they are", len(list))
+			e.fine(plural(kind.name), "all %d are read and accepted as they are", len(list))
 		}
 	}
 	e.otherClasses()
 	e.unreadAnnotations()
+}
+
+func plural(kind string) string {
+	if strings.HasSuffix(kind, "s") {
+		return kind + "es"
+	}
+	return kind + "s"
 }
 
 // managed tells whether an object is Kerf's to read: pools and claims that name a class of another kind are not.

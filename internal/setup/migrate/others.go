@@ -84,14 +84,19 @@ func (e *examination) leader() {
 	if e.Lease.Spec.HolderIdentity != nil {
 		holder = *e.Lease.Spec.HolderIdentity
 	}
-	pod, _, _ := strings.Cut(holder, "_")
+	host, _, _ := strings.Cut(holder, "_")
+	network := e.Deployment.Spec.Template.Spec.HostNetwork // then the pods call themselves what their nodes do
 	switch {
+	case network && slices.ContainsFunc(e.Pods, func(p Pod) bool {
+		return p.Node == host || strings.HasPrefix(p.Node, host+".") || strings.HasPrefix(host, p.Node+".")
+	}):
+		e.fine(object, "%s holds it, on a node of a pod of the Deployment; Kerf waits until it is given up", holder)
 	case holder == "":
 		e.differs(object, "nobody holds it").why("no controller acts at present; Kerf takes it at once")
-	case !slices.Contains(e.Pods, pod):
-		e.differs(object, "%s holds it, which is no pod of the Deployment", holder).
-			why("Kerf waits until the holder gives it up or does not renew it any more").
-			fix("kubectl get pods --all-namespaces --field-selector metadata.name=" + pod)
+	case !slices.ContainsFunc(e.Pods, func(p Pod) bool { return p.Name == host }):
+		e.differs(object, "its holder calls itself %s, which is the name of no pod of the Deployment", holder).
+			why("a controller outside the cluster holds it, or one that has the name of its host, as in a local cluster; Kerf waits until the holder gives it up or does not renew it any more").
+			fix(fmt.Sprintf("kubectl --namespace %s get lease %s --watch   # whether it is renewed", e.Lease.Namespace, e.Lease.Name))
 	default:
 		e.fine(object, "%s holds it; Kerf waits until it is given up", holder)
 	}

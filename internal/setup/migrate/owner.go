@@ -167,12 +167,16 @@ func (o Owner) lastOf(chart string) (Revision, bool) {
 	return Revision{}, false
 }
 
-// current is the revision that is deployed.
+// current is the revision whose values Helm keeps at an upgrade: the one that is deployed, or the last one where none is and it
+// failed.
 func (o Owner) current() (Revision, bool) {
 	for _, r := range slices.Backward(o.Revisions) {
 		if r.Status == "deployed" {
 			return r, true
 		}
+	}
+	if n := len(o.Revisions); n > 0 && (o.Revisions[n-1].Status == "failed" || o.Revisions[n-1].Status == "superseded") {
+		return o.Revisions[n-1], true
 	}
 	return Revision{}, false
 }

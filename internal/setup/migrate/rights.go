@@ -186,13 +186,16 @@ func (l *look) eachRule(ctx context.Context) {
 	}{{cluster, ""}, {own, l.release().Namespace}} {
 		for _, r := range set.rules {
 			for _, one := range validation.BreakdownRule(r) {
-				if len(one.Resources) == 1 && !l.ask(ctx, Access{one.Verbs[0], one.APIGroups[0], one.Resources[0], set.namespace, "granting the controller what it needs, as you may not escalate"}) {
+				if len(one.Resources) == 1 && !l.ask(ctx, Access{one.Verbs[0], one.APIGroups[0], one.Resources[0], set.namespace, granting}) {
 					return
 				}
 			}
 		}
 	}
 }
+
+// granting is what the rights of the controller itself are for: who may not escalate may only grant what they have.
+const granting = "granting the controller what it needs"
 
 // needed are the rules of Kerf's roles: for the cluster, and for the controller's namespace.
 func needed(objects []client.Object) (cluster, own []rbacv1.PolicyRule) {
@@ -262,9 +265,18 @@ func (e *examination) ownRights() {
 	default:
 		f := e.blocks(you, "you may not make %d of the changes of a swap", len(e.Refused)).
 			why("the swap stops at the first of them; a GitOps tool has rights of its own").
-			fix("kubectl auth can-i " + e.Refused[0].String() + "   # ask an administrator for a role that may, or have the swap made by one")
+			fix("kubectl auth can-i --list --namespace "+e.release().Namespace+"   # what you may do",
+				"kubectl create clusterrolebinding swap --clusterrole cluster-admin --user USER   # by an administrator, for the time of the swap; or the swap is made by one")
+		var grants []string
 		for _, a := range e.Refused {
+			if a.For == granting {
+				grants = append(grants, a.String())
+				continue
+			}
 			f.with(a.String() + " (" + a.For + ")")
+		}
+		if len(grants) > 0 {
+			f.with(fmt.Sprintf("%s: you may not escalate roles, and lack %d rights of the controller yourself: %s", granting, len(grants), few(grants)))
 		}
 	}
 }

@@ -3,12 +3,14 @@ package migrate
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 // besides are variables of the container that are no settings of the controller: libraries read them, in Kerf as well, or a
@@ -99,7 +101,7 @@ func (e *examination) flagsKnown(object string) {
 		if fs.Lookup(name) == nil && name != "compat" && name != "shadow" {
 			e.blocks(object, "the argument --%s is none of Kerf's", name).
 				why("Kerf does not start with an argument that it does not know").
-				fix("# remove --" + name + " from the container's args, wherever they come from: the chart sets none")
+				fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # remove --%s from the container's args, and from where they come; the chart sets none", e.Deployment.Namespace, e.Deployment.Name, name))
 		}
 	}
 }
@@ -144,10 +146,10 @@ func (e *examination) values(object string) {
 		if !slices.Contains(problems(kept), problem) {
 			e.differs(object, "%s", problem).
 				why("with settings.kerf.compat=karpenter its default holds and a warning is logged; otherwise Kerf does not start").
-				fix("# correct the value")
+				fix(e.correction(problem))
 			continue
 		}
-		e.blocks(object, "%s", problem).why("Kerf does not start with it").fix("# correct the value before the swap")
+		e.blocks(object, "%s", problem).why("Kerf does not start with it").fix(e.correction(problem))
 	}
 	for _, w := range tolerant {
 		if !slices.Contains(warnings, w) && err != nil {
@@ -155,6 +157,65 @@ func (e *examination) values(object string) {
 		}
 		e.differs(object, "%s", w)
 	}
+}
+
+// correction is the command that sets a value anew of which a problem tells, with its default: whoever applies the Deployment has
+// to be told, as it would put the old one back.
+func (e *examination) correction(problem string) string {
+	end := strings.IndexFunc(problem, func(r rune) bool {
+		return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+	if end < 0 {
+		end = len(problem)
+	}
+	source := problem[:end]
+	variable, value := source, "VALUE"
+	if flag, ok := strings.CutPrefix(source, "--"); ok {
+		variable = settings.EnvName(flag)
+	}
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	settings.AddFlags(fs)
+	fs.VisitAll(func(f *pflag.Flag) {
+		if settings.EnvName(f.Name) == variable && f.DefValue != "" {
+			value = f.DefValue
+		}
+	})
+	path := valuePath(variable)
+	const other = "   # or the value that you mean"
+	r, known := e.Owner.current()
+	d := e.Deployment
+	switch {
+	case source != variable:
+		return fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct %s in the container's args, and where they come from", d.Namespace, d.Name, source)
+	case e.Owner.Manager == Helm && known && path != "":
+		chart := "oci://public.ecr.aws/karpenter/" + r.Chart + " --version " + r.Version
+		if r.Chart == kerfChart {
+			chart = "charts/kerf"
+		}
+		return fmt.Sprintf("helm upgrade %s %s --namespace %s --reuse-values --set %s", e.Owner.Release, chart, e.Owner.ReleaseNamespace, quoted(path+"="+value)) + other
+	case e.Owner.Manager == FluxHelmRelease:
+		return fmt.Sprintf("kubectl --namespace %s edit helmrelease %s   # %s, and in Git", e.Owner.Namespace, e.Owner.Name, orWord(path, variable))
+	case e.Owner.Manager == ArgoCD:
+		return fmt.Sprintf("kubectl --namespace %s edit application %s   # %s, and in Git", orWord(e.Owner.Namespace, "argocd"), e.Owner.Name, orWord(path, variable))
+	}
+	return fmt.Sprintf("kubectl --namespace %s set env deployment/%s %s", d.Namespace, d.Name, quoted(variable+"="+value)) + other
+}
+
+// valuePath is the value of the chart that a variable is set by, empty where there is none.
+func valuePath(variable string) string {
+	switch variable {
+	case "LOG_LEVEL":
+		return "logLevel"
+	case "FEATURE_GATES":
+		return ""
+	}
+	t := reflect.TypeFor[manifests.Settings]()
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); strings.EqualFold(strings.ReplaceAll(variable, "_", ""), name) {
+			return "settings." + name
+		}
+	}
+	return ""
 }
 
 // load reads the settings as the controller would.
@@ -213,7 +274,8 @@ func (e *examination) defaults(object string) {
 	})
 	if len(lines) > 0 && env["KERF_COMPAT"] != settings.KarpenterDefaults {
 		e.differs(object, "%d defaults of Kerf differ from what Karpenter does", len(lines)).with(lines...).
-			why("settings.kerf.compat=karpenter, which kerf migrate to-kerf sets, keeps Karpenter's")
+			why("settings.kerf.compat=karpenter, which kerf migrate to-kerf sets, keeps Karpenter's").
+			fix("kerf migrate to-kerf   # with --compat kerf for Kerf's")
 	}
 }
 

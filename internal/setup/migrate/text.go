@@ -22,6 +22,12 @@ var headings = []struct {
 // Answer is the report in a line.
 func (r *Report) Answer() string {
 	switch n := r.Count(Blocks); {
+	case r.Controller == "":
+		return "No controller was found: there is nothing to swap."
+	case n > 0 && r.Kerf:
+		return "Runs Kerf already; " + plan.Count(n, "thing") + " to fix."
+	case r.Kerf:
+		return "Runs Kerf already: there is nothing to swap."
 	case n > 0:
 		return plan.Count(n, "thing") + " to fix first."
 	case len(r.Unseen) > 0:

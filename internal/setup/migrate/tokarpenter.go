@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"strconv"
+	"strings"
 )
 
 // karpenterChart is the name of upstream's chart.
@@ -11,7 +12,10 @@ const karpenterChart = "karpenter"
 func ToKarpenter(f Facts) *Guide {
 	w := newGuide(f, "karpenter")
 	w.guide.First = f.Unknown
-	w.step("Note what there is", "", w.kubectl("get nodeclaims -o name | sort > nodeclaims.before"))
+	if !w.Kerf && !w.Offline {
+		w.guide.First = append([]string{"The Deployment names no image of Kerf (" + w.Running + "): there may be nothing to give back."}, w.guide.First...)
+	}
+	w.step("Note what there is", "", w.claims()+" > nodeclaims.before", sortClaims)
 	switch w.Form {
 	case WithGitOps:
 		w.backWithGitOps()
@@ -20,57 +24,74 @@ func ToKarpenter(f Facts) *Guide {
 	default:
 		w.backWithHelm()
 	}
-	w.step("Keep Kerf's CRDs", "They are those of the v1 API, and Karpenter works with them. Do not uninstall the release that has them: that deletes every NodePool.")
-	namespace, name := w.or(w.Namespace, "NAMESPACE"), w.Deployment
-	if name == "" {
-		name = w.or(w.Release, "RELEASE")
+	w.step("Keep Kerf's CRDs", "They are those of the v1 API, and Karpenter works with them. Do not uninstall the release that has them: that deletes every NodePool.\n"+
+		"What kerf stack added in AWS may stay as well.")
+	filter := ""
+	if w.Kerf {
+		filter = "-v -F " + quoted(w.Running)
 	}
-	w.step("See that Karpenter has taken over", "diff prints nothing but NodeClaims that were launched or removed for your pods meanwhile.",
-		w.kubectl("--namespace %s rollout status deployment/%s", namespace, name),
-		w.kubectl("--namespace %s get deployment %s -o jsonpath='{.spec.template.spec.containers[0].image}{\"\\n\"}'", namespace, name),
-		w.kubectl("--namespace %s get lease %s -o jsonpath='{.spec.holderIdentity}{\"\\n\"}'", namespace, leaseName),
-		w.kubectl("get nodeclaims -o name | sort | diff nodeclaims.before -"))
+	w.step("See that Karpenter has taken over", "The first command prints the image, and fails where it is still Kerf's.\n"+
+		"diff prints nothing but NodeClaims that were launched or removed for your pods meanwhile.", w.seen("Karpenter", filter)...)
 	w.step("Watch for an hour", "Karpenter stamps its hashes anew; no node is replaced for that.",
-		w.kubectl(`get nodeclaims -o custom-columns='NAME:.metadata.name,READY:.status.conditions[?(@.type=="Ready")].status,DRIFTED:.status.conditions[?(@.type=="Drifted")].status'`),
-		w.kubectl("get pods --all-namespaces --field-selector status.phase=Pending"))
+		w.drifted(), w.kubectl("get pods --all-namespaces --field-selector status.phase=Pending"))
 	return w.guide
 }
 
 func (w *writer) backWithHelm() {
 	release, namespace := w.or(w.Release, "RELEASE"), w.or(w.Namespace, "NAMESPACE")
 	last, ok := w.Owner.lastOf(karpenterChart)
-	if !ok {
-		note := "Take the last revision whose chart is karpenter-…"
-		if len(w.Owner.Revisions) > 0 {
-			note = "No revision with Karpenter's chart is kept any more (helm keeps ten). Install that chart over the release, with its values:\n" +
-				"helm upgrade " + release + " oci://public.ecr.aws/karpenter/karpenter --version VERSION --namespace " + namespace + " --reset-values --values VALUES_FILE --wait"
-			w.step("Swap", note)
-			return
-		}
-		w.step("Find the revision to go back to", note, w.helm("history %s --namespace %s --max 20", release, namespace))
+	if !ok && !w.Offline && (len(w.Owner.Revisions) > 0 || w.Owner.Release == "") {
+		w.backWithValues(release, namespace)
+		return
 	}
-	revision := ""
-	note := "Values that were changed since are as they were in that revision."
+	revision, note := "", "Values that were changed since are as they were in that revision."
 	if ok {
 		revision = strconv.Itoa(last.Number)
 		note = "Revision " + revision + " is chart " + last.Chart + " " + last.Version + ". " + note
+	} else {
+		w.step("Find the revision to go back to", "Take the last revision whose chart is karpenter-…: without a number, helm goes back by one, which may be Kerf's.",
+			w.helm("history %s --namespace %s --max 20", release, namespace))
 	}
-	w.step("Swap", note, w.helm("rollback %s %s --namespace %s --wait --timeout 10m", release, w.or(revision, "REVISION"), namespace))
+	command := w.helm("rollback %s %s --namespace %s --wait --timeout 10m", release, w.or(revision, "REVISION"), namespace)
+	if !w.Trial {
+		w.step("Swap", note, command)
+		return
+	}
+	commands := []string{command + " --force-conflicts"}
+	note += "\n--force-conflicts: kubectl has set the image. Version 3 of Helm does not have the flag and does not need it."
+	if len(w.TrialVariables) > 0 {
+		note += "\nThe rollback leaves variables that kubectl has set; the second command removes them."
+		commands = append(commands, w.kubectl("--namespace %s set env deployment/%s %s-", namespace, w.Deployment, strings.Join(w.TrialVariables, "- ")))
+	}
+	w.step("Swap", note, commands...)
+}
+
+// backWithValues installs Karpenter's chart over the release: there is no revision of it to go back to.
+func (w *writer) backWithValues(release, namespace string) {
+	note := "No revision of the release has Karpenter's chart any more: Helm keeps ten."
+	switch {
+	case len(w.Owner.Revisions) == 0:
+		note = "No Helm release has the Deployment, so that there is no revision to go back to."
+	case w.Owner.Revisions[0].Number == 1:
+		note = "The release never had Karpenter's chart, so that there is no revision to go back to."
+	}
+	flags := ""
+	if w.Owner.Release == "" {
+		flags = "--install --take-ownership "
+	}
+	w.step("Swap", note+" This installs that chart in the place of Kerf's, with values of yours.",
+		w.helm("upgrade %s oci://public.ecr.aws/karpenter/karpenter --version %s %s--namespace %s --skip-crds --reset-values --values %s --wait --timeout 10m",
+			release, w.or("", "VERSION"), flags, namespace, w.or("", "VALUES_FILE")))
 }
 
 func (w *writer) backWithGitOps() {
-	w.step("Swap", "The tool that applied the commit takes it back.", "git revert --no-edit "+w.or("", "COMMIT"), "git push")
-	name, namespace := w.ownerFlags()
-	flux := func(kind string) {
-		w.step("Have Flux carry it out", "", "flux reconcile "+kind+" "+name+" --namespace "+namespace+" --with-source",
-			w.kubectl("--namespace %s wait %s/%s --for=condition=Ready --timeout=10m", namespace, kind, name))
-	}
+	w.step("Swap", "In the clone of the repository: the tool that applied the commit takes it back.", "git revert --no-edit "+w.or("", "COMMIT"), "git push")
 	switch w.Owner.Manager {
 	case FluxHelmRelease:
-		flux("helmrelease")
+		w.reconcileHelmRelease()
 	case FluxKustomization:
-		flux("kustomization")
+		w.reconcileKustomization()
 	case ArgoCD:
-		w.step("Have Argo CD carry it out", "", "argocd app sync "+name, "argocd app wait "+name+" --health --timeout 600")
+		w.syncApplication()
 	}
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,9 @@ import (
 // ToKerf are the steps that hand a cluster over to Kerf.
 func ToKerf(f Facts) *Guide {
 	w := newGuide(f, "kerf")
+	if w.Kerf && !w.Trial {
+		w.guide.First = append(w.guide.First, "The Deployment runs Kerf already ("+w.Running+"): these steps upgrade it.")
+	}
 	w.before()
 	w.definitionsStep()
 	if w.Recreate {
@@ -50,12 +54,37 @@ func (w *writer) checkFlags() string {
 }
 
 func (w *writer) before() {
-	w.step("See that nothing blocks the swap", "", w.kerf("migrate check %s", w.checkFlags()))
-	w.step("Give the controller's role what Kerf needs beyond Karpenter", "fix.sh is empty of commands when nothing is missing. Read it before you run it.",
-		"kerf stack check --live "+w.stack(), "kerf stack check --live --fix "+w.stack()+" > fix.sh", "sh fix.sh")
-	w.step("Note what there is", "The first file is compared after the swap, the second is a copy to keep.",
-		w.kubectl("get nodeclaims -o name | sort > nodeclaims.before"), w.kubectl("get nodepools,ec2nodeclasses,nodeclaims -o yaml > karpenter-objects.yaml"))
+	check, note := w.kerf("migrate check %s", w.checkFlags()), "It also says what the role of the controller lacks in AWS, and prints the commands for it."
+	var carried []string
+	for _, r := range w.Refused {
+		carried = append(carried, "the value "+r.Path)
+	}
+	if w.Recreate {
+		carried = append(carried, "the selector of the Deployment")
+	}
+	if len(carried) > 0 { // what these steps take care of still blocks here
+		note += "\nSteps below take care of: " + strings.Join(carried, ", ") + "."
+		check += " || { " + pause("See that nothing else blocks the swap") + "; }"
+	}
+	w.step("See that nothing blocks the swap", note, check)
+	namespace, release := w.or(w.Namespace, "NAMESPACE"), w.or(w.Release, "RELEASE")
+	commands := []string{w.claims() + " > nodeclaims.before", sortClaims,
+		w.kubectl("get nodepools,ec2nodeclasses,nodeclaims -o yaml > karpenter-objects.yaml"),
+		w.kubectl("--namespace %s get deployment %s -o yaml > karpenter-deployment.yaml", namespace, cmp.Or(w.Deployment, release))}
+	note = "The first file is compared after the swap, the others are copies to keep."
+	if w.Owner.Release != "" && w.Owner.Manager != ArgoCD || w.Offline && w.Form == WithHelm {
+		commands = append(commands, w.helm("get values %s --namespace %s -o yaml > karpenter-values.yaml", release, namespace),
+			w.helm("list --namespace %s --filter %s > karpenter-release.txt", namespace, quoted("^"+release+"$")))
+		note += " Helm forgets the values and the version of the chart after ten more revisions."
+	}
+	w.step("Note what there is", note, commands...)
 }
+
+// sortClaims sorts the file of NodeClaims in its place: a pipe would hide that they could not be listed.
+const sortClaims = "sort -o nodeclaims.before " + "nodeclaims.before"
+
+// claims lists the NodeClaims.
+func (w *writer) claims() string { return w.kubectl("get nodeclaims -o name") }
 
 // charts is the folder of a chart.
 func (w *writer) chart(name string) string {
@@ -73,15 +102,20 @@ func (w *writer) definitionsStep() {
 	switch {
 	case w.CRDs.Manager == FluxHelmRelease || w.CRDs.Manager == FluxKustomization || w.CRDs.Manager == ArgoCD:
 		w.step(what, "The definitions are applied by "+w.CRDs.String()+". Have it apply this file in place of Karpenter's definitions.",
-			"kerf manifests --crds-only > kerf-crds.yaml", w.kubectl("diff --server-side --force-conflicts -f kerf-crds.yaml"))
+			"kerf manifests --crds-only > kerf-crds.yaml", w.diff("kerf-crds.yaml"), pause("Commit kerf-crds.yaml in place of Karpenter's definitions, push it, and see that it is applied"))
 	case w.CRDs.Release != "" && w.CRDs.Release != w.Release:
 		w.step(what, "The release "+w.CRDs.Release+" has the definitions and keeps them. Do not uninstall it: that deletes every NodePool.",
 			w.helm("upgrade %s %s --namespace %s", w.CRDs.Release, w.chart("kerf-crd"), w.CRDs.ReleaseNamespace))
 	case w.Form == WithHelm:
 		w.step(what, "", w.helm("upgrade kerf-crd %s --install --namespace %s --take-ownership", w.chart("kerf-crd"), w.or(w.Namespace, "NAMESPACE")))
 	default:
-		w.step(what, "", "kerf manifests --crds-only | "+w.kubectl("apply --server-side --force-conflicts -f -"))
+		w.step(what, "", "kerf manifests --crds-only > kerf-crds.yaml", w.kubectl("apply --server-side --force-conflicts -f kerf-crds.yaml"))
 	}
+}
+
+// diff shows what a file would change. kubectl ends with 1 where it changes something.
+func (w *writer) diff(name string) string {
+	return w.kubectl("diff --server-side --force-conflicts -f %s || [ $? = 1 ]", name)
 }
 
 // set are the values of the swap, by path.
@@ -96,42 +130,94 @@ func (w *writer) set() map[string]string {
 	if w.RoleARN != "" {
 		out[`serviceAccount.annotations.eks\.amazonaws\.com/role-arn`] = w.RoleARN
 	}
-	if w.PinnedImage {
-		out["controller.image.tag"], out["controller.image.digest"] = "", ""
+	if w.Image == "" && w.Kerf {
+		return out // it has its image
 	}
-	if w.Image != "" || w.Mirror != "" {
-		repository, tag := reference(w.Image)
-		out["controller.image.repository"], out["controller.image.tag"] = w.or(repository, "IMAGE_REPOSITORY"), w.or(tag, "IMAGE_TAG")
-		out["controller.image.digest"] = ""
-		if _, digest, ok := strings.Cut(w.Image, "@"); ok {
-			out["controller.image.digest"] = digest
-			if tag == "" {
-				delete(out, "controller.image.tag")
-			}
-		}
+	repository, tag := reference(w.Image)
+	_, digest, _ := strings.Cut(w.Image, "@")
+	out["controller.image.repository"] = w.or(repository, "IMAGE_REPOSITORY")
+	if tag == "" && digest == "" {
+		tag = w.or("", "IMAGE_TAG")
+	}
+	out["controller.image.tag"], out["controller.image.digest"] = tag, digest
+	return out
+}
+
+// setLines are the flags of Helm that set the values of the swap.
+func (w *writer) setLines() (out []string) {
+	set := w.set()
+	for _, path := range sortedKeys(set) {
+		out = append(out, "  --set "+quoted(path+"="+set[path]))
 	}
 	return out
 }
 
 func (w *writer) swapWithHelm() {
-	lines := []string{w.helm("upgrade %s %s --namespace %s --reset-then-reuse-values", w.or(w.Release, "RELEASE"), w.chart("kerf"), w.or(w.Namespace, "NAMESPACE"))}
+	release, namespace := w.or(w.Release, "RELEASE"), w.or(w.Namespace, "NAMESPACE")
+	const failing = "When it fails, Karpenter runs on. docs/migrate.md, \"When a step fails\", says how to go on."
+	if w.Owner.Release == "" && !w.Offline {
+		w.installWithHelm(release, namespace, failing)
+		return
+	}
+	keep := "--reset-then-reuse-values"
+	var commands []string
+	if len(w.Refused) > 0 {
+		commands, keep = append(commands, file("kerf-values.yaml", w.acceptedValues())), "--reset-values --values kerf-values.yaml"
+	}
+	lines := []string{w.helm("upgrade %s %s --namespace %s %s", release, w.chart("kerf"), namespace, keep)}
+	note := "The values of the release are kept. Pods are exchanged one after the other; the first of Kerf waits for the Lease until Karpenter gives it up.\n" + failing
 	if w.TakeOwnership {
 		lines[0] += " --take-ownership"
-	}
-	set := w.set()
-	for _, path := range slices.Sorted(maps.Keys(set)) {
-		lines = append(lines, "  --set "+quoted(path+"="+set[path]))
-	}
-	lines = append(lines, "  --wait --timeout 10m")
-	note := "The values of the release are kept. Pods are exchanged one after the other; the first of Kerf waits for the Lease until Karpenter gives it up."
-	if w.TakeOwnership {
 		note += "\n--take-ownership takes objects into the release that are not of it. helm rollback removes them: keep copies of roles that are yours."
 	}
-	w.step("Swap", note, strings.Join(lines, " \\\n"))
+	if w.Trial {
+		lines[0] += " --force-conflicts"
+		note += "\n--force-conflicts: kubectl has set the image. Version 3 of Helm does not have the flag and does not need it."
+	}
+	if len(w.Refused) > 0 {
+		note += "\nkerf-values.yaml has the values of the release without those that Kerf's chart refuses, or with them corrected."
+	}
+	lines = append(append(lines, w.setLines()...), "  --wait --timeout 10m")
+	w.step("Swap", note, append(commands, strings.Join(lines, " \\\n"))...)
 }
 
-// kubectlFlags are those of kerf manifests.
-func (w *writer) manifestsCommand() string {
+// acceptedValues are the values of the release without those that Kerf's chart refuses. They are written out, as version 4 of Helm
+// takes --set NAME=null only once: it keeps the null with the old revision, and refuses it the next time.
+func (w *writer) acceptedValues() map[string]any {
+	out := over(nil, w.Given.Values)
+	for _, r := range w.Refused {
+		if r.Correct != "" {
+			put(out, r.Path, plainValue(r.Correct))
+		} else {
+			take(out, r.Path)
+		}
+	}
+	return out
+}
+
+// installWithHelm makes a release of objects that belong to none.
+func (w *writer) installWithHelm(release, namespace, note string) {
+	command := w.helm("upgrade %s %s --install --namespace %s --take-ownership --skip-crds", release, w.chart("kerf"), namespace)
+	var commands []string
+	if len(w.DeploymentValues) > 0 {
+		commands, command = append(commands, w.valuesFile()), command+" --values kerf-values.yaml"
+	}
+	lines := append([]string{command}, w.setLines()...)
+	lines = append(lines, "  --set "+quoted("settings.clusterName="+w.or(w.Cluster, "CLUSTER_NAME")))
+	if w.Queue != "" {
+		lines = append(lines, "  --set "+quoted("settings.interruptionQueue="+w.Queue))
+	}
+	lines = append(lines, "  --wait --timeout 10m")
+	w.step("Swap", "No release has the Deployment: this makes one, with the values of the Deployment. Where version 4 of Helm names a conflict with kubectl, add --force-conflicts.\n"+note,
+		append(commands, strings.Join(lines, " \\\n"))...)
+}
+
+// valuesFile writes the values that make the Deployment which is there.
+func (w *writer) valuesFile() string { return file("kerf-values.yaml", w.DeploymentValues) }
+
+// manifests are the commands that write kerf.yaml, and show what it changes.
+func (w *writer) manifests() []string {
+	var out []string
 	lines := []string{fmt.Sprintf("kerf manifests --name %s --namespace %s --cluster-name %s", w.or(w.Release, "RELEASE"), w.or(w.Namespace, "NAMESPACE"), w.or(w.Cluster, "CLUSTER_NAME"))}
 	if w.Queue != "" || w.Offline {
 		lines[0] += " --interruption-queue " + quoted(w.or(w.Queue, "QUEUE"))
@@ -139,37 +225,93 @@ func (w *writer) manifestsCommand() string {
 	if w.RoleARN != "" {
 		lines[0] += " --role-arn " + w.RoleARN
 	}
+	if len(w.DeploymentValues) > 0 {
+		out = append(out, w.valuesFile())
+		lines[0] += " --values kerf-values.yaml"
+	}
 	set := w.set()
 	delete(set, `serviceAccount.annotations.eks\.amazonaws\.com/role-arn`)
-	maps.Copy(set, w.Settings)
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		if set[path] != "" {
 			lines = append(lines, "  --set "+quoted(path+"="+set[path]))
 		}
 	}
-	return strings.Join(lines, " \\\n") + " > kerf.yaml"
+	return append(out, strings.Join(lines, " \\\n")+" > kerf.yaml", w.diff("kerf.yaml"))
+}
+
+// whatManifestsKeep says where the values are from.
+func (w *writer) whatManifestsKeep() string {
+	if w.Offline {
+		return "Without --offline, kerf migrate reads what the Deployment has of its own: tolerations, resources, variables. Here it has to be added, with --values."
+	}
+	return "kerf-values.yaml holds what the Deployment has of its own: tolerations, resources, variables and the like. kubectl diff shows what changes all the same:\n" +
+		"read it, for labels, annotations and objects of yours that nothing here knows."
 }
 
 func (w *writer) swapWithKubectl() {
-	w.step("Write Kerf's objects under the names of Karpenter's", "Compare kerf.yaml with what you have patched into Karpenter's objects yourself.", w.manifestsCommand(),
-		w.kubectl("diff --server-side --force-conflicts -f kerf.yaml"))
+	w.step("Write Kerf's objects under the names of Karpenter's", w.whatManifestsKeep(), append(w.manifests(), pause("Read what changes"))...)
 	w.step("Swap", "Delete nothing before: the Deployment is changed in place.", w.kubectl("apply --server-side --force-conflicts -f kerf.yaml"))
 }
 
-func (w *writer) after() {
-	namespace, name := w.or(w.Namespace, "NAMESPACE"), w.Deployment
-	if name == "" {
-		name = w.or(w.Release, "RELEASE")
-	}
-	w.step("See that Kerf has taken over", "diff prints nothing but NodeClaims that were launched or removed for your pods meanwhile. DRIFTED is True for none that was not before.",
-		w.kubectl("--namespace %s rollout status deployment/%s", namespace, name),
-		w.kubectl("--namespace %s get lease %s -o jsonpath='{.spec.holderIdentity}{\"\\n\"}'", namespace, leaseName),
-		w.kubectl("get nodeclaims -o name | sort | diff nodeclaims.before -"),
-		w.kubectl(`get nodeclaims -o custom-columns='NAME:.metadata.name,READY:.status.conditions[?(@.type=="Ready")].status,DRIFTED:.status.conditions[?(@.type=="Drifted")].status'`),
-		w.kerf("doctor %s", w.checkFlags()))
-	w.step("Watch for an hour", "Go back when pods wait that Karpenter would have placed, when nodes are replaced without a change of yours, or when the log repeats errors.",
-		w.kubectl("--namespace %s logs deployment/%s --since 1h | grep '\"level\":\"ERROR\"'", namespace, name),
-		w.kubectl("get pods --all-namespaces --field-selector status.phase=Pending"),
-		w.kubectl("get events --all-namespaces --field-selector type=Warning --sort-by .lastTimestamp"),
-		w.kerf("migrate to-karpenter")+"   # the way back")
+// deployment is the namespace and the name of the Deployment.
+func (w *writer) deployment() (namespace, name string) {
+	return w.or(w.Namespace, "NAMESPACE"), cmp.Or(w.Deployment, w.or(w.Release, "RELEASE"))
 }
+
+// seen are the commands that prove which controller runs: they fail where it is another than wanted. filter is what grep is
+// given.
+func (w *writer) seen(whose, filter string) []string {
+	namespace, name := w.deployment()
+	image := w.kubectl(`--namespace %s get deployment %s -o jsonpath='{.spec.template.spec.containers[?(@.name=="%s")].image}{"\n"}'`, namespace, name, cmp.Or(w.Container, "controller"))
+	if filter != "" {
+		image += " | grep " + filter + " || { echo " + quoted("deployment/"+name+" does not name the image of "+whose+": the swap did not take place") + " >&2; false; }"
+	}
+	return []string{
+		image,
+		w.kubectl("--namespace %s rollout status deployment/%s --timeout 5m", namespace, name),
+		w.kubectl("--namespace %s get deployment %s -o wide --label-columns app.kubernetes.io/version", namespace, name),
+		w.kubectl("--namespace %s get lease %s -o jsonpath='{.spec.holderIdentity}{\"\\n\"}'", namespace, leaseName),
+		w.claims() + " | sort | diff nodeclaims.before - || :",
+	}
+}
+
+// drifted lists the NodeClaims with what is drifted.
+func (w *writer) drifted() string {
+	return w.kubectl(`get nodeclaims -o custom-columns='NAME:.metadata.name,READY:.status.conditions[?(@.type=="Ready")].status,DRIFTED:.status.conditions[?(@.type=="Drifted")].status'`)
+}
+
+// image is what the name of the image has after the swap: the digest alone where one is given, as the chart puts a tag before it.
+func (w *writer) image() string {
+	_, digest, pinned := strings.Cut(w.Image, "@")
+	switch {
+	case pinned:
+		return digest
+	case w.Image != "":
+		return w.Image
+	case w.Kerf:
+		return w.Running
+	}
+	return w.or("", "IMAGE_REPOSITORY") + ":" + w.or("", "IMAGE_TAG")
+}
+
+func (w *writer) after() {
+	namespace, _ := w.deployment()
+	w.step("See that Kerf has taken over", "The first command prints the image, and fails where it is not Kerf's. The third prints image and version, and how many pods are ready.\n"+
+		"diff prints nothing but NodeClaims that were launched or removed for your pods meanwhile. DRIFTED is True for none that was not before.",
+		append(w.seen("Kerf", "-F "+quoted(w.image())), w.drifted(), w.kerf("doctor %s", w.checkFlags())+" || :")...)
+	selector := w.Selector
+	if selector == "" {
+		selector = nameLabel + "=karpenter," + instanceLabel + "=" + w.or(w.Release, "RELEASE")
+	}
+	w.step("Watch for an hour", "Go back when pods wait that Karpenter would have placed, when nodes are replaced without a change of yours, or when the log repeats errors.\n"+
+		"The log is that of all pods, of which one leads. Pods that do not fit are in the list of pods; the events leave them out.",
+		w.kubectl("--namespace %s logs --selector %s --container %s --prefix --tail -1 | grep '\"level\":\"ERROR\"' || :", namespace, quoted(selector), cmp.Or(w.Container, "controller")),
+		w.kubectl("get pods --all-namespaces --field-selector status.phase=Pending"),
+		w.kubectl("get events --all-namespaces --field-selector type=Warning,reason!=FailedScheduling --sort-by .lastTimestamp"),
+		w.kerf("migrate to-karpenter")+"   # prints the way back")
+	w.step("Later, if you like: what Kerf's set-up has in AWS beyond Karpenter's", "The swap does not need it: dead-letter queue, alarms, a narrower policy of the queue. Karpenter works with it as well.\n"+
+		"What a CloudFormation stack or Terraform owns is changed there: docs/stack.md.",
+		"kerf stack check --live "+w.stack()+" || :", "kerf stack check --live --fix "+w.stack()+" > fix.sh || :", "less fix.sh", pause("sh fix.sh is run next. Read it"), "sh fix.sh")
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

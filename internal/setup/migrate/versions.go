@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
@@ -22,13 +23,15 @@ func reference(image string) (repository, tag string) {
 	return repository, tag
 }
 
-// isKerf tells whether the controller is Kerf already.
+// isKerf tells whether the controller is Kerf already: by the name of its image, or as a revision of Kerf's chart names it.
 func (s *Seen) isKerf() bool {
 	if s.Deployment == nil {
 		return false
 	}
 	repository, _ := reference(container(s.Deployment).Image)
-	return repository[strings.LastIndexByte(repository, '/')+1:] == "kerf"
+	return repository[strings.LastIndexByte(repository, '/')+1:] == "kerf" || slices.ContainsFunc(s.Owner.Revisions, func(r Revision) bool {
+		return r.Chart == kerfChart && nested(r.Values, "controller", "image", "repository") == repository
+	})
 }
 
 // version is the controller's: the tag of its image, else the label of its chart.
@@ -64,9 +67,20 @@ func (e *examination) versions() {
 	}
 	d := e.Deployment
 	if d == nil {
-		e.unknown("the cluster", "no Deployment of Karpenter was found").
-			why("settings, identity and rights of the controller were not judged").
-			fix("kerf migrate check --namespace NAMESPACE   # the namespace of the controller; it is found by its image or by the label app.kubernetes.io/name=karpenter")
+		where, namespace := "", "NAMESPACE"
+		if e.Namespace != "" {
+			where = " in the namespace " + e.Namespace
+		}
+		f := e.blocks("the cluster", "no Deployment of Karpenter was found%s", where).
+			why("there is nothing that Kerf could take the place of; it is found by its image or by the label app.kubernetes.io/name=karpenter")
+		for _, c := range e.Controllers {
+			namespace = c.Namespace
+			f.with(c.Namespace + "/" + c.Name + " runs one")
+		}
+		f.fix("kerf migrate check --namespace " + namespace)
+		if len(e.Controllers) == 0 {
+			f.Fix[0] += "   # where the controller is"
+		}
 		return
 	}
 	object := "Deployment " + d.Namespace + "/" + d.Name
