@@ -11,16 +11,16 @@ func TestRefusedAreTheValuesThatHelmRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                        "[]",
 		"settings: {kerf: {}}":    "[]",
-		"webhook: {enabled: no}":  "[webhook]",
-		"webhook: null":           "[webhook]",
+		"webhook: {enabled: no}":  "[]",
+		"webhooks: null":          "[webhooks]",
 		"replicas: null":          "[]",
 		"controller: {env: {}}":   "[]",
-		`replicas: "2"`:           "[replicas=2]",
+		`replicas: "2"`:           "[]",
 		`replicas: two`:           "[replicas]",
 		`hostNetwork: "true"`:     "[hostNetwork=true]",
 		"a.b: 1":                  `[a\.b]`,
 		"tolerations: {key: any}": "[tolerations]",
-		"serviceAccount: {enabled: true}\nsettings: {featureGates: {nodeReadiness: true, drift: true}, vmMemoryOverheadPercent: '0.1'}": "[serviceAccount.enabled settings.featureGates.drift settings.featureGates.nodeReadiness settings.vmMemoryOverheadPercent=0.1]",
+		"serviceAccount: {enabled: true}\nsettings: {featureGates: {nodeReadiness: true, drift: true}, vmMemoryOverheadPercent: '0.1'}": "[serviceAccount.enabled]",
 	} {
 		over := map[string]any{}
 		if err := yaml.Unmarshal([]byte(text), &over); err != nil {

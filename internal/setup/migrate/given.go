@@ -248,12 +248,33 @@ func (e *examination) given() {
 			f.fix("# it is in none of spec.values: remove " + r.Path + " from the ConfigMap or Secret of spec.valuesFrom")
 		}
 	}
+	refusal := e.refusedTogether(refused)
+	if refusal != nil {
+		e.blocks(e.Given.Object, "Kerf refuses its values: %v", refusal).why("the swap fails at it, or the new pods end as soon as they start").fix("# correct the value before the swap")
+	}
+	for _, u := range manifests.Unused(e.Given.Values) {
+		e.differs(e.Given.Object, "its value %s has no effect: %s", u.Path, u.Why).why("Kerf's chart takes it and leaves it alone")
+	}
 	for _, file := range e.Given.Unread {
 		e.unknown(e.Given.Object, "values of %s were not read", file).
 			why("Helm refuses the swap for a value that Kerf's chart does not know").
 			fix("kerf manifests --cluster-name " + orWord(e.ClusterName, "CLUSTER_NAME") + " --values FILE > /dev/null   # says what the chart refuses of a file")
 	}
-	if len(refused) == 0 && len(e.Given.Unread) == 0 {
+	if len(refused) == 0 && refusal == nil && len(e.Given.Unread) == 0 {
 		e.fine(e.Given.Object, "Kerf's chart takes all of its values")
 	}
+}
+
+// refusedTogether is what the chart's templates or the controller would refuse of values that the schema takes one by one, such
+// as a variable that the chart sets already.
+func (e *examination) refusedTogether(refused []manifests.Refusal) error {
+	if r, ok := e.Owner.current(); len(refused) > 0 || ok && r.Chart == kerfChart {
+		return nil
+	}
+	values, err := manifests.Defaults().With(e.Given.Values)
+	if err != nil {
+		return err
+	}
+	_, err = manifests.Objects(manifests.Release{}, values)
+	return err
 }

@@ -45,7 +45,7 @@ func fill(g *Guide) (out []string) {
 	return out
 }
 
-const stale = `{webhook: {enabled: false}, podLabels: {a: b}, replicas: "2", settings: {featureGates: {nodeReadiness: true}}}`
+const stale = `{webhooks: {enabled: false}, podLabels: {a: b}, hostNetwork: "true", settings: {featureGates: {nodeReadines: true}}}`
 
 func tree(t *testing.T, text string) map[string]any {
 	t.Helper()
@@ -61,7 +61,7 @@ func TestTheSwapTakesAwayWhatTheChartRefuses(t *testing.T) {
 	s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Chart: karpenterChart, Version: "1.14.1"}}
 	s.Given = &Given{Object: "Helm release kube-system/karpenter", Values: tree(t, stale)}
 	text := written(t, ToKerf(s.Facts("")))
-	contains(t, text, "\nreplicas: 2\n", "! webhook:", "! nodeReadiness:", "--reset-values --values kerf-values.yaml", "take care of: the value replicas", "read -r answer")
+	contains(t, text, "\nhostNetwork: true\n", "! webhooks:", "! nodeReadines:", "--reset-values --values kerf-values.yaml", "take care of: the value hostNetwork", "read -r answer")
 
 	s.Owner.Revisions[0].Chart = kerfChart
 	if r := Examine(s); r.Count(Blocks) > 0 {
@@ -72,11 +72,11 @@ func TestTheSwapTakesAwayWhatTheChartRefuses(t *testing.T) {
 func TestTheSwapOfAHelmRelease(t *testing.T) {
 	s := healthy(t)
 	s.Owner = Owner{Manager: FluxHelmRelease, Name: "karpenter", Namespace: "flux", Release: "karpenter", ReleaseNamespace: "kube-system",
-		Revisions: []Revision{{Number: 1, Status: "deployed", Chart: karpenterChart, Values: tree(t, "{logConfig: {enabled: true}}")}}}
+		Revisions: []Revision{{Number: 1, Status: "deployed", Chart: karpenterChart, Values: tree(t, "{logConfigs: {enabled: true}}")}}}
 	s.Given = helmReleaseValues("HelmRelease flux/karpenter", tree(t, "{spec: {chartRef: {kind: OCIRepository}, values: "+stale+"}}"), s.Owner)
 	s.Given.Applier, s.Given.ApplierNamespace = "infra", "flux-system"
 	text := written(t, ToKerf(s.Facts("")))
-	contains(t, text, "chartRef: null", "webhook: null", "replicas: 2", "nodeReadiness: null", "! logConfig: null", "Remove the value logConfig from the ConfigMap", "kind: GitRepository",
+	contains(t, text, "chartRef: null", "webhooks: null", "hostNetwork: true", "nodeReadines: null", "! logConfigs: null", "Remove the value logConfigs from the ConfigMap", "kind: GitRepository",
 		"url: KERF_SOURCE", "flux reconcile kustomization infra --namespace flux-system", "Commit kerf-source.yaml")
 	if r := Examine(s); r.Count(Blocks) != 4 {
 		t.Errorf("%+v", r.Findings)
@@ -87,17 +87,17 @@ func TestTheSwapOfAHelmRelease(t *testing.T) {
 
 func TestTheSwapOfAnApplication(t *testing.T) {
 	for name, spec := range map[string]string{
-		"values as an object": `{source: {repoURL: r, chart: karpenter, helm: {valuesObject: ` + stale + `, parameters: [{name: replicas, value: "3"}, {name: logConfig.enabled, value: "true"}]}}}`,
-		"values as a text":    `{source: {repoURL: r, chart: karpenter, helm: {values: 'webhook: {enabled: false}', parameters: [{name: replicas, value: "3"}, {name: logConfig.enabled, value: "true"}]}}}`,
+		"values as an object": `{source: {repoURL: r, chart: karpenter, helm: {valuesObject: ` + stale + `, parameters: [{name: replicas, value: "3"}, {name: logConfigs.enabled, value: "true"}]}}}`,
+		"values as a text":    `{source: {repoURL: r, chart: karpenter, helm: {values: 'webhooks: {enabled: false}', parameters: [{name: replicas, value: "3"}, {name: logConfigs.enabled, value: "true"}]}}}`,
 		"several sources": `{sources: [{repoURL: x, ref: values}, {repoURL: r, chart: karpenter, helm: {valuesObject: ` + stale +
-			`, parameters: [{name: replicas, value: "3"}, {name: logConfig.enabled, value: "true"}]}}]}`,
+			`, parameters: [{name: replicas, value: "3"}, {name: logConfigs.enabled, value: "true"}]}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(t)
 			s.Owner = Owner{Manager: ArgoCD, Name: "karpenter", Namespace: "argo"}
 			s.Given = applicationValues("Application argo/karpenter", tree(t, "{spec: "+spec+"}"))
 			g := ToKerf(s.Facts(""))
-			contains(t, written(t, g), "name: replicas", "! name: logConfig.enabled", "repoURL: KERF_SOURCE", "path: charts/kerf", "argocd app diff karpenter --refresh || [ $? = 1 ]")
+			contains(t, written(t, g), "name: replicas", "! name: logConfigs.enabled", "repoURL: KERF_SOURCE", "path: charts/kerf", "argocd app diff karpenter --refresh || [ $? = 1 ]")
 			after := patched(t, g, tree(t, "{spec: "+spec+"}"))
 			given := applicationValues("", after)
 			if given == nil {

@@ -99,9 +99,15 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"a selector":      {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
 		"another name":    {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
 		"a mirror":        {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},
-		"a stale value": {func(_ *testing.T, s *Seen) {
-			s.Given = &Given{Object: "Helm release a/b", Values: map[string]any{"webhook": map[string]any{"enabled": false}}}
-		}, Blocks, "Helm release a/b", "webhook: the chart has no such value"},
+		"an unknown value": {func(_ *testing.T, s *Seen) {
+			s.Given = &Given{Object: "Helm release a/b", Values: map[string]any{"webhooks": map[string]any{"enabled": false}}}
+		}, Blocks, "Helm release a/b", "webhooks: the chart has no such value"},
+		"a variable that the chart sets": {func(_ *testing.T, s *Seen) {
+			s.Given = &Given{Object: "Helm release a/b", Values: tree(t, "{settings: {clusterName: demo}, controller: {env: [{name: FEATURE_GATES, value: NodeRepair=true}]}}")}
+		}, Blocks, "Helm release a/b", "FEATURE_GATES"},
+		"a value without effect": {func(_ *testing.T, s *Seen) {
+			s.Given = &Given{Object: "Helm release a/b", Values: tree(t, "{settings: {clusterName: demo}, logConfig: {enabled: true}}")}
+		}, Differs, "Helm release a/b", "logConfig has no effect"},
 		"a file of values": {func(_ *testing.T, s *Seen) {
 			s.Given = &Given{Object: "Application a/b", Unread: []string{"prod.yaml"}}
 		}, Unknown, "Application a/b", "prod.yaml"},
