@@ -18,7 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/setup/leader"
 )
 
 // TestHelmInstallsOnNodes goes the way of an installation as a user does: Helm waits, Deployment and scheduler are the real ones,
@@ -50,6 +52,7 @@ func TestHelmInstallsOnNodes(t *testing.T) {
 		text := s.answer("/metrics")
 		return leads.MatchString(text), text[:min(200, len(text))]
 	})
+	s.explains()
 
 	upgrade := action.NewUpgrade(s.helm)
 	upgrade.Namespace, upgrade.WaitStrategy, upgrade.ReuseValues, upgrade.ServerSideApply, upgrade.Timeout = namespace, helmkube.StatusWatcherStrategy, true, "auto", patience
@@ -79,6 +82,24 @@ func TestHelmInstallsOnNodes(t *testing.T) {
 }
 
 var leads = regexp.MustCompile(`(?m)^leader_election_master_status\{.*\} 1$`)
+
+// explains asks the leader for its decisions through the Kubernetes API, as "kerf explain" does.
+func (s *site) explains() {
+	s.Helper()
+	config, err := s.cluster.Config()
+	if err != nil {
+		s.Fatal(err)
+	}
+	url, stop, err := leader.Reach(s.Context(), config, "")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer stop()
+	list, err := decisions.Server{URL: url}.List(s.Context())
+	if err != nil || len(list) == 0 {
+		s.Errorf("the leader has %d decisions, %v", len(list), err)
+	}
+}
 
 // controllers are the pods of the installation.
 func (s *site) controllers() []corev1.Pod {
