@@ -12,3 +12,8 @@ var Values []byte
 //
 //go:embed kerf/values.schema.json
 var Schema []byte
+
+// About is Chart.yaml of charts/kerf, with the version of the controller that it installs.
+//
+//go:embed kerf/Chart.yaml
+var About []byte

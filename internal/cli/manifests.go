@@ -79,7 +79,7 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 		if err != nil {
 			return &usageError{err}
 		}
-		m.release.Version = version.Version
+		m.release.Version = manifests.VersionOf(version.Version)
 		controller, err := manifests.Objects(m.release, values)
 		if err != nil {
 			return &usageError{err}

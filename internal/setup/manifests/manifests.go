@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,24 @@ type Release struct {
 	Name      string // empty: karpenter, the name that policies and Pod Identities of the bootstrap stack expect
 	Namespace string // empty: kube-system
 	Version   string // of Kerf: the label, and the image's tag unless values name one
+}
+
+// release is a version as releases have it.
+var release = regexp.MustCompile(`^v\d+\.\d+\.\d+([-+][0-9A-Za-z.]+)?$`)
+
+// VersionOf is the version to install for a build: its own where it is a release, else the one of the chart beside it. A build
+// of a commit has no image that bears its name.
+func VersionOf(build string) string {
+	if release.MatchString(build) {
+		return build
+	}
+	var about struct {
+		AppVersion string `json:"appVersion"`
+	}
+	if err := yaml.Unmarshal(charts.About, &about); err != nil {
+		panic(fmt.Sprintf("charts/kerf/Chart.yaml, which is embedded, can't be read: %v", err))
+	}
+	return about.AppVersion
 }
 
 // Names that an installation has unless it is given others.

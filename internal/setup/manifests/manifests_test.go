@@ -151,3 +151,15 @@ func TestAnEmptyObjectSaysNothing(t *testing.T) {
 		t.Errorf("a name that no value has: got %v, want an error that names it", err)
 	}
 }
+
+func TestTheVersionThatABuildInstalls(t *testing.T) {
+	chart := manifests.VersionOf("dev")
+	for build, want := range map[string]string{"v1.2.3": "v1.2.3", "v1.2.3-rc.1": "v1.2.3-rc.1", "d5c4045": chart, "1234567": chart, "v0.1.0-5-gd5c4045": chart} {
+		if got := manifests.VersionOf(build); got != want {
+			t.Errorf("a build of %s installs %s, want %s", build, got, want)
+		}
+	}
+	if chart == "" {
+		t.Error("the chart says no version")
+	}
+}
