@@ -189,9 +189,9 @@ func drainBlockers(in *Input) Result {
 		return failed("shorten the values", "nodes with labels longer than %d characters are refused by the API server", maxLabel).with(append(append(broken, blocked...), passing...)...)
 	case len(blocked) > 0:
 		return warning("run two pods, or allow one to be away (maxUnavailable: 1); terminationGracePeriod of the NodePool bounds how long a node waits",
-			"%s keep nodes from ever being drained", count(len(blocked), "PodDisruptionBudget")).with(append(blocked, passing...)...)
+			"nodes can never be drained because of %s", count(len(blocked), "PodDisruptionBudget")).with(append(blocked, passing...)...)
 	case len(passing) > 0:
-		return warning("see why their pods are not healthy", "%s allow no disruption now", count(len(passing), "PodDisruptionBudget")).with(passing...)
+		return warning("see why their pods are not healthy", "no disruption is allowed now by %s", count(len(passing), "PodDisruptionBudget")).with(passing...)
 	}
 	return ok("every PodDisruptionBudget allows a disruption, and labels are short enough")
 }
