@@ -15,11 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/kerf-sh/kerf/internal/guard"
 )
@@ -164,5 +164,5 @@ func Reach(ctx context.Context, config *rest.Config, namespace string) (url stri
 		close(ended)
 		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local), func() { close(ended); <-failed }, nil
+	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local), func() { close(ended) }, nil
 }

@@ -46,7 +46,7 @@ func TestTheLeaderIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Pod(t.Context(), fake.NewClientset(tc.objects...), tc.namespace)
-			got := ""
+			var got string
 			if err != nil {
 				got = err.Error()
 			} else {
