@@ -6,7 +6,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// rollWatch looks at a pool with every event while it rolls, and holds what it does against what was reserved for. The pool's
+// rollWatch looks at a pool with every event while it rolls, and compares what happens with the budgets. The pool's
 // name is also the value of the pods' label app.
 type rollWatch struct {
 	s    *state
@@ -46,7 +46,9 @@ func (w *rollWatch) done() bool {
 	return left == 0 && ready == w.size
 }
 
-// count counts instances of the beginning, others that are ready, and those that are to go or go because they drifted.
+// count counts instances of the beginning, others that are ready, and those that are to go or go because they drifted. One that
+// EC2 is terminating no longer counts against a disruption budget (Karpenter v1 API): its node is deleted a moment before its
+// NodeClaim, and the next may be marked in between.
 func (w *rollWatch) count() (left, ready, going int) {
 	for _, claim := range w.s.claimsOf(w.pool) {
 		switch {
@@ -55,7 +57,8 @@ func (w *rollWatch) count() (left, ready, going int) {
 		case claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized):
 			ready++
 		}
-		if toGo(claim, karpv1.DisruptionReasonDrifted) || !claim.DeletionTimestamp.IsZero() {
+		ends := claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating)
+		if !ends && (toGo(claim, karpv1.DisruptionReasonDrifted) || !claim.DeletionTimestamp.IsZero()) {
 			going++
 		}
 	}

@@ -20,6 +20,8 @@ func instance(name string, is ...string) *karpv1.NodeClaim {
 			c.StatusConditions().SetTrue(karpv1.ConditionTypeInitialized)
 		case "marked":
 			c.StatusConditions().SetTrueWithReason(karpv1.ConditionTypeDisruptionReason, string(karpv1.DisruptionReasonDrifted), "")
+		case "terminating":
+			c.StatusConditions().SetTrue(karpv1.ConditionTypeInstanceTerminating)
 		case "going":
 			c.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 		}
@@ -48,11 +50,15 @@ func TestWhatARollMustKeepTo(t *testing.T) {
 		}
 	}
 	all := append(append(turn("a", "d"), turn("b", "e")...), turn("c", "f")...)
+	// The second is marked while EC2 ends the first, whose NodeClaim is still there; going without that counts.
+	close := append(append(turn("a", "d")[:6:6], set(instance("a", "ready", "marked", "going", "terminating"))), append(append(turn("b", "e"), drop("a")), turn("c", "f")...)...)
 	for name, tt := range map[string]struct {
 		events []func(*state)
 		want   string // of what is broken; "" is nothing, and all are replaced
 	}{
 		"one after the other":                       {all, ""},
+		"the next is marked while EC2 ends one":     {close, ""},
+		"the next is marked while one still drains": {[]func(*state){set(instance("a", "ready", "marked", "going")), set(instance("b", "ready", "marked"))}, "2 instances went at a time, and the budget is 1"},
 		"two at a time":                             {[]func(*state){set(instance("a", "ready", "marked")), set(instance("b", "ready", "marked"))}, "2 instances went at a time, and the budget is 1"},
 		"one goes before another has come":          {[]func(*state){set(instance("a", "ready", "marked", "going")), set(instance("d")), drop("a")}, "2 instances were left and 0 had come, of 3"},
 		"more pods are gone than the budget allows": {[]func(*state){pod("of-a", false), pod("of-b", false)}, "1 pods were ready, and the PodDisruptionBudget asks for 2"},
