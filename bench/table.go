@@ -80,7 +80,7 @@ func memory(rows []*Row) *Table {
 
 func money(rows []*Row) *Table {
 	t := &Table{Title: "Price of the plan per hour, each new node at the cheapest offering left to it, and what can't be undercut",
-		Head: []string{"input", "nodes upstream", "nodes Kerf", "upstream $/h", "Kerf $/h", "less", "Kerf first plan $/h", "bound $/h", "gap upstream", "gap Kerf", "wishes declined", "rules upstream breaks"}}
+		Head: []string{"input", "nodes upstream", "nodes Kerf", "upstream $/h", "Kerf $/h", "less", "Kerf first plan $/h", "bound $/h", "gap upstream", "gap Kerf", "preferences declined", "rules upstream breaks"}}
 	for _, r := range rows {
 		less := "n/a"
 		if r.Peer.Price > 0 && r.Peer.Unplaced == r.Kerf.Unplaced {

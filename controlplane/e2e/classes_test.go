@@ -23,7 +23,7 @@ func (s *stage) boots() control.Instance {
 	s.pool(s.name, "- {key: kubernetes.io/arch, operator: In, values: [amd64]}", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	instance, err := s.aws.Instance(s.Context(), s.machines(false)[0].ID)
+	instance, err := s.aws.Instance(s.Context(), s.instances(false)[0].ID)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func bootsWithInstanceProfile(t *testing.T, e *env) {
 	}
 	s.apply(class(s.name, "role: KarpenterNodeRole-${CLUSTER_NAME}", "instanceProfile: mine"))
 	s.boots()
-	i, ok := w.Instance(s.machines(false)[0].ID)
+	i, ok := w.Instance(s.instances(false)[0].ID)
 	if !ok || !strings.HasSuffix(i.ProfileARN, "/mine") {
 		t.Errorf("the instance has profile %q", i.ProfileARN)
 	}

@@ -24,7 +24,7 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	pod, node, instance := s.pods(s.name)[0], s.nodesOf()[0], s.machines(false)[0]
+	pod, node, instance := s.pods(s.name)[0], s.nodesOf()[0], s.instances(false)[0]
 	s.remove(&node)
 	s.told(30*time.Second, "FailedDraining", node.Name, s.name+"/web")
 	now := &corev1.Pod{}
@@ -50,7 +50,7 @@ func volumeHoldsInstance(t *testing.T, e *env) {
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	node, instance := s.nodesOf()[0], s.machines(false)[0]
+	node, instance := s.nodesOf()[0], s.instances(false)[0]
 	volume := s.name + "-disk"
 	attachment := &storagev1.VolumeAttachment{ObjectMeta: objectMeta(volume), Spec: storagev1.VolumeAttachmentSpec{
 		Attacher: "ebs.csi.aws.com", NodeName: node.Name, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},

@@ -26,13 +26,13 @@ func TestInstancesThatDie(t *testing.T) {
 	s.told(10*time.Second, "VolumeKeyUnusable", "dying", "Client.InternalError", "kms:CreateGrant")
 	s.told(60*time.Second, "FailedScheduling", "web", "instances of the node class end as they start")
 	s.eventually(60*time.Second, "the claims are given up", func() (bool, string) { return len(s.mine()) == 0, fmt.Sprint(len(s.mine())) })
-	launched := len(s.machines(true))
+	launched := len(s.instances(true))
 	decided := s.metric("karpenter_scheduler_scheduling_duration_seconds_count")
 	s.eventually(60*time.Second, "the loop looks at the pods a few times more", func() (bool, string) {
 		now := s.metric("karpenter_scheduler_scheduling_duration_seconds_count")
 		return now >= decided+3, fmt.Sprint(now, " of ", decided+3)
 	})
-	if n := len(s.machines(true)); n != launched || n > 6 {
+	if n := len(s.instances(true)); n != launched || n > 6 {
 		t.Errorf("%d instances were launched, and then %d more, to die like the others", launched, n-launched)
 	}
 	if n := s.metric(`kerf_cloud_closures{capacity_type="",reason="instances of the node class end as they start",scope="class"}`); n != 1 {

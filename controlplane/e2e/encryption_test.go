@@ -175,11 +175,11 @@ func (s *stage) fixed(has ...string) {
 	s.healthy()
 	var m onInstance
 	s.eventually(90*time.Second, "the pod runs on an instance that is there", func() (bool, string) {
-		machines, claims, pods := s.machines(false), s.mine(), s.pods(s.name)
-		if len(machines) != 1 || len(claims) != 1 || len(pods) != 1 {
-			return false, fmt.Sprintf("%d instances, %d nodeclaims, %d pods", len(machines), len(claims), len(pods))
+		instances, claims, pods := s.instances(false), s.mine(), s.pods(s.name)
+		if len(instances) != 1 || len(claims) != 1 || len(pods) != 1 {
+			return false, fmt.Sprintf("%d instances, %d nodeclaims, %d pods", len(instances), len(claims), len(pods))
 		}
-		m = onInstance{machines[0], claims[0]}
+		m = onInstance{instances[0], claims[0]}
 		// A pod of the instance that AWS took says that it runs until its node is gone.
 		on := claims[0].Status.NodeName
 		return on != "" && claims[0].DeletionTimestamp.IsZero() && pods[0].Spec.NodeName == on && pods[0].Status.Phase == corev1.PodRunning,

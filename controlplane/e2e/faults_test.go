@@ -29,7 +29,7 @@ func TestFaults(t *testing.T) {
 	old.pool("default", "", "")
 	old.deploy("web", 1, "1", "")
 	old.run(60*time.Second, 1)
-	first := old.machines(false)[0].ID
+	first := old.instances(false)[0].ID
 	for _, story := range []struct {
 		name string
 		tell func(*testing.T, *env)
@@ -54,8 +54,8 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			story.tell(t, e)
-			if machines := old.machines(false); len(machines) != 1 || machines[0].ID != first {
-				t.Errorf("the instance from before is gone: %v", machines)
+			if instances := old.instances(false); len(instances) != 1 || instances[0].ID != first {
+				t.Errorf("the instance from before is gone: %v", instances)
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func lostReplyAndKill(t *testing.T, e *env) {
 	s.fault(world.Fault{Kind: world.FaultLostReply, Service: "ec2", Operation: "CreateFleet"})
 	s.deploy("web", 3, "1", apart("web"))
 	s.eventually(60*time.Second, "instances come of launches that nobody heard the answer of", func() (bool, string) {
-		n := len(s.machines(true))
+		n := len(s.instances(true))
 		return n > 0, fmt.Sprint(n)
 	})
 	if err := s.cluster.Controller.Kill(); err != nil {
@@ -251,7 +251,7 @@ func lostReplyAndKill(t *testing.T, e *env) {
 		t.Fatal(err)
 	}
 	claims := len(s.mine())
-	t.Logf("killed with %d nodeclaims and %d instances", claims, len(s.machines(true)))
+	t.Logf("killed with %d nodeclaims and %d instances", claims, len(s.instances(true)))
 	if err := s.cluster.Controller.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func lateVisibility(t *testing.T, e *env) {
 	s.fault(world.Fault{Kind: world.FaultLateTags, Delay: 8 * time.Second})
 	s.deploy("web", 3, "1", apart("web"))
 	s.eventually(60*time.Second, "a fleet is launched", func() (bool, string) {
-		n := len(s.machines(true))
+		n := len(s.instances(true))
 		return n > 0, fmt.Sprint(n)
 	})
 	s.restart()
@@ -369,7 +369,7 @@ func twoReplicas(t *testing.T, e *env) {
 	if err := leader.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("killed %s with %d nodeclaims, %d instances", leader.Pod, len(s.mine()), len(s.machines(true)))
+	t.Logf("killed %s with %d nodeclaims, %d instances", leader.Pod, len(s.mine()), len(s.instances(true)))
 	s.run(90*time.Second, pods)
 	if now := s.leads(all); now == leader {
 		t.Errorf("%s still leads", now.Pod)

@@ -65,7 +65,7 @@ func noSpotCapacity(t *testing.T, e *env) {
 	s.deploy("web", 3, "1", apart("web"))
 	s.run(60*time.Second, 3)
 	s.matched(10 * time.Second)
-	for _, m := range s.machines(false) {
+	for _, m := range s.instances(false) {
 		if m.CapacityType != world.OnDemand {
 			t.Errorf("instance %s is %s", m.ID, m.CapacityType)
 		}
@@ -118,7 +118,7 @@ func anInstanceDies(t *testing.T, e *env) {
 	s.pool("default", "", "")
 	s.deploy("web", 2, "1", apart("web"))
 	s.run(60*time.Second, 2)
-	victim := s.machines(false)[0]
+	victim := s.instances(false)[0]
 	var claim string
 	for _, c := range s.mine() {
 		if strings.HasSuffix(c.Status.ProviderID, victim.ID) {
@@ -173,7 +173,7 @@ func nodeDeleted(t *testing.T, e *env) {
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	node, instance := s.nodesOf()[0], s.machines(false)[0]
+	node, instance := s.nodesOf()[0], s.instances(false)[0]
 	s.remove(&node)
 	s.moved(node.Name, instance.ID)
 }
@@ -183,7 +183,7 @@ func nodeClaimDeleted(t *testing.T, e *env) {
 	s.pool("default", "", "")
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	node, instance, claim := s.nodesOf()[0], s.machines(false)[0], s.mine()[0]
+	node, instance, claim := s.nodesOf()[0], s.instances(false)[0], s.mine()[0]
 	s.remove(&claim)
 	s.moved(node.Name, instance.ID)
 }
@@ -194,7 +194,7 @@ func (s *stage) moved(node, instance string) {
 	s.gone(60*time.Second, &corev1.Node{ObjectMeta: objectMeta(node)})
 	s.run(30*time.Second, 1)
 	s.matched(20 * time.Second)
-	for _, m := range s.machines(false) {
+	for _, m := range s.instances(false) {
 		if m.ID == instance {
 			s.Errorf("instance %s is still %s", m.ID, m.State)
 		}
@@ -208,7 +208,7 @@ func nodePoolDeleted(t *testing.T, e *env) {
 	s.run(60*time.Second, 1)
 	s.remove(&karpv1.NodePool{ObjectMeta: objectMeta(s.name)})
 	s.eventually(60*time.Second, "no nodeclaim, node or instance of the pool is left", func() (bool, string) {
-		c, n, m := len(s.mine()), len(s.nodesOf()), len(s.machines(false))
+		c, n, m := len(s.mine()), len(s.nodesOf()), len(s.instances(false))
 		return c+n+m == 0, fmt.Sprint(c, n, m)
 	})
 	s.told(30*time.Second, "FailedScheduling", "web", "pool ")
@@ -258,7 +258,7 @@ func (s *stage) held(annotation string) {
 	s.annotations = annotation
 	s.deploy("web", 1, "1", "")
 	s.run(60*time.Second, 1)
-	pod, node, instance := s.pods(s.name)[0], s.nodesOf()[0], s.machines(false)[0]
+	pod, node, instance := s.pods(s.name)[0], s.nodesOf()[0], s.instances(false)[0]
 	began := time.Now()
 	s.remove(&node)
 	s.told(10*time.Second, "TerminationGracePeriodExpiring", s.name)
@@ -305,7 +305,7 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: %[1]s, re
 			t.Errorf("the node is in %s, the volume in %s", got, zone)
 		}
 	}
-	if n := len(s.machines(true)); n != 1 {
+	if n := len(s.instances(true)); n != 1 {
 		t.Errorf("%d instances were launched, want 1", n)
 	}
 }

@@ -55,7 +55,7 @@ func TestInterruption(t *testing.T) {
 					c := s.mine()
 					return len(c) == 1 && c[0].StatusConditions().IsTrue(), fmt.Sprint(len(c))
 				})
-				story(s, &onInstance{s.machines(false)[0], s.mine()[0]})
+				story(s, &onInstance{s.instances(false)[0], s.mine()[0]})
 			})
 		})
 	}

@@ -83,7 +83,7 @@ func fabricAdapter(s *stage) {
 	}
 	s.apply(strings.ReplaceAll(with, "namespace: default", "namespace: "+s.name))
 	s.run(2*time.Minute, 1)
-	instance, ok := s.cluster.Simulator.World.Instance(s.machines(false)[0].ID)
+	instance, ok := s.cluster.Simulator.World.Instance(s.instances(false)[0].ID)
 	if !ok || instance.Type != "c5n.18xlarge" || len(instance.Interfaces) != 1 || instance.Interfaces[0].Type != "efa" {
 		s.Errorf("the instance is %s with interfaces %+v", instance.Type, instance.Interfaces)
 	}

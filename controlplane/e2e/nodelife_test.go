@@ -198,7 +198,7 @@ func staticPoolScales(s *stage) {
 	})
 	s.deploy("web", 1, "1", "")
 	s.run(30*time.Second, 1)
-	if n := len(s.machines(true)); n != 2 {
+	if n := len(s.instances(true)); n != 2 {
 		s.Errorf("%d instances after a pod that fits on two", n)
 	}
 	scale(5)
@@ -227,7 +227,7 @@ func unhealthyNodeIsReplaced(s *stage) {
 		c := s.mine()
 		return len(c) == 1 && c[0].StatusConditions().IsTrue(), fmt.Sprint(len(c))
 	})
-	m := &onInstance{s.machines(false)[0], s.mine()[0]}
+	m := &onInstance{s.instances(false)[0], s.mine()[0]}
 	node := &corev1.Node{}
 	if err := s.client.Get(s.Context(), client.ObjectKey{Name: m.claim.Status.NodeName}, node); err != nil {
 		s.Fatal(err)

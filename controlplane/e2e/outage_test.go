@@ -26,7 +26,7 @@ func TestOutages(t *testing.T) {
 	old.pool("default", "", "")
 	old.deploy("web", 1, "1", "")
 	old.run(60*time.Second, 1)
-	first := old.machines(false)[0].ID
+	first := old.instances(false)[0].ID
 	for _, service := range []string{"ssm", "iam"} {
 		t.Run(service, func(t *testing.T) {
 			s := e.stage(t)
@@ -57,8 +57,8 @@ func TestOutages(t *testing.T) {
 				seen := s.answers()
 				return !strings.Contains(seen, service+" does not answer"), seen
 			})
-			if machines := old.machines(false); len(machines) != 1 || machines[0].ID != first {
-				t.Errorf("the instance from before is gone: %v", machines)
+			if instances := old.instances(false); len(instances) != 1 || instances[0].ID != first {
+				t.Errorf("the instance from before is gone: %v", instances)
 			}
 			s.noneTwice(1)
 		})

@@ -49,11 +49,11 @@ func TestWhatUsersKnowBetter(t *testing.T) {
 func (s *stage) only() (control.Instance, karpv1.NodeClaim) {
 	s.Helper()
 	s.run(60*time.Second, 1)
-	machines, claims := s.machines(false), s.mine()
-	if len(machines) != 1 || len(claims) != 1 {
-		s.Fatalf("%d instances and %d nodeclaims, want one each", len(machines), len(claims))
+	instances, claims := s.instances(false), s.mine()
+	if len(instances) != 1 || len(claims) != 1 {
+		s.Fatalf("%d instances and %d nodeclaims, want one each", len(instances), len(claims))
 	}
-	return machines[0], claims[0]
+	return instances[0], claims[0]
 }
 
 func priceFile(s *stage) {
@@ -151,7 +151,7 @@ func zonalShift(s *stage) {
 	}
 	s.told(60*time.Second, "ZonalShiftActive", s.name, away.ZoneID)
 	s.run(90*time.Second, 4)
-	for _, m := range s.machines(true) {
+	for _, m := range s.instances(true) {
 		if m.Zone == away.Zone {
 			s.Errorf("instance %s was launched in %s", m.ID, m.Zone)
 		}

@@ -69,7 +69,7 @@ func (s *stage) serves() *onInstance {
 	s.pool("default", "- {key: karpenter.sh/capacity-type, operator: In, values: [spot]}", "")
 	s.deploy("web", 1, "1", "")
 	s.run(90*time.Second, 1)
-	return &onInstance{s.machines(false)[0], s.mine()[0]}
+	return &onInstance{s.instances(false)[0], s.mine()[0]}
 }
 
 // heeds shows that a spot warning reaches the controller.
@@ -96,7 +96,7 @@ func noMessageComes(s *stage) {
 	s.told(10*time.Second, "InterruptionQueueNotReady", "default", "NoMessages")
 	enable(true)
 	s.scaleIn(s.name, "web", 0)
-	s.eventually(60*time.Second, "the instance goes", func() (bool, string) { n := len(s.machines(false)); return n == 0, fmt.Sprint(n) })
+	s.eventually(60*time.Second, "the instance goes", func() (bool, string) { n := len(s.instances(false)); return n == 0, fmt.Sprint(n) })
 	s.queueReady(60*time.Second, "")
 }
 
@@ -185,7 +185,7 @@ func rebalanceReplaces(s *stage) {
 	s.says(event.Request{Kind: event.Rebalance, Instance: m.ID})
 	s.told(30*time.Second, "SpotRebalanceRecommendation", m.claim.Name, m.ID)
 	s.goes(m)
-	for _, now := range s.machines(false) {
+	for _, now := range s.instances(false) {
 		if now.Type == m.Type && now.Zone == m.Zone {
 			s.Errorf("the replacement is %s in %s, of which AWS has just warned", now.Type, now.Zone)
 		}

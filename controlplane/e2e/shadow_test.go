@@ -57,10 +57,10 @@ func TestShadow(t *testing.T) {
 	}
 	e.apply(deployment("more", 2, "500m", "100Mi", lines(apart("more"), 6)))
 	e.apply(deployment("big", 1, "6", "100Mi", ""))
-	preference := s.summary(func(x *shadow.Summary) bool { return x.Total.Launched > 0 })
-	again := s.summary(func(x *shadow.Summary) bool { return x.Rounds >= preference.Rounds+2 })
-	if again.Total.Launched != preference.Total.Launched || again.Total.Nodes != 3 || again.count("buy") != preference.count("buy") {
-		t.Errorf("the same pods wait: first %+v, then %+v", preference, again)
+	first := s.summary(func(x *shadow.Summary) bool { return x.Total.Launched > 0 })
+	again := s.summary(func(x *shadow.Summary) bool { return x.Rounds >= first.Rounds+2 })
+	if again.Total.Launched != first.Total.Launched || again.Total.Nodes != 3 || again.count("launch") != first.count("launch") {
+		t.Errorf("the same pods wait: first %+v, then %+v", first, again)
 	}
 	if err := e.cluster.Controller.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -73,13 +73,13 @@ func TestShadow(t *testing.T) {
 	e.scale("more", 0)
 	nodes := len(e.nodes())
 	e.eventually(time.Minute, "three pods are left, and all nodes may be consolidated", func() (bool, string) {
-		ripe := 0
+		confirmed := 0
 		for _, c := range e.claims() {
 			if c.StatusConditions().IsTrue(karpv1.ConditionTypeConsolidatable) {
-				ripe++
+				confirmed++
 			}
 		}
-		return ripe == nodes && len(e.pods("default")) == 3, fmt.Sprintf("%d of %d, %d pods", ripe, nodes, len(e.pods("default")))
+		return confirmed == nodes && len(e.pods("default")) == 3, fmt.Sprintf("%d of %d, %d pods", confirmed, nodes, len(e.pods("default")))
 	})
 	was := s.summary(func(*shadow.Summary) bool { return true })
 	blocked := s.summary(func(x *shadow.Summary) bool { return x.Rounds >= was.Rounds+2 && x.Total.Nodes == nodes })

@@ -80,7 +80,7 @@ func (e *env) replaced(timeout time.Duration, victim control.Instance, n int) {
 	e.running(60*time.Second, "default", n)
 	now, err := e.aws.Instance(e.Context(), victim.ID)
 	if err != nil || strings.Contains(now.Reason, "Spot") {
-		e.Errorf("it was AWS that took the machine: %s, %v", now.Reason, err)
+		e.Errorf("it was AWS that took the instance: %s, %v", now.Reason, err)
 	}
 }
 

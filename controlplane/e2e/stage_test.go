@@ -107,7 +107,7 @@ func (s *stage) nodesOf() []corev1.Node {
 }
 
 // instances are the stage's instances, terminated ones too if asked for.
-func (s *stage) machines(terminated bool) []control.Instance {
+func (s *stage) instances(terminated bool) []control.Instance {
 	s.Helper()
 	all, err := s.aws.Instances(s.Context())
 	if err != nil {
@@ -127,19 +127,19 @@ func (s *stage) matched(timeout time.Duration) {
 		for _, c := range s.mine() {
 			byID[c.Status.ProviderID] = c.Name
 		}
-		machines := s.machines(false)
-		ok := len(byID) == len(machines)
-		for _, m := range machines {
+		instances := s.instances(false)
+		ok := len(byID) == len(instances)
+		for _, m := range instances {
 			ok = ok && byID["aws:///"+m.Zone+"/"+m.ID] != ""
 		}
-		return ok, fmt.Sprintf("claims %v, %d instances", byID, len(machines))
+		return ok, fmt.Sprintf("claims %v, %d instances", byID, len(instances))
 	})
 }
 
 // noneTwice checks that no more instances were ever launched for the stage than the claims it has.
 func (s *stage) noneTwice(claims int) {
 	s.Helper()
-	if n := len(s.machines(true)); n != claims {
+	if n := len(s.instances(true)); n != claims {
 		s.Errorf("%d instances were launched for %d nodeclaims", n, claims)
 	}
 }

@@ -53,7 +53,7 @@ func ground(t *testing.T) *Ground {
 func TestCrashPoints(t *testing.T) {
 	text := os.Getenv("ENDURANCE_POINTS")
 	if text == "" {
-		t.Skip("a run takes three minutes, and as much of a machine: set ENDURANCE_POINTS")
+		t.Skip("a run takes three minutes, and all of a computer: set ENDURANCE_POINTS")
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestClassesOnTheSameSubnetsSeeRightAndFreshOfferings(t *testing.T) {
 			want         bool
 		}{{old, "a1.large", true}, {plain, "a1.large", false}, {nested, "m5.large", false}, {plain, "m5.large", true}, {old, "m5.large", true}} {
 			if got := can(c.class, c.instanceType, zone); got != c.want {
-				t.Errorf("%s for class %s can be bought: %v, want %v", c.instanceType, c.class.Name, got, c.want)
+				t.Errorf("%s for class %s can be launched: %v, want %v", c.instanceType, c.class.Name, got, c.want)
 			}
 		}
 	}

@@ -98,7 +98,7 @@ func TestWhatIsMadeCanBeHandedBack(t *testing.T) {
 	if !ok {
 		t.Fatal("the instance is gone")
 	}
-	check("machine", instance.Tags, map[string]string{"karpenter.sh/nodepool": "pool", "team": "blue"})
+	check("instance", instance.Tags, map[string]string{"karpenter.sh/nodepool": "pool", "team": "blue"})
 	profile, err := w.InstanceProfile(class.Status.InstanceProfile)
 	if err != nil {
 		t.Fatal(err)

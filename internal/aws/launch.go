@@ -85,7 +85,7 @@ func (p *Provider) launchOne(ctx context.Context, claim *karpv1.NodeClaim, plan 
 			p.templates.Forget(t.Name)
 		}
 		if again {
-			return nil, &cloud.Error{Op: "buying", Class: cloud.Unavailable, Reason: awserr.ReasonLaunchTemplateNotFound,
+			return nil, &cloud.Error{Op: "launching", Class: cloud.Unavailable, Reason: awserr.ReasonLaunchTemplateNotFound,
 				Err: fmt.Errorf("launch templates vanish as soon as they are made; does another controller use cluster name %q? %w", p.opts.ClusterName, err)}
 		}
 	}

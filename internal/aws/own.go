@@ -202,7 +202,7 @@ func (p *Provider) ownRefused(own *awsv1.LaunchTemplate, err error) error {
 	switch {
 	case cloud.IsNotFound(err):
 		p.own.Forget()
-		return &cloud.Error{Op: "buying", Class: cloud.ClassNotReady, Reason: awsv1.ReasonLaunchTemplateNotFound,
+		return &cloud.Error{Op: "launching", Class: cloud.ClassNotReady, Reason: awsv1.ReasonLaunchTemplateNotFound,
 			Err: fmt.Errorf("launch template %s (%s), version %d, is not there any more: %w", own.Name, own.ID, own.Version, err)}
 	case ok && e.Class == cloud.Denied:
 		return &cloud.Error{Op: e.Op, Class: e.Class, Reason: e.Reason, RetryAfter: e.RetryAfter, Err: fmt.Errorf("%w%s", e.Err, owntemplate.Hint)}

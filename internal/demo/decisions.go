@@ -23,7 +23,7 @@ func (r *run) keepDecisions(ctx context.Context) error {
 		return err
 	}
 	for _, summary := range slices.Backward(list) {
-		if r.bought[summary.ID] != nil || r.moved[summary.ID] != nil || summary.NewNodes == 0 && summary.Moves == 0 {
+		if r.planned[summary.ID] != nil || r.moved[summary.ID] != nil || summary.NewNodes == 0 && summary.Moves == 0 {
 			continue
 		}
 		d, err := server.Decision(ctx, summary.ID)
@@ -31,7 +31,7 @@ func (r *run) keepDecisions(ctx context.Context) error {
 			return err
 		}
 		if d.Asked == nil {
-			r.bought[summary.ID] = d
+			r.planned[summary.ID] = d
 			continue
 		}
 		r.moved[summary.ID] = d

@@ -59,7 +59,7 @@ type run struct {
 	listed  map[string]ec2facts.Price // on-demand prices of the region
 	told    map[string]string         // claim name to the last thing told of it
 	// launched holds the decisions that launched instances, by ID.
-	bought map[string]*record.Decision
+	planned map[string]*record.Decision
 	// moved holds the decisions by which instances went, by ID, in the order in which they were seen.
 	moved    map[string]*record.Decision
 	replicas map[string]int32 // of Deployments
@@ -70,7 +70,7 @@ type run struct {
 //
 // Errors: the step that did not happen in its time, with what was seen instead.
 func Run(ctx context.Context, o Options) (err error) {
-	r := &run{Options: o, view: newView(o.Out, o.Terminal), state: newState(), told: map[string]string{}, bought: map[string]*record.Decision{},
+	r := &run{Options: o, view: newView(o.Out, o.Terminal), state: newState(), told: map[string]string{}, planned: map[string]*record.Decision{},
 		moved: map[string]*record.Decision{}, replicas: map[string]int32{"web": 30, "api": 20, "batch": 10}}
 	if r.facts, err = ec2facts.Load(); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (r *run) stage(claim *karpv1.NodeClaim) (stage, text string) {
 	case conditions.IsTrue(karpv1.ConditionTypeInitialized):
 		return "ready", fmt.Sprintf("instance %s is ready as %s, %.1f s after it was asked for", claim.Name, claim.Status.NodeName, time.Since(claim.CreationTimestamp.Time).Seconds())
 	case claim.Status.ProviderID != "":
-		return "launched", fmt.Sprintf("instance %s is bought: %s in %s, %s, $%.4f/h; why: %s", claim.Name, claim.Labels[corev1.LabelInstanceTypeStable],
+		return "launched", fmt.Sprintf("instance %s is launched: %s in %s, %s, $%.4f/h; why: %s", claim.Name, claim.Labels[corev1.LabelInstanceTypeStable],
 			claim.Labels[corev1.LabelTopologyZone], claim.Labels[karpv1.CapacityTypeLabelKey], r.priceOf(claim), cmp.Or(claim.Annotations[apply.WhyAnnotation], "not told"))
 	}
 	return "", ""

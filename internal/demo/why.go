@@ -69,9 +69,9 @@ func (r *run) decisionsOf() decisions.Server {
 // judge replays every decision that launched instances, and compares its price with the least that any plan could cost.
 func (r *run) judge() error {
 	var price, floor catalog.MicroUSD
-	ids := slices.SortedFunc(maps.Keys(r.bought), func(a, b string) int { return r.bought[a].Problem.Now.Compare(r.bought[b].Problem.Now) })
+	ids := slices.SortedFunc(maps.Keys(r.planned), func(a, b string) int { return r.planned[a].Problem.Now.Compare(r.planned[b].Problem.Now) })
 	for _, id := range ids {
-		d := r.bought[id]
+		d := r.planned[id]
 		again, err := record.Replay(d)
 		if err != nil {
 			return fmt.Errorf("replaying decision %s: %w", id, err)

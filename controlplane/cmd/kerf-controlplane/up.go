@@ -36,7 +36,7 @@ func (o *options) register(flags *pflag.FlagSet) {
 	flags.IntVar(&o.port, "port", 0, "port of the apiserver on 127.0.0.1; 0 takes a free one")
 	flags.StringVar(&o.serviceCIDR, "service-cidr", "10.100.0.0/16", "IPv4 range of cluster IPs")
 	flags.StringVar(&o.auditLog, "audit-log", "", "file that gets one line of JSON for each write to the API")
-	flags.IntVar(&o.nodeLeaseSeconds, "node-lease-seconds", 60, "how long a lease of a simulated machine lasts; a machine that does not renew is NotReady after twice this time")
+	flags.IntVar(&o.nodeLeaseSeconds, "node-lease-seconds", 60, "how long a lease of a simulated node lasts; a node that does not renew is NotReady after twice this time")
 	flags.IntVarP(&o.verbosity, "verbosity", "v", 0, "log verbosity of the Kubernetes components")
 	flags.DurationVar(&o.timeout, "timeout", 3*time.Minute, "how long the start may take")
 }

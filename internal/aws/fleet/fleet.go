@@ -180,7 +180,7 @@ type order struct {
 }
 
 // NewLauncher makes a Launcher.
-func NewLauncher(api API, machines Instances, opts Options) *Launcher {
+func NewLauncher(api API, instances Instances, opts Options) *Launcher {
 	if opts.Idle == 0 {
 		opts.Idle = 35 * time.Millisecond
 	}
@@ -202,7 +202,7 @@ func NewLauncher(api API, machines Instances, opts Options) *Launcher {
 	if opts.Failed == nil {
 		opts.Failed = func(PoolError) {}
 	}
-	b := &Launcher{api: api, instances: machines, opts: opts, claims: map[string]*claim{}}
+	b := &Launcher{api: api, instances: instances, opts: opts, claims: map[string]*claim{}}
 	b.batches = batch.New(batch.Options{Idle: opts.Idle, Max: opts.Max, Items: maxBatch}, b.launchBatch)
 	return b
 }
@@ -317,11 +317,11 @@ func (b *Launcher) look(ctx context.Context, o Order, from time.Time) error {
 	if err := b.sleepUntil(ctx, from); err != nil {
 		return err
 	}
-	machines, err := b.instances.Since(ctx, from)
+	instances, err := b.instances.Since(ctx, from)
 	if err != nil {
 		return awserr.Wrap("looking for an instance that was launched before", err)
 	}
-	found, spent := find(machines, o, b.opts.Now())
+	found, spent := find(instances, o, b.opts.Now())
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.claimLocked(o)

@@ -93,10 +93,10 @@ func place(tags map[string]string, hash string) (at int, listed bool) {
 
 // find is the instance that was launched for an order before, nil if there is none. spent is how many launches for it came
 // to nothing.
-func find(machines []*cloud.Instance, o Order, now time.Time) (found *Launched, spent int) {
+func find(instances []*cloud.Instance, o Order, now time.Time) (found *Launched, spent int) {
 	hash := uidHash(o.UID)
 	launches := map[string][]*cloud.Instance{}
-	for _, m := range machines {
+	for _, m := range instances {
 		at, listed := place(m.Tags, hash)
 		switch {
 		case at >= 0:

@@ -58,7 +58,7 @@ func TestTagsNeverExceedWhatAResourceHolds(t *testing.T) {
 	}
 }
 
-func machines(orders []*order, token string, n int) []*cloud.Instance {
+func instances(orders []*order, token string, n int) []*cloud.Instance {
 	var out []*cloud.Instance
 	for i := range n {
 		tags := instanceTags(orders, token)
@@ -69,8 +69,8 @@ func machines(orders []*order, token string, n int) []*cloud.Instance {
 
 func TestWhatEveryProcessWorksOutOfTheTagsIsTheSame(t *testing.T) {
 	orders := newOrders(40)
-	all := append(machines(orders, "one", 33), machines(orders[33:], "two", 5)...)
-	all = append(all, machines(orders[38:39], "three", 1)...)
+	all := append(instances(orders, "one", 33), instances(orders[33:], "two", 5)...)
+	all = append(all, instances(orders[38:39], "three", 1)...)
 	want := map[string]string{}
 	for round := range 5 {
 		r := rand.New(rand.NewPCG(1, uint64(round)))
@@ -103,35 +103,35 @@ func TestFind(t *testing.T) {
 	o := orders[1].Order
 	byName := &cloud.Instance{InstanceID: "i-1", Claim: o.Name, State: "running", LaunchedAt: o.Created.Add(time.Second)}
 	edit := func(m cloud.Instance, f func(*cloud.Instance)) *cloud.Instance { f(&m); return &m }
-	dead := machines(orders, "x", 3)
+	dead := instances(orders, "x", 3)
 	dead[1].State = "terminated"
-	old := machines(orders, "x", 3)
+	old := instances(orders, "x", 3)
 	for _, m := range old {
 		m.LaunchedAt = time.Unix(1100, 0).Add(-time.Hour)
 	}
 	oldButNamed := []*cloud.Instance{edit(*old[0], func(m *cloud.Instance) {}), edit(*old[1], func(m *cloud.Instance) { m.Claim = o.Name })}
 	tests := []struct {
-		name     string
-		machines []*cloud.Instance
-		want     string
-		spent    int
+		name      string
+		instances []*cloud.Instance
+		want      string
+		spent     int
 	}{
 		{"nothing was launched", nil, "", 0},
-		{"others' instances only", machines(orders[:1], "x", 1), "", 0},
-		{"a partial fleet that did not reach it", machines(orders, "x", 1), "", 1},
-		{"its share of a fleet", machines(orders, "x", 3), "i-x-001", 0},
+		{"others' instances only", instances(orders[:1], "x", 1), "", 0},
+		{"a partial fleet that did not reach it", instances(orders, "x", 1), "", 1},
+		{"its share of a fleet", instances(orders, "x", 3), "i-x-001", 0},
 		{"an instance that is dead already", dead, "", 1},
 		{"an instance with its name and no list", []*cloud.Instance{byName}, "i-1", 0},
 		{"an instance of an earlier claim of that name", []*cloud.Instance{edit(*byName, func(m *cloud.Instance) { m.LaunchedAt = o.Created.Add(-time.Hour) })}, "", 0},
 		{"an instance of another claim of that name", []*cloud.Instance{edit(*byName, func(m *cloud.Instance) { m.Tags = map[string]string{TagLaunch: "x", TagClaims + "0": uidHash("other")} })}, "", 0},
-		{"an instance that was given to somebody else", []*cloud.Instance{edit(*machines(orders[1:2], "x", 1)[0], func(m *cloud.Instance) { m.Claim = "other" })}, "", 1},
+		{"an instance that was given to somebody else", []*cloud.Instance{edit(*instances(orders[1:2], "x", 1)[0], func(m *cloud.Instance) { m.Claim = "other" })}, "", 1},
 		{"its share of a fleet so old that places may have shifted", old, "", 1},
 		{"its share of an old fleet, tagged with its name since", oldButNamed, "i-x-001", 0},
 		{"a list cut short", []*cloud.Instance{{InstanceID: "i-1", State: "running", Tags: map[string]string{TagLaunch: "x", TagClaims + "0": "abc"}}}, "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, spent := find(tt.machines, o, time.Unix(1100, 0))
+			got, spent := find(tt.instances, o, time.Unix(1100, 0))
 			id := ""
 			if got != nil {
 				id = got.InstanceID

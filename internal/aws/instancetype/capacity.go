@@ -44,8 +44,8 @@ func (c *Config) capacity(t *ec2facts.Type) res.List {
 // memoryCapacity is the memory that the kubelet will report, in bytes.
 //
 // What a guest sees is less than what EC2 states: the hypervisor and the kernel keep a part that is a few percent on most
-// instances, a fifth on the smallest and one and a half on the largest. The flat share that the peer takes off (7.5 %)
-// wastes memory on large instances and reservations too much on small ones. So where the guest's memory was measured, that
+// instances, a fifth on the smallest and one and a half on the largest. The flat share that Karpenter takes off (7.5 %)
+// wastes memory on large instances and promises too much on small ones. So where the guest's memory was measured, that
 // value counts, less a margin, because kernels differ in what they keep at boot (crash kernel, image, huge tables): 64 MiB
 // and half a percent, which is more than the differences seen between images. Where it was not measured the flat share is
 // taken off, and where the smallest measured instance of that size got even less, its share.

@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// published is what the formulae that AWS and the peer publish give for one type, worked out here in whole numbers and
+// published is what the formulae that AWS and Karpenter publish give for one type, worked out here in whole numbers and
 // fractions and without a line of the package. In bytes, millicores and pods.
 type published struct {
 	family awsv1.AMIFamily

@@ -85,7 +85,7 @@ func TestACountReplacesLaunchesThatItCanHold(t *testing.T) {
 func TestFullSubnetsAreAvoidedWhileThereAreOthers(t *testing.T) {
 	l, _ := newLedger(map[string]int{"a1": 0, "a2": 1, "b1": 30})
 	if diff := cmp.Diff(map[string]string{"b": "b1"}, l.Reserve(threeSubnets, Need{Nodes: 2, Pods: pods(5)}).Subnets); diff != "" {
-		t.Errorf("two machines:\n%s", diff)
+		t.Errorf("two instances:\n%s", diff)
 	}
 	l, c := newLedger(map[string]int{"a1": 50, "a2": 1, "b1": 30})
 	l.Exhausted("a1", Demand{})

@@ -24,9 +24,9 @@ func (t *Template) refused() []string {
 	}
 	no(t.Image == "" && t.Parameter == "", "it names no image (ImageId)")
 	no(t.Profile == "", "it names no instance profile (IamInstanceProfile), without which instances can't join the cluster")
-	no(d.InstanceType != "", fmt.Sprintf("it sets InstanceType %s; the instance type is chosen when an instance is bought: remove it", d.InstanceType))
-	no(d.InstanceRequirements != nil, "it sets InstanceRequirements; the instance type is chosen when an instance is bought: remove it")
-	no(len(d.NetworkInterfaces) > 0, "it sets NetworkInterfaces; the network plugin of the cluster configures them, and the subnet is chosen when an instance is bought: "+
+	no(d.InstanceType != "", fmt.Sprintf("it sets InstanceType %s; the instance type is chosen when an instance is launched: remove it", d.InstanceType))
+	no(d.InstanceRequirements != nil, "it sets InstanceRequirements; the instance type is chosen when an instance is launched: remove it")
+	no(len(d.NetworkInterfaces) > 0, "it sets NetworkInterfaces; the network plugin of the cluster configures them, and the subnet is chosen when an instance is launched: "+
 		"remove them and name security groups under SecurityGroupIds")
 	no(len(d.SecurityGroups) > 0 && len(d.SecurityGroupIds) == 0, "it names security groups by name (SecurityGroups), which EC2 knows in a default VPC only: name them under SecurityGroupIds")
 	no(d.InstanceMarketOptions != nil && d.InstanceMarketOptions.MarketType != "", "it sets InstanceMarketOptions; whether spot instances are launched is the NodePool's to say (karpenter.sh/capacity-type): remove it")
@@ -52,7 +52,7 @@ func placement(p *types.LaunchTemplatePlacement) (out []string) {
 		return nil
 	}
 	if aws.ToString(p.AvailabilityZone) != "" || aws.ToString(p.AvailabilityZoneId) != "" {
-		out = append(out, "it sets Placement.AvailabilityZone; the zone is chosen when an instance is bought: remove it, and select subnets")
+		out = append(out, "it sets Placement.AvailabilityZone; the zone is chosen when an instance is launched: remove it, and select subnets")
 	}
 	if aws.ToString(p.HostId) != "" || aws.ToString(p.HostResourceGroupArn) != "" || p.Tenancy == types.TenancyHost || p.Tenancy == types.TenancyDedicated {
 		out = append(out, "it sets dedicated tenancy or a host (Placement), which is not supported in templates: remove it")

@@ -60,7 +60,7 @@ func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
 
 func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 	if !a.take(ctx) {
-		return nil, fmt.Errorf("waiting for another purchase: %w", ctx.Err())
+		return nil, fmt.Errorf("waiting for another launch: %w", ctx.Err())
 	}
 	defer a.give()
 	check := newChecker(a.o.State, o.Pools)

@@ -128,7 +128,7 @@ func TestANodeGoesWhosePodsFitElsewhere(t *testing.T) {
 		h.run()
 		h.pass(youth + confirmation.Moment + Settle + 5*time.Second)
 		if h.deleting("c1") || !h.deleting("c2") || len(h.replacements()) > 0 {
-			t.Errorf("want c2 to go and nothing launched; c1 goes: %v, c2 goes: %v, bought: %d", h.deleting("c1"), h.deleting("c2"), len(h.replacements()))
+			t.Errorf("want c2 to go and nothing launched; c1 goes: %v, c2 goes: %v, launched: %d", h.deleting("c1"), h.deleting("c2"), len(h.replacements()))
 		}
 		h.end()
 	})

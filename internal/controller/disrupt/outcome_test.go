@@ -61,13 +61,13 @@ func TestWhatGoesAstrayIsLearnedPastTheBreaker(t *testing.T) {
 		t.Fatal("the breaker stays closed")
 	}
 	if got := g.Misplaced(0, now); got != 24 {
-		t.Errorf("%d %% went astray, want 24 %%", got)
+		t.Errorf("%d %% were misplaced, want 24 %%", got)
 	}
 	if why := g.Launched(launched(2, 40, "web"), always(3), now.Add(openFor-judgeFor-time.Second)); why != "" {
 		t.Errorf("it opens again: %s", why)
 	}
 	g.Launched(launched(2, 40, "web"), always(3), now.Add(judgeFor-time.Second))
 	if got := g.Misplaced(0, now); got != 56 {
-		t.Errorf("%d %% went astray, want 56 %%", got)
+		t.Errorf("%d %% were misplaced, want 56 %%", got)
 	}
 }

@@ -101,7 +101,7 @@ func TestWhatCouldBeSavedAllTheTimeIsHadThoughTheNodesChange(t *testing.T) {
 			l.findings.Note(saving, now, l.lasting())
 			confirmed, _, _ := l.confirmation.Observe(slices.Clone(moves), now)
 			if len(confirmed) > 0 {
-				t.Fatalf("%s: ripe after %s: this shows nothing", name, at)
+				t.Fatalf("%s: confirmed after %s: this shows nothing", name, at)
 			}
 			if len(l.delaySmallSavings(v, moves, confirmed, now)) > 0 {
 				begun = at

@@ -161,7 +161,7 @@ func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
 	moves := []disrupt.Move{move(disrupt.Underutilized, "a", "b")}
 	l.confirmation.Observe(moves, now)
 	if confirmed, _, _ := l.confirmation.Observe(moves, now.Add(confirmation.Moment)); l.mixed(moves, confirmed) {
-		t.Error("asked again though all is ripe")
+		t.Error("asked again though all is confirmed")
 	}
 }
 

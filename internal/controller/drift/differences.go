@@ -28,9 +28,9 @@ type Asked struct {
 // Differences are all that are known between a claim and what is asked for, in the order in which the condition Drifted tells
 // of them. The instance is nil while EC2 has not described it. That the claim's type is not sold any more is told at once: the
 // condition waits until it has been so for a while.
-func Differences(claim *karpv1.NodeClaim, machine *cloud.Instance, asked Asked) []Difference {
+func Differences(claim *karpv1.NodeClaim, instance *cloud.Instance, asked Asked) []Difference {
 	typ := asked.Types[claim.Labels[requirement.InstanceType]]
-	s := subject{claim: claim, class: asked.Class, instance: machine, pool: asked.Pool, typ: typ, now: asked.Now}
+	s := subject{claim: claim, class: asked.Class, instance: instance, pool: asked.Pool, typ: typ, now: asked.Now}
 	var out []Difference
 	for _, m := range marks {
 		if text, v := m.compare(s); v == Differs {

@@ -90,7 +90,7 @@ func (c *Collector) Start(ctx context.Context) error {
 // terminate an instance: the informer may lag behind it.
 func (c *Collector) Round(ctx context.Context) error {
 	// The instances are read before the claims: an instance that comes after the list is not judged by it.
-	machines, err := c.Cloud.List(ctx, time.Second)
+	instances, err := c.Cloud.List(ctx, time.Second)
 	if err != nil {
 		return fmt.Errorf("listing instances: %w", err)
 	}
@@ -99,17 +99,17 @@ func (c *Collector) Round(ctx context.Context) error {
 	if err := c.Client.List(ctx, &claims, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing nodeclaims: %w", err)
 	}
-	return errors.Join(c.instances(ctx, machines, claims.Items), c.claims(ctx, machines, claims.Items))
+	return errors.Join(c.instances(ctx, instances, claims.Items), c.claims(ctx, instances, claims.Items))
 }
 
 // without are the running instances that no claim stands for.
-func without(machines []*cloud.Instance, claims []karpv1.NodeClaim) []*cloud.Instance {
+func without(instances []*cloud.Instance, claims []karpv1.NodeClaim) []*cloud.Instance {
 	known := make(map[string]bool, len(claims))
 	for i := range claims {
 		known[claims[i].Status.ProviderID] = true
 	}
 	var out []*cloud.Instance
-	for _, m := range machines {
+	for _, m := range instances {
 		if !known[m.ProviderID] && m.State != "shutting-down" && m.State != "terminated" && !mayBelong(m, claims) {
 			out = append(out, m)
 		}
@@ -118,11 +118,11 @@ func without(machines []*cloud.Instance, claims []karpv1.NodeClaim) []*cloud.Ins
 }
 
 // instances terminates what no claim stands for.
-func (c *Collector) instances(ctx context.Context, machines []*cloud.Instance, claims []karpv1.NodeClaim) error {
+func (c *Collector) instances(ctx context.Context, instances []*cloud.Instance, claims []karpv1.NodeClaim) error {
 	now := c.Clock.Now()
 	still := map[string]time.Time{}
 	var due []*cloud.Instance
-	for _, m := range without(machines, claims) {
+	for _, m := range without(instances, claims) {
 		since, ok := c.unclaimed[m.ProviderID]
 		if !ok {
 			since = now
@@ -183,9 +183,9 @@ func (c *Collector) deleteNode(ctx context.Context, providerID string) error {
 }
 
 // claims deletes claims whose instance is gone for good.
-func (c *Collector) claims(ctx context.Context, machines []*cloud.Instance, claims []karpv1.NodeClaim) error {
+func (c *Collector) claims(ctx context.Context, instances []*cloud.Instance, claims []karpv1.NodeClaim) error {
 	alive := map[string]bool{}
-	for _, m := range machines {
+	for _, m := range instances {
 		alive[m.ProviderID] = m.State != "terminated" && m.State != "shutting-down"
 	}
 	var errs []error

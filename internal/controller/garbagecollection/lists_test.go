@@ -25,12 +25,12 @@ import (
 // listed is a cloud with given instances, which notes those that are terminated.
 type listed struct {
 	cloud.Provider
-	machines []*cloud.Instance
-	ended    []string
+	instances []*cloud.Instance
+	ended     []string
 }
 
 func (l *listed) List(context.Context, time.Duration) ([]*cloud.Instance, error) {
-	return l.machines, nil
+	return l.instances, nil
 }
 
 func (l *listed) Terminate(_ context.Context, id string) error {
@@ -59,7 +59,7 @@ func TestTheAPIIsAskedForAllClaimsOnlyBeforeSomethingIsTerminated(t *testing.T) 
 			return c.List(ctx, list, o...)
 		}}).Build()
 	at := func(id string) *cloud.Instance { return &cloud.Instance{ProviderID: id, State: "running"} }
-	aws := &listed{machines: []*cloud.Instance{at("i-a"), at("i-lost"), at("i-late")}}
+	aws := &listed{instances: []*cloud.Instance{at("i-a"), at("i-lost"), at("i-late")}}
 	clk := testclock.NewFakeClock(time.Now())
 	c := &Collector{
 		Client: informer, APIReader: api, Cloud: aws, Recorder: record.NewFakeRecorder(10),
@@ -85,7 +85,7 @@ func TestTheAPIIsAskedForAllClaimsOnlyBeforeSomethingIsTerminated(t *testing.T) 
 	if len(aws.ended) != 1 || aws.ended[0] != "i-lost" {
 		t.Errorf("terminated %v, want i-lost alone", aws.ended)
 	}
-	aws.machines = []*cloud.Instance{at("i-a")}
+	aws.instances = []*cloud.Instance{at("i-a")}
 	for range 100 {
 		clk.Step(lazy)
 		round()

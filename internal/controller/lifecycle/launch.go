@@ -30,7 +30,7 @@ func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 
 // launch launches the instance of a claim. gone is true when the claim was deleted because it can't be served.
 func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone bool, err error) {
-	machine, err := c.instance(ctx, claim)
+	instance, err := c.instance(ctx, claim)
 	if errors.Is(err, errLaunching) {
 		return false, err
 	}
@@ -38,7 +38,7 @@ func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone 
 		return c.launchFailed(ctx, claim, err)
 	}
 	// What the user asked for wins over what the cloud adds.
-	labels := maps.Clone(machine.Labels)
+	labels := maps.Clone(instance.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
@@ -47,15 +47,15 @@ func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone 
 	if claim.Annotations == nil {
 		claim.Annotations = map[string]string{}
 	}
-	maps.Copy(claim.Annotations, machine.Annotations)
-	claim.Status.ProviderID = machine.ProviderID
-	claim.Status.ImageID = machine.ImageID
-	claim.Status.Capacity = resourceList(machine.Capacity)
-	claim.Status.Allocatable = resourceList(machine.Allocatable)
+	maps.Copy(claim.Annotations, instance.Annotations)
+	claim.Status.ProviderID = instance.ProviderID
+	claim.Status.ImageID = instance.ImageID
+	claim.Status.Capacity = resourceList(instance.Capacity)
+	claim.Status.Allocatable = resourceList(instance.Allocatable)
 	claim.StatusConditions().WithClock(c.Clock.Now).SetTrue(karpv1.ConditionTypeLaunched)
-	planned, launched := c.priced(claim, machine)
-	c.Log.InfoContext(ctx, "launched nodeclaim", "nodeclaim", claim.Name, "provider_id", machine.ProviderID, "instance_type", machine.InstanceType,
-		"zone", machine.Zone, "capacity_type", machine.CapacityType, "price", launched, "planned_price", planned, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+	planned, launched := c.priced(claim, instance)
+	c.Log.InfoContext(ctx, "launched nodeclaim", "nodeclaim", claim.Name, "provider_id", instance.ProviderID, "instance_type", instance.InstanceType,
+		"zone", instance.Zone, "capacity_type", instance.CapacityType, "price", launched, "planned_price", planned, "after", c.Clock.Since(claim.CreationTimestamp.Time))
 	return false, nil
 }
 

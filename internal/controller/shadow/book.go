@@ -26,7 +26,7 @@ const forget = 10 * time.Minute
 // kept bounds how many of the last preferences are kept to be read.
 const kept = 200
 
-// Wish is something that would have been done.
+// Intent is something that would have been done.
 type Intent struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"` // launch, delete or replace
@@ -237,7 +237,7 @@ func intents(r *Round) []found {
 		for i := range r.Plan.NewNodes {
 			n := &r.Plan.NewNodes[i]
 			out = append(out, found{"launch " + podsKey(n), Intent{
-				At: r.At.UTC(), What: "buy", Reason: "Pending", Pools: []string{n.Pool}, New: []string{instance(n)}, Pods: len(n.Pods), Saving: -n.Price, Why: n.Why,
+				At: r.At.UTC(), What: "launch", Reason: "Pending", Pools: []string{n.Pool}, New: []string{instance(n)}, Pods: len(n.Pods), Saving: -n.Price, Why: n.Why,
 			}})
 		}
 	}

@@ -86,7 +86,7 @@ func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
 		r.Plan = l.Solve(r.Cluster)
 	}
 	if d := l.Disrupt(ctx, snapshot); d != nil {
-		r.Disruption = l.ripe(d)
+		r.Disruption = l.confirmed(d)
 	}
 	if ctx.Err() != nil {
 		return
@@ -112,12 +112,12 @@ func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
 
 // confirmed is a decision with those of its moves that have stood for as long as they have to. Where it is another node each time,
 // a controller would decide again on those nodes alone that have stood for long enough; here the whole move counts then.
-func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
+func (l *Loop) confirmed(d *disrupt.Decision) *disrupt.Decision {
 	now := l.Now()
 	out := *d
 	out.Moves, _, _ = l.confirmation.Observe(d.Moves, now)
 	l.findings.Note(d.ByMovingPods(), now, l.Lasting)
-	ripe := l.confirmation.Confirmed()
+	ready := l.confirmation.Confirmed()
 	counted := map[string]bool{}
 	for i := range out.Moves {
 		counted[out.Moves[i].Nodes[0]] = true
@@ -127,7 +127,7 @@ func (l *Loop) ripe(d *disrupt.Decision) *disrupt.Decision {
 		if counted[m.Nodes[0]] {
 			continue
 		}
-		had := m.Wait == 0 && m.Onto == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ripe[n] })
+		had := m.Wait == 0 && m.Onto == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ready[n] })
 		if had || m.Wait > 0 && l.findings.Lasted(m.Saving, now) >= l.Lasting && l.confirmation.Settled(m.Nodes) {
 			out.Moves = append(out.Moves, *m)
 		}

@@ -200,7 +200,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		c.stuck[pool.Name] = at
 		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, events.NoCompatibleInstanceTypes, "%d of %d missing nodes could not be launched: %s", missing-len(out.Created), missing, why(reasons, out.Refused))
 	}
-	c.o.Log.Info("launched nodes of a static nodepool", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "had", n.staying, "bought", len(out.Created))
+	c.o.Log.Info("launched nodes of a static nodepool", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "had", n.staying, "launched", len(out.Created))
 	return nil
 }
 

@@ -116,7 +116,7 @@ func TestAnInstanceThatIsNotWrittenDownEndsWithItsClaim(t *testing.T) {
 		request := ctrl.Request{NamespacedName: client.ObjectKey{Name: "c"}}
 		w.unknown = true
 		if again, err := r.Reconcile(t.Context(), request); err != nil || again.RequeueAfter == 0 || w.claim().Status.ProviderID != "" {
-			t.Fatalf("it goes though it may have a machine: %+v, %v", again, err)
+			t.Fatalf("it goes though it may have an instance: %+v, %v", again, err)
 		}
 		w.unknown, w.launched = false, &cloud.Instance{ProviderID: "aws:///z/i-7"}
 		if _, err := r.Reconcile(t.Context(), request); err != nil || !slices.Equal(w.instance, []string{"aws:///z/i-7"}) {

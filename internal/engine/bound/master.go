@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What is no machine: a row that stands for another, and a way to deal pods out over zones.
+// What is no instance: a row that stands for another, and a way to deal pods out over zones.
 const (
 	notLaunched = -1
 	ofDeal      = -2

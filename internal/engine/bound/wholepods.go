@@ -10,7 +10,7 @@ const (
 	// wholePodsMost is up to how many pods an instance's filling counts as few. Of more, pods stay divisible: little is lost
 	// by that, and there are too many ways.
 	wholePodsMost = 64
-	// wholeTries is how many part fillings may be looked at for one machine: the checker has to look at as many.
+	// wholeTries is how many part fillings may be looked at for one instance: the checker has to look at as many.
 	wholeTries = oneSearch / 2
 	// wholeInZones is how much work more than before whole pods are worth where rows are told apart by zone. A row of few pods
 	// in each of six zones makes a program six times as large, of which this step takes nearly all the time: for 1,000 pods

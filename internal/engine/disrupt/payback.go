@@ -22,7 +22,7 @@ type estimate struct {
 	// margin is how many times what it costs a move has to earn: twice where a part of its saving is likely to be lost, because
 	// what was lost before is only about what will be.
 	margin catalog.MicroUSD
-	// astray is what is likely to be launched again at once.
+	// misplaced is what is likely to be launched again at once.
 	misplaced catalog.MicroUSD
 	// payback is how long the saving would have to last whole, asked when half of it is likely to be needed again; 0: never.
 	payback, asked time.Duration

@@ -18,26 +18,26 @@ func TestWhatAMoveEarns(t *testing.T) {
 		horizon, left time.Duration
 		returns       []Regrown
 		loose, tight  catalog.MicroUSD
-		astray        int
+		misplaced     int
 		overlap       time.Duration
 		launched      int
 		spent, earned catalog.MicroUSD
 		asked         time.Duration
 	}{
-		"the whole of its saving, where nothing is asked back":       {horizon: 2 * time.Hour, earned: 2 * dollar},
-		"a day of it, where nothing is said":                         {earned: 24 * dollar},
-		"until its node would expire":                                {horizon: 2 * time.Hour, left: time.Hour, earned: dollar},
-		"and its new instances cost something":                       {horizon: time.Hour, launched: 2, spent: 20_000, earned: dollar},
-		"more where they are dear":                                   {horizon: time.Hour, launched: 2, overlap: 3 * time.Minute, spent: dollar / 20, earned: dollar},
-		"what is left of it, and an instance is started again":       {horizon: 2 * time.Hour, returns: []Regrown{minutes(30, dollar/2), minutes(60, 3*dollar)}, spent: 40_000, earned: 3 * dollar / 4, asked: 30 * time.Minute},
-		"nothing of what comes later than the horizon":               {horizon: time.Hour, returns: []Regrown{minutes(60, dollar)}, earned: dollar},
-		"all of it, where there is more to spare than usual":         {horizon: time.Hour, returns: []Regrown{minutes(30, dollar)}, loose: 5 * dollar, tight: 3 * dollar, earned: dollar},
-		"no more, where that much is usual":                          {horizon: time.Hour, returns: []Regrown{minutes(30, dollar)}, loose: 4 * dollar, tight: 4 * dollar, spent: 40_000, earned: dollar / 2, asked: 30 * time.Minute},
-		"less by what goes astray, and an instance is started again": {horizon: 2 * time.Hour, astray: 25, spent: 10_000, earned: 3 * dollar / 2},
-		"and the load takes more than that":                          {horizon: 2 * time.Hour, astray: 25, returns: []Regrown{minutes(60, dollar/4)}, spent: 20_000, earned: 5 * dollar / 4, asked: time.Hour},
+		"the whole of its saving, where nothing is asked back":        {horizon: 2 * time.Hour, earned: 2 * dollar},
+		"a day of it, where nothing is said":                          {earned: 24 * dollar},
+		"until its node would expire":                                 {horizon: 2 * time.Hour, left: time.Hour, earned: dollar},
+		"and its new instances cost something":                        {horizon: time.Hour, launched: 2, spent: 20_000, earned: dollar},
+		"more where they are dear":                                    {horizon: time.Hour, launched: 2, overlap: 3 * time.Minute, spent: dollar / 20, earned: dollar},
+		"what is left of it, and an instance is started again":        {horizon: 2 * time.Hour, returns: []Regrown{minutes(30, dollar/2), minutes(60, 3*dollar)}, spent: 40_000, earned: 3 * dollar / 4, asked: 30 * time.Minute},
+		"nothing of what comes later than the horizon":                {horizon: time.Hour, returns: []Regrown{minutes(60, dollar)}, earned: dollar},
+		"all of it, where there is more to spare than usual":          {horizon: time.Hour, returns: []Regrown{minutes(30, dollar)}, loose: 5 * dollar, tight: 3 * dollar, earned: dollar},
+		"no more, where that much is usual":                           {horizon: time.Hour, returns: []Regrown{minutes(30, dollar)}, loose: 4 * dollar, tight: 4 * dollar, spent: 40_000, earned: dollar / 2, asked: 30 * time.Minute},
+		"less by what is misplaced, and an instance is started again": {horizon: 2 * time.Hour, misplaced: 25, spent: 10_000, earned: 3 * dollar / 2},
+		"and the load takes more than that":                           {horizon: 2 * time.Hour, misplaced: 25, returns: []Regrown{minutes(60, dollar/4)}, spent: 20_000, earned: 5 * dollar / 4, asked: time.Hour},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, SavingsHorizon: tt.horizon, Regrowth: tt.returns, NormalSlack: tt.tight, MisplacedPercent: tt.astray, Overlap: tt.overlap}}
+			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 10_000, SavingsHorizon: tt.horizon, Regrowth: tt.returns, NormalSlack: tt.tight, MisplacedPercent: tt.misplaced, Overlap: tt.overlap}}
 			s := &search{p: p, loose: dollar + tt.loose, looseKnown: true}
 			var nodes []*nodeState
 			price := catalog.MicroUSD(dollar / 4) // of each of four, nothing of which is left

@@ -104,7 +104,7 @@ type Options struct {
 	NormalSlack catalog.MicroUSD `json:"tight,omitempty"`
 	// MisplacedPercent is how much of what the nodes of moves cost had to be launched again, because pods did not come to lie where
 	// they were planned to. So much is reckoned with for each move.
-	MisplacedPercent int `json:"astrayPercent,omitempty"`
+	MisplacedPercent int `json:"misplacedPercent,omitempty"`
 	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
 	// ended is said.
 	Work int64 `json:"work,omitempty"`

@@ -102,7 +102,7 @@ func optimum(p *pack.Problem) (catalog.MicroUSD, bool) {
 			return 0, false
 		}
 	}
-	launches := waysToBuy(p.Pools[0])
+	launches := waysToLaunch(p.Pools[0])
 	parts, price, best := make([][]int, states), make([]catalog.MicroUSD, states), make([]catalog.MicroUSD, states)
 	for s := range states {
 		part, ask := make([]int, len(n)), [3]int64{}
@@ -114,7 +114,7 @@ func optimum(p *pack.Problem) (catalog.MicroUSD, bool) {
 			}
 		}
 		parts[s], price[s] = part, catalog.NoPrice
-		if at := slices.IndexFunc(launches, func(b buy) bool { return ask[0] <= b.net[0] && ask[1] <= b.net[1] && ask[2] <= b.net[2] }); at >= 0 {
+		if at := slices.IndexFunc(launches, func(b way) bool { return ask[0] <= b.net[0] && ask[1] <= b.net[1] && ask[2] <= b.net[2] }); at >= 0 {
 			price[s] = launches[at].price
 		}
 	}
@@ -133,22 +133,22 @@ func optimum(p *pack.Problem) (catalog.MicroUSD, bool) {
 	return best[states-1], true
 }
 
-type buy struct {
+type way struct {
 	net   [3]int64
 	price catalog.MicroUSD
 }
 
-// waysToBuy are the types of the pool at their cheapest, the cheapest first.
-func waysToBuy(pool *cluster.Pool) []buy {
+// waysToLaunch are the types of the pool at their cheapest, the cheapest first.
+func waysToLaunch(pool *cluster.Pool) []way {
 	allows := func(key, value string) bool {
 		return !slices.ContainsFunc(pool.Requirements, func(r requirement.Term) bool { return r.Key == key && !slices.Contains(r.Values, value) })
 	}
-	var out []buy
+	var out []way
 	for _, t := range pool.Types {
 		if slices.ContainsFunc(t.Requirements, func(r requirement.Term) bool { return r.Key == requirement.Arch && !allows(r.Key, r.Values[0]) }) {
 			continue
 		}
-		b := buy{price: catalog.NoPrice}
+		b := way{price: catalog.NoPrice}
 		for _, o := range t.Offerings {
 			if o.Available && allows(requirement.CapacityType, o.CapacityType) {
 				b.price = min(b.price, o.Price)
@@ -159,7 +159,7 @@ func waysToBuy(pool *cluster.Pool) []buy {
 		}
 		out = append(out, b)
 	}
-	slices.SortStableFunc(out, func(a, b buy) int { return cmp.Compare(a.price, b.price) })
+	slices.SortStableFunc(out, func(a, b way) int { return cmp.Compare(a.price, b.price) })
 	return out
 }
 

@@ -185,11 +185,11 @@ func (w *WhatIf) put(f *fork, m *displacedClass, it *podGroup, n *node, want int
 }
 
 // placeSequentially places the pods whose places depend on each other, going round until nothing moves any more.
-func (w *WhatIf) placeSequentially(f *fork, worst taintVerdict, buy bool) {
+func (w *WhatIf) placeSequentially(f *fork, worst taintVerdict, mayLaunch bool) {
 	for moved := true; moved; {
 		moved = false
 		for _, m := range f.displaced {
-			for m.sequential && m.item != nil && m.left > 0 && w.placeNext(f, m, worst, buy) {
+			for m.sequential && m.item != nil && m.left > 0 && w.placeNext(f, m, worst, mayLaunch) {
 				moved = true
 			}
 		}
@@ -197,7 +197,7 @@ func (w *WhatIf) placeSequentially(f *fork, worst taintVerdict, buy bool) {
 }
 
 // placeNext places the next pod of a sequential class, or all that have to share one host.
-func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, buy bool) bool {
+func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, mayLaunch bool) bool {
 	want := 1
 	if slices.ContainsFunc(m.class.topo.host, func(d demand) bool { return d.group.kind == attracting }) {
 		want = m.left
@@ -212,7 +212,7 @@ func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, buy b
 				return true
 			}
 		}
-		if !buy {
+		if !mayLaunch {
 			continue
 		}
 		for _, it := range pins {

@@ -17,7 +17,7 @@ type Rules struct {
 	Old     catalog.MicroUSD
 	Saving  catalog.MicroUSD
 	Certain int
-	// AllSpot says that all nodes that go are spot. Then new spot new nodes are launched only if SpotToSpot is set, and for a
+	// AllSpot says that all nodes that go are spot. Then new spot nodes are launched only if SpotToSpot is set, and for a
 	// single node only with at least MinTypes cheaper types, of which just that many are listed.
 	AllSpot    bool
 	SpotToSpot bool

@@ -76,7 +76,7 @@ func (c Constraint) Text() string {
 	case Availability:
 		return "what can't be launched now: " + c.Want
 	case DaemonOverhead:
-		return "what daemons take of every machine: " + c.Want
+		return "what daemons take of every node: " + c.Want
 	case OthersApart:
 		return "the anti-affinity of pods that run already"
 	}

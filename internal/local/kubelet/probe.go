@@ -65,7 +65,7 @@ func probeOf(name string, p *corev1.Probe, ports []corev1.ContainerPort, address
 	case p.TCPSocket != nil:
 		out.Check, err = tcpCheck(p.TCPSocket, ports, address)
 	default:
-		err = errors.New("only httpGet and tcpSocket can be asked of a process of this machine")
+		err = errors.New("only httpGet and tcpSocket can be asked of a process of this computer")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -637,7 +637,7 @@ func TestRefusedActionsHaveEachServicesCode(t *testing.T) {
 	}
 }
 
-func TestSimulatorStaysOnTheInstance(t *testing.T) {
+func TestSimulatorStaysOnThisComputer(t *testing.T) {
 	if _, err := awssim.New(awssim.Options{Listen: "0.0.0.0:0"}); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("listening everywhere: %v", err)
 	}

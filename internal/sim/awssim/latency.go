@@ -12,7 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
-// latencies say how long calls take at AWS for a caller in the same region: the median, network included. AWS reservations
+// latencies say how long calls take at AWS for a caller in the same region: the median, network included. AWS promises
 // none of them; each is of the order that callers publish of their own requests. Calls that only read a small record take
 // some network round trips and a signature check; EC2's lists take longer, the more so the more they return; what makes or
 // ends instances is answered when the instances are reserved. The first line that fits a call counts.

@@ -184,7 +184,7 @@ func TestMovesPayBack(t *testing.T) {
 	l := play(t, *churnHours, func(*simcluster.Cluster, int) {})
 	v, unpaid := l.judge()
 	t.Logf("%d hours: %d commands, of which %d in the first %s of the churn, %d of empty nodes (%d too early), %d taken back, %d that go on and have not earned their price yet; %d pods moved, %d of them twice within %s; %d instances launched for pods that waited; bill $%.3f, moves held to cost $%.3f brought $%.3f; %d did not pay back, short by $%.3f; %s of the processor",
-		*churnHours, v.commands+v.before, v.before, learning, v.empties, v.early, v.undone, v.open, l.moved, l.twice, window, l.bought, l.bill/1e6, v.spent, v.gained, v.unpaid, v.lost, (used(t) - cpu).Round(time.Second))
+		*churnHours, v.commands+v.before, v.before, learning, v.empties, v.early, v.undone, v.open, l.moved, l.twice, window, l.launched, l.bill/1e6, v.spent, v.gained, v.unpaid, v.lost, (used(t) - cpu).Round(time.Second))
 	for _, u := range unpaid {
 		t.Log(u)
 	}

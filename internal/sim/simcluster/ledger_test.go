@@ -77,17 +77,17 @@ type ledger struct {
 	mu      sync.Mutex
 	undone  map[string]bool
 
-	entries []*entry
-	ofClaim map[string]bool // claims that are replacements
-	known   map[string]bool // instances that were looked at
-	holds   map[string]room // what an instance holds, by its instance
-	asked   map[string]room // what its pods ask for that it was launched for, by claim
-	twice   int             // pods moved again within the window
-	moved   int
-	bought  int
-	bill    float64 // micro-USD until now
-	seen    time.Time
-	judged  time.Time // since when commands are judged
+	entries  []*entry
+	ofClaim  map[string]bool // claims that are replacements
+	known    map[string]bool // instances that were looked at
+	holds    map[string]room // what an instance holds, by its instance
+	asked    map[string]room // what its pods ask for that it was launched for, by claim
+	twice    int             // pods moved again within the window
+	moved    int
+	launched int
+	bill     float64 // micro-USD until now
+	seen     time.Time
+	judged   time.Time // since when commands are judged
 }
 
 // room is millicores, MiB and pods.
@@ -226,25 +226,25 @@ func (l *ledger) look() {
 		hours = 0
 	}
 	l.seen = now
-	running, machines := map[string]bool{}, map[string]world.Instance{} // by instance; by instance and by claim
+	running, byID := map[string]bool{}, map[string]world.Instance{} // by instance; by instance and by claim
 	for _, i := range instances {
 		claim := i.Tags["karpenter.sh/nodeclaim"]
-		machines[i.ID], machines[claim] = i, i
+		byID[i.ID], byID[claim] = i, i
 		if i.State == world.StatePending || i.State == world.StateRunning {
 			running[i.ID], running[claim] = true, true
 			l.bill += l.price(i) * hours
 		}
 	}
-	for id, i := range machines {
+	for id, i := range byID {
 		if claim := i.Tags["karpenter.sh/nodeclaim"]; id == i.ID && !l.known[id] {
 			l.known[id] = true
 			if !l.ofClaim[claim] {
-				l.bought++
+				l.launched++
 				asked, ok := l.asked[claim]
 				if !ok {
 					l.h.T.Errorf("what instance %s was launched for is not known", i.ID)
 				}
-				l.eat(i, asked, machines)
+				l.eat(i, asked, byID)
 			}
 		}
 	}
@@ -253,7 +253,7 @@ func (l *ledger) look() {
 	for _, e := range l.entries {
 		e.undone = e.undone || l.undone[e.id]
 		if !e.done {
-			l.account(e, now, hours, running, machines)
+			l.account(e, now, hours, running, byID)
 		}
 	}
 }
@@ -272,10 +272,10 @@ func (l *ledger) measure() {
 }
 
 // account adds to the command's account what it brought in the hours until now.
-func (l *ledger) account(e *entry, now time.Time, hours float64, running map[string]bool, machines map[string]world.Instance) {
+func (l *ledger) account(e *entry, now time.Time, hours float64, running map[string]bool, byID map[string]world.Instance) {
 	old, gone, waiting := 0.0, 0.0, false
 	for _, id := range e.old {
-		p := l.price(machines[id])
+		p := l.price(byID[id])
 		old += p
 		if running[id] {
 			waiting = true
@@ -283,32 +283,32 @@ func (l *ledger) account(e *entry, now time.Time, hours float64, running map[str
 			gone += p
 		}
 	}
-	bought, left := 0.0, 0.0
+	paidFor, left := 0.0, 0.0
 	for c := range e.new {
-		p := l.price(machines[c])
-		bought += p
+		p := l.price(byID[c])
+		paidFor += p
 		if running[c] {
 			left += p
 		}
 	}
-	gain := gone - bought
+	gain := gone - paidFor
 	switch {
 	case waiting && gain < 0:
 		e.beside -= gain * hours
 		gain = 0
 	case !waiting:
 		gain -= min(e.eaten, max(gain, 0))
-		if bought > 0 {
-			gain *= left / bought // what comes after a new instance has gone is another command's
+		if paidFor > 0 {
+			gain *= left / paidFor // what comes after a new instance has gone is another command's
 		}
 	}
 	e.gained += gain * hours
 	e.most = max(e.most, e.gained)
-	e.done = e.undone || !waiting && (gain <= 0 && e.eaten > 0 || bought > 0 && left == 0)
+	e.done = e.undone || !waiting && (gain <= 0 && e.eaten > 0 || paidFor > 0 && left == 0)
 }
 
 // eat charges the latest commands before an instance was launched for pods that wait, as far as the pods would have had room.
-func (l *ledger) eat(instance world.Instance, asked room, machines map[string]world.Instance) {
+func (l *ledger) eat(instance world.Instance, asked room, byID map[string]world.Instance) {
 	rest := 1.0
 	for i := len(l.entries) - 1; i >= 0 && rest > 0; i-- {
 		e := l.entries[i]
@@ -320,7 +320,7 @@ func (l *ledger) eat(instance world.Instance, asked room, machines map[string]wo
 			free = free.plus(l.holds[id], 1)
 		}
 		for c := range e.new {
-			free = free.plus(l.holds[machines[c].ID], -1)
+			free = free.plus(l.holds[byID[c].ID], -1)
 		}
 		part := min(rest, free.part(asked))
 		if part <= 0 {

@@ -43,7 +43,7 @@ const (
 	nodeKind  = "node"
 	claimKind = "nodeclaim"
 	poolKind  = "nodepool"
-	unitKind  = "machine" // a unit: no object, but what was made of several
+	unitKind  = "instance" // a unit: no object, but what was made of several
 )
 
 // Compare reads the cluster past the cache, page by page, and returns where the cache differs: objects that it lacks, that it

@@ -14,20 +14,20 @@ func TestMovesRipen(t *testing.T) {
 		return disrupt.Move{Cause: cause, Nodes: nodes}
 	}
 	var r confirmation.Tracker
-	ripe, wait, _ := r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a"), move(disrupt.Empty, "e")}, now)
-	if len(ripe) != 1 || ripe[0].Nodes[0] != "e" || wait != confirmation.Moment {
-		t.Errorf("at first: %v, wait %v; only what is empty goes at once", ripe, wait)
+	confirmed, wait, _ := r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a"), move(disrupt.Empty, "e")}, now)
+	if len(confirmed) != 1 || confirmed[0].Nodes[0] != "e" || wait != confirmation.Moment {
+		t.Errorf("at first: %v, wait %v; only what is empty goes at once", confirmed, wait)
 	}
 	now = now.Add(confirmation.Moment)
-	ripe, wait, dropped := r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now)
-	if len(ripe) != 0 || wait != confirmation.Moment || len(dropped) != 1 || dropped[0] != "e" {
-		t.Errorf("a set is as ripe as the last of it: %v, wait %v, dropped %v", ripe, wait, dropped)
+	confirmed, wait, dropped := r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now)
+	if len(confirmed) != 0 || wait != confirmation.Moment || len(dropped) != 1 || dropped[0] != "e" {
+		t.Errorf("a set is as confirmed as the last of it: %v, wait %v, dropped %v", confirmed, wait, dropped)
 	}
 	if !r.Confirmed()["a"] || r.Confirmed()["b"] {
 		t.Error("a has waited long enough, b has not")
 	}
-	if ripe, _, _ = r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now.Add(confirmation.Moment)); len(ripe) != 1 {
-		t.Error("the set is not ripe after all have waited")
+	if confirmed, _, _ = r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now.Add(confirmation.Moment)); len(confirmed) != 1 {
+		t.Error("the set is not confirmed after all have waited")
 	}
 }
 
@@ -36,8 +36,8 @@ func TestMovesRipen(t *testing.T) {
 func TestWhatMostlyCouldGoRipens(t *testing.T) {
 	const wait = 10 * time.Minute
 	for name, tt := range map[string]struct {
-		in, out time.Duration // in turn
-		ripe    bool          // within the hour
+		in, out   time.Duration // in turn
+		confirmed bool          // within the hour
 	}{
 		"always":            {time.Hour, 0, true},
 		"half of the time":  {time.Minute, time.Minute, true},
@@ -45,22 +45,22 @@ func TestWhatMostlyCouldGoRipens(t *testing.T) {
 		"never long enough": {9 * time.Minute, 20 * time.Minute, false},
 	} {
 		var r confirmation.Tracker
-		ripened := time.Duration(0)
+		after := time.Duration(0)
 		for at := time.Duration(0); at < time.Hour; at += 10 * time.Second {
 			var moves []disrupt.Move
 			if at%(tt.in+tt.out) < tt.in {
 				moves = []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: wait}}
 			}
-			ripe, _, dropped := r.Observe(moves, time.Unix(1000, 0).Add(at))
+			confirmed, _, dropped := r.Observe(moves, time.Unix(1000, 0).Add(at))
 			if len(dropped) > 0 {
 				t.Errorf("%s: told at %s that it is not to go any more; that was not to be in a moment", name, at)
 			}
-			if len(ripe) > 0 && ripened == 0 {
-				ripened = at
+			if len(confirmed) > 0 && after == 0 {
+				after = at
 			}
 		}
-		if (ripened > 0) != tt.ripe || tt.ripe && ripened < wait {
-			t.Errorf("%s: ripe after %s", name, ripened)
+		if (after > 0) != tt.confirmed || tt.confirmed && after < wait {
+			t.Errorf("%s: confirmed after %s", name, after)
 		}
 		r.Observe(nil, time.Unix(1000, 0).Add(3*time.Hour))
 		r.Observe(nil, time.Unix(1000, 0).Add(6*time.Hour))
@@ -80,11 +80,11 @@ func TestALongWaitIsNotForgottenInAMoment(t *testing.T) {
 	r.Observe(move(3*time.Hour), now)
 	r.Observe(move(time.Minute), now.Add(170*time.Minute))
 	r.Observe(move(3*time.Hour), now.Add(171*time.Minute))
-	if ripe, wait, _ := r.Observe(move(3*time.Hour), now.Add(179*time.Minute)); len(ripe) > 0 || wait != time.Minute {
-		t.Errorf("%d ripe, %s left", len(ripe), wait)
+	if confirmed, wait, _ := r.Observe(move(3*time.Hour), now.Add(179*time.Minute)); len(confirmed) > 0 || wait != time.Minute {
+		t.Errorf("%d confirmed, %s left", len(confirmed), wait)
 	}
-	if ripe, _, _ := r.Observe(move(3*time.Hour), now.Add(180*time.Minute)); len(ripe) == 0 {
-		t.Error("not ripe after three hours")
+	if confirmed, _, _ := r.Observe(move(3*time.Hour), now.Add(180*time.Minute)); len(confirmed) == 0 {
+		t.Error("not confirmed after three hours")
 	}
 }
 
@@ -97,14 +97,14 @@ func TestWhatIsMuchAllOfASuddenHasToStand(t *testing.T) {
 	var r confirmation.Tracker
 	r.Observe(move(10*time.Minute), now)
 	r.Observe(move(10*time.Minute), now.Add(9*time.Minute))
-	if ripe, wait, _ := r.Observe(move(0), now.Add(9*time.Minute+time.Second)); len(ripe) > 0 || wait != confirmation.Moment {
-		t.Errorf("it goes at once: %v, wait %s", ripe, wait)
+	if confirmed, wait, _ := r.Observe(move(0), now.Add(9*time.Minute+time.Second)); len(confirmed) > 0 || wait != confirmation.Moment {
+		t.Errorf("it goes at once: %v, wait %s", confirmed, wait)
 	}
-	if ripe, _, _ := r.Observe(move(10*time.Minute), now.Add(10*time.Minute)); len(ripe) == 0 {
+	if confirmed, _, _ := r.Observe(move(10*time.Minute), now.Add(10*time.Minute)); len(confirmed) == 0 {
 		t.Error("the moment has cost it its turn")
 	}
 	r.Observe(move(0), now.Add(11*time.Minute))
-	if ripe, _, _ := r.Observe(move(0), now.Add(11*time.Minute+confirmation.Moment)); len(ripe) == 0 {
+	if confirmed, _, _ := r.Observe(move(0), now.Add(11*time.Minute+confirmation.Moment)); len(confirmed) == 0 {
 		t.Error("it does not go though much has been to be saved for long enough")
 	}
 }
@@ -118,14 +118,14 @@ func TestAMoveOntoANodeThatMayGoWaitsForThatDecision(t *testing.T) {
 		"its time never ends": func(time.Duration) time.Duration { return soon },
 	} {
 		var r confirmation.Tracker
-		ripened := time.Duration(-1)
-		for at := time.Duration(0); at < time.Minute && ripened < 0; at += time.Second {
-			if ripe, _, _ := r.Observe([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Onto: left(at)}}, time.Unix(1000, 0).Add(at)); len(ripe) > 0 {
-				ripened = at
+		after := time.Duration(-1)
+		for at := time.Duration(0); at < time.Minute && after < 0; at += time.Second {
+			if confirmed, _, _ := r.Observe([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Onto: left(at)}}, time.Unix(1000, 0).Add(at)); len(confirmed) > 0 {
+				after = at
 			}
 		}
-		if ripened < soon || ripened > soon+2*confirmation.Moment {
-			t.Errorf("%s: made after %s", name, ripened)
+		if after < soon || after > soon+2*confirmation.Moment {
+			t.Errorf("%s: made after %s", name, after)
 		}
 	}
 }

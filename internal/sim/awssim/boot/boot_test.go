@@ -415,7 +415,7 @@ func TestNodeEndsWithItsInstance(t *testing.T) {
 	}
 	l.settle()
 	if left := l.nodes(); len(left) != 0 {
-		t.Errorf("the node outlives its machine:\n%s", l.log(i.ID))
+		t.Errorf("the node outlives its instance:\n%s", l.log(i.ID))
 	}
 	pods, err := l.kube.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pods.Items) != 1 || pods.Items[0].Name != "elsewhere" {

@@ -16,7 +16,7 @@ import (
 )
 
 // Instance is the hardware that a kubelet finds itself on.
-type Machine struct {
+type Hardware struct {
 	Type      *ec2facts.Type
 	Family    world.Family
 	Variant   string // of the image: which device drivers it has
@@ -43,8 +43,8 @@ const (
 // dataDevice is the device that holds pods' ephemeral storage.
 func dataDevice(image world.Image) string { return cmp.Or(image.DataDevice, image.RootDevice) }
 
-func instanceOf(i world.Instance, image world.Image, t *ec2facts.Type, guestMiB int64, raid0 bool) Machine {
-	m := Machine{Type: t, Family: image.Family, Variant: image.Variant, VCPUs: t.VCPUs, MemoryKiB: guestMiB * kib}
+func instanceOf(i world.Instance, image world.Image, t *ec2facts.Type, guestMiB int64, raid0 bool) Hardware {
+	m := Hardware{Type: t, Family: image.Family, Variant: image.Variant, VCPUs: t.VCPUs, MemoryKiB: guestMiB * kib}
 	if o := i.Launch.CPUOptions; o != nil && o.CoreCount != nil && o.ThreadsPerCore != nil {
 		m.VCPUs = int(*o.CoreCount * *o.ThreadsPerCore)
 	}
@@ -82,7 +82,7 @@ func diskOverhead(f world.Family) int64 {
 }
 
 // eniPods is the number of pods that get addresses: interfaces of the default card × (addresses each − 1) + 2.
-func (m Machine) eniPods() int {
+func (m Hardware) eniPods() int {
 	n := m.Type.Network
 	return max(n.DefaultENIs()*(n.IPv4PerENI-1)+2, 0)
 }
@@ -91,7 +91,7 @@ func (m Machine) eniPods() int {
 const kubeletMaxPods = 110
 
 // maxPods is the limit that is in force.
-func (m Machine) maxPods(k *Kubelet) int {
+func (m Hardware) maxPods(k *Kubelet) int {
 	pods := k.MaxPods
 	if pods == 0 {
 		pods = m.eniPods()
@@ -106,7 +106,7 @@ func (m Machine) maxPods(k *Kubelet) int {
 }
 
 // reserved is what the image keeps for the kubelet and its like: by the image's formula, except for what user data sets.
-func (m Machine) reserved(k *Kubelet) map[string]string {
+func (m Hardware) reserved(k *Kubelet) map[string]string {
 	if k.ReservedReplaced {
 		return k.KubeReserved
 	}
@@ -143,7 +143,7 @@ func reservedMillis(vcpus int) int {
 }
 
 // evictionOf is what the kubelet keeps free. Source of the defaults: Kubernetes, node-pressure eviction, hard thresholds.
-func (m Machine) evictionOf(k *Kubelet) map[string]string {
+func (m Hardware) evictionOf(k *Kubelet) map[string]string {
 	if k.EvictionReplaced {
 		return k.EvictionHard
 	}
@@ -156,7 +156,7 @@ func (m Machine) evictionOf(k *Kubelet) map[string]string {
 }
 
 // resources works out capacity and allocatable. The error names the setting that a kubelet would not start with.
-func (m Machine) resources(k *Kubelet) (capacity, allocatable corev1.ResourceList, err error) {
+func (m Hardware) resources(k *Kubelet) (capacity, allocatable corev1.ResourceList, err error) {
 	capacity = corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewQuantity(int64(m.VCPUs), resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(m.MemoryKiB*kib, resource.BinarySI),
@@ -195,7 +195,7 @@ func (m Machine) resources(k *Kubelet) (capacity, allocatable corev1.ResourceLis
 }
 
 // devices are the extended resources that the image's own drivers and plug-ins offer.
-func (m Machine) devices() map[corev1.ResourceName]int {
+func (m Hardware) devices() map[corev1.ResourceName]int {
 	out := map[corev1.ResourceName]int{}
 	switch t := m.Type; {
 	case m.Variant == world.VariantNVIDIA && strings.EqualFold(t.GPU.Maker, "NVIDIA") && t.GPU.Count > 0:

@@ -22,7 +22,7 @@ func (b *Booter) call() (context.Context, context.CancelFunc) {
 }
 
 // join registers the node; while the API cannot be reached or the name is taken it tries again, as a kubelet does.
-func (b *Booter) join(i world.Instance, image world.Image, k *Kubelet, m Machine) {
+func (b *Booter) join(i world.Instance, image world.Image, k *Kubelet, m Hardware) {
 	if !b.alive(i.ID) {
 		b.logf(i.ID, "ended before it had joined")
 		return

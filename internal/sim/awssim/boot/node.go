@@ -17,7 +17,7 @@ const (
 )
 
 // describeNode makes the node object that kubelet and cloud controller manager together would.
-func describeNode(i world.Instance, image world.Image, region string, k *Kubelet, m Machine, now metav1.Time) (*corev1.Node, error) {
+func describeNode(i world.Instance, image world.Image, region string, k *Kubelet, m Hardware, now metav1.Time) (*corev1.Node, error) {
 	capacity, allocatable, err := m.resources(k)
 	if err != nil {
 		return nil, err

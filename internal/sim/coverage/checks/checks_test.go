@@ -15,7 +15,7 @@ var checks = []struct {
 	rule  string
 	tests []string
 }{
-	{"every EC2NodeClass that the peer's CRD admits is admitted, with the same defaults; what it refuses is refused", []string{
+	{"every EC2NodeClass that Karpenter's CRD admits is admitted, with the same defaults; what it refuses is refused", []string{
 		"bench/crds TestThePeersClassesAreAdmittedWithTheSameDefaults", "controlplane/e2e/crds TestAPIServerAcceptsAndRefusesWhatTheTableSays",
 	}},
 	{"capacity and overhead of every instance type are what the published formulae give", []string{

@@ -13,10 +13,10 @@ import (
 var (
 	classes      = []string{resolving, byParameter, resolvedOnce, fixing, reserving, placing}
 	launches     = []string{launching, launchingSpot, encrypting}
-	buying       = slices.Concat(classes, launches)
+	whatLaunches = slices.Concat(classes, launches)
 	userMade     = []string{ofTheUser}
 	ownClasses   = slices.Concat(classes, userMade)
-	ownLaunching = slices.Concat(buying, userMade)
+	ownLaunching = slices.Concat(whatLaunches, userMade)
 	deletions    = []string{unusedRoles, releasing}
 	disks        = []string{encrypting}
 	queue        = []string{readingTheQueue}
@@ -48,17 +48,17 @@ var fails = map[string][]string{
 	"AllowScopedInstanceProfileActions iam:RemoveRoleFromInstanceProfile": {fixing, unusedRoles, releasing},
 	"AllowScopedInstanceProfileActions iam:DeleteInstanceProfile":         deletions,
 	"AllowUnscopedInstanceProfileListAction iam:ListInstanceProfiles":     deletions,
-	"AllowPassingInstanceRole iam:PassRole":                               buying,
+	"AllowPassingInstanceRole iam:PassRole":                               whatLaunches,
 
 	"AllowScopedEC2InstanceAccessActions ec2:CreateFleet on image,snapshot,security-group,subnet":  ownLaunching,
 	"AllowScopedEC2InstanceAccessActions ec2:RunInstances on image,snapshot,security-group,subnet": ownLaunching,
-	"AllowScopedEC2LaunchTemplateAccessActions ec2:CreateFleet":                                    buying,
-	"AllowScopedEC2LaunchTemplateAccessActions ec2:RunInstances":                                   buying,
-	"AllowScopedEC2InstanceActionsWithTags ec2:CreateLaunchTemplate":                               buying,
+	"AllowScopedEC2LaunchTemplateAccessActions ec2:CreateFleet":                                    whatLaunches,
+	"AllowScopedEC2LaunchTemplateAccessActions ec2:RunInstances":                                   whatLaunches,
+	"AllowScopedEC2InstanceActionsWithTags ec2:CreateLaunchTemplate":                               whatLaunches,
 	"AllowScopedEC2InstanceActionsWithTags ec2:CreateFleet":                                        ownLaunching,
 	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on instance,volume,network-interface":  ownLaunching,
 	"AllowScopedEC2InstanceActionsWithTags ec2:RunInstances on spot-instances-request":             {launchingSpot},
-	"AllowScopedResourceCreationTagging ec2:CreateTags on launch-template":                         buying,
+	"AllowScopedResourceCreationTagging ec2:CreateTags on launch-template":                         whatLaunches,
 	"AllowScopedResourceCreationTagging ec2:CreateTags on fleet":                                   ownLaunching,
 	"AllowScopedResourceCreationTagging ec2:CreateTags on instance,volume,network-interface":       ownLaunching,
 	"AllowScopedResourceCreationTagging ec2:CreateTags on spot-instances-request":                  {launchingSpot},

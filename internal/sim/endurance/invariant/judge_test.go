@@ -65,7 +65,7 @@ func pod(n, on string, change ...func(*Pod)) Event {
 	return Event{Pod: p}
 }
 
-func machine(n string, change ...func(*Instance)) Event {
+func instance(n string, change ...func(*Instance)) Event {
 	i := &Instance{ID: "i-" + n, State: "running", Claim: "c" + n}
 	for _, f := range change {
 		f(i)
@@ -78,7 +78,7 @@ func settled(budget string, names ...string) *history {
 	h := &history{now: start}
 	h.see(Event{Pool: &Pool{Name: "pool", Budgets: []Budget{{Nodes: budget}}}})
 	for _, n := range names {
-		h.see(claim(n), machine(n), node(n), pod(n, "n"+n))
+		h.see(claim(n), instance(n), node(n), pod(n, "n"+n))
 	}
 	return h.after(time.Minute)
 }
@@ -98,24 +98,24 @@ func TestJudge(t *testing.T) {
 	}{
 		"all is well": {history: settled("10%", "1", "2").see(Event{Said: Rest})},
 
-		"an instance without a claim is given its time": {history: (&history{now: start}).see(machine("1", func(i *Instance) { i.Claim = "" })).after(170 * time.Second)},
+		"an instance without a claim is given its time": {history: (&history{now: start}).see(instance("1", func(i *Instance) { i.Claim = "" })).after(170 * time.Second)},
 		"an instance without a claim": {
-			history: (&history{now: start}).see(machine("1", func(i *Instance) { i.Claim = "" })).after(181 * time.Second),
+			history: (&history{now: start}).see(instance("1", func(i *Instance) { i.Claim = "" })).after(181 * time.Second),
 			want:    []Rule{Leaked}, says: "instance i-1 (running) has been without a nodeclaim for 3m1s",
 		},
 		"no time passes while the controller is down": {
-			history: (&history{now: start}).see(machine("1", func(i *Instance) { i.Claim = "" }), Event{Said: Disturbed}).after(time.Hour).see(Event{Said: Calm}).after(time.Minute),
+			history: (&history{now: start}).see(instance("1", func(i *Instance) { i.Claim = "" }), Event{Said: Disturbed}).after(time.Hour).see(Event{Said: Calm}).after(time.Minute),
 		},
 		"an instance whose claim has not heard of it yet": {
-			history: (&history{now: start}).see(machine("1"), claim("1", func(c *Claim) { c.Instance, c.Registered = "", false })).after(time.Hour),
+			history: (&history{now: start}).see(instance("1"), claim("1", func(c *Claim) { c.Instance, c.Registered = "", false })).after(time.Hour),
 		},
 
 		"two instances of one claim": {
-			history: settled("10%", "1").see(machine("2", func(i *Instance) { i.Claim = "c1" })),
+			history: settled("10%", "1").see(instance("2", func(i *Instance) { i.Claim = "c1" })),
 			want:    []Rule{Twice}, says: "instances i-1 and i-2 are both tagged with nodeclaim c1",
 		},
 		"a claim that changes its instance": {
-			history: settled("10%", "1").see(machine("2", func(i *Instance) { i.Claim = "" }), claim("1", func(c *Claim) { c.Instance = "i-2" })),
+			history: settled("10%", "1").see(instance("2", func(i *Instance) { i.Claim = "" }), claim("1", func(c *Claim) { c.Instance = "i-2" })),
 			want:    []Rule{Twice}, says: "had instance i-1 and now has i-2",
 		},
 		"two claims of one instance": {
@@ -123,11 +123,11 @@ func TestJudge(t *testing.T) {
 			want:    []Rule{Twice}, says: "both have instance i-1",
 		},
 		"an instance that nobody ever had": {
-			history: settled("10%", "1").see(machine("2", func(i *Instance) { i.Claim = "" })).after(time.Minute).see(machine("2", func(i *Instance) { i.Claim, i.State = "", "terminated" }), Event{Said: Rest}),
+			history: settled("10%", "1").see(instance("2", func(i *Instance) { i.Claim = "" })).after(time.Minute).see(instance("2", func(i *Instance) { i.Claim, i.State = "", "terminated" }), Event{Said: Rest}),
 			want:    []Rule{Twice}, says: "[i-2]",
 		},
 		"an instance whose claim was given up before it heard of it": {
-			history: settled("10%", "1").see(machine("2", func(i *Instance) { i.Claim, i.State = "", "terminated" }),
+			history: settled("10%", "1").see(instance("2", func(i *Instance) { i.Claim, i.State = "", "terminated" }),
 				gone(claim("2", func(c *Claim) { c.Instance, c.Registered = "", false })), Event{Said: Rest}),
 		},
 
@@ -193,10 +193,10 @@ func TestJudge(t *testing.T) {
 			history: settled("0", "1").see(claim("1", func(c *Claim) { c.Deleting = true })).after(time.Minute).call("delete", "nodeclaims", "c1"),
 		},
 		"one whose node and instance have gone takes no budget": {
-			history: settled("1", "1", "2").call("delete", "nodeclaims", "c1").see(claim("1", func(c *Claim) { c.Deleting = true }), machine("1", func(i *Instance) { i.State = "terminated" }), gone(node("1"))).call("delete", "nodeclaims", "c2"),
+			history: settled("1", "1", "2").call("delete", "nodeclaims", "c1").see(claim("1", func(c *Claim) { c.Deleting = true }), instance("1", func(i *Instance) { i.State = "terminated" }), gone(node("1"))).call("delete", "nodeclaims", "c2"),
 		},
 		"one whose node is there still does": {
-			history: settled("1", "1", "2").call("delete", "nodeclaims", "c1").see(claim("1", func(c *Claim) { c.Deleting = true }), machine("1", func(i *Instance) { i.State = "shutting-down" })).call("delete", "nodeclaims", "c2"), want: []Rule{OverBudget},
+			history: settled("1", "1", "2").call("delete", "nodeclaims", "c1").see(claim("1", func(c *Claim) { c.Deleting = true }), instance("1", func(i *Instance) { i.State = "shutting-down" })).call("delete", "nodeclaims", "c2"), want: []Rule{OverBudget},
 		},
 		"percentages round up":    {history: settled("34%", "1", "2", "3").call("delete", "nodeclaims", "c1").call("delete", "nodeclaims", "c2")},
 		"a call that was refused": {history: settled("0", "1").see(Event{Call: &Call{Verb: "delete", Resource: "nodeclaims", Key: "c1", Code: 409}})},
@@ -250,7 +250,7 @@ func TestJudge(t *testing.T) {
 		"a disrupted taint without a mark for a moment": {history: settled("1", "1").see(node("1", func(n *Node) { n.Disrupted = true })).after(20 * time.Second).see(node("1")).after(5 * time.Minute)},
 		"a node without claim at rest":                  {history: settled("1", "1").see(gone(claim("1")), Event{Said: Rest}), want: []Rule{LeftBehind, Leaked}, says: "finalizer"},
 		"a claim without node at rest":                  {history: settled("1", "1").see(gone(node("1")), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no node at rest"},
-		"a claim of an instance that died":              {history: settled("1", "1").see(machine("1", func(i *Instance) { i.State = "terminated" }), Event{Said: Rest}), want: []Rule{LeftBehind, LeftBehind}, says: "terminated"},
+		"a claim of an instance that died":              {history: settled("1", "1").see(instance("1", func(i *Instance) { i.State = "terminated" }), Event{Said: Rest}), want: []Rule{LeftBehind, LeftBehind}, says: "terminated"},
 		"a claim that never launched":                   {history: settled("1", "1").see(claim("2", func(c *Claim) { c.Instance, c.Registered = "", false }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "no instance"},
 		"a reason of nothing":                           {history: settled("1", "1").see(claim("1", func(c *Claim) { c.Reason = "Drifted" }), Event{Said: Rest}), want: []Rule{LeftBehind}, says: "still says that it is disrupted"},
 		"a pod without node at rest":                    {history: settled("1", "1").see(pod("2", ""), Event{Said: Rest}), want: []Rule{Unserved}},

@@ -54,7 +54,7 @@ func (j *Judge) nodeAtRest(n *nodeState) {
 	case n.Finalizers > 0 && c == nil:
 		j.broken(LeftBehind, n.UID+"finalizer", nil, "node %s has a finalizer and no nodeclaim", n.Name)
 	case i != nil && !i.live():
-		j.broken(LeftBehind, n.UID+"machine", nil, "node %s is there although its instance %s is %s", n.Name, i.ID, i.State)
+		j.broken(LeftBehind, n.UID+"instance", nil, "node %s is there although its instance %s is %s", n.Name, i.ID, i.State)
 	case n.Deleting && len(j.on(n.Name)) == 0:
 		j.broken(LeftBehind, n.UID+"deleting", nil, "node %s is being deleted, holds no pods, and is still there", n.Name)
 	}
