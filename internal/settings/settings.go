@@ -20,6 +20,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// LeaseName is the default of --leader-election-name: the Lease that Karpenter and Kerf share unless they are told otherwise.
+const LeaseName = "karpenter-leader-election"
+
 // Settings are the controller's settings. Field comments name the flag where it is not the field's own name.
 type Settings struct {
 	KarpenterService               string
@@ -161,7 +164,7 @@ func table() []setting {
 		{flag: "disable-controller-warmup", def: "true", isBool: true, help: "a replica that waits to be elected fills only the caches that decisions are made from; false: those of all controllers as well, so that it is at work at once, for more memory while it waits", value: boolean(func(s *Settings) *bool { return &s.DisableControllerWarmup })},
 		{flag: "disable-leader-election", def: "false", isBool: true, help: "run without leader election (one replica only)", value: boolean(func(s *Settings) *bool { return &s.DisableLeaderElection })},
 		{flag: "disable-cluster-state-observability", def: "false", isBool: true, help: "leave out metrics with a series for each pod or node; there are none yet", value: boolean(func(s *Settings) *bool { return &s.DisableClusterStateObservation })},
-		{flag: "leader-election-name", def: "karpenter-leader-election", help: "name of the Lease", value: str(func(s *Settings) *string { return &s.LeaderElectionName })},
+		{flag: "leader-election-name", def: LeaseName, help: "name of the Lease", value: str(func(s *Settings) *string { return &s.LeaderElectionName })},
 		{flag: "leader-election-namespace", help: "namespace of the Lease; default: the pod's own", value: str(func(s *Settings) *string { return &s.LeaderElectionNamespace })},
 		{flag: "memory-limit", def: "-1", help: "memory limit of the container in bytes; nine tenths of it become the garbage collector's goal; -1: none", value: integer(-1, math.MaxInt64, func(s *Settings, n int64) { s.MemoryLimit = n })},
 		{flag: "cpu-requests", def: "1000", help: "CPU request of the container in millicores; 0 or less means 1000", value: integer(math.MinInt32, math.MaxInt32, func(s *Settings, n int64) {

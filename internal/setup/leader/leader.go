@@ -22,14 +22,12 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
-const (
-	// leaseName is the default of --leader-election-name, usual is where charts install the controller.
-	leaseName, usual = "karpenter-leader-election", "kube-system"
-	// metricsPort is the name of the port in the chart's Deployment, and its number where a pod names none.
-	metricsPort, metricsNumber = "http-metrics", 8080
-)
+// metricsNumber is the metrics port of a pod that names none.
+const metricsNumber = 8080
 
 // Pod is the pod that holds the Lease of the controller. The namespace may be empty: kube-system, or wherever there is one such
 // Lease.
@@ -72,7 +70,7 @@ func named(p *corev1.Pod) bool { return port(p) != 0 }
 func port(p *corev1.Pod) int32 {
 	for _, c := range p.Spec.Containers {
 		for _, port := range c.Ports {
-			if port.Name == metricsPort {
+			if port.Name == manifests.MetricsPort {
 				return port.ContainerPort
 			}
 		}
@@ -83,24 +81,24 @@ func port(p *corev1.Pod) int32 {
 func leaseIn(ctx context.Context, c kubernetes.Interface, namespace string) (*coordinationv1.Lease, error) {
 	first := namespace
 	if first == "" {
-		first = usual
+		first = manifests.DefaultNamespace
 	}
-	lease, err := c.CoordinationV1().Leases(first).Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := c.CoordinationV1().Leases(first).Get(ctx, settings.LeaseName, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		return lease, nil
 	case !apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("reading the Lease %s/%s: %w", first, leaseName, err)
+		return nil, fmt.Errorf("reading the Lease %s/%s: %w", first, settings.LeaseName, err)
 	case namespace != "":
-		return nil, fmt.Errorf("there is no Lease %s in namespace %s: no controller has led there", leaseName, namespace)
+		return nil, fmt.Errorf("there is no Lease %s in namespace %s: no controller has led there", settings.LeaseName, namespace)
 	}
-	all, err := c.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", leaseName).String()})
+	all, err := c.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", settings.LeaseName).String()})
 	if err != nil {
-		return nil, fmt.Errorf("there is no Lease %s in namespace %s, and looking for it elsewhere failed: %w", leaseName, first, err)
+		return nil, fmt.Errorf("there is no Lease %s in namespace %s, and looking for it elsewhere failed: %w", settings.LeaseName, first, err)
 	}
 	switch len(all.Items) {
 	case 0:
-		return nil, fmt.Errorf("there is no Lease %s in any namespace: no controller has led this cluster", leaseName)
+		return nil, fmt.Errorf("there is no Lease %s in any namespace: no controller has led this cluster, or its LEADER_ELECTION_NAME is another: then name its address with --server", settings.LeaseName)
 	case 1:
 		return &all.Items[0], nil
 	}
@@ -108,7 +106,7 @@ func leaseIn(ctx context.Context, c kubernetes.Interface, namespace string) (*co
 	for _, l := range all.Items {
 		names = append(names, l.Namespace)
 	}
-	return nil, fmt.Errorf("there are Leases %s in namespaces %s: name the address of the one you mean with --server", leaseName, strings.Join(names, ", "))
+	return nil, fmt.Errorf("there are Leases %s in namespaces %s: name the address of the one you mean with --server", settings.LeaseName, strings.Join(names, ", "))
 }
 
 // Reach forwards a port of 127.0.0.1 to the metrics port of the controller that leads, until close is called.

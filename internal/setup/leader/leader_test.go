@@ -9,16 +9,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
 func lease(namespace, holder string) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: leaseName}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: settings.LeaseName}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
 }
 
 func pod(namespace, name string, change func(*corev1.PodSpec)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{
 		NodeName:   "ip-10-0-0-1.ec2.internal",
-		Containers: []corev1.Container{{Name: "controller", Ports: []corev1.ContainerPort{{Name: metricsPort, ContainerPort: 8000}}}},
+		Containers: []corev1.Container{{Name: "controller", Ports: []corev1.ContainerPort{{Name: manifests.MetricsPort, ContainerPort: 8000}}}},
 	}}
 	if change != nil {
 		change(&p.Spec)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
@@ -131,7 +133,7 @@ func (w *writer) step(title, note string, commands ...string) {
 func (w *writer) kubectl(format string, args ...any) string {
 	out := "kubectl "
 	if w.Context != "" {
-		out += "--context " + quoted(w.Context) + " "
+		out += "--context " + shellescape.Quote(w.Context) + " "
 	}
 	return out + fmt.Sprintf(format, args...)
 }
@@ -139,7 +141,7 @@ func (w *writer) kubectl(format string, args ...any) string {
 func (w *writer) helm(format string, args ...any) string {
 	out := "helm "
 	if w.Context != "" {
-		out += "--kube-context " + quoted(w.Context) + " "
+		out += "--kube-context " + shellescape.Quote(w.Context) + " "
 	}
 	return out + fmt.Sprintf(format, args...)
 }
@@ -148,20 +150,9 @@ func (w *writer) helm(format string, args ...any) string {
 func (w *writer) kerf(format string, args ...any) string {
 	out := "kerf " + fmt.Sprintf(format, args...)
 	if w.Context != "" {
-		out += " --context " + quoted(w.Context)
+		out += " --context " + shellescape.Quote(w.Context)
 	}
 	return out
-}
-
-// quoted is a word as a shell takes it.
-func quoted(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/:._-=+@%,", r)
-	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func newGuide(f Facts, to string) *writer {
@@ -173,14 +164,14 @@ func newGuide(f Facts, to string) *writer {
 		w.guide.For = fmt.Sprintf("Deployment %s/%s, applied by %s", f.Namespace, f.Deployment, f.Owner)
 	}
 	if f.Kubeconfig != "" {
-		w.step("Use the cluster", "", "export KUBECONFIG="+quoted(f.Kubeconfig))
+		w.step("Use the cluster", "", "export KUBECONFIG="+shellescape.Quote(f.Kubeconfig))
 	}
 	return w
 }
 
 // pause is a command that waits until something was done by hand. It reads the terminal, not what was pasted.
 func pause(what string) string {
-	return "printf '%s ' " + quoted(what+", then press Enter; Ctrl-C stops here:") + " && read -r answer < /dev/tty"
+	return "printf '%s ' " + shellescape.Quote(what+", then press Enter; Ctrl-C stops here:") + " && read -r answer < /dev/tty"
 }
 
 // The steps are the script of another shell, which the terminal stays the input of. The shell of the user does not read them, and

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/setup/changeplan"
 	"github.com/kerf-sh/kerf/internal/setup/doctor"
 )
@@ -316,12 +317,9 @@ func (l *look) account(ctx context.Context) {
 	}
 }
 
-// leaseName is the Lease that Karpenter and Kerf share unless they are told otherwise.
-const leaseName = "karpenter-leader-election"
-
 func (l *look) lease(ctx context.Context) {
 	env := l.environment()
-	name, namespace := cmp.Or(env["LEADER_ELECTION_NAME"], leaseName), cmp.Or(env["LEADER_ELECTION_NAMESPACE"], l.Deployment.Namespace)
+	name, namespace := cmp.Or(env["LEADER_ELECTION_NAME"], settings.LeaseName), cmp.Or(env["LEADER_ELECTION_NAMESPACE"], l.Deployment.Namespace)
 	lease := &coordinationv1.Lease{}
 	if l.get(ctx, "Lease "+namespace, namespace, name, lease) {
 		l.Lease = lease

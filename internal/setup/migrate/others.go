@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 // programs act on nodes as well. They are known by the image's name.
@@ -74,7 +76,7 @@ func (e *examination) leader() {
 		return
 	}
 	if e.Lease == nil {
-		e.unknown("Lease "+e.Deployment.Namespace+"/"+leaseName, "there is none, or it could not be read").
+		e.unknown("Lease "+e.Deployment.Namespace+"/"+settings.LeaseName, "there is none, or it could not be read").
 			why("Kerf waits for the Lease before it acts; two controllers with different Leases act at once").
 			fix("kubectl --namespace " + e.Deployment.Namespace + " get lease")
 		return

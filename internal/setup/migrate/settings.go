@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -192,13 +193,13 @@ func (e *examination) correction(problem string) string {
 		if r.Chart == kerfChart {
 			chart = "charts/kerf"
 		}
-		return fmt.Sprintf("helm upgrade %s %s --namespace %s --reuse-values --set %s", e.Owner.Release, chart, e.Owner.ReleaseNamespace, quoted(path+"="+value)) + other
+		return fmt.Sprintf("helm upgrade %s %s --namespace %s --reuse-values --set %s", e.Owner.Release, chart, e.Owner.ReleaseNamespace, shellescape.Quote(path+"="+value)) + other
 	case e.Owner.Manager == FluxHelmRelease:
 		return fmt.Sprintf("kubectl --namespace %s edit helmrelease %s   # %s, and in Git", e.Owner.Namespace, e.Owner.Name, orWord(path, variable))
 	case e.Owner.Manager == ArgoCD:
 		return fmt.Sprintf("kubectl --namespace %s edit application %s   # %s, and in Git", orWord(e.Owner.Namespace, "argocd"), e.Owner.Name, orWord(path, variable))
 	}
-	return fmt.Sprintf("kubectl --namespace %s set env deployment/%s %s", d.Namespace, d.Name, quoted(variable+"="+value)) + other
+	return fmt.Sprintf("kubectl --namespace %s set env deployment/%s %s", d.Namespace, d.Name, shellescape.Quote(variable+"="+value)) + other
 }
 
 // valuePath is the value of the chart that a variable is set by, empty where there is none.

@@ -3,6 +3,8 @@ package migrate
 import (
 	"strconv"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // karpenterChart is the name of upstream's chart.
@@ -28,7 +30,7 @@ func ToKarpenter(f Facts) *Guide {
 		"What kerf stack added in AWS may stay as well.")
 	filter := ""
 	if w.Kerf {
-		filter = "-v -F " + quoted(w.Running)
+		filter = "-v -F " + shellescape.Quote(w.Running)
 	}
 	w.step("See that Karpenter has taken over", "The first command prints the image, and fails where it is still Kerf's.\n"+
 		"diff prints nothing but NodeClaims that were launched or removed for your pods meanwhile.", w.seen("Karpenter", filter)...)

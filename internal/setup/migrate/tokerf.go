@@ -6,6 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 // ToKerf are the steps that hand a cluster over to Kerf.
@@ -36,7 +40,7 @@ func ToKerf(f Facts) *Guide {
 func (w *writer) stack() string {
 	out := "--cluster-name " + w.or(w.Cluster, "CLUSTER_NAME") + " --region " + w.or(w.Region, "REGION")
 	if w.Profile != "" {
-		out += " --profile " + quoted(w.Profile)
+		out += " --profile " + shellescape.Quote(w.Profile)
 	}
 	return out
 }
@@ -48,7 +52,7 @@ func (w *writer) checkFlags() string {
 		out += " --region " + w.Region
 	}
 	if w.Profile != "" {
-		out += " --profile " + quoted(w.Profile)
+		out += " --profile " + shellescape.Quote(w.Profile)
 	}
 	return out
 }
@@ -74,7 +78,7 @@ func (w *writer) before() {
 	note = "The first file is compared after the swap, the others are copies to keep."
 	if w.Owner.Release != "" && w.Owner.Manager != ArgoCD || w.Offline && w.Form == WithHelm {
 		commands = append(commands, w.helm("get values %s --namespace %s -o yaml > karpenter-values.yaml", release, namespace),
-			w.helm("list --namespace %s --filter %s > karpenter-release.txt", namespace, quoted("^"+release+"$")))
+			w.helm("list --namespace %s --filter %s > karpenter-release.txt", namespace, shellescape.Quote("^"+release+"$")))
 		note += " Helm forgets the values and the version of the chart after ten more revisions."
 	}
 	w.step("Note what there is", note, commands...)
@@ -92,7 +96,7 @@ func (w *writer) chart(name string) string {
 	if folder == "" {
 		folder = "charts"
 	}
-	return quoted(strings.TrimSuffix(folder, "/") + "/" + name)
+	return shellescape.Quote(strings.TrimSuffix(folder, "/") + "/" + name)
 }
 
 // definitionsStep brings the CRDs. A release that has them already is upgraded: were they put into a second one, removing the
@@ -147,7 +151,7 @@ func (w *writer) set() map[string]string {
 func (w *writer) setLines() (out []string) {
 	set := w.set()
 	for _, path := range sortedKeys(set) {
-		out = append(out, "  --set "+quoted(path+"="+set[path]))
+		out = append(out, "  --set "+shellescape.Quote(path+"="+set[path]))
 	}
 	return out
 }
@@ -203,9 +207,9 @@ func (w *writer) installWithHelm(release, namespace, note string) {
 		commands, command = append(commands, w.valuesFile()), command+" --values kerf-values.yaml"
 	}
 	lines := append([]string{command}, w.setLines()...)
-	lines = append(lines, "  --set "+quoted("settings.clusterName="+w.or(w.Cluster, "CLUSTER_NAME")))
+	lines = append(lines, "  --set "+shellescape.Quote("settings.clusterName="+w.or(w.Cluster, "CLUSTER_NAME")))
 	if w.Queue != "" {
-		lines = append(lines, "  --set "+quoted("settings.interruptionQueue="+w.Queue))
+		lines = append(lines, "  --set "+shellescape.Quote("settings.interruptionQueue="+w.Queue))
 	}
 	lines = append(lines, "  --wait --timeout 10m")
 	w.step("Swap", "No release has the Deployment: this makes one, with the values of the Deployment. Where version 4 of Helm names a conflict with kubectl, add --force-conflicts.\n"+note,
@@ -220,7 +224,7 @@ func (w *writer) manifests() []string {
 	var out []string
 	lines := []string{fmt.Sprintf("kerf manifests --name %s --namespace %s --cluster-name %s", w.or(w.Release, "RELEASE"), w.or(w.Namespace, "NAMESPACE"), w.or(w.Cluster, "CLUSTER_NAME"))}
 	if w.Queue != "" || w.Offline {
-		lines[0] += " --interruption-queue " + quoted(w.or(w.Queue, "QUEUE"))
+		lines[0] += " --interruption-queue " + shellescape.Quote(w.or(w.Queue, "QUEUE"))
 	}
 	if w.RoleARN != "" {
 		lines[0] += " --role-arn " + w.RoleARN
@@ -233,7 +237,7 @@ func (w *writer) manifests() []string {
 	delete(set, `serviceAccount.annotations.eks\.amazonaws\.com/role-arn`)
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		if set[path] != "" {
-			lines = append(lines, "  --set "+quoted(path+"="+set[path]))
+			lines = append(lines, "  --set "+shellescape.Quote(path+"="+set[path]))
 		}
 	}
 	return append(out, strings.Join(lines, " \\\n")+" > kerf.yaml", w.diff("kerf.yaml"))
@@ -264,13 +268,13 @@ func (w *writer) seen(whose, filter string) []string {
 	namespace, name := w.deployment()
 	image := w.kubectl(`--namespace %s get deployment %s -o jsonpath='{.spec.template.spec.containers[?(@.name=="%s")].image}{"\n"}'`, namespace, name, cmp.Or(w.Container, "controller"))
 	if filter != "" {
-		image += " | grep " + filter + " || { echo " + quoted("deployment/"+name+" does not name the image of "+whose+": the swap did not take place") + " >&2; false; }"
+		image += " | grep " + filter + " || { echo " + shellescape.Quote("deployment/"+name+" does not name the image of "+whose+": the swap did not take place") + " >&2; false; }"
 	}
 	return []string{
 		image,
 		w.kubectl("--namespace %s rollout status deployment/%s --timeout 5m", namespace, name),
 		w.kubectl("--namespace %s get deployment %s -o wide --label-columns app.kubernetes.io/version", namespace, name),
-		w.kubectl("--namespace %s get lease %s -o jsonpath='{.spec.holderIdentity}{\"\\n\"}'", namespace, leaseName),
+		w.kubectl("--namespace %s get lease %s -o jsonpath='{.spec.holderIdentity}{\"\\n\"}'", namespace, settings.LeaseName),
 		w.claims() + " | sort | diff nodeclaims.before - || :",
 	}
 }
@@ -298,14 +302,14 @@ func (w *writer) after() {
 	namespace, _ := w.deployment()
 	w.step("See that Kerf has taken over", "The first command prints the image, and fails where it is not Kerf's. The third prints image and version, and how many pods are ready.\n"+
 		"diff prints nothing but NodeClaims that were launched or removed for your pods meanwhile. DRIFTED is True for none that was not before.",
-		append(w.seen("Kerf", "-F "+quoted(w.image())), w.drifted(), w.kerf("doctor %s", w.checkFlags())+" || :")...)
+		append(w.seen("Kerf", "-F "+shellescape.Quote(w.image())), w.drifted(), w.kerf("doctor %s", w.checkFlags())+" || :")...)
 	selector := w.Selector
 	if selector == "" {
 		selector = nameLabel + "=karpenter," + instanceLabel + "=" + w.or(w.Release, "RELEASE")
 	}
 	w.step("Watch for an hour", "Go back when pods wait that Karpenter would have placed, when nodes are replaced without a change of yours, or when the log repeats errors.\n"+
 		"The log is that of all pods, of which one leads. Pods that do not fit are in the list of pods; the events leave them out.",
-		w.kubectl("--namespace %s logs --selector %s --container %s --prefix --tail -1 | grep '\"level\":\"ERROR\"' || :", namespace, quoted(selector), cmp.Or(w.Container, "controller")),
+		w.kubectl("--namespace %s logs --selector %s --container %s --prefix --tail -1 | grep '\"level\":\"ERROR\"' || :", namespace, shellescape.Quote(selector), cmp.Or(w.Container, "controller")),
 		w.kubectl("get pods --all-namespaces --field-selector status.phase=Pending"),
 		w.kubectl("get events --all-namespaces --field-selector type=Warning,reason!=FailedScheduling --sort-by .lastTimestamp"),
 		w.kerf("migrate to-karpenter")+"   # prints the way back")
