@@ -23,9 +23,8 @@ type Difference struct {
 //
 // What keeps moves from being made in vain is not among them, although Karpenter has none of it: what evicting a pod costs,
 // the wait of small savings, and nominations. Karpenter tries one move at a time and finds few; a search over all nodes finds
-// one for each cent that a spot price falls. Without a price on evictions, clusters of the examples moved all their pods
-// three times in three minutes and saved nothing. Nor are decisions that are kept for "kerf explain": they take memory, and change
-// nothing in the cluster.
+// one for each cent that a spot price falls, so that without a price on evictions whole clusters move for it. Nor are decisions
+// that are kept for "kerf explain": they take memory, and change nothing in the cluster.
 func Differences() []Difference {
 	return []Difference{
 		{"kerf-early-batches", "false", "a pod that comes alone, or an application whose pods have all come, need not wait a second for company"},

@@ -2,6 +2,7 @@ package v1_test
 
 import (
 	"encoding/json"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -92,6 +93,11 @@ func fill(t *testing.T, v reflect.Value) {
 // one that has its effect all the same; otherwise a field would be ignored without a word.
 func TestWhichFieldsOfTheSpecWorkBesideALaunchTemplate(t *testing.T) {
 	works := []string{"SubnetSelectorTerms", "LaunchTemplate", "Tags", "Kubelet", "InstanceStorePolicy", "Context"}
+	// The API server refuses the same.
+	crd, err := os.ReadFile("../../crds/karpenter.k8s.aws_ec2nodeclasses.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	spec := reflect.TypeFor[v1.EC2NodeClassSpec]()
 	for i := range spec.NumField() {
 		f := spec.Field(i)
@@ -106,6 +112,10 @@ func TestWhichFieldsOfTheSpecWorkBesideALaunchTemplate(t *testing.T) {
 		refused := slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Type == field.ErrorTypeForbidden && e.Field == "spec."+name })
 		if want := !slices.Contains(works, f.Name); refused != want {
 			t.Errorf("spec.%s beside a launch template: refused %v, want %v (templateExcludes): %v", name, refused, want, errs)
+		}
+		rule := strings.Contains(string(crd), "!has(self.launchTemplate) || !has(self."+name+")")
+		if rule != refused {
+			t.Errorf("spec.%s beside a launch template: the CRD has a rule against it: %v, want %v", name, rule, refused)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (a *Answer) future(now *cluster.Node, p *past) {
 		a.Computed = true
 		a.kept(consolidate(p.decision.Problem), p.node)
 	case now != nil:
-		a.say("which nodes may be removed has not been decided since this controller started; only the leader decides, within half a minute of its start")
+		a.say("which nodes may be removed has not been decided since this controller started; only the leader decides, soon after its start: ask again")
 	}
 }
 
