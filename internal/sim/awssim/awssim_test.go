@@ -18,13 +18,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	pricingtypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
@@ -86,113 +83,6 @@ func code(err error) string {
 	return "no API error: " + err.Error()
 }
 
-func TestInstanceProfilesLiveAsIAMHasThem(t *testing.T) {
-	s, cfg := start(t, awssim.Options{})
-	c := iam.NewFromConfig(cfg)
-	ctx := t.Context()
-	role := "KarpenterNodeRole-" + s.World.ClusterName()
-	name := aws.String("kerf_123")
-	_, err := c.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: name})
-	if _, ok := errors.AsType[*iamtypes.NoSuchEntityException](err); !ok {
-		t.Fatalf("a profile that was never made: got %v, want NoSuchEntity", err)
-	}
-	created, err := c.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
-		InstanceProfileName: name, Path: aws.String("/karpenter/us-east-1/kerf/uid/"),
-		Tags: []iamtypes.Tag{{Key: aws.String("b"), Value: aws.String("2")}, {Key: aws.String("a"), Value: aws.String("1 & <x>")}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := *created.InstanceProfile.Arn, "arn:aws:iam::123456789012:instance-profile/karpenter/us-east-1/kerf/uid/kerf_123"; got != want {
-		t.Errorf("ARN %s, want %s", got, want)
-	}
-	steps := []struct {
-		what string
-		do   func() error
-		want string
-	}{
-		{"a second profile of that name", func() error {
-			_, err := c.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: name})
-			return err
-		}, "EntityAlreadyExists"},
-		{"a role that does not exist", func() error {
-			_, err := c.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String("nobody")})
-			return err
-		}, "NoSuchEntity"},
-		{"the first role", func() error {
-			_, err := c.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: &role})
-			return err
-		}, ""},
-		{"a second role", func() error {
-			_, err := c.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: &role})
-			return err
-		}, "LimitExceeded"},
-		{"deleting a profile with a role", func() error {
-			_, err := c.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name})
-			return err
-		}, "DeleteConflict"},
-		{"more tags", func() error {
-			_, err := c.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: name, Tags: []iamtypes.Tag{{Key: aws.String("c"), Value: aws.String("3")}}})
-			return err
-		}, ""},
-	}
-	for _, step := range steps {
-		if got := code(step.do()); got != step.want {
-			t.Errorf("%s: got %q, want %q", step.what, got, step.want)
-		}
-	}
-	got, err := c.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tags []string
-	for _, tag := range got.InstanceProfile.Tags {
-		tags = append(tags, *tag.Key+"="+*tag.Value)
-	}
-	if diff := cmp.Diff([]string{"a=1 & <x>", "b=2", "c=3"}, tags); diff != "" {
-		t.Errorf("tags (-want +got):\n%s", diff)
-	}
-	if r := got.InstanceProfile.Roles; len(r) != 1 || *r[0].RoleName != role || !strings.HasSuffix(*r[0].Arn, ":role/"+role) {
-		t.Errorf("roles: %+v", r)
-	}
-	if _, err := c.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: name, RoleName: &role}); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestListInstanceProfilesPagesByPath(t *testing.T) {
-	s, cfg := start(t, awssim.Options{})
-	c := iam.NewFromConfig(cfg)
-	for i := range 7 {
-		path := "/karpenter/"
-		if i%2 == 1 {
-			path = "/other/"
-		}
-		if _, err := s.World.CreateInstanceProfile(fmt.Sprintf("p%d", i), path, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var names []string
-	pages := 0
-	p := iam.NewListInstanceProfilesPaginator(c, &iam.ListInstanceProfilesInput{PathPrefix: aws.String("/karpenter/"), MaxItems: aws.Int32(3)})
-	for p.HasMorePages() {
-		page, err := p.NextPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages++
-		for _, profile := range page.InstanceProfiles {
-			names = append(names, *profile.InstanceProfileName)
-		}
-	}
-	if diff := cmp.Diff([]string{"p0", "p2", "p4", "p6"}, names); diff != "" || pages != 2 {
-		t.Errorf("%d pages (-want +got):\n%s", pages, diff)
-	}
-}
-
 func TestAssumedRoleSignsForItself(t *testing.T) {
 	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	s, cfg := start(t, awssim.Options{World: world.Options{Clock: clock}})
@@ -226,50 +116,6 @@ func TestAssumedRoleSignsForItself(t *testing.T) {
 	}
 }
 
-func TestParametersArePutAndDeleted(t *testing.T) {
-	_, cfg := start(t, awssim.Options{})
-	c := ssm.NewFromConfig(cfg, func(o *ssm.Options) {
-		o.Credentials = credentials.NewStaticCredentialsProvider(world.DefaultAdminAccessKey, world.DefaultAdminSecretKey, "")
-	})
-	put := func(name, kind, value string, overwrite bool) (int64, error) {
-		out, err := c.PutParameter(t.Context(), &ssm.PutParameterInput{
-			Name: aws.String(name), Type: ssmtypes.ParameterType(kind), Value: aws.String(value), Overwrite: aws.Bool(overwrite),
-		})
-		if err != nil {
-			return 0, err
-		}
-		return out.Version, nil
-	}
-	if v, err := put("/my/image", "String", "ami-1", false); err != nil || v != 1 {
-		t.Fatalf("version %d, %v", v, err)
-	}
-	if v, err := put("/my/image", "", "ami-2", true); err != nil || v != 2 {
-		t.Errorf("overwritten: version %d, %v", v, err)
-	}
-	got, err := c.GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/my/image")})
-	if err != nil || *got.Parameter.Value != "ami-2" || got.Parameter.Type != "String" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	for what, x := range map[string]struct{ name, kind, value, code string }{
-		"one that is there":      {"/my/image", "String", "ami-3", "ParameterAlreadyExists"},
-		"one without a type":     {"/my/other", "", "x", "ValidationException"},
-		"one of AWS":             {"/aws/service/mine", "String", "x", "AccessDeniedException"},
-		"a path without a slash": {"my/image", "String", "x", "ValidationException"},
-		"a long value":           {"/my/other", "String", strings.Repeat("x", 4097), "ValidationException"},
-		"many levels":            {strings.Repeat("/a", 16), "String", "x", "HierarchyLevelLimitExceededException"},
-	} {
-		if _, err := put(x.name, x.kind, x.value, false); code(err) != x.code {
-			t.Errorf("%s: %v, want %s", what, err, x.code)
-		}
-	}
-	if _, err := c.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/my/image")}); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/my/image")}); code(err) != "ParameterNotFound" {
-		t.Errorf("deleted twice: %v", err)
-	}
-}
-
 func TestTheAdministratorIsAUser(t *testing.T) {
 	_, cfg := start(t, awssim.Options{})
 	c := sts.NewFromConfig(cfg, func(o *sts.Options) {
@@ -282,59 +128,6 @@ func TestTheAdministratorIsAUser(t *testing.T) {
 	out, err := c.AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::123456789012:role/Administrator"), RoleSessionName: aws.String("session")})
 	if err != nil || !strings.HasPrefix(*out.Credentials.AccessKeyId, "ASIA") || *out.Credentials.SessionToken == "" {
 		t.Errorf("a session of the role: %+v, %v", out, err)
-	}
-}
-
-func TestImageParametersAreFoundByNameARNAndPath(t *testing.T) {
-	s, cfg := start(t, awssim.Options{})
-	c := ssm.NewFromConfig(cfg)
-	ctx := t.Context()
-	path := "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64/standard/recommended/image_id"
-	want, ok := s.World.ImageParameter(path)
-	if !ok {
-		t.Fatalf("the world has no %s", path)
-	}
-	for _, name := range []string{path, "arn:aws:ssm:us-east-1::parameter" + path, path + ":1"} {
-		got, err := c.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if *got.Parameter.Value != want || got.Parameter.Type != ssmtypes.ParameterTypeString {
-			t.Errorf("%s: %s %s, want %s", name, got.Parameter.Type, *got.Parameter.Value, want)
-		}
-	}
-	_, err := c.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/aws/service/none")})
-	if _, ok := errors.AsType[*ssmtypes.ParameterNotFound](err); !ok {
-		t.Errorf("a parameter that does not exist: %v", err)
-	}
-	several, err := c.GetParameters(ctx, &ssm.GetParametersInput{Names: []string{path, "/nothing"}})
-	if err != nil || len(several.Parameters) != 1 || len(several.InvalidParameters) != 1 {
-		t.Errorf("one of two: %+v, %v", several, err)
-	}
-	seen := map[string]bool{}
-	p := ssm.NewGetParametersByPathPaginator(c, &ssm.GetParametersByPathInput{
-		Path: aws.String("/aws/service/eks/optimized-ami/1.36"), Recursive: aws.Bool(true),
-	})
-	for p.HasMorePages() {
-		page, err := p.NextPage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, param := range page.Parameters {
-			if seen[*param.Name] {
-				t.Errorf("%s is on two pages", *param.Name)
-			}
-			seen[*param.Name] = true
-		}
-	}
-	if !seen[path] || len(seen) <= 10 {
-		t.Errorf("%d parameters by path, the wanted one among them: %v", len(seen), seen[path])
-	}
-	s.World.PutParameter("/mine/ami", "String", "ami-1")
-	s.World.PutParameter("/mine/ami", "String", "ami-2")
-	mine, err := c.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("arn:aws:ssm:us-east-1:123456789012:parameter/mine/ami")})
-	if err != nil || *mine.Parameter.Value != "ami-2" || mine.Parameter.Version != 2 {
-		t.Errorf("a parameter of the account's own, by ARN: %+v, %v", mine, err)
 	}
 }
 
@@ -412,111 +205,6 @@ func onDemand(t *testing.T, text string) (name, price string) {
 		}
 	}
 	return item.Product.Attributes.InstanceType, price
-}
-
-func TestQueueHidesDeletesAndRedelivers(t *testing.T) {
-	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	_, cfg := start(t, awssim.Options{World: world.Options{Clock: clock}})
-	c := sqs.NewFromConfig(cfg)
-	ctx := t.Context()
-	if _, err := c.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("none")}); code(err) != "AWS.SimpleQueueService.NonExistentQueue" && code(err) != "QueueDoesNotExist" {
-		t.Errorf("a queue that does not exist: %v", err)
-	}
-	url, err := c.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("kerf")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, body := range []string{"one", "two", "three"} {
-		if _, err := c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: url.QueueUrl, MessageBody: &body, MessageAttributes: map[string]sqstypes.MessageAttributeValue{
-			"k": {DataType: aws.String("String"), StringValue: aws.String("v")},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		clock.Advance(time.Second)
-	}
-	receive := func() []sqstypes.Message {
-		t.Helper()
-		out, err := c.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-			QueueUrl: url.QueueUrl, MaxNumberOfMessages: 10, VisibilityTimeout: 20, MessageAttributeNames: []string{"All"},
-			MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{sqstypes.MessageSystemAttributeNameSentTimestamp, sqstypes.MessageSystemAttributeNameApproximateReceiveCount},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out.Messages
-	}
-	first := receive()
-	if len(first) != 3 || *first[0].Body != "one" || *first[0].MessageAttributes["k"].StringValue != "v" {
-		t.Fatalf("received %+v", first)
-	}
-	if got := first[1].Attributes["SentTimestamp"]; got != "1767323046000" {
-		t.Errorf("sent at %s ms", got)
-	}
-	if again := receive(); len(again) != 0 {
-		t.Errorf("hidden messages were received: %+v", again)
-	}
-	if _, err := c.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: url.QueueUrl, ReceiptHandle: first[0].ReceiptHandle}); err != nil {
-		t.Error(err)
-	}
-	clock.Advance(21 * time.Second)
-	second := receive()
-	if len(second) != 2 || second[0].Attributes["ApproximateReceiveCount"] != "2" {
-		t.Fatalf("after the visibility timeout: %+v", second)
-	}
-	batch, err := c.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: url.QueueUrl, Entries: []sqstypes.DeleteMessageBatchRequestEntry{
-		{Id: aws.String("a"), ReceiptHandle: second[0].ReceiptHandle}, {Id: aws.String("b"), ReceiptHandle: aws.String("not base64!")},
-		{Id: aws.String("c"), ReceiptHandle: first[2].ReceiptHandle}, // older than the newest receipt
-	}})
-	if err != nil || len(batch.Successful) != 2 || len(batch.Failed) != 1 || *batch.Failed[0].Code != "ReceiptHandleIsInvalid" {
-		t.Errorf("batch: %+v, %v", batch, err)
-	}
-	attributes, err := c.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
-	if err != nil || attributes.Attributes["ApproximateNumberOfMessagesNotVisible"] != "1" || attributes.Attributes["MessageRetentionPeriod"] != "300" {
-		t.Errorf("attributes: %v, %v", attributes, err)
-	}
-	clock.Advance(5 * time.Minute)
-	if left := receive(); len(left) != 0 {
-		t.Errorf("messages outlive the retention period: %+v", left)
-	}
-	if _, err := c.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: url.QueueUrl}); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: url.QueueUrl}); !strings.Contains(code(err), "PurgeQueueInProgress") {
-		t.Errorf("a second purge at once: %v", err)
-	}
-}
-
-func TestLongPollEndsWithTheFirstMessage(t *testing.T) {
-	clock := world.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	s, cfg := start(t, awssim.Options{World: world.Options{Clock: clock}})
-	c := sqs.NewFromConfig(cfg)
-	url := s.World.QueueURL("kerf")
-	poll := func() chan []sqstypes.Message {
-		got := make(chan []sqstypes.Message, 1)
-		go func() {
-			out, err := c.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 20})
-			if err != nil {
-				t.Error(err)
-				got <- nil
-				return
-			}
-			got <- out.Messages
-		}()
-		await(t, "the poll waits", func() bool { return clock.Waiting() > 0 })
-		return got
-	}
-	got := poll()
-	if _, err := s.World.SendMessage("kerf", "x", "hello", nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if m := <-got; len(m) != 1 || *m[0].Body != "hello" {
-		t.Errorf("received %+v", m)
-	}
-	got = poll()
-	clock.Advance(20 * time.Second)
-	if m := <-got; len(m) != 0 {
-		t.Errorf("received %+v from an empty queue", m)
-	}
 }
 
 // await waits for a condition that another goroutine brings about.
