@@ -152,3 +152,35 @@ func TestFunctionsThatPagesName(t *testing.T) {
 		t.Errorf("found %d names only", found)
 	}
 }
+
+var demoTitle = regexp.MustCompile(`(?m)^\d\. [A-Za-z ,]+`)
+
+// TestTheReadmeShowsTheDemo fails where a step of the demo is not called as README.md has it.
+func TestTheReadmeShowsTheDemo(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("internal/demo/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(text)
+	}
+	titles := demoTitle.FindAllString(string(page), -1)
+	if len(titles) != 7 {
+		t.Errorf("README.md has %d steps of the demo", len(titles))
+	}
+	for _, title := range titles {
+		// What follows a name is another in each run.
+		if title = strings.TrimSuffix(strings.TrimSpace(title), " demo"); !strings.Contains(source.String(), title) {
+			t.Errorf("README.md: the demo has no step %q", title)
+		}
+	}
+}

@@ -27,7 +27,7 @@ const atRest = 12 * time.Second
 
 // consolidate takes most of the work away and tells what becomes of the instances.
 func (r *run) consolidate(ctx context.Context) error {
-	r.title("5. Most of the work goes: pods move together, instances are given back or replaced by smaller ones")
+	r.title("5. Most of the work goes: pods move together, instances are terminated or replaced by smaller ones")
 	before, paid, moved := r.state.count().claims, r.price(), len(r.moved)
 	if err := r.scale(ctx, map[string]int32{"web": 9, "api": 6}); err != nil {
 		return err

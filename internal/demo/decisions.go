@@ -116,7 +116,7 @@ func (r *run) replayMoves() error {
 			moves, nodes = moves+1, nodes+len(d.Disruption.Moves[i].Nodes)
 		}
 	}
-	fmt.Fprintf(r.Out, "  nodes let go             %d by %s of %s; all replayed to the same bytes\n",
+	fmt.Fprintf(r.Out, "  nodes removed            %d by %s of %s; all replayed to the same bytes\n",
 		nodes, plan.Count(moves, "command"), plan.Count(len(r.moved), "decision"))
 	return nil
 }

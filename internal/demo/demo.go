@@ -246,7 +246,7 @@ func (r *run) scale(ctx context.Context, replicas map[string]int32) error {
 }
 
 func (r *run) scaleDown(ctx context.Context) error {
-	r.title("3. Work goes: the batch ends; instances that hold nothing are given back")
+	r.title("3. Work goes: the batch ends; instances that hold nothing are terminated")
 	before, paid := r.state.count().claims, r.price()
 	if err := r.scale(ctx, map[string]int32{"batch": 0}); err != nil {
 		return err
@@ -305,7 +305,7 @@ func (r *run) cleanUp(ctx context.Context) error {
 	if err := r.scale(ctx, map[string]int32{"web": 0, "api": 0, "shop": 0, "notes": 0}); err != nil {
 		return err
 	}
-	return r.await(ctx, "all instances are given back", func(c counts) bool {
+	return r.await(ctx, "all instances are terminated", func(c counts) bool {
 		r.state.mu.Lock()
 		defer r.state.mu.Unlock()
 		return len(r.state.claims) == 0 && len(r.state.nodes) == 0

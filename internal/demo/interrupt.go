@@ -9,6 +9,7 @@ import (
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 func (r *run) interrupt(ctx context.Context) error {
@@ -42,9 +43,9 @@ func (r *run) interrupt(ctx context.Context) error {
 	if asked, ok := r.askedOfEC2(ctx, notified); ok {
 		r.line("a replacement was asked of EC2 %.2f s after the notice", asked.Seconds())
 	}
-	r.line("its pods run elsewhere (%d instances were launched for them) %.1f s after the notice, %.0f s before AWS would have taken the instance",
-		replacements, moved.Seconds(), (2*time.Minute - moved).Seconds())
-	return r.await(ctx, "the interrupted instance is given back", func(counts) bool { return r.going() == 0 })
+	r.line("its pods run elsewhere (%s launched for them) %.1f s after the notice, %.0f s before AWS would have taken the instance",
+		plan.Count(replacements, "instance"), moved.Seconds(), (2*time.Minute - moved).Seconds())
+	return r.await(ctx, "the interrupted instance is terminated", func(counts) bool { return r.going() == 0 })
 }
 
 // askedOfEC2 is how long after a moment the first instance was asked for.

@@ -42,7 +42,7 @@ func (r *run) stage(claim *karpv1.NodeClaim) (stage, text string) {
 	conditions := claim.StatusConditions()
 	switch {
 	case !claim.DeletionTimestamp.IsZero():
-		return "going", fmt.Sprintf("instance %s goes: no new pods, the rest is moved", claim.Name)
+		return "going", fmt.Sprintf("instance %s is removed: it takes no new pods, the others move", claim.Name)
 	case conditions.IsTrue(karpv1.ConditionTypeInitialized):
 		return "ready", fmt.Sprintf("instance %s is ready as %s, %.1f s after it was asked for", claim.Name, claim.Status.NodeName, time.Since(claim.CreationTimestamp.Time).Seconds())
 	case claim.Status.ProviderID != "":

@@ -23,7 +23,7 @@ func (r *run) summary(ctx context.Context) error {
 	r.title("Summary")
 	fmt.Fprintf(r.Out, "  pods that ran            %d\n", len(l))
 	fmt.Fprintf(r.Out, "  pending to running       p50 %.1f s   p99 %.1f s\n", quantile(l, .5).Seconds(), quantile(l, .99).Seconds())
-	fmt.Fprintf(r.Out, "  instances                 %d launched, %d terminated, %d leaked\n", launched, gone, len(leaked))
+	fmt.Fprintf(r.Out, "  instances                %d launched, %d terminated, %d leaked\n", launched, gone, len(leaked))
 	denied := r.denied()
 	fmt.Fprintf(r.Out, "  calls refused by IAM     %d\n", len(denied))
 	for _, d := range denied {

@@ -87,7 +87,7 @@ func (r *run) judge() error {
 		fmt.Fprintf(r.Out, "  decision %-4s            %s on %s for %s/h; floor %s/h, gap %s; replayed to the same bytes\n", id,
 			plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Plan.NewNodes), "new instance"), plan.Dollars(b.Price), plan.Dollars(b.Bound), percent(b.Price, b.Bound))
 	}
-	fmt.Fprintf(r.Out, "  price of what was launched %s/h; no plan could cost less than %s/h; gap %s\n", plan.Dollars(price), plan.Dollars(floor), percent(price, floor))
+	fmt.Fprintf(r.Out, "  price of launches        %s/h; no plan could cost less than %s/h; gap %s\n", plan.Dollars(price), plan.Dollars(floor), percent(price, floor))
 	return r.replayMoves()
 }
 
