@@ -149,9 +149,10 @@ Without Helm:
   kubectl -n kube-system set env deploy/karpenter KERF_DECISIONS=16`
 
 // forwardHint says how to reach a controller in a cluster.
-const forwardHint = `To reach a controller in a cluster, forward its metrics port and ask again:
-  kubectl -n kube-system port-forward deploy/karpenter 8080
-Of several replicas only the leader decides; the Lease karpenter-leader-election names it. That of a local cluster is found
-after:
+const forwardHint = `Nobody answers at the address of --server or KERF_SERVER. Without it, the controller that leads the cluster is found through the
+Kubernetes API. To forward its port yourself, take the pod that the Lease names; only the leader decides:
+  kubectl -n kube-system get lease karpenter-leader-election -o jsonpath='{.spec.holderIdentity}{"\n"}'
+  kubectl -n kube-system port-forward pod/POD 8080
+The address of a local cluster is set by:
   eval "$(kerf local env)"
---server names another address. A decision that was saved is asked with kerf explain -f FILE or kerf replay FILE.`
+A decision that was saved is asked with kerf explain -f FILE or kerf replay FILE.`

@@ -156,7 +156,7 @@ func TestWhereDecisionsCanNotBeHad(t *testing.T) {
 		src  explain.Source
 		want string
 	}{
-		"nobody listens":   {decisions.Server{URL: closed.URL}, "kubectl -n kube-system port-forward deploy/karpenter 8080"},
+		"nobody listens":   {decisions.Server{URL: closed.URL}, "kubectl -n kube-system port-forward pod/POD 8080"},
 		"no such page":     {decisions.Server{URL: serve(http.NotFound)}, "--set settings.kerf.decisions=16"},
 		"another host":     {decisions.Server{URL: serve(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "this host only", http.StatusForbidden) })}, "403 Forbidden: this host only"},
 		"something else":   {decisions.Server{URL: serve(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })}, "reading the answer"},
