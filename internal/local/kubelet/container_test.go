@@ -243,6 +243,8 @@ func TestAProcessThatIsStoppedFailsItsLiveness(t *testing.T) {
 func TestReadinessIsWhatTheProbeSays(t *testing.T) {
 	c := newPlayed(t)
 	c.Probes.Liveness = nil // on a busy instance it may fail, and the process that follows is ready
+	// The probe has not seen it ready, only Start has.
+	c.Probes.Readiness.Period, c.Probes.Readiness.Failures = 300*time.Millisecond, 1
 	c.start()
 	pid := c.PID()
 	c.ask("/unready")

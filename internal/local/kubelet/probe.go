@@ -151,15 +151,15 @@ func (p *Probe) ask(ctx context.Context) error {
 	return p.Check(ctx)
 }
 
-// watch runs the probes of a process that has just started until ctx ends. Readiness is told each time it changes; the
-// first startup or liveness probe that fails is told once, after which no probe is run. Until the startup probe has
-// succeeded, no other is run.
+// watch runs the probes of a process that has just started until ctx ends. Readiness is told after each answer that counts,
+// also where it is as before, because somebody else may have asked in between; the first startup or liveness probe that
+// fails is told once, after which no probe is run. Until the startup probe has succeeded, no other is run.
 func (p Probes) watch(ctx context.Context, readiness func(ready bool, err error), failed func(*Probe, error)) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if p.Startup != nil {
 		started := false
-		p.Startup.watch(ctx, nil, func(ok bool, err error) bool {
+		p.Startup.watch(ctx, func(ok bool, err error) bool {
 			if started = ok; !ok {
 				failed(p.Startup, err)
 			}
@@ -170,12 +170,12 @@ func (p Probes) watch(ctx context.Context, readiness func(ready bool, err error)
 		}
 	}
 	if p.Readiness != nil {
-		go p.Readiness.watch(ctx, nil, func(ok bool, err error) bool { readiness(ok, err); return true })
+		go p.Readiness.watch(ctx, func(ok bool, err error) bool { readiness(ok, err); return true })
 	} else {
 		readiness(true, nil)
 	}
 	if p.Liveness != nil {
-		p.Liveness.watch(ctx, new(true), func(ok bool, err error) bool {
+		p.Liveness.watch(ctx, func(ok bool, err error) bool {
 			if !ok {
 				stop()
 				failed(p.Liveness, err)
@@ -186,9 +186,9 @@ func (p Probes) watch(ctx context.Context, readiness func(ready bool, err error)
 	<-ctx.Done()
 }
 
-// watch asks at once after the delay and then in each period, and tells each change of the answer until told returns false
-// or ctx ends. held is the answer until there is one; nil where there is none.
-func (p *Probe) watch(ctx context.Context, held *bool, told func(ok bool, err error) bool) {
+// watch asks at once after the delay and then in each period, and tells each answer that was given often enough in a row,
+// until told returns false or ctx ends.
+func (p *Probe) watch(ctx context.Context, told func(ok bool, err error) bool) {
 	tick := time.NewTimer(p.Delay)
 	defer tick.Stop()
 	var last bool
@@ -213,11 +213,7 @@ func (p *Probe) watch(ctx context.Context, held *bool, told func(ok bool, err er
 		if ok {
 			want = p.Successes
 		}
-		if inARow < want || held != nil && *held == ok {
-			continue
-		}
-		held = &ok
-		if !told(ok, err) {
+		if inARow >= want && !told(ok, err) {
 			return
 		}
 	}
