@@ -13,6 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // An object on which reading panics is set aside: the others are served, and it is read again after a pause that doubles, and
@@ -29,7 +30,7 @@ const (
 // asideKey is a pod, or the unit of a node.
 type asideKey struct {
 	pod  types.NamespacedName
-	unit string
+	unit reservation.Unit
 }
 
 type aside struct {
@@ -118,7 +119,7 @@ func withoutDemands(pod *corev1.Pod) *corev1.Pod {
 }
 
 // readUnit makes a unit's value. ok is false where that panics and the unit stays as it is.
-func (c *Cache) readUnit(unit string) (next *cluster.Node, ok bool) {
+func (c *Cache) readUnit(unit reservation.Unit) (next *cluster.Node, ok bool) {
 	key := asideKey{unit: unit}
 	a, was := c.aside[key]
 	if was && c.now().Before(a.due) {
@@ -140,14 +141,15 @@ func (c *Cache) readUnit(unit string) (next *cluster.Node, ok bool) {
 }
 
 // objectOf is the Node or NodeClaim behind a unit; nil when it is gone.
-func (c *Cache) objectOf(unit string) client.Object {
-	kind, name := unit[0], unit[2:]
-	if kind == 'c' {
+func (c *Cache) objectOf(unit reservation.Unit) client.Object {
+	if name, ok := unit.Claim(); ok {
 		if claim := c.claims.get("", name); claim != nil {
 			return claim
 		}
-	} else if node := c.nodes.get("", name); node != nil {
-		return node
+	} else if name, ok := unit.Node(); ok {
+		if node := c.nodes.get("", name); node != nil {
+			return node
+		}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // broken is a cache in which reading some pods and nodes panics.
@@ -36,10 +37,10 @@ func newBroken() *broken {
 		}
 		return class(p, l)
 	}
-	b.unitOf = func(u string) *cluster.Node {
-		if b.names[u[2:]] {
+	b.unitOf = func(u reservation.Unit) *cluster.Node {
+		if b.names[string(u[2:])] {
 			b.reads++
-			panic("planted in node " + u)
+			panic("planted in node " + string(u))
 		}
 		return unit(u)
 	}

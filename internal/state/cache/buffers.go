@@ -13,6 +13,7 @@ import (
 	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // buffers are the CapacityBuffers, what gives their pods a shape, and what became of those pods. Virtual pods are pending
@@ -27,7 +28,7 @@ type buffers struct {
 	dirty     bool
 
 	rooms  map[string]Room // by the virtual pod's UID
-	byUnit map[string]int
+	byUnit map[reservation.Unit]int
 }
 
 type workloadKey struct{ kind, namespace, name string }
@@ -57,7 +58,7 @@ type Room struct {
 	// Why there is none.
 	Why string
 
-	unit string
+	unit reservation.Unit
 }
 
 // BufferState is a CapacityBuffer and what became of it.
@@ -74,7 +75,7 @@ type BufferState struct {
 func newBuffers(on bool) buffers {
 	return buffers{
 		on: on, objects: newStore[*autoscalingv1beta1.CapacityBuffer](), templates: newStore[*corev1.PodTemplate](),
-		workloads: map[workloadKey]*intake.Workload{}, made: map[types.NamespacedName]*madeBuffer{}, rooms: map[string]Room{}, byUnit: map[string]int{},
+		workloads: map[workloadKey]*intake.Workload{}, made: map[types.NamespacedName]*madeBuffer{}, rooms: map[string]Room{}, byUnit: map[reservation.Unit]int{},
 	}
 }
 
@@ -237,11 +238,11 @@ func (c *Cache) SettleRooms(rooms []Room) {
 		case !there[room.Pod.UID]:
 			continue
 		case room.Claim != "":
-			room.unit = claimUnit(room.Claim)
+			room.unit = reservation.OfClaim(room.Claim)
 		case room.Node != nil && room.Node.Claim != "":
-			room.unit = claimUnit(room.Node.Claim)
+			room.unit = reservation.OfClaim(room.Node.Claim)
 		case room.Node != nil:
-			room.unit = nodeUnit(room.Node.Name)
+			room.unit = reservation.OfNode(room.Node.Name)
 		}
 		room.Node = nil // not needed any more, and old by the next snapshot
 		old, had := c.buffers.rooms[room.Pod.UID]
@@ -255,7 +256,7 @@ func (c *Cache) SettleRooms(rooms []Room) {
 		c.buffers.rooms[room.Pod.UID] = room
 		if room.unit != "" {
 			c.buffers.byUnit[room.unit]++
-			c.touchTarget(room.unit)
+			c.touchUnit(room.unit)
 		}
 	}
 	if moved {
@@ -271,10 +272,10 @@ func (c *Cache) leaveRoom(uid string, room Room) {
 	if c.buffers.byUnit[room.unit]--; c.buffers.byUnit[room.unit] == 0 {
 		delete(c.buffers.byUnit, room.unit)
 	}
-	c.touchTarget(room.unit)
+	c.touchUnit(room.unit)
 }
 
-func (c *Cache) virtualOn(units ...string) int {
+func (c *Cache) virtualOn(units ...reservation.Unit) int {
 	n := 0
 	for _, unit := range units {
 		n += c.buffers.byUnit[unit]

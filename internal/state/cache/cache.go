@@ -1,6 +1,10 @@
 // Package cache turns watch events into snapshots of the cluster.
 //
-// The state is a function of the newest version of every object and of the assumptions that are alive, never of the
+// It owns what watches tell: the newest version of every object, and what is made of them (pods, nodes, daemons, buffers, the
+// usage of NodePools, what pods say about the disruption of their nodes). What decisions have given out and nobody has taken yet
+// belongs to a reservation.Table with a lock of its own, which is taken inside this package's; a snapshot is made of both.
+//
+// The state is a function of the newest version of every object and of the reservations that are alive, never of the
 // order of events. A snapshot is made of what changed since the last one; nodes that did not change keep their pointer.
 // There is no moment at which the whole state is held back because one object is not settled: a claim without an answer
 // from the cloud is a node whose shape is not certain yet, and nothing more.
@@ -23,6 +27,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // DefaultBindGrace is how long a pod that was reserved for a node may stay unbound once the node is initialized, before it
@@ -44,7 +49,7 @@ type Options struct {
 	Failed func(obj client.Object, err error)
 }
 
-// Cache is the mutable state behind the snapshots.
+// Cache is the mutable state behind the snapshots: what watches tell, and the table of reservations that it composes with it.
 //
 // Concurrency: all methods are safe for use by many goroutines.
 type Cache struct {
@@ -91,27 +96,26 @@ type Cache struct {
 	claimsByID index[string, string] // provider ID to claims
 	nodesByID  index[string, string] // provider ID to nodes
 
-	reservations map[types.UID]*reservation
-	owed         map[Owner][]owed // by the owner of pods that were evicted; see owe
-	byTarget     index[string, types.UID]
-	nominated    map[types.UID]*nomination           // by Kerf
-	nominees     index[string, types.NamespacedName] // by anybody, without a node; by the node that they are nominated to
-	expected     map[string]expectation
-	units        map[string]*cluster.Node
-	deleting     map[string]struct{} // units that are going away
-	crowded      []string            // units that were found to be reserved for more than they have
-	daemons      map[types.NamespacedName]cluster.Daemon
-	dirty        map[string]struct{}
-	dirtySets    map[types.NamespacedName]struct{}
-	dirtyWait    bool
-	dirtyNS      bool
+	reserved *reservation.Table
+	nominees index[string, types.NamespacedName] // pods without a node, by the node that anybody nominated them to
+
+	units    map[reservation.Unit]*cluster.Node
+	deleting map[reservation.Unit]struct{} // units that are going away
+	crowded  []reservation.Unit            // units that were found to be reserved for more than they have
+	daemons  map[types.NamespacedName]cluster.Daemon
+
+	// What the next snapshot has to make again.
+	dirty     map[reservation.Unit]struct{}
+	dirtySets map[types.NamespacedName]struct{}
+	dirtyWait bool
+	dirtyNS   bool
 
 	aside    map[asideKey]aside
 	failures []failure // to be told when the lock is free
 	failed   func(client.Object, error)
 	// classOf and unitOf read a pod and a node; tests put others in their place.
 	classOf func(*corev1.Pod, intake.Lookup) *cluster.Class
-	unitOf  func(unit string) *cluster.Node
+	unitOf  func(unit reservation.Unit) *cluster.Node
 
 	last *cluster.Snapshot
 }
@@ -132,9 +136,9 @@ func New(o Options) *Cache {
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
 		claimsByID: index[string, string]{}, nodesByID: index[string, string]{},
-		reservations: map[types.UID]*reservation{}, owed: map[Owner][]owed{}, byTarget: index[string, types.UID]{}, nominated: map[types.UID]*nomination{}, nominees: index[string, types.NamespacedName]{}, expected: map[string]expectation{},
-		units: map[string]*cluster.Node{}, deleting: map[string]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
-		dirty: map[string]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},
+		reserved: reservation.New(), nominees: index[string, types.NamespacedName]{},
+		units: map[reservation.Unit]*cluster.Node{}, deleting: map[reservation.Unit]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
+		dirty: map[reservation.Unit]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},
 		last: &cluster.Snapshot{},
 	}
 	if c.now == nil {
@@ -294,13 +298,13 @@ func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 	c.dirtyWait, c.holds.end = false, time.Time{}
 	var out []*cluster.Pod
 	for _, e := range c.waiting {
-		if c.reservations[e.obj.UID] == nil {
+		if !c.reserved.Has(e.obj.UID) {
 			out = append(out, e.pod)
 		}
 	}
 	for key := range c.deleting {
 		for _, p := range c.units[key].Pods {
-			if p.Node == "" || c.reservations[types.UID(p.UID)] != nil {
+			if p.Node == "" || c.reserved.Has(types.UID(p.UID)) {
 				continue
 			}
 			e := c.entries[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]

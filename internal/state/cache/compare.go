@@ -16,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // comparePage is how many objects are read from the API at a time, and how many the cache is asked about while it is locked:
@@ -88,7 +89,7 @@ func (c *Cache) Lasting(ctx context.Context, reader client.Reader, before []Diff
 // holding is what the cache has of a kind under a name.
 func (c *Cache) holding(kind, name string) any {
 	if kind == unitKind {
-		return c.units[name]
+		return c.units[reservation.Unit(name)]
 	}
 	key := keyOf(name)
 	switch kind {
@@ -247,8 +248,7 @@ func counts(o client.Object) bool {
 
 // assumed reports whether an object is one that no watch has told of yet.
 func (c *Cache) assumed(kind string, o client.Object) bool {
-	x, ok := c.expected[o.GetName()]
-	return kind == claimKind && ok && !x.seen
+	return kind == claimKind && c.reserved.Unconfirmed(o.GetName())
 }
 
 func (p *comparison) claimDiffers(claim *karpv1.NodeClaim) {
@@ -276,25 +276,25 @@ func (p *comparison) readNodes(page []*corev1.Node) {
 	c := p.c
 	c.mu.Lock()
 	for _, node := range page {
-		if _, dirty := c.dirty[nodeUnit(node.Name)]; dirty || p.stale[node.Name] {
+		if _, dirty := c.dirty[reservation.OfNode(node.Name)]; dirty || p.stale[node.Name] {
 			continue
 		}
-		x := pair{node: node, unit: c.units[nodeUnit(node.Name)]}
+		x := pair{node: node, unit: c.units[reservation.OfNode(node.Name)]}
 		if name := p.claims[node.Spec.ProviderID]; name != "" {
-			x.claim, x.expected = c.claims.get("", name), c.expected[name].Expected
+			x.claim, x.expected = c.claims.get("", name), c.reserved.Expected(name)
 		}
 		pairs = append(pairs, x)
 	}
 	c.unlock()
 	for _, x := range pairs {
 		if x.unit == nil {
-			p.differs(nodeUnit(x.node.Name), nil, "is in the API but not in the cache")
+			p.differs(reservation.OfNode(x.node.Name), nil, "is in the API but not in the cache")
 			continue
 		}
 		want := intake.Node(x.node, x.claim, x.expected)
 		if !alike(x.unit.Allocatable, want.Allocatable) || !slices.Equal(x.unit.Taints, want.Taints) || x.unit.Claim != want.Claim ||
 			x.unit.Initialized != want.Initialized || x.unit.Deleting != want.Deleting {
-			p.differs(nodeUnit(x.node.Name), x.unit, fmt.Sprintf("has %v, taints %v, claim %q, initialized %t, deleting %t in the cache, and %v, %v, %q, %t, %t by the API",
+			p.differs(reservation.OfNode(x.node.Name), x.unit, fmt.Sprintf("has %v, taints %v, claim %q, initialized %t, deleting %t in the cache, and %v, %v, %q, %t, %t by the API",
 				x.unit.Allocatable, x.unit.Taints, x.unit.Claim, x.unit.Initialized, x.unit.Deleting, want.Allocatable, want.Taints, want.Claim, want.Initialized, want.Deleting))
 		}
 	}
@@ -334,13 +334,13 @@ func (p *comparison) compareUse() {
 			want = &nodeUse{}
 		}
 		if has.pods != want.pods || !alike(has.used, want.used) {
-			p.differs(nodeUnit(n.Name), n, fmt.Sprintf("has %d pods using %v in the cache, and %d using %v by the API", has.pods, has.used, want.pods, want.used))
+			p.differs(reservation.OfNode(n.Name), n, fmt.Sprintf("has %d pods using %v in the cache, and %d using %v by the API", has.pods, has.used, want.pods, want.used))
 		}
 	}
 }
 
-func (p *comparison) differs(unit string, held *cluster.Node, what string) {
-	p.out = append(p.out, Difference{kind: unitKind, name: unit, held: held, what: what})
+func (p *comparison) differs(unit reservation.Unit, held *cluster.Node, what string) {
+	p.out = append(p.out, Difference{kind: unitKind, name: string(unit), held: held, what: what})
 }
 
 func alike(a, b map[string]int64) bool {

@@ -11,11 +11,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
-
-// A unit is one instance: a Node with its NodeClaim, if it has one, or a NodeClaim whose Node has not joined.
-func nodeUnit(name string) string  { return "n/" + name }
-func claimUnit(name string) string { return "c/" + name }
 
 // SetNode takes in a version of a Node.
 func (c *Cache) SetNode(node *corev1.Node) {
@@ -51,15 +48,15 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 		c.unlinkNode(old)
 		c.recountID(old.Spec.ProviderID)
 		delete(c.podEvents, node.Name)
-		c.breakReservations(nodeUnit(node.Name))
+		c.breakReservations(reservation.OfNode(node.Name))
 		c.followNode(node.Name)
 		c.tell(NodeGone, node.Name)
 	}
 }
 
 func (c *Cache) linkNode(node *corev1.Node) {
-	c.touch(nodeUnit(node.Name))
-	c.touch(claimUnit(node.Name)) // a claim of the same name must show itself under another
+	c.touch(reservation.OfNode(node.Name))
+	c.touch(reservation.OfClaim(node.Name)) // a claim of the same name must show itself under another
 	if id := node.Spec.ProviderID; id != "" {
 		c.nodesByID.add(id, node.Name)
 		c.touchID(id)
@@ -67,8 +64,8 @@ func (c *Cache) linkNode(node *corev1.Node) {
 }
 
 func (c *Cache) unlinkNode(node *corev1.Node) {
-	c.touch(nodeUnit(node.Name))
-	c.touch(claimUnit(node.Name)) // a claim of the same name must show itself under another
+	c.touch(reservation.OfNode(node.Name))
+	c.touch(reservation.OfClaim(node.Name)) // a claim of the same name must show itself under another
 	if id := node.Spec.ProviderID; id != "" {
 		c.touchID(id)
 		c.nodesByID.remove(id, node.Name)
@@ -79,7 +76,7 @@ func (c *Cache) unlinkNode(node *corev1.Node) {
 func (c *Cache) SetClaim(claim *karpv1.NodeClaim) {
 	c.mu.Lock()
 	defer c.unlock()
-	c.confirm(claim.Name, claim.UID)
+	c.reserved.ConfirmClaim(claim.Name, claim.UID)
 	c.setClaim(claim)
 }
 
@@ -94,13 +91,13 @@ func (c *Cache) setClaim(claim *karpv1.NodeClaim) {
 	if old != nil {
 		c.unlinkClaim(old)
 		if old.UID != claim.UID {
-			c.breakReservations(claimUnit(claim.Name))
+			c.breakReservations(reservation.OfClaim(claim.Name))
 		}
 	}
 	c.linkClaim(claim)
 	c.recount(claim.Name)
 	if claim.DeletionTimestamp != nil {
-		c.breakReservations(claimUnit(claim.Name))
+		c.breakReservations(reservation.OfClaim(claim.Name))
 		if old == nil || old.DeletionTimestamp == nil {
 			c.tell(NodeGoing, claim.Name)
 		}
@@ -120,13 +117,13 @@ func (c *Cache) RemoveClaim(claim *karpv1.NodeClaim) {
 func (c *Cache) forgetClaim(claim *karpv1.NodeClaim) {
 	c.unlinkClaim(claim)
 	c.recount(claim.Name)
-	c.breakReservations(claimUnit(claim.Name))
-	delete(c.expected, claim.Name)
+	c.breakReservations(reservation.OfClaim(claim.Name))
+	c.reserved.ForgetClaim(claim.Name)
 	c.tell(NodeGone, claim.Name)
 }
 
 func (c *Cache) linkClaim(claim *karpv1.NodeClaim) {
-	c.touch(claimUnit(claim.Name))
+	c.touch(reservation.OfClaim(claim.Name))
 	if id := claim.Status.ProviderID; id != "" {
 		c.claimsByID.add(id, claim.Name)
 		c.touchID(id)
@@ -134,27 +131,27 @@ func (c *Cache) linkClaim(claim *karpv1.NodeClaim) {
 }
 
 func (c *Cache) unlinkClaim(claim *karpv1.NodeClaim) {
-	c.touch(claimUnit(claim.Name))
+	c.touch(reservation.OfClaim(claim.Name))
 	if id := claim.Status.ProviderID; id != "" {
 		c.touchID(id)
 		c.claimsByID.remove(id, claim.Name)
 	}
 }
 
-func (c *Cache) touch(unit string) { c.dirty[unit] = struct{}{} }
+func (c *Cache) touch(unit reservation.Unit) { c.dirty[unit] = struct{}{} }
 
 // touchID marks everything that a provider ID joins.
 func (c *Cache) touchID(id string) {
 	for name := range c.nodesByID[id] {
-		c.touch(nodeUnit(name))
+		c.touch(reservation.OfNode(name))
 	}
 	for name := range c.claimsByID[id] {
-		c.touch(claimUnit(name))
+		c.touch(reservation.OfClaim(name))
 	}
 }
 
 // rebuildUnit makes a unit's value again and reports whether it differs from what was there.
-func (c *Cache) rebuildUnit(unit string) bool {
+func (c *Cache) rebuildUnit(unit reservation.Unit) bool {
 	old := c.units[unit]
 	next, ok := c.readUnit(unit)
 	if !ok {
@@ -191,14 +188,13 @@ func (c *Cache) rebuildUnit(unit string) bool {
 }
 
 // buildUnit returns nil when there is no such instance (any more), or when it is part of another unit.
-func (c *Cache) buildUnit(unit string) *cluster.Node {
-	kind, name := unit[0], unit[2:]
-	if kind == 'c' {
+func (c *Cache) buildUnit(unit reservation.Unit) *cluster.Node {
+	if name, ok := unit.Claim(); ok {
 		claim := c.claims.get("", name)
 		if claim == nil || len(c.nodesByID[claim.Status.ProviderID]) > 0 {
 			return nil
 		}
-		out := intake.Node(nil, claim, c.expected[name].Expected)
+		out := intake.Node(nil, claim, c.reserved.Expected(name))
 		if c.nodes.get("", out.Name) != nil {
 			out.Name = "nodeclaim/" + out.Name // some other instance has the name already
 		}
@@ -206,21 +202,22 @@ func (c *Cache) buildUnit(unit string) *cluster.Node {
 		out.Virtual = c.virtualOn(unit)
 		return out
 	}
+	name, _ := unit.Node()
 	node := c.nodes.get("", name)
 	if node == nil {
 		return nil
 	}
 	claim := c.claimOf(node)
-	targets := []string{unit}
+	units := []reservation.Unit{unit}
 	expected := intake.Expected{}
 	if claim != nil {
-		targets = append(targets, claimUnit(claim.Name))
-		expected = c.expected[claim.Name].Expected
+		units = append(units, reservation.OfClaim(claim.Name))
+		expected = c.reserved.Expected(claim.Name)
 	}
 	out := intake.Node(node, claim, expected)
 	out.AttachLimits = intake.AttachLimits(c.csiNodes.get("", name))
-	c.fillPods(out, c.podsByNode[name], targets...)
-	out.Virtual = c.virtualOn(targets...)
+	c.fillPods(out, c.podsByNode[name], units...)
+	out.Virtual = c.virtualOn(units...)
 	return out
 }
 
@@ -242,7 +239,7 @@ func (c *Cache) claimOf(node *corev1.Node) *karpv1.NodeClaim {
 }
 
 // fillPods adds the pods that run on the instance and those that were given room on it.
-func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, targets ...string) {
+func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, units ...reservation.Unit) {
 	for _, e := range bound {
 		node.Pods = append(node.Pods, e.pod)
 		if e.pod.Daemon {
@@ -252,12 +249,9 @@ func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, targets ..
 			node.DaemonUsed.Add(e.pod.Class.Requests)
 		}
 	}
-	for _, target := range targets {
-		for uid := range c.byTarget[target] {
-			p := c.reservations[uid]
-			if e := c.entries[p.key]; e != nil && e.obj.UID == uid && e.pod.Node != node.Name {
-				node.Pods = append(node.Pods, e.pod)
-			}
+	for _, r := range c.reserved.On(units...) {
+		if e := c.entries[r.Pod]; e != nil && e.obj.UID == r.UID && e.pod.Node != node.Name {
+			node.Pods = append(node.Pods, e.pod)
 		}
 	}
 	if len(node.Pods) == 0 {

@@ -1,24 +1,15 @@
 package cache
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
-
-// mostNominations is how often a pod is nominated at most: the scheduler takes a nomination away each time that it looks at
-// the pod while the node takes no pods yet.
-const mostNominations = 5
-
-// nomination is the node that Kerf has asked the scheduler to try first for a pod.
-type nomination struct {
-	node  string
-	times int
-	lost  bool // it was taken away or could not be written, and was not written again yet
-}
 
 // Nominees are the pods that are given room on a claim, wait, and are nominated to no node: those that the scheduler should
 // try on the claim's node first. There are none when nobody waits for another instance, or only pods just like them. What is returned counts as nominated
@@ -29,24 +20,16 @@ type nomination struct {
 func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 	c.mu.Lock()
 	defer c.unlock()
-	mine := c.byTarget[claimUnit(claim)]
-	if len(mine) == 0 || !c.mistakable(claimUnit(claim)) {
+	mine := c.waitingOn(reservation.OfClaim(claim))
+	if len(mine) == 0 || !c.mistakable(reservation.OfClaim(claim), mine) {
 		return nil
 	}
 	var out []*corev1.Pod
-	for uid := range mine {
-		e := c.waiting[c.reservations[uid].key]
-		if e == nil || e.obj.UID != uid || e.obj.Status.NominatedNodeName != "" || !intake.Preempts(e.obj) || e.obj.Spec.SchedulerName != corev1.DefaultSchedulerName {
+	for _, e := range mine {
+		if e.obj.Status.NominatedNodeName != "" || !intake.Preempts(e.obj) || e.obj.Spec.SchedulerName != corev1.DefaultSchedulerName {
 			continue
 		}
-		n := c.nominated[uid]
-		if n == nil || n.node != node {
-			n = &nomination{node: node, lost: true}
-			c.nominated[uid] = n
-		}
-		if n.lost && n.times < mostNominations {
-			n.times++
-			n.lost = false
+		if c.reserved.Nominate(e.obj.UID, node) {
 			out = append(out, e.obj)
 		}
 	}
@@ -54,36 +37,20 @@ func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 }
 
 // NotNominated takes back that a pod was nominated: it could not be written. It counts as one of the times all the same.
-func (c *Cache) NotNominated(pod *corev1.Pod) {
-	c.mu.Lock()
-	defer c.unlock()
-	if n := c.nominated[pod.UID]; n != nil {
-		n.lost = true
-	}
-}
+func (c *Cache) NotNominated(pod *corev1.Pod) { c.reserved.LoseNomination(pod.UID) }
 
 // mistakable reports whether a pod that is given room on another instance could be put on the unit to the harm of those that
 // the unit is for: one waits that is not like all of them. Pods that are all alike fit in each other's places, and a
 // nomination for each would be a write for each.
-func (c *Cache) mistakable(unit string) bool {
-	var like *cluster.Class
-	for uid := range c.byTarget[unit] {
-		if e := c.waiting[c.reservations[uid].key]; e != nil && e.obj.UID == uid {
-			if like != nil && e.pod.Class.ID != like.ID {
-				like = nil
-				break
-			}
-			like = e.pod.Class
-		}
-	}
-	for target, pods := range c.byTarget {
-		if target == unit {
+func (c *Cache) mistakable(unit reservation.Unit, mine []*entry) bool {
+	like := mine[0].pod.Class.ID
+	alike := !slices.ContainsFunc(mine, func(e *entry) bool { return e.pod.Class.ID != like })
+	for _, other := range c.reserved.Units() {
+		if other == unit {
 			continue
 		}
-		for uid := range pods {
-			if e := c.waiting[c.reservations[uid].key]; e != nil && e.obj.UID == uid && (like == nil || e.pod.Class.ID != like.ID) {
-				return true
-			}
+		if slices.ContainsFunc(c.waitingOn(other), func(e *entry) bool { return !alike || e.pod.Class.ID != like }) {
+			return true
 		}
 	}
 	return false
@@ -96,8 +63,7 @@ func (c *Cache) provisionable(pod *corev1.Pod) bool {
 	if to == "" {
 		return intake.Provisionable(pod)
 	}
-	n := c.nominated[pod.UID]
-	if n != nil && n.node == to && !n.lost || !intake.Preempts(pod) || !c.takesPods(to) {
+	if c.reserved.Nominated(pod.UID, to) || !intake.Preempts(pod) || !c.takesPods(to) {
 		return intake.ProvisionableBut(pod, to)
 	}
 	return false
@@ -124,20 +90,20 @@ func (c *Cache) followNode(name string) {
 
 // followNomination tells of a pod whose nomination the scheduler has taken away while its node is still on its way.
 func (c *Cache) followNomination(e, old *entry) {
-	n := c.nominated[e.obj.UID]
-	if n == nil {
-		return
-	}
 	if e.pod.Node != "" {
-		delete(c.nominated, e.obj.UID)
+		c.reserved.ForgetNomination(e.obj.UID)
 		return
 	}
 	if e.obj.Status.NominatedNodeName != "" || old.obj.Status.NominatedNodeName == "" {
 		return
 	}
-	n.lost = true
-	if p := c.reservations[e.obj.UID]; p != nil && p.target[0] == 'c' && c.waiting[p.key] == e {
-		c.tell(NominationLost, p.target[2:])
+	if !c.reserved.LoseNomination(e.obj.UID) {
+		return
+	}
+	if r, ok := c.reserved.Of(e.obj.UID); ok && c.waiting[r.Pod] == e {
+		if claim, ok := r.Unit.Claim(); ok {
+			c.tell(NominationLost, claim)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 func nominatedTo(node string) func(*corev1.Pod) {
@@ -71,7 +72,7 @@ func TestPodsAreNominatedToTheirInstanceOnce(t *testing.T) {
 func TestANominationThatIsTakenAwayIsWrittenAgainSomeTimes(t *testing.T) {
 	r := twoInstances()
 	r.nominees("c0")
-	for n := 1; n < mostNominations; n++ {
+	for n := 1; n < reservation.MostNominations; n++ {
 		r.pod("p0", nominatedTo("node-of-c0"))
 		r.pod("p0")
 		if r.told[NominationLost] != n {
@@ -84,7 +85,7 @@ func TestANominationThatIsTakenAwayIsWrittenAgainSomeTimes(t *testing.T) {
 	r.pod("p0", nominatedTo("node-of-c0"))
 	r.pod("p0")
 	if got := r.nominees("c0"); len(got) > 0 {
-		t.Errorf("%v are nominated for the %dth time", got, mostNominations+1)
+		t.Errorf("%v are nominated for the %dth time", got, reservation.MostNominations+1)
 	}
 }
 
@@ -118,8 +119,8 @@ func TestANominatedPodIsStillServed(t *testing.T) {
 		t.Errorf("%d pods pending once the promises have ended, want all three", n)
 	}
 	r.pod("p0", bound("node-of-c0"))
-	if len(r.nominated) != 1 || len(r.Cache.nominees) != 0 {
-		t.Errorf("%d nominations are remembered, want that of p1", len(r.nominated))
+	if n := r.reserved.Sizes().Nominations; n != 1 || len(r.Cache.nominees) != 0 {
+		t.Errorf("%d nominations are remembered, want that of p1", n)
 	}
 }
 

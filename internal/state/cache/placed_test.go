@@ -102,7 +102,7 @@ func TestSuccessorsOfEvictedPodsAreHeldAgainstThePlan(t *testing.T) {
 		r, placed := landing()
 		r.pod("old", controlled, bound("n0"))
 		r.Nominate(r.instance("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
-		if c := r.reservations["uid-old"]; c == nil { // its node is not going away: nothing is kept for it
+		if !r.reserved.Has("uid-old") { // its node is not going away: nothing is kept for it
 			leaves := newNode("n0", "uid-n0", "id-0")
 			now := metav1.Unix(1000, 0)
 			leaves.DeletionTimestamp, leaves.Finalizers = &now, []string{"karpenter.sh/termination"}
@@ -116,8 +116,8 @@ func TestSuccessorsOfEvictedPodsAreHeldAgainstThePlan(t *testing.T) {
 		if len(*placed) != 1 || !(*placed)[0].Disruption || (*placed)[0].AsPlanned != planned {
 			t.Errorf("on %s: told %+v, want one of a disruption, as planned: %v", node, *placed, planned)
 		}
-		if len(r.owed) != 0 {
-			t.Errorf("%d places are still owed", len(r.owed))
+		if n := r.reserved.Sizes().Successions; n != 0 {
+			t.Errorf("%d places are still kept for successors", n)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // entry is a pod that is not over, as it was taken in.
@@ -70,14 +71,14 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	c.entries[key] = e
 	c.indexPod(key, pod)
 	c.notePodEvent(e, old)
-	if n := c.units[nodeUnit(e.pod.Node)]; n != nil && n.Virtual > 0 && (old == nil || old.pod.Node == "") {
+	if n := c.units[reservation.OfNode(e.pod.Node)]; n != nil && n.Virtual > 0 && (old == nil || old.pod.Node == "") {
 		c.tell(BufferMoved, n.Name) // it may have taken the room
 	}
 	if old == nil || e.pod != old.pod {
 		c.touchNode(e.pod.Node)
 		c.touchReservation(pod.UID)
 	}
-	if _, ok := c.deleting[nodeUnit(e.pod.Node)]; ok {
+	if _, ok := c.deleting[reservation.OfNode(e.pod.Node)]; ok {
 		c.dirtyWait = true // whether it may be moved can change without the pod's value
 	}
 	c.bound(e, old)
@@ -115,7 +116,7 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 		c.dirtyWait = true
 	}
 	c.breakReservation(e.obj.UID)
-	delete(c.nominated, e.obj.UID)
+	c.reserved.ForgetNomination(e.obj.UID)
 	if e.pod.Node != "" {
 		if !e.pod.Daemon && !e.pod.Terminating {
 			c.podEvent(e.pod.Node, c.now())
@@ -186,7 +187,7 @@ func (c *Cache) setWaiting(key types.NamespacedName, e, old *entry) {
 	switch {
 	case !was:
 		c.dirtyWait = true
-		if c.reservations[e.obj.UID] == nil {
+		if !c.reserved.Has(e.obj.UID) {
 			c.tellPending(e)
 		}
 	case e.pod != old.pod:
@@ -226,7 +227,7 @@ func (c *Cache) touchNode(name string) {
 	if name == "" {
 		return
 	}
-	key := nodeUnit(name)
+	key := reservation.OfNode(name)
 	c.dirty[key] = struct{}{}
 	if _, ok := c.deleting[key]; ok {
 		c.dirtyWait = true

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // AwaitingReplacement reports what the pods of a node that goes away still wait for: homeless, that one of them was
@@ -17,26 +18,27 @@ func (c *Cache) AwaitingReplacement(node string) (homeless, coming bool) {
 		if e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || c.held(e.obj) {
 			continue
 		}
-		if p := c.reservations[types.UID(e.pod.UID)]; p == nil {
+		if r, ok := c.reserved.Of(types.UID(e.pod.UID)); !ok {
 			homeless = true
-		} else if n := c.nodeOf(p.target); n == nil || !n.Initialized {
+		} else if n := c.nodeOf(r.Unit); n == nil || !n.Initialized {
 			coming = true
 		}
 	}
 	return homeless, coming
 }
 
-// nodeOf is the instance that a reservation's target is part of by now; nil when there is none.
-func (c *Cache) nodeOf(target string) *cluster.Node {
-	if n := c.units[target]; n != nil || target[0] == 'n' {
+// nodeOf is the instance that a unit is part of by now; nil when there is none.
+func (c *Cache) nodeOf(unit reservation.Unit) *cluster.Node {
+	name, isClaim := unit.Claim()
+	if n := c.units[unit]; n != nil || !isClaim {
 		return n
 	}
-	claim := c.claims.get("", target[2:])
+	claim := c.claims.get("", name)
 	if claim == nil || claim.Status.ProviderID == "" {
 		return nil
 	}
 	for name := range c.nodesByID[claim.Status.ProviderID] {
-		if n := c.units[nodeUnit(name)]; n != nil && n.Claim == claim.Name {
+		if n := c.units[reservation.OfNode(name)]; n != nil && n.Claim == claim.Name {
 			return n
 		}
 	}

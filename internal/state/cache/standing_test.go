@@ -167,7 +167,7 @@ func TestNothingIsKeptOfNodesThatAreGone(t *testing.T) {
 		r.Snapshot()
 	}
 	r.Standing()
-	for what, n := range map[string]int{"events of pods": len(r.podEvents), "what pods say": len(r.stood), "units": len(r.units), "nodes with pods": len(r.podsByNode), "pods": len(r.entries)} {
+	for what, n := range map[string]int{"events of pods": len(r.podEvents), "what pods say": len(r.stood), "units": len(r.units), "nodes with pods": len(r.podsByNode), "pods": len(r.entries), "reservations": r.reserved.Sizes().Pods} {
 		if n != 0 {
 			t.Errorf("%s: %d are left", what, n)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // The scheduler binds as it likes: a pod that was reserved for one instance may take the room on another that was reserved for to
@@ -45,8 +46,7 @@ func (c *Cache) breakUnkeepable() bool {
 func (c *Cache) breakCrowding(node *cluster.Node) (broken bool) {
 	left := node.Used.Clone()
 	for _, p := range largestFirst(node.Pods) {
-		promise := c.reservations[types.UID(p.UID)]
-		if promise == nil || p.Node == node.Name {
+		if !c.reserved.Has(types.UID(p.UID)) || p.Node == node.Name {
 			continue
 		}
 		if fits(left, node.Allocatable) {
@@ -89,7 +89,7 @@ func (c *Cache) boundElsewhere(node string) {
 	if node == "" {
 		return
 	}
-	unit := nodeUnit(node)
+	unit := reservation.OfNode(node)
 	if _, dirty := c.dirty[unit]; !dirty {
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
 // SetPool takes in a version of a NodePool.
@@ -267,7 +268,7 @@ func (c *Cache) SetCSINode(node *storagev1.CSINode) {
 	c.mu.Lock()
 	defer c.unlock()
 	if c.csiNodes.set(node) {
-		c.touch(nodeUnit(node.Name))
+		c.touch(reservation.OfNode(node.Name))
 	}
 }
 
@@ -276,7 +277,7 @@ func (c *Cache) RemoveCSINode(node *storagev1.CSINode) {
 	c.mu.Lock()
 	defer c.unlock()
 	if c.csiNodes.remove(node) {
-		c.touch(nodeUnit(node.Name))
+		c.touch(reservation.OfNode(node.Name))
 	}
 }
 

@@ -30,7 +30,7 @@ func TestABindLooksAtItsOwnNodeOnly(t *testing.T) {
 		if r.last != snapshot {
 			t.Errorf("with %d nodes a bind made a snapshot of the cluster", nodes)
 		}
-		if r.reservations["uid-waits"] == nil {
+		if !r.reserved.Has("uid-waits") {
 			t.Error("there is room for the pod that waits, but it is promised no more")
 		}
 		return allocs
