@@ -19,6 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -143,7 +144,7 @@ func (c *Collector) instances(ctx context.Context, instances []*cloud.Instance, 
 	var errs []error
 	for _, m := range without(due, live.Items) {
 		c.Log.Info("terminating an instance without a nodeclaim", "provider_id", m.ProviderID, "instance_type", m.InstanceType, "claim_tag", m.Claim, "launched_at", m.LaunchedAt)
-		if err := c.Cloud.Terminate(ctx, m.ProviderID); err != nil && !cloud.IsNotFound(err) {
+		if _, err := (terminate.Terminator{Cloud: c.Cloud, Clock: c.Clock}).End(ctx, m.ProviderID, nil); err != nil {
 			errs = append(errs, fmt.Errorf("terminating instance %s without a nodeclaim: %w", m.ProviderID, err))
 			continue
 		}

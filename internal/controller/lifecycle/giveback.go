@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/controller/terminate"
 )
 
 // giveBack ends the instance that was launched for a claim whose object never came to say so: it was deleted during the
@@ -23,7 +23,7 @@ func (c *Controller) giveBack(ctx context.Context, name string) error {
 		return nil
 	}
 	instance := m.(*memory).instance
-	if err := c.Cloud.Terminate(ctx, instance.ProviderID); err != nil && !cloud.IsNotFound(err) {
+	if _, err := (terminate.Terminator{Cloud: c.Cloud, Clock: c.Clock}).End(ctx, instance.ProviderID, nil); err != nil {
 		return fmt.Errorf("ending the instance of nodeclaim %q, which was deleted during the launch: %w", name, err)
 	}
 	c.memories.Delete(name)

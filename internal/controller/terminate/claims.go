@@ -9,9 +9,9 @@ package terminate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,17 +90,17 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		}
 	}
 	if claim.Status.ProviderID != "" {
-		err := c.Cloud.Terminate(ctx, claim.Status.ProviderID)
-		if err == nil {
-			if err := markTerminating(ctx, c.Client, c.Clock, claim); err != nil && !apierrors.IsConflict(err) {
+		stored := claim.DeepCopy()
+		outcome, err := Terminator{c.Cloud, c.Clock}.End(ctx, claim.Status.ProviderID, claim)
+		switch {
+		case err != nil:
+			return reconcile.Result{}, fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, err)
+		case outcome == Ending:
+			if err := writeConditions(ctx, c.Client, stored, claim); err != nil && !apierrors.IsConflict(err) {
 				return reconcile.Result{}, err
 			}
 			return reconcile.Result{RequeueAfter: poll}, nil
-		}
-		if !cloud.IsNotFound(err) {
-			return reconcile.Result{}, fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, err)
-		}
-		if errors.Is(err, cloud.ErrProviderID) {
+		case outcome == NoneNamed:
 			c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.ProviderIDInvalid, "status.providerID is %q, which names no instance: none was terminated through it. If an instance was launched for this NodeClaim, it is found by its tags and terminated within minutes", claim.Status.ProviderID)
 		}
 	}
@@ -152,11 +152,11 @@ func (c *Claims) deleteNodes(ctx context.Context, claim *karpv1.NodeClaim) (wait
 	return wait, nil
 }
 
-// markTerminating sets the condition InstanceTerminating unless it is set.
-func markTerminating(ctx context.Context, c client.Client, clk clock.Clock, claim *karpv1.NodeClaim) error {
-	stored := claim.DeepCopy()
-	claim = claim.DeepCopy()
-	if !claim.StatusConditions().WithClock(clk.Now).SetTrue(karpv1.ConditionTypeInstanceTerminating) {
+// writeConditions writes the conditions of a claim where they differ from those that are stored.
+//
+// Errors: a conflict where the claim was changed since it was read.
+func writeConditions(ctx context.Context, c client.Client, stored, claim *karpv1.NodeClaim) error {
+	if slices.Equal(stored.Status.Conditions, claim.Status.Conditions) {
 		return nil
 	}
 	if err := c.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {

@@ -191,10 +191,9 @@ func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeC
 		stored = claim.DeepCopy()
 	}
 	after, done, err := n.steps(ctx, node, claim)
-	if claim != nil && !slices.Equal(stored.Status.Conditions, claim.Status.Conditions) {
-		perr := n.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
-		if client.IgnoreNotFound(perr) != nil {
-			return reconcile.Result{}, fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, perr)
+	if claim != nil {
+		if err := writeConditions(ctx, n.Client, stored, claim); err != nil {
+			return reconcile.Result{}, err
 		}
 	}
 	if err != nil {
@@ -221,17 +220,11 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 	if node.Spec.ProviderID == "" {
 		return 0, true, nil
 	}
-	switch err := n.Cloud.Terminate(ctx, node.Spec.ProviderID); {
-	case err == nil:
-		if claim != nil {
-			claim.StatusConditions().WithClock(n.Clock.Now).SetTrue(karpv1.ConditionTypeInstanceTerminating)
-		}
-		return poll, false, nil
-	case cloud.IsNotFound(err):
-		return 0, true, nil
-	default:
+	outcome, err := Terminator{n.Cloud, n.Clock}.End(ctx, node.Spec.ProviderID, claim)
+	if err != nil {
 		return 0, false, fmt.Errorf("terminating the instance of node %q: %w", node.Name, err)
 	}
+	return poll, outcome != Ending, nil
 }
 
 // instanceLost reports whether the node is not ready and its instance is gone: then there is nothing left to drain.
