@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
@@ -176,7 +177,7 @@ func (c *Collector) deleteNode(ctx context.Context, providerID string) error {
 	}
 	var errs []error
 	for i := range nodes.Items {
-		if err := c.Client.Delete(ctx, &nodes.Items[i]); client.IgnoreNotFound(err) != nil {
+		if err := c.Client.Delete(ctx, &nodes.Items[i], client.Preconditions{UID: &nodes.Items[i].UID}); client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("deleting node %q of a terminated instance: %w", nodes.Items[i].Name, err))
 		}
 	}
@@ -229,8 +230,8 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 	} else {
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.InstanceGone, "instance %s no longer exists; it was not Kerf that ended it%s", claim.Status.ProviderID, why)
 	}
-	if err := c.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting nodeclaim %q of an instance that is gone: %w", claim.Name, err)
+	if _, err := deadline.Delete(ctx, c.Client, claim); err != nil {
+		return fmt.Errorf("ending a nodeclaim whose instance is gone: %w", err)
 	}
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues("garbage_collected", claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "graceful").Inc()
 	c.Log.Info("deleted a nodeclaim whose instance is gone", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
@@ -58,8 +58,8 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 
 // give deletes a claim that can't become a node; its pods are looked at anew.
 func (c *Controller) give(ctx context.Context, claim *karpv1.NodeClaim, reason, message string) error {
-	if err := c.Client.Delete(ctx, claim.DeepCopy()); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting nodeclaim %q (%s): %w", claim.Name, reason, err)
+	if _, err := deadline.Delete(ctx, c.Client, claim); err != nil {
+		return fmt.Errorf("giving up (%s): %w", reason, err)
 	}
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues(reason, claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", index.TerminationMode(claim)).Inc()
 	c.Log.Info("gave up nodeclaim", "nodeclaim", claim.Name, "reason", reason, "message", message)
