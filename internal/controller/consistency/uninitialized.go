@@ -6,9 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
@@ -48,8 +48,8 @@ func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time)
 		}
 		return nil
 	}
-	if err := l.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q of a node that can't take pods: %w", claim.Name, err))
+	if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
+		return err
 	}
 	l.ended[claim.UID] = true
 	index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, events.InitializationTimeout, fmt.Sprintf("%s; it is given up after %s", text, l.Timeout))

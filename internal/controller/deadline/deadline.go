@@ -1,5 +1,6 @@
-// Package deadline gives instances up by a time that somebody else has set: EC2 takes them, their node is dead. The drain of
-// such a NodeClaim ends then whatever budgets say, because the instance does.
+// Package deadline begins the end of NodeClaims. Delete is how each loop that ends a node does it; package terminate takes it from
+// there. Where somebody else has set the time (EC2 takes the instance, its node is dead), Mark writes it on the claim first: the
+// drain ends then whatever budgets say, because the instance does.
 package deadline
 
 import (

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
@@ -198,8 +199,8 @@ func (l *Loop) mark(ctx context.Context, d *due) error {
 // end deletes the claim.
 func (l *Loop) end(ctx context.Context, d *due, now time.Time) error {
 	claim := d.claim.DeepCopy()
-	if err := l.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("deleting expired nodeclaim %q: %w", claim.Name, err))
+	if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
+		return err
 	}
 	early := ""
 	if at := d.at.Sub(now); at >= time.Second {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -111,9 +111,8 @@ func podCost(pod *corev1.Pod) float64 {
 }
 
 func (c *Controller) end(ctx context.Context, pool *karpv1.NodePool, x candidate) error {
-	claim := x.claim.DeepCopy()
-	if err := c.o.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q of a static nodepool that has too many: %w", claim.Name, err))
+	if begun, err := deadline.Delete(ctx, c.o.Client, x.claim); err != nil || !begun {
+		return err
 	}
 	c.ended[x.claim.UID] = true
 	index.Tell(ctx, c.o.Client, c.o.Recorder, x.claim.DeepCopy(), corev1.EventTypeNormal, events.DisruptionTerminating, fmt.Sprintf("NodePool %s is to have %d nodes, and has more", pool.Name, *pool.Spec.Replicas))
