@@ -56,6 +56,7 @@ func (c *Controller) reportedLost(ctx context.Context, claim *karpv1.NodeClaim) 
 	if due, ok := c.unborn(claim); !ok || now.Before(due) {
 		return false
 	}
+	before := c.remember(claim).looked
 	c.remember(claim).looked = now
 	m, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
 	var ended *cloud.Ended
@@ -69,7 +70,11 @@ func (c *Controller) reportedLost(ctx context.Context, claim *karpv1.NodeClaim) 
 	if ended == nil || m != nil && m.State != "shutting-down" && m.State != "terminated" {
 		return false
 	}
-	if err := c.failLaunch(ctx, claim, ended); err != nil {
+	switch err := c.failLaunch(ctx, claim, ended); {
+	case apierrors.IsConflict(err):
+		c.remember(claim).looked = before // another loop has written to it: at once again
+		return false
+	case err != nil:
 		c.Log.Error("giving up a nodeclaim whose instance has ended", "nodeclaim", claim.Name, "error", err)
 		return false
 	}
@@ -82,12 +87,13 @@ func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, en
 		return err
 	}
 	message := fmt.Sprintf("instance %s ended before it became a node: %s", claim.Status.ProviderID, ended.Message)
-	stored := claim.DeepCopy()
-	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
+	marked := claim.DeepCopy() // what can't be written now is not to be written later by the caller
+	conditions := marked.StatusConditions().WithClock(c.Clock.Now)
 	conditions.SetFalse(karpv1.ConditionTypeRegistered, ended.Reason, cut(message, messageLimit))
-	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); err != nil {
+	if err := c.Client.Status().Patch(ctx, marked, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err))
 	}
+	marked.DeepCopyInto(claim)
 	if class != nil && c.Mortality != nil {
 		c.Mortality.Died(claim, class, ended) // before the claim's pods are looked at anew
 	}

@@ -39,6 +39,7 @@ type hospital struct {
 	group   string // the instance's placement group
 
 	partition int32
+	meanwhile func() // happens while the cloud is asked, once
 	asked     int
 	deaths    []string
 	health    []bool
@@ -51,6 +52,10 @@ type hospital struct {
 
 func (h *hospital) Get(context.Context, string) (*cloud.Instance, error) {
 	h.asked++
+	if f := h.meanwhile; f != nil {
+		h.meanwhile = nil
+		f()
+	}
 	switch {
 	case h.failing != nil:
 		return nil, h.failing
@@ -242,5 +247,27 @@ func TestAClaimThatCanNotBeDeletedAtOnceCountsOnce(t *testing.T) {
 				t.Errorf("%s is told %d times", tc.event, told)
 			}
 		})
+	}
+}
+
+// A patch of the conditions replaces all of them: what another loop wrote while the cloud was asked has to stay.
+func TestADeathTakesBackNoConditionOfAnotherLoop(t *testing.T) {
+	h := admit(t)
+	h.state, h.ended = "terminated", &cloud.Ended{Code: "Client.InternalError", Reason: "InstanceEnded", Message: "it ended"}
+	h.meanwhile = func() {
+		claim := &karpv1.NodeClaim{}
+		if err := h.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, claim); err != nil {
+			t.Fatal(err)
+		}
+		claim.StatusConditions().SetTrueWithReason(karpv1.ConditionTypeDrifted, "AMIDrift", "")
+		if err := h.Client.Status().Update(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !h.live(t, 20*time.Second) {
+		t.Fatal("the claim is not given up at once")
+	}
+	if c := h.last.StatusConditions(); !c.IsTrue(karpv1.ConditionTypeDrifted) || !c.Get(karpv1.ConditionTypeRegistered).IsFalse() {
+		t.Errorf("conditions %+v: want Drifted to stay and Registered to be False", h.last.Status.Conditions)
 	}
 }
