@@ -74,7 +74,7 @@ func TestTheFirstChangeWorks(t *testing.T) {
 			}
 			return s[:at] + regexp.MustCompile(`\bgrace\b`).ReplaceAllString(s[at:], "cmp.Or(c.Grace, grace)")
 		}, replace("import (\n", "import (\n	\"cmp\"\n"))
-	change("internal/app/wire.go", replace("garbagecollection.Collector{", "garbagecollection.Collector{Grace: p.OrphanGrace, "))
+	change("internal/app/loops.go", replace("garbagecollection.Collector{", "garbagecollection.Collector{Grace: d.OrphanGrace, "))
 	text, err := json.Marshal(overlay)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,17 +42,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
-	"github.com/kerf-sh/kerf/internal/controller/disrupt"
-	"github.com/kerf-sh/kerf/internal/controller/events"
-	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/state/cache"
-	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
-	"github.com/kerf-sh/kerf/internal/state/intake"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -127,8 +121,11 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	if err != nil {
 		return err
 	}
-	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now)}
-	if err := p.wire(ctx); err != nil {
+	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now)}, launchingProvider)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.probes(), d.loops(ctx)); err != nil {
 		return err
 	}
 	log.Info("running")
@@ -136,37 +133,6 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 		return fmt.Errorf("running the controllers: %w", err)
 	}
 	return nil
-}
-
-// process is what wire needs to hand around.
-type process struct {
-	settings.Settings
-	ctrl.Manager
-	aws     session.Options
-	log     *slog.Logger
-	metrics *obs.Metrics
-	config  *rest.Config
-	// ring keeps the last decisions; nil keeps none.
-	ring     *decisions.Ring
-	events   *obs.Recorder // see recorder
-	cache    *cache.Cache
-	synced   func() bool
-	services *dependency.Health // of AWS
-	overlays *overlay.Store     // nil without the feature gate
-	applier  *apply.Applier     // see buyer
-	// consolidation decides which nodes go; nil until it is wired.
-	consolidation *disrupt.Loop
-}
-
-// logger is the log of one of the process's loops, under the name that log pipelines know it by where Karpenter has it too.
-func (p *process) logger(controller string) *slog.Logger { return p.log.With("controller", controller) }
-
-// setAside tells of objects that can't be taken in, on themselves.
-func (p *process) setAside() func(client.Object, error) {
-	recorder := p.recorder()
-	return func(o client.Object, err error) {
-		recorder.Eventf(o, corev1.EventTypeWarning, events.InternalError, "it could not be read and is set aside; that is tried again: %v", err)
-	}
 }
 
 func kubeConfig() (*rest.Config, error) {
@@ -269,53 +235,28 @@ func debugHandlers(s settings.Settings, ring *decisions.Ring) map[string]http.Ha
 	return out
 }
 
-// health adds the probes: alive is a process that answers; ready is one whose first lists are in.
-func (p *process) health() error {
+// probes tell whether the process is alive, which is one that answers, and ready, which is one whose first lists are in.
+func (d *deps) probes() error {
 	return errors.Join(
-		p.AddHealthzCheck("ping", healthz.Ping),
-		p.AddReadyzCheck("synced", func(*http.Request) error {
-			if !p.synced() {
+		d.AddHealthzCheck("ping", healthz.Ping),
+		d.AddReadyzCheck("synced", func(*http.Request) error {
+			if !d.synced() {
 				return errors.New("the first lists from the Kubernetes API are not in yet")
 			}
 			return nil
 		}),
-		p.AddReadyzCheck(awsCheck, p.awsAnswers),
+		d.AddReadyzCheck(awsCheck, d.awsAnswers),
 	)
 }
 
-// state starts the cluster's state and the indexes that controllers share.
-func (p *process) state(ctx context.Context) error {
-	if err := index.Add(ctx, p.GetFieldIndexer()); err != nil {
-		return err
-	}
-	spreads, err := intake.ParseDefaultSpreads(p.SchedulerConfig)
-	if err != nil {
-		return fmt.Errorf("SCHEDULER_CONFIG: %w", err)
-	}
-	p.cache = cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: p.FeatureGates.CapacityBuffer, Failed: p.setAside()})
-	p.cache.Listen(func(c cache.Change) {
-		if c.Kind == cache.PodPlaced {
-			p.metrics.Placed.Note(c.Disruption, c.AsPlanned)
-		}
-	})
-	synced, err := p.cache.Watch(ctx, p.GetCache())
-	if err != nil {
-		return fmt.Errorf("watching the cluster: %w", err)
-	}
-	p.synced = synced
-	p.ring.SetNodes(p.nodeNow)
-	p.ring.SetPods(p.podNow)
-	return nil
-}
-
 // nodeNow finds a node by its name or that of its NodeClaim, for whoever asks why it is there.
-func (p *process) nodeNow(name string) (record.Now, bool) {
-	for _, n := range p.cache.Snapshot().Nodes {
+func (d *deps) nodeNow(name string) (record.Now, bool) {
+	for _, n := range d.cache.Snapshot().Nodes {
 		if n.Name != name && n.Claim != name {
 			continue
 		}
 		now := record.Now{Node: n}
-		if claim := p.cache.Claim(n.Claim); claim != nil {
+		if claim := d.cache.Claim(n.Claim); claim != nil {
 			now.Why, now.Launched = claim.Annotations[apply.WhyAnnotation], claim.Annotations[apply.LaunchedAnnotation]
 		}
 		return now, true
@@ -325,29 +266,18 @@ func (p *process) nodeNow(name string) (record.Now, bool) {
 
 // podNow says why a pod waits that no decision is about: one of a DaemonSet, whose node is full. Without a namespace any pod
 // of the name does.
-func (p *process) podNow(ctx context.Context, namespace, name string) string {
+func (d *deps) podNow(ctx context.Context, namespace, name string) string {
 	var pods corev1.PodList
-	if err := p.GetClient().List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := d.GetClient().List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return ""
 	}
 	for i := range pods.Items {
 		if pods.Items[i].Name != name {
 			continue
 		}
-		if text := daemon.Waits(&pods.Items[i], p.cache.Snapshot()); text != "" {
+		if text := daemon.Waits(&pods.Items[i], d.cache.Snapshot()); text != "" {
 			return text
 		}
 	}
 	return ""
-}
-
-func (p *process) clock() clock.RealClock { return clock.RealClock{} }
-
-// recorder is the one of all loops; it drops events that say the same of the same object within two minutes.
-func (p *process) recorder() *obs.Recorder {
-	if p.events == nil {
-		//nolint:staticcheck // the newer events want an action and a second object, which these do not have
-		p.events = obs.NewRecorder(p.GetEventRecorderFor(component), 2*time.Minute, time.Now)
-	}
-	return p.events
 }

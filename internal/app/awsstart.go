@@ -16,6 +16,21 @@ import (
 // askAgain is the pause after an attempt to reach AWS at the start.
 const askAgain = 10 * time.Second
 
+// startAWS reads what launches need once the process runs, and keeps it fresh.
+func (d *deps) startAWS() error {
+	start := &awsStart{check: d.provider.Check, warm: d.provider.Warm, log: d.log}
+	return errors.Join(
+		d.AddReadyzCheck("aws-start", start.ready),
+		d.Add(everywhere(func(ctx context.Context) error {
+			if err := start.run(ctx); err != nil {
+				return err
+			}
+			d.provider.Refresh(ctx)
+			return nil
+		})),
+	)
+}
+
 // awsStart reads from AWS what launches need, after the start of everything else: probes answer, nodes drain and finalizers
 // go on while AWS is away.
 //

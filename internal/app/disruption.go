@@ -1,12 +1,8 @@
 package app
 
 import (
-	"errors"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -35,67 +31,42 @@ func ConsolidationOptions(s settings.Settings) engine.Options {
 	return o
 }
 
-// launcher is the one applier of the process: all that launch instances count what the others launched.
-func (p *process) launcher() *apply.Applier {
-	if p.applier == nil {
-		p.applier = apply.New(apply.Options{Client: p.GetClient(), Reader: p.GetAPIReader(), State: p.cache, Recorder: p.recorder(), Log: p.log})
-	}
-	return p.applier
-}
-
-// disruption adds what lets nodes go.
-func (p *process) disruption(c *gate) error {
+// disruption makes the queue of commands, consolidation and the replacement of nodes that have drifted.
+func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	queue := &disrupt.Queue{
-		Client: p.GetClient(), APIReader: p.GetAPIReader(), State: p.cache, Launcher: p.launcher(), Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(),
+		Client: d.GetClient(), APIReader: d.GetAPIReader(), State: d.cache, Launcher: d.applier, Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(),
 	}
 	problems := &provision.Problems{
-		State: p.cache, Types: c, Overlays: p.overlayStore(), Subnets: c.Subnets, Pack: PackOptions(p.Settings), Now: time.Now, Late: func() {},
-		Recover: func(name string, fn func() error) error { return p.metrics.Recover(p.logger("disruption"), name, fn) },
+		State: d.cache, Types: d.gate, Overlays: d.overlays, Subnets: d.gate.Subnets, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
+		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("disruption"), name, fn) },
 	}
 	lasting := *problems
 	lasting.Lasting = true
-	p.consolidation = &disrupt.Loop{
-		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
-		Options:  ConsolidationOptions(p.Settings),
-		Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(), Record: p.recordedDisruption, Decided: p.ring.SetDisruption,
+	consolidation := &disrupt.Loop{
+		Client: d.GetClient(), Queue: queue, State: d.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+		Options:  ConsolidationOptions(d.Settings),
+		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption, Decided: d.ring.SetDisruption,
 	}
-	drift := &disrupt.Drift{
-		Queue: queue, State: p.cache, Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
-		Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(), Record: p.recordedDisruption,
+	drifted := &disrupt.Drift{
+		Queue: queue, State: d.cache, Problem: problems.Problem, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption,
 	}
-	if shop := p.shop(c); shop != nil {
-		drift.Bare = shop.Bare
+	if d.shop != nil {
+		drifted.Bare = d.shop.Bare
 	}
 	queue.Finished = func(c disrupt.Command, failed string) {
-		drift.Finished(c, failed)
-		p.consolidation.Finished(c, failed)
+		drifted.Finished(c, failed)
+		consolidation.Finished(c, failed)
 	}
-	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.logger("nodeclaim.disruption"), Clock: p.clock()}
-	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(drift), p.Add(manager.RunnableFunc(writer.Run)))
+	return queue, consolidation, drifted
+}
+
+// consolidatable makes what writes the condition of that name.
+func (d *deps) consolidatable() *disrupt.Consolidatable {
+	return &disrupt.Consolidatable{Client: d.GetClient(), State: d.cache, Metrics: d.metrics, Log: d.logger("nodeclaim.disruption"), Clock: d.clock()}
 }
 
 // recordedDisruption keeps a decision on which nodes go.
-func (p *process) recordedDisruption(problem *engine.Problem, cause engine.Cause, due []string, d *engine.Decision, begun []engine.Move) {
-	p.ring.Add(record.OnDisruption(version.Version, problem, cause, due, d, begun))
-}
-
-// recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was
-// launched for whom.
-func (p *process) recorded(d *record.Decision) {
-	if p.consolidation != nil {
-		d.Disruption = p.consolidation.Last()
-		var launched []disrupt.Launch
-		for _, c := range d.Claims {
-			node := &d.Plan.NewNodes[c.NewNode]
-			b := disrupt.Launch{Price: node.Price}
-			for _, ref := range node.Pods {
-				if pod := p.cache.Pod(ref); pod != nil {
-					b.Pods = append(b.Pods, pod)
-				}
-			}
-			launched = append(launched, b)
-		}
-		p.consolidation.Launched(launched)
-	}
-	p.ring.Add(d)
+func (d *deps) recordedDisruption(problem *engine.Problem, cause engine.Cause, due []string, x *engine.Decision, begun []engine.Move) {
+	d.ring.Add(record.OnDisruption(version.Version, problem, cause, due, x, begun))
 }

@@ -9,8 +9,8 @@ import (
 
 func TestNoneWaitsWhereSmallSavingsAreHadAtOnce(t *testing.T) {
 	for wait, want := range map[time.Duration]time.Duration{0: 0, time.Minute: time.Minute, 3 * time.Hour: 3 * time.Hour} {
-		p := &process{Settings: settings.Settings{SmallSavingsWait: wait}}
-		if o := ConsolidationOptions(p.Settings); o.LongestWait() != want {
+		s := settings.Settings{SmallSavingsWait: wait}
+		if o := ConsolidationOptions(s); o.LongestWait() != want {
 			t.Errorf("with %s a move waits for %s", wait, o.LongestWait())
 		}
 	}

@@ -8,15 +8,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	learn "github.com/kerf-sh/kerf/internal/aws/guestmemory"
 	"github.com/kerf-sh/kerf/internal/controller/guestmemory"
 )
 
 // guestMemory learns from nodes how much memory instances have, and keeps it over restarts.
-func (p *process) guestMemory(book *learn.Book) error {
+func (d *deps) guestMemory() error {
+	book := d.provider.Memory()
 	return errors.Join(
-		p.Add(&guestmemory.Keeper{Client: p.GetClient(), Reader: p.GetAPIReader(), Namespace: ownNamespace(p.LeaderElectionNamespace), Book: book, Log: p.log}),
-		(&guestmemory.Controller{Client: p.GetClient(), Book: book, Metrics: p.metrics, Log: p.logger("providers.instancetype.capacity")}).Register(p.Manager),
+		d.Add(&guestmemory.Keeper{Client: d.GetClient(), Reader: d.GetAPIReader(), Namespace: ownNamespace(d.LeaderElectionNamespace), Book: book, Log: d.log}),
+		(&guestmemory.Controller{Client: d.GetClient(), Book: book, Metrics: d.metrics, Log: d.logger("providers.instancetype.capacity")}).Register(d.Manager),
 	)
 }
 

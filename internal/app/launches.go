@@ -5,21 +5,20 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 )
 
 // launchFailed counts what EC2 could not launch.
-func (p *process) launchFailed(f fleet.PoolError) {
-	p.metrics.LaunchFailures.WithLabelValues(f.Zone, f.ZoneID, f.CapacityType, f.Reason).Inc()
+func (d *deps) launchFailed(f fleet.PoolError) {
+	d.metrics.LaunchFailures.WithLabelValues(f.Zone, f.ZoneID, f.CapacityType, f.Reason).Inc()
 }
 
 // closures shows what is not asked for at the moment, and wakes the provisioner when something may be asked for again.
-func (p *process) closures(provider *aws.Provider, wake func()) manager.Runnable {
+func (d *deps) closures(wake func()) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
-		provider.WatchClosures(ctx, func(closed []offering.Closed, opened bool) {
-			p.metrics.Replace(p.metrics.Closures, func(set func(float64, ...string)) {
+		d.provider.WatchClosures(ctx, func(closed []offering.Closed, opened bool) {
+			d.metrics.Replace(d.metrics.Closures, func(set func(float64, ...string)) {
 				for _, c := range closed {
 					set(float64(c.Count), c.Scope, c.CapacityType, c.Reason)
 				}

@@ -8,8 +8,8 @@ import (
 
 // pricesSeen shows how old prices are. On-demand prices that AWS has not told yet are those embedded, of the region or of
 // another one; spot prices are then estimates and have no age.
-func (p *process) pricesSeen(s pricing.State) {
-	p.metrics.Replace(p.metrics.PriceAge, func(set func(float64, ...string)) {
+func (d *deps) pricesSeen(s pricing.State) {
+	d.metrics.Replace(d.metrics.PriceAge, func(set func(float64, ...string)) {
 		age := func(kind, source string, at time.Time) {
 			if !at.IsZero() {
 				set(time.Since(at).Seconds(), kind, source)

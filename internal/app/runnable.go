@@ -21,11 +21,11 @@ const (
 
 // Add hands a loop to the manager. A panic that leaves the loop, past what it guards itself, starts it again after a pause
 // that doubles; the others go on.
-func (p *process) Add(r manager.Runnable) error {
+func (d *deps) Add(r manager.Runnable) error {
 	if _, ok := r.(controller.Controller); ok {
-		return p.Manager.Add(r) // it guards each of its reconciliations, and can't be started twice
+		return d.Manager.Add(r) // it guards each of its reconciliations, and can't be started twice
 	}
-	return p.Manager.Add(&restarted{loop: r, where: loopName(r), after: func(d time.Duration) <-chan time.Time { return p.clock().After(d) }})
+	return d.Manager.Add(&restarted{loop: r, where: loopName(r), after: func(pause time.Duration) <-chan time.Time { return d.clock().After(pause) }})
 }
 
 // restarted is a loop that outlives its panics.
@@ -62,3 +62,10 @@ func loopName(r manager.Runnable) string {
 	name, _, _ := strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", r), "*"), ".")
 	return "loop." + name
 }
+
+// everywhere runs f on every replica, leader or not.
+type everywhere func(context.Context) error
+
+func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
+
+func (f everywhere) NeedLeaderElection() bool { return false }

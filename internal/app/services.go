@@ -13,27 +13,27 @@ const awsCheck = "aws"
 
 // awsAnswers names the services that do not answer, to who asks for this check by its name. The sum of all checks leaves
 // it out: a process that can't reach AWS still knows what to leave alone, and nothing is won by calling it unready.
-func (p *process) awsAnswers(r *http.Request) error {
+func (d *deps) awsAnswers(r *http.Request) error {
 	if path.Base(r.URL.Path) != awsCheck {
 		return nil
 	}
-	return p.services.Err()
+	return d.services.Err()
 }
 
 // watchServices keeps the metric and the log up with which services answer.
-func (p *process) watchServices(ctx context.Context) error {
+func (d *deps) watchServices(ctx context.Context) error {
 	gone := map[string]dependency.State{}
-	p.services.Watch(ctx, func(s dependency.State) {
+	d.services.Watch(ctx, func(s dependency.State) {
 		if !s.Answers {
 			gone[s.Service] = s
-			p.metrics.ServiceUp.WithLabelValues(s.Service).Set(0)
-			p.log.Warn("an AWS service does not answer; what is known of it is kept", "service", s.Service, "since", s.Since, "operation", s.Operation, "error", s.Error)
+			d.metrics.ServiceUp.WithLabelValues(s.Service).Set(0)
+			d.log.Warn("an AWS service does not answer; what is known of it is kept", "service", s.Service, "since", s.Since, "operation", s.Operation, "error", s.Error)
 			return
 		}
-		p.metrics.ServiceUp.WithLabelValues(s.Service).Set(1)
+		d.metrics.ServiceUp.WithLabelValues(s.Service).Set(1)
 		if was, ok := gone[s.Service]; ok {
 			delete(gone, s.Service)
-			p.log.Info("an AWS service answers again", "service", s.Service, "away_since", was.Since)
+			d.log.Info("an AWS service answers again", "service", s.Service, "away_since", was.Since)
 		}
 	})
 	return nil

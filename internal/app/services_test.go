@@ -14,16 +14,16 @@ import (
 )
 
 func TestReadyzNamesAServiceThatIsGoneToWhoAsksAndStaysOK(t *testing.T) {
-	p := &process{services: dependency.New(nil)}
+	d := &deps{surroundings: surroundings{services: dependency.New(nil)}}
 	nobody := httptest.NewServer(http.NotFoundHandler())
 	nobody.Close() // its address is of nobody now
-	s, err := session.New(t.Context(), session.Options{Middleware: p.services.Middleware(), Explicit: &session.Explicit{
+	s, err := session.New(t.Context(), session.Options{Middleware: d.services.Middleware(), Explicit: &session.Explicit{
 		Region: "us-east-1", Endpoint: nobody.URL, AccessKeyID: "id", SecretAccessKey: "secret",
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	readyz := http.StripPrefix("/readyz", &healthz.Handler{Checks: map[string]healthz.Checker{awsCheck: p.awsAnswers}})
+	readyz := http.StripPrefix("/readyz", &healthz.Handler{Checks: map[string]healthz.Checker{awsCheck: d.awsAnswers}})
 	ask := func(path string) (int, string) {
 		w := httptest.NewRecorder()
 		readyz.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

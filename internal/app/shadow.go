@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	awsreadonly "github.com/kerf-sh/kerf/internal/aws/readonly"
 	"github.com/kerf-sh/kerf/internal/aws/session"
@@ -47,39 +48,32 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	if err != nil {
 		return err
 	}
-	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, services: dependency.New(time.Now)}
-	if err := p.state(ctx); err != nil {
-		return err
-	}
-	if err := p.health(); err != nil {
-		return err
-	}
-	ca, err := caBundle(s, config)
-	if err != nil {
-		return err
-	}
-	to := p.aws
-	to.Version, to.Middleware = version.Version, append(awsreadonly.Middleware(guard), p.services.Middleware()...)
-	clients, err := session.New(ctx, to)
-	if err != nil {
-		return err
-	}
-	provider, err := readingProvider(ctx, clients, s, config, p.GetAPIReader(), ca, log)
+	given := surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, services: dependency.New(time.Now)}
+	d, err := newDeps(ctx, given, func(ctx context.Context, d *deps) (*aws.Provider, error) {
+		to := d.aws
+		to.Version, to.Middleware = version.Version, append(awsreadonly.Middleware(guard), d.services.Middleware()...)
+		clients, err := session.New(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		return readingProvider(ctx, clients, s, config, d.GetAPIReader(), d.ca, log)
+	})
 	if err != nil {
 		return err
 	}
 	recoverer := func(name string, fn func() error) error { return metrics.Recover(log, name, fn) }
 	problems := &provision.Problems{
-		State: p.cache, Types: provider, Subnets: provider.Subnets, Pack: PackOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
+		State: d.cache, Types: d.provider, Subnets: d.provider.Subnets, Pack: PackOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
 	}
-	options := ConsolidationOptions(p.Settings)
+	options := ConsolidationOptions(d.Settings)
 	loop := &shadow.Loop{
-		Book: shadow.NewBook(time.Now()), State: p.cache, Guard: guard, Synced: p.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
+		Book: shadow.NewBook(time.Now()), State: d.cache, Guard: guard, Synced: d.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
 		Lasting: confirmation.Lasting(&options),
-		Problem: p.withFixed(problems, provider), Solve: pack.NewEngine().Solve, Disrupt: p.forecast(problems),
+		Problem: d.withFixed(problems, d.provider), Solve: pack.NewEngine().Solve, Disrupt: d.forecast(problems),
 	}
 	if err := errors.Join(
-		p.Add(everywhere(func(ctx context.Context) error { provider.Refresh(ctx); return nil })), p.Add(everywhere(p.watchServices)), p.Add(loop),
+		d.probes(),
+		d.Add(everywhere(func(ctx context.Context) error { d.provider.Refresh(ctx); return nil })), d.Add(everywhere(d.watchServices)), d.Add(loop),
 		mgr.AddMetricsServerExtraHandler(shadow.Path, shadow.Handler(loop.Summary)),
 	); err != nil {
 		return err
@@ -98,22 +92,22 @@ var _ manager.Runnable = (*shadow.Loop)(nil)
 
 // withFixed makes problems in which the nodes of pools that keep a fixed number have their prices, too: decisions on pods know
 // nothing of such pools.
-func (p *process) withFixed(problems *provision.Problems, types provision.TypeSource) func(context.Context, *cluster.Snapshot) *pack.Problem {
+func (d *deps) withFixed(problems *provision.Problems, types provision.TypeSource) func(context.Context, *cluster.Snapshot) *pack.Problem {
 	var prices cluster.Pricer
 	return func(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
 		problem := problems.Problem(ctx, snapshot)
 		var fixed []*cluster.Pool
-		for _, pool := range p.cache.Pools() {
+		for _, pool := range d.cache.Pools() {
 			if !pool.IsStatic() {
 				continue
 			}
-			class := p.cache.NodeClass(pool.Spec.Template.Spec.NodeClassRef.Name)
+			class := d.cache.NodeClass(pool.Spec.Template.Spec.NodeClassRef.Name)
 			if class == nil {
 				continue
 			}
 			list, err := types.Types(ctx, class)
 			if err != nil {
-				p.log.Warn("what the nodes of a static pool cost is not known", "nodepool", pool.Name, "error", err)
+				d.log.Warn("what the nodes of a static pool cost is not known", "nodepool", pool.Name, "error", err)
 				continue
 			}
 			fixed = append(fixed, &cluster.Pool{Name: pool.Name, Types: list})
@@ -126,12 +120,12 @@ func (p *process) withFixed(problems *provision.Problems, types provision.TypeSo
 }
 
 // forecast decides which nodes could go, as the controller would, and does nothing about it.
-func (p *process) forecast(problems *provision.Problems) func(context.Context, *cluster.Snapshot) *engine.Decision {
+func (d *deps) forecast(problems *provision.Problems) func(context.Context, *cluster.Snapshot) *engine.Decision {
 	lasting := *problems
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
-		Queue: &disrupt.Queue{}, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
-		Options: ConsolidationOptions(p.Settings),
+		Queue: &disrupt.Queue{}, State: d.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Log: d.log, Metrics: d.metrics, Clock: d.clock(),
+		Options: ConsolidationOptions(d.Settings),
 	}
 	return loop.Forecast
 }

@@ -1,0 +1,118 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/dependency"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/controller/events"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/static"
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/state/intake"
+)
+
+// deps is what loops are made of. surroundings says what a process is given; newDeps makes the rest in the order of the fields,
+// each of what stands above it. Once a loop is made, nothing in here is set any more.
+type deps struct {
+	surroundings
+
+	events   *obs.Recorder // of all loops; it drops events that say the same of the same object within two minutes
+	cache    *cache.Cache
+	synced   func() bool    // whether the first lists are in the cache
+	applier  *apply.Applier // one for all, so that all that launch instances count what the others launched
+	overlays *overlay.Store // NodeOverlays in use; nil without the feature gate
+	ca       string         // what instances trust the API server by
+	provider *aws.Provider  // it asks AWS for nothing before it is started
+	gate     *gate          // the same, which holds launches back at the start
+	shop     *static.Shop   // chooses instances for static NodePools; nil without the feature gate
+}
+
+// surroundings are what deps are made of.
+type surroundings struct {
+	settings.Settings
+	ctrl.Manager
+	aws      session.Options
+	log      *slog.Logger
+	metrics  *obs.Metrics
+	config   *rest.Config
+	ring     *decisions.Ring    // keeps the last decisions; nil keeps none
+	services *dependency.Health // of AWS
+}
+
+// newDeps makes what loops need. provide makes the provider of what stands above it.
+//
+// Errors: settings that can't be read, by name; a kind that can't be watched; those of provide.
+func newDeps(ctx context.Context, s surroundings, provide func(context.Context, *deps) (*aws.Provider, error)) (*deps, error) {
+	d := &deps{surroundings: s}
+	//nolint:staticcheck // the newer events want an action and a second object, which these do not have
+	d.events = obs.NewRecorder(d.GetEventRecorderFor(component), 2*time.Minute, time.Now)
+	var err error
+	if d.cache, d.synced, err = d.newCache(ctx); err != nil {
+		return nil, err
+	}
+	d.applier = apply.New(apply.Options{Client: d.GetClient(), Reader: d.GetAPIReader(), State: d.cache, Recorder: d.events, Log: d.log})
+	if d.FeatureGates.NodeOverlay {
+		d.overlays = overlay.New()
+	}
+	if d.ca, err = caBundle(d.Settings, d.config); err != nil {
+		return nil, err
+	}
+	if d.provider, err = provide(ctx, d); err != nil {
+		return nil, err
+	}
+	d.gate = newGate(d.provider, d.GetAPIReader(), d.log, d.EnableZonalShift)
+	if d.FeatureGates.StaticCapacity {
+		d.shop = d.newShop()
+	}
+	return d, nil
+}
+
+// newCache makes the cluster's state, the indexes that controllers share, and what asks the state for one node or pod.
+func (d *deps) newCache(ctx context.Context) (*cache.Cache, func() bool, error) {
+	if err := index.Add(ctx, d.GetFieldIndexer()); err != nil {
+		return nil, nil, err
+	}
+	spreads, err := intake.ParseDefaultSpreads(d.SchedulerConfig)
+	if err != nil {
+		return nil, nil, fmt.Errorf("SCHEDULER_CONFIG: %w", err)
+	}
+	state := cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: d.FeatureGates.CapacityBuffer, Failed: d.setAside})
+	state.Listen(func(c cache.Change) {
+		if c.Kind == cache.PodPlaced {
+			d.metrics.Placed.Note(c.Disruption, c.AsPlanned)
+		}
+	})
+	synced, err := state.Watch(ctx, d.GetCache())
+	if err != nil {
+		return nil, nil, fmt.Errorf("watching the cluster: %w", err)
+	}
+	d.ring.SetNodes(d.nodeNow)
+	d.ring.SetPods(d.podNow)
+	return state, synced, nil
+}
+
+// setAside tells of an object that can't be taken in, on itself.
+func (d *deps) setAside(o client.Object, err error) {
+	d.events.Eventf(o, corev1.EventTypeWarning, events.InternalError, "it could not be read and is set aside; that is tried again: %v", err)
+}
+
+// logger is the log of one of the loops, under the name that log pipelines know it by where Karpenter has it too.
+func (d *deps) logger(controller string) *slog.Logger { return d.log.With("controller", controller) }
+
+func (d *deps) clock() clock.RealClock { return clock.RealClock{} }

@@ -1,0 +1,146 @@
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// launchingProvider makes the provider of a controller, which asks AWS for nothing yet.
+func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
+	to := d.aws
+	to.Version, to.Middleware = version.Version, d.services.Middleware()
+	s, err := session.New(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	o := providerOptions(ctx, d.Settings, d.config, d.GetAPIReader(), d.ca, d.logger("providers"))
+	o.ForeignInstances, o.LaunchFailed, o.InterruptionQueue, o.DisableDryRun = d.foreign, d.launchFailed, d.InterruptionQueue, d.DisableDryRun
+	o.Overlays, o.PricesSeen = d.overlays, d.pricesSeen
+	if d.PodDensity == settings.NetworkDensity {
+		network, err := watchPodNetwork(ctx, d.GetCache(), d.GetAPIReader(), d.log)
+		if err != nil {
+			return nil, err
+		}
+		o.PodNetwork = network.settings
+	}
+	return aws.New(s, o)
+}
+
+// providerOptions are those of every provider, whether it launches or only reads.
+func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) aws.Options {
+	o := aws.Options{
+		ClusterName: s.ClusterName, ClusterUID: clusterUID(ctx, reader, log), ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
+		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: memoryOverhead(s), ReservedENIs: s.ReservedENIs, LaunchPriceBound: s.LaunchPriceBound, ReservedCapacity: s.FeatureGates.ReservedCapacity,
+		AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval, PriceFile: s.PriceFile, Logger: log,
+	}
+	if !s.EKSControlPlane {
+		o.KubernetesVersion = serverVersion(config)
+	}
+	return o
+}
+
+// memoryOverhead is the share of memory that is taken off. Any value but the default holds for all types, measured or not.
+func memoryOverhead(s settings.Settings) float64 {
+	if !s.MeasuredMemory && s.VMMemoryOverheadPercent == instancetype.DefaultMemoryOverhead {
+		return math.Nextafter(s.VMMemoryOverheadPercent, 1)
+	}
+	return s.VMMemoryOverheadPercent
+}
+
+// warmProvider makes a provider and reads what it needs to be asked.
+func warmProvider(ctx context.Context, to *session.Session, o aws.Options) (*aws.Provider, error) {
+	provider, err := aws.New(to, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := provider.Check(ctx); err != nil {
+		return nil, err
+	}
+	if err := provider.Warm(ctx); err != nil {
+		return nil, fmt.Errorf("reading the region's instance types: %w", err)
+	}
+	return provider, nil
+}
+
+// caBundle is what instances trust the API server by: the setting, or what this process trusts it by.
+func caBundle(s settings.Settings, config *rest.Config) (string, error) {
+	if s.ClusterCABundle != "" {
+		return s.ClusterCABundle, nil
+	}
+	pem := config.CAData
+	if len(pem) == 0 && config.CAFile != "" {
+		var err error
+		if pem, err = os.ReadFile(config.CAFile); err != nil {
+			return "", fmt.Errorf("reading the cluster's certificate authority (or set CLUSTER_CA_BUNDLE): %w", err)
+		}
+	}
+	return base64.StdEncoding.EncodeToString(pem), nil
+}
+
+// dnsIP is the address of the cluster's DNS service; without one the images choose.
+func dnsIP(ctx context.Context, reader client.Reader, log *slog.Logger) string {
+	svc := &corev1.Service{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, svc)
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			log.Warn("could not read the service kube-system/kube-dns; instances use their image's default DNS address", "error", err)
+		}
+		return ""
+	}
+	return svc.Spec.ClusterIP
+}
+
+// clusterUID tells this cluster from others of the same name; without it they are not told apart.
+func clusterUID(ctx context.Context, reader client.Reader, log *slog.Logger) string {
+	ns := &corev1.Namespace{}
+	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns); err != nil {
+		log.Warn("could not read the namespace kube-system; instances of another cluster of the same name are not told from this one's", "error", err)
+		return ""
+	}
+	return string(ns.UID)
+}
+
+// foreign makes it known that another cluster launches instances under this one's name.
+func (d *deps) foreign(byUID map[string]int) {
+	d.metrics.Replace(d.metrics.Foreign, func(set func(float64, ...string)) {
+		for uid, n := range byUID {
+			set(float64(n), uid)
+		}
+	})
+	for uid, n := range byUID {
+		d.log.Error("another cluster uses the same CLUSTER_NAME in this account and region; its instances are left alone, "+
+			"but both share interruption queue, launch templates and instance profiles: give one of the two another name",
+			"cluster", d.ClusterName, "other_cluster_uid", uid, "instances", n)
+	}
+}
+
+func serverVersion(config *rest.Config) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		d, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			return "", fmt.Errorf("asking the API server for its version: %w", err)
+		}
+		v, err := d.ServerVersion()
+		if err != nil {
+			return "", fmt.Errorf("asking the API server for its version: %w", err)
+		}
+		return v.GitVersion, nil
+	}
+}

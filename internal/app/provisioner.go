@@ -1,0 +1,54 @@
+package app
+
+import (
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/provision"
+	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/state/cache"
+)
+
+// provisioner makes the loop that decides where pods go. Its decisions are kept together with the last one of consolidation, which
+// learns what was launched for whom.
+func (d *deps) provisioner(consolidation *disrupt.Loop) *provision.Controller {
+	owners := &provision.Owners{Reader: d.GetAPIReader(), Settled: d.cache.Settled, Now: time.Now}
+	return provision.New(provision.Options{
+		State: d.cache, Types: d.gate, Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
+		Missing: owners.Missing, WholeBatches: !d.EarlyBatches,
+		Pack:    PackOptions(d.Settings),
+		Retry:   d.provider.Retry,
+		Settle:  d.settle(),
+		Record:  func(x *record.Decision) { d.recorded(x, consolidation) },
+		Meter:   meter{d.metrics},
+		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("provisioner"), name, fn) },
+		Log:     d.logger("provisioner"),
+	})
+}
+
+// settle is told where virtual pods have their room; nil without the feature gate.
+func (d *deps) settle() func([]cache.Room) {
+	if !d.FeatureGates.CapacityBuffer {
+		return nil
+	}
+	return d.cache.SettleRooms
+}
+
+// recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was
+// launched for whom.
+func (d *deps) recorded(x *record.Decision, consolidation *disrupt.Loop) {
+	x.Disruption = consolidation.Last()
+	var launched []disrupt.Launch
+	for _, c := range x.Claims {
+		node := &x.Plan.NewNodes[c.NewNode]
+		b := disrupt.Launch{Price: node.Price}
+		for _, ref := range node.Pods {
+			if pod := d.cache.Pod(ref); pod != nil {
+				b.Pods = append(b.Pods, pod)
+			}
+		}
+		launched = append(launched, b)
+	}
+	consolidation.Launched(launched)
+	d.ring.Add(x)
+}
