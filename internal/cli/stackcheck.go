@@ -19,6 +19,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/fix"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -127,14 +129,14 @@ func (s *stackCheck) checkFlags(f *pflag.FlagSet) error {
 }
 
 // noteOptions says which options the set-up was made with that were not given here, as far as it shows.
-func (s *stackCheck) noteOptions(found *awssetup.Setup, kind check.Kind, o check.Options, r *check.Report) {
+func (s *stackCheck) noteOptions(found *awssetup.Setup, kind setupfile.Kind, o check.Options, r *check.Report) {
 	if flags := check.Unasked(found, kind, o); len(flags) > 0 {
 		r.Notes = append(r.Notes, "it seems to be made with "+strings.Join(flags, " ")+": give the check the options that the stack was written with, and less is found")
 	}
 }
 
 // noteEdition says that the set-up is that of an older edition, if it is.
-func (s *stackCheck) noteEdition(found *awssetup.Setup, kind check.Kind, o check.Options, r *check.Report) {
+func (s *stackCheck) noteEdition(found *awssetup.Setup, kind setupfile.Kind, o check.Options, r *check.Report) {
 	if c, ok := check.OlderEdition(found, kind, o); ok {
 		r.Ease()
 		r.Notes = append(r.Notes, fmt.Sprintf("with --compat %s nothing is wrong: it is a set-up of that edition, and this is what %s has otherwise; what that guide allows beyond it is advice", c, o.Stack.Compat))
@@ -146,7 +148,7 @@ func (s *stackCheck) run(ctx context.Context, args []string, in io.Reader, out, 
 	if err != nil {
 		return err
 	}
-	o := check.Options{Stack: *s.stack, Hints: s.hints, Whole: s.whole}
+	o := check.Options{Stack: *s.stack, Hints: s.hints}
 	if s.fix {
 		return s.printFix(found, kind, data, o, out, errs)
 	}
@@ -172,10 +174,10 @@ func (s *stackCheck) run(ctx context.Context, args []string, in io.Reader, out, 
 }
 
 // read reads what is to be checked; data is the file, if it is one.
-func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*awssetup.Setup, check.Kind, []byte, error) {
+func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*awssetup.Setup, setupfile.Kind, []byte, error) {
 	if s.live {
 		setup, err := s.readLive(ctx)
-		return setup, check.KindLive, nil, err
+		return setup, setupfile.KindLive, nil, err
 	}
 	parameters := map[string]string{}
 	for _, p := range s.parameters {
@@ -189,7 +191,7 @@ func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*aw
 	if err != nil {
 		return nil, "", nil, &usageError{err}
 	}
-	setup, kind, err := check.Read(data, check.ReadOptions{
+	setup, kind, err := setupfile.Read(data, setupfile.ReadOptions{
 		Source: args[0], ClusterName: s.stack.ClusterName, AccountID: s.stack.AccountID, Region: s.stack.Region, Parameters: parameters,
 		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey, s.stack.QueueARN, s.hints.NodeRole}),
 	})
@@ -255,28 +257,28 @@ func (s *stackCheck) readLive(ctx context.Context) (*awssetup.Setup, error) {
 }
 
 // printFix prints what fixes what was found; what nothing can fix is said on standard error.
-func (s *stackCheck) printFix(found *awssetup.Setup, kind check.Kind, data []byte, o check.Options, out, errs io.Writer) error {
-	fix, err := check.Fix(found, kind, data, o)
+func (s *stackCheck) printFix(found *awssetup.Setup, kind setupfile.Kind, data []byte, o check.Options, out, errs io.Writer) error {
+	fixed, err := fix.Write(found, kind, data, fix.Options{Options: o, Whole: s.whole})
 	if err != nil {
 		return &usageError{err}
 	}
-	if err := writeTo(out, s.output.file, fix.Text); err != nil {
+	if err := writeTo(out, s.output.file, fixed.Text); err != nil {
 		return err
 	}
-	if flags := check.Unasked(found, kind, o); fix.Changed && len(flags) > 0 {
+	if flags := check.Unasked(found, kind, o); fixed.Changed && len(flags) > 0 {
 		fmt.Fprintf(s.notices, "kerf: it seems to be made with %s; what these give is taken out unless they are given here, too\n", strings.Join(flags, " "))
 	}
-	if !fix.Changed && len(fix.Left) == 0 {
+	if !fixed.Changed && len(fixed.Left) == 0 {
 		fmt.Fprintln(s.notices, "kerf: nothing has to be fixed")
 	}
 	for _, u := range found.Gaps {
 		fmt.Fprintf(errs, "kerf: not judged, and so not fixed: %s: %s\n", u.What, u.Why)
 	}
-	for _, f := range fix.Left {
+	for _, f := range fixed.Left {
 		fmt.Fprintf(errs, "kerf: not fixed: %s: %s: %s\n", f.Thing, f.What, f.Fix)
 	}
 	switch {
-	case len(fix.Left) > 0:
+	case len(fixed.Left) > 0:
 		return &exitError{code: foundWrong}
 	case len(found.Gaps) > 0:
 		return &exitError{code: failed, said: "not all could be read, and so not all was judged"}

@@ -159,3 +159,37 @@ type PodIdentity struct {
 	Namespace, ServiceAccount string
 	RoleARN                   string
 }
+
+// Documents are all policies of identities.
+func (s *Setup) Documents() []iampolicy.Named {
+	var out []iampolicy.Named
+	for _, p := range s.Policies {
+		if p.Document != nil {
+			out = append(out, iampolicy.Named{Name: p.Name, Document: p.Document})
+		}
+	}
+	for _, r := range s.Roles {
+		out = append(out, r.Inline...)
+	}
+	return out
+}
+
+// RoleBy is the role of that name or ARN; nil when there is none.
+func (s *Setup) RoleBy(nameOrARN string) *Role {
+	for i := range s.Roles {
+		if r := &s.Roles[i]; nameOrARN != "" && (r.Name == nameOrARN || r.ARN == nameOrARN) {
+			return r
+		}
+	}
+	return nil
+}
+
+// QueueByARN is the queue of that ARN; nil when there is none.
+func (s *Setup) QueueByARN(arn string) *Queue {
+	for i := range s.Queues {
+		if arn != "" && s.Queues[i].ARN == arn {
+			return &s.Queues[i]
+		}
+	}
+	return nil
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	stackcheck "github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
@@ -176,7 +177,7 @@ func passes(t *testing.T, s *awssetup.Setup, about func(stackcheck.Finding) bool
 	t.Helper()
 	o := stack.Defaults(stack.Latest)
 	o.ClusterName = testCluster
-	r, err := stackcheck.Compare(s, stackcheck.KindLive, stackcheck.Options{Stack: o})
+	r, err := stackcheck.Compare(s, setupfile.KindLive, stackcheck.Options{Stack: o})
 	if err != nil {
 		t.Fatal(err)
 	}

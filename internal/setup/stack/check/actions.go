@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // actions are those that have a use, lower case.
@@ -21,9 +22,9 @@ type use struct {
 }
 
 // knownActions are the actions of the wanted stack, and of what could be wanted: other features and other editions.
-func (c *checker) knownActions() actions {
+func (c *Comparison) knownActions() actions {
 	a := actions{wanted: map[string]bool{}, other: otherActions()}
-	for _, p := range c.wanted.policies {
+	for _, p := range c.Wanted.ControllerPolicies {
 		for _, s := range p.Document.Statements {
 			for _, x := range s.Actions {
 				a.wanted[strings.ToLower(x)] = true
@@ -37,7 +38,7 @@ func (c *checker) knownActions() actions {
 var otherActions = sync.OnceValue(func() map[string]use {
 	out := map[string]use{}
 	add := func(u use, o stack.Options) {
-		o.ClusterName = assumedCluster
+		o.ClusterName = setupfile.AssumedCluster
 		s, err := stack.New(o)
 		if err != nil {
 			return
@@ -55,7 +56,7 @@ var otherActions = sync.OnceValue(func() map[string]use {
 	for _, f := range features {
 		o := stack.Defaults(stack.Latest)
 		o.InstanceStatus, o.CapacityReservations, o.PlacementGroups, o.ZonalShift = false, false, false, false
-		f.set(&o, []string{f.madeUpAt(place{}.complete())})
+		f.set(&o, []string{f.madeUpAt(setupfile.Place{}.Complete())})
 		add(use{"only " + f.what + " need it", f.flag}, o)
 	}
 	for _, e := range []stack.Compat{stack.V032, stack.V032Later, stack.V10} {
@@ -137,12 +138,12 @@ var features = []feature{
 }
 
 // madeUpAt is a value for the flags that need one, of the place where the set-up is.
-func (f *feature) madeUpAt(w place) string {
+func (f *feature) madeUpAt(w setupfile.Place) string {
 	switch f.flag {
 	case "--pass-role":
-		return w.global("iam", "role/x")
+		return w.Global("iam", "role/x")
 	case "--ssm-parameter":
-		return w.arn("ssm", "parameter/x")
+		return w.ARN("ssm", "parameter/x")
 	}
-	return w.arn("kms", "key/x")
+	return w.ARN("kms", "key/x")
 }

@@ -9,31 +9,31 @@ import (
 )
 
 // alarms advises on what nobody watches. The wanted stack says what is worth an alarm.
-func (c *checker) alarms() {
-	if g, ok := c.found.unread("alarm"); ok {
-		c.report.Notes = append(c.report.Notes, "alarms were not judged: "+g.Why)
+func (c *Comparison) alarms() {
+	if g, ok := c.Found.unread("alarm"); ok {
+		c.Report.Notes = append(c.Report.Notes, "alarms were not judged: "+g.Why)
 		return
 	}
 	unwatched := map[string][]string{}
 	var order []string
-	for _, want := range c.wanted.Alarms {
-		thing := c.watched(want)
+	for _, want := range c.Wanted.Alarms {
+		thing := c.Watched(want)
 		if thing == "" {
 			continue
 		}
-		if !slices.ContainsFunc(c.found.Alarms, func(a awssetup.Alarm) bool { return watches(a, want, thing) }) {
+		if !slices.ContainsFunc(c.Found.Alarms, func(a awssetup.Alarm) bool { return Watches(a, want, thing) }) {
 			order = appendNew(order, want.Metric)
 			unwatched[want.Metric] = appendNew(unwatched[want.Metric], c.calledBy(thing))
 		}
 	}
 	for _, metric := range order {
 		c.add(Finding{
-			Severity: Advice, Area: AreaAlarms, Thing: metric, What: fmt.Sprintf("no alarm watches %s of %s", metric, list(unwatched[metric])),
+			Severity: Advice, Area: AreaAlarms, Thing: metric, What: fmt.Sprintf("no alarm watches %s of %s", metric, List(unwatched[metric])),
 			Why: unwatchedMetrics[metric], Fix: "add an alarm on it being above its threshold",
 		})
 	}
-	for _, a := range c.found.Alarms {
-		if len(a.Actions) == 0 && len(c.stack.Options.AlarmActions) > 0 && slices.ContainsFunc(c.wanted.Alarms, func(w awssetup.Alarm) bool { return w.Metric == a.Metric }) {
+	for _, a := range c.Found.Alarms {
+		if len(a.Actions) == 0 && len(c.Stack.Options.AlarmActions) > 0 && slices.ContainsFunc(c.Wanted.Alarms, func(w awssetup.Alarm) bool { return w.Metric == a.Metric }) {
 			c.add(Finding{
 				Severity: Advice, Area: AreaAlarms, Thing: a.Name, What: "it has no actions", Why: "it is raised and nobody is told", Fix: "give it the ARN of a topic",
 			})
@@ -48,25 +48,25 @@ var unwatchedMetrics = map[string]string{
 	"ApproximateNumberOfMessagesVisible": "nobody learns of what could not be delivered or handled",
 }
 
-// watched is the found thing that stands for the one that a wanted alarm watches; empty if it is missing itself.
-func (c *checker) watched(want awssetup.Alarm) string {
+// Watched is the found thing that stands for the one that a wanted alarm watches; empty if it is missing itself.
+func (c *Comparison) Watched(want awssetup.Alarm) string {
 	for dimension, value := range want.Dimensions {
 		switch dimension {
 		case "RuleName":
-			for _, w := range c.wanted.Rules {
+			for _, w := range c.Wanted.Rules {
 				if w.Name == value {
 					return c.foundRule(w, want.Metric == "InvocationsSentToDlq")
 				}
 			}
 		case "QueueName":
-			q := c.found.queue
+			q := c.Found.Queue
 			if q == nil {
 				return ""
 			}
-			if value == c.wanted.queue.Name {
+			if value == c.Wanted.Queue.Name {
 				return q.Name
 			}
-			if d := queueByARN(c.found.Setup, q.DeadLetter); d != nil {
+			if d := c.Found.Setup.QueueByARN(q.DeadLetter); d != nil {
 				return d.Name
 			}
 		}
@@ -76,15 +76,15 @@ func (c *checker) watched(want awssetup.Alarm) string {
 
 // foundRule is the rule that does what a wanted one does; with spare only one whose target has a dead-letter queue, for
 // others there is nothing to count.
-func (c *checker) foundRule(w awssetup.Rule, spare bool) string {
+func (c *Comparison) foundRule(w awssetup.Rule, spare bool) string {
 	for i := range awssetup.Events {
 		k := &awssetup.Events[i]
-		samples := c.samplesOf(k)
-		if !slices.Contains(caught(w.Pattern, samples), true) {
+		samples := c.SamplesOf(k)
+		if !slices.Contains(Caught(w.Pattern, samples), true) {
 			continue
 		}
-		for _, r := range c.found.Rules {
-			if r.Bus == "" && slices.Contains(caught(r.Pattern, samples), true) && c.toQueue(r) && (!spare || hasSpare(r)) {
+		for _, r := range c.Found.Rules {
+			if r.Bus == "" && slices.Contains(Caught(r.Pattern, samples), true) && c.ToQueue(r) && (!spare || hasSpare(r)) {
 				return r.Name
 			}
 		}
@@ -96,16 +96,17 @@ func hasSpare(r awssetup.Rule) bool {
 	return slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.DeadLetter != "" })
 }
 
-func (c *checker) calledBy(name string) string {
-	for _, r := range c.found.Rules {
+func (c *Comparison) calledBy(name string) string {
+	for _, r := range c.Found.Rules {
 		if r.Name == name {
-			return nameOf(r)
+			return RuleName(r)
 		}
 	}
 	return name
 }
 
-func watches(a, want awssetup.Alarm, thing string) bool {
+// Watches reports whether an alarm is set on what the wanted one watches, of a thing.
+func Watches(a, want awssetup.Alarm, thing string) bool {
 	if a.Metric != want.Metric || a.Namespace != want.Namespace {
 		return false
 	}

@@ -1,6 +1,6 @@
-// Package check finds what is wrong with the AWS side of a cluster: it reads a CloudFormation template, a Terraform plan,
-// plain IAM policies or a live account into one form, compares that with the stack that Kerf would set up, and says in
-// words what is missing, too wide or different, what fails because of it, and how to fix it.
+// Package check finds what is wrong with the AWS side of a cluster: it compares a set-up, as package setupfile or a live account gives
+// it, with the stack that Kerf would set up, and says in words what is missing, too wide or different, what fails because of it, and
+// what would fix it. Package fix writes that.
 //
 // Permissions are judged by what they do and not by how they are written: every call that the controller makes is
 // evaluated against the policies found, and so is every call that it must not be able to make.
@@ -8,6 +8,7 @@ package check
 
 import (
 	"cmp"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 	"slices"
 )
 
@@ -60,13 +61,13 @@ type Finding struct {
 
 // Report is what a check found.
 type Report struct {
-	Source   string    `json:"source"`
-	Kind     Kind      `json:"kind"`
-	Edition  string    `json:"edition"` // of the stack that it was compared with
-	Cluster  string    `json:"cluster"`
-	Account  string    `json:"account,omitempty"`
-	Region   string    `json:"region,omitempty"`
-	Findings []Finding `json:"findings"`
+	Source   string         `json:"source"`
+	Kind     setupfile.Kind `json:"kind"`
+	Edition  string         `json:"edition"` // of the stack that it was compared with
+	Cluster  string         `json:"cluster"`
+	Account  string         `json:"account,omitempty"`
+	Region   string         `json:"region,omitempty"`
+	Findings []Finding      `json:"findings"`
 	// Unread is what could not be read, and so was not judged.
 	Unread []Unread `json:"unread,omitempty"`
 	// Notes say what was taken for granted.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // Ease makes advice of what a set-up in order for an older edition allows beyond the one compared with: its guide meant that.
@@ -19,7 +20,7 @@ func (r *Report) Ease() {
 
 // OlderEdition finds the edition, older than the wanted one, that a set-up is in order for; ok is false if there is none.
 // Somebody who checks a stack of an older guide is told so, since much of what is found then is what the guide left out.
-func OlderEdition(found *awssetup.Setup, kind Kind, o Options) (edition stack.Compat, ok bool) {
+func OlderEdition(found *awssetup.Setup, kind setupfile.Kind, o Options) (edition stack.Compat, ok bool) {
 	older := stack.Editions()
 	older = older[:max(slices.Index(older, o.Stack.Compat), 0)]
 	slices.Reverse(older)

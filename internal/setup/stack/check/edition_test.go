@@ -9,11 +9,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 func TestWhatAnOlderGuideAllowsIsAdvice(t *testing.T) {
 	for name, edition := range map[string]stack.Compat{"getting-started-v1.yaml": stack.V032Later, "getting-started-v1.0.yaml": stack.V10, "getting-started-v0.32.yaml": stack.V032} {
-		setup, kind, err := check.Read(readFile(t, name), check.ReadOptions{Source: name, ClusterName: "demo"})
+		setup, kind, err := setupfile.Read(checktest.ReadFile(t, name), setupfile.ReadOptions{Source: name, ClusterName: "demo"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +54,7 @@ func changed(t *testing.T, options func(*stack.Options), change func(*awssetup.S
 	if want != nil {
 		want(&o)
 	}
-	r, err := check.Compare(setup, check.KindCloudFormation, check.Options{Stack: o})
+	r, err := check.Compare(setup, setupfile.KindCloudFormation, check.Options{Stack: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,14 +76,14 @@ func TestQuietFaultsAreFound(t *testing.T) {
 		}, []string{"missing", "ec2:RunInstances", "NoSpot"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if r := changed(t, nil, c.change, nil); !names(r, c.want) {
-				t.Errorf("no finding has %q:\n%s", c.want, text(t, r))
+			if r := changed(t, nil, c.change, nil); !checktest.Names(r, c.want) {
+				t.Errorf("no finding has %q:\n%s", c.want, checktest.Text(t, r))
 			}
 		})
 	}
 	r := changed(t, func(o *stack.Options) { o.KMS = true }, func(s *awssetup.Setup) { s.Keys[0].Rotation = false }, nil)
-	if !names(r, []string{"advice", "not rotated"}) {
-		t.Errorf("nothing is said of a key that is not rotated:\n%s", text(t, r))
+	if !checktest.Names(r, []string{"advice", "not rotated"}) {
+		t.Errorf("nothing is said of a key that is not rotated:\n%s", checktest.Text(t, r))
 	}
 	r = changed(t, nil, func(s *awssetup.Setup) {
 		for i := range s.Roles {
@@ -89,7 +91,7 @@ func TestQuietFaultsAreFound(t *testing.T) {
 		}
 	}, nil)
 	if !slices.ContainsFunc(r.Unread, func(u check.Unread) bool { return strings.Contains(u.What, "permissions boundary") }) {
-		t.Errorf("a boundary that cannot be read is not said to be not judged:\n%s", text(t, r))
+		t.Errorf("a boundary that cannot be read is not said to be not judged:\n%s", checktest.Text(t, r))
 	}
 }
 

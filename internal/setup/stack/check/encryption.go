@@ -9,22 +9,22 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
-// awsManagedQueueKey is the key that AWS keeps for SQS in each account.
-const awsManagedQueueKey = "alias/aws/sqs"
+// AWSManagedQueueKey is the key that AWS keeps for SQS in each account.
+const AWSManagedQueueKey = "alias/aws/sqs"
 
 // encryption judges whether what EventBridge sends can be encrypted, and what the controller receives decrypted.
 //
 // Source: Amazon SQS developer guide, "Key management" (event sources need a customer managed key; producers need
 // kms:GenerateDataKey and kms:Decrypt); EventBridge user guide, "Troubleshooting" (events are not delivered to a queue).
-func (c *checker) encryption() {
-	q := c.found.queue
+func (c *Comparison) encryption() {
+	q := c.Found.Queue
 	if q == nil {
 		return
 	}
 	c.keyOf(q, true)
 	seen := map[string]bool{q.ARN: true}
 	dead := []string{q.DeadLetter}
-	for _, r := range c.found.Rules {
+	for _, r := range c.Found.Rules {
 		for _, t := range r.Targets {
 			if t.ARN == q.ARN {
 				dead = append(dead, t.DeadLetter)
@@ -32,14 +32,14 @@ func (c *checker) encryption() {
 		}
 	}
 	for _, arn := range dead {
-		if d := queueByARN(c.found.Setup, arn); d != nil && !seen[arn] {
+		if d := c.Found.Setup.QueueByARN(arn); d != nil && !seen[arn] {
 			seen[arn] = true
 			c.keyOf(d, false)
 		}
 	}
 }
 
-func (c *checker) keyOf(q *awssetup.Queue, read bool) {
+func (c *Comparison) keyOf(q *awssetup.Queue, read bool) {
 	base := Finding{Area: AreaEncryption, Thing: q.Name, Queue: q.Name}
 	if q.KMSKey == "" {
 		if !q.ManagedSSE {
@@ -56,18 +56,18 @@ func (c *checker) keyOf(q *awssetup.Queue, read bool) {
 		f.Why, f.Fix = "SQS takes one of them, and refuses the queue", "leave one out; SSE-SQS needs no key"
 		c.add(f)
 	}
-	k := c.found.key(q.KMSKey)
-	if strings.HasSuffix(q.KMSKey, awsManagedQueueKey) || k != nil && k.Manager == "AWS" {
+	k := c.Found.Key(q.KMSKey)
+	if strings.HasSuffix(q.KMSKey, AWSManagedQueueKey) || k != nil && k.Manager == "AWS" {
 		f := base
-		f.Severity, f.Policy, f.Resource = Missing, "key policy", awsManagedQueueKey
-		f.What = "it is encrypted with " + awsManagedQueueKey + ", whose policy does not let EventBridge use it and cannot be changed"
+		f.Severity, f.Policy, f.Resource = Missing, "key policy", AWSManagedQueueKey
+		f.What = "it is encrypted with " + AWSManagedQueueKey + ", whose policy does not let EventBridge use it and cannot be changed"
 		f.Why = "every invocation of the rules fails (FailedInvocations, or InvocationsSentToDlq, equals Invocations), the queue stays empty, and no interruption is noticed"
 		f.Fix = "turn on SSE-SQS (SqsManagedSseEnabled: true) in its place, or use a key of your own (kerf stack --kms)"
 		c.add(f)
 		return
 	}
 	if k == nil {
-		c.report.Unread = append(c.report.Unread, Unread{What: "key policy of " + q.KMSKey, Why: "the key of queue " + q.Name + " is not part of what was read; check the live account with --live"})
+		c.Report.Unread = append(c.Report.Unread, Unread{What: "key policy of " + q.KMSKey, Why: "the key of queue " + q.Name + " is not part of what was read; check the live account with --live"})
 	} else {
 		c.keyPolicy(q, k)
 	}
@@ -76,7 +76,7 @@ func (c *checker) keyOf(q *awssetup.Queue, read bool) {
 	}
 }
 
-func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
+func (c *Comparison) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 	name := k.LogicalID
 	if name == "" {
 		name = k.ARN
@@ -95,7 +95,7 @@ func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 		c.add(f)
 	}
 	if k.Policy == nil {
-		if _, ok := c.found.unread("key", k.ID); ok {
+		if _, ok := c.Found.unread("key", k.ID); ok {
 			return
 		}
 	}
@@ -125,16 +125,16 @@ func (c *checker) keyPolicy(q *awssetup.Queue, k *awssetup.Key) {
 }
 
 // keyWidth tries who should not be able to use the key.
-func (c *checker) keyWidth(base Finding, k *awssetup.Key) {
+func (c *Comparison) keyWidth(base Finding, k *awssetup.Key) {
 	if k.Policy == nil {
 		return
 	}
 	defer func() {
 		base.Action = ""
-		c.reportOutsiders(base, outsiders(k.Policy, c.found.AccountID, sendingServices...), "use it",
+		c.reportOutsiders(base, Outsiders(k.Policy, c.Found.AccountID, SendingServices...), "use it",
 			"what it protects can be read", "name the services and roles that need it; of services events.amazonaws.com alone, without a condition on the source, for it tells KMS none")
 	}()
-	sid, ok := openTo(k.Policy, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, c.found.AccountID)
+	sid, ok := OpenTo(k.Policy, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, c.Found.AccountID)
 	if !ok {
 		return
 	}
@@ -146,8 +146,8 @@ func (c *checker) keyWidth(base Finding, k *awssetup.Key) {
 
 // decrypting judges whether the controller can read what the key encrypts. That its own policies allow it is judged with
 // the other permissions; here the key must agree.
-func (c *checker) decrypting(q *awssetup.Queue, k *awssetup.Key) {
-	if len(c.found.policies) == 0 {
+func (c *Comparison) decrypting(q *awssetup.Queue, k *awssetup.Key) {
+	if len(c.Found.ControllerPolicies) == 0 {
 		return
 	}
 	arn := q.KMSKey
@@ -161,11 +161,11 @@ func (c *checker) decrypting(q *awssetup.Queue, k *awssetup.Key) {
 		return
 	}
 	ctx := iampolicy.Context{}
-	ctx.Set("kms:ViaService", "sqs."+c.found.Region+"."+partition.SuffixOf(c.found.Partition))
+	ctx.Set("kms:ViaService", "sqs."+c.Found.Region+"."+partition.SuffixOf(c.Found.Partition))
 	call := iampolicy.Call{Action: "kms:Decrypt", Resource: arn, Context: ctx}
-	d := c.decide(c.found, call)
-	if gap, partly := c.found.unreadPermissions(); partly && d.Outcome == iampolicy.ImplicitDeny {
-		c.report.Unread = append(c.report.Unread, Unread{
+	d := c.decide(c.Found, call)
+	if gap, partly := c.Found.unreadPermissions(); partly && d.Outcome == iampolicy.ImplicitDeny {
+		c.Report.Unread = append(c.Report.Unread, Unread{
 			What: "whether the controller may decrypt with " + arn, Why: "no policy that could be read allows it; " + gap.What + " could not be read",
 		})
 		return
@@ -181,8 +181,8 @@ func (c *checker) decrypting(q *awssetup.Queue, k *awssetup.Key) {
 	}
 }
 
-func (c *checker) reports(action string, s Severity) bool {
-	for _, f := range c.report.Findings {
+func (c *Comparison) reports(action string, s Severity) bool {
+	for _, f := range c.Report.Findings {
 		if f.Action == action && f.Severity == s && f.Area == AreaPermissions {
 			return true
 		}

@@ -17,15 +17,15 @@ func foreignEvents(region, account string) []json.RawMessage {
 	}
 }
 
-// samplesOf are the samples of a kind of event in the place that is judged. They are read once.
-func (c *checker) samplesOf(k *awssetup.Event) []eventpattern.Event {
+// SamplesOf are the samples of a kind of event in the place that is judged. They are read once.
+func (c *Comparison) SamplesOf(k *awssetup.Event) []eventpattern.Event {
 	if s, ok := c.samples[k]; ok {
 		return s
 	}
 	if c.samples == nil {
 		c.samples = map[*awssetup.Event][]eventpattern.Event{}
 	}
-	c.samples[k] = readSamples(k, c.found.Region, c.found.AccountID)
+	c.samples[k] = readSamples(k, c.Found.Region, c.Found.AccountID)
 	return c.samples[k]
 }
 
@@ -38,8 +38,8 @@ func readSamples(k *awssetup.Event, region, account string) []eventpattern.Event
 	return out
 }
 
-// caught tells of each sample whether a pattern matches it.
-func caught(pattern json.RawMessage, samples []eventpattern.Event) []bool {
+// Caught tells of each sample whether a pattern matches it.
+func Caught(pattern json.RawMessage, samples []eventpattern.Event) []bool {
 	out := make([]bool, len(samples))
 	p, err := eventpattern.Parse(pattern)
 	if err != nil {

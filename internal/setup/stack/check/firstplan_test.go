@@ -10,13 +10,15 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // reportOfFirst does all that the command does with a plan.
 func reportOfFirst(t *testing.T, plan []byte, want stack.Options) *check.Report {
 	t.Helper()
 	o := check.Options{Stack: want}
-	setup, kind, err := check.Read(plan, check.ReadOptions{Source: "plan.json", ClusterName: "demo"})
+	setup, kind, err := setupfile.Read(plan, setupfile.ReadOptions{Source: "plan.json", ClusterName: "demo"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,7 @@ func TestFirstPlansOfTheOwnModule(t *testing.T) {
 			}
 			r := reportOfFirst(t, firstPlan(t, source, map[string]cty.Value{"cluster_name": cty.StringVal("demo")}, ""), o)
 			if len(r.Findings) > 0 {
-				t.Errorf("want no finding, got\n%s", text(t, r))
+				t.Errorf("want no finding, got\n%s", checktest.Text(t, r))
 			}
 			if len(r.Unread) == 0 || !slices.ContainsFunc(r.Unread, func(u check.Unread) bool { return strings.Contains(u.Why, "until the plan is applied") }) {
 				t.Errorf("nothing is said to be not judged until the plan is applied: %+v", r.Unread)
@@ -78,7 +80,7 @@ func TestFirstPlansOfTheEKSModule(t *testing.T) {
 		"v21": {"cluster_name": cty.StringVal("demo")},
 	} {
 		t.Run(version, func(t *testing.T) {
-			source := slices.Concat(readFile(t, "eks-karpenter-"+version+".tf"), []byte("\n"), readFile(t, "eks-karpenter-queue.tf"))
+			source := slices.Concat(checktest.ReadFile(t, "eks-karpenter-"+version+".tf"), []byte("\n"), checktest.ReadFile(t, "eks-karpenter-queue.tf"))
 			r := reportOfFirst(t, firstPlan(t, source, vars, "karpenter"), stack.Defaults(stack.Latest))
 			var got []string
 			for _, f := range r.Findings {
@@ -94,7 +96,7 @@ func TestFirstPlansOfTheEKSModule(t *testing.T) {
 				want = append([]string{"too wide: Karpenter-demo: its policy does not refuse calls without TLS"}, want...)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("want %q, got\n%s", want, text(t, r))
+				t.Errorf("want %q, got\n%s", want, checktest.Text(t, r))
 			}
 			if !slices.ContainsFunc(r.Unread, func(u check.Unread) bool {
 				return strings.HasPrefix(u.What, "document of policy") && strings.Contains(u.Why, "until the plan is applied")
@@ -107,7 +109,7 @@ func TestFirstPlansOfTheEKSModule(t *testing.T) {
 
 // A policy that cannot be read is named, and nothing is said to be missing for it.
 func TestPoliciesOfTemplatesThatCannotBeRead(t *testing.T) {
-	template := string(readFile(t, "getting-started-v1.yaml"))
+	template := string(checktest.ReadFile(t, "getting-started-v1.yaml"))
 	i := strings.Index(template, "      PolicyDocument: !Sub |")
 	if i < 0 {
 		t.Fatal("the template's policy is not where it was")

@@ -17,8 +17,8 @@ const (
 )
 
 // limits judges what AWS refuses for its size.
-func (c *checker) limits() {
-	for _, p := range c.found.Policies {
+func (c *Comparison) limits() {
+	for _, p := range c.Found.Policies {
 		n := p.Characters
 		if n == 0 && p.Document != nil {
 			n = iampolicy.Size(p.Document.JSON())
@@ -31,18 +31,18 @@ func (c *checker) limits() {
 			})
 		}
 	}
-	for _, r := range c.found.Roles {
+	for _, r := range c.Found.Roles {
 		c.roleLimits(r)
 	}
-	if n := len(c.report.Cluster); n > maxClusterName {
+	if n := len(c.Report.Cluster); n > maxClusterName {
 		c.add(Finding{
-			Severity: Different, Area: AreaLimits, Thing: c.report.Cluster, What: fmt.Sprintf("the cluster's name has %d characters, EKS takes %d", n, maxClusterName),
+			Severity: Different, Area: AreaLimits, Thing: c.Report.Cluster, What: fmt.Sprintf("the cluster's name has %d characters, EKS takes %d", n, maxClusterName),
 			Why: "EKS refuses it", Fix: "use a shorter name",
 		})
 	}
 }
 
-func (c *checker) roleLimits(r awssetup.Role) {
+func (c *Comparison) roleLimits(r awssetup.Role) {
 	if n := len(r.Name); n > maxRoleName {
 		c.add(Finding{
 			Severity: Different, Area: AreaLimits, Thing: r.Name, What: fmt.Sprintf("the role's name has %d characters, IAM takes %d", n, maxRoleName),
@@ -60,7 +60,7 @@ func (c *checker) roleLimits(r awssetup.Role) {
 		})
 	}
 	attached := slices.Clone(r.ManagedPolicyARNs)
-	for _, p := range c.found.Policies {
+	for _, p := range c.Found.Policies {
 		if slices.Contains(p.AttachedTo, r.Name) {
 			attached = appendNew(attached, p.ARN)
 		}

@@ -14,55 +14,21 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/fix"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
-
-const (
-	account = "123456789012"
-	region  = "eu-west-1"
-)
-
-// everything is a stack with all that there is.
-func everything(c stack.Compat) stack.Options {
-	o := stack.Defaults(c)
-	o.ClusterName = "demo"
-	o.Controller = stack.PodIdentity
-	o.AccessEntry = "EC2_LINUX"
-	o.DeadLetter, o.RuleSources, o.Alarms, o.InstanceStatus = true, true, true, true
-	o.CapacityReservations, o.PlacementGroups, o.ZonalShift, o.LaunchTemplates = true, true, true, true
-	o.Parameters = []string{"arn:aws:ssm:eu-west-1:123456789012:parameter/images/golden"}
-	o.VolumeKeys = []string{"arn:aws:kms:eu-west-1:123456789012:key/volumes"}
-	o.KMS = true
-	return o
-}
-
-func setupOf(t *testing.T, o stack.Options) *awssetup.Setup {
-	t.Helper()
-	s, err := stack.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Setup(account, region)
-}
-
-func compare(t *testing.T, s *awssetup.Setup, o stack.Options) *check.Report {
-	t.Helper()
-	r, err := check.Compare(s, check.KindCloudFormation, check.Options{Stack: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 func TestStacksOfEveryEditionAreInOrder(t *testing.T) {
 	for _, c := range stack.Editions() {
-		for name, o := range map[string]stack.Options{"everything": everything(c), "defaults": func() stack.Options {
+		for name, o := range map[string]stack.Options{"everything": checktest.Everything(c), "defaults": func() stack.Options {
 			o := stack.Defaults(c)
 			o.ClusterName = "demo"
 			return o
 		}()} {
 			t.Run(string(c)+" "+name, func(t *testing.T) {
-				if r := compare(t, setupOf(t, o), o); len(r.Findings) > 0 || len(r.Unread) > 0 {
-					t.Errorf("want nothing, got\n%s", text(t, r))
+				if r := checktest.Compare(t, checktest.SetupOf(t, o), o); len(r.Findings) > 0 || len(r.Unread) > 0 {
+					t.Errorf("want nothing, got\n%s", checktest.Text(t, r))
 				}
 			})
 		}
@@ -81,24 +47,24 @@ func TestEverySingleDefectIsFoundAndNamed(t *testing.T) {
 	for _, c := range stack.Editions() {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()
-			o := everything(c)
+			o := checktest.Everything(c)
 			st, err := stack.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			base := st.Setup(account, region)
+			base := st.Setup(checktest.Account, checktest.Region)
 			all := slices.Concat(policyMutations(base), queueMutations(base), ruleMutations(base), roleMutations(base), alarmMutations(base))
 			t.Logf("%d defects", len(all))
 			for _, m := range all {
-				s := st.Setup(account, region)
+				s := st.Setup(checktest.Account, checktest.Region)
 				m.change(s)
-				if r := compare(t, s, o); !names(r, m.words) {
-					t.Errorf("%s: want a finding with %q, got\n%s", m.name, m.words, text(t, r))
+				if r := checktest.Compare(t, s, o); !checktest.Names(r, m.words) {
+					t.Errorf("%s: want a finding with %q, got\n%s", m.name, m.words, checktest.Text(t, r))
 				}
 				if c != stack.Latest {
 					continue
 				}
-				fix, err := check.Fix(s, check.KindLive, nil, check.Options{Stack: o})
+				fix, err := fix.Write(s, setupfile.KindLive, nil, fix.Options{Options: check.Options{Stack: o}})
 				if err != nil {
 					t.Fatalf("%s: %v", m.name, err)
 				}
@@ -120,18 +86,6 @@ func TestEverySingleDefectIsFoundAndNamed(t *testing.T) {
 var byHand = []string{
 	"FIFO", "of another cluster", "a denial", "a boundary that allows too little", "a role with a long name", "a role with many policies", "a policy over the limit", "key of AWS",
 	"node role that may pass roles", "key of AWS",
-}
-
-// names tells whether one finding has all words.
-func names(r *check.Report, words []string) bool {
-	return slices.ContainsFunc(r.Findings, func(f check.Finding) bool {
-		b, err := json.Marshal(f)
-		if err != nil {
-			return false
-		}
-		all := strings.ToLower(string(b))
-		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(all, strings.ToLower(w)) })
-	})
 }
 
 func policyMutations(base *awssetup.Setup) []mutation {

@@ -16,12 +16,12 @@ const keyNamed = "named"
 // named tries those actions on each resource that the policies found name for them.
 func (w *widths) named() {
 	tried := map[string]bool{}
-	for _, n := range w.c.needs() {
+	for _, n := range w.c.Needs() {
 		if namedActions[n.action] == "" || tried[n.action] || len(n.calls) == 0 {
 			continue
 		}
 		tried[n.action] = true
-		for _, p := range w.c.found.policies {
+		for _, p := range w.c.Found.ControllerPolicies {
 			for _, st := range p.Document.Statements {
 				if st.Effect != iampolicy.Allow || !slices.ContainsFunc(st.Actions, func(a string) bool { return strings.EqualFold(a, n.action) }) {
 					continue
@@ -43,8 +43,8 @@ func (w *widths) nameOne(like iampolicy.Call, resource string) {
 	}
 	call := withContext(like)
 	call.Resource = standIn.Replace(resource)
-	d := w.c.decide(w.c.found, call)
-	if !d.OK() || w.c.decide(w.c.wanted, call).OK() {
+	d := w.c.decide(w.c.Found, call)
+	if !d.OK() || w.c.decide(w.c.Wanted, call).OK() {
 		return
 	}
 	known := slices.ContainsFunc(w.found, func(f width) bool {

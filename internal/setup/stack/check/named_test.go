@@ -8,20 +8,9 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
-
-func written(t *testing.T, o stack.Options) []byte {
-	t.Helper()
-	s, err := stack.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := s.CloudFormation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
 
 // Each role that may be passed and each parameter that may be read is somebody's preference: what no option gives is named, with
 // the option that would.
@@ -34,7 +23,7 @@ func TestRolesAndParametersThatNobodyAskedForAreNamed(t *testing.T) {
 	o := stack.Defaults(stack.Latest)
 	o.ClusterName = "demo"
 	o.PassRoles, o.Parameters = []string{admin, team}, []string{parameter}
-	text := written(t, o)
+	text := checktest.Template(t, o)
 	for name, c := range map[string]struct {
 		passRoles, parameters []string
 		want                  []string // resource and the option in the remedy
@@ -47,7 +36,7 @@ func TestRolesAndParametersThatNobodyAskedForAreNamed(t *testing.T) {
 			want := stack.Defaults(stack.Latest)
 			want.PassRoles, want.Parameters = c.passRoles, c.parameters
 			var got []string
-			for _, f := range checked(t, "stack.yaml", text, want, check.ReadOptions{ClusterName: "demo"}).Findings {
+			for _, f := range checktest.Checked(t, "stack.yaml", text, want, setupfile.ReadOptions{ClusterName: "demo"}).Findings {
 				if f.Severity != check.TooWide || !strings.Contains(f.What, f.Resource) {
 					t.Errorf("unexpected: %+v", f)
 				}
@@ -64,43 +53,25 @@ func TestRolesAndParametersThatNobodyAskedForAreNamed(t *testing.T) {
 	}
 }
 
-// What fixes a set-up without an option that it was written with takes out all that the option gave.
-func TestAFixTakesAllOfAFeatureOut(t *testing.T) {
-	o := stack.Defaults(stack.Latest)
-	o.ClusterName = "demo"
-	o.LaunchTemplates, o.PassRoles = true, []string{"arn:aws:iam::222233334444:role/mine"}
-	data := written(t, o)
-	m := fixed(t, "stack.yaml", data, stack.Defaults(stack.Latest), check.ReadOptions{ClusterName: "demo"})
-	after := string(merged(t, data, m.Text))
-	for _, left := range []string{"AllowUserLaunchTemplates", "AllowUserLaunchTemplateParts", "AllowPassingUserRoles", "DescribeLaunchTemplateVersions"} {
-		if !strings.Contains(string(data), left) || strings.Contains(after, left) {
-			t.Errorf("%s: want it before and not after\n%s", left, m.Text)
-		}
-	}
-	if r := checked(t, "stack.yaml", []byte(after), stack.Defaults(stack.Latest), check.ReadOptions{ClusterName: "demo"}); len(r.Findings) > 0 {
-		t.Errorf("after the fix:\n%s", text(t, r))
-	}
-}
-
 // The region is that of the file, else of what was given beside it; one that stands for it is said to.
 func TestARegionThatIsTakenForGrantedIsSaid(t *testing.T) {
 	const key = "arn:aws:kms:eu-west-1:222233334444:key/abc"
 	o := stack.Defaults(stack.Latest)
 	o.ClusterName = "demo"
-	data := written(t, o)
+	data := checktest.Template(t, o)
 	for name, c := range map[string]struct {
-		in     check.ReadOptions
+		in     setupfile.ReadOptions
 		region string
 		said   bool
 	}{
-		"nothing tells it":         {check.ReadOptions{}, "us-east-1", true},
-		"an option's ARN tells it": {check.ReadOptions{Given: []string{"", key}}, "eu-west-1", false},
-		"it is given":              {check.ReadOptions{Region: "us-east-1"}, "us-east-1", false},
-		"it beats an option's ARN": {check.ReadOptions{Region: "us-west-2", Given: []string{key}}, "us-west-2", false},
+		"nothing tells it":         {setupfile.ReadOptions{}, "us-east-1", true},
+		"an option's ARN tells it": {setupfile.ReadOptions{Given: []string{"", key}}, "eu-west-1", false},
+		"it is given":              {setupfile.ReadOptions{Region: "us-east-1"}, "us-east-1", false},
+		"it beats an option's ARN": {setupfile.ReadOptions{Region: "us-west-2", Given: []string{key}}, "us-west-2", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.in.ClusterName = "demo"
-			r := checked(t, "stack.yaml", data, stack.Defaults(stack.Latest), c.in)
+			r := checktest.Checked(t, "stack.yaml", data, stack.Defaults(stack.Latest), c.in)
 			said := strings.Contains(strings.Join(r.Notes, "\n"), "us-east-1 stands for it (--region)")
 			if r.Region != c.region || said != c.said {
 				t.Errorf("region %s, said %v: %q", r.Region, said, r.Notes)

@@ -24,18 +24,21 @@ var managed = []struct {
 	{[]string{"AmazonSSMManagedInstanceCore"}, "nodes cannot be reached by Session Manager", true},
 }
 
-func (c *checker) nodeRole() {
-	r := c.found.nodeRole
+// AdministratorPolicy is the managed policy of AWS that allows everything.
+const AdministratorPolicy = "AdministratorAccess"
+
+func (c *Comparison) nodeRole() {
+	r := c.Found.NodeRole
 	if r == nil {
-		if g, ok := c.found.unread("role"); ok {
-			c.report.Notes = append(c.report.Notes, "the node role was not judged: "+g.Why)
+		if g, ok := c.Found.unread("role"); ok {
+			c.Report.Notes = append(c.Report.Notes, "the node role was not judged: "+g.Why)
 			return
 		}
 		if c.hints.NodeRole != "" { // it was said to be elsewhere
 			return
 		}
 		c.add(Finding{
-			Severity: Advice, Area: AreaNodeRole, Thing: c.wanted.nodeRole.Name, What: "there is no node role here",
+			Severity: Advice, Area: AreaNodeRole, Thing: c.Wanted.NodeRole.Name, What: "there is no node role here",
 			Why: "nodes need one; it may be made elsewhere, and EC2NodeClasses name it",
 			Fix: "if it is, name it with --node-role",
 		})
@@ -43,7 +46,7 @@ func (c *checker) nodeRole() {
 	}
 	base := Finding{Area: AreaNodeRole, Thing: r.Name}
 	c.nodeTrust(base)
-	_, unread := c.found.unread("attached policies", r.Name)
+	_, unread := c.Found.unread("attached policies", r.Name)
 	for _, m := range managed {
 		if unread || slices.ContainsFunc(r.ManagedPolicyARNs, func(arn string) bool {
 			return slices.Contains(m.anyOf, arn[strings.LastIndex(arn, "/")+1:])
@@ -57,11 +60,11 @@ func (c *checker) nodeRole() {
 		}
 		f.Policy = m.anyOf[0]
 		f.What = "it does not have " + m.anyOf[0]
-		f.Fix = fmt.Sprintf("attach arn:%s:iam::aws:policy/%s", c.found.Partition, m.anyOf[0])
+		f.Fix = fmt.Sprintf("attach arn:%s:iam::aws:policy/%s", c.Found.Partition, m.anyOf[0])
 		c.add(f)
 	}
 	for _, arn := range r.ManagedPolicyARNs {
-		if name := powerful(arn); name != "" {
+		if name := Powerful(arn); name != "" {
 			f := base
 			f.Severity, f.Policy, f.What = TooWide, name, "it has "+name
 			f.Why, f.Fix = ownedByPods, "detach it"
@@ -71,7 +74,7 @@ func (c *checker) nodeRole() {
 	for _, n := range r.Inline {
 		c.nodeGrants(base, n)
 	}
-	for _, p := range c.found.Policies {
+	for _, p := range c.Found.Policies {
 		if slices.Contains(r.ManagedPolicyARNs, p.ARN) || slices.Contains(p.AttachedTo, r.Name) {
 			c.nodeGrants(base, iampolicy.Named{Name: p.Name, Document: p.Document})
 		}
@@ -80,9 +83,9 @@ func (c *checker) nodeRole() {
 
 const ownedByPods = "every pod that reaches the instance metadata has it too, and with it the account"
 
-// powerful is the name of a policy of AWS's that nothing which runs pods may have; empty for others.
-func powerful(arn string) string {
-	for _, name := range []string{administratorPolicy, "IAMFullAccess", "PowerUserAccess"} {
+// Powerful is the name of a policy of AWS's that nothing which runs pods may have; empty for others.
+func Powerful(arn string) string {
+	for _, name := range []string{AdministratorPolicy, "IAMFullAccess", "PowerUserAccess"} {
 		if strings.HasSuffix(arn, ":iam::aws:policy/"+name) {
 			return name
 		}
@@ -91,20 +94,20 @@ func powerful(arn string) string {
 }
 
 // nodeGrants looks whether a policy of the nodes lets them make themselves into something else.
-func (c *checker) nodeGrants(base Finding, n iampolicy.Named) {
+func (c *Comparison) nodeGrants(base Finding, n iampolicy.Named) {
 	if n.Document == nil {
 		return
 	}
-	where := c.where()
+	where := c.Where()
 	for _, call := range []iampolicy.Call{
-		{Action: "iam:CreateUser", Resource: where.global("iam", "user/another")},
-		{Action: "iam:AttachRolePolicy", Resource: where.global("iam", "role/another")},
-		{Action: "iam:PassRole", Resource: where.global("iam", "role/another"), Context: iampolicy.Context{"iam:passedtoservice": {"ec2.amazonaws.com"}}},
-		{Action: "sts:AssumeRole", Resource: where.global("iam", "role/another")},
-		{Action: "ec2:TerminateInstances", Resource: where.arn("ec2", "instance/i-0another")},
-		{Action: "kms:Decrypt", Resource: where.arn("kms", "key/another")},
+		{Action: "iam:CreateUser", Resource: where.Global("iam", "user/another")},
+		{Action: "iam:AttachRolePolicy", Resource: where.Global("iam", "role/another")},
+		{Action: "iam:PassRole", Resource: where.Global("iam", "role/another"), Context: iampolicy.Context{"iam:passedtoservice": {"ec2.amazonaws.com"}}},
+		{Action: "sts:AssumeRole", Resource: where.Global("iam", "role/another")},
+		{Action: "ec2:TerminateInstances", Resource: where.ARN("ec2", "instance/i-0another")},
+		{Action: "kms:Decrypt", Resource: where.ARN("kms", "key/another")},
 	} {
-		call.Caller = iampolicy.Caller{ARN: c.found.nodeRole.ARN, Account: c.found.AccountID}
+		call.Caller = iampolicy.Caller{ARN: c.Found.NodeRole.ARN, Account: c.Found.AccountID}
 		d := iampolicy.Evaluate(call, iampolicy.Policies{Identity: []iampolicy.Named{n}})
 		if !d.OK() {
 			continue
@@ -119,17 +122,17 @@ func (c *checker) nodeGrants(base Finding, n iampolicy.Named) {
 }
 
 // nodeTrust judges who may take the node role.
-func (c *checker) nodeTrust(base Finding) {
-	r := c.found.nodeRole
+func (c *Comparison) nodeTrust(base Finding) {
+	r := c.Found.NodeRole
 	if r.Trust == nil {
 		return // it could not be read, or is made elsewhere
 	}
-	service := c.wanted.nodeRole.Trust.Statements[0].Principal.Service[0]
+	service := c.Wanted.NodeRole.Trust.Statements[0].Principal.Service[0]
 	ask := func(caller iampolicy.Caller) bool {
 		return iampolicy.Evaluate(iampolicy.Call{Caller: caller, Action: "sts:AssumeRole", Resource: r.ARN, Context: iampolicy.Context{}},
-			iampolicy.Policies{Resource: r.Trust, ResourceOnly: true, ResourceOwner: c.found.AccountID}).OK()
+			iampolicy.Policies{Resource: r.Trust, ResourceOnly: true, ResourceOwner: c.Found.AccountID}).OK()
 	}
-	ok := ask(iampolicy.Caller{Service: service, Account: c.found.AccountID}) || ask(iampolicy.Caller{Service: "ec2.amazonaws.com", Account: c.found.AccountID})
+	ok := ask(iampolicy.Caller{Service: service, Account: c.Found.AccountID}) || ask(iampolicy.Caller{Service: "ec2.amazonaws.com", Account: c.Found.AccountID})
 	if !ok {
 		f := base
 		f.Severity, f.What = Missing, "its trust policy does not let "+service+" take it"
@@ -138,7 +141,7 @@ func (c *checker) nodeTrust(base Finding) {
 		c.add(f)
 	}
 	call := iampolicy.Call{Action: "sts:AssumeRole", Resource: r.ARN, Context: iampolicy.Context{}}
-	if _, open := openTo(r.Trust, call, c.found.AccountID); open {
+	if _, open := OpenTo(r.Trust, call, c.Found.AccountID); open {
 		f := base
 		f.Severity, f.What = TooWide, "its trust policy lets other accounts take it"
 		f.Action = "sts:AssumeRole"
@@ -146,18 +149,18 @@ func (c *checker) nodeTrust(base Finding) {
 		c.add(f)
 	}
 	base.Action = "sts:AssumeRole"
-	c.reportOutsiders(base, outsiders(r.Trust, c.found.AccountID, service, "ec2.amazonaws.com"), "take it",
+	c.reportOutsiders(base, Outsiders(r.Trust, c.Found.AccountID, service, "ec2.amazonaws.com"), "take it",
 		"they act as a node", "allow sts:AssumeRole for the service "+service+" alone")
 }
 
 // controllerRole judges the role of the controller's pods, if it is here.
-func (c *checker) controllerRole() {
-	r := c.found.controller
+func (c *Comparison) controllerRole() {
+	r := c.Found.Controller
 	if r == nil || r.Trust == nil {
 		return
 	}
 	base := Finding{Area: AreaController, Thing: r.Name, Policy: "trust policy"}
-	c.reportOutsiders(base, outsiders(r.Trust, c.found.AccountID, "pods.eks.amazonaws.com"), "take it",
+	c.reportOutsiders(base, Outsiders(r.Trust, c.Found.AccountID, "pods.eks.amazonaws.com"), "take it",
 		"they can end instances and pass roles as the controller does", "let only the controller's service account in: by EKS Pod Identity, or with StringEquals on the provider's sub and aud")
 	base.Policy = ""
 	if !trusts(r.Trust, "pods.eks.") {
@@ -165,10 +168,10 @@ func (c *checker) controllerRole() {
 	}
 	for _, action := range []string{"sts:AssumeRole", "sts:TagSession"} {
 		call := iampolicy.Call{
-			Caller: iampolicy.Caller{Service: "pods.eks.amazonaws.com", Account: c.found.AccountID}, Action: action, Resource: r.ARN,
-			Context: iampolicy.Context{"aws:sourceaccount": {c.found.AccountID}},
+			Caller: iampolicy.Caller{Service: "pods.eks.amazonaws.com", Account: c.Found.AccountID}, Action: action, Resource: r.ARN,
+			Context: iampolicy.Context{"aws:sourceaccount": {c.Found.AccountID}},
 		}
-		d := iampolicy.Evaluate(call, iampolicy.Policies{Resource: r.Trust, ResourceOnly: true, ResourceOwner: c.found.AccountID})
+		d := iampolicy.Evaluate(call, iampolicy.Policies{Resource: r.Trust, ResourceOnly: true, ResourceOwner: c.Found.AccountID})
 		if d.OK() || len(d.Near()) > 0 {
 			continue // conditions on the cluster or the service account are its owner's
 		}
@@ -179,34 +182,34 @@ func (c *checker) controllerRole() {
 	}
 }
 
-// associated tells whether the controller's service account has its role.
-func (c *checker) associated() bool {
-	o, role := c.stack.Options, c.found.controller
-	return slices.ContainsFunc(c.found.PodIdentities, func(a awssetup.PodIdentity) bool {
+// Associated tells whether the controller's service account has its role.
+func (c *Comparison) Associated() bool {
+	o, role := c.Stack.Options, c.Found.Controller
+	return slices.ContainsFunc(c.Found.PodIdentities, func(a awssetup.PodIdentity) bool {
 		return a.Namespace == o.Namespace && a.ServiceAccount == o.ServiceAccount && (role == nil || a.RoleARN == role.ARN)
 	})
 }
 
 // mapping judges what maps roles to the cluster.
-func (c *checker) mapping() {
-	if c.stack.PodIdentity && !c.associated() {
+func (c *Comparison) mapping() {
+	if c.Stack.PodIdentity && !c.Associated() {
 		c.add(Finding{
-			Severity: Missing, Area: AreaController, Thing: c.report.Cluster, What: "no pod identity association gives the controller its role",
-			Why: "the controller has no credentials, or those of its node", Fix: "add an association for service account " + c.stack.Options.Namespace + "/" + c.stack.Options.ServiceAccount,
+			Severity: Missing, Area: AreaController, Thing: c.Report.Cluster, What: "no pod identity association gives the controller its role",
+			Why: "the controller has no credentials, or those of its node", Fix: "add an association for service account " + c.Stack.Options.Namespace + "/" + c.Stack.Options.ServiceAccount,
 		})
 	}
-	r := c.found.nodeRole
+	r := c.Found.NodeRole
 	if r == nil {
 		return
 	}
-	for _, e := range c.found.AccessEntries {
+	for _, e := range c.Found.AccessEntries {
 		if e.PrincipalARN != r.ARN {
 			continue
 		}
-		if e.Cluster != "" && e.Cluster != c.report.Cluster {
+		if e.Cluster != "" && e.Cluster != c.Report.Cluster {
 			c.add(Finding{
-				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of cluster %s, and not of %s", e.Cluster, c.report.Cluster),
-				Why: "nodes are not let into this cluster", Fix: "add an access entry of type EC2_LINUX to cluster " + c.report.Cluster,
+				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of cluster %s, and not of %s", e.Cluster, c.Report.Cluster),
+				Why: "nodes are not let into this cluster", Fix: "add an access entry of type EC2_LINUX to cluster " + c.Report.Cluster,
 			})
 			continue
 		}
@@ -218,10 +221,10 @@ func (c *checker) mapping() {
 		}
 		return
 	}
-	if c.stack.AccessEntryType != "" {
+	if c.Stack.AccessEntryType != "" {
 		c.add(Finding{
 			Severity: Missing, Area: AreaNodeRole, Thing: r.Name, What: "no access entry maps it to the cluster",
-			Why: "nodes start and are not let into the cluster, unless aws-auth maps the role", Fix: "add an access entry of type " + c.stack.AccessEntryType,
+			Why: "nodes start and are not let into the cluster, unless aws-auth maps the role", Fix: "add an access entry of type " + c.Stack.AccessEntryType,
 		})
 	}
 }

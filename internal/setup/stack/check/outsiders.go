@@ -14,9 +14,9 @@ type outsider struct {
 	st  iampolicy.Statement
 }
 
-// outsiders goes through the statements of a document that belongs to a resource of an account. services are those that
+// Outsiders goes through the statements of a document that belongs to a resource of an account. services are those that
 // may be let in; another is no outsider either where conditions tie it to the account.
-func outsiders(d *iampolicy.Document, account string, services ...string) []outsider {
+func Outsiders(d *iampolicy.Document, account string, services ...string) []outsider {
 	var out []outsider
 	if d == nil {
 		return nil
@@ -25,14 +25,15 @@ func outsiders(d *iampolicy.Document, account string, services ...string) []outs
 		if st.Effect != iampolicy.Allow {
 			continue
 		}
-		if who := outside(st, account, services); who != "" {
+		if who := Outside(st, account, services); who != "" {
 			out = append(out, outsider{who, st})
 		}
 	}
 	return out
 }
 
-func outside(st iampolicy.Statement, account string, services []string) string {
+// Outside is whom a statement lets in from outside of the account, besides the services; empty for nobody.
+func Outside(st iampolicy.Statement, account string, services []string) string {
 	switch p := st.Principal; {
 	case st.NotPrincipal != nil && !tied(st, account):
 		return "everybody but some"
@@ -122,9 +123,9 @@ func openSubject(pattern string) bool {
 }
 
 // report tells of each outsider, unless the statement is reported already. doing is what they may do, why what comes of it.
-func (c *checker) reportOutsiders(base Finding, found []outsider, doing, why, fix string) {
+func (c *Comparison) reportOutsiders(base Finding, found []outsider, doing, why, fix string) {
 	for _, o := range found {
-		known := slices.ContainsFunc(c.report.Findings, func(f Finding) bool {
+		known := slices.ContainsFunc(c.Report.Findings, func(f Finding) bool {
 			return f.Area == base.Area && f.Thing == base.Thing && f.Severity == TooWide && f.Sid == o.st.Sid && f.Key != "aws:SecureTransport"
 		})
 		if known {
@@ -132,7 +133,7 @@ func (c *checker) reportOutsiders(base Finding, found []outsider, doing, why, fi
 		}
 		f := base
 		f.Severity, f.Sid, f.Why, f.Fix = TooWide, o.st.Sid, why, fix
-		f.What = fmt.Sprintf("it lets %s %s (%s)", o.who, doing, list(o.st.Actions))
+		f.What = fmt.Sprintf("it lets %s %s (%s)", o.who, doing, List(o.st.Actions))
 		if f.Action == "" && len(o.st.Actions) > 0 {
 			f.Action = o.st.Actions[0]
 		}

@@ -39,7 +39,7 @@ func TestOutsiders(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := ""
-		if found := outsiders(d, "123456789012", "events.amazonaws.com"); len(found) > 0 {
+		if found := Outsiders(d, "123456789012", "events.amazonaws.com"); len(found) > 0 {
 			got = found[0].who
 		}
 		if got != tt.want {

@@ -8,14 +8,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
-// parts are the pieces of a set-up by the role they play.
-type parts struct {
+// Parts are the pieces of a set-up by the role they play.
+type Parts struct {
 	*awssetup.Setup
-	queue      *awssetup.Queue
-	nodeRole   *awssetup.Role
-	controller *awssetup.Role // nil if the set-up does not say which it is
-	policies   []iampolicy.Named
-	boundary   *iampolicy.Document
+	Queue              *awssetup.Queue
+	NodeRole           *awssetup.Role
+	Controller         *awssetup.Role // nil if the set-up does not say which it is
+	ControllerPolicies []iampolicy.Named
+	boundary           *iampolicy.Document
 	// boundaryUnread is set where the controller's role has a permissions boundary that the set-up does not have.
 	boundaryUnread bool
 	// foreign are managed policies of the controller's role whose text the set-up does not have.
@@ -31,11 +31,11 @@ type Hints struct {
 	ServiceAccount string
 }
 
-func findParts(s *awssetup.Setup, h Hints) *parts {
-	p := &parts{Setup: s}
-	p.queue = findQueue(s, h.Queue)
-	p.nodeRole = findNodeRole(s, h.NodeRole)
-	p.controller = p.findController(h)
+func findParts(s *awssetup.Setup, h Hints) *Parts {
+	p := &Parts{Setup: s}
+	p.Queue = findQueue(s, h.Queue)
+	p.NodeRole = findNodeRole(s, h.NodeRole)
+	p.Controller = p.findController(h)
 	p.collectPolicies()
 	return p
 }
@@ -92,7 +92,7 @@ func findQueue(s *awssetup.Setup, named string) *awssetup.Queue {
 
 func findNodeRole(s *awssetup.Setup, named string) *awssetup.Role {
 	if named != "" {
-		return roleBy(s, named)
+		return s.RoleBy(named)
 	}
 	var forEC2 []*awssetup.Role
 	for i := range s.Roles {
@@ -107,7 +107,7 @@ func findNodeRole(s *awssetup.Setup, named string) *awssetup.Role {
 			return r
 		}
 	}
-	for _, d := range documentsOf(s) {
+	for _, d := range s.Documents() {
 		for _, st := range d.Document.Statements {
 			for _, r := range forEC2 {
 				if slices.Contains(st.Actions, "iam:PassRole") && slices.Contains(st.Resources, r.ARN) {
@@ -138,26 +138,26 @@ func trusts(d *iampolicy.Document, service string) bool {
 	return false
 }
 
-func (p *parts) findController(h Hints) *awssetup.Role {
+func (p *Parts) findController(h Hints) *awssetup.Role {
 	if h.ControllerRole != "" {
-		return roleBy(p.Setup, h.ControllerRole)
+		return p.Setup.RoleBy(h.ControllerRole)
 	}
 	for _, a := range p.PodIdentities {
 		if a.ServiceAccount == h.ServiceAccount && (h.Namespace == "" || a.Namespace == h.Namespace) {
-			if r := roleBy(p.Setup, a.RoleARN); r != nil {
+			if r := p.Setup.RoleBy(a.RoleARN); r != nil {
 				return r
 			}
 		}
 	}
 	for i := range p.Roles {
 		r := &p.Roles[i]
-		if r != p.nodeRole && trustsServiceAccount(r.Trust, h.ServiceAccount) {
+		if r != p.NodeRole && trustsServiceAccount(r.Trust, h.ServiceAccount) {
 			return r
 		}
 	}
 	for i := range p.Roles {
 		r := &p.Roles[i]
-		if r != p.nodeRole && trusts(r.Trust, "pods.eks.") && strings.Contains(strings.ToLower(r.Name), "karpenter") {
+		if r != p.NodeRole && trusts(r.Trust, "pods.eks.") && strings.Contains(strings.ToLower(r.Name), "karpenter") {
 			return r
 		}
 	}
@@ -185,54 +185,54 @@ func trustsServiceAccount(d *iampolicy.Document, account string) bool {
 
 // collectPolicies gathers the policies of the controller: those of its role if that is known, else all that are not of
 // nodes.
-func (p *parts) collectPolicies() {
-	if p.controller != nil {
-		p.policies = append(p.policies, p.controller.Inline...)
+func (p *Parts) collectPolicies() {
+	if p.Controller != nil {
+		p.ControllerPolicies = append(p.ControllerPolicies, p.Controller.Inline...)
 		for _, m := range p.Policies {
-			if m.Document != nil && (slices.Contains(p.controller.ManagedPolicyARNs, m.ARN) || slices.Contains(m.AttachedTo, p.controller.Name)) {
-				p.policies = append(p.policies, iampolicy.Named{Name: m.Name, Document: m.Document})
+			if m.Document != nil && (slices.Contains(p.Controller.ManagedPolicyARNs, m.ARN) || slices.Contains(m.AttachedTo, p.Controller.Name)) {
+				p.ControllerPolicies = append(p.ControllerPolicies, iampolicy.Named{Name: m.Name, Document: m.Document})
 			}
 		}
-		for _, arn := range p.controller.ManagedPolicyARNs {
+		for _, arn := range p.Controller.ManagedPolicyARNs {
 			if !slices.ContainsFunc(p.Policies, func(m awssetup.Policy) bool { return m.ARN == arn }) {
 				p.foreign = append(p.foreign, arn)
 			}
 		}
-		if p.controller.Boundary != "" {
+		if p.Controller.Boundary != "" {
 			for _, m := range p.Policies {
-				if m.ARN == p.controller.Boundary {
+				if m.ARN == p.Controller.Boundary {
 					p.boundary = m.Document
 				}
 			}
 			p.boundaryUnread = p.boundary == nil
 		}
-		if len(p.policies) > 0 {
+		if len(p.ControllerPolicies) > 0 {
 			return
 		}
 	}
 	for _, m := range p.Policies {
 		if m.Document != nil && !p.onlyOfNodes(m) {
-			p.policies = append(p.policies, iampolicy.Named{Name: m.Name, Document: m.Document})
+			p.ControllerPolicies = append(p.ControllerPolicies, iampolicy.Named{Name: m.Name, Document: m.Document})
 		}
 	}
 	for i := range p.Roles {
-		if r := &p.Roles[i]; r != p.nodeRole && (r.Trust == nil || !trusts(r.Trust, "ec2.")) {
-			p.policies = append(p.policies, r.Inline...)
+		if r := &p.Roles[i]; r != p.NodeRole && (r.Trust == nil || !trusts(r.Trust, "ec2.")) {
+			p.ControllerPolicies = append(p.ControllerPolicies, r.Inline...)
 		}
 	}
 }
 
-func (p *parts) onlyOfNodes(m awssetup.Policy) bool {
-	if p.nodeRole == nil {
+func (p *Parts) onlyOfNodes(m awssetup.Policy) bool {
+	if p.NodeRole == nil {
 		return false
 	}
-	attached := slices.Contains(m.AttachedTo, p.nodeRole.Name) || slices.Contains(p.nodeRole.ManagedPolicyARNs, m.ARN)
-	others := slices.ContainsFunc(m.AttachedTo, func(name string) bool { return name != p.nodeRole.Name })
+	attached := slices.Contains(m.AttachedTo, p.NodeRole.Name) || slices.Contains(p.NodeRole.ManagedPolicyARNs, m.ARN)
+	others := slices.ContainsFunc(m.AttachedTo, func(name string) bool { return name != p.NodeRole.Name })
 	return attached && !others
 }
 
 // unread finds why something could not be read, if it could not. All words must be in what the gap is about.
-func (p *parts) unread(words ...string) (awssetup.Gap, bool) {
+func (p *Parts) unread(words ...string) (awssetup.Gap, bool) {
 	for _, g := range p.Gaps {
 		text := strings.ToLower(g.What)
 		if strings.HasSuffix(text, "(its tags)") || strings.HasSuffix(text, "(its aliases)") {
@@ -246,7 +246,7 @@ func (p *parts) unread(words ...string) (awssetup.Gap, bool) {
 }
 
 // unreadPermissions finds why policies of identities could not be read.
-func (p *parts) unreadPermissions() (awssetup.Gap, bool) {
+func (p *Parts) unreadPermissions() (awssetup.Gap, bool) {
 	for _, g := range p.Gaps {
 		for _, prefix := range []string{"role", "policy", "document of policy", "inline policy"} {
 			if strings.HasPrefix(g.What, prefix) {

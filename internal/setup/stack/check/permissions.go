@@ -13,24 +13,24 @@ import (
 
 // permissions judges the controller's policies: what it calls must be allowed, and what it must not be able to call must
 // be refused.
-func (c *checker) permissions() {
-	if len(c.found.policies) == 0 && len(c.found.foreign) == 0 {
-		if g, ok := c.found.unreadPermissions(); ok {
-			c.report.Notes = append(c.report.Notes, "permissions were not judged: "+g.Why)
+func (c *Comparison) permissions() {
+	if len(c.Found.ControllerPolicies) == 0 && len(c.Found.foreign) == 0 {
+		if g, ok := c.Found.unreadPermissions(); ok {
+			c.Report.Notes = append(c.Report.Notes, "permissions were not judged: "+g.Why)
 			return
 		}
 		c.add(Finding{
 			Severity: Missing, Area: AreaPermissions, Thing: "policies of the controller", What: "there are none",
-			Why: "the controller can neither read nor make anything in AWS", Fix: "# add the policies that this writes:\nkerf stack iam --cluster-name " + shellescape.Quote(c.report.Cluster) + " --region " + shellescape.Quote(c.found.Region) + " --account-id " + shellescape.Quote(c.found.AccountID) + " > policies.json",
+			Why: "the controller can neither read nor make anything in AWS", Fix: "# add the policies that this writes:\nkerf stack iam --cluster-name " + shellescape.Quote(c.Report.Cluster) + " --region " + shellescape.Quote(c.Found.Region) + " --account-id " + shellescape.Quote(c.Found.AccountID) + " > policies.json",
 		})
 		return
 	}
 	if c.administrator() {
 		return
 	}
-	if c.found.boundaryUnread {
-		c.report.Unread = append(c.report.Unread, Unread{
-			What: "permissions boundary " + c.found.controller.Boundary,
+	if c.Found.boundaryUnread {
+		c.Report.Unread = append(c.Report.Unread, Unread{
+			What: "permissions boundary " + c.Found.Controller.Boundary,
 			Why:  "it is set on the controller's role and its text is not here: what it keeps the controller from is not judged; check the live account with --live",
 		})
 	}
@@ -47,8 +47,8 @@ func (c *checker) permissions() {
 }
 
 // administrator reports a controller that may do anything; nothing else about its permissions matters then.
-func (c *checker) administrator() bool {
-	for _, arn := range c.found.foreign {
+func (c *Comparison) administrator() bool {
+	for _, arn := range c.Found.foreign {
 		if strings.HasSuffix(arn, ":policy/AdministratorAccess") {
 			c.add(Finding{
 				Severity: TooWide, Area: AreaPermissions, Thing: arn, Policy: "AdministratorAccess",
@@ -58,12 +58,12 @@ func (c *checker) administrator() bool {
 			})
 			return true
 		}
-		c.report.Unread = append(c.report.Unread, Unread{What: "policy " + arn, Why: "it is attached to the controller's role and its text is not here"})
+		c.Report.Unread = append(c.Report.Unread, Unread{What: "policy " + arn, Why: "it is attached to the controller's role and its text is not here"})
 	}
-	call := iampolicy.Call{Action: "iam:CreateUser", Resource: "arn:" + c.found.Partition + ":iam::" + c.found.AccountID + ":user/x", Context: iampolicy.Context{}}
-	other := iampolicy.Call{Action: "s3:GetObject", Resource: "arn:" + c.found.Partition + ":s3:::x/y", Context: iampolicy.Context{}}
-	d := c.decide(c.found, call)
-	if !d.OK() || !c.decide(c.found, other).OK() {
+	call := iampolicy.Call{Action: "iam:CreateUser", Resource: "arn:" + c.Found.Partition + ":iam::" + c.Found.AccountID + ":user/x", Context: iampolicy.Context{}}
+	other := iampolicy.Call{Action: "s3:GetObject", Resource: "arn:" + c.Found.Partition + ":s3:::x/y", Context: iampolicy.Context{}}
+	d := c.decide(c.Found, call)
+	if !d.OK() || !c.decide(c.Found, other).OK() {
 		return false
 	}
 	c.add(Finding{
@@ -83,25 +83,25 @@ func statementOf(d iampolicy.Decision) string {
 
 // missing reports what the controller calls and may not. What one statement of the wanted stack would allow, and nothing
 // comes near to, is one finding.
-func (c *checker) missing() {
-	gap, partly := c.found.unreadPermissions()
+func (c *Comparison) missing() {
+	gap, partly := c.Found.unreadPermissions()
 	var unsure []string
 	groups := map[string]*lack{}
 	var order []string
-	for _, n := range c.needs() {
-		refused, why := c.refused(n)
+	for _, n := range c.Needs() {
+		refused, why := c.Refused(n)
 		near := why.Near()
 		switch {
 		case len(refused) == 0:
 		case partly && why.Outcome == iampolicy.ImplicitDeny && len(near) == 0:
 			unsure = appendNew(unsure, n.action) // what could not be read may allow it
 		default:
-			key := n.sid
+			key := n.SID
 			if why.Outcome == iampolicy.ExplicitDeny || len(near) > 0 {
-				key = fmt.Sprint(n.sid, why.Outcome, why.Policy, why.Sid, near)
+				key = fmt.Sprint(n.SID, why.Outcome, why.Policy, why.Sid, near)
 			}
 			if groups[key] == nil {
-				groups[key] = &lack{sid: n.sid, why: why, first: refused[0]}
+				groups[key] = &lack{sid: n.SID, why: why, first: refused[0]}
 				order = append(order, key)
 			}
 			groups[key].add(n, refused)
@@ -111,16 +111,16 @@ func (c *checker) missing() {
 		c.add(c.missingFinding(groups[key]))
 	}
 	if len(unsure) > 0 {
-		c.report.Unread = append(c.report.Unread, Unread{
-			What: "whether the controller may call " + list(unsure), Why: "no policy that could be read allows it; " + gap.What + " could not be read",
+		c.Report.Unread = append(c.Report.Unread, Unread{
+			What: "whether the controller may call " + List(unsure), Why: "no policy that could be read allows it; " + gap.What + " could not be read",
 		})
 	}
 }
 
-// refused are the calls of a need that are not allowed, and what the most telling decision says.
-func (c *checker) refused(n need) (refused []iampolicy.Call, why iampolicy.Decision) {
+// Refused are the calls of a need that are not allowed, and what the most telling decision says.
+func (c *Comparison) Refused(n Need) (refused []iampolicy.Call, why iampolicy.Decision) {
 	for _, call := range n.calls {
-		d := c.decide(c.found, call)
+		d := c.decide(c.Found, call)
 		if d.OK() {
 			continue
 		}
@@ -141,7 +141,7 @@ type lack struct {
 	uses, breaks       []string
 }
 
-func (l *lack) add(n need, refused []iampolicy.Call) {
+func (l *lack) add(n Need, refused []iampolicy.Call) {
 	l.actions = appendNew(l.actions, n.action)
 	for _, call := range refused {
 		l.resources = appendNew(l.resources, generic(call.Resource))
@@ -163,14 +163,14 @@ func (l *lack) consequence() string {
 	return "it is for this: " + some(l.uses) + ". Without it: " + some(l.breaks)
 }
 
-func (c *checker) missingFinding(l *lack) Finding {
+func (c *Comparison) missingFinding(l *lack) Finding {
 	st, policy := c.granting(l.first)
 	f := Finding{
 		Severity: Missing, Area: AreaPermissions, Thing: l.actions[0], Action: l.actions[0], Sid: l.sid, Resource: l.resources[0],
-		What: enumerate(l.actions), Why: l.consequence(),
+		What: Enumerate(l.actions), Why: l.consequence(),
 	}
 	if l.resources[0] != "*" {
-		f.What += " on " + enumerate(l.resources)
+		f.What += " on " + Enumerate(l.resources)
 	}
 	is := " is"
 	if len(l.actions) > 1 {
@@ -194,8 +194,8 @@ func (c *checker) missingFinding(l *lack) Finding {
 	return f
 }
 
-// enumerate joins all of things for a message.
-func enumerate(things []string) string {
+// Enumerate joins all of things for a message.
+func Enumerate(things []string) string {
 	if len(things) < 2 {
 		return strings.Join(things, "")
 	}
@@ -213,11 +213,11 @@ func keyIn(near string) string {
 }
 
 // granting is the statement of the wanted stack that allows a call, and the policy that it is in.
-func (c *checker) granting(call iampolicy.Call) (*iampolicy.Statement, string) {
-	for _, p := range c.wanted.policies {
+func (c *Comparison) granting(call iampolicy.Call) (*iampolicy.Statement, string) {
+	for _, p := range c.Wanted.ControllerPolicies {
 		for i := range p.Document.Statements {
 			one := []iampolicy.Named{{Name: p.Name, Document: &iampolicy.Document{Version: p.Document.Version, Statements: p.Document.Statements[i : i+1]}}}
-			if iampolicy.Evaluate(call, iampolicy.Policies{Identity: one, ResourceOwner: c.found.AccountID}).OK() {
+			if iampolicy.Evaluate(call, iampolicy.Policies{Identity: one, ResourceOwner: c.Found.AccountID}).OK() {
 				return &p.Document.Statements[i], p.Name
 			}
 		}
@@ -251,18 +251,18 @@ func generic(resource string) string {
 }
 
 // excess reports actions that are granted and that nothing calls.
-func (c *checker) excess() {
+func (c *Comparison) excess() {
 	known := c.knownActions()
-	for _, p := range c.found.policies {
+	for _, p := range c.Found.ControllerPolicies {
 		for _, st := range p.Document.Statements {
 			if st.Effect != iampolicy.Allow {
 				continue
 			}
-			thing := statementName(p.Name, st)
+			thing := StatementName(p.Name, st)
 			if len(st.NotActions) > 0 {
 				c.add(Finding{
 					Severity: TooWide, Area: AreaPermissions, Thing: thing, Policy: p.Name, Sid: st.Sid,
-					What: "it allows all actions but " + list(st.NotActions),
+					What: "it allows all actions but " + List(st.NotActions),
 					Why:  "every action that AWS adds is allowed as well", Fix: "name the actions that are needed",
 				})
 				continue
@@ -272,7 +272,8 @@ func (c *checker) excess() {
 	}
 }
 
-func statementName(policy string, st iampolicy.Statement) string {
+// StatementName is how a statement of a policy is called in findings.
+func StatementName(policy string, st iampolicy.Statement) string {
 	if st.Sid != "" {
 		return policy + " / " + st.Sid
 	}
@@ -282,7 +283,7 @@ func statementName(policy string, st iampolicy.Statement) string {
 	return policy
 }
 
-func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions) {
+func (c *Comparison) excessOf(policy string, st iampolicy.Statement, known actions) {
 	var unused, reads, elsewhere, wild, flags []string
 	for _, a := range st.Actions {
 		switch {
@@ -304,14 +305,14 @@ func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions)
 			unused = append(unused, a)
 		}
 	}
-	base := Finding{Area: AreaPermissions, Thing: statementName(policy, st), Policy: policy, Sid: st.Sid}
+	base := Finding{Area: AreaPermissions, Thing: StatementName(policy, st), Policy: policy, Sid: st.Sid}
 	report := func(s Severity, actions []string, what, why, fix string) {
 		if len(actions) == 0 {
 			return
 		}
 		f := base
 		f.Severity, f.Why, f.Fix, f.Action = s, why, fix, actions[0]
-		f.What = fmt.Sprintf(what, list(actions))
+		f.What = fmt.Sprintf(what, List(actions))
 		c.add(f)
 	}
 	report(TooWide, wild, "it allows %s by wildcard, most of which nothing here calls", "the controller's pod may do far more than the controller does", "name the actions that are needed")
@@ -319,14 +320,14 @@ func (c *checker) excessOf(policy string, st iampolicy.Statement, known actions)
 	report(Advice, reads, "it allows %s, which the controller never calls; it only reads", "", "take it out")
 	fix := "take it out, or leave it for when it is needed"
 	if len(flags) > 0 {
-		fix = "take it out; if you use it, give the check " + list(flags) + ", too, as kerf stack was given when it wrote it"
+		fix = "take it out; if you use it, give the check " + List(flags) + ", too, as kerf stack was given when it wrote it"
 	}
 	report(Advice, elsewhere, "it allows %s, which is not needed as things are", "", fix)
 }
 
 // reportsOf tells whether an action of a policy is reported as too wide already.
-func (c *checker) reportsOf(policy, action string) bool {
-	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool {
+func (c *Comparison) reportsOf(policy, action string) bool {
+	return slices.ContainsFunc(c.Report.Findings, func(f Finding) bool {
 		return f.Severity == TooWide && f.Policy == policy && f.Action == action
 	})
 }
@@ -340,12 +341,12 @@ func readsOnly(action string) bool {
 
 // wording advises on statements that say something else than those of the same name in the wanted stack, though they
 // come to the same for every call that was tried.
-func (c *checker) wording() {
-	if _, partly := c.found.unreadPermissions(); partly {
+func (c *Comparison) wording() {
+	if _, partly := c.Found.unreadPermissions(); partly {
 		return // the statement may be in what could not be read
 	}
-	wanted := statementsBySid(c.wanted.policies)
-	found := statementsBySid(c.found.policies)
+	wanted := StatementsBySID(c.Wanted.ControllerPolicies)
+	found := StatementsBySID(c.Found.ControllerPolicies)
 	shared := 0
 	for sid := range wanted {
 		if _, ok := found[sid]; ok {
@@ -356,10 +357,10 @@ func (c *checker) wording() {
 		return // of another hand; its words are its own
 	}
 	reported := map[string]bool{}
-	for _, f := range c.report.Findings {
+	for _, f := range c.Report.Findings {
 		reported[f.Sid] = true
 	}
-	for _, p := range c.wanted.policies {
+	for _, p := range c.Wanted.ControllerPolicies {
 		for _, w := range p.Document.Statements {
 			if reported[w.Sid] || w.Sid == "" {
 				continue
@@ -368,15 +369,15 @@ func (c *checker) wording() {
 			if !ok {
 				c.add(Finding{
 					Severity: Advice, Area: AreaPermissions, Thing: p.Name + " / " + w.Sid, Policy: p.Name, Sid: w.Sid,
-					What: fmt.Sprintf("there is no statement of this name (%s); what the controller calls is allowed without it", list(w.Actions)),
-					Fix:  "add it, to be in line with the edition " + c.report.Edition,
+					What: fmt.Sprintf("there is no statement of this name (%s); what the controller calls is allowed without it", List(w.Actions)),
+					Fix:  "add it, to be in line with the edition " + c.Report.Edition,
 				})
 				continue
 			}
 			if d := wordDifference(w, f.Statement); d != "" {
 				c.add(Finding{
 					Severity: Advice, Area: AreaPermissions, Thing: f.policy + " / " + w.Sid, Policy: f.policy, Sid: w.Sid,
-					What: "it reads otherwise than in the edition " + c.report.Edition + ", though it comes to the same for all that was tried: " + d,
+					What: "it reads otherwise than in the edition " + c.Report.Edition + ", though it comes to the same for all that was tried: " + d,
 					Fix:  "bring it in line, so that the next difference is easy to see",
 				})
 			}
@@ -384,17 +385,19 @@ func (c *checker) wording() {
 	}
 }
 
-type sidStatement struct {
+// SIDStatement is a statement that has a Sid, with the policy that it is of.
+type SIDStatement struct {
 	iampolicy.Statement
 	policy string
 }
 
-func statementsBySid(policies []iampolicy.Named) map[string]sidStatement {
-	out := map[string]sidStatement{}
+// StatementsBySID are the statements of policies that have a Sid.
+func StatementsBySID(policies []iampolicy.Named) map[string]SIDStatement {
+	out := map[string]SIDStatement{}
 	for _, p := range policies {
 		for _, s := range p.Document.Statements {
 			if s.Sid != "" {
-				out[s.Sid] = sidStatement{s, p.Name}
+				out[s.Sid] = SIDStatement{s, p.Name}
 			}
 		}
 	}
@@ -419,7 +422,7 @@ func wordDifference(wanted, found iampolicy.Statement) string {
 	differ("action", wanted.Actions, found.Actions)
 	differ("resource", wanted.Resources, found.Resources)
 	differ("condition", conditionTexts(wanted), conditionTexts(found))
-	return list(out)
+	return List(out)
 }
 
 func conditionTexts(s iampolicy.Statement) []string {

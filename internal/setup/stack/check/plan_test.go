@@ -7,11 +7,13 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 func planReport(t *testing.T, name string) *check.Report {
 	t.Helper()
-	return checked(t, name, readFile(t, name), stack.Defaults(stack.Latest), check.ReadOptions{})
+	return checktest.Checked(t, name, checktest.ReadFile(t, name), stack.Defaults(stack.Latest), setupfile.ReadOptions{})
 }
 
 // The article that the plan follows sets up the queue and two rules only, keeps messages for 14 days, and grants more than
@@ -35,17 +37,17 @@ func TestPlanOfTheSpotInterruptionArticle(t *testing.T) {
 				{"advice", "hidden for 5m"},
 				{"advice", "dead-letter queue"},
 			} {
-				if !names(r, want) {
+				if !checktest.Names(r, want) {
 					t.Errorf("no finding has %q", want)
 				}
 			}
 			for _, no := range [][]string{{"missing", "spot interruption warning"}, {"missing", "sqs:ReceiveMessage"}, {"does not let EventBridge send"}} {
-				if names(r, no) {
+				if checktest.Names(r, no) {
 					t.Errorf("a finding has %q, which is in order", no)
 				}
 			}
 			if t.Failed() {
-				t.Log("\n" + text(t, r))
+				t.Log("\n" + checktest.Text(t, r))
 			}
 		})
 	}
@@ -67,7 +69,7 @@ func TestPlanOfTheEncryptionArticle(t *testing.T) {
 	for _, action := range []string{"kms:GenerateDataKey", "kms:Decrypt"} {
 		i := slices.IndexFunc(r.Findings, func(f check.Finding) bool { return f.Area == check.AreaEncryption && f.Action == action })
 		if i < 0 {
-			t.Fatalf("nothing says that EventBridge lacks %s:\n%s", action, text(t, r))
+			t.Fatalf("nothing says that EventBridge lacks %s:\n%s", action, checktest.Text(t, r))
 		}
 		if f := r.Findings[i]; f.Severity != check.Missing || f.Thing != "aws_kms_key.karpenter_sqs" || !strings.Contains(f.What, "events.amazonaws.com") {
 			t.Errorf("want the key to be named, got %+v", f)
@@ -75,37 +77,15 @@ func TestPlanOfTheEncryptionArticle(t *testing.T) {
 	}
 }
 
-func TestFilesOfOtherKindsAreRefusedWithTheWayOut(t *testing.T) {
-	for name, c := range map[string]struct{ text, want string }{
-		"nothing":              {"", "empty"},
-		"Terraform source":     {`resource "aws_sqs_queue" "q" {}`, "terraform show -json"},
-		"a binary plan":        {"PK\x03\x04x", "terraform show -json"},
-		"JSON without a sign":  {`{"a":1}`, "planned_values"},
-		"prose":                {"hello", "CloudFormation"},
-		"broken JSON":          {`{"planned_values":`, "not JSON"},
-		"a policy of nonsense": {`{"Statement":[{"Effect":"Perhaps","Action":"*","Resource":"*"}]}`, "Effect"},
-		"an unknown format":    {`{"format_version":"9.0","planned_values":{}}`, "9.0"},
-		"a plan of nothing":    {`{"format_version":"1.2","resource_changes":[]}`, "terraform show -json"},
-		"a bad template":       {"Resources:\n  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Nobody\n", "Nobody"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, _, err := check.Read([]byte(c.text), check.ReadOptions{Source: "file"})
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "file") {
-				t.Errorf("want an error that names file and %q, got %v", c.want, err)
-			}
-		})
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"seed-002-plan.json", "seed-003-new-plan.json", "getting-started-v0.32.yaml"} {
-		f.Add(readSeed(f, name))
+		f.Add(checktest.ReadFile(f, name))
 	}
 	f.Add([]byte(`{"Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"*"}]}`))
 	f.Add([]byte(`{"Policies":{"a":{"Version":"2012-10-17","Statement":[]}},"Roles":{"r":{}}}`))
 	f.Add([]byte(`{"planned_values":{"root_module":{"resources":[{"type":"aws_sqs_queue","mode":"managed","values":{"name":1}}]}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		setup, kind, err := check.Read(data, check.ReadOptions{Source: "fuzz"})
+		setup, kind, err := setupfile.Read(data, setupfile.ReadOptions{Source: "fuzz"})
 		if err != nil {
 			return
 		}

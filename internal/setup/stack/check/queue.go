@@ -11,8 +11,8 @@ import (
 )
 
 // queue judges the attributes of the interruption queue and who may send to it.
-func (c *checker) queue() {
-	q := c.found.queue
+func (c *Comparison) queue() {
+	q := c.Found.Queue
 	if q == nil {
 		c.noQueue()
 		return
@@ -20,53 +20,54 @@ func (c *checker) queue() {
 	base := Finding{Area: AreaQueue, Thing: q.Name, Queue: q.Name}
 	c.attributes(q, base)
 	c.deadLetter(q, base)
-	if v := q.Tags["karpenter.sh/discovery"]; v != "" && v != c.report.Cluster {
+	if v := q.Tags["karpenter.sh/discovery"]; v != "" && v != c.Report.Cluster {
 		f := base
-		f.Severity, f.What = Different, fmt.Sprintf("its tag karpenter.sh/discovery is %s, and not %s", v, c.report.Cluster)
+		f.Severity, f.What = Different, fmt.Sprintf("its tag karpenter.sh/discovery is %s, and not %s", v, c.Report.Cluster)
 		f.Why, f.Fix = "two clusters on one queue take each other's messages", "give each cluster a queue of its own"
 		c.add(f)
-	} else if v == "" && c.wanted.queue.Tags["karpenter.sh/discovery"] != "" {
+	} else if v == "" && c.Wanted.Queue.Tags["karpenter.sh/discovery"] != "" {
 		f := base
-		f.Severity, f.What = Advice, "it does not have the tag karpenter.sh/discovery="+c.report.Cluster
+		f.Severity, f.What = Advice, "it does not have the tag karpenter.sh/discovery="+c.Report.Cluster
 		f.Why, f.Fix = "nothing says whose it is; two clusters on one queue take each other's messages", "add the tag"
 		c.add(f)
 	}
-	c.sending(q, AreaQueue, c.wanted.queue)
-	for i := range c.found.Queues {
-		if d := &c.found.Queues[i]; d.ARN != q.ARN && (d.ARN == q.DeadLetter || c.isTargetsDeadLetter(d.ARN)) {
+	c.sending(q, AreaQueue, c.Wanted.Queue)
+	for i := range c.Found.Queues {
+		if d := &c.Found.Queues[i]; d.ARN != q.ARN && (d.ARN == q.DeadLetter || c.isTargetsDeadLetter(d.ARN)) {
 			c.strangers(d, Finding{Area: AreaQueue, Thing: d.Name, Queue: d.Name, Policy: "queue policy"})
 		}
 	}
 }
 
-func (c *checker) noQueue() {
-	if g, ok := c.found.unread("queue"); ok {
-		c.report.Notes = append(c.report.Notes, "the interruption queue was not judged: "+g.Why)
+func (c *Comparison) noQueue() {
+	if g, ok := c.Found.unread("queue"); ok {
+		c.Report.Notes = append(c.Report.Notes, "the interruption queue was not judged: "+g.Why)
 		return
 	}
 	f := Finding{
-		Severity: Missing, Area: AreaQueue, Thing: c.wanted.queue.Name, Queue: c.wanted.queue.Name, What: "there is no interruption queue",
-		Why: "no interruption is noticed before the instance is gone", Fix: "make the queue " + c.wanted.queue.Name + ", its policy and the rules that send to it",
+		Severity: Missing, Area: AreaQueue, Thing: c.Wanted.Queue.Name, Queue: c.Wanted.Queue.Name, What: "there is no interruption queue",
+		Why: "no interruption is noticed before the instance is gone", Fix: "make the queue " + c.Wanted.Queue.Name + ", its policy and the rules that send to it",
 	}
-	if len(c.found.Queues) > 0 {
+	if len(c.Found.Queues) > 0 {
 		var names []string
-		for _, q := range c.found.Queues {
+		for _, q := range c.Found.Queues {
 			names = append(names, q.Name)
 		}
-		f.What = fmt.Sprintf("none of the queues (%s) has the name or tag of the cluster, and no rule sends events of instances to one", list(names))
+		f.What = fmt.Sprintf("none of the queues (%s) has the name or tag of the cluster, and no rule sends events of instances to one", List(names))
 	}
 	c.add(f)
 }
 
-// eventSize is how large an event may be, in bytes.
+// EventSize is how large an event may be, in bytes.
 //
 // Source: EventBridge user guide, "Quotas" (PutEvents entry size).
-const eventSize = 256 * 1024
+const EventSize = 256 * 1024
 
-func tooSmall(q *awssetup.Queue) bool { return q.MaxMessage > 0 && q.MaxMessage < eventSize }
+// TooSmall reports whether a queue takes no message as large as an event may be.
+func TooSmall(q *awssetup.Queue) bool { return q.MaxMessage > 0 && q.MaxMessage < EventSize }
 
-func (c *checker) attributes(q *awssetup.Queue, base Finding) {
-	want := c.wanted.queue
+func (c *Comparison) attributes(q *awssetup.Queue, base Finding) {
+	want := c.Wanted.Queue
 	if q.FIFO {
 		f := base
 		f.Severity, f.What = Different, "it is a FIFO queue"
@@ -94,10 +95,10 @@ func (c *checker) attributes(q *awssetup.Queue, base Finding) {
 		f.Why, f.Fix = "a spot warning comes two minutes before the instance goes, and is worth nothing later", "set DelaySeconds to 0"
 		c.add(f)
 	}
-	if tooSmall(q) {
+	if TooSmall(q) {
 		f := base
 		f.Severity, f.What = Different, fmt.Sprintf("it takes messages of up to %d bytes only (MaximumMessageSize)", q.MaxMessage)
-		f.Why, f.Fix = "EventBridge sends events of up to 256 KB; larger ones than the queue takes are lost", fmt.Sprintf("set MaximumMessageSize to %d or more", eventSize)
+		f.Why, f.Fix = "EventBridge sends events of up to 256 KB; larger ones than the queue takes are lost", fmt.Sprintf("set MaximumMessageSize to %d or more", EventSize)
 		c.add(f)
 	}
 	if q.Visibility != want.Visibility {
@@ -108,13 +109,13 @@ func (c *checker) attributes(q *awssetup.Queue, base Finding) {
 	}
 }
 
-func (c *checker) deadLetter(q *awssetup.Queue, base Finding) {
-	want := c.wanted.queue
+func (c *Comparison) deadLetter(q *awssetup.Queue, base Finding) {
+	want := c.Wanted.Queue
 	if want.DeadLetter == "" || q.FIFO {
 		return
 	}
 	if q.DeadLetter == "" {
-		if _, ok := c.found.unread("redrive", q.Name); ok {
+		if _, ok := c.Found.unread("redrive", q.Name); ok {
 			return
 		}
 		f := base
@@ -123,7 +124,7 @@ func (c *checker) deadLetter(q *awssetup.Queue, base Finding) {
 		c.add(f)
 		return
 	}
-	dead := queueByARN(c.found.Setup, q.DeadLetter)
+	dead := c.Found.Setup.QueueByARN(q.DeadLetter)
 	if q.DeadLetter == q.ARN {
 		f := base
 		f.Severity, f.What, f.Why, f.Fix = Different, "it is its own dead-letter queue", "what cannot be handled goes round for ever", "name a second queue"
@@ -173,14 +174,14 @@ func duration(d time.Duration) string {
 	return s
 }
 
-func (c *checker) byPolicyOf(q *awssetup.Queue, call iampolicy.Call) iampolicy.Decision {
-	return iampolicy.Evaluate(call, iampolicy.Policies{Resource: q.Policy, ResourceOwner: c.found.AccountID, ResourceOnly: true})
+func (c *Comparison) byPolicyOf(q *awssetup.Queue, call iampolicy.Call) iampolicy.Decision {
+	return iampolicy.Evaluate(call, iampolicy.Policies{Resource: q.Policy, ResourceOwner: c.Found.AccountID, ResourceOnly: true})
 }
 
 // sending judges the policy of a queue: the rules may send, nobody else, and nobody without TLS.
-func (c *checker) sending(q *awssetup.Queue, area Area, want *awssetup.Queue) {
+func (c *Comparison) sending(q *awssetup.Queue, area Area, want *awssetup.Queue) {
 	if q.Policy == nil {
-		if _, ok := c.found.unread("queue", q.Name); ok {
+		if _, ok := c.Found.unread("queue", q.Name); ok {
 			return
 		}
 		c.add(Finding{
@@ -198,32 +199,32 @@ func (c *checker) sending(q *awssetup.Queue, area Area, want *awssetup.Queue) {
 }
 
 // strangers tells whom the policy of a queue lets in beside those who are judged elsewhere.
-func (c *checker) strangers(q *awssetup.Queue, base Finding) {
-	c.reportOutsiders(base, outsiders(q.Policy, c.found.AccountID, sendingServices...), "use it",
+func (c *Comparison) strangers(q *awssetup.Queue, base Finding) {
+	c.reportOutsiders(base, Outsiders(q.Policy, c.Found.AccountID, SendingServices...), "use it",
 		"who writes to it makes the controller end instances; who reads from it keeps notices from the controller", "let events.amazonaws.com alone send, and nobody else do anything, by this policy")
 }
 
 // isTargetsDeadLetter tells whether what a rule could not deliver goes to a queue.
-func (c *checker) isTargetsDeadLetter(arn string) bool {
-	return slices.ContainsFunc(c.found.Rules, func(r awssetup.Rule) bool {
+func (c *Comparison) isTargetsDeadLetter(arn string) bool {
+	return slices.ContainsFunc(c.Found.Rules, func(r awssetup.Rule) bool {
 		return slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.DeadLetter == arn })
 	})
 }
 
-// sendingServices may be let in: whom they may send for is judged by sendingOthers. The second is in the guides' policies.
-var sendingServices = []string{"events.amazonaws.com", "sqs.amazonaws.com"}
+// SendingServices may be let in: whom they may send for is judged by sendingOthers. The second is in the guides' policies.
+var SendingServices = []string{"events.amazonaws.com", "sqs.amazonaws.com"}
 
-func (c *checker) sendingRules(q *awssetup.Queue, base Finding) {
+func (c *Comparison) sendingRules(q *awssetup.Queue, base Finding) {
 	refused := map[string]iampolicy.Decision{}
 	var names []string
-	for _, r := range c.found.Rules {
+	for _, r := range c.Found.Rules {
 		for _, t := range r.Targets {
 			if t.ARN != q.ARN && t.DeadLetter != q.ARN {
 				continue
 			}
 			if d := c.byPolicyOf(q, awssetup.Send(q.ARN, r.ARN, true)); !d.OK() {
-				names = appendNew(names, nameOf(r))
-				refused[nameOf(r)] = d
+				names = appendNew(names, RuleName(r))
+				refused[RuleName(r)] = d
 			}
 		}
 	}
@@ -233,9 +234,9 @@ func (c *checker) sendingRules(q *awssetup.Queue, base Finding) {
 	d := refused[names[0]]
 	f := base
 	f.Severity, f.Rule = Missing, names[0]
-	f.What = fmt.Sprintf("its policy does not let EventBridge send for %s", list(names))
+	f.What = fmt.Sprintf("its policy does not let EventBridge send for %s", List(names))
 	if d.Outcome == iampolicy.ExplicitDeny {
-		f.What = fmt.Sprintf("its policy denies EventBridge to send for %s (statement %s)", list(names), d.Sid)
+		f.What = fmt.Sprintf("its policy denies EventBridge to send for %s (statement %s)", List(names), d.Sid)
 	}
 	if near := d.Near(); len(near) > 0 {
 		f.What += ": " + strings.Join(near, "; ")
@@ -247,26 +248,26 @@ func (c *checker) sendingRules(q *awssetup.Queue, base Finding) {
 }
 
 // sendingOthers tries who should not be able to use the queue, as far as the wanted policy refuses it.
-func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.Queue) {
+func (c *Comparison) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.Queue) {
 	if want == nil {
 		return
 	}
-	where := c.where()
+	where := c.Where()
 	foreign := where
-	foreign.account = "999988887777"
+	foreign.Account = "999988887777"
 	for _, t := range []struct{ action, what, why, fix string }{
 		{"sqs:SendMessage", "its policy lets any account send to it", "anybody can make the controller end instances", "allow it for the service events.amazonaws.com alone"},
 		{"sqs:ReceiveMessage", "its policy lets any account receive from it", "others take the messages away", "allow nobody but the controller to receive, by its own policy"},
 	} {
 		call := iampolicy.Call{Action: t.action, Resource: q.ARN, Context: iampolicy.Context{"aws:securetransport": {"true"}}}
-		if sid, ok := openTo(q.Policy, call, c.found.AccountID); ok {
+		if sid, ok := OpenTo(q.Policy, call, c.Found.AccountID); ok {
 			f := base
 			f.Severity, f.What, f.Why, f.Fix, f.Sid, f.Action = TooWide, t.what, t.why, t.fix, sid, t.action
 			c.add(f)
 			return // the wider one says it all
 		}
 	}
-	own := ownRule(c, q)
+	own := OwnRule(c, q)
 	plain := awssetup.Send(q.ARN, own, false)
 	for _, t := range []struct {
 		call           iampolicy.Call
@@ -274,15 +275,15 @@ func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.
 		fix            string
 	}{
 		{plain, "aws:SecureTransport", "its policy does not refuse calls without TLS", "messages can be read and changed on their way", "add the statement DenyHTTP: deny sqs:* when aws:SecureTransport is false"},
-		{awssetup.Send(q.ARN, foreign.arn("events", "rule/foreign"), true), "aws:SourceArn", "its policy lets rules of any account send to it",
+		{awssetup.Send(q.ARN, foreign.ARN("events", "rule/foreign"), true), "aws:SourceArn", "its policy lets rules of any account send to it",
 			"who knows its name can make the controller end instances", "add the condition ArnLike aws:SourceArn with the rules of this stack"},
-		{awssetup.Send(q.ARN, where.arn("events", "rule/unrelated"), true), "aws:SourceArn", "its policy lets every rule of the account send to it",
+		{awssetup.Send(q.ARN, where.ARN("events", "rule/unrelated"), true), "aws:SourceArn", "its policy lets every rule of the account send to it",
 			"a rule of somebody else can fill it", "add the condition ArnLike aws:SourceArn with the rules of this stack"},
 	} {
 		wantCall := t.call
 		wantCall.Resource = want.ARN
 		if own != "" && t.key == "aws:SecureTransport" {
-			wantCall = awssetup.Send(want.ARN, c.wanted.Rules[0].ARN, false)
+			wantCall = awssetup.Send(want.ARN, c.Wanted.Rules[0].ARN, false)
 		}
 		if c.byPolicyOf(want, wantCall).OK() || !c.byPolicyOf(q, t.call).OK() {
 			continue
@@ -297,9 +298,9 @@ func (c *checker) sendingOthers(q *awssetup.Queue, base Finding, want *awssetup.
 	}
 }
 
-// openTo tells whether a resource's policy lets a user of another account in, whose own policies allow everything, and by
+// OpenTo tells whether a resource's policy lets a user of another account in, whose own policies allow everything, and by
 // which statement.
-func openTo(d *iampolicy.Document, call iampolicy.Call, owner string) (sid string, ok bool) {
+func OpenTo(d *iampolicy.Document, call iampolicy.Call, owner string) (sid string, ok bool) {
 	call.Caller = iampolicy.Caller{ARN: "arn:aws:iam::999988887777:user/anybody", Account: "999988887777"}
 	everything := []iampolicy.Named{{Name: "all", Document: &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{
 		{Effect: iampolicy.Allow, Actions: []string{"*"}, Resources: []string{"*"}},
@@ -318,20 +319,20 @@ func openTo(d *iampolicy.Document, call iampolicy.Call, owner string) (sid strin
 	return "", true
 }
 
-// ownRule is the ARN of a rule that sends to the queue.
-func ownRule(c *checker, q *awssetup.Queue) string {
-	for _, r := range c.found.Rules {
+// OwnRule is the ARN of a rule that sends to the queue.
+func OwnRule(c *Comparison, q *awssetup.Queue) string {
+	for _, r := range c.Found.Rules {
 		for _, t := range r.Targets {
 			if t.ARN == q.ARN || t.DeadLetter == q.ARN {
 				return r.ARN
 			}
 		}
 	}
-	return c.where().arn("events", "rule/own")
+	return c.Where().ARN("events", "rule/own")
 }
 
-// nameOf is what the owner calls a rule.
-func nameOf(r awssetup.Rule) string {
+// RuleName is what the owner calls a rule.
+func RuleName(r awssetup.Rule) string {
 	if r.LogicalID != "" {
 		return r.LogicalID
 	}

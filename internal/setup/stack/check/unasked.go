@@ -7,12 +7,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 	"github.com/kerf-sh/kerf/internal/setup/stack"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // Unasked finds the options with which a set-up was made, as it seems, and which the comparison was not given: it allows
 // all that they give, and with them less is found and nothing is found instead. Without being told, somebody whose stack is
 // in order is advised to take out what it has for them. There are none where Compare finds nothing.
-func Unasked(found *awssetup.Setup, kind Kind, o Options) (flags []string) {
+func Unasked(found *awssetup.Setup, kind setupfile.Kind, o Options) (flags []string) {
 	base, err := Compare(found, kind, o)
 	if err != nil || len(base.Findings) == 0 {
 		return nil
@@ -70,7 +71,7 @@ func (f *feature) ask(o *stack.Options, found *awssetup.Setup) (flag string) {
 		return f.flag
 	}
 	arns := resourcesOf(found, f.named)
-	if len(arns) == 0 || len(arns) > 1 && f.flag == "--kms-key" || found.Assumed && strings.Contains(strings.Join(arns, " "), assumedAccount) {
+	if len(arns) == 0 || len(arns) > 1 && f.flag == "--kms-key" || found.Assumed && strings.Contains(strings.Join(arns, " "), setupfile.AssumedAccount) {
 		return ""
 	}
 	f.set(o, arns)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // A check without the options that a stack was written with names them, and no others.
@@ -55,7 +57,7 @@ func TestTheOptionsThatAStackWasWrittenWithAreFound(t *testing.T) {
 			if c.given != nil {
 				c.given(&given)
 			}
-			found, kind, err := check.Read(written(t, o), check.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
+			found, kind, err := setupfile.Read(checktest.Template(t, o), setupfile.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +74,7 @@ func TestAPolicyThatCanNotBeReadEndsNoCheck(t *testing.T) {
 	o.ClusterName = "demo"
 	given := o
 	o.VolumeKeys, o.InstanceStatus = []string{"arn:aws:kms:eu-west-1:222233334444:key/abc"}, false
-	found, kind, err := check.Read(written(t, o), check.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
+	found, kind, err := setupfile.Read(checktest.Template(t, o), setupfile.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func TestANodeRoleElsewhereIsTakenAtItsName(t *testing.T) {
 	o.NodeRole = role
 	for named, want := range map[string]bool{role: false, "": true} {
 		h := check.Hints{NodeRole: named}
-		found, kind, err := check.Read(written(t, o), check.ReadOptions{Source: "stack.yaml", ClusterName: "demo", AccountID: "222233334444"})
+		found, kind, err := setupfile.Read(checktest.Template(t, o), setupfile.ReadOptions{Source: "stack.yaml", ClusterName: "demo", AccountID: "222233334444"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +117,7 @@ func TestANodeRoleElsewhereIsTakenAtItsName(t *testing.T) {
 func TestParametersOfAWSBeyondThoseGivenAreTooWide(t *testing.T) {
 	o := stack.Defaults(stack.Latest)
 	o.ClusterName = "demo"
-	found, kind, err := check.Read(written(t, o), check.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
+	found, kind, err := setupfile.Read(checktest.Template(t, o), setupfile.ReadOptions{Source: "stack.yaml", ClusterName: "demo"})
 	if err != nil {
 		t.Fatal(err)
 	}

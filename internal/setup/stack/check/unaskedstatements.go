@@ -10,15 +10,15 @@ import (
 
 // unaskedStatements advises on statements that are there for a feature which was not asked for, so that a fixed set-up has
 // all of a feature or nothing.
-func (c *checker) unaskedStatements() {
-	wanted := statementsBySid(c.wanted.policies)
+func (c *Comparison) unaskedStatements() {
+	wanted := StatementsBySID(c.Wanted.ControllerPolicies)
 	whose := map[string][]feature{}
 	for _, f := range features {
-		if f.on(&c.stack.Options) {
+		if f.on(&c.Stack.Options) {
 			continue
 		}
-		o := c.stack.Options
-		f.set(&o, []string{f.madeUpAt(c.where())})
+		o := c.Stack.Options
+		f.set(&o, []string{f.madeUpAt(c.Where())})
 		s, err := stack.New(o)
 		if err != nil {
 			continue
@@ -31,7 +31,7 @@ func (c *checker) unaskedStatements() {
 			}
 		}
 	}
-	for _, p := range c.found.policies {
+	for _, p := range c.Found.ControllerPolicies {
 		for _, st := range p.Document.Statements {
 			of := whose[st.Sid]
 			if st.Effect != iampolicy.Allow || len(of) == 0 || c.reportedStatement(p.Name, st.Sid) {
@@ -42,7 +42,7 @@ func (c *checker) unaskedStatements() {
 				what, flags = append(what, f.what), append(flags, f.flag)
 			}
 			c.add(Finding{
-				Severity: Advice, Area: AreaPermissions, Thing: statementName(p.Name, st), Policy: p.Name, Sid: st.Sid, Action: firstOf(st.Actions),
+				Severity: Advice, Area: AreaPermissions, Thing: StatementName(p.Name, st), Policy: p.Name, Sid: st.Sid, Action: firstOf(st.Actions),
 				What: "it is there for " + strings.Join(what, ", or ") + ", which was not asked for",
 				Fix:  "take it out; if you use it, give the check " + strings.Join(flags, " or ") + ", too, as kerf stack was given when it wrote it",
 			})
@@ -50,8 +50,8 @@ func (c *checker) unaskedStatements() {
 	}
 }
 
-func (c *checker) reportedStatement(policy, sid string) bool {
-	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool { return f.Policy == policy && f.Sid == sid })
+func (c *Comparison) reportedStatement(policy, sid string) bool {
+	return slices.ContainsFunc(c.Report.Findings, func(f Finding) bool { return f.Policy == policy && f.Sid == sid })
 }
 
 func firstOf(list []string) string {
@@ -63,18 +63,18 @@ func firstOf(list []string) string {
 
 // lost notes what the controller may do by what was found, could use, and could not do with the wanted stack in its place:
 // what somebody loses who swaps one for the other without the flag.
-func (c *checker) lost() {
+func (c *Comparison) lost() {
 	away := map[string][]string{}
 	var flags []string
 	for _, n := range stack.Needs() {
-		if _, kept := n.Statement(&c.stack.Options); kept || n.Option == "" {
+		if _, kept := n.Statement(&c.Stack.Options); kept || n.Option == "" {
 			continue
 		}
-		calls := n.Calls(c.stack.Where(c.found.AccountID, c.found.Region))
+		calls := n.Calls(c.Stack.Where(c.Found.AccountID, c.Found.Region))
 		all := len(calls) > 0
 		for _, call := range calls {
 			call.Caller = iampolicy.Caller{}
-			all = all && c.decide(c.found, call).OK() && !c.decide(c.wanted, call).OK()
+			all = all && c.decide(c.Found, call).OK() && !c.decide(c.Wanted, call).OK()
 		}
 		if all {
 			flags = appendNew(flags, n.Option)
@@ -82,6 +82,6 @@ func (c *checker) lost() {
 		}
 	}
 	for _, f := range flags {
-		c.report.Notes = append(c.report.Notes, "a swap for the stack compared with takes away "+list(away[f])+": give "+f+" if you use it")
+		c.Report.Notes = append(c.Report.Notes, "a swap for the stack compared with takes away "+List(away[f])+": give "+f+" if you use it")
 	}
 }

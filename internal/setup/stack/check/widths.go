@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // widths finds what the controller may do and should not. It takes every call that the controller makes, changes one
 // thing about it (a tag, the region, whose resource it is), and sees which of the changed calls the wanted stack refuses
 // and the found one allows. What it finds names the statement that lets it through and the condition that would not.
 type widths struct {
-	c     *checker
+	c     *Comparison
 	found []width
 }
 
@@ -27,10 +28,10 @@ type width struct {
 }
 
 func (w *widths) probe() {
-	for _, n := range w.c.needs() {
+	for _, n := range w.c.Needs() {
 		for _, call := range n.calls {
 			// What is refused as it is says nothing when it is changed.
-			if !w.c.decide(w.c.wanted, call).OK() {
+			if !w.c.decide(w.c.Wanted, call).OK() {
 				continue
 			}
 			w.keys(call)
@@ -41,10 +42,10 @@ func (w *widths) probe() {
 
 // try notes a changed call that gets through and should not.
 func (w *widths) try(call iampolicy.Call, key, what string) {
-	if w.c.decide(w.c.wanted, call).OK() {
+	if w.c.decide(w.c.Wanted, call).OK() {
 		return
 	}
-	if d := w.c.decide(w.c.found, call); d.OK() {
+	if d := w.c.decide(w.c.Found, call); d.OK() {
 		w.note(d, call, key, what)
 	}
 }
@@ -67,7 +68,7 @@ func (w *widths) keys(call iampolicy.Call) {
 	for k := range call.Context {
 		keys[k] = k
 	}
-	for _, p := range w.c.wanted.policies {
+	for _, p := range w.c.Wanted.ControllerPolicies {
 		for _, s := range p.Document.Statements {
 			if !slices.ContainsFunc(s.Actions, func(a string) bool { return strings.EqualFold(a, call.Action) }) {
 				continue
@@ -85,7 +86,7 @@ func (w *widths) keys(call iampolicy.Call) {
 		w.try(without, name, "without "+name)
 		other := withContext(call)
 		other.Context[k] = append(slices.Clone(otherValues(k, call.Context[k])), extra(k, call.Context[k])...)
-		w.try(other, name, fmt.Sprintf("with %s = %s", name, list(other.Context[k])))
+		w.try(other, name, fmt.Sprintf("with %s = %s", name, List(other.Context[k])))
 	}
 }
 
@@ -112,7 +113,7 @@ func otherValues(key string, have []string) []string {
 	case key == "aws:tagkeys":
 		return []string{"somebody-elses-tag"}
 	case strings.HasSuffix(key, "resourceidentifier"):
-		return []string{"arn:aws:eks:us-east-1:" + assumedAccount + ":cluster/another"}
+		return []string{"arn:aws:eks:us-east-1:" + setupfile.AssumedAccount + ":cluster/another"}
 	}
 	return []string{"another"}
 }
@@ -147,7 +148,7 @@ func (w *widths) resources(call iampolicy.Call) {
 	change(3, "eu-south-2", "on one of another region,")
 	if parts[2] == "ssm" {
 		changed := withContext(call)
-		changed.Resource = strings.Join([]string{"arn", parts[1], "ssm", parts[3], w.c.found.AccountID, "parameter/prod/database/password"}, ":")
+		changed.Resource = strings.Join([]string{"arn", parts[1], "ssm", parts[3], w.c.Found.AccountID, "parameter/prod/database/password"}, ":")
 		w.try(changed, "resource", "on another one, "+changed.Resource)
 	}
 }
@@ -164,10 +165,10 @@ func otherName(s string) string {
 func (w *widths) mustNot() {
 	for _, n := range w.c.mustNot() {
 		for _, call := range n.calls {
-			if w.c.decide(w.c.wanted, call).OK() {
+			if w.c.decide(w.c.Wanted, call).OK() {
 				continue // of this edition, or with these options, it is meant
 			}
-			d := w.c.decide(w.c.found, call)
+			d := w.c.decide(w.c.Found, call)
 			if !d.OK() {
 				continue
 			}
@@ -186,7 +187,7 @@ func (w *widths) report() {
 	for _, f := range w.found {
 		out := Finding{
 			Severity: TooWide, Area: AreaPermissions, Thing: f.policy, Policy: f.policy, Sid: f.sid, Action: f.actions[0], Resource: f.resources[0],
-			What: "it allows " + list(f.actions) + on(f) + " " + f.what, Why: harm(f),
+			What: "it allows " + List(f.actions) + on(f) + " " + f.what, Why: harm(f),
 		}
 		if f.sid != "" {
 			out.Thing += " / " + f.sid
@@ -204,7 +205,7 @@ func on(f width) string {
 	if f.key == "resource" || f.key == keyNamed || f.resources[0] == "*" {
 		return ""
 	}
-	return " on " + list(f.resources)
+	return " on " + List(f.resources)
 }
 
 // harm says what can be done with what gets through.
@@ -241,7 +242,7 @@ func (w *widths) remedy(f width) string {
 	if f.key == keyNamed && strings.Contains(f.resources[0], ":parameter/aws/service/") {
 		return "narrow it to the paths of --public-parameter, or give the check those that you use"
 	}
-	if f.key == keyNamed && f.actions[0] == "iam:PassRole" && w.c.found.nodeRole == nil && !strings.ContainsAny(f.resources[0], "*?") {
+	if f.key == keyNamed && f.actions[0] == "iam:PassRole" && w.c.Found.NodeRole == nil && !strings.ContainsAny(f.resources[0], "*?") {
 		return "take it out of the statement; if it is the role of the nodes, give the check --node-role " + f.resources[0] +
 			"; if it is another of yours, --pass-role " + f.resources[0]
 	}
@@ -252,7 +253,7 @@ func (w *widths) remedy(f width) string {
 		return "take it out of the statement; if it is yours to use, give the check " + namedActions[f.actions[0]] + " " + f.resources[0] + ", as kerf stack is given it"
 	}
 	var candidates []iampolicy.Statement
-	for _, p := range w.c.wanted.policies {
+	for _, p := range w.c.Wanted.ControllerPolicies {
 		for _, s := range p.Document.Statements {
 			if slices.Contains(s.Actions, f.actions[0]) {
 				candidates = append(candidates, s)
@@ -268,7 +269,7 @@ func (w *widths) remedy(f width) string {
 	for _, s := range candidates {
 		for _, c := range s.Conditions {
 			if strings.EqualFold(c.Key, f.key) {
-				return fmt.Sprintf("add the condition %s: %s = %s, as statement %s has", c.Operator, c.Key, list(c.Values), s.Sid)
+				return fmt.Sprintf("add the condition %s: %s = %s, as statement %s has", c.Operator, c.Key, List(c.Values), s.Sid)
 			}
 		}
 	}
@@ -276,7 +277,7 @@ func (w *widths) remedy(f width) string {
 		return "take it out; the controller never calls it"
 	}
 	if f.key == "resource" {
-		return fmt.Sprintf("limit it to %s, as statement %s does", list(candidates[0].Resources), candidates[0].Sid)
+		return fmt.Sprintf("limit it to %s, as statement %s does", List(candidates[0].Resources), candidates[0].Sid)
 	}
 	return "write it as statement " + candidates[0].Sid + ": " + statementText(candidates[0])
 }

@@ -1,4 +1,4 @@
-package check
+package fix
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 )
 
 // commandWriter writes the changes of an account as a shell script of aws commands that change what exists in place. A
@@ -54,7 +55,7 @@ func (w *commandWriter) head() string {
 set -eu
 export AWS_REGION=%[3]s AWS_DEFAULT_REGION=%[3]s AWS_PAGER=
 [ "$(aws sts get-caller-identity --query Account --output text)" = %[2]s ] || { echo "these are not credentials of account %[2]s" >&2; exit 1; }
-%[5]s`, c.report.Cluster, c.found.AccountID, c.found.Region, w.n, (&templateWriter{m: w.m}).attach("# "))
+%[5]s`, c.Report.Cluster, c.Found.AccountID, c.Found.Region, w.n, (&templateWriter{m: w.m}).attach("# "))
 }
 
 // step begins a change.
@@ -167,7 +168,7 @@ func (w *commandWriter) queue(c change) {
 		what = append(what, "its dead-letter queue")
 	}
 	if len(attributes) > 0 {
-		w.step("Set of the queue %s: %s.", q.Name, enumerate(what))
+		w.step("Set of the queue %s: %s.", q.Name, check.Enumerate(what))
 		w.aws("sqs", "set-queue-attributes", "--queue-url", q.URL, "--attributes", jsonText(attributes))
 	}
 	if !c.added && c.has("tags") {
@@ -189,7 +190,7 @@ func (w *commandWriter) rule(c change) {
 	switch {
 	case c.added || c.has("pattern"):
 		w.step("Have the rule %s catch its events.", r.Name)
-		flags := []string{"--name", r.Name, "--event-pattern", compact(r.Pattern), "--state", "ENABLED"}
+		flags := []string{"--name", r.Name, "--event-pattern", check.Compact(r.Pattern), "--state", "ENABLED"}
 		if r.Description != "" { // it would be lost
 			flags = append(flags, "--description", r.Description)
 		}
@@ -210,7 +211,7 @@ func (w *commandWriter) rule(c change) {
 	}
 	var targets []target
 	for _, t := range r.Targets {
-		if w.m.c.found.queue == nil || t.ARN != w.m.c.found.queue.ARN {
+		if w.m.c.Found.Queue == nil || t.ARN != w.m.c.Found.Queue.ARN {
 			continue // of others
 		}
 		x := target{ID: t.ID, Arn: t.ARN}
@@ -256,7 +257,7 @@ func (w *commandWriter) role(c change) {
 		w.step("Write who may take the role %s.", r.Name)
 		w.aws("iam", "update-assume-role-policy", "--role-name", r.Name, "--policy-document", document(r.Trust))
 	}
-	before := roleBy(w.m.before, r.Name)
+	before := w.m.before.RoleBy(r.Name)
 	if c.has("managed") && before != nil {
 		w.step("Set the policies that are attached to the role %s.", r.Name)
 		for _, arn := range r.ManagedPolicyARNs {
@@ -287,7 +288,7 @@ func (w *commandWriter) role(c change) {
 
 func (w *commandWriter) accessEntry(c change) {
 	e := &w.m.s.AccessEntries[c.index]
-	cluster := w.m.c.report.Cluster
+	cluster := w.m.c.Report.Cluster
 	flags := []string{"--cluster-name", cluster, "--principal-arn", e.PrincipalARN}
 	test := command("eks", "describe-access-entry", flags...) + " >/dev/null 2>&1"
 	if c.added {
@@ -302,7 +303,7 @@ func (w *commandWriter) accessEntry(c change) {
 
 func (w *commandWriter) podIdentity(c change) {
 	a := &w.m.s.PodIdentities[c.index]
-	cluster := w.m.c.report.Cluster
+	cluster := w.m.c.Report.Cluster
 	flags := []string{"--cluster-name", cluster, "--namespace", a.Namespace, "--service-account", a.ServiceAccount}
 	w.step("Give the service account %s/%s its role.", a.Namespace, a.ServiceAccount)
 	fmt.Fprintf(&w.b, "association=$(%s)\n", command("eks", "list-pod-identity-associations", append(slices.Clone(flags), "--query", "associations[0].associationId", "--output", "text")...))
@@ -315,7 +316,7 @@ func (w *commandWriter) alarm(c change) {
 	a := &w.m.s.Alarms[c.index]
 	if !c.added {
 		// It can only be written whole, and not all of it is known.
-		w.step("The alarm %s has no actions. Give it some where it was made; those wanted are %s.", a.Name, list(a.Actions))
+		w.step("The alarm %s has no actions. Give it some where it was made; those wanted are %s.", a.Name, check.List(a.Actions))
 		return
 	}
 	type dimension struct{ Name, Value string }

@@ -1,4 +1,4 @@
-package check
+package fix
 
 import (
 	"cmp"
@@ -13,23 +13,25 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // hclWriter writes the changes as blocks of Terraform: of resources that are there, the arguments that change, and whole
 // blocks of those that are added.
 type hclWriter struct {
 	m    *fixer
-	r    *resolver // of the plan that was read
+	plan *setupfile.PlannedSetup // that was read
 	b    strings.Builder
 	refs []replacement
 }
 
 func (m *fixer) hcl(data []byte) ([]byte, error) {
-	p, err := parsePlan(data)
+	p, err := setupfile.ParsePlan(data, m.c.Where())
 	if err != nil {
 		return nil, err
 	}
-	w := &hclWriter{m: m, r: &resolver{p: p, where: m.c.where()}}
+	w := &hclWriter{m: m, plan: p}
 	w.references()
 	fmt.Fprintf(&w.b, "# What fixes %s. Of blocks that are there only the arguments that change are shown: put them into your own.\n", m.s.Source)
 	w.b.WriteString((&templateWriter{m: m}).attach("# "))
@@ -94,8 +96,7 @@ func label(s string) string {
 
 // block writes a block at an address with its arguments.
 func (w *hclWriter) block(address, kind string, arguments ...argument) {
-	steps := splitReference(address)
-	name := steps[len(steps)-1].name
+	name := setupfile.ResourceName(address)
 	w.b.WriteString("\n")
 	if !inRoot.MatchString(address) || strings.Contains(address, "[") {
 		fmt.Fprintf(&w.b, "# %s\n", address)
@@ -203,13 +204,10 @@ func inPolicyOrder(a, b string) int {
 var bareKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // find looks for a resource of the plan by its type and an attribute.
-func (w *hclWriter) find(kind, attr, value string) *planned {
-	for _, c := range w.r.p.all {
-		if c.Type != kind || c.Mode != "managed" {
-			continue
-		}
-		if w.only(c, attr) == value {
-			return c
+func (w *hclWriter) find(kind, attr, value string) *setupfile.PlannedResource {
+	for _, c := range w.plan.Managed(kind) {
+		if c.Value(attr) == value {
+			return &c
 		}
 	}
 	return nil
@@ -248,7 +246,7 @@ func (w *hclWriter) change(c change) {
 			w.block(at.Address, "aws_sqs_queue_policy", policy)
 			return
 		}
-		w.block("aws_sqs_queue_policy."+label(lastStep(w.address(q.LogicalID, "aws_sqs_queue", q.Name))), "aws_sqs_queue_policy", arg("queue_url", w.text(q.URL)), policy)
+		w.block("aws_sqs_queue_policy."+label(setupfile.ResourceName(w.address(q.LogicalID, "aws_sqs_queue", q.Name))), "aws_sqs_queue_policy", arg("queue_url", w.text(q.URL)), policy)
 	case rulePart:
 		w.rule(c)
 	case alarmPart:
@@ -256,17 +254,12 @@ func (w *hclWriter) change(c change) {
 	case accessEntryPart:
 		e := &s.AccessEntries[c.index]
 		w.block(w.address(e.LogicalID, "aws_eks_access_entry", "node"), "aws_eks_access_entry",
-			arg("cluster_name", w.text(w.m.c.report.Cluster)), arg("principal_arn", w.text(e.PrincipalARN)), arg("type", w.text(e.Type)))
+			arg("cluster_name", w.text(w.m.c.Report.Cluster)), arg("principal_arn", w.text(e.PrincipalARN)), arg("type", w.text(e.Type)))
 	case podIdentityPart:
 		a := &s.PodIdentities[c.index]
 		w.block(w.address(a.LogicalID, "aws_eks_pod_identity_association", "controller"), "aws_eks_pod_identity_association",
-			arg("cluster_name", w.text(w.m.c.report.Cluster)), arg("namespace", w.text(a.Namespace)), arg("service_account", w.text(a.ServiceAccount)), arg("role_arn", w.text(a.RoleARN)))
+			arg("cluster_name", w.text(w.m.c.Report.Cluster)), arg("namespace", w.text(a.Namespace)), arg("service_account", w.text(a.ServiceAccount)), arg("role_arn", w.text(a.RoleARN)))
 	}
-}
-
-func lastStep(address string) string {
-	steps := splitReference(address)
-	return steps[len(steps)-1].name
 }
 
 func (w *hclWriter) attachment(role, name, policy string) {
@@ -285,7 +278,7 @@ func (w *hclWriter) role(c change) {
 				w.attachment(r.Name, label(r.Name+"_"+arn[strings.LastIndex(arn, "/")+1:]), arn)
 			}
 		}
-		if at := w.findAttachment(r.Name, "arn:"+w.m.s.Partition+":iam::aws:policy/"+administratorPolicy); at != nil && !slices.Contains(r.ManagedPolicyARNs, w.only(at, "policy_arn")) {
+		if at := w.findAttachment(r.Name, "arn:"+w.m.s.Partition+":iam::aws:policy/"+check.AdministratorPolicy); at != nil && !slices.Contains(r.ManagedPolicyARNs, at.Value("policy_arn")) {
 			fmt.Fprintf(&w.b, "\n# remove the block %s\n", at.Address)
 		}
 	}
@@ -309,19 +302,10 @@ func (w *hclWriter) role(c change) {
 	}
 }
 
-// only is the one value of an attribute of the plan, predicted if need be.
-func (w *hclWriter) only(c *planned, attr string) string {
-	v, _ := w.r.values(c, attr)
-	if len(v) == 0 {
-		return ""
-	}
-	return fmt.Sprint(v[0])
-}
-
-func (w *hclWriter) findAttachment(role, arn string) *planned {
-	for _, c := range w.r.p.all {
-		if c.Type == "aws_iam_role_policy_attachment" && w.only(c, "role") == role && w.only(c, "policy_arn") == arn {
-			return c
+func (w *hclWriter) findAttachment(role, arn string) *setupfile.PlannedResource {
+	for _, c := range w.plan.Managed("aws_iam_role_policy_attachment") {
+		if c.Value("role") == role && c.Value("policy_arn") == arn {
+			return &c
 		}
 	}
 	return nil
@@ -410,15 +394,15 @@ func (w *hclWriter) target(r *awssetup.Rule, t awssetup.Target, rule string) {
 	if t.DeadLetter != "" {
 		dead = []argument{{"dead_letter_config", "arn = " + w.text(t.DeadLetter), true}}
 	}
-	for _, c := range w.r.p.all {
-		if c.Type == "aws_cloudwatch_event_target" && w.only(c, "rule") == r.Name && w.only(c, "arn") == t.ARN {
+	for _, c := range w.plan.Managed("aws_cloudwatch_event_target") {
+		if c.Value("rule") == r.Name && c.Value("arn") == t.ARN {
 			if t.Input == "" && t.ARN == w.m.queueARN() {
 				for _, way := range []string{"input", "input_path"} {
-					if w.only(c, way) != "" {
+					if c.Value(way) != "" {
 						dead = append(dead, arg(way, "null"))
 					}
 				}
-				if blocks, _ := c.Values["input_transformer"].([]any); len(blocks) > 0 {
+				if c.HasBlock("input_transformer") {
 					fmt.Fprintf(&w.b, "\n# remove the block input_transformer of %s\n", c.Address)
 				}
 			}
@@ -432,7 +416,7 @@ func (w *hclWriter) target(r *awssetup.Rule, t awssetup.Target, rule string) {
 	if inRoot.MatchString(rule) {
 		name = rule + ".name"
 	}
-	w.block("aws_cloudwatch_event_target."+label(lastStep(rule)), "aws_cloudwatch_event_target",
+	w.block("aws_cloudwatch_event_target."+label(setupfile.ResourceName(rule)), "aws_cloudwatch_event_target",
 		append([]argument{arg("rule", name), arg("target_id", w.text(t.ID)), arg("arn", w.text(t.ARN))}, dead...)...)
 }
 

@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
-	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 )
 
 // ReadOptions say what a file does not tell by itself.
@@ -40,15 +39,15 @@ func Read(data []byte, o ReadOptions) (*awssetup.Setup, Kind, error) {
 		return nil, kind, fmt.Errorf("%s: %w", o.Source, err)
 	}
 	setup.Source = o.Source
-	setup.AssumedRegion = setup.Region == assumedRegion && o.Region == "" && !bytes.Contains(data, []byte(assumedRegion)) && mostFrequent(writtenRegion, []byte(strings.Join(o.Given, "\n"))) == ""
-	setup.Assumed = setup.AccountID == assumedAccount && o.AccountID == "" && !bytes.Contains(data, []byte(assumedAccount)) && !strings.Contains(strings.Join(o.Given, "\n"), assumedAccount)
+	setup.AssumedRegion = setup.Region == AssumedRegion && o.Region == "" && !bytes.Contains(data, []byte(AssumedRegion)) && mostFrequent(writtenRegion, []byte(strings.Join(o.Given, "\n"))) == ""
+	setup.Assumed = setup.AccountID == AssumedAccount && o.AccountID == "" && !bytes.Contains(data, []byte(AssumedAccount)) && !strings.Contains(strings.Join(o.Given, "\n"), AssumedAccount)
 	return setup, kind, nil
 }
 
 // clusterNameOf tells the cluster's name from what carries it, surest first.
 func clusterNameOf(s *awssetup.Setup) string {
 	const ownerTag = "/kubernetes.io/cluster/"
-	for _, d := range documentsOf(s) {
+	for _, d := range s.Documents() {
 		for _, st := range d.Document.Statements {
 			for _, c := range st.Conditions {
 				if _, name, ok := strings.Cut(c.Key, ownerTag); ok && name != "" {
@@ -62,7 +61,7 @@ func clusterNameOf(s *awssetup.Setup) string {
 			return name
 		}
 	}
-	for _, d := range documentsOf(s) {
+	for _, d := range s.Documents() {
 		for _, st := range d.Document.Statements {
 			for _, r := range st.Resources {
 				if _, name, ok := strings.Cut(r, ":cluster/"); ok && strings.Contains(r, ":eks:") && !strings.ContainsAny(name, "*?$") {
@@ -77,36 +76,4 @@ func clusterNameOf(s *awssetup.Setup) string {
 		}
 	}
 	return ""
-}
-
-// documentsOf are all policies of identities.
-func documentsOf(s *awssetup.Setup) []iampolicy.Named {
-	var out []iampolicy.Named
-	for _, p := range s.Policies {
-		if p.Document != nil {
-			out = append(out, iampolicy.Named{Name: p.Name, Document: p.Document})
-		}
-	}
-	for _, r := range s.Roles {
-		out = append(out, r.Inline...)
-	}
-	return out
-}
-
-func roleBy(s *awssetup.Setup, nameOrARN string) *awssetup.Role {
-	for i := range s.Roles {
-		if r := &s.Roles[i]; nameOrARN != "" && (r.Name == nameOrARN || r.ARN == nameOrARN) {
-			return r
-		}
-	}
-	return nil
-}
-
-func queueByARN(s *awssetup.Setup, arn string) *awssetup.Queue {
-	for i := range s.Queues {
-		if arn != "" && s.Queues[i].ARN == arn {
-			return &s.Queues[i]
-		}
-	}
-	return nil
 }

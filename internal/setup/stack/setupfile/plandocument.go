@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"encoding/json"
@@ -167,10 +167,8 @@ func texts(values []any) []string {
 }
 
 func appendNew(list []string, s string) []string {
-	for _, have := range list {
-		if have == s {
-			return list
-		}
+	if slices.Contains(list, s) {
+		return list
 	}
 	return append(list, s)
 }

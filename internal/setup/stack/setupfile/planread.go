@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ func readPlan(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 	r := &planReader{
 		resolver: resolver{p: p, where: where},
 		setup: &awssetup.Setup{
-			Source: o.Source, Partition: where.partition, Region: where.region, AccountID: where.account, ClusterName: o.ClusterName,
+			Source: o.Source, Partition: where.Partition, Region: where.Region, AccountID: where.Account, ClusterName: o.ClusterName,
 		},
 	}
 	// Policies and attachments name roles and queues; so these come first.
@@ -183,8 +183,8 @@ func (r *planReader) whyUnknown(c *planned, attr string) string {
 }
 
 // where finds out partition, region and account from what the plan has of them.
-func (p *plan) where(o ReadOptions) place {
-	w := place{partition: o.Partition, region: o.Region, account: o.AccountID}
+func (p *plan) where(o ReadOptions) Place {
+	w := Place{Partition: o.Partition, Region: o.Region, Account: o.AccountID}
 	for _, c := range p.all {
 		if c.Mode != "data" {
 			continue
@@ -192,15 +192,15 @@ func (p *plan) where(o ReadOptions) place {
 		text := func(attr string) string { s, _ := c.Values[attr].(string); return s }
 		switch c.Type {
 		case "aws_caller_identity":
-			w.account = cmp.Or(w.account, text("account_id"))
+			w.Account = cmp.Or(w.Account, text("account_id"))
 		case "aws_region":
-			w.region = cmp.Or(w.region, text("region"), text("name"), text("id"))
+			w.Region = cmp.Or(w.Region, text("region"), text("name"), text("id"))
 		case "aws_partition":
-			w.partition = cmp.Or(w.partition, text("partition"))
+			w.Partition = cmp.Or(w.Partition, text("partition"))
 		}
 	}
-	if w.region == "" {
-		w.region = p.providerRegion(w)
+	if w.Region == "" {
+		w.Region = p.providerRegion(w)
 	}
 	for _, c := range p.all {
 		if c.Type != "aws_sqs_queue" && c.Type != "aws_cloudwatch_event_rule" {
@@ -208,14 +208,14 @@ func (p *plan) where(o ReadOptions) place {
 		}
 		if arn, ok := c.Values["arn"].(string); ok {
 			if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 {
-				w.region, w.account = cmp.Or(w.region, parts[3]), cmp.Or(w.account, parts[4])
+				w.Region, w.Account = cmp.Or(w.Region, parts[3]), cmp.Or(w.Account, parts[4])
 			}
 		}
 	}
 	return w
 }
 
-func (p *plan) providerRegion(w place) string {
+func (p *plan) providerRegion(w Place) string {
 	for _, name := range slices.Sorted(maps.Keys(p.file.Configuration.ProviderConfig)) {
 		c := p.file.Configuration.ProviderConfig[name]
 		if c.Name != "aws" && name != "aws" {

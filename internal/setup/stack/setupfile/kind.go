@@ -1,4 +1,6 @@
-package check
+// Package setupfile reads files that hold the AWS side of a cluster into one form: CloudFormation templates, Terraform plans and plain
+// IAM policies.
+package setupfile
 
 import (
 	"bytes"

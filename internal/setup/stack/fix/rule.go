@@ -1,4 +1,4 @@
-package check
+package fix
 
 import (
 	"encoding/json"
@@ -6,28 +6,30 @@ import (
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // rules fixes the rules that were meant for a kind of event, and adds those that nothing stands for.
 func (m *fixer) rules() {
-	q := m.c.found.queue
+	q := m.c.Found.Queue
 	if q == nil || q.FIFO {
 		return
 	}
 	dead := ""
-	if len(m.c.wanted.Rules) > 0 && m.c.wanted.Rules[0].Targets[0].DeadLetter != "" {
+	if len(m.c.Wanted.Rules) > 0 && m.c.Wanted.Rules[0].Targets[0].DeadLetter != "" {
 		dead = q.DeadLetter
 	}
 	for i := range awssetup.Events {
 		k := &awssetup.Events[i]
-		if want := m.c.wantedRule(k); want != nil && m.reported(AreaRules, func(f Finding) bool { return f.Thing == k.Name }) {
+		if want := m.c.WantedRule(k); want != nil && m.reported(check.AreaRules, func(f check.Finding) bool { return f.Thing == k.Name }) {
 			m.rule(k, want, q, dead)
 		}
 	}
 	for i := range m.s.Rules {
 		r := &m.s.Rules[i]
-		if m.reported(AreaRules, func(f Finding) bool {
-			return f.Rule == nameOf(*r) && (f.Severity == TooWide || f.Severity == Different)
+		if m.reported(check.AreaRules, func(f check.Finding) bool {
+			return f.Rule == check.RuleName(*r) && (f.Severity == check.TooWide || f.Severity == check.Different)
 		}) {
 			m.narrow(i)
 		}
@@ -42,12 +44,12 @@ func (m *fixer) rules() {
 }
 
 func (m *fixer) rule(k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue, dead string) {
-	samples := m.c.samplesOf(k)
+	samples := m.c.SamplesOf(k)
 	best := -1
 	for i, r := range m.s.Rules {
-		if (slices.Contains(caught(r.Pattern, samples), true) || m.c.meant(r, k)) && m.mayChange(r, k, want, q) {
+		if (slices.Contains(check.Caught(r.Pattern, samples), true) || m.c.Meant(r, k)) && m.mayChange(r, k, want, q) {
 			best = i
-			if m.c.toQueue(r) {
+			if m.c.ToQueue(r) {
 				break
 			}
 		}
@@ -57,14 +59,14 @@ func (m *fixer) rule(k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue, 
 		r := *want
 		r.LogicalID = m.logicalID(want.LogicalID)
 		r.Name = m.ruleName(r.LogicalID)
-		r.ARN = m.c.where().arn("events", "rule/"+r.Name)
+		r.ARN = m.c.Where().ARN("events", "rule/"+r.Name)
 		r.Targets = []awssetup.Target{target}
 		m.s.Rules = append(m.s.Rules, r)
 		m.added(rulePart, len(m.s.Rules)-1)
 		return
 	}
 	r := &m.s.Rules[best]
-	if slices.Contains(caught(r.Pattern, samples), false) {
+	if slices.Contains(check.Caught(r.Pattern, samples), false) {
 		r.Pattern = want.Pattern
 		m.touch(rulePart, best, "pattern")
 	}
@@ -72,7 +74,7 @@ func (m *fixer) rule(k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue, 
 		r.Enabled = true
 		m.touch(rulePart, best, "enabled")
 	}
-	if !m.c.toQueue(*r) {
+	if !m.c.ToQueue(*r) {
 		m.aim(best, target)
 	}
 }
@@ -99,12 +101,12 @@ func (m *fixer) aim(i int, target awssetup.Target) {
 // stays as it is, and the kind gets a rule of its own.
 func (m *fixer) mayChange(r awssetup.Rule, k *awssetup.Event, want *awssetup.Rule, q *awssetup.Queue) bool {
 	toOthers := slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != q.ARN })
-	ours := len(r.Targets) == 0 || m.c.toQueue(r) || r.LogicalID != "" && r.LogicalID == want.LogicalID || r.Name == want.Name ||
+	ours := len(r.Targets) == 0 || m.c.ToQueue(r) || r.LogicalID != "" && r.LogicalID == want.LogicalID || r.Name == want.Name ||
 		slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN == q.ARN })
 	if !ours || r.Bus != "" {
 		return false
 	}
-	if slices.Contains(caught(r.Pattern, m.c.samplesOf(k)), false) {
+	if slices.Contains(check.Caught(r.Pattern, m.c.SamplesOf(k)), false) {
 		return !toOthers && !m.catchesOther(r, k) // its pattern would change
 	}
 	return r.Enabled || !toOthers
@@ -113,7 +115,7 @@ func (m *fixer) mayChange(r awssetup.Rule, k *awssetup.Event, want *awssetup.Rul
 // catchesOther tells whether a rule catches another kind of event as well.
 func (m *fixer) catchesOther(r awssetup.Rule, k *awssetup.Event) bool {
 	for i := range awssetup.Events {
-		if o := &awssetup.Events[i]; o != k && slices.Contains(caught(r.Pattern, m.c.samplesOf(o)), true) {
+		if o := &awssetup.Events[i]; o != k && slices.Contains(check.Caught(r.Pattern, m.c.SamplesOf(o)), true) {
 			return true
 		}
 	}
@@ -122,11 +124,11 @@ func (m *fixer) catchesOther(r awssetup.Rule, k *awssetup.Event) bool {
 
 // ruleName is the name that a new rule gets: CloudFormation makes one up.
 func (m *fixer) ruleName(id string) string {
-	if m.kind == KindCloudFormation {
+	if m.kind == setupfile.KindCloudFormation {
 		return "stack-" + id + "-random"
 	}
 	const most = 64
-	name := m.c.report.Cluster + "-" + id
+	name := m.c.Report.Cluster + "-" + id
 	name = name[max(0, len(name)-most):]
 	taken := func(name string) bool {
 		return slices.ContainsFunc(m.s.Rules, func(r awssetup.Rule) bool { return r.Name == name })
@@ -141,16 +143,16 @@ func (m *fixer) ruleName(id string) string {
 // narrow makes a rule catch what it is for and no more.
 func (m *fixer) narrow(i int) {
 	r := &m.s.Rules[i]
-	if slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != m.c.found.queue.ARN }) {
+	if slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != m.c.Found.Queue.ARN }) {
 		return // others get what it catches
 	}
 	var sources, details []string
 	for k := range awssetup.Events {
 		kind := &awssetup.Events[k]
-		if m.c.wantedRule(kind) == nil {
+		if m.c.WantedRule(kind) == nil {
 			continue
 		}
-		if slices.Contains(caught(r.Pattern, m.c.samplesOf(kind)), true) || m.c.meant(*r, kind) {
+		if slices.Contains(check.Caught(r.Pattern, m.c.SamplesOf(kind)), true) || m.c.Meant(*r, kind) {
 			sources, details = appendNew(sources, kind.Source), appendNew(details, kind.DetailType)
 		}
 	}
@@ -167,12 +169,12 @@ func (m *fixer) narrow(i int) {
 
 // alarms adds those that nothing stands for.
 func (m *fixer) alarms() {
-	if !m.reported(AreaAlarms, func(Finding) bool { return true }) {
+	if !m.reported(check.AreaAlarms, func(check.Finding) bool { return true }) {
 		return
 	}
-	for _, want := range m.c.wanted.Alarms {
-		thing := m.c.watched(want)
-		if thing == "" || slices.ContainsFunc(m.s.Alarms, func(a awssetup.Alarm) bool { return watches(a, want, thing) }) {
+	for _, want := range m.c.Wanted.Alarms {
+		thing := m.c.Watched(want)
+		if thing == "" || slices.ContainsFunc(m.s.Alarms, func(a awssetup.Alarm) bool { return check.Watches(a, want, thing) }) {
 			continue
 		}
 		a := want
@@ -185,8 +187,8 @@ func (m *fixer) alarms() {
 		m.added(alarmPart, len(m.s.Alarms)-1)
 	}
 	for i := range m.s.Alarms {
-		if a := &m.s.Alarms[i]; len(a.Actions) == 0 && m.reported(AreaAlarms, func(f Finding) bool { return f.Thing == a.Name }) {
-			a.Actions = m.c.stack.Options.AlarmActions
+		if a := &m.s.Alarms[i]; len(a.Actions) == 0 && m.reported(check.AreaAlarms, func(f check.Finding) bool { return f.Thing == a.Name }) {
+			a.Actions = m.c.Stack.Options.AlarmActions
 			m.touch(alarmPart, i, "actions")
 		}
 	}

@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"encoding/json"
@@ -20,22 +20,22 @@ func readTemplate(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	where := place{o.Partition, o.Region, o.AccountID}.written(data, o.Given)
+	where := Place{o.Partition, o.Region, o.AccountID}.written(data, o.Given)
 	given := maps.Clone(o.Parameters)
 	if given == nil {
 		given = map[string]string{}
 	}
 	cluster := nameCluster(t, given, o.ClusterName)
 	static, err := t.Static(cfn.Pseudo{
-		Partition: where.partition, Region: where.region, AccountID: where.account, StackName: "stack",
-		StackID: where.arn("cloudformation", "stack/stack/00000000-0000-0000-0000-000000000000"),
+		Partition: where.Partition, Region: where.Region, AccountID: where.Account, StackName: "stack",
+		StackID: where.ARN("cloudformation", "stack/stack/00000000-0000-0000-0000-000000000000"),
 	}, given)
 	if err != nil {
 		return nil, err
 	}
 	r := &templateReader{
 		t: t, setup: &awssetup.Setup{
-			Source: o.Source, Partition: where.partition, Region: where.region, AccountID: where.account, ClusterName: cluster,
+			Source: o.Source, Partition: where.Partition, Region: where.Region, AccountID: where.Account, ClusterName: cluster,
 		},
 	}
 	// Policies and attachments name roles and queues; so these come first.
@@ -56,7 +56,7 @@ func readTemplate(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 // nameCluster gives the cluster's name to the parameter that asks for it, unless it has a value, and returns it.
 func nameCluster(t *cfn.Template, given map[string]string, cluster string) string {
 	for _, p := range t.Parameters {
-		if !isClusterParameter(p.Name) {
+		if !IsClusterParameter(p.Name) {
 			continue
 		}
 		switch value, ok := given[p.Name]; {
@@ -68,15 +68,15 @@ func nameCluster(t *cfn.Template, given map[string]string, cluster string) strin
 		case p.Default != nil && *p.Default != "":
 			return *p.Default
 		default:
-			given[p.Name] = assumedCluster
-			return assumedCluster
+			given[p.Name] = AssumedCluster
+			return AssumedCluster
 		}
 	}
 	return cluster
 }
 
-// isClusterParameter tells whether a parameter is called like the cluster's name.
-func isClusterParameter(name string) bool {
+// IsClusterParameter tells whether a parameter is called like the cluster's name.
+func IsClusterParameter(name string) bool {
 	switch strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) {
 	case "clustername", "eksclustername", "cluster":
 		return true

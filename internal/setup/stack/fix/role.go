@@ -1,4 +1,4 @@
-package check
+package fix
 
 import (
 	"slices"
@@ -6,20 +6,21 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 )
 
 // roles fixes trust and attached policies.
 func (m *fixer) roles() {
-	if i := m.roleIndex(m.c.found.nodeRole); i >= 0 {
+	if i := m.roleIndex(m.c.Found.NodeRole); i >= 0 {
 		r := &m.s.Roles[i]
-		for _, f := range m.c.report.Findings {
+		for _, f := range m.c.Report.Findings {
 			switch {
-			case f.Area != AreaNodeRole || f.Thing != r.Name:
+			case f.Area != check.AreaNodeRole || f.Thing != r.Name:
 			case f.Action == "sts:AssumeRole":
-				r.Trust = m.c.wanted.nodeRole.Trust
+				r.Trust = m.c.Wanted.NodeRole.Trust
 				m.touch(rolePart, i, "trust")
-			case f.Severity == TooWide:
-				if powerful("arn:aws:iam::aws:policy/"+f.Policy) != "" {
+			case f.Severity == check.TooWide:
+				if check.Powerful("arn:aws:iam::aws:policy/"+f.Policy) != "" {
 					m.detach(i, f.Policy)
 				}
 			case f.Policy != "":
@@ -28,15 +29,15 @@ func (m *fixer) roles() {
 			}
 		}
 	}
-	i := m.roleIndex(m.c.found.controller)
+	i := m.roleIndex(m.c.Found.Controller)
 	if i < 0 {
 		return
 	}
-	if m.reported(AreaPermissions, func(f Finding) bool { return f.Policy == administratorPolicy }) {
-		m.detach(i, administratorPolicy)
+	if m.reported(check.AreaPermissions, func(f check.Finding) bool { return f.Policy == check.AdministratorPolicy }) {
+		m.detach(i, check.AdministratorPolicy)
 	}
 	m.trusted(i)
-	if m.reported(AreaController, func(f Finding) bool { return f.Action != "" && f.Severity == Missing }) {
+	if m.reported(check.AreaController, func(f check.Finding) bool { return f.Action != "" && f.Severity == check.Missing }) {
 		m.s.Roles[i].Trust = withPodActions(m.s.Roles[i].Trust)
 		m.touch(rolePart, i, "trust")
 	}
@@ -45,19 +46,17 @@ func (m *fixer) roles() {
 // trusted takes outsiders out of the trust policy of a role, unless nobody would be left.
 func (m *fixer) trusted(i int) {
 	r := &m.s.Roles[i]
-	found := outsiders(r.Trust, m.s.AccountID, "pods.eks.amazonaws.com")
+	found := check.Outsiders(r.Trust, m.s.AccountID, "pods.eks.amazonaws.com")
 	if len(found) == 0 || len(found) == len(r.Trust.Statements) {
 		return
 	}
 	d := *r.Trust
 	d.Statements = slices.DeleteFunc(slices.Clone(d.Statements), func(st iampolicy.Statement) bool {
-		return st.Effect == iampolicy.Allow && outside(st, m.s.AccountID, []string{"pods.eks.amazonaws.com"}) != ""
+		return st.Effect == iampolicy.Allow && check.Outside(st, m.s.AccountID, []string{"pods.eks.amazonaws.com"}) != ""
 	})
 	r.Trust = &d
 	m.touch(rolePart, i, "trust")
 }
-
-const administratorPolicy = "AdministratorAccess"
 
 func (m *fixer) detach(role int, policy string) {
 	r := &m.s.Roles[role]
@@ -82,25 +81,25 @@ const podIdentityID = "KarpenterPodIdentityAssociation"
 
 // mapping fixes what ties the roles to the cluster.
 func (m *fixer) mapping() {
-	if r := m.c.found.nodeRole; r != nil && m.reported(AreaNodeRole, func(f Finding) bool { return strings.Contains(f.What, "access entry") }) {
-		kind := m.c.stack.AccessEntryType
+	if r := m.c.Found.NodeRole; r != nil && m.reported(check.AreaNodeRole, func(f check.Finding) bool { return strings.Contains(f.What, "access entry") }) {
+		kind := m.c.Stack.AccessEntryType
 		if kind == "" {
 			kind = "EC2_LINUX"
 		}
 		i := slices.IndexFunc(m.s.AccessEntries, func(e awssetup.AccessEntry) bool {
-			return e.PrincipalARN == r.ARN && (e.Cluster == "" || e.Cluster == m.c.report.Cluster)
+			return e.PrincipalARN == r.ARN && (e.Cluster == "" || e.Cluster == m.c.Report.Cluster)
 		})
 		if i >= 0 {
 			m.s.AccessEntries[i].Type, m.s.AccessEntries[i].Groups = kind, nil
 			m.touch(accessEntryPart, i, "type")
 		} else {
-			m.s.AccessEntries = append(m.s.AccessEntries, awssetup.AccessEntry{LogicalID: "KarpenterNodeAccessEntry", Cluster: m.c.report.Cluster, PrincipalARN: r.ARN, Type: kind})
+			m.s.AccessEntries = append(m.s.AccessEntries, awssetup.AccessEntry{LogicalID: "KarpenterNodeAccessEntry", Cluster: m.c.Report.Cluster, PrincipalARN: r.ARN, Type: kind})
 			m.added(accessEntryPart, len(m.s.AccessEntries)-1)
 		}
 	}
-	if r := m.c.found.controller; r != nil && m.c.stack.PodIdentity && !m.c.associated() {
+	if r := m.c.Found.Controller; r != nil && m.c.Stack.PodIdentity && !m.c.Associated() {
 		a := awssetup.PodIdentity{
-			LogicalID: podIdentityID, Namespace: m.c.stack.Options.Namespace, ServiceAccount: m.c.stack.Options.ServiceAccount, RoleARN: r.ARN,
+			LogicalID: podIdentityID, Namespace: m.c.Stack.Options.Namespace, ServiceAccount: m.c.Stack.Options.ServiceAccount, RoleARN: r.ARN,
 		}
 		// A service account has one association at most.
 		i := slices.IndexFunc(m.s.PodIdentities, func(x awssetup.PodIdentity) bool {

@@ -1,4 +1,7 @@
-package check
+// Package fix writes what fixes the AWS side of a cluster: what package check finds, in the form that was read. It changes the set-up
+// until check finds nothing more to change, and then writes what has changed as a template, as blocks of Terraform, as policies, or
+// as a script of aws commands.
+package fix
 
 import (
 	"bytes"
@@ -6,73 +9,82 @@ import (
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
+
+// Options say what a set-up is compared with, and how much is written.
+type Options struct {
+	check.Options
+	// Whole makes Write write all of a template, with what it fixes in its place.
+	Whole bool
+}
 
 // Fixed is what fixes a set-up.
 type Fixed struct {
-	Text    []byte    // a template, blocks of Terraform, policies or commands; if nothing changes empty, or with Options.Whole what was read
-	Changed bool      // there is something to fix
-	Left    []Finding // what it does not fix, for people to decide on; advice is not in it
+	Text    []byte          // a template, blocks of Terraform, policies or commands; if nothing changes empty, or with Options.Whole what was read
+	Changed bool            // there is something to fix
+	Left    []check.Finding // what it does not fix, for people to decide on; advice is not in it
 }
 
-// Fix makes what fixes what Compare finds: the resources that have to change or to be added, under the names that they
+// Write writes what fixes what check.Compare finds: the resources that have to change or to be added, under the names that they
 // have, or with Options.Whole a template with them in their places. For a template it is a template, for a plan blocks of
 // Terraform, for policies the policies, for a live account a shell script of aws commands. data is the file that was read.
 //
 // Errors: as of Compare; Options.Whole for what is no template; a cluster or an account that would have to be made up; a
 // change that would leave more missing than there was, which nobody should carry out.
-func Fix(found *awssetup.Setup, kind Kind, data []byte, o Options) (*Fixed, error) {
-	if o.Whole && kind != KindCloudFormation {
+func Write(found *awssetup.Setup, kind setupfile.Kind, data []byte, o Options) (*Fixed, error) {
+	if o.Whole && kind != setupfile.KindCloudFormation {
 		return nil, fmt.Errorf("only a CloudFormation template can be written whole (--whole), and this was read as: %s", kind)
 	}
-	m, err := newFix(found, kind, o)
+	m, err := newFix(found, kind, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	left, err := Compare(m.s, kind, o)
+	left, err := check.Compare(m.s, kind, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	if left.Count(Missing) > m.missing {
-		worse := left.Findings[slices.IndexFunc(left.Findings, func(f Finding) bool { return f.Severity == Missing })]
+	if left.Count(check.Missing) > m.missing {
+		worse := left.Findings[slices.IndexFunc(left.Findings, func(f check.Finding) bool { return f.Severity == check.Missing })]
 		return nil, fmt.Errorf("%s cannot be fixed this way, something would be missing afterwards (%s: %s); fix it by hand", found.Source, worse.Thing, worse.What)
 	}
-	out := &Fixed{Left: slices.DeleteFunc(left.Findings, func(f Finding) bool { return f.Severity == Advice })}
+	out := &Fixed{Left: slices.DeleteFunc(left.Findings, func(f check.Finding) bool { return f.Severity == check.Advice })}
 	if len(m.changes) == 0 {
-		if o.Whole && kind == KindCloudFormation {
+		if o.Whole && kind == setupfile.KindCloudFormation {
 			out.Text = data
 		}
 		return out, nil
 	}
-	if kind == KindIAM {
+	if kind == setupfile.KindIAM {
 		out.Left = append(out.Left, m.needless()...)
 	}
 	m.whole, out.Changed = o.Whole, true
 	write := m.template
 	switch kind {
-	case KindTerraform:
+	case setupfile.KindTerraform:
 		write = m.hcl
-	case KindIAM:
+	case setupfile.KindIAM:
 		write = m.documents
-	case KindLive:
+	case setupfile.KindLive:
 		write = m.commands
 	}
 	if out.Text, err = write(data); err != nil {
 		return nil, err
 	}
-	return out, assumptions(found, kind, o, out.Text)
+	return out, assumptions(found, kind, o.Options, out.Text)
 }
 
 // assumptions refuses what would be deployed with a name that was taken for granted. To find what is wrong it does as well
 // as the right one, for both sides of a comparison have it.
-func assumptions(found *awssetup.Setup, kind Kind, o Options, text []byte) error {
-	if kind == KindLive {
+func assumptions(found *awssetup.Setup, kind setupfile.Kind, o check.Options, text []byte) error {
+	if kind == setupfile.KindLive {
 		return nil
 	}
 	if found.ClusterName == "" && o.Stack.ClusterName == "" {
 		return fmt.Errorf("what fixes %s names the cluster, which cannot be told from it: give --cluster-name", found.Source)
 	}
-	if found.Assumed && o.Stack.AccountID == "" && bytes.Contains(text, []byte(assumedAccount)) {
+	if found.Assumed && o.Stack.AccountID == "" && bytes.Contains(text, []byte(setupfile.AssumedAccount)) {
 		return fmt.Errorf("what fixes %s names the account, which cannot be told from it: give --account-id", found.Source)
 	}
 	return nil
@@ -101,10 +113,10 @@ type change struct {
 	attrs []string // what changes, if it was there
 }
 
-// mender makes a set-up that is in order out of one that is not, and keeps account of what it changes.
+// fixer makes a set-up that is in order out of one that is not, and keeps account of what it changes.
 type fixer struct {
-	c       *checker
-	kind    Kind
+	c       *check.Comparison
+	kind    setupfile.Kind
 	before  *awssetup.Setup // as it was found
 	s       *awssetup.Setup
 	changes []change
@@ -114,7 +126,7 @@ type fixer struct {
 	whole   bool                // all of a template is to be written
 }
 
-func newFix(found *awssetup.Setup, kind Kind, o Options) (*fixer, error) {
+func newFix(found *awssetup.Setup, kind setupfile.Kind, o check.Options) (*fixer, error) {
 	s := *found
 	s.Roles, s.Policies, s.Queues, s.Keys = slices.Clone(s.Roles), slices.Clone(s.Policies), slices.Clone(s.Queues), slices.Clone(s.Keys)
 	s.Rules, s.Alarms = slices.Clone(s.Rules), slices.Clone(s.Alarms)
@@ -123,20 +135,20 @@ func newFix(found *awssetup.Setup, kind Kind, o Options) (*fixer, error) {
 	// Later steps build on earlier ones: who may decrypt hangs on the key, who may send on the rules.
 	steps := []func(){m.roles, m.queue, m.encryption, m.rules, m.sending, m.policies, m.mapping, m.alarms}
 	switch {
-	case kind == KindIAM:
+	case kind == setupfile.KindIAM:
 		steps = []func(){m.roles, m.policies}
 	case o.Stack.QueueARN != "":
 		steps = []func(){m.roles, m.policies, m.mapping}
 	}
 	for _, step := range steps {
 		if m.stale || m.c == nil {
-			c, err := newChecker(m.s, kind, o)
+			c, err := check.NewComparison(m.s, kind, o)
 			if err != nil {
 				return nil, err
 			}
-			c.run()
+			c.Judge()
 			if m.c == nil {
-				m.missing = c.report.Count(Missing)
+				m.missing = c.Report.Count(check.Missing)
 			}
 			m.c, m.stale = c, false
 		}
@@ -165,8 +177,8 @@ func (m *fixer) added(p part, index int) {
 }
 
 // reported tells whether there is a finding of an area that a test takes.
-func (m *fixer) reported(a Area, is func(f Finding) bool) bool {
-	return slices.ContainsFunc(m.c.report.Findings, func(f Finding) bool { return f.Area == a && is(f) })
+func (m *fixer) reported(a check.Area, is func(f check.Finding) bool) bool {
+	return slices.ContainsFunc(m.c.Report.Findings, func(f check.Finding) bool { return f.Area == a && is(f) })
 }
 
 func (m *fixer) roleIndex(r *awssetup.Role) int {
@@ -178,15 +190,23 @@ func (m *fixer) roleIndex(r *awssetup.Role) int {
 
 // queueARN is the ARN of the interruption queue; empty if there is none.
 func (m *fixer) queueARN() string {
-	if m.c.found.queue == nil {
+	if m.c.Found.Queue == nil {
 		return ""
 	}
-	return m.c.found.queue.ARN
+	return m.c.Found.Queue.ARN
 }
 
 func (m *fixer) queueIndex() int {
-	if m.c.found.queue == nil {
+	if m.c.Found.Queue == nil {
 		return -1
 	}
-	return slices.IndexFunc(m.s.Queues, func(x awssetup.Queue) bool { return x.ARN == m.c.found.queue.ARN })
+	return slices.IndexFunc(m.s.Queues, func(x awssetup.Queue) bool { return x.ARN == m.c.Found.Queue.ARN })
+}
+
+// appendNew appends what is not in the list.
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
 }

@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"encoding/json"
@@ -13,11 +13,11 @@ import (
 )
 
 func (r *templateReader) arn(service, id string) string {
-	return place{r.setup.Partition, r.setup.Region, r.setup.AccountID}.arn(service, id)
+	return Place{r.setup.Partition, r.setup.Region, r.setup.AccountID}.ARN(service, id)
 }
 
 func (r *templateReader) global(service, id string) string {
-	return place{r.setup.Partition, r.setup.Region, r.setup.AccountID}.global(service, id)
+	return Place{r.setup.Partition, r.setup.Region, r.setup.AccountID}.Global(service, id)
 }
 
 func (c *resource) path() string {
@@ -174,7 +174,7 @@ func (r *templateReader) inline(c *resource) {
 		if d == nil {
 			continue
 		}
-		role := roleBy(r.setup, name)
+		role := r.setup.RoleBy(name)
 		if role == nil { // of another stack
 			r.setup.Roles = append(r.setup.Roles, awssetup.Role{Name: name})
 			role = &r.setup.Roles[len(r.setup.Roles)-1]

@@ -1,4 +1,4 @@
-package check
+package fix
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 )
 
 // holder is a place that holds a policy of the controller.
@@ -20,7 +21,7 @@ type holder struct {
 func (m *fixer) holders() []*holder {
 	var out []*holder
 	has := func(name string, d *iampolicy.Document) bool {
-		return slices.ContainsFunc(m.c.found.policies, func(n iampolicy.Named) bool { return n.Name == name && n.Document == d })
+		return slices.ContainsFunc(m.c.Found.ControllerPolicies, func(n iampolicy.Named) bool { return n.Name == name && n.Document == d })
 	}
 	for i, p := range m.s.Policies {
 		if p.Document != nil && has(p.Name, p.Document) {
@@ -41,12 +42,12 @@ func (m *fixer) holders() []*holder {
 // are wanted, or dropped where nothing has their name, and what is then still refused is added. The rest stays as it is.
 func (m *fixer) policies() {
 	all := m.holders()
-	wanted := statementsBySid(m.c.wanted.policies)
+	wanted := check.StatementsBySID(m.c.Wanted.ControllerPolicies)
 	placed := map[string]bool{}
 	for _, h := range all {
 		m.replaceReported(h, wanted, placed)
 	}
-	for _, p := range m.c.wanted.policies {
+	for _, p := range m.c.Wanted.ControllerPolicies {
 		for _, st := range p.Document.Statements {
 			if !placed[st.Sid] && m.lacking(st.Sid, all) {
 				m.place(&all, p.Name, st)
@@ -88,11 +89,11 @@ func (m *fixer) drop(h *holder) {
 }
 
 // needless are the policies that were taken away, for what can only be written without them.
-func (m *fixer) needless() []Finding {
-	var out []Finding
+func (m *fixer) needless() []check.Finding {
+	var out []check.Finding
 	add := func(name string) {
-		out = append(out, Finding{
-			Severity: TooWide, Area: AreaPermissions, Thing: name, Policy: name, What: "nothing in it is needed, and IAM takes no policy without statements", Fix: "take it off its roles and delete it",
+		out = append(out, check.Finding{
+			Severity: check.TooWide, Area: check.AreaPermissions, Thing: name, Policy: name, What: "nothing in it is needed, and IAM takes no policy without statements", Fix: "take it off its roles and delete it",
 		})
 	}
 	for _, c := range m.changes {
@@ -108,7 +109,7 @@ func (m *fixer) needless() []Finding {
 	return out
 }
 
-func (m *fixer) replaceReported(h *holder, wanted map[string]sidStatement, placed map[string]bool) {
+func (m *fixer) replaceReported(h *holder, wanted map[string]check.SIDStatement, placed map[string]bool) {
 	var out []iampolicy.Statement
 	for _, st := range h.doc.Statements {
 		w, known := wanted[st.Sid]
@@ -128,25 +129,25 @@ func (m *fixer) replaceReported(h *holder, wanted map[string]sidStatement, place
 
 // faulty tells whether a statement is reported.
 func (m *fixer) faulty(policy string, st iampolicy.Statement) bool {
-	return slices.ContainsFunc(m.c.report.Findings, func(f Finding) bool {
+	return slices.ContainsFunc(m.c.Report.Findings, func(f check.Finding) bool {
 		switch {
-		case f.Area != AreaPermissions:
+		case f.Area != check.AreaPermissions:
 			return false
-		case f.Severity == Missing:
+		case f.Severity == check.Missing:
 			return st.Sid != "" && f.Sid == st.Sid
 		case f.Policy != policy:
 			return false
 		case st.Sid != "":
 			return f.Sid == st.Sid
 		}
-		return f.Sid == "" && (f.Thing == statementName(policy, st) || slices.Contains(st.Actions, f.Action) || slices.Contains(st.Actions, "*"))
+		return f.Sid == "" && (f.Thing == check.StatementName(policy, st) || slices.Contains(st.Actions, f.Action) || slices.Contains(st.Actions, "*"))
 	})
 }
 
 // lacking tells whether something that the wanted statement grants is refused, or that it is not there is reported.
 func (m *fixer) lacking(sid string, all []*holder) bool {
-	for _, f := range m.c.report.Findings {
-		if f.Area == AreaPermissions && f.Severity == Advice && f.Sid == sid {
+	for _, f := range m.c.Report.Findings {
+		if f.Area == check.AreaPermissions && f.Severity == check.Advice && f.Sid == sid {
 			return true
 		}
 	}
@@ -154,14 +155,14 @@ func (m *fixer) lacking(sid string, all []*holder) bool {
 	for _, h := range all {
 		documents = append(documents, iampolicy.Named{Name: h.name, Document: h.doc})
 	}
-	before := m.c.found.policies
-	m.c.found.policies = documents
-	defer func() { m.c.found.policies = before }()
-	for _, n := range m.c.needs() {
-		if n.sid != sid {
+	before := m.c.Found.ControllerPolicies
+	m.c.Found.ControllerPolicies = documents
+	defer func() { m.c.Found.ControllerPolicies = before }()
+	for _, n := range m.c.Needs() {
+		if n.SID != sid {
 			continue
 		}
-		if refused, _ := m.c.refused(n); len(refused) > 0 {
+		if refused, _ := m.c.Refused(n); len(refused) > 0 {
 			return true
 		}
 	}
@@ -198,7 +199,7 @@ func (m *fixer) place(all *[]*holder, name string, st iampolicy.Statement) {
 
 // belongsElsewhere tells policies of the wanted stack's own names from policies of others, which take any statement.
 func (m *fixer) belongsElsewhere(h *holder) bool {
-	return slices.ContainsFunc(m.c.wanted.policies, func(n iampolicy.Named) bool { return n.Name == h.name })
+	return slices.ContainsFunc(m.c.Wanted.ControllerPolicies, func(n iampolicy.Named) bool { return n.Name == h.name })
 }
 
 func (m *fixer) newPolicy(name string) *holder {
@@ -209,8 +210,8 @@ func (m *fixer) newPolicy(name string) *holder {
 	for i := 2; taken(unique); i++ {
 		unique = fmt.Sprintf("%s-%d", name, i)
 	}
-	p := awssetup.Policy{Name: unique, LogicalID: m.logicalID(m.policyID(name)), ARN: m.c.where().global("iam", "policy/"+unique)}
-	if r := m.c.found.controller; r != nil {
+	p := awssetup.Policy{Name: unique, LogicalID: m.logicalID(m.policyID(name)), ARN: m.c.Where().Global("iam", "policy/"+unique)}
+	if r := m.c.Found.Controller; r != nil {
 		p.AttachedTo = []string{r.Name}
 	}
 	m.s.Policies = append(m.s.Policies, p)
@@ -220,7 +221,7 @@ func (m *fixer) newPolicy(name string) *holder {
 
 // policyID is the logical ID that the wanted stack has for a policy.
 func (m *fixer) policyID(name string) string {
-	for _, p := range m.c.wanted.Policies {
+	for _, p := range m.c.Wanted.Policies {
 		if p.Name == name {
 			return p.LogicalID
 		}
@@ -245,7 +246,7 @@ func (m *fixer) shrink(all *[]*holder) {
 
 // home is the policy of the wanted stack that a statement belongs to.
 func (m *fixer) home(sid, otherwise string) string {
-	for _, p := range m.c.wanted.policies {
+	for _, p := range m.c.Wanted.ControllerPolicies {
 		for _, st := range p.Document.Statements {
 			if st.Sid == sid && p.Name != otherwise {
 				return p.Name

@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"cmp"
@@ -11,29 +11,29 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
-// place is where ARNs lie.
-type place struct{ partition, region, account string }
+// Place is where ARNs lie.
+type Place struct{ Partition, Region, Account string }
 
-func (w place) arn(service, resource string) string {
-	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", w.partition, service, w.region, w.account, resource)
+func (w Place) ARN(service, resource string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", w.Partition, service, w.Region, w.Account, resource)
 }
 
-func (w place) global(service, resource string) string {
-	return fmt.Sprintf("arn:%s:%s::%s:%s", w.partition, service, w.account, resource)
+func (w Place) Global(service, resource string) string {
+	return fmt.Sprintf("arn:%s:%s::%s:%s", w.Partition, service, w.Account, resource)
 }
 
 // What is taken where neither options nor file say. Nothing depends on it, for what is found and what is wanted have the
 // same.
 const (
-	assumedAccount = "111122223333"
-	assumedRegion  = "us-east-1"
-	assumedCluster = "demo"
+	AssumedAccount = "111122223333"
+	AssumedRegion  = "us-east-1"
+	AssumedCluster = "demo"
 )
 
-func (w place) complete() place {
-	w.region = cmp.Or(w.region, assumedRegion)
-	w.account = cmp.Or(w.account, assumedAccount)
-	w.partition = cmp.Or(w.partition, partition.Of(w.region).Name)
+func (w Place) Complete() Place {
+	w.Region = cmp.Or(w.Region, AssumedRegion)
+	w.Account = cmp.Or(w.Account, AssumedAccount)
+	w.Partition = cmp.Or(w.Partition, partition.Of(w.Region).Name)
 	return w
 }
 
@@ -44,11 +44,11 @@ var (
 
 // written completes a place from the ARNs that are written out in a file, the most frequent first, and then from those that
 // were given beside it.
-func (w place) written(data []byte, given []string) place {
+func (w Place) written(data []byte, given []string) Place {
 	beside := []byte(strings.Join(given, "\n") + "\n")
-	w.region = cmp.Or(w.region, mostFrequent(writtenRegion, data), mostFrequent(writtenRegion, beside))
-	w.account = cmp.Or(w.account, mostFrequent(writtenAccount, data), mostFrequent(writtenAccount, beside))
-	return w.complete()
+	w.Region = cmp.Or(w.Region, mostFrequent(writtenRegion, data), mostFrequent(writtenRegion, beside))
+	w.Account = cmp.Or(w.Account, mostFrequent(writtenAccount, data), mostFrequent(writtenAccount, beside))
+	return w.Complete()
 }
 
 func mostFrequent(r *regexp.Regexp, data []byte) string {

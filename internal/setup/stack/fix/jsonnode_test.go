@@ -1,4 +1,4 @@
-package check_test
+package fix_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,9 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/fix"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 func TestTemplatesInJSONStayJSON(t *testing.T) {
@@ -19,11 +22,11 @@ func TestTemplatesInJSONStayJSON(t *testing.T) {
 	}
 }`
 	for name, whole := range map[string]bool{"what changes": false, "all of it": true} {
-		setup, _, err := check.Read([]byte(template), check.ReadOptions{Source: name, ClusterName: "demo"})
+		setup, _, err := setupfile.Read([]byte(template), setupfile.ReadOptions{Source: name, ClusterName: "demo"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := check.Fix(setup, check.KindCloudFormation, []byte(template), check.Options{Stack: stack.Defaults(stack.Latest), Whole: whole})
+		m, err := fix.Write(setup, setupfile.KindCloudFormation, []byte(template), fix.Options{Options: check.Options{Stack: stack.Defaults(stack.Latest)}, Whole: whole})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +48,7 @@ func TestTemplatesInJSONStayJSON(t *testing.T) {
 		if _, ok := q["QueueName"].(map[string]any); !ok || got.Parameters["ClusterName"] == nil {
 			t.Errorf("%s: references are lost:\n%s", name, m.Text)
 		}
-		setup, kind, err := check.Read(m.Text, check.ReadOptions{Source: name, ClusterName: "demo"})
+		setup, kind, err := setupfile.Read(m.Text, setupfile.ReadOptions{Source: name, ClusterName: "demo"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +60,8 @@ func TestTemplatesInJSONStayJSON(t *testing.T) {
 
 func TestWhatIsNoNumberOfSecondsIsSaid(t *testing.T) {
 	const template = `Resources: {Q: {Type: "AWS::SQS::Queue", Properties: {QueueName: demo, MessageRetentionPeriod: abc}}}`
-	r := checked(t, "abc", []byte(template), stack.Defaults(stack.Latest), check.ReadOptions{ClusterName: "demo"})
-	if got := text(t, r); !strings.Contains(got, `MessageRetentionPeriod of Q: "abc" is no number of seconds`) {
+	r := checktest.Checked(t, "abc", []byte(template), stack.Defaults(stack.Latest), setupfile.ReadOptions{ClusterName: "demo"})
+	if got := checktest.Text(t, r); !strings.Contains(got, `MessageRetentionPeriod of Q: "abc" is no number of seconds`) {
 		t.Error(got)
 	}
 }
@@ -70,8 +73,8 @@ func TestAnAccountThatIsWrittenIsNotAssumed(t *testing.T) {
 		template string
 		assumed  bool
 	}{"written": {template, false}, "not known": {strings.Replace(template, "111122223333", "${AWS::AccountId}", 1), true}} {
-		r := checked(t, name, []byte(c.template), stack.Defaults(stack.Latest), check.ReadOptions{ClusterName: "demo"})
-		if got := strings.Contains(text(t, r), "the account is not known"); got != c.assumed {
+		r := checktest.Checked(t, name, []byte(c.template), stack.Defaults(stack.Latest), setupfile.ReadOptions{ClusterName: "demo"})
+		if got := strings.Contains(checktest.Text(t, r), "the account is not known"); got != c.assumed {
 			t.Errorf("%s: said to be not known: %v", name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"encoding/json"
@@ -239,7 +239,7 @@ func (r *planReader) inline(c *planned) {
 	if d == nil {
 		return
 	}
-	role := roleBy(r.setup, name)
+	role := r.setup.RoleBy(name)
 	if role == nil { // of another plan
 		r.setup.Roles = append(r.setup.Roles, awssetup.Role{Name: name})
 		role = &r.setup.Roles[len(r.setup.Roles)-1]
@@ -262,7 +262,7 @@ func (r *planReader) attach(role, arn string) {
 		return
 	}
 	role = role[strings.LastIndex(role, "/")+1:]
-	if found := roleBy(r.setup, role); found != nil {
+	if found := r.setup.RoleBy(role); found != nil {
 		found.ManagedPolicyARNs = appendNew(found.ManagedPolicyARNs, arn)
 	}
 	for i := range r.setup.Policies {

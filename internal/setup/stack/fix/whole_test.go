@@ -1,4 +1,4 @@
-package check_test
+package fix_test
 
 import (
 	"encoding/json"
@@ -11,12 +11,15 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/fix"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // script is what fixes a live account.
 func script(t *testing.T, s *awssetup.Setup, o stack.Options) (text string, left []check.Finding) {
 	t.Helper()
-	m, err := check.Fix(s, check.KindLive, nil, check.Options{Stack: o})
+	m, err := fix.Write(s, setupfile.KindLive, nil, fix.Options{Options: check.Options{Stack: o}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +29,7 @@ func script(t *testing.T, s *awssetup.Setup, o stack.Options) (text string, left
 // TestRulesOfOthersStayAsTheyAre has rules that serve somebody else, or several kinds of events, in the place of the
 // stack's own rule for spot warnings. Such a rule is not changed; the kind gets a rule of its own.
 func TestRulesOfOthersStayAsTheyAre(t *testing.T) {
-	o := everything(stack.Latest)
+	o := checktest.Everything(stack.Latest)
 	const topic = "arn:aws:sns:eu-west-1:123456789012:people"
 	for name, change := range map[string]func(r *awssetup.Rule){
 		"sends to people": func(r *awssetup.Rule) { r.Targets = []awssetup.Target{{ID: "1", ARN: topic}} },
@@ -39,13 +42,13 @@ func TestRulesOfOthersStayAsTheyAre(t *testing.T) {
 		},
 		"is on another bus": func(r *awssetup.Rule) { r.Bus = "own" },
 	} {
-		s := setupOf(t, o)
+		s := checktest.SetupOf(t, o)
 		i := slices.IndexFunc(s.Rules, func(r awssetup.Rule) bool { return strings.Contains(string(r.Pattern), "Spot Instance Interruption") })
 		s.Rules[i].Name, s.Rules[i].LogicalID = "theirs", "theirs"
 		s.Rules[i].ARN = strings.Replace(s.Rules[i].ARN, "rule/", "rule/theirs-", 1)
 		change(&s.Rules[i])
-		if r := compare(t, s, o); !names(r, []string{"missing", "spot interruption warning"}) {
-			t.Errorf("%s: nothing is missing:\n%s", name, text(t, r))
+		if r := checktest.Compare(t, s, o); !checktest.Names(r, []string{"missing", "spot interruption warning"}) {
+			t.Errorf("%s: nothing is missing:\n%s", name, checktest.Text(t, r))
 		}
 		got, left := script(t, s, o)
 		if len(left) > 0 {
@@ -58,12 +61,12 @@ func TestRulesOfOthersStayAsTheyAre(t *testing.T) {
 }
 
 func TestTargetsThatChangeTheEventAreFoundAndMended(t *testing.T) {
-	o := everything(stack.Latest)
+	o := checktest.Everything(stack.Latest)
 	for _, way := range []awssetup.Input{awssetup.Constant, awssetup.Path, awssetup.Transformer} {
-		s := setupOf(t, o)
+		s := checktest.SetupOf(t, o)
 		s.Rules[0].Targets[0].Input = way
-		if r := compare(t, s, o); !names(r, []string{"missing", string(way), s.Rules[0].LogicalID}) {
-			t.Errorf("%s is not found:\n%s", way, text(t, r))
+		if r := checktest.Compare(t, s, o); !checktest.Names(r, []string{"missing", string(way), s.Rules[0].LogicalID}) {
+			t.Errorf("%s is not found:\n%s", way, checktest.Text(t, r))
 		}
 		if got, left := script(t, s, o); len(left) > 0 || !strings.Contains(got, "aws events put-targets --rule "+s.Rules[0].Name+" ") {
 			t.Errorf("%s: left %+v by\n%s", way, left, got)
@@ -73,7 +76,7 @@ func TestTargetsThatChangeTheEventAreFoundAndMended(t *testing.T) {
 
 // TestNoPolicyIsWrittenWithoutStatements gives the controller policies of which nothing is needed.
 func TestNoPolicyIsWrittenWithoutStatements(t *testing.T) {
-	o := everything(stack.Latest)
+	o := checktest.Everything(stack.Latest)
 	more := &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{
 		{Effect: iampolicy.Allow, Actions: []string{"s3:DeleteBucket"}, Resources: []string{"*"}},
 	}}
@@ -82,7 +85,7 @@ func TestNoPolicyIsWrittenWithoutStatements(t *testing.T) {
 		s.Roles[1].ManagedPolicyARNs = append(slices.Clone(s.Roles[1].ManagedPolicyARNs), "arn:aws:iam::123456789012:policy/more")
 		s.Roles[1].Inline = []iampolicy.Named{{Name: "inside", Document: more}, {Name: "inside2", Document: more}}
 	}
-	s := setupOf(t, o)
+	s := checktest.SetupOf(t, o)
 	add(s)
 	got, left := script(t, s, o)
 	if len(left) > 0 {
@@ -103,7 +106,7 @@ func TestNoPolicyIsWrittenWithoutStatements(t *testing.T) {
 
 // TestAPolicyOfWhichNothingIsLeftGoesOutOfTheTemplate has the policy once as a resource, and once within the role.
 func TestAPolicyOfWhichNothingIsLeftGoesOutOfTheTemplate(t *testing.T) {
-	o := everything(stack.Latest)
+	o := checktest.Everything(stack.Latest)
 	st, err := stack.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -121,19 +124,37 @@ func TestAPolicyOfWhichNothingIsLeftGoesOutOfTheTemplate(t *testing.T) {
 	}
 	inside := right[:role] + "Policies:\n        - PolicyName: more\n          PolicyDocument: " + document + "\n      " + right[role:]
 	for name, data := range map[string]string{"a resource": resource, "within the role": inside} {
-		setup, kind, err := check.Read([]byte(data), check.ReadOptions{Source: name, ClusterName: "demo"})
+		setup, kind, err := setupfile.Read([]byte(data), setupfile.ReadOptions{Source: name, ClusterName: "demo"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := check.Fix(setup, kind, []byte(data), check.Options{Stack: o, Whole: true})
+		m, err := fix.Write(setup, kind, []byte(data), fix.Options{Options: check.Options{Stack: o}, Whole: true})
 		if err != nil || len(m.Left) > 0 {
 			t.Fatalf("%s: left %+v, %v", name, m.Left, err)
 		}
 		if strings.Contains(string(m.Text), "s3:DeleteBucket") || strings.Contains(string(m.Text), "Statement: []") {
 			t.Errorf("%s: it is still there:\n%s", name, m.Text)
 		}
-		if r := checked(t, name, m.Text, o, check.ReadOptions{ClusterName: "demo"}); len(r.Findings) > 0 {
-			t.Errorf("%s: want nothing after the fix, got\n%s", name, text(t, r))
+		if r := checktest.Checked(t, name, m.Text, o, setupfile.ReadOptions{ClusterName: "demo"}); len(r.Findings) > 0 {
+			t.Errorf("%s: want nothing after the fix, got\n%s", name, checktest.Text(t, r))
 		}
+	}
+}
+
+// What fixes a set-up without an option that it was written with takes out all that the option gave.
+func TestAFixTakesAllOfAFeatureOut(t *testing.T) {
+	o := stack.Defaults(stack.Latest)
+	o.ClusterName = "demo"
+	o.LaunchTemplates, o.PassRoles = true, []string{"arn:aws:iam::222233334444:role/mine"}
+	data := checktest.Template(t, o)
+	m := fixed(t, "stack.yaml", data, stack.Defaults(stack.Latest), setupfile.ReadOptions{ClusterName: "demo"})
+	after := string(merged(t, data, m.Text))
+	for _, left := range []string{"AllowUserLaunchTemplates", "AllowUserLaunchTemplateParts", "AllowPassingUserRoles", "DescribeLaunchTemplateVersions"} {
+		if !strings.Contains(string(data), left) || strings.Contains(after, left) {
+			t.Errorf("%s: want it before and not after\n%s", left, m.Text)
+		}
+	}
+	if r := checktest.Checked(t, "stack.yaml", []byte(after), stack.Defaults(stack.Latest), setupfile.ReadOptions{ClusterName: "demo"}); len(r.Findings) > 0 {
+		t.Errorf("after the fix:\n%s", checktest.Text(t, r))
 	}
 }

@@ -1,4 +1,4 @@
-package check
+package fix
 
 import (
 	"slices"
@@ -7,13 +7,14 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 )
 
 // queue fixes the attributes of the interruption queue, or adds one.
 func (m *fixer) queue() {
-	if m.c.found.queue == nil {
-		if m.reported(AreaQueue, func(f Finding) bool { return f.Severity == Missing }) {
-			q := *m.c.wanted.queue
+	if m.c.Found.Queue == nil {
+		if m.reported(check.AreaQueue, func(f check.Finding) bool { return f.Severity == check.Missing }) {
+			q := *m.c.Wanted.Queue
 			q.Policy, q.DeadLetter = nil, ""
 			q.LogicalID = m.logicalID(q.LogicalID)
 			m.s.Queues = append(m.s.Queues, q)
@@ -23,7 +24,7 @@ func (m *fixer) queue() {
 		return
 	}
 	i := m.queueIndex()
-	q, want := &m.s.Queues[i], m.c.wanted.queue
+	q, want := &m.s.Queues[i], m.c.Wanted.Queue
 	if q.FIFO {
 		return // it cannot be changed, and what is in its place has another name
 	}
@@ -31,7 +32,7 @@ func (m *fixer) queue() {
 		q.Retention = want.Retention
 		m.touch(queuePart, i, "retention")
 	}
-	if q.Visibility != want.Visibility && m.c.asked.Visibility != 0 { // else it makes no difference
+	if q.Visibility != want.Visibility && m.c.Asked.Visibility != 0 { // else it makes no difference
 		q.Visibility = want.Visibility
 		m.touch(queuePart, i, "visibility")
 	}
@@ -39,8 +40,8 @@ func (m *fixer) queue() {
 		q.Delay = 0
 		m.touch(queuePart, i, "delay")
 	}
-	if tooSmall(q) {
-		q.MaxMessage = eventSize
+	if check.TooSmall(q) {
+		q.MaxMessage = check.EventSize
 		m.touch(queuePart, i, "size")
 	}
 	if v, ok := want.Tags["karpenter.sh/discovery"]; ok && q.Tags["karpenter.sh/discovery"] == "" {
@@ -58,7 +59,7 @@ func (m *fixer) queue() {
 
 // deadLetterOf fixes where what cannot be handled goes.
 func (m *fixer) deadLetterOf(i int) {
-	want := m.c.wanted.queue
+	want := m.c.Wanted.Queue
 	if want.DeadLetter == "" {
 		return
 	}
@@ -72,7 +73,7 @@ func (m *fixer) deadLetterOf(i int) {
 			dead = there
 			break
 		}
-		d := *queueByARN(m.c.wanted.Setup, want.DeadLetter)
+		d := *m.c.Wanted.Setup.QueueByARN(want.DeadLetter)
 		d.Policy = nil
 		if d.ARN == q.ARN || slices.ContainsFunc(m.s.Queues, func(x awssetup.Queue) bool { return x.ARN == d.ARN }) {
 			d.Name += "-2"
@@ -98,8 +99,8 @@ func (m *fixer) deadLetterOf(i int) {
 func (m *fixer) encryption() {
 	for i := range m.s.Queues {
 		q := &m.s.Queues[i]
-		k := m.c.found.key(q.KMSKey)
-		if !m.reported(AreaEncryption, func(f Finding) bool { return f.Queue == q.Name }) && (k == nil || !m.keepsControllerOut(k)) {
+		k := m.c.Found.Key(q.KMSKey)
+		if !m.reported(check.AreaEncryption, func(f check.Finding) bool { return f.Queue == q.Name }) && (k == nil || !m.keepsControllerOut(k)) {
 			continue
 		}
 		if own := m.askedKey(); own != nil && own != k && q.ARN == m.queueARN() {
@@ -108,7 +109,7 @@ func (m *fixer) encryption() {
 			k = own
 		}
 		switch {
-		case q.KMSKey == "", strings.HasSuffix(q.KMSKey, awsManagedQueueKey), k != nil && k.Manager == "AWS":
+		case q.KMSKey == "", strings.HasSuffix(q.KMSKey, check.AWSManagedQueueKey), k != nil && k.Manager == "AWS":
 			q.KMSKey, q.ManagedSSE = "", true
 			m.touch(queuePart, i, "encryption")
 			continue
@@ -125,15 +126,15 @@ func (m *fixer) encryption() {
 // askedKey is the key that the queue should have because the options ask for one, if it is there: the one that they name,
 // or the only one of the account's own.
 func (m *fixer) askedKey() *awssetup.Key {
-	if name := m.c.asked.KMSKey; name != "" {
-		return m.c.found.key(name)
+	if name := m.c.Asked.KMSKey; name != "" {
+		return m.c.Found.Key(name)
 	}
-	if !m.c.asked.KMS {
+	if !m.c.Asked.KMS {
 		return nil
 	}
 	var own []*awssetup.Key
-	for i := range m.c.found.Keys {
-		if k := &m.c.found.Keys[i]; k.Manager != "AWS" {
+	for i := range m.c.Found.Keys {
+		if k := &m.c.Found.Keys[i]; k.Manager != "AWS" {
 			own = append(own, k)
 		}
 	}
@@ -150,12 +151,12 @@ func (m *fixer) key(i int) {
 		k.Enabled = true
 		m.touch(keyPart, i, "enabled")
 	}
-	ofPolicy := func(f Finding) bool { return f.Policy == "key policy" && f.Resource == k.ARN && f.Action != "" }
-	if !m.reported(AreaEncryption, ofPolicy) && !m.keepsControllerOut(k) {
+	ofPolicy := func(f check.Finding) bool { return f.Policy == "key policy" && f.Resource == k.ARN && f.Action != "" }
+	if !m.reported(check.AreaEncryption, ofPolicy) && !m.keepsControllerOut(k) {
 		return
 	}
 	root := iampolicy.Statement{
-		Sid: "AllowAccountToManageTheKey", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{AWS: []string{m.c.where().global("iam", "root")}},
+		Sid: "AllowAccountToManageTheKey", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{AWS: []string{m.c.Where().Global("iam", "root")}},
 		Actions: []string{"kms:*"}, Resources: []string{"*"},
 	}
 	events := iampolicy.Statement{
@@ -167,8 +168,8 @@ func (m *fixer) key(i int) {
 		d.ID = k.Policy.ID
 		for _, st := range k.Policy.Statements {
 			one := &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{st}}
-			_, open := openTo(one, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, m.s.AccountID)
-			open = open || st.Effect == iampolicy.Allow && outside(st, m.s.AccountID, []string{"events.amazonaws.com"}) != ""
+			_, open := check.OpenTo(one, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, m.s.AccountID)
+			open = open || st.Effect == iampolicy.Allow && check.Outside(st, m.s.AccountID, []string{"events.amazonaws.com"}) != ""
 			if !open && st.Sid != events.Sid {
 				d.Statements = append(d.Statements, st)
 			}
@@ -188,7 +189,7 @@ func (m *fixer) key(i int) {
 // keepsControllerOut tells whether the controller may not decrypt with a key. Its own policy counts only if the key's policy
 // leaves such things to the account's policies.
 func (m *fixer) keepsControllerOut(k *awssetup.Key) bool {
-	return m.reported(AreaPermissions, func(f Finding) bool { return f.Action == "kms:Decrypt" && f.Resource == k.ARN })
+	return m.reported(check.AreaPermissions, func(f check.Finding) bool { return f.Action == "kms:Decrypt" && f.Resource == k.ARN })
 }
 
 // sending fixes the policies of the queues: statements that let in whom they should not, or keep the rules out, go, and
@@ -200,12 +201,12 @@ func (m *fixer) sending() {
 		if want == nil {
 			continue
 		}
-		bad := m.reported(AreaQueue, func(f Finding) bool { return f.Queue == q.Name && f.Policy != "" }) ||
-			m.reported(AreaRules, func(f Finding) bool { return f.Queue == q.Name })
+		bad := m.reported(check.AreaQueue, func(f check.Finding) bool { return f.Queue == q.Name && f.Policy != "" }) ||
+			m.reported(check.AreaRules, func(f check.Finding) bool { return f.Queue == q.Name })
 		if !bad && q.Policy != nil {
 			continue
 		}
-		if q.Policy == nil && !bad && q.ARN != m.c.found.queue.ARN && !m.isDeadLetter(q.ARN) {
+		if q.Policy == nil && !bad && q.ARN != m.c.Found.Queue.ARN && !m.isDeadLetter(q.ARN) {
 			continue
 		}
 		q.Policy = m.sendingPolicy(q, want)
@@ -226,28 +227,28 @@ func (m *fixer) isDeadLetter(arn string) bool {
 
 // wantedPolicyFor is the policy that the wanted stack would give a queue, with the rules that are there.
 func (m *fixer) wantedPolicyFor(q *awssetup.Queue) *iampolicy.Document {
-	if m.c.found.queue == nil {
+	if m.c.Found.Queue == nil {
 		return nil
 	}
-	source := m.c.wanted.queue
-	if q.ARN != m.c.found.queue.ARN {
+	source := m.c.Wanted.Queue
+	if q.ARN != m.c.Found.Queue.ARN {
 		if !m.isDeadLetter(q.ARN) {
 			return nil
 		}
-		if d := queueByARN(m.c.wanted.Setup, m.c.wanted.queue.DeadLetter); d != nil {
+		if d := m.c.Wanted.Setup.QueueByARN(m.c.Wanted.Queue.DeadLetter); d != nil {
 			source = d
 		}
 	}
 	var rules []string
 	for _, r := range m.s.Rules {
 		for _, t := range r.Targets {
-			if t.ARN == m.c.found.queue.ARN {
+			if t.ARN == m.c.Found.Queue.ARN {
 				rules = appendNew(rules, r.ARN)
 			}
 		}
 	}
 	ours := map[string]bool{}
-	for _, r := range m.c.wanted.Rules {
+	for _, r := range m.c.Wanted.Rules {
 		ours[r.ARN] = true
 	}
 	d := *source.Policy
@@ -289,13 +290,13 @@ func (m *fixer) sendingPolicy(q *awssetup.Queue, want *iampolicy.Document) *iamp
 // harmful tells whether a statement of a queue's policy is one that the fix takes away: one on sending by services, which
 // the wanted policy has better, one that lets strangers in, or one that keeps the rules out.
 func (m *fixer) harmful(q *awssetup.Queue, st iampolicy.Statement, want *iampolicy.Document) bool {
-	if st.Effect == iampolicy.Allow && outside(st, m.s.AccountID, sendingServices) != "" {
+	if st.Effect == iampolicy.Allow && check.Outside(st, m.s.AccountID, check.SendingServices) != "" {
 		return true
 	}
 	one := &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{st}}
 	for _, action := range []string{"sqs:SendMessage", "sqs:ReceiveMessage"} {
 		call := iampolicy.Call{Action: action, Resource: q.ARN, Context: iampolicy.Context{"aws:securetransport": {"true"}}}
-		if _, open := openTo(one, call, m.s.AccountID); open {
+		if _, open := check.OpenTo(one, call, m.s.AccountID); open {
 			return true
 		}
 	}
@@ -319,6 +320,6 @@ func (m *fixer) hasEffect(q *awssetup.Queue, d *iampolicy.Document, w iampolicy.
 	if w.Effect != iampolicy.Deny {
 		return false
 	}
-	call := awssetup.Send(q.ARN, ownRule(m.c, q), false)
+	call := awssetup.Send(q.ARN, check.OwnRule(m.c, q), false)
 	return iampolicy.Evaluate(call, iampolicy.Policies{Resource: d, ResourceOnly: true, ResourceOwner: m.s.AccountID}).Outcome == iampolicy.ExplicitDeny
 }

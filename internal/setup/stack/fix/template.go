@@ -1,4 +1,4 @@
-package check
+package fix
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // templateWriter writes the changes as a template. Resources that are in the template that was read keep all that does
@@ -29,7 +31,7 @@ type templateWriter struct {
 func (m *fixer) template(data []byte) ([]byte, error) {
 	w := &templateWriter{m: m, g: &generaliser{}, out: mapping()}
 	top := mapping("AWSTemplateFormatVersion", quotedText("2010-09-09"))
-	if m.kind == KindCloudFormation {
+	if m.kind == setupfile.KindCloudFormation {
 		var doc yaml.Node
 		if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) != 1 {
 			return nil, fmt.Errorf("read the template again: %w", err)
@@ -120,7 +122,7 @@ func (w *templateWriter) attach(prefix string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return prefix + "Attach to the role of the controller, which is not in it: " + list(names) + "\n"
+	return prefix + "Attach to the role of the controller, which is not in it: " + check.List(names) + "\n"
 }
 
 // takeOut says which resources nothing is left of.
@@ -128,7 +130,7 @@ func (w *templateWriter) takeOut(prefix string) string {
 	if len(w.gone) == 0 {
 		return ""
 	}
-	return prefix + "Take out what nothing is needed of, and what refers to it: " + list(w.gone) + "\n"
+	return prefix + "Take out what nothing is needed of, and what refers to it: " + check.List(w.gone) + "\n"
 }
 
 func clusterParameter(root *yaml.Node) string {
@@ -137,7 +139,7 @@ func clusterParameter(root *yaml.Node) string {
 		return ""
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if isClusterParameter(n.Content[i].Value) {
+		if setupfile.IsClusterParameter(n.Content[i].Value) {
 			return n.Content[i].Value
 		}
 	}
@@ -203,7 +205,7 @@ func (w *templateWriter) change(c change) {
 		e := &w.m.s.AccessEntries[c.index]
 		p := w.resource(id(e.LogicalID, "KarpenterNodeAccessEntry"), "AWS::EKS::AccessEntry")
 		if member(p, "ClusterName") == nil {
-			set(p, "ClusterName", w.text(w.m.c.report.Cluster))
+			set(p, "ClusterName", w.text(w.m.c.Report.Cluster))
 		}
 		if member(p, "PrincipalArn") == nil {
 			set(p, "PrincipalArn", w.text(e.PrincipalARN))
@@ -213,7 +215,7 @@ func (w *templateWriter) change(c change) {
 	case podIdentityPart:
 		a := &w.m.s.PodIdentities[c.index]
 		p := w.resource(id(a.LogicalID, podIdentityID), "AWS::EKS::PodIdentityAssociation")
-		set(p, "ClusterName", w.text(w.m.c.report.Cluster))
+		set(p, "ClusterName", w.text(w.m.c.Report.Cluster))
 		set(p, "Namespace", plainText(a.Namespace))
 		set(p, "ServiceAccount", plainText(a.ServiceAccount))
 		set(p, "RoleArn", w.text(a.RoleARN))
@@ -309,12 +311,15 @@ func (w *templateWriter) inlineResource(policy string) (id, kind string) {
 	return "", ""
 }
 
+// reference is a reference within a text of a template.
+var reference = regexp.MustCompile(`\$\{([^}]*)\}`)
+
 // mayBe tells whether a text of a template may come to a value.
 func mayBe(n *yaml.Node, value string) bool {
 	if n.Tag == "!Ref" || n.Kind != yaml.ScalarNode {
 		return true
 	}
-	parts := placeholders.Split(n.Value, -1)
+	parts := reference.Split(n.Value, -1)
 	for i := range parts {
 		parts[i] = regexp.QuoteMeta(parts[i])
 	}
@@ -334,7 +339,7 @@ func (w *templateWriter) policy(c change) {
 		set(p, "ManagedPolicyName", w.text(x.Name))
 		var roles []*yaml.Node
 		for _, name := range x.AttachedTo {
-			if r := roleBy(w.m.s, name); r != nil && r.LogicalID != "" {
+			if r := w.m.s.RoleBy(name); r != nil && r.LogicalID != "" {
 				roles = append(roles, function("!Ref", r.LogicalID))
 			} else {
 				roles = append(roles, w.text(name))

@@ -1,4 +1,4 @@
-package check
+package fix
 
 import (
 	"cmp"
@@ -96,7 +96,7 @@ func (m *fixer) generaliser(clusterParameter string) *generaliser {
 		}
 	}
 	slices.SortStableFunc(g.inside, func(a, b replacement) int { return cmp.Compare(len(b.text), len(a.text)) })
-	cluster := m.c.report.Cluster
+	cluster := m.c.Report.Cluster
 	if clusterParameter != "" {
 		by := "${" + clusterParameter + "}"
 		g.whole = append(g.whole, replacement{cluster, by}, replacement{cluster + "-dlq", by + "-dlq"})

@@ -1,4 +1,4 @@
-package check_test
+package fix_test
 
 import (
 	"encoding/json"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // resourceOf finds a resource of a plan by type and label, also within modules.
@@ -143,19 +145,19 @@ func TestFixesOfPlansMendThem(t *testing.T) {
 		"seed-003-plan.json": "123456789012", "seed-003-new-plan.json": "123456789012", "seed-002-plan.json": "111122223333",
 	} {
 		t.Run(name, func(t *testing.T) {
-			data := readFile(t, name)
+			data := checktest.ReadFile(t, name)
 			want := stack.Defaults(stack.Latest)
 			if name == "seed-002-plan.json" { // it tells neither, and what fixes it names them
 				want.ClusterName, want.AccountID = "demo", account
 			}
-			m := fixed(t, name, data, want, check.ReadOptions{})
+			m := fixed(t, name, data, want, setupfile.ReadOptions{})
 			if len(m.Left) > 0 {
 				t.Errorf("left: %+v", m.Left)
 			}
 			if got := string(hclwrite.Format(m.Text)); got != string(m.Text) {
 				t.Error("the fix is not formatted as terraform fmt does")
 			}
-			r := checked(t, name, appliedTo(t, data, m.Text, account), want, check.ReadOptions{})
+			r := checktest.Checked(t, name, appliedTo(t, data, m.Text, account), want, setupfile.ReadOptions{})
 			for _, f := range r.Findings {
 				// The node role may be made elsewhere.
 				if f.Area != check.AreaNodeRole && !strings.Contains(f.What, "is hidden for") && !strings.Contains(f.What, "is not rotated") { // which makes no difference, and is left

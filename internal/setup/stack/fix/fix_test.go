@@ -1,4 +1,4 @@
-package check_test
+package fix_test
 
 import (
 	"slices"
@@ -9,17 +9,20 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/setup/stack"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/check/checktest"
+	"github.com/kerf-sh/kerf/internal/setup/stack/fix"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // fixed makes what fixes a file.
-func fixed(t *testing.T, name string, data []byte, want stack.Options, o check.ReadOptions) *check.Fixed {
+func fixed(t *testing.T, name string, data []byte, want stack.Options, o setupfile.ReadOptions) *fix.Fixed {
 	t.Helper()
 	o.Source = name
-	setup, kind, err := check.Read(data, o)
+	setup, kind, err := setupfile.Read(data, o)
 	if err != nil {
 		t.Fatalf("read %s: %v", name, err)
 	}
-	m, err := check.Fix(setup, kind, data, check.Options{Stack: want})
+	m, err := fix.Write(setup, kind, data, fix.Options{Options: check.Options{Stack: want}})
 	if err != nil {
 		t.Fatalf("fix %s: %v", name, err)
 	}
@@ -65,8 +68,8 @@ func TestFixesOfTheGettingStartedStacksMendThem(t *testing.T) {
 	for _, name := range []string{"getting-started-v0.32.yaml", "getting-started-v1.yaml"} {
 		for _, c := range []stack.Compat{stack.V032Later, stack.Latest} {
 			t.Run(name+" to "+string(c), func(t *testing.T) {
-				data := readFile(t, name)
-				m := fixed(t, name, data, stack.Defaults(c), check.ReadOptions{ClusterName: "demo"})
+				data := checktest.ReadFile(t, name)
+				m := fixed(t, name, data, stack.Defaults(c), setupfile.ReadOptions{ClusterName: "demo"})
 				if len(m.Left) > 0 {
 					t.Errorf("left: %+v", m.Left)
 				}
@@ -78,12 +81,12 @@ func TestFixesOfTheGettingStartedStacksMendThem(t *testing.T) {
 				}
 				t.Logf("fix:\n%s", m.Text)
 				// It fits wherever the template does: also for another cluster, in another region and account.
-				for _, o := range []check.ReadOptions{
+				for _, o := range []setupfile.ReadOptions{
 					{ClusterName: "demo"}, {ClusterName: "another", Region: "cn-north-1", AccountID: "999988887777"},
 				} {
-					r := checked(t, name, merged(t, data, m.Text), stack.Defaults(c), o)
+					r := checktest.Checked(t, name, merged(t, data, m.Text), stack.Defaults(c), o)
 					if len(r.Findings) > 0 || len(r.Unread) > 0 {
-						t.Errorf("%s: want nothing after the fix, got\n%s", o.ClusterName, text(t, r))
+						t.Errorf("%s: want nothing after the fix, got\n%s", o.ClusterName, checktest.Text(t, r))
 					}
 				}
 			})
@@ -93,7 +96,7 @@ func TestFixesOfTheGettingStartedStacksMendThem(t *testing.T) {
 
 // TestFixesMendWhatIsMissingInATemplate takes each resource and each property out of a template, one at a time.
 func TestFixesMendWhatIsMissingInATemplate(t *testing.T) {
-	o := everything(stack.Latest)
+	o := checktest.Everything(stack.Latest)
 	s, err := stack.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -104,12 +107,12 @@ func TestFixesMendWhatIsMissingInATemplate(t *testing.T) {
 	}
 	tried := 0
 	for name, data := range withParts(t, template) {
-		setup, kind, err := check.Read(data, check.ReadOptions{Source: name, ClusterName: "demo"})
+		setup, kind, err := setupfile.Read(data, setupfile.ReadOptions{Source: name, ClusterName: "demo"})
 		if err != nil {
 			continue // others refer to it
 		}
 		tried++
-		m, err := check.Fix(setup, kind, data, check.Options{Stack: o})
+		m, err := fix.Write(setup, kind, data, fix.Options{Options: check.Options{Stack: o}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -117,11 +120,11 @@ func TestFixesMendWhatIsMissingInATemplate(t *testing.T) {
 		if len(m.Text) > 0 {
 			fixed = merged(t, data, m.Text)
 		}
-		r := checked(t, name, fixed, o, check.ReadOptions{ClusterName: "demo"})
+		r := checktest.Checked(t, name, fixed, o, setupfile.ReadOptions{ClusterName: "demo"})
 		// That a key is not rotated is advice, and --fix leaves it to its owner.
 		r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool { return strings.Contains(f.What, "is not rotated") })
 		if len(r.Findings) > 0 || len(m.Left) > 0 {
-			t.Errorf("without %s: want nothing after the fix, got\n%s\nfix:\n%s", name, text(t, r), m.Text)
+			t.Errorf("without %s: want nothing after the fix, got\n%s\nfix:\n%s", name, checktest.Text(t, r), m.Text)
 		}
 	}
 	const enough = 60

@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ const maxDepth = 40 // of references to references
 // resolver predicts values. It counts its depth, for configurations may be made up.
 type resolver struct {
 	p     *plan
-	where place
+	where Place
 	depth int
 }
 
@@ -249,25 +249,25 @@ func (r *resolver) predict(c *planned, attr string) (string, bool) {
 	case "aws_sqs_queue":
 		switch attr {
 		case "arn":
-			return r.where.arn("sqs", r.name(c)), true
+			return r.where.ARN("sqs", r.name(c)), true
 		case "id", "url":
-			return fmt.Sprintf("https://sqs.%s.%s/%s/%s", r.where.region, partition.SuffixOf(r.where.partition), r.where.account, r.name(c)), true
+			return fmt.Sprintf("https://sqs.%s.%s/%s/%s", r.where.Region, partition.SuffixOf(r.where.Partition), r.where.Account, r.name(c)), true
 		}
 	case "aws_iam_role":
 		switch attr {
 		case "arn":
-			return r.where.global("iam", "role"+pathOf(c)+r.name(c)), true
+			return r.where.Global("iam", "role"+pathOf(c)+r.name(c)), true
 		case "id":
 			return r.name(c), true
 		}
 	case "aws_iam_policy":
 		if attr == "arn" || attr == "id" {
-			return r.where.global("iam", "policy"+pathOf(c)+r.name(c)), true
+			return r.where.Global("iam", "policy"+pathOf(c)+r.name(c)), true
 		}
 	case "aws_cloudwatch_event_rule":
 		switch attr {
 		case "arn":
-			return r.where.arn("events", "rule/"+r.name(c)), true
+			return r.where.ARN("events", "rule/"+r.name(c)), true
 		case "id":
 			return r.name(c), true
 		}
@@ -275,18 +275,18 @@ func (r *resolver) predict(c *planned, attr string) (string, bool) {
 		id := "planned-" + strings.Trim(strings.NewReplacer(".", "-", "[", "-", "]", "", `"`, "", "_", "-").Replace(c.Address), "-")
 		switch attr {
 		case "arn":
-			return r.where.arn("kms", "key/"+id), true
+			return r.where.ARN("kms", "key/"+id), true
 		case "id", "key_id":
 			return id, true
 		}
 	case "aws_kms_alias":
 		if attr == "arn" {
-			return r.where.arn("kms", r.name(c)), true
+			return r.where.ARN("kms", r.name(c)), true
 		}
 	case "aws_eks_cluster":
 		switch attr {
 		case "arn":
-			return r.where.arn("eks", "cluster/"+r.name(c)), true
+			return r.where.ARN("eks", "cluster/"+r.name(c)), true
 		case "id":
 			return r.name(c), true
 		}
@@ -313,18 +313,18 @@ func (r *resolver) predictData(c *planned, attr string) (string, bool) {
 		}
 	case "aws_caller_identity":
 		if attr == "account_id" || attr == "id" {
-			return r.where.account, true
+			return r.where.Account, true
 		}
 	case "aws_region":
 		if attr == "name" || attr == "region" || attr == "id" {
-			return r.where.region, true
+			return r.where.Region, true
 		}
 	case "aws_partition":
 		switch attr {
 		case "partition", "id":
-			return r.where.partition, true
+			return r.where.Partition, true
 		case "dns_suffix":
-			return partition.SuffixOf(r.where.partition), true
+			return partition.SuffixOf(r.where.Partition), true
 		}
 	}
 	return "", false

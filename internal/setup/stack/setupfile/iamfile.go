@@ -1,4 +1,4 @@
-package check
+package setupfile
 
 import (
 	"encoding/json"
@@ -12,8 +12,8 @@ import (
 
 // readIAM reads a policy document, what "aws iam get-policy-version" prints, or what "kerf stack iam" writes.
 func readIAM(data []byte, o ReadOptions) (*awssetup.Setup, error) {
-	where := place{o.Partition, o.Region, o.AccountID}.written(data, o.Given)
-	s := &awssetup.Setup{Partition: where.partition, Region: where.region, AccountID: where.account, ClusterName: o.ClusterName}
+	where := Place{o.Partition, o.Region, o.AccountID}.written(data, o.Given)
+	s := &awssetup.Setup{Partition: where.Partition, Region: where.Region, AccountID: where.Account, ClusterName: o.ClusterName}
 	var file struct {
 		Statement     json.RawMessage
 		PolicyVersion struct{ Document json.RawMessage }
@@ -40,7 +40,7 @@ func readIAM(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
 		}
 		s.Policies = append(s.Policies, awssetup.Policy{
-			Name: name, ARN: where.global("iam", "policy/"+name), Document: d, Characters: iampolicy.Size(d.JSON()),
+			Name: name, ARN: where.Global("iam", "policy/"+name), Document: d, Characters: iampolicy.Size(d.JSON()),
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Roles)) {
@@ -49,7 +49,7 @@ func readIAM(data []byte, o ReadOptions) (*awssetup.Setup, error) {
 		if path == "" {
 			path = "/"
 		}
-		r := awssetup.Role{Name: name, Path: path, ARN: where.global("iam", "role"+path+name), ManagedPolicyARNs: f.ManagedPolicyArns, Boundary: f.PermissionsBoundary}
+		r := awssetup.Role{Name: name, Path: path, ARN: where.Global("iam", "role"+path+name), ManagedPolicyARNs: f.ManagedPolicyArns, Boundary: f.PermissionsBoundary}
 		if len(f.AssumeRolePolicyDocument) > 0 {
 			d, err := iampolicy.Parse(f.AssumeRolePolicyDocument)
 			if err != nil {
