@@ -104,9 +104,9 @@ func NewDefault(o Options) (*World, error) {
 	w := newWorld(o)
 	zones, _ := o.Facts.Zones(o.Region)
 	for _, z := range zones {
-		w.net.zones = append(w.net.zones, Zone{Name: z.Name, ID: z.ID, Type: "availability-zone", State: "available"})
+		w.ec2.net.zones = append(w.ec2.net.zones, Zone{Name: z.Name, ID: z.ID, Type: "availability-zone", State: "available"})
 	}
-	if len(w.facts.names) == 0 {
+	if len(w.ec2.facts.names) == 0 {
 		return nil, fmt.Errorf("make simulated account: the catalogue knows no instance type in region %q", o.Region)
 	}
 	if err := w.furnishNetwork(); err != nil {
@@ -174,13 +174,13 @@ func block(third, n, bits int) string {
 func (w *World) subnetZones() []Zone {
 	offered := map[string]int{}
 	most := 0
-	for _, zones := range w.facts.zones {
+	for _, zones := range w.ec2.facts.zones {
 		for z := range zones {
 			offered[z]++
 			most = max(most, offered[z])
 		}
 	}
-	zones := slices.Clone(w.net.zones)
+	zones := slices.Clone(w.ec2.net.zones)
 	slices.SortStableFunc(zones, func(a, b Zone) int {
 		poor := func(z Zone) int {
 			if offered[z.Name]*4 < most*3 {

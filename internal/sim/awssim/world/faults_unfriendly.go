@@ -108,8 +108,8 @@ func (w *World) loseTemplatesLocked(r *FleetRequest) {
 	for _, c := range r.Configs {
 		t, err := w.templateLocked(c.Template)
 		if err == nil && w.aboutLocked(FaultLostTemplates, t.Name) != nil {
-			delete(w.templates, t.ID)
-			delete(w.templateIDs, t.Name)
+			delete(w.ec2.templates, t.ID)
+			delete(w.ec2.templateIDs, t.Name)
 		}
 	}
 }

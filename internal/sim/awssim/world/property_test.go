@@ -103,13 +103,13 @@ func checkSums(rt *rapid.T, w *World, fleets map[string]int) {
 	ips := map[string]string{}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, i := range w.instances {
+	for _, i := range w.ec2.instances {
 		byFleet[i.FleetID]++
 		if !i.Live() {
 			continue
 		}
 		addresses[i.SubnetID]++
-		if other := ips[i.PrivateIP.String()]; other != "" || !w.net.subnets[i.SubnetID].CIDR.Contains(i.PrivateIP) {
+		if other := ips[i.PrivateIP.String()]; other != "" || !w.ec2.net.subnets[i.SubnetID].CIDR.Contains(i.PrivateIP) {
 			rt.Fatalf("%s and %s have address %s", i.ID, other, i.PrivateIP)
 		}
 		ips[i.PrivateIP.String()] = i.ID
@@ -119,22 +119,22 @@ func checkSums(rt *rapid.T, w *World, fleets map[string]int) {
 		reserved[i.CapacityReservationID]++
 		cpus[quotaKey{i.CapacityType, QuotaClass(i.Type)}] += w.vcpus(i.Type)
 	}
-	for _, s := range w.net.subnets {
+	for _, s := range w.ec2.net.subnets {
 		if s.Free+addresses[s.ID] != s.size() || len(s.used) != addresses[s.ID] {
 			rt.Fatalf("subnet %s: %d free and %d in use, of %d", s.CIDR, s.Free, addresses[s.ID], s.size())
 		}
 	}
-	for k, p := range w.pools {
+	for k, p := range w.ec2.pools {
 		if p.used != pooled[k] {
 			rt.Fatalf("pool %v counts %d, %d instances are of it", k, p.used, pooled[k])
 		}
 	}
-	for _, r := range w.reservations {
+	for _, r := range w.ec2.reservations {
 		if r.used != reserved[r.ID] || r.used > r.Total {
 			rt.Fatalf("reservation %s counts %d of %d, %d instances use it", r.ID, r.used, r.Total, reserved[r.ID])
 		}
 	}
-	for k, n := range w.quotaUsed {
+	for k, n := range w.ec2.quotaUsed {
 		if n != cpus[k] || n > w.quotaLocked(k) {
 			rt.Fatalf("quota %v counts %d vCPUs of %d, instances have %d", k, n, w.quotaLocked(k), cpus[k])
 		}

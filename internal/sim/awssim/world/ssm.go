@@ -78,12 +78,12 @@ func (w *World) parameterLocked(name string) (Parameter, bool) {
 	if p := w.ssm.parameters[name]; p != nil {
 		return *p, true
 	}
-	id, ok := w.imagePaths[name]
+	id, ok := w.ec2.imagePaths[name]
 	if !ok {
 		return Parameter{}, false
 	}
 	p := Parameter{Name: name, Value: id, Type: "String", DataType: "aws:ec2:image", Version: 1, ARN: w.parameterARN(name)}
-	if i := w.images[id]; i != nil {
+	if i := w.ec2.images[id]; i != nil {
 		p.Modified = i.Created
 	}
 	return p, true
@@ -103,7 +103,7 @@ func (w *World) ParametersByPath(path string, recursive bool) []Parameter {
 	defer w.mu.Unlock()
 	prefix := strings.TrimSuffix(path, "/") + "/"
 	names := map[string]bool{}
-	for _, keys := range []map[string]bool{keySet(w.ssm.parameters), keySet(w.imagePaths)} {
+	for _, keys := range []map[string]bool{keySet(w.ssm.parameters), keySet(w.ec2.imagePaths)} {
 		for name := range keys {
 			rest, ok := strings.CutPrefix(name, prefix)
 			if ok && rest != "" && (recursive || !strings.Contains(rest, "/")) {

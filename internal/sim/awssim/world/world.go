@@ -1,6 +1,9 @@
 // Package world is the state that all simulated AWS services share: one account in one region, with its network,
 // images, launch templates, fleets, instances, spot pools, quotas, identities, parameters, queues and cluster records.
 //
+// Each service has a family of files here, named for it (ec2_fleet.go, sqs_messages.go), and a part of the state; the files
+// without a service in their names serve all: clock, calls, faults, tokens, and the default account.
+//
 // The services are thin: they decode a request, call one method here and encode the answer. All state is behind one
 // mutex; exported methods take it, methods ending in Locked expect it to be held. Values that leave the package are
 // copies. Time comes from an injected clock and chance from a seed, so that one seed and one order of calls give one
@@ -40,7 +43,6 @@ type World struct {
 	clock  Clock
 	closed chan struct{}
 
-	facts   *facts // read only
 	started time.Time
 
 	mu     sync.Mutex
@@ -49,39 +51,25 @@ type World struct {
 	timers map[*pending]struct{}
 	nextID uint64
 	tokens map[string]*tokenUse
-	// tokenOrder and fleetIDs hold keys, oldest first.
-	tokenOrder, fleetIDs []string
-	hooks                []Lifecycle
-	watchers             []StateWatcher
-	events               []func() // hook calls that wait for the mutex to be released
-	telling              bool     // somebody is making hook calls
+	// tokenOrder holds the keys of tokens, oldest first.
+	tokenOrder []string
+	hooks      []Lifecycle
+	watchers   []StateWatcher
+	events     []func() // hook calls that wait for the mutex to be released
+	telling    bool     // somebody is making hook calls
 
 	log    callLog
 	faults faultList
 
-	net          network
-	images       map[string]*Image
-	imagePaths   map[string]string // SSM path → image id
-	templates    map[string]*LaunchTemplate
-	templateIDs  map[string]string // by name
-	fleets       map[string]*Fleet
-	instances    map[string]*Instance
-	spotRequests map[string]*SpotRequest
-	detached     map[string]*Volume
-	reservations map[string]*Reservation
-	groups       map[string]*PlacementGroup
-	pools        map[poolKey]*pool
-	quotas       map[quotaKey]int
-	quotaUsed    map[quotaKey]int
-	statuses     map[string]*statusRecord
-
-	iam     iamState    // iam.go
-	ssm     ssmState    // ssm.go
-	sqs     sqsState    // sqs.go
-	eks     eksState    // eks.go
-	bus     eventState  // events.go
-	kms     kmsState    // kms.go
-	metrics metricState // metrics.go
+	// The state of each service. A family of files (ec2_….go, sqs_….go) writes its own; family_test.go says who may read whose.
+	ec2        ec2State
+	iam        iamState
+	ssm        ssmState
+	sqs        sqsState
+	eks        eksState
+	bus        eventState
+	kms        kmsState
+	cloudwatch cloudwatchState
 }
 
 type pending struct{ timer Timer }
@@ -96,32 +84,17 @@ func newWorld(o Options) *World {
 		timers: map[*pending]struct{}{},
 		tokens: map[string]*tokenUse{},
 
-		started:      o.Clock.Now(),
-		facts:        newFacts(o.Facts, o.Region, o.Types),
-		images:       map[string]*Image{},
-		imagePaths:   map[string]string{},
-		templates:    map[string]*LaunchTemplate{},
-		templateIDs:  map[string]string{},
-		fleets:       map[string]*Fleet{},
-		instances:    map[string]*Instance{},
-		spotRequests: map[string]*SpotRequest{},
-		detached:     map[string]*Volume{},
-		reservations: map[string]*Reservation{},
-		groups:       map[string]*PlacementGroup{},
-		pools:        map[poolKey]*pool{},
-		quotas:       map[quotaKey]int{},
-		quotaUsed:    map[quotaKey]int{},
-		statuses:     map[string]*statusRecord{},
+		started: o.Clock.Now(),
 	}
-	w.net.init()
 	w.log.init()
+	w.ec2.init(newFacts(o.Facts, o.Region, o.Types))
 	w.iam.init()
 	w.ssm.init()
 	w.sqs.init()
 	w.eks.init()
 	w.bus.init()
 	w.kms.init()
-	w.metrics.init()
+	w.cloudwatch.init()
 	return w
 }
 

@@ -158,8 +158,8 @@ func TestDepthsDependOnTheSeedAndAreNeverZero(t *testing.T) {
 		out := map[string]int{}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		for _, n := range w.facts.names {
-			for _, z := range w.net.zones {
+		for _, n := range w.ec2.facts.names {
+			for _, z := range w.ec2.net.zones {
 				for _, c := range []string{OnDemand, Spot} {
 					out[c+n+z.Name] = w.poolLocked(poolKey{c, n, z.Name}).depth
 				}

@@ -6,12 +6,12 @@ import "slices"
 func (w *World) DeleteSecurityGroup(id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, i := range w.instances {
+	for _, i := range w.ec2.instances {
 		if slices.Contains(i.SecurityGroupIDs, id) {
 			return Errorf("DependencyViolation", "resource %s has a dependent object", id)
 		}
 	}
-	delete(w.net.groups, id)
+	delete(w.ec2.net.groups, id)
 	return nil
 }
 

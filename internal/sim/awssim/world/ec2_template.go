@@ -62,13 +62,13 @@ func (w *World) CreateTemplate(name, description, createdBy, token string, data 
 	if err != nil {
 		return LaunchTemplate{}, err
 	}
-	if id, ok := seen.(string); ok && w.templates[id] != nil {
-		return w.templates[id].clone(), nil
+	if id, ok := seen.(string); ok && w.ec2.templates[id] != nil {
+		return w.ec2.templates[id].clone(), nil
 	}
 	if w.templateNamedLocked(name) != nil {
 		return LaunchTemplate{}, Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
 	}
-	if len(w.templates) >= maxTemplates {
+	if len(w.ec2.templates) >= maxTemplates {
 		return LaunchTemplate{}, Errorf("MaxTemplateLimitExceeded", "Account has already reached max permitted templates")
 	}
 	now := w.clock.Now()
@@ -76,8 +76,8 @@ func (w *World) CreateTemplate(name, description, createdBy, token string, data 
 		ID: w.newIDLocked("lt"), Name: name, Created: now, CreatedBy: createdBy, Default: 1, Tags: maps.Clone(tags),
 		Versions: []TemplateVersion{{1, description, now, createdBy, data}},
 	}
-	w.templates[t.ID] = t
-	w.templateIDs[name] = t.ID
+	w.ec2.templates[t.ID] = t
+	w.ec2.templateIDs[name] = t.ID
 	w.keepTokenLocked("CreateLaunchTemplate", token, t.ID)
 	return t.clone(), nil
 }
@@ -121,8 +121,8 @@ func (w *World) DeleteTemplate(ref TemplateRef) (LaunchTemplate, error) {
 	if err != nil {
 		return LaunchTemplate{}, err
 	}
-	delete(w.templates, t.ID)
-	delete(w.templateIDs, t.Name)
+	delete(w.ec2.templates, t.ID)
+	delete(w.ec2.templateIDs, t.Name)
 	return t.clone(), nil
 }
 
@@ -130,7 +130,7 @@ func (w *World) DeleteTemplate(ref TemplateRef) (LaunchTemplate, error) {
 func (w *World) Templates() []LaunchTemplate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sorted(w.templates, (*LaunchTemplate).clone)
+	return sorted(w.ec2.templates, (*LaunchTemplate).clone)
 }
 
 // Template returns one launch template.
@@ -145,7 +145,7 @@ func (w *World) Template(ref TemplateRef) (LaunchTemplate, error) {
 }
 
 func (w *World) templateNamedLocked(name string) *LaunchTemplate {
-	return w.templates[w.templateIDs[name]]
+	return w.ec2.templates[w.ec2.templateIDs[name]]
 }
 
 func (w *World) templateLocked(ref TemplateRef) (*LaunchTemplate, error) {
@@ -153,7 +153,7 @@ func (w *World) templateLocked(ref TemplateRef) (*LaunchTemplate, error) {
 	case ref.ID != "" && ref.Name != "":
 		return nil, Errorf("InvalidParameterCombination", "Give either a launch template id or a name, not both.")
 	case ref.ID != "":
-		if t := w.templates[ref.ID]; t != nil {
+		if t := w.ec2.templates[ref.ID]; t != nil {
 			return t, nil
 		}
 		return nil, Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", ref.ID)

@@ -70,7 +70,7 @@ func (w *World) AddReservation(r Reservation) (Reservation, error) {
 		r.Start = now
 	}
 	r.Created, r.used, r.Tags = now, 0, maps.Clone(r.Tags)
-	w.reservations[r.ID] = &r
+	w.ec2.reservations[r.ID] = &r
 	if !r.End.IsZero() {
 		w.afterLocked(r.End.Sub(now), func() { w.endReservationLocked(&r, "expired") })
 		if r.Kind == CapacityBlock {
@@ -90,8 +90,8 @@ func (w *World) reclaimBlockLocked(r *Reservation) {
 // instancesOfLocked are a reservation's live instances by id.
 func (w *World) instancesOfLocked(r *Reservation) []*Instance {
 	var out []*Instance
-	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
-		if i := w.instances[id]; i.CapacityReservationID == r.ID && i.Live() {
+	for _, id := range slices.Sorted(maps.Keys(w.ec2.instances)) {
+		if i := w.ec2.instances[id]; i.CapacityReservationID == r.ID && i.Live() {
 			out = append(out, i)
 		}
 	}
@@ -102,7 +102,7 @@ func (w *World) instancesOfLocked(r *Reservation) []*Instance {
 func (w *World) CancelReservation(id string) error {
 	w.mu.Lock()
 	defer w.unlock()
-	r := w.reservations[id]
+	r := w.ec2.reservations[id]
 	if r == nil {
 		return Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
 	}
@@ -114,7 +114,7 @@ func (w *World) CancelReservation(id string) error {
 func (w *World) ReservationInstances(id string) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.reservations[id]
+	r := w.ec2.reservations[id]
 	if r == nil {
 		return nil, Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
 	}
@@ -129,7 +129,7 @@ func (w *World) ReservationInstances(id string) ([]string, error) {
 func (w *World) TakeBack(id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.reservations[id]
+	r := w.ec2.reservations[id]
 	if r == nil {
 		return Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
 	}
@@ -163,7 +163,7 @@ func (w *World) endReservationLocked(r *Reservation, state string) {
 func (w *World) Reservations() []Reservation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sorted(w.reservations, w.reservationLocked)
+	return sorted(w.ec2.reservations, w.reservationLocked)
 }
 
 func (w *World) reservationLocked(r *Reservation) Reservation {
@@ -184,7 +184,7 @@ func (w *World) checkReservationLocked(l *launch) *Error {
 		}
 		return nil
 	}
-	r := w.reservations[spec.Target.ID]
+	r := w.ec2.reservations[spec.Target.ID]
 	if r == nil {
 		return Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", spec.Target.ID)
 	}
@@ -214,8 +214,8 @@ func (w *World) heldForLocked(l *launch) *Reservation {
 		return l.reservation
 	}
 	now := w.clock.Now()
-	for _, id := range slices.Sorted(maps.Keys(w.reservations)) {
-		r := w.reservations[id]
+	for _, id := range slices.Sorted(maps.Keys(w.ec2.reservations)) {
+		r := w.ec2.reservations[id]
 		if r.MatchCriteria == "open" && r.Kind == "default" && !r.Interruptible && r.Type == l.facts.Name && r.Zone == l.subnet.Zone && r.available(now) > 0 {
 			return r
 		}

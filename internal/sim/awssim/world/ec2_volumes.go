@@ -19,12 +19,12 @@ func (w *World) Volumes() []Volume {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []Volume
-	for _, i := range w.instances {
+	for _, i := range w.ec2.instances {
 		for n := range i.Volumes {
 			out = append(out, volumeOf(i, n))
 		}
 	}
-	for _, v := range w.detached {
+	for _, v := range w.ec2.detached {
 		c := *v
 		c.Tags = maps.Clone(v.Tags)
 		out = append(out, c)
@@ -47,7 +47,7 @@ func (w *World) detachLocked(i *Instance) {
 		}
 		v := volumeOf(i, n)
 		v.InstanceID = ""
-		w.detached[v.VolumeID] = &v
+		w.ec2.detached[v.VolumeID] = &v
 	}
 }
 
@@ -84,14 +84,14 @@ func orDefault(n, d int32) int32 {
 func (w *World) SpotRequests() []SpotRequest {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sorted(w.spotRequests, func(r *SpotRequest) SpotRequest { c := *r; c.Tags = maps.Clone(r.Tags); return c })
+	return sorted(w.ec2.spotRequests, func(r *SpotRequest) SpotRequest { c := *r; c.Tags = maps.Clone(r.Tags); return c })
 }
 
 // SetPublicOnLaunch says whether new interfaces in a subnet get a public address.
 func (w *World) SetPublicOnLaunch(subnet string, public bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.net.subnets[subnet]
+	s := w.ec2.net.subnets[subnet]
 	if s == nil {
 		return Errorf("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", subnet)
 	}

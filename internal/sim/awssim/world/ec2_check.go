@@ -60,7 +60,7 @@ func (w *World) checkTypeAndImageLocked(l *launch) *Error {
 	case !strings.HasPrefix(l.data.ImageID, "ami-"):
 		return Errorf("InvalidAMIID.Malformed", "Invalid id: \"%s\" (expecting \"ami-...\")", l.data.ImageID)
 	}
-	l.image = w.images[l.data.ImageID]
+	l.image = w.ec2.images[l.data.ImageID]
 	if l.image == nil {
 		return Errorf("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", l.data.ImageID)
 	}
@@ -86,7 +86,7 @@ func (w *World) checkNetworkLocked(l *launch, subnetID, zone string) *Error {
 	if subnetID == "" {
 		return Errorf("VPCIdNotSpecified", "No default VPC for this user: a subnet must be given.")
 	}
-	l.subnet = w.net.subnets[subnetID]
+	l.subnet = w.ec2.net.subnets[subnetID]
 	if l.subnet == nil {
 		return Errorf("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", subnetID)
 	}
@@ -126,7 +126,7 @@ func (w *World) checkNetworkLocked(l *launch, subnetID, zone string) *Error {
 
 func (w *World) checkGroupsLocked(ids []string, s *Subnet) *Error {
 	for _, id := range ids {
-		g := w.net.groups[id]
+		g := w.ec2.net.groups[id]
 		if g == nil {
 			return Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", id)
 		}
@@ -138,7 +138,7 @@ func (w *World) checkGroupsLocked(ids []string, s *Subnet) *Error {
 }
 
 func (w *World) groupNamedLocked(vpc, name string) *SecurityGroup {
-	for _, g := range w.net.groups {
+	for _, g := range w.ec2.net.groups {
 		if g.VPCID == vpc && g.Name == name {
 			return g
 		}

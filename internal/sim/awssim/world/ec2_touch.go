@@ -45,17 +45,17 @@ func (w *World) touchLocked(id string) *Resource {
 		c := i.clone()
 		out.Instance = &c
 	case "image":
-		i := w.images[id]
+		i := w.ec2.images[id]
 		out.Owner, out.Public = cmp.Or(i.OwnerAlias, i.OwnerID), i.Public
 	case "subnet":
-		s := w.net.subnets[id]
+		s := w.ec2.net.subnets[id]
 		out.VPCID, out.Zone, out.SubnetID = s.VPCID, s.Zone, id
 	case "security-group":
-		out.VPCID = w.net.groups[id].VPCID
+		out.VPCID = w.ec2.net.groups[id].VPCID
 	case "capacity-reservation":
-		out.Owner, out.Zone = w.reservations[id].OwnerID, w.reservations[id].Zone
+		out.Owner, out.Zone = w.ec2.reservations[id].OwnerID, w.ec2.reservations[id].Zone
 	case "placement-group":
-		out.Name = w.groups[id].Name
+		out.Name = w.ec2.groups[id].Name
 	}
 	return out
 }
@@ -190,7 +190,7 @@ func (t *toucher) fill(l *Launch, subnetID string) {
 		}
 	}
 	if p := l.Data.Placement; p != nil && (p.GroupID != "" || p.GroupName != "") {
-		for id, g := range t.w.groups {
+		for id, g := range t.w.ec2.groups {
 			if id == p.GroupID || p.GroupID == "" && g.Name == p.GroupName {
 				l.Group = t.find(id)
 			}

@@ -73,7 +73,7 @@ func (w *World) candidateLocked(f *Fleet, r *FleetRequest, place *fleetPlace, ca
 	data := place.version.Data.merge(o.launchData())
 	zone := o.AvailabilityZone
 	if zone == "" && o.AvailabilityZoneID != "" {
-		for _, z := range w.net.zones {
+		for _, z := range w.ec2.net.zones {
 			if z.ID == o.AvailabilityZoneID {
 				zone = z.Name
 			}

@@ -42,11 +42,11 @@ func (w *World) poolFor(i *Instance) *pool {
 // poolLocked returns a pool, making it on first use. Its depth depends on the seed and its name only, not on the order
 // of calls.
 func (w *World) poolLocked(k poolKey) *pool {
-	if p := w.pools[k]; p != nil {
+	if p := w.ec2.pools[k]; p != nil {
 		return p
 	}
 	p := &pool{depth: w.depthOf(k)}
-	w.pools[k] = p
+	w.ec2.pools[k] = p
 	return p
 }
 
@@ -114,7 +114,7 @@ func (w *World) pricesLocked(p *pool, instanceType, zone string) []SpotPrice {
 	if len(p.prices) > 0 {
 		return p.prices
 	}
-	price, ok := w.facts.all.Spot(w.facts.region, zone, instanceType)
+	price, ok := w.ec2.facts.all.Spot(w.ec2.facts.region, zone, instanceType)
 	if !ok || !w.Offered(instanceType, zone) {
 		return nil
 	}
@@ -135,12 +135,12 @@ func (w *World) spotPriceLocked(instanceType, zone string) (int64, bool) {
 // first within a pool. Nil types or zones mean all.
 func (w *World) SpotPrices(types, zones []string, start, end time.Time) []SpotPrice {
 	if types == nil {
-		types = w.facts.names
+		types = w.ec2.facts.names
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if zones == nil {
-		for _, z := range w.net.zones {
+		for _, z := range w.ec2.net.zones {
 			zones = append(zones, z.Name)
 		}
 	}
@@ -170,7 +170,7 @@ func (w *World) Pools() []PoolState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []PoolState
-	for k, p := range w.pools {
+	for k, p := range w.ec2.pools {
 		s := PoolState{CapacityType: k.capacityType, Type: k.instanceType, Zone: k.zone, Depth: p.depth, Used: p.used}
 		if k.capacityType == Spot {
 			s.PriceMicroUSD, _ = w.spotPriceLocked(k.instanceType, k.zone)
@@ -191,14 +191,14 @@ type quotaKey struct{ capacityType, class string }
 func (w *World) SetQuota(capacityType, class string, vcpus int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.quotas[quotaKey{capacityType, class}] = vcpus
+	w.ec2.quotas[quotaKey{capacityType, class}] = vcpus
 }
 
 // defaultQuota is the vCPU quota of a class that nobody has set.
 const defaultQuota = 100_000
 
 func (w *World) quotaLocked(k quotaKey) int {
-	if q, ok := w.quotas[k]; ok {
+	if q, ok := w.ec2.quotas[k]; ok {
 		return q
 	}
 	return defaultQuota

@@ -50,7 +50,7 @@ func (w *World) tellLocked(i *Instance, call func(Lifecycle, Instance)) {
 func (w *World) Stop(id string) bool {
 	w.mu.Lock()
 	defer w.unlock()
-	i := w.instances[id]
+	i := w.ec2.instances[id]
 	if i == nil || i.State != StateRunning {
 		return false
 	}

@@ -33,13 +33,13 @@ type statusRecord struct {
 }
 
 func (w *World) statusLocked(id string) (*statusRecord, error) {
-	if w.instances[id] == nil {
+	if w.ec2.instances[id] == nil {
 		return nil, fmt.Errorf("change health: no instance %q", id)
 	}
-	if w.statuses[id] == nil {
-		w.statuses[id] = &statusRecord{impaired: map[string]time.Time{}}
+	if w.ec2.statuses[id] == nil {
+		w.ec2.statuses[id] = &statusRecord{impaired: map[string]time.Time{}}
 	}
-	return w.statuses[id], nil
+	return w.ec2.statuses[id], nil
 }
 
 // Impair makes a check of an instance fail from now on, or pass again.
@@ -94,7 +94,7 @@ func (w *World) Statuses() []Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for n := range out {
-		if r := w.statuses[out[n].Instance.ID]; r != nil {
+		if r := w.ec2.statuses[out[n].Instance.ID]; r != nil {
 			out[n].Impaired, out[n].Events = maps.Clone(r.impaired), slices.Clone(r.events)
 		}
 	}

@@ -43,7 +43,7 @@ func (w *World) StartZonalShift(cluster string, s ZonalShift) error {
 		return noCluster(cluster)
 	case !c.ZonalShift:
 		return &Error{Code: "ResourceNotFoundException", Message: "The resource " + c.ARN + " is not registered with ARC.", Status: http.StatusNotFound}
-	case !slices.ContainsFunc(w.net.zones, func(z Zone) bool { return z.ID == s.ZoneID }):
+	case !slices.ContainsFunc(w.ec2.net.zones, func(z Zone) bool { return z.ID == s.ZoneID }):
 		return &Error{Code: "ValidationException", Message: "The zone " + s.ZoneID + " does not exist.", Status: http.StatusBadRequest}
 	case !s.Automatic && slices.ContainsFunc(w.shiftsLocked(c.ARN), func(o ZonalShift) bool { return !o.Automatic }):
 		return &Error{Code: "ConflictException", Message: "The resource " + c.ARN + " has an active zonal shift.", Status: http.StatusConflict}

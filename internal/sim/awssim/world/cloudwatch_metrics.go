@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// metricState holds what CloudWatch knows of the account.
-type metricState struct {
+// cloudwatchState holds what CloudWatch knows of the account.
+type cloudwatchState struct {
 	series map[string]*series // by Metric.key
 	alarms map[string]*Alarm  // by name
 }
 
-func (s *metricState) init() { s.series, s.alarms = map[string]*series{}, map[string]*Alarm{} }
+func (s *cloudwatchState) init() { s.series, s.alarms = map[string]*series{}, map[string]*Alarm{} }
 
 // Metric names one time series.
 type Metric struct {
@@ -80,11 +80,11 @@ const (
 // recordLocked adds reported values to a metric. Points may come late, but not by much.
 func (w *World) recordLocked(m Metric, p Point) {
 	key := m.key()
-	s := w.metrics.series[key]
+	s := w.cloudwatch.series[key]
 	if s == nil {
 		m.Dimensions = maps.Clone(m.Dimensions)
 		s = &series{metric: m}
-		w.metrics.series[key] = s
+		w.cloudwatch.series[key] = s
 	}
 	p.At = p.At.Truncate(metricSpan)
 	at, found := slices.BinarySearchFunc(s.points, p.At, func(p Point, t time.Time) int { return p.At.Compare(t) })
@@ -121,8 +121,8 @@ func (w *World) Metrics(namespace, name string, dimensions map[string]string) []
 	defer w.mu.Unlock()
 	w.sampleQueuesLocked()
 	var out []Metric
-	for _, key := range slices.Sorted(maps.Keys(w.metrics.series)) {
-		m := w.metrics.series[key].metric
+	for _, key := range slices.Sorted(maps.Keys(w.cloudwatch.series)) {
+		m := w.cloudwatch.series[key].metric
 		if namespace != "" && m.Namespace != namespace || name != "" && m.Name != name || !hasDimensions(m, dimensions) {
 			continue
 		}
@@ -151,7 +151,7 @@ func (w *World) Points(m Metric, start, end time.Time, period time.Duration) []P
 }
 
 func (w *World) pointsLocked(m Metric, start, end time.Time, period time.Duration) []Point {
-	s := w.metrics.series[m.key()]
+	s := w.cloudwatch.series[m.key()]
 	if s == nil {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (w *World) MetricSum(namespace, name string, dimensions map[string]string) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var sum float64
-	if s := w.metrics.series[Metric{namespace, name, dimensions}.key()]; s != nil {
+	if s := w.cloudwatch.series[Metric{namespace, name, dimensions}.key()]; s != nil {
 		for _, p := range s.points {
 			sum += p.Sum
 		}

@@ -44,13 +44,13 @@ func (w *World) AddPlacementGroup(name, strategy string, partitions int32, tags 
 	if partitions < 0 || partitions > maxPartitions || strategy != GroupPartition && partitions > 0 {
 		return PlacementGroup{}, fmt.Errorf("make placement group %q: %d partitions with strategy %s", name, partitions, strategy)
 	}
-	for _, g := range w.groups {
+	for _, g := range w.ec2.groups {
 		if g.Name == name {
 			return PlacementGroup{}, Errorf("InvalidPlacementGroup.Duplicate", "The Placement Group '%s' already exists.", name)
 		}
 	}
 	g := &PlacementGroup{ID: w.newIDLocked("pg"), Name: name, Strategy: strategy, Partitions: partitions, State: "available", Tags: maps.Clone(tags)}
-	w.groups[g.ID] = g
+	w.ec2.groups[g.ID] = g
 	return *g, nil
 }
 
@@ -58,14 +58,14 @@ func (w *World) AddPlacementGroup(name, strategy string, partitions int32, tags 
 func (w *World) RemovePlacementGroup(id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	g := w.groups[id]
+	g := w.ec2.groups[id]
 	if g == nil {
 		return Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", id)
 	}
 	if len(w.placedLocked(g)) > 0 {
 		return Errorf("InvalidPlacementGroup.InUse", "The placement group '%s' is in use and may not be deleted.", g.Name)
 	}
-	delete(w.groups, id)
+	delete(w.ec2.groups, id)
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (w *World) RemovePlacementGroup(id string) error {
 func (w *World) PlacementGroups() []PlacementGroup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sorted(w.groups, func(g *PlacementGroup) PlacementGroup { c := *g; c.Tags = maps.Clone(g.Tags); return c })
+	return sorted(w.ec2.groups, func(g *PlacementGroup) PlacementGroup { c := *g; c.Tags = maps.Clone(g.Tags); return c })
 }
 
 func (w *World) checkPlacementLocked(l *launch) *Error {
@@ -81,7 +81,7 @@ func (w *World) checkPlacementLocked(l *launch) *Error {
 	if p == nil || p.GroupID == "" && p.GroupName == "" {
 		return nil
 	}
-	for _, g := range w.groups {
+	for _, g := range w.ec2.groups {
 		if g.ID == p.GroupID || p.GroupID == "" && g.Name == p.GroupName {
 			if !slices.Contains(l.facts.PlacementStrategies, g.Strategy) {
 				return Errorf("InvalidParameterCombination", "The instance type %s cannot be used in a placement group of strategy %s.", l.facts.Name, g.Strategy)
@@ -99,7 +99,7 @@ func (w *World) checkPlacementLocked(l *launch) *Error {
 // placedLocked are the live instances of a group.
 func (w *World) placedLocked(g *PlacementGroup) []*Instance {
 	var out []*Instance
-	for _, i := range w.instances {
+	for _, i := range w.ec2.instances {
 		if i.PlacementGroupID == g.ID && i.Live() {
 			out = append(out, i)
 		}

@@ -89,33 +89,33 @@ func archOf(t *ec2facts.Type) string {
 
 // Types returns the types that the region offers, by name. They must not be changed.
 func (w *World) Types() []*ec2facts.Type {
-	out := make([]*ec2facts.Type, len(w.facts.names))
-	for i, n := range w.facts.names {
-		out[i] = w.facts.types[n]
+	out := make([]*ec2facts.Type, len(w.ec2.facts.names))
+	for i, n := range w.ec2.facts.names {
+		out[i] = w.ec2.facts.types[n]
 	}
 	return out
 }
 
 // Type returns one type that the region offers.
 func (w *World) Type(name string) (*ec2facts.Type, bool) {
-	t, ok := w.facts.types[name]
+	t, ok := w.ec2.facts.types[name]
 	return t, ok
 }
 
 // Offered tells whether a zone has a type.
-func (w *World) Offered(instanceType, zone string) bool { return w.facts.zones[instanceType][zone] }
+func (w *World) Offered(instanceType, zone string) bool { return w.ec2.facts.zones[instanceType][zone] }
 
 // OnDemandPrice returns the Linux price of a type in micro units of Currency per hour.
 func (w *World) OnDemandPrice(instanceType string) (int64, bool) {
-	p, ok := w.facts.onDemand[instanceType]
+	p, ok := w.ec2.facts.onDemand[instanceType]
 	return p, ok
 }
 
 // Currency returns the currency of the region's prices: USD or CNY.
-func (w *World) Currency() string { return w.facts.currency }
+func (w *World) Currency() string { return w.ec2.facts.currency }
 
 // GuestMemoryMiB returns the memory that a Linux guest sees on a type, 0 for an unknown type.
-func (w *World) GuestMemoryMiB(instanceType string) int64 { return w.facts.guest[instanceType] }
+func (w *World) GuestMemoryMiB(instanceType string) int64 { return w.ec2.facts.guest[instanceType] }
 
 // accelerated tells whether a type has devices that make it scarce.
 func accelerated(t *ec2facts.Type) bool {

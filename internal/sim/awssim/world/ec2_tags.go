@@ -57,10 +57,10 @@ func (w *World) resourceLocked(id string) (resource, bool) {
 			return resource{"instance", &i.Tags, i}, true
 		}
 	case "vol", "eni":
-		if v := w.detached[id]; v != nil {
+		if v := w.ec2.detached[id]; v != nil {
 			return resource{"volume", &v.Tags, nil}, true
 		}
-		for _, i := range w.instances {
+		for _, i := range w.ec2.instances {
 			for n := range i.Volumes {
 				if i.Volumes[n].VolumeID == id {
 					return resource{"volume", &i.Volumes[n].Tags, nil}, true
@@ -73,23 +73,23 @@ func (w *World) resourceLocked(id string) (resource, bool) {
 			}
 		}
 	case "subnet":
-		return tagged("subnet", w.net.subnets[id], func(s *Subnet) *map[string]string { return &s.Tags })
+		return tagged("subnet", w.ec2.net.subnets[id], func(s *Subnet) *map[string]string { return &s.Tags })
 	case "sg":
-		return tagged("security-group", w.net.groups[id], func(g *SecurityGroup) *map[string]string { return &g.Tags })
+		return tagged("security-group", w.ec2.net.groups[id], func(g *SecurityGroup) *map[string]string { return &g.Tags })
 	case "vpc":
-		return tagged("vpc", w.net.vpcs[id], func(v *VPC) *map[string]string { return &v.Tags })
+		return tagged("vpc", w.ec2.net.vpcs[id], func(v *VPC) *map[string]string { return &v.Tags })
 	case "ami":
-		return tagged("image", w.images[id], func(i *Image) *map[string]string { return &i.Tags })
+		return tagged("image", w.ec2.images[id], func(i *Image) *map[string]string { return &i.Tags })
 	case "lt":
-		return tagged("launch-template", w.templates[id], func(t *LaunchTemplate) *map[string]string { return &t.Tags })
+		return tagged("launch-template", w.ec2.templates[id], func(t *LaunchTemplate) *map[string]string { return &t.Tags })
 	case "fleet":
-		return tagged("fleet", w.fleets[id], func(f *Fleet) *map[string]string { return &f.Tags })
+		return tagged("fleet", w.ec2.fleets[id], func(f *Fleet) *map[string]string { return &f.Tags })
 	case "sir":
-		return tagged("spot-instances-request", w.spotRequests[id], func(r *SpotRequest) *map[string]string { return &r.Tags })
+		return tagged("spot-instances-request", w.ec2.spotRequests[id], func(r *SpotRequest) *map[string]string { return &r.Tags })
 	case "cr":
-		return tagged("capacity-reservation", w.reservations[id], func(r *Reservation) *map[string]string { return &r.Tags })
+		return tagged("capacity-reservation", w.ec2.reservations[id], func(r *Reservation) *map[string]string { return &r.Tags })
 	case "pg":
-		return tagged("placement-group", w.groups[id], func(g *PlacementGroup) *map[string]string { return &g.Tags })
+		return tagged("placement-group", w.ec2.groups[id], func(g *PlacementGroup) *map[string]string { return &g.Tags })
 	}
 	return resource{}, false
 }
@@ -214,7 +214,7 @@ func (w *World) AllTags() []TagRecord {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ids []string
-	for _, i := range w.instances {
+	for _, i := range w.ec2.instances {
 		ids = append(ids, i.ID)
 		for _, v := range i.Volumes {
 			ids = append(ids, v.VolumeID)
@@ -223,16 +223,16 @@ func (w *World) AllTags() []TagRecord {
 			ids = append(ids, n.ID)
 		}
 	}
-	ids = slices.AppendSeq(ids, maps.Keys(w.net.subnets))
-	ids = slices.AppendSeq(ids, maps.Keys(w.net.groups))
-	ids = slices.AppendSeq(ids, maps.Keys(w.net.vpcs))
-	ids = slices.AppendSeq(ids, maps.Keys(w.images))
-	ids = slices.AppendSeq(ids, maps.Keys(w.templates))
-	ids = slices.AppendSeq(ids, maps.Keys(w.fleets))
-	ids = slices.AppendSeq(ids, maps.Keys(w.detached))
-	ids = slices.AppendSeq(ids, maps.Keys(w.spotRequests))
-	ids = slices.AppendSeq(ids, maps.Keys(w.reservations))
-	ids = slices.AppendSeq(ids, maps.Keys(w.groups))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.net.subnets))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.net.groups))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.net.vpcs))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.images))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.templates))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.fleets))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.detached))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.spotRequests))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.reservations))
+	ids = slices.AppendSeq(ids, maps.Keys(w.ec2.groups))
 	var out []TagRecord
 	for _, id := range ids {
 		r, ok := w.resourceLocked(id)

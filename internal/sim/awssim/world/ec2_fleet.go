@@ -136,10 +136,10 @@ func (w *World) CreateFleet(r FleetRequest) (Fleet, error) {
 		return Fleet{}, err
 	}
 	f := &Fleet{ID: w.newFleetIDLocked(), Created: w.clock.Now(), Request: r, Tags: tagsFor(r.Tags, "fleet")}
-	w.fleets[f.ID] = f
-	if w.fleetIDs = append(w.fleetIDs, f.ID); len(w.fleetIDs) > maxFleets {
-		delete(w.fleets, w.fleetIDs[0])
-		w.fleetIDs = w.fleetIDs[1:]
+	w.ec2.fleets[f.ID] = f
+	if w.ec2.fleetIDs = append(w.ec2.fleetIDs, f.ID); len(w.ec2.fleetIDs) > maxFleets {
+		delete(w.ec2.fleets, w.ec2.fleetIDs[0])
+		w.ec2.fleetIDs = w.ec2.fleetIDs[1:]
 	}
 	w.keepTokenLocked("CreateFleet", r.ClientToken, f)
 	for _, part := range plan.parts {
@@ -152,8 +152,8 @@ func (w *World) CreateFleet(r FleetRequest) (Fleet, error) {
 func (w *World) Fleets() []Fleet {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := make([]Fleet, 0, len(w.fleets))
-	for _, f := range w.fleets {
+	out := make([]Fleet, 0, len(w.ec2.fleets))
+	for _, f := range w.ec2.fleets {
 		out = append(out, *f)
 	}
 	slices.SortFunc(out, func(a, b Fleet) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
@@ -244,7 +244,7 @@ func (w *World) checkPoolsLocked(places []fleetPlace) error {
 	seen := map[[2]string]bool{}
 	for _, p := range places {
 		where := p.override.AvailabilityZone
-		if s := w.net.subnets[p.override.SubnetID]; s != nil {
+		if s := w.ec2.net.subnets[p.override.SubnetID]; s != nil {
 			where = s.Zone
 		}
 		key := [2]string{cmp.Or(p.override.InstanceType, p.version.Data.InstanceType), cmp.Or(where, p.override.SubnetID)}

@@ -57,7 +57,7 @@ func (w *World) runLocked(r RunRequest) ([]string, error) {
 				break
 			}
 			for _, id := range ids { // a fault struck half-way: nothing of this call may stay
-				w.undoLocked(w.instances[id])
+				w.undoLocked(w.ec2.instances[id])
 			}
 			return nil, err
 		}
@@ -103,14 +103,14 @@ func (w *World) runPlanLocked(r RunRequest) (*launch, error) {
 func (w *World) undoLocked(i *Instance) {
 	i.State = StateTerminated // so that its timers find nothing to do
 	w.releaseLocked(i)
-	delete(w.spotRequests, i.SpotRequestID)
-	delete(w.instances, i.ID)
+	delete(w.ec2.spotRequests, i.SpotRequestID)
+	delete(w.ec2.instances, i.ID)
 }
 
 func (w *World) copiesLocked(ids []string) []Instance {
 	var out []Instance
 	for _, id := range ids {
-		if i := w.instances[id]; i != nil {
+		if i := w.ec2.instances[id]; i != nil {
 			out = append(out, i.clone())
 		}
 	}

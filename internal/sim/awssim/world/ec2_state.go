@@ -4,7 +4,7 @@ package world
 func (w *World) StateOf(id string) (InstanceState, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	i := w.instances[id]
+	i := w.ec2.instances[id]
 	if i == nil {
 		return "", false
 	}

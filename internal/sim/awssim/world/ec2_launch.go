@@ -103,8 +103,8 @@ func (w *World) placeLocked(l *launch) (*Instance, *Error) {
 		w.poolFor(i).used++
 		i.pooled = true
 	}
-	w.quotaUsed[quotaKey{l.capacityType, QuotaClass(l.facts.Name)}] += l.facts.VCPUs
-	w.instances[i.ID] = i
+	w.ec2.quotaUsed[quotaKey{l.capacityType, QuotaClass(l.facts.Name)}] += l.facts.VCPUs
+	w.ec2.instances[i.ID] = i
 	w.startLocked(i, l.fails)
 	return i, nil
 }
@@ -126,7 +126,7 @@ func (w *World) roomForLocked(l *launch, n int) *Error {
 		return noCapacity(l)
 	}
 	q := quotaKey{l.capacityType, QuotaClass(l.facts.Name)}
-	if limit := w.quotaLocked(q); w.quotaUsed[q]+n*l.facts.VCPUs > limit {
+	if limit := w.quotaLocked(q); w.ec2.quotaUsed[q]+n*l.facts.VCPUs > limit {
 		return quotaExceeded(l, q.class, limit)
 	}
 	if l.subnet.Free < n*l.addresses() {
@@ -200,7 +200,7 @@ func (w *World) makeLocked(l *launch) *Instance {
 			Tags: tagsFor(specs, "spot-instances-request"),
 		}
 		i.SpotRequestID = r.ID
-		w.spotRequests[r.ID] = r
+		w.ec2.spotRequests[r.ID] = r
 	}
 	return i
 }

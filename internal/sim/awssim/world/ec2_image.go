@@ -62,7 +62,7 @@ func (i *Image) clone() Image {
 func (w *World) Images() []Image {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := sorted(w.images, (*Image).clone)
+	all := sorted(w.ec2.images, (*Image).clone)
 	return slices.DeleteFunc(all, func(i Image) bool { return w.aboutLocked(FaultMissingImages, i.ID) != nil })
 }
 
@@ -70,7 +70,7 @@ func (w *World) Images() []Image {
 func (w *World) Image(id string) (Image, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if i := w.images[id]; i != nil {
+	if i := w.ec2.images[id]; i != nil {
 		return i.clone(), true
 	}
 	return Image{}, false
@@ -103,9 +103,9 @@ func (w *World) addImageLocked(i Image) Image {
 		i.Created = w.clock.Now()
 	}
 	stored := i.clone()
-	w.images[i.ID] = &stored
+	w.ec2.images[i.ID] = &stored
 	for _, path := range i.SSMPaths {
-		w.imagePaths[path] = i.ID
+		w.ec2.imagePaths[path] = i.ID
 	}
 	return i
 }
@@ -126,7 +126,7 @@ func (i *Image) sizeOf(device string) int32 {
 func (w *World) DeprecateImage(id string, at time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	i := w.images[id]
+	i := w.ec2.images[id]
 	if i == nil {
 		return fmt.Errorf("deprecate image: no image %q", id)
 	}
@@ -138,10 +138,10 @@ func (w *World) DeprecateImage(id string, at time.Time) error {
 func (w *World) DeregisterImage(id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.images[id] == nil {
+	if w.ec2.images[id] == nil {
 		return fmt.Errorf("deregister image: no image %q", id)
 	}
-	delete(w.images, id)
+	delete(w.ec2.images, id)
 	return nil
 }
 
@@ -150,13 +150,13 @@ func (w *World) DeregisterImage(id string) error {
 func (w *World) ImageParameters() map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return maps.Clone(w.imagePaths)
+	return maps.Clone(w.ec2.imagePaths)
 }
 
 // ImageParameter returns the image id under one public SSM parameter.
 func (w *World) ImageParameter(path string) (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	id, ok := w.imagePaths[path]
+	id, ok := w.ec2.imagePaths[path]
 	return id, ok
 }

@@ -119,7 +119,7 @@ func (w *World) privateDNSName(a netip.Addr) string {
 func (w *World) Zones() []Zone {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.net.zones)
+	return slices.Clone(w.ec2.net.zones)
 }
 
 // ZoneID returns the id of a zone, or "" if there is none of that name.
@@ -130,7 +130,7 @@ func (w *World) ZoneID(name string) string {
 }
 
 func (w *World) zoneIDLocked(name string) string {
-	for _, z := range w.net.zones {
+	for _, z := range w.ec2.net.zones {
 		if z.Name == name {
 			return z.ID
 		}
@@ -142,21 +142,21 @@ func (w *World) zoneIDLocked(name string) string {
 func (w *World) VPCs() []VPC {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sorted(w.net.vpcs, func(v *VPC) VPC { c := *v; c.Tags = maps.Clone(v.Tags); return c })
+	return sorted(w.ec2.net.vpcs, func(v *VPC) VPC { c := *v; c.Tags = maps.Clone(v.Tags); return c })
 }
 
 // Subnets returns all subnets by id.
 func (w *World) Subnets() []Subnet {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sorted(w.net.subnets, (*Subnet).clone)
+	return sorted(w.ec2.net.subnets, (*Subnet).clone)
 }
 
 // SecurityGroups returns all security groups by id.
 func (w *World) SecurityGroups() []SecurityGroup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return sorted(w.net.groups, func(g *SecurityGroup) SecurityGroup { c := *g; c.Tags = maps.Clone(g.Tags); return c })
+	return sorted(w.ec2.net.groups, func(g *SecurityGroup) SecurityGroup { c := *g; c.Tags = maps.Clone(g.Tags); return c })
 }
 
 // AddVPC makes a network.
@@ -168,7 +168,7 @@ func (w *World) AddVPC(cidr string, tags map[string]string) (VPC, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v := &VPC{ID: w.newIDLocked("vpc"), CIDR: p.Masked(), Tags: maps.Clone(tags)}
-	w.net.vpcs[v.ID] = v
+	w.ec2.net.vpcs[v.ID] = v
 	return *v, nil
 }
 
@@ -180,14 +180,14 @@ func (w *World) AddSubnet(vpcID, zone, cidr string, public bool, tags map[string
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v := w.net.vpcs[vpcID]
+	v := w.ec2.net.vpcs[vpcID]
 	if v == nil {
 		return Subnet{}, fmt.Errorf("make subnet %s: no VPC %q", cidr, vpcID)
 	}
 	if !v.CIDR.Contains(p.Addr()) || p.Bits() < v.CIDR.Bits() {
 		return Subnet{}, fmt.Errorf("make subnet %s: not inside %s of %s", cidr, v.CIDR, vpcID)
 	}
-	for _, o := range w.net.subnets {
+	for _, o := range w.ec2.net.subnets {
 		if o.VPCID == vpcID && o.CIDR.Overlaps(p) {
 			return Subnet{}, fmt.Errorf("make subnet %s: overlaps %s of %s", cidr, o.CIDR, o.ID)
 		}
@@ -201,7 +201,7 @@ func (w *World) AddSubnet(vpcID, zone, cidr string, public bool, tags map[string
 		Tags: maps.Clone(tags), used: map[uint32]struct{}{},
 	}
 	s.Free = s.size()
-	w.net.subnets[s.ID] = s
+	w.ec2.net.subnets[s.ID] = s
 	return s.clone(), nil
 }
 
@@ -209,11 +209,11 @@ func (w *World) AddSubnet(vpcID, zone, cidr string, public bool, tags map[string
 func (w *World) AddSecurityGroup(vpcID, name, description string, tags map[string]string) (SecurityGroup, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.net.vpcs[vpcID] == nil {
+	if w.ec2.net.vpcs[vpcID] == nil {
 		return SecurityGroup{}, fmt.Errorf("make security group %s: no VPC %q", name, vpcID)
 	}
 	g := &SecurityGroup{ID: w.newIDLocked("sg"), Name: name, Description: description, VPCID: vpcID, Tags: maps.Clone(tags)}
-	w.net.groups[g.ID] = g
+	w.ec2.net.groups[g.ID] = g
 	return *g, nil
 }
 
@@ -221,7 +221,7 @@ func (w *World) AddSecurityGroup(vpcID, name, description string, tags map[strin
 func (w *World) OccupyAddresses(subnetID string, n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.net.subnets[subnetID]
+	s := w.ec2.net.subnets[subnetID]
 	if s == nil {
 		return 0
 	}

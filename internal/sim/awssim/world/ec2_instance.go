@@ -187,8 +187,8 @@ func (w *World) Instances() []Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	out := make([]Instance, 0, len(w.instances))
-	for _, i := range w.instances {
+	out := make([]Instance, 0, len(w.ec2.instances))
+	for _, i := range w.ec2.instances {
 		if now.Before(i.visibleAt) {
 			continue
 		}
@@ -208,7 +208,7 @@ func (w *World) AllInstances() []Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	out := sorted(w.instances, func(i *Instance) Instance { i.settleTags(now); return i.clone() })
+	out := sorted(w.ec2.instances, func(i *Instance) Instance { i.settleTags(now); return i.clone() })
 	slices.SortFunc(out, byLaunch)
 	return out
 }
@@ -219,7 +219,7 @@ func (w *World) EachInstance(f func(Instance)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	for _, i := range w.instances {
+	for _, i := range w.ec2.instances {
 		i.settleTags(now)
 		f(*i)
 	}
@@ -237,7 +237,7 @@ func (w *World) Instance(id string) (Instance, bool) {
 
 func (w *World) visibleLocked(id string) *Instance {
 	now := w.clock.Now()
-	i := w.instances[id]
+	i := w.ec2.instances[id]
 	if i == nil || now.Before(i.visibleAt) {
 		return nil
 	}
@@ -268,7 +268,7 @@ func (w *World) Terminate(ids []string) ([]StateChange, error) {
 	var out []StateChange
 	held, by := w.protectedLocked(ids)
 	for _, id := range ids {
-		i := w.instances[id]
+		i := w.ec2.instances[id]
 		if held[i.Zone] {
 			continue
 		}
@@ -290,7 +290,7 @@ func (w *World) Terminate(ids []string) ([]StateChange, error) {
 func (w *World) protectedLocked(ids []string) (zones map[string]bool, first string) {
 	zones = map[string]bool{}
 	for _, id := range ids {
-		i := w.instances[id]
+		i := w.ec2.instances[id]
 		if !i.Live() || i.CapacityType == Spot || !deref(i.Launch.DisableAPITermination) {
 			continue
 		}
@@ -307,7 +307,7 @@ func (w *World) protectedLocked(ids []string) (zones map[string]bool, first stri
 func (w *World) Reclaim(id string) bool {
 	w.mu.Lock()
 	defer w.unlock()
-	i := w.instances[id]
+	i := w.ec2.instances[id]
 	if i == nil || i.State == StateShuttingDown || i.State == StateTerminated {
 		return false
 	}
@@ -365,15 +365,15 @@ func (w *World) endLocked(i *Instance) {
 	w.tellLocked(i, Lifecycle.OnTerminated)
 	w.tellStateLocked(i)
 	w.afterLocked(w.opts.TerminatedVisible, func() {
-		delete(w.instances, i.ID)
-		delete(w.statuses, i.ID)
-		delete(w.spotRequests, i.SpotRequestID)
+		delete(w.ec2.instances, i.ID)
+		delete(w.ec2.statuses, i.ID)
+		delete(w.ec2.spotRequests, i.SpotRequestID)
 	})
 }
 
 func (w *World) releaseLocked(i *Instance) {
 	for _, n := range i.Interfaces {
-		s := w.net.subnets[n.SubnetID]
+		s := w.ec2.net.subnets[n.SubnetID]
 		if s == nil {
 			continue
 		}
@@ -390,8 +390,8 @@ func (w *World) releaseLocked(i *Instance) {
 		w.poolFor(i).used--
 		i.pooled = false
 	}
-	w.quotaUsed[quotaKey{i.CapacityType, QuotaClass(i.Type)}] -= w.vcpus(i.Type)
-	if r := w.reservations[i.CapacityReservationID]; r != nil {
+	w.ec2.quotaUsed[quotaKey{i.CapacityType, QuotaClass(i.Type)}] -= w.vcpus(i.Type)
+	if r := w.ec2.reservations[i.CapacityReservationID]; r != nil {
 		r.used--
 	}
 }

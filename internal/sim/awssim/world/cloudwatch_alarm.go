@@ -70,10 +70,10 @@ func (w *World) PutAlarm(a Alarm) error {
 	c := a.clone()
 	c.ARN, c.Updated = w.AlarmARN(a.Name), now
 	c.State, c.StateReason, c.StateUpdated = AlarmInsufficient, "Unchecked: Initial alarm creation", now
-	if old := w.metrics.alarms[a.Name]; old != nil {
+	if old := w.cloudwatch.alarms[a.Name]; old != nil {
 		c.Tags, c.State, c.StateReason, c.StateUpdated = old.Tags, old.State, old.StateReason, old.StateUpdated
 	}
-	w.metrics.alarms[a.Name] = &c
+	w.cloudwatch.alarms[a.Name] = &c
 	return nil
 }
 
@@ -110,11 +110,11 @@ func (w *World) Alarms(names []string, prefix string) []Alarm {
 	defer w.mu.Unlock()
 	w.sampleQueuesLocked()
 	var out []Alarm
-	for _, name := range slices.Sorted(maps.Keys(w.metrics.alarms)) {
+	for _, name := range slices.Sorted(maps.Keys(w.cloudwatch.alarms)) {
 		if len(names) > 0 && !slices.Contains(names, name) || !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		a := w.metrics.alarms[name]
+		a := w.cloudwatch.alarms[name]
 		w.evaluateLocked(a)
 		out = append(out, a.clone())
 	}
@@ -126,14 +126,14 @@ func (w *World) DeleteAlarms(names []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range names {
-		if w.metrics.alarms[n] == nil {
+		if w.cloudwatch.alarms[n] == nil {
 			e := Errorf("ResourceNotFound", "Some alarms could not be found: %s", n)
 			e.Status = statusNotFound
 			return e
 		}
 	}
 	for _, n := range names {
-		delete(w.metrics.alarms, n)
+		delete(w.cloudwatch.alarms, n)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (w *World) DeleteAlarms(names []string) error {
 func (w *World) TagAlarm(arn string, set map[string]string, unset []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, a := range w.metrics.alarms {
+	for _, a := range w.cloudwatch.alarms {
 		if a.ARN == arn {
 			a.Tags = retag(a.Tags, set, unset)
 			return nil
