@@ -87,3 +87,62 @@ func TestTheFirstChangeWorks(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestTheGuideToAnOperationWorks adds the operation that docs/simulated-aws.md leads through, on copies that the go command lays
+// over the files, and runs the tests that the page names.
+func TestTheGuideToAnOperationWorks(t *testing.T) {
+	page, err := os.ReadFile("docs/simulated-aws.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code []string
+	for _, m := range snippet.FindAllStringSubmatch(string(page), -1) {
+		code = append(code, regexp.MustCompile(`(?m)^   `).ReplaceAllString(m[1], ""))
+	}
+	if len(code) != 3 {
+		t.Fatalf("the page has %d pieces of code, and this test knows three", len(code))
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	put := func(file, text string) {
+		copied := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[abs] = copied
+	}
+	change := func(file, behind, with string) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), behind) {
+			t.Fatalf("%s has no %q, behind which the page has something put", file, behind)
+		}
+		put(file, strings.Replace(string(text), behind, behind+with, 1))
+	}
+	put("internal/sim/awssim/ec2/creditspecifications_test.go", code[0])
+	put("internal/sim/awssim/ec2/creditspecifications.go", code[1])
+	change("internal/sim/awssim/ec2/ec2.go", "	reads := map[string]wire.Handler{\n", code[2])
+	change("internal/sim/awssim/authz/ec2.go", `each(out, "ec2", anywhere,`, ` "DescribeInstanceCreditSpecifications",`)
+	text, err := json.Marshal(struct{ Replace map[string]string }{replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range [][]string{
+		{"./internal/sim/awssim/ec2", "-run=CreditSpecifications"}, {"./internal/sim/awssim/world", "-run=TestEachService"},
+		{"./internal/sim/awssim/authz", "-run=TestEveryOperationIsInTheTable"}, {"./internal/sim/awssim", "-run=Operation|Unknown|AtAWS"},
+	} {
+		if out, err := exec.CommandContext(t.Context(), "go", append([]string{"test", "-overlay", file}, run...)...).CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", run, err, out)
+		}
+	}
+}

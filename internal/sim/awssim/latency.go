@@ -23,6 +23,7 @@ var latencies = []struct {
 	{"ec2:CreateFleet", 1500 * time.Millisecond}, // an instant fleet is answered with its instances
 	{"ec2:RunInstances", time.Second},
 	{"ec2:TerminateInstances", 400 * time.Millisecond},
+	{"ec2:StopInstances", 400 * time.Millisecond},
 	{"ec2:CreateTags", 250 * time.Millisecond},
 	{"ec2:DescribeInstanceTypes", 200 * time.Millisecond}, // a page of 100, some 300 kB
 	{"ec2:DescribeImages", 200 * time.Millisecond},

@@ -48,6 +48,7 @@ func Register(s *wire.Server, w *world.World) {
 		"ModifyLaunchTemplate":        write(svc.modifyLaunchTemplate),
 		"ModifySubnetAttribute":       write(svc.modifySubnetAttribute),
 		"RunInstances":                write(svc.runInstances),
+		"StopInstances":               write(svc.stopInstances),
 		"TerminateInstances":          write(svc.terminateInstances),
 	}
 	for op, h := range reads {

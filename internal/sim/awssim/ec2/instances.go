@@ -413,9 +413,13 @@ func (s *service) terminateInstances(r *wire.Request, in *terminateInstancesInpu
 		return nil, err
 	}
 	r.Detail = strconv.Itoa(len(changes)) + " instances"
-	out := terminateInstancesOutput{}
+	return terminateInstancesOutput{stateChanges(changes)}, nil
+}
+
+func stateChanges(changes []world.StateChange) []stateChange {
+	var out []stateChange
 	for _, c := range changes {
-		out.Instances = append(out.Instances, stateChange{c.ID, state{c.Current.Code(), string(c.Current)}, state{c.Previous.Code(), string(c.Previous)}})
+		out = append(out, stateChange{c.ID, state{c.Current.Code(), string(c.Current)}, state{c.Previous.Code(), string(c.Previous)}})
 	}
-	return out, nil
+	return out
 }

@@ -44,26 +44,3 @@ func (w *World) tellLocked(i *Instance, call func(Lifecycle, Instance)) {
 		w.events = append(w.events, func() { call(h, seen) })
 	}
 }
-
-// Stop shuts a running instance down without ending it, as an owner or a scheduled stop does. It tells whether there was
-// such a running instance. Stopped instances keep their capacity here and cannot be started again.
-func (w *World) Stop(id string) bool {
-	w.mu.Lock()
-	defer w.unlock()
-	i := w.ec2.instances[id]
-	if i == nil || i.State != StateRunning {
-		return false
-	}
-	i.State = StateStopping
-	i.StateReasonCode, i.StateReasonMessage = "Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"
-	i.StateTransitionReason = "User initiated (" + w.clock.Now().Format("2006-01-02 15:04:05 GMT") + ")"
-	w.tellLocked(i, Lifecycle.OnTerminating)
-	w.tellStateLocked(i)
-	w.afterLocked(w.spreadLocked(w.opts.ShutdownTime), func() {
-		if i.State == StateStopping {
-			i.State = StateStopped
-			w.tellStateLocked(i)
-		}
-	})
-	return true
-}
