@@ -29,7 +29,7 @@ type State interface {
 	Pools() []*karpv1.NodePool
 	Pod(cluster.PodRef) *corev1.Pod
 	Assume(claim *karpv1.NodeClaim, expected intake.Expected, pods []cluster.PodRef, until time.Time)
-	Nominate(node *cluster.Node, pods []cluster.PodRef, until time.Time)
+	Reserve(node *cluster.Node, pods []cluster.PodRef, until time.Time)
 }
 
 // Options of an Applier. Client, State and Recorder are required.
@@ -185,7 +185,7 @@ func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
 		if !node.Initialized && node.Claim != "" {
 			u = a.o.Now().Add(a.o.ClaimTTL)
 		}
-		a.o.State.Nominate(node, pods, u)
+		a.o.State.Reserve(node, pods, u)
 		a.events.nominated(a.o.State, pods, "node "+p.Node)
 	}
 	return out

@@ -87,7 +87,7 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 	}
 	until := a.o.Now().Add(a.o.ClaimTTL)
 	for _, p := range o.Placements {
-		a.o.State.Nominate(check.nodes[p.Node], p.Pods, until)
+		a.o.State.Reserve(check.nodes[p.Node], p.Pods, until)
 	}
 	return launches, nil
 }

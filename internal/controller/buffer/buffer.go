@@ -129,7 +129,7 @@ func (c *Controller) describe(b *autoscalingv1beta1.CapacityBuffer, s *cache.Buf
 		conditions.SetFalse(autoscalingv1beta1.ConditionTypeProvisioning, autoscalingv1beta1.ReasonBufferEmpty, "there is nothing to keep room for: replicas, percentage and limits come to 0 pods")
 	case s.Unsettled > 0:
 		// The next decision tells; until then the condition says what was true last.
-	case s.Standing == s.Pods:
+	case s.Ready == s.Pods:
 		conditions.SetTrueWithReason(autoscalingv1beta1.ConditionTypeProvisioning, autoscalingv1beta1.ReasonFitsExistingCapacity, fmt.Sprintf("ready nodes have room for all %d pods", s.Pods))
 	default:
 		conditions.SetFalse(autoscalingv1beta1.ConditionTypeProvisioning, autoscalingv1beta1.ReasonRequiresNewCapacity, missing(s))
@@ -138,11 +138,11 @@ func (c *Controller) describe(b *autoscalingv1beta1.CapacityBuffer, s *cache.Buf
 
 // missing words what stands between the buffer and its room.
 func missing(s *cache.BufferState) string {
-	text := fmt.Sprintf("ready nodes have room for %d of %d pods", s.Standing, s.Pods)
+	text := fmt.Sprintf("ready nodes have room for %d of %d pods", s.Ready, s.Pods)
 	if s.Ordered > 0 {
 		text += fmt.Sprintf("; instances for %d are on their way", s.Ordered)
 	}
-	if none := s.Pods - s.Standing - s.Ordered; none > 0 {
+	if none := s.Pods - s.Ready - s.Ordered; none > 0 {
 		text += fmt.Sprintf("; %d have no place: %s", none, s.Why)
 	}
 	return text

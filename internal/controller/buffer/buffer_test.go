@@ -30,9 +30,9 @@ func TestTheStatusTellsWhatBecameOfABuffer(t *testing.T) {
 		want     []string
 		replicas *int32
 	}{
-		"all have room": {cache.BufferState{Buffer: resolved, Pods: 3, Standing: 3}, []string{
+		"all have room": {cache.BufferState{Buffer: resolved, Pods: 3, Ready: 3}, []string{
 			"ReadyForProvisioning=True/Resolved/", "Provisioning=True/FitsExistingCapacity/ready nodes have room for all 3 pods"}, new(int32(3))},
-		"some wait for instances and some for ever": {cache.BufferState{Buffer: resolved, Pods: 3, Standing: 1, Ordered: 1, Why: "pool default: its limit on cpu is reached"}, []string{
+		"some wait for instances and some for ever": {cache.BufferState{Buffer: resolved, Pods: 3, Ready: 1, Ordered: 1, Why: "pool default: its limit on cpu is reached"}, []string{
 			"ReadyForProvisioning=True/Resolved/",
 			"Provisioning=False/RequiresNewCapacity/ready nodes have room for 1 of 3 pods; instances for 1 are on their way; 1 have no place: pool default: its limit on cpu is reached"}, new(int32(3))},
 		"nothing has been decided yet": {cache.BufferState{Buffer: resolved, Pods: 3, Unsettled: 3}, []string{"ReadyForProvisioning=True/Resolved/"}, new(int32(3))},

@@ -14,7 +14,7 @@ type subject struct {
 	node  *cluster.Node
 	claim *karpv1.NodeClaim // nil when it is not known (yet)
 	pool  *karpv1.NodePool  // nil when there is none
-	pods  cache.NodeStanding
+	pods  cache.NodeConstraints
 	// busy: it is part of a command that the snapshot may not show yet, or what one waits for. leftAlone: traffic is shifted away from its zone.
 	busy, leftAlone bool
 }

@@ -176,7 +176,7 @@ func (d *Drift) look(ctx context.Context) *driftView {
 			v.budget[name] = left
 		}
 	}
-	standing := d.State.Standing()
+	standing := d.State.DisruptionConstraints()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.backoff.forget(v.now)

@@ -20,6 +20,6 @@ func (l *Loop) Forecast(ctx context.Context, snapshot *cluster.Snapshot) *disrup
 
 // Against are the reasons for which a drifted node stays as things are: what the loop that replaces such nodes heeds. pool is
 // nil when there is none.
-func Against(n *cluster.Node, claim *karpv1.NodeClaim, pool *karpv1.NodePool, pods cache.NodeStanding) []disrupt.Reason {
+func Against(n *cluster.Node, claim *karpv1.NodeClaim, pool *karpv1.NodePool, pods cache.NodeConstraints) []disrupt.Reason {
 	return (&subject{node: n, claim: claim, pool: pool, pods: pods}).eventual()
 }

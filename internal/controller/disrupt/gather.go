@@ -19,7 +19,7 @@ type LoopState interface {
 	Pools() []*karpv1.NodePool
 	Claim(name string) *karpv1.NodeClaim
 	Pod(cluster.PodRef) *corev1.Pod
-	Standing() *cache.Standing
+	DisruptionConstraints() *cache.DisruptionConstraints
 }
 
 // view is the cluster as a decision on consolidation sees it.
@@ -39,7 +39,7 @@ type view struct {
 // gather makes the problem of the newest state.
 func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	now := l.Clock.Now()
-	standing := l.State.Standing()
+	standing := l.State.DisruptionConstraints()
 	v := &view{snapshot: snapshot, pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}, invalid: standing.Invalid, timed: standing.Timed, next: standing.Next}
 	var live []*karpv1.NodePool
 	for _, p := range l.State.Pools() {
@@ -82,7 +82,7 @@ func poolOf(p *karpv1.NodePool, s *Spending) disrupt.Pool {
 }
 
 // consider says what is known of a node beyond the cluster.
-func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now time.Time) disrupt.Node {
+func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeConstraints, now time.Time) disrupt.Node {
 	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim) || l.Queue.Awaited(n.Claim)}
 	s.leftAlone = l.LeftAlone != nil && l.LeftAlone(n.ProviderID)
 	out := disrupt.Node{Name: n.Name, Blocks: s.blocks(), LifetimeLeft: s.lifetimeLeft(now)}

@@ -46,7 +46,7 @@ const (
 type State interface {
 	Snapshot() *cluster.Snapshot
 	SetNode(node *corev1.Node)
-	Nominate(node *cluster.Node, pods []cluster.PodRef, until time.Time)
+	Reserve(node *cluster.Node, pods []cluster.PodRef, until time.Time)
 }
 
 // Launcher launches what has to be there before nodes go; *apply.Applier is one.

@@ -57,7 +57,7 @@ func (q *Queue) reserve(f *execution) {
 			return true
 		})
 		if len(take) > 0 {
-			q.State.Nominate(n, take, until)
+			q.State.Reserve(n, take, until)
 		}
 	}
 }

@@ -32,11 +32,11 @@ func named(moves []disrupt.Move) string {
 // claimsOf is a state of claims alone.
 type claimsOf map[string]*karpv1.NodeClaim
 
-func (c claimsOf) Snapshot() *cluster.Snapshot         { return nil }
-func (c claimsOf) Pools() []*karpv1.NodePool           { return nil }
-func (c claimsOf) Claim(name string) *karpv1.NodeClaim { return c[name] }
-func (c claimsOf) Pod(cluster.PodRef) *corev1.Pod      { return nil }
-func (c claimsOf) Standing() *cache.Standing           { return nil }
+func (c claimsOf) Snapshot() *cluster.Snapshot                         { return nil }
+func (c claimsOf) Pools() []*karpv1.NodePool                           { return nil }
+func (c claimsOf) Claim(name string) *karpv1.NodeClaim                 { return c[name] }
+func (c claimsOf) Pod(cluster.PodRef) *corev1.Pod                      { return nil }
+func (c claimsOf) DisruptionConstraints() *cache.DisruptionConstraints { return nil }
 
 // marked is a claim that goes for a cause, since then.
 func marked(cause disrupt.Cause, since time.Time) *karpv1.NodeClaim {

@@ -58,7 +58,7 @@ func rooms(problem *pack.Problem, p *plan.Plan, out apply.Outcome, virtual map[c
 	for _, x := range p.Placements {
 		room := cache.Room{State: cache.RoomOrdered, Node: nodes[x.Node]}
 		if room.Node != nil && room.Node.Initialized {
-			room.State = cache.RoomStanding
+			room.State = cache.RoomReady
 		}
 		put(x.Pods, room)
 	}

@@ -114,7 +114,7 @@ func TestABufferWithoutAPlaceSaysWhy(t *testing.T) {
 	})
 	h.decide()
 	s := h.cache.Buffers()[0]
-	if s.Standing+s.Ordered+s.Unsettled != 0 || s.Why == "" {
+	if s.Ready+s.Ordered+s.Unsettled != 0 || s.Why == "" {
 		t.Errorf("buffer %+v, want two pods without room and the reason", s)
 	}
 	if len(h.count.unplaced) != 0 {

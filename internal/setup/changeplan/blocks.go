@@ -18,7 +18,7 @@ import (
 
 // blocksOf are the reasons for which a drifted node stays as things are now, as the controller heeds them, with the budgets
 // by name. unit is the claim's node, nil while it is not known.
-func (s *seen) blocksOf(claim *karpv1.NodeClaim, unit *cluster.Node, standing *cache.Standing) []disrupt.Reason {
+func (s *seen) blocksOf(claim *karpv1.NodeClaim, unit *cluster.Node, standing *cache.DisruptionConstraints) []disrupt.Reason {
 	if unit == nil {
 		return []disrupt.Reason{{Code: disrupt.NotInitialized}}
 	}

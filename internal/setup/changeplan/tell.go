@@ -35,7 +35,7 @@ func (l *look) judgeNodes() {
 			byClaim[n.Claim] = n
 		}
 	}
-	standing := l.seen.state.Standing()
+	standing := l.seen.state.DisruptionConstraints()
 	for _, claim := range l.seen.claims {
 		n := Node{Claim: claim.Name, Name: cmp.Or(claim.Status.NodeName, claim.Name), Pool: claim.Labels[karpv1.NodePoolLabelKey]}
 		unit := byClaim[claim.Name]

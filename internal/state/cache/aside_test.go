@@ -109,7 +109,7 @@ func TestAPodOnANodeThatCanNotBeReadHoldsItsNode(t *testing.T) {
 	if n == nil || len(n.Pods) != 1 || n.Used.String() == "" {
 		t.Fatalf("node %+v", n)
 	}
-	if held := b.Standing().Nodes["n"].Held; held != "ns/bad" {
+	if held := b.DisruptionConstraints().Nodes["n"].Held; held != "ns/bad" {
 		t.Errorf("held by %q", held)
 	}
 }

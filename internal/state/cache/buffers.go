@@ -43,9 +43,9 @@ type RoomState int
 
 // States of a room.
 const (
-	RoomMissing  RoomState = iota // there is none
-	RoomOrdered                   // on an instance that is launched or starts
-	RoomStanding                  // on a node that is ready
+	RoomMissing RoomState = iota // there is none
+	RoomOrdered                  // on an instance that is launched or starts
+	RoomReady                    // on a node that is ready
 )
 
 // Room is what a decision found for a virtual pod.
@@ -67,7 +67,7 @@ type BufferState struct {
 	intake.Buffer
 	// Pods it stands for, of which so many have room on ready nodes, or on instances that are on their way. Unsettled ones
 	// no decision has looked at yet.
-	Pods, Standing, Ordered, Unsettled int
+	Pods, Ready, Ordered, Unsettled int
 	// Why a pod has no room, when one has none.
 	Why string
 }
@@ -307,8 +307,8 @@ func (c *Cache) Buffers() []BufferState {
 			switch {
 			case !ok:
 				s.Unsettled++
-			case room.State == RoomStanding:
-				s.Standing++
+			case room.State == RoomReady:
+				s.Ready++
 			case room.State == RoomOrdered:
 				s.Ordered++
 			case s.Why == "":

@@ -72,20 +72,17 @@ type Cache struct {
 	scs        store[*storagev1.StorageClass]
 	csiNodes   store[*storagev1.CSINode]
 
-	belong  belongings
-	buffers buffers
-	holds   holds
-	usage   usage
+	spreads     spreadSelectors
+	buffers     buffers
+	blocks      evictionBlocks
+	usage       usage
+	constraints constraints
 
 	compiler *intake.Compiler
 	keys     int // label keys that were in use when they were last looked for
 
 	entries     map[types.NamespacedName]*entry
 	podsByNode  map[string]map[types.NamespacedName]*entry
-	podEvents   map[string]time.Time            // by node; see notePodEvent
-	stood       map[string]*stood               // by node; see Standing
-	budgetsRead int                             // the changes of budgets that stood knows of
-	podsAsked   int                             // by Standing; tests count them
 	waiting     map[types.NamespacedName]*entry // provisionable pods
 	settled     map[types.UID]int               // by owner; see Settled
 	claimUsers  index[types.NamespacedName, types.NamespacedName]
@@ -131,7 +128,7 @@ func New(o Options) *Cache {
 		csiNodes:   newStore[*storagev1.CSINode](),
 		compiler:   intake.NewCompiler(),
 		entries:    map[types.NamespacedName]*entry{},
-		podsByNode: map[string]map[types.NamespacedName]*entry{}, podEvents: map[string]time.Time{}, stood: map[string]*stood{},
+		podsByNode: map[string]map[types.NamespacedName]*entry{}, constraints: constraints{podEvents: map[string]time.Time{}, byNode: map[string]*readConstraints{}},
 		waiting: map[types.NamespacedName]*entry{}, settled: map[types.UID]int{},
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
@@ -146,8 +143,8 @@ func New(o Options) *Cache {
 	}
 	c.compiler.DefaultSpreads = o.DefaultSpreads
 	c.aside, c.failed, c.classOf, c.unitOf = map[asideKey]aside{}, o.Failed, c.compiler.Class, c.buildUnit
-	c.belong, c.buffers, c.usage = newBelongings(), newBuffers(o.CapacityBuffers), newUsage()
-	c.holds.budgets = newStore[*policyv1.PodDisruptionBudget]()
+	c.spreads, c.buffers, c.usage = newSpreadSelectors(), newBuffers(o.CapacityBuffers), newUsage()
+	c.blocks.budgets = newStore[*policyv1.PodDisruptionBudget]()
 	return c
 }
 
@@ -183,7 +180,7 @@ func (c *Cache) Snapshot() *cluster.Snapshot {
 func (c *Cache) snapshot() *cluster.Snapshot {
 	c.expire()
 	c.retryAside()
-	c.refreshBelongings()
+	c.refreshSpreadSelectors()
 	next := *c.last
 	forgotten := c.forgetKeys()
 	changed := c.rebuildDaemons(&next)
@@ -295,7 +292,7 @@ func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 	if !c.dirtyWait {
 		return false
 	}
-	c.dirtyWait, c.holds.end = false, time.Time{}
+	c.dirtyWait, c.blocks.end = false, time.Time{}
 	var out []*cluster.Pod
 	for _, e := range c.waiting {
 		if !c.reserved.Has(e.obj.UID) {

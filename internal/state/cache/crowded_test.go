@@ -17,7 +17,7 @@ func TestABindLooksAtItsOwnNodeOnly(t *testing.T) {
 			r.version(n)
 			r.SetNode(n)
 		}
-		r.Nominate(r.instance("n0000"), []cluster.PodRef{r.pod("waits")}, r.clock.Add(time.Hour))
+		r.Reserve(r.instance("n0000"), []cluster.PodRef{r.pod("waits")}, r.clock.Add(time.Hour))
 		snapshot := r.Snapshot()
 		i := 0
 		allocs := testing.AllocsPerRun(50, func() {
@@ -31,7 +31,7 @@ func TestABindLooksAtItsOwnNodeOnly(t *testing.T) {
 			t.Errorf("with %d nodes a bind made a snapshot of the cluster", nodes)
 		}
 		if !r.reserved.Has("uid-waits") {
-			t.Error("there is room for the pod that waits, but it is promised no more")
+			t.Error("there is room for the pod that waits, but it is reserved no more")
 		}
 		return allocs
 	}

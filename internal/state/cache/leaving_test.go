@@ -25,7 +25,7 @@ func leave(t *testing.T) (*rig, *corev1.Node, *karpv1.NodeClaim, cluster.PodRef)
 	return r, node, claim, ref
 }
 
-func TestAPodOfALeavingNodeKeepsItsPromiseAndIsNotPending(t *testing.T) {
+func TestAPodOfALeavingNodeKeepsItsReservationAndIsNotPending(t *testing.T) {
 	r, _, claim, _ := leave(t)
 	if n := r.pending(); n != 0 {
 		t.Errorf("%d pods pending: it runs where it is", n)
@@ -47,11 +47,11 @@ func TestAPodOfALeavingNodeKeepsItsPromiseAndIsNotPending(t *testing.T) {
 	r.Snapshot()
 	r.clock = r.clock.Add(DefaultBindGrace + time.Second)
 	if m := r.instance("n1"); len(m.Pods) != 1 {
-		t.Error("the promise was broken because the scheduler did not bind a pod that still runs elsewhere")
+		t.Error("the reservation was broken because the scheduler did not bind a pod that still runs elsewhere")
 	}
 }
 
-func TestAPromiseEndsWhenTheNodeStaysAfterAll(t *testing.T) {
+func TestAReservationEndsWhenTheNodeStaysAfterAll(t *testing.T) {
 	r, node, _, _ := leave(t)
 	node = node.DeepCopy()
 	node.Annotations = nil

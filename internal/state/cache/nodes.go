@@ -47,7 +47,7 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 	if c.nodes.remove(node) {
 		c.unlinkNode(old)
 		c.recountID(old.Spec.ProviderID)
-		delete(c.podEvents, node.Name)
+		delete(c.constraints.podEvents, node.Name)
 		c.breakReservations(reservation.OfNode(node.Name))
 		c.followNode(node.Name)
 		c.tell(NodeGone, node.Name)

@@ -116,7 +116,7 @@ func TestANominatedPodIsStillServed(t *testing.T) {
 	r.pod("p0", nominatedTo("node-of-c0"))
 	r.clock = r.clock.Add(2 * time.Minute)
 	if n := r.pending(); n != 3 {
-		t.Errorf("%d pods pending once the promises have ended, want all three", n)
+		t.Errorf("%d pods pending once the reservations have ended, want all three", n)
 	}
 	r.pod("p0", bound("node-of-c0"))
 	if n := r.reserved.Sizes().Nominations; n != 1 || len(r.Cache.nominees) != 0 {

@@ -18,7 +18,7 @@ func landing(p2 ...func(*corev1.Pod)) (*rig, *[]Change) {
 	r, c0, _ := assumed()
 	c1 := r.claim("c1")
 	r.Assume(c1, intake.Expected{}, nil, r.clock.Add(time.Minute))
-	r.Nominate(r.instance("c1"), []cluster.PodRef{r.pod("p2", p2...)}, r.clock.Add(time.Minute))
+	r.Reserve(r.instance("c1"), []cluster.PodRef{r.pod("p2", p2...)}, r.clock.Add(time.Minute))
 	for i, c := range []*karpv1.NodeClaim{c0, c1} {
 		launch(c)
 		c.Status.ProviderID = []string{"id-0", "id-1"}[i]
@@ -101,14 +101,14 @@ func TestSuccessorsOfEvictedPodsAreHeldAgainstThePlan(t *testing.T) {
 	for node, planned := range map[string]bool{"n1": true, "n0": false} {
 		r, placed := landing()
 		r.pod("old", controlled, bound("n0"))
-		r.Nominate(r.instance("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
+		r.Reserve(r.instance("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
 		if !r.reserved.Has("uid-old") { // its node is not going away: nothing is kept for it
 			leaves := newNode("n0", "uid-n0", "id-0")
 			now := metav1.Unix(1000, 0)
 			leaves.DeletionTimestamp, leaves.Finalizers = &now, []string{"karpenter.sh/termination"}
 			r.version(leaves)
 			r.SetNode(leaves)
-			r.Nominate(r.instance("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
+			r.Reserve(r.instance("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
 		}
 		r.pod("old", controlled, bound("n0"), terminating)
 		r.pod("new", controlled)

@@ -122,7 +122,7 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 			c.podEvent(e.pod.Node, c.now())
 		}
 		if len(c.podsByNode[e.pod.Node]) == 0 && c.nodes.get("", e.pod.Node) == nil {
-			delete(c.podEvents, e.pod.Node) // pods may go after their node
+			delete(c.constraints.podEvents, e.pod.Node) // pods may go after their node
 		}
 		c.tell(PodLeft, e.pod.Name)
 	}
@@ -130,7 +130,7 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 }
 
 func (c *Cache) indexPod(key types.NamespacedName, pod *corev1.Pod) {
-	delete(c.stood, pod.Spec.NodeName)
+	delete(c.constraints.byNode, pod.Spec.NodeName)
 	if pod.Spec.NodeName != "" {
 		on := c.podsByNode[pod.Spec.NodeName]
 		if on == nil {
@@ -152,7 +152,7 @@ func (c *Cache) indexPod(key types.NamespacedName, pod *corev1.Pod) {
 }
 
 func (c *Cache) unindexPod(key types.NamespacedName, pod *corev1.Pod) {
-	delete(c.stood, pod.Spec.NodeName)
+	delete(c.constraints.byNode, pod.Spec.NodeName)
 	if on := c.podsByNode[pod.Spec.NodeName]; on != nil {
 		delete(on, key)
 		if len(on) == 0 {

@@ -25,7 +25,7 @@ func TestADrainLearnsWhatThePodsStillWaitFor(t *testing.T) {
 			t.Errorf("%s: homeless %v, coming %v; want %v, %v", sentence, h, c, homeless, coming)
 		}
 	}
-	want("a pod that was promised nothing", true, false)
+	want("a pod for which nothing was reserved", true, false)
 
 	claim := r.claim("c0")
 	r.Assume(claim, intake.Expected{}, []cluster.PodRef{ref}, r.clock.Add(20*time.Minute))

@@ -25,24 +25,24 @@ func (c *Cache) Assume(claim *karpv1.NodeClaim, expected intake.Expected, pods [
 	defer c.unlock()
 	seen := c.claims.get("", claim.Name)
 	c.reserved.ExpectClaim(claim.Name, claim.UID, expected, until, seen != nil && seen.UID == claim.UID)
-	if _, gone := c.claims.tombs[claim.UID]; gone {
+	if _, gone := c.claims.deleted[claim.UID]; gone {
 		c.reserved.ForgetClaim(claim.Name) // it came and went before we got here
 		return
 	}
 	c.setClaim(claim.DeepCopy())
 	c.touch(reservation.OfClaim(claim.Name))
-	c.reserve(reservation.OfClaim(claim.Name), pods, until)
+	c.reserveOn(reservation.OfClaim(claim.Name), pods, until)
 }
 
-// Nominate reserves room on an instance of the snapshot for pods: a Node, or a claim whose Node has not joined.
-func (c *Cache) Nominate(node *cluster.Node, pods []cluster.PodRef, until time.Time) {
+// Reserve reserves room on an instance of the snapshot for pods: a Node, or a claim whose Node has not joined.
+func (c *Cache) Reserve(node *cluster.Node, pods []cluster.PodRef, until time.Time) {
 	c.mu.Lock()
 	defer c.unlock()
 	unit := reservation.OfNode(node.Name)
 	if node.Claim != "" {
 		unit = reservation.OfClaim(node.Claim)
 	}
-	c.reserve(unit, pods, until)
+	c.reserveOn(unit, pods, until)
 }
 
 // exists reports whether a reservation of the unit's room can be kept.
@@ -56,7 +56,7 @@ func (c *Cache) exists(unit reservation.Unit) bool {
 	return claim != nil && claim.DeletionTimestamp == nil
 }
 
-func (c *Cache) reserve(unit reservation.Unit, pods []cluster.PodRef, until time.Time) {
+func (c *Cache) reserveOn(unit reservation.Unit, pods []cluster.PodRef, until time.Time) {
 	if !c.exists(unit) {
 		return
 	}
@@ -181,7 +181,7 @@ func (c *Cache) touchUnit(unit reservation.Unit) {
 // expire ends what was reserved, expected or held for too long.
 func (c *Cache) expire() {
 	now := c.now()
-	if end := c.holds.end; !end.IsZero() && !now.Before(end) {
+	if end := c.blocks.end; !end.IsZero() && !now.Before(end) {
 		c.dirtyWait = true
 	}
 	c.reserved.ExpireSuccessions(now)

@@ -85,7 +85,7 @@ func assumed() (*rig, *karpv1.NodeClaim, []cluster.PodRef) {
 func TestAnAssumedClaimCountsAtOnce(t *testing.T) {
 	r, _, _ := assumed()
 	if n := r.pending(); n != 0 {
-		t.Errorf("%d pods pending, want none: they are promised a place", n)
+		t.Errorf("%d pods pending, want none: room is reserved for them", n)
 	}
 	m := r.instance("c0")
 	if m == nil || len(m.Pods) != 2 || m.Used["cpu"] != 2000 || m.Allocatable["cpu"] != 3500 || m.Capacity["cpu"] != 8000 {
@@ -93,7 +93,7 @@ func TestAnAssumedClaimCountsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAPromiseFollowsTheClaimToItsNode(t *testing.T) {
+func TestAReservationFollowsTheClaimToItsNode(t *testing.T) {
 	r, claim, _ := assumed()
 	launch(claim)
 	r.version(claim)
@@ -114,7 +114,7 @@ func TestAPromiseFollowsTheClaimToItsNode(t *testing.T) {
 	}
 }
 
-func TestHowPromisesEnd(t *testing.T) {
+func TestHowReservationsEnd(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do           func(r *rig, claim *karpv1.NodeClaim)
 		wantPending  int
@@ -173,7 +173,7 @@ func TestHowPromisesEnd(t *testing.T) {
 	}
 }
 
-func TestAReadyInstanceAndANewRefusalEndAPromise(t *testing.T) {
+func TestAReadyInstanceAndANewRefusalEndAReservation(t *testing.T) {
 	refused := func(message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Status.Conditions[0].Message = message }
 	}
@@ -207,7 +207,7 @@ func TestAReadyInstanceAndANewRefusalEndAPromise(t *testing.T) {
 	}
 }
 
-func TestRoomThatAnotherPodTookEndsAPromise(t *testing.T) {
+func TestRoomThatAnotherPodTookEndsAReservation(t *testing.T) {
 	r, claim, _ := assumed() // p0 and p1, one core each, are reserved for c0
 	claim = claim.DeepCopy()
 	launch(claim)
@@ -223,7 +223,7 @@ func TestRoomThatAnotherPodTookEndsAPromise(t *testing.T) {
 	before := r.told[PodPending]
 	r.pod("p0", bound("n0"))
 	if n := r.pending(); n != 0 {
-		t.Fatalf("%d pods pending: what was promised is kept", n)
+		t.Fatalf("%d pods pending: what was reserved is kept", n)
 	}
 	r.pod("stranger", bound("n0"))
 	if told := r.told[PodPending] - before; told != 1 {
@@ -237,7 +237,7 @@ func TestRoomThatAnotherPodTookEndsAPromise(t *testing.T) {
 	}
 }
 
-func TestPodsOfALeavingNodeArePendingUntilPromisedAPlace(t *testing.T) {
+func TestPodsOfALeavingNodeArePendingUntilAPlaceIsReserved(t *testing.T) {
 	r := newRig()
 	node := newNode("n0", "uid-n0", "")
 	r.version(node)
@@ -270,7 +270,7 @@ func TestNominationToAnExistingNode(t *testing.T) {
 	r.version(node)
 	r.SetNode(node)
 	ref := r.pod("p0")
-	r.Nominate(r.instance("n0"), []cluster.PodRef{ref}, r.clock.Add(20*time.Second))
+	r.Reserve(r.instance("n0"), []cluster.PodRef{ref}, r.clock.Add(20*time.Second))
 	if r.pending() != 0 || len(r.instance("n0").Pods) != 1 {
 		t.Errorf("%d pending, %d pods on the node", r.pending(), len(r.instance("n0").Pods))
 	}

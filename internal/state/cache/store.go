@@ -7,17 +7,17 @@ import (
 )
 
 // maxTombs bounds how many deleted objects are remembered, so that a late event can't bring one back.
-const maxTombs = 1 << 14
+const mostDeleted = 1 << 14
 
 // store holds the newest version seen of each object of a kind, whatever the order in which the versions arrive.
 type store[T client.Object] struct {
 	objects map[types.NamespacedName]T
-	tombs   map[types.UID]struct{}
+	deleted map[types.UID]struct{}
 	order   []types.UID // of tombs, oldest first
 }
 
 func newStore[T client.Object]() store[T] {
-	return store[T]{objects: map[types.NamespacedName]T{}, tombs: map[types.UID]struct{}{}}
+	return store[T]{objects: map[types.NamespacedName]T{}, deleted: map[types.UID]struct{}{}}
 }
 
 func (s *store[T]) get(namespace, name string) T {
@@ -26,7 +26,7 @@ func (s *store[T]) get(namespace, name string) T {
 
 // set takes in a version of an object; fresh is false when it is older than what is known or the object is gone.
 func (s *store[T]) set(obj T) (fresh bool) {
-	if _, gone := s.tombs[obj.GetUID()]; gone && obj.GetUID() != "" {
+	if _, gone := s.deleted[obj.GetUID()]; gone && obj.GetUID() != "" {
 		return false
 	}
 	key := client.ObjectKeyFromObject(obj)
@@ -39,7 +39,7 @@ func (s *store[T]) set(obj T) (fresh bool) {
 
 // remove takes in a deletion; known is false when this very object was not there.
 func (s *store[T]) remove(obj T) (known bool) {
-	s.bury(obj.GetUID())
+	s.rememberDeleted(obj.GetUID())
 	key := client.ObjectKeyFromObject(obj)
 	have, ok := s.objects[key]
 	if !ok || have.GetUID() != obj.GetUID() {
@@ -49,17 +49,17 @@ func (s *store[T]) remove(obj T) (known bool) {
 	return true
 }
 
-func (s *store[T]) bury(uid types.UID) {
+func (s *store[T]) rememberDeleted(uid types.UID) {
 	if uid == "" {
 		return
 	}
-	if _, ok := s.tombs[uid]; ok {
+	if _, ok := s.deleted[uid]; ok {
 		return
 	}
-	s.tombs[uid] = struct{}{}
+	s.deleted[uid] = struct{}{}
 	s.order = append(s.order, uid)
-	if len(s.order) > maxTombs {
-		delete(s.tombs, s.order[0])
+	if len(s.order) > mostDeleted {
+		delete(s.deleted, s.order[0])
 		s.order = s.order[1:]
 	}
 }

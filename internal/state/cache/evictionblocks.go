@@ -9,9 +9,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// holds is what keeps pods where they are although their node is going away. Such pods get no place elsewhere: nothing
+// evictionBlocks are what keeps pods where they are although their node is going away. Such pods get no place elsewhere: nothing
 // would come for it.
-type holds struct {
+type evictionBlocks struct {
 	budgets store[*policyv1.PodDisruptionBudget]
 	read    intake.PodBudgets // the same, as pods are looked up in them
 	end     time.Time         // when the next hold ends by itself
@@ -21,7 +21,7 @@ type holds struct {
 func (c *Cache) SetBudget(b *policyv1.PodDisruptionBudget) {
 	c.mu.Lock()
 	defer c.unlock()
-	if c.holds.budgets.set(b) && c.holds.read.Set(b) && len(c.deleting) > 0 {
+	if c.blocks.budgets.set(b) && c.blocks.read.Set(b) && len(c.deleting) > 0 {
 		c.dirtyWait = true
 	}
 }
@@ -30,7 +30,7 @@ func (c *Cache) SetBudget(b *policyv1.PodDisruptionBudget) {
 func (c *Cache) RemoveBudget(b *policyv1.PodDisruptionBudget) {
 	c.mu.Lock()
 	defer c.unlock()
-	if c.holds.budgets.remove(b) && c.holds.read.Remove(b) && len(c.deleting) > 0 {
+	if c.blocks.budgets.remove(b) && c.blocks.read.Remove(b) && len(c.deleting) > 0 {
 		c.dirtyWait = true
 	}
 }
@@ -39,10 +39,10 @@ func (c *Cache) RemoveBudget(b *policyv1.PodDisruptionBudget) {
 func (c *Cache) held(pod *corev1.Pod) bool {
 	held, end := intake.HeldUntil(pod, c.now())
 	if held {
-		if !end.IsZero() && (c.holds.end.IsZero() || end.Before(c.holds.end)) {
-			c.holds.end = end
+		if !end.IsZero() && (c.blocks.end.IsZero() || end.Before(c.blocks.end)) {
+			c.blocks.end = end
 		}
 		return true
 	}
-	return c.holds.read.Hold(pod)
+	return c.blocks.read.Hold(pod)
 }

@@ -35,26 +35,26 @@ func TestWhatPodsSayAboutTheDisruptionOfTheirNode(t *testing.T) {
 	seen := time.Unix(500, 0)
 	for sentence, tt := range map[string]struct {
 		edit []func(*corev1.Pod)
-		want NodeStanding
+		want NodeConstraints
 	}{
-		"nothing":                                {nil, NodeStanding{LastPodEvent: seen}},
-		"do-not-disrupt":                         {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "true")}, NodeStanding{Held: "ns/p", LastPodEvent: seen}},
-		"do-not-disrupt for a time from a start": {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "1h"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(time.Unix(500, 0))) }}, NodeStanding{Held: "ns/p", LastPodEvent: seen}},
-		"a time that is over":                    {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "1m"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(time.Unix(500, 0))) }}, NodeStanding{LastPodEvent: seen}},
-		"a word that means nothing":              {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "please")}, NodeStanding{LastPodEvent: seen}},
-		"a budget that is used up":               {[]func(*corev1.Pod){guarded}, NodeStanding{Refused: "ns/p", Refusal: intake.BudgetUsedUp, LastPodEvent: seen}},
+		"nothing":                                {nil, NodeConstraints{LastPodEvent: seen}},
+		"do-not-disrupt":                         {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "true")}, NodeConstraints{Held: "ns/p", LastPodEvent: seen}},
+		"do-not-disrupt for a time from a start": {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "1h"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(time.Unix(500, 0))) }}, NodeConstraints{Held: "ns/p", LastPodEvent: seen}},
+		"a time that is over":                    {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "1m"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(time.Unix(500, 0))) }}, NodeConstraints{LastPodEvent: seen}},
+		"a word that means nothing":              {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "please")}, NodeConstraints{LastPodEvent: seen}},
+		"a budget that is used up":               {[]func(*corev1.Pod){guarded}, NodeConstraints{Refused: "ns/p", Refusal: intake.BudgetUsedUp, LastPodEvent: seen}},
 		"a budget, and a pod that no drain evicts": {[]func(*corev1.Pod){guarded, func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		}}, NodeStanding{LastPodEvent: seen}},
+		}}, NodeConstraints{LastPodEvent: seen}},
 		"a daemon that asks not to be disrupted": {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "true"), func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
-		}}, NodeStanding{Held: "ns/p"}},
+		}}, NodeConstraints{Held: "ns/p"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			r := newRig()
 			r.SetBudget(full)
 			r.pod("p", append([]func(*corev1.Pod){running}, tt.edit...)...)
-			s := r.Standing()
+			s := r.DisruptionConstraints()
 			if diff := cmp.Diff(tt.want, s.Nodes["n0"]); diff != "" {
 				t.Error(diff)
 			}
@@ -126,7 +126,7 @@ func TestPodsAreAskedAgainOnlyWhereSomethingChanged(t *testing.T) {
 		{"a pod that waits", func() { r.pod("pending") }, 0},
 		{"a budget allows one pod less", func() { budget(1) }, 0},
 		{"a budget allows none", func() { budget(0) }, 6},
-		{"a budget goes", func() { r.RemoveBudget(r.holds.budgets.get("ns", "b")) }, 6},
+		{"a budget goes", func() { r.RemoveBudget(r.blocks.budgets.get("ns", "b")) }, 6},
 		{"a hold that ends", func() {
 			r.pod("c-2", on("c", annotated(karpv1.DoNotDisruptAnnotationKey, "1h"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(r.clock)) })...)
 		}, 2},
@@ -135,13 +135,13 @@ func TestPodsAreAskedAgainOnlyWhereSomethingChanged(t *testing.T) {
 		{"nothing again", func() {}, 0},
 	} {
 		step.change()
-		r.podsAsked = 0
-		got := r.Standing()
-		if r.podsAsked != step.asked {
-			t.Errorf("%s: %d pods were looked at, want %d", step.what, r.podsAsked, step.asked)
+		r.constraints.podsAsked = 0
+		got := r.DisruptionConstraints()
+		if r.constraints.podsAsked != step.asked {
+			t.Errorf("%s: %d pods were looked at, want %d", step.what, r.constraints.podsAsked, step.asked)
 		}
-		clear(r.stood)
-		if diff := cmp.Diff(r.Standing(), got); diff != "" {
+		clear(r.constraints.byNode)
+		if diff := cmp.Diff(r.DisruptionConstraints(), got); diff != "" {
 			t.Errorf("%s: not what all pods say:\n%s", step.what, diff)
 		}
 	}
@@ -156,7 +156,7 @@ func TestNothingIsKeptOfNodesThatAreGone(t *testing.T) {
 		r.version(node)
 		r.SetNode(node)
 		p := r.pod("p-"+name, running, func(p *corev1.Pod) { p.Spec.NodeName = name })
-		r.Standing()
+		r.DisruptionConstraints()
 		r.Snapshot()
 		if i%2 == 0 { // the pod is collected once its node is gone
 			r.RemoveNode(node)
@@ -166,8 +166,8 @@ func TestNothingIsKeptOfNodesThatAreGone(t *testing.T) {
 		r.RemoveNode(node)
 		r.Snapshot()
 	}
-	r.Standing()
-	for what, n := range map[string]int{"events of pods": len(r.podEvents), "what pods say": len(r.stood), "units": len(r.units), "nodes with pods": len(r.podsByNode), "pods": len(r.entries), "reservations": r.reserved.Sizes().Pods} {
+	r.DisruptionConstraints()
+	for what, n := range map[string]int{"events of pods": len(r.constraints.podEvents), "what pods say": len(r.constraints.byNode), "units": len(r.units), "nodes with pods": len(r.podsByNode), "pods": len(r.entries), "reservations": r.reserved.Sizes().Pods} {
 		if n != 0 {
 			t.Errorf("%s: %d are left", what, n)
 		}

@@ -14,16 +14,16 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// belongings are the selectors of what pods belong to, for default spread constraints.
-type belongings struct {
+// spreadSelectors are the selectors of what pods belong to, for default spread constraints.
+type spreadSelectors struct {
 	// services and controllers by namespace; a controller's key is its kind and name.
 	services    map[string]map[string]map[string]string
 	controllers map[string]map[string]*metav1.LabelSelector
 	dirty       map[string]bool // namespaces
 }
 
-func newBelongings() belongings {
-	return belongings{services: map[string]map[string]map[string]string{}, controllers: map[string]map[string]*metav1.LabelSelector{}, dirty: map[string]bool{}}
+func newSpreadSelectors() spreadSelectors {
+	return spreadSelectors{services: map[string]map[string]map[string]string{}, controllers: map[string]map[string]*metav1.LabelSelector{}, dirty: map[string]bool{}}
 }
 
 // put sets or, without a value, removes an entry; it reports whether anything changed.
@@ -44,16 +44,16 @@ func (c *Cache) setService(s *corev1.Service, keep bool) {
 	c.mu.Lock()
 	defer c.unlock()
 	// A Service without a selector selects nothing.
-	if put(c.belong.services, s.Namespace, s.Name, maps.Clone(s.Spec.Selector), keep && len(s.Spec.Selector) > 0) {
-		c.belong.dirty[s.Namespace] = true
+	if put(c.spreads.services, s.Namespace, s.Name, maps.Clone(s.Spec.Selector), keep && len(s.Spec.Selector) > 0) {
+		c.spreads.dirty[s.Namespace] = true
 	}
 }
 
 func (c *Cache) setController(kind string, o client.Object, selector *metav1.LabelSelector, keep bool) {
 	c.mu.Lock()
 	defer c.unlock()
-	if put(c.belong.controllers, o.GetNamespace(), kind+"/"+o.GetName(), selector.DeepCopy(), keep && selector != nil) {
-		c.belong.dirty[o.GetNamespace()] = true
+	if put(c.spreads.controllers, o.GetNamespace(), kind+"/"+o.GetName(), selector.DeepCopy(), keep && selector != nil) {
+		c.spreads.dirty[o.GetNamespace()] = true
 	}
 }
 
@@ -97,14 +97,14 @@ func (c *Cache) RemoveStatefulSet(s *appsv1.StatefulSet) {
 	c.setWorkload("StatefulSet", s, nil)
 }
 
-// refreshBelongings makes the classes again of pods that may belong to something else now.
-func (c *Cache) refreshBelongings() {
-	if len(c.belong.dirty) == 0 {
+// refreshSpreadSelectors makes the classes again of pods that may belong to something else now.
+func (c *Cache) refreshSpreadSelectors() {
+	if len(c.spreads.dirty) == 0 {
 		return
 	}
-	dirty := c.belong.dirty
+	dirty := c.spreads.dirty
 	c.buffers.dirty = true
-	c.belong.dirty = map[string]bool{}
+	c.spreads.dirty = map[string]bool{}
 	for key, e := range c.entries {
 		if dirty[key.Namespace] && len(e.obj.Spec.TopologySpreadConstraints) == 0 {
 			c.recompile(e)
@@ -114,7 +114,7 @@ func (c *Cache) refreshBelongings() {
 
 // SpreadSelector selects the pods that belong together with the pod.
 func (l lookup) SpreadSelector(pod *corev1.Pod) *metav1.LabelSelector {
-	b := &l.c.belong
+	b := &l.c.spreads
 	var selectors []map[string]string
 	for _, name := range slices.Sorted(maps.Keys(b.services[pod.Namespace])) {
 		if s := b.services[pod.Namespace][name]; labels.SelectorFromSet(s).Matches(labels.Set(pod.Labels)) {

@@ -14,10 +14,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// Standing is what pods say about the disruption of their nodes, beyond what a scheduler can see.
-type Standing struct {
+// DisruptionConstraints are what pods say about the disruption of their nodes, beyond what a scheduler can see.
+type DisruptionConstraints struct {
 	// Nodes by name; one of which nothing is to be said is left out.
-	Nodes map[string]NodeStanding
+	Nodes map[string]NodeConstraints
 	// DeletionCosts are the pods' annotations of that name, by namespace/name; 0 is left out.
 	DeletionCosts map[string]int32
 	// Invalid are pods whose annotation do-not-disrupt can't be read, sorted by namespace and name.
@@ -28,8 +28,8 @@ type Standing struct {
 	Next time.Time
 }
 
-// NodeStanding is what the pods of a node say. Of several pods the first by name is given.
-type NodeStanding struct {
+// NodeConstraints are what the pods of a node say. Of several pods the first by name is given.
+type NodeConstraints struct {
 	// Held is a pod that asks not to be disrupted, daemons and static pods included.
 	Held string
 	// Refused is a pod that the eviction API would refuse now, for Refusal. Pods that no drain would evict do not count.
@@ -39,39 +39,47 @@ type NodeStanding struct {
 	LastPodEvent time.Time
 }
 
-// stood is what was last found out about a node, until something changes of what it was made of: a pod on the node, a
+// readConstraints are what was last found out about a node, until something changes of what it was made of: a pod on the node, a
 // budget, or the time.
-type stood struct {
-	NodeStanding   // without LastPodEvent
-	costs          map[string]int32
-	invalid, timed []*corev1.Pod
-	next           time.Time
+type readConstraints struct {
+	NodeConstraints // without LastPodEvent
+	costs           map[string]int32
+	invalid, timed  []*corev1.Pod
+	next            time.Time
 }
 
-// Standing is what the pods on nodes say now.
+// constraints is what the answers about disruption are made of.
+type constraints struct {
+	podEvents   map[string]time.Time        // by node; see notePodEvent
+	byNode      map[string]*readConstraints // what was last found out
+	budgetsRead int                         // the changes of budgets that byNode knows of
+	podsAsked   int                         // tests count them
+}
+
+// DisruptionConstraints are what the pods on nodes say now.
 //
 // Cost: a few look-ups for each node, and for each pod of the nodes on which something has changed since the last call.
-func (c *Cache) Standing() *Standing {
+func (c *Cache) DisruptionConstraints() *DisruptionConstraints {
 	c.mu.Lock()
 	defer c.unlock()
 	now := c.now()
-	if n := c.holds.read.Changes(); n != c.budgetsRead {
-		clear(c.stood)
-		c.budgetsRead = n
+	if n := c.blocks.read.Changes(); n != c.constraints.budgetsRead {
+		clear(c.constraints.byNode)
+		c.constraints.budgetsRead = n
 	}
-	out := &Standing{Nodes: make(map[string]NodeStanding, len(c.podEvents)), DeletionCosts: map[string]int32{}}
+	out := &DisruptionConstraints{Nodes: make(map[string]NodeConstraints, len(c.constraints.podEvents)), DeletionCosts: map[string]int32{}}
 	for node, on := range c.podsByNode {
-		n := c.stood[node]
+		n := c.constraints.byNode[node]
 		if n == nil || !n.next.IsZero() && !now.Before(n.next) {
-			n = &stood{}
+			n = &readConstraints{}
 			for _, e := range on {
-				c.stand(e, now, n)
+				c.readConstraintsOf(e, now, n)
 			}
-			c.stood[node] = n
+			c.constraints.byNode[node] = n
 		}
-		s := n.NodeStanding
-		s.LastPodEvent = c.podEvents[node]
-		if s != (NodeStanding{}) {
+		s := n.NodeConstraints
+		s.LastPodEvent = c.constraints.podEvents[node]
+		if s != (NodeConstraints{}) {
 			out.Nodes[node] = s
 		}
 		maps.Copy(out.DeletionCosts, n.costs)
@@ -80,9 +88,9 @@ func (c *Cache) Standing() *Standing {
 			out.Next = n.next
 		}
 	}
-	for node, at := range c.podEvents {
+	for node, at := range c.constraints.podEvents {
 		if _, ok := out.Nodes[node]; !ok {
-			out.Nodes[node] = NodeStanding{LastPodEvent: at}
+			out.Nodes[node] = NodeConstraints{LastPodEvent: at}
 		}
 	}
 	byName := func(a, b *corev1.Pod) int {
@@ -93,8 +101,8 @@ func (c *Cache) Standing() *Standing {
 	return out
 }
 
-func (c *Cache) stand(e *entry, now time.Time, s *stood) {
-	c.podsAsked++
+func (c *Cache) readConstraintsOf(e *entry, now time.Time, s *readConstraints) {
+	c.constraints.podsAsked++
 	pod := e.obj
 	if len(pod.Annotations) > 0 {
 		if text := pod.Annotations[karpv1.PodDeletionCostAnnotationKey]; text != "" {
@@ -124,7 +132,7 @@ func (c *Cache) stand(e *entry, now time.Time, s *stood) {
 	if e.pod.Mirror || pod.DeletionTimestamp != nil {
 		return
 	}
-	refusal := c.holds.read.Refuse(pod)
+	refusal := c.blocks.read.Refuse(pod)
 	if refusal == "" || bearsDisruption(e.pod.Class) {
 		return
 	}
@@ -159,8 +167,8 @@ func (c *Cache) notePodEvent(e, old *entry) {
 }
 
 func (c *Cache) podEvent(node string, at time.Time) {
-	if at.After(c.podEvents[node]) {
-		c.podEvents[node] = at
+	if at.After(c.constraints.podEvents[node]) {
+		c.constraints.podEvents[node] = at
 	}
 }
 
@@ -179,5 +187,5 @@ func boundAt(pod *corev1.Pod) time.Time {
 func (c *Cache) LastPodEvent(node string) time.Time {
 	c.mu.Lock()
 	defer c.unlock()
-	return c.podEvents[node]
+	return c.constraints.podEvents[node]
 }
