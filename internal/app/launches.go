@@ -14,11 +14,11 @@ func (d *deps) launchFailed(f fleet.PoolError) {
 	d.metrics.LaunchFailures.WithLabelValues(f.Zone, f.ZoneID, f.CapacityType, f.Reason).Inc()
 }
 
-// closures shows what is not asked for at the moment, and wakes the provisioner when something may be asked for again.
-func (d *deps) closures(wake func()) manager.Runnable {
+// unavailableOfferings shows what is not asked for at the moment, and wakes the provisioner when something may be asked for again.
+func (d *deps) unavailableOfferings(wake func()) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
-		d.provider.WatchClosures(ctx, func(closed []offering.Closed, opened bool) {
-			d.metrics.Replace(d.metrics.Closures, func(set func(float64, ...string)) {
+		d.provider.WatchUnavailable(ctx, func(closed []offering.UnavailableCount, opened bool) {
+			d.metrics.Replace(d.metrics.UnavailableOfferings, func(set func(float64, ...string)) {
 				for _, c := range closed {
 					set(float64(c.Count), c.Scope, c.CapacityType, c.Reason)
 				}

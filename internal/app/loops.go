@@ -49,7 +49,7 @@ func (d *deps) loops(ctx context.Context) error {
 		d.Add(d.gate),
 		d.Add(manager.RunnableFunc(func(ctx context.Context) error { d.provider.CollectTemplates(ctx); return nil })),
 		d.Add(&profileCollector{provider: d.provider, client: d.GetClient(), log: d.log}),
-		d.Add(d.closures(provisioner.Trigger)),
+		d.Add(d.unavailableOfferings(provisioner.Trigger)),
 		d.guestMemory(),
 	}
 	if d.EnableZonalShift {
@@ -126,7 +126,7 @@ func (d *deps) launches(health *nodepool.Health, workers int) error {
 		nominees = d.cache
 	}
 	return (&lifecycle.Controller{
-		Client: d.GetClient(), Cloud: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Health: health, Waiting: d.cache, Nominees: nominees, Pods: pods, Mortality: d.gate,
+		Client: d.GetClient(), Cloud: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Pools: health, Waiting: d.cache, Nominees: nominees, Pods: pods, Instances: d.gate,
 		LaunchTimeout: d.LaunchTimeout, RegistrationTimeout: d.RegistrationTimeout,
 	}).Register(d.Manager, workers)
 }

@@ -47,7 +47,7 @@ var (
 
 // Every error that a launch can meet leads to its class, the reason of the NodeClaim's condition, the label of the
 // metric, and closes what it speaks of and no more.
-func TestEveryErrorOfALaunchHasItsClassReasonLabelAndClosure(t *testing.T) {
+func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	type meeting struct {
 		class  cloud.ErrorClass

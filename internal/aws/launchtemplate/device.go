@@ -44,10 +44,10 @@ func volume(d *awsv1.BlockDevice, field string) (*types.LaunchTemplateEbsBlockDe
 		VolumeType:               types.VolumeType(deref(d.VolumeType, "")),
 	}
 	var err error
-	if out.Iops, err = narrow(d.IOPS, field+".iops"); err != nil {
+	if out.Iops, err = int32Of(d.IOPS, field+".iops"); err != nil {
 		return nil, err
 	}
-	if out.Throughput, err = narrow(d.Throughput, field+".throughput"); err != nil {
+	if out.Throughput, err = int32Of(d.Throughput, field+".throughput"); err != nil {
 		return nil, err
 	}
 	if d.VolumeSize == nil && d.SnapshotID == nil {
@@ -67,7 +67,7 @@ func volume(d *awsv1.BlockDevice, field string) (*types.LaunchTemplateEbsBlockDe
 	return out, nil
 }
 
-func narrow(v *int64, field string) (*int32, error) {
+func int32Of(v *int64, field string) (*int32, error) {
 	if v == nil {
 		return nil, nil
 	}

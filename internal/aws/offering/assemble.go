@@ -141,7 +141,7 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 				o.Unavailable = z.reason
 			default:
 				pool := Pool{CapacityType: capacityType, InstanceType: s.Type.Name, Zone: zone}
-				c, _ := in.Unavailable.closure(pool, s.VCPUs)
+				c, _ := in.Unavailable.unavailability(pool, s.VCPUs)
 				o.Unavailable, o.Retried = c.reason, in.Unavailable.retried[pool]
 				if c.reason == NoCapacity {
 					o.Opens = c.until.UTC()

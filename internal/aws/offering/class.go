@@ -5,14 +5,14 @@ import "time"
 // Dying is the reason why nothing of a class is asked for whose instances end as they begin.
 const Dying = "instances of the node class end as they start"
 
-// bad is how many instances of a class have to end as they start for the class to be closed, when one of it has lived not
+// mostFailures is how many instances of a class have to end as they start for the class to be closed, when one of it has joined not
 // long ago: whatever ended them does not end all.
-const bad = 3
+const mostFailures = 3
 
-// life is what is known of a class that has had an instance which lived.
-type life struct {
-	lived time.Time
-	died  int // since then
+// classHistory is what is known of a class that has had an instance which joined.
+type classHistory struct {
+	joined time.Time
+	failed int // since then
 }
 
 // MarkClass tells that an instance of a class ended as it started, through no fault of its pool. It closes the class, at
@@ -22,32 +22,32 @@ func (u *Unavailable) MarkClass(key string) {
 	if u.spared(key) {
 		return
 	}
-	mark(u, u.classes, key, closure{reason: Dying})
+	mark(u, u.classes, key, unavailability{reason: Dying})
 }
 
 func (u *Unavailable) spared(key string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	l, ok := u.lives[key]
-	if !ok || u.now().Sub(l.lived) > calm {
+	l, ok := u.classHistories[key]
+	if !ok || u.now().Sub(l.joined) > calm {
 		return false
 	}
-	l.died++
-	u.lives[key] = l
-	return l.died < bad
+	l.failed++
+	u.classHistories[key] = l
+	return l.failed < mostFailures
 }
 
-// ClassLived tells that an instance of a class came to be a node: the class is open, and forgiven.
-func (u *Unavailable) ClassLived(key string) {
+// ClassJoined tells that an instance of a class came to be a node: the class is open, and forgiven.
+func (u *Unavailable) ClassJoined(key string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
-	for k, l := range u.lives {
-		if now.Sub(l.lived) > calm {
-			delete(u.lives, k)
+	for k, l := range u.classHistories {
+		if now.Sub(l.joined) > calm {
+			delete(u.classHistories, k)
 		}
 	}
-	u.lives[key] = life{lived: now}
+	u.classHistories[key] = classHistory{joined: now}
 	if _, closed := u.classes[key]; closed {
 		delete(u.classes, key)
 		u.publish(now)

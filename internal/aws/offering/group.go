@@ -21,7 +21,7 @@ type groupZone struct{ group, zone string }
 
 // MarkGroup closes a placement group in a zone, for GroupFull or GroupElsewhere, and nothing besides.
 func (u *Unavailable) MarkGroup(group, zone, reason string) {
-	mark(u, u.groups, groupZone{group, zone}, closure{reason: reason})
+	mark(u, u.groups, groupZone{group, zone}, unavailability{reason: reason})
 }
 
 // GroupFreed tells that an instance of a group has ended, so that another may have its place.

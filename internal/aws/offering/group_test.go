@@ -127,7 +127,7 @@ func TestAGroupThatClosesChangesMoreThanSinglePools(t *testing.T) {
 	if _, single := after.Changed(before); single {
 		t.Error("a group counts as single pools")
 	}
-	if got := after.Closed(); len(got) != 2 || got[0].Scope != "placement-group" || got[0].Reason != GroupFull {
+	if got := after.Counts(); len(got) != 2 || got[0].Scope != "placement-group" || got[0].Reason != GroupFull {
 		t.Errorf("counted: %+v", got)
 	}
 	c.pass(4 * time.Minute)

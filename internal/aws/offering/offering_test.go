@@ -197,14 +197,14 @@ func TestASubnetClosesForThoseThatDemandAsMuch(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	want := []Closed{{Scope: "subnet", Reason: NoAddresses, Count: 1}}
-	if diff := cmp.Diff(want, u.Snapshot().Closed()); diff != "" {
-		t.Errorf("closures (-want +got):\n%s", diff)
+	want := []UnavailableCount{{Scope: "subnet", Reason: NoAddresses, Count: 1}}
+	if diff := cmp.Diff(want, u.Snapshot().Counts()); diff != "" {
+		t.Errorf("unavailable (-want +got):\n%s", diff)
 	}
 }
 
 // A price that is set by hand opens what has no price; it must not open what is closed for another reason.
-func TestAMissingPriceHidesNoClosure(t *testing.T) {
+func TestAMissingPriceHidesNoOtherReason(t *testing.T) {
 	u := NewUnavailable(newClock().now)
 	u.MarkPool(spot("m5.large", "z-a"), NoCapacity)
 	in := Input{Subnets: []awsv1.Subnet{{ID: "subnet-a", Zone: "z-a", ZoneID: "az1"}}, Prices: prices{}, Unavailable: u.Snapshot()}

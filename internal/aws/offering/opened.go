@@ -7,48 +7,48 @@ import (
 	"time"
 )
 
-// Closed counts closures that are alike.
-type Closed struct {
+// UnavailableCount counts what is unavailable for the same reason.
+type UnavailableCount struct {
 	// Scope is what is closed: pool, quota, subnet, capacity-type, class, placement-group or zone. CapacityType is empty for the last
 	// three and for a subnet.
 	Scope, CapacityType, Reason string
 	Count                       int
 }
 
-// Closed counts what is closed, by scope, capacity type and reason.
-func (s *Snapshot) Closed() []Closed {
-	count := map[Closed]int{}
+// Counts are how much is closed, by scope, capacity type and reason.
+func (s *Snapshot) Counts() []UnavailableCount {
+	count := map[UnavailableCount]int{}
 	for p, c := range s.pools {
-		count[Closed{Scope: "pool", CapacityType: p.CapacityType, Reason: c.reason}]++
+		count[UnavailableCount{Scope: "pool", CapacityType: p.CapacityType, Reason: c.reason}]++
 	}
 	for q, c := range s.quotas {
-		count[Closed{Scope: "quota", CapacityType: q.capacityType, Reason: c.reason}]++
+		count[UnavailableCount{Scope: "quota", CapacityType: q.capacityType, Reason: c.reason}]++
 	}
 	seen := map[string]bool{}
 	for key, c := range s.subnets {
 		if !seen[key.id] { // one subnet, whatever it can't give
-			count[Closed{Scope: "subnet", Reason: c.reason}]++
+			count[UnavailableCount{Scope: "subnet", Reason: c.reason}]++
 		}
 		seen[key.id] = true
 	}
 	for t, c := range s.capacityTypes {
-		count[Closed{Scope: "capacity-type", CapacityType: t, Reason: c.reason}]++
+		count[UnavailableCount{Scope: "capacity-type", CapacityType: t, Reason: c.reason}]++
 	}
 	for _, c := range s.classes {
-		count[Closed{Scope: "class", Reason: c.reason}]++
+		count[UnavailableCount{Scope: "class", Reason: c.reason}]++
 	}
 	for _, c := range s.groups {
-		count[Closed{Scope: "placement-group", Reason: c.reason}]++
+		count[UnavailableCount{Scope: "placement-group", Reason: c.reason}]++
 	}
 	for _, c := range s.zones {
-		count[Closed{Scope: "zone", Reason: c.reason}]++
+		count[UnavailableCount{Scope: "zone", Reason: c.reason}]++
 	}
-	out := make([]Closed, 0, len(count))
+	out := make([]UnavailableCount, 0, len(count))
 	for c, n := range count {
 		c.Count = n
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b Closed) int {
+	slices.SortFunc(out, func(a, b UnavailableCount) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Reason, b.Reason))
 	})
 	return out
@@ -103,7 +103,7 @@ func opened(last, now *Snapshot) bool {
 		missing(last.zones, now.zones) || missing(last.groups, now.groups)
 }
 
-func missing[K comparable](from, in map[K]closure) bool {
+func missing[K comparable](from, in map[K]unavailability) bool {
 	for k := range from {
 		if _, ok := in[k]; !ok {
 			return true

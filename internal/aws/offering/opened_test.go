@@ -18,7 +18,7 @@ func TestWatchersAreToldOfClosingAndOpeningAtOnce(t *testing.T) {
 		type told struct {
 			After  time.Duration
 			Opened bool
-			Closed []Closed
+			Closed []UnavailableCount
 		}
 		var got []told
 		began := time.Now()
@@ -26,7 +26,7 @@ func TestWatchersAreToldOfClosingAndOpeningAtOnce(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			u.Watch(ctx, func(s *Snapshot, opened bool) { got = append(got, told{time.Since(began), opened, s.Closed()}) })
+			u.Watch(ctx, func(s *Snapshot, opened bool) { got = append(got, told{time.Since(began), opened, s.Counts()}) })
 		}()
 		synctest.Wait()
 		u.MarkPool(spot("m5.large", "us-east-1a"), NoCapacity)
@@ -38,13 +38,13 @@ func TestWatchersAreToldOfClosingAndOpeningAtOnce(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		<-done
-		pool := Closed{"pool", catalog.Spot, NoCapacity, 1}
-		quota := Closed{"quota", catalog.OnDemand, NoQuota, 1}
+		pool := UnavailableCount{"pool", catalog.Spot, NoCapacity, 1}
+		quota := UnavailableCount{"quota", catalog.OnDemand, NoQuota, 1}
 		want := []told{
-			{0, false, []Closed{pool}},
-			{time.Minute, false, []Closed{pool, quota}},
-			{firstWait, true, []Closed{quota}},
-			{time.Minute + firstWait, true, []Closed{}},
+			{0, false, []UnavailableCount{pool}},
+			{time.Minute, false, []UnavailableCount{pool, quota}},
+			{firstWait, true, []UnavailableCount{quota}},
+			{time.Minute + firstWait, true, []UnavailableCount{}},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -36,7 +36,7 @@ func (u *Unavailable) Refused(nodePool string, pools []Pool) {
 }
 
 // Retry tells that pods wait for capacity of a NodePool: the pools that were asked for last are asked for again soon, and not
-// only when their closures end. It may be called as often as one likes; a closure is cut short once.
+// only when their time is over. It may be called as often as one likes; the time is cut short once.
 func (u *Unavailable) Retry(nodePool string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -71,7 +71,7 @@ func (u *Unavailable) back(now time.Time) {
 }
 
 // retried are the pools that are open only to be asked for again.
-func retried(in map[Pool]closure, now time.Time) map[Pool]bool {
+func retried(in map[Pool]unavailability, now time.Time) map[Pool]bool {
 	out := map[Pool]bool{}
 	for p, c := range in {
 		if c.retried && !now.Before(c.until) {

@@ -49,7 +49,7 @@ func TestPoolsThatPodsWaitForAreAskedForAgainSoon(t *testing.T) {
 	}
 }
 
-// Nobody waits: closures last as long as they did.
+// Nobody waits: what is unavailable stays so as long as they did.
 func TestNothingOpensEarlyWhileNobodyWaits(t *testing.T) {
 	c := newClock()
 	u := NewUnavailable(c.now)

@@ -12,15 +12,15 @@ type Snapshot struct {
 	// Generation rises with every change of what is closed.
 	Generation uint64
 
-	opens         time.Time // when the first closure ends; zero for none
-	pools         map[Pool]closure
+	opens         time.Time // when the first of them ends; zero for none
+	pools         map[Pool]unavailability
 	retried       map[Pool]bool // open to be asked for again; see Unavailable.Retry
-	quotas        map[quotaKey]closure
-	subnets       map[subnetKey]closure
-	capacityTypes map[string]closure
-	classes       map[string]closure
-	zones         map[string]closure // by id
-	groups        map[groupZone]closure
+	quotas        map[quotaKey]unavailability
+	subnets       map[subnetKey]unavailability
+	capacityTypes map[string]unavailability
+	classes       map[string]unavailability
+	zones         map[string]unavailability // by id
+	groups        map[groupZone]unavailability
 }
 
 // Opens is when the first thing opens again by itself; zero when nothing is closed.
@@ -29,11 +29,11 @@ func (s *Snapshot) Opens() time.Time { return s.opens }
 // Why returns the reason why a pool must not be asked for, false when it may be. vcpus are the type's. A pool of a placement
 // group may be closed for more reasons; see whyInGroup.
 func (s *Snapshot) Why(p Pool, vcpus int) (string, bool) {
-	c, ok := s.closure(p, vcpus)
+	c, ok := s.unavailability(p, vcpus)
 	return c.reason, ok
 }
 
-func (s *Snapshot) closure(p Pool, vcpus int) (closure, bool) {
+func (s *Snapshot) unavailability(p Pool, vcpus int) (unavailability, bool) {
 	if c, ok := s.capacityTypes[p.CapacityType]; ok {
 		return c, true
 	}
@@ -45,7 +45,7 @@ func (s *Snapshot) closure(p Pool, vcpus int) (closure, bool) {
 			return c, true
 		}
 	}
-	return closure{}, false
+	return unavailability{}, false
 }
 
 // ClosedPool reports whether a pool is closed for lack of capacity.

@@ -50,9 +50,9 @@ type subnetKey struct {
 	demand network.Demand
 }
 
-// closure says until when, why, and how often in a row something was closed. minVCPUs is of use for quotas only: smaller
+// unavailability says until when, why, and how often in a row something was closed. minVCPUs is of use for quotas only: smaller
 // instances may still fit.
-type closure struct {
+type unavailability struct {
 	until    time.Time
 	reason   string
 	wait     time.Duration
@@ -66,18 +66,18 @@ type Unavailable struct {
 	now     func() time.Time
 	current atomic.Pointer[Snapshot]
 
-	mu            sync.Mutex
-	changed       chan struct{} // closed and made anew with every snapshot
-	pools         map[Pool]closure
-	quotas        map[quotaKey]closure
-	subnets       map[subnetKey]closure
-	capacityTypes map[string]closure
-	classes       map[string]closure
-	lives         map[string]life
-	zones         map[string]closure // by id; see ShiftZones
-	groups        map[groupZone]closure
-	refused       map[string]refusal   // by NodePool; see Retry
-	shortAt       map[string]time.Time // by capacity type, when a pool was last found short
+	mu             sync.Mutex
+	changed        chan struct{} // closed and made anew with every snapshot
+	pools          map[Pool]unavailability
+	quotas         map[quotaKey]unavailability
+	subnets        map[subnetKey]unavailability
+	capacityTypes  map[string]unavailability
+	classes        map[string]unavailability
+	classHistories map[string]classHistory
+	zones          map[string]unavailability // by id; see ShiftZones
+	groups         map[groupZone]unavailability
+	refused        map[string]refusal   // by NodePool; see Retry
+	shortAt        map[string]time.Time // by capacity type, when a pool was last found short
 }
 
 // NewUnavailable returns an empty collection; now is the clock, nil for time.Now.
@@ -85,7 +85,7 @@ func NewUnavailable(now func() time.Time) *Unavailable {
 	if now == nil {
 		now = time.Now
 	}
-	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]closure{}, quotas: map[quotaKey]closure{}, subnets: map[subnetKey]closure{}, capacityTypes: map[string]closure{}, classes: map[string]closure{}, lives: map[string]life{}, groups: map[groupZone]closure{}}
+	u := &Unavailable{now: now, changed: make(chan struct{}), pools: map[Pool]unavailability{}, quotas: map[quotaKey]unavailability{}, subnets: map[subnetKey]unavailability{}, capacityTypes: map[string]unavailability{}, classes: map[string]unavailability{}, classHistories: map[string]classHistory{}, groups: map[groupZone]unavailability{}}
 	u.current.Store(&Snapshot{Generation: 1})
 	return u
 }
@@ -100,24 +100,24 @@ func (u *Unavailable) MarkPool(p Pool, reason string) {
 		u.shortAt[p.CapacityType] = u.now()
 		u.mu.Unlock()
 	}
-	mark(u, u.pools, p, closure{reason: reason})
+	mark(u, u.pools, p, unavailability{reason: reason})
 }
 
 // MarkQuota closes all types of the quota group of a type that have at least as many vCPUs.
 func (u *Unavailable) MarkQuota(capacityType, instanceType string, vcpus int) {
-	mark(u, u.quotas, quotaKey{capacityType, QuotaGroup(instanceType)}, closure{reason: NoQuota, minVCPUs: vcpus})
+	mark(u, u.quotas, quotaKey{capacityType, QuotaGroup(instanceType)}, unavailability{reason: NoQuota, minVCPUs: vcpus})
 }
 
 // MarkSubnet closes a subnet that could not meet an instance's demand, for all instances that demand as much. A zone is closed
 // when all of a class's subnets in it are.
 func (u *Unavailable) MarkSubnet(id string, d network.Demand) {
-	mark(u, u.subnets, subnetKey{id, d}, closure{reason: NoAddresses})
+	mark(u, u.subnets, subnetKey{id, d}, unavailability{reason: NoAddresses})
 }
 
 // MarkCapacityType closes a whole capacity type: NotPermitted when the account may not use spot, NoQuota when it may have
 // no more fleets.
 func (u *Unavailable) MarkCapacityType(capacityType, reason string) {
-	mark(u, u.capacityTypes, capacityType, closure{reason: reason})
+	mark(u, u.capacityTypes, capacityType, unavailability{reason: reason})
 }
 
 // Launched tells that a pool had capacity, and its quota room for so many vCPUs: if they are open, they are forgiven. What
@@ -141,7 +141,7 @@ func (u *Unavailable) Launched(p Pool, vcpus int) {
 
 // mark closes one thing. What is closed already stays so for no longer than before: one burst of requests brings many
 // errors for one shortage.
-func mark[K comparable](u *Unavailable, in map[K]closure, key K, c closure) {
+func mark[K comparable](u *Unavailable, in map[K]unavailability, key K, c unavailability) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -194,8 +194,8 @@ func (u *Unavailable) publish(now time.Time) {
 	u.changed = make(chan struct{})
 }
 
-func closed[K comparable](s *Snapshot, in map[K]closure, now time.Time) map[K]closure {
-	out := map[K]closure{}
+func closed[K comparable](s *Snapshot, in map[K]unavailability, now time.Time) map[K]unavailability {
+	out := map[K]unavailability{}
 	for key, c := range in {
 		switch {
 		case now.Before(c.until):

@@ -43,7 +43,7 @@ func (s *Snapshot) Changed(since *Snapshot) ([]string, bool) {
 		return nil, false
 	}
 	var out []string
-	for _, pair := range [2][2]map[Pool]closure{{s.pools, since.pools}, {since.pools, s.pools}} {
+	for _, pair := range [2][2]map[Pool]unavailability{{s.pools, since.pools}, {since.pools, s.pools}} {
 		for p, c := range pair[0] {
 			if other, ok := pair[1][p]; !ok || other.reason != c.reason || !other.until.Equal(c.until) {
 				out = append(out, p.InstanceType)
@@ -62,7 +62,7 @@ func (s *Snapshot) Changed(since *Snapshot) ([]string, bool) {
 }
 
 // sameReasons reports whether the same things are closed for the same reasons. Until when does not matter.
-func sameReasons[K comparable](a, b map[K]closure) bool {
+func sameReasons[K comparable](a, b map[K]unavailability) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -15,14 +15,14 @@ func (u *Unavailable) ShiftZones(until map[string]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
-	next := map[string]closure{}
+	next := map[string]unavailability{}
 	for id, end := range until {
 		if end.IsZero() {
 			if end = u.zones[id].until; end.Sub(now) < unconfirmed/2 {
 				end = now.Add(unconfirmed)
 			}
 		}
-		next[id] = closure{until: end, reason: Shifted}
+		next[id] = unavailability{until: end, reason: Shifted}
 	}
 	if sameEnds(u.zones, next) {
 		return
@@ -31,7 +31,7 @@ func (u *Unavailable) ShiftZones(until map[string]time.Time) {
 	u.publish(now)
 }
 
-func sameEnds(a, b map[string]closure) bool {
+func sameEnds(a, b map[string]unavailability) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -115,8 +115,8 @@ func claimRequirements(node *plan.NewNode, pool *cluster.Pool) []requirement.Ter
 	}
 	types.MinValues = minValues[requirement.InstanceType]
 	zones, capacityTypes := launchable(node, pool)
-	out = narrow(out, requirement.Zone, zones, minValues[requirement.Zone])
-	out = narrow(out, requirement.CapacityType, capacityTypes, minValues[requirement.CapacityType])
+	out = restrict(out, requirement.Zone, zones, minValues[requirement.Zone])
+	out = restrict(out, requirement.CapacityType, capacityTypes, minValues[requirement.CapacityType])
 	out = append(out, types)
 	slices.SortStableFunc(out, func(a, b requirement.Term) int { return cmp.Compare(a.Key, b.Key) })
 	return out
@@ -171,8 +171,8 @@ func allows(terms []requirement.Term, key, value string) bool {
 	return true
 }
 
-// narrow puts In values in place of the terms on key; no values leave the terms as they are.
-func narrow(terms []requirement.Term, key string, values []string, minValues int) []requirement.Term {
+// restrict puts In values in place of the terms on key; no values leave the terms as they are.
+func restrict(terms []requirement.Term, key string, values []string, minValues int) []requirement.Term {
 	if len(values) == 0 {
 		return terms
 	}

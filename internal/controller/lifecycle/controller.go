@@ -47,8 +47,8 @@ const patience = 10 * time.Second
 // reread is how soon a claim is looked at again whose last write the cache has not seen; its event comes first as a rule.
 const reread = 50 * time.Millisecond
 
-// Health learns how launches of a NodePool end.
-type Health interface {
+// PoolHealth learns how launches of a NodePool end.
+type PoolHealth interface {
 	// Registered is told of every claim whose node registered (true) or was given up (false).
 	Registered(claim *karpv1.NodeClaim, ok bool)
 }
@@ -98,9 +98,9 @@ type Controller struct {
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Clock    clock.Clock
-	Health   Health
-	// Mortality may be nil.
-	Mortality Mortality
+	Pools    PoolHealth
+	// Instances may be nil.
+	Instances InstanceHealth
 	Waiting   Waiting
 	// Nominees may be nil: pods are not nominated then. Pods writes their status; it should be a client of its own, whose
 	// limits hold up nothing else.
@@ -139,7 +139,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	claim := &karpv1.NodeClaim{}
 	if err := c.Client.Get(ctx, req.NamespacedName, claim); err != nil {
 		if apierrors.IsNotFound(err) {
-			err = c.giveBack(ctx, req.Name)
+			err = c.endUnclaimed(ctx, req.Name)
 		}
 		return reconcile.Result{}, err
 	}
@@ -148,7 +148,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if !claim.DeletionTimestamp.IsZero() {
 		if claim.Status.ProviderID == "" {
-			return reconcile.Result{}, c.giveBack(ctx, claim.Name)
+			return reconcile.Result{}, c.endUnclaimed(ctx, claim.Name)
 		}
 		c.memories.Delete(claim.Name)
 		return reconcile.Result{}, nil
@@ -174,7 +174,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: next.after}, stepErr
 	}
 	if err := c.store(ctx, stored, claim); apierrors.IsNotFound(err) {
-		return reconcile.Result{}, c.giveBack(ctx, claim.Name)
+		return reconcile.Result{}, c.endUnclaimed(ctx, claim.Name)
 	} else if err != nil && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, err
 	} else if err != nil {
@@ -322,7 +322,7 @@ func (c *Controller) nextLook(claim *karpv1.NodeClaim) time.Duration {
 		return wait + 100*time.Millisecond
 	}
 	deadline, ok := c.deadline(claim)
-	if due, waits := c.unborn(claim); waits && due.Before(deadline) {
+	if due, waits := c.awaitingNode(claim); waits && due.Before(deadline) {
 		deadline = due
 	}
 	if ok {

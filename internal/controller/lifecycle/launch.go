@@ -102,10 +102,10 @@ func (c *Controller) launchFailed(ctx context.Context, claim *karpv1.NodeClaim, 
 	case cloud.Exhausted:
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.InsufficientCapacityError, "%s", cut(err.Error(), 1000))
 		c.tellOfQuota(claim, err)
-		return true, c.give(ctx, claim, "insufficient_capacity", err.Error())
+		return true, c.giveUp(ctx, claim, "insufficient_capacity", err.Error())
 	case cloud.ClassNotReady:
 		c.Recorder.Eventf(claim, corev1.EventTypeWarning, events.NodeClassNotReady, "%s", cut(err.Error(), 1000))
-		return true, c.give(ctx, claim, "nodeclass_not_ready", err.Error())
+		return true, c.giveUp(ctx, claim, "nodeclass_not_ready", err.Error())
 	}
 	reason := karpv1.ReasonLaunchFailed
 	if e, ok := asCloud(err); ok && e.Reason != "" {

@@ -45,19 +45,19 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 		launched := conditions.Get(karpv1.ConditionTypeLaunched)
 		message = fmt.Sprintf("no instance could be launched within %s; last failure: %s %s", c.LaunchTimeout, launched.Reason, launched.Message)
 	}
-	if err := c.give(ctx, claim, reason, message); err != nil {
+	if err := c.giveUp(ctx, claim, reason, message); err != nil {
 		c.Log.Error("giving up a nodeclaim", "nodeclaim", claim.Name, "error", err)
 		return false
 	}
-	if c.Health != nil {
-		c.Health.Registered(claim, false)
+	if c.Pools != nil {
+		c.Pools.Registered(claim, false)
 	}
 	c.Recorder.Event(claim, corev1.EventTypeWarning, event, message)
 	return true
 }
 
-// give deletes a claim that can't become a node; its pods are looked at anew.
-func (c *Controller) give(ctx context.Context, claim *karpv1.NodeClaim, reason, message string) error {
+// giveUp deletes a claim that can't become a node; its pods are looked at anew.
+func (c *Controller) giveUp(ctx context.Context, claim *karpv1.NodeClaim, reason, message string) error {
 	if _, err := deadline.Delete(ctx, c.Client, claim); err != nil {
 		return fmt.Errorf("giving up (%s): %w", reason, err)
 	}

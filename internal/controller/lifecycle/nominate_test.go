@@ -113,7 +113,7 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 			}
 			c := &Controller{
 				Client: kube, Pods: kube, Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
-				Clock: fakeClock, Nominees: plan, Health: &hospital{},
+				Clock: fakeClock, Nominees: plan, Pools: &hospital{},
 			}
 			if n, err := c.register(t.Context(), claim); err != nil || n == nil {
 				t.Fatalf("the node was not registered: %v, %v", n, err)

@@ -89,7 +89,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	}
 	claim.Status.NodeName = node.Name
 	conditions.SetTrue(karpv1.ConditionTypeRegistered)
-	c.lived(ctx, claim)
+	c.joined(ctx, claim)
 	return node, nil
 }
 

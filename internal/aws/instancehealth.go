@@ -13,9 +13,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// Died tells that the instance of a claim ended before it was a node: what is to blame for it is not asked for again for a
+// InstanceFailed tells that the instance of a claim ended before it was a node: what is to blame for it is not asked for again for a
 // while, a longer one each time, so that the same instance is not launched in a loop.
-func (p *Provider) Died(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {
+func (p *Provider) InstanceFailed(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {
 	switch why.Blame {
 	case cloud.BlameClass:
 		if !outdated(claim, class) {
@@ -41,8 +41,10 @@ func outdated(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) bool {
 	return sameKind && was != "" && is != "" && was != is
 }
 
-// Lived tells that an instance of the class has become a node.
-func (p *Provider) Lived(class *awsv1.EC2NodeClass) { p.unavailable.ClassLived(classState(class)) }
+// InstanceJoined tells that an instance of the class has become a node.
+func (p *Provider) InstanceJoined(class *awsv1.EC2NodeClass) {
+	p.unavailable.ClassJoined(classState(class))
+}
 
 // classState stands for a class as it is now.
 func classState(class *awsv1.EC2NodeClass) string {

@@ -12,10 +12,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// WatchClosures calls f whenever an offering has closed or opened, until ctx ends, with what is closed; opened tells that
+// WatchUnavailable calls f whenever an offering has closed or opened, until ctx ends, with what is closed; opened tells that
 // something can be asked for again.
-func (p *Provider) WatchClosures(ctx context.Context, f func(closed []offering.Closed, opened bool)) {
-	p.unavailable.Watch(ctx, func(s *offering.Snapshot, opened bool) { f(s.Closed(), opened) })
+func (p *Provider) WatchUnavailable(ctx context.Context, f func(closed []offering.UnavailableCount, opened bool)) {
+	p.unavailable.Watch(ctx, func(s *offering.Snapshot, opened bool) { f(s.Counts(), opened) })
 }
 
 // launchFailed closes what EC2 could not give: a quota closes its families in the whole region, a lack of addresses the

@@ -27,7 +27,7 @@ func TestInstancesFromBeforeAChangeDoNotCloseTheClass(t *testing.T) {
 		"from another launch template":   {map[string]string{hash: "2", version: "v1", template: "lt-1:1"}, false},
 	} {
 		p := &Provider{unavailable: offering.NewUnavailable(nil)}
-		p.Died(&karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: c.launched}}, class, &cloud.Ended{Blame: cloud.BlameClass})
+		p.InstanceFailed(&karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: c.launched}}, class, &cloud.Ended{Blame: cloud.BlameClass})
 		if closed := p.unavailable.Snapshot().ClassClosed(classState(class)) != ""; closed != c.closed {
 			t.Errorf("%s: the class is closed: %v", name, closed)
 		}

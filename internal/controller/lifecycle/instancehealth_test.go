@@ -67,10 +67,10 @@ func (h *hospital) Get(context.Context, string) (*cloud.Instance, error) {
 	return &cloud.Instance{State: h.state, Ended: h.ended, PlacementGroup: h.group, Partition: h.partition}, nil
 }
 
-func (h *hospital) Died(_ *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {
+func (h *hospital) InstanceFailed(_ *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended) {
 	h.deaths = append(h.deaths, class.Name+" "+why.Code)
 }
-func (h *hospital) Lived(*awsv1.EC2NodeClass) {}
+func (h *hospital) InstanceJoined(*awsv1.EC2NodeClass) {}
 func (h *hospital) Examine(context.Context, string) (string, error) {
 	return "EC2 says that it fails its status checks", nil
 }
@@ -119,7 +119,7 @@ func admit(t *testing.T) *hospital {
 	}
 	h.Controller = &Controller{
 		Client: b.Build(), Cloud: h, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
-		Clock: h.clock, Health: h, Mortality: h, LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
+		Clock: h.clock, Pools: h, Instances: h, LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
 	}
 	return h
 }

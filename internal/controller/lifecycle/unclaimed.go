@@ -8,10 +8,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 )
 
-// giveBack ends the instance that was launched for a claim whose object never came to say so: it was deleted during the
+// endUnclaimed ends the instance that was launched for a claim whose object never came to say so: it was deleted during the
 // launch. What a process that died has launched like this is found by whoever ends the claim (package terminate), and by the
 // comparison of instances with claims where it is gone by then.
-func (c *Controller) giveBack(ctx context.Context, name string) error {
+func (c *Controller) endUnclaimed(ctx context.Context, name string) error {
 	m, ok := c.memories.Load(name)
 	if ok && m.(*memory).launching != nil {
 		if _, err := m.(*memory).take(); errors.Is(err, errLaunching) {

@@ -40,7 +40,7 @@ func TestAClassWhoseInstancesDieIsLeftAloneForAWhile(t *testing.T) {
 		if !ok || ended.Code != "Client.InternalError" || ended.Blame != cloud.BlameClass || cloud.ClassOf(err) != cloud.NotFound {
 			t.Fatalf("looking for the instance gave %v", err)
 		}
-		p.Died(claim, class, ended)
+		p.InstanceFailed(claim, class, ended)
 	}
 	refused := func(n int) {
 		t.Helper()
@@ -72,12 +72,12 @@ func TestAClassWhoseInstancesDieIsLeftAloneForAWhile(t *testing.T) {
 	if _, err := p.Launch(t.Context(), newClaim(8), class); err != nil {
 		t.Errorf("a class that was changed is not tried: %v", err)
 	}
-	p.Lived(class)
+	p.InstanceJoined(class)
 	s.World.AddFault(world.Fault{Kind: world.FaultFailedLaunch})
 	die(9)
 	die(10) // one of it lives, so two that die are no reason to stop
 	die(11)
 	refused(12)
-	p.Lived(class)
+	p.InstanceJoined(class)
 	die(13)
 }

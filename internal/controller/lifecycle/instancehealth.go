@@ -16,12 +16,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// Mortality is told how instances fare until they are nodes, and asked about those that never become one.
-type Mortality interface {
-	// Died is told that a claim's instance ended before its node came.
-	Died(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended)
-	// Lived is told that an instance of a class became a node.
-	Lived(class *awsv1.EC2NodeClass)
+// InstanceHealth is told how instances fare until they are nodes, and asked about those that never become one.
+type InstanceHealth interface {
+	// InstanceFailed is told that a claim's instance ended before its node came.
+	InstanceFailed(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, why *cloud.Ended)
+	// InstanceJoined is told that an instance of a class became a node.
+	InstanceJoined(class *awsv1.EC2NodeClass)
 	// Examine says in a sentence how an instance is, as far as the cloud knows.
 	Examine(ctx context.Context, providerID string) (string, error)
 }
@@ -40,8 +40,8 @@ func dueLook(launched, last time.Time) time.Time {
 	return last.Add(looks[len(looks)-1])
 }
 
-// unborn is when the instance of a claim without a node is to be looked at, if it is one.
-func (c *Controller) unborn(claim *karpv1.NodeClaim) (due time.Time, ok bool) {
+// awaitingNode is when the instance of a claim without a node is to be looked at, if it is one.
+func (c *Controller) awaitingNode(claim *karpv1.NodeClaim) (due time.Time, ok bool) {
 	launched := claim.StatusConditions().Get(karpv1.ConditionTypeLaunched)
 	if !launched.IsTrue() || claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || claim.Status.ProviderID == "" {
 		return time.Time{}, false
@@ -53,7 +53,7 @@ func (c *Controller) unborn(claim *karpv1.NodeClaim) (due time.Time, ok bool) {
 // and its pool, sees to it that the same is not launched again at once, and deletes the claim.
 func (c *Controller) reportedLost(ctx context.Context, claim *karpv1.NodeClaim) bool {
 	now := c.Clock.Now()
-	if due, ok := c.unborn(claim); !ok || now.Before(due) {
+	if due, ok := c.awaitingNode(claim); !ok || now.Before(due) {
 		return false
 	}
 	before := c.remember(claim).looked
@@ -94,10 +94,10 @@ func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, en
 		return client.IgnoreNotFound(fmt.Errorf("writing the status of nodeclaim %q: %w", claim.Name, err))
 	}
 	marked.DeepCopyInto(claim)
-	if class != nil && c.Mortality != nil {
-		c.Mortality.Died(claim, class, ended) // before the claim's pods are looked at anew
+	if class != nil && c.Instances != nil {
+		c.Instances.InstanceFailed(claim, class, ended) // before the claim's pods are looked at anew
 	}
-	if err := c.give(ctx, claim, "machine_ended", message); err != nil {
+	if err := c.giveUp(ctx, claim, "machine_ended", message); err != nil {
 		return err
 	}
 	c.Recorder.Event(claim, corev1.EventTypeWarning, events.InstanceGone, cut(message, 1000))
@@ -105,8 +105,8 @@ func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, en
 		// The instance's name would make each a new event.
 		c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("an instance of this class ended before it became a node: "+ended.Message, 1000))
 	}
-	if c.Health != nil {
-		c.Health.Registered(claim, false)
+	if c.Pools != nil {
+		c.Pools.Registered(claim, false)
 	}
 	return nil
 }
@@ -124,25 +124,25 @@ func (c *Controller) class(ctx context.Context, claim *karpv1.NodeClaim) (*awsv1
 	return class, nil
 }
 
-// lived tells that the claim's instance has become a node.
-func (c *Controller) lived(ctx context.Context, claim *karpv1.NodeClaim) {
-	if c.Health != nil {
-		c.Health.Registered(claim, true)
+// joined tells that the claim's instance has become a node.
+func (c *Controller) joined(ctx context.Context, claim *karpv1.NodeClaim) {
+	if c.Pools != nil {
+		c.Pools.Registered(claim, true)
 	}
-	if c.Mortality == nil {
+	if c.Instances == nil {
 		return
 	}
 	if class, err := c.class(ctx, claim); err == nil && class != nil {
-		c.Mortality.Lived(class)
+		c.Instances.InstanceJoined(class)
 	}
 }
 
 // examined is what the cloud says of an instance that never became a node, as the beginning of a message.
 func (c *Controller) examined(ctx context.Context, claim *karpv1.NodeClaim) string {
-	if c.Mortality == nil {
+	if c.Instances == nil {
 		return ""
 	}
-	text, err := c.Mortality.Examine(ctx, claim.Status.ProviderID)
+	text, err := c.Instances.Examine(ctx, claim.Status.ProviderID)
 	if err != nil {
 		c.Log.Warn("looking at an instance that never became a node", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)
 		return ""
