@@ -35,7 +35,7 @@ func TestInstancesThatDie(t *testing.T) {
 	if n := len(s.instances(true)); n != launched || n > 6 {
 		t.Errorf("%d instances were launched, and then %d more, to die like the others", launched, n-launched)
 	}
-	if n := s.metric(`kerf_cloud_closures{capacity_type="",reason="instances of the node class end as they start",scope="class"}`); n != 1 {
+	if n := s.metric(`kerf_cloud_unavailable{capacity_type="",reason="instances of the node class end as they start",scope="class"}`); n != 1 {
 		t.Errorf("the metric says that %v classes are closed", n)
 	}
 
