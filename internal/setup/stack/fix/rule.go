@@ -31,7 +31,7 @@ func (m *fixer) rules() {
 		if m.reported(check.AreaRules, func(f check.Finding) bool {
 			return f.Rule == check.RuleName(*r) && (f.Severity == check.TooWide || f.Severity == check.Different)
 		}) {
-			m.narrow(i)
+			m.restrictPattern(i)
 		}
 		for t := range r.Targets {
 			if r.Targets[t].ARN == q.ARN && r.Targets[t].DeadLetter == "" && dead != "" {
@@ -140,8 +140,8 @@ func (m *fixer) ruleName(id string) string {
 	return name
 }
 
-// narrow makes a rule catch what it is for and no more.
-func (m *fixer) narrow(i int) {
+// restrictPattern makes a rule catch what it is for and no more.
+func (m *fixer) restrictPattern(i int) {
 	r := &m.s.Rules[i]
 	if slices.ContainsFunc(r.Targets, func(t awssetup.Target) bool { return t.ARN != m.c.Found.Queue.ARN }) {
 		return // others get what it catches

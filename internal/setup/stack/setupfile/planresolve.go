@@ -168,7 +168,7 @@ func (r *resolver) attribute(mode string, steps []step, s *scope, self *planned)
 			found = append(found, c)
 		}
 	}
-	found = narrow(found, steps[1], self)
+	found = matching(found, steps[1], self)
 	var out []any
 	complete := len(found) > 0
 	for _, c := range found {
@@ -185,7 +185,8 @@ func (r *resolver) attribute(mode string, steps []step, s *scope, self *planned)
 	return out, complete
 }
 
-func narrow(found []*planned, by step, self *planned) []*planned {
+// matching are the resources of found that a step of a reference means.
+func matching(found []*planned, by step, self *planned) []*planned {
 	pick := func(index string) []*planned {
 		for _, c := range found {
 			if fmt.Sprint(c.Index) == index {

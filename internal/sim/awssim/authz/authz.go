@@ -101,8 +101,8 @@ func (c *call) all(checks []check) error {
 
 type answerKey struct{ action, resource, same string }
 
-// allowed tells whether a check was made before in this call and answered with yes.
-func (c *call) allowed(action, resource, same string) bool {
+// granted tells whether a check was made before in this call and answered with yes.
+func (c *call) granted(action, resource, same string) bool {
 	if same == "" {
 		return false
 	}

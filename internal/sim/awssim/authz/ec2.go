@@ -199,7 +199,7 @@ func newTagSet(tags map[string]string) *tagSet {
 // remembered under same, for the making together with what tells one such resource from another.
 func (c *call) made(out []check, action, creating, kind string, tags *tagSet, same, one string, more func(iampolicy.Context)) []check {
 	arn := c.ec2ARN(kind, "*", "")
-	if !c.allowed(action, arn, same+one) {
+	if !c.granted(action, arn, same+one) {
 		out = append(out, check{action: action, resource: arn, same: same + one, keys: func(k iampolicy.Context) {
 			maps.Copy(k, tags.keys)
 			if more != nil {
@@ -207,7 +207,7 @@ func (c *call) made(out []check, action, creating, kind string, tags *tagSet, sa
 			}
 		}})
 	}
-	if len(tags.tags) > 0 && !c.allowed(createTags, arn, same) {
+	if len(tags.tags) > 0 && !c.granted(createTags, arn, same) {
 		out = append(out, check{action: createTags, resource: arn, same: same, keys: func(k iampolicy.Context) {
 			maps.Copy(k, tags.keys)
 			k["ec2:createaction"] = []string{creating}

@@ -114,7 +114,7 @@ func (c *call) launch(l *world.Launch) []check {
 		out = c.launched(out, l, "spot-instances-request", from, zoneOf(l), nil)
 	}
 	out = c.used(out, l, from)
-	if l.RoleARN != "" && !c.allowed(passRole, l.RoleARN, from) {
+	if l.RoleARN != "" && !c.granted(passRole, l.RoleARN, from) {
 		out = append(out, c.passed(l.RoleARN, c.ec2Service(), c.ec2ARN("instance", "*", ""), from))
 	}
 	return out
@@ -238,7 +238,7 @@ func (c *call) volumeKeys(l *world.Launch) []check {
 		}
 		for _, action := range []string{"kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:Decrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:CreateGrant"} {
 			k := c.onKey(action, e.KmsKeyID)
-			if k.same = "volume"; c.allowed(k.action, k.resource, k.same) {
+			if k.same = "volume"; c.granted(k.action, k.resource, k.same) {
 				continue
 			}
 			own := k.keys
@@ -295,7 +295,7 @@ func (c *call) interfaces(out []check, l *world.Launch, same string) []check {
 // used checks what a launch uses that exists already.
 func (c *call) used(out []check, l *world.Launch, same string) []check {
 	use := func(r *world.Resource, there bool) {
-		if r == nil || c.allowed(runInstances, c.resourceARN(r), same+yes(there)) {
+		if r == nil || c.granted(runInstances, c.resourceARN(r), same+yes(there)) {
 			return
 		}
 		out = append(out, check{action: runInstances, resource: c.resourceARN(r), same: same + yes(there), keys: func(k iampolicy.Context) {

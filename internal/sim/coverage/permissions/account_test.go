@@ -150,9 +150,9 @@ func (a *account) documents() map[string]*iampolicy.Document {
 	return out
 }
 
-// narrow takes grants out of the deployed policies, as somebody would who edits them. What is left of a statement whose
+// takeAway takes grants out of the deployed policies, as somebody would who edits them. What is left of a statement whose
 // resources are taken in part goes into a policy of its own, for some editions fill theirs.
-func (a *account) narrow(grants ...grant) {
+func (a *account) takeAway(grants ...grant) {
 	a.t.Helper()
 	w, taken := a.sim.World, 0
 	left := &iampolicy.Document{Version: "2012-10-17"}

@@ -36,7 +36,7 @@ func (c *cluster) runAll(take ...grant) map[string]outcome {
 		runs[i] = p.prepare(c)
 		c.clean(p.name)
 	}
-	c.narrow(take...)
+	c.takeAway(take...)
 	c.denied()
 	out := map[string]outcome{}
 	for i, p := range may {

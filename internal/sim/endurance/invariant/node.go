@@ -215,14 +215,14 @@ func (j *Judge) withinBudget(c *claimState, n *nodeState, call *Call) {
 	if reason == "" {
 		reason = c.Reason
 	}
-	if allowed, text := allowed(pool.Budgets, reason, most); going > allowed {
+	if allowed, text := budgetAllows(pool.Budgets, reason, most); going > allowed {
 		j.broken(OverBudget, c.UID, call, "%d nodes of pool %s go at a time (%s), budget %s allows %d of %d", going, c.Pool, strings.Join(names, ", "), text, allowed, most)
 	}
 }
 
-// allowed is how many of a pool's nodes may go for a reason, by the tightest budget; percentages round up. Budgets for
+// budgetAllows is how many of a pool's nodes may go for a reason, by the tightest budget; percentages round up. Budgets for
 // certain reasons count when the reason is known to be theirs.
-func allowed(budgets []Budget, reason string, nodes int) (least int, text string) {
+func budgetAllows(budgets []Budget, reason string, nodes int) (least int, text string) {
 	least = nodes
 	for _, b := range budgets {
 		if len(b.Reasons) > 0 && !slices.ContainsFunc(b.Reasons, func(r string) bool { return strings.EqualFold(r, reason) }) {
