@@ -56,7 +56,7 @@ type PoolHealth interface {
 // Waiting knows since when the pods have waited that a claim is for.
 type Waiting interface {
 	WaitingFor(claim string) (since time.Time, ok bool)
-	// Promised are the pods that wait for the claim's node, sorted by name; they must not be changed.
+	// ReservedFor are the pods that wait for the claim's node, sorted by name; they must not be changed.
 	ReservedFor(claim string) []*corev1.Pod
 }
 
