@@ -18,7 +18,7 @@ const (
 	calmPercent, busyPercent = 30, 60
 )
 
-// thrift has garbage collected more often while little is allocated, and gives back to the system what a busy time has left
+// gcTuning has garbage collected more often while little is allocated, and gives back to the system what a busy time has left
 // over: a controller of a thousand nodes rests nearly always, and need not hold twice what it uses for that. Collections are
 // cheap then, for they are still rare. Where GOGC is set, that holds.
 func gcTuning(ctx context.Context) {

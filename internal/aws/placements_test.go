@@ -22,7 +22,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// groupHouse is a provider with a class that selects the placement group "group".
+// groupCluster is a provider with a class that selects the placement group "group".
 type groupCluster struct {
 	*testing.T
 	sim   *awssim.Server

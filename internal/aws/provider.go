@@ -164,7 +164,7 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now).For(o.ClusterUID, o.ForeignInstances)
 	p.launcher = fleet.NewLauncher(s.EC2, p.inventory, fleet.Options{
 		Idle: o.BatchIdle, Max: o.BatchMax, Settle: o.Settle, Now: o.Now, Place: p.place, Failed: p.launchFailed,
-		Refused: p.launchRefused, Closed: p.poolClosed, Careful: p.shortLately,
+		Refused: p.launchRefused, Closed: p.poolClosed, Sequential: p.shortLately,
 	})
 	p.statuses = instancestatus.New(s.EC2)
 	if o.InterruptionQueue == "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// reservedHouse is a provider with a class that selects all reservations with the tag team.
+// reservedCluster is a provider with a class that selects all reservations with the tag team.
 type reservedCluster struct {
 	*testing.T
 	sim   *awssim.Server

@@ -80,11 +80,11 @@ func (p *Provider) vcpus(instanceType string) int {
 	return 0
 }
 
-// carefulFor is how long after EC2 was short of something launches that ask for the same pools wait for each other.
-const carefulFor = 30 * time.Second
+// sequentialFor is how long after EC2 was short of something launches that ask for the same pools wait for each other.
+const sequentialFor = 30 * time.Second
 
 func (p *Provider) shortLately(r *fleet.Request) bool {
-	return p.unavailable.ShortLately(r.CapacityType, carefulFor)
+	return p.unavailable.ShortLately(r.CapacityType, sequentialFor)
 }
 
 // poolClosed reports whether a pool of a request has been closed since the request was made.

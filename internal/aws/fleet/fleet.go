@@ -89,10 +89,10 @@ type Options struct {
 	Refused func(*Request, []PoolError)
 	// Closed reports whether a pool was found short since the request was made; it is left out then.
 	Closed func(*Request, *Override) bool
-	// Careful reports whether requests for the same pools are to be made one after the other, for what the first one is told
+	// Sequential reports whether requests for the same pools are to be made one after the other, for what the first one is told
 	// to be known to the next.
-	Careful func(*Request) bool
-	Now     func() time.Time
+	Sequential func(*Request) bool
+	Now        func() time.Time
 	// After is time.After by the clock of Now.
 	After func(time.Duration) <-chan time.Time
 }
@@ -354,7 +354,7 @@ func (b *Launcher) launchBatch(ctx context.Context, _ string, orders []*order) [
 	for part := range slices.Chunk(orders, room(orders[0].Request.Tags)) {
 		g.Go("aws.fleet", func() error {
 			r := &part[0].Request
-			defer b.asking.enter(r, b.opts.Careful != nil && b.opts.Careful(r))()
+			defer b.asking.enter(r, b.opts.Sequential != nil && b.opts.Sequential(r))()
 			b.send(ctx, b.newCall(part))
 			return nil
 		})

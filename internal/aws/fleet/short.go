@@ -44,9 +44,9 @@ type asking struct {
 	left  chan struct{} // closed when a request is answered
 }
 
-// enter notes that a request is made, and returns what notes that it is answered. A careful one first waits until no other asks
+// enter notes that a request is made, and returns what notes that it is answered. A sequential one first waits until no other asks
 // for any of its pools.
-func (a *asking) enter(r *Request, careful bool) (leave func()) {
+func (a *asking) enter(r *Request, sequential bool) (leave func()) {
 	var pools []poolKey
 	for _, t := range r.Templates {
 		for _, o := range t.Overrides {
@@ -58,7 +58,7 @@ func (a *asking) enter(r *Request, careful bool) (leave func()) {
 	if a.count == nil {
 		a.count, a.left = map[poolKey]int{}, make(chan struct{})
 	}
-	for careful && slices.ContainsFunc(pools, func(p poolKey) bool { return a.count[p] > 0 }) {
+	for sequential && slices.ContainsFunc(pools, func(p poolKey) bool { return a.count[p] > 0 }) {
 		left := a.left
 		a.mu.Unlock()
 		<-left

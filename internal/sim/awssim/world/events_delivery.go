@@ -111,7 +111,7 @@ func (w *World) invokeLocked(r *Rule, t *Target, e Event, text []byte) *Failure 
 	if no, ok := errors.AsType[*refused](err); ok {
 		f.Code, f.Message = no.code, no.message
 	}
-	f.DeadLetter = w.bury(r, t, f, text)
+	f.DeadLetter = w.deadLetter(r, t, f, text)
 	if !f.DeadLetter {
 		w.countRuleLocked(r, "FailedInvocations")
 	}
@@ -123,8 +123,8 @@ func (w *World) invokeLocked(r *Rule, t *Target, e Event, text []byte) *Failure 
 	return f
 }
 
-// bury puts an event that could not be delivered on the target's dead-letter queue and tells whether it is there.
-func (w *World) bury(r *Rule, t *Target, f *Failure, text []byte) bool {
+// deadLetter puts an event that could not be delivered on the target's dead-letter queue and tells whether it is there.
+func (w *World) deadLetter(r *Rule, t *Target, f *Failure, text []byte) bool {
 	if t.DeadLetter == "" {
 		return false
 	}
