@@ -182,6 +182,7 @@ func (s *search) decisionAbout(nodes []*nodeState) *Decision {
 	slices.SortFunc(d.Kept, func(a, b Kept) int { return cmp.Compare(a.Node, b.Node) })
 	d.After = d.Before - s.saving()
 	d.Spare = s.spare()
+	s.land(d.Moves)
 	d.setWaits(&s.p.Options)
 	d.setOnto(s.p.Nodes, s.underutilizedTargets(d))
 	return d

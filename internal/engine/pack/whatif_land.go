@@ -1,0 +1,228 @@
+package pack
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// Land says where kube-scheduler is expected to put the pods of kept answers, in place of where they were found to fit: a
+// question fills nodes one after the other, whereas the scheduler prefers nodes with much room and few pods of the same
+// workload. moves are the placements of all kept answers, in their order; what is returned has places for the same pods of
+// each, on nodes that stay.
+//
+// Only pods that nothing but their own requests and node requirements bind are placed anew. Where they would not all find room
+// in the order in which they are evicted, the second result is false and the placements stand as they were.
+//
+// Cost: one score for each pod and node with room. With more than the given number of scores nothing is done.
+func (w *WhatIf) Land(moves [][]plan.Placement, most int64) ([][]plan.Placement, bool) {
+	l := w.newLanding()
+	out := make([][]plan.Placement, len(moves))
+	queues := make([][]landingPod, len(moves))
+	for i, placements := range moves {
+		for _, pl := range placements {
+			stays := plan.Placement{Node: pl.Node}
+			for _, ref := range pl.Pods {
+				if m, n := l.free[ref], l.nodes[pl.Node]; m != nil && n != nil {
+					n.room.Add(m.class.req, 1)
+					queues[i] = append(queues[i], landingPod{ref, m})
+				} else {
+					stays.Pods = append(stays.Pods, ref)
+				}
+			}
+			if len(stays.Pods) > 0 {
+				out[i] = append(out[i], stays)
+			}
+		}
+	}
+	pods := 0
+	for _, q := range queues {
+		pods += len(q)
+	}
+	if pods == 0 || int64(pods)*int64(len(l.nodes)) > most {
+		return nil, false
+	}
+	w.scanned += int64(pods) * int64(len(l.nodes)) / 4
+	for i, q := range queues {
+		// The order of evictions: controller/terminate asks for the largest first.
+		slices.SortStableFunc(q, func(a, b landingPod) int {
+			return cmp.Or(cmp.Compare(evictionSize(b.class.src), evictionSize(a.class.src)), cmp.Compare(a.order, b.order), cmp.Compare(a.ref.String(), b.ref.String()))
+		})
+		at := map[string][]cluster.PodRef{}
+		for _, p := range q {
+			n := l.choose(p.displacedClass)
+			if n == nil {
+				return nil, false
+			}
+			l.take(n, p.displacedClass)
+			at[n.src.Name] = append(at[n.src.Name], p.ref)
+		}
+		out[i] = addPods(out[i], at)
+	}
+	return out, true
+}
+
+// evictionSize is how much a pod asks for, in thousandths of a core; four GiB count as one core.
+func evictionSize(c *cluster.Class) int64 { return c.Requests[res.CPU] + c.Requests[res.Memory]/(4<<30/1000) }
+
+// addPods adds pods to the placements on their nodes.
+func addPods(placements []plan.Placement, at map[string][]cluster.PodRef) []plan.Placement {
+	for i := range placements {
+		pl := &placements[i]
+		pl.Pods = append(pl.Pods, at[pl.Node]...)
+		delete(at, pl.Node)
+	}
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		placements = append(placements, plan.Placement{Node: name, Pods: at[name]})
+	}
+	for i := range placements {
+		sortRefs(placements[i].Pods)
+	}
+	slices.SortFunc(placements, func(a, b plan.Placement) int { return cmp.Compare(a.Node, b.Node) })
+	return placements
+}
+
+// landing is the cluster as the scheduler will see it when pods come in the place of evicted ones.
+type landing struct {
+	s     *solver
+	free  map[cluster.PodRef]*displacedClass // pods of nodes that go, of classes that may go anywhere
+	nodes map[string]*landingNode
+	order []*landingNode // by number
+	zones requirement.Key
+	like  map[*displacedClass]*likePods
+}
+
+type landingPod struct {
+	ref cluster.PodRef
+	*displacedClass
+}
+
+type landingNode struct {
+	*node
+	room  res.Vector
+	total res.Vector
+	zone  string
+}
+
+// likePods counts the pods of a class by node and by zone.
+type likePods struct {
+	onNode map[*landingNode]int64
+	inZone map[string]int64
+}
+
+func (w *WhatIf) newLanding() *landing {
+	l := &landing{s: w.s, free: map[cluster.PodRef]*displacedClass{}, nodes: map[string]*landingNode{}, zones: w.s.vocab.Key(requirement.Zone),
+		like: map[*displacedClass]*likePods{}}
+	for id, n := range w.s.nodes {
+		if w.gone[id] {
+			for _, h := range w.holds[id] {
+				if h.mover.goesAnywhere() {
+					for _, pod := range h.pods {
+						l.free[pod.PodRef] = h.mover
+					}
+				}
+			}
+			continue
+		}
+		x := &landingNode{node: n, room: n.room.Clone(), total: w.total[id]}
+		x.zone, _ = n.domain(l.zones)
+		l.nodes[n.src.Name] = x
+		if n.settled() {
+			l.order = append(l.order, x)
+		}
+	}
+	return l
+}
+
+// goesAnywhere reports whether nothing but requests and node requirements says where the class goes.
+func (m *displacedClass) goesAnywhere() bool {
+	return m.item != nil && !m.sequential && len(m.class.topo.matched) == 0 && len(m.class.topo.host) == 0 && len(m.class.src.HostPorts) == 0 &&
+		len(m.class.src.Shared) == 0
+}
+
+func (l *landing) likeOf(m *displacedClass) *likePods {
+	if known := l.like[m]; known != nil {
+		return known
+	}
+	c := &likePods{map[*landingNode]int64{}, map[string]int64{}}
+	l.like[m] = c
+	for _, n := range l.order {
+		for _, pod := range n.src.Pods {
+			if pod.Class != nil && pod.Class.ID == m.class.src.ID && !pod.Terminating {
+				c.onNode[n]++
+				c.inZone[n.zone]++
+			}
+		}
+	}
+	return c
+}
+
+func (l *landing) take(n *landingNode, m *displacedClass) {
+	n.room.Sub(m.class.req, 1)
+	c := l.likeOf(m)
+	c.onNode[n]++
+	c.inZone[n.zone]++
+}
+
+// choose is the node that kube-scheduler's default plugins score highest, of equals the first; nil if no node has room.
+// Weights and formulas are those of its default configuration: https://kubernetes.io/docs/reference/scheduling/config/.
+func (l *landing) choose(m *displacedClass) *landingNode {
+	var fit []*landingNode
+	like := l.likeOf(m)
+	zones := map[string]bool{}
+	for _, n := range l.order {
+		if m.class.req.Fits(n.room) && l.s.fitsKind(m.item, n.node) <= avoids {
+			fit = append(fit, n)
+			zones[n.zone] = true
+		}
+	}
+	// The scheduler's own default spreads: over hosts with a skew of 3, over zones with one of 5.
+	host, zone := spreadWeight(len(fit)), spreadWeight(len(zones))
+	apart := func(n *landingNode) int64 { return like.onNode[n]*host + like.inZone[n.zone]*zone }
+	low, high := int64(math.MaxInt64), int64(0)
+	for _, n := range fit {
+		x := apart(n)
+		low, high = min(low, x), max(high, x)
+	}
+	var best *landingNode
+	most := int64(0)
+	for _, n := range fit {
+		score := l.roomScore(m, n)
+		if l.s.fitsKind(m.item, n.node) == bears {
+			score += 3 * hundred
+		}
+		if high > 0 {
+			score += 2 * hundred * (high + low - apart(n)) / high
+		}
+		if best == nil || score > most {
+			best, most = n, score
+		}
+	}
+	return best
+}
+
+// hundred is the most that a plugin gives a node, in thousandths of its points: whole points would make ties of nodes that
+// the scheduler tells apart after rounding no more finely, but in an order of its own.
+const hundred = 100_000
+
+// spreadWeight is what one pod more weighs in a spread over so many domains, in thousandths.
+func spreadWeight(domains int) int64 { return int64(math.Round(1000 * math.Log(float64(domains+2)))) }
+
+// roomScore is NodeResourcesFit (LeastAllocated) and NodeResourcesBalancedAllocation of cpu and memory.
+func (l *landing) roomScore(m *displacedClass, n *landingNode) int64 {
+	share := func(name string) int64 {
+		r, ok := l.s.schema.Index(name)
+		if !ok || n.total[r] <= 0 {
+			return 0
+		}
+		return hundred * max(0, n.room[r]-m.class.req[r]) / n.total[r]
+	}
+	cpu, memory := share(res.CPU), share(res.Memory)
+	return (cpu+memory)/2 + hundred - max(cpu-memory, memory-cpu)/2
+}
