@@ -61,6 +61,13 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	return queue, consolidation, drifted
 }
 
+// candidates makes what asks pods to avoid nodes that are due to go.
+func (d *deps) candidates(queue *disrupt.Queue, consolidation *disrupt.Loop) *disrupt.Candidates {
+	return &disrupt.Candidates{
+		Queue: queue, State: d.cache, Moves: consolidation.Last, Off: !d.SoftTaints, Synced: d.synced, Metrics: d.metrics, Log: d.logger("disruption.candidates"), Clock: d.clock(),
+	}
+}
+
 // consolidatable makes what writes the condition of that name.
 func (d *deps) consolidatable() *disrupt.Consolidatable {
 	return &disrupt.Consolidatable{Client: d.GetClient(), State: d.cache, Metrics: d.metrics, Log: d.logger("nodeclaim.disruption"), Clock: d.clock()}

@@ -80,6 +80,7 @@ func (d *deps) loops(ctx context.Context) error {
 		d.Add(consolidation),
 		d.Add(drifted),
 		d.Add(manager.RunnableFunc(d.consolidatable().Run)),
+		d.Add(d.candidates(queue, consolidation)),
 		(&drift.Controller{Client: d.GetClient(), Instances: d.gate, Types: d.gate, Metrics: d.metrics, Log: d.logger("nodeclaim.disruption"), Clock: d.clock()}).Register(d.Manager),
 		d.Add(&expire.Loop{
 			Client: d.GetClient(), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.expiration"), Clock: d.clock(), Ahead: d.ExpireAhead, StaticCapacity: d.FeatureGates.StaticCapacity,

@@ -35,6 +35,7 @@ func Differences() []Difference {
 		{"kerf-node-upkeep", "0", "each node also costs its disk, so that many small ones are dearer than their instances"},
 		{"kerf-pod-density", InterfaceDensity, "with prefix delegation or custom networking, interfaces say nothing about how many pods a node takes"},
 		{"kerf-preference-share", "unlimited", "a preference that doubles the bill is seldom meant so"},
+		{"kerf-soft-taints", "false", "pods that reach a node which is about to go have to move again"},
 		{"kerf-price-guard", "off", "in a shortage the capacity that is left can cost many times the usual price"},
 	}
 }

@@ -95,6 +95,8 @@ type Settings struct {
 	// QueueReceivers is how many long polls run at once. // --kerf-queue-receivers
 	QueueReceivers int
 
+	// SoftTaints keeps a taint on nodes that are due to be disrupted. --kerf-soft-taints
+	SoftTaints bool
 	// SmallSavingsWait is how long moves that save little stand at most before they are made; 0: none waits.
 	// --kerf-small-savings-wait
 	SmallSavingsWait time.Duration
@@ -200,6 +202,7 @@ func table() []setting {
 		{flag: "disable-dry-run", def: "false", isBool: true, help: "skip the dry-run checks of permissions", value: boolean(func(s *Settings) *bool { return &s.DisableDryRun })},
 		{flag: compatFlag, def: KerfDefaults, help: "whose defaults hold for what is not set: kerf or karpenter. With karpenter a variable that can't be read is a warning, and its default holds; --compat for short", value: choice(func(s *Settings) *string { return &s.Compat }, KerfDefaults, KarpenterDefaults)},
 		{flag: "kerf-nominate", def: "true", isBool: true, help: "tell the scheduler, by status.nominatedNodeName, for which pods a node was launched", value: boolean(func(s *Settings) *bool { return &s.Nominate })},
+		{flag: "kerf-soft-taints", def: "true", isBool: true, help: "keep the taint kerf.sh/disruption-candidate:PreferNoSchedule on nodes that drifted or are about to be consolidated, so that the scheduler puts pods on them last; false: take it off", value: boolean(func(s *Settings) *bool { return &s.SoftTaints })},
 		{flag: "kerf-early-batches", def: "true", isBool: true, help: "decide at once for a pod without an owner that comes alone, and when the owner of all that came has no more to create; false: always wait for --batch-idle-duration", value: boolean(func(s *Settings) *bool { return &s.EarlyBatches })},
 		{flag: "kerf-measured-memory", def: "true", isBool: true, help: "plan with the memory that nodes of an instance type were measured to have, where that is known; false: with --vm-memory-overhead-percent for every type", value: boolean(func(s *Settings) *bool { return &s.MeasuredMemory })},
 		{flag: "kerf-pod-disruption-cost", def: "0.001", help: "dollars that evicting a usual pod is held to cost; a consolidation has to earn that back, and the start of what it launches; off: moves are held to cost nothing, so that any saving is worth one", value: numberBy(podDisruptionCost, false, 10, "off")},

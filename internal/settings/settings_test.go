@@ -33,7 +33,7 @@ func TestLoadDefaults(t *testing.T) {
 		LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute, PodDensity: NetworkDensity, LaunchPriceBound: 10, PriceGuard: 5, NodeUpkeep: 2_200,
 		Decisions: 16, DecisionsMemory: 32 << 20,
 		Rebalance: Observe, MaintenanceLead: 24 * time.Hour, QueueSilence: 10 * time.Minute, QueueReceivers: 4, SmallSavingsWait: 30 * time.Minute, ExpireAhead: time.Hour,
-		Compat: KerfDefaults, Nominate: true, EarlyBatches: true, MeasuredMemory: true, PodDisruptionCost: 1_000,
+		Compat: KerfDefaults, Nominate: true, SoftTaints: true, EarlyBatches: true, MeasuredMemory: true, PodDisruptionCost: 1_000,
 	}
 	if s != want {
 		t.Errorf("got  %+v\nwant %+v", s, want)
@@ -51,7 +51,7 @@ func TestTheDefaultsOfKarpenter(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Compat, want.ExpireAhead, want.MaintenanceLead, want.PreferenceShare = KarpenterDefaults, 0, time.Hour, -1
-	want.EarlyBatches, want.MeasuredMemory = false, false
+	want.EarlyBatches, want.MeasuredMemory, want.SoftTaints = false, false, false
 	want.NodeUpkeep, want.LaunchPriceBound, want.PriceGuard, want.PodDensity = 0, 0, 3, InterfaceDensity
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
