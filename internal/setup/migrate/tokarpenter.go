@@ -34,6 +34,8 @@ func ToKarpenter(f Facts) *Guide {
 	}
 	w.step("See that Karpenter has taken over", "The first command prints the image, and fails where it is still Kerf's.\n"+
 		"diff prints nothing but NodeClaims that were launched or removed for your pods meanwhile.", w.seen("Karpenter", filter)...)
+	w.step("Take off Kerf's taint", "Without --compat=karpenter, Kerf asks pods to avoid nodes that drifted. kubectl calls it an error where a node does not bear the taint.",
+		w.kubectl("taint nodes --selector karpenter.sh/nodepool kerf.sh/disruption-candidate- || true"))
 	w.step("Watch for an hour", "Karpenter stamps its hashes anew; no node is replaced for that.",
 		w.drifted(), w.kubectl("get pods --all-namespaces --field-selector status.phase=Pending"))
 	return w.guide
