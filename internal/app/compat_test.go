@@ -21,6 +21,7 @@ var reaches = map[string]func(settings.Settings) any{
 	"kerf-pod-density":        func(s settings.Settings) any { return s.PodDensity == settings.NetworkDensity },
 	"kerf-preference-share":   func(s settings.Settings) any { return PackOptions(s).PreferenceShare },
 	"kerf-price-guard":        func(s settings.Settings) any { return PackOptions(s).PriceGuard },
+	"kerf-soft-taints":        func(s settings.Settings) any { return s.SoftTaints },
 }
 
 func loaded(t *testing.T, env map[string]string) settings.Settings {
