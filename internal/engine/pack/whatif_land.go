@@ -24,14 +24,16 @@ import (
 func (w *WhatIf) Land(moves [][]plan.Placement, most int64) ([][]plan.Placement, bool) {
 	l := w.newLanding()
 	out := make([][]plan.Placement, len(moves))
-	queues := make([][]landingPod, len(moves))
+	var queue []*landingPod
 	for i, placements := range moves {
 		for _, pl := range placements {
 			stays := plan.Placement{Node: pl.Node}
 			for _, ref := range pl.Pods {
-				if m, n := l.free[ref], l.nodes[pl.Node]; m != nil && n != nil {
-					n.room.Add(m.class.req, 1)
-					queues[i] = append(queues[i], landingPod{ref, m})
+				p, n := l.free[ref], l.nodes[pl.Node]
+				if p != nil && n != nil {
+					n.room.Add(p.class.req, 1)
+					p.move = i
+					queue = append(queue, p)
 				} else {
 					stays.Pods = append(stays.Pods, ref)
 				}
@@ -41,29 +43,29 @@ func (w *WhatIf) Land(moves [][]plan.Placement, most int64) ([][]plan.Placement,
 			}
 		}
 	}
-	pods := 0
-	for _, q := range queues {
-		pods += len(q)
-	}
-	if pods == 0 || int64(pods)*int64(len(l.nodes)) > most {
+	scores := int64(len(queue)) * int64(len(l.nodes))
+	if scores == 0 || scores > most {
 		return nil, false
 	}
-	w.scanned += int64(pods) * int64(len(l.nodes)) / 4
-	for i, q := range queues {
-		// The order of evictions: controller/terminate asks for the largest first.
-		slices.SortStableFunc(q, func(a, b landingPod) int {
-			return cmp.Or(cmp.Compare(evictionSize(b.class.src), evictionSize(a.class.src)), cmp.Compare(a.order, b.order), cmp.Compare(a.ref.String(), b.ref.String()))
-		})
-		at := map[string][]cluster.PodRef{}
-		for _, p := range q {
-			n := l.choose(p.displacedClass)
-			if n == nil {
-				return nil, false
-			}
-			l.take(n, p.displacedClass)
-			at[n.src.Name] = append(at[n.src.Name], p.ref)
+	w.scanned += scores / 4
+	// Moves of one decision begin together, and controller/terminate evicts the largest pods of each node first.
+	slices.SortStableFunc(queue, func(a, b *landingPod) int {
+		return cmp.Or(cmp.Compare(evictionSize(b.class.src), evictionSize(a.class.src)), cmp.Compare(a.order, b.order), cmp.Compare(a.ref.String(), b.ref.String()))
+	})
+	at := make([]map[string][]cluster.PodRef, len(moves))
+	for _, p := range queue {
+		n := l.choose(p.displacedClass)
+		if n == nil {
+			return nil, false
 		}
-		out[i] = addPods(out[i], at)
+		l.take(n, p)
+		if at[p.move] == nil {
+			at[p.move] = map[string][]cluster.PodRef{}
+		}
+		at[p.move][n.src.Name] = append(at[p.move][n.src.Name], p.ref)
+	}
+	for i := range out {
+		out[i] = addPods(out[i], at[i])
 	}
 	return out, true
 }
@@ -91,16 +93,19 @@ func addPods(placements []plan.Placement, at map[string][]cluster.PodRef) []plan
 // landing is the cluster as the scheduler will see it when pods come in the place of evicted ones.
 type landing struct {
 	s     *solver
-	free  map[cluster.PodRef]*displacedClass // pods of nodes that go, of classes that may go anywhere
+	free  map[cluster.PodRef]*landingPod // pods of nodes that go, of classes that may go anywhere
 	nodes map[string]*landingNode
 	order []*landingNode // by number
 	zones requirement.Key
 	like  map[*displacedClass]*likePods
 }
 
+// landingPod is a pod that is placed anew, and the number of its move.
 type landingPod struct {
-	ref cluster.PodRef
 	*displacedClass
+	ref  cluster.PodRef
+	zone string // of the node that it leaves
+	move int
 }
 
 type landingNode struct {
@@ -117,21 +122,21 @@ type likePods struct {
 }
 
 func (w *WhatIf) newLanding() *landing {
-	l := &landing{s: w.s, free: map[cluster.PodRef]*displacedClass{}, nodes: map[string]*landingNode{}, zones: w.s.vocab.Key(requirement.Zone),
+	l := &landing{s: w.s, free: map[cluster.PodRef]*landingPod{}, nodes: map[string]*landingNode{}, zones: w.s.vocab.Key(requirement.Zone),
 		like: map[*displacedClass]*likePods{}}
 	for id, n := range w.s.nodes {
+		zone, _ := n.domain(l.zones)
 		if w.gone[id] {
 			for _, h := range w.holds[id] {
 				if h.mover.goesAnywhere() {
 					for _, pod := range h.pods {
-						l.free[pod.PodRef] = h.mover
+						l.free[pod.PodRef] = &landingPod{displacedClass: h.mover, ref: pod.PodRef, zone: zone}
 					}
 				}
 			}
 			continue
 		}
-		x := &landingNode{node: n, room: n.room.Clone(), total: w.total[id]}
-		x.zone, _ = n.domain(l.zones)
+		x := &landingNode{node: n, room: n.room.Clone(), total: w.total[id], zone: zone}
 		l.nodes[n.src.Name] = x
 		if n.settled() {
 			l.order = append(l.order, x)
@@ -152,6 +157,11 @@ func (l *landing) likeOf(m *displacedClass) *likePods {
 	}
 	c := &likePods{map[*landingNode]int64{}, map[string]int64{}}
 	l.like[m] = c
+	for _, p := range l.free {
+		if p.displacedClass == m {
+			c.inZone[p.zone]++ // until it is evicted
+		}
+	}
 	for _, n := range l.order {
 		for _, pod := range n.src.Pods {
 			if pod.Class != nil && pod.Class.ID == m.class.src.ID && !pod.Terminating {
@@ -163,9 +173,10 @@ func (l *landing) likeOf(m *displacedClass) *likePods {
 	return c
 }
 
-func (l *landing) take(n *landingNode, m *displacedClass) {
-	n.room.Sub(m.class.req, 1)
-	c := l.likeOf(m)
+func (l *landing) take(n *landingNode, p *landingPod) {
+	n.room.Sub(p.class.req, 1)
+	c := l.likeOf(p.displacedClass)
+	c.inZone[p.zone]--
 	c.onNode[n]++
 	c.inZone[n.zone]++
 }
