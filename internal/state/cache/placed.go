@@ -18,7 +18,8 @@ func (c *Cache) bound(e, old *entry) {
 		return
 	}
 	at := c.unitsOf(e.pod.Node)
-	if planned, ok := c.reserved.Succeed(owner(e.obj).UID, e.pod.Class.ID, at); ok {
+	if where, ok := c.reserved.Succeed(owner(e.obj).UID, e.pod.Class.ID, at); ok {
+		planned := slices.Contains(at, where) || c.exchangeWithLater(e, at, where)
 		c.changes = append(c.changes, Change{Kind: PodPlaced, Name: e.pod.Name, Disruption: true, AsPlanned: planned})
 		return
 	}
@@ -36,6 +37,32 @@ func (c *Cache) bound(e, old *entry) {
 		}
 	}
 	c.changes = append(c.changes, Change{Kind: PodPlaced, Name: e.pod.Name, AsPlanned: planned})
+}
+
+// exchangeWithLater gives the room that was left to a successor to an equal pod whose eviction is still to come, because the
+// successor has taken the room that is reserved for that one; false if there is none. Evictions come in any order, and the plan
+// is as true with either.
+func (c *Cache) exchangeWithLater(e *entry, at []reservation.Unit, where reservation.Unit) bool {
+	var later reservation.Reservation
+	for _, unit := range at {
+		for _, r := range c.reserved.On(unit) {
+			o := c.entries[r.Pod]
+			if o == nil || o.obj.UID != r.UID || o.pod.Node == "" || o.pod.Terminating || o.pod.Class.ID != e.pod.Class.ID || owner(o.obj).UID != owner(e.obj).UID {
+				continue
+			}
+			if later.UID == "" || r.UID < later.UID {
+				later = r
+			}
+		}
+	}
+	if later.UID == "" {
+		return false
+	}
+	c.touchUnit(later.Unit)
+	c.touchUnit(where)
+	later.Unit = where
+	c.reserved.Reserve(later)
+	return true
 }
 
 // waitingLike is the first, by UID, of the pods just like this one that wait for the room of a unit.

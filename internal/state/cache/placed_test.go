@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -119,5 +120,53 @@ func TestSuccessorsOfEvictedPodsAreHeldAgainstThePlan(t *testing.T) {
 		if n := r.reserved.Sizes().Successions; n != 0 {
 			t.Errorf("%d places are still kept for successors", n)
 		}
+	}
+}
+
+// Which of two equal pods is evicted first is not planned: a successor that takes the room of a pod still to be evicted leaves
+// that one its own.
+func TestASuccessorExchangesWithAPodThatIsStillToBeEvicted(t *testing.T) {
+	controlled := func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "uid-web", Controller: new(true)}}
+	}
+	now := metav1.Unix(1000, 0)
+	terminating := func(p *corev1.Pod) { p.DeletionTimestamp = &now }
+	for name, tt := range map[string]struct {
+		later   []func(*corev1.Pod) // how the pod for n1 differs
+		planned []bool
+	}{
+		"equal pods":     {nil, []bool{true, true}},
+		"another's pod":  {[]func(*corev1.Pod){func(p *corev1.Pod) { p.OwnerReferences[0].UID = "uid-db" }}, []bool{false}},
+		"another's size": {[]func(*corev1.Pod){larger}, []bool{false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, placed := landing()
+			old := newNode("old", "uid-old-node", "id-old")
+			old.DeletionTimestamp, old.Finalizers = &now, []string{"karpenter.sh/termination"}
+			r.version(old)
+			r.SetNode(old)
+			for i, pod := range []string{"first", "later"} {
+				edit := []func(*corev1.Pod){controlled, bound("old")}
+				if i == 1 {
+					edit = append(edit, tt.later...)
+				}
+				r.Nominate(r.instance([]string{"n0", "n1"}[i]), []cluster.PodRef{r.pod(pod, edit...)}, r.clock.Add(time.Minute))
+			}
+			r.pod("first", controlled, bound("old"), terminating)
+			r.pod("new-1", controlled)
+			r.pod("new-1", controlled, bound("n1"))
+			if tt.later == nil {
+				r.pod("later", controlled, bound("old"), terminating)
+				r.pod("new-2", controlled)
+				r.pod("new-2", controlled, bound("n0"))
+			}
+			var got []bool
+			for _, c := range *placed {
+				got = append(got, c.AsPlanned)
+			}
+			if !slices.Equal(got, tt.planned) {
+				t.Errorf("told %v, want %v", got, tt.planned)
+			}
+		})
 	}
 }

@@ -146,14 +146,14 @@ func TestSuccessorsTakeWhatWasLeftToThem(t *testing.T) {
 		"where it was left earlier": {"web", "small", OfNode("n"), true, true},
 	} {
 		table := left()
-		there, ok := table.Succeed(tt.owner, tt.class, []Unit{tt.at})
-		if there != tt.there || ok != tt.ok {
-			t.Errorf("%s: there %t, ok %t", name, there, ok)
+		where, ok := table.Succeed(tt.owner, tt.class, []Unit{tt.at})
+		if there := ok && where == tt.at; there != tt.there || ok != tt.ok {
+			t.Errorf("%s: where %v, ok %t", name, where, ok)
 		}
 	}
 	table := left()
 	table.ExpireSuccessions(start.Add(successionTime))
-	if there, ok := table.Succeed("web", "small", []Unit{OfNode("n")}); there || !ok {
+	if where, ok := table.Succeed("web", "small", []Unit{OfNode("n")}); where == OfNode("n") || !ok {
 		t.Error("the room that was left first should be over, the other should not")
 	}
 	if n := table.Sizes().Successions; n != 0 {

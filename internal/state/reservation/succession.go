@@ -29,21 +29,21 @@ func (t *Table) LeaveToSuccessor(owner types.UID, unit Unit, class string, now t
 }
 
 // Succeed takes one of the rooms that were left to pods of the owner and class, for a pod that was bound on one of the units:
-// room there if any was left, else anywhere. There says which of both; ok is false when none was left.
-func (t *Table) Succeed(owner types.UID, class string, units []Unit) (there, ok bool) {
+// room there if any was left, else anywhere. It returns where that room is; ok is false when none was left.
+func (t *Table) Succeed(owner types.UID, class string, units []Unit) (where Unit, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	left := t.successions[owner]
 	i := slices.IndexFunc(left, func(s succession) bool { return s.class == class && slices.Contains(units, s.unit) })
-	there = i >= 0
-	if !there {
+	if i < 0 {
 		i = slices.IndexFunc(left, func(s succession) bool { return s.class == class })
 	}
 	if i < 0 {
-		return false, false
+		return where, false
 	}
+	where = left[i].unit
 	t.setSuccessions(owner, slices.Delete(left, i, i+1))
-	return there, true
+	return where, true
 }
 
 // ExpireSuccessions forgets rooms for which no pod has come.
