@@ -36,6 +36,9 @@ type Figures struct {
 	Near, Steady time.Duration
 	// Served is when all pods of a burst ran, since it began; 0 for other stories.
 	Served time.Duration
+	// Placed is where the scheduler put pods that a decision had given a place, by the decision: provisioning or disruption.
+	// Upstream does not say.
+	Placed map[string]Placed
 	// Curve is the bill over time.
 	Curve []Point
 }
@@ -112,11 +115,21 @@ func (h *testCluster) measure(ctx context.Context, fn func(*Figures) error) (*Fi
 	if err := h.aws.ForgetCalls(ctx); err != nil {
 		return nil, err
 	}
+	placed, err := h.placed(ctx)
+	if err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	if err := fn(f); err != nil {
 		return nil, err
 	}
 	f.Measured = time.Since(began)
+	if f.Placed, err = h.placed(ctx); err != nil {
+		return nil, err
+	}
+	for decision, p := range placed {
+		f.Placed[decision] = f.Placed[decision].minus(p)
+	}
 	after, err := read(pid)
 	if err != nil {
 		return nil, fmt.Errorf("the controller ended meanwhile: %w", err)

@@ -2,6 +2,7 @@ package beside
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/bench"
@@ -49,6 +50,12 @@ func Table(s Story, rows []*Figures) *bench.Table {
 		line("last change, s (0: not in time)", "%.0f", func(f *Figures) float64 { return f.Steady.Seconds() })
 		if len(rows) == 2 {
 			t.Rows = append(t.Rows, reached(rows))
+		}
+	}
+	for _, decision := range []string{"provisioning", "disruption"} {
+		if slices.ContainsFunc(rows, func(f *Figures) bool { return f.Placed[decision] != Placed{} }) {
+			line("pods that "+decision+" gave a place", "%.0f", func(f *Figures) float64 { p := f.Placed[decision]; return float64(p.AsPlanned + p.Elsewhere) })
+			line("of them as planned, %", "%.1f", func(f *Figures) float64 { return 100 * f.Placed[decision].Share() })
 		}
 	}
 	return t
