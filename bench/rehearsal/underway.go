@@ -60,7 +60,8 @@ func (u *underway) String() string {
 // may reports whether a claim may be removed.
 func (u *underway) may(claim string) bool { return u.drifted[claim] || u.leaving[claim] }
 
-// left are the claims of what was under way that are still there.
+// left are the claims of what was under way that are still there. A removal that was cut short may be taken back; the node of one
+// that has drifted is still to be replaced.
 func (u *underway) left(ctx context.Context, c client.Client) ([]string, error) {
 	var claims karpv1.NodeClaimList
 	if err := c.List(ctx, &claims); err != nil {
@@ -68,7 +69,7 @@ func (u *underway) left(ctx context.Context, c client.Client) ([]string, error) 
 	}
 	var out []string
 	for _, claim := range claims.Items {
-		if u.drifted[claim.Name] || claim.DeletionTimestamp != nil {
+		if u.drifted[claim.Name] || claim.DeletionTimestamp != nil || u.leaving[claim.Name] && claim.StatusConditions().IsTrue(karpv1.ConditionTypeDrifted) {
 			out = append(out, claim.Name)
 		}
 	}
