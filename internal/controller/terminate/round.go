@@ -1,19 +1,17 @@
 package terminate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -31,7 +29,10 @@ const (
 
 // memory is what this process remembers of a drain, so that it does not ask twice because its cache is behind.
 type memory struct {
-	uid types.UID // of the node
+	uid   types.UID // of the node
+	begun time.Time // of this drain, as this process knows it
+	// tied counts the pods whose eviction comes first and was not asked for yet; other drains of the same command look at it.
+	tied atomic.Int64
 	// asked and deleted are by pod: before what time its eviction is not asked for again, and its deletion.
 	asked   map[types.UID]time.Time
 	deleted map[types.UID]deletion
@@ -47,7 +48,8 @@ func (n *Nodes) recall(node *corev1.Node) *memory {
 	if m, ok := n.memories.Load(node.Name); ok && m.(*memory).uid == node.UID {
 		return m.(*memory)
 	}
-	m := &memory{uid: node.UID, asked: map[types.UID]time.Time{}, deleted: map[types.UID]deletion{}}
+	m := &memory{uid: node.UID, begun: n.Clock.Now(), asked: map[types.UID]time.Time{}, deleted: map[types.UID]deletion{}}
+	m.tied.Store(1) // until it is counted
 	n.memories.Store(node.Name, m)
 	return m
 }
@@ -103,7 +105,7 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	forced, evicted := r.turns(waiting, held)
 	err := errors.Join(
 		each(forced, nil, func(p *corev1.Pod) error { return r.force(ctx, p) }),
-		each(evicted, func() <-chan time.Time { return r.Clock.After(lag) }, func(p *corev1.Pod) error { return r.evict(ctx, p) }))
+		r.evictAll(ctx, evicted))
 	if err != nil && ctx.Err() == nil {
 		// Not returned: the pause after an error grows, and what is due by the instance's end must not wait for it.
 		r.Log.Warn("draining node", "node", r.node.Name, "error", err)
@@ -111,34 +113,40 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	r.tell()
 }
 
-// turns are the pods to delete now, and those to evict, the largest first: what comes in their place is scheduled in that
-// order, and all of it finds room more often so.
+// evictAll asks for the evictions in their order.
+func (r *round) evictAll(ctx context.Context, pods []*corev1.Pod) error {
+	evict := func(pods []*corev1.Pod) error {
+		return each(pods, func() <-chan time.Time { return r.Clock.After(lag) }, func(p *corev1.Pod) error { return r.evict(ctx, p) })
+	}
+	tied := inOrder(pods)
+	r.memory.tied.Store(int64(tied))
+	err := evict(pods[:tied])
+	r.memory.tied.Store(0)
+	if tied < len(pods) && r.othersFirst(ctx) {
+		r.due(r.now.Add(othersAgain))
+		return err
+	}
+	return errors.Join(err, evict(pods[tied:]))
+}
+
+// turns are the pods to delete now, and those to evict.
 func (r *round) turns(waiting []*corev1.Pod, held bool) (forced, evicted []*corev1.Pod) {
 	group := map[*corev1.Pod]bool{}
 	for _, p := range first(waiting) {
 		group[p] = !held
 	}
-	sizes := map[*corev1.Pod]int64{}
 	for _, p := range waiting {
 		switch {
 		case r.mustGo(p):
 			forced = append(forced, p)
 		case p.DeletionTimestamp.IsZero() && group[p] && r.mayGo(p):
 			evicted = append(evicted, p)
-			sizes[p] = size(p)
 		}
 		if until := lets(p, r.by, r.now); until.Sub(r.now) < 365*24*time.Hour {
 			r.due(until)
 		}
 	}
-	slices.SortStableFunc(evicted, func(a, b *corev1.Pod) int { return cmp.Compare(sizes[b], sizes[a]) })
 	return forced, evicted
-}
-
-// size is how much a pod asks for, in thousandths of a core; four GiB count as one core.
-func size(p *corev1.Pod) int64 {
-	r := intake.PodRequests(p)
-	return r[res.CPU] + r[res.Memory]/(4<<30/1000)
 }
 
 // mayGo reports whether a pod's eviction is to be asked for now.

@@ -378,7 +378,7 @@ func TestADeafCloudHoldsUpNoDrain(t *testing.T) {
 	}
 }
 
-func TestTheLargestGoFirst(t *testing.T) {
+func TestTiedPodsGoFirstAndThenTheLargest(t *testing.T) {
 	asks := func(name, cpu, memory string) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
@@ -386,14 +386,94 @@ func TestTheLargestGoFirst(t *testing.T) {
 		return p
 	}
 	pods := []*corev1.Pod{asks("small", "100m", "64Mi"), asks("memory", "250m", "16Gi"), asks("cores", "3", "1Gi"), asks("other-small", "100m", "64Mi")}
-	r := &round{Nodes: &Nodes{}, node: &corev1.Node{}, now: noon, memory: &memory{}}
-	_, evicted := r.turns(pods, false)
+	for name, tie := range map[string]func(*corev1.PodSpec){
+		"selector": func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"zone": "a"} },
+		"spread": func(s *corev1.PodSpec) {
+			s.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.DoNotSchedule}}
+		},
+		"apart": func(s *corev1.PodSpec) {
+			s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: make([]corev1.PodAffinityTerm, 1)}}
+		},
+		"volume": func(s *corev1.PodSpec) {
+			s.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
+		},
+	} {
+		p := asks(name, "50m", "64Mi")
+		tie(&p.Spec)
+		if all := append(slices.Clone(pods), p); inOrder(all) != 1 || all[0] != p {
+			t.Errorf("%s: %s goes first", name, all[0].Name)
+		}
+	}
+	soft := asks("soft", "50m", "64Mi")
+	soft.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.ScheduleAnyway}}
+	pods = append(pods, soft)
+	if tied := inOrder(pods); tied != 0 {
+		t.Errorf("%d pods are tied", tied)
+	}
 	var got []string
-	for _, p := range evicted {
+	for _, p := range pods {
 		got = append(got, p.Name)
 	}
-	if diff := cmp.Diff([]string{"memory", "cores", "small", "other-small"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"memory", "cores", "small", "other-small", "soft"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The nodes of one command evict what few nodes suit before anything else, and no longer than it takes.
+func TestDrainsOfACommandWaitForEachOthersTiedPods(t *testing.T) {
+	w := admit(t, 0, pod("free"), pod("free-too"))
+	mark := func(name, command string) {
+		n := &corev1.Node{}
+		if err := w.Client.Get(t.Context(), client.ObjectKey{Name: name}, n); err != nil {
+			n = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+			if err := w.Client.Create(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.Annotations = map[string]string{"kerf.sh/disruption-command": command}
+		if err := w.Client.Update(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark("n", "one")
+	mark("another", "two")
+	mark("other", "one")
+	if calls, after := w.look(0); len(calls) != 0 || after != othersAgain {
+		t.Errorf("before the other drain was looked at: %v, again in %s", calls, after)
+	}
+	other := &memory{uid: "other"}
+	other.tied.Store(2)
+	w.memories.Store("other", other)
+	if calls, after := w.look(othersAgain); len(calls) != 0 || after != othersAgain {
+		t.Errorf("while the other has pods to evict first: %v, again in %s", calls, after)
+	}
+	other.tied.Store(0)
+	if calls, _ := w.look(2 * othersAgain); len(calls) != 2 {
+		t.Errorf("when they have been asked for: %v", calls)
+	}
+}
+
+func TestADrainWaitsForOthersForAMomentOnly(t *testing.T) {
+	w := admit(t, 0, pod("free"))
+	for _, name := range []string{"n", "other"} {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+		if name == "n" {
+			if err := w.Client.Get(t.Context(), client.ObjectKey{Name: name}, n); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := w.Client.Create(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		n.Annotations = map[string]string{"kerf.sh/disruption-command": "one"}
+		if err := w.Client.Update(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls, _ := w.look(0); len(calls) != 0 {
+		t.Errorf("at first: %v", calls)
+	}
+	if calls, _ := w.look(together); len(calls) != 1 {
+		t.Errorf("after %s: %v", together, calls)
 	}
 }
 
