@@ -36,8 +36,8 @@ var wings = []struct {
 // order is the order of the engine's packages: each may import those of the lines above, and of its own line those that
 // neighbours names.
 var order = [][]string{
-	{"res", "requirement"},
-	{"catalog", "cluster", "plan"},
+	{"res", "requirement", "lp"},
+	{"catalog", "cluster", "plan", "cuttingstock"},
 	{"pack", "disrupt", "disrupt/confirmation", "bound", "verify"},
 	{"record"},
 	{"explain"},

@@ -3,6 +3,8 @@ package bound
 import (
 	"math"
 	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/lp"
 )
 
 // exchange adds columns that let pods of a row stand for pods of another that are nowhere harder to carry: a filling with
@@ -19,7 +21,7 @@ func (s *search) exchange() {
 		for _, i := range easier {
 			// The others follow from one another.
 			if !slices.ContainsFunc(easier, func(j int) bool { return s.easier(i, j) }) {
-				s.master.add(column{instance: notLaunched, parts: []share{{i, 1}, {hard, -1}}, ledger: -1})
+				s.master.Add(lp.Column{Of: notLaunched, Parts: []lp.Share{{Row: i, Amount: 1}, {Row: hard, Amount: -1}}})
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/lp"
 )
 
 // run finds the best values in four steps, each of which starts from what the one before has found.
@@ -22,7 +24,7 @@ func (s *search) run() {
 	s.summarise()
 	s.restart()
 	for _, c := range s.seed() {
-		s.master.add(c)
+		s.master.Add(c)
 	}
 	s.generate(s.budget/4, 0)
 	s.spell()
@@ -68,7 +70,7 @@ func (s *search) generate(budget int64, headroom float64) {
 	for {
 		s.work.Rounds++
 		s.setCeilings(headroom)
-		solved := s.master.solve(min(budget-s.spent(), budget/16))
+		solved := s.master.Solve(min(budget-s.spent(), budget/16))
 		before := s.bestBound
 		found := s.priceAll(s.trial(reach))
 		if s.bestBound > before {
@@ -89,13 +91,13 @@ func (s *search) generate(budget int64, headroom float64) {
 			}
 			s.thorough = false
 		}
-		var dealt []column
+		var dealt []lp.Column
 		if !s.summing {
 			dealt = s.dealtOut(false)
 		}
 		inUse, done := s.ceilingsInUse(), solved && (s.near() || len(found)+len(dealt) == 0)
 		if solved && len(inUse) == 0 && s.bestBound > 0 {
-			s.open = min(s.open, s.master.cost()/s.bestBound-1)
+			s.open = min(s.open, s.master.Cost()/s.bestBound-1)
 		}
 		if done && len(inUse) == 0 {
 			if !s.near() {
@@ -113,16 +115,16 @@ func (s *search) generate(budget int64, headroom float64) {
 			}
 		}
 		for _, c := range append(found, dealt...) {
-			s.master.add(c)
+			s.master.Add(c)
 		}
 	}
-	s.work.Columns += len(s.master.columns)
-	s.work.Pivots += s.master.pivots
+	s.work.Columns += len(s.master.Columns)
+	s.work.Pivots += s.master.Pivots
 	s.work.Steps = s.spent()
 }
 
 // near reports whether no values are much better than the best so far, as far as the program knows columns.
-func (s *search) near() bool { return s.master.cost()-s.bestBound <= closeEnough*s.master.cost() }
+func (s *search) near() bool { return s.master.Cost()-s.bestBound <= closeEnough*s.master.Cost() }
 
 const (
 	// closeEnough is the part of the cost by which the values may miss the best ones.
@@ -145,7 +147,7 @@ func (s *search) trial(part float64) []float64 {
 	y := make([]float64, len(s.rows))
 	for i := range y {
 		for _, x := range s.sums[i] {
-			y[i] += x.amount * s.master.dual[x.row]
+			y[i] += x.Amount * s.master.Dual[x.Row]
 		}
 		y[i] = s.best[i] + part*(min(max(0, y[i]), s.alone[i])-s.best[i])
 	}
@@ -154,13 +156,13 @@ func (s *search) trial(part float64) []float64 {
 
 // candidate is a column and what it gains per price.
 type candidate struct {
-	column
+	lp.Column
 	gain float64
 }
 
 // priceAll finds what each instance carries at most at values y, keeps y, scaled so that nothing contradicts it, if that
 // proves more than before, and returns columns that improve the program.
-func (s *search) priceAll(y []float64) []column {
+func (s *search) priceAll(y []float64) []lp.Column {
 	var found []candidate
 	over := 1.0
 	beyond := make([]float64, len(s.ledgers)) // worth less price of what there is only so many times
@@ -172,7 +174,7 @@ func (s *search) priceAll(y []float64) []column {
 			worth[i] = s.knapsack.worth(m, m.w, y)
 		}
 		if worth[i] > m.price*(1+1e-9) {
-			var filling []share
+			var filling []lp.Share
 			worth[i], filling, m.w = s.knapsack.solve(m, y)
 			if s.wholePods {
 				worth[i], filling = s.withWholePods(m, y, m.w, worth[i], filling, true)
@@ -199,9 +201,9 @@ func (s *search) priceAll(y []float64) []column {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
-	out := make([]column, 0, perRound)
+	out := make([]lp.Column, 0, perRound)
 	for _, c := range found[:min(len(found), perRound)] {
-		out = append(out, c.column)
+		out = append(out, c.Column)
 	}
 	return out
 }
@@ -222,15 +224,15 @@ func (s *search) worthOfAll(y []float64) float64 {
 
 // candidates adds the filling of an instance, and further ones without the rows of those before, as long as they improve
 // the program: an instance that is worth too much is so for many rows at once.
-func (s *search) candidates(found []candidate, i int, y []float64, filling []share) []candidate {
+func (s *search) candidates(found []candidate, i int, y []float64, filling []lp.Share) []candidate {
 	m := &s.instances[i]
 	var rest []float64
 	for n := range perInstance {
 		if len(filling) == 0 || s.wholePods && n == perWhole {
 			break
 		}
-		c := column{instance: i, price: m.price, parts: s.summed(filling), ledger: m.ledger}
-		gain := -s.master.reduced(&c)
+		c := lp.Column{Of: i, Price: m.price, Parts: s.summed(filling), Ledger: m.ledger + 1}
+		gain := -s.master.Reduced(&c)
 		if gain <= 1e-9*max(m.price, 1e-3) {
 			break
 		}
@@ -242,7 +244,7 @@ func (s *search) candidates(found []candidate, i int, y []float64, filling []sha
 			rest = slices.Clone(y)
 		}
 		for _, f := range filling {
-			rest[f.row] = 0
+			rest[f.Row] = 0
 		}
 		worth, next, w := s.knapsack.solve(m, rest)
 		if s.wholePods {

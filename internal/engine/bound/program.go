@@ -3,6 +3,14 @@ package bound
 import (
 	"math"
 	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/lp"
+)
+
+// What is no instance: a row that stands for another, and a way to deal pods out over zones.
+const (
+	notLaunched = -1
+	ofDeal      = -2
 )
 
 // summarise makes the program's constraints sums over the rows that may go to the same machines: one for each resource,
@@ -10,7 +18,7 @@ import (
 func (s *search) summarise() {
 	type of struct{ choice, what int }
 	index := map[of]int{}
-	s.sums, s.summing = make([][]share, len(s.rows)), true
+	s.sums, s.summing = make([][]lp.Share, len(s.rows)), true
 	s.constraints = 0
 	put := func(row int, key of, x float64) {
 		at, ok := index[key]
@@ -19,7 +27,7 @@ func (s *search) summarise() {
 			s.constraints++
 			index[key] = at
 		}
-		s.sums[row] = append(s.sums[row], share{at, x})
+		s.sums[row] = append(s.sums[row], lp.Share{Row: at, Amount: x})
 	}
 	for i := range s.rows {
 		row := &s.rows[i]
@@ -38,7 +46,7 @@ func (s *search) summarise() {
 	s.ceilings = make([]float64, s.constraints)
 	for i, sums := range s.sums {
 		for _, x := range sums {
-			s.ceilings[x.row] = max(s.ceilings[x.row], 2*s.alone[i]/x.amount)
+			s.ceilings[x.Row] = max(s.ceilings[x.Row], 2*s.alone[i]/x.Amount)
 		}
 	}
 }
@@ -47,7 +55,7 @@ func (s *search) summarise() {
 func (s *search) spell() {
 	s.constraints, s.summing = len(s.rows)+len(s.deals), false
 	for i := range s.rows {
-		s.sums[i] = []share{{i, 1}}
+		s.sums[i] = []lp.Share{{Row: i, Amount: 1}}
 	}
 	s.ceilings = make([]float64, len(s.rows))
 }
@@ -84,7 +92,7 @@ func (s *search) needs() []float64 {
 	}
 	for i, sums := range s.sums {
 		for _, x := range sums {
-			need[x.row] += x.amount * wanted[i]
+			need[x.Row] += x.Amount * wanted[i]
 		}
 	}
 	return need
@@ -92,16 +100,16 @@ func (s *search) needs() []float64 {
 
 // dealtOut are columns that deal the pods of a deal out over its zones: at first a few ways, afterwards for each deal the
 // way that costs least at the program's present values, if that improves the program.
-func (s *search) dealtOut(first bool) []column {
-	var out []column
+func (s *search) dealtOut(first bool) []lp.Column {
+	var out []lp.Column
 	add := func(k int, amounts []float64) {
-		c := column{instance: ofDeal, ledger: -1, parts: []share{{len(s.rows) + k, 1}}}
+		c := lp.Column{Of: ofDeal, Parts: []lp.Share{{Row: len(s.rows) + k, Amount: 1}}}
 		for j, at := range s.deals[k].rows {
 			if at >= 0 && amounts[j] > 0 {
-				c.parts = append(c.parts, share{at, -amounts[j]})
+				c.Parts = append(c.Parts, lp.Share{Row: at, Amount: -amounts[j]})
 			}
 		}
-		if first || s.master.reduced(&c) < -1e-9*s.ceilingOf(k) {
+		if first || s.master.Reduced(&c) < -1e-9*s.ceilingOf(k) {
 			out = append(out, c)
 		}
 	}
@@ -112,7 +120,7 @@ func (s *search) dealtOut(first bool) []column {
 				if d.rows[j] < 0 {
 					return 0
 				}
-				return s.master.dual[d.rows[j]]
+				return s.master.Dual[d.rows[j]]
 			}))
 			continue
 		}
@@ -135,15 +143,15 @@ func (s *search) ceilingOf(k int) float64 {
 }
 
 // summed writes a filling as what it adds to the constraints.
-func (s *search) summed(filling []share) []share {
-	var out []share
+func (s *search) summed(filling []lp.Share) []lp.Share {
+	var out []lp.Share
 	for _, f := range filling {
-		for _, x := range s.sums[f.row] {
-			at, ok := slices.BinarySearchFunc(out, x.row, func(o share, row int) int { return o.row - row })
+		for _, x := range s.sums[f.Row] {
+			at, ok := slices.BinarySearchFunc(out, x.Row, func(o lp.Share, row int) int { return o.Row - row })
 			if !ok {
-				out = slices.Insert(out, at, share{row: x.row})
+				out = slices.Insert(out, at, lp.Share{Row: x.Row})
 			}
-			out[at].amount += f.amount * x.amount
+			out[at].Amount += f.Amount * x.Amount
 		}
 	}
 	return out
@@ -165,60 +173,60 @@ func (s *search) priceAlone() {
 // restart makes the linear program with no columns but the ceilings.
 func (s *search) restart() {
 	need := s.needs()
-	first := make([]column, s.constraints)
+	first := make([]lp.Column, s.constraints)
 	for i := range first {
-		first[i] = column{parts: []share{{i, 1}}, ledger: -1}
+		first[i] = lp.Column{Parts: []lp.Share{{Row: i, Amount: 1}}}
 		if i < len(s.ceilings) {
-			first[i].price = s.ceilings[i]
+			first[i].Price = s.ceilings[i]
 		} else {
-			first[i].price = s.ceilingOf(i - len(s.rows))
+			first[i].Price = s.ceilingOf(i - len(s.rows))
 		}
 	}
 	for _, l := range s.ledgers {
 		need = append(need, l.times)
 	}
 	if s.master != nil {
-		s.lpSteps += s.master.steps
+		s.lpSteps += s.master.Steps
 	}
-	s.master = newMaster(need, s.constraints, first)
+	s.master = lp.NewProgram(need, s.constraints, first)
 	if !s.summing {
 		s.exchange()
 		for _, c := range s.dealtOut(true) {
-			s.master.add(c)
+			s.master.Add(c)
 		}
 	}
-	s.master.duals()
+	s.master.Reprice()
 }
 
 // resume makes the linear program anew for narrower rules, with what the columns hold by those.
 func (s *search) resume() {
-	old := s.master.columns[s.constraints:]
+	old := s.master.Columns[s.constraints:]
 	clear(s.ceilings)
 	s.restart()
 	for _, c := range old {
-		if c.instance == ofDeal {
-			s.master.add(c)
+		if c.Of == ofDeal {
+			s.master.Add(c)
 		}
-		if c.instance < 0 {
+		if c.Of < 0 {
 			continue
 		}
-		m := &s.instances[c.instance]
-		parts := c.parts[:0]
-		for _, p := range c.parts {
-			at, ok := slices.BinarySearch(m.rows, p.row)
+		m := &s.instances[c.Of]
+		parts := c.Parts[:0]
+		for _, p := range c.Parts {
+			at, ok := slices.BinarySearch(m.rows, p.Row)
 			if !ok {
 				continue
 			}
-			p.amount = min(p.amount, m.most[at])
+			p.Amount = min(p.Amount, m.most[at])
 			if s.wholePods {
-				p.amount = math.Floor(p.amount + 1e-9)
+				p.Amount = math.Floor(p.Amount + 1e-9)
 			}
-			if p.amount > 0 {
+			if p.Amount > 0 {
 				parts = append(parts, p)
 			}
 		}
-		c.parts = parts
-		s.master.add(c)
+		c.Parts = parts
+		s.master.Add(c)
 	}
 }
 
@@ -228,7 +236,7 @@ func (s *search) setCeilings(headroom float64) {
 		if headroom > 0 {
 			s.ceilings[i] = min(s.alone[i], max(s.ceilings[i], s.best[i]*(1+headroom), s.alone[i]/50))
 		}
-		s.master.columns[i].price = s.ceilings[i]
+		s.master.Columns[i].Price = s.ceilings[i]
 	}
 }
 
@@ -236,8 +244,8 @@ func (s *search) setCeilings(headroom float64) {
 // is none: that much can be launched.
 func (s *search) ceilingsInUse() []int {
 	var out []int
-	for i, v := range s.master.basis {
-		if v >= 0 && v < s.constraints && s.master.amount[i] > 1e-7*s.master.need[v] &&
+	for i, v := range s.master.Basis {
+		if v >= 0 && v < s.constraints && s.master.Amount[i] > 1e-7*s.master.Need[v] &&
 			(s.summing || v < len(s.rows) && s.ceilings[v] < s.alone[v]) {
 			out = append(out, v)
 		}

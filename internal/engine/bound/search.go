@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/kerf-sh/kerf/internal/engine/lp"
+
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -47,10 +49,10 @@ type search struct {
 	ledgerIndex map[string]int
 
 	knapsack *knapsack
-	master   *master
+	master   *lp.Program
 	lpSteps  int64 // of earlier programs
 	// sums tells what a pod of each row adds to the program's constraints, of which there are so many.
-	sums        [][]share
+	sums        [][]lp.Share
 	constraints int
 	summing     bool
 	ceilings    []float64 // by constraint
@@ -201,9 +203,9 @@ func (s *search) dropRows() {
 }
 
 func (s *search) spent() int64 {
-	n := s.knapsack.steps + s.lpSteps
+	n := s.knapsack.steps() + s.lpSteps
 	if s.master != nil {
-		n += s.master.steps
+		n += s.master.Steps
 	}
 	return n
 }

@@ -1,11 +1,15 @@
 package bound
 
-import "math"
+import (
+	"math"
+
+	"github.com/kerf-sh/kerf/internal/engine/lp"
+)
 
 // seed evaluates values that are likely to be near the best: every row is worth its requests, at the prices of resources
 // that are best for all rows which the same instances serve, as if instances and pods could be cut at will. Drawing the
 // linear program towards such values from the start saves most of its rounds.
-func (s *search) seed() []column {
+func (s *search) seed() []lp.Column {
 	own := make([]float64, len(s.rows))
 	all := make([]float64, len(s.rows))
 	total := make([]float64, s.schema.Len())
@@ -49,21 +53,21 @@ func (s *search) fluidPrices(choice int, demand []float64) []float64 {
 			rows = append(rows, r)
 		}
 	}
-	first := make([]column, len(rows))
-	var columns []column
+	first := make([]lp.Column, len(rows))
+	var columns []lp.Column
 	for i := range s.instances {
 		m := &s.instances[i]
 		if m.ledger >= 0 || !s.setHas(m.set, choice) {
 			continue
 		}
-		c := column{price: m.price, ledger: -1}
+		c := lp.Column{Price: m.price}
 		for at, r := range rows {
 			if m.room[r] <= 0 {
 				continue
 			}
-			c.parts = append(c.parts, share{at, m.room[r]})
-			if f := &first[at]; f.parts == nil || m.price/m.room[r] < f.price/f.parts[0].amount {
-				*f = column{price: m.price, parts: []share{{at, m.room[r]}}, ledger: -1}
+			c.Parts = append(c.Parts, lp.Share{Row: at, Amount: m.room[r]})
+			if f := &first[at]; f.Parts == nil || m.price/m.room[r] < f.Price/f.Parts[0].Amount {
+				*f = lp.Column{Price: m.price, Parts: []lp.Share{{Row: at, Amount: m.room[r]}}}
 			}
 		}
 		columns = append(columns, c)
@@ -71,18 +75,18 @@ func (s *search) fluidPrices(choice int, demand []float64) []float64 {
 	w := make([]float64, len(demand))
 	need := make([]float64, len(rows))
 	for at, r := range rows {
-		if first[at].parts == nil {
+		if first[at].Parts == nil {
 			return w
 		}
 		need[at] = demand[r]
 	}
-	lp := newMaster(need, len(rows), first)
+	lp := lp.NewProgram(need, len(rows), first)
 	for _, c := range columns {
-		lp.add(c)
+		lp.Add(c)
 	}
-	lp.solve(math.MaxInt64 / 2)
+	lp.Solve(math.MaxInt64 / 2)
 	for at, r := range rows {
-		w[r] = max(0, lp.dual[at])
+		w[r] = max(0, lp.Dual[at])
 	}
 	return w
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/lp"
 )
 
 // maxDims is how many resources the search tells apart; one more counts the pods of a limit per host.
@@ -51,7 +53,7 @@ type partFilling struct {
 // whole finds the worthiest filling with whole pods, if it is worth more than limit; w are weights that show what the
 // instance is worth with pods cut at will. What it returns as worth no filling exceeds; it is the worth of the filling, or
 // limit, when closed is set.
-func (k *knapsack) whole(m *instance, y, w []float64, limit float64, width int) (worth float64, filling []share, closed bool) {
+func (k *knapsack) whole(m *instance, y, w []float64, limit float64, width int) (worth float64, filling []lp.Share, closed bool) {
 	if len(m.room) > maxDims {
 		return math.Inf(1), nil, false
 	}
@@ -72,13 +74,13 @@ func (k *knapsack) whole(m *instance, y, w []float64, limit float64, width int) 
 			break
 		}
 	}
-	k.steps += 60 * f.tried
+	k.tried += 60 * f.tried
 	for at := f.bestAt; at >= 0; at = f.states[at].parent {
 		if v := &f.states[at]; v.n > 0 {
-			filling = append(filling, share{int(v.row), v.n})
+			filling = append(filling, lp.Share{Row: int(v.row), Amount: v.n})
 		}
 	}
-	slices.SortFunc(filling, func(a, b share) int { return cmp.Compare(a.row, b.row) })
+	slices.SortFunc(filling, func(a, b lp.Share) int { return cmp.Compare(a.Row, b.Row) })
 	return max(f.best, f.dropped), filling, f.dropped <= f.best
 }
 

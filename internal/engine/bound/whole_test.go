@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/kerf-sh/kerf/internal/engine/lp"
+
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
@@ -83,10 +85,10 @@ func TestTheWorthiestFillingWithWholePodsIsFound(t *testing.T) {
 	}
 }
 
-func worthOf(y []float64, filling []share) float64 {
+func worthOf(y []float64, filling []lp.Share) float64 {
 	sum := 0.0
 	for _, f := range filling {
-		sum += f.amount * y[f.row]
+		sum += f.Amount * y[f.Row]
 	}
 	return sum
 }

@@ -1,6 +1,10 @@
 package bound
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/lp"
+)
 
 const (
 	// wholeWidth is how many part fillings the search for the worthiest filling with whole pods keeps at a time, and
@@ -48,7 +52,7 @@ func (s *search) runWhole() {
 // As long as better columns turn up, a quick look is enough. When none do, a thorough one either shows what the instance is
 // worth or that it has too many fillings. Existing nodes and reservations are left alone, as the checker doesn't search
 // their fillings.
-func (s *search) withWholePods(m *instance, y, w []float64, worth float64, filling []share, first bool) (float64, []share) {
+func (s *search) withWholePods(m *instance, y, w []float64, worth float64, filling []lp.Share, first bool) (float64, []lp.Share) {
 	if m.cut || m.ledger >= 0 || worth <= m.price*(1+1e-9) || s.spent() >= s.budget {
 		return worth, filling
 	}
@@ -68,10 +72,10 @@ func (s *search) withWholePods(m *instance, y, w []float64, worth float64, filli
 	return min(worth, value), whole
 }
 
-func podsOf(filling []share) float64 {
+func podsOf(filling []lp.Share) float64 {
 	sum := 0.0
 	for _, f := range filling {
-		sum += f.amount
+		sum += f.Amount
 	}
 	return sum
 }
@@ -80,13 +84,13 @@ func podsOf(filling []share) float64 {
 // were cut. It reports whether there are any.
 func (s *search) searchWider() bool {
 	some := false
-	for i, v := range s.master.basis {
-		if v < s.constraints || s.master.amount[i] < 1e-9 || s.master.columns[v].instance < 0 {
+	for i, v := range s.master.Basis {
+		if v < s.constraints || s.master.Amount[i] < 1e-9 || s.master.Columns[v].Of < 0 {
 			continue
 		}
-		c := &s.master.columns[v]
-		m := &s.instances[c.instance]
-		if m.cut && m.width < widestSearch && podsOf(c.parts) <= wholePodsMost {
+		c := &s.master.Columns[v]
+		m := &s.instances[c.Of]
+		if m.cut && m.width < widestSearch && podsOf(c.Parts) <= wholePodsMost {
 			m.cut, m.width, some = false, max(m.width, wholeWidth)*5, true
 		}
 	}

@@ -3,6 +3,8 @@ package pack
 import (
 	"slices"
 
+	"github.com/kerf-sh/kerf/internal/engine/cuttingstock"
+
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
@@ -112,13 +114,13 @@ func (s *solver) improvePool(p *pool, old []*newNode, work *int64) {
 	drafts := k.draftsOf(old, lots)
 	revalue(lots, drafts)
 	var kinds []int
-	if m := s.newModel(p, lots, len(old)); m != nil && len(m.bins) > 0 {
+	if m := s.newModel(p, lots, len(old)); m != nil && len(m.Bins) > 0 {
 		share := *work / 2
-		if len(m.caps) > 0 {
+		if len(m.Caps) > 0 {
 			share = *work * 9 / 10 // what goes together matters more than how well the last new nodes are filled
 		}
 		spent := share
-		if r := m.generate(m.patternsOf(drafts), &share); r != nil {
+		if r := m.solve(m.patternsOf(drafts), &share); r != nil {
 			drafts, kinds = k.better(m, r, lots, drafts, &share)
 		}
 		*work -= spent - share
@@ -138,7 +140,7 @@ func (s *solver) improvePool(p *pool, old []*newNode, work *int64) {
 }
 
 // better rounds the program's solution, and gives it back if it is cheaper than the drafts, with the types it uses.
-func (k *packer) better(m *cuttingStock, r *relaxed, lots []*itemType, drafts []*draft, work *int64) ([]*draft, []int) {
+func (k *packer) better(m *cutting, r *cuttingstock.Solution, lots []*itemType, drafts []*draft, work *int64) ([]*draft, []int) {
 	value := make([]float64, len(lots))
 	for i, l := range lots {
 		value[i] = l.value
@@ -196,11 +198,11 @@ func revalue(lots []*itemType, drafts []*draft) {
 }
 
 // sizeIn is how large the lot's pods are compared with the average of the row: 1 in a row of equals.
-func (l *itemType) sizeIn(r *demandRow) float64 {
+func (l *itemType) sizeIn(r *cuttingstock.Row) float64 {
 	sum, n := 0.0, 0.0
 	for i, x := range l.item.class.req {
-		if r.req[i] > 0 {
-			sum += float64(x) / r.req[i]
+		if r.Req[i] > 0 {
+			sum += float64(x) / r.Req[i]
 			n++
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kerf-sh/kerf/internal/engine/cuttingstock"
+	"github.com/kerf-sh/kerf/internal/engine/lp"
+
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
@@ -80,47 +83,23 @@ func (it *podGroup) likeness() string {
 	return string(b)
 }
 
-// demandRow is a line of the linear program: pods of item types that are alike, or nearly so.
-type demandRow struct {
-	req    []float64 // of one pod, on average
-	demand float64
-	lots   []*itemType
-	access int
-	size   int // the same for rows of one size and group
-	group  int // of pods that share a cap by host; -1: none
-}
-
-// bin is a way to launch: a type where it costs the least for those who may use it.
-type bin struct {
-	t     int
-	price float64
-	net   []float64
-	// access holds the bits of the access classes that may be on the new node together.
-	access uint64
-}
-
-// model is a pool's free pods and what could carry them, as the linear program sees them.
-type cuttingStock struct {
+// cutting is a pool's free pods and what could carry them, as the linear program sees them.
+type cutting struct {
+	cuttingstock.Problem
 	pool *pool
-	rows []*demandRow
-	bins []bin
-	// caps is how many pods of a group a new node takes.
-	caps []int
-	// sizes is how many different sizes rows have.
-	sizes int
+	// lots are, by row, the item types whose pods it stands for.
+	lots [][]*itemType
 	// places holds, by access class, the shapes of new nodes that its pods may be on.
 	places [][]*shape
-	// fluid is what pods are worth at a glance, where rows are capped.
-	fluid *fluidDuals
 }
 
 // The linear program is kept small: beyond maxRows, rows that look much the same become one.
-const maxRows, maxAccess = 192, 64
+const maxRows = 192
 
 // newModel makes the finest model that is small enough; nil if there is none.
-func (s *solver) newModel(p *pool, lots []*itemType, instances int) *cuttingStock {
+func (s *solver) newModel(p *pool, lots []*itemType, instances int) *cutting {
 	for level := range steps {
-		m := &cuttingStock{pool: p}
+		m := &cutting{pool: p}
 		if s.makeRows(m, lots, level, instances) {
 			s.makeKinds(m)
 			return m
@@ -132,7 +111,7 @@ func (s *solver) newModel(p *pool, lots []*itemType, instances int) *cuttingStoc
 // steps is in how many steps amounts double within which they count as one, by level; 0: only equal ones do.
 var steps = [...]int{0, 0, 8, 4, 2, 1}
 
-func (s *solver) makeRows(m *cuttingStock, lots []*itemType, level, instances int) bool {
+func (s *solver) makeRows(m *cutting, lots []*itemType, level, instances int) bool {
 	accessOf, groupOf, rowOf, sizeOf := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	groups := bindingGroups(lots, instances)
 	for _, l := range lots {
@@ -141,7 +120,7 @@ func (s *solver) makeRows(m *cuttingStock, lots []*itemType, level, instances in
 		access, ok := accessOf[name]
 		if !ok {
 			access = len(m.places)
-			if access == maxAccess {
+			if access == cuttingstock.MostAccesses {
 				return false
 			}
 			accessOf[name] = access
@@ -150,16 +129,16 @@ func (s *solver) makeRows(m *cuttingStock, lots []*itemType, level, instances in
 		group := -1
 		if g, capped := groups[l]; capped {
 			if group, ok = groupOf[g.name]; !ok {
-				group = len(m.caps)
+				group = len(m.Caps)
 				groupOf[g.name] = group
-				m.caps = append(m.caps, g.most)
+				m.Caps = append(m.Caps, g.most)
 			}
 		}
 		size := strconv.Itoa(group) + "," + sizeKey(l.item.class.req, steps[level])
 		key := strconv.Itoa(access) + "," + size
 		at, ok := rowOf[key]
 		if !ok {
-			at = len(m.rows)
+			at = len(m.Rows)
 			if at == maxRows {
 				return false
 			}
@@ -167,22 +146,42 @@ func (s *solver) makeRows(m *cuttingStock, lots []*itemType, level, instances in
 			if _, known := sizeOf[size]; !known {
 				sizeOf[size] = len(sizeOf)
 			}
-			m.rows = append(m.rows, &demandRow{req: make([]float64, len(l.item.class.req)), access: access, group: group, size: sizeOf[size]})
+			m.Rows = append(m.Rows, &cuttingstock.Row{Req: make([]float64, len(l.item.class.req)), Access: access, Group: group, Size: sizeOf[size]})
+			m.lots = append(m.lots, nil)
 		}
 		l.row = at
-		m.rows[at].add(l)
+		m.add(at, l)
 	}
-	m.sizes = len(sizeOf)
+	m.Sizes, m.Accesses = len(sizeOf), len(m.places)
 	return true
 }
 
-func (r *demandRow) add(l *itemType) {
-	n := float64(l.total)
+// add makes the pods of an item type part of a row.
+func (m *cutting) add(row int, l *itemType) {
+	r, n := m.Rows[row], float64(l.total)
 	for i, x := range l.item.class.req {
-		r.req[i] = (float64(r.req[i]*r.demand) + float64(float64(x)*n)) / (r.demand + n)
+		r.Req[i] = (float64(r.Req[i]*r.Demand) + float64(float64(x)*n)) / (r.Demand + n)
 	}
-	r.demand += n
-	r.lots = append(r.lots, l)
+	r.Demand += n
+	m.lots[row] = append(m.lots[row], l)
+}
+
+// solve solves the program at what pods cost now.
+func (m *cutting) solve(found *lp.Stock, work *int64) *cuttingstock.Solution {
+	for i, r := range m.Rows {
+		r.Cost = costOf(m.lots[i])
+	}
+	return m.Solve(found, work)
+}
+
+// costOf is what one pod of the item types may cost, on average.
+func costOf(lots []*itemType) float64 {
+	sum, n := 0.0, 0.0
+	for _, l := range lots {
+		sum += float64(l.value * float64(l.total))
+		n += float64(l.total)
+	}
+	return sum / n
 }
 
 // placesOf are the shapes of new nodes for the item, one for each alternative; without its pin if loose.
@@ -279,8 +278,8 @@ func bindingGroups(lots []*itemType, instances int) map[*itemType]*hostGroup {
 
 // makeKinds lists the ways to launch that nothing beats: no other costs as little, has as much of everything and may be
 // used by as many.
-func (s *solver) makeKinds(m *cuttingStock) {
-	var all []bin
+func (s *solver) makeKinds(m *cutting) {
+	var all []cuttingstock.Bin
 	sides := s.sidesOf(m)
 	for _, t := range m.pool.base.order {
 		if !m.pool.affordable.Has(t) {
@@ -301,30 +300,30 @@ func (s *solver) makeKinds(m *cuttingStock) {
 				if access == 0 {
 					continue
 				}
-				k := bin{t: t, price: max(1, float64(price)), net: net, access: access}
-				if i := slices.IndexFunc(all[first:], func(o bin) bool { return o.access == access }); i >= 0 {
-					all[first+i].price = min(all[first+i].price, k.price)
+				k := cuttingstock.Bin{Of: t, Price: max(1, float64(price)), Net: net, Access: access}
+				if i := slices.IndexFunc(all[first:], func(o cuttingstock.Bin) bool { return o.Access == access }); i >= 0 {
+					all[first+i].Price = min(all[first+i].Price, k.Price)
 				} else {
 					all = append(all, k)
 				}
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b bin) int { return cmp.Compare(a.price, b.price) })
+	slices.SortStableFunc(all, func(a, b cuttingstock.Bin) int { return cmp.Compare(a.Price, b.Price) })
 	for _, k := range all {
-		if !slices.ContainsFunc(m.bins, func(o bin) bool { return o.beats(&k) }) {
-			m.bins = append(m.bins, k)
+		if !slices.ContainsFunc(m.Bins, func(o cuttingstock.Bin) bool { return beats(&o, &k) }) {
+			m.Bins = append(m.Bins, k)
 		}
 	}
 }
 
 // beats reports whether k, which costs no more, has at least as much of everything and lets at least the same use it.
-func (k *bin) beats(o *bin) bool {
-	if o.access&^k.access != 0 {
+func beats(k, o *cuttingstock.Bin) bool {
+	if o.Access&^k.Access != 0 {
 		return false
 	}
-	for r, x := range o.net {
-		if x > k.net[r] {
+	for r, x := range o.Net {
+		if x > k.Net[r] {
 			return false
 		}
 	}
@@ -332,7 +331,7 @@ func (k *bin) beats(o *bin) bool {
 }
 
 // accessTo holds the access classes whose pods may be on type t launched in the cell.
-func (m *cuttingStock) accessTo(t, cell int) uint64 {
+func (m *cutting) accessTo(t, cell int) uint64 {
 	out := uint64(0)
 	for i, shapes := range m.places {
 		for _, sh := range shapes {
@@ -346,7 +345,7 @@ func (m *cuttingStock) accessTo(t, cell int) uint64 {
 }
 
 // sidesOf are sets of access classes whose demands on labels that only the pool defines do not contradict each other.
-func (s *solver) sidesOf(m *cuttingStock) []uint64 {
+func (s *solver) sidesOf(m *cutting) []uint64 {
 	anyone, bySide := uint64(0), map[string]uint64{}
 	var names []string
 	for i, shapes := range m.places {
@@ -385,4 +384,39 @@ func (s *solver) ownTerms(p *pool, sh *shape) string {
 		}
 	}
 	return b.String()
+}
+
+// patternsOf are the different fillings of drafts, as columns.
+func (m *cutting) patternsOf(drafts []*draft) *lp.Stock {
+	out := &lp.Stock{}
+	n := make([]float64, len(m.Rows))
+	seen := map[string]bool{}
+	kindOf := map[int]int{}
+	for i := len(m.Bins) - 1; i >= 0; i-- {
+		kindOf[m.Bins[i].Of] = i
+	}
+	for _, d := range drafts {
+		clear(n)
+		for _, q := range d.loads {
+			n[q.lot.row] += float64(q.n)
+		}
+		kind, ok := kindOf[d.best]
+		if !ok {
+			continue // another type is better at the same price
+		}
+		c := lp.Column{Of: kind, Price: float64(d.price)}
+		key := strconv.AppendInt(nil, int64(kind), 36)
+		for i, x := range n {
+			if x > 0 {
+				c.Parts = append(c.Parts, lp.Share{Row: i, Amount: x})
+				key = strconv.AppendInt(append(key, ' '), int64(i), 36)
+				key = strconv.AppendInt(append(key, '*'), int64(x), 36)
+			}
+		}
+		if !seen[string(key)] {
+			seen[string(key)] = true
+			out.Add(c)
+		}
+	}
+	return out
 }

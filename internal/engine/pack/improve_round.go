@@ -3,12 +3,15 @@ package pack
 import (
 	"cmp"
 	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/cuttingstock"
+	"github.com/kerf-sh/kerf/internal/engine/lp"
 )
 
 // round makes drafts of the program's solution: as many new nodes of each filling as it wants whole, then those that are
 // mostly needed. What is left is a smaller program, which is solved anew, until it wants nothing more than half; the rest
 // is packed by itself. False if something found no place.
-func (k *packer) round(m *cuttingStock, r *relaxed, lots []*itemType, work *int64) ([]*draft, bool) {
+func (k *packer) round(m *cutting, r *cuttingstock.Solution, lots []*itemType, work *int64) ([]*draft, bool) {
 	const mostRounds = 8
 	var out []*draft
 	for range mostRounds {
@@ -23,7 +26,7 @@ func (k *packer) round(m *cuttingStock, r *relaxed, lots []*itemType, work *int6
 		if len(launched) == 0 || *work <= 0 {
 			break
 		}
-		next := m.generate(r.found, work)
+		next := m.solve(r.Found, work)
 		if next == nil {
 			break
 		}
@@ -35,11 +38,11 @@ func (k *packer) round(m *cuttingStock, r *relaxed, lots []*itemType, work *int6
 	return append(out, rest...), ok
 }
 
-func (k *packer) openWhole(m *cuttingStock, r *relaxed) []*draft {
+func (k *packer) openWhole(m *cutting, r *cuttingstock.Solution) []*draft {
 	var out []*draft
-	for i, x := range r.amount {
+	for i, x := range r.Amount {
 		for ; x >= 1-1e-6; x-- {
-			d := k.open(m, &r.patterns[i], 0.9)
+			d := k.open(m, &r.Patterns[i], 0.9)
 			if d == nil {
 				break
 			}
@@ -49,16 +52,16 @@ func (k *packer) openWhole(m *cuttingStock, r *relaxed) []*draft {
 	return out
 }
 
-func (k *packer) openParts(m *cuttingStock, r *relaxed) []*draft {
+func (k *packer) openParts(m *cutting, r *cuttingstock.Solution) []*draft {
 	var out []*draft
-	order := make([]int, len(r.amount))
+	order := make([]int, len(r.Amount))
 	for i := range order {
 		order[i] = i
 	}
-	sortDescending(order, r.amount)
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(r.Amount[b], r.Amount[a]), cmp.Compare(a, b)) })
 	for _, i := range order {
 		for {
-			d := k.open(m, &r.patterns[i], 0.985)
+			d := k.open(m, &r.Patterns[i], 0.985)
 			if d == nil {
 				break
 			}
@@ -69,7 +72,7 @@ func (k *packer) openParts(m *cuttingStock, r *relaxed) []*draft {
 }
 
 // open takes pods for a draft of the column's filling; nil if they are worth less than that part of its price.
-func (k *packer) open(m *cuttingStock, col *pattern, least float64) *draft {
+func (k *packer) open(m *cutting, col *lp.Column, least float64) *draft {
 	d := k.follow(m, col)
 	if d == nil || d.worth < least*float64(d.price) {
 		return nil
@@ -85,32 +88,32 @@ func (k *packer) packRest(lots []*itemType, kinds []int) ([]*draft, bool) {
 }
 
 // reduce makes what is left of the item types the demand; false if nothing is.
-func (m *cuttingStock) reduce() bool {
+func (m *cutting) reduce() bool {
 	any := false
-	for _, r := range m.rows {
-		r.demand = 0
-		for _, l := range r.lots {
-			r.demand += float64(l.left)
+	for i, r := range m.Rows {
+		r.Demand = 0
+		for _, l := range m.lots[i] {
+			r.Demand += float64(l.left)
 		}
-		any = any || r.demand > 0
+		any = any || r.Demand > 0
 	}
 	return any
 }
 
 // appraise gives item types the worth that the program found.
-func (m *cuttingStock) appraise(r *relaxed, lots []*itemType) {
+func (m *cutting) appraise(r *cuttingstock.Solution, lots []*itemType) {
 	for _, l := range lots {
-		if worth := r.worth[l.row]; worth > 0 {
-			l.value = worth * l.sizeIn(m.rows[l.row])
+		if worth := r.Worth[l.row]; worth > 0 {
+			l.value = worth * l.sizeIn(m.Rows[l.row])
 		}
 	}
 }
 
 // typesOf are the types that the solution uses.
-func (m *cuttingStock) typesOf(r *relaxed) []int {
+func (m *cutting) typesOf(r *cuttingstock.Solution) []int {
 	var out []int
-	for i := range r.patterns {
-		if t := m.bins[r.patterns[i].bin].t; !slices.Contains(out, t) {
+	for i := range r.Patterns {
+		if t := m.Bins[r.Patterns[i].Of].Of; !slices.Contains(out, t) {
 			out = append(out, t)
 		}
 	}
@@ -118,11 +121,11 @@ func (m *cuttingStock) typesOf(r *relaxed) []int {
 }
 
 // follow fills a draft as a pattern says, with pods of its rows' item types.
-func (k *packer) follow(m *cuttingStock, col *pattern) *draft {
-	t := m.bins[col.bin].t
+func (k *packer) follow(m *cutting, col *lp.Column) *draft {
+	t := m.Bins[col.Of].Of
 	d := k.start(t)
-	for i, r := range col.rows {
-		k.putRow(d, m.rows[r], t, int(col.n[i]+0.5))
+	for _, p := range col.Parts {
+		k.putRow(d, m.lots[p.Row], t, int(p.Amount+0.5))
 	}
 	if !k.settle(d, t) {
 		return nil
@@ -130,18 +133,18 @@ func (k *packer) follow(m *cuttingStock, col *pattern) *draft {
 	return d
 }
 
-// putRow adds pods of the row's item types, those first of which most are left, so that all item types last until the end and
+// putRow adds pods of a row's item types, those first of which most are left, so that all item types last until the end and
 // constraints among them leave a choice.
-func (k *packer) putRow(d *draft, r *demandRow, t, want int) {
+func (k *packer) putRow(d *draft, lots []*itemType, t, want int) {
 	k.tried = k.tried[:0]
 	for want > 0 {
 		var next *itemType
-		for _, l := range r.lots {
+		for _, l := range lots {
 			if l.left > 0 && (next == nil || l.left > next.left) && !slices.Contains(k.tried, l) {
 				next = l
 			}
 		}
-		k.work += int64(len(r.lots) / 2)
+		k.work += int64(len(lots) / 2)
 		if next == nil {
 			break
 		}

@@ -1,32 +1,24 @@
-package pack
+package lp
 
 import "math"
-
-// A covering program: choose columns, each with a price and so many pods of some rows, so that every row's demand is met
-// at the least price. Solved by the simplex method with the inverse of the basis kept as a dense matrix, which is small.
-//
-// Products are converted to float64 before they are added, so that no new node fuses the two steps: the same input gives
-// the same figures on every architecture.
-
-// pattern is a filled new node as the program sees it.
-type pattern struct {
-	bin   int // position in the model's kinds; -1 for what is more than the demand
-	price float64
-	rows  []int
-	n     []float64
-}
 
 // batch is how many pivots are collected before the inverse as a whole follows. Four at once cost it a third of what they
 // do one by one: it is read and written once for all of them.
 const batch = 4
 
-type covering struct {
-	m     int
-	basis []pattern
-	inv   []float64 // m*m, less the pivots that are due
-	x     []float64 // amounts of the basic columns
-	dual  []float64 // worth of one pod of each row
-	step  []float64
+// Covering is a covering program: choose columns so that every row's demand is met at the least price. It is solved by the
+// simplex method with the inverse of the basis kept as a dense matrix, which is small. Columns with Of below zero stand
+// for what is left out of a row, or for more of it than its demand.
+//
+// Concurrency: not safe.
+type Covering struct {
+	Basis []Column
+	X     []float64 // amounts of the basic columns
+	Dual  []float64 // worth of one of each row
+
+	m    int
+	inv  []float64 // m*m, less the pivots that are due
+	step []float64
 	// Of the pivots that are due: what each takes off the lines of the inverse, which is the due line times the line's due
 	// step. Lines that were needed since then have had it taken off already, and a due step of 0.
 	due      int
@@ -35,48 +27,48 @@ type covering struct {
 	at       []float64 // scratch space: a column of the inverse
 }
 
-// newCovering starts from columns that serve one row each, in the order of rows.
-func newCovering(demand []float64, start []pattern) *covering {
+// NewCovering starts from columns that serve one row each, in the order of rows.
+func NewCovering(demand []float64, start []Column) *Covering {
 	m := len(demand)
-	c := &covering{m: m, basis: start, inv: make([]float64, m*m)}
+	c := &Covering{m: m, Basis: start, inv: make([]float64, m*m)}
 	vectors := make([]float64, (4+2*batch)*m)
 	next := func() []float64 {
 		v := vectors[:m:m]
 		vectors = vectors[m:]
 		return v
 	}
-	c.x, c.dual, c.step, c.at = next(), next(), next(), next()
+	c.X, c.Dual, c.step, c.at = next(), next(), next(), next()
 	for i := range batch {
 		c.dueSteps[i], c.dueLines[i] = next(), next()
 	}
 	for i, col := range start {
-		c.inv[i*m+i] = 1 / col.n[0]
+		c.inv[i*m+i] = 1 / col.Parts[0].Amount
 		// A little more of each row, different for all, keeps the method from going in circles.
-		c.x[i] = demand[i] * (1 + float64(1e-7*float64(1+i%97))) / col.n[0]
-		c.dual[i] = col.price / col.n[0]
+		c.X[i] = demand[i] * (1 + float64(1e-7*float64(1+i%97))) / col.Parts[0].Amount
+		c.Dual[i] = col.Price / col.Parts[0].Amount
 	}
 	return c
 }
 
 // saving is what the column costs less than its pods are worth.
-func (c *covering) saving(col *pattern) float64 {
+func (c *Covering) saving(col *Column) float64 {
 	worth := 0.0
-	for k, r := range col.rows {
-		worth += float64(c.dual[r] * col.n[k])
+	for _, p := range col.Parts {
+		worth += float64(c.Dual[p.Row] * p.Amount)
 	}
-	return worth - col.price
+	return worth - col.Price
 }
 
 // enter brings the column into the basis if that lowers the price; false if it does not.
-func (c *covering) enter(col pattern) bool {
+func (c *Covering) enter(col Column) bool {
 	saving := c.saving(&col)
-	if saving <= 1e-7*max(1, col.price) {
+	if saving <= 1e-7*max(1, col.Price) {
 		return false
 	}
 	clear(c.step)
-	for k, r := range col.rows {
-		n := col.n[k]
-		for i, x := range c.patternAt(r) {
+	for _, p := range col.Parts {
+		n := p.Amount
+		for i, x := range c.inverseAt(p.Row) {
 			c.step[i] += float64(x * n)
 		}
 	}
@@ -84,7 +76,7 @@ func (c *covering) enter(col pattern) bool {
 	for i, a := range c.step {
 		if a > 1e-9 {
 			// A little more than the least is no less; a division costs more than to see that.
-			if x := c.x[i]; x <= float64(least*a)*(1+1e-12) {
+			if x := c.X[i]; x <= float64(least*a)*(1+1e-12) {
 				if ratio := x / a; ratio < least {
 					out, least = i, ratio
 				}
@@ -98,8 +90,8 @@ func (c *covering) enter(col pattern) bool {
 	return true
 }
 
-// patternAt is the column of the inverse for the row, all due pivots taken off; until the next call.
-func (c *covering) patternAt(row int) []float64 {
+// inverseAt is the column of the inverse for the row, all due pivots taken off; until the next call.
+func (c *Covering) inverseAt(row int) []float64 {
 	at := c.at
 	for i := range at {
 		at[i] = c.inv[i*c.m+row]
@@ -116,15 +108,15 @@ func (c *covering) patternAt(row int) []float64 {
 	return at
 }
 
-func (c *covering) pivot(out int, amount, saving float64, col pattern) {
+func (c *Covering) pivot(out int, amount, saving float64, col Column) {
 	m := c.m
 	for i, a := range c.step {
-		c.x[i] -= float64(a * amount)
-		if c.x[i] < 0 {
-			c.x[i] = 0
+		c.X[i] -= float64(a * amount)
+		if c.X[i] < 0 {
+			c.X[i] = 0
 		}
 	}
-	c.x[out] = amount
+	c.X[out] = amount
 	line := c.inv[out*m : (out+1)*m]
 	for p := range c.due {
 		if a := c.dueSteps[p][out]; a != 0 {
@@ -139,19 +131,19 @@ func (c *covering) pivot(out int, amount, saving float64, col pattern) {
 		line[j] *= by
 	}
 	for j, x := range line {
-		c.dual[j] -= float64(saving * x)
+		c.Dual[j] -= float64(saving * x)
 	}
 	copy(c.dueLines[c.due], line)
 	copy(c.dueSteps[c.due], c.step)
 	c.dueSteps[c.due][out] = 0
-	c.basis[out] = col
+	c.Basis[out] = col
 	if c.due++; c.due == batch {
 		c.catchUp()
 	}
 }
 
 // catchUp carries the pivots out that are due, on every line in the order in which they came.
-func (c *covering) catchUp() {
+func (c *Covering) catchUp() {
 	for p := c.due; p < batch; p++ {
 		clear(c.dueSteps[p])
 	}
@@ -174,13 +166,13 @@ func (c *covering) catchUp() {
 	}
 }
 
-// settle brings columns of the stock in for as long as that lowers the price and there is work left. It reports whether
+// Settle brings columns of the stock in for as long as that lowers the price and there is work left. It reports whether
 // any came in.
-func (c *covering) settle(stock *stock, work *int64) bool {
+func (c *Covering) Settle(stock *Stock, work *int64) bool {
 	pivot, moved := int64(c.m*c.m)/16+1, false
 	for *work > 0 {
-		col := stock.cheapest(c.dual)
-		*work -= int64(len(stock.patterns)) / 2
+		col := stock.Cheapest(c.Dual)
+		*work -= int64(len(stock.Columns)) / 2
 		if col == nil || !c.enter(*col) {
 			break
 		}
@@ -193,12 +185,12 @@ func (c *covering) settle(stock *stock, work *int64) bool {
 	return moved
 }
 
-// raise makes leaving out dearer, where more than a trace of a row is left out. It reports whether that is anywhere.
-func (c *covering) raise(demand []float64, by float64) bool {
+// Raise makes leaving out dearer, where more than a trace of a row is left out. It reports whether that is anywhere.
+func (c *Covering) Raise(demand []float64, by float64) bool {
 	any := false
-	for i := range c.basis {
-		if b := &c.basis[i]; b.bin < 0 && b.n[0] > 0 && c.x[i] > 1e-3*demand[b.rows[0]] {
-			b.price *= by
+	for i := range c.Basis {
+		if b := &c.Basis[i]; b.Of < 0 && b.Parts[0].Amount > 0 && c.X[i] > 1e-3*demand[b.Parts[0].Row] {
+			b.Price *= by
 			any = true
 		}
 	}
@@ -206,11 +198,11 @@ func (c *covering) raise(demand []float64, by float64) bool {
 		return false
 	}
 	c.catchUp()
-	clear(c.dual)
-	for i := range c.basis {
-		if p := c.basis[i].price; p != 0 {
+	clear(c.Dual)
+	for i := range c.Basis {
+		if p := c.Basis[i].Price; p != 0 {
 			for j, x := range c.inv[i*c.m : (i+1)*c.m] {
-				c.dual[j] += float64(p * x)
+				c.Dual[j] += float64(p * x)
 			}
 		}
 	}
@@ -221,21 +213,21 @@ func (c *covering) raise(demand []float64, by float64) bool {
 }
 
 // relax drops what makes a row worth less than nothing: too much of it is then the cheaper way.
-func (c *covering) relax() bool {
+func (c *Covering) relax() bool {
 	any := false
 	for r := range c.m {
-		if c.dual[r] < -1e-7 {
-			any = c.enter(pattern{bin: -1, rows: []int{r}, n: []float64{-1}}) || any
+		if c.Dual[r] < -1e-7 {
+			any = c.enter(Column{Of: -1, Parts: []Share{{r, -1}}}) || any
 		}
 	}
 	return any
 }
 
-// price is that of the solution.
-func (c *covering) price() float64 {
+// Price is that of the solution.
+func (c *Covering) Price() float64 {
 	sum := 0.0
-	for i := range c.basis {
-		sum += float64(c.basis[i].price * c.x[i])
+	for i := range c.Basis {
+		sum += float64(c.Basis[i].Price * c.X[i])
 	}
 	return sum
 }

@@ -1,14 +1,16 @@
-package pack
+package cuttingstock
 
 import (
 	"math"
 	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/lp"
 )
 
 // knapsack fills new nodes of a kind with what is worth most. It is a heuristic: the exact answer is hard to find and would
 // hardly be better.
 type knapsack struct {
-	m     *cuttingStock
+	m     *Problem
 	rows  []int // that may be on the kind and are worth something
 	n     []float64
 	room  []float64
@@ -26,29 +28,29 @@ type knapsack struct {
 	work   int64
 }
 
-func newKnapsack(m *cuttingStock) *knapsack {
-	width, rows := len(m.bins[0].net), len(m.rows)
+func newKnapsack(m *Problem) *knapsack {
+	width, rows := len(m.Bins[0].Net), len(m.Rows)
 	b := &knapsack{m: m, rows: make([]int, 0, rows), live: make([]int, 0, rows), n: make([]float64, rows), found: make([]float64, rows),
-		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.caps)), bySize: make([]int, m.sizes)}
-	for _, r := range m.rows {
-		b.req = append(b.req, r.req...)
-		b.demand = append(b.demand, math.Floor(r.demand))
-		b.groups = append(b.groups, r.group)
+		room: make([]float64, width), per: make([]float64, width), caps: make([]int, len(m.Caps)), bySize: make([]int, m.Sizes)}
+	for _, r := range m.Rows {
+		b.req = append(b.req, r.Req...)
+		b.demand = append(b.demand, math.Floor(r.Demand))
+		b.groups = append(b.groups, r.Group)
 	}
 	return b
 }
 
 // glance is about what the kind can carry, by worth of rows.
 func (b *knapsack) glance(at int, worth []float64) float64 {
-	k := &b.m.bins[at]
+	k := &b.m.Bins[at]
 	b.choose(k, worth)
 	b.empty(k)
 	return b.fill(worth, 1, -1)
 }
 
 // best is the most valuable filling of the kind that is found, by worth of rows.
-func (b *knapsack) best(at int, worth []float64) (pattern, float64) {
-	k := &b.m.bins[at]
+func (b *knapsack) best(at int, worth []float64) (lp.Column, float64) {
+	k := &b.m.Bins[at]
 	b.choose(k, worth)
 	best := 0.0
 	for _, coarse := range []float64{1, 2, 6} {
@@ -62,8 +64,8 @@ func (b *knapsack) best(at int, worth []float64) (pattern, float64) {
 }
 
 // with is the most valuable filling of the kind that is found with a pod of the row on it.
-func (b *knapsack) with(at, row int, worth []float64) (pattern, float64) {
-	k := &b.m.bins[at]
+func (b *knapsack) with(at, row int, worth []float64) (lp.Column, float64) {
+	k := &b.m.Bins[at]
 	b.choose(k, worth)
 	if !slices.Contains(b.rows, row) {
 		b.rows = append(b.rows, row)
@@ -81,26 +83,26 @@ func (b *knapsack) with(at, row int, worth []float64) (pattern, float64) {
 }
 
 // choose lists the rows that may be on the kind: of those of one size the one that is worth most.
-func (b *knapsack) choose(k *bin, worth []float64) {
+func (b *knapsack) choose(k *Bin, worth []float64) {
 	b.rows = b.rows[:0]
 	clear(b.bySize)
-	for i, r := range b.m.rows {
-		if worth[i] <= 0 || k.access&(1<<r.access) == 0 {
+	for i, r := range b.m.Rows {
+		if worth[i] <= 0 || k.Access&(1<<r.Access) == 0 {
 			continue
 		}
-		if at := b.bySize[r.size]; at == 0 {
+		if at := b.bySize[r.Size]; at == 0 {
 			b.rows = append(b.rows, i)
-			b.bySize[r.size] = len(b.rows)
+			b.bySize[r.Size] = len(b.rows)
 		} else if worth[i] > worth[b.rows[at-1]] {
 			b.rows[at-1] = i
 		}
 	}
-	b.work += int64(len(b.m.rows) / 4)
+	b.work += int64(len(b.m.Rows) / 4)
 }
 
-func (b *knapsack) empty(k *bin) {
-	copy(b.room, k.net)
-	copy(b.caps, b.m.caps)
+func (b *knapsack) empty(k *Bin) {
+	copy(b.room, k.Net)
+	copy(b.caps, b.m.Caps)
 	for i := range b.n {
 		b.n[i] = 0
 	}
@@ -166,24 +168,23 @@ func (b *knapsack) shareOf(row int) (size, most float64) {
 }
 
 func (b *knapsack) add(i int, n float64, worth []float64) float64 {
-	r := b.m.rows[i]
-	for j, x := range r.req {
+	r := b.m.Rows[i]
+	for j, x := range r.Req {
 		b.room[j] -= float64(x * n)
 	}
-	if r.group >= 0 {
-		b.caps[r.group] -= int(n)
+	if r.Group >= 0 {
+		b.caps[r.Group] -= int(n)
 	}
 	b.n[i] += n
 	return float64(worth[i] * n)
 }
 
 // pattern is the best filling found.
-func (b *knapsack) pattern(at int) pattern {
-	c := pattern{bin: at, price: b.m.bins[at].price}
+func (b *knapsack) pattern(at int) lp.Column {
+	c := lp.Column{Of: at, Price: b.m.Bins[at].Price}
 	for _, i := range b.rows {
 		if n := b.found[i]; n > 0 {
-			c.rows = append(c.rows, i)
-			c.n = append(c.n, n)
+			c.Parts = append(c.Parts, lp.Share{Row: i, Amount: n})
 		}
 	}
 	return c
