@@ -38,7 +38,7 @@ var wings = []struct {
 var order = [][]string{
 	{"res", "requirement", "lp"},
 	{"catalog", "cluster", "plan", "cuttingstock"},
-	{"pack", "disrupt", "disrupt/confirmation", "bound", "verify"},
+	{"pack", "disrupt", "disrupt/confirmation", "bound", "conflict", "verify"},
 	{"record"},
 	{"explain"},
 }
@@ -51,6 +51,7 @@ var neighbours = map[string][]string{
 	"disrupt":              {"pack"},
 	"disrupt/confirmation": {"disrupt"},
 	"bound":                {"pack"},
+	"conflict":             {"pack"},
 }
 
 const engine = "internal/engine/"

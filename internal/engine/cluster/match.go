@@ -66,6 +66,12 @@ func (p HostPort) String() string {
 // so they count only for each other.
 func (c *Class) Counts(o *Class) bool { return c.Virtual || !o.Virtual }
 
+// Selects reports whether the term of a pod of the owner's class is about pods of class c.
+func (t *PodAffinity) Selects(owner, c *Class) bool {
+	inNamespace := slices.Contains(t.Namespaces, c.Namespace) || len(t.Namespaces) == 0 && c.Namespace == owner.Namespace
+	return owner.Counts(c) && inNamespace && t.Selector.Matches(c.Labels)
+}
+
 // Matches reports whether pods with these labels are selected. An operator that label selectors do not have selects
 // nothing.
 func (s *Selector) Matches(labels map[string]string) bool {
@@ -90,4 +96,22 @@ func (s *Selector) Matches(labels map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// Words say which pods are selected.
+func (s *Selector) Words() string {
+	switch {
+	case s == nil:
+		return "selects no pod"
+	case len(s.Terms) == 0:
+		return "all pods"
+	}
+	text := "pods with "
+	for i, t := range s.Terms {
+		if i > 0 {
+			text += ", "
+		}
+		text += t.String()
+	}
+	return text
 }

@@ -79,6 +79,16 @@ type Pool struct {
 	NotReady string `json:"notReady,omitempty"`
 }
 
+// TypeNamed is the pool's instance type of that name; nil if it has none.
+func (p *Pool) TypeNamed(name string) *catalog.Type {
+	for _, t := range p.Types {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
 // Same reports whether the pools differ in nothing. Types are the same when their pointers are, so it must not be called
 // Equal: tests that compare field by field would use it.
 func (p *Pool) Same(o *Pool) bool {

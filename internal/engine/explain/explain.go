@@ -10,10 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/conflict"
+
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
@@ -125,7 +126,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 			a.from(id, d)
 			a.Name = u.Pods[at].String()
 			a.say("it has no place%s", others(", like %s of its class", len(u.Pods)-1))
-			a.Unplaced = pack.Explain(d.Problem, d.Plan, u.ClassID)
+			a.Unplaced = conflict.Explain(d.Problem, d.Plan, u.ClassID)
 			return true
 		}
 	}
@@ -135,7 +136,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 			a.from(id, d)
 			a.Name = n.Pods[at].String()
 			a.say("it goes to a new node of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
-			a.Launch, a.Upkeep = pack.ExplainNewNode(d.Problem, d.Plan, i, runnersUp), d.Problem.Options.Upkeep
+			a.Launch, a.Upkeep = conflict.RunnersUp(d.Problem, d.Plan, i, runnersUp), d.Problem.Options.Upkeep
 			a.declined(d, is)
 			return true
 		}

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/conflict"
+
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
@@ -159,7 +160,7 @@ func (a *Answer) launched(id string, d *record.Decision, claim string) bool {
 		return false
 	}
 	a.from(id, d)
-	a.Launch, a.Upkeep = pack.ExplainNewNode(d.Problem, d.Plan, d.Claims[at].NewNode, runnersUp), d.Problem.Options.Upkeep
+	a.Launch, a.Upkeep = conflict.RunnersUp(d.Problem, d.Plan, d.Claims[at].NewNode, runnersUp), d.Problem.Options.Upkeep
 	return true
 }
 

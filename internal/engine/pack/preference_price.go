@@ -174,7 +174,7 @@ func (l *ledger) promising(base *solver, w *preferring) honoured {
 func (s *solver) leastExtra(c *class, w preference) (extra, price int64, instances int) {
 	per := 0
 	switch {
-	case w.kind == plan.PreferApart && affinityGroup(repelling, c.src, c.src.AntiAffinity[w.at]).selects(c.src):
+	case w.kind == plan.PreferApart && c.src.AntiAffinity[w.at].Selects(c.src, c.src):
 		per = 1
 	case w.kind == plan.PreferSpread && c.src.Spreads[w.at].Selector.Matches(c.src.Labels):
 		per = c.src.Spreads[w.at].MaxSkew

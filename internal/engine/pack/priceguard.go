@@ -184,14 +184,14 @@ func (g *priceGuard) usually(pending []*cluster.Pod, key string) *plan.Plan {
 func (g *priceGuard) opens(pool string) string {
 	for _, p := range g.p.Pools {
 		if p.Name == pool {
-			return firstOpens(p.Types)
+			return FirstOpens(p.Types)
 		}
 	}
 	return ""
 }
 
-// firstOpens is when the first of what EC2 lacks is asked for again; empty when it lacks nothing.
-func firstOpens(types []*catalog.Type) string {
+// FirstOpens is when the first of what EC2 lacks is asked for again; empty when it lacks nothing.
+func FirstOpens(types []*catalog.Type) string {
 	var first time.Time
 	for _, t := range types {
 		for _, o := range t.Offerings {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/conflict"
+
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -71,7 +73,7 @@ func TestPodsWaitRatherThanPayManyTimesTheUsualPrice(t *testing.T) {
 					t.Errorf("%s: %q, want it to say %q", r.Code, r.Text(), want)
 				}
 			}
-			x := pack.Explain(p, out, "c")
+			x := conflict.Explain(p, out, "c")
 			if x == nil || x.Best != nil || len(x.Conflicts) != 1 || x.Conflicts[0].Reason == nil || x.Conflicts[0].Reason.Code != plan.TooDear {
 				t.Errorf("explained as %+v", x)
 			}
@@ -108,7 +110,7 @@ func TestAShortageIsExplainedAsOne(t *testing.T) {
 	if len(out.Unplaced) != 1 || !strings.Contains(out.Unplaced[0].Reasons[0].Text(), "EC2 is short of spot c6i.2xlarge in z-a, next try at 10:00:20 UTC") {
 		t.Fatalf("%+v", out.Unplaced)
 	}
-	x := pack.Explain(p, out, "c")
+	x := conflict.Explain(p, out, "c")
 	if x == nil || x.Best == nil || x.Best.Constraint.Kind != plan.Availability || !strings.Contains(x.Best.Text(), "wait: EC2 is short of spot c6i.2xlarge in z-a, next try at 10:00:20 UTC") {
 		t.Errorf("the best is %+v", x.Best)
 	}

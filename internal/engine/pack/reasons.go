@@ -483,9 +483,9 @@ func (s *solver) topologyReason(c *class) plan.Reason {
 	for _, d := range slices.Concat(c.topo.wide, c.topo.host) {
 		switch d.group.kind {
 		case attracting:
-			return plan.Reason{Code: plan.AffinityUnmet, Key: d.group.key, Detail: selectorText(d.group)}
+			return plan.Reason{Code: plan.AffinityUnmet, Key: d.group.key, Detail: d.group.selector.Words()}
 		case repelling:
-			return plan.Reason{Code: plan.AntiAffinityUnmet, Key: d.group.key, Detail: selectorText(d.group)}
+			return plan.Reason{Code: plan.AntiAffinityUnmet, Key: d.group.key, Detail: d.group.selector.Words()}
 		case spreading:
 			detail := "maxSkew " + strconv.Itoa(d.maxSkew)
 			if d.minDomains > 0 {
@@ -495,28 +495,9 @@ func (s *solver) topologyReason(c *class) plan.Reason {
 		}
 	}
 	for _, g := range c.topo.repels {
-		return plan.Reason{Code: plan.AntiAffinityUnmet, Key: g.key, Detail: selectorText(g)}
+		return plan.Reason{Code: plan.AntiAffinityUnmet, Key: g.key, Detail: g.selector.Words()}
 	}
 	return plan.Reason{Code: plan.NoOffering, Detail: "all that could be launched is used up"}
-}
-
-func selectorText(g *group) string { return selectorWords(g.selector) }
-
-func selectorWords(selector *cluster.Selector) string {
-	if selector == nil {
-		return "selects no pod"
-	}
-	text := "pods with "
-	for i, t := range selector.Terms {
-		if i > 0 {
-			text += ", "
-		}
-		text += t.String()
-	}
-	if len(selector.Terms) == 0 {
-		text = "all pods"
-	}
-	return text
 }
 
 // nodesReason is about the existing node that comes closest.

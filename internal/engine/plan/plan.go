@@ -44,6 +44,18 @@ type NewNode struct {
 	Why string `json:"why,omitempty"`
 }
 
+// LaunchTerms are the requirements of the node on where it is launched.
+func (n *NewNode) LaunchTerms() []requirement.Term {
+	var out []requirement.Term
+	for _, t := range n.Requirements {
+		if t.Key == requirement.Zone || t.Key == requirement.ZoneID || t.Key == requirement.CapacityType {
+			t.MinValues = 0
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // TypeChoice is an instance type with the cheapest price at which the launch could get it.
 type TypeChoice struct {
 	Name         string           `json:"name"`

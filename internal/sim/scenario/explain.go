@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kerf-sh/kerf/internal/engine/conflict"
+
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -27,12 +29,12 @@ func (e *Env) explain(a *args, _ []string) (string, error) {
 	out := pack.Solve(e.Problem)
 	for _, u := range out.Unplaced {
 		if slices.Contains(u.Pods, ref) {
-			return pack.Explain(e.Problem, out, u.ClassID).String(), nil
+			return conflict.Explain(e.Problem, out, u.ClassID).String(), nil
 		}
 	}
 	for i := range out.NewNodes {
 		if slices.Contains(out.NewNodes[i].Pods, ref) {
-			return whyText(pack.ExplainNewNode(e.Problem, out, i, 2)), nil
+			return whyText(conflict.RunnersUp(e.Problem, out, i, 2)), nil
 		}
 	}
 	return "placed on an existing node\n", nil

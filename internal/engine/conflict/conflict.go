@@ -1,9 +1,14 @@
-package pack
+// Package conflict says what keeps pods from a node, and what would help; and what else would have been launched for those
+// that get one. It knows nothing of how a plan is made: it solves small problems again and again, with something changed.
+package conflict
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -29,7 +34,7 @@ const (
 // constraints turned off, on the cluster as it is once out is carried out.
 //
 // Cost: up to some dozens of small solves for each pool. Concurrency: safe; p and out are only read.
-func Explain(p *Problem, out *plan.Plan, classID string) *plan.Explanation {
+func Explain(p *pack.Problem, out *plan.Plan, classID string) *plan.Explanation {
 	at := slices.IndexFunc(out.Unplaced, func(u plan.Unplaced) bool { return u.ClassID == classID })
 	if at < 0 {
 		return nil
@@ -77,9 +82,9 @@ func Explain(p *Problem, out *plan.Plan, classID string) *plan.Explanation {
 }
 
 type explainer struct {
-	p        *Problem
+	p        *pack.Problem
 	out      *plan.Plan
-	engine   *Engine // of the small solves, which have types and nodes in common
+	engine   *pack.Engine // of the small solves, which have types and nodes in common
 	unplaced *plan.Unplaced
 	class    *cluster.Class
 	nodes    []*cluster.Node // once the plan is carried out
@@ -106,8 +111,8 @@ func keyOfTypes(types []*catalog.Type) typesKey {
 	return typesKey{&types[0], len(types)}
 }
 
-func newExplainer(p *Problem, out *plan.Plan, u *plan.Unplaced) *explainer {
-	return &explainer{p: p, out: out, engine: NewEngine(), unplaced: u, left: explainSolves, kinship: map[*cluster.Class]bool{},
+func newExplainer(p *pack.Problem, out *plan.Plan, u *plan.Unplaced) *explainer {
+	return &explainer{p: p, out: out, engine: pack.NewEngine(), unplaced: u, left: explainSolves, kinship: map[*cluster.Class]bool{},
 		open: map[typesKey]bool{}, onSale: map[typesKey][]*catalog.Type{}}
 }
 
@@ -163,7 +168,9 @@ func (e *explainer) try(pool *cluster.Pool, edits ...edit) *plan.NewNode {
 func (e *explainer) conflict(pool *cluster.Pool, hint *plan.Reason) (plan.Conflict, []trial) {
 	after := copyPool(pool)
 	after.Used = e.used[pool.Name]
-	e.withoutFullZones(after)
+	if len(after.Subnets) > 0 {
+		after.Types, after.Subnets = pack.AddressesLeft(e.p, e.out, after), nil // enough for whoever asks
+	}
 	c := plan.Conflict{Pool: pool.Name}
 	s := &search{e: e, pool: after, all: e.knobs(after)}
 	if !e.couldLaunch(s) {
@@ -408,7 +415,7 @@ func knownValues(pool *cluster.Pool, key string) []string {
 			seen[t.Name] = true
 		}
 	}
-	return sortedKeys(seen)
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // raise finds the limit with which the new node could be launched.
@@ -419,7 +426,7 @@ func raise(pool *cluster.Pool, k knob, node *plan.NewNode, put func(string, edit
 		put(res.Format(r, pool.Used[r]+1), limitTo(pool.Used[r]+1))
 		return
 	}
-	if t := typeNamed(pool, node.Types[0].Name); t != nil {
+	if t := pool.TypeNamed(node.Types[0].Name); t != nil {
 		to := pool.Used[r] + t.Capacity[r]
 		put(res.Format(r, to), limitTo(to))
 	}
@@ -485,7 +492,7 @@ func (e *explainer) onTheWhole(t trial) plan.Change {
 	if pool == nil {
 		return out
 	}
-	p := Solve(&changed)
+	p := pack.Solve(&changed)
 	waiting := map[cluster.PodRef]bool{}
 	for _, u := range p.Unplaced {
 		for _, ref := range u.Pods {

@@ -1,9 +1,11 @@
-package pack
+package conflict
 
 import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -14,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func drawConflictingProblem(t *rapid.T) *Problem {
-	p := &Problem{Options: Options{WellKnown: []string{requirement.Zone, requirement.Arch, requirement.CapacityType, requirement.InstanceType, requirement.NodePool}}}
+func drawConflictingProblem(t *rapid.T) *pack.Problem {
+	p := &pack.Problem{Options: pack.Options{WellKnown: []string{requirement.Zone, requirement.Arch, requirement.CapacityType, requirement.InstanceType, requirement.NodePool}}}
 	zones := []string{"a", "b", "c"}
 	pick := func(label, key string, values []string) requirement.Term {
 		op := rapid.SampledFrom([]requirement.Operator{requirement.In, requirement.In, requirement.NotIn}).Draw(t, label+" operator")
@@ -77,7 +79,7 @@ func drawConflictingProblem(t *rapid.T) *Problem {
 func TestConflictsAreIrreducible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawConflictingProblem(t)
-		out := Solve(p)
+		out := pack.Solve(p)
 		for i := range out.Unplaced {
 			x := Explain(p, out, out.Unplaced[i].ClassID)
 			e := newExplainer(p, out, &out.Unplaced[i])
@@ -118,7 +120,7 @@ func TestTheBestChangeIsProven(t *testing.T) {
 	seen := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawConflictingProblem(t)
-		out := Solve(p)
+		out := pack.Solve(p)
 		for _, u := range out.Unplaced {
 			x := Explain(p, out, u.ClassID)
 			if x == nil {
@@ -149,7 +151,7 @@ func TestTheBestChangeIsProven(t *testing.T) {
 }
 
 func TestClassesWithAPlaceAreNotExplained(t *testing.T) {
-	if x := Explain(&Problem{}, &plan.Plan{}, "nothing"); x != nil {
+	if x := Explain(&pack.Problem{}, &plan.Plan{}, "nothing"); x != nil {
 		t.Errorf("explained %v", x)
 	}
 }

@@ -12,43 +12,40 @@ import (
 // fullZone is why nothing can be had in a zone once a plan is carried out.
 const fullZone = "no free addresses in the zone's subnets"
 
-// withoutFullZones has the pool's types sold out in zones of which the subnets have too few addresses for them once the
-// plan is carried out. Then there are addresses enough for whoever asks.
-func (e *explainer) withoutFullZones(pool *cluster.Pool) {
-	if len(pool.Subnets) == 0 {
-		return
-	}
-	s := newSolver(e.p, newMemory())
+// AddressesLeft are the pool's types, sold out in zones of which the subnets have too few addresses for them once the plan
+// is carried out. p and out are only read, and so are the pool's types.
+func AddressesLeft(p *Problem, out *plan.Plan, pool *cluster.Pool) []*catalog.Type {
+	s := newSolver(p, newMemory())
 	s.compileSubnets()
-	for i := range e.out.NewNodes {
-		s.takePlanned(&e.out.NewNodes[i])
+	for i := range out.NewNodes {
+		s.takePlanned(&out.NewNodes[i])
 	}
 	rooms := s.roomsOf(pool)
-	pool.Subnets = nil
-	pool.Types = slices.Clone(pool.Types)
-	for i, t := range pool.Types {
-		full := *t
-		full.Offerings = slices.Clone(t.Offerings)
-		for j := range full.Offerings {
-			o := &full.Offerings[j]
+	types := slices.Clone(pool.Types)
+	for i, t := range types {
+		left := *t
+		left.Offerings = slices.Clone(t.Offerings)
+		for j := range left.Offerings {
+			o := &left.Offerings[j]
 			if room := rooms[o.Zone]; room != nil && o.Available && room.roomiest().left < takes(t) {
 				o.Available, o.Unavailable = false, fullZone
 			}
 		}
-		pool.Types[i] = &full
+		types[i] = &left
 	}
+	return types
 }
 
 // takePlanned takes the addresses of a planned node in every zone in which it may be launched.
 func (s *solver) takePlanned(nn *plan.NewNode) {
 	at := slices.IndexFunc(s.p.Pools, func(p *cluster.Pool) bool { return p.Name == nn.Pool })
-	reqs, err := s.vocab.Parse(settled(nn))
+	reqs, err := s.vocab.Parse(nn.LaunchTerms())
 	if at < 0 || err != nil {
 		return
 	}
 	need := map[string]int64{}
 	for _, choice := range nn.Types {
-		t := typeNamed(s.p.Pools[at], choice.Name)
+		t := s.p.Pools[at].TypeNamed(choice.Name)
 		if t == nil {
 			continue
 		}

@@ -1,11 +1,14 @@
-package pack
+package conflict
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -65,7 +68,7 @@ func (e *explainer) taintKnobs(pool *cluster.Pool) []knob {
 
 func (e *explainer) requestKnobs() []knob {
 	var out []knob
-	for _, r := range sortedKeys(e.class.Requests) {
+	for _, r := range slices.Sorted(maps.Keys(e.class.Requests)) {
 		if r == res.Pods || e.class.Requests[r] <= 0 {
 			continue
 		}
@@ -88,7 +91,7 @@ func (e *explainer) volumeKnobs() []knob {
 		count[x.Driver]++
 	}
 	var out []knob
-	for _, driver := range sortedKeys(count) {
+	for _, driver := range slices.Sorted(maps.Keys(count)) {
 		none := func(v *variant) {
 			delete(v.class.Attach, driver)
 			v.class.Shared = slices.DeleteFunc(v.class.Shared, func(x cluster.SharedVolume) bool { return x.Driver == driver })
@@ -146,10 +149,10 @@ func (e *explainer) topologyKnobs() []knob {
 		out = append(out, knob{is: plan.Constraint{Kind: plan.SpreadDemand, Key: s.Key, Want: want}, relax: func(v *variant) { v.class.Spreads[i].Soft = true }})
 	}
 	for i, t := range e.class.PodAffinity {
-		out = append(out, knob{is: plan.Constraint{Kind: plan.AffinityDemand, Key: t.Key, Want: selectorWords(t.Selector)}, relax: func(v *variant) { v.class.PodAffinity[i].Weight = 1 }})
+		out = append(out, knob{is: plan.Constraint{Kind: plan.AffinityDemand, Key: t.Key, Want: t.Selector.Words()}, relax: func(v *variant) { v.class.PodAffinity[i].Weight = 1 }})
 	}
 	for i, t := range e.class.AntiAffinity {
-		out = append(out, knob{is: plan.Constraint{Kind: plan.ApartDemand, Key: t.Key, Want: selectorWords(t.Selector)},
+		out = append(out, knob{is: plan.Constraint{Kind: plan.ApartDemand, Key: t.Key, Want: t.Selector.Words()},
 			// Pods of the same making would lose it too.
 			relax: func(v *variant) {
 				v.class.AntiAffinity[i].Weight = 1
@@ -223,7 +226,7 @@ func allowing(t requirement.Term, value string) requirement.Term {
 
 func limitKnobs(pool *cluster.Pool) []knob {
 	var out []knob
-	for _, r := range sortedKeys(pool.Limits) {
+	for _, r := range slices.Sorted(maps.Keys(pool.Limits)) {
 		out = append(out, knob{is: plan.Constraint{Kind: plan.PoolLimit, Pool: pool.Name, Key: r, Want: res.Format(r, pool.Limits[r]), Have: res.Format(r, pool.Used[r])},
 			relax: func(v *variant) { delete(v.pool.Limits, r) }})
 	}
@@ -234,7 +237,7 @@ func limitKnobs(pool *cluster.Pool) []knob {
 func (e *explainer) surroundingKnobs(pool *cluster.Pool) []knob {
 	var out []knob
 	if words := unavailable(pool); words != "" {
-		out = append(out, knob{is: plan.Constraint{Kind: plan.Availability, Pool: pool.Name, Key: firstOpens(pool.Types), Want: words}, relax: e.makeAvailable})
+		out = append(out, knob{is: plan.Constraint{Kind: plan.Availability, Pool: pool.Name, Key: pack.FirstOpens(pool.Types), Want: words}, relax: e.makeAvailable})
 	}
 	if len(e.p.Daemons) > 0 {
 		var names []string
@@ -268,7 +271,7 @@ func unavailable(pool *cluster.Pool) string {
 			}
 		}
 	}
-	return strings.Join(sortedKeys(words), ", ")
+	return strings.Join(slices.Sorted(maps.Keys(words)), ", ")
 }
 
 // makeAvailable puts on sale all that has a price, wherever there are addresses for it.
@@ -303,7 +306,7 @@ func (e *explainer) repelled() bool {
 				continue
 			}
 			for _, t := range pod.Class.AntiAffinity {
-				if t.Weight == 0 && affinityGroup(repelling, pod.Class, t).selects(e.class) {
+				if t.Weight == 0 && t.Selects(pod.Class, e.class) {
 					return true
 				}
 			}

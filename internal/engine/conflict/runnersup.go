@@ -1,19 +1,20 @@
-package pack
+package conflict
 
 import (
 	"slices"
 
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
-	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// ExplainNewNode says what else would have been launched for the pods of a new node: the problem of just these pods and
+// RunnersUp says what else would have been launched for the pods of a new node: the problem of just these pods and
 // this pool, in the domains that the plan settled on, is solved again without the node's cheapest type, then without the
 // types of that answer, and so on, up to most times.
 //
 // Concurrency: safe; p and out are only read.
-func ExplainNewNode(p *Problem, out *plan.Plan, newNode, most int) *plan.Why {
+func RunnersUp(p *pack.Problem, out *plan.Plan, newNode, most int) *plan.Why {
 	nn := out.NewNodes[newNode]
 	why := &plan.Why{NewNode: newNode, Node: nn}
 	at := slices.IndexFunc(p.Pools, func(x *cluster.Pool) bool { return x.Name == nn.Pool })
@@ -22,8 +23,8 @@ func ExplainNewNode(p *Problem, out *plan.Plan, newNode, most int) *plan.Why {
 	}
 	pool := copyPool(p.Pools[at])
 	pool.Limits, pool.Subnets = nil, nil
-	pool.Requirements = append(pool.Requirements, settled(&nn)...)
-	own := &Problem{Now: p.Now, Generation: p.Generation, Pools: []*cluster.Pool{pool}, Daemons: p.Daemons, Options: p.Options}
+	pool.Requirements = append(pool.Requirements, nn.LaunchTerms()...)
+	own := &pack.Problem{Now: p.Now, Generation: p.Generation, Pools: []*cluster.Pool{pool}, Daemons: p.Daemons, Options: p.Options}
 	for _, pod := range p.Pending {
 		if slices.Contains(nn.Pods, pod.PodRef) {
 			own.Pending = append(own.Pending, pod)
@@ -39,7 +40,7 @@ func ExplainNewNode(p *Problem, out *plan.Plan, newNode, most int) *plan.Why {
 				break
 			}
 		}
-		next := Solve(own)
+		next := pack.Solve(own)
 		r := plan.RunnerUp{Without: slices.Clone(without), Price: next.Price}
 		for _, n := range next.NewNodes {
 			r.Nodes = append(r.Nodes, n.Types[0])
@@ -54,16 +55,4 @@ func ExplainNewNode(p *Problem, out *plan.Plan, newNode, most int) *plan.Why {
 		without = append(without, next.NewNodes[0].Types[0].Name)
 	}
 	return why
-}
-
-// settled are the requirements of the node on where it is launched.
-func settled(nn *plan.NewNode) []requirement.Term {
-	var out []requirement.Term
-	for _, t := range nn.Requirements {
-		if t.Key == requirement.Zone || t.Key == requirement.ZoneID || t.Key == requirement.CapacityType {
-			t.MinValues = 0
-			out = append(out, t)
-		}
-	}
-	return out
 }

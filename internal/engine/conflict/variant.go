@@ -1,4 +1,4 @@
-package pack
+package conflict
 
 import (
 	"cmp"
@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
@@ -90,7 +91,7 @@ func (v *variant) tidy() {
 
 // carriedOut is the cluster as it is once the plan is carried out, with no room for more: its pods still count for
 // topology, its new nodes for limits.
-func carriedOut(p *Problem, out *plan.Plan) (nodes []*cluster.Node, used map[string]res.List) {
+func carriedOut(p *pack.Problem, out *plan.Plan) (nodes []*cluster.Node, used map[string]res.List) {
 	pods := map[cluster.PodRef]*cluster.Pod{}
 	for _, pod := range p.Pending {
 		pods[pod.PodRef] = pod
@@ -148,7 +149,7 @@ func nodeOf(nn *plan.NewNode, pool *cluster.Pool, number int) *cluster.Node {
 	n.Zone, n.CapacityType, n.InstanceType, n.Price = choice.Zone, choice.CapacityType, choice.Name, choice.Price
 	n.Labels[requirement.Zone], n.Labels[requirement.CapacityType], n.Labels[requirement.InstanceType] = choice.Zone, choice.CapacityType, choice.Name
 	lists := [][]requirement.Term{nn.Requirements}
-	if t := typeNamed(pool, choice.Name); t != nil {
+	if t := pool.TypeNamed(choice.Name); t != nil {
 		lists = append(lists, t.Requirements)
 	}
 	for _, terms := range lists {
@@ -186,18 +187,9 @@ func leastCapacity(nn *plan.NewNode, pool *cluster.Pool) res.List {
 	return least
 }
 
-func typeNamed(pool *cluster.Pool, name string) *catalog.Type {
-	for _, t := range pool.Types {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
-}
-
 // solvable is the variant as a problem of its own: one pod, one pool.
-func (v *variant) solvable(p *Problem) *Problem {
-	out := &Problem{Now: p.Now, Generation: p.Generation, Nodes: v.nodes, Pools: []*cluster.Pool{v.pool}, Daemons: v.daemons, Options: p.Options}
+func (v *variant) solvable(p *pack.Problem) *pack.Problem {
+	out := &pack.Problem{Now: p.Now, Generation: p.Generation, Nodes: v.nodes, Pools: []*cluster.Pool{v.pool}, Daemons: v.daemons, Options: p.Options}
 	out.Options.IgnorePreferences = true
 	out.Pending = []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: v.class.Namespace, Name: "asked-about", UID: "asked-about"}, Class: v.class, CreatedAt: p.Now}}
 	return out
