@@ -37,7 +37,7 @@ var wings = []struct {
 // neighbours names.
 var order = [][]string{
 	{"res", "requirement", "lp"},
-	{"catalog", "cluster", "plan", "cuttingstock"},
+	{"catalog", "cluster", "plan", "cuttingstock", "budget"},
 	{"pack", "disrupt", "disrupt/confirmation", "bound", "conflict", "verify"},
 	{"record"},
 	{"explain"},
@@ -47,6 +47,7 @@ var order = [][]string{
 var neighbours = map[string][]string{
 	"cluster":              {"catalog"},
 	"plan":                 {"catalog", "cluster"},
+	"budget":               {"cluster"},
 	"verify":               {"pack", "disrupt"},
 	"disrupt":              {"pack"},
 	"disrupt/confirmation": {"disrupt"},

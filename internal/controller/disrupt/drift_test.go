@@ -129,13 +129,13 @@ func (h *testCluster) round(d *Drift) {
 	synctest.Wait()
 }
 
-func budget(nodes string) []karpv1.Budget { return []karpv1.Budget{{Nodes: nodes}} }
+func withBudget(nodes string) []karpv1.Budget { return []karpv1.Budget{{Nodes: nodes}} }
 
 func TestDriftedNodesAreReplacedWithinTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
 		defer h.end()
-		h.pool.Spec.Disruption.Budgets = budget("1")
+		h.pool.Spec.Disruption.Budgets = withBudget("1")
 		h.cache.SetPool(h.pool)
 		d := h.drift()
 		var names []string
@@ -196,7 +196,7 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 		"the same with a terminationGracePeriod ": {pdb: true, claim: grace, goes: true},
 		"a node that asks not to be disrupted, whatever the grace": {
 			node: func(n *corev1.Node) { n.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"} }, claim: grace, told: true},
-		"a budget that allows none": {pool: func(p *karpv1.NodePool) { p.Spec.Disruption.Budgets = budget("0") }, told: true},
+		"a budget that allows none": {pool: func(p *karpv1.NodePool) { p.Spec.Disruption.Budgets = withBudget("0") }, told: true},
 		"a budget that allows none for another reason": {pool: func(p *karpv1.NodePool) {
 			p.Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: "0", Reasons: []karpv1.DisruptionReason{karpv1.DisruptionReasonUnderutilized}}}
 		}, goes: true},
@@ -334,7 +334,7 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newTestCluster(t)
 				defer h.end()
-				h.pool.Spec.Replicas, h.pool.Spec.Disruption.Budgets = new(tc.replicas), budget(tc.budget)
+				h.pool.Spec.Replicas, h.pool.Spec.Disruption.Budgets = new(tc.replicas), withBudget(tc.budget)
 				if tc.limit != "" {
 					h.pool.Spec.Limits = karpv1.Limits{"nodes": resource.MustParse(tc.limit)}
 				}

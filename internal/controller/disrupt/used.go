@@ -1,11 +1,14 @@
 package disrupt
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/budget"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // reasons are those that budgets know.
@@ -30,20 +33,20 @@ func Spend(pools []*karpv1.NodePool, nodes []*cluster.Node, busy func(claim stri
 	}
 	for _, n := range nodes {
 		s := out[n.Pool]
-		if s == nil || n.Claim == "" || !n.Initialized {
+		if s == nil || !budget.Counts(n) {
 			continue
 		}
 		s.Nodes++
-		if n.Deleting || n.Leaving || !n.Ready || busy != nil && busy(n.Claim) {
+		if budget.Uses(n) || busy != nil && busy(n.Claim) {
 			s.Used++
 		}
 	}
 	for _, p := range pools {
-		s := out[p.Name]
+		s, budgets := out[p.Name], intake.Budgets(p)
 		for _, reason := range reasons {
-			most, err := allowed(p, reason, s.Nodes, now)
+			most, err := budget.Allowed(budgets, string(reason), s.Nodes, now)
 			if err != nil {
-				s.Err = err
+				s.Err = fmt.Errorf("nodepool %q: %w", p.Name, err)
 			}
 			if most < math.MaxInt {
 				s.Left[reason] = max(0, most-s.Used)

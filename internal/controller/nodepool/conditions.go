@@ -14,7 +14,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 func newCount(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
@@ -40,7 +40,7 @@ func (c *Controller) validate(ctx context.Context, pool, stored *karpv1.NodePool
 // budgetsValid says which disruption budgets do not do what they are there for. It informs: nodes are launched all the same.
 func (c *Controller) budgetsValid(pool *karpv1.NodePool) {
 	conditions := pool.StatusConditions().WithClock(c.Clock.Now)
-	if problem := disrupt.BudgetProblem(pool, c.Clock.Now()); problem != "" {
+	if problem := intake.BudgetProblem(pool, c.Clock.Now()); problem != "" {
 		conditions.SetFalse(karpv1.ConditionTypeBudgetsValid, karpv1.ReasonBudgetInvalid, problem)
 		return
 	}

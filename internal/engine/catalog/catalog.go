@@ -242,7 +242,7 @@ func (c *Catalog) Values(s TypeSet, key requirement.Key) []string {
 		return nil
 	}
 	for at, id := range col.ids {
-		if intersects(col.types[at], s) {
+		if col.types[at].Intersects(s) {
 			out = append(out, c.Vocab.ValueName(key, id))
 		}
 	}
@@ -258,7 +258,7 @@ func (c *Catalog) CountValues(s TypeSet, key requirement.Key, set requirement.Se
 	}
 	n := 0
 	for at, id := range col.ids {
-		if set.HasID(id) && intersects(col.types[at], s) {
+		if set.HasID(id) && col.types[at].Intersects(s) {
 			n++
 		}
 	}
@@ -273,13 +273,4 @@ func (c *Catalog) Keys() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func intersects(a, b TypeSet) bool {
-	for i := range a {
-		if a[i]&b[i] != 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -71,3 +71,13 @@ func (s TypeSet) Each(yield func(int) bool) {
 		}
 	}
 }
+
+// Intersects reports whether a type is in both sets.
+func (s TypeSet) Intersects(o TypeSet) bool {
+	for i := range s {
+		if s[i]&o[i] != 0 {
+			return true
+		}
+	}
+	return false
+}

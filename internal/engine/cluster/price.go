@@ -54,7 +54,7 @@ func (x *Pricer) priced(n *Node, t *catalog.Type) *Node {
 		return n
 	}
 	price, limits := n.Price, n.AttachLimits
-	if known, ok := priceOf(n, t, x.Least); ok {
+	if known, ok := PriceOf(n, t, x.Least); ok {
 		price = known
 	}
 	if limits == nil {
@@ -101,9 +101,9 @@ func leastAttached(n *Node, types map[string]*catalog.Type) res.List {
 	return out
 }
 
-// priceOf is the price of the offering that the node came of: the cheapest of those that its zone, capacity type and
-// reservation leave, which is one as a rule.
-func priceOf(n *Node, t *catalog.Type, least bool) (catalog.MicroUSD, bool) {
+// PriceOf is the price of the offering of its type that the node came of, or, if least is set, the least that the offering
+// lasts at: the cheapest of those that its zone, capacity type and reservation leave, which is one as a rule.
+func PriceOf(n *Node, t *catalog.Type, least bool) (catalog.MicroUSD, bool) {
 	best, found := catalog.MicroUSD(0), false
 	for _, o := range t.Offerings {
 		unknown := o.Price == 0 && o.CapacityType != catalog.Reserved

@@ -1,7 +1,6 @@
 package disrupt
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -87,10 +86,6 @@ func (r *rollout) queue(due []string) {
 // setTargets orders the nodes that may take pods: the best used first, those that go soon anyway last. Nodes that are due
 // and may go are none of them, unless it is for want of others.
 func (r *rollout) setTargets(all bool) {
-	type target struct {
-		id, late int
-		usage    float64
-	}
 	var targets []target
 	for id, n := range r.nodes {
 		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
@@ -107,15 +102,8 @@ func (r *rollout) setTargets(all bool) {
 		}
 		targets = append(targets, t)
 	}
-	slices.SortFunc(targets, func(a, b target) int {
-		return cmp.Or(cmp.Compare(a.late, b.late), cmp.Compare(b.usage, a.usage), cmp.Compare(a.id, b.id))
-	})
-	ids := make([]int, len(targets))
-	for i, t := range targets {
-		ids[i] = t.id
-	}
-	r.targets = ids
-	r.w.SetTargets(ids)
+	r.targets = inOrder(targets)
+	r.w.SetTargets(r.targets)
 }
 
 // find asks where the pods of the nodes would go.

@@ -67,10 +67,6 @@ const tooDear = 0.8
 
 // chooseTargets orders the nodes that may take pods: the best used first, those that expire soonest last.
 func (s *search) chooseTargets(o order) {
-	type target struct {
-		id, late int
-		usage    float64
-	}
 	var targets []target
 	for id, n := range s.nodes {
 		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
@@ -91,15 +87,8 @@ func (s *search) chooseTargets(o order) {
 		}
 		targets = append(targets, t)
 	}
-	slices.SortFunc(targets, func(a, b target) int {
-		return cmp.Or(cmp.Compare(a.late, b.late), cmp.Compare(b.usage, a.usage), cmp.Compare(a.id, b.id))
-	})
-	ids := make([]int, len(targets))
-	for i, t := range targets {
-		ids[i] = t.id
-	}
-	s.targets = ids
-	s.w.SetTargets(ids)
+	s.targets = inOrder(targets)
+	s.w.SetTargets(s.targets)
 }
 
 // replaceable reports whether another new node might be launched in the node's place.

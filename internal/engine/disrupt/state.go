@@ -251,13 +251,8 @@ func listed(n *cluster.Node, pool *cluster.Pool) catalog.MicroUSD {
 	if at < 0 {
 		return 0
 	}
-	least := catalog.MicroUSD(0)
-	for _, o := range pool.Types[at].Offerings {
-		if o.Zone == n.Zone && o.CapacityType == n.CapacityType && (least == 0 || o.Least() < least) {
-			least = o.Least()
-		}
-	}
-	return least
+	price, _ := cluster.PriceOf(n, pool.Types[at], true)
+	return price
 }
 
 // podName is how a reason names a pod of a class: by the first of the node's pods that is of it.

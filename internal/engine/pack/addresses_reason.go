@@ -20,7 +20,7 @@ func (s *solver) addressReason(p *pool, reqs requirement.Requirements, types cat
 	seen := map[string]bool{}
 	for _, at := range p.cat.CellsMatching(reqs) {
 		cell := &p.cat.Cells[at]
-		if !overlap(types, cell.Available) {
+		if !types.Intersects(cell.Available) {
 			continue
 		}
 		room := rooms[cell.Zone]

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
@@ -69,7 +68,7 @@ func (m *newNode) addressUse(rooms map[string]room) *addressUse {
 	seen := map[string]bool{}
 	for _, at := range m.shape.cells {
 		cell := &m.pool.cat.Cells[at] // sorted by zone
-		if !overlap(m.types, cell.Available) {
+		if !m.types.Intersects(cell.Available) {
 			continue
 		}
 		room := rooms[cell.Zone]
@@ -91,15 +90,6 @@ func (m *newNode) addressUse(rooms map[string]room) *addressUse {
 		}
 	}
 	return l
-}
-
-func overlap(a, b catalog.TypeSet) bool {
-	for i := range a {
-		if a[i]&b[i] != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // takeAddresses has the new node take its addresses in all zones that have them, and leave the others. False, and nothing is taken,

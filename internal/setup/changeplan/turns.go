@@ -9,9 +9,11 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	controller "github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/budget"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // assumedLaunch is how long a new node is held to take where no node tells.
@@ -23,23 +25,32 @@ const instanceEnd = 30 * time.Second
 
 // budgets are the disruption budgets of a pool of so many nodes, from a moment on.
 type budgets struct {
-	pool  *karpv1.NodePool
+	of    []budget.Budget
+	pool  string
 	nodes int
 	from  time.Time
 }
 
 // Allowed implements rules. A budget that can't be read allows nothing, as for the controller.
 func (b budgets) Allowed(at time.Duration) int {
-	n, err := controller.Allowed(b.pool, karpv1.DisruptionReasonDrifted, b.nodes, b.from.Add(at))
+	n, err := b.allowed(b.from.Add(at))
 	if err != nil {
 		return 0
 	}
 	return n
 }
 
+func (b budgets) allowed(at time.Time) (int, error) {
+	n, err := budget.Allowed(b.of, string(karpv1.DisruptionReasonDrifted), b.nodes, at)
+	if err != nil {
+		return 0, fmt.Errorf("nodepool %q: %w", b.pool, err)
+	}
+	return n, nil
+}
+
 // Changes implements rules.
 func (b budgets) Changes(after time.Duration) time.Duration {
-	at := controller.AllowanceChanges(b.pool, b.from.Add(after))
+	at := budget.Changes(b.of, b.from.Add(after))
 	if at.IsZero() {
 		return 0
 	}
@@ -47,7 +58,7 @@ func (b budgets) Changes(after time.Duration) time.Duration {
 }
 
 func (b budgets) text() string {
-	n, err := controller.Allowed(b.pool, karpv1.DisruptionReasonDrifted, b.nodes, b.from)
+	n, err := b.allowed(b.from)
 	switch {
 	case err != nil:
 		return "nothing may go: " + err.Error()
@@ -55,7 +66,7 @@ func (b budgets) text() string {
 		return "no budget bounds how many go at a time"
 	}
 	text := fmt.Sprintf("%d of %d may go at a time", n, b.nodes)
-	if at := controller.AllowanceChanges(b.pool, b.from); !at.IsZero() {
+	if at := budget.Changes(b.of, b.from); !at.IsZero() {
 		text += fmt.Sprintf(", until a schedule changes that at %s", at.UTC().Format("2006-01-02 15:04 MST"))
 	}
 	return text
@@ -105,8 +116,7 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 		var jobs []job
 		var busy []time.Duration
 		for _, n := range nodes {
-			// As the controller counts its budgets (Spend of internal/controller/disrupt).
-			if unit := units[n.Name]; unit != nil && unit.Initialized {
+			if unit := units[n.Name]; unit != nil && budget.Counts(unit) {
 				p.Nodes++
 				switch {
 				case unit.Deleting:
@@ -137,7 +147,7 @@ func (l *look) takeTurns(moves []disrupt.Move) {
 			jobs = append(jobs, j)
 		}
 		slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(position[a.node], position[b.node]) })
-		b := budgets{pool, p.Nodes, l.Now}
+		b := budgets{intake.Budgets(pool), name, p.Nodes, l.Now}
 		p.Budget = b.text()
 		turns, rest := schedule(jobs, busy, b)
 		p.Never = len(rest)

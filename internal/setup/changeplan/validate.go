@@ -22,7 +22,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/api/crds"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	controller "github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // ReasonUnchecked is why an object was not judged by the API server.
@@ -186,7 +186,7 @@ func Problems(o client.Object) field.ErrorList {
 		found, _ = o.Validate(rules)
 		// The definition's pattern lets schedules pass that no clock has.
 		for i, b := range o.Spec.Disruption.Budgets {
-			if err := controller.CheckBudget(b); err != nil {
+			if err := intake.CheckBudget(b); err != nil {
 				found = append(found, field.Invalid(field.NewPath("spec", "disruption", "budgets").Index(i), b.Nodes, err.Error()+noNodeGoes))
 			}
 		}

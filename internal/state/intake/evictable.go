@@ -17,7 +17,7 @@ const (
 )
 
 // count takes in what a budget's status says. A status that was written for an older spec allows nothing, as for the API.
-func (b *budget) count(pdb *policyv1.PodDisruptionBudget) {
+func (b *podBudget) count(pdb *policyv1.PodDisruptionBudget) {
 	b.allowed = pdb.Status.DisruptionsAllowed
 	if pdb.Status.ObservedGeneration < pdb.Generation {
 		b.allowed = 0
@@ -27,7 +27,7 @@ func (b *budget) count(pdb *policyv1.PodDisruptionBudget) {
 
 // recount takes in the status of a newer version. How many pods may go changes with each that comes or goes; whether any may
 // hardly ever does.
-func (b *PodBudgets) recount(one *budget, pdb *policyv1.PodDisruptionBudget) {
+func (b *PodBudgets) recount(one *podBudget, pdb *policyv1.PodDisruptionBudget) {
 	none, healthy := one.allowed <= 0, one.healthy
 	if one.count(pdb); none != (one.allowed <= 0) || healthy != one.healthy {
 		b.changes++
@@ -63,7 +63,7 @@ func (b *PodBudgets) Guardian(pod *corev1.Pod) (name string, several bool) {
 	return name, several
 }
 
-func (b *PodBudgets) guardian(pod *corev1.Pod) (one *budget, several bool) {
+func (b *PodBudgets) guardian(pod *corev1.Pod) (one *podBudget, several bool) {
 	ns := b.namespaces[pod.Namespace]
 	if ns == nil || pod.DeletionTimestamp != nil {
 		return nil, false

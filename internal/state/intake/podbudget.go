@@ -26,15 +26,15 @@ type PodBudgets struct {
 
 // namespaceBudgets are the budgets of a namespace that select anything.
 type namespaceBudgets struct {
-	budgets map[string]*budget // by name
+	budgets map[string]*podBudget // by name
 	// keys are the labels that some selector looks at, sorted: pods that don't differ in them are selected alike.
 	keys    []string
 	answers map[string]answer // by the values of keys
 	scratch []byte
 }
 
-// budget is a PodDisruptionBudget in the form in which pods are looked up.
-type budget struct {
+// podBudget is a PodDisruptionBudget in the form in which pods are looked up.
+type podBudget struct {
 	name     string
 	spec     policyv1.PodDisruptionBudgetSpec // what it was made from
 	selector labels.Selector
@@ -47,7 +47,7 @@ type budget struct {
 // answer is what budgets say about pods with the same labels.
 type answer struct {
 	guard guard
-	only  *budget // when guarded by one
+	only  *podBudget // when guarded by one
 }
 
 // guard is what budgets mean for the eviction of a pod.
@@ -80,13 +80,13 @@ func (b *PodBudgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 		return b.Remove(pdb)
 	}
 	if ns == nil {
-		ns = &namespaceBudgets{budgets: map[string]*budget{}}
+		ns = &namespaceBudgets{budgets: map[string]*podBudget{}}
 		if b.namespaces == nil {
 			b.namespaces = map[string]*namespaceBudgets{}
 		}
 		b.namespaces[pdb.Namespace] = ns
 	}
-	one := &budget{name: pdb.Name, spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
+	one := &podBudget{name: pdb.Name, spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
 	one.count(pdb)
 	ns.budgets[pdb.Name] = one
 	b.changes++

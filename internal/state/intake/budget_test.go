@@ -1,4 +1,4 @@
-package disrupt
+package intake_test
 
 import (
 	"math"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/budget"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 func hours(h int) *karpv1.Duration { return new(karpv1.NewDuration(time.Duration(h) * time.Hour)) }
@@ -37,7 +39,7 @@ func TestAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := &karpv1.NodePool{}
 			pool.Name, pool.Spec.Disruption.Budgets = "p", tc.budgets
-			got, err := allowed(pool, karpv1.DisruptionReasonEmpty, tc.nodes, tc.now)
+			got, err := budget.Allowed(intake.Budgets(pool), string(karpv1.DisruptionReasonEmpty), tc.nodes, tc.now)
 			if got != tc.want || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("got %d, %v; want %d, %q", got, err, tc.want, tc.err)
 			}
@@ -59,9 +61,42 @@ func TestBudgetsThatDoNotDoWhatTheyAreForAreNamed(t *testing.T) {
 	} {
 		pool := &karpv1.NodePool{}
 		pool.Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: "100%"}, tc.budget}
-		got := BudgetProblem(pool, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+		got := intake.BudgetProblem(pool, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) || got != "" && !strings.HasPrefix(got, "spec.disruption.budgets[1]: ") {
 			t.Errorf("%s: it says %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+func TestWhenAnAllowanceChanges(t *testing.T) {
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC) // a Monday
+	for name, tc := range map[string]struct {
+		budgets []karpv1.Budget
+		want    time.Time
+	}{
+		"never without a schedule":             {[]karpv1.Budget{{Nodes: "1"}}, time.Time{}},
+		"when the window that is open closes":  {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * *"), Duration: hours(8)}}, noon.Add(5 * time.Hour)},
+		"when the next window opens":           {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * *"), Duration: hours(2)}}, noon.Add(21 * time.Hour)},
+		"the first of several":                 {[]karpv1.Budget{{Nodes: "5", Schedule: new("0 9 * * *"), Duration: hours(8)}, {Nodes: "3", Schedule: new("0 14 * * *"), Duration: hours(1)}}, noon.Add(2 * time.Hour)},
+		"the end of a window is after the end": {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * *"), Duration: hours(3)}}, noon.Add(21 * time.Hour)},
+		"a schedule that can't be read":        {[]karpv1.Budget{{Nodes: "0", Schedule: new("61 * * * *"), Duration: hours(3)}}, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := &karpv1.NodePool{}
+			pool.Spec.Disruption.Budgets = tc.budgets
+			budgets := intake.Budgets(pool)
+			got := budget.Changes(budgets, noon)
+			if !got.Equal(tc.want) {
+				t.Fatalf("got %s, want %s", got, tc.want)
+			}
+			if got.IsZero() {
+				return
+			}
+			before, _ := budget.Allowed(budgets, string(karpv1.DisruptionReasonDrifted), 10, got.Add(-time.Second))
+			after, _ := budget.Allowed(budgets, string(karpv1.DisruptionReasonDrifted), 10, got)
+			if before == after {
+				t.Errorf("%d are allowed before and after", after)
+			}
+		})
 	}
 }
