@@ -43,6 +43,15 @@ type subnet struct {
 	id    string
 	left  int64
 	parts []*pool // whose new nodes go there and nowhere else
+
+	journal *journal // of the solver
+	noted   noted
+}
+
+// take takes addresses of the subnet, or gives them back where n is below zero.
+func (x *subnet) take(n int64) {
+	x.journal.subnet(x)
+	x.left -= n
 }
 
 // takes is how many addresses a new node of the type takes.
@@ -59,7 +68,7 @@ func (s *solver) compileSubnets() {
 			if known := s.subnets[x.ID]; known != nil {
 				known.left = min(known.left, x.Free)
 			} else {
-				s.subnets[x.ID] = &subnet{id: x.ID, left: x.Free}
+				s.subnets[x.ID] = &subnet{id: x.ID, left: x.Free, journal: s.journal}
 			}
 		}
 	}
@@ -84,7 +93,7 @@ func (s *solver) compileSubnets() {
 		set, bound := labels.Get(s.vocab.Key(requirement.Zone))
 		for zone, room := range s.roomsOf(pools[n.Pool]) {
 			if !bound || set.Has(zone) {
-				room.roomiest().left -= most
+				room.roomiest().take(most)
 			}
 		}
 	}
@@ -163,7 +172,7 @@ func (p *pool) chargeAddresses(m *newNode) {
 	if m.subnet == nil || m.subnet.left < m.addresses {
 		m.subnet = p.room.roomiest()
 	}
-	m.subnet.left -= m.addresses
+	m.subnet.take(m.addresses)
 	m.subnet.refresh(p)
 }
 
@@ -171,7 +180,7 @@ func (p *pool) refundAddresses(m *newNode) {
 	if p.room == nil {
 		return
 	}
-	m.subnet.left += m.addresses
+	m.subnet.take(-m.addresses)
 	m.subnet.refresh(p)
 }
 
@@ -210,6 +219,7 @@ func (x *subnet) refresh(but *pool) {
 // share tells the other parts of the pool what is left of its limits.
 func (p *pool) share() {
 	for _, q := range p.siblings {
+		q.journal.pool(q)
 		copy(q.limited, p.limited)
 		q.nodesLeft = p.nodesLeft
 		q.refreshAffordable()

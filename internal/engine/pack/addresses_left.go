@@ -56,7 +56,7 @@ func (s *solver) takePlanned(nn *plan.NewNode) {
 		}
 	}
 	for zone, room := range s.roomsOf(s.p.Pools[at]) {
-		room.roomiest().left -= need[zone]
+		room.roomiest().take(need[zone])
 	}
 }
 

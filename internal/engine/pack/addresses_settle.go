@@ -99,7 +99,7 @@ func (s *solver) takeAddresses(l *addressUse) bool {
 	for i := range l.zones {
 		w := &l.zones[i]
 		if x := w.room.roomiest(); x.left >= w.takes {
-			x.left -= w.takes
+			x.take(w.takes)
 			w.held = x
 		} else {
 			full = append(full, w.zone)
@@ -111,7 +111,7 @@ func (s *solver) takeAddresses(l *addressUse) bool {
 	}
 	for i := range l.zones {
 		if w := &l.zones[i]; w.held != nil {
-			w.held.left += w.takes
+			w.held.take(-w.takes)
 			w.held = nil
 		}
 	}
@@ -141,7 +141,7 @@ func (s *solver) makeRoom(others []*addressUse, l *addressUse) bool {
 		if len(rest) > 0 && !s.leave(l.m, rest) {
 			continue
 		}
-		x.left -= w.takes
+		x.take(w.takes)
 		w.held = x
 		l.zones = []zoneNeed{*w}
 		return true
@@ -158,7 +158,7 @@ func (s *solver) vacate(o *addressUse, want *zoneNeed) {
 	if at < 0 || !s.leave(o.m, []string{want.zone}) {
 		return
 	}
-	o.zones[at].held.left += o.zones[at].takes
+	o.zones[at].held.take(-o.zones[at].takes)
 	o.zones = slices.Delete(o.zones, at, at+1)
 }
 

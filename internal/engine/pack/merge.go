@@ -224,6 +224,7 @@ func (s *solver) absorb(a, b *newNode) {
 	a.settleAll()
 	a.pool.charge(a)
 	if b.reserved != nil {
+		s.journal.reservation(b.reserved)
 		b.reserved.left++
 	}
 	b.gone = true

@@ -27,6 +27,7 @@ type node struct {
 	owned bool
 	// hosted is the serial number of the solver for which host is worked out.
 	hosted uint64
+	noted  noted
 }
 
 func boolRank(b bool) int {
@@ -192,6 +193,7 @@ func (s *solver) placeOnNode(it *podGroup, n *node, want int, worst taintVerdict
 	if k <= 0 {
 		return 0
 	}
+	s.journal.node(n)
 	n.own()
 	n.room.Sub(it.class.req, k)
 	n.room.Sub(first, 1)

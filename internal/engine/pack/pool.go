@@ -50,6 +50,9 @@ type pool struct {
 	demand res.Vector
 	worth  int64
 	crowd  crowd
+
+	journal *journal // of the solver
+	noted   noted
 }
 
 // burden is a set of daemons and the types on which just those run.
@@ -98,6 +101,7 @@ func (s *solver) begin(p *pool, src *cluster.Pool, rank int) {
 		p.broken = p.fault
 	}
 	p.limited, p.slots, p.worth, p.crowd = nil, nil, 0, crowd{}
+	p.journal, p.noted = s.journal, 0
 	p.setLimits(s.schema)
 	s.deferLimits(p)
 	p.demand = make(res.Vector, s.schema.Len())
@@ -224,6 +228,7 @@ func (p *pool) setLimits(schema *res.Schema) {
 }
 
 func (p *pool) refreshAffordable() {
+	p.journal.pool(p)
 	p.affordable = p.cat.All().Clone()
 	if p.nodesLeft == 0 {
 		clear(p.affordable)
@@ -247,6 +252,7 @@ func (p *pool) charge(m *newNode) {
 	if !p.hasLimits() {
 		return
 	}
+	p.journal.pool(p)
 	if p.nodesLeft >= 0 {
 		p.nodesLeft--
 	}
@@ -266,6 +272,7 @@ func (p *pool) refund(m *newNode) {
 	if !p.hasLimits() {
 		return
 	}
+	p.journal.pool(p)
 	if p.nodesLeft >= 0 {
 		p.nodesLeft++
 	}

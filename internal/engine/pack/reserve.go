@@ -18,6 +18,8 @@ import (
 type reservation struct {
 	id   string
 	left int
+
+	noted noted
 }
 
 // slot is a reservation as a pool can use it.
@@ -33,7 +35,7 @@ func (s *solver) compileReservations() {
 	for _, p := range s.p.Pools {
 		for _, o := range s.compileKey.reserved(p.Types, s.vocab) {
 			if r := s.reservations[o.ReservationID]; r == nil {
-				s.reservations[o.ReservationID] = &reservation{o.ReservationID, o.Reservable}
+				s.reservations[o.ReservationID] = &reservation{id: o.ReservationID, left: o.Reservable}
 			} else {
 				r.left = min(r.left, o.Reservable)
 			}
@@ -123,6 +125,7 @@ func (s *solver) openReserved(it *podGroup, p *pool, want int, fill bool) int {
 	if best == nil {
 		return 0
 	}
+	s.journal.reservation(best.reserved)
 	best.reserved.left--
 	best.settleAll()
 	return s.commit(best, it)

@@ -17,6 +17,8 @@ type solver struct {
 	moving []*cluster.Pod
 	memory *memory
 	serial uint64
+	// journal of the forks; nil for a plan, which has none.
+	journal *journal
 
 	assumed
 	model

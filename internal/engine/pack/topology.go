@@ -56,7 +56,8 @@ type group struct {
 	// followed is set when pods count for the group that do not have to be with its like.
 	followed bool
 	// home is the domain in which an attracting group gathers.
-	home string
+	home  string
+	noted noted
 }
 
 // demand is one constraint of a class.

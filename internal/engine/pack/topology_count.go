@@ -5,6 +5,7 @@ import "github.com/kerf-sh/kerf/internal/engine/requirement"
 // countOnNode records k pods of the class on an existing node for the groups that are not by host.
 func (s *solver) countOnNode(c *class, n *node, k int) {
 	for _, g := range c.topo.hostIn {
+		s.journal.group(g)
 		g.total += k
 	}
 	for _, g := range c.topo.wideIn {
@@ -12,12 +13,14 @@ func (s *solver) countOnNode(c *class, n *node, k int) {
 			continue
 		}
 		if d, ok := n.domain(g.keyID); ok && g.counting(s, n) {
+			s.journal.group(g)
 			g.counts[d] += k
 			g.total += k
 		}
 	}
 	for _, d := range c.topo.wide {
 		if v, ok := n.domain(d.group.keyID); ok && d.group.kind == repelling {
+			s.journal.group(d.group)
 			d.group.owners[v] += k
 		}
 	}
@@ -27,6 +30,7 @@ func (s *solver) countOnNode(c *class, n *node, k int) {
 // is cheapest.
 func (s *solver) countOnNewNode(c *class, m *newNode, k int) {
 	for _, g := range c.topo.hostIn {
+		s.journal.group(g)
 		g.total += k
 	}
 	for _, g := range c.topo.wideIn {
@@ -34,12 +38,14 @@ func (s *solver) countOnNewNode(c *class, m *newNode, k int) {
 			continue
 		}
 		if d, ok := s.pinNewNode(m, g.keyID); ok && g.countingNewNode(s, m) {
+			s.journal.group(g)
 			g.counts[d] += k
 			g.total += k
 		}
 	}
 	for _, d := range c.topo.wide {
 		if v, ok := s.pinNewNode(m, d.group.keyID); ok && d.group.kind == repelling {
+			s.journal.group(d.group)
 			d.group.owners[v] += k
 		}
 	}

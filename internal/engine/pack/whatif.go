@@ -41,8 +41,6 @@ type WhatIf struct {
 	// levels are the domains into which pods were moved that bear a spread, and what it allows there.
 	levels  map[*group][]level
 	scanned int64
-	forks   int
-	savedIn []int // by group: the fork that saved it last
 	// scarce are the resources that every node has, total what each node has of all.
 	scarce []int
 	total  []res.Vector
@@ -91,7 +89,7 @@ type ephemeralDomains struct {
 // Cost: as the compilation of Solve over all pods of the cluster.
 func NewWhatIf(p *Problem) *WhatIf {
 	s := newSolver(p, newMemory())
-	s.moving = movablePods(p)
+	s.moving, s.journal = movablePods(p), &journal{}
 	s.compile()
 	w := &WhatIf{s: s, gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{},
 		arrived: map[followedDomain]int{}, arranged: map[*group]bool{}, levels: map[*group][]level{}, orderOf: map[*class]int{}}
@@ -103,7 +101,6 @@ func NewWhatIf(p *Problem) *WhatIf {
 	for _, n := range s.nodes {
 		w.total = append(w.total, s.schema.Vector(n.src.Allocatable))
 	}
-	w.savedIn = make([]int, len(s.groups))
 	w.followSpreads()
 	w.compileDisplaced()
 	w.floor.learn(w)
@@ -332,23 +329,24 @@ func (w *WhatIf) placePending() {
 			}
 		}
 		if waiting > 0 && m.item != nil {
-			w.saveGroups(f, m)
 			f.add(m, waiting)
 		}
 	}
 	w.placeOnNodes(f)
-	for _, t := range f.touched {
+	for _, t := range w.s.journal.nodes {
 		for _, q := range t.node.placed {
 			w.claimed[t.node.id] = true
 			// Others can't count on them yet; only where they keep others away they count.
 			for _, g := range q.item.class.topo.wideIn {
 				if d, ok := t.node.domain(g.keyID); ok && g.kind != repelling && g.counting(w.s, t.node) {
+					w.s.journal.group(g)
 					g.counts[d] -= q.n
 					g.total -= q.n
 				}
 			}
 			for _, g := range q.item.class.topo.hostIn {
 				if g.kind == attracting {
+					w.s.journal.group(g)
 					t.node.host.add(g.id, -q.n, 0)
 					g.total -= q.n
 				}

@@ -25,6 +25,7 @@ func (w *WhatIf) deal(f *fork, worst taintVerdict) []dealt {
 				break
 			}
 			domain := it.pin[1:]
+			w.s.journal.group(g)
 			g.counts[domain]++
 			g.total++
 			m.left--
@@ -70,8 +71,9 @@ func (m *displacedClass) spreadsOnly() bool {
 }
 
 // uncount takes back what dealing out counted: whatever is launched is counted then.
-func uncount(all []dealt) {
+func (w *WhatIf) uncount(all []dealt) {
 	for _, d := range all {
+		w.s.journal.group(d.group)
 		d.group.counts[d.domain] -= d.item.left
 		d.group.total -= d.item.left
 	}

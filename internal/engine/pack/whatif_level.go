@@ -18,16 +18,13 @@ func (w *WhatIf) noteLevel(domain string, d *demand) {
 
 // tilts reports whether pods that were moved before would stand unevenly by the fork: a spread is measured from the domain
 // with the fewest pods, which may be the one that is left.
-func (w *WhatIf) tilts(f *fork) bool {
+func (w *WhatIf) tilts() bool {
 	if len(w.levels) == 0 {
 		return false
 	}
-	for i := range f.groups {
-		if w.tilted(f.groups[i].group) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(f.ephemeral, func(l ephemeralSlot) bool { return w.tilted(w.ephemeral[l.at].group) })
+	j := w.s.journal
+	return slices.ContainsFunc(j.groups, func(x notedGroup) bool { return w.tilted(x.group) }) ||
+		slices.ContainsFunc(j.domains, func(x notedDomain) bool { return w.tilted(x.of.group) })
 }
 
 func (w *WhatIf) tilted(g *group) bool {

@@ -54,7 +54,7 @@ func (b *block) measure() {
 // refresh takes out the nodes that went and measures anew where room was used.
 func (x *targetIndex) refresh(w *WhatIf, f *fork) {
 	dirty := map[int]bool{}
-	for _, t := range f.touched {
+	for _, t := range w.s.journal.nodes {
 		dirty[x.blockOf[t.node.id]] = true
 	}
 	for _, id := range f.away {
@@ -92,7 +92,7 @@ func (w *WhatIf) placePlain(f *fork, m *displacedClass, worst taintVerdict) {
 		return
 	}
 	found, roomy := w.roomyTargets(f, m, worst)
-	m.full = !roomy && len(f.touched) == 0
+	m.full = !roomy && len(w.s.journal.nodes) == 0
 	for m.left > 0 && len(found) > 0 {
 		at := w.mostBalanced(m, found)
 		got := w.put(f, m, m.item, found[at], m.left, worst)
@@ -172,7 +172,7 @@ func (w *WhatIf) put(f *fork, m *displacedClass, it *podGroup, n *node, want int
 	if s.fitsKind(it, n) > worst || (!n.settled() && !f.anyNode) || s.hostCap(m.class, &n.host, want) == 0 {
 		return 0
 	}
-	f.touch(n)
+	s.journal.node(n)
 	before := it.left
 	it.left = want
 	got := s.placeOnNode(it, n, want, worst)
@@ -283,7 +283,7 @@ func (w *WhatIf) launch(f *fork, work int64) bool {
 			s.podGroups = append(s.podGroups, d.item)
 		}
 		w.sortItems()
-		uncount(more)
+		w.uncount(more)
 		s.launchAll(worst)
 		for _, m := range f.displaced {
 			if !m.sequential && m.item != nil && m.left > 0 {

@@ -71,7 +71,7 @@ func (w *WhatIf) honouredAfter(f *fork, m *displacedClass, r requirement.Require
 			}
 		}
 	}
-	for _, t := range f.touched {
+	for _, t := range w.s.journal.nodes {
 		if t.node.satisfies(w.s, r) {
 			count(t.node.placed)
 		}

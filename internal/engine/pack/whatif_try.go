@@ -95,7 +95,7 @@ func (w *WhatIf) Try(away []int, rules Rules) Answer {
 			return w.refuse(Answer{Refusal: NoPlace, Class: m.class.src})
 		}
 	}
-	if w.abandons(f) || w.tilts(f) {
+	if w.abandons(f) || w.tilts() {
 		return w.refuse(Answer{Refusal: OthersFollow})
 	}
 	a := w.makeCertain(f, rules)
@@ -111,7 +111,7 @@ func (w *WhatIf) reservable(m *displacedClass) bool {
 }
 
 func (w *WhatIf) refuse(a Answer) Answer {
-	w.drop()
+	w.Drop()
 	return a
 }
 
