@@ -51,6 +51,7 @@ type notedGroup struct {
 type notedDomain struct {
 	of     *ephemeralDomains
 	domain string
+	ended  bool // it was the last
 }
 
 type notedPool struct {
@@ -110,8 +111,10 @@ func (j *journal) subnet(x *subnet) {
 
 // leave takes a node off the domain, which ends with its last node.
 func (j *journal) leave(l *ephemeralDomains, domain string) {
-	j.domains = append(j.domains, notedDomain{l, domain})
-	if l.nodes[domain]--; l.nodes[domain] == 0 {
+	l.nodes[domain]--
+	ended := l.nodes[domain] == 0
+	j.domains = append(j.domains, notedDomain{l, domain, ended})
+	if ended {
 		delete(l.group.present, domain)
 		l.group.listed = nil
 	}
@@ -144,8 +147,9 @@ func (j *journal) undo() {
 		x.group.counts, x.group.owners, x.group.total = x.counts, x.owners, x.total
 	}
 	for _, x := range j.domains {
-		x.of.nodes[x.domain]++
-		x.of.group.present[x.domain], x.of.group.listed = true, nil
+		if x.of.nodes[x.domain]++; x.ended {
+			x.of.group.present[x.domain], x.of.group.listed = true, nil
+		}
 	}
 	for _, x := range j.pools {
 		x.pool.limited, x.pool.nodesLeft, x.pool.affordable = x.limited, x.nodesLeft, x.affordable

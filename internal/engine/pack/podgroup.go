@@ -30,6 +30,9 @@ type podGroup struct {
 	hard  hardness
 }
 
+// empty leaves the item without pods, as one that no pool is to launch for.
+func (it *podGroup) empty() { it.left, it.total, it.pool = 0, 0, nil }
+
 // podGroupOnPool is the view of an item on a pool.
 type podGroupOnPool struct {
 	known   bool

@@ -30,7 +30,8 @@ func (w *WhatIf) deal(f *fork, worst taintVerdict) []dealt {
 			g.total++
 			m.left--
 			if it.left == 0 {
-				it.total, it.pool = 0, nil
+				it.empty()
+				f.items = append(f.items, it)
 				out = append(out, dealt{m, g, domain, it})
 			}
 			it.left++

@@ -13,6 +13,7 @@ type fork struct {
 	away      []int // nodes that go
 	isAway    map[int]bool
 	displaced []*displacedClass
+	items     []*podGroup // that were lent pods
 	counted   []counted
 	// anyNode lets nodes that are not initialized be used; only pending pods may.
 	anyNode bool
@@ -89,8 +90,11 @@ func (w *WhatIf) settleFork() {
 	for _, m := range w.fork.displaced {
 		m.left, m.pods = 0, m.pods[:0]
 		if m.item != nil {
-			m.item.left, m.item.total, m.item.pool = 0, 0, nil
+			m.item.empty()
 		}
+	}
+	for _, it := range w.fork.items {
+		it.empty()
 	}
 	w.s.journal.keep()
 	w.s.newNodes, w.s.podGroups, w.fork = nil, nil, nil

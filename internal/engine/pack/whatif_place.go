@@ -172,7 +172,6 @@ func (w *WhatIf) put(f *fork, m *displacedClass, it *podGroup, n *node, want int
 	if s.fitsKind(it, n) > worst || (!n.settled() && !f.anyNode) || s.hostCap(m.class, &n.host, want) == 0 {
 		return 0
 	}
-	s.journal.node(n)
 	before := it.left
 	it.left = want
 	got := s.placeOnNode(it, n, want, worst)
