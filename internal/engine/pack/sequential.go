@@ -34,41 +34,47 @@ func (s *solver) leftOf(c *class) int {
 // new node, or at the least additional price by enlarging a new node or launching one.
 func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 	s.raiseFloors(c)
-	want := 1
-	together := slices.ContainsFunc(c.topo.host, func(d demand) bool { return d.group.kind == attracting })
-	if together {
-		want = s.leftOf(c)
+	want := c.together(s.leftOf(c))
+	if slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.self && d.group.kind != attracting }) {
+		want = 1 // each changes where the next may go
 	}
-	apart := slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.self && d.group.kind != attracting })
-	if len(c.src.HostPorts) > 0 || apart {
-		want = 1 // no two of them share a host, or each changes where the next may go
+	return placeOne(s.pins(c), want, s.try,
+		func(it *podGroup, want int) int { return s.nodeForAll(it, want, worst) },
+		func(it *podGroup, want int) int { return s.roomForAll(it, want, worst) },
+		func(it *podGroup, want int) int { return s.growOrLaunch(it, want, worst) })
+}
+
+// together is how many of the class's pods that are left are placed at a time: one, or all of them where they have to share
+// one host.
+func (c *class) together(left int) int {
+	if len(c.src.HostPorts) == 0 && slices.ContainsFunc(c.topo.host, func(d demand) bool { return d.group.kind == attracting }) {
+		return left
 	}
-	pins := s.pins(c)
-	for want > 0 {
-		for _, it := range pins {
-			if s.try(it, want, func() int { return s.nodeForAll(it, want, worst) }) {
-				return true
+	return 1 // no two pods with a host port share a host
+}
+
+// attempt tries to place so many pods of an item, and tells how many it placed.
+type attempt func(it *podGroup, want int) int
+
+// placeOne goes through the attempts, the best first, and through the choices of domains in each; with half as many pods where
+// no place is large enough. Lend gives an item the pods for one attempt; it reports whether any was placed.
+func placeOne(pins []*podGroup, want int, lend func(*podGroup, int, attempt) bool, attempts ...attempt) bool {
+	for ; want > 0; want /= 2 {
+		for _, place := range attempts {
+			for _, it := range pins {
+				if lend(it, want, place) {
+					return true
+				}
 			}
 		}
-		for _, it := range pins {
-			if s.try(it, want, func() int { return s.roomForAll(it, want, worst) }) {
-				return true
-			}
-		}
-		for _, it := range pins {
-			if s.try(it, want, func() int { return s.growOrLaunch(it, want, worst) }) {
-				return true
-			}
-		}
-		want /= 2
 	}
 	return false
 }
 
 // try lends the item want pods for one attempt and keeps what was placed.
-func (s *solver) try(it *podGroup, want int, attempt func() int) bool {
+func (s *solver) try(it *podGroup, want int, place attempt) bool {
 	it.left = want
-	got := attempt()
+	got := place(it, want)
 	it.left = 0
 	it.total += got
 	if got > 0 && s.lastResort {

@@ -7,40 +7,37 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
-// blockSize is how many target nodes share an upper bound of their room.
-const blockSize = 32
-
-// targetIndex holds the nodes that may be filled, in order, in blocks that can be skipped as a whole.
+// targetIndex holds the nodes that may be filled, in order, in strips that can be passed over as a whole.
 type targetIndex struct {
-	blocks  []block
-	blockOf []int // by node; -1: no target
+	strips  []strip
+	stripOf []int // by node; -1: no target
 }
 
-type block struct {
+type strip struct {
 	nodes []*node
 	most  res.Vector // of any node's room
 }
 
 func (x *targetIndex) set(w *WhatIf, order []int) {
-	x.blocks = x.blocks[:0]
-	x.blockOf = make([]int, len(w.s.nodes))
-	for i := range x.blockOf {
-		x.blockOf[i] = -1
+	x.strips = x.strips[:0]
+	x.stripOf = make([]int, len(w.s.nodes))
+	for i := range x.stripOf {
+		x.stripOf[i] = -1
 	}
-	for chunk := range slices.Chunk(order, blockSize) {
-		b := block{}
+	for chunk := range slices.Chunk(order, stripSize) {
+		b := strip{}
 		for _, id := range chunk {
 			if !w.gone[id] {
 				b.nodes = append(b.nodes, w.s.nodes[id])
-				x.blockOf[id] = len(x.blocks)
+				x.stripOf[id] = len(x.strips)
 			}
 		}
 		b.measure()
-		x.blocks = append(x.blocks, b)
+		x.strips = append(x.strips, b)
 	}
 }
 
-func (b *block) measure() {
+func (b *strip) measure() {
 	b.most = nil
 	for _, n := range b.nodes {
 		if b.most == nil {
@@ -55,14 +52,14 @@ func (b *block) measure() {
 func (x *targetIndex) refresh(w *WhatIf, f *fork) {
 	dirty := map[int]bool{}
 	for _, t := range w.s.journal.nodes {
-		dirty[x.blockOf[t.node.id]] = true
+		dirty[x.stripOf[t.node.id]] = true
 	}
 	for _, id := range f.away {
-		dirty[x.blockOf[id]] = true
+		dirty[x.stripOf[id]] = true
 	}
 	delete(dirty, -1)
 	for at := range dirty {
-		b := &x.blocks[at]
+		b := &x.strips[at]
 		b.nodes = slices.DeleteFunc(b.nodes, func(n *node) bool { return w.gone[n.id] })
 		b.measure()
 	}
@@ -96,6 +93,7 @@ func (w *WhatIf) placePlain(f *fork, m *displacedClass, worst taintVerdict) {
 	for m.left > 0 && len(found) > 0 {
 		at := w.mostBalanced(m, found)
 		got := w.put(f, m, m.item, found[at], m.left, worst)
+		m.left -= got
 		if got == 0 || !m.class.req.Fits(found[at].room) {
 			found = slices.Delete(found, at, at+1)
 		}
@@ -113,8 +111,8 @@ func (w *WhatIf) placePlain(f *fork, m *displacedClass, worst taintVerdict) {
 func (w *WhatIf) roomyTargets(f *fork, m *displacedClass, worst taintVerdict) (found []*node, roomy bool) {
 	req := m.class.req
 	w.nodes = w.nodes[:0]
-	for i := range w.targets.blocks {
-		b := &w.targets.blocks[i]
+	for i := range w.targets.strips {
+		b := &w.targets.strips[i]
 		w.scanned++
 		if len(b.nodes) == 0 || !req.Fits(b.most) {
 			continue
@@ -178,7 +176,6 @@ func (w *WhatIf) put(f *fork, m *displacedClass, it *podGroup, n *node, want int
 	it.left = before
 	if got > 0 {
 		f.counted = append(f.counted, counted{m.class, n, got})
-		m.left -= got
 	}
 	return got
 }
@@ -197,51 +194,29 @@ func (w *WhatIf) placeSequentially(f *fork, worst taintVerdict, mayLaunch bool) 
 
 // placeNext places the next pod of a sequential class, or all that have to share one host.
 func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, mayLaunch bool) bool {
-	want := 1
-	if slices.ContainsFunc(m.class.topo.host, func(d demand) bool { return d.group.kind == attracting }) {
-		want = m.left
+	attempts := []attempt{
+		func(it *podGroup, want int) int { return w.nodeForAll(f, m, it, want, worst) },
+		func(it *podGroup, want int) int { return w.s.roomForAll(it, want, worst) },
+		func(it *podGroup, want int) int { return w.s.growOrLaunch(it, want, worst) },
 	}
-	if len(m.class.src.HostPorts) > 0 {
-		want = 1
+	if !mayLaunch {
+		attempts = attempts[:1]
 	}
-	pins := w.pins(m)
-	for ; want > 0; want /= 2 {
-		for _, it := range pins {
-			if w.nodeForAll(f, m, it, want, worst) > 0 {
-				return true
-			}
-		}
-		if !mayLaunch {
-			continue
-		}
-		for _, it := range pins {
-			if w.lend(m, it, want, func() int { return w.s.roomForAll(it, want, worst) }) {
-				return true
-			}
-		}
-		for _, it := range pins {
-			if w.lend(m, it, want, func() int { return w.s.growOrLaunch(it, want, worst) }) {
-				return true
-			}
-		}
-	}
-	return false
+	return placeOne(w.pins(m), m.class.together(m.left), func(it *podGroup, want int, place attempt) bool {
+		before := it.left
+		it.left, it.pool = want, nil
+		got := place(it, want)
+		it.left = before
+		m.left -= got
+		return got > 0
+	}, attempts...)
 }
 
-// lend gives the item want pods for one attempt at launching.
-func (w *WhatIf) lend(m *displacedClass, it *podGroup, want int, attempt func() int) bool {
-	before := it.left
-	it.left, it.pool = want, nil
-	got := attempt()
-	it.left = before
-	m.left -= got
-	return got > 0
-}
-
+// nodeForAll places all of the pods on the first target that has room for them.
 func (w *WhatIf) nodeForAll(f *fork, m *displacedClass, it *podGroup, want int, worst taintVerdict) int {
 	req := m.class.req
-	for i := range w.targets.blocks {
-		b := &w.targets.blocks[i]
+	for i := range w.targets.strips {
+		b := &w.targets.strips[i]
 		w.scanned++
 		if len(b.nodes) == 0 || !req.Fits(b.most) {
 			continue
